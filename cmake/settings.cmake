@@ -1,0 +1,33 @@
+# How every target is compiled. Binaries and libraries land in one tree that has the shape of an
+# installation (bin/, lib/), so that a program finds its companions the same way in both.
+include(GNUInstallDirs)
+
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+
+add_library(zeus_warnings INTERFACE)
+target_compile_options(zeus_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow
+  $<$<COMPILE_LANGUAGE:CXX>:-Wconversion -Wnon-virtual-dtor -Woverloaded-virtual>
+  $<$<BOOL:${ZEUS_WERROR}>:-Werror>)
+
+find_program(ZEUS_CCACHE ccache)
+if(ZEUS_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${ZEUS_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${ZEUS_CCACHE})
+endif()
+find_program(ZEUS_MOLD mold)
+if(ZEUS_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+if(ZEUS_TESTS)
+  include(CTest)
+  include(GoogleTest)
+  find_package(GTest REQUIRED)
+endif()
+if(ZEUS_BENCHMARKS)
+  find_package(benchmark REQUIRED)
+endif()

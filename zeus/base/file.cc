@@ -1,0 +1,139 @@
+#include "zeus/base/file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <system_error>
+#include <utility>
+
+namespace zeus {
+namespace {
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  ~FileDescriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+// What came from outside goes into messages only in a form that a terminal survives.
+std::string Quote(std::string_view text) {
+  constexpr std::size_t kShown = 40;
+  std::string quoted = "\"";
+  for (const char c : text.substr(0, kShown)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isprint(byte) != 0) {
+      quoted += c;
+    } else {
+      quoted += fmt::format("\\x{:02x}", byte);
+    }
+  }
+  return quoted + (text.size() > kShown ? "...\"" : "\"");
+}
+
+template <class Number, class... Base>
+Result<Number> ParseNumber(std::string_view text, const char* kind, Base... base) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base...);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty())
+    return Error{ErrorCode::kInvalidArgument, fmt::format("{} is not {}", Quote(text), kind)};
+  return number;
+}
+
+}  // namespace
+
+Error FileError(const std::filesystem::path& path, int error_number) {
+  ErrorCode code = ErrorCode::kUnavailable;
+  if (error_number == ENOENT || error_number == ENOTDIR) code = ErrorCode::kNotFound;
+  if (error_number == EACCES || error_number == EPERM) code = ErrorCode::kPermissionDenied;
+  return {code,
+          fmt::format("{}: {}", path.string(), std::generic_category().message(error_number))};
+}
+
+Result<std::string> ReadSmallFile(const std::filesystem::path& path, std::size_t limit) {
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return FileError(path, errno);
+  // One byte more than allowed tells "full" from "too large" without trusting st_size, which
+  // sysfs reports as a page whatever the content.
+  std::string content(limit + 1, '\0');
+  std::size_t size = 0;
+  while (size < content.size()) {
+    const ssize_t got = ::read(file.get(), content.data() + size, content.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return FileError(path, errno);
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  if (size > limit) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{}: larger than {} bytes", path.string(), limit)};
+  }
+  content.resize(size);
+  return content;
+}
+
+Result<std::string> ReadLine(const std::filesystem::path& path) {
+  constexpr std::size_t kPage = 4096;
+  ZEUS_TRY(const std::string content, ReadSmallFile(path, kPage));
+  const std::string_view line = Trim(std::string_view(content).substr(0, content.find('\n')));
+  if (line.empty()) return Error{ErrorCode::kInvalidArgument, path.string() + ": empty"};
+  for (const char c : line) {
+    if (std::iscntrl(static_cast<unsigned char>(c)) != 0)
+      return Error{ErrorCode::kInvalidArgument, path.string() + ": not text"};
+  }
+  return std::string(line);
+}
+
+Result<std::int64_t> ReadInteger(const std::filesystem::path& path) {
+  ZEUS_TRY(const std::string line, ReadLine(path));
+  auto number = ParseInteger(line);
+  if (!number.ok()) return std::move(number).error().While(path.string());
+  return number;
+}
+
+Result<std::uint64_t> ReadUnsigned(const std::filesystem::path& path) {
+  ZEUS_TRY(const std::string line, ReadLine(path));
+  auto number = ParseUnsigned(line);
+  if (!number.ok()) return std::move(number).error().While(path.string());
+  return number;
+}
+
+Status WriteAttribute(const std::filesystem::path& path, std::string_view text) {
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+  if (file.get() < 0) return FileError(path, errno);
+  const ssize_t written = ::write(file.get(), text.data(), text.size());
+  if (written < 0) return FileError(path, errno);
+  if (static_cast<std::size_t>(written) != text.size())
+    return Error{ErrorCode::kUnavailable, path.string() + ": short write"};
+  return Ok();
+}
+
+Result<std::int64_t> ParseInteger(std::string_view text) {
+  return ParseNumber<std::int64_t>(text, "an integer", 10);
+}
+
+Result<std::uint64_t> ParseUnsigned(std::string_view text, int base) {
+  return ParseNumber<std::uint64_t>(text, "a non-negative integer", base);
+}
+
+Result<double> ParseDouble(std::string_view text) { return ParseNumber<double>(text, "a number"); }
+
+std::string_view Trim(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const auto first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+}  // namespace zeus

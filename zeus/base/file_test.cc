@@ -1,0 +1,65 @@
+#include "zeus/base/file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "zeus/base/testing/temporary_directory.h"
+
+namespace zeus {
+namespace {
+
+class FileTest : public ::testing::Test {
+ protected:
+  testing::TemporaryDirectory directory_;
+};
+
+TEST_F(FileTest, ReadsALineWithoutItsNewline) {
+  const auto path = directory_.AddFile("name", "package-0\n");
+  EXPECT_EQ(ReadLine(path).value(), "package-0");
+}
+
+TEST_F(FileTest, ReadsIntegers) {
+  EXPECT_EQ(ReadUnsigned(directory_.AddFile("a", "262143328850\n")).value(), 262143328850U);
+  EXPECT_EQ(ReadInteger(directory_.AddFile("b", "-40")).value(), -40);
+}
+
+TEST_F(FileTest, AMissingFileIsNotFoundAndNamed) {
+  const auto result = ReadLine(directory_.path() / "absent");
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, ErrorCode::kNotFound);
+  EXPECT_NE(result.error().message.find("absent: No such file"), std::string::npos);
+}
+
+TEST_F(FileTest, EmptyHugeAndBinaryFilesAreRefused) {
+  EXPECT_EQ(ReadLine(directory_.AddFile("empty", "")).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(ReadLine(directory_.AddFile("huge", std::string(1 << 20, '1'))).error().code,
+            ErrorCode::kInvalidArgument);
+  EXPECT_EQ(ReadLine(directory_.AddFile("binary", std::string("\0\x01\xff", 3))).error().code,
+            ErrorCode::kInvalidArgument);
+}
+
+TEST_F(FileTest, ADirectoryIsNotAFile) { EXPECT_FALSE(ReadLine(directory_.path()).ok()); }
+
+TEST_F(FileTest, TextThatIsNotANumberIsQuotedSafely) {
+  EXPECT_EQ(ParseUnsigned("12x").error().message, "\"12x\" is not a non-negative integer");
+  EXPECT_EQ(ParseUnsigned("-1").error().message, "\"-1\" is not a non-negative integer");
+  EXPECT_EQ(ParseUnsigned("\x1b[2J").error().message,
+            "\"\\x1b[2J\" is not a non-negative integer");
+  EXPECT_FALSE(ParseUnsigned("").ok());
+  EXPECT_FALSE(ParseInteger("9223372036854775808").ok());
+  EXPECT_FALSE(ParseDouble("1.5W").ok());
+}
+
+TEST_F(FileTest, ParsesHexadecimal) { EXPECT_EQ(ParseUnsigned("1f", 16).value(), 31U); }
+
+TEST_F(FileTest, WritesAttributesButNeverCreatesThem) {
+  const auto path = directory_.AddFile("power1_cap", "1");
+  ASSERT_TRUE(WriteAttribute(path, "200000000").ok());
+  EXPECT_EQ(ReadUnsigned(path).value(), 200000000U);
+  EXPECT_EQ(WriteAttribute(directory_.path() / "absent", "1").error().code, ErrorCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace zeus

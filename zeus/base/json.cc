@@ -1,0 +1,28 @@
+#include "zeus/base/json.h"
+
+#include <fmt/format.h>
+
+namespace zeus {
+
+Result<Json> ParseJson(std::string_view text) {
+  try {
+    return Json::parse(text);
+  } catch (const nlohmann::json::parse_error& error) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("not valid JSON at byte {}", error.byte)};
+  }
+}
+
+namespace internal {
+
+Error MissingField(std::string_view field) {
+  return {ErrorCode::kInvalidArgument, fmt::format("field \"{}\" is missing", field)};
+}
+
+Error WrongType(std::string_view field, const Json& value) {
+  return {ErrorCode::kInvalidArgument,
+          fmt::format("field \"{}\" has the wrong type ({})", field, value.type_name())};
+}
+
+}  // namespace internal
+}  // namespace zeus

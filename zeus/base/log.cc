@@ -1,0 +1,46 @@
+#include "zeus/base/log.h"
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <array>
+#include <cstdlib>
+
+namespace zeus::log {
+namespace {
+
+constexpr std::array<spdlog::level::level_enum, 5> kSpdlogLevels = {
+    spdlog::level::debug, spdlog::level::info, spdlog::level::warn, spdlog::level::err,
+    spdlog::level::off};
+
+spdlog::level::level_enum ToSpdlog(Level level) {
+  return kSpdlogLevels.at(static_cast<std::size_t>(level));
+}
+
+spdlog::level::level_enum LevelFromEnvironment() {
+  const char* text = std::getenv("ZEUS_LOG_LEVEL");  // NOLINT(concurrency-mt-unsafe)
+  if (text == nullptr) return spdlog::level::warn;
+  const auto level = spdlog::level::from_str(text);
+  // from_str answers "off" for words it does not know; silence must be asked for by name.
+  return level == spdlog::level::off && std::string_view(text) != "off" ? spdlog::level::warn
+                                                                        : level;
+}
+
+// Leaked on purpose: threads may still log while static objects are destroyed.
+spdlog::logger& Logger() {
+  static spdlog::logger& logger = *[] {
+    auto* made = new spdlog::logger("zeus", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+    made->set_pattern("zeus: %^%l%$: %v");
+    made->set_level(LevelFromEnvironment());
+    return made;
+  }();
+  return logger;
+}
+
+}  // namespace
+
+void SetLevel(Level level) { Logger().set_level(ToSpdlog(level)); }
+bool Enabled(Level level) { return Logger().should_log(ToSpdlog(level)); }
+void Write(Level level, std::string_view message) { Logger().log(ToSpdlog(level), message); }
+
+}  // namespace zeus::log
