@@ -1,4 +1,4 @@
-# Four functions keep every CMakeLists.txt short. Headers listed in zeus_library() are the public
+# Five functions keep every CMakeLists.txt short. Headers listed in zeus_library() are the public
 # ones: they are installed, and checked to compile alone (CMAKE_VERIFY_INTERFACE_HEADER_SETS).
 
 # zeus_library(device SOURCES ... HEADERS ... DEPENDS zeus::base PRIVATE_DEPENDS ...)
@@ -13,6 +13,15 @@ function(zeus_library name)
     PRIVATE ${ARG_PRIVATE_DEPENDS} $<BUILD_INTERFACE:zeus_warnings>)
   set_target_properties(zeus_${name} PROPERTIES EXPORT_NAME ${name})
   set_property(GLOBAL APPEND PROPERTY ZEUS_COMPONENTS ${name})
+endfunction()
+
+# zeus_sources(device SOURCES ... HEADERS ...): a sub-folder's part of a layer.
+function(zeus_sources name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS" ${ARGN})
+  list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  list(TRANSFORM ARG_HEADERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  target_sources(zeus_${name} PRIVATE ${ARG_SOURCES}
+    PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HEADERS})
 endfunction()
 
 # zeus_test(device_test SOURCES ... DEPENDS zeus::device): one executable, one ctest per TEST().

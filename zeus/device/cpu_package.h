@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+
+#include "zeus/base/result.h"
+#include "zeus/base/units.h"
+#include "zeus/device/energy_meter.h"
+#include "zeus/device/gpu.h"
+
+namespace zeus {
+
+struct CpuIdentity {
+  int package = 0;     // Socket number of the kernel.
+  std::string model;   // "AMD EPYC 7763 64-Core Processor"; empty if unknown.
+  std::string source;  // "perf", "powercap", "hwmon"
+};
+
+// One CPU socket. Its energy excludes DRAM: the package domain of RAPL does. Thread-safe.
+class CpuPackage : public EnergyMeter {
+ public:
+  virtual const CpuIdentity& identity() const = 0;
+
+  // The memory attached to this socket, or null when it cannot be measured. Owned by the package.
+  virtual EnergyMeter* dram() = 0;
+
+  // The long-term constraint.
+  virtual Result<PowerLimit> CurrentPowerLimit() = 0;
+  virtual Result<PowerLimit> SetPowerLimit(Watts limit) = 0;
+};
+
+}  // namespace zeus

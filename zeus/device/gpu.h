@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "zeus/base/result.h"
+#include "zeus/base/units.h"
+#include "zeus/device/energy_meter.h"
+
+namespace zeus {
+
+enum class Vendor { kNvidia, kAmd, kIntel };
+const char* VendorName(Vendor vendor);
+
+// Who a GPU is. Indices depend on the process and the boot; a UUID or a PCI address does not.
+struct GpuIdentity {
+  std::string uuid;         // "GPU-…" (NVIDIA), hexadecimal unique id (AMD); empty if it has none.
+  std::string pci_address;  // "0000:3b:00.0", lower case.
+  std::string model;        // "Tesla V100-PCIE-16GB"
+  std::string driver;       // Version of the driver, empty if it does not tell.
+  Vendor vendor;
+};
+
+struct PowerRange {
+  Watts min;
+  Watts max;
+};
+
+struct PowerLimit {
+  PowerRange range;
+  Watts default_limit;
+  Watts requested;  // What the last setter asked for.
+  Watts enforced;   // What the device obeys: another agent (BMC, thermal) may be stricter.
+};
+
+enum class PowerKind {
+  kInstant,         // Over the sensor's own short window.
+  kOneSecondAverage,
+  kMemory,          // Of the memory alone.
+};
+
+enum class ClockDomain { kGraphics, kMemory };
+const char* ClockDomainName(ClockDomain domain);
+
+struct ClockRange {
+  Hertz min;
+  Hertz max;
+};
+
+struct Utilization {
+  double compute;  // Share of time with a kernel running, 0 to 1.
+  double memory;   // Share of time with memory traffic, 0 to 1.
+};
+
+struct MemoryUse {
+  std::uint64_t used_bytes;
+  std::uint64_t total_bytes;
+};
+
+enum class Persistence { kOff, kOn };
+
+// Why a GPU runs below the clock it was asked for. Several may hold at once.
+struct ThrottleReasons {
+  bool idle = false;
+  bool power_cap = false;
+  bool thermal = false;
+  bool locked_clock = false;
+  bool other = false;
+};
+
+// Everything that can be read from a GPU, taken together: adapters batch what the driver lets
+// them batch, so this is cheaper than the single calls and its parts belong to one moment.
+struct GpuReading {
+  Result<EnergyReading> energy;
+  Result<Watts> instant_power;
+  Result<Watts> average_power;
+  Result<Watts> memory_power;
+  Result<Watts> requested_limit;
+  Result<Watts> enforced_limit;
+  Result<Celsius> temperature;
+  Result<Utilization> utilization;
+  Result<MemoryUse> memory;
+  Result<Hertz> graphics_clock;
+  Result<Hertz> memory_clock;
+  Result<ThrottleReasons> throttle;
+};
+
+// One GPU. Implementations: nvml/, amd/, soc/, sim/ here, and client/remote_gpu.h over the daemon.
+// Every implementation passes testing/gpu_conformance.h. Thread-safe.
+class Gpu : public EnergyMeter {
+ public:
+  virtual const GpuIdentity& identity() const = 0;
+
+  virtual GpuReading Read() = 0;
+
+  virtual Result<Watts> Power(PowerKind kind) = 0;
+  virtual Result<Celsius> Temperature() = 0;
+  virtual Result<Utilization> CurrentUtilization() = 0;
+  virtual Result<MemoryUse> CurrentMemoryUse() = 0;
+  virtual Result<ThrottleReasons> CurrentThrottleReasons() = 0;
+
+  virtual Result<PowerLimit> CurrentPowerLimit() = 0;
+
+  // Returns the limit after it was read back. enforced < requested is not an error: the caller
+  // asked for a cap and a stricter one holds. kInvalidArgument outside the range,
+  // kPermissionDenied without privileges, kUnavailable when the device did not take the value.
+  virtual Result<PowerLimit> SetPowerLimit(Watts limit) = 0;
+
+  // Ascending. For kGraphics: those available at the highest memory clock.
+  virtual Result<std::vector<Hertz>> SupportedClocks(ClockDomain domain) = 0;
+  virtual Result<Hertz> CurrentClock(ClockDomain domain) = 0;
+
+  // Keeps the clock inside the range until ResetClock(). kInvalidArgument if no supported clock
+  // lies inside.
+  virtual Status LockClock(ClockDomain domain, ClockRange range) = 0;
+  virtual Status ResetClock(ClockDomain domain) = 0;
+
+  // Whether the driver stays loaded without clients; without it limits and counters are lost
+  // when the last client leaves.
+  virtual Result<Persistence> CurrentPersistence() = 0;
+  virtual Status SetPersistence(Persistence mode) = 0;
+
+  using EnergyMeter::Power;
+
+  // Instant power where the device has it, else the average.
+  Result<Watts> Power() override;
+};
+
+}  // namespace zeus

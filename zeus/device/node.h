@@ -1,0 +1,55 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "zeus/base/clock.h"
+#include "zeus/base/result.h"
+#include "zeus/device/cpu_package.h"
+#include "zeus/device/gpu.h"
+#include "zeus/device/power_rail.h"
+
+namespace zeus {
+
+// Something that was looked for and is not there, or not usable.
+struct Absence {
+  std::string what;    // "NVIDIA GPUs", "CPU energy (powercap)"
+  std::string reason;  // "libnvidia-ml.so.1 not found"
+  std::string fix;     // The command or step that changes it; empty if there is none.
+};
+
+// What one vendor interface found.
+struct Findings {
+  std::vector<std::unique_ptr<Gpu>> gpus;
+  std::vector<std::unique_ptr<CpuPackage>> cpus;
+  std::vector<std::unique_ptr<PowerRail>> rails;
+  std::vector<Absence> absent;
+};
+
+// The devices of this machine that this process may use, and the reason for everything absent.
+// GPUs are in the order in which the vendor's runtime numbers them for this process.
+using Node = Findings;
+
+// Where to look. The roots are parameters so that tests can point them at fixture trees.
+struct Surroundings {
+  Clock& clock;
+  std::filesystem::path sysfs = "/sys";
+  std::filesystem::path procfs = "/proc";
+  std::filesystem::path dev = "/dev";
+
+  // std::getenv in production.
+  std::function<std::optional<std::string>(const std::string&)> environment;
+};
+
+// Surroundings of the running process.
+Surroundings RealSurroundings(Clock& clock);
+
+// kInvalidArgument when an environment variable (CUDA_VISIBLE_DEVICES, …) has a value that means
+// nothing here; the message quotes it. Absent hardware is not an error: see Node::absent.
+Result<Node> Discover(const Surroundings& surroundings);
+
+}  // namespace zeus

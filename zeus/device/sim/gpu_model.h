@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "zeus/base/result.h"
+#include "zeus/base/units.h"
+#include "zeus/device/gpu.h"
+
+namespace zeus::sim {
+
+enum class Architecture { kPascal, kVolta, kTuring, kAmpere, kAda, kHopper };
+
+// How the board's sensors turn exact power into what a program can read. Update periods and
+// averaging windows per architecture: Yang et al., "Accurate and Convenient Energy Measurements
+// for GPUs", SC'24.
+struct SensorSpec {
+  Seconds power_update;
+  Seconds power_window;
+  bool has_one_second_average;
+  bool has_memory_power;
+  std::optional<Seconds> counter_update;  // Parts before Volta have no energy counter.
+
+  // The gain of a board is drawn once from 1 ± gain_spread, its offset from ± offset_spread.
+  double gain_spread;
+  Watts offset_spread;
+};
+
+struct ThermalSpec {
+  Celsius ambient;
+  double kelvin_per_watt;
+  Seconds time_constant;
+  double leakage_watts_per_kelvin;  // Above `ambient`. Small.
+  Celsius slowdown;                 // Clocks drop above it …
+  Celsius release;                  // … until it is below this again.
+};
+
+// A kind of GPU: everything that is the same for all boards of that kind.
+struct GpuModel {
+  std::string_view id;    // "V100", as in `zeus sim start --gpus 4xV100`
+  std::string_view name;  // What NVML calls it: "Tesla V100-PCIE-16GB"
+  Architecture architecture;
+  Watts idle_power;
+  PowerRange limit_range;
+  Watts default_limit;
+  ClockRange graphics_clock;
+  Hertz graphics_clock_step;
+  Hertz memory_clock;
+  std::uint64_t memory_bytes;
+  SensorSpec sensors;
+  ThermalSpec thermal;
+  std::string_view source;  // Where the figures were published.
+};
+
+std::span<const GpuModel> GpuModels();
+
+// By id, in any case. kNotFound lists the known ids.
+Result<const GpuModel*> FindGpuModel(std::string_view id);
+
+}  // namespace zeus::sim
