@@ -41,6 +41,9 @@ struct Surroundings {
   std::filesystem::path procfs = "/proc";
   std::filesystem::path dev = "/dev";
 
+  // The first GPU found is called "gpu:<this>".
+  unsigned first_gpu_index = 0;
+
   // std::getenv in production.
   std::function<std::optional<std::string>(const std::string&)> environment;
 };
