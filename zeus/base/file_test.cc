@@ -45,8 +45,7 @@ TEST_F(FileTest, ADirectoryIsNotAFile) { EXPECT_FALSE(ReadLine(directory_.path()
 TEST_F(FileTest, TextThatIsNotANumberIsQuotedSafely) {
   EXPECT_EQ(ParseUnsigned("12x").error().message, "\"12x\" is not a non-negative integer");
   EXPECT_EQ(ParseUnsigned("-1").error().message, "\"-1\" is not a non-negative integer");
-  EXPECT_EQ(ParseUnsigned("\x1b[2J").error().message,
-            "\"\\x1b[2J\" is not a non-negative integer");
+  EXPECT_EQ(ParseUnsigned("\x1b[2J").error().message, "\"\\x1b[2J\" is not a non-negative integer");
   EXPECT_FALSE(ParseUnsigned("").ok());
   EXPECT_FALSE(ParseInteger("9223372036854775808").ok());
   EXPECT_FALSE(ParseDouble("1.5W").ok());

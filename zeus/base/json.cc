@@ -8,8 +8,7 @@ Result<Json> ParseJson(std::string_view text) {
   try {
     return Json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("not valid JSON at byte {}", error.byte)};
+    return Error{ErrorCode::kInvalidArgument, fmt::format("not valid JSON at byte {}", error.byte)};
   }
 }
 

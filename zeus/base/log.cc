@@ -29,7 +29,8 @@ spdlog::level::level_enum LevelFromEnvironment() {
 // Leaked on purpose: threads may still log while static objects are destroyed.
 spdlog::logger& Logger() {
   static spdlog::logger& logger = *[] {
-    auto* made = new spdlog::logger("zeus", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+    auto* made =
+        new spdlog::logger("zeus", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
     made->set_pattern("zeus: %^%l%$: %v");
     made->set_level(LevelFromEnvironment());
     return made;

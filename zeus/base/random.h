@@ -18,9 +18,9 @@ class Random {
 
   std::uint64_t NextBits();
 
-  double Uniform();                         // [0, 1)
-  double Uniform(double low, double high);  // [low, high)
-  double Normal();                          // mean 0, variance 1
+  double Uniform();                          // [0, 1)
+  double Uniform(double low, double high);   // [low, high)
+  double Normal();                           // mean 0, variance 1
   std::uint64_t Below(std::uint64_t bound);  // [0, bound), bound > 0, without modulo bias
 
   // For algorithms of the standard library that take an engine (std::shuffle).

@@ -20,7 +20,7 @@ TemporaryDirectory::~TemporaryDirectory() {
 
 std::filesystem::path TemporaryDirectory::AddFile(const std::filesystem::path& relative,
                                                   std::string_view content) {
-  const auto path = path_ / relative;
+  auto path = path_ / relative;
   std::filesystem::create_directories(path.parent_path());
   std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
   return path;
@@ -28,7 +28,7 @@ std::filesystem::path TemporaryDirectory::AddFile(const std::filesystem::path& r
 
 std::filesystem::path TemporaryDirectory::AddLink(const std::filesystem::path& relative,
                                                   const std::filesystem::path& target) {
-  const auto path = path_ / relative;
+  auto path = path_ / relative;
   std::filesystem::create_directories(path.parent_path());
   std::filesystem::create_symlink(target, path);
   return path;

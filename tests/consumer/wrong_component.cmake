@@ -1,0 +1,1 @@
+find_package(zeus REQUIRED COMPONENTS no_such_component)

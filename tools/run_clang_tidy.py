@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Runs clang-tidy over our .cc files in parallel, skipping those that were clean before.
+
+A file is skipped when nothing that can change the verdict has changed: its text, the text of every
+header of ours that it includes (directly or not), its compile command, the checks, clang-tidy.
+"""
+import argparse
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import repository
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+# Tests are straight-line code made of macros: what keeps them readable is checked, not every path.
+TEST_CHECKS = ("-*,bugprone-dangling-handle,bugprone-use-after-move,google-explicit-constructor,"
+               "modernize-use-override,readability-function-size,readability-identifier-naming")
+
+
+def closure(root: pathlib.Path, start: pathlib.Path) -> list[pathlib.Path]:
+    """`start` and every file of ours that it includes, sorted."""
+    seen, todo = set(), [start]
+    while todo:
+        path = todo.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        for name in INCLUDE.findall(path.read_text(errors="replace")):
+            todo += [found for found in (root / name, path.parent / name) if found.is_file()][:1]
+    return sorted(seen)
+
+
+def fingerprint(root: pathlib.Path, source: pathlib.Path, *settings: str) -> str:
+    digest = hashlib.sha256()
+    for setting in settings:
+        digest.update(setting.encode() + b"\0")
+    for path in closure(root, source):
+        digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def compile_commands(build: pathlib.Path) -> dict[pathlib.Path, str]:
+    database = json.loads((build / "compile_commands.json").read_text())
+    return {pathlib.Path(entry["file"]): entry["command"] for entry in database}
+
+
+def tidy(tool: str, build: pathlib.Path, source: pathlib.Path) -> subprocess.CompletedProcess:
+    command = [tool, "-p", str(build), "--quiet", str(source)]
+    if source.name.endswith("_test.cc"):
+        command.insert(1, f"--checks={TEST_CHECKS}")
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def check(todo: dict[pathlib.Path, pathlib.Path], tool: str, build: pathlib.Path) -> int:
+    """Runs over {source: stamp}; leaves a stamp for each clean source. Returns the failures."""
+    failures = 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        runs = {pool.submit(tidy, tool, build, source): source for source in todo}
+        for run in concurrent.futures.as_completed(runs):
+            done, source = run.result(), runs[run]
+            if done.returncode == 0:
+                todo[source].touch()
+                continue
+            failures += 1
+            print(done.stdout or done.stderr, flush=True)
+    return failures
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tool", default="clang-tidy-16")
+    parser.add_argument("--build", type=pathlib.Path, default=repository.ROOT / "build/release")
+    options = parser.parse_args()
+
+    root = repository.ROOT
+    cache = root / "build/.lint-cache"
+    cache.mkdir(parents=True, exist_ok=True)
+    version = subprocess.run([options.tool, "--version"], capture_output=True, text=True).stdout
+    settings = (version, (root / ".clang-tidy").read_text(), TEST_CHECKS)
+    commands = compile_commands(options.build)
+    sources = [root / path for path in repository.files("*.cc") if root / path in commands]
+
+    stamps = {source: cache / fingerprint(root, source, *settings, commands[source])
+              for source in sources}
+    todo = {source: stamp for source, stamp in stamps.items() if not stamp.exists()}
+    print(f"clang-tidy: {len(todo)} of {len(sources)} files to check", flush=True)
+    failures = check(todo, options.tool, options.build)
+    for stale in set(cache.iterdir()) - set(stamps.values()):
+        stale.unlink()
+    print(f"clang-tidy: {failures} files with findings" if failures else "clang-tidy ok")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
