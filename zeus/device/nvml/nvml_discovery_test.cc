@@ -17,13 +17,12 @@ using ::testing::HasSubstr;
 class NvmlDiscoveryTest : public ::testing::Test {
  protected:
   Surroundings surroundings() {
-    Surroundings surroundings{.clock = clock_};
-    surroundings.environment = [this](const std::string& name) -> std::optional<std::string> {
-      const auto found = environment_.find(name);
-      if (found == environment_.end()) return std::nullopt;
-      return found->second;
-    };
-    return surroundings;
+    return {.clock = clock_,
+            .environment = [this](const std::string& name) -> std::optional<std::string> {
+              const auto found = environment_.find(name);
+              if (found == environment_.end()) return std::nullopt;
+              return found->second;
+            }};
   }
 
   Result<Findings> Discover() { return DiscoverWith(fake_.api(), surroundings()); }
