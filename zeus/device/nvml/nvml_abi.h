@@ -53,6 +53,13 @@ inline constexpr int kClockSm = 1;
 inline constexpr int kClockMemory = 2;
 inline constexpr int kClockVideo = 3;
 
+// nvmlDeviceArchitecture_t: the first whose nvmlDeviceGetPowerUsage is a one-second average.
+inline constexpr unsigned kArchitectureAmpere = 7;
+inline constexpr unsigned kArchitectureUnknown = 0xffffffff;
+
+// nvmlTemperatureSensors_t
+inline constexpr int kSensorGpu = 0;
+
 // nvmlDeviceGetFieldValues: field ids and scopes.
 inline constexpr unsigned kFieldTotalEnergy = 83;
 inline constexpr unsigned kFieldPowerAverage = 185;

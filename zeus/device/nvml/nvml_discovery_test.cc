@@ -1,0 +1,181 @@
+#include "zeus/device/nvml/nvml_discovery.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "zeus/base/testing/temporary_directory.h"
+#include "zeus/device/nvml/testing/fake_nvml.h"
+
+namespace zeus::nvml {
+namespace {
+
+using testing::FakeNvml;
+using ::testing::HasSubstr;
+
+class NvmlDiscoveryTest : public ::testing::Test {
+ protected:
+  Surroundings surroundings() {
+    return {.clock = clock_,
+            .environment = [this](const std::string& name) -> std::optional<std::string> {
+              const auto found = environment_.find(name);
+              if (found == environment_.end()) return std::nullopt;
+              return found->second;
+            }};
+  }
+
+  Result<Findings> Discover() { return DiscoverWith(fake_.api(), surroundings()); }
+
+  VirtualClock clock_;
+  std::map<std::string, std::string> environment_;
+  FakeNvml fake_{4};
+};
+
+TEST_F(NvmlDiscoveryTest, FindsEveryGpuInPciOrder) {
+  fake_.board(0).bus = 0xd8;
+  const auto found = Discover();
+  ASSERT_TRUE(found.ok());
+  ASSERT_EQ(found.value().gpus.size(), 4U);
+  EXPECT_TRUE(found.value().absent.empty());
+  EXPECT_EQ(found.value().gpus[0]->name(), "gpu:0");
+  EXPECT_EQ(found.value().gpus[0]->identity().pci_address, "0000:3c:00.0");
+  EXPECT_EQ(found.value().gpus[3]->identity().pci_address, "0000:d8:00.0");
+}
+
+TEST_F(NvmlDiscoveryTest, NumbersTheVisibleGpusAsCudaDoes) {
+  environment_["CUDA_VISIBLE_DEVICES"] = "2,GPU-00000000";
+  const auto found = Discover();
+  ASSERT_TRUE(found.ok());
+  ASSERT_EQ(found.value().gpus.size(), 2U);
+  EXPECT_EQ(found.value().gpus[0]->name(), "gpu:0");
+  EXPECT_EQ(found.value().gpus[0]->identity().uuid, fake_.board(2).uuid);
+  EXPECT_EQ(found.value().gpus[1]->identity().uuid, fake_.board(0).uuid);
+}
+
+TEST_F(NvmlDiscoveryTest, AnEmptySelectionIsExplained) {
+  environment_["CUDA_VISIBLE_DEVICES"] = "";
+  const auto found = Discover();
+  ASSERT_TRUE(found.ok());
+  EXPECT_TRUE(found.value().gpus.empty());
+  ASSERT_EQ(found.value().absent.size(), 1U);
+  EXPECT_EQ(found.value().absent[0].reason, "CUDA_VISIBLE_DEVICES=\"\" hides all of them");
+  EXPECT_EQ(found.value().absent[0].fix, "unset CUDA_VISIBLE_DEVICES");
+}
+
+TEST_F(NvmlDiscoveryTest, GarbageInCudaVariablesIsAnErrorThatQuotesIt) {
+  environment_["CUDA_VISIBLE_DEVICES"] = "0,banana";
+  EXPECT_EQ(Discover().error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(Discover().error().message, HasSubstr("CUDA_VISIBLE_DEVICES=\"0,banana\""));
+  environment_["CUDA_VISIBLE_DEVICES"] = "0";
+  environment_["CUDA_DEVICE_ORDER"] = "SLOWEST_FIRST";
+  EXPECT_THAT(Discover().error().message, HasSubstr("CUDA_DEVICE_ORDER=\"SLOWEST_FIRST\""));
+}
+
+TEST_F(NvmlDiscoveryTest, AnErrorLeavesNvmlShutDown) {
+  environment_["CUDA_VISIBLE_DEVICES"] = "9";
+  EXPECT_FALSE(Discover().ok());
+  EXPECT_EQ(fake_.users(), 0);
+}
+
+TEST_F(NvmlDiscoveryTest, AMigInstanceIsItsBoardAndSaysSo) {
+  fake_.board(1).partitions = {"MIG-aaaa", "MIG-bbbb"};
+  environment_["CUDA_VISIBLE_DEVICES"] = "MIG-bbbb";
+  const auto found = Discover();
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  ASSERT_EQ(found.value().gpus.size(), 1U);
+  EXPECT_EQ(found.value().gpus[0]->identity().uuid, fake_.board(1).uuid);
+  ASSERT_EQ(found.value().absent.size(), 1U);
+  EXPECT_EQ(found.value().absent[0].what, "gpu:0: energy of the MIG instance");
+  EXPECT_THAT(found.value().absent[0].reason, HasSubstr(fake_.board(1).uuid));
+}
+
+TEST_F(NvmlDiscoveryTest, OnAMixedNodeIndicesAreDoubtfulUntilTheOrderIsFixed) {
+  fake_.board(3).model = "NVIDIA A100-SXM4-40GB";
+  environment_["CUDA_VISIBLE_DEVICES"] = "0";
+  const auto doubtful = Discover();
+  ASSERT_EQ(doubtful.value().absent.size(), 1U);
+  EXPECT_EQ(doubtful.value().absent[0].what, "CUDA's numbering of the GPUs");
+  EXPECT_THAT(doubtful.value().absent[0].fix, HasSubstr("export CUDA_DEVICE_ORDER=PCI_BUS_ID"));
+  EXPECT_EQ(doubtful.value().gpus.size(), 1U);
+  environment_["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
+  EXPECT_TRUE(Discover().value().absent.empty());
+  environment_ = {{"CUDA_VISIBLE_DEVICES", "GPU-00000003"}};
+  EXPECT_TRUE(Discover().value().absent.empty());
+}
+
+TEST_F(NvmlDiscoveryTest, ALostGpuIsAbsentAndTheOthersRemain) {
+  fake_.handle_failures[1] = kGpuIsLost;
+  fake_.board(2).failure = kResetRequired;
+  const auto found = Discover();
+  ASSERT_TRUE(found.ok());
+  ASSERT_EQ(found.value().gpus.size(), 2U);
+  EXPECT_EQ(found.value().gpus[1]->name(), "gpu:3");
+  ASSERT_EQ(found.value().absent.size(), 2U);
+  EXPECT_EQ(found.value().absent[0].what, "gpu:1");
+  EXPECT_THAT(found.value().absent[0].reason, HasSubstr("fell off the bus"));
+  EXPECT_EQ(found.value().absent[1].fix, "run nvidia-smi --gpu-reset");
+}
+
+struct InitFailure {
+  Return code;
+  const char* reason;
+  const char* fix;
+};
+
+class NvmlInitFailureTest : public NvmlDiscoveryTest,
+                            public ::testing::WithParamInterface<InitFailure> {};
+
+TEST_P(NvmlInitFailureTest, IsAnAbsenceWithItsFix) {
+  fake_.init_result = GetParam().code;
+  const auto found = Discover();
+  ASSERT_TRUE(found.ok());
+  EXPECT_TRUE(found.value().gpus.empty());
+  ASSERT_EQ(found.value().absent.size(), 1U);
+  EXPECT_EQ(found.value().absent[0].what, "NVIDIA GPUs");
+  EXPECT_THAT(found.value().absent[0].reason, HasSubstr(GetParam().reason));
+  EXPECT_THAT(found.value().absent[0].fix, HasSubstr(GetParam().fix));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, NvmlInitFailureTest,
+    ::testing::Values(InitFailure{kDriverNotLoaded, "driver is not loaded", "modprobe nvidia"},
+                      InitFailure{kLibRmVersionMismatch, "different versions", "reboot"},
+                      InitFailure{kNoPermission, "refused", "/dev/nvidiactl"},
+                      InitFailure{kOperatingSystem, "blocks the GPU", "/dev/nvidiactl"},
+                      InitFailure{kUnknown, "unknown reason", "dmesg"}),
+    [](const auto& tested) { return "Code" + std::to_string(tested.param.code); });
+
+class NvmlLibraryDiscoveryTest : public NvmlDiscoveryTest {
+ protected:
+  Absence OnlyAbsence(const std::string& library) {
+    environment_["ZEUS_NVML_LIBRARY"] = library;
+    const auto found = DiscoverNvidia(surroundings());
+    EXPECT_TRUE(found.ok() && found.value().gpus.empty() && found.value().absent.size() == 1);
+    return found.value().absent.at(0);
+  }
+};
+
+TEST_F(NvmlLibraryDiscoveryTest, AMissingLibraryIsAnAbsence) {
+  const Absence absence = OnlyAbsence("/nonexistent.so");
+  EXPECT_EQ(absence.reason, "/nonexistent.so not found");
+  EXPECT_THAT(absence.fix, HasSubstr("ZEUS_NVML_LIBRARY"));
+}
+
+TEST_F(NvmlLibraryDiscoveryTest, AFileThatIsNotALibraryIsAnAbsence) {
+  zeus::testing::TemporaryDirectory directory;
+  const Absence absence = OnlyAbsence(directory.AddFile("nvml.so", "text").string());
+  EXPECT_THAT(absence.reason, HasSubstr("cannot be loaded as a library"));
+}
+
+TEST_F(NvmlLibraryDiscoveryTest, ALibraryWithHalfTheFunctionsIsAnAbsence) {
+  EXPECT_THAT(OnlyAbsence(ZEUS_HALF_LIBRARY).reason, HasSubstr("is not NVML: it lacks"));
+}
+
+TEST_F(NvmlLibraryDiscoveryTest, ADriverWithoutGpusIgnoresTheCudaVariables) {
+  environment_["CUDA_VISIBLE_DEVICES"] = "0";
+  EXPECT_EQ(OnlyAbsence(ZEUS_BARE_LIBRARY).reason, "the driver is loaded but finds no GPU");
+}
+
+}  // namespace
+}  // namespace zeus::nvml

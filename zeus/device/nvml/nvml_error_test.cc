@@ -1,0 +1,87 @@
+#include "zeus/device/nvml/nvml_error.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace zeus::nvml {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+struct Mapping {
+  Return code;
+  ErrorCode expected;
+};
+
+class NvmlErrorTest : public ::testing::TestWithParam<Mapping> {};
+
+TEST_P(NvmlErrorTest, EveryCodeHasOneOfOursAndASentence) {
+  const Error error = NvmlError(GetParam().code, "gpu:0: read energy");
+  EXPECT_EQ(error.code, GetParam().expected);
+  EXPECT_THAT(error.message, StartsWith("gpu:0: read energy: "));
+  EXPECT_GT(error.message.size(), std::string("gpu:0: read energy: ").size() + 10);
+  EXPECT_THAT(error.message, ::testing::Not(HasSubstr("unknown code")));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, NvmlErrorTest,
+    ::testing::Values(
+        Mapping{kUninitialized, ErrorCode::kUnavailable},
+        Mapping{kInvalidArgument, ErrorCode::kInvalidArgument},
+        Mapping{kNotSupported, ErrorCode::kNotSupported},
+        Mapping{kNoPermission, ErrorCode::kPermissionDenied},
+        Mapping{kAlreadyInitialized, ErrorCode::kInternal},
+        Mapping{kNotFound, ErrorCode::kNotFound}, Mapping{kInsufficientSize, ErrorCode::kInternal},
+        Mapping{kInsufficientPower, ErrorCode::kUnavailable},
+        Mapping{kDriverNotLoaded, ErrorCode::kUnavailable},
+        Mapping{kTimeout, ErrorCode::kUnavailable}, Mapping{kIrqIssue, ErrorCode::kUnavailable},
+        Mapping{kLibraryNotFound, ErrorCode::kNotSupported},
+        Mapping{kFunctionNotFound, ErrorCode::kNotSupported},
+        Mapping{kCorruptedInforom, ErrorCode::kUnavailable},
+        Mapping{kGpuIsLost, ErrorCode::kUnavailable},
+        Mapping{kResetRequired, ErrorCode::kUnavailable},
+        Mapping{kOperatingSystem, ErrorCode::kPermissionDenied},
+        Mapping{kLibRmVersionMismatch, ErrorCode::kUnavailable},
+        Mapping{kInUse, ErrorCode::kUnavailable}, Mapping{kMemory, ErrorCode::kUnavailable},
+        Mapping{kNoData, ErrorCode::kUnavailable},
+        Mapping{kVgpuEccNotSupported, ErrorCode::kNotSupported},
+        Mapping{kInsufficientResources, ErrorCode::kUnavailable},
+        Mapping{kFreqNotSupported, ErrorCode::kInvalidArgument},
+        Mapping{kArgumentVersionMismatch, ErrorCode::kNotSupported},
+        Mapping{kDeprecated, ErrorCode::kNotSupported}, Mapping{kNotReady, ErrorCode::kUnavailable},
+        Mapping{kGpuNotFound, ErrorCode::kNotFound},
+        Mapping{kInvalidState, ErrorCode::kUnavailable},
+        Mapping{kResetTypeNotSupported, ErrorCode::kNotSupported},
+        Mapping{kUnknown, ErrorCode::kUnavailable}),
+    [](const auto& tested) { return "Code" + std::to_string(tested.param.code); });
+
+TEST(NvmlErrorMessageTest, ACodeFromTheFutureKeepsItsNumber) {
+  const Error error = NvmlError(4711, "read energy");
+  EXPECT_EQ(error.code, ErrorCode::kUnavailable);
+  EXPECT_THAT(error.message, HasSubstr("4711"));
+}
+
+TEST(NvmlErrorMessageTest, ARefusalSaysWhoMay) {
+  EXPECT_EQ(NvmlError(kNoPermission, "gpu:0: set power limit").message,
+            "gpu:0: set power limit: the driver refused: needs root (CAP_SYS_ADMIN) or zeusd");
+}
+
+TEST(NvmlErrorMessageTest, TheRemedyCanBeSplitOff) {
+  const auto split = SplitRemedy(NvmlError(kDriverNotLoaded, "initialise NVML").While("discover"));
+  EXPECT_EQ(split.problem, "discover: initialise NVML: the NVIDIA kernel driver is not loaded");
+  EXPECT_EQ(split.remedy, "run modprobe nvidia");
+  EXPECT_EQ(SplitRemedy(NvmlError(kNotSupported, "read energy")).remedy, "");
+}
+
+TEST(NvmlErrorMessageTest, OnlyALostDeviceIsGone) {
+  EXPECT_TRUE(DeviceIsGone(kGpuIsLost));
+  EXPECT_TRUE(DeviceIsGone(kResetRequired));
+  EXPECT_FALSE(DeviceIsGone(kTimeout));
+  EXPECT_FALSE(DeviceIsGone(kSuccess));
+  EXPECT_FALSE(NeverWorks(kGpuIsLost));
+  EXPECT_FALSE(NeverWorks(kSuccess));
+}
+
+}  // namespace
+}  // namespace zeus::nvml

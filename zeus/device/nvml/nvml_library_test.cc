@@ -1,0 +1,63 @@
+#include "zeus/device/nvml/nvml_library.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "zeus/base/testing/temporary_directory.h"
+
+namespace zeus::nvml {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(NvmlLibraryTest, AFileThatIsNotThereIsNotFound) {
+  const auto api = LoadNvml("/nonexistent/libnvidia-ml.so.1");
+  ASSERT_FALSE(api.ok());
+  EXPECT_EQ(api.error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(api.error().message, "/nonexistent/libnvidia-ml.so.1 not found");
+}
+
+TEST(NvmlLibraryTest, ABareNameThatIsNotInstalledIsNotFound) {
+  const auto api = LoadNvml("libzeus-surely-not-installed.so.1");
+  ASSERT_FALSE(api.ok());
+  EXPECT_EQ(api.error().code, ErrorCode::kNotFound);
+}
+
+TEST(NvmlLibraryTest, ATextFileIsNotALibrary) {
+  zeus::testing::TemporaryDirectory directory;
+  const auto path = directory.AddFile("libnvidia-ml.so.1", "this is not a library\n").string();
+  const auto api = LoadNvml(path);
+  ASSERT_FALSE(api.ok());
+  EXPECT_EQ(api.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(api.error().message, HasSubstr(path + " cannot be loaded as a library: "));
+}
+
+TEST(NvmlLibraryTest, AnEmptyFileAndADirectoryAreNotLibraries) {
+  zeus::testing::TemporaryDirectory directory;
+  const auto empty = directory.AddFile("empty.so", "").string();
+  EXPECT_EQ(LoadNvml(empty).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(LoadNvml(directory.path().string()).error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST(NvmlLibraryTest, ALibraryWithHalfTheFunctionsIsRefusedByNamingTheMissing) {
+  const auto api = LoadNvml(ZEUS_HALF_LIBRARY);
+  ASSERT_FALSE(api.ok());
+  EXPECT_EQ(api.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(api.error().message,
+              HasSubstr("lacks nvmlDeviceGetHandleByIndex_v2, nvmlDeviceGetUUID"));
+  EXPECT_THAT(api.error().message, Not(HasSubstr("nvmlInit_v2")));
+}
+
+TEST(NvmlLibraryTest, OldNamesServeAndOptionalFunctionsMayBeMissing) {
+  const auto api = LoadNvml(ZEUS_BARE_LIBRARY);
+  ASSERT_TRUE(api.ok()) << api.error().message;
+  EXPECT_NE(api.value().init, nullptr);
+  EXPECT_NE(api.value().get_count, nullptr);
+  EXPECT_EQ(api.value().get_field_values, nullptr);
+  EXPECT_EQ(Call(api.value().get_persistence, Device{}, static_cast<int*>(nullptr)),
+            kFunctionNotFound);
+}
+
+}  // namespace
+}  // namespace zeus::nvml

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "zeus/device/gpu.h"
+#include "zeus/device/nvml/nvml_sensor.h"
+
+// The ways to a value, one function per NVML call, in our units. Combined by Sensor.
+namespace zeus::nvml {
+
+Return ReadTemperatureV(const Target& target, Celsius* temperature);
+Return ReadTemperature(const Target& target, Celsius* temperature);
+Return ReadUtilization(const Target& target, Utilization* utilization);
+Return ReadMemoryV2(const Target& target, MemoryUse* memory);
+Return ReadMemory(const Target& target, MemoryUse* memory);
+Return ReadGraphicsClock(const Target& target, Hertz* clock);
+Return ReadMemoryClock(const Target& target, Hertz* clock);
+Return ReadThrottleReasons(const Target& target, ThrottleReasons* reasons);
+
+// What the board allows as a power limit, in milliwatts as NVML counts.
+struct LimitBounds {
+  unsigned min;
+  unsigned max;
+  unsigned default_limit;
+};
+Return ReadGpuBounds(const Target& target, LimitBounds* bounds);
+Return ReadConstraints(const Target& target, LimitBounds* bounds);
+Return ReadModuleBounds(const Target& target, LimitBounds* bounds);
+
+}  // namespace zeus::nvml

@@ -1,0 +1,45 @@
+#include "zeus/device/nvml/nvml_session.h"
+
+#include <pthread.h>
+
+#include "zeus/device/nvml/nvml_error.h"
+
+namespace zeus::nvml {
+namespace {
+
+std::atomic<unsigned> fork_generation{0};
+
+void WatchForks() {
+  static const int kRegistered = ::pthread_atfork(
+      nullptr, nullptr, [] { fork_generation.fetch_add(1, std::memory_order_relaxed); });
+  (void)kRegistered;  // Fails only without memory, and then every call after a fork says so.
+}
+
+}  // namespace
+
+unsigned ForkGeneration() { return fork_generation.load(std::memory_order_relaxed); }
+
+Result<std::shared_ptr<NvmlSession>> NvmlSession::Open(const NvmlApi& api) {
+  WatchForks();
+  ZEUS_RETURN_IF_ERROR(ToStatus(Call(api.init), "initialise NVML"));
+  std::shared_ptr<NvmlSession> session(new NvmlSession(api));
+  session->generation_ = ForkGeneration();
+  return session;
+}
+
+NvmlSession::~NvmlSession() {
+  // In a child that never used NVML there is nothing to shut down.
+  if (generation_ == ForkGeneration()) Call(api_.shutdown);
+}
+
+Status NvmlSession::Enter() {
+  const unsigned now = ForkGeneration();
+  unsigned initialised = generation_.load(std::memory_order_acquire);
+  if (initialised == now) return Ok();
+  ZEUS_RETURN_IF_ERROR(ToStatus(Call(api_.init), "initialise NVML after a fork"));
+  // NVML counts its users: of two threads that got here together, the second gives its count back.
+  if (!generation_.compare_exchange_strong(initialised, now)) Call(api_.shutdown);
+  return Ok();
+}
+
+}  // namespace zeus::nvml
