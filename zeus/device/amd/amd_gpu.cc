@@ -28,16 +28,17 @@ AmdGpu::AmdGpu(std::string name, std::unique_ptr<amd::Board> board, const Clock&
 
 Status AmdGpu::CountsItself() const {
   if (!counting_die_) return Ok();
-  return Error{ErrorCode::kNotSupported,
-               fmt::format("second die of a card: {} measures and limits both dies",
-                           *counting_die_)};
+  return Error{
+      ErrorCode::kNotSupported,
+      fmt::format("second die of a card: {} measures and limits both dies", *counting_die_)};
 }
 
 Result<EnergyReading> AmdGpu::Energy() {
   ZEUS_RETURN_IF_ERROR(CountsItself());
   const std::lock_guard lock(mutex_);
   ZEUS_TRY(const amd::CounterSample sample, board_->Energy());
-  if (!still_.Moved(sample.ticks)) still_.SawPower(clock_.Now(), ValueOf(Power()));
+  const TimePoint now = clock_.Now();
+  if (!still_.Moved(now, sample.ticks)) still_.SawPower(now, ValueOf(Power()));
   if (still_.stale()) {
     return Error{ErrorCode::kUnavailable,
                  fmt::format("the energy counter of {} stands still; integrate power", name_)};

@@ -198,9 +198,9 @@ Result<ClockRange> ParseOverdriveRange(std::string_view text, ClockDomain domain
     if (min && max && *min <= *max) range = ClockRange{*min, *max};
   });
   if (range) return *range;
-  return Error{ErrorCode::kNotSupported,
-               fmt::format("pp_od_clk_voltage has no range for the {} clock",
-                           ClockDomainName(domain))};
+  return Error{
+      ErrorCode::kNotSupported,
+      fmt::format("pp_od_clk_voltage has no range for the {} clock", ClockDomainName(domain))};
 }
 
 std::string PciAddress(std::uint64_t domain, std::uint64_t bus_device_function) {

@@ -50,10 +50,10 @@ Result<Layout> FindLayout(unsigned format, unsigned content) {
       return layout;
   }
   const bool without_energy = format == 2 || (format == 1 && content == 0);
-  return Error{ErrorCode::kNotSupported,
-               fmt::format(without_energy ? "gpu_metrics v{}.{} has no energy accumulator"
-                                          : "gpu_metrics v{}.{} is not known to this version",
-                           format, content)};
+  return Error{
+      ErrorCode::kNotSupported,
+      fmt::format("gpu_metrics v{}.{} {}", format, content,
+                  without_energy ? "has no energy accumulator" : "is not known to this version")};
 }
 
 }  // namespace
@@ -77,8 +77,8 @@ Result<GpuMetrics> ParseGpuMetrics(std::string_view bytes) {
   GpuMetrics metrics;
   metrics.energy_accumulator = FieldAt<std::uint64_t>(bytes, layout.energy_offset);
   if (const auto watts = FieldAt<std::uint16_t>(bytes, layout.power_offset)) {
-    auto& power = layout.power_field == PowerField::kAverage ? metrics.average_power
-                                                             : metrics.current_power;
+    auto& power =
+        layout.power_field == PowerField::kAverage ? metrics.average_power : metrics.current_power;
     power = Watts(*watts);
   }
   return metrics;

@@ -2,10 +2,10 @@
 
 namespace zeus::amd {
 
-bool StillCounter::Moved(std::uint64_t ticks) {
+bool StillCounter::Moved(TimePoint now, std::uint64_t ticks) {
   if (last_ == ticks) return false;
   last_ = ticks;
-  loaded_since_.reset();
+  still_since_ = now;
   stale_ = false;
   return true;
 }
@@ -13,11 +13,8 @@ bool StillCounter::Moved(std::uint64_t ticks) {
 void StillCounter::SawPower(TimePoint now, std::optional<Watts> power) {
   if (stale_) return;
   if (!power || *power <= kIdlePower) {
-    loaded_since_.reset();
-    return;
-  }
-  if (!loaded_since_) loaded_since_ = now;
-  if (now - *loaded_since_ > kPatience) {
+    still_since_ = now;
+  } else if (now - still_since_ > kPatience) {
     stale_ = true;
     ++spells_;
   }

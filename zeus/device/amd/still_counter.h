@@ -19,12 +19,14 @@ class StillCounter {
   static constexpr Seconds kPatience{1.0};
 
   // A reading of the counter. False when it is the same as the last: then tell the power too.
-  bool Moved(std::uint64_t ticks);
+  bool Moved(TimePoint now, std::uint64_t ticks);
 
   // The power reported beside a counter that did not move; empty if it could not be read.
   void SawPower(TimePoint now, std::optional<Watts> power);
 
-  // From more than kPatience of stillness under load until the counter moves.
+  // From more than kPatience of stillness that ended under load until the counter moves. The load
+  // need not have been seen all the time: a counter that works and stands still for a second
+  // belongs to a board that sleeps, and one that draws power has not slept for a millisecond.
   bool stale() const { return stale_; }
 
   // How often it was stale: energy of those times is lost to the counter.
@@ -32,7 +34,7 @@ class StillCounter {
 
  private:
   std::optional<std::uint64_t> last_;
-  std::optional<TimePoint> loaded_since_;
+  TimePoint still_since_;  // The last moment at which standing still was no surprise.
   bool stale_ = false;
   std::uint64_t spells_ = 0;
 };

@@ -71,9 +71,9 @@ Result<GpuMetrics> SysfsBoard::Metrics() const {
 Result<CounterSample> SysfsBoard::Energy() {
   ZEUS_TRY(const GpuMetrics metrics, Metrics());
   if (!metrics.energy_accumulator) {
-    return Error{ErrorCode::kNotSupported,
-                 fmt::format("{}: the firmware does not fill the energy accumulator",
-                             device_.string())};
+    return Error{
+        ErrorCode::kNotSupported,
+        fmt::format("{}: the firmware does not fill the energy accumulator", device_.string())};
   }
   return CounterSample{.ticks = *metrics.energy_accumulator, .tick = kEnergyTick};
 }
@@ -118,7 +118,7 @@ Result<PowerCap> SysfsBoard::Cap() {
   ZEUS_TRY(const double current, HwmonNumber("power1_cap"));
   ZEUS_TRY(const double min, HwmonNumber("power1_cap_min"));
   ZEUS_TRY(const double max, HwmonNumber("power1_cap_max"));
-  // Kernels before 5.15 do not tell the default. Without overdrive it is the maximum.
+  // Older kernels do not tell the default. Without overdrive it is the maximum.
   auto fallback = HwmonNumber("power1_cap_default");
   if (!fallback.ok() && IsNotSupported(fallback.error())) fallback = max;
   ZEUS_TRY(const double default_limit, std::move(fallback));
@@ -202,8 +202,10 @@ Status SysfsBoard::LockClock(ClockDomain domain, ClockRange range) {
     level_before_us_ = std::move(level).value();
     ZEUS_RETURN_IF_ERROR(SetLevel("manual"));
   }
-  locked_.insert(domain);
-  return Apply(domain, table, range);
+  auto applied = Apply(domain, table, range);
+  if (applied.ok()) locked_.insert(domain);
+  if (locked_.empty()) (void)SetLevel(level_before_us_);  // The first failure says more.
+  return applied;
 }
 
 Status SysfsBoard::ResetClock(ClockDomain domain) {
