@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <numeric>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -28,8 +29,12 @@ struct RunningSmi {
   std::vector<Smi::Device> devices;
 };
 
+// ROCm SMI finds boards in sysfs only and complains on stderr without any; AMD SMI has other ways.
+enum class Needs { kNothing, kCards };
+
 struct SmiChoice {
   const char* name;
+  Needs needs;
   const char* variable;
   const char* package;
   const SmiStarters::Start& start;
@@ -47,18 +52,20 @@ Result<RunningSmi> Start(const SmiChoice& choice, const std::optional<std::strin
 // would serve, or where the user named it.
 RunningSmi StartFirst(const Surroundings& surroundings, const SmiStarters& starters,
                       bool have_cards, std::vector<Absence>& absent) {
-  for (const SmiChoice& choice :
-       {SmiChoice{"AMD SMI", "ZEUS_AMD_SMI_LIBRARY", "amd-smi-lib", starters.amd_smi},
-        SmiChoice{"ROCm SMI", "ZEUS_ROCM_SMI_LIBRARY", "librocm-smi64-1", starters.rocm_smi}}) {
+  for (const SmiChoice& choice : {SmiChoice{"AMD SMI", Needs::kNothing, "ZEUS_AMD_SMI_LIBRARY",
+                                            "amd-smi-lib", starters.amd_smi},
+                                  SmiChoice{"ROCm SMI", Needs::kCards, "ZEUS_ROCM_SMI_LIBRARY",
+                                            "librocm-smi64-1", starters.rocm_smi}}) {
     const auto path = surroundings.environment(choice.variable);
+    if (choice.needs == Needs::kCards && !have_cards && !path) continue;
     auto running = Start(choice, path);
     if (running.ok()) return std::move(running).value();
     const Error& error = running.error();
     if (error.code == ErrorCode::kNotFound && !have_cards && !path) continue;
-    std::string fix;
-    if (path) fix = fmt::format("correct or unset {}", choice.variable);
-    if (!path && error.code == ErrorCode::kNotFound)
+    std::string fix = "check that amdgpu is loaded and that this user may use /dev/kfd";
+    if (error.code == ErrorCode::kNotFound)
       fix = fmt::format("install {}, or set {} to the library", choice.package, choice.variable);
+    if (path) fix = fmt::format("correct or unset {}", choice.variable);
     absent.push_back({choice.name, error.message, std::move(fix)});
   }
   return {};
@@ -114,6 +121,12 @@ std::vector<std::optional<std::string>> FindCountingDies(const Boards& boards) {
   return counting_dies;
 }
 
+Positions AllOf(const Boards& boards) {
+  Positions all(boards.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
 // Boards as the runtime counts them: a partitioned one several times, one that the runtime cannot
 // use not at all.
 Positions CountedByRuntime(const Boards& boards, const std::filesystem::path& sysfs) {
@@ -123,8 +136,7 @@ Positions CountedByRuntime(const Boards& boards, const std::filesystem::path& sy
       if (boards[i]->identity().pci_address == address) counted.push_back(i);
     }
   }
-  for (std::size_t i = 0; counted.empty() && i < boards.size(); ++i) counted.push_back(i);
-  return counted;
+  return counted.empty() ? AllOf(boards) : counted;
 }
 
 Result<Positions> Select(const char* variable, const std::optional<std::string>& value,
@@ -164,7 +176,8 @@ Result<Positions> Visible(const Boards& boards, const Positions& counted,
   ZEUS_TRY(const Positions of_runtime, Select("ROCR_VISIBLE_DEVICES", rocr, boards, counted));
   ZEUS_TRY(Positions visible, Select(variable, hip, boards, of_runtime));
   if (!rocr && !hip) {  // Boards that only draw pictures use energy too.
-    for (std::size_t i = 0; i < boards.size(); ++i) visible.push_back(i);
+    const Positions all = AllOf(boards);
+    visible.insert(visible.end(), all.begin(), all.end());
   }
   return Distinct(visible);
 }

@@ -108,7 +108,7 @@ TEST_F(AmdDiscoveryTest, NoBoardIsListedTwice) {
 
 TEST_F(AmdDiscoveryTest, ABoardThatOnlyTheLibraryKnowsHasReasonsForTheRest) {
   FakeSmi fake({FakeSmi::FakeBoard{.bus_id = 0x0300}});
-  starters_.rocm_smi = [](const auto&) { return amd::StartRocmSmi(FakeSmi::Rocm()); };
+  starters_.amd_smi = [](const auto&) { return amd::StartAmdSmi(FakeSmi::Amd()); };
   const auto findings = Discover().value();
   ASSERT_EQ(findings.gpus.size(), 1U);
   EXPECT_EQ(findings.gpus[0]->TotalEnergy().value(), 1_J);
@@ -122,12 +122,19 @@ TEST_F(AmdDiscoveryTest, ALibraryThatFailsIsAbsentWithItsReason) {
     return Error{ErrorCode::kUnavailable, "amdsmi_init: the driver is not loaded (status 34)"};
   };
   FakeSmi fake({});
+  environment_["ZEUS_ROCM_SMI_LIBRARY"] = "librocm_smi64.so";
   starters_.rocm_smi = [](const auto&) { return amd::StartRocmSmi(FakeSmi::Rocm()); };
   const auto findings = Discover().value();
   EXPECT_THAT(Find(findings, "AMD SMI")->reason, HasSubstr("driver is not loaded"));
   EXPECT_EQ(Find(findings, "ROCm SMI")->reason, "ROCm SMI sees no GPU");
   EXPECT_NE(Find(findings, "AMD GPUs"), nullptr);
   EXPECT_EQ(fake.initialised, 0);
+}
+
+TEST_F(AmdDiscoveryTest, RocmSmiIsLeftAloneWithoutCards) {
+  FakeSmi fake({FakeSmi::FakeBoard{.bus_id = 0x0300}});
+  starters_.rocm_smi = [](const auto&) { return amd::StartRocmSmi(FakeSmi::Rocm()); };
+  EXPECT_THAT(Discover().value().gpus, IsEmpty());
 }
 
 TEST_F(AmdDiscoveryTest, AnOverriddenLibraryThatIsMissingIsTold) {
