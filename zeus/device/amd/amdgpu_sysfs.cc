@@ -1,0 +1,212 @@
+#include "zeus/device/amd/amdgpu_sysfs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "zeus/base/file.h"
+
+namespace zeus::amd {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kVendorId = "0x1002";
+
+std::vector<fs::path> Children(const fs::path& directory) {
+  std::vector<fs::path> children;
+  std::error_code ignored;
+  for (fs::directory_iterator entry(directory, ignored), end; entry != end;
+       entry.increment(ignored))
+    children.push_back(entry->path());
+  std::sort(children.begin(), children.end());
+  return children;
+}
+
+std::string LineOr(const fs::path& path, std::string fallback) {
+  auto line = ReadLine(path);
+  return line.ok() ? std::move(line).value() : std::move(fallback);
+}
+
+// Calls visit(line) for each line that is not blank.
+template <class Visit>
+void ForEachLine(std::string_view text, Visit visit) {
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    if (const auto line = Trim(text.substr(0, end)); !line.empty()) visit(line);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+// "500Mhz", in whatever case the driver version writes it.
+std::optional<Hertz> ParseMegahertz(std::string_view word) {
+  constexpr std::size_t kSuffix = 3;
+  if (word.size() <= kSuffix) return std::nullopt;
+  auto number = ParseUnsigned(word.substr(0, word.size() - kSuffix));
+  std::string suffix(word.substr(word.size() - kSuffix));
+  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (!number.ok() || suffix != "mhz") return std::nullopt;
+  return Hertz::FromMega(static_cast<double>(number.value()));
+}
+
+std::vector<std::string_view> Words(std::string_view line) {
+  std::vector<std::string_view> words;
+  for (line = Trim(line); !line.empty(); line = Trim(line)) {
+    const auto end = std::min(line.find_first_of(" \t"), line.size());
+    words.push_back(line.substr(0, end));
+    line.remove_prefix(end);
+  }
+  return words;
+}
+
+bool IsCardName(std::string_view name) {
+  constexpr std::string_view kPrefix = "card";
+  return name.starts_with(kPrefix) && ParseUnsigned(name.substr(kPrefix.size())).ok();
+}
+
+// The kernel's name for the device; the target of the link says the same where uevent is absent.
+std::string PciAddressOf(const fs::path& device) {
+  constexpr std::string_view kKey = "PCI_SLOT_NAME=";
+  std::string address;
+  if (const auto uevent = ReadSmallFile(device / "uevent"); uevent.ok()) {
+    ForEachLine(uevent.value(), [&](std::string_view line) {
+      if (line.starts_with(kKey)) address = line.substr(kKey.size());
+    });
+  }
+  std::error_code ignored;
+  if (address.empty()) address = fs::canonical(device, ignored).filename().string();
+  std::transform(address.begin(), address.end(), address.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return address;
+}
+
+std::string DriverOf(const fs::path& device) {
+  std::error_code missing;
+  return fs::read_symlink(device / "driver", missing).filename().string();
+}
+
+GpuIdentity IdentityOf(const fs::path& device, const fs::path& sysfs) {
+  const std::string chip = LineOr(device / "device", "of unknown type");
+  return {.uuid = LineOr(device / "unique_id", ""),
+          .pci_address = PciAddressOf(device),
+          .model = LineOr(device / "product_name", "AMD GPU " + chip),
+          .driver = LineOr(sysfs / "module/amdgpu/version", ""),
+          .vendor = Vendor::kAmd};
+}
+
+fs::path HwmonOf(const fs::path& device) {
+  for (const auto& directory : Children(device / "hwmon")) {
+    if (directory.filename().string().starts_with("hwmon")) return directory;
+  }
+  return {};
+}
+
+// Display controllers, and the "processing accelerators" that recent Instinct boards call
+// themselves.
+bool IsGpuClass(std::string_view pci_class) {
+  return pci_class.starts_with("0x03") || pci_class.starts_with("0x12");
+}
+
+std::optional<std::string> AddressOfNode(const fs::path& properties) {
+  const auto text = ReadSmallFile(properties);
+  if (!text.ok()) return std::nullopt;
+  std::map<std::string_view, std::uint64_t> values;
+  ForEachLine(text.value(), [&](std::string_view line) {
+    const auto words = Words(line);
+    if (words.size() != 2) return;
+    if (const auto number = ParseUnsigned(words[1]); number.ok()) values[words[0]] = number.value();
+  });
+  if (values["simd_count"] == 0) return std::nullopt;  // A CPU.
+  return PciAddress(values["domain"], values["location_id"]);
+}
+
+}  // namespace
+
+CardList FindCards(const fs::path& sysfs) {
+  CardList list;
+  std::vector<std::string> bound;
+  for (const auto& directory : Children(sysfs / "class/drm")) {
+    if (!IsCardName(directory.filename().string())) continue;
+    const fs::path device = directory / "device";
+    if (LineOr(device / "vendor", "") != kVendorId) continue;
+    if (const std::string driver = DriverOf(device); !driver.empty() && driver != "amdgpu")
+      continue;
+    list.cards.push_back({device, HwmonOf(device), IdentityOf(device, sysfs)});
+    bound.push_back(list.cards.back().identity.pci_address);
+  }
+  std::sort(list.cards.begin(), list.cards.end(), [](const Card& a, const Card& b) {
+    return a.identity.pci_address < b.identity.pci_address;
+  });
+  for (const auto& device : Children(sysfs / "bus/pci/devices")) {
+    const std::string address = device.filename().string();
+    if (LineOr(device / "vendor", "") == kVendorId && IsGpuClass(LineOr(device / "class", "")) &&
+        std::find(bound.begin(), bound.end(), address) == bound.end())
+      list.unbound.push_back({address, DriverOf(device)});
+  }
+  return list;
+}
+
+std::vector<std::string> RuntimeOrder(const fs::path& sysfs) {
+  std::map<std::uint64_t, std::string> by_node;  // Node 10 comes after node 9.
+  for (const auto& directory : Children(sysfs / "class/kfd/kfd/topology/nodes")) {
+    const auto node = ParseUnsigned(directory.filename().string());
+    if (!node.ok()) continue;
+    if (auto address = AddressOfNode(directory / "properties"))
+      by_node.emplace(node.value(), std::move(*address));
+  }
+  std::vector<std::string> order;
+  for (auto& [node, address] : by_node) order.push_back(std::move(address));
+  return order;
+}
+
+Result<std::vector<ClockLevel>> ParseClockLevels(std::string_view text) {
+  std::vector<ClockLevel> levels;
+  bool readable = true;
+  ForEachLine(text, [&](std::string_view line) {
+    const auto words = Words(line);
+    const auto clock = words.size() >= 2 ? ParseMegahertz(words[1]) : std::nullopt;
+    if (!clock || !words[0].ends_with(':')) {
+      readable = false;
+      return;
+    }
+    const auto index = ParseUnsigned(words[0].substr(0, words[0].size() - 1));
+    constexpr std::uint64_t kMostLevels = 32;  // The driver keeps the choice in 32 bits.
+    if (index.ok() && index.value() < kMostLevels)
+      levels.push_back({static_cast<unsigned>(index.value()), *clock});
+  });
+  if (!readable || levels.empty())
+    return Error{ErrorCode::kUnavailable, "not a table of clock levels"};
+  return levels;
+}
+
+Result<ClockRange> ParseOverdriveRange(std::string_view text, ClockDomain domain) {
+  const std::string_view key = domain == ClockDomain::kGraphics ? "SCLK:" : "MCLK:";
+  bool inside = false;
+  std::optional<ClockRange> range;
+  ForEachLine(text, [&](std::string_view line) {
+    if (line.starts_with("OD_")) inside = line == "OD_RANGE:";
+    const auto words = Words(line);
+    if (!inside || words.size() != 3 || words[0] != key) return;
+    const auto min = ParseMegahertz(words[1]);
+    const auto max = ParseMegahertz(words[2]);
+    if (min && max && *min <= *max) range = ClockRange{*min, *max};
+  });
+  if (range) return *range;
+  return Error{
+      ErrorCode::kNotSupported,
+      fmt::format("pp_od_clk_voltage has no range for the {} clock", ClockDomainName(domain))};
+}
+
+std::string PciAddress(std::uint64_t domain, std::uint64_t bus_device_function) {
+  return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", domain & 0xffffffffU,
+                     (bus_device_function >> 8U) & 0xffU, (bus_device_function >> 3U) & 0x1fU,
+                     bus_device_function & 0x7U);
+}
+
+}  // namespace zeus::amd

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "zeus/base/result.h"
+#include "zeus/device/amd/board.h"
+
+namespace zeus::amd {
+
+// A management library of the vendor, initialised: ROCm SMI or AMD SMI. Only calls with scalar
+// results are used, because their structs changed size between releases. What needs a struct
+// (clock tables, AMD SMI's power) is read from sysfs, as the libraries do themselves.
+// Thread-safe.
+class Smi {
+ public:
+  using Handle = std::uintptr_t;
+
+  struct Device {
+    Handle handle;
+    std::string pci_address;
+    std::string model;  // Empty if the library does not tell.
+    std::string uuid;
+  };
+
+  Smi() = default;
+  Smi(const Smi&) = delete;
+  Smi& operator=(const Smi&) = delete;
+  virtual ~Smi() = default;
+
+  virtual Result<std::vector<Device>> Devices() = 0;
+  virtual Result<CounterSample> Energy(Handle device) = 0;
+  virtual Result<Watts> Power(Handle device, PowerKind kind) = 0;
+  virtual Result<PowerCap> Cap(Handle device) = 0;
+  virtual Status SetCap(Handle device, Watts limit) = 0;
+};
+
+// One row of a library's table of status codes.
+struct SmiStatus {
+  std::uint32_t status;
+  ErrorCode code;
+  const char* meaning;
+};
+
+// How a library answers: "rsmi_dev_power_cap_set: permission denied (status 4)".
+struct SmiCaller {
+  const char* library;
+  std::span<const SmiStatus> statuses;  // Every one but success, which is 0 in both libraries.
+
+  // A status that is not in the table is kInternal.
+  Error ErrorFor(std::uint32_t status, const char* name) const;
+  Error Missing(const char* name) const;
+
+  // Calls `function` if this version of the library has it.
+  template <class... Parameters, class... Arguments>
+  Status Call(const char* name, std::uint32_t (*function)(Parameters...),
+              Arguments... arguments) const {
+    if (function == nullptr) return Missing(name);
+    const std::uint32_t status = function(arguments...);
+    if (status != 0) return ErrorFor(status, name);
+    return Ok();
+  }
+};
+
+// A counter as both libraries return it. They say 15.3 uJ per tick and mean 2^-16 J.
+Result<CounterSample> SampleFromSmi(std::uint64_t ticks, float microjoules_per_tick);
+
+// A power cap in the units of a library.
+struct RawCap {
+  std::uint64_t min;
+  std::uint64_t max;
+  std::uint64_t default_limit;
+  std::uint64_t current;
+};
+
+// Caps are microwatts, except from an AMD SMI built for hypervisors, which says watts. No board
+// has a maximum below 0.1 W or above 100 kW, so the maximum tells.
+double MicrowattsPerUnit(const RawCap& cap);
+PowerCap CapFromSmi(const RawCap& cap);
+
+}  // namespace zeus::amd
