@@ -1,6 +1,7 @@
 #include "zeus/device/sysfs.h"
 
 #include <algorithm>
+#include <cctype>
 #include <string>
 #include <system_error>
 
@@ -20,6 +21,11 @@ std::vector<std::filesystem::path> ListEntries(const std::filesystem::path& dire
     return left.size() != right.size() ? left.size() < right.size() : left < right;
   });
   return entries;
+}
+
+bool IsPrintable(std::string_view text) {
+  return std::ranges::all_of(
+      text, [](char c) { return std::isprint(static_cast<unsigned char>(c)) != 0; });
 }
 
 }  // namespace zeus

@@ -11,4 +11,7 @@ namespace zeus {
 std::vector<std::filesystem::path> ListEntries(const std::filesystem::path& directory,
                                                std::string_view prefix = {});
 
+// Whether every byte is a printable ASCII character: what goes into names and messages.
+bool IsPrintable(std::string_view text);
+
 }  // namespace zeus

@@ -14,6 +14,8 @@ namespace {
 // Hardware keeps limits in steps of 1/8 W or coarser; a value further away was not taken.
 constexpr Watts kStep(1.0);
 
+constexpr Watts kLowest(1.0);
+
 }  // namespace
 
 Result<SysfsPowerLimit> SysfsPowerLimit::Open(Attributes attributes, Writer write) {
@@ -23,7 +25,7 @@ Result<SysfsPowerLimit> SysfsPowerLimit::Open(Attributes attributes, Writer writ
   limit.highest_ = stored;
   if (rated.ok())
     limit.highest_ = std::max(stored, Watts::FromMicro(static_cast<double>(rated.value())));
-  if (limit.highest_ == Watts(0)) {
+  if (limit.highest_ < kLowest) {
     return Error{ErrorCode::kNotSupported, limit.attributes_.limit.string() +
                                                ": no limit is set and the rated power is unknown"};
   }
@@ -34,15 +36,15 @@ Result<SysfsPowerLimit> SysfsPowerLimit::Open(Attributes attributes, Writer writ
 Result<PowerLimit> SysfsPowerLimit::Current() const {
   ZEUS_TRY(const Watts stored, Stored());
   const Watts highest = std::max(highest_, stored);
-  const Watts requested = stored == Watts(0) ? highest : stored;
-  return PowerLimit{.range = {.min = Watts(0), .max = highest},
+  const Watts obeyed = stored == Watts(0) || !Enabled() ? highest : stored;
+  return PowerLimit{.range = {.min = kLowest, .max = highest},
                     .default_limit = found_,
-                    .requested = requested,
-                    .enforced = Enabled() ? requested : highest};
+                    .requested = obeyed,
+                    .enforced = obeyed};
 }
 
 Result<PowerLimit> SysfsPowerLimit::Set(Watts limit) const {
-  if (!(limit > Watts(0)) || limit > highest_) {
+  if (!(limit >= kLowest && limit <= highest_)) {
     return Error{ErrorCode::kInvalidArgument, fmt::format("power limit {} W is outside 0 to {} W",
                                                           limit.value(), highest_.value())};
   }

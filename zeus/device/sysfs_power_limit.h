@@ -15,12 +15,13 @@ namespace zeus {
 // hwmon power1_max.
 //
 // The kernel tells neither the lowest limit nor the factory setting, so
-//  - range.min is 0 W: every positive limit is accepted, and the value read back tells what the
-//    hardware made of it;
+//  - range.min is 1 W, the lowest that we send: the value read back tells what the hardware made
+//    of it;
 //  - range.max is the rated power, or the limit found at Open() where that is higher or the rated
 //    power is unknown;
 //  - default_limit is the limit found at Open().
-// A stored limit of 0 means that there is none: requested and enforced are then range.max.
+// Where the stored limit is 0 or the limit is disabled there is none: requested and enforced are
+// then range.max.
 //
 // Thread-safe: the kernel serialises the attribute.
 class SysfsPowerLimit {

@@ -37,7 +37,7 @@ TEST_F(SysfsPowerLimitTest, ReadsTheLimitItsRangeAndWhatItFound) {
   EXPECT_EQ(limit.requested, 150_W);
   EXPECT_EQ(limit.enforced, 150_W);
   EXPECT_EQ(limit.default_limit, 150_W);
-  EXPECT_EQ(limit.range.min, 0_W);
+  EXPECT_EQ(limit.range.min, 1_W);
   EXPECT_EQ(limit.range.max, 200_W);
 }
 
@@ -79,10 +79,9 @@ TEST_F(SysfsPowerLimitTest, AStoredZeroMeansNoLimit) {
   EXPECT_EQ(limit.default_limit, 200_W);
 }
 
-TEST_F(SysfsPowerLimitTest, ADisabledLimitIsNotEnforcedAndCannotBeSet) {
+TEST_F(SysfsPowerLimitTest, ADisabledLimitIsNoneAndCannotBeSet) {
   directory_.AddFile("enabled", "0\n");
   const auto limit = Open();
-  EXPECT_EQ(limit.value().Current().value().requested, 150_W);
   EXPECT_EQ(limit.value().Current().value().enforced, 200_W);
   const auto set = limit.value().Set(100_W);
   ASSERT_FALSE(set.ok());

@@ -190,12 +190,16 @@ class CpuDiscovery {
 
 }  // namespace
 
-Result<Findings> DiscoverCpus(const Surroundings& surroundings) {
-  return DiscoverCpus(surroundings, SystemPerfApi());
-}
-
-Result<Findings> DiscoverCpus(const Surroundings& surroundings, const PerfApi& api) {
+Result<Findings> DiscoverWith(const PerfApi& api, const Surroundings& surroundings) {
   return CpuDiscovery(surroundings, api).Run();
 }
 
 }  // namespace zeus::rapl
+
+namespace zeus {
+
+Result<Findings> DiscoverCpus(const Surroundings& surroundings) {
+  return rapl::DiscoverWith(rapl::SystemPerfApi(), surroundings);
+}
+
+}  // namespace zeus

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 class CpuDiscoveryTest : public ::testing::Test {
  protected:
-  Findings Discover() { return DiscoverCpus(tree_.surroundings(), perf_.api()).value(); }
+  Findings Discover() { return DiscoverWith(perf_.api(), tree_.surroundings()).value(); }
 
   static const Absence* Find(const Findings& findings, const std::string& what) {
     for (const Absence& absence : findings.absent)

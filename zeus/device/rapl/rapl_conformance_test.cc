@@ -32,7 +32,7 @@ class PerfHarness {
     AddPackages(tree_);
     tree_.AddPmu("0-1");
     tree_.AddEvent("energy-ram", "event=0x03");
-    found_ = rapl::DiscoverCpus(tree_.surroundings(), perf_.api()).value();
+    found_ = rapl::DiscoverWith(perf_.api(), tree_.surroundings()).value();
   }
   CpuPackage& package() { return *found_.cpus.at(1); }
   void Use(Joules energy) { perf_.Use(1, FakePerf::kPackage, energy); }
@@ -49,7 +49,7 @@ class PowercapHarness {
  public:
   PowercapHarness() {
     AddPackages(tree_);
-    found_ = rapl::DiscoverCpus(tree_.surroundings(), perf_.api()).value();
+    found_ = rapl::DiscoverWith(perf_.api(), tree_.surroundings()).value();
   }
   CpuPackage& package() { return *found_.cpus.at(1); }
   void Use(Joules energy) { Grow("intel-rapl:1", package_, energy); }

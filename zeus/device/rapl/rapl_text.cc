@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
 #include "zeus/base/file.h"
+#include "zeus/device/sysfs.h"
 
 namespace zeus::rapl {
 namespace {
@@ -36,11 +36,6 @@ bool HasWord(std::string_view text, std::string_view word) {
     if (TakeUntil(text, ' ') == word) return true;
   }
   return false;
-}
-
-bool IsText(std::string_view text) {
-  return std::ranges::all_of(text,
-                             [](char c) { return std::isprint(static_cast<unsigned char>(c)); });
 }
 
 }  // namespace
@@ -116,7 +111,7 @@ CpuInfo ParseCpuInfo(std::string_view text) {
     std::string_view value = TakeUntil(text, '\n');
     const std::string_view key = Trim(TakeUntil(value, ':'));
     value = Trim(value);
-    if (!IsText(value)) continue;
+    if (!IsPrintable(value)) continue;
     if (key == "vendor_id" && info.vendor.empty()) info.vendor = value;
     if (key == "model name") model = value;
     if (key == "flags" && !info.virtual_machine)
