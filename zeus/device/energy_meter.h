@@ -40,6 +40,10 @@ class EnergyMeter {
   // The best present reading of power. kNotSupported when the device has a counter only.
   virtual Result<Watts> Power() = 0;
 
+  // Readings further apart than this may lose energy: the counter is narrow and turns over without
+  // a trace. Whoever records must read at least this often; nullopt when any interval is safe.
+  virtual std::optional<Seconds> LongestReadInterval() const { return std::nullopt; }
+
   Result<Joules> TotalEnergy() {
     ZEUS_TRY(const EnergyReading reading, Energy());
     return reading.total;
