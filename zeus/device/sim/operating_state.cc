@@ -67,7 +67,7 @@ OperatingState Operate(const GpuModel& model, LoadTable& loads, const Constraint
   const Hertz floor = constraints.locked_clock ? constraints.locked_clock->min : Hertz(0);
   if (loads.loads().empty())
     return {.profile = ConstantProfile(idle),
-            .graphics_clock = std::clamp(floor, GraphicsClocks(model).front(), cap),
+            .graphics_clock = std::clamp(floor, SupportedClockBelow(model, Hertz(0)), cap),
             .utilization = {.compute = 0.0, .memory = 0.0},
             .power_capped = false,
             .at_limit = false};
