@@ -27,7 +27,17 @@ class FileDescriptor {
   int fd_;
 };
 
-// What came from outside goes into messages only in a form that a terminal survives.
+template <class Number, class... Base>
+Result<Number> ParseNumber(std::string_view text, const char* kind, Base... base) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base...);
+  if (error != std::errc() || end != text.data() + text.size() || text.empty())
+    return Error{ErrorCode::kInvalidArgument, fmt::format("{} is not {}", Quote(text), kind)};
+  return number;
+}
+
+}  // namespace
+
 std::string Quote(std::string_view text) {
   constexpr std::size_t kShown = 40;
   std::string quoted = "\"";
@@ -41,17 +51,6 @@ std::string Quote(std::string_view text) {
   }
   return quoted + (text.size() > kShown ? "...\"" : "\"");
 }
-
-template <class Number, class... Base>
-Result<Number> ParseNumber(std::string_view text, const char* kind, Base... base) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base...);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty())
-    return Error{ErrorCode::kInvalidArgument, fmt::format("{} is not {}", Quote(text), kind)};
-  return number;
-}
-
-}  // namespace
 
 Error FileError(const std::filesystem::path& path, int error_number) {
   ErrorCode code = ErrorCode::kUnavailable;

@@ -39,4 +39,8 @@ Result<double> ParseDouble(std::string_view text);
 
 std::string_view Trim(std::string_view text);
 
+// In quotation marks, shortened, without control characters: what came from outside goes into
+// messages only in a form that a terminal survives.
+std::string Quote(std::string_view text);
+
 }  // namespace zeus

@@ -1,49 +1,25 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 #include "zeus/base/random.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 #include "zeus/device/gpu.h"
+#include "zeus/device/sim/delayed.h"
+#include "zeus/device/sim/energy_sum.h"
+#include "zeus/device/sim/fault.h"
 #include "zeus/device/sim/gpu_model.h"
+#include "zeus/device/sim/load.h"
+#include "zeus/device/sim/operating_state.h"
+#include "zeus/device/sim/power_history.h"
+#include "zeus/device/sim/sensors.h"
 
 namespace zeus::sim {
-
-enum class FaultKind : std::uint8_t {
-  kLost,              // Every call fails: the GPU fell off the bus.
-  kCounterReset,      // Driver reload: the energy counter restarts near zero. Momentary.
-  kCounterFrozen,     // The energy counter stands still.
-  kPowerUnavailable,  // Power reads as not available.
-  kNoPermission,      // Setters are refused.
-  kSetterUnsupported, // Setters are not supported.
-  kOutOfBandCap,      // A stricter power limit from outside (BMC): enforced < requested.
-  kSlowCall,          // Every driver call takes longer.
-  kClockReset,        // Somebody else resets the locked clocks. Momentary.
-  kMigEnabled,        // The GPU is partitioned.
-};
-
-struct Fault {
-  FaultKind kind;
-  Watts cap{};              // kOutOfBandCap
-  Seconds delay{};          // kSlowCall
-  Seconds at{};             // Node time from which it holds; in the past means at once.
-  double probability = 1.0; // Share of calls that are hit, for faults that concern calls.
-};
-
-// What a process runs on a GPU.
-struct LoadSpec {
-  // Exactly one of the two: a plain power draw (before limits), or a workload of the catalogue.
-  std::optional<Watts> demand;
-  const struct Workload* workload = nullptr;
-  unsigned batch_size = 0;
-
-  int pid = 0;
-  Seconds duration;  // From now on; infinite() for "until detached".
-};
 
 // The whole changing state of one simulated GPU and the laws by which it changes. Both forms of
 // the simulated GPU are built on it: in process (SimulatedGpu) and in shared memory (SharedNode).
@@ -54,11 +30,15 @@ struct LoadSpec {
 // One owner.
 class GpuCore {
  public:
-  // The board's gain, offset, sensor phase and UUID follow from the seed and the index.
+  // `model` is one of GpuModels(). The board's gain, offset, sensor phases, PCI address and UUID
+  // follow from the seed and the index.
   GpuCore(const GpuModel& model, std::uint64_t seed, unsigned index);
 
   const GpuModel& model() const;
-  Seconds now() const;
+  unsigned index() const { return index_; }
+  std::string uuid() const;
+  std::string pci_address() const;
+  Seconds now() const { return now_; }
 
   // Never goes back: an earlier time is ignored.
   void AdvanceTo(Seconds time);
@@ -66,44 +46,95 @@ class GpuCore {
   // The truth, for scoring. No sensor sees it.
   Joules exact_energy() const;
   Watts exact_power() const;
+  const BoardSensors& board_sensors() const { return board_; }
 
-  // What sensors show at now(). kNotSupported where the part lacks the sensor. Faults that concern
-  // calls (lost, slow, refused) are the caller's to apply: see fault().
+  // What sensors show at now(). kNotSupported where the part lacks the sensor, kUnavailable while
+  // a certain kPowerUnavailable holds. Faults that concern calls (lost, slow, refused, and those
+  // that hit only a share of the calls) are the caller's to apply: see fault() and DrawFault().
   Result<std::uint64_t> counter_millijoules() const;
   Result<Watts> power(PowerKind kind) const;
   Celsius temperature() const;
-  Utilization utilization() const;
+  Utilization utilization() const { return state_.utilization; }
   MemoryUse memory() const;
   Hertz clock(ClockDomain domain) const;
   ThrottleReasons throttle() const;
   std::vector<int> processes() const;  // With a load on this GPU.
 
-  // Knobs. A change takes effect after the part's latency (20 ms, jittered).
+  // Knobs. What was requested shows at once; the GPU obeys after the part's latency (20 ms,
+  // jittered by half).
   PowerLimit power_limit() const;
   Status SetPowerLimit(Watts limit);
   std::vector<Hertz> supported_clocks(ClockDomain domain) const;  // Ascending.
   Status LockClock(ClockDomain domain, ClockRange range);
   Status ResetClock(ClockDomain domain);
-  Persistence persistence() const;
-  void SetPersistence(Persistence mode);
+  Persistence persistence() const { return persistence_; }
+  void SetPersistence(Persistence mode) { persistence_ = mode; }
+  void SetKnobLatency(Seconds mean) { knob_latency_ = mean; }
+
+  // Of the air around the board; the model's own at first.
+  void SetAmbient(Celsius ambient);
 
   // Loads. Several processes may share a GPU; each is known by the id that attaching returned.
+  // kUnavailable when 8 are attached, kInvalidArgument when the spec means nothing.
   Result<std::uint32_t> AttachLoad(const LoadSpec& load);
   void DetachLoad(std::uint32_t id);
-  // "Still alive": when its process dies, a load ends at its last heartbeat.
+  // "Still alive" at now(): see ReapLoads().
   void Heartbeat(std::uint32_t id);
-  // Ends the loads of dead processes. `alive` is asked about pids whose heartbeat is overdue.
-  void ReapLoads(bool (*alive)(int pid));
+  // Ends the loads of dead processes. Call it before AdvanceTo(time): a load whose process died
+  // ends at its last heartbeat, but not in the past, so at now(). `alive` is asked about the pids
+  // (other than 0) whose last heartbeat is overdue at `time`; one that is alive keeps its load
+  // however late its heartbeats are.
+  void ReapLoads(bool (*alive)(int pid), Seconds time);
   // How long one step of a workload takes under the present knobs and sharing.
   Result<Seconds> StepTime(std::uint32_t id) const;
 
   void InjectFault(const Fault& fault);
   void ClearFaults();
   // The fault of that kind if it holds now.
-  std::optional<Fault> fault(FaultKind kind) const;
+  std::optional<Fault> fault(FaultKind kind) const { return faults_.Active(kind, now_); }
+  // The same, and decides by the fault's probability whether it hits this call.
+  std::optional<Fault> DrawFault(FaultKind kind);
 
  private:
-  // …
+  void ApplyEvents();   // Everything that is due at now().
+  void ChangeRegime();  // After a change of loads, knobs, cooling or surroundings.
+  void BeginRegime(Celsius temperature, double step_position);
+  void ScheduleNextEvent();
+  void UpdateCounter(CounterRegister& counter) const;
+  Watts PhysicalLimit() const;
+  Joules EnergyBetween(Seconds begin, Seconds end) const;
+  Seconds KnobArrival();
+
+  std::uint32_t model_index_;
+  std::uint32_t index_;
+  std::uint64_t seed_;
+  Random knob_random_;
+  Random fault_random_;
+  BoardSensors board_;
+
+  Seconds now_{};
+  Seconds next_event_{};
+  Seconds cooling_event_{};  // When the GPU gets too hot, or cool enough again.
+
+  Celsius ambient_;
+  Cooling cooling_ = Cooling::kEnough;
+  Persistence persistence_ = Persistence::kOn;
+  Seconds knob_latency_{0.020};
+  Delayed<Watts> limit_;
+  Delayed<std::optional<ClockRange>> graphics_lock_{std::nullopt};
+
+  LoadTable loads_;
+  FaultSchedule faults_;
+
+  OperatingState state_{};
+  Regime regime_;
+  std::uint32_t lead_ = 0;  // The workload whose steps shape the power; 0 if there is none.
+  EnergySum energy_;        // Up to the start of the regime.
+  PowerHistory history_;    // Before the regime.
+  CounterRegister counter_;
 };
+
+static_assert(std::is_trivially_copyable_v<GpuCore>);
+static_assert(sizeof(GpuCore) <= 8192, "copied out of shared memory on every read");
 
 }  // namespace zeus::sim

@@ -1,0 +1,249 @@
+#include "zeus/device/sim/gpu_core.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <string>
+
+#include "zeus/device/sim/graphics_clocks.h"
+
+namespace zeus::sim {
+namespace {
+
+constexpr Seconds kNever{std::numeric_limits<double>::infinity()};
+
+// Long enough for a process that is swapped out or stopped in a debugger to be asked about only
+// now and then.
+constexpr Seconds kHeartbeatOverdue{1.0};
+
+// Stored instead of a pointer, which would mean nothing in another process.
+std::uint32_t IndexOf(const GpuModel& model) {
+  const auto models = GpuModels();
+  const auto found = std::find_if(models.begin(), models.end(),
+                                  [&](const GpuModel& known) { return known.id == model.id; });
+  assert(found != models.end());
+  return static_cast<std::uint32_t>(found - models.begin());
+}
+
+Random StreamOf(std::uint64_t seed, unsigned index, const char* purpose) {
+  return Random(seed).Fork(fmt::format("gpu {} {}", index, purpose));
+}
+
+}  // namespace
+
+GpuCore::GpuCore(const GpuModel& model, std::uint64_t seed, unsigned index)
+    : model_index_(IndexOf(model)),
+      index_(index),
+      seed_(seed),
+      knob_random_(StreamOf(seed, index, "knobs")),
+      fault_random_(StreamOf(seed, index, "faults")),
+      board_(BoardSensors::Draw(model.sensors, StreamOf(seed, index, "sensors"))),
+      ambient_(model.thermal.ambient),
+      limit_(model.default_limit),
+      history_(model.idle_power) {
+  // It has been idle for long.
+  const double rise = model.thermal.kelvin_per_watt * model.idle_power.value();
+  BeginRegime(ambient_ + Celsius(rise), 0.0);
+}
+
+const GpuModel& GpuCore::model() const { return GpuModels()[model_index_]; }
+
+std::string GpuCore::uuid() const {
+  Random random = StreamOf(seed_, index_, "uuid");
+  const std::uint64_t high = random.NextBits();
+  const std::uint64_t low = random.NextBits();
+  return fmt::format("GPU-{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff,
+                     high & 0xffff, low >> 48, low & 0xffffffffffff);
+}
+
+std::string GpuCore::pci_address() const {
+  return fmt::format("0000:{:02x}:00.0", (index_ + 1) & 0xff);
+}
+
+void GpuCore::AdvanceTo(Seconds time) {
+  while (next_event_ <= time) {
+    now_ = std::max(now_, next_event_);
+    ApplyEvents();
+  }
+  now_ = std::max(now_, time);
+}
+
+void GpuCore::ApplyEvents() {
+  UpdateCounter(counter_);
+  if (now_ >= cooling_event_)
+    cooling_ = cooling_ == Cooling::kEnough ? Cooling::kSlowedDown : Cooling::kEnough;
+  limit_.ApplyDue(now_);
+  graphics_lock_.ApplyDue(now_);
+  loads_.RemoveEnded(now_);
+  if (faults_.TakeDue(FaultKind::kClockReset, now_)) graphics_lock_.Force(std::nullopt);
+  if (faults_.TakeDue(FaultKind::kCounterReset, now_)) counter_.Restart();
+  if (fault(FaultKind::kCounterFrozen)) counter_.Freeze();
+  ChangeRegime();
+}
+
+void GpuCore::ChangeRegime() {
+  const Celsius temperature = this->temperature();
+  const double position = regime_.profile.PositionAt(now_ - regime_.start);
+  if (now_ > regime_.start) {
+    UpdateCounter(counter_);
+    energy_.Add(regime_.EnergyUntil(now_));
+    history_.Push(regime_, now_);
+  }
+  BeginRegime(temperature, position);
+}
+
+void GpuCore::BeginRegime(Celsius temperature, double step_position) {
+  const GpuModel& model = this->model();
+  const Watts limit = PhysicalLimit();
+  state_ = Operate(
+      model, loads_,
+      {.power_limit = limit, .locked_clock = graphics_lock_.effective(), .cooling = cooling_});
+
+  // A change of knobs does not start the step again.
+  const Load* lead = loads_.first_workload();
+  const std::uint32_t lead_id = lead != nullptr ? lead->id : 0;
+  state_.profile.phase = lead_id == lead_ ? step_position : 0.0;
+  lead_ = lead_id;
+
+  const Watts mean = state_.profile.mean();
+  ThermalPath path = Heat(model.thermal, ambient_, temperature, mean, Leakage::kFollowsTemperature);
+  const Watts most = mean + Watts(path.leakage_watts_per_kelvin *
+                                  (std::max(path.start, path.settled) - path.reference).value());
+  if (state_.at_limit || (most > limit && !loads_.loads().empty()))
+    path = Heat(model.thermal, ambient_, temperature, mean, Leakage::kInsideLimit);
+
+  regime_ = {.start = now_, .profile = state_.profile, .thermal = path};
+  ScheduleNextEvent();
+}
+
+void GpuCore::ScheduleNextEvent() {
+  const ThermalSpec& thermal = model().thermal;
+  const auto turn = cooling_ == Cooling::kEnough ? regime_.thermal.TimeToRise(thermal.slowdown)
+                                                 : regime_.thermal.TimeToFall(thermal.release);
+  cooling_event_ = turn ? regime_.start + *turn : kNever;
+  next_event_ = std::min({cooling_event_, limit_.next_arrival(), graphics_lock_.next_arrival(),
+                          loads_.next_end(), faults_.NextAfter(now_)});
+}
+
+void GpuCore::SetAmbient(Celsius ambient) {
+  ambient_ = ambient;
+  ChangeRegime();
+}
+
+Watts GpuCore::PhysicalLimit() const {
+  const auto cap = fault(FaultKind::kOutOfBandCap);
+  return cap ? std::min(cap->cap, limit_.effective()) : limit_.effective();
+}
+
+Seconds GpuCore::KnobArrival() { return now_ + knob_latency_ * knob_random_.Uniform(0.5, 1.5); }
+
+PowerLimit GpuCore::power_limit() const {
+  const GpuModel& model = this->model();
+  const auto cap = fault(FaultKind::kOutOfBandCap);
+  const Watts requested = limit_.requested();
+  return {.range = model.limit_range,
+          .default_limit = model.default_limit,
+          .requested = requested,
+          .enforced = cap ? std::min(cap->cap, requested) : requested};
+}
+
+Status GpuCore::SetPowerLimit(Watts limit) {
+  const PowerRange& range = model().limit_range;
+  if (!(limit >= range.min && limit <= range.max))
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("power limit {} W is outside {} to {} W", limit.value(),
+                             range.min.value(), range.max.value())};
+  limit_.Request(limit, KnobArrival());
+  ScheduleNextEvent();
+  return Ok();
+}
+
+std::vector<Hertz> GpuCore::supported_clocks(ClockDomain domain) const {
+  if (domain == ClockDomain::kGraphics) return GraphicsClocks(model());
+  return {model().memory_clock};
+}
+
+Status GpuCore::LockClock(ClockDomain domain, ClockRange range) {
+  const std::vector<Hertz> clocks = supported_clocks(domain);
+  const auto inside = [&](Hertz clock) { return clock >= range.min && clock <= range.max; };
+  if (std::none_of(clocks.begin(), clocks.end(), inside))
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("no supported {} clock between {} and {} MHz (supported: {} to {} MHz)",
+                    ClockDomainName(domain), range.min.ToMega(), range.max.ToMega(),
+                    clocks.front().ToMega(), clocks.back().ToMega())};
+  // There is one memory clock: locking it changes nothing.
+  if (domain == ClockDomain::kMemory) return Ok();
+  graphics_lock_.Request(range, KnobArrival());
+  ScheduleNextEvent();
+  return Ok();
+}
+
+Status GpuCore::ResetClock(ClockDomain domain) {
+  if (domain == ClockDomain::kMemory) return Ok();
+  graphics_lock_.Request(std::nullopt, KnobArrival());
+  ScheduleNextEvent();
+  return Ok();
+}
+
+Result<std::uint32_t> GpuCore::AttachLoad(const LoadSpec& spec) {
+  ZEUS_TRY(Load load, MakeLoad(spec, model()));
+  load.end = now_ + spec.duration;
+  load.last_heartbeat = now_;
+  ZEUS_TRY(const std::uint32_t id, loads_.Add(load));
+  ChangeRegime();
+  return id;
+}
+
+void GpuCore::DetachLoad(std::uint32_t id) {
+  if (loads_.Find(id) == nullptr) return;
+  loads_.Remove(id);
+  ChangeRegime();
+}
+
+void GpuCore::Heartbeat(std::uint32_t id) {
+  if (Load* load = loads_.Find(id)) load->last_heartbeat = now_;
+}
+
+void GpuCore::ReapLoads(bool (*alive)(int pid), Seconds time) {
+  bool ended = false;
+  for (Load& load : loads_.loads()) {
+    if (load.pid == 0 || time - load.last_heartbeat <= kHeartbeatOverdue) continue;
+    if (alive(load.pid)) continue;
+    load.end = now_;
+    ended = true;
+  }
+  if (!ended) return;
+  loads_.RemoveEnded(now_);
+  ChangeRegime();
+}
+
+Result<Seconds> GpuCore::StepTime(std::uint32_t id) const {
+  const Load* load = loads_.Find(id);
+  if (load == nullptr)
+    return Error{ErrorCode::kNotFound, fmt::format("no load {} on GPU {}", id, index_)};
+  if (load->plain())
+    return Error{ErrorCode::kNotSupported, fmt::format("load {} has no steps: it draws power", id)};
+  return load->StepTime() * loads_.workload_count();
+}
+
+void GpuCore::InjectFault(const Fault& fault) {
+  faults_.Add(fault);
+  ApplyEvents();
+}
+
+void GpuCore::ClearFaults() {
+  faults_.Clear();
+  counter_.Thaw();
+  ChangeRegime();
+}
+
+std::optional<Fault> GpuCore::DrawFault(FaultKind kind) {
+  const auto active = fault(kind);
+  if (!active || fault_random_.Uniform() >= active->probability) return std::nullopt;
+  return active;
+}
+
+}  // namespace zeus::sim

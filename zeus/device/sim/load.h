@@ -1,0 +1,76 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+
+#include "zeus/base/result.h"
+#include "zeus/base/units.h"
+#include "zeus/device/sim/gpu_model.h"
+#include "zeus/device/sim/workload.h"
+
+namespace zeus::sim {
+
+// What a process runs on a GPU.
+struct LoadSpec {
+  // Exactly one of the two: a plain power draw (before limits), or a workload of the catalogue.
+  std::optional<Watts> demand;
+  const Workload* workload = nullptr;
+  unsigned batch_size = 0;
+
+  int pid = 0;
+  // From now on; without one until it is detached.
+  Seconds duration{std::numeric_limits<double>::infinity()};
+};
+
+// A load that is attached to a GPU.
+struct Load {
+  std::uint32_t id;
+  int pid;
+  Seconds end;
+  Seconds last_heartbeat;
+
+  Watts demand;  // Of a plain draw.
+  int workload;  // Index into the catalogue, -1 for a plain draw.
+  unsigned batch_size;
+
+  // What the catalogue says about the workload under `knobs`: asked again when they change.
+  KnobSettings knobs;
+  OperatingPoint point;
+
+  bool plain() const { return workload < 0; }
+  void Predict(const GpuModel& model, const KnobSettings& present);
+  Seconds StepTime() const;  // Alone on the GPU.
+};
+
+// kInvalidArgument when the spec means nothing.
+Result<Load> MakeLoad(const LoadSpec& spec, const GpuModel& model);
+
+// The loads of one GPU in the order of attachment. Trivially copyable. One owner.
+class LoadTable {
+ public:
+  std::span<Load> loads() { return {loads_.data(), size_}; }
+  std::span<const Load> loads() const { return {loads_.data(), size_}; }
+
+  // kUnavailable when it is full. The id is never used again.
+  Result<std::uint32_t> Add(Load load);
+  void Remove(std::uint32_t id);
+  void RemoveEnded(Seconds now);
+
+  const Load* Find(std::uint32_t id) const;
+  Load* Find(std::uint32_t id);
+
+  Seconds next_end() const;
+  const Load* first_workload() const;
+  int workload_count() const;
+
+ private:
+  std::array<Load, 8> loads_{};
+  std::size_t size_ = 0;
+  std::uint32_t next_id_ = 1;
+};
+
+}  // namespace zeus::sim

@@ -1,0 +1,94 @@
+#include "zeus/device/sim/operating_state.h"
+
+#include <algorithm>
+
+#include "zeus/device/sim/graphics_clocks.h"
+
+namespace zeus::sim {
+namespace {
+
+// Memory traffic of a GPU that draws its default limit.
+constexpr double kMemoryUtilizationAtFullPower = 0.6;
+
+// What the loads would do together if only clocks held them back, and power limits only through
+// the catalogue.
+struct Wish {
+  Watts plain{};       // Above idle, constant.
+  Watts workloads{};   // Above idle, on average.
+  double computing{};  // Share of time with a kernel running.
+  Hertz clock;
+};
+
+Hertz ClockCap(const GpuModel& model, const Constraints& constraints) {
+  Hertz cap = model.graphics_clock.max;
+  if (constraints.locked_clock) cap = std::min(cap, constraints.locked_clock->max);
+  if (constraints.cooling == Cooling::kSlowedDown) cap = std::min(cap, SlowdownClock(model));
+  return SupportedClockBelow(model, cap);
+}
+
+Wish Collect(const GpuModel& model, LoadTable& loads, Watts limit, Hertz cap) {
+  KnobSettings knobs{.power_limit = std::clamp(limit, model.limit_range.min, model.limit_range.max),
+                     .clock_cap = std::nullopt};
+  if (cap < model.graphics_clock.max) knobs.clock_cap = cap;
+
+  Wish wish{.clock = cap};
+  const double plain_share = PowerShareAt(model, cap);
+  for (Load& load : loads.loads()) {
+    if (load.plain()) {
+      wish.plain += std::max(load.demand - model.idle_power, Watts(0)) * plain_share;
+      wish.computing += 1.0;
+    } else {
+      load.Predict(model, knobs);
+      wish.workloads += std::max(load.point.average_power - model.idle_power, Watts(0));
+      wish.computing += load.point.utilization;
+      wish.clock = std::min(wish.clock, load.point.graphics_clock);
+    }
+  }
+  wish.computing = std::min(wish.computing, 1.0);
+  return wish;
+}
+
+StepProfile ProfileOf(const LoadTable& loads, const Wish& wish, Watts mean,
+                      const PowerRange& between) {
+  const Load* lead = loads.first_workload();
+  if (lead == nullptr) return ConstantProfile(mean);
+  return TwoLevelProfile(mean, between, lead->StepTime() * loads.workload_count(), wish.computing);
+}
+
+}  // namespace
+
+Hertz SlowdownClock(const GpuModel& model) {
+  return SupportedClockBelow(model, model.graphics_clock.max * 0.5);
+}
+
+OperatingState Operate(const GpuModel& model, LoadTable& loads, const Constraints& constraints) {
+  const Watts idle = model.idle_power;
+  const Hertz cap = ClockCap(model, constraints);
+  const Hertz floor = constraints.locked_clock ? constraints.locked_clock->min : Hertz(0);
+  if (loads.loads().empty())
+    return {.profile = ConstantProfile(idle),
+            .graphics_clock = std::clamp(floor, GraphicsClocks(model).front(), cap),
+            .utilization = {.compute = 0.0, .memory = 0.0},
+            .power_capped = false,
+            .at_limit = false};
+
+  const Watts limit = std::max(constraints.power_limit, idle);
+  const Wish wish = Collect(model, loads, limit, cap);
+  const Watts wanted = idle + wish.plain + wish.workloads;
+  const Watts mean = std::min(wanted, limit);
+  Hertz clock = wish.clock;
+  if (wanted > limit) {
+    const double kept = (limit - idle) / (wanted - idle);
+    clock = std::min(clock, HighestClockWithin(model, kept * PowerShareAt(model, clock)));
+  }
+  const double intensity = (mean - idle) / (model.default_limit - idle);
+  const PowerRange between{.min = std::min(mean, idle + wish.plain), .max = limit};
+  return {
+      .profile = ProfileOf(loads, wish, mean, between),
+      .graphics_clock = clock,
+      .utilization = {.compute = wish.computing,
+                      .memory = std::clamp(kMemoryUtilizationAtFullPower * intensity, 0.0, 1.0)},
+      .power_capped = clock<cap, .at_limit = wanted> limit};
+}
+
+}  // namespace zeus::sim
