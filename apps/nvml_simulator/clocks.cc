@@ -142,8 +142,7 @@ NVML_FUNCTION nvmlDeviceGetCurrentClocksThrottleReasons(Device device,
   return nvmlDeviceGetCurrentClocksEventReasons(device, reasons);
 }
 
-NVML_FUNCTION nvmlDeviceGetSupportedClocksEventReasons(Device device,
-                                                       unsigned long long* reasons) {
+NVML_FUNCTION nvmlDeviceGetSupportedClocksEventReasons(Device device, unsigned long long* reasons) {
   return Library::Instance().Read(device, {reasons}, [&](const GpuCall&) {
     *reasons = nvml::kReasonIdle | nvml::kReasonApplicationsClocks | nvml::kReasonSoftwarePowerCap |
                nvml::kReasonHardwareSlowdown | nvml::kReasonSoftwareThermal;

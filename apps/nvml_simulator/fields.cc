@@ -26,9 +26,9 @@ Return PutEnergy(nvml::FieldValue& field, const sim::GpuCore& core) {
 }
 
 // Average power, of the GPU or of its memory alone.
-Return PutAverage(nvml::FieldValue& field, const sim::GpuCore& core) {
-  if (field.scope_id == nvml::kScopeMemory) return PutPower(field, core.power(PowerKind::kMemory));
-  return PutPower(field, core.power(PowerKind::kOneSecondAverage));
+Return PutAverage(nvml::FieldValue& field, const GpuCall& gpu) {
+  if (field.scope_id == nvml::kScopeMemory) return PutPower(field, gpu.Power(PowerKind::kMemory));
+  return PutPower(field, gpu.Power(PowerKind::kOneSecondAverage));
 }
 
 // There is no module around a simulated GPU, and only the average can be had for memory.
@@ -37,26 +37,26 @@ bool HasScope(const nvml::FieldValue& field) {
          (field.scope_id == nvml::kScopeMemory && field.field_id == nvml::kFieldPowerAverage);
 }
 
-Return Fill(nvml::FieldValue& field, const sim::GpuCore& core) {
+Return Fill(nvml::FieldValue& field, const GpuCall& gpu) {
   if (!HasScope(field)) return nvml::kNotSupported;
   switch (field.field_id) {
     case nvml::kFieldTotalEnergy:
     case nvml::kFieldEnergy:
-      return PutEnergy(field, core);
+      return PutEnergy(field, gpu.core);
     case nvml::kFieldPowerAverage:
-      return PutAverage(field, core);
+      return PutAverage(field, gpu);
     case nvml::kFieldPowerInstant:
-      return PutPower(field, core.power(PowerKind::kInstant));
+      return PutPower(field, gpu.Power(PowerKind::kInstant));
     case nvml::kFieldPowerMinLimit:
-      return PutPower(field, core.power_limit().range.min);
+      return PutPower(field, gpu.core.power_limit().range.min);
     case nvml::kFieldPowerMaxLimit:
-      return PutPower(field, core.power_limit().range.max);
+      return PutPower(field, gpu.core.power_limit().range.max);
     case nvml::kFieldPowerDefaultLimit:
-      return PutPower(field, core.power_limit().default_limit);
+      return PutPower(field, gpu.core.power_limit().default_limit);
     case nvml::kFieldPowerCurrentLimit:
-      return PutPower(field, core.power_limit().enforced);
+      return PutPower(field, gpu.core.power_limit().enforced);
     case nvml::kFieldPowerRequestedLimit:
-      return PutPower(field, core.power_limit().requested);
+      return PutPower(field, gpu.core.power_limit().requested);
     default:
       return nvml::kNotSupported;
   }
@@ -75,7 +75,7 @@ NVML_FUNCTION nvmlDeviceGetFieldValues(Device device, int count, nvml::FieldValu
       nvml::FieldValue& field = fields[i];
       field.timestamp = gpu.time.time_since_epoch().count();
       field.latency_usec = 0;
-      field.nvml_return = Fill(field, gpu.core);
+      field.nvml_return = Fill(field, gpu);
     }
     return nvml::kSuccess;
   });

@@ -1,8 +1,6 @@
 // How many GPUs there are, and who they are.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <string>
 
@@ -15,45 +13,55 @@
 namespace zeus::nvml_simulator {
 namespace {
 
-// GPUs sit on consecutive buses of one PCI domain.
-constexpr unsigned kFirstBus = 0x10;
+constexpr int kHexadecimal = 16;
+
+struct PciAddress {
+  unsigned domain = 0;
+  unsigned bus = 0;
+  unsigned device = 0;
+
+  bool operator==(const PciAddress&) const = default;
+};
+
+// "00000000:1A:00.0", "0000:1a:00" or "1a:00.0".
+Result<PciAddress> ParsePciAddress(std::string_view text) {
+  const auto slot = text.rfind(':');
+  if (slot == std::string_view::npos) return Error{ErrorCode::kInvalidArgument, "not an address"};
+  const std::string_view front = text.substr(0, slot);
+  const auto bus_at = front.rfind(':');
+  const bool has_domain = bus_at != std::string_view::npos;
+  const std::string_view device = text.substr(slot + 1);
+  std::uint64_t domain = 0;
+  if (has_domain) {
+    ZEUS_TRY(domain, ParseUnsigned(front.substr(0, bus_at), kHexadecimal));
+  }
+  ZEUS_TRY(const auto bus,
+           ParseUnsigned(has_domain ? front.substr(bus_at + 1) : front, kHexadecimal));
+  ZEUS_TRY(const auto number, ParseUnsigned(device.substr(0, device.find('.')), kHexadecimal));
+  return PciAddress{.domain = static_cast<unsigned>(domain),
+                    .bus = static_cast<unsigned>(bus),
+                    .device = static_cast<unsigned>(number)};
+}
 
 nvml::PciInfo PciOf(const GpuCall& gpu) {
+  const PciAddress address = ParsePciAddress(gpu.core.pci_address()).value();
   const Board& board = BoardOf(gpu.core.model());
-  nvml::PciInfo pci{};
-  pci.bus = kFirstBus + gpu.index;
-  pci.pci_device_id = board.pci_device_id;
-  pci.pci_subsystem_id = board.pci_device_id;
+  nvml::PciInfo pci{.bus_id_legacy = {},
+                    .domain = address.domain,
+                    .bus = address.bus,
+                    .device = address.device,
+                    .pci_device_id = board.pci_device_id,
+                    .pci_subsystem_id = board.pci_device_id,
+                    .bus_id = {}};
   fmt::format_to_n(pci.bus_id_legacy, sizeof(pci.bus_id_legacy) - 1, "{:04X}:{:02X}:{:02X}.0",
                    pci.domain, pci.bus, pci.device);
-  fmt::format_to_n(pci.bus_id, sizeof(pci.bus_id) - 1, "{:08X}:{:02X}:{:02X}.0", pci.domain, pci.bus,
-                   pci.device);
+  fmt::format_to_n(pci.bus_id, sizeof(pci.bus_id) - 1, "{:08X}:{:02X}:{:02X}.0", pci.domain,
+                   pci.bus, pci.device);
   return pci;
 }
 
 std::string SerialOf(const GpuCall& gpu) {
   return fmt::format("{:013}", (gpu.seed * sim::kMaxGpusPerNode + gpu.index) % 10'000'000'000'000);
-}
-
-// "0000:1a:00.0", "0000:1a:00" or "1a:00.0", in hexadecimal.
-Result<unsigned> BusFrom(std::string_view text) {
-  constexpr int kHexadecimal = 16;
-  const auto last = text.rfind(':');
-  if (last == std::string_view::npos) return Error{ErrorCode::kInvalidArgument, "not a PCI address"};
-  const std::string_view front = text.substr(0, last);
-  const auto first = front.rfind(':');
-  std::uint64_t domain = 0;
-  if (first != std::string_view::npos) {
-    ZEUS_TRY(domain, ParseUnsigned(front.substr(0, first), kHexadecimal));
-  }
-  const auto bus_text = first == std::string_view::npos ? front : front.substr(first + 1);
-  ZEUS_TRY(const std::uint64_t bus, ParseUnsigned(bus_text, kHexadecimal));
-  std::string_view slot = text.substr(last + 1);
-  slot = slot.substr(0, slot.find('.'));
-  ZEUS_TRY(const std::uint64_t device, ParseUnsigned(slot, kHexadecimal));
-  if (domain != 0 || device != 0 || bus < kFirstBus || bus > 0xff)
-    return Error{ErrorCode::kNotFound, "no GPU there"};
-  return static_cast<unsigned>(bus);
 }
 
 // Asking for a handle attaches the GPU: a lost one has none to give.
@@ -65,15 +73,26 @@ Return GiveHandle(unsigned index, Device* device) {
   });
 }
 
-// The index of the GPU for which `matches(index)` holds.
+// The handle of the first GPU for which `matches` holds. Lost GPUs cannot be asked: if none
+// matches, one of them may be the one that was meant.
 template <class Matches>
-Return FindGpu(std::initializer_list<const void*> arguments, unsigned& index, Matches&& matches) {
-  return Library::Instance().OnNode(arguments, [&](const sim::SharedNode& node) -> Return {
-    for (index = 0; index < node.gpu_count(); ++index) {
-      if (matches(node, index)) return nvml::kSuccess;
-    }
-    return nvml::kNotFound;
+Return GiveMatching(const void* key, Device* device, Matches&& matches) {
+  unsigned count = 0;
+  const Return known = Library::Instance().OnNode({key, device}, [&](const sim::SharedNode& node) {
+    count = node.gpu_count();
+    return nvml::kSuccess;
   });
+  if (known != nvml::kSuccess) return known;
+  Return outcome = nvml::kNotFound;
+  for (unsigned i = 0; i < count; ++i) {
+    const auto check = [&](const GpuCall& gpu) -> Return {
+      return matches(gpu) ? nvml::kSuccess : nvml::kNotFound;
+    };
+    const Return match = Library::Instance().Read(Library::HandleOf(i), {}, check);
+    if (match == nvml::kSuccess) return GiveHandle(i, device);
+    if (match != nvml::kNotFound) outcome = match;
+  }
+  return outcome;
 }
 
 }  // namespace
@@ -104,38 +123,21 @@ NVML_FUNCTION nvmlDeviceGetHandleByIndex(unsigned index, Device* device) {
 }
 
 NVML_FUNCTION nvmlDeviceGetHandleByUUID(const char* uuid, Device* device) {
-  unsigned index = 0;
-  const Return found = FindGpu({uuid, device}, index, [&](const auto& node, unsigned candidate) {
-    return sim::GpuUuid(node.seed(), candidate) == uuid;
-  });
-  return found == nvml::kSuccess ? GiveHandle(index, device) : found;
+  return GiveMatching(uuid, device, [&](const GpuCall& gpu) { return gpu.core.uuid() == uuid; });
 }
 
 NVML_FUNCTION nvmlDeviceGetHandleBySerial(const char* serial, Device* device) {
-  unsigned count = 0;
-  if (const Return failure = nvmlDeviceGetCount_v2(&count); failure != nvml::kSuccess)
-    return failure;
-  if (serial == nullptr || device == nullptr) return nvml::kInvalidArgument;
-  for (unsigned i = 0; i < count; ++i) {
-    const Return match = Library::Instance().Read(
-        Library::HandleOf(i), {}, [&](const GpuCall& gpu) -> Return {
-          return SerialOf(gpu) == serial ? nvml::kSuccess : nvml::kNotFound;
-        });
-    if (match == nvml::kSuccess) return GiveHandle(i, device);
-  }
-  return nvml::kNotFound;
+  return GiveMatching(serial, device, [&](const GpuCall& gpu) { return SerialOf(gpu) == serial; });
 }
 
 NVML_FUNCTION nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, Device* device) {
-  unsigned index = 0;
-  Return malformed = nvml::kSuccess;
-  const Return found = FindGpu({bus_id, device}, index, [&](const auto&, unsigned candidate) {
-    const auto bus = BusFrom(bus_id);
-    if (!bus.ok()) malformed = ToReturn(bus.error());
-    return bus.ok() && bus.value() == kFirstBus + candidate;
+  bool malformed = false;
+  const Return found = GiveMatching(bus_id, device, [&](const GpuCall& gpu) {
+    const auto address = ParsePciAddress(bus_id);
+    malformed = !address.ok();
+    return address.ok() && address.value() == ParsePciAddress(gpu.core.pci_address()).value();
   });
-  if (malformed != nvml::kSuccess) return malformed;
-  return found == nvml::kSuccess ? GiveHandle(index, device) : found;
+  return malformed ? nvml::kInvalidArgument : found;
 }
 
 NVML_FUNCTION nvmlDeviceGetHandleByPciBusId(const char* bus_id, Device* device) {
@@ -149,14 +151,14 @@ NVML_FUNCTION nvmlDeviceGetName(Device device, char* name, unsigned length) {
 }
 
 NVML_FUNCTION nvmlDeviceGetUUID(Device device, char* uuid, unsigned length) {
-  return Library::Instance().Read(device, {uuid}, [&](const GpuCall& gpu) {
-    return CopyText(sim::GpuUuid(gpu.seed, gpu.index), uuid, length);
-  });
+  return Library::Instance().Read(
+      device, {uuid}, [&](const GpuCall& gpu) { return CopyText(gpu.core.uuid(), uuid, length); });
 }
 
 NVML_FUNCTION nvmlDeviceGetSerial(Device device, char* serial, unsigned length) {
-  return Library::Instance().Read(
-      device, {serial}, [&](const GpuCall& gpu) { return CopyText(SerialOf(gpu), serial, length); });
+  return Library::Instance().Read(device, {serial}, [&](const GpuCall& gpu) {
+    return CopyText(SerialOf(gpu), serial, length);
+  });
 }
 
 NVML_FUNCTION nvmlDeviceGetPciInfo_v3(Device device, nvml::PciInfo* pci) {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
+#include <string>
 #include <utility>
 
 #include "apps/nvml_simulator/node_choice.h"
@@ -80,8 +80,8 @@ Return Library::Prepare(Device device, std::initializer_list<const void*> argume
   if (!node_) return nvml::kUninitialized;
   if (std::find(arguments.begin(), arguments.end(), nullptr) != arguments.end())
     return nvml::kInvalidArgument;
-  const auto index = reinterpret_cast<std::uintptr_t>(device) -
-                     reinterpret_cast<std::uintptr_t>(handles.data());
+  const auto index =
+      reinterpret_cast<std::uintptr_t>(device) - reinterpret_cast<std::uintptr_t>(handles.data());
   if (index >= gpus_.size()) return nvml::kInvalidArgument;
   gpu = gpus_[index].get();
   return nvml::kSuccess;
@@ -89,6 +89,10 @@ Return Library::Prepare(Device device, std::initializer_list<const void*> argume
 
 bool Library::Strikes(GpuState& gpu, const std::optional<sim::Fault>& fault) {
   return fault && (fault->probability >= 1.0 || gpu.random.Uniform() < fault->probability);
+}
+
+bool Library::HidesPower(GpuState& gpu) {
+  return Strikes(gpu, gpu.view->core.fault(sim::FaultKind::kPowerUnavailable));
 }
 
 Return Library::Refresh(GpuState& gpu) {
@@ -127,6 +131,11 @@ Return Library::Write(Device device, const Change& change) {
   return status.ok() ? nvml::kSuccess : ToReturn(status.error());
 }
 
+Result<Watts> GpuCall::Power(PowerKind kind) const {
+  if (power_fault) return Error{ErrorCode::kUnavailable, "power is not available"};
+  return core.power(kind);
+}
+
 Return ToReturn(const Error& error) {
   switch (error.code) {
     case ErrorCode::kInvalidArgument:
@@ -138,7 +147,7 @@ Return ToReturn(const Error& error) {
     case ErrorCode::kPermissionDenied:
       return nvml::kNoPermission;
     case ErrorCode::kUnavailable:
-      return nvml::kTimeout;
+      return nvml::kNoData;
     case ErrorCode::kInternal:
       return nvml::kUnknown;
   }

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <vector>
 
@@ -24,6 +25,9 @@ struct GpuCall {
   unsigned index;
   std::uint64_t seed;  // Of the node.
   WallTime time;
+  bool power_fault;  // Power is not available to this call.
+
+  Result<Watts> Power(PowerKind kind) const;
 };
 
 // The process-wide state behind the C functions: a node while initialised, and per GPU a private
@@ -52,7 +56,8 @@ class Library {
     return body(GpuCall{.core = gpu->view->core,
                         .index = gpu->index,
                         .seed = node_->seed(),
-                        .time = clock_.WallNow()});
+                        .time = clock_.WallNow(),
+                        .power_fault = HidesPower(*gpu)});
   }
 
   // Changes a GPU: for root only, as with the real library.
@@ -77,6 +82,7 @@ class Library {
   Return Prepare(Device device, std::initializer_list<const void*> arguments, GpuState*& gpu);
   Return Refresh(GpuState& gpu);
   Return RefuseChange(GpuState& gpu);
+  static bool HidesPower(GpuState& gpu);
   static bool Strikes(GpuState& gpu, const std::optional<sim::Fault>& fault);
 
   std::shared_mutex mutex_;  // Exclusive to come and go, shared to call.

@@ -22,9 +22,8 @@ NVML_FUNCTION nvmlDeviceGetPowerUsage(Device device, unsigned* milliwatts) {
   return Library::Instance().Read(device, {milliwatts}, [&](const GpuCall& gpu) -> Return {
     // The 1-s average on parts that have it, the short window on others, as documented for NVML.
     const bool average = gpu.core.model().sensors.has_one_second_average;
-    return Answer(
-        gpu.core.power(average ? PowerKind::kOneSecondAverage : PowerKind::kInstant), milliwatts,
-        ToMilliwatts);
+    return Answer(gpu.Power(average ? PowerKind::kOneSecondAverage : PowerKind::kInstant),
+                  milliwatts, ToMilliwatts);
   });
 }
 
@@ -64,9 +63,8 @@ NVML_FUNCTION nvmlDeviceGetPowerManagementLimitConstraints(Device device, unsign
 }
 
 NVML_FUNCTION nvmlDeviceSetPowerManagementLimit(Device device, unsigned milliwatts) {
-  return Library::Instance().Write(device, [&](sim::GpuCore& core) {
-    return core.SetPowerLimit(Watts::FromMilli(milliwatts));
-  });
+  return Library::Instance().Write(
+      device, [&](sim::GpuCore& core) { return core.SetPowerLimit(Watts::FromMilli(milliwatts)); });
 }
 
 NVML_FUNCTION nvmlDeviceSetPowerManagementLimit_v2(Device device, nvml::PowerValueV2* value) {

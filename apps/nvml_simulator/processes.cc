@@ -89,8 +89,7 @@ NVML_FUNCTION nvmlDeviceGetMPSComputeRunningProcesses_v3(Device device, unsigned
 
 NVML_FUNCTION nvmlDeviceGetProcessUtilization(Device device,
                                               nvml::ProcessUtilizationSample* samples,
-                                              unsigned* count,
-                                              unsigned long long /*last_seen*/) {
+                                              unsigned* count, unsigned long long /*last_seen*/) {
   return Library::Instance().Read(device, {count}, [&](const GpuCall& gpu) -> Return {
     if (gpu.core.fault(sim::FaultKind::kMigEnabled)) return nvml::kNotSupported;
     const std::vector<int> pids = gpu.core.processes();

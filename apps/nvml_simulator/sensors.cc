@@ -13,7 +13,7 @@ constexpr int kThresholdSlowdown = 1;
 constexpr int kThresholdGpuMax = 3;
 constexpr double kShutdownMargin = 5;  // Kelvin above the slowdown temperature.
 constexpr unsigned kLinkWidth = 16;
-constexpr int kPcieCounters = 2;  // Transmit and receive.
+constexpr int kPcieCounters = 2;                    // Transmit and receive.
 constexpr unsigned kCodecSamplingPeriod = 167'000;  // Microseconds.
 
 template <class Value, class Select>
@@ -86,9 +86,8 @@ NVML_FUNCTION nvmlDeviceGetUtilizationRates(Device device, nvml::UtilizationRate
 NVML_FUNCTION nvmlDeviceGetMemoryInfo(Device device, nvml::MemoryInfo* memory) {
   return Give(device, memory, [](const GpuCall& gpu) -> nvml::MemoryInfo {
     const MemoryUse use = gpu.core.memory();
-    return {.total = use.total_bytes,
-            .free = use.total_bytes - use.used_bytes,
-            .used = use.used_bytes};
+    return {
+        .total = use.total_bytes, .free = use.total_bytes - use.used_bytes, .used = use.used_bytes};
   });
 }
 

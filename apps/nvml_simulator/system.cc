@@ -51,8 +51,8 @@ const char* Describe(Return code) {
 }
 
 Return CopyVersion(std::string_view version, char* buffer, unsigned length) {
-  return Library::Instance().OnNode(
-      {buffer}, [&](const auto&) { return CopyText(version, buffer, length); });
+  return Library::Instance().OnNode({buffer},
+                                    [&](const auto&) { return CopyText(version, buffer, length); });
 }
 
 }  // namespace

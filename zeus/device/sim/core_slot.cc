@@ -33,8 +33,7 @@ Status CoreSlot::Format(const GpuCore& core) {
   ::pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
   const int failure = ::pthread_mutex_init(&mutex_, &attributes);
   ::pthread_mutexattr_destroy(&attributes);
-  if (failure != 0)
-    return Error{ErrorCode::kInternal, "cannot create a lock in shared memory"};
+  if (failure != 0) return Error{ErrorCode::kInternal, "cannot create a lock in shared memory"};
   sequence_.store(0, std::memory_order_relaxed);
   Store(core);
   return Ok();

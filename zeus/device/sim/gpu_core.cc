@@ -14,10 +14,6 @@ namespace {
 
 constexpr Seconds kNever{std::numeric_limits<double>::infinity()};
 
-// Long enough for a process that is swapped out or stopped in a debugger to be asked about only
-// now and then.
-constexpr Seconds kHeartbeatOverdue{1.0};
-
 // Stored instead of a pointer, which would mean nothing in another process.
 std::uint32_t IndexOf(const GpuModel& model) {
   const auto models = GpuModels();
@@ -210,14 +206,12 @@ void GpuCore::Heartbeat(std::uint32_t id) {
 void GpuCore::ReapLoads(bool (*alive)(int pid), Seconds time) {
   bool ended = false;
   for (Load& load : loads_.loads()) {
-    if (load.pid == 0 || time - load.last_heartbeat <= kHeartbeatOverdue) continue;
-    if (alive(load.pid)) continue;
-    load.end = now_;
+    const Seconds overdue = load.last_heartbeat + load.heartbeat_timeout;
+    if (load.pid == 0 || time <= overdue || alive(load.pid)) continue;
+    load.end = std::min(load.end, std::max(now_, overdue));
     ended = true;
   }
-  if (!ended) return;
-  loads_.RemoveEnded(now_);
-  ChangeRegime();
+  if (ended) ScheduleNextEvent();
 }
 
 Result<Seconds> GpuCore::StepTime(std::uint32_t id) const {

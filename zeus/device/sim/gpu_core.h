@@ -81,9 +81,10 @@ class GpuCore {
   // "Still alive" at now(): see ReapLoads().
   void Heartbeat(std::uint32_t id);
   // Ends the loads of dead processes. Call it before AdvanceTo(time): a load whose process died
-  // ends at its last heartbeat, but not in the past, so at now(). `alive` is asked about the pids
-  // (other than 0) whose last heartbeat is overdue at `time`; one that is alive keeps its load
-  // however late its heartbeats are.
+  // ends when its heartbeat became overdue, but not in the past. So all copies of a GPU let it end
+  // at the same time, and no reader sees energy vanish. `alive` is asked about the pids (other
+  // than 0) whose heartbeat is overdue at `time`; one that is alive keeps its load however late
+  // its heartbeats are.
   void ReapLoads(bool (*alive)(int pid), Seconds time);
   // How long one step of a workload takes under the present knobs and sharing.
   Result<Seconds> StepTime(std::uint32_t id) const;

@@ -29,6 +29,7 @@ Result<Load> MakeLoad(const LoadSpec& spec, const GpuModel& model) {
 
   Load load{};
   load.pid = spec.pid;
+  load.heartbeat_timeout = spec.heartbeat_timeout;
   load.workload = -1;
   if (spec.demand) {
     if (!(*spec.demand >= Watts(0)) || !(*spec.demand < Watts(1e6)))

@@ -22,6 +22,8 @@ struct LoadSpec {
   unsigned batch_size = 0;
 
   int pid = 0;
+  // Without a heartbeat for so long the process may be dead. Node time.
+  Seconds heartbeat_timeout{1.0};
   // From now on; without one until it is detached.
   Seconds duration{std::numeric_limits<double>::infinity()};
 };
@@ -32,6 +34,7 @@ struct Load {
   int pid;
   Seconds end;
   Seconds last_heartbeat;
+  Seconds heartbeat_timeout;
 
   Watts demand;  // Of a plain draw.
   int workload;  // Index into the catalogue, -1 for a plain draw.

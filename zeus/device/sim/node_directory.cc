@@ -85,8 +85,8 @@ Result<SharedNode> NodeDirectory::Create(std::string_view name, const NodeSpec& 
 
 Error NodeDirectory::NameTaken(std::string_view name) const {
   const auto existing = Map(name, Access::kRead);
-  const std::string what = existing.ok() ? "is running already"
-                                         : "left a file: " + existing.error().message;
+  const std::string what =
+      existing.ok() ? "is running already" : "left a file: " + existing.error().message;
   const char* verb = existing.ok() ? "stop" : "remove";
   return {ErrorCode::kUnavailable,
           fmt::format("a simulated node named \"{}\" {}; {} it with: zeus sim stop --name {}", name,
@@ -99,10 +99,11 @@ Error NodeDirectory::NoSuchNode(std::string_view name) const {
     if (entry.state.ok()) running += (running.empty() ? "" : ", ") + entry.name;
   }
   const std::string others = running.empty() ? "none is running" : "running: " + running;
-  return {ErrorCode::kNotFound,
-          fmt::format("no simulated node named \"{}\" ({}); start one with: zeus sim start --name {} "
-                      "--gpus 4xV100",
-                      name, others, name)};
+  return {
+      ErrorCode::kNotFound,
+      fmt::format("no simulated node named \"{}\" ({}); start one with: zeus sim start --name {} "
+                  "--gpus 4xV100",
+                  name, others, name)};
 }
 
 Result<NodeMemory> NodeDirectory::Map(std::string_view name, Access access) const {
@@ -129,9 +130,10 @@ Result<SharedNode> NodeDirectory::Open(std::string_view name, Access access) con
   const Error& error = memory.error();
   if (error.code == ErrorCode::kNotFound) return NoSuchNode(name);
   if (error.code == ErrorCode::kPermissionDenied) {
-    return Error{error.code, fmt::format("simulated node \"{}\": only root and the user who started "
-                                         "it may change it",
-                                         name)};
+    return Error{error.code,
+                 fmt::format("simulated node \"{}\": only root and the user who started "
+                             "it may change it",
+                             name)};
   }
   return error.While(fmt::format("simulated node \"{}\"", name));
 }

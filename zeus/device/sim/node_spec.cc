@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "zeus/base/file.h"
-#include "zeus/base/random.h"
 
 namespace zeus::sim {
 namespace {
@@ -69,7 +68,8 @@ Result<std::vector<const GpuModel*>> ParseGpuList(std::string_view text) {
 std::string FormatGpuList(const std::vector<const GpuModel*>& gpus) {
   std::string text;
   for (auto first = gpus.begin(); first != gpus.end();) {
-    const auto last = std::find_if(first, gpus.end(), [&](const auto* gpu) { return gpu != *first; });
+    const auto last =
+        std::find_if(first, gpus.end(), [&](const auto* gpu) { return gpu != *first; });
     text += fmt::format("{}{}x{}", text.empty() ? "" : ",", last - first, (*first)->id);
     first = last;
   }
@@ -96,15 +96,6 @@ Status CheckNodeSpec(const NodeSpec& spec) {
                              spec.time_scale, kMaxTimeScale)};
   }
   return Ok();
-}
-
-std::string GpuUuid(std::uint64_t seed, unsigned index) {
-  Random random = Random(seed).Fork(fmt::format("uuid of gpu {}", index));
-  const std::uint64_t high = random.NextBits();
-  const std::uint64_t low = random.NextBits();
-  // Version 4, variant 1, as every random UUID.
-  return fmt::format("GPU-{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", high >> 32U, (high >> 16U) & 0xffffU,
-                     high & 0xfffU, 0x8000U | ((low >> 48U) & 0x3fffU), low & 0xffffffffffffULL);
 }
 
 }  // namespace zeus::sim

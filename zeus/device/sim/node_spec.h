@@ -32,7 +32,4 @@ Status CheckNodeName(std::string_view name);
 // At least one GPU, not too many, and a finite positive time scale.
 Status CheckNodeSpec(const NodeSpec& spec);
 
-// "GPU-…" in the form of a UUID; follows from the node's seed and the GPU's index.
-std::string GpuUuid(std::uint64_t seed, unsigned index);
-
 }  // namespace zeus::sim

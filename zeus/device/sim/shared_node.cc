@@ -12,6 +12,11 @@ namespace {
 
 bool IsAlive(int pid) { return ::kill(pid, 0) == 0 || errno == EPERM; }
 
+void Advance(GpuCore& core, Seconds time) {
+  core.ReapLoads(IsAlive, time);
+  core.AdvanceTo(time);
+}
+
 class SlotLock {
  public:
   explicit SlotLock(CoreSlot& slot) : slot_(slot) {}
@@ -35,8 +40,7 @@ NodeMemory::~NodeMemory() {
 Result<SharedNode> SharedNode::CreatePrivate(const NodeSpec& spec, Clock& clock) {
   ZEUS_RETURN_IF_ERROR(CheckNodeSpec(spec));
   const std::size_t size = NodeSize(static_cast<unsigned>(spec.gpus.size()));
-  void* address =
-      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (address == MAP_FAILED)
     return Error{ErrorCode::kUnavailable, "no memory for a simulated node"};
   NodeMemory memory(address, size);
@@ -58,7 +62,8 @@ Seconds SharedNode::Now() const {
 
 Status SharedNode::CheckIndex(unsigned index) const {
   if (index < gpu_count()) return Ok();
-  const std::string range = gpu_count() == 1 ? "only GPU 0" : fmt::format("GPUs 0 to {}", gpu_count() - 1);
+  const std::string range =
+      gpu_count() == 1 ? "only GPU 0" : fmt::format("GPUs 0 to {}", gpu_count() - 1);
   return Error{ErrorCode::kNotFound,
                fmt::format("node \"{}\" has no GPU {}: it has {}", name_, index, range)};
 }
@@ -70,16 +75,14 @@ Result<SharedNode::View> SharedNode::Read(unsigned index, Seconds time) const {
     return std::move(snapshot).error().While(fmt::format("GPU {} of node \"{}\"", index, name_));
   }
   View view{.sequence = snapshot.value().sequence, .core = snapshot.value().core};
-  view.core.AdvanceTo(time);
-  view.core.ReapLoads(IsAlive);
+  Advance(view.core, time);
   return view;
 }
 
 Status SharedNode::Refresh(unsigned index, Seconds time, View& view) const {
   ZEUS_RETURN_IF_ERROR(CheckIndex(index));
   if (SlotAt(memory_.address(), index).sequence() == view.sequence) {
-    view.core.AdvanceTo(time);
-    view.core.ReapLoads(IsAlive);
+    Advance(view.core, time);
     return Ok();
   }
   ZEUS_TRY(view, Read(index, time));
