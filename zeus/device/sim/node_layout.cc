@@ -45,8 +45,11 @@ Status FormatNode(void* memory, const NodeSpec& spec, double start, std::string_
                                          .stopped = 0,
                                          .boot_id = {}};
   boot_id.copy(header->boot_id.data(), header->boot_id.size() - 1);
-  for (unsigned i = 0; i < gpu_count; ++i)
-    ZEUS_RETURN_IF_ERROR(SlotAt(memory, i).Format(GpuCore(*spec.gpus[i], spec.seed, i)));
+  for (unsigned i = 0; i < gpu_count; ++i) {
+    GpuCore core(*spec.gpus[i], spec.seed, i);
+    if (spec.ambient) core.SetAmbient(*spec.ambient);
+    ZEUS_RETURN_IF_ERROR(SlotAt(memory, i).Format(core));
+  }
   return Ok();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +17,8 @@ inline constexpr unsigned kMaxGpusPerNode = 64;
 struct NodeSpec {
   std::vector<const GpuModel*> gpus;
   std::uint64_t seed = 0;
-  double time_scale = 1.0;  // Node seconds per real second.
+  double time_scale = 1.0;         // Node seconds per real second.
+  std::optional<Celsius> ambient;  // Where it is not the models' own.
 };
 
 // "4xV100,2xA100", "H100": in this order, one index per GPU. kInvalidArgument quotes the part
