@@ -1,11 +1,12 @@
 // The zeus command: one executable, one verb per capability. This file only composes them.
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "apps/zeus/command.h"
 #include "apps/zeus/exit_code.h"
+#include "apps/zeus/sim_command.h"
 
 namespace zeus::cli {
 namespace {
@@ -14,6 +15,7 @@ int Main(int argc, char** argv) {
   CLI::App app("Measures and lowers the energy of deep-learning work.", "zeus");
   app.require_subcommand(1);
   Action action;
+  AddSimCommand(app, action);
 
   try {
     app.parse(argc, argv);

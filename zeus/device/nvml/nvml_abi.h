@@ -177,4 +177,50 @@ struct TemperatureV1 {  // nvmlTemperature_v1_t
 };
 static_assert(sizeof(TemperatureV1) == 12);
 
+struct PowerValueV2 {  // nvmlPowerValue_v2_t
+  unsigned version;
+  unsigned char power_scope;
+  unsigned power_value_milliwatts;
+};
+static_assert(sizeof(PowerValueV2) == 12 && offsetof(PowerValueV2, power_value_milliwatts) == 8);
+
+struct ProcessUtilizationSample {  // nvmlProcessUtilizationSample_t
+  unsigned pid;
+  unsigned long long timestamp;  // Microseconds since 1970.
+  unsigned sm_utilization;
+  unsigned memory_utilization;
+  unsigned encoder_utilization;
+  unsigned decoder_utilization;
+};
+static_assert(sizeof(ProcessUtilizationSample) == 32 &&
+              offsetof(ProcessUtilizationSample, sm_utilization) == 16);
+
+struct ViolationTime {  // nvmlViolationTime_t
+  unsigned long long reference_time;  // Microseconds.
+  unsigned long long violation_time;  // Nanoseconds.
+};
+static_assert(sizeof(ViolationTime) == 16);
+
+struct Sample {  // nvmlSample_t
+  unsigned long long timestamp;
+  Value value;
+};
+static_assert(sizeof(Sample) == 16);
+
+// Limits that SetGpuLockedClocks takes instead of a frequency.
+inline constexpr unsigned kClockLimitTdp = 0xffffff01;
+inline constexpr unsigned kClockLimitUnlimited = 0xffffff02;
+
+// What NVML writes where a per-process value is not available.
+inline constexpr unsigned long long kValueNotAvailable = ~0ULL;
+inline constexpr unsigned kNoMigInstance = 0xffffffff;
+
+// nvmlDeviceArchitecture_t
+inline constexpr unsigned kArchitecturePascal = 4;
+inline constexpr unsigned kArchitectureVolta = 5;
+inline constexpr unsigned kArchitectureTuring = 6;
+inline constexpr unsigned kArchitectureAmpere = 7;
+inline constexpr unsigned kArchitectureAda = 8;
+inline constexpr unsigned kArchitectureHopper = 9;
+
 }  // namespace zeus::nvml

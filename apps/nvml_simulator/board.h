@@ -1,0 +1,21 @@
+#pragma once
+
+#include "zeus/device/sim/gpu_model.h"
+
+namespace zeus::nvml_simulator {
+
+// What NVML tells about a kind of board beyond what matters for its energy.
+struct Board {
+  unsigned pci_device_id;  // Device in the upper half, vendor 0x10de in the lower.
+  unsigned architecture;   // nvmlDeviceArchitecture_t
+  int brand;               // nvmlBrandType_t
+  int compute_major;
+  int compute_minor;
+  unsigned pcie_generation;
+  unsigned mig_instances;  // The most it can be split into; 0 where it cannot.
+  bool passive;            // Cooled by the server: no fan of its own.
+};
+
+const Board& BoardOf(const sim::GpuModel& model);
+
+}  // namespace zeus::nvml_simulator

@@ -1,0 +1,220 @@
+// How many GPUs there are, and who they are.
+#include <fmt/format.h>
+
+#include <cstring>
+#include <string>
+
+#include "apps/nvml_simulator/board.h"
+#include "apps/nvml_simulator/export.h"
+#include "apps/nvml_simulator/library.h"
+#include "apps/nvml_simulator/text.h"
+#include "zeus/base/file.h"
+
+namespace zeus::nvml_simulator {
+namespace {
+
+constexpr int kHexadecimal = 16;
+
+struct PciAddress {
+  unsigned domain = 0;
+  unsigned bus = 0;
+  unsigned device = 0;
+
+  bool operator==(const PciAddress&) const = default;
+};
+
+// "00000000:1A:00.0", "0000:1a:00" or "1a:00.0".
+Result<PciAddress> ParsePciAddress(std::string_view text) {
+  const auto slot = text.rfind(':');
+  if (slot == std::string_view::npos) return Error{ErrorCode::kInvalidArgument, "not an address"};
+  const std::string_view front = text.substr(0, slot);
+  const auto bus_at = front.rfind(':');
+  const bool has_domain = bus_at != std::string_view::npos;
+  const std::string_view device = text.substr(slot + 1);
+  std::uint64_t domain = 0;
+  if (has_domain) {
+    ZEUS_TRY(domain, ParseUnsigned(front.substr(0, bus_at), kHexadecimal));
+  }
+  ZEUS_TRY(const auto bus,
+           ParseUnsigned(has_domain ? front.substr(bus_at + 1) : front, kHexadecimal));
+  ZEUS_TRY(const auto number, ParseUnsigned(device.substr(0, device.find('.')), kHexadecimal));
+  return PciAddress{.domain = static_cast<unsigned>(domain),
+                    .bus = static_cast<unsigned>(bus),
+                    .device = static_cast<unsigned>(number)};
+}
+
+nvml::PciInfo PciOf(const GpuCall& gpu) {
+  const PciAddress address = ParsePciAddress(gpu.core.pci_address()).value();
+  const Board& board = BoardOf(gpu.core.model());
+  nvml::PciInfo pci{.bus_id_legacy = {},
+                    .domain = address.domain,
+                    .bus = address.bus,
+                    .device = address.device,
+                    .pci_device_id = board.pci_device_id,
+                    .pci_subsystem_id = board.pci_device_id,
+                    .bus_id = {}};
+  fmt::format_to_n(pci.bus_id_legacy, sizeof(pci.bus_id_legacy) - 1, "{:04X}:{:02X}:{:02X}.0",
+                   pci.domain, pci.bus, pci.device);
+  fmt::format_to_n(pci.bus_id, sizeof(pci.bus_id) - 1, "{:08X}:{:02X}:{:02X}.0", pci.domain,
+                   pci.bus, pci.device);
+  return pci;
+}
+
+std::string SerialOf(const GpuCall& gpu) {
+  return fmt::format("{:013}", (gpu.seed * sim::kMaxGpusPerNode + gpu.index) % 10'000'000'000'000);
+}
+
+// Asking for a handle attaches the GPU: a lost one has none to give.
+Return GiveHandle(unsigned index, Device* device) {
+  const Device handle = Library::HandleOf(index);
+  return Library::Instance().Read(handle, {device}, [&](const GpuCall&) {
+    *device = handle;
+    return nvml::kSuccess;
+  });
+}
+
+// The handle of the first GPU for which `matches` holds. Lost GPUs cannot be asked: if none
+// matches, one of them may be the one that was meant.
+template <class Matches>
+Return GiveMatching(const void* key, Device* device, Matches&& matches) {
+  unsigned count = 0;
+  const Return known = Library::Instance().OnNode({key, device}, [&](const sim::SharedNode& node) {
+    count = node.gpu_count();
+    return nvml::kSuccess;
+  });
+  if (known != nvml::kSuccess) return known;
+  Return outcome = nvml::kNotFound;
+  for (unsigned i = 0; i < count; ++i) {
+    const auto check = [&](const GpuCall& gpu) -> Return {
+      return matches(gpu) ? nvml::kSuccess : nvml::kNotFound;
+    };
+    const Return match = Library::Instance().Read(Library::HandleOf(i), {}, check);
+    if (match == nvml::kSuccess) return GiveHandle(i, device);
+    if (match != nvml::kNotFound) outcome = match;
+  }
+  return outcome;
+}
+
+}  // namespace
+}  // namespace zeus::nvml_simulator
+
+using namespace zeus;                  // NOLINT(google-build-using-namespace)
+using namespace zeus::nvml_simulator;  // NOLINT(google-build-using-namespace)
+
+NVML_FUNCTION nvmlDeviceGetCount_v2(unsigned* count) {
+  return Library::Instance().OnNode({count}, [&](const sim::SharedNode& node) {
+    *count = node.gpu_count();
+    return nvml::kSuccess;
+  });
+}
+
+NVML_FUNCTION nvmlDeviceGetCount(unsigned* count) { return nvmlDeviceGetCount_v2(count); }
+
+NVML_FUNCTION nvmlDeviceGetHandleByIndex_v2(unsigned index, Device* device) {
+  unsigned count = 0;
+  if (const Return failure = nvmlDeviceGetCount_v2(&count); failure != nvml::kSuccess)
+    return failure;
+  if (index >= count) return nvml::kInvalidArgument;
+  return GiveHandle(index, device);
+}
+
+NVML_FUNCTION nvmlDeviceGetHandleByIndex(unsigned index, Device* device) {
+  return nvmlDeviceGetHandleByIndex_v2(index, device);
+}
+
+NVML_FUNCTION nvmlDeviceGetHandleByUUID(const char* uuid, Device* device) {
+  return GiveMatching(uuid, device, [&](const GpuCall& gpu) { return gpu.core.uuid() == uuid; });
+}
+
+NVML_FUNCTION nvmlDeviceGetHandleBySerial(const char* serial, Device* device) {
+  return GiveMatching(serial, device, [&](const GpuCall& gpu) { return SerialOf(gpu) == serial; });
+}
+
+NVML_FUNCTION nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, Device* device) {
+  bool malformed = false;
+  const Return found = GiveMatching(bus_id, device, [&](const GpuCall& gpu) {
+    const auto address = ParsePciAddress(bus_id);
+    malformed = !address.ok();
+    return address.ok() && address.value() == ParsePciAddress(gpu.core.pci_address()).value();
+  });
+  return malformed ? nvml::kInvalidArgument : found;
+}
+
+NVML_FUNCTION nvmlDeviceGetHandleByPciBusId(const char* bus_id, Device* device) {
+  return nvmlDeviceGetHandleByPciBusId_v2(bus_id, device);
+}
+
+NVML_FUNCTION nvmlDeviceGetName(Device device, char* name, unsigned length) {
+  return Library::Instance().Read(device, {name}, [&](const GpuCall& gpu) {
+    return CopyText(gpu.core.model().name, name, length);
+  });
+}
+
+NVML_FUNCTION nvmlDeviceGetUUID(Device device, char* uuid, unsigned length) {
+  return Library::Instance().Read(
+      device, {uuid}, [&](const GpuCall& gpu) { return CopyText(gpu.core.uuid(), uuid, length); });
+}
+
+NVML_FUNCTION nvmlDeviceGetSerial(Device device, char* serial, unsigned length) {
+  return Library::Instance().Read(device, {serial}, [&](const GpuCall& gpu) {
+    return CopyText(SerialOf(gpu), serial, length);
+  });
+}
+
+NVML_FUNCTION nvmlDeviceGetPciInfo_v3(Device device, nvml::PciInfo* pci) {
+  return Library::Instance().Read(device, {pci}, [&](const GpuCall& gpu) {
+    *pci = PciOf(gpu);
+    return nvml::kSuccess;
+  });
+}
+
+// The older structs end earlier: only the fields that each of them has are written.
+NVML_FUNCTION nvmlDeviceGetPciInfo_v2(Device device, nvml::PciInfo* pci) {
+  return Library::Instance().Read(device, {pci}, [&](const GpuCall& gpu) {
+    const nvml::PciInfo full = PciOf(gpu);
+    std::memcpy(static_cast<void*>(pci), &full, offsetof(nvml::PciInfo, bus_id));
+    return nvml::kSuccess;
+  });
+}
+
+NVML_FUNCTION nvmlDeviceGetPciInfo(Device device, nvml::PciInfo* pci) {
+  return Library::Instance().Read(device, {pci}, [&](const GpuCall& gpu) {
+    const nvml::PciInfo full = PciOf(gpu);
+    std::memcpy(static_cast<void*>(pci), &full, offsetof(nvml::PciInfo, pci_subsystem_id));
+    return nvml::kSuccess;
+  });
+}
+
+NVML_FUNCTION nvmlDeviceGetIndex(Device device, unsigned* index) {
+  return Library::Instance().Read(device, {index}, [&](const GpuCall& gpu) {
+    *index = gpu.index;
+    return nvml::kSuccess;
+  });
+}
+
+NVML_FUNCTION nvmlDeviceGetMinorNumber(Device device, unsigned* minor) {
+  return nvmlDeviceGetIndex(device, minor);
+}
+
+NVML_FUNCTION nvmlDeviceGetArchitecture(Device device, unsigned* architecture) {
+  return Library::Instance().Read(device, {architecture}, [&](const GpuCall& gpu) {
+    *architecture = BoardOf(gpu.core.model()).architecture;
+    return nvml::kSuccess;
+  });
+}
+
+NVML_FUNCTION nvmlDeviceGetBrand(Device device, int* brand) {
+  return Library::Instance().Read(device, {brand}, [&](const GpuCall& gpu) {
+    *brand = BoardOf(gpu.core.model()).brand;
+    return nvml::kSuccess;
+  });
+}
+
+NVML_FUNCTION nvmlDeviceGetCudaComputeCapability(Device device, int* major, int* minor) {
+  return Library::Instance().Read(device, {major, minor}, [&](const GpuCall& gpu) {
+    const Board& board = BoardOf(gpu.core.model());
+    *major = board.compute_major;
+    *minor = board.compute_minor;
+    return nvml::kSuccess;
+  });
+}

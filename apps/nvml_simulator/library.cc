@@ -1,0 +1,157 @@
+#include "apps/nvml_simulator/library.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "apps/nvml_simulator/node_choice.h"
+
+namespace zeus::nvml_simulator {
+namespace {
+
+// A handle is the address of one of these bytes: cheap to check, and nobody can break anything
+// with a wrong one.
+std::array<char, sim::kMaxGpusPerNode> handles;
+
+}  // namespace
+
+Library& Library::Instance() {
+  // Never destroyed: programs call NVML from exit handlers.
+  static Library* const instance = [] {
+    ::pthread_atfork([] { Instance().LockForFork(); }, [] { Instance().UnlockAfterFork(); },
+                     [] { Instance().AbandonAfterFork(); });
+    return new Library;
+  }();
+  return *instance;
+}
+
+Return Library::Initialize() {
+  const std::unique_lock guard(mutex_);
+  if (references_ == 0) {
+    auto node = ChooseNode(clock_);
+    if (!node.ok()) return nvml::kDriverNotLoaded;
+    node_ = std::make_unique<sim::SharedNode>(std::move(node).value());
+    const Random random(node_->seed() ^ static_cast<std::uint64_t>(::getpid()));
+    for (unsigned i = 0; i < node_->gpu_count(); ++i) {
+      auto gpu = std::make_unique<GpuState>();
+      gpu->index = i;
+      gpu->random = random.Fork("faults of gpu " + std::to_string(i));
+      gpus_.push_back(std::move(gpu));
+    }
+  }
+  ++references_;
+  return nvml::kSuccess;
+}
+
+Return Library::Shutdown() {
+  const std::unique_lock guard(mutex_);
+  if (references_ == 0) return nvml::kUninitialized;
+  if (--references_ > 0) return nvml::kSuccess;
+  gpus_.clear();
+  node_.reset();
+  return nvml::kSuccess;
+}
+
+void Library::AbandonAfterFork() {
+  // Locks inside may have been held by threads that do not exist here: they are left alone.
+  for (auto& gpu : gpus_) static_cast<void>(gpu.release());
+  static_cast<void>(node_.release());
+  gpus_.clear();
+  references_ = 0;
+  mutex_.unlock();
+}
+
+Device Library::HandleOf(unsigned index) { return reinterpret_cast<Device>(&handles[index]); }
+
+Return Library::OnNode(std::initializer_list<const void*> arguments, const NodeBody& body) {
+  const std::shared_lock guard(mutex_);
+  if (!node_) return nvml::kUninitialized;
+  if (std::find(arguments.begin(), arguments.end(), nullptr) != arguments.end())
+    return nvml::kInvalidArgument;
+  return body(*node_);
+}
+
+Return Library::Prepare(Device device, std::initializer_list<const void*> arguments,
+                        GpuState*& gpu) {
+  if (!node_) return nvml::kUninitialized;
+  if (std::find(arguments.begin(), arguments.end(), nullptr) != arguments.end())
+    return nvml::kInvalidArgument;
+  const auto index =
+      reinterpret_cast<std::uintptr_t>(device) - reinterpret_cast<std::uintptr_t>(handles.data());
+  if (index >= gpus_.size()) return nvml::kInvalidArgument;
+  gpu = gpus_[index].get();
+  return nvml::kSuccess;
+}
+
+bool Library::Strikes(GpuState& gpu, const std::optional<sim::Fault>& fault) {
+  return fault && (fault->probability >= 1.0 || gpu.random.Uniform() < fault->probability);
+}
+
+bool Library::HidesPower(GpuState& gpu) {
+  return Strikes(gpu, gpu.view->core.fault(sim::FaultKind::kPowerUnavailable));
+}
+
+Return Library::Refresh(GpuState& gpu) {
+  if (node_->stopped()) return nvml::kGpuIsLost;
+  if (gpu.view) {
+    if (const auto status = node_->Refresh(gpu.index, node_->Now(), *gpu.view); !status.ok())
+      return ToReturn(status.error());
+  } else {
+    auto view = node_->Read(gpu.index, node_->Now());
+    if (!view.ok()) return ToReturn(view.error());
+    gpu.view.emplace(std::move(view).value());
+  }
+  const sim::GpuCore& core = gpu.view->core;
+  if (const auto slow = core.fault(sim::FaultKind::kSlowCall); Strikes(gpu, slow))
+    clock_.SleepFor(slow->delay);
+  if (Strikes(gpu, core.fault(sim::FaultKind::kLost))) return nvml::kGpuIsLost;
+  return nvml::kSuccess;
+}
+
+Return Library::RefuseChange(GpuState& gpu) {
+  const sim::GpuCore& core = gpu.view->core;
+  if (Strikes(gpu, core.fault(sim::FaultKind::kSetterUnsupported))) return nvml::kNotSupported;
+  if (::geteuid() != 0) return nvml::kNoPermission;
+  if (Strikes(gpu, core.fault(sim::FaultKind::kNoPermission))) return nvml::kNoPermission;
+  return nvml::kSuccess;
+}
+
+Return Library::Write(Device device, const Change& change) {
+  const std::shared_lock guard(mutex_);
+  GpuState* gpu = nullptr;
+  if (const Return failure = Prepare(device, {}, gpu); failure != nvml::kSuccess) return failure;
+  const std::lock_guard lock(gpu->mutex);
+  if (const Return failure = Refresh(*gpu); failure != nvml::kSuccess) return failure;
+  if (const Return failure = RefuseChange(*gpu); failure != nvml::kSuccess) return failure;
+  const Status status = node_->Update(gpu->index, change);
+  return status.ok() ? nvml::kSuccess : ToReturn(status.error());
+}
+
+Result<Watts> GpuCall::Power(PowerKind kind) const {
+  if (power_fault) return Error{ErrorCode::kUnavailable, "power is not available"};
+  return core.power(kind);
+}
+
+Return ToReturn(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::kInvalidArgument:
+      return nvml::kInvalidArgument;
+    case ErrorCode::kNotFound:
+      return nvml::kNotFound;
+    case ErrorCode::kNotSupported:
+      return nvml::kNotSupported;
+    case ErrorCode::kPermissionDenied:
+      return nvml::kNoPermission;
+    case ErrorCode::kUnavailable:
+      return nvml::kNoData;
+    case ErrorCode::kInternal:
+      return nvml::kUnknown;
+  }
+  return nvml::kUnknown;
+}
+
+}  // namespace zeus::nvml_simulator

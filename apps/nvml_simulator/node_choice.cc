@@ -1,0 +1,38 @@
+#include "apps/nvml_simulator/node_choice.h"
+
+#include <cstdlib>
+#include <string_view>
+
+#include "zeus/device/sim/node_directory.h"
+
+namespace zeus::nvml_simulator {
+namespace {
+
+std::string_view Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// For writing if we may: whether a change is allowed is decided call by call.
+Result<sim::SharedNode> Open(const sim::NodeDirectory& directory, std::string_view name) {
+  auto node = directory.Open(name, sim::Access::kWrite);
+  if (!node.ok() && node.error().code == ErrorCode::kPermissionDenied)
+    return directory.Open(name, sim::Access::kRead);
+  return node;
+}
+
+}  // namespace
+
+Result<sim::SharedNode> ChooseNode(Clock& clock) {
+  ZEUS_TRY(const sim::NodeDirectory directory, sim::NodeDirectory::FromEnvironment(clock));
+  if (const auto name = Environment("ZEUS_SIM_NODE"); !name.empty()) return Open(directory, name);
+  auto shared = Open(directory, sim::kDefaultNodeName);
+  if (shared.ok()) return shared;
+  const auto description = Environment("ZEUS_SIM");
+  if (description.empty()) return shared;
+  sim::NodeSpec spec;
+  ZEUS_TRY(spec.gpus, sim::ParseGpuList(description));
+  return sim::SharedNode::CreatePrivate(spec, clock);
+}
+
+}  // namespace zeus::nvml_simulator

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "zeus/base/clock.h"
+#include "zeus/base/result.h"
+#include "zeus/device/sim/shared_node.h"
+
+namespace zeus::nvml_simulator {
+
+// The node that this process sees: the one named by ZEUS_SIM_NODE; else the node "default" if it
+// runs; else a private one as ZEUS_SIM describes ("2xA100"); else an error.
+Result<sim::SharedNode> ChooseNode(Clock& clock);
+
+}  // namespace zeus::nvml_simulator

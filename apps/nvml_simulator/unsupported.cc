@@ -1,0 +1,70 @@
+// Partitioning, and what a simulated GPU cannot tell. Every answer is one that real parts give.
+#include "apps/nvml_simulator/board.h"
+#include "apps/nvml_simulator/export.h"
+#include "apps/nvml_simulator/library.h"
+
+using namespace zeus;                  // NOLINT(google-build-using-namespace)
+using namespace zeus::nvml_simulator;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+Return Refuse(Device device, std::initializer_list<const void*> arguments) {
+  return Library::Instance().Read(device, arguments,
+                                  [](const GpuCall&) { return nvml::kNotSupported; });
+}
+
+}  // namespace
+
+NVML_FUNCTION nvmlDeviceGetMigMode(Device device, unsigned* current, unsigned* pending) {
+  return Library::Instance().Read(device, {current, pending}, [&](const GpuCall& gpu) -> Return {
+    const bool enabled = gpu.core.fault(sim::FaultKind::kMigEnabled).has_value();
+    if (BoardOf(gpu.core.model()).mig_instances == 0 && !enabled) return nvml::kNotSupported;
+    *current = enabled ? 1 : 0;
+    *pending = *current;
+    return nvml::kSuccess;
+  });
+}
+
+NVML_FUNCTION nvmlDeviceGetMaxMigDeviceCount(Device device, unsigned* count) {
+  return Library::Instance().Read(device, {count}, [&](const GpuCall& gpu) {
+    *count = BoardOf(gpu.core.model()).mig_instances;
+    return nvml::kSuccess;
+  });
+}
+
+// A partitioned GPU without instances: nobody has created one.
+NVML_FUNCTION nvmlDeviceGetMigDeviceHandleByIndex(Device device, unsigned /*index*/, Device* mig) {
+  return Library::Instance().Read(device, {mig}, [&](const GpuCall& gpu) -> Return {
+    return gpu.core.fault(sim::FaultKind::kMigEnabled) ? nvml::kNotFound : nvml::kNotSupported;
+  });
+}
+
+NVML_FUNCTION nvmlDeviceIsMigDeviceHandle(Device device, unsigned* is_mig) {
+  return Library::Instance().Read(device, {is_mig}, [&](const GpuCall&) {
+    *is_mig = 0;
+    return nvml::kSuccess;
+  });
+}
+
+NVML_FUNCTION nvmlDeviceGetDeviceHandleFromMigDeviceHandle(Device mig, Device* device) {
+  return Library::Instance().Read(mig, {device},
+                                  [](const GpuCall&) { return nvml::kInvalidArgument; });
+}
+
+NVML_FUNCTION nvmlDeviceGetGpuInstanceId(Device device, unsigned* id) {
+  return Refuse(device, {id});
+}
+
+NVML_FUNCTION nvmlDeviceGetComputeInstanceId(Device device, unsigned* id) {
+  return Refuse(device, {id});
+}
+
+NVML_FUNCTION nvmlDeviceGetSamples(Device device, int /*type*/, unsigned long long /*last_seen*/,
+                                   int* value_type, unsigned* count, nvml::Sample* /*samples*/) {
+  return Refuse(device, {value_type, count});
+}
+
+NVML_FUNCTION nvmlDeviceGetViolationStatus(Device device, int /*policy*/,
+                                           nvml::ViolationTime* violation) {
+  return Refuse(device, {violation});
+}

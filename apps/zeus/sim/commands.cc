@@ -1,0 +1,34 @@
+#include "apps/zeus/sim/commands.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+namespace zeus::cli {
+
+void AddNameOption(CLI::App& command, std::string& name) {
+  command.add_option("--name", name, "Name of the simulated node")->capture_default_str();
+}
+
+void AddJsonFlag(CLI::App& command, bool& json) {
+  command.add_flag("--json", json, "Print JSON instead of text");
+}
+
+Result<Json> DescribeNode(const sim::SharedNode& node) {
+  Json gpus = Json::array();
+  const Seconds now = node.Now();
+  for (unsigned i = 0; i < node.gpu_count(); ++i) {
+    ZEUS_TRY(const auto view, node.Read(i, now));
+    gpus.push_back({{"index", i}, {"model", view.core.model().id}, {"uuid", view.core.uuid()}});
+  }
+  return Json{{"name", node.name()},
+              {"state", "running"},
+              {"gpus", std::move(gpus)},
+              {"seed", node.seed()},
+              {"time_scale", node.time_scale()},
+              {"time_seconds", now.count()}};
+}
+
+void PrintJson(const Json& json) { fmt::print("{}\n", json.dump(2)); }
+
+}  // namespace zeus::cli

@@ -1,0 +1,61 @@
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include "apps/zeus/sim/commands.h"
+
+namespace zeus::cli {
+namespace {
+
+// Between single quotes a shell takes everything as it is, except the quote itself.
+std::string ShellQuote(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+// Beside the running program, in the build tree as in an installation.
+Result<std::filesystem::path> FindLibrary() {
+  std::error_code failure;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
+  if (failure) return Error{ErrorCode::kUnavailable, "cannot tell where the zeus program is"};
+  const auto prefix = program.parent_path().parent_path();
+  for (const char* directory : {ZEUS_INSTALL_LIBDIR, "lib"}) {
+    const auto library = prefix / directory / "zeus/sim/libnvidia-ml.so.1";
+    if (std::filesystem::exists(library, failure)) return library;
+  }
+  return Error{ErrorCode::kNotFound,
+               fmt::format("the simulated NVML library is missing: {} does not exist; build or "
+                           "install Zeus completely",
+                           (prefix / ZEUS_INSTALL_LIBDIR / "zeus/sim/libnvidia-ml.so.1").string())};
+}
+
+Result<int> PrintEnvironment(const std::string& name) {
+  SystemClock clock;
+  ZEUS_TRY(const auto directory, sim::NodeDirectory::FromEnvironment(clock));
+  // A name that nobody bears would show up only later, as a driver that is not loaded.
+  ZEUS_TRY(const sim::SharedNode node, directory.Open(name, sim::Access::kRead));
+  ZEUS_TRY(const auto library, FindLibrary());
+  if (const char* place = std::getenv("ZEUS_SIM_DIR"); place != nullptr && *place != '\0')
+    fmt::print("export ZEUS_SIM_DIR={}\n", ShellQuote(place));
+  fmt::print("export ZEUS_SIM_NODE={}\n", ShellQuote(node.name()));
+  fmt::print("export ZEUS_NVML_LIBRARY={}\n", ShellQuote(library.string()));
+  fmt::print("export LD_LIBRARY_PATH={}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\n",
+             ShellQuote(library.parent_path().string()));
+  return 0;
+}
+
+}  // namespace
+
+void AddSimEnv(CLI::App& sim, Action& action) {
+  auto name = std::make_shared<std::string>(sim::kDefaultNodeName);
+  CLI::App* command = sim.add_subcommand(
+      "env", "Print the environment in which NVML clients see the node: eval \"$(zeus sim env)\"");
+  AddNameOption(*command, *name);
+  command->callback([name, &action] { action = [name] { return PrintEnvironment(*name); }; });
+}
+
+}  // namespace zeus::cli

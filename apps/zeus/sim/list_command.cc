@@ -1,0 +1,68 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "apps/zeus/sim/commands.h"
+
+namespace zeus::cli {
+namespace {
+
+Json Unusable(const std::string& name, const Error& error) {
+  return {{"name", name}, {"state", "unusable"}, {"reason", error.message}};
+}
+
+Json Describe(const sim::NodeDirectory& directory, const sim::NodeDirectory::Entry& entry) {
+  if (!entry.state.ok()) return Unusable(entry.name, entry.state.error());
+  const auto node = directory.Open(entry.name, sim::Access::kRead);
+  if (!node.ok()) return Unusable(entry.name, node.error());
+  auto description = DescribeNode(node.value());
+  return description.ok() ? std::move(description).value()
+                          : Unusable(entry.name, description.error());
+}
+
+std::string Models(const Json& gpus) {
+  std::vector<const sim::GpuModel*> models;
+  for (const Json& gpu : gpus) {
+    const auto model = sim::FindGpuModel(gpu.at("model").get<std::string>());
+    if (model.ok()) models.push_back(model.value());
+  }
+  return sim::FormatGpuList(models);
+}
+
+void PrintLine(const Json& node) {
+  const auto name = node.at("name").get<std::string>();
+  if (node.at("state") != "running") {
+    fmt::print("{:16} {}; remove it with: zeus sim stop --name {}\n", name,
+               node.at("reason").get<std::string>(), name);
+    return;
+  }
+  fmt::print("{:16} {:24} seed {}, time scale {}, node time {:.1f} s\n", name,
+             Models(node.at("gpus")), node.at("seed").get<std::uint64_t>(),
+             node.at("time_scale").get<double>(), node.at("time_seconds").get<double>());
+}
+
+Result<int> List(bool json) {
+  SystemClock clock;
+  ZEUS_TRY(const auto directory, sim::NodeDirectory::FromEnvironment(clock));
+  Json nodes = Json::array();
+  for (const auto& entry : directory.List()) nodes.push_back(Describe(directory, entry));
+  if (json) {
+    PrintJson(nodes);
+    return 0;
+  }
+  if (nodes.empty())
+    fmt::print("no simulated node is running; start one with: zeus sim start --gpus 4xV100\n");
+  for (const Json& node : nodes) PrintLine(node);
+  return 0;
+}
+
+}  // namespace
+
+void AddSimList(CLI::App& sim, Action& action) {
+  auto json = std::make_shared<bool>(false);
+  CLI::App* command = sim.add_subcommand("list", "List the simulated nodes of this machine");
+  AddJsonFlag(*command, *json);
+  command->callback([json, &action] { action = [json] { return List(*json); }; });
+}
+
+}  // namespace zeus::cli

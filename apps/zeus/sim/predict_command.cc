@@ -1,0 +1,60 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+
+#include "apps/zeus/sim/commands.h"
+#include "zeus/device/sim/workload.h"
+
+namespace zeus::cli {
+namespace {
+
+struct PredictOptions {
+  std::string gpu;
+  std::string workload;
+  unsigned batch_size = 0;
+  std::optional<double> power_limit;
+  std::optional<double> clock;  // MHz
+  bool json = false;
+};
+
+Result<int> PrintPrediction(const PredictOptions& options) {
+  ZEUS_TRY(const sim::GpuModel* model, sim::FindGpuModel(options.gpu));
+  ZEUS_TRY(const sim::Workload* workload, sim::FindWorkload(options.workload));
+  sim::KnobSettings knobs{.power_limit = model->default_limit, .clock_cap = std::nullopt};
+  if (options.power_limit) knobs.power_limit = Watts(*options.power_limit);
+  if (options.clock) knobs.clock_cap = Hertz::FromMega(*options.clock);
+  ZEUS_TRY(const sim::OperatingPoint point,
+           sim::Predict(*model, *workload, options.batch_size, knobs));
+  const auto epochs = sim::MeanEpochsToTarget(*workload, options.batch_size);
+  if (options.json) {
+    PrintJson({{"time_per_epoch_seconds", point.time_per_epoch.count()},
+               {"average_power_watts", point.average_power.value()},
+               {"epochs_to_target_mean", epochs ? Json(*epochs) : Json()}});
+    return 0;
+  }
+  fmt::print("{} on {}, batch size {}, {:g} W: {:.1f} s per epoch, {:.1f} W on average, {}\n",
+             workload->name, model->id, options.batch_size, knobs.power_limit.value(),
+             point.time_per_epoch.count(), point.average_power.value(),
+             epochs ? fmt::format("{:.1f} epochs to the target", *epochs)
+                    : std::string("never reaches the target"));
+  return 0;
+}
+
+}  // namespace
+
+void AddSimPredict(CLI::App& sim, Action& action) {
+  auto options = std::make_shared<PredictOptions>();
+  CLI::App* command =
+      sim.add_subcommand("predict", "Print what the workload catalogue says about a job on a GPU");
+  command->add_option("--gpu", options->gpu, "Model of the GPU: V100, A40, …")->required();
+  command->add_option("--workload", options->workload, "deepspeech2, bert_qa, …")->required();
+  command->add_option("--batch-size", options->batch_size, "Samples per step")->required();
+  command->add_option("--power-limit", options->power_limit, "Watts (the model's default limit)");
+  command->add_option("--clock", options->clock, "Highest graphics clock in MHz (not locked)");
+  AddJsonFlag(*command, options->json);
+  command->callback(
+      [options, &action] { action = [options] { return PrintPrediction(*options); }; });
+}
+
+}  // namespace zeus::cli

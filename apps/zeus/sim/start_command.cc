@@ -1,0 +1,85 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+
+#include "apps/zeus/sim/commands.h"
+
+namespace zeus::cli {
+namespace {
+
+struct StartOptions {
+  std::string name{sim::kDefaultNodeName};
+  std::string gpus;
+  std::uint64_t seed = 0;
+  double time_scale = 1.0;
+  std::optional<double> ambient;
+  bool json = false;
+};
+
+constexpr double kColdest = -50;
+constexpr double kHottest = 80;
+
+Result<sim::NodeSpec> MakeSpec(const StartOptions& options) {
+  sim::NodeSpec spec;
+  ZEUS_TRY(spec.gpus, sim::ParseGpuList(options.gpus));
+  spec.seed = options.seed;
+  spec.time_scale = options.time_scale;
+  if (!options.ambient) return spec;
+  if (!(*options.ambient >= kColdest && *options.ambient <= kHottest)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("bad --ambient {}: give degrees Celsius from {} to {}",
+                             *options.ambient, kColdest, kHottest)};
+  }
+  spec.ambient = Celsius(*options.ambient);
+  return spec;
+}
+
+Result<int> Start(const StartOptions& options) {
+  SystemClock clock;
+  ZEUS_TRY(const sim::NodeSpec spec, MakeSpec(options));
+  ZEUS_TRY(const auto directory, sim::NodeDirectory::FromEnvironment(clock));
+  ZEUS_TRY(const sim::SharedNode node, directory.Create(options.name, spec));
+  if (options.json) {
+    ZEUS_TRY(const Json description, DescribeNode(node));
+    PrintJson(description);
+    return 0;
+  }
+  fmt::print("simulated node \"{}\" is running: {}, seed {}, time scale {}\n", options.name,
+             sim::FormatGpuList(spec.gpus), spec.seed, spec.time_scale);
+  fmt::print("see it from any NVML client: eval \"$(zeus sim env --name {})\"\n", options.name);
+  return 0;
+}
+
+Result<int> Stop(const std::string& name) {
+  SystemClock clock;
+  ZEUS_TRY(const auto directory, sim::NodeDirectory::FromEnvironment(clock));
+  ZEUS_RETURN_IF_ERROR(directory.Remove(name));
+  fmt::print("simulated node \"{}\" is stopped\n", name);
+  return 0;
+}
+
+}  // namespace
+
+void AddSimStart(CLI::App& sim, Action& action) {
+  auto options = std::make_shared<StartOptions>();
+  CLI::App* command = sim.add_subcommand("start", "Start a simulated node");
+  AddNameOption(*command, options->name);
+  command->add_option("--gpus", options->gpus, "Its GPUs, e.g. 4xV100,2xA100")->required();
+  command->add_option("--seed", options->seed, "Sensor errors, phases and UUIDs follow from it")
+      ->capture_default_str();
+  command->add_option("--time-scale", options->time_scale, "Node seconds per real second")
+      ->capture_default_str();
+  command->add_option("--ambient", options->ambient, "Temperature of the air in degrees Celsius");
+  AddJsonFlag(*command, options->json);
+  command->callback([options, &action] { action = [options] { return Start(*options); }; });
+}
+
+void AddSimStop(CLI::App& sim, Action& action) {
+  auto name = std::make_shared<std::string>(sim::kDefaultNodeName);
+  CLI::App* command = sim.add_subcommand("stop", "Stop a simulated node and remove it from memory");
+  AddNameOption(*command, *name);
+  command->callback([name, &action] { action = [name] { return Stop(*name); }; });
+}
+
+}  // namespace zeus::cli

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "apps/zeus/command.h"
+
+namespace zeus::cli {
+
+// `zeus sim`: starts, inspects and stops simulated nodes, puts load and faults on their GPUs.
+void AddSimCommand(CLI::App& app, Action& action);
+
+}  // namespace zeus::cli

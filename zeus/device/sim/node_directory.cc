@@ -1,0 +1,167 @@
+#include "zeus/device/sim/node_directory.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <system_error>
+#include <utility>
+
+#include "zeus/base/file.h"
+
+namespace zeus::sim {
+namespace {
+
+constexpr std::string_view kPrefix = "zeus-sim-";
+constexpr const char* kBootIdFile = "/proc/sys/kernel/random/boot_id";
+
+// Everybody may look, only the owner may change.
+constexpr mode_t kMode = 0644;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+Result<NodeMemory> MapFile(const Descriptor& file, std::size_t size, Access access) {
+  const int protection = access == Access::kRead ? PROT_READ : PROT_READ | PROT_WRITE;
+  void* address = ::mmap(nullptr, size, protection, MAP_SHARED, file.get(), 0);
+  if (address == MAP_FAILED)
+    return Error{ErrorCode::kUnavailable, "cannot map: " + std::generic_category().message(errno)};
+  return NodeMemory(address, size);
+}
+
+}  // namespace
+
+NodeDirectory::NodeDirectory(std::filesystem::path directory, std::string boot_id, Clock& clock)
+    : directory_(std::move(directory)), boot_id_(std::move(boot_id)), clock_(&clock) {}
+
+Result<NodeDirectory> NodeDirectory::FromEnvironment(Clock& clock) {
+  const char* directory = std::getenv("ZEUS_SIM_DIR");
+  const bool given = directory != nullptr && *directory != '\0';
+  ZEUS_TRY(std::string boot_id, ReadLine(kBootIdFile));
+  return NodeDirectory(given ? directory : "/dev/shm", std::move(boot_id), clock);
+}
+
+std::filesystem::path NodeDirectory::FileOf(std::string_view name) const {
+  return directory_ / fmt::format("{}{}", kPrefix, name);
+}
+
+Result<SharedNode> NodeDirectory::Create(std::string_view name, const NodeSpec& spec) const {
+  ZEUS_RETURN_IF_ERROR(CheckNodeName(name));
+  ZEUS_RETURN_IF_ERROR(CheckNodeSpec(spec));
+  // A file without a name: it vanishes with this process unless it is published.
+  const Descriptor file(::open(directory_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kMode));
+  if (!file.valid()) return FileError(directory_, errno).While("start a simulated node");
+  const std::size_t size = NodeSize(static_cast<unsigned>(spec.gpus.size()));
+  // Reserved now: a full file system is an error here, not a SIGBUS in somebody's training job.
+  if (const int failure = ::posix_fallocate(file.get(), 0, static_cast<off_t>(size)); failure != 0)
+    return FileError(directory_, failure).While("start a simulated node");
+  if (::fchmod(file.get(), kMode) != 0) return FileError(directory_, errno);
+  ZEUS_TRY(NodeMemory memory, MapFile(file, size, Access::kWrite));
+  ZEUS_RETURN_IF_ERROR(
+      FormatNode(memory.address(), spec, clock_->Now().time_since_epoch().count(), boot_id_));
+  // link(2) refuses a name that is taken.
+  const std::string self = fmt::format("/proc/self/fd/{}", file.get());
+  if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, FileOf(name).c_str(), AT_SYMLINK_FOLLOW) != 0)
+    return errno == EEXIST ? NameTaken(name) : FileError(FileOf(name), errno);
+  return SharedNode(std::string(name), std::move(memory), Access::kWrite, *clock_);
+}
+
+Error NodeDirectory::NameTaken(std::string_view name) const {
+  const auto existing = Map(name, Access::kRead);
+  const std::string what =
+      existing.ok() ? "is running already" : "left a file: " + existing.error().message;
+  const char* verb = existing.ok() ? "stop" : "remove";
+  return {ErrorCode::kUnavailable,
+          fmt::format("a simulated node named \"{}\" {}; {} it with: zeus sim stop --name {}", name,
+                      what, verb, name)};
+}
+
+Error NodeDirectory::NoSuchNode(std::string_view name) const {
+  std::string running;
+  for (const Entry& entry : List()) {
+    if (entry.state.ok()) running += (running.empty() ? "" : ", ") + entry.name;
+  }
+  const std::string others = running.empty() ? "none is running" : "running: " + running;
+  return {
+      ErrorCode::kNotFound,
+      fmt::format("no simulated node named \"{}\" ({}); start one with: zeus sim start --name {} "
+                  "--gpus 4xV100",
+                  name, others, name)};
+}
+
+Result<NodeMemory> NodeDirectory::Map(std::string_view name, Access access) const {
+  const int mode = access == Access::kRead ? O_RDONLY : O_RDWR;
+  const auto path = FileOf(name);
+  const Descriptor file(::open(path.c_str(), mode | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file.valid()) return FileError(path, errno);
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return FileError(path, errno);
+  if (!S_ISREG(status.st_mode) || status.st_size == 0)
+    return Error{ErrorCode::kInternal, "the file is damaged (empty or not a file)"};
+  ZEUS_TRY(NodeMemory memory, MapFile(file, static_cast<std::size_t>(status.st_size), access));
+  ZEUS_RETURN_IF_ERROR(CheckLayout(memory.address(), memory.size()));
+  if (BootId(*static_cast<const NodeHeader*>(memory.address())) != boot_id_) {
+    return Error{ErrorCode::kUnavailable, "it is of an earlier boot of this machine"};
+  }
+  return memory;
+}
+
+Result<SharedNode> NodeDirectory::Open(std::string_view name, Access access) const {
+  ZEUS_RETURN_IF_ERROR(CheckNodeName(name));
+  auto memory = Map(name, access);
+  if (memory.ok()) return SharedNode(std::string(name), std::move(memory).value(), access, *clock_);
+  const Error& error = memory.error();
+  if (error.code == ErrorCode::kNotFound) return NoSuchNode(name);
+  if (error.code == ErrorCode::kPermissionDenied) {
+    return Error{error.code,
+                 fmt::format("simulated node \"{}\": only root and the user who started "
+                             "it may change it",
+                             name)};
+  }
+  return error.While(fmt::format("simulated node \"{}\"", name));
+}
+
+Status NodeDirectory::Remove(std::string_view name) const {
+  ZEUS_RETURN_IF_ERROR(CheckNodeName(name));
+  if (auto memory = Map(name, Access::kWrite); memory.ok())
+    SharedNode(std::string(name), std::move(memory).value(), Access::kWrite, *clock_).MarkStopped();
+  if (::unlink(FileOf(name).c_str()) == 0) return Ok();
+  if (errno == ENOENT) return NoSuchNode(name);
+  return FileError(FileOf(name), errno).While("stop simulated node");
+}
+
+std::vector<NodeDirectory::Entry> NodeDirectory::List() const {
+  std::vector<Entry> entries;
+  std::error_code ignored;
+  std::filesystem::directory_iterator file(directory_, ignored);
+  for (; file != std::filesystem::directory_iterator(); file.increment(ignored)) {
+    const std::string base = file->path().filename().string();
+    if (!base.starts_with(kPrefix)) continue;
+    std::string name = base.substr(kPrefix.size());
+    if (!CheckNodeName(name).ok()) continue;
+    const auto memory = Map(name, Access::kRead);
+    entries.push_back({std::move(name), memory.ok() ? Ok() : Status(memory.error())});
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& a, const Entry& b) { return a.name < b.name; });
+  return entries;
+}
+
+}  // namespace zeus::sim

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "zeus/base/result.h"
+#include "zeus/device/sim/core_slot.h"
+#include "zeus/device/sim/node_spec.h"
+
+namespace zeus::sim {
+
+// The bytes of a node: this header, then one CoreSlot per GPU. A program reads only nodes of its
+// own layout version; raise kLayoutVersion with every change of this struct, CoreSlot or GpuCore.
+inline constexpr std::uint64_t kNodeMagic = 0x314d49535355455a;  // "ZEUSSIM1"
+inline constexpr std::uint32_t kLayoutVersion = 1;
+
+struct NodeHeader {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t slot_size;  // Catches two builds of one version with a different GpuCore.
+  std::uint64_t file_size;
+  std::uint64_t seed;
+  double start;  // On CLOCK_MONOTONIC, in seconds. Means something during one boot only.
+  double time_scale;
+  std::uint32_t gpu_count;
+  std::int32_t owner;                  // Process that started the node. For people.
+  std::atomic<std::uint32_t> stopped;  // Set by stop, for those that still have the node mapped.
+  std::array<char, 40> boot_id;
+};
+
+std::size_t NodeSize(unsigned gpu_count);
+
+// Fills fresh memory of NodeSize() bytes.
+Status FormatNode(void* memory, const NodeSpec& spec, double start, std::string_view boot_id);
+
+// Whether `size` bytes hold a node of this layout. The message does not name the node.
+Status CheckLayout(const void* memory, std::size_t size);
+
+// Only after CheckLayout().
+std::string_view BootId(const NodeHeader& header);
+CoreSlot& SlotAt(void* memory, unsigned index);
+const CoreSlot& SlotAt(const void* memory, unsigned index);
+
+}  // namespace zeus::sim
