@@ -5,7 +5,9 @@
 #include <cstdio>
 
 #include "apps/zeus/command.h"
+#include "apps/zeus/doctor_command.h"
 #include "apps/zeus/exit_code.h"
+#include "apps/zeus/monitor_command.h"
 #include "apps/zeus/sim_command.h"
 
 namespace zeus::cli {
@@ -15,6 +17,8 @@ int Main(int argc, char** argv) {
   CLI::App app("Measures and lowers the energy of deep-learning work.", "zeus");
   app.require_subcommand(1);
   Action action;
+  AddDoctorCommand(app, action);
+  AddMonitorCommand(app, action);
   AddSimCommand(app, action);
 
   try {

@@ -15,7 +15,7 @@ const char* VendorName(Vendor vendor);
 
 // Who a GPU is. Indices depend on the process and the boot; a UUID or a PCI address does not.
 struct GpuIdentity {
-  std::string uuid;         // "GPU-…" (NVIDIA), hexadecimal unique id (AMD); empty if it has none.
+  std::string uuid;  // "GPU-…" (NVIDIA), hexadecimal unique id (AMD); empty if it has none.
   std::string pci_address;  // "0000:3b:00.0", lower case.
   std::string model;        // "Tesla V100-PCIE-16GB"
   std::string driver;       // Version of the driver, empty if it does not tell.
@@ -35,9 +35,9 @@ struct PowerLimit {
 };
 
 enum class PowerKind {
-  kInstant,         // Over the sensor's own short window.
+  kInstant,  // Over the sensor's own short window.
   kOneSecondAverage,
-  kMemory,          // Of the memory alone.
+  kMemory,  // Of the memory alone.
 };
 
 enum class ClockDomain { kGraphics, kMemory };

@@ -53,8 +53,13 @@ inline constexpr int kClockSm = 1;
 inline constexpr int kClockMemory = 2;
 inline constexpr int kClockVideo = 3;
 
-// nvmlDeviceArchitecture_t: the first whose nvmlDeviceGetPowerUsage is a one-second average.
+// nvmlDeviceArchitecture_t
+inline constexpr unsigned kArchitecturePascal = 4;
+inline constexpr unsigned kArchitectureVolta = 5;
+inline constexpr unsigned kArchitectureTuring = 6;
 inline constexpr unsigned kArchitectureAmpere = 7;
+inline constexpr unsigned kArchitectureAda = 8;
+inline constexpr unsigned kArchitectureHopper = 9;
 inline constexpr unsigned kArchitectureUnknown = 0xffffffff;
 
 // nvmlTemperatureSensors_t
@@ -201,11 +206,11 @@ struct ViolationTime {  // nvmlViolationTime_t
 };
 static_assert(sizeof(ViolationTime) == 16);
 
-struct Sample {  // nvmlSample_t
+struct DriverSample {  // nvmlSample_t
   unsigned long long timestamp;
   Value value;
 };
-static_assert(sizeof(Sample) == 16);
+static_assert(sizeof(DriverSample) == 16);
 
 // Limits that SetGpuLockedClocks takes instead of a frequency.
 inline constexpr unsigned kClockLimitTdp = 0xffffff01;
@@ -214,13 +219,5 @@ inline constexpr unsigned kClockLimitUnlimited = 0xffffff02;
 // What NVML writes where a per-process value is not available.
 inline constexpr unsigned long long kValueNotAvailable = ~0ULL;
 inline constexpr unsigned kNoMigInstance = 0xffffffff;
-
-// nvmlDeviceArchitecture_t
-inline constexpr unsigned kArchitecturePascal = 4;
-inline constexpr unsigned kArchitectureVolta = 5;
-inline constexpr unsigned kArchitectureTuring = 6;
-inline constexpr unsigned kArchitectureAmpere = 7;
-inline constexpr unsigned kArchitectureAda = 8;
-inline constexpr unsigned kArchitectureHopper = 9;
 
 }  // namespace zeus::nvml

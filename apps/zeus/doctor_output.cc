@@ -1,0 +1,169 @@
+// How a DoctorReport is shown: text for people, JSON for programs.
+#include <fmt/format.h>
+
+#include <iterator>
+#include <string_view>
+
+#include "apps/zeus/doctor_report.h"
+
+namespace zeus::cli {
+namespace {
+
+using Out = std::back_insert_iterator<std::string>;
+
+void Line(Out out, std::string_view what, bool works, std::string_view detail,
+          std::string_view fix) {
+  fmt::format_to(out, "    {} {:<18} {}\n", works ? "yes" : "no ", what, detail);
+  if (!fix.empty()) fmt::format_to(out, "        {:<18} fix: {}\n", "", fix);
+}
+
+std::string ShowPeriod(const std::optional<UpdatePeriod>& period) {
+  if (!period) return "no update seen while watching";
+  return fmt::format("a new value every {:.0f} ms (±{:.0f} ms, {} seen)",
+                     1e3 * period->period.count(), 1e3 * period->error.count(), period->updates);
+}
+
+void EnergyLine(Out out, const EnergyDiagnosis& energy) {
+  switch (energy.source) {
+    case EnergyDiagnosis::Source::kCounter:
+      Line(out, "energy", true, fmt::format("counter, {}", ShowPeriod(energy.update_period)), "");
+      break;
+    case EnergyDiagnosis::Source::kIntegratedPower:
+      Line(out, "energy", true,
+           fmt::format("integrated from power, {} (no counter: {})",
+                       ShowPeriod(energy.update_period), energy.reason),
+           "");
+      break;
+    case EnergyDiagnosis::Source::kNone:
+      Line(out, "energy", false, energy.reason, "");
+      break;
+  }
+}
+
+void PowerLimitLine(Out out, const KnobDiagnosis& knob) {
+  if (!knob.limit.ok()) {
+    Line(out, "power limit", false, knob.limit.error().message, "");
+    return;
+  }
+  const PowerLimit& limit = knob.limit.value();
+  std::string text =
+      fmt::format("{:.0f} W ({:.0f} to {:.0f} W, default {:.0f} W)", limit.requested.value(),
+                  limit.range.min.value(), limit.range.max.value(), limit.default_limit.value());
+  if (limit.enforced < limit.requested)
+    text +=
+        fmt::format("; {:.0f} W enforced by another agent (BMC or board)", limit.enforced.value());
+  Line(out, "power limit", true, text, "");
+  if (knob.settable.ok()) {
+    Line(out, "set power limit", true, "allowed", "");
+  } else {
+    const bool permission = knob.settable.error().code == ErrorCode::kPermissionDenied;
+    Line(out, "set power limit", false, knob.settable.error().message,
+         permission ? "run as root, or in a container add --cap-add SYS_ADMIN" : "");
+  }
+}
+
+void Section(Out out, std::string_view title, const std::vector<DeviceDiagnosis>& devices) {
+  if (devices.empty()) return;
+  fmt::format_to(out, "{}\n", title);
+  for (const DeviceDiagnosis& device : devices) {
+    fmt::format_to(out, "  {}  {}{}{}{}{}\n", device.device, device.name,
+                   device.pci.empty() ? "" : "  ", device.pci, device.uuid.empty() ? "" : "  ",
+                   device.uuid);
+    EnergyLine(out, device.energy);
+    if (device.power_limit) PowerLimitLine(out, *device.power_limit);
+    for (const Finding& other : device.others)
+      Line(out, other.what, other.works, other.detail, other.fix);
+  }
+}
+
+Json EnergyJson(const EnergyDiagnosis& energy) {
+  Json json;
+  switch (energy.source) {
+    case EnergyDiagnosis::Source::kCounter:
+      json["source"] = "counter";
+      break;
+    case EnergyDiagnosis::Source::kIntegratedPower:
+      json["source"] = "integrated";
+      break;
+    case EnergyDiagnosis::Source::kNone:
+      json["source"] = nullptr;
+      break;
+  }
+  json["update_period_seconds"] = nullptr;
+  if (energy.update_period) {
+    json["update_period_seconds"] = energy.update_period->period.count();
+    json["update_period_error_seconds"] = energy.update_period->error.count();
+    json["updates_seen"] = energy.update_period->updates;
+  }
+  if (!energy.reason.empty()) json["reason"] = energy.reason;
+  return json;
+}
+
+Json PowerLimitJson(const KnobDiagnosis& knob) {
+  Json json = {{"min", nullptr}, {"max", nullptr}, {"current", nullptr}};
+  if (knob.limit.ok()) {
+    const PowerLimit& limit = knob.limit.value();
+    json = {{"min", limit.range.min.value()},
+            {"max", limit.range.max.value()},
+            {"current", limit.requested.value()},
+            {"default", limit.default_limit.value()},
+            {"enforced", limit.enforced.value()}};
+  }
+  json["settable"] = knob.settable.ok();
+  if (!knob.settable.ok()) json["reason"] = knob.settable.error().message;
+  return json;
+}
+
+Json DevicesJson(const std::vector<DeviceDiagnosis>& devices) {
+  Json list = Json::array();
+  for (const DeviceDiagnosis& device : devices) {
+    Json json = {{"device", device.device},
+                 {"name", device.name},
+                 {"uuid", device.uuid},
+                 {"pci", device.pci},
+                 {"energy", EnergyJson(device.energy)}};
+    if (device.power_limit) json["power_limit"] = PowerLimitJson(*device.power_limit);
+    Json others = Json::array();
+    for (const Finding& other : device.others) {
+      others.push_back({{"what", other.what},
+                        {"works", other.works},
+                        {"detail", other.detail},
+                        {"fix", other.fix}});
+    }
+    json["others"] = std::move(others);
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string ToText(const DoctorReport& report) {
+  std::string text;
+  const Out out(text);
+  Section(out, "GPUs", report.gpus);
+  Section(out, "CPUs", report.cpus);
+  Section(out, "Power rails", report.rails);
+  if (!report.absent.empty()) text += "Not available\n";
+  for (const Absence& absence : report.absent) {
+    fmt::format_to(out, "  {}: {}\n", absence.what, absence.reason);
+    if (!absence.fix.empty()) fmt::format_to(out, "    fix: {}\n", absence.fix);
+  }
+  text += report.AnyEnergySource()
+              ? "At least one energy source works.\n"
+              : "No energy source works here. Try a simulated one: zeus sim start --gpus 4xV100 && "
+                "eval \"$(zeus sim env)\"\n";
+  return text;
+}
+
+Json ToJson(const DoctorReport& report) {
+  Json absent = Json::array();
+  for (const Absence& absence : report.absent)
+    absent.push_back({{"what", absence.what}, {"reason", absence.reason}, {"fix", absence.fix}});
+  return {{"gpus", DevicesJson(report.gpus)},
+          {"cpus", DevicesJson(report.cpus)},
+          {"rails", DevicesJson(report.rails)},
+          {"absent", std::move(absent)}};
+}
+
+}  // namespace zeus::cli

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "zeus/base/clock.h"
+#include "zeus/base/json.h"
+#include "zeus/device/node.h"
+#include "zeus/device/update_period.h"
+
+namespace zeus::cli {
+
+// Where the energy of a device comes from, or why it is not known.
+struct EnergyDiagnosis {
+  enum class Source { kCounter, kIntegratedPower, kNone };
+  Source source = Source::kNone;
+  std::optional<UpdatePeriod> update_period;  // Measured; nullopt when no update was seen.
+  std::string reason;                         // Why there is no counter.
+};
+
+struct KnobDiagnosis {
+  Result<PowerLimit> limit;
+  Status settable;  // Found out by setting the present value again.
+};
+
+// One line of the report: "temperature  41 °C" or "memory power  no: …".
+struct Finding {
+  std::string what;
+  bool works;
+  std::string detail;
+  std::string fix;
+};
+
+struct DeviceDiagnosis {
+  std::string device;  // "gpu:0"
+  std::string name;    // Model.
+  std::string uuid;
+  std::string pci;
+  EnergyDiagnosis energy;
+  std::optional<KnobDiagnosis> power_limit;  // Rails have none.
+  std::vector<Finding> others;
+};
+
+// What works on this machine, what does not, and why.
+struct DoctorReport {
+  std::vector<DeviceDiagnosis> gpus;
+  std::vector<DeviceDiagnosis> cpus;
+  std::vector<DeviceDiagnosis> rails;
+  std::vector<Absence> absent;
+
+  bool AnyEnergySource() const;
+};
+
+// Polls every sensor for `duration` to measure its update period, and sets each power limit to the
+// value it has, which changes nothing and shows whether it could be changed.
+DoctorReport Diagnose(Node& node, Clock& clock, Seconds duration);
+
+std::string ToText(const DoctorReport& report);
+Json ToJson(const DoctorReport& report);
+
+}  // namespace zeus::cli
