@@ -44,7 +44,7 @@ std::vector<std::string> Split(const std::string& line) {
 }
 
 Result<std::vector<Row>> ReadCsv(const std::filesystem::path& path) {
-  constexpr std::size_t kLargestTrace = 16 * 1024 * 1024;
+  constexpr std::size_t kLargestTrace = std::size_t{16} * 1024 * 1024;
   ZEUS_TRY(const std::string text, ReadSmallFile(path, kLargestTrace));
   std::istringstream stream(text);
   std::string line;
