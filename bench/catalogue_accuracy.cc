@@ -5,7 +5,10 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "zeus/device/sim/testing/trace_accuracy.h"
 

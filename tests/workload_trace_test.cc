@@ -1,6 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "zeus/device/sim/testing/trace_accuracy.h"
 

@@ -49,7 +49,8 @@ COEFFICIENTS = {
     "share_batch": (None, 0.2, 1e4, LOG),
     "share_slope": (1.0, 0.3, 8.0, not LOG),
     "static_share": (0.25, 0.05, 0.6, not LOG),
-    "voltage_slope": (0.5, 0.2, 0.9, not LOG),
+    "voltage_rise": (0.5, 0.2, 0.8, not LOG),
+    "voltage_bend": (3.0, 1.0, 12.0, not LOG),
     "regulation_low": (0.95, 0.6, 1.1, not LOG),
     "regulation_high": (0.9, 0.6, 1.0, not LOG),
     "regulation_sharpness": (8.0, 3.0, 40.0, not LOG),
@@ -64,7 +65,8 @@ COEFFICIENTS = {
 EXPECTED = {
     "clock_share": (0.5, 0.3),
     "static_share": (0.25, 0.15),
-    "voltage_slope": (0.5, 0.2),
+    "voltage_rise": (0.5, 0.2),
+    "voltage_bend": (4.0, 4.0),
     "regulation_low": (0.97, 0.1),
     "regulation_high": (0.9, 0.1),
     "regulation_sharpness": (10.0, 10.0),
@@ -92,8 +94,9 @@ def predict(k, gpu, batch, limit):
     q = k["regulation_sharpness"]
     allowed = (regulated**-q + (idle + active) ** -q) ** (-1 / q)
     dynamic = ((allowed - idle) / active - k["static_share"]) / (1 - k["static_share"])
-    clock = numpy.clip(clock_of(numpy.clip(dynamic, 0, 1), k["voltage_slope"]), lowest_clock, 1)
-    dynamic = clock * (1 - k["voltage_slope"] + k["voltage_slope"] * clock**2)
+    clock = clock_of(numpy.clip(dynamic, 1e-9, 1), k["voltage_rise"], k["voltage_bend"])
+    clock = numpy.clip(clock, lowest_clock, 1)
+    dynamic = clock * (1 - k["voltage_rise"] + k["voltage_rise"] * clock ** k["voltage_bend"])
     power = idle + active * (k["static_share"] + (1 - k["static_share"]) * dynamic)
     return unlimited * (1 - share + share / clock), power
 
@@ -104,10 +107,13 @@ def full_power(k, batch):
     )
 
 
-def clock_of(dynamic, slope):
-    """Solves clock * (1 - slope + slope * clock^2) = dynamic."""
-    scale = math.sqrt((1 - slope) / (3 * slope))
-    return 2 * scale * numpy.sinh(numpy.arcsinh(1.5 * dynamic / ((1 - slope) * scale)) / 3)
+def clock_of(dynamic, rise, bend):
+    """Solves clock * (1 - rise + rise * clock^bend) = dynamic by Newton's method, from above."""
+    clock = numpy.minimum(dynamic / (1 - rise), (dynamic / rise) ** (1 / (bend + 1)))
+    for _ in range(6):
+        power = rise * clock**bend
+        clock = clock - (clock * (1 - rise + power) - dynamic) / (1 - rise + (bend + 1) * power)
+    return clock
 
 
 def read_power_trace(path, rows):

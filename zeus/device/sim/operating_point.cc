@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include "zeus/device/sim/workload.h"
 #include "zeus/device/sim/workload_data.h"
@@ -22,36 +23,49 @@ constexpr Throughput kA100 = {.teraflops = 312, .gigabytes_per_second = 1555};
 constexpr Throughput kH100 = {.teraflops = 989, .gigabytes_per_second = 3350};
 constexpr Throughput kL40s = {.teraflops = 362, .gigabytes_per_second = 864};
 
-// Which recorded GPU a model's behaviour comes from. A recorded GPU is its own origin.
+// A model that was not recorded, and the recorded one nearest to it: same kind of memory and board.
+struct Derivation {
+  Throughput own;
+  Throughput recorded;
+  std::string_view recorded_model;
+};
+
+// Which recorded GPU a model's behaviour comes from.
 struct Origin {
   std::string_view model;
   RecordedGpu recorded;
-  std::string_view recorded_model;
-  // How many times faster than the recorded GPU. Training is bound partly by arithmetic, partly by
-  // memory: the geometric mean of both published ratios.
-  double speed;
+  std::optional<Derivation> derivation;
 };
 
-Origin Derived(std::string_view model, const Throughput& own, RecordedGpu recorded,
-               std::string_view recorded_model, const Throughput& base) {
-  return {.model = model,
-          .recorded = recorded,
-          .recorded_model = recorded_model,
-          .speed = std::sqrt(own.teraflops / base.teraflops * own.gigabytes_per_second /
-                             base.gigabytes_per_second)};
-}
-
-// DERIVED, NOT RECORDED: the last three. The nearest recorded part is the one with the same kind of
-// memory and board.
-const std::array<Origin, 7> kOrigins = {{
-    {"V100", RecordedGpu::kV100, "V100", 1.0},
-    {"A40", RecordedGpu::kA40, "A40", 1.0},
-    {"RTX6000", RecordedGpu::kRtx6000, "RTX6000", 1.0},
-    {"P100", RecordedGpu::kP100, "P100", 1.0},
-    Derived("A100", kA100, RecordedGpu::kV100, "V100", kV100),
-    Derived("H100", kH100, RecordedGpu::kV100, "V100", kV100),
-    Derived("L40S", kL40s, RecordedGpu::kA40, "A40", kA40),
+constexpr std::array<Origin, 7> kOrigins = {{
+    {"V100", RecordedGpu::kV100, std::nullopt},
+    {"A40", RecordedGpu::kA40, std::nullopt},
+    {"RTX6000", RecordedGpu::kRtx6000, std::nullopt},
+    {"P100", RecordedGpu::kP100, std::nullopt},
+    // Derived, not recorded.
+    {"A100", RecordedGpu::kV100, Derivation{kA100, kV100, "V100"}},
+    {"H100", RecordedGpu::kV100, Derivation{kH100, kV100, "V100"}},
+    {"L40S", RecordedGpu::kA40, Derivation{kL40s, kA40, "A40"}},
 }};
+
+// How a model compares with the recorded GPU that its behaviour comes from.
+struct Scale {
+  double speed = 1.0;
+  double power = 1.0;  // Above idle.
+};
+
+Scale ScaleOf(const GpuModel& model, const Origin& origin) {
+  if (!origin.derivation) return {};
+  const auto& [own, base, base_id] = *origin.derivation;
+  const auto models = GpuModels();
+  const GpuModel& recorded = *std::ranges::find(models, base_id, &GpuModel::id);
+  // Training is bound partly by arithmetic, partly by memory: the geometric mean of both ratios.
+  // Above idle, a workload takes the same share of what the board may draw.
+  return {.speed = std::sqrt(own.teraflops / base.teraflops * own.gigabytes_per_second /
+                             base.gigabytes_per_second),
+          .power = (model.limit_range.max - model.idle_power) /
+                   (recorded.limit_range.max - recorded.idle_power)};
+}
 
 // At the lowest clock some loads still draw more than the lowest limit: the recorded A40 averages
 // up to 121 W under 100 W. Beyond this excess, pulse skipping keeps the power down.
@@ -65,11 +79,11 @@ struct FullClock {
   double active_power;  // Above idle.
 };
 
-FullClock AtFullClock(const OperatingFit& fit, double speed, double power_scale, double batch) {
+FullClock AtFullClock(const OperatingFit& fit, const Scale& scale, double batch) {
   // A GPU that is k times faster is as busy with k times the batch. The overhead of a step is the
   // host's and stays.
-  const double load = batch / speed;
-  const double busy = fit.saturated_time / speed;
+  const double load = batch / scale.speed;
+  const double busy = fit.saturated_time / scale.speed;
   const double stretched =
       std::pow(std::pow(fit.step_overhead / batch, fit.sharpness) + std::pow(busy, fit.sharpness),
                1.0 / fit.sharpness);
@@ -79,19 +93,31 @@ FullClock AtFullClock(const OperatingFit& fit, double speed, double power_scale,
       .time = stretched + fit.growth * load,
       .gap = stretched - busy,
       .clock_share = fit.clock_share / (1.0 + std::pow(fit.share_batch / load, fit.share_slope)),
-      .active_power = (fit.floor_power + batch_power) * power_scale};
+      .active_power = (fit.floor_power + batch_power) * scale.power};
 }
 
-// Dynamic power at a clock, both as shares of those at full clock: frequency times voltage squared,
-// where the square of the voltage falls from 1 to 1 - slope.
-double DynamicShare(double clock, double slope) {
-  return clock * (1.0 - slope + slope * clock * clock);
+// Dynamic power at a clock, both as shares of those at full clock: frequency times voltage squared.
+// The square of the voltage is nearly flat at low clocks and rises towards the highest one.
+double DynamicShare(const OperatingFit& fit, double clock) {
+  return clock * (1.0 - fit.voltage_rise + fit.voltage_rise * std::pow(clock, fit.voltage_bend));
 }
 
-// The inverse: the one real root of a cubic, in closed form.
-double ClockFor(double dynamic_share, double slope) {
-  const double scale = std::sqrt((1.0 - slope) / (3.0 * slope));
-  return 2.0 * scale * std::sinh(std::asinh(1.5 * dynamic_share / ((1.0 - slope) * scale)) / 3.0);
+// The inverse, by Newton's method. Each start value is above the root, where the function is
+// convex, so that every step comes closer from above: a handful of them is exact.
+double ClockFor(const OperatingFit& fit, double dynamic_share) {
+  if (dynamic_share <= 0.0) return 0.0;
+  constexpr int kMostSteps = 20;
+  const double flat = 1.0 - fit.voltage_rise;
+  double clock = std::min(dynamic_share / flat,
+                          std::pow(dynamic_share / fit.voltage_rise, 1.0 / (fit.voltage_bend + 1)));
+  for (int i = 0; i < kMostSteps; ++i) {
+    const double rising = fit.voltage_rise * std::pow(clock, fit.voltage_bend);
+    const double step =
+        (clock * (flat + rising) - dynamic_share) / (flat + (fit.voltage_bend + 1.0) * rising);
+    clock -= step;
+    if (std::abs(step) < 1e-12) break;
+  }
+  return clock;
 }
 
 // The highest clock, as a share, at which the average power keeps to the limit; 0 if there is none.
@@ -109,7 +135,7 @@ double ClockUnderLimit(const OperatingFit& fit, const GpuModel& model, double ac
       unlimited * std::pow(1.0 + std::pow(unlimited / regulated, sharpness), -1.0 / sharpness);
   const double share = (allowed - idle) / active_power;
   const double dynamic = (share - fit.static_share) / (1.0 - fit.static_share);
-  return ClockFor(std::max(dynamic, 0.0), fit.voltage_slope);
+  return ClockFor(fit, dynamic);
 }
 
 // The supported clock that a reader sees: the highest one not above the average.
@@ -143,15 +169,6 @@ Result<const Origin*> FindOrigin(const GpuModel& model) {
                fmt::format("the workload catalogue has no data for GPU model \"{}\"", model.id)};
 }
 
-// Above idle, a workload takes the same share of what the board may draw as on the recorded GPU.
-double PowerScale(const GpuModel& model, const Origin& origin) {
-  if (origin.recorded_model == model.id) return 1.0;
-  const auto models = GpuModels();
-  const auto recorded = std::ranges::find(models, origin.recorded_model, &GpuModel::id);
-  return (model.limit_range.max - model.idle_power) /
-         (recorded->limit_range.max - recorded->idle_power);
-}
-
 }  // namespace
 
 Result<OperatingPoint> Predict(const GpuModel& model, const Workload& workload, unsigned batch_size,
@@ -159,16 +176,14 @@ Result<OperatingPoint> Predict(const GpuModel& model, const Workload& workload, 
   ZEUS_RETURN_IF_ERROR(CheckArguments(model, batch_size, knobs));
   ZEUS_TRY(const Origin* const origin, FindOrigin(model));
   const OperatingFit& fit = workload.fits->operating.at(static_cast<std::size_t>(origin->recorded));
-  const FullClock full =
-      AtFullClock(fit, origin->speed, PowerScale(model, *origin), static_cast<double>(batch_size));
+  const FullClock full = AtFullClock(fit, ScaleOf(model, *origin), static_cast<double>(batch_size));
 
   const double lowest = model.graphics_clock.min / model.graphics_clock.max;
   const double cap = knobs.clock_cap ? *knobs.clock_cap / model.graphics_clock.max : 1.0;
   const double clock = std::clamp(ClockUnderLimit(fit, model, full.active_power, knobs.power_limit),
                                   lowest, std::min(cap, 1.0));
   const double active =
-      full.active_power *
-      (fit.static_share + (1.0 - fit.static_share) * DynamicShare(clock, fit.voltage_slope));
+      full.active_power * (fit.static_share + (1.0 - fit.static_share) * DynamicShare(fit, clock));
 
   // Pulse skipping leaves out part of the pulses of the lowest clock.
   const double headroom = knobs.power_limit.value() * kLargestExcess - model.idle_power.value();

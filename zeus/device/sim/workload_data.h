@@ -27,9 +27,11 @@ struct OperatingFit {
   double share_slope;
 
   // Power at clock x, as a share of that at full clock:
-  // static_share + (1 - static_share) * x * (1 - voltage_slope + voltage_slope * x^2).
+  // static_share + (1 - static_share) * x * (1 - voltage_rise + voltage_rise * x^voltage_bend).
+  // The last factor is the square of the voltage.
   double static_share;
-  double voltage_slope;
+  double voltage_rise;
+  double voltage_bend;
 
   // Under a limit the average settles at this part of it (of the lowest, of the highest; linear
   // between), because the regulator has to leave room for peaks. Sharpness: how abruptly.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -44,7 +45,7 @@ std::vector<std::string> Split(const std::string& line) {
 }
 
 Result<std::vector<Row>> ReadCsv(const std::filesystem::path& path) {
-  constexpr std::size_t kLargestTrace = 16 * 1024 * 1024;
+  constexpr std::size_t kLargestTrace = std::size_t{16} * 1024 * 1024;
   ZEUS_TRY(const std::string text, ReadSmallFile(path, kLargestTrace));
   std::istringstream stream(text);
   std::string line;
@@ -86,7 +87,8 @@ Result<PowerRecord> ParsePowerRecord(const GpuModel& model, const TraceKey& key,
 Status ReadPowerTrace(const std::filesystem::path& directory, std::string_view id, Traces& traces) {
   ZEUS_TRY(const GpuModel* const model, FindGpuModel(id));
   std::string file = fmt::format("summary_power_{}.csv", id);
-  std::ranges::transform(file, file.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::ranges::transform(file, file.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   ZEUS_TRY(const std::vector<Row> rows, ReadCsv(directory / file));
   for (const Row& row : rows) {
     const TraceKey* const key = KeyOf(row);
