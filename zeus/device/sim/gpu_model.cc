@@ -51,15 +51,15 @@ constexpr std::array kModels = {
              .thermal = Cooling(0.17),
              .source = "NVIDIA Tesla P100 PCIe product brief PB-08248-001"},
     GpuModel{.id = "V100",
-             .name = "Tesla V100-PCIE-16GB",
+             .name = "Tesla V100-PCIE-32GB",
              .architecture = Architecture::kVolta,
-             .idle_power = 38_W,
+             .idle_power = 25_W,
              .limit_range = {.min = 100_W, .max = 250_W},
              .default_limit = 250_W,
              .graphics_clock = {.min = 135_MHz, .max = 1380_MHz},
              .graphics_clock_step = 15_MHz,
              .memory_clock = 877_MHz,
-             .memory_bytes = 16 * kGiB,
+             .memory_bytes = 32 * kGiB,
              .sensors = Sensors(20ms, 10ms, false, false, 20ms),
              .thermal = Cooling(0.17),
              .source = "NVIDIA Tesla V100 PCIe product brief PB-08744-001"},
@@ -139,13 +139,12 @@ bool SameIgnoringCase(std::string_view a, std::string_view b) {
 std::span<const GpuModel> GpuModels() { return kModels; }
 
 Result<const GpuModel*> FindGpuModel(std::string_view id) {
-  std::string known;
-  for (const GpuModel& model : kModels) {
+  for (const GpuModel& model : kModels)
     if (SameIgnoringCase(model.id, id)) return &model;
-    known += known.empty() ? "" : ", ";
-    known += model.id;
-  }
-  return Error{ErrorCode::kNotFound, fmt::format("unknown GPU model \"{}\" (known: {})", id, known)};
+  std::string known;
+  for (const GpuModel& model : kModels) known.append(known.empty() ? "" : ", ").append(model.id);
+  return Error{ErrorCode::kNotFound,
+               fmt::format("unknown GPU model \"{}\" (known: {})", id, known)};
 }
 
 }  // namespace zeus::sim

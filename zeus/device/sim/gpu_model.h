@@ -40,7 +40,7 @@ struct ThermalSpec {
 // A kind of GPU: everything that is the same for all boards of that kind.
 struct GpuModel {
   std::string_view id;    // "V100", as in `zeus sim start --gpus 4xV100`
-  std::string_view name;  // What NVML calls it: "Tesla V100-PCIE-16GB"
+  std::string_view name;  // What NVML calls it: "Tesla V100-PCIE-32GB"
   Architecture architecture;
   Watts idle_power;
   PowerRange limit_range;

@@ -16,6 +16,7 @@ struct Wish {
   Watts plain{};       // Above idle, constant.
   Watts workloads{};   // Above idle, on average.
   double computing{};  // Share of time with a kernel running.
+  Watts least{};       // What the catalogue says cannot be undercut, limit or not.
   Hertz clock;
 };
 
@@ -40,12 +41,20 @@ Wish Collect(const GpuModel& model, LoadTable& loads, Watts limit, Hertz cap) {
     } else {
       load.Predict(model, knobs);
       wish.workloads += std::max(load.point.average_power - model.idle_power, Watts(0));
+      wish.least = std::max(wish.least, load.point.average_power);
       wish.computing += load.point.utilization;
       wish.clock = std::min(wish.clock, load.point.graphics_clock);
     }
   }
   wish.computing = std::min(wish.computing, 1.0);
   return wish;
+}
+
+// Some workloads draw more than a low limit even at the lowest clock, as recorded. A cap from
+// outside that is below the range of limits has other means.
+Watts ReachableLimit(const GpuModel& model, Watts limit, const Wish& wish) {
+  if (limit >= model.limit_range.min) limit = std::max(limit, wish.least);
+  return std::max(limit, model.idle_power);
 }
 
 StepProfile ProfileOf(const LoadTable& loads, const Wish& wish, Watts mean,
@@ -67,13 +76,13 @@ OperatingState Operate(const GpuModel& model, LoadTable& loads, const Constraint
   const Hertz floor = constraints.locked_clock ? constraints.locked_clock->min : Hertz(0);
   if (loads.loads().empty())
     return {.profile = ConstantProfile(idle),
-            .graphics_clock = std::clamp(floor, GraphicsClocks(model).front(), cap),
+            .graphics_clock = std::clamp(floor, SupportedClockBelow(model, Hertz(0)), cap),
             .utilization = {.compute = 0.0, .memory = 0.0},
             .power_capped = false,
             .at_limit = false};
 
-  const Watts limit = std::max(constraints.power_limit, idle);
-  const Wish wish = Collect(model, loads, limit, cap);
+  const Wish wish = Collect(model, loads, constraints.power_limit, cap);
+  const Watts limit = ReachableLimit(model, constraints.power_limit, wish);
   const Watts wanted = idle + wish.plain + wish.workloads;
   const Watts mean = std::min(wanted, limit);
   Hertz clock = wish.clock;

@@ -12,14 +12,20 @@
 
 namespace zeus::sim {
 
+struct WorkloadFits;
+
 // A training job of the catalogue: how long an epoch takes and how much power it draws on each GPU
 // model, and how many epochs it needs to its target, as functions of batch size and knobs. Fitted
-// to the traces of the Zeus paper by tools/fit_workloads.py; the error is in docs/simulated-gpu.md.
+// to the traces of the Zeus paper by tools/fit_workloads.py; docs/workload-catalogue.md states the
+// model, its error, and what is derived rather than recorded (A100, H100, L40S).
+//
+// The catalogue is constant: everything here may be called from any thread.
 struct Workload {
   std::string_view name;  // "deepspeech2"
   std::uint64_t dataset_size;
   unsigned default_batch_size;
-  std::span<const unsigned> batch_sizes;  // Those with recorded data, ascending.
+  std::span<const unsigned> batch_sizes;  // Those recorded on any GPU, ascending.
+  const WorkloadFits* fits;               // The coefficients: workload_data.h.
 };
 
 std::span<const Workload> Workloads();
@@ -40,14 +46,22 @@ struct OperatingPoint {
   double utilization;  // Share of a step that computes, 0 to 1; the rest waits for input.
 };
 
-// kInvalidArgument when the batch size is zero or the limit outside the model's range.
-Result<OperatingPoint> Predict(const GpuModel& model, const Workload& workload,
-                               unsigned batch_size, const KnobSettings& knobs);
+// The steady state. Any batch size: between and beyond the recorded ones the laws of the model
+// hold. A lower limit or clock cap never shortens an epoch and never raises its power. The average
+// may exceed a limit that even the lowest clock cannot keep, by up to a fifth, as recorded (A40,
+// 100 W). kInvalidArgument when the batch size is zero, the limit outside the model's range or the
+// clock cap below its lowest clock; kNotSupported for a model that is not in GpuModels(). Does not
+// allocate unless it fails.
+Result<OperatingPoint> Predict(const GpuModel& model, const Workload& workload, unsigned batch_size,
+                               const KnobSettings& knobs);
 
+// The last step may be a small one. Zero for batch size zero.
 std::uint64_t StepsPerEpoch(const Workload& workload, unsigned batch_size);
 
-// nullopt when training with this batch size never reaches the target.
+// Of the runs that reach the target; nullopt when none does with this batch size.
 std::optional<double> MeanEpochsToTarget(const Workload& workload, unsigned batch_size);
+
+// One run; nullopt when it never reaches the target, as often as in the recorded runs.
 std::optional<unsigned> DrawEpochsToTarget(const Workload& workload, unsigned batch_size,
                                            Random& random);
 

@@ -1,0 +1,195 @@
+// What the sensors of the parts show of the exact power: hardware-dependent update periods,
+// averaging windows and gains.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "zeus/device/sim/gpu_core.h"
+#include "zeus/device/sim/testing/loads.h"
+
+namespace zeus::sim {
+namespace {
+
+using namespace zeus::literals;
+using namespace std::chrono_literals;
+using testing::Draw;
+using testing::DrawFor;
+using testing::Model;
+
+// Without the board's gain and offset.
+double Calibrated(const GpuCore& core, PowerKind kind) {
+  const BoardSensors& board = core.board_sensors();
+  return (core.power(kind).value() - board.offset).value() / board.gain;
+}
+
+// Times between changes of a value that is polled every millisecond.
+template <class Read>
+std::vector<double> ChangePeriods(GpuCore& core, Read read) {
+  std::vector<double> periods;
+  auto last = read(core);
+  double changed = -1.0;
+  for (int i = 0; i < 2000; ++i) {
+    core.AdvanceTo(core.now() + 1ms);
+    const auto value = read(core);
+    if (value == last) continue;
+    if (changed >= 0) periods.push_back(core.now().count() - changed);
+    changed = core.now().count();
+    last = value;
+  }
+  return periods;
+}
+
+struct Period {
+  const char* model;
+  double power;
+  double counter;
+};
+
+class UpdatePeriodTest : public ::testing::TestWithParam<Period> {};
+
+TEST_P(UpdatePeriodTest, ValuesChangeAtThePeriodOfThePart) {
+  GpuCore core(Model(GetParam().model), 5, 0);
+  ASSERT_TRUE(core.AttachLoad(Draw(200_W)).ok());  // A warming board's power never stands still.
+  const auto power = ChangePeriods(
+      core, [](const GpuCore& c) { return c.power(PowerKind::kInstant).value().value(); });
+  ASSERT_GT(power.size(), 10U);
+  for (const double period : power) EXPECT_NEAR(period, GetParam().power, 1.1e-3);
+
+  const auto counter =
+      ChangePeriods(core, [](const GpuCore& c) { return c.counter_millijoules().value(); });
+  ASSERT_GT(counter.size(), 10U);
+  for (const double period : counter) EXPECT_NEAR(period, GetParam().counter, 1.1e-3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Parts, UpdatePeriodTest,
+                         ::testing::Values(Period{"V100", 0.020, 0.020},
+                                           Period{"RTX6000", 0.100, 0.100},
+                                           Period{"A100", 0.100, 0.100},
+                                           Period{"H100", 0.100, 0.100}),
+                         [](const auto& instance) { return std::string(instance.param.model); });
+
+TEST(SensorTest, AReadingIsTheMeanOverTheWindowBeforeItsUpdate) {
+  for (const char* id : {"P100", "V100", "RTX6000", "A100", "A40", "H100"}) {
+    GpuCore core(Model(id), 5, 0);
+    const SensorSpec& spec = core.model().sensors;
+    // An update whose window the load covers by a third.
+    const Seconds update =
+        LastUpdate(10s, spec.power_update, core.board_sensors().power_phase) + spec.power_update;
+    const double before = core.exact_power().value();
+    core.AdvanceTo(update - spec.power_window / 3.0);
+    ASSERT_TRUE(core.AttachLoad(Draw(200_W)).ok());
+    const double after = core.exact_power().value();
+    core.AdvanceTo(update + 1ms);
+    EXPECT_NEAR(Calibrated(core, PowerKind::kInstant), before + (after - before) / 3.0, 0.05) << id;
+    core.AdvanceTo(update + spec.power_update + 1ms);
+    EXPECT_NEAR(Calibrated(core, PowerKind::kInstant), after, 0.1) << id;
+  }
+}
+
+TEST(SensorTest, TheOneSecondAverageSmears) {
+  GpuCore core(Model("A40"), 5, 0);
+  core.AdvanceTo(10s);
+  ASSERT_TRUE(core.AttachLoad(Draw(229_W)).ok());
+  const Seconds update = LastUpdate(10.5s, 100ms, core.board_sensors().power_phase);
+  core.AdvanceTo(10.5s);
+  EXPECT_NEAR(Calibrated(core, PowerKind::kOneSecondAverage),
+              29.0 + 197.0 * (update.count() - 10.0), 1.0);
+  core.AdvanceTo(11.2s);
+  EXPECT_NEAR(Calibrated(core, PowerKind::kOneSecondAverage), 226.5, 1.0);
+}
+
+TEST(SensorTest, TheOneSecondAverageSurvivesManyChangesWithinIt) {
+  GpuCore core(Model("A40"), 5, 0);
+  for (int i = 0; i < 2000; ++i) {
+    ASSERT_TRUE(core.AttachLoad(DrawFor(1ms, 229_W)).ok());
+    core.AdvanceTo(core.now() + 2ms);
+  }
+  EXPECT_NEAR(Calibrated(core, PowerKind::kOneSecondAverage), 129.0, 3.0);
+}
+
+TEST(SensorTest, AnA100SeesOnlyAQuarterOfAnAlternatingLoad) {
+  // A square load whose period is the sensor's: the 25 ms window always meets the same phase.
+  double worst = 0.0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    GpuCore core(Model("A100"), seed, 0);
+    core.AdvanceTo(1s);
+    const Joules energy = core.exact_energy();
+    const std::uint64_t counter = core.counter_millijoules().value();
+    double integrated = 0.0;
+    for (int i = 0; i < 100; ++i) {
+      ASSERT_TRUE(core.AttachLoad(DrawFor(50ms, 390_W)).ok());
+      core.AdvanceTo(core.now() + 100ms);
+      integrated += Calibrated(core, PowerKind::kInstant) * 0.1;
+    }
+    const double exact = (core.exact_energy() - energy).value();
+    worst = std::max(worst, std::abs(integrated / exact - 1.0));
+    const BoardSensors& board = core.board_sensors();
+    const double counted =
+        (static_cast<double>(core.counter_millijoules().value() - counter) / 1e3 -
+         board.offset.value() * 10.0) /
+        board.gain;
+    // One update more or less.
+    EXPECT_NEAR(counted / exact, 1.0, 0.02) << seed;
+  }
+  EXPECT_GT(worst, 0.3);
+}
+
+TEST(SensorTest, AFullWindowDoesNotAlias) {
+  GpuCore core(Model("RTX6000"), 5, 0);
+  core.AdvanceTo(1s);
+  const Joules energy = core.exact_energy();
+  double integrated = 0.0;
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(core.AttachLoad(DrawFor(50ms, 250_W)).ok());
+    core.AdvanceTo(core.now() + 100ms);
+    integrated += Calibrated(core, PowerKind::kInstant) * 0.1;
+  }
+  EXPECT_NEAR(integrated / (core.exact_energy() - energy).value(), 1.0, 0.02);
+}
+
+TEST(SensorTest, BoardsOfAModelDifferInsideTheStatedSpread) {
+  double lowest = 2.0;
+  double highest = 0.0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const GpuCore core(Model("V100"), seed, 0);
+    lowest = std::min(lowest, core.board_sensors().gain);
+    highest = std::max(highest, core.board_sensors().gain);
+    EXPECT_LE(std::abs(core.board_sensors().offset.value()), 1.0);
+  }
+  EXPECT_GE(lowest, 0.95);
+  EXPECT_LT(lowest, 0.96);
+  EXPECT_LE(highest, 1.05);
+  EXPECT_GT(highest, 1.04);
+}
+
+TEST(SensorTest, PartsLackWhatTheyLack) {
+  const GpuCore pascal(Model("P100"), 1, 0);
+  EXPECT_EQ(pascal.counter_millijoules().error().code, ErrorCode::kNotSupported);
+  EXPECT_TRUE(pascal.power(PowerKind::kInstant).ok());
+  for (const char* id : {"P100", "V100", "RTX6000", "A100"})
+    EXPECT_EQ(GpuCore(Model(id), 1, 0).power(PowerKind::kOneSecondAverage).error().code,
+              ErrorCode::kNotSupported);
+  for (const char* id : {"A40", "H100", "L40S"})
+    EXPECT_TRUE(GpuCore(Model(id), 1, 0).power(PowerKind::kOneSecondAverage).ok());
+  EXPECT_FALSE(GpuCore(Model("V100"), 1, 0).power(PowerKind::kMemory).ok());
+  EXPECT_TRUE(GpuCore(Model("H100"), 1, 0).power(PowerKind::kMemory).ok());
+}
+
+TEST(SensorTest, TheCounterNeverGoesBack) {
+  GpuCore core(Model("V100"), 5, 0);
+  Random random(9);
+  std::uint64_t last = 0;
+  for (int i = 0; i < 20000; ++i) {
+    ASSERT_TRUE(core.AttachLoad(DrawFor(Seconds(random.Uniform(0.0, 2e-3)), 250_W)).ok());
+    core.AdvanceTo(core.now() + Seconds(random.Uniform(0.0, 3e-3)));
+    const std::uint64_t now = core.counter_millijoules().value();
+    ASSERT_GE(now, last);
+    last = now;
+  }
+}
+
+}  // namespace
+}  // namespace zeus::sim

@@ -1,0 +1,409 @@
+#include "zeus/device/sim/gpu_core.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <vector>
+
+#include "zeus/device/sim/graphics_clocks.h"
+#include "zeus/device/sim/testing/loads.h"
+
+namespace zeus::sim {
+namespace {
+
+using namespace zeus::literals;
+using namespace std::chrono_literals;
+
+using testing::Draw;
+using testing::Model;
+using testing::Train;
+
+// Long enough for latencies and temperatures to settle.
+void Settle(GpuCore& core) { core.AdvanceTo(core.now() + 10min); }
+
+TEST(GpuCoreTest, AnIdleGpuDrawsItsIdlePower) {
+  for (const GpuModel& model : GpuModels()) {
+    GpuCore core(model, 1, 0);
+    core.AdvanceTo(1h);
+    EXPECT_NEAR(core.exact_energy() / (model.idle_power * 1h), 1.0, 1e-12) << model.id;
+    EXPECT_TRUE(core.throttle().idle);
+    EXPECT_EQ(core.clock(ClockDomain::kGraphics), core.supported_clocks(ClockDomain::kGraphics)[0]);
+  }
+}
+
+TEST(GpuCoreTest, ALoadDrawsItsDemandOnceWarm) {
+  GpuCore core(Model("V100"), 1, 0);
+  ASSERT_TRUE(core.AttachLoad(Draw(220_W)).ok());
+  EXPECT_LT(core.exact_power(), 220_W);  // A cold board leaks less.
+  EXPECT_GT(core.exact_power(), 214_W);
+  Settle(core);
+  EXPECT_NEAR(core.exact_power().value(), 220.0, 1e-3);
+  EXPECT_EQ(core.utilization().compute, 1.0);
+}
+
+TEST(GpuCoreTest, ALoadBelowIdleDrawsIdlePower) {
+  GpuCore core(Model("V100"), 1, 0);
+  ASSERT_TRUE(core.AttachLoad(Draw(5_W)).ok());
+  Settle(core);
+  EXPECT_NEAR(core.exact_power() / core.model().idle_power, 1.0, 1e-6);
+}
+
+TEST(GpuCoreTest, ALimitCapsPowerAndLowersTheClock) {
+  GpuCore core(Model("V100"), 1, 0);
+  ASSERT_TRUE(core.AttachLoad(Draw(240_W)).ok());
+  ASSERT_TRUE(core.SetPowerLimit(150_W).ok());
+  Settle(core);
+  EXPECT_EQ(core.exact_power(), 150_W);
+  EXPECT_TRUE(core.throttle().power_cap);
+
+  // The highest supported clock whose power fits.
+  const Hertz clock = core.clock(ClockDomain::kGraphics);
+  const GpuModel& model = core.model();
+  const Watts idle = model.idle_power;
+  const auto power_at = [&](Hertz f) { return idle + (240_W - idle) * PowerShareAt(model, f); };
+  EXPECT_LE(power_at(clock), 150_W);
+  EXPECT_GT(power_at(clock + model.graphics_clock_step), 150_W);
+}
+
+TEST(GpuCoreTest, NoLimitIsExceededWhileTheBoardIsStillHotFromBefore) {
+  GpuCore core(Model("A100"), 1, 0);
+  const auto id = core.AttachLoad(Draw(400_W));
+  ASSERT_TRUE(id.ok());
+  Settle(core);
+  core.DetachLoad(id.value());
+  ASSERT_TRUE(core.SetPowerLimit(100_W).ok());
+  core.AdvanceTo(core.now() + 100ms);
+  ASSERT_TRUE(core.AttachLoad(Draw(100_W)).ok());
+  EXPECT_LE(core.exact_power(), 100_W);
+}
+
+TEST(GpuCoreTest, ALimitTakesEffectAfterItsLatencyButShowsAtOnce) {
+  GpuCore core(Model("A100"), 7, 0);
+  ASSERT_TRUE(core.AttachLoad(Draw(400_W)).ok());
+  Settle(core);
+  const Seconds asked = core.now();
+  ASSERT_TRUE(core.SetPowerLimit(200_W).ok());
+  EXPECT_EQ(core.power_limit().requested, 200_W);
+  EXPECT_EQ(core.power_limit().enforced, 200_W);
+  core.AdvanceTo(asked + 9.9ms);
+  EXPECT_GT(core.exact_power(), 390_W);
+  core.AdvanceTo(asked + 30.1ms);
+  EXPECT_EQ(core.exact_power(), 200_W);
+}
+
+TEST(GpuCoreTest, ChangesOnTheirWayArriveInOrder) {
+  GpuCore core(Model("A100"), 7, 0);
+  ASSERT_TRUE(core.AttachLoad(Draw(400_W)).ok());
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(core.SetPowerLimit(Watts(100.0 + 10.0 * i)).ok());
+  Settle(core);
+  EXPECT_EQ(core.exact_power(), 290_W);
+}
+
+TEST(GpuCoreTest, TheLatencyCanBeChanged) {
+  GpuCore core(Model("A100"), 7, 0);
+  core.SetKnobLatency(2s);
+  ASSERT_TRUE(core.AttachLoad(Draw(400_W)).ok());
+  ASSERT_TRUE(core.SetPowerLimit(200_W).ok());
+  core.AdvanceTo(900ms);
+  EXPECT_GT(core.exact_power(), 200_W);
+  core.AdvanceTo(3100ms);
+  EXPECT_EQ(core.exact_power(), 200_W);
+}
+
+TEST(GpuCoreTest, RefusesLimitsAndClocksThatItDoesNotHave) {
+  GpuCore core(Model("V100"), 1, 0);
+  EXPECT_EQ(core.SetPowerLimit(99_W).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(core.SetPowerLimit(251_W).error().code, ErrorCode::kInvalidArgument);
+  const ClockRange between{.min = Hertz(1381e6), .max = Hertz(1394e6)};
+  EXPECT_EQ(core.LockClock(ClockDomain::kGraphics, between).error().code,
+            ErrorCode::kInvalidArgument);
+}
+
+TEST(GpuCoreTest, ALockedClockLowersPowerByTheLawOfVoltageAndFrequency) {
+  GpuCore core(Model("A100"), 1, 0);
+  ASSERT_TRUE(core.AttachLoad(Draw(350_W)).ok());
+  ASSERT_TRUE(core.LockClock(ClockDomain::kGraphics, {.min = 705_MHz, .max = 705_MHz}).ok());
+  Settle(core);
+  EXPECT_EQ(core.clock(ClockDomain::kGraphics), 705_MHz);
+  const double voltage = 0.65 + 0.35 * 0.5;
+  const double expected = 50.0 + 300.0 * (0.25 + 0.75 * 0.5 * voltage * voltage);
+  EXPECT_NEAR(core.exact_power().value(), expected, 1e-6);
+  EXPECT_TRUE(core.throttle().locked_clock);
+  EXPECT_FALSE(core.throttle().power_cap);
+
+  ASSERT_TRUE(core.ResetClock(ClockDomain::kGraphics).ok());
+  Settle(core);
+  EXPECT_NEAR(core.exact_power().value(), 350.0, 1e-3);
+  EXPECT_EQ(core.clock(ClockDomain::kGraphics), 1410_MHz);
+}
+
+TEST(GpuCoreTest, LoadsThatShareAddUpToTheLimit) {
+  GpuCore core(Model("A100"), 1, 0);
+  ASSERT_TRUE(core.AttachLoad(Draw(150_W)).ok());
+  ASSERT_TRUE(core.AttachLoad(Draw(200_W)).ok());
+  Settle(core);
+  EXPECT_NEAR(core.exact_power().value(), 50.0 + 100.0 + 150.0, 1e-3);
+  ASSERT_TRUE(core.AttachLoad(Draw(250_W)).ok());
+  Settle(core);
+  EXPECT_EQ(core.exact_power(), 400_W);
+}
+
+TEST(GpuCoreTest, ALoadEndsAfterItsDuration) {
+  GpuCore core(Model("A100"), 1, 0);
+  LoadSpec spec = testing::DrawFor(10s, 300_W);
+  spec.pid = 42;
+  ASSERT_TRUE(core.AttachLoad(spec).ok());
+  core.AdvanceTo(9.99s);
+  EXPECT_GT(core.exact_power(), 290_W);
+  EXPECT_EQ(core.processes(), std::vector<int>{42});
+  core.AdvanceTo(10s);
+  EXPECT_LT(core.exact_power(), 55_W);
+  EXPECT_TRUE(core.processes().empty());
+}
+
+TEST(GpuCoreTest, TakesEightLoadsAndRefusesTheNinth) {
+  GpuCore core(Model("A100"), 1, 0);
+  for (int i = 0; i < 8; ++i) ASSERT_TRUE(core.AttachLoad(Draw(60_W)).ok());
+  EXPECT_EQ(core.AttachLoad(Draw(60_W)).error().code, ErrorCode::kUnavailable);
+}
+
+TEST(GpuCoreTest, RefusesLoadsThatMeanNothing) {
+  GpuCore core(Model("A100"), 1, 0);
+  EXPECT_EQ(core.AttachLoad({}).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(core.AttachLoad(Draw(Watts(-1))).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(core.AttachLoad(Draw(Watts(std::nan("")))).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(core.AttachLoad(Train("resnet50", 0)).error().code, ErrorCode::kInvalidArgument);
+  LoadSpec both = Train("resnet50", 256);
+  both.demand = 100_W;
+  EXPECT_EQ(core.AttachLoad(both).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(core.AttachLoad(testing::DrawFor(0s, 100_W)).error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST(GpuCoreTest, AWorkloadDrawsWhatTheCatalogueSays) {
+  for (const GpuModel& model : GpuModels()) {
+    for (const Watts limit : {model.limit_range.min, model.default_limit}) {
+      GpuCore core(model, 1, 0);
+      const auto id = core.AttachLoad(Train("resnet50", 256));
+      ASSERT_TRUE(id.ok());
+      ASSERT_TRUE(core.SetPowerLimit(limit).ok());
+      Settle(core);
+      const auto point = Predict(model, *FindWorkload("resnet50").value(), 256,
+                                 {.power_limit = limit, .clock_cap = std::nullopt});
+      ASSERT_TRUE(point.ok());
+      const Seconds step = core.StepTime(id.value()).value();
+      EXPECT_NEAR(step *
+                      static_cast<double>(StepsPerEpoch(*FindWorkload("resnet50").value(), 256)) /
+                      point.value().time_per_epoch,
+                  1.0, 1e-9);
+      const Joules before = core.exact_energy();
+      const Seconds steps = step * 1000.0;
+      core.AdvanceTo(core.now() + steps);
+      EXPECT_NEAR((core.exact_energy() - before) / (point.value().average_power * steps), 1.0, 1e-6)
+          << model.id;
+    }
+  }
+}
+
+TEST(GpuCoreTest, TheLevelsOfAStepStayInsideTheLimit) {
+  GpuCore core(Model("V100"), 1, 0);
+  const auto id = core.AttachLoad(Train("deepspeech2", 2));
+  ASSERT_TRUE(id.ok());
+  ASSERT_TRUE(core.SetPowerLimit(150_W).ok());
+  Settle(core);
+  const Seconds step = core.StepTime(id.value()).value();
+  Watts lowest = 1000_W;
+  Watts highest = 0_W;
+  for (int i = 0; i < 200; ++i) {
+    core.AdvanceTo(core.now() + step / 100.0);
+    lowest = std::min(lowest, core.exact_power());
+    highest = std::max(highest, core.exact_power());
+  }
+  EXPECT_LE(highest, 150_W + Watts(1e-6));
+  EXPECT_LT(lowest, highest - 10_W);
+  EXPECT_GE(lowest, core.model().idle_power - Watts(1e-6));
+}
+
+TEST(GpuCoreTest, AWorkloadMayExceedALowLimitAsRecordedButNotACapFromOutside) {
+  GpuCore core(Model("A40"), 1, 0);
+  ASSERT_TRUE(core.AttachLoad(Train("resnet50", 256)).ok());
+  ASSERT_TRUE(core.SetPowerLimit(100_W).ok());
+  Settle(core);
+  EXPECT_NEAR(core.exact_power().value(), 120.0, 2.0);
+  core.InjectFault({.kind = FaultKind::kOutOfBandCap, .cap = 80_W});
+  EXPECT_EQ(core.exact_power(), 80_W);
+}
+
+TEST(GpuCoreTest, WorkloadsThatShareTakeTurns) {
+  GpuCore core(Model("V100"), 1, 0);
+  const auto first = core.AttachLoad(Train("resnet50", 256));
+  ASSERT_TRUE(first.ok());
+  const Seconds alone = core.StepTime(first.value()).value();
+  const auto second = core.AttachLoad(Train("resnet50", 128));
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(core.StepTime(first.value()).value(), alone * 2.0);
+  core.DetachLoad(second.value());
+  EXPECT_EQ(core.StepTime(first.value()).value(), alone);
+  EXPECT_EQ(core.StepTime(second.value()).error().code, ErrorCode::kNotFound);
+}
+
+TEST(GpuCoreTest, APlainLoadHasNoSteps) {
+  GpuCore core(Model("V100"), 1, 0);
+  const auto id = core.AttachLoad(Draw(100_W));
+  EXPECT_EQ(core.StepTime(id.value()).error().code, ErrorCode::kNotSupported);
+}
+
+TEST(GpuCoreTest, AChangeOfKnobsDoesNotStartAStepAgain) {
+  // With a limit set again and again in mid-step, a gap must still come.
+  GpuCore core(Model("V100"), 1, 0);
+  const auto id = core.AttachLoad(Train("deepspeech2", 2));
+  ASSERT_TRUE(id.ok());
+  Settle(core);
+  const Seconds step = core.StepTime(id.value()).value();
+  const auto utilization = core.utilization().compute;
+  ASSERT_LT(utilization, 0.7);
+  core.SetKnobLatency(step * 0.1);
+  int in_gap = 0;
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(core.SetPowerLimit(250_W).ok());
+    core.AdvanceTo(core.now() + step * 0.05);
+    in_gap += core.exact_power() < core.power_limit().requested * 0.5 ? 1 : 0;
+  }
+  EXPECT_NEAR(in_gap / 1000.0, 1.0 - utilization, 0.1);
+}
+
+TEST(GpuCoreTest, MemoryGrowsWithTheBatchSize) {
+  GpuCore core(Model("V100"), 1, 0);
+  const std::uint64_t idle = core.memory().used_bytes;
+  ASSERT_TRUE(core.AttachLoad(Train("resnet50", 64)).ok());
+  const std::uint64_t small = core.memory().used_bytes;
+  GpuCore other(Model("V100"), 1, 0);
+  ASSERT_TRUE(other.AttachLoad(Train("resnet50", 256)).ok());
+  EXPECT_GT(small, idle);
+  EXPECT_GT(other.memory().used_bytes, small);
+  EXPECT_LE(other.memory().used_bytes, other.memory().total_bytes);
+}
+
+TEST(GpuCoreTest, TemperatureRisesTowardsAmbientPlusResistanceTimesPower) {
+  GpuCore core(Model("V100"), 1, 0);
+  EXPECT_NEAR(core.temperature().value(), 27.0 + 0.17 * core.model().idle_power.value(), 1e-9);
+  ASSERT_TRUE(core.AttachLoad(Draw(240_W)).ok());
+  core.AdvanceTo(30s);
+  EXPECT_GT(core.temperature(), 50_degC);
+  EXPECT_LT(core.temperature(), 60_degC);
+  Settle(core);
+  EXPECT_NEAR(core.temperature().value(), 27.0 + 0.17 * 240.0, 1e-3);
+}
+
+TEST(GpuCoreTest, NoModelThrottlesAtItsDefaultLimit) {
+  for (const GpuModel& model : GpuModels()) {
+    GpuCore core(model, 1, 0);
+    ASSERT_TRUE(core.AttachLoad(Draw(model.default_limit * 2.0)).ok());
+    Settle(core);
+    EXPECT_FALSE(core.throttle().thermal) << model.id;
+    EXPECT_GT(core.temperature(), 60_degC) << model.id;
+  }
+}
+
+TEST(GpuCoreTest, AHotGpuSlowsDownUntilItIsCoolAgain) {
+  GpuCore core(Model("V100"), 1, 0);
+  core.SetAmbient(55_degC);
+  const auto id = core.AttachLoad(Draw(250_W));
+  ASSERT_TRUE(id.ok());
+  Celsius hottest = 0_degC;
+  bool slowed = false;
+  bool released = false;
+  for (int i = 0; i < 6000; ++i) {
+    core.AdvanceTo(core.now() + 100ms);
+    hottest = std::max(hottest, core.temperature());
+    if (core.throttle().thermal) {
+      slowed = true;
+      EXPECT_LE(core.clock(ClockDomain::kGraphics), 690_MHz);
+      EXPECT_GE(core.temperature(), 84_degC - Celsius(1e-9));
+    } else {
+      released = released || slowed;
+    }
+  }
+  EXPECT_TRUE(slowed);
+  EXPECT_TRUE(released);
+  EXPECT_NEAR(hottest.value(), 87.0, 0.5);
+
+  core.DetachLoad(id.value());
+  Settle(core);
+  EXPECT_FALSE(core.throttle().thermal);
+}
+
+bool EverybodyLives(int) { return true; }
+bool NobodyLives(int) { return false; }
+bool NobodyMayBeAsked(int) { std::abort(); }
+
+TEST(GpuCoreTest, TheLoadOfADeadProcessEndsWhenItsHeartbeatIsOverdue) {
+  GpuCore core(Model("V100"), 1, 0);
+  LoadSpec spec = Draw(200_W);
+  spec.pid = 42;
+  const auto id = core.AttachLoad(spec);
+  ASSERT_TRUE(id.ok());
+  core.AdvanceTo(10s);
+  core.Heartbeat(id.value());
+  core.ReapLoads(NobodyLives, 60s);
+  core.AdvanceTo(10.9s);
+  EXPECT_EQ(core.processes().size(), 1U);
+  core.AdvanceTo(11s);
+  EXPECT_TRUE(core.processes().empty());
+}
+
+TEST(GpuCoreTest, TheLoadOfADeadProcessDoesNotEndInThePast) {
+  GpuCore core(Model("V100"), 1, 0);
+  LoadSpec spec = Draw(200_W);
+  spec.pid = 42;
+  ASSERT_TRUE(core.AttachLoad(spec).ok());
+  core.AdvanceTo(60s);
+  const Joules drawn = core.exact_energy();
+  core.ReapLoads(NobodyLives, 70s);
+  core.AdvanceTo(70s);
+  EXPECT_TRUE(core.processes().empty());
+  EXPECT_GE(core.exact_energy(), drawn);
+  EXPECT_LT(core.exact_energy() - drawn, 35_W * 10s);
+}
+
+TEST(GpuCoreTest, ALivingProcessKeepsItsLoadHoweverLateItsHeartbeat) {
+  GpuCore core(Model("V100"), 1, 0);
+  LoadSpec spec = Draw(200_W);
+  spec.pid = 42;
+  ASSERT_TRUE(core.AttachLoad(spec).ok());
+  for (Seconds time(1); time < Seconds(1000); time *= 2.0) {
+    core.ReapLoads(EverybodyLives, time);
+    core.AdvanceTo(time);
+  }
+  EXPECT_EQ(core.processes().size(), 1U);
+  EXPECT_GT(core.exact_power(), 190_W);
+}
+
+TEST(GpuCoreTest, NobodyIsAskedAboutAProcessThatWasJustSeen) {
+  GpuCore core(Model("V100"), 1, 0);
+  LoadSpec spec = Draw(200_W);
+  spec.pid = 42;
+  ASSERT_TRUE(core.AttachLoad(spec).ok());
+  core.ReapLoads(NobodyMayBeAsked, 500ms);
+  EXPECT_EQ(core.processes().size(), 1U);
+}
+
+TEST(GpuCoreTest, NeverGoesBackInTime) {
+  GpuCore core(Model("V100"), 1, 0);
+  core.AdvanceTo(10s);
+  core.AdvanceTo(5s);
+  EXPECT_EQ(core.now(), Seconds(10));
+}
+
+TEST(GpuCoreTest, IdentityFollowsFromSeedAndIndex) {
+  const GpuModel& model = Model("A100");
+  EXPECT_EQ(GpuCore(model, 1, 0).uuid(), GpuCore(model, 1, 0).uuid());
+  EXPECT_NE(GpuCore(model, 1, 0).uuid(), GpuCore(model, 1, 1).uuid());
+  EXPECT_NE(GpuCore(model, 1, 0).uuid(), GpuCore(model, 2, 0).uuid());
+  EXPECT_NE(GpuCore(model, 1, 0).pci_address(), GpuCore(model, 1, 1).pci_address());
+  EXPECT_EQ(GpuCore(model, 1, 0).uuid().size(), 40U);
+}
+
+}  // namespace
+}  // namespace zeus::sim

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "zeus/base/clock.h"
+#include "zeus/device/energy_counter.h"
+#include "zeus/device/gpu.h"
+#include "zeus/device/sim/gpu_core.h"
+
+namespace zeus::sim {
+
+// A GPU that exists only in this process, on any clock: with a VirtualClock a simulated week takes
+// milliseconds, and the same seed gives the same readings. Behind the Gpu interface a program sees
+// what the sensors of the model show, faults included; the members below it play the rest of the
+// world: processes that load the GPU, broken hardware, and the truth for scoring.
+// Thread-safe if the clock is. The clock must outlive it.
+class SimulatedGpu final : public Gpu {
+ public:
+  struct Options {
+    std::uint64_t seed = 1;
+    unsigned index = 0;
+  };
+
+  // `model` is one of GpuModels().
+  SimulatedGpu(Clock& clock, const GpuModel& model, Options options);
+  SimulatedGpu(Clock& clock, const GpuModel& model) : SimulatedGpu(clock, model, Options{}) {}
+
+  const std::string& name() const override { return name_; }
+  const GpuIdentity& identity() const override { return identity_; }
+
+  using Gpu::Power;
+  Result<EnergyReading> Energy() override;
+  GpuReading Read() override;
+  Result<Watts> Power(PowerKind kind) override;
+  Result<Celsius> Temperature() override;
+  Result<Utilization> CurrentUtilization() override;
+  Result<MemoryUse> CurrentMemoryUse() override;
+  Result<ThrottleReasons> CurrentThrottleReasons() override;
+
+  Result<PowerLimit> CurrentPowerLimit() override;
+  Result<PowerLimit> SetPowerLimit(Watts limit) override;
+  Result<std::vector<Hertz>> SupportedClocks(ClockDomain domain) override;
+  Result<Hertz> CurrentClock(ClockDomain domain) override;
+  Status LockClock(ClockDomain domain, ClockRange range) override;
+  Status ResetClock(ClockDomain domain) override;
+  Result<Persistence> CurrentPersistence() override;
+  Status SetPersistence(Persistence mode) override;
+
+  Result<std::uint32_t> AttachLoad(const LoadSpec& load);
+  void DetachLoad(std::uint32_t id);
+  Result<Seconds> StepTime(std::uint32_t id);
+  // Fault::at counts from the construction of this object.
+  void InjectFault(const Fault& fault);
+  void ClearFaults();
+  void SetAmbient(Celsius ambient);
+
+  // The truth, for scoring. Through no fault can it be wrong.
+  Joules ExactEnergy();
+  Watts ExactPower();
+  // All of the present state, as a copy.
+  GpuCore Snapshot();
+
+ private:
+  // Brings the core to the present and calls `function(core_)`, as the world or as a driver call.
+  template <class Function>
+  auto WithCore(Function function);
+  template <class Function>
+  auto DriverCall(Function function) -> decltype(function(std::declval<GpuCore&>()));
+
+  Status CheckSetter();
+  Error Lost() const;
+  Result<EnergyReading> ReadEnergy();
+  Result<Watts> ReadPower(PowerKind kind);
+  Result<Utilization> ReadUtilization();
+
+  Clock& clock_;
+  const TimePoint start_;
+  const std::string name_;
+  std::mutex mutex_;
+  GpuCore core_;           // Guarded by mutex_.
+  EnergyCounter counter_;  // Guarded by mutex_.
+  const GpuIdentity identity_;
+};
+
+}  // namespace zeus::sim
