@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -62,7 +63,8 @@ void Library::AbandonAfterFork() {
   static_cast<void>(node_.release());
   gpus_.clear();
   references_ = 0;
-  mutex_.unlock();
+  // glibc lets only the thread that locked it unlock it, and the child's has another id.
+  std::construct_at(&mutex_);
 }
 
 Device Library::HandleOf(unsigned index) { return reinterpret_cast<Device>(&handles[index]); }

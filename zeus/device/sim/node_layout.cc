@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 
+constexpr double kFarthestStart = 1e10;  // Seconds, some centuries.
+
 constexpr std::size_t RoundUp(std::size_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;
 }
@@ -67,7 +69,8 @@ Status CheckLayout(const void* memory, std::size_t size) {
   if (header.file_size != NodeSize(header.gpu_count)) return Damaged("recorded size");
   if (size != header.file_size)
     return Damaged(fmt::format("{} of {} bytes", size, header.file_size));
-  if (!std::isfinite(header.start) || !std::isfinite(header.time_scale) || header.time_scale <= 0)
+  if (!(std::abs(header.start) < kFarthestStart) || !(header.time_scale > 0) ||
+      header.time_scale > kMaxTimeScale)
     return Damaged("clock");
   if (std::find(header.boot_id.begin(), header.boot_id.end(), '\0') == header.boot_id.end())
     return Damaged("boot id");

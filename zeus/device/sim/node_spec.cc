@@ -12,7 +12,6 @@ namespace zeus::sim {
 namespace {
 
 constexpr std::size_t kMaxNameLength = 64;
-constexpr double kMaxTimeScale = 1e6;
 
 Error BadList(std::string_view text, std::string_view part, std::string_view reason) {
   return {ErrorCode::kInvalidArgument,

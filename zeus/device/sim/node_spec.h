@@ -12,6 +12,7 @@
 namespace zeus::sim {
 
 inline constexpr unsigned kMaxGpusPerNode = 64;
+inline constexpr double kMaxTimeScale = 1e6;
 
 // What a simulated node is made of.
 struct NodeSpec {

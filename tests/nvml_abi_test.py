@@ -1,0 +1,139 @@
+"""A stranger's NVML client (C or Python, NVML_CLIENT) sees and controls simulated GPUs."""
+
+import json
+import os
+import shlex
+import subprocess
+import unittest
+
+from sim_testing import SimTestCase
+
+CLIENT = shlex.split(os.environ["NVML_CLIENT"])
+UNINITIALIZED, NOT_SUPPORTED, NO_PERMISSION, DRIVER_NOT_LOADED, GPU_IS_LOST = 1, 3, 4, 9, 15
+NOBODY = 65534
+
+
+class Client:
+    """A running client; ask() sends a command and waits for its answer."""
+
+    def __init__(self, test, environment, **options):
+        self.process = subprocess.Popen(
+            CLIENT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            **options,
+        )
+        test.addCleanup(self.close)
+
+    def ask(self, command):
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def close(self):
+        if not self.process.stdin.closed:
+            self.process.communicate(timeout=60)
+        return self.process.returncode
+
+
+class NvmlAbiTest(SimTestCase):
+    def setUp(self):
+        super().setUp()
+        self.sim("start", "--gpus", "2xA100,2xV100")
+        self.client_environment = self.evaluated_environment()
+
+    def client(self, **options):
+        return Client(self, self.client_environment, **options)
+
+    def test_reads_names_power_energy_and_limits(self):
+        client = self.client()
+        self.assertEqual(client.ask("count"), "4")
+        self.assertEqual(client.ask("name 0"), "NVIDIA A100-SXM4-40GB")
+        self.assertEqual(client.ask("name 3"), "Tesla V100-PCIE-16GB")
+        self.assertEqual(client.ask("limits 0"), "400000 400000 100000 400000")
+        self.assertAlmostEqual(int(client.ask("power 2")), 38000, delta=4000)
+        self.assertGreaterEqual(int(client.ask("energy 0")), 0)
+        uuids = [gpu["uuid"] for gpu in json.loads(self.sim("truth", "--json"))]
+        self.assertEqual([client.ask(f"uuid {i}") for i in range(4)], uuids)
+        self.assertEqual(client.close(), 0)
+
+    def test_field_values_agree_with_the_single_calls(self):
+        client = self.client()
+        energy, joules, power, watts, limit, requested, unknown = map(
+            int, client.ask("fields 2").split())
+        self.assertEqual((energy, power, limit, unknown), (0, 0, 0, NOT_SUPPORTED))
+        self.assertLessEqual(joules, int(client.ask("energy 2")))
+        self.assertAlmostEqual(watts, 38000, delta=4000)
+        self.assertEqual(requested, 250000)
+
+    @unittest.skipIf(os.geteuid() != 0, "only root may set a power limit")
+    def test_sees_the_limit_that_another_process_sets(self):
+        one, other = self.client(), self.client()
+        self.assertEqual(one.ask("limits 2").split()[0], "250000")
+        self.assertEqual(other.ask("set 2 150000"), "ok")
+        self.assertEqual(one.ask("limits 2").split()[:2], ["150000", "150000"])
+        self.assertEqual(one.ask("limits 3").split()[0], "250000")
+
+    @unittest.skipIf(os.geteuid() != 0, "only root may set a power limit")
+    def test_refuses_a_limit_outside_the_range(self):
+        self.assertEqual(self.client().ask("set 2 99999999"), "error 2")
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can run a client as another user")
+    def test_another_user_reads_but_does_not_set(self):
+        client = self.client(user=NOBODY, group=NOBODY, extra_groups=[])
+        self.assertEqual(client.ask("name 0"), "NVIDIA A100-SXM4-40GB")
+        self.assertEqual(client.ask("set 0 150000"), f"error {NO_PERMISSION}")
+
+    def test_a_load_of_another_process_shows_in_the_counter(self):
+        client = self.client()
+        before = int(client.ask("energy 2"))
+        self.sim("load", "--gpu", "2", "--watts", "200", "--seconds", "0.5")
+        used = int(client.ask("energy 2")) - before
+        self.assertGreater(used, 80_000)
+
+    def test_faults_reach_the_client(self):
+        client = self.client()
+        self.sim("fault", "--gpu", "1", "--kind", "lost")
+        self.assertEqual(client.ask("power 1"), f"error {GPU_IS_LOST}")
+        self.assertEqual(client.ask("name 0"), "NVIDIA A100-SXM4-40GB")
+        self.sim("fault", "--gpu", "1", "--kind", "clear")
+        self.assertEqual(client.ask("name 1"), "NVIDIA A100-SXM4-40GB")
+        self.sim("fault", "--gpu", "0", "--kind", "oob-cap:200W")
+        self.assertEqual(client.ask("limits 0"), "400000 200000 100000 400000")
+        self.sim("fault", "--gpu", "0", "--kind", "no-permission")
+        self.assertEqual(client.ask("set 0 150000"), f"error {NO_PERMISSION}")
+
+    def test_the_counter_restarts_after_a_reset(self):
+        self.sim("load", "--gpu", "2", "--watts", "200", "--seconds", "0.5")
+        client = self.client()
+        before = int(client.ask("energy 2"))
+        self.sim("fault", "--gpu", "2", "--kind", "reset")
+        self.assertLess(int(client.ask("energy 2")), before)
+
+    def test_a_forked_child_must_initialise_again(self):
+        client = self.client()
+        self.assertEqual(client.ask("fork 0"), f"{UNINITIALIZED} 0")
+        self.assertEqual(client.ask("count"), "4")
+
+    def test_a_stopped_node_is_lost(self):
+        client = self.client()
+        self.assertEqual(client.ask("count"), "4")
+        self.sim("stop")
+        self.assertEqual(client.ask("power 0"), f"error {GPU_IS_LOST}")
+
+    def test_without_a_node_the_driver_is_not_loaded(self):
+        self.sim("stop")
+        del self.client_environment["ZEUS_SIM_NODE"]
+        client = self.client()
+        self.assertEqual(client.process.stdout.readline().strip(), f"error {DRIVER_NOT_LOADED}")
+
+    def test_without_a_node_the_environment_describes_a_private_one(self):
+        self.sim("stop")
+        del self.client_environment["ZEUS_SIM_NODE"]
+        self.client_environment["ZEUS_SIM"] = "2xH100"
+        client = self.client()
+        self.assertEqual(client.ask("count"), "2")
+        self.assertEqual(client.ask("name 1"), "NVIDIA H100 80GB HBM3")
+        self.assertEqual(os.listdir(self.directory.name), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,212 @@
+"""The verbs of `zeus sim`: what they print, and one clear sentence for every wrong input."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+from sim_testing import SimTestCase
+
+INVALID, NOT_FOUND, UNAVAILABLE = 2, 3, 6
+
+
+class SimCliTest(SimTestCase):
+    def assert_refused(self, code, message, *arguments):
+        done = self.run_sim(*arguments)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertIn(message, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+
+    def truth(self, gpu=0, *arguments):
+        return json.loads(self.sim("truth", "--json", *arguments))[gpu]
+
+    def wait_for_power_above(self, watts):
+        for _ in range(500):
+            if self.truth()["power_watts"] > watts:
+                return
+            time.sleep(0.01)
+        self.fail(f"the GPU never drew more than {watts} W")
+
+    def test_a_node_lives_from_start_to_stop(self):
+        self.assertIn("no simulated node is running", self.sim("list"))
+        self.sim("start", "--name", "a", "--gpus", "4xV100,2xA100", "--seed", "7",
+                 "--time-scale", "60")
+        self.assertIn("4xV100,2xA100", self.sim("list"))
+        (node,) = json.loads(self.sim("list", "--json"))
+        self.assertEqual((node["name"], node["state"]), ("a", "running"))
+        self.assertEqual((node["seed"], node["time_scale"]), (7, 60))
+        self.assertEqual([gpu["model"] for gpu in node["gpus"]], ["V100"] * 4 + ["A100"] * 2)
+        self.sim("stop", "--name", "a")
+        self.assertEqual(os.listdir(self.directory.name), [])
+
+    def test_the_same_seed_gives_the_same_gpus(self):
+        for name, seed in (("a", "1"), ("b", "1"), ("c", "2")):
+            self.sim("start", "--name", name, "--gpus", "V100", "--seed", seed)
+        uuids = [self.truth(0, "--name", name)["uuid"] for name in "abc"]
+        self.assertEqual(uuids[0], uuids[1])
+        self.assertNotEqual(uuids[0], uuids[2])
+
+    def test_a_second_start_is_refused(self):
+        self.sim("start", "--gpus", "V100")
+        self.assert_refused(
+            UNAVAILABLE, 'a simulated node named "default" is running already; stop it with: '
+            "zeus sim stop --name default", "start", "--gpus", "V100")
+
+    def test_truth_is_exact(self):
+        self.sim("start", "--gpus", "V100,A100", "--time-scale", "1000")
+        gpus = json.loads(self.sim("truth", "--json"))
+        self.assertEqual([list(gpu) for gpu in gpus],
+                         [["index", "uuid", "energy_joules", "power_watts"]] * 2)
+        # Idle at constant power: both meters have run for the same time.
+        seconds = [gpu["energy_joules"] / gpu["power_watts"] for gpu in gpus]
+        self.assertAlmostEqual(seconds[0], seconds[1], delta=1e-9 * seconds[0])
+
+    def test_a_load_draws_its_power_for_its_time(self):
+        self.sim("start", "--gpus", "V100", "--time-scale", "20")
+        before = self.truth()
+        output = self.sim("load", "--gpu", "0", "--watts", "200", "--seconds", "10")
+        self.assertIn('GPU 0 of node "default": 10.0 s', output)
+        used = self.truth()["energy_joules"] - before["energy_joules"]
+        self.assertGreater(used, 10 * 190)
+        self.assertLess(self.truth()["power_watts"], 60)
+
+    def test_a_workload_runs(self):
+        self.sim("start", "--gpus", "V100", "--time-scale", "20")
+        output = self.sim("load", "--gpu", "0", "--workload", "resnet50", "--batch-size", "256",
+                          "--seconds", "10")
+        self.assertIn("10.0 s", output)
+
+    def test_an_interrupted_load_ends_cleanly(self):
+        self.sim("start", "--gpus", "V100")
+        for number in (signal.SIGINT, signal.SIGTERM):
+            load = self.start_load("--gpu", "0", "--watts", "200", "--seconds", "1000")
+            self.wait_for_power_above(150)
+            load.send_signal(number)
+            output, errors = load.communicate(timeout=30)
+            self.assertEqual((load.returncode, errors), (0, ""))
+            self.assertIn("(interrupted)", output)
+            self.assertLess(self.truth()["power_watts"], 60)
+
+    def test_a_killed_load_ends_by_itself(self):
+        self.sim("start", "--gpus", "V100")
+        load = self.start_load("--gpu", "0", "--watts", "200", "--seconds", "1000")
+        self.wait_for_power_above(150)
+        load.kill()
+        load.communicate()
+        deadline = time.monotonic() + 30
+        while self.truth()["power_watts"] > 60:
+            self.assertLess(time.monotonic(), deadline, "the load of a dead process goes on")
+            time.sleep(0.05)
+        self.sim("load", "--gpu", "0", "--watts", "100", "--seconds", "0.1")
+
+    def test_a_load_notices_that_its_node_was_stopped(self):
+        self.sim("start", "--gpus", "V100")
+        load = self.start_load("--gpu", "0", "--watts", "200", "--seconds", "1000")
+        self.wait_for_power_above(150)
+        self.sim("stop")
+        _, errors = load.communicate(timeout=30)
+        self.assertEqual(load.returncode, UNAVAILABLE)
+        self.assertIn("was stopped", errors)
+
+    def test_env_names_the_node_and_the_library(self):
+        self.sim("start", "--name", "a", "--gpus", "V100")
+        self.environment["LD_LIBRARY_PATH"] = "/elsewhere"
+        environment = self.evaluated_environment("--name", "a")
+        self.assertEqual(environment["ZEUS_SIM_NODE"], "a")
+        library = environment["ZEUS_NVML_LIBRARY"]
+        self.assertTrue(os.path.isabs(library) and os.path.exists(library), library)
+        self.assertEqual(environment["LD_LIBRARY_PATH"],
+                         os.path.dirname(library) + ":/elsewhere")
+
+    def test_env_survives_a_directory_with_quotes_and_blanks(self):
+        strange = os.path.join(self.directory.name, "it's a $HOME")
+        os.mkdir(strange)
+        self.environment["ZEUS_SIM_DIR"] = strange
+        self.sim("start", "--gpus", "V100")
+        self.assertEqual(self.evaluated_environment()["ZEUS_SIM_DIR"], strange)
+
+    def test_predict_prints_three_numbers(self):
+        point = json.loads(self.sim("predict", "--gpu", "V100", "--workload", "resnet50",
+                                    "--batch-size", "256", "--power-limit", "150", "--json"))
+        self.assertEqual(list(point), ["time_per_epoch_seconds", "average_power_watts",
+                                       "epochs_to_target_mean"])
+        self.assertGreater(point["time_per_epoch_seconds"], 0)
+        self.assertLessEqual(point["average_power_watts"], 155)
+
+    def test_a_damaged_file_is_named_and_can_be_removed(self):
+        path = os.path.join(self.directory.name, "zeus-sim-broken")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("x" * 10000)
+        self.assertIn("damaged", self.sim("list"))
+        self.assert_refused(7, "damaged", "truth", "--name", "broken")
+        self.sim("stop", "--name", "broken")
+        self.assertFalse(os.path.exists(path))
+
+    def test_nothing_runs_on_a_node_that_does_not_exist(self):
+        self.sim("start", "--name", "a", "--gpus", "V100")
+        for verb in (["stop"], ["env"], ["truth"], ["load", "--gpu", "0", "--watts", "1"],
+                     ["fault", "--gpu", "0", "--kind", "lost"]):
+            self.assert_refused(NOT_FOUND, 'no simulated node named "b" (running: a)',
+                                *verb, "--name", "b")
+
+    def test_a_gpu_that_does_not_exist_gives_the_range(self):
+        self.sim("start", "--gpus", "2xV100")
+        for verb in (["load", "--watts", "1"], ["fault", "--kind", "lost"],
+                     ["fault", "--kind", "clear"]):
+            self.assert_refused(NOT_FOUND, "has no GPU 2: it has GPUs 0 to 1", *verb, "--gpu", "2")
+
+    def test_wrong_words_on_the_command_line_are_quoted(self):
+        self.sim("start", "--gpus", "V100")
+        fault = ("fault", "--gpu", "0", "--kind")
+        load = ("load", "--gpu", "0")
+        for message, arguments in (
+            ('bad GPU list "4xFOO"', ("start", "--name", "b", "--gpus", "4xFOO")),
+            ('bad GPU list "x"', ("start", "--name", "b", "--gpus", "x")),
+            ('bad node name "a/b"', ("start", "--name", "a/b", "--gpus", "V100")),
+            ("bad time scale 0", ("start", "--name", "b", "--gpus", "V100", "--time-scale", "0")),
+            ("bad --ambient 500", ("start", "--name", "b", "--gpus", "V100", "--ambient", "500")),
+            ('bad fault "melt"', (*fault, "melt")),
+            ('bad fault "slow"', (*fault, "slow")),
+            ('bad fault "slow:50"', (*fault, "slow:50")),
+            ('bad fault "oob-cap:-5W"', (*fault, "oob-cap:-5W")),
+            ('bad fault "lost:1s"', (*fault, "lost:1s")),
+            ("bad --probability 2", (*fault, "lost", "--probability", "2")),
+            ("clear takes neither", (*fault, "clear", "--at", "5")),
+            ("either --watts W or --workload", load),
+            ("either --watts W or --workload", (*load, "--watts", "1", "--workload", "resnet50")),
+            ("needs --batch-size", (*load, "--workload", "resnet50")),
+            ("-5", (*load, "--watts", "-5", "--seconds", "1")),
+            ("longer than no time", (*load, "--watts", "5", "--seconds", "0")),
+        ):
+            with self.subTest(arguments=arguments):
+                self.assert_refused(INVALID, message, *arguments)
+        for arguments in (
+            (*load, "--workload", "sleep", "--batch-size", "8"),
+            ("predict", "--gpu", "V100", "--workload", "sleep", "--batch-size", "8"),
+            ("predict", "--gpu", "GTX", "--workload", "resnet50", "--batch-size", "8"),
+        ):
+            with self.subTest(arguments=arguments):
+                self.assert_refused(NOT_FOUND, "known", *arguments)
+        self.assertEqual(os.listdir(self.directory.name), ["zeus-sim-default"])
+
+    def test_a_missing_option_is_a_wrong_command_line(self):
+        for arguments in ((), ("start",), ("load",), ("fault", "--gpu", "0"), ("dance",),
+                          ("load", "--gpu", "-1", "--watts", "5")):
+            self.assertEqual(self.run_sim(*arguments).returncode, INVALID, arguments)
+
+    def test_two_starts_at_once_make_one_node(self):
+        starts = [
+            subprocess.Popen(
+                [os.environ["ZEUS_BINARY"], "sim", "start", "--gpus", "V100"],
+                env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            for _ in range(8)
+        ]
+        codes = sorted(start.wait(timeout=60) for start in starts)
+        self.assertEqual(codes, [0] + [UNAVAILABLE] * 7)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,49 @@
+"""What the tests of `zeus sim` share: a directory of nodes of their own, and the program."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+
+ZEUS = os.environ.get("ZEUS_BINARY", "build/dev/bin/zeus")
+
+
+class SimTestCase(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory(prefix="zeus-sim-test-")
+        self.addCleanup(self.directory.cleanup)
+        os.chmod(self.directory.name, 0o755)  # Other users may look.
+        self.environment = {
+            key: value for key, value in os.environ.items() if not key.startswith("ZEUS_SIM")
+        }
+        self.environment["ZEUS_SIM_DIR"] = self.directory.name
+
+    def run_sim(self, *arguments, **options):
+        return subprocess.run(
+            [ZEUS, "sim", *arguments],
+            env=self.environment, capture_output=True, text=True, timeout=60, **options,
+        )
+
+    def sim(self, *arguments):
+        """Runs a verb that must succeed; its output."""
+        done = self.run_sim(*arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def start_load(self, *arguments):
+        load = subprocess.Popen(
+            [ZEUS, "sim", "load", *arguments],
+            env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        self.addCleanup(lambda: (load.kill(), load.communicate()) if load.poll() is None else None)
+        return load
+
+    def evaluated_environment(self, *arguments):
+        """The environment of a shell after eval "$(zeus sim env)"."""
+        script = 'eval "$1" && env -0'
+        shell = subprocess.run(
+            ["sh", "-c", script, "sh", self.sim("env", *arguments)],
+            env=self.environment, capture_output=True, check=True,
+        )
+        entries = shell.stdout.decode().split("\0")
+        return dict(entry.split("=", 1) for entry in entries if "=" in entry)
