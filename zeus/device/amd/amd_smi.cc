@@ -65,7 +65,7 @@ constexpr SmiCaller kLibrary{"AMD SMI", kStatuses};
 
 class AmdSmi final : public Smi {
  public:
-  explicit AmdSmi(AmdSmiApi api) : api_(std::move(api)) {}
+  explicit AmdSmi(const AmdSmiApi& api) : api_(api) {}
   ~AmdSmi() override { api_.shut_down(); }
 
   Result<std::vector<Device>> Devices() override {
@@ -176,9 +176,9 @@ Result<AmdSmiApi> LoadAmdSmi(const std::optional<std::string>& path) {
   return api;
 }
 
-Result<std::shared_ptr<Smi>> StartAmdSmi(AmdSmiApi api) {
+Result<std::shared_ptr<Smi>> StartAmdSmi(const AmdSmiApi& api) {
   ZEUS_RETURN_IF_ERROR(kLibrary.Call("amdsmi_init", api.init, kInitGpus));
-  return std::shared_ptr<Smi>(std::make_shared<AmdSmi>(std::move(api)));
+  return std::shared_ptr<Smi>(std::make_shared<AmdSmi>(api));
 }
 
 }  // namespace zeus::amd

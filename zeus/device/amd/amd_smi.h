@@ -35,6 +35,6 @@ struct AmdSmiApi {
 Result<AmdSmiApi> LoadAmdSmi(const std::optional<std::string>& path);
 
 // Initialises the library; it is shut down with the last owner of the result.
-Result<std::shared_ptr<Smi>> StartAmdSmi(AmdSmiApi api);
+Result<std::shared_ptr<Smi>> StartAmdSmi(const AmdSmiApi& api);
 
 }  // namespace zeus::amd

@@ -161,6 +161,7 @@ std::vector<std::string> RuntimeOrder(const fs::path& sysfs) {
       by_node.emplace(node.value(), std::move(*address));
   }
   std::vector<std::string> order;
+  order.reserve(by_node.size());
   for (auto& [node, address] : by_node) order.push_back(std::move(address));
   return order;
 }

@@ -40,7 +40,7 @@ constexpr SmiCaller kLibrary{"ROCm SMI", kStatuses};
 
 class RocmSmi final : public Smi {
  public:
-  explicit RocmSmi(RocmSmiApi api) : api_(std::move(api)) {}
+  explicit RocmSmi(const RocmSmiApi& api) : api_(api) {}
   ~RocmSmi() override { api_.shut_down(); }
 
   Result<std::vector<Device>> Devices() override {
@@ -151,9 +151,9 @@ Result<RocmSmiApi> LoadRocmSmi(const std::optional<std::string>& path) {
   return api;
 }
 
-Result<std::shared_ptr<Smi>> StartRocmSmi(RocmSmiApi api) {
+Result<std::shared_ptr<Smi>> StartRocmSmi(const RocmSmiApi& api) {
   ZEUS_RETURN_IF_ERROR(kLibrary.Call("rsmi_init", api.init, std::uint64_t{0}));
-  return std::shared_ptr<Smi>(std::make_shared<RocmSmi>(std::move(api)));
+  return std::shared_ptr<Smi>(std::make_shared<RocmSmi>(api));
 }
 
 }  // namespace zeus::amd

@@ -39,6 +39,6 @@ struct RocmSmiApi {
 Result<RocmSmiApi> LoadRocmSmi(const std::optional<std::string>& path);
 
 // Initialises the library; it is shut down with the last owner of the result.
-Result<std::shared_ptr<Smi>> StartRocmSmi(RocmSmiApi api);
+Result<std::shared_ptr<Smi>> StartRocmSmi(const RocmSmiApi& api);
 
 }  // namespace zeus::amd
