@@ -80,12 +80,13 @@ class CpuDiscovery {
   Result<Counter> OpenPerf(int package, std::optional<PowerPmu::Event> PowerPmu::*event) {
     if (!pmu_.ok()) return pmu_.error();
     const auto cpus = perf_.find(package);
-    if (cpus == perf_.end() || !(pmu_.value().*event)) {
+    const auto& counted = pmu_.value().*event;
+    if (cpus == perf_.end() || !counted.has_value()) {
       return Error{
           ErrorCode::kNotFound,
           fmt::format("the perf power PMU does not count this domain of package {}", package)};
     }
-    return AsCounter(PerfCounter::Open(api_, pmu_.value(), *(pmu_.value().*event), cpus->second));
+    return AsCounter(PerfCounter::Open(api_, pmu_.value(), *counted, cpus->second));
   }
 
   Result<Counter> OpenPowercap(int package,
