@@ -24,11 +24,15 @@ auto SimulatedGpu::WithCore(Function function) {
   return function(core_);
 }
 
-template <class Function>
-auto SimulatedGpu::DriverCall(Function function) -> decltype(function(std::declval<GpuCore&>())) {
+void SimulatedGpu::WaitIfSlow() {
   // Other threads are served meanwhile.
   const auto slow = WithCore([](GpuCore& core) { return core.DrawFault(FaultKind::kSlowCall); });
   if (slow) clock_.SleepFor(slow->delay);
+}
+
+template <class Function>
+auto SimulatedGpu::DriverCall(Function function) -> decltype(function(std::declval<GpuCore&>())) {
+  WaitIfSlow();
   return WithCore([&](GpuCore& core) -> decltype(function(core)) {
     if (core.DrawFault(FaultKind::kLost)) return Lost();
     return function(core);
@@ -75,24 +79,25 @@ Result<EnergyReading> SimulatedGpu::Energy() {
 }
 
 GpuReading SimulatedGpu::Read() {
-  auto reading = DriverCall([this](GpuCore& core) -> Result<GpuReading> {
+  WaitIfSlow();
+  return WithCore([this](GpuCore& core) -> GpuReading {
+    if (core.DrawFault(FaultKind::kLost))
+      return {Lost(), Lost(), Lost(), Lost(), Lost(), Lost(),
+              Lost(), Lost(), Lost(), Lost(), Lost(), Lost()};
     const PowerLimit limit = core.power_limit();
-    return GpuReading{.energy = ReadEnergy(),
-                      .instant_power = ReadPower(PowerKind::kInstant),
-                      .average_power = ReadPower(PowerKind::kOneSecondAverage),
-                      .memory_power = ReadPower(PowerKind::kMemory),
-                      .requested_limit = limit.requested,
-                      .enforced_limit = limit.enforced,
-                      .temperature = core.temperature(),
-                      .utilization = ReadUtilization(),
-                      .memory = core.memory(),
-                      .graphics_clock = core.clock(ClockDomain::kGraphics),
-                      .memory_clock = core.clock(ClockDomain::kMemory),
-                      .throttle = core.throttle()};
+    return {.energy = ReadEnergy(),
+            .instant_power = ReadPower(PowerKind::kInstant),
+            .average_power = ReadPower(PowerKind::kOneSecondAverage),
+            .memory_power = ReadPower(PowerKind::kMemory),
+            .requested_limit = limit.requested,
+            .enforced_limit = limit.enforced,
+            .temperature = core.temperature(),
+            .utilization = ReadUtilization(),
+            .memory = core.memory(),
+            .graphics_clock = core.clock(ClockDomain::kGraphics),
+            .memory_clock = core.clock(ClockDomain::kMemory),
+            .throttle = core.throttle()};
   });
-  if (reading.ok()) return std::move(reading).value();
-  const Error& error = reading.error();
-  return {error, error, error, error, error, error, error, error, error, error, error, error};
 }
 
 Result<Watts> SimulatedGpu::Power(PowerKind kind) {

@@ -71,6 +71,7 @@ class SimulatedGpu final : public Gpu {
   template <class Function>
   auto DriverCall(Function function) -> decltype(function(std::declval<GpuCore&>()));
 
+  void WaitIfSlow();
   Status CheckSetter();
   Error Lost() const;
   Result<EnergyReading> ReadEnergy();
