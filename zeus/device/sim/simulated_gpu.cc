@@ -44,13 +44,13 @@ Error SimulatedGpu::Lost() const {
           fmt::format("{} is lost: it has fallen off the bus; reset it or reboot", name_)};
 }
 
-Status SimulatedGpu::CheckSetter() {
+std::optional<Error> SimulatedGpu::Refusal() {
   if (core_.DrawFault(FaultKind::kNoPermission))
     return Error{ErrorCode::kPermissionDenied,
                  fmt::format("changing {} needs root or the daemon", name_)};
   if (core_.DrawFault(FaultKind::kSetterUnsupported))
     return Error{ErrorCode::kNotSupported, fmt::format("{} cannot be changed", name_)};
-  return Ok();
+  return std::nullopt;
 }
 
 Result<EnergyReading> SimulatedGpu::ReadEnergy() {
@@ -126,7 +126,7 @@ Result<PowerLimit> SimulatedGpu::CurrentPowerLimit() {
 
 Result<PowerLimit> SimulatedGpu::SetPowerLimit(Watts limit) {
   return DriverCall([this, limit](GpuCore& core) -> Result<PowerLimit> {
-    ZEUS_RETURN_IF_ERROR(CheckSetter());
+    if (auto refusal = Refusal()) return *std::move(refusal);
     ZEUS_RETURN_IF_ERROR(core.SetPowerLimit(limit));
     return core.power_limit();
   });
@@ -144,14 +144,14 @@ Result<Hertz> SimulatedGpu::CurrentClock(ClockDomain domain) {
 
 Status SimulatedGpu::LockClock(ClockDomain domain, ClockRange range) {
   return DriverCall([this, domain, range](GpuCore& core) -> Status {
-    ZEUS_RETURN_IF_ERROR(CheckSetter());
+    if (auto refusal = Refusal()) return *std::move(refusal);
     return core.LockClock(domain, range);
   });
 }
 
 Status SimulatedGpu::ResetClock(ClockDomain domain) {
   return DriverCall([this, domain](GpuCore& core) -> Status {
-    ZEUS_RETURN_IF_ERROR(CheckSetter());
+    if (auto refusal = Refusal()) return *std::move(refusal);
     return core.ResetClock(domain);
   });
 }
@@ -162,7 +162,7 @@ Result<Persistence> SimulatedGpu::CurrentPersistence() {
 
 Status SimulatedGpu::SetPersistence(Persistence mode) {
   return DriverCall([this, mode](GpuCore& core) -> Status {
-    ZEUS_RETURN_IF_ERROR(CheckSetter());
+    if (auto refusal = Refusal()) return *std::move(refusal);
     core.SetPersistence(mode);
     return Ok();
   });

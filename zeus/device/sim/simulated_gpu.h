@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -72,7 +73,7 @@ class SimulatedGpu final : public Gpu {
   auto DriverCall(Function function) -> decltype(function(std::declval<GpuCore&>()));
 
   void WaitIfSlow();
-  Status CheckSetter();
+  std::optional<Error> Refusal();  // Of a setter.
   Error Lost() const;
   Result<EnergyReading> ReadEnergy();
   Result<Watts> ReadPower(PowerKind kind);
