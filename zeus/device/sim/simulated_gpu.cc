@@ -24,11 +24,15 @@ auto SimulatedGpu::WithCore(Function function) {
   return function(core_);
 }
 
-template <class Function>
-auto SimulatedGpu::DriverCall(Function function) -> decltype(function(std::declval<GpuCore&>())) {
+void SimulatedGpu::WaitIfSlow() {
   // Other threads are served meanwhile.
   const auto slow = WithCore([](GpuCore& core) { return core.DrawFault(FaultKind::kSlowCall); });
   if (slow) clock_.SleepFor(slow->delay);
+}
+
+template <class Function>
+auto SimulatedGpu::DriverCall(Function function) -> decltype(function(std::declval<GpuCore&>())) {
+  WaitIfSlow();
   return WithCore([&](GpuCore& core) -> decltype(function(core)) {
     if (core.DrawFault(FaultKind::kLost)) return Lost();
     return function(core);
@@ -40,13 +44,13 @@ Error SimulatedGpu::Lost() const {
           fmt::format("{} is lost: it has fallen off the bus; reset it or reboot", name_)};
 }
 
-Status SimulatedGpu::CheckSetter() {
+std::optional<Error> SimulatedGpu::Refusal() {
   if (core_.DrawFault(FaultKind::kNoPermission))
     return Error{ErrorCode::kPermissionDenied,
                  fmt::format("changing {} needs root or the daemon", name_)};
   if (core_.DrawFault(FaultKind::kSetterUnsupported))
     return Error{ErrorCode::kNotSupported, fmt::format("{} cannot be changed", name_)};
-  return Ok();
+  return std::nullopt;
 }
 
 Result<EnergyReading> SimulatedGpu::ReadEnergy() {
@@ -75,24 +79,25 @@ Result<EnergyReading> SimulatedGpu::Energy() {
 }
 
 GpuReading SimulatedGpu::Read() {
-  auto reading = DriverCall([this](GpuCore& core) -> Result<GpuReading> {
+  WaitIfSlow();
+  return WithCore([this](GpuCore& core) -> GpuReading {
+    if (core.DrawFault(FaultKind::kLost))
+      return {Lost(), Lost(), Lost(), Lost(), Lost(), Lost(),
+              Lost(), Lost(), Lost(), Lost(), Lost(), Lost()};
     const PowerLimit limit = core.power_limit();
-    return GpuReading{.energy = ReadEnergy(),
-                      .instant_power = ReadPower(PowerKind::kInstant),
-                      .average_power = ReadPower(PowerKind::kOneSecondAverage),
-                      .memory_power = ReadPower(PowerKind::kMemory),
-                      .requested_limit = limit.requested,
-                      .enforced_limit = limit.enforced,
-                      .temperature = core.temperature(),
-                      .utilization = ReadUtilization(),
-                      .memory = core.memory(),
-                      .graphics_clock = core.clock(ClockDomain::kGraphics),
-                      .memory_clock = core.clock(ClockDomain::kMemory),
-                      .throttle = core.throttle()};
+    return {.energy = ReadEnergy(),
+            .instant_power = ReadPower(PowerKind::kInstant),
+            .average_power = ReadPower(PowerKind::kOneSecondAverage),
+            .memory_power = ReadPower(PowerKind::kMemory),
+            .requested_limit = limit.requested,
+            .enforced_limit = limit.enforced,
+            .temperature = core.temperature(),
+            .utilization = ReadUtilization(),
+            .memory = core.memory(),
+            .graphics_clock = core.clock(ClockDomain::kGraphics),
+            .memory_clock = core.clock(ClockDomain::kMemory),
+            .throttle = core.throttle()};
   });
-  if (reading.ok()) return std::move(reading).value();
-  const Error& error = reading.error();
-  return {error, error, error, error, error, error, error, error, error, error, error, error};
 }
 
 Result<Watts> SimulatedGpu::Power(PowerKind kind) {
@@ -121,7 +126,7 @@ Result<PowerLimit> SimulatedGpu::CurrentPowerLimit() {
 
 Result<PowerLimit> SimulatedGpu::SetPowerLimit(Watts limit) {
   return DriverCall([this, limit](GpuCore& core) -> Result<PowerLimit> {
-    ZEUS_RETURN_IF_ERROR(CheckSetter());
+    if (auto refusal = Refusal()) return *std::move(refusal);
     ZEUS_RETURN_IF_ERROR(core.SetPowerLimit(limit));
     return core.power_limit();
   });
@@ -139,14 +144,14 @@ Result<Hertz> SimulatedGpu::CurrentClock(ClockDomain domain) {
 
 Status SimulatedGpu::LockClock(ClockDomain domain, ClockRange range) {
   return DriverCall([this, domain, range](GpuCore& core) -> Status {
-    ZEUS_RETURN_IF_ERROR(CheckSetter());
+    if (auto refusal = Refusal()) return *std::move(refusal);
     return core.LockClock(domain, range);
   });
 }
 
 Status SimulatedGpu::ResetClock(ClockDomain domain) {
   return DriverCall([this, domain](GpuCore& core) -> Status {
-    ZEUS_RETURN_IF_ERROR(CheckSetter());
+    if (auto refusal = Refusal()) return *std::move(refusal);
     return core.ResetClock(domain);
   });
 }
@@ -157,7 +162,7 @@ Result<Persistence> SimulatedGpu::CurrentPersistence() {
 
 Status SimulatedGpu::SetPersistence(Persistence mode) {
   return DriverCall([this, mode](GpuCore& core) -> Status {
-    ZEUS_RETURN_IF_ERROR(CheckSetter());
+    if (auto refusal = Refusal()) return *std::move(refusal);
     core.SetPersistence(mode);
     return Ok();
   });

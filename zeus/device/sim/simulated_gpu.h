@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,7 +72,8 @@ class SimulatedGpu final : public Gpu {
   template <class Function>
   auto DriverCall(Function function) -> decltype(function(std::declval<GpuCore&>()));
 
-  Status CheckSetter();
+  void WaitIfSlow();
+  std::optional<Error> Refusal();  // Of a setter.
   Error Lost() const;
   Result<EnergyReading> ReadEnergy();
   Result<Watts> ReadPower(PowerKind kind);
