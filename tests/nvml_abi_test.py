@@ -43,13 +43,18 @@ class NvmlAbiTest(SimTestCase):
     def client(self, **options):
         return Client(self, self.client_environment, **options)
 
+    def assert_near_truth(self, milliwatts, gpu):
+        """A board's gain and offset are a few per cent off; the unit is not."""
+        exact = json.loads(self.sim("truth", "--json"))[gpu]["power_watts"] * 1000
+        self.assertAlmostEqual(milliwatts, exact, delta=0.1 * exact)
+
     def test_reads_names_power_energy_and_limits(self):
         client = self.client()
         self.assertEqual(client.ask("count"), "4")
         self.assertEqual(client.ask("name 0"), "NVIDIA A100-SXM4-40GB")
-        self.assertEqual(client.ask("name 3"), "Tesla V100-PCIE-16GB")
+        self.assertRegex(client.ask("name 3"), "^Tesla V100")
         self.assertEqual(client.ask("limits 0"), "400000 400000 100000 400000")
-        self.assertAlmostEqual(int(client.ask("power 2")), 38000, delta=4000)
+        self.assert_near_truth(int(client.ask("power 2")), 2)
         self.assertGreaterEqual(int(client.ask("energy 0")), 0)
         uuids = [gpu["uuid"] for gpu in json.loads(self.sim("truth", "--json"))]
         self.assertEqual([client.ask(f"uuid {i}") for i in range(4)], uuids)
@@ -61,7 +66,7 @@ class NvmlAbiTest(SimTestCase):
             int, client.ask("fields 2").split())
         self.assertEqual((energy, power, limit, unknown), (0, 0, 0, NOT_SUPPORTED))
         self.assertLessEqual(joules, int(client.ask("energy 2")))
-        self.assertAlmostEqual(watts, 38000, delta=4000)
+        self.assert_near_truth(watts, 2)
         self.assertEqual(requested, 250000)
 
     @unittest.skipIf(os.geteuid() != 0, "only root may set a power limit")

@@ -18,7 +18,7 @@ struct NamedBoard {
 
 constexpr NamedBoard kBoards[] = {
     {"P100", {0x15f810de, nvml::kArchitecturePascal, kBrandTesla, 6, 0, 3, 0, true}},
-    {"V100", {0x1db410de, nvml::kArchitectureVolta, kBrandTesla, 7, 0, 3, 0, true}},
+    {"V100", {0x1db610de, nvml::kArchitectureVolta, kBrandTesla, 7, 0, 3, 0, true}},
     {"RTX6000", {0x1e3010de, nvml::kArchitectureTuring, kBrandQuadro, 7, 5, 3, 0, false}},
     {"A40", {0x223510de, nvml::kArchitectureAmpere, kBrandNvidia, 8, 6, 4, 0, true}},
     {"A100", {0x20b010de, nvml::kArchitectureAmpere, kBrandNvidia, 8, 0, 4, 7, true}},

@@ -9,6 +9,7 @@ namespace zeus::nvml_simulator {
 namespace {
 
 std::string_view Environment(const char* name) {
+  // Nobody here sets variables. NOLINTNEXTLINE(concurrency-mt-unsafe)
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
 }

@@ -39,6 +39,7 @@ Result<int> PrintEnvironment(const std::string& name) {
   // A name that nobody bears would show up only later, as a driver that is not loaded.
   ZEUS_TRY(const sim::SharedNode node, directory.Open(name, sim::Access::kRead));
   ZEUS_TRY(const auto library, FindLibrary());
+  // Nobody here sets variables. NOLINTNEXTLINE(concurrency-mt-unsafe)
   if (const char* place = std::getenv("ZEUS_SIM_DIR"); place != nullptr && *place != '\0')
     fmt::print("export ZEUS_SIM_DIR={}\n", ShellQuote(place));
   fmt::print("export ZEUS_SIM_NODE={}\n", ShellQuote(node.name()));
