@@ -60,7 +60,8 @@ NVML_FUNCTION nvmlDeviceGetComputeInstanceId(Device device, unsigned* id) {
 }
 
 NVML_FUNCTION nvmlDeviceGetSamples(Device device, int /*type*/, unsigned long long /*last_seen*/,
-                                   int* value_type, unsigned* count, nvml::DriverSample* /*samples*/) {
+                                   int* value_type, unsigned* count,
+                                   nvml::DriverSample* /*samples*/) {
   return Refuse(device, {value_type, count});
 }
 

@@ -27,6 +27,7 @@ std::string ShowClock(Hertz clock) { return fmt::format("{:.0f} MHz", clock.ToMe
 
 std::string ShowClocks(const std::vector<Hertz>& clocks) {
   if (clocks.empty()) return "none listed";
+  if (clocks.size() == 1) return ShowClock(clocks.front()) + " only";
   return fmt::format("{} to {} ({} steps)", ShowClock(clocks.front()), ShowClock(clocks.back()),
                      clocks.size());
 }

@@ -30,7 +30,8 @@ class FileDescriptor {
 template <class Number, class... Base>
 Result<Number> ParseNumber(std::string_view text, const char* kind, Base... base) {
   Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base...);
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number, base...);
   if (error != std::errc() || end != text.data() + text.size() || text.empty())
     return Error{ErrorCode::kInvalidArgument, fmt::format("{} is not {}", Quote(text), kind)};
   return number;

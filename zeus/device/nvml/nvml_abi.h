@@ -200,7 +200,7 @@ struct ProcessUtilizationSample {  // nvmlProcessUtilizationSample_t
 static_assert(sizeof(ProcessUtilizationSample) == 32 &&
               offsetof(ProcessUtilizationSample, sm_utilization) == 16);
 
-struct ViolationTime {  // nvmlViolationTime_t
+struct ViolationTime {                // nvmlViolationTime_t
   unsigned long long reference_time;  // Microseconds.
   unsigned long long violation_time;  // Nanoseconds.
 };
