@@ -52,7 +52,7 @@ def compile_commands(build: pathlib.Path) -> dict[pathlib.Path, str]:
 
 def tidy(tool: str, build: pathlib.Path, source: pathlib.Path) -> subprocess.CompletedProcess:
     command = [tool, "-p", str(build), "--quiet", str(source)]
-    if source.name.endswith("_test.cc"):
+    if source.name.endswith("_test.cc") or source.parent.name == "bench":
         command.insert(1, f"--checks={TEST_CHECKS}")
     return subprocess.run(command, capture_output=True, text=True)
 

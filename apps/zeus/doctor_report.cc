@@ -16,11 +16,27 @@ std::string FixFor(const Error& error) {
   return "";
 }
 
-template <class T, class Show>
-Finding Describe(std::string what, const Result<T>& value, Show show) {
-  if (value.ok()) return {std::move(what), true, show(value.value()), ""};
-  return {std::move(what), false, value.error().message, FixFor(value.error())};
+// Errors name their device; under its own heading that is noise.
+Error Of(const std::string& device, Error error) {
+  const std::string prefix = device + ": ";
+  if (error.message.starts_with(prefix)) error.message.erase(0, prefix.size());
+  return error;
 }
+
+// Describes the sensors of one device.
+class Describe {
+ public:
+  explicit Describe(std::string device) : device_(std::move(device)) {}
+
+  template <class T, class Show>
+  Finding operator()(std::string what, const Result<T>& value, Show show) const {
+    if (value.ok()) return {std::move(what), true, show(value.value()), ""};
+    return {std::move(what), false, Of(device_, value.error()).message, FixFor(value.error())};
+  }
+
+ private:
+  const std::string device_;
+};
 
 std::string ShowWatts(Watts power) { return fmt::format("{:.1f} W", power.value()); }
 std::string ShowClock(Hertz clock) { return fmt::format("{:.0f} MHz", clock.ToMega()); }
@@ -50,42 +66,80 @@ EnergyDiagnosis DiagnoseEnergy(EnergyMeter& meter, std::optional<UpdatePeriod> p
   if (energy.ok()) return {EnergyDiagnosis::Source::kCounter, period, ""};
   const auto source = meter.Power().ok() ? EnergyDiagnosis::Source::kIntegratedPower
                                          : EnergyDiagnosis::Source::kNone;
-  return {source, period, energy.error().message};
+  return {source, period, Of(meter.name(), energy.error()).message};
 }
 
 template <class Device>
 KnobDiagnosis DiagnosePowerLimit(Device& device) {
   auto limit = device.CurrentPowerLimit();
-  if (!limit.ok()) return {limit, limit.error()};
+  if (!limit.ok()) return {Of(device.name(), limit.error()), Of(device.name(), limit.error())};
   auto set = device.SetPowerLimit(limit.value().requested);
-  if (!set.ok()) return {std::move(limit), std::move(set).error()};
+  if (!set.ok()) return {std::move(limit), Of(device.name(), std::move(set).error())};
   return {std::move(set), Ok()};
 }
 
 std::vector<Finding> DiagnoseOthers(Gpu& gpu) {
   const GpuReading reading = gpu.Read();
+  const Describe describe(gpu.name());
   return {
-      Describe("instant power", reading.instant_power, ShowWatts),
-      Describe("1 s average power", reading.average_power, ShowWatts),
-      Describe("memory power", reading.memory_power, ShowWatts),
-      Describe("temperature", reading.temperature,
+      describe("instant power", reading.instant_power, ShowWatts),
+      describe("1 s average power", reading.average_power, ShowWatts),
+      describe("memory power", reading.memory_power, ShowWatts),
+      describe("temperature", reading.temperature,
                [](Celsius t) { return fmt::format("{:.0f} °C", t.value()); }),
-      Describe("utilisation", reading.utilization,
+      describe("utilisation", reading.utilization,
                [](const Utilization& u) {
                  return fmt::format("{:.0f} % compute, {:.0f} % memory", 100 * u.compute,
                                     100 * u.memory);
                }),
-      Describe("memory", reading.memory,
+      describe("memory", reading.memory,
                [](const MemoryUse& m) {
                  return fmt::format("{:.1f} of {:.1f} GiB used", double(m.used_bytes) / (1U << 30),
                                     double(m.total_bytes) / (1U << 30));
                }),
-      Describe("graphics clocks", gpu.SupportedClocks(ClockDomain::kGraphics), ShowClocks),
-      Describe("memory clocks", gpu.SupportedClocks(ClockDomain::kMemory), ShowClocks),
-      Describe("slowed down by", reading.throttle, ShowThrottle),
-      Describe("persistence mode", gpu.CurrentPersistence(),
+      describe("graphics clocks", gpu.SupportedClocks(ClockDomain::kGraphics), ShowClocks),
+      describe("memory clocks", gpu.SupportedClocks(ClockDomain::kMemory), ShowClocks),
+      describe("slowed down by", reading.throttle, ShowThrottle),
+      describe("persistence mode", gpu.CurrentPersistence(),
                [](Persistence mode) { return mode == Persistence::kOn ? "on" : "off"; }),
   };
+}
+
+DeviceDiagnosis DiagnoseGpu(Gpu& gpu, const std::optional<UpdatePeriod>& period) {
+  const GpuIdentity& identity = gpu.identity();
+  return {.device = gpu.name(),
+          .name = identity.model,
+          .uuid = identity.uuid,
+          .pci = identity.pci_address,
+          .energy = DiagnoseEnergy(gpu, period),
+          .power_limit = DiagnosePowerLimit(gpu),
+          .others = DiagnoseOthers(gpu)};
+}
+
+DeviceDiagnosis DiagnoseCpu(CpuPackage& cpu, const std::optional<UpdatePeriod>& period) {
+  EnergyMeter* const dram = cpu.dram();
+  const Result<Joules> memory =
+      dram != nullptr ? dram->TotalEnergy()
+                      : Error{ErrorCode::kNotSupported, "no DRAM domain on this package"};
+  const auto show_energy = [](Joules energy) { return fmt::format("{:.0f} J", energy.value()); };
+  return {.device = cpu.name(),
+          .name = cpu.identity().model,
+          .uuid = "",
+          .pci = "",
+          .energy = DiagnoseEnergy(cpu, period),
+          .power_limit = DiagnosePowerLimit(cpu),
+          .others = {Finding{"read through", true, cpu.identity().source, ""},
+                     Describe(cpu.name())("memory energy", memory, show_energy)}};
+}
+
+DeviceDiagnosis DiagnoseRail(PowerRail& rail, const std::optional<UpdatePeriod>& period) {
+  return {.device = rail.name(),
+          .name = rail.role() == PowerRail::Role::kTotal ? "the whole board" : "a part",
+          .uuid = "",
+          .pci = "",
+          .energy = DiagnoseEnergy(rail, period),
+          .power_limit = std::nullopt,
+          .others = {Describe(rail.name())("power", rail.Power(), ShowWatts)}};
 }
 
 }  // namespace
@@ -108,43 +162,9 @@ DoctorReport Diagnose(Node& node, Clock& clock, Seconds duration) {
 
   DoctorReport report;
   auto period = periods.begin();
-  for (const auto& gpu : node.gpus) {
-    const GpuIdentity& identity = gpu->identity();
-    report.gpus.push_back({.device = gpu->name(),
-                           .name = identity.model,
-                           .uuid = identity.uuid,
-                           .pci = identity.pci_address,
-                           .energy = DiagnoseEnergy(*gpu, *period++),
-                           .power_limit = DiagnosePowerLimit(*gpu),
-                           .others = DiagnoseOthers(*gpu)});
-  }
-  for (const auto& cpu : node.cpus) {
-    std::vector<Finding> others;
-    if (EnergyMeter* dram = cpu->dram(); dram != nullptr) {
-      others.push_back(Describe("memory energy", dram->TotalEnergy(), [](Joules energy) {
-        return fmt::format("{:.0f} J", energy.value());
-      }));
-    } else {
-      others.push_back({"memory energy", false, "no DRAM domain on this package", ""});
-    }
-    others.push_back({"source", true, cpu->identity().source, ""});
-    report.cpus.push_back({.device = cpu->name(),
-                           .name = cpu->identity().model,
-                           .uuid = "",
-                           .pci = "",
-                           .energy = DiagnoseEnergy(*cpu, *period++),
-                           .power_limit = DiagnosePowerLimit(*cpu),
-                           .others = std::move(others)});
-  }
-  for (const auto& rail : node.rails) {
-    report.rails.push_back({.device = rail->name(),
-                            .name = rail->name(),
-                            .uuid = "",
-                            .pci = "",
-                            .energy = DiagnoseEnergy(*rail, *period++),
-                            .power_limit = std::nullopt,
-                            .others = {Describe("power", rail->Power(), ShowWatts)}});
-  }
+  for (const auto& gpu : node.gpus) report.gpus.push_back(DiagnoseGpu(*gpu, *period++));
+  for (const auto& cpu : node.cpus) report.cpus.push_back(DiagnoseCpu(*cpu, *period++));
+  for (const auto& rail : node.rails) report.rails.push_back(DiagnoseRail(*rail, *period++));
   report.absent = std::move(node.absent);
   return report;
 }
