@@ -5,6 +5,8 @@
 #include <memory>
 
 #include "apps/zeus/doctor_report.h"
+#include "apps/zeus/numbers.h"
+#include "apps/zeus/output.h"
 #include "zeus/base/clock.h"
 
 namespace zeus::cli {
@@ -19,7 +21,11 @@ Result<int> Run(const Options& options) {
   SystemClock clock;
   ZEUS_TRY(Node node, Discover(RealSurroundings(clock)));
   const DoctorReport report = Diagnose(node, clock, Seconds(options.seconds));
-  fmt::print("{}", options.json ? ToJson(report).dump(2) + "\n" : ToText(report));
+  if (options.json) {
+    PrintJson(ToJson(report));
+  } else {
+    fmt::print("{}", ToText(report));
+  }
   return report.AnyEnergySource() ? 0 : 1;
 }
 
@@ -31,7 +37,7 @@ void AddDoctorCommand(CLI::App& app, Action& action) {
       "doctor", "Show which sensors and knobs work here, why the others do not, and the fix");
   verb->add_flag("--json", options->json, "Print JSON");
   verb->add_option("--seconds", options->seconds, "How long to watch the sensors")
-      ->check(CLI::Range(0.0, 60.0))
+      ->check(NumberBetween(0, 60))
       ->capture_default_str();
   verb->footer("Exit code 0 when at least one energy source works, 1 otherwise.");
   verb->callback([&action, options] { action = [options] { return Run(*options); }; });

@@ -3,19 +3,55 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <exception>
+#include <string>
 
 #include "apps/zeus/command.h"
 #include "apps/zeus/doctor_command.h"
 #include "apps/zeus/exit_code.h"
 #include "apps/zeus/monitor_command.h"
+#include "apps/zeus/output.h"
 #include "apps/zeus/sim_command.h"
+#include "zeus/base/file.h"
 
 namespace zeus::cli {
 namespace {
 
+// One sentence for every mistake on the command line.
+std::string Complain(const CLI::App* app, const CLI::Error& error) {
+  std::string message = error.what();
+  if (const auto unknown = app->remaining(true); !unknown.empty()) {
+    message = fmt::format("{} is not known here", Quote(unknown.front()));
+  } else if (!message.empty()) {
+    message.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(message.front())));
+  }
+  const CLI::App* deepest = app;
+  while (!deepest->get_subcommands().empty()) deepest = deepest->get_subcommands().front();
+  std::string verb = deepest->get_name();
+  for (const CLI::App* parent = deepest->get_parent(); parent != nullptr;
+       parent = parent->get_parent())
+    verb = parent->get_name() + " " + verb;
+  return fmt::format("zeus: {} (see {} --help)\n", message, verb);
+}
+
+// Nothing may throw out of a verb; what does all the same (no memory, a full disk under fmt) ends
+// the program in an orderly way.
+Result<int> Perform(const Action& action) {
+  try {
+    ZEUS_TRY(const int code, action());
+    ZEUS_RETURN_IF_ERROR(FlushOutput());
+    return code;
+  } catch (const std::exception& error) {
+    ZEUS_RETURN_IF_ERROR(FlushOutput());
+    return Error{ErrorCode::kInternal, error.what()};
+  }
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("Measures and lowers the energy of deep-learning work.", "zeus");
   app.require_subcommand(1);
+  app.failure_message(Complain);
+  app.set_version_flag("--version", "zeus " ZEUS_VERSION);
   Action action;
   AddDoctorCommand(app, action);
   AddMonitorCommand(app, action);
@@ -27,9 +63,9 @@ int Main(int argc, char** argv) {
     // CLI11 prints help and errors itself; every mistake on the command line is exit code 2.
     return app.exit(error) == 0 ? 0 : ExitCode(ErrorCode::kInvalidArgument);
   }
-  const Result<int> outcome = action();
+  const Result<int> outcome = Perform(action);
   if (outcome.ok()) return outcome.value();
-  fmt::print(stderr, "zeus: {}\n", outcome.error().message);
+  std::fputs(("zeus: " + outcome.error().message + "\n").c_str(), stderr);
   return ExitCode(outcome.error().code);
 }
 

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <memory>
 
+#include "apps/zeus/numbers.h"
+#include "apps/zeus/output.h"
 #include "apps/zeus/power_table.h"
 #include "zeus/base/clock.h"
 
@@ -18,10 +19,10 @@ struct Options {
 };
 
 // In a terminal the table is redrawn in place; in a pipe each one follows the last.
-void Show(const std::vector<std::string>& rows, bool redraw) {
+Status Show(const std::vector<std::string>& rows, bool redraw) {
   if (redraw) fmt::print("\x1b[{}A", rows.size());
   for (const std::string& row : rows) fmt::print("{}{}\n", redraw ? "\x1b[2K" : "", row);
-  std::fflush(stdout);
+  return FlushOutput();
 }
 
 Result<int> Run(const Options& options) {
@@ -35,7 +36,7 @@ Result<int> Run(const Options& options) {
   PowerTable table(node);
   for (long round = 0;; ++round) {
     const Seconds elapsed = clock.Now() - start;
-    Show(table.Rows(elapsed), terminal && round > 0);
+    ZEUS_RETURN_IF_ERROR(Show(table.Rows(elapsed), terminal && round > 0));
     const Seconds next = Seconds(options.interval) * static_cast<double>(round + 1);
     if (options.duration > 0 && next > Seconds(options.duration)) break;
     clock.SleepUntil(start + next);
@@ -50,10 +51,10 @@ void AddMonitorCommand(CLI::App& app, Action& action) {
   CLI::App* verb =
       app.add_subcommand("monitor", "Show power, energy and temperature of every device, live");
   verb->add_option("--interval", options->interval, "Seconds between two tables")
-      ->check(CLI::Range(0.01, 3600.0))
+      ->check(NumberBetween(0.01, 3600))
       ->capture_default_str();
   verb->add_option("--duration", options->duration, "Stop after this many seconds (0: never)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(NumberBetween(0, 1e9))
       ->capture_default_str();
   verb->callback([&action, options] { action = [options] { return Run(*options); }; });
 }

@@ -1,9 +1,5 @@
 #include "apps/zeus/sim/commands.h"
 
-#include <fmt/format.h>
-
-#include <cstdio>
-
 namespace zeus::cli {
 
 void AddNameOption(CLI::App& command, std::string& name) {
@@ -28,7 +24,5 @@ Result<Json> DescribeNode(const sim::SharedNode& node) {
               {"time_scale", node.time_scale()},
               {"time_seconds", now.count()}};
 }
-
-void PrintJson(const Json& json) { fmt::print("{}\n", json.dump(2)); }
 
 }  // namespace zeus::cli

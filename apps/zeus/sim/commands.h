@@ -3,6 +3,7 @@
 #include <string>
 
 #include "apps/zeus/command.h"
+#include "apps/zeus/output.h"
 #include "zeus/base/json.h"
 #include "zeus/device/sim/node_directory.h"
 
@@ -27,8 +28,5 @@ void AddJsonFlag(CLI::App& command, bool& json);
 
 // {"name", "state", "gpus": [{"index", "model", "uuid"}], "seed", "time_scale", "time_seconds"}
 Result<Json> DescribeNode(const sim::SharedNode& node);
-
-// Two-space indentation and a newline: for people and programs.
-void PrintJson(const Json& json);
 
 }  // namespace zeus::cli

@@ -1,0 +1,42 @@
+#include "apps/zeus/numbers.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+
+#include "zeus/base/file.h"
+
+namespace zeus::cli {
+namespace {
+
+std::string Refusal(const char* kind, const auto& min, const auto& max, const std::string& text) {
+  return fmt::format("must be {} from {} to {}, not {}", kind, min, max, Quote(text));
+}
+
+}  // namespace
+
+CLI::Validator NumberBetween(double min, double max) {
+  return {[min, max](std::string& text) -> std::string {
+            const auto number = ParseDouble(text);
+            if (number.ok() && std::isfinite(number.value()) && number.value() >= min &&
+                number.value() <= max) {
+              return "";
+            }
+            return Refusal("a number", min, max, text);
+          },
+          fmt::format("{} to {}", min, max)};
+}
+
+CLI::Validator WholeNumberBetween(std::uint64_t min, std::uint64_t max) {
+  return {[min, max](std::string& text) -> std::string {
+            const auto number = ParseUnsigned(text);
+            if (!number.ok() || number.value() < min || number.value() > max)
+              return Refusal("a whole number", min, max, text);
+            text = fmt::to_string(number.value());  // "010" is ten.
+            return "";
+          },
+          fmt::format("{} to {}", min, max)};
+}
+
+}  // namespace zeus::cli

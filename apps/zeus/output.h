@@ -1,0 +1,15 @@
+#pragma once
+
+#include "zeus/base/json.h"
+#include "zeus/base/result.h"
+
+namespace zeus::cli {
+
+// Two-space indentation and a newline: for people and programs. Bytes that are not UTF-8 are
+// replaced.
+void PrintJson(const Json& json);
+
+// Whether everything printed so far arrived: kUnavailable when the disk is full or the reader gone.
+Status FlushOutput();
+
+}  // namespace zeus::cli
