@@ -155,12 +155,13 @@ constexpr const char* kLibraryVariable = "ZEUS_NVML_LIBRARY";
 // somebody started, because there is none beside this program.
 std::string UseSimulatedLibrary() {
   const auto program = std::filesystem::read_symlink("/proc/self/exe");
-  ::setenv("ZEUS_SIM_DIR", program.parent_path().c_str(), 1);
-  ::setenv("ZEUS_SIM", fmt::format("{}xV100", kGpus).c_str(), 0);
+  ::setenv("ZEUS_SIM_DIR", program.parent_path().c_str(), 1);      // NOLINT(concurrency-mt-unsafe)
+  ::setenv("ZEUS_SIM", fmt::format("{}xV100", kGpus).c_str(), 0);  // NOLINT(concurrency-mt-unsafe)
   return program.parent_path().parent_path() / "lib/zeus/sim/libnvidia-ml.so.1";
 }
 
 int Main(int argc, char** argv) {
+  // Nothing else runs yet. NOLINTNEXTLINE(concurrency-mt-unsafe)
   const char* chosen = std::getenv(kLibraryVariable);
   const std::string library = chosen == nullptr ? UseSimulatedLibrary() : chosen;
   const auto api = LoadNvml(library);

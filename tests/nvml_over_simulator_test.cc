@@ -3,10 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <memory>
+#include <string>
 #include <utility>
-#include <vector>
 
 #include "zeus/base/testing/child_process.h"
 #include "zeus/device/nvml/nvml_gpu.h"

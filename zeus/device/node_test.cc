@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "zeus/base/testing/scoped_variable.h"
 #include "zeus/device/amd/testing/amdgpu_tree.h"
 #include "zeus/device/sim/testing/driver_node.h"
 #include "zeus/device/testing/environment.h"
@@ -105,8 +105,9 @@ TEST_F(NodeTest, TheNumberOfALostGpuIsNotGivenToAnother) {
 }
 
 TEST_F(NodeTest, AWrongCudaSelectionIsAnErrorThatQuotesIt) {
-  ::setenv("ZEUS_SIM_DIR", tree_.sysfs().c_str(), 1);  // No node there: a private one.
-  ::setenv("ZEUS_SIM", "2xA100", 1);
+  // There is no node, so that the library makes a private one.
+  const testing::ScopedVariable directory("ZEUS_SIM_DIR", tree_.sysfs().string());
+  const testing::ScopedVariable gpus("ZEUS_SIM", "2xA100");
   UseSimulatedDriver();
   EXPECT_THAT(Names(Find().value()), ElementsAre("gpu:0", "gpu:1"));
   for (const char* wrong : {"2", "0,banana", "GPU-ffffffff-0000"}) {
@@ -116,8 +117,6 @@ TEST_F(NodeTest, AWrongCudaSelectionIsAnErrorThatQuotesIt) {
     EXPECT_EQ(node.error().code, ErrorCode::kInvalidArgument);
     EXPECT_THAT(node.error().message, HasSubstr(std::string("CUDA_VISIBLE_DEVICES=\"") + wrong));
   }
-  ::unsetenv("ZEUS_SIM");
-  ::unsetenv("ZEUS_SIM_DIR");
 }
 
 TEST_F(NodeTest, AWrongHipSelectionIsAnErrorThatQuotesIt) {

@@ -5,11 +5,12 @@
 
 #include <cstddef>
 #include <cstdlib>
-#include <optional>
-#include <string>
+#include <functional>
+#include <string_view>
 
 #include "zeus/base/clock.h"
 #include "zeus/base/file_descriptor.h"
+#include "zeus/base/testing/scoped_variable.h"
 #include "zeus/base/testing/temporary_directory.h"
 #include "zeus/device/sim/node_directory.h"
 #include "zeus/device/sim/node_spec.h"
@@ -21,35 +22,24 @@ namespace zeus::sim::testing {
 // time, and real time passes besides.
 class DriverNode {
  public:
-  explicit DriverNode(std::string_view gpus) {
-    NodeSpec spec;
-    spec.gpus = ParseGpuList(gpus).value();
-    spec.seed = 7;
-    ::setenv("ZEUS_SIM_DIR", files_.path().c_str(), 1);
-    ::setenv("ZEUS_SIM_NODE", kName, 1);
-    directory_.emplace(NodeDirectory::FromEnvironment(clock_).value());
-    node_.emplace(directory_->Create(kName, spec).value());
-  }
-  ~DriverNode() {
-    ::unsetenv("ZEUS_SIM_NODE");
-    ::unsetenv("ZEUS_SIM_DIR");
-  }
-  DriverNode(const DriverNode&) = delete;
-  DriverNode& operator=(const DriverNode&) = delete;
+  explicit DriverNode(std::string_view gpus)
+      : node_(
+            directory_.Create(kName, {.gpus = ParseGpuList(gpus).value(), .seed = 7, .ambient = {}})
+                .value()) {}
 
-  NodeDirectory& directory() { return *directory_; }
+  NodeDirectory& directory() { return directory_; }
 
   // For everybody who has the node open: it started that much earlier.
   void Advance(Seconds by) {
-    const FileDescriptor file(::open(directory_->FileOf(kName).c_str(), O_RDWR | O_CLOEXEC));
+    const FileDescriptor file(::open(directory_.FileOf(kName).c_str(), O_RDWR | O_CLOEXEC));
     double start = 0;
     constexpr auto kPlace = static_cast<off_t>(offsetof(NodeHeader, start));
     const bool read = ::pread(file.get(), &start, sizeof start, kPlace) == sizeof start;
-    start -= by.count() / node_->time_scale();
+    start -= by.count() / node_.time_scale();
     if (!read || ::pwrite(file.get(), &start, sizeof start, kPlace) != sizeof start) std::abort();
   }
 
-  GpuCore Snapshot(unsigned gpu = 0) const { return node_->Read(gpu, node_->Now()).value().core; }
+  GpuCore Snapshot(unsigned gpu = 0) const { return node_.Read(gpu, node_.Now()).value().core; }
 
   void Inject(const Fault& fault, unsigned gpu = 0) {
     Change(gpu, [&](GpuCore& core) {
@@ -77,13 +67,15 @@ class DriverNode {
 
  private:
   void Change(unsigned gpu, const std::function<Status(GpuCore&)>& change) {
-    if (!node_->Update(gpu, change).ok()) std::abort();
+    if (!node_.Update(gpu, change).ok()) std::abort();
   }
 
-  zeus::testing::TemporaryDirectory files_;
   SystemClock clock_;
-  std::optional<NodeDirectory> directory_;
-  std::optional<SharedNode> node_;
+  zeus::testing::TemporaryDirectory files_;
+  zeus::testing::ScopedVariable directory_variable_{"ZEUS_SIM_DIR", files_.path().string()};
+  zeus::testing::ScopedVariable node_variable_{"ZEUS_SIM_NODE", kName};
+  NodeDirectory directory_ = NodeDirectory::FromEnvironment(clock_).value();
+  SharedNode node_;
 };
 
 }  // namespace zeus::sim::testing
