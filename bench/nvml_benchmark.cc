@@ -1,13 +1,18 @@
 // What reading all values of a GPU through NVML costs. Over a driver that costs nothing the result
-// is our own share. With ZEUS_NVML_LIBRARY set (eval "$(zeus sim env)") the same is measured over
-// that driver, and beside it the driver's share: the same calls without the adapter.
+// is our own share. Over a driver library the whole is measured, and beside it the driver's share:
+// the same calls without the adapter. The library is the simulated one with a private node of
+// 8 V100, unless ZEUS_NVML_LIBRARY names another.
 
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -144,16 +149,36 @@ void ReadEnergyOverAFreeDriver(benchmark::State& state) {
 }
 BENCHMARK(ReadEnergyOverAFreeDriver);
 
-// Only when a driver was named: on most machines there is none to measure.
-[[maybe_unused]] const bool kOverTheLibrary = [] {
-  const char* library = std::getenv("ZEUS_NVML_LIBRARY");
-  if (library == nullptr) return false;
+constexpr const char* kLibraryVariable = "ZEUS_NVML_LIBRARY";
+
+// The library that was built with this program, which then sees a node of its own: none that
+// somebody started, because there is none beside this program.
+std::string UseSimulatedLibrary() {
+  const auto program = std::filesystem::read_symlink("/proc/self/exe");
+  ::setenv("ZEUS_SIM_DIR", program.parent_path().c_str(), 1);      // NOLINT(concurrency-mt-unsafe)
+  ::setenv("ZEUS_SIM", fmt::format("{}xV100", kGpus).c_str(), 0);  // NOLINT(concurrency-mt-unsafe)
+  return program.parent_path().parent_path() / "lib/zeus/sim/libnvidia-ml.so.1";
+}
+
+int Main(int argc, char** argv) {
+  // Nothing else runs yet. NOLINTNEXTLINE(concurrency-mt-unsafe)
+  const char* chosen = std::getenv(kLibraryVariable);
+  const std::string library = chosen == nullptr ? UseSimulatedLibrary() : chosen;
   const auto api = LoadNvml(library);
-  if (!api.ok()) return false;
+  if (!api.ok()) {
+    fmt::print(stderr, "nvml_benchmark: {}: build nvml_simulator, or correct {}\n",
+               api.error().message, kLibraryVariable);
+    return 1;
+  }
   benchmark::RegisterBenchmark("ReadAllOverTheLibrary", ReadAll, api.value());
   benchmark::RegisterBenchmark("DriverShareOfTheLibrary", CallDriver, api.value());
-  return true;
-}();
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
 
 }  // namespace
 }  // namespace zeus::nvml
+
+int main(int argc, char** argv) { return zeus::nvml::Main(argc, argv); }

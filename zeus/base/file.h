@@ -39,6 +39,9 @@ Result<double> ParseDouble(std::string_view text);
 
 std::string_view Trim(std::string_view text);
 
+// ASCII letters in lower case.
+std::string LowerCase(std::string_view text);
+
 // In quotation marks, shortened, without control characters: what came from outside goes into
 // messages only in a form that a terminal survives.
 std::string Quote(std::string_view text);

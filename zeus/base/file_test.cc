@@ -53,6 +53,11 @@ TEST_F(FileTest, TextThatIsNotANumberIsQuotedSafely) {
 
 TEST_F(FileTest, ParsesHexadecimal) { EXPECT_EQ(ParseUnsigned("1f", 16).value(), 31U); }
 
+TEST_F(FileTest, LowerCaseLeavesAllButLettersAlone) {
+  EXPECT_EQ(LowerCase("0000:3B:00.0 Mhz"), "0000:3b:00.0 mhz");
+  EXPECT_EQ(LowerCase(""), "");
+}
+
 TEST_F(FileTest, WritesAttributesButNeverCreatesThem) {
   const auto path = directory_.AddFile("power1_cap", "1");
   ASSERT_TRUE(WriteAttribute(path, "200000000").ok());

@@ -92,7 +92,8 @@ class Gpu : public EnergyMeter {
  public:
   virtual const GpuIdentity& identity() const = 0;
 
-  virtual GpuReading Read() = 0;
+  // Unless an adapter knows better: the single calls, one after the other.
+  virtual GpuReading Read();
 
   virtual Result<Watts> Power(PowerKind kind) = 0;
   virtual Result<Celsius> Temperature() = 0;

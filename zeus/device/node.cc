@@ -30,12 +30,14 @@ Result<Node> Discover(const Surroundings& surroundings) {
   Node node;
   Surroundings here = surroundings;
   for (const auto discover : {DiscoverNvidia, DiscoverAmd, DiscoverSoc, DiscoverCpus}) {
-    here.first_gpu_index = surroundings.first_gpu_index + static_cast<unsigned>(node.gpus.size());
+    here.first_gpu_index =
+        surroundings.first_gpu_index + node.lost_gpus + static_cast<unsigned>(node.gpus.size());
     ZEUS_TRY(Findings found, discover(here));
     MoveAppend(node.gpus, std::move(found.gpus));
     MoveAppend(node.cpus, std::move(found.cpus));
     MoveAppend(node.rails, std::move(found.rails));
     MoveAppend(node.absent, std::move(found.absent));
+    node.lost_gpus += found.lost_gpus;
   }
   return node;
 }

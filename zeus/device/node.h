@@ -28,6 +28,10 @@ struct Findings {
   std::vector<std::unique_ptr<CpuPackage>> cpus;
   std::vector<std::unique_ptr<PowerRail>> rails;
   std::vector<Absence> absent;
+
+  // GPUs that have a number and are lost: they are in `absent` by that name, and no other GPU may
+  // have it.
+  unsigned lost_gpus = 0;
 };
 
 // The devices of this machine that this process may use, and the reason for everything absent.

@@ -17,13 +17,6 @@ constexpr std::string_view kPartitionPrefix = "MIG-";
 
 Error Invalid(std::string reason) { return {ErrorCode::kInvalidArgument, std::move(reason)}; }
 
-std::string LowerCase(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
-
 // The hexadecimal part, comparable: vendors differ in case and in whether they write "GPU-".
 std::string BareUuid(std::string_view uuid) {
   if (uuid.starts_with(kGpuPrefix)) uuid.remove_prefix(kGpuPrefix.size());

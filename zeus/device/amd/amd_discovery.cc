@@ -226,7 +226,7 @@ Result<Findings> Discover(const Surroundings& surroundings, const SmiStarters& s
                                "CUDA_VISIBLE_DEVICES"});
   }
   for (const std::size_t position : visible) {
-    std::string name = fmt::format("gpu:{}", findings.gpus.size());
+    std::string name = fmt::format("gpu:{}", surroundings.first_gpu_index + findings.gpus.size());
     auto& board = boards[position];
     const auto& counting_die = counting_dies[position];
     if (!counting_die) ReportMissingCounter(*board, name, findings.absent);

@@ -3,10 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "zeus/device/amd/testing/amdgpu_tree.h"
 #include "zeus/device/amd/testing/fake_smi.h"
+#include "zeus/device/testing/environment.h"
 
 namespace zeus {
 namespace {
@@ -25,16 +24,12 @@ Result<std::shared_ptr<amd::Smi>> NotInstalled(const std::optional<std::string>&
 class AmdDiscoveryTest : public ::testing::Test {
  protected:
   Result<Findings> Discover() {
-    return amd::Discover(
-        {.clock = clock_,
-         .sysfs = tree_.sysfs(),
-         .procfs = proc_.path(),
-         .environment = [this](const std::string& variable) -> std::optional<std::string> {
-           const auto found = environment_.find(variable);
-           if (found == environment_.end()) return std::nullopt;
-           return found->second;
-         }},
-        starters_);
+    return amd::Discover({.clock = clock_,
+                          .sysfs = tree_.sysfs(),
+                          .procfs = proc_.path(),
+                          .first_gpu_index = first_gpu_index_,
+                          .environment = zeus::testing::EnvironmentOf(environment_)},
+                         starters_);
   }
 
   // PCI addresses of what was found, in order.
@@ -55,7 +50,8 @@ class AmdDiscoveryTest : public ::testing::Test {
   VirtualClock clock_;
   AmdgpuTree tree_;
   zeus::testing::TemporaryDirectory proc_;
-  std::map<std::string, std::string> environment_;
+  unsigned first_gpu_index_ = 0;
+  zeus::testing::Variables environment_;
   amd::SmiStarters starters_{.amd_smi = NotInstalled, .rocm_smi = NotInstalled};
 };
 
@@ -76,6 +72,16 @@ TEST_F(AmdDiscoveryTest, WithoutLibrariesSysfsServes) {
   EXPECT_EQ(Find(findings, "AMD SMI")->fix,
             "install amd-smi-lib, or set ZEUS_AMD_SMI_LIBRARY to the library");
   EXPECT_NE(Find(findings, "ROCm SMI"), nullptr);
+}
+
+TEST_F(AmdDiscoveryTest, CountsFromTheFirstIndex) {
+  tree_.AddCard(0, "0000:03:00.0");
+  tree_.AddCard(1, "0000:43:00.0");
+  first_gpu_index_ = 4;
+  const auto findings = Discover().value();
+  ASSERT_EQ(findings.gpus.size(), 2U);
+  EXPECT_EQ(findings.gpus[0]->name(), "gpu:4");
+  EXPECT_EQ(findings.gpus[1]->name(), "gpu:5");
 }
 
 TEST_F(AmdDiscoveryTest, AmdSmiComesBeforeRocmSmiAndBothBeforeSysfs) {

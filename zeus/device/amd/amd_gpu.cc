@@ -57,26 +57,6 @@ Result<Watts> AmdGpu::Power(PowerKind kind) {
   return board_->Power(kind);
 }
 
-GpuReading AmdGpu::Read() {
-  auto limit = CurrentPowerLimit();
-  const auto part = [&limit](Watts PowerLimit::*member) -> Result<Watts> {
-    if (!limit.ok()) return limit.error();
-    return limit.value().*member;
-  };
-  return {.energy = Energy(),
-          .instant_power = Power(PowerKind::kInstant),
-          .average_power = Power(PowerKind::kOneSecondAverage),
-          .memory_power = Power(PowerKind::kMemory),
-          .requested_limit = part(&PowerLimit::requested),
-          .enforced_limit = part(&PowerLimit::enforced),
-          .temperature = Temperature(),
-          .utilization = CurrentUtilization(),
-          .memory = CurrentMemoryUse(),
-          .graphics_clock = CurrentClock(ClockDomain::kGraphics),
-          .memory_clock = CurrentClock(ClockDomain::kMemory),
-          .throttle = CurrentThrottleReasons()};
-}
-
 Result<Celsius> AmdGpu::Temperature() { return board_->Temperature(); }
 
 Result<Utilization> AmdGpu::CurrentUtilization() { return board_->Busy(); }

@@ -33,8 +33,6 @@ class AmdGpu final : public Gpu {
   // begins a new epoch.
   Result<EnergyReading> Energy() override;
 
-  GpuReading Read() override;
-
   using Gpu::Power;
   Result<Watts> Power(PowerKind kind) override;
   Result<Celsius> Temperature() override;

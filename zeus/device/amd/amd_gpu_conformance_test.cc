@@ -37,27 +37,23 @@ struct SysfsFactory {
   AmdgpuTree tree;
 };
 
-struct RocmSmiFactory {
-  RocmSmiFactory() { tree.AddCard(0, "0000:03:00.0"); }
+Result<std::shared_ptr<amd::Smi>> StartRocm(const std::optional<std::string>& /*path*/) {
+  return amd::StartRocmSmi(FakeSmi::Rocm());
+}
 
-  std::unique_ptr<Gpu> Make() {
-    const auto start = [](const auto&) { return amd::StartRocmSmi(FakeSmi::Rocm()); };
-    return FirstGpu(clock, tree, {.amd_smi = NotInstalled, .rocm_smi = start});
+Result<std::shared_ptr<amd::Smi>> StartAmd(const std::optional<std::string>& /*path*/) {
+  return amd::StartAmdSmi(FakeSmi::Amd());
+}
+
+struct SmiFactory {
+  SmiFactory(amd::SmiStarters::Start rocm, amd::SmiStarters::Start amd)
+      : starters{.amd_smi = std::move(amd), .rocm_smi = std::move(rocm)} {
+    tree.AddCard(0, "0000:03:00.0");
   }
 
-  VirtualClock clock;
-  AmdgpuTree tree;
-  FakeSmi fake{{FakeSmi::FakeBoard{}}};
-};
+  std::unique_ptr<Gpu> Make() { return FirstGpu(clock, tree, starters); }
 
-struct AmdSmiFactory {
-  AmdSmiFactory() { tree.AddCard(0, "0000:03:00.0"); }
-
-  std::unique_ptr<Gpu> Make() {
-    const auto start = [](const auto&) { return amd::StartAmdSmi(FakeSmi::Amd()); };
-    return FirstGpu(clock, tree, {.amd_smi = start, .rocm_smi = NotInstalled});
-  }
-
+  amd::SmiStarters starters;
   VirtualClock clock;
   AmdgpuTree tree;
   FakeSmi fake{{FakeSmi::FakeBoard{}}};
@@ -77,10 +73,12 @@ struct SecondDieFactory {
   AmdgpuTree tree;
 };
 
-INSTANTIATE_TYPED_TEST_SUITE_P(AmdSysfs, GpuConformance, SysfsFactory);
-INSTANTIATE_TYPED_TEST_SUITE_P(RocmSmi, GpuConformance, RocmSmiFactory);
-INSTANTIATE_TYPED_TEST_SUITE_P(AmdSmi, GpuConformance, AmdSmiFactory);
-INSTANTIATE_TYPED_TEST_SUITE_P(AmdSecondDie, GpuConformance, SecondDieFactory);
+INSTANTIATE_TEST_SUITE_P(
+    Amd, GpuConformance,
+    ::testing::Values(GpuCaseOf<SysfsFactory>("Sysfs"), GpuCaseOf<SecondDieFactory>("SecondDie"),
+                      GpuCaseOf<SmiFactory>("RocmSmi", StartRocm, NotInstalled),
+                      GpuCaseOf<SmiFactory>("AmdSmi", NotInstalled, StartAmd)),
+    NameOfCase());
 
 }  // namespace
 }  // namespace zeus::testing

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "zeus/device/amd/amdgpu_sysfs.h"
-#include "zeus/device/amd/shared_library.h"
+#include "zeus/device/shared_library.h"
 
 namespace zeus::amd {
 namespace {
@@ -151,28 +151,22 @@ class AmdSmi final : public Smi {
   const AmdSmiApi api_;
 };
 
-std::vector<std::string> Candidates(const std::optional<std::string>& path) {
-  if (path) return {*path};
-  return {"libamd_smi.so.26", "libamd_smi.so.25", "libamd_smi.so.24", "libamd_smi.so",
-          "/opt/rocm/lib/libamd_smi.so"};
-}
-
 }  // namespace
 
 Result<AmdSmiApi> LoadAmdSmi(const std::optional<std::string>& path) {
-  ZEUS_TRY(const SharedLibrary library, SharedLibrary::Open(Candidates(path)));
+  ZEUS_TRY(SharedLibrary library,
+           SharedLibrary::Open(path, {"libamd_smi.so.26", "libamd_smi.so.25", "libamd_smi.so.24",
+                                      "libamd_smi.so", "/opt/rocm/lib/libamd_smi.so"}));
   AmdSmiApi api;
-  library.Find("amdsmi_init", api.init);
-  library.Find("amdsmi_shut_down", api.shut_down);
-  library.Find("amdsmi_get_socket_handles", api.get_socket_handles);
-  library.Find("amdsmi_get_processor_handles", api.get_processor_handles);
-  library.Find("amdsmi_get_gpu_bdf_id", api.get_gpu_bdf_id);
-  library.Find("amdsmi_get_energy_count", api.get_energy_count);
-  library.Find("amdsmi_get_power_cap_info", api.get_power_cap_info);
-  library.Find("amdsmi_set_power_cap", api.set_power_cap);
-  if (api.init == nullptr || api.shut_down == nullptr || api.get_socket_handles == nullptr ||
-      api.get_processor_handles == nullptr || api.get_gpu_bdf_id == nullptr)
-    return Error{ErrorCode::kUnavailable, library.name() + " lacks functions of AMD SMI"};
+  library.FindRequired(api.init, {"amdsmi_init"});
+  library.FindRequired(api.shut_down, {"amdsmi_shut_down"});
+  library.FindRequired(api.get_socket_handles, {"amdsmi_get_socket_handles"});
+  library.FindRequired(api.get_processor_handles, {"amdsmi_get_processor_handles"});
+  library.FindRequired(api.get_gpu_bdf_id, {"amdsmi_get_gpu_bdf_id"});
+  library.FindOptional(api.get_energy_count, {"amdsmi_get_energy_count"});
+  library.FindOptional(api.get_power_cap_info, {"amdsmi_get_power_cap_info"});
+  library.FindOptional(api.set_power_cap, {"amdsmi_set_power_cap"});
+  ZEUS_RETURN_IF_ERROR(library.CheckComplete("AMD SMI"));
   return api;
 }
 

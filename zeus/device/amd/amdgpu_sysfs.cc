@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <optional>
 #include <system_error>
 #include <utility>
 
 #include "zeus/base/file.h"
+#include "zeus/device/sysfs.h"
 
 namespace zeus::amd {
 namespace {
@@ -17,16 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kVendorId = "0x1002";
-
-std::vector<fs::path> Children(const fs::path& directory) {
-  std::vector<fs::path> children;
-  std::error_code ignored;
-  for (fs::directory_iterator entry(directory, ignored), end; entry != end;
-       entry.increment(ignored))
-    children.push_back(entry->path());
-  std::sort(children.begin(), children.end());
-  return children;
-}
 
 std::string LineOr(const fs::path& path, std::string fallback) {
   auto line = ReadLine(path);
@@ -48,10 +38,7 @@ std::optional<Hertz> ParseMegahertz(std::string_view word) {
   constexpr std::size_t kSuffix = 3;
   if (word.size() <= kSuffix) return std::nullopt;
   auto number = ParseUnsigned(word.substr(0, word.size() - kSuffix));
-  std::string suffix(word.substr(word.size() - kSuffix));
-  std::transform(suffix.begin(), suffix.end(), suffix.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (!number.ok() || suffix != "mhz") return std::nullopt;
+  if (!number.ok() || LowerCase(word.substr(word.size() - kSuffix)) != "mhz") return std::nullopt;
   return Hertz::FromMega(static_cast<double>(number.value()));
 }
 
@@ -81,9 +68,7 @@ std::string PciAddressOf(const fs::path& device) {
   }
   std::error_code ignored;
   if (address.empty()) address = fs::canonical(device, ignored).filename().string();
-  std::transform(address.begin(), address.end(), address.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return address;
+  return LowerCase(address);
 }
 
 std::string DriverOf(const fs::path& device) {
@@ -101,10 +86,8 @@ GpuIdentity IdentityOf(const fs::path& device, const fs::path& sysfs) {
 }
 
 fs::path HwmonOf(const fs::path& device) {
-  for (const auto& directory : Children(device / "hwmon")) {
-    if (directory.filename().string().starts_with("hwmon")) return directory;
-  }
-  return {};
+  const auto directories = ListEntries(device / "hwmon", "hwmon");
+  return directories.empty() ? fs::path() : directories.front();
 }
 
 // Display controllers, and the "processing accelerators" that recent Instinct boards call
@@ -131,7 +114,7 @@ std::optional<std::string> AddressOfNode(const fs::path& properties) {
 CardList FindCards(const fs::path& sysfs) {
   CardList list;
   std::vector<std::string> bound;
-  for (const auto& directory : Children(sysfs / "class/drm")) {
+  for (const auto& directory : ListEntries(sysfs / "class/drm", "card")) {
     if (!IsCardName(directory.filename().string())) continue;
     const fs::path device = directory / "device";
     if (LineOr(device / "vendor", "") != kVendorId) continue;
@@ -143,7 +126,7 @@ CardList FindCards(const fs::path& sysfs) {
   std::sort(list.cards.begin(), list.cards.end(), [](const Card& a, const Card& b) {
     return a.identity.pci_address < b.identity.pci_address;
   });
-  for (const auto& device : Children(sysfs / "bus/pci/devices")) {
+  for (const auto& device : ListEntries(sysfs / "bus/pci/devices")) {
     const std::string address = device.filename().string();
     if (LineOr(device / "vendor", "") == kVendorId && IsGpuClass(LineOr(device / "class", "")) &&
         std::find(bound.begin(), bound.end(), address) == bound.end())
@@ -153,16 +136,11 @@ CardList FindCards(const fs::path& sysfs) {
 }
 
 std::vector<std::string> RuntimeOrder(const fs::path& sysfs) {
-  std::map<std::uint64_t, std::string> by_node;  // Node 10 comes after node 9.
-  for (const auto& directory : Children(sysfs / "class/kfd/kfd/topology/nodes")) {
-    const auto node = ParseUnsigned(directory.filename().string());
-    if (!node.ok()) continue;
-    if (auto address = AddressOfNode(directory / "properties"))
-      by_node.emplace(node.value(), std::move(*address));
-  }
   std::vector<std::string> order;
-  order.reserve(by_node.size());
-  for (auto& [node, address] : by_node) order.push_back(std::move(address));
+  for (const auto& node : ListEntries(sysfs / "class/kfd/kfd/topology/nodes")) {
+    if (!ParseUnsigned(node.filename().string()).ok()) continue;
+    if (auto address = AddressOfNode(node / "properties")) order.push_back(std::move(*address));
+  }
   return order;
 }
 

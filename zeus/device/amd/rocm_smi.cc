@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "zeus/device/amd/amdgpu_sysfs.h"
-#include "zeus/device/amd/shared_library.h"
+#include "zeus/device/shared_library.h"
 
 namespace zeus::amd {
 namespace {
@@ -121,33 +121,28 @@ class RocmSmi final : public Smi {
   const RocmSmiApi api_;
 };
 
-std::vector<std::string> Candidates(const std::optional<std::string>& path) {
-  if (path) return {*path};
-  return {"librocm_smi64.so.7", "librocm_smi64.so.6", "librocm_smi64.so.5",
-          "librocm_smi64.so.1", "librocm_smi64.so",   "/opt/rocm/lib/librocm_smi64.so"};
-}
-
 }  // namespace
 
 Result<RocmSmiApi> LoadRocmSmi(const std::optional<std::string>& path) {
-  ZEUS_TRY(const SharedLibrary library, SharedLibrary::Open(Candidates(path)));
+  ZEUS_TRY(SharedLibrary library,
+           SharedLibrary::Open(
+               path, {"librocm_smi64.so.7", "librocm_smi64.so.6", "librocm_smi64.so.5",
+                      "librocm_smi64.so.1", "librocm_smi64.so", "/opt/rocm/lib/librocm_smi64.so"}));
   RocmSmiApi api;
-  library.Find("rsmi_init", api.init);
-  library.Find("rsmi_shut_down", api.shut_down);
-  library.Find("rsmi_num_monitor_devices", api.num_monitor_devices);
-  library.Find("rsmi_dev_pci_id_get", api.dev_pci_id_get);
-  library.Find("rsmi_dev_name_get", api.dev_name_get);
-  library.Find("rsmi_dev_unique_id_get", api.dev_unique_id_get);
-  library.Find("rsmi_dev_energy_count_get", api.dev_energy_count_get);
-  library.Find("rsmi_dev_power_ave_get", api.dev_power_ave_get);
-  library.Find("rsmi_dev_current_socket_power_get", api.dev_current_socket_power_get);
-  library.Find("rsmi_dev_power_cap_get", api.dev_power_cap_get);
-  library.Find("rsmi_dev_power_cap_default_get", api.dev_power_cap_default_get);
-  library.Find("rsmi_dev_power_cap_range_get", api.dev_power_cap_range_get);
-  library.Find("rsmi_dev_power_cap_set", api.dev_power_cap_set);
-  if (api.init == nullptr || api.shut_down == nullptr || api.num_monitor_devices == nullptr ||
-      api.dev_pci_id_get == nullptr)
-    return Error{ErrorCode::kUnavailable, library.name() + " lacks functions of ROCm SMI"};
+  library.FindRequired(api.init, {"rsmi_init"});
+  library.FindRequired(api.shut_down, {"rsmi_shut_down"});
+  library.FindRequired(api.num_monitor_devices, {"rsmi_num_monitor_devices"});
+  library.FindRequired(api.dev_pci_id_get, {"rsmi_dev_pci_id_get"});
+  library.FindOptional(api.dev_name_get, {"rsmi_dev_name_get"});
+  library.FindOptional(api.dev_unique_id_get, {"rsmi_dev_unique_id_get"});
+  library.FindOptional(api.dev_energy_count_get, {"rsmi_dev_energy_count_get"});
+  library.FindOptional(api.dev_power_ave_get, {"rsmi_dev_power_ave_get"});
+  library.FindOptional(api.dev_current_socket_power_get, {"rsmi_dev_current_socket_power_get"});
+  library.FindOptional(api.dev_power_cap_get, {"rsmi_dev_power_cap_get"});
+  library.FindOptional(api.dev_power_cap_default_get, {"rsmi_dev_power_cap_default_get"});
+  library.FindOptional(api.dev_power_cap_range_get, {"rsmi_dev_power_cap_range_get"});
+  library.FindOptional(api.dev_power_cap_set, {"rsmi_dev_power_cap_set"});
+  ZEUS_RETURN_IF_ERROR(library.CheckComplete("ROCm SMI"));
   return api;
 }
 

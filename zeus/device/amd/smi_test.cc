@@ -124,8 +124,8 @@ TEST(SmiTest, NothingIsZeroInEitherUnit) {
 }
 
 TEST(SmiTest, AFileThatIsNoLibraryIsUnavailable) {
-  EXPECT_EQ(LoadRocmSmi("/proc/self/status").error().code, ErrorCode::kUnavailable);
-  EXPECT_EQ(LoadAmdSmi("/proc/self/status").error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(LoadRocmSmi("/proc/self/status").error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(LoadAmdSmi("/proc/self/status").error().code, ErrorCode::kInvalidArgument);
 }
 
 TEST(SmiTest, ALibraryThatIsNotThereIsNotFoundAndNamed) {
@@ -137,8 +137,12 @@ TEST(SmiTest, ALibraryThatIsNotThereIsNotFoundAndNamed) {
 }
 
 TEST(SmiTest, AnotherLibraryLacksTheFunctions) {
-  EXPECT_EQ(LoadRocmSmi("libc.so.6").error().message, "libc.so.6 lacks functions of ROCm SMI");
-  EXPECT_EQ(LoadAmdSmi("libc.so.6").error().message, "libc.so.6 lacks functions of AMD SMI");
+  EXPECT_EQ(LoadRocmSmi("libc.so.6").error().message,
+            "libc.so.6 is not ROCm SMI: it lacks rsmi_init, rsmi_shut_down, "
+            "rsmi_num_monitor_devices, rsmi_dev_pci_id_get");
+  EXPECT_EQ(LoadAmdSmi("libc.so.6").error().message,
+            "libc.so.6 is not AMD SMI: it lacks amdsmi_init, amdsmi_shut_down, "
+            "amdsmi_get_socket_handles, amdsmi_get_processor_handles, amdsmi_get_gpu_bdf_id");
 }
 
 }  // namespace

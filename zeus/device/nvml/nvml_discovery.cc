@@ -133,14 +133,16 @@ Absence NothingVisible(const std::string& value) {
 }
 
 void OpenVisible(const std::shared_ptr<NvmlSession>& session, const std::vector<Board>& boards,
-                 const std::vector<VisibleBoard>& visible, Findings& findings) {
+                 const std::vector<VisibleBoard>& visible, unsigned first_index,
+                 Findings& findings) {
   for (std::size_t i = 0; i < visible.size(); ++i) {
     const Board& board = boards[visible[i].board];
-    const std::string name = fmt::format("gpu:{}", i);
+    const std::string name = fmt::format("gpu:{}", first_index + i);
     auto gpu = board.identity.ok() ? NvmlGpu::Open(session, board.device, name)
                                    : Result<std::unique_ptr<NvmlGpu>>(board.identity.error());
     if (!gpu.ok()) {
       findings.absent.push_back(ToAbsence(name, gpu.error()));
+      ++findings.lost_gpus;
       continue;
     }
     if (visible[i].share == BoardShare::kPartition)
@@ -170,7 +172,7 @@ Result<Findings> DiscoverWith(const NvmlApi& api, const Surroundings& surroundin
   const bool numbered = !value || SelectsByIndex(value);
   if (order == DeviceOrder::kFastestFirst && numbered && !visible.empty() && IsMixed(boards))
     findings.absent.push_back(UncertainNumbering());
-  OpenVisible(session.value(), boards, visible, findings);
+  OpenVisible(session.value(), boards, visible, surroundings.first_gpu_index, findings);
   return findings;
 }
 

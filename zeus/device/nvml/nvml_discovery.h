@@ -7,9 +7,9 @@
 namespace zeus {
 
 // The NVIDIA GPUs that CUDA would show to this process, called "gpu:0", "gpu:1", … as it numbers
-// them. Honours ZEUS_NVML_LIBRARY, CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER; a value of the last
-// two that means nothing on this machine is kInvalidArgument. On a machine without NVIDIA GPUs
-// they are not looked at.
+// them (counting from first_gpu_index). Honours ZEUS_NVML_LIBRARY, CUDA_VISIBLE_DEVICES and
+// CUDA_DEVICE_ORDER; a value of the last two that means nothing on this machine is
+// kInvalidArgument. On a machine without NVIDIA GPUs they are not looked at.
 //
 // Findings::absent also tells what a user must know about GPUs that were found: that energy is the
 // board's where the process has a MIG instance, and that the numbering is uncertain. CUDA's default

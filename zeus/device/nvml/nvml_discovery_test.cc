@@ -3,10 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "zeus/base/testing/temporary_directory.h"
 #include "zeus/device/nvml/testing/fake_nvml.h"
+#include "zeus/device/testing/environment.h"
 
 namespace zeus::nvml {
 namespace {
@@ -18,17 +17,15 @@ class NvmlDiscoveryTest : public ::testing::Test {
  protected:
   Surroundings surroundings() {
     return {.clock = clock_,
-            .environment = [this](const std::string& name) -> std::optional<std::string> {
-              const auto found = environment_.find(name);
-              if (found == environment_.end()) return std::nullopt;
-              return found->second;
-            }};
+            .first_gpu_index = first_gpu_index_,
+            .environment = zeus::testing::EnvironmentOf(environment_)};
   }
 
   Result<Findings> Discover() { return DiscoverWith(fake_.api(), surroundings()); }
 
   VirtualClock clock_;
-  std::map<std::string, std::string> environment_;
+  unsigned first_gpu_index_ = 0;
+  zeus::testing::Variables environment_;
   FakeNvml fake_{4};
 };
 
@@ -115,6 +112,18 @@ TEST_F(NvmlDiscoveryTest, ALostGpuIsAbsentAndTheOthersRemain) {
   EXPECT_EQ(found.value().absent[0].what, "gpu:1");
   EXPECT_THAT(found.value().absent[0].reason, HasSubstr("fell off the bus"));
   EXPECT_EQ(found.value().absent[1].fix, "run nvidia-smi --gpu-reset");
+}
+
+TEST_F(NvmlDiscoveryTest, CountsFromTheFirstIndexAndALostGpuKeepsItsNumber) {
+  first_gpu_index_ = 5;
+  fake_.handle_failures[1] = kGpuIsLost;
+  const auto found = Discover();
+  ASSERT_TRUE(found.ok());
+  ASSERT_EQ(found.value().gpus.size(), 3U);
+  EXPECT_EQ(found.value().gpus[0]->name(), "gpu:5");
+  EXPECT_EQ(found.value().gpus[1]->name(), "gpu:7");
+  EXPECT_EQ(found.value().absent.at(0).what, "gpu:6");
+  EXPECT_EQ(found.value().lost_gpus, 1U);
 }
 
 struct InitFailure {

@@ -117,19 +117,23 @@ TEST_F(NvmlGpuKnobsTest, PersistenceIsReadBack) {
 }
 
 // The same promises over a complete driver, an old one, and one that refuses every knob.
-template <void (*kShape)(FakeNvml&, NvmlApi&)>
+using Shape = void (*)(FakeNvml&, NvmlApi&);
+
 struct ShapedFactory {
-  FakeNvml fake;
+  explicit ShapedFactory(Shape of_driver) : shape(of_driver) {}
 
   std::unique_ptr<Gpu> Make() {
     NvmlApi api = fake.api();
-    kShape(fake, api);
+    shape(fake, api);
     fake.board().energy_per_read = 10;
     return NvmlGpu::Open(NvmlSession::Open(api).value(), fake.handle(), "gpu:0").value();
   }
   void Advance(Seconds by) {
     fake.board().energy += static_cast<unsigned long long>(by.count() * 120'000);
   }
+
+  const Shape shape;
+  FakeNvml fake;
 };
 
 void Complete(FakeNvml& /*fake*/, NvmlApi& /*api*/) {}
@@ -152,9 +156,11 @@ void Unprivileged(FakeNvml& fake, NvmlApi& /*api*/) {
 
 namespace zeus::testing {
 
-using NvmlFactories =
-    ::testing::Types<nvml::ShapedFactory<nvml::Complete>, nvml::ShapedFactory<nvml::Old>,
-                     nvml::ShapedFactory<nvml::Unprivileged>>;
-INSTANTIATE_TYPED_TEST_SUITE_P(NvmlOverAFakeDriver, GpuConformance, NvmlFactories);
+INSTANTIATE_TEST_SUITE_P(
+    NvmlOverAFakeDriver, GpuConformance,
+    ::testing::Values(GpuCaseOf<nvml::ShapedFactory>("Complete", nvml::Complete),
+                      GpuCaseOf<nvml::ShapedFactory>("Old", nvml::Old),
+                      GpuCaseOf<nvml::ShapedFactory>("Unprivileged", nvml::Unprivileged)),
+    NameOfCase());
 
 }  // namespace zeus::testing

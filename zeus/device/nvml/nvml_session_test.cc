@@ -1,11 +1,8 @@
 #include "zeus/device/nvml/nvml_session.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <functional>
-
+#include "zeus/base/testing/child_process.h"
 #include "zeus/device/nvml/nvml_gpu.h"
 #include "zeus/device/nvml/testing/fake_nvml.h"
 
@@ -13,15 +10,7 @@ namespace zeus::nvml {
 namespace {
 
 using testing::FakeNvml;
-
-// Runs `check` in a forked child; true if it returned true there.
-bool HoldsInAChild(const std::function<bool()>& check) {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(check() ? 0 : 1);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
+using zeus::testing::HoldsInAChild;
 
 TEST(NvmlSessionTest, TheLastUserShutsDown) {
   FakeNvml fake;

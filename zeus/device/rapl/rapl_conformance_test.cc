@@ -26,7 +26,7 @@ void AddPackages(RaplTree& tree) {
   }
 }
 
-class PerfHarness {
+class PerfHarness final : public CpuHarness {
  public:
   PerfHarness() {
     AddPackages(tree_);
@@ -34,10 +34,10 @@ class PerfHarness {
     tree_.AddEvent("energy-ram", "event=0x03");
     found_ = rapl::DiscoverWith(perf_.api(), tree_.surroundings()).value();
   }
-  CpuPackage& package() { return *found_.cpus.at(1); }
-  void Use(Joules energy) { perf_.Use(1, FakePerf::kPackage, energy); }
-  void UseDram(Joules energy) { perf_.Use(1, FakePerf::kMemory, energy); }
-  void Break() { perf_.FailReads(EIO); }
+  CpuPackage& package() override { return *found_.cpus.at(1); }
+  void Use(Joules energy) override { perf_.Use(1, FakePerf::kPackage, energy); }
+  void UseDram(Joules energy) override { perf_.Use(1, FakePerf::kMemory, energy); }
+  void Break() override { perf_.FailReads(EIO); }
 
  private:
   RaplTree tree_;
@@ -45,16 +45,16 @@ class PerfHarness {
   Findings found_;
 };
 
-class PowercapHarness {
+class PowercapHarness final : public CpuHarness {
  public:
   PowercapHarness() {
     AddPackages(tree_);
     found_ = rapl::DiscoverWith(perf_.api(), tree_.surroundings()).value();
   }
-  CpuPackage& package() { return *found_.cpus.at(1); }
-  void Use(Joules energy) { Grow("intel-rapl:1", package_, energy); }
-  void UseDram(Joules energy) { Grow("intel-rapl:1:0", memory_, energy); }
-  void Break() { tree_.AddAttribute("intel-rapl:1", "energy_uj", ""); }
+  CpuPackage& package() override { return *found_.cpus.at(1); }
+  void Use(Joules energy) override { Grow("intel-rapl:1", package_, energy); }
+  void UseDram(Joules energy) override { Grow("intel-rapl:1:0", memory_, energy); }
+  void Break() override { tree_.AddAttribute("intel-rapl:1", "energy_uj", ""); }
 
  private:
   void Grow(const char* zone, std::uint64_t& counter, Joules energy) {
@@ -69,8 +69,10 @@ class PowercapHarness {
   std::uint64_t memory_ = 0;
 };
 
-INSTANTIATE_TYPED_TEST_SUITE_P(Perf, CpuConformanceTest, PerfHarness);
-INSTANTIATE_TYPED_TEST_SUITE_P(Powercap, CpuConformanceTest, PowercapHarness);
+INSTANTIATE_TEST_SUITE_P(Rapl, CpuConformance,
+                         ::testing::Values(CpuCaseOf<PerfHarness>("Perf"),
+                                           CpuCaseOf<PowercapHarness>("Powercap")),
+                         NameOfCase());
 
 }  // namespace
 }  // namespace zeus::testing

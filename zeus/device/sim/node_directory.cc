@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "zeus/base/file.h"
+#include "zeus/base/file_descriptor.h"
 
 namespace zeus::sim {
 namespace {
@@ -23,22 +24,7 @@ constexpr const char* kBootIdFile = "/proc/sys/kernel/random/boot_id";
 // Everybody may look, only the owner may change.
 constexpr mode_t kMode = 0644;
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  bool valid() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
-
-Result<NodeMemory> MapFile(const Descriptor& file, std::size_t size, Access access) {
+Result<NodeMemory> MapFile(const FileDescriptor& file, std::size_t size, Access access) {
   const int protection = access == Access::kRead ? PROT_READ : PROT_READ | PROT_WRITE;
   void* address = ::mmap(nullptr, size, protection, MAP_SHARED, file.get(), 0);
   if (address == MAP_FAILED)
@@ -67,7 +53,7 @@ Result<SharedNode> NodeDirectory::Create(std::string_view name, const NodeSpec& 
   ZEUS_RETURN_IF_ERROR(CheckNodeName(name));
   ZEUS_RETURN_IF_ERROR(CheckNodeSpec(spec));
   // A file without a name: it vanishes with this process unless it is published.
-  const Descriptor file(::open(directory_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kMode));
+  const FileDescriptor file(::open(directory_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kMode));
   if (!file.valid()) return FileError(directory_, errno).While("start a simulated node");
   const std::size_t size = NodeSize(static_cast<unsigned>(spec.gpus.size()));
   // Reserved now: a full file system is an error here, not a SIGBUS in somebody's training job.
@@ -110,7 +96,7 @@ Error NodeDirectory::NoSuchNode(std::string_view name) const {
 Result<NodeMemory> NodeDirectory::Map(std::string_view name, Access access) const {
   const int mode = access == Access::kRead ? O_RDONLY : O_RDWR;
   const auto path = FileOf(name);
-  const Descriptor file(::open(path.c_str(), mode | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const FileDescriptor file(::open(path.c_str(), mode | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file.valid()) return FileError(path, errno);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return FileError(path, errno);

@@ -130,29 +130,29 @@ TEST(SimulatedGpuDeterminismTest, RunsOnTheSystemClockToo) {
   EXPECT_GT(gpu.ExactPower(), 190_W);
 }
 
-const char kPascal[] = "P100";
-const char kVolta[] = "V100";
-const char kGa100[] = "A100";
-const char kAmpere[] = "A40";
-const char kHopper[] = "H100";
-
-template <const char* kModelId>
 struct SimulatedGpuFactory {
-  std::unique_ptr<Gpu> Make() { return std::make_unique<SimulatedGpu>(clock, Model(kModelId)); }
+  explicit SimulatedGpuFactory(const char* model_id) : model(Model(model_id)) {}
+
+  std::unique_ptr<Gpu> Make() { return std::make_unique<SimulatedGpu>(clock, model); }
   void Advance(Seconds by) { clock.Advance(by); }
 
+  const GpuModel& model;
   VirtualClock clock;
 };
+
+zeus::testing::GpuCase OfModel(const char* id) {
+  return zeus::testing::GpuCaseOf<SimulatedGpuFactory>(id, id);
+}
 
 }  // namespace
 }  // namespace zeus::sim
 
 namespace zeus::testing {
 
-using SimulatedGpus =
-    ::testing::Types<sim::SimulatedGpuFactory<sim::kPascal>, sim::SimulatedGpuFactory<sim::kVolta>,
-                     sim::SimulatedGpuFactory<sim::kGa100>, sim::SimulatedGpuFactory<sim::kAmpere>,
-                     sim::SimulatedGpuFactory<sim::kHopper>>;
-INSTANTIATE_TYPED_TEST_SUITE_P(Simulated, GpuConformance, SimulatedGpus);
+INSTANTIATE_TEST_SUITE_P(Simulated, GpuConformance,
+                         ::testing::Values(sim::OfModel("P100"), sim::OfModel("V100"),
+                                           sim::OfModel("A100"), sim::OfModel("A40"),
+                                           sim::OfModel("H100")),
+                         NameOfCase());
 
 }  // namespace zeus::testing

@@ -8,26 +8,6 @@
 
 namespace zeus::soc {
 
-GpuReading IntelHwmonGpu::Read() {
-  const auto limit = CurrentPowerLimit();
-  const auto part_of_limit = [&](Watts PowerLimit::*part) -> Result<Watts> {
-    if (!limit.ok()) return limit.error();
-    return limit.value().*part;
-  };
-  return {.energy = Energy(),
-          .instant_power = Power(PowerKind::kInstant),
-          .average_power = Power(PowerKind::kOneSecondAverage),
-          .memory_power = Power(PowerKind::kMemory),
-          .requested_limit = part_of_limit(&PowerLimit::requested),
-          .enforced_limit = part_of_limit(&PowerLimit::enforced),
-          .temperature = Temperature(),
-          .utilization = CurrentUtilization(),
-          .memory = CurrentMemoryUse(),
-          .graphics_clock = CurrentClock(ClockDomain::kGraphics),
-          .memory_clock = CurrentClock(ClockDomain::kMemory),
-          .throttle = CurrentThrottleReasons()};
-}
-
 Result<EnergyReading> IntelHwmonGpu::Energy() {
   const std::lock_guard lock(mutex_);
   auto microjoules = ReadUnsigned(parts_.energy);

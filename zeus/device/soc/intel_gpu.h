@@ -30,8 +30,6 @@ class IntelHwmonGpu final : public Gpu {
 
   const std::string& name() const override { return parts_.name; }
   const GpuIdentity& identity() const override { return parts_.identity; }
-  GpuReading Read() override;
-
   Result<EnergyReading> Energy() override;
   std::optional<Seconds> LongestReadInterval() const override;
   Result<Watts> Power(PowerKind kind) override;
@@ -58,8 +56,8 @@ class IntelHwmonGpu final : public Gpu {
   EnergyCounter counter_;  // Guarded by mutex_, together with the reading.
 };
 
-// The Intel GPUs below <sysfs>/class/drm that count energy, called "gpu:0", "gpu:1", … in the order
-// of their PCI addresses; for the others why they do not.
-void FindIntelGpus(const std::filesystem::path& sysfs, Findings& findings);
+// Adds the Intel GPUs below <sysfs>/class/drm that count energy, numbered from first_gpu_index in
+// the order of their PCI addresses; for the others why they do not. No other GPU is in `findings`.
+void FindIntelGpus(const Surroundings& surroundings, Findings& findings);
 
 }  // namespace zeus::soc

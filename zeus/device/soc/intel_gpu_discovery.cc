@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -15,12 +13,6 @@
 
 namespace zeus::soc {
 namespace {
-
-std::string Lower(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
 
 std::filesystem::path FirstExisting(const std::filesystem::path& directory,
                                     std::initializer_list<const char*> names) {
@@ -45,8 +37,8 @@ std::optional<Card> ReadCard(const std::filesystem::path& card) {
   auto uevent = ParseUevent(text.ok() ? text.value() : std::string());
   return Card{.device = card / "device",
               .identity = {.uuid = {},
-                           .pci_address = Lower(uevent["PCI_SLOT_NAME"]),
-                           .model = "Intel GPU " + Lower(uevent["PCI_ID"]),
+                           .pci_address = LowerCase(uevent["PCI_SLOT_NAME"]),
+                           .model = "Intel GPU " + LowerCase(uevent["PCI_ID"]),
                            .driver = {},
                            .vendor = Vendor::kIntel},
               .driver = uevent["DRIVER"]};
@@ -73,7 +65,7 @@ Result<SysfsPowerLimit> OpenLimit(const std::filesystem::path& hwmon) {
       {.limit = limit, .rated = hwmon / (channel + "_rated_max"), .enabled = {}});
 }
 
-void AddCard(Card card, Findings& findings) {
+void AddCard(Card card, unsigned first_index, Findings& findings) {
   const std::string what = "Intel GPU " + card.identity.pci_address;
   const auto absent = [&](std::string reason) {
     findings.absent.push_back({.what = what, .reason = std::move(reason), .fix = {}});
@@ -87,7 +79,7 @@ void AddCard(Card card, Findings& findings) {
         "its driver counts no energy; an integrated GPU is measured as part of the CPU package");
   }
   auto gpu = std::make_unique<IntelHwmonGpu>(
-      IntelHwmonGpu::Parts{.name = fmt::format("gpu:{}", findings.gpus.size()),
+      IntelHwmonGpu::Parts{.name = fmt::format("gpu:{}", first_index + findings.gpus.size()),
                            .identity = std::move(card.identity),
                            .driver = std::move(card.driver),
                            .energy = energy,
@@ -99,12 +91,12 @@ void AddCard(Card card, Findings& findings) {
 
 }  // namespace
 
-void FindIntelGpus(const std::filesystem::path& sysfs, Findings& findings) {
+void FindIntelGpus(const Surroundings& surroundings, Findings& findings) {
   std::vector<Card> cards;
-  for (const auto& entry : ListEntries(sysfs / "class/drm", "card"))
+  for (const auto& entry : ListEntries(surroundings.sysfs / "class/drm", "card"))
     if (auto card = ReadCard(entry)) cards.push_back(std::move(*card));
   std::ranges::stable_sort(cards, {}, [](const Card& card) { return card.identity.pci_address; });
-  for (Card& card : cards) AddCard(std::move(card), findings);
+  for (Card& card : cards) AddCard(std::move(card), surroundings.first_gpu_index, findings);
 }
 
 }  // namespace zeus::soc

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "zeus/device/soc/soc_discovery.h"
 #include "zeus/device/soc/testing/soc_tree.h"
 
 namespace zeus::soc {
@@ -25,7 +26,7 @@ class IntelGpuTest : public ::testing::Test {
 
   Findings Find() {
     Findings findings;
-    FindIntelGpus(tree_.surroundings().sysfs, findings);
+    FindIntelGpus(tree_.surroundings(), findings);
     return findings;
   }
 
@@ -106,6 +107,12 @@ TEST_F(IntelGpuTest, CardsComeInPciOrderAndConnectorsAreNoCards) {
   EXPECT_EQ(found.gpus[0]->identity().pci_address, "0000:03:00.0");
   EXPECT_EQ(found.gpus[1]->name(), "gpu:1");
   EXPECT_TRUE(found.absent.empty());
+}
+
+TEST_F(IntelGpuTest, CountsFromTheFirstIndex) {
+  Surroundings surroundings = tree_.surroundings();
+  surroundings.first_gpu_index = 3;
+  EXPECT_EQ(DiscoverSoc(surroundings).value().gpus.at(0)->name(), "gpu:3");
 }
 
 TEST_F(IntelGpuTest, AnIntegratedGpuIsAbsentWithTheReason) {

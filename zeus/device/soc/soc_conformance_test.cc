@@ -14,7 +14,7 @@ namespace zeus::testing {
 namespace {
 
 // A Grace module, which has power meters only.
-class GraceHarness {
+class GraceHarness final : public CpuHarness {
  public:
   GraceHarness() {
     tree_.AddPowerMeter("hwmon2", "Grace Power Socket 1", "200000000");
@@ -22,10 +22,10 @@ class GraceHarness {
     tree_.AddPowerMeter("hwmon4", "SysIO Power Socket 1", "30000000");
     found_ = DiscoverSoc(tree_.surroundings()).value();
   }
-  CpuPackage& package() { return *found_.cpus.at(0); }
-  void Use(Joules /*energy*/) {}
-  void UseDram(Joules /*energy*/) {}
-  void Break() { tree_.AddPowerMeter("hwmon3", "CPU Power Socket 1", ""); }
+  CpuPackage& package() override { return *found_.cpus.at(0); }
+  void Use(Joules /*energy*/) override {}
+  void UseDram(Joules /*energy*/) override {}
+  void Break() override { tree_.AddPowerMeter("hwmon3", "CPU Power Socket 1", ""); }
 
  private:
   soc::testing::SocTree tree_;
@@ -42,7 +42,7 @@ class IntelGpuFactory {
     tree_.AddCardHwmon(0, "power1_rated_max", "225000000");
     tree_.AddCardHwmon(0, "temp1_input", "51000");
     Findings findings;
-    soc::FindIntelGpus(tree_.surroundings().sysfs, findings);
+    soc::FindIntelGpus(tree_.surroundings(), findings);
     return std::move(findings.gpus.at(0));
   }
   void Advance(Seconds by) {
@@ -55,8 +55,10 @@ class IntelGpuFactory {
   std::uint64_t microjoules_ = 1'000'000;
 };
 
-INSTANTIATE_TYPED_TEST_SUITE_P(Grace, CpuConformanceTest, GraceHarness);
-INSTANTIATE_TYPED_TEST_SUITE_P(IntelHwmon, GpuConformance, IntelGpuFactory);
+INSTANTIATE_TEST_SUITE_P(Soc, CpuConformance, ::testing::Values(CpuCaseOf<GraceHarness>("Grace")),
+                         NameOfCase());
+INSTANTIATE_TEST_SUITE_P(Intel, GpuConformance,
+                         ::testing::Values(GpuCaseOf<IntelGpuFactory>("Hwmon")), NameOfCase());
 
 }  // namespace
 }  // namespace zeus::testing

@@ -28,7 +28,7 @@ Result<Findings> DiscoverSoc(const Surroundings& surroundings) {
          .fix = "sudo modprobe ina3221"});
   }
   soc::FindGrace(surroundings, findings);
-  soc::FindIntelGpus(surroundings.sysfs, findings);
+  soc::FindIntelGpus(surroundings, findings);
   return findings;
 }
 

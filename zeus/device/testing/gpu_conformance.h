@@ -4,36 +4,63 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "zeus/device/gpu.h"
+#include "zeus/device/testing/name_of_case.h"
 
 namespace zeus::testing {
 
-// What every Gpu promises. Instantiate with a factory that is default constructible and stays
-// alive as long as its GPU:
+// A GPU to test, and how its time passes.
+struct GpuHarness {
+  std::shared_ptr<void> factory;  // What the GPU lives on.
+  std::unique_ptr<Gpu> gpu;
+  std::function<void(Seconds)> advance;  // Null where the test cannot let time pass.
+};
+
+struct GpuCase {
+  std::string name;  // Letters and digits: the end of the tests' names.
+  std::function<GpuHarness()> make;
+};
+
+// A case from a factory, which is constructed from `arguments` for each test and outlives its GPU:
 //   struct SimulatedGpuFactory {
 //     std::unique_ptr<Gpu> Make();
 //     void Advance(Seconds by);  // Optional: lets the GPU's time pass.
 //   };
-//   INSTANTIATE_TYPED_TEST_SUITE_P(Simulated, GpuConformance, SimulatedGpuFactory);
+template <class Factory, class... Arguments>
+GpuCase GpuCaseOf(std::string name, Arguments... arguments) {
+  return {std::move(name), [=] {
+            auto factory = std::make_shared<Factory>(arguments...);
+            GpuHarness harness{.factory = factory, .gpu = factory->Make(), .advance = nullptr};
+            if constexpr (requires { factory->Advance(Seconds(1)); })
+              harness.advance = [factory](Seconds by) { factory->Advance(by); };
+            return harness;
+          }};
+}
+
+// What every Gpu promises. Include this in one file of a test program only:
+//   INSTANTIATE_TEST_SUITE_P(Simulated, GpuConformance,
+//                            ::testing::Values(GpuCaseOf<SimulatedGpuFactory>("V100", "V100")),
+//                            NameOfCase());
 //
 // A GPU need not have every sensor and knob: kNotSupported, or kPermissionDenied for a knob, with
 // a reason passes. Tests put back what they change.
-template <class Factory>
-class GpuConformance : public ::testing::Test {
+class GpuConformance : public ::testing::TestWithParam<GpuCase> {
  protected:
   void SetUp() override { ASSERT_NE(gpu_, nullptr); }
 
   // A knob takes effect after a while: where the test cannot let time pass, it cannot look.
-  static constexpr bool kTimePasses = requires(Factory factory) { factory.Advance(Seconds(1)); };
+  bool TimePasses() const { return harness_.advance != nullptr; }
 
   void Advance(Seconds by) {
-    if constexpr (kTimePasses) factory_.Advance(by);
+    if (TimePasses()) harness_.advance(by);
   }
 
   // Whether the device can do it at all. A refusal must carry a reason.
@@ -53,15 +80,13 @@ class GpuConformance : public ::testing::Test {
     EXPECT_EQ(Supports(batched), Supports(single));
   }
 
-  Factory factory_;
-  std::unique_ptr<Gpu> gpu_ = factory_.Make();
+  GpuHarness harness_ = GetParam().make();
+  Gpu* gpu_ = harness_.gpu.get();
 };
 
-TYPED_TEST_SUITE_P(GpuConformance);
-
-TYPED_TEST_P(GpuConformance, KnowsWhoItIs) {
-  const GpuIdentity& identity = this->gpu_->identity();
-  EXPECT_FALSE(this->gpu_->name().empty());
+TEST_P(GpuConformance, KnowsWhoItIs) {
+  const GpuIdentity& identity = gpu_->identity();
+  EXPECT_FALSE(gpu_->name().empty());
   EXPECT_FALSE(identity.model.empty());
   EXPECT_FALSE(identity.uuid.empty() && identity.pci_address.empty());
   EXPECT_TRUE(std::ranges::none_of(identity.pci_address, [](char c) {
@@ -69,12 +94,12 @@ TYPED_TEST_P(GpuConformance, KnowsWhoItIs) {
   })) << identity.pci_address;
 }
 
-TYPED_TEST_P(GpuConformance, EnergyNeverDecreases) {
-  auto last = this->gpu_->Energy();
-  if (!this->Supports(last)) GTEST_SKIP() << last.error().message;
+TEST_P(GpuConformance, EnergyNeverDecreases) {
+  auto last = gpu_->Energy();
+  if (!Supports(last)) GTEST_SKIP() << last.error().message;
   for (int i = 0; i < 20; ++i) {
-    this->Advance(Seconds(0.25));
-    const auto next = this->gpu_->Energy();
+    Advance(Seconds(0.25));
+    const auto next = gpu_->Energy();
     ASSERT_TRUE(next.ok()) << next.error().message;
     EXPECT_GE(next.value().total, last.value().total);
     EXPECT_GE(next.value().epoch, last.value().epoch);
@@ -82,24 +107,24 @@ TYPED_TEST_P(GpuConformance, EnergyNeverDecreases) {
   }
 }
 
-TYPED_TEST_P(GpuConformance, EveryValueIsThereOrHasAReason) {
-  const GpuReading reading = this->gpu_->Read();
-  this->Supports(reading.energy);
-  this->Supports(reading.instant_power);
-  this->Supports(reading.average_power);
-  this->Supports(reading.memory_power);
-  this->Supports(reading.requested_limit);
-  this->Supports(reading.enforced_limit);
-  this->Supports(reading.temperature);
-  this->Supports(reading.utilization);
-  this->Supports(reading.memory);
-  this->Supports(reading.graphics_clock);
-  this->Supports(reading.memory_clock);
-  this->Supports(reading.throttle);
+TEST_P(GpuConformance, EveryValueIsThereOrHasAReason) {
+  const GpuReading reading = gpu_->Read();
+  Supports(reading.energy);
+  Supports(reading.instant_power);
+  Supports(reading.average_power);
+  Supports(reading.memory_power);
+  Supports(reading.requested_limit);
+  Supports(reading.enforced_limit);
+  Supports(reading.temperature);
+  Supports(reading.utilization);
+  Supports(reading.memory);
+  Supports(reading.graphics_clock);
+  Supports(reading.memory_clock);
+  Supports(reading.throttle);
 }
 
-TYPED_TEST_P(GpuConformance, SensorsReadPlausibleValues) {
-  const GpuReading reading = this->gpu_->Read();
+TEST_P(GpuConformance, SensorsReadPlausibleValues) {
+  const GpuReading reading = gpu_->Read();
   for (const auto& power : {reading.instant_power, reading.average_power, reading.memory_power}) {
     if (!power.ok()) continue;
     EXPECT_TRUE(power.value() >= Watts(0) && power.value() < Watts(5000)) << power.value().value();
@@ -119,38 +144,38 @@ TYPED_TEST_P(GpuConformance, SensorsReadPlausibleValues) {
   }
 }
 
-TYPED_TEST_P(GpuConformance, OneReadingAgreesWithTheSingleCalls) {
-  Gpu& gpu = *this->gpu_;
+TEST_P(GpuConformance, OneReadingAgreesWithTheSingleCalls) {
+  Gpu& gpu = *gpu_;
   const GpuReading reading = gpu.Read();
   const auto energy = gpu.Energy();
-  this->ExpectSameSupport(reading.energy, energy);
+  ExpectSameSupport(reading.energy, energy);
   if (reading.energy.ok() && energy.ok()) {
     EXPECT_GE(energy.value().total, reading.energy.value().total);
   }
-  this->ExpectSameSupport(reading.instant_power, gpu.Power(PowerKind::kInstant));
-  this->ExpectSameSupport(reading.average_power, gpu.Power(PowerKind::kOneSecondAverage));
-  this->ExpectSameSupport(reading.memory_power, gpu.Power(PowerKind::kMemory));
-  this->ExpectSameSupport(reading.temperature, gpu.Temperature());
-  this->ExpectSameSupport(reading.utilization, gpu.CurrentUtilization());
-  this->ExpectSameSupport(reading.memory, gpu.CurrentMemoryUse());
-  this->ExpectSameSupport(reading.graphics_clock, gpu.CurrentClock(ClockDomain::kGraphics));
-  this->ExpectSameSupport(reading.memory_clock, gpu.CurrentClock(ClockDomain::kMemory));
-  this->ExpectSameSupport(reading.throttle, gpu.CurrentThrottleReasons());
+  ExpectSameSupport(reading.instant_power, gpu.Power(PowerKind::kInstant));
+  ExpectSameSupport(reading.average_power, gpu.Power(PowerKind::kOneSecondAverage));
+  ExpectSameSupport(reading.memory_power, gpu.Power(PowerKind::kMemory));
+  ExpectSameSupport(reading.temperature, gpu.Temperature());
+  ExpectSameSupport(reading.utilization, gpu.CurrentUtilization());
+  ExpectSameSupport(reading.memory, gpu.CurrentMemoryUse());
+  ExpectSameSupport(reading.graphics_clock, gpu.CurrentClock(ClockDomain::kGraphics));
+  ExpectSameSupport(reading.memory_clock, gpu.CurrentClock(ClockDomain::kMemory));
+  ExpectSameSupport(reading.throttle, gpu.CurrentThrottleReasons());
   const auto limit = gpu.CurrentPowerLimit();
-  if (this->Supports(limit) && reading.requested_limit.ok()) {
+  if (Supports(limit) && reading.requested_limit.ok()) {
     EXPECT_EQ(reading.requested_limit.value(), limit.value().requested);
   }
 }
 
-TYPED_TEST_P(GpuConformance, PowerIsInstantWhereThereIsInstantPower) {
-  const auto power = this->gpu_->Power();
-  const GpuReading reading = this->gpu_->Read();
-  EXPECT_EQ(this->Supports(power), reading.instant_power.ok() || reading.average_power.ok());
+TEST_P(GpuConformance, PowerIsInstantWhereThereIsInstantPower) {
+  const auto power = gpu_->Power();
+  const GpuReading reading = gpu_->Read();
+  EXPECT_EQ(Supports(power), reading.instant_power.ok() || reading.average_power.ok());
 }
 
-TYPED_TEST_P(GpuConformance, ThePowerLimitRangeIsSane) {
-  const auto limit = this->gpu_->CurrentPowerLimit();
-  if (!this->Supports(limit)) GTEST_SKIP() << limit.error().message;
+TEST_P(GpuConformance, ThePowerLimitRangeIsSane) {
+  const auto limit = gpu_->CurrentPowerLimit();
+  if (!Supports(limit)) GTEST_SKIP() << limit.error().message;
   EXPECT_GT(limit.value().range.max, Watts(0));
   EXPECT_LE(limit.value().range.min, limit.value().range.max);
   EXPECT_GE(limit.value().default_limit, limit.value().range.min);
@@ -158,41 +183,41 @@ TYPED_TEST_P(GpuConformance, ThePowerLimitRangeIsSane) {
   EXPECT_LE(limit.value().enforced, limit.value().requested);
 }
 
-TYPED_TEST_P(GpuConformance, RemembersThePowerLimit) {
-  const auto before = this->gpu_->CurrentPowerLimit();
-  if (!this->Supports(before)) GTEST_SKIP() << before.error().message;
+TEST_P(GpuConformance, RemembersThePowerLimit) {
+  const auto before = gpu_->CurrentPowerLimit();
+  if (!Supports(before)) GTEST_SKIP() << before.error().message;
   const PowerRange range = before.value().range;
   for (const Watts wanted : {range.min, range.max, (range.min + range.max) / 2}) {
-    const auto set = this->gpu_->SetPowerLimit(wanted);
-    if (!this->Supports(set)) GTEST_SKIP() << set.error().message;
+    const auto set = gpu_->SetPowerLimit(wanted);
+    if (!Supports(set)) GTEST_SKIP() << set.error().message;
     EXPECT_NEAR(set.value().requested.value(), wanted.value(), 1e-3);
-    const auto after = this->gpu_->CurrentPowerLimit();
+    const auto after = gpu_->CurrentPowerLimit();
     ASSERT_TRUE(after.ok()) << after.error().message;
     EXPECT_EQ(after.value().requested, set.value().requested);
   }
-  EXPECT_TRUE(this->gpu_->SetPowerLimit(before.value().requested).ok());
+  EXPECT_TRUE(gpu_->SetPowerLimit(before.value().requested).ok());
 }
 
-TYPED_TEST_P(GpuConformance, RejectsLimitsOutsideTheRange) {
-  const auto before = this->gpu_->CurrentPowerLimit();
-  if (!this->Supports(before)) GTEST_SKIP() << before.error().message;
+TEST_P(GpuConformance, RejectsLimitsOutsideTheRange) {
+  const auto before = gpu_->CurrentPowerLimit();
+  if (!Supports(before)) GTEST_SKIP() << before.error().message;
   const std::array<Watts, 5> wrong = {before.value().range.max + Watts(1),
                                       before.value().range.min - Watts(1), Watts(-1e9),
                                       Watts(std::numeric_limits<double>::infinity()),
                                       Watts(std::numeric_limits<double>::quiet_NaN())};
   for (const Watts limit : wrong) {
-    const auto set = this->gpu_->SetPowerLimit(limit);
+    const auto set = gpu_->SetPowerLimit(limit);
     ASSERT_FALSE(set.ok()) << limit.value();
     if (set.error().code == ErrorCode::kNotSupported) GTEST_SKIP() << set.error().message;
     EXPECT_EQ(set.error().code, ErrorCode::kInvalidArgument) << set.error().message;
   }
-  EXPECT_EQ(this->gpu_->CurrentPowerLimit().value().requested, before.value().requested);
+  EXPECT_EQ(gpu_->CurrentPowerLimit().value().requested, before.value().requested);
 }
 
-TYPED_TEST_P(GpuConformance, SupportedClocksAscend) {
+TEST_P(GpuConformance, SupportedClocksAscend) {
   for (const ClockDomain domain : {ClockDomain::kGraphics, ClockDomain::kMemory}) {
-    const auto clocks = this->gpu_->SupportedClocks(domain);
-    if (!this->Supports(clocks)) continue;
+    const auto clocks = gpu_->SupportedClocks(domain);
+    if (!Supports(clocks)) continue;
     ASSERT_FALSE(clocks.value().empty());
     EXPECT_GT(clocks.value().front(), Hertz(0));
     const auto not_ascending = [](Hertz a, Hertz b) { return !(a < b); };
@@ -200,31 +225,31 @@ TYPED_TEST_P(GpuConformance, SupportedClocksAscend) {
   }
 }
 
-TYPED_TEST_P(GpuConformance, LocksAndResetsClocks) {
+TEST_P(GpuConformance, LocksAndResetsClocks) {
   for (const ClockDomain domain : {ClockDomain::kGraphics, ClockDomain::kMemory}) {
-    const auto clocks = this->gpu_->SupportedClocks(domain);
-    if (!this->Supports(clocks)) continue;
+    const auto clocks = gpu_->SupportedClocks(domain);
+    if (!Supports(clocks)) continue;
     const Hertz lowest = clocks.value().front();
-    const Status locked = this->gpu_->LockClock(domain, {.min = lowest, .max = lowest});
-    if (this->Supports(locked) && TestFixture::kTimePasses) {
-      this->Advance(Seconds(1));
-      const auto clock = this->gpu_->CurrentClock(domain);
+    const Status locked = gpu_->LockClock(domain, {.min = lowest, .max = lowest});
+    if (Supports(locked) && TimePasses()) {
+      Advance(Seconds(1));
+      const auto clock = gpu_->CurrentClock(domain);
       EXPECT_TRUE(!clock.ok() || clock.value() <= lowest) << ClockDomainName(domain);
     }
-    this->Supports(this->gpu_->ResetClock(domain));
+    Supports(gpu_->ResetClock(domain));
   }
 }
 
-TYPED_TEST_P(GpuConformance, RejectsClocksThatDoNotExist) {
+TEST_P(GpuConformance, RejectsClocksThatDoNotExist) {
   for (const ClockDomain domain : {ClockDomain::kGraphics, ClockDomain::kMemory}) {
-    const auto clocks = this->gpu_->SupportedClocks(domain);
-    if (!this->Supports(clocks)) continue;
+    const auto clocks = gpu_->SupportedClocks(domain);
+    if (!Supports(clocks)) continue;
     const Hertz beyond = clocks.value().back() * 2.0;
     const std::array<ClockRange, 2> wrong = {
         ClockRange{.min = beyond, .max = beyond},
         ClockRange{.min = clocks.value().back() + Hertz(1), .max = clocks.value().front()}};
     for (const ClockRange& range : wrong) {
-      const Status locked = this->gpu_->LockClock(domain, range);
+      const Status locked = gpu_->LockClock(domain, range);
       ASSERT_FALSE(locked.ok());
       EXPECT_TRUE(locked.error().code == ErrorCode::kInvalidArgument ||
                   locked.error().code == ErrorCode::kNotSupported)
@@ -233,18 +258,18 @@ TYPED_TEST_P(GpuConformance, RejectsClocksThatDoNotExist) {
   }
 }
 
-TYPED_TEST_P(GpuConformance, RemembersPersistence) {
-  const auto before = this->gpu_->CurrentPersistence();
-  if (!this->Supports(before)) GTEST_SKIP() << before.error().message;
+TEST_P(GpuConformance, RemembersPersistence) {
+  const auto before = gpu_->CurrentPersistence();
+  if (!Supports(before)) GTEST_SKIP() << before.error().message;
   const auto other = before.value() == Persistence::kOn ? Persistence::kOff : Persistence::kOn;
-  if (!this->Supports(this->gpu_->SetPersistence(other))) GTEST_SKIP() << "cannot be changed";
-  EXPECT_EQ(this->gpu_->CurrentPersistence().value(), other);
-  EXPECT_TRUE(this->gpu_->SetPersistence(before.value()).ok());
+  if (!Supports(gpu_->SetPersistence(other))) GTEST_SKIP() << "cannot be changed";
+  EXPECT_EQ(gpu_->CurrentPersistence().value(), other);
+  EXPECT_TRUE(gpu_->SetPersistence(before.value()).ok());
 }
 
 // Says little by itself; the thread sanitizer says the rest.
-TYPED_TEST_P(GpuConformance, ManyThreadsMayUseIt) {
-  Gpu& gpu = *this->gpu_;
+TEST_P(GpuConformance, ManyThreadsMayUseIt) {
+  Gpu& gpu = *gpu_;
   const auto limit = gpu.CurrentPowerLimit();
   constexpr int kRounds = 50;
   const auto read = [&gpu] {
@@ -269,13 +294,5 @@ TYPED_TEST_P(GpuConformance, ManyThreadsMayUseIt) {
   for (std::thread& thread : threads) thread.join();
   if (limit.ok()) (void)gpu.SetPowerLimit(limit.value().requested);
 }
-
-REGISTER_TYPED_TEST_SUITE_P(GpuConformance, KnowsWhoItIs, EnergyNeverDecreases,
-                            EveryValueIsThereOrHasAReason, SensorsReadPlausibleValues,
-                            OneReadingAgreesWithTheSingleCalls,
-                            PowerIsInstantWhereThereIsInstantPower, ThePowerLimitRangeIsSane,
-                            RemembersThePowerLimit, RejectsLimitsOutsideTheRange,
-                            SupportedClocksAscend, LocksAndResetsClocks,
-                            RejectsClocksThatDoNotExist, RemembersPersistence, ManyThreadsMayUseIt);
 
 }  // namespace zeus::testing

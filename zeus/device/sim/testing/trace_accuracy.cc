@@ -86,9 +86,7 @@ Result<PowerRecord> ParsePowerRecord(const GpuModel& model, const TraceKey& key,
 
 Status ReadPowerTrace(const std::filesystem::path& directory, std::string_view id, Traces& traces) {
   ZEUS_TRY(const GpuModel* const model, FindGpuModel(id));
-  std::string file = fmt::format("summary_power_{}.csv", id);
-  std::ranges::transform(file, file.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string file = LowerCase(fmt::format("summary_power_{}.csv", id));
   ZEUS_TRY(const std::vector<Row> rows, ReadCsv(directory / file));
   for (const Row& row : rows) {
     const TraceKey* const key = KeyOf(row);
