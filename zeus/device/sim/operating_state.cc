@@ -40,6 +40,7 @@ Wish Collect(const GpuModel& model, LoadTable& loads, Watts limit, Hertz cap) {
       wish.computing += 1.0;
     } else {
       load.Predict(model, knobs);
+      load.step_time = load.StepTimeAlone() * loads.workload_count();
       wish.workloads += std::max(load.point.average_power - model.idle_power, Watts(0));
       wish.least = std::max(wish.least, load.point.average_power);
       wish.computing += load.point.utilization;
@@ -61,7 +62,7 @@ StepProfile ProfileOf(const LoadTable& loads, const Wish& wish, Watts mean,
                       const PowerRange& between) {
   const Load* lead = loads.first_workload();
   if (lead == nullptr) return ConstantProfile(mean);
-  return TwoLevelProfile(mean, between, lead->StepTime() * loads.workload_count(), wish.computing);
+  return TwoLevelProfile(mean, between, lead->step_time, wish.computing);
 }
 
 }  // namespace
