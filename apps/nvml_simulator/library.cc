@@ -138,6 +138,8 @@ Result<Watts> GpuCall::Power(PowerKind kind) const {
   return core.power(kind);
 }
 
+long long GpuCall::Timestamp() const { return clock.WallNow().time_since_epoch().count(); }
+
 Return ToReturn(const Error& error) {
   switch (error.code) {
     case ErrorCode::kInvalidArgument:
