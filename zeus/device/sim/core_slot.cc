@@ -39,8 +39,7 @@ Status CoreSlot::Format(const GpuCore& core) {
   return Ok();
 }
 
-std::optional<CoreSlot::Words> CoreSlot::LoadCopy(const Copy& copy) {
-  Words words;
+bool CoreSlot::LoadCopy(const Copy& copy, Words& words) {
   Checksum checksum;
   // Acquire, and release in Store(): whoever sees a word of a newer state also sees the sequence
   // that preceded it, without fences that thread sanitizers do not understand.
@@ -48,18 +47,18 @@ std::optional<CoreSlot::Words> CoreSlot::LoadCopy(const Copy& copy) {
     words[i] = copy.words[i].load(std::memory_order_acquire);
     checksum.Add(words[i]);
   }
-  if (checksum.value() != copy.checksum.load(std::memory_order_acquire)) return std::nullopt;
-  return words;
+  return checksum.value() == copy.checksum.load(std::memory_order_acquire);
 }
 
 Result<CoreSlot::Snapshot> CoreSlot::Load() const {
+  Words words;
   while (true) {
     const std::uint64_t before = sequence();
-    const auto words = LoadCopy(copies_[before % 2]);
+    const bool whole = LoadCopy(copies_[before % 2], words);
     // The copy is overwritten only after the sequence has moved on: then take the newer one.
     if (sequence_.load(std::memory_order_relaxed) != before) continue;
-    if (!words) return Error{ErrorCode::kInternal, "the state of the simulated GPU is damaged"};
-    return Snapshot{.sequence = before, .core = std::bit_cast<GpuCore>(*words)};
+    if (!whole) return Error{ErrorCode::kInternal, "the state of the simulated GPU is damaged"};
+    return Snapshot{.sequence = before, .core = std::bit_cast<GpuCore>(words)};
   }
 }
 

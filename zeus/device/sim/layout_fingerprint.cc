@@ -49,8 +49,8 @@ void AddSizes(Hash& hash) {
 void AddHeader(Hash& hash) {
   hash.AddAll(offsetof(NodeHeader, file_size), offsetof(NodeHeader, seed),
               offsetof(NodeHeader, start), offsetof(NodeHeader, time_scale),
-              offsetof(NodeHeader, gpu_count), offsetof(NodeHeader, owner),
-              offsetof(NodeHeader, stopped), offsetof(NodeHeader, boot_id), sizeof(NodeHeader));
+              offsetof(NodeHeader, gpu_count), offsetof(NodeHeader, stopped),
+              offsetof(NodeHeader, boot_id), sizeof(NodeHeader));
 }
 
 void AddModel(Hash& hash, const GpuModel& model) {

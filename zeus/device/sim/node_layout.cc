@@ -1,7 +1,6 @@
 #include "zeus/device/sim/node_layout.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -44,7 +43,6 @@ Status FormatNode(void* memory, const NodeSpec& spec, double start, std::string_
                                          .start = start,
                                          .time_scale = spec.time_scale,
                                          .gpu_count = gpu_count,
-                                         .owner = ::getpid(),
                                          .stopped = 0,
                                          .boot_id = {}};
   boot_id.copy(header->boot_id.data(), header->boot_id.size() - 1);

@@ -24,7 +24,6 @@ struct NodeHeader {
   double start;  // On CLOCK_MONOTONIC, in seconds. Means something during one boot only.
   double time_scale;
   std::uint32_t gpu_count;
-  std::int32_t owner;                  // Process that started the node. For people.
   std::atomic<std::uint32_t> stopped;  // Set by stop, for those that still have the node mapped.
   std::array<char, 40> boot_id;
 };

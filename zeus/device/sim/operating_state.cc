@@ -10,6 +10,9 @@ namespace {
 // Memory traffic of a GPU that draws its default limit.
 constexpr double kMemoryUtilizationAtFullPower = 0.6;
 
+// Of the highest clock, when the GPU is too hot.
+constexpr double kSlowdown = 0.5;
+
 // What the loads would do together if only clocks held them back, and power limits only through
 // the catalogue.
 struct Wish {
@@ -23,7 +26,8 @@ struct Wish {
 Hertz ClockCap(const GpuModel& model, const Constraints& constraints) {
   Hertz cap = model.graphics_clock.max;
   if (constraints.locked_clock) cap = std::min(cap, constraints.locked_clock->max);
-  if (constraints.cooling == Cooling::kSlowedDown) cap = std::min(cap, SlowdownClock(model));
+  if (constraints.cooling == Cooling::kSlowedDown)
+    cap = std::min(cap, model.graphics_clock.max * kSlowdown);
   return SupportedClockBelow(model, cap);
 }
 
@@ -67,10 +71,6 @@ StepProfile ProfileOf(const LoadTable& loads, const Wish& wish, Watts mean,
 
 }  // namespace
 
-Hertz SlowdownClock(const GpuModel& model) {
-  return SupportedClockBelow(model, model.graphics_clock.max * 0.5);
-}
-
 OperatingState Operate(const GpuModel& model, LoadTable& loads, const Constraints& constraints) {
   const Watts idle = model.idle_power;
   const Hertz cap = ClockCap(model, constraints);
@@ -98,7 +98,8 @@ OperatingState Operate(const GpuModel& model, LoadTable& loads, const Constraint
       .graphics_clock = clock,
       .utilization = {.compute = wish.computing,
                       .memory = std::clamp(kMemoryUtilizationAtFullPower * intensity, 0.0, 1.0)},
-      .power_capped = clock<cap, .at_limit = wanted> limit};
+      .power_capped = (clock < cap),
+      .at_limit = (wanted > limit)};
 }
 
 }  // namespace zeus::sim
