@@ -1,7 +1,7 @@
 /* A stranger's NVML client: knows nothing but NVML's C ABI and the library's name. Reads commands
  * from standard input, one per line, and answers each with one line:
- *   count | name I | uuid I | power I | energy I | limits I | set I MILLIWATTS | fields I | fork I |
- *   lock I MEGAHERTZ | lock-memory I MEGAHERTZ
+ *   count | name I | uuid I | power I | energy I | limits I | fields I | fork I
+ *   set I MILLIWATTS | lock I MEGAHERTZ | lock-memory I MEGAHERTZ
  * An NVML failure is answered with "error CODE".
  */
 #include <dlfcn.h>

@@ -80,7 +80,7 @@ class SimCliTest(SimTestCase):
         output = self.sim("load", "--gpu", "0", "--workload", "resnet50", "--batch-size", "256",
                           "--seconds", "10")
         self.assertIn("resnet50 with batch size 256 did ", output)
-        self.assertIn(" for 10.0 s: ", output)
+        self.assertIn(" in 10.0 s: ", output)
         point = json.loads(self.sim("predict", "--gpu", "V100", "--workload", "resnet50",
                                     "--batch-size", "256", "--json"))
         (steps,) = re.findall(r"did (\d+) steps", output)

@@ -101,7 +101,7 @@ class RunningLoad {
       if (node_.Now() >= end_) break;
       ZEUS_RETURN_IF_ERROR(node_.Update(gpu_, [&](sim::GpuCore& core) {
         core.Heartbeat(id_);
-        last_ = Look(core);
+        if (core.now() < end_) last_ = Look(core);
         return Ok();
       }));
     }
@@ -143,11 +143,12 @@ class RunningLoad {
 };
 
 std::string Describe(const sim::LoadSpec& load, const RunningLoad& run) {
-  if (load.workload == nullptr) return fmt::format("{:g} W", load.demand->value());
+  if (load.workload == nullptr) return fmt::format("{:g} W for", load.demand->value());
   const auto steps_per_epoch =
       static_cast<double>(sim::StepsPerEpoch(*load.workload, load.batch_size));
-  return fmt::format("{} with batch size {} did {:.0f} steps ({:.2g} epochs)", load.workload->name,
-                     load.batch_size, std::floor(run.steps()), run.steps() / steps_per_epoch);
+  return fmt::format("{} with batch size {} did {:.0f} steps ({:.4g} epochs) in",
+                     load.workload->name, load.batch_size, std::floor(run.steps()),
+                     run.steps() / steps_per_epoch);
 }
 
 Result<int> RunLoad(const LoadOptions& options) {
@@ -164,7 +165,7 @@ Result<int> RunLoad(const LoadOptions& options) {
 
   // Without --seconds an interruption is the end that was asked for.
   const int signal = options.seconds ? signal_received.load() : 0;
-  fmt::print("GPU {} of node \"{}\": {} for {:.1f} s{}: {:.1f} J, {:.1f} W on average\n",
+  fmt::print("GPU {} of node \"{}\": {} {:.1f} s{}: {:.1f} J, {:.1f} W on average\n",
              options.target.gpu, node.name(), Describe(load, run), run.duration().count(),
              signal != 0 ? fmt::format(" of {:g} s (interrupted)", *options.seconds) : "",
              run.energy().value(), run.power().value());
