@@ -105,7 +105,7 @@ Return Library::Refresh(GpuState& gpu) {
   } else {
     auto view = node_->Read(gpu.index, node_->Now());
     if (!view.ok()) return ToReturn(view.error());
-    gpu.view.emplace(std::move(view).value());
+    gpu.view = std::make_unique<sim::SharedNode::View>(std::move(view).value());
   }
   const sim::GpuCore& core = gpu.view->core;
   if (const auto slow = core.fault(sim::FaultKind::kSlowCall); Strikes(gpu, slow))

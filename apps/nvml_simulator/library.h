@@ -76,8 +76,8 @@ class Library {
   struct GpuState {
     std::mutex mutex;
     unsigned index = 0;
-    std::optional<sim::SharedNode::View> view;
-    Random random{0};  // For faults that hit a share of the calls.
+    std::unique_ptr<sim::SharedNode::View> view;  // None before the first call.
+    Random random{0};                             // For faults that hit a share of the calls.
   };
 
   Return Prepare(Device device, std::initializer_list<const void*> arguments, GpuState*& gpu);

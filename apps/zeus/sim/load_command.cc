@@ -143,7 +143,7 @@ class RunningLoad {
 };
 
 std::string Describe(const sim::LoadSpec& load, const RunningLoad& run) {
-  if (load.workload == nullptr) return fmt::format("{:g} W for", load.demand->value());
+  if (load.demand) return fmt::format("{:g} W for", load.demand->value());
   const auto steps_per_epoch =
       static_cast<double>(sim::StepsPerEpoch(*load.workload, load.batch_size));
   return fmt::format("{} with batch size {} did {:.0f} steps ({:.4g} epochs) in",
@@ -167,7 +167,7 @@ Result<int> RunLoad(const LoadOptions& options) {
   const int signal = options.seconds ? signal_received.load() : 0;
   fmt::print("GPU {} of node \"{}\": {} {:.1f} s{}: {:.1f} J, {:.1f} W on average\n",
              options.target.gpu, node.name(), Describe(load, run), run.duration().count(),
-             signal != 0 ? fmt::format(" of {:g} s (interrupted)", *options.seconds) : "",
+             signal != 0 ? fmt::format(" of {:g} s (interrupted)", load.duration.count()) : "",
              run.energy().value(), run.power().value());
   return signal != 0 ? kSignalExitCode + signal : 0;
 }
