@@ -108,7 +108,7 @@ Return Library::Refresh(GpuState& gpu) {
     gpu.view = std::make_unique<sim::SharedNode::View>(std::move(view).value());
   }
   const sim::GpuCore& core = gpu.view->core;
-  if (const auto slow = core.fault(sim::FaultKind::kSlowCall); Strikes(gpu, slow))
+  if (const auto slow = core.fault(sim::FaultKind::kSlowCall); slow && Strikes(gpu, slow))
     clock_.SleepFor(slow->delay);
   if (Strikes(gpu, core.fault(sim::FaultKind::kLost))) return nvml::kGpuIsLost;
   return nvml::kSuccess;
