@@ -1,6 +1,7 @@
 /* A stranger's NVML client: knows nothing but NVML's C ABI and the library's name. Reads commands
  * from standard input, one per line, and answers each with one line:
- *   count | name I | uuid I | power I | energy I | limits I | set I MILLIWATTS | fields I | fork I
+ *   count | name I | uuid I | power I | energy I | limits I | fields I | fork I
+ *   set I MILLIWATTS | lock I MEGAHERTZ | lock-memory I MEGAHERTZ
  * An NVML failure is answered with "error CODE".
  */
 #include <dlfcn.h>
@@ -38,6 +39,8 @@ static int (*nvml_limit)(device_t, unsigned*);
 static int (*nvml_enforced)(device_t, unsigned*);
 static int (*nvml_constraints)(device_t, unsigned*, unsigned*);
 static int (*nvml_set_limit)(device_t, unsigned);
+static int (*nvml_lock)(device_t, unsigned, unsigned);
+static int (*nvml_lock_memory)(device_t, unsigned, unsigned);
 static int (*nvml_fields)(device_t, int, field_value_t*);
 
 static void load(void* library, const char* symbol, void* function) {
@@ -67,6 +70,8 @@ static void load_all(void) {
   load(library, "nvmlDeviceGetEnforcedPowerLimit", &nvml_enforced);
   load(library, "nvmlDeviceGetPowerManagementLimitConstraints", &nvml_constraints);
   load(library, "nvmlDeviceSetPowerManagementLimit", &nvml_set_limit);
+  load(library, "nvmlDeviceSetGpuLockedClocks", &nvml_lock);
+  load(library, "nvmlDeviceSetMemoryLockedClocks", &nvml_lock_memory);
   load(library, "nvmlDeviceGetFieldValues", &nvml_fields);
 }
 
@@ -124,6 +129,11 @@ static int answer_fork(device_t device) {
   return waitpid(child, &status, 0) == child && status == 0 ? 0 : 999;
 }
 
+static int answer_ok(int result) {
+  if (result == 0) printf("ok\n");
+  return result;
+}
+
 static int answer(const char* command, device_t device, unsigned argument) {
   unsigned power = 0;
   unsigned long long energy = 0;
@@ -140,8 +150,11 @@ static int answer(const char* command, device_t device, unsigned argument) {
     result = nvml_energy(device, &energy);
     if (result == 0) printf("%llu\n", energy);
   } else if (strcmp(command, "set") == 0) {
-    result = nvml_set_limit(device, argument);
-    if (result == 0) printf("ok\n");
+    result = answer_ok(nvml_set_limit(device, argument));
+  } else if (strcmp(command, "lock") == 0) {
+    result = answer_ok(nvml_lock(device, argument, argument));
+  } else if (strcmp(command, "lock-memory") == 0) {
+    result = answer_ok(nvml_lock_memory(device, argument, argument));
   }
   return result;
 }

@@ -79,8 +79,8 @@ def fork(device):
     os.waitpid(child, 0)
 
 
-def set_limit(device, milliwatts):
-    call("nvmlDeviceSetPowerManagementLimit", device, ctypes.c_uint(milliwatts))
+def change(function, device, *values):
+    call(function, device, *map(ctypes.c_uint, values))
     return "ok"
 
 
@@ -100,7 +100,11 @@ def answer(command, index=0, argument=0):
         "limits": lambda: limits(device),
         "fields": lambda: fields(device),
         "fork": lambda: fork(device),
-        "set": lambda: set_limit(device, argument),
+        "set": lambda: change("nvmlDeviceSetPowerManagementLimit", device, argument),
+        "lock": lambda: change("nvmlDeviceSetGpuLockedClocks", device, argument, argument),
+        "lock-memory": lambda: change(
+            "nvmlDeviceSetMemoryLockedClocks", device, argument, argument
+        ),
     }
     return answers[command]()
 

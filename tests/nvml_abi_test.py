@@ -81,6 +81,24 @@ class NvmlAbiTest(SimTestCase):
     def test_refuses_a_limit_outside_the_range(self):
         self.assertEqual(self.client().ask("set 2 99999999"), "error 2")
 
+    @unittest.skipIf(os.geteuid() != 0, "only root may lock a clock")
+    def test_locks_only_the_clocks_that_the_part_can_lock(self):
+        self.sim("stop")
+        self.sim("start", "--gpus", "P100,V100,A100")
+        client = self.client()
+        refused = f"error {NOT_SUPPORTED}"
+        self.assertEqual([client.ask(f"lock {i} {clock}") for i, clock in
+                          enumerate((1328, 1380, 1410))], [refused, "ok", "ok"])
+        self.assertEqual([client.ask(f"lock-memory {i} {clock}") for i, clock in
+                          enumerate((715, 877, 1215))], [refused, refused, "ok"])
+
+    @unittest.skipIf(os.geteuid() != 0, "only root may set a power limit")
+    def test_a_driver_reload_forgets_the_limit(self):
+        client = self.client()
+        self.assertEqual(client.ask("set 2 150000"), "ok")
+        self.sim("fault", "--gpu", "2", "--kind", "reset")
+        self.assertEqual(client.ask("limits 2").split()[:2], ["250000", "250000"])
+
     @unittest.skipIf(os.geteuid() != 0, "only root can run a client as another user")
     def test_another_user_reads_but_does_not_set(self):
         client = self.client(user=NOBODY, group=NOBODY, extra_groups=[])

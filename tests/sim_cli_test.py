@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -10,6 +11,7 @@ import unittest
 from sim_testing import SimTestCase
 
 INVALID, NOT_FOUND, UNAVAILABLE = 2, 3, 6
+IMAGENET = 1281167  # Images of an epoch of resnet50.
 
 
 class SimCliTest(SimTestCase):
@@ -68,7 +70,7 @@ class SimCliTest(SimTestCase):
         self.sim("start", "--gpus", "V100", "--time-scale", "20")
         before = self.truth()
         output = self.sim("load", "--gpu", "0", "--watts", "200", "--seconds", "10")
-        self.assertIn('GPU 0 of node "default": 10.0 s', output)
+        self.assertIn('GPU 0 of node "default": 200 W for 10.0 s: ', output)
         used = self.truth()["energy_joules"] - before["energy_joules"]
         self.assertGreater(used, 10 * 190)
         self.assertLess(self.truth()["power_watts"], 60)
@@ -77,18 +79,46 @@ class SimCliTest(SimTestCase):
         self.sim("start", "--gpus", "V100", "--time-scale", "20")
         output = self.sim("load", "--gpu", "0", "--workload", "resnet50", "--batch-size", "256",
                           "--seconds", "10")
-        self.assertIn("10.0 s", output)
+        self.assertIn("resnet50 with batch size 256 did ", output)
+        self.assertIn(" in 10.0 s: ", output)
+        point = json.loads(self.sim("predict", "--gpu", "V100", "--workload", "resnet50",
+                                    "--batch-size", "256", "--json"))
+        (steps,) = re.findall(r"did (\d+) steps", output)
+        steps_per_second = -(-IMAGENET // 256) / point["time_per_epoch_seconds"]
+        self.assertAlmostEqual(int(steps), 10 * steps_per_second, delta=1)
 
-    def test_an_interrupted_load_ends_cleanly(self):
+    def interrupt(self, number, *arguments):
+        """The exit code and output of a load that gets a signal."""
+        load = self.start_load("--gpu", "0", "--watts", "200", *arguments)
+        self.wait_for_power_above(150)
+        load.send_signal(number)
+        output, errors = load.communicate(timeout=30)
+        self.assertEqual(errors, "")
+        self.assertLess(self.truth()["power_watts"], 60)
+        return load.returncode, output
+
+    def test_an_interrupted_load_ends_cleanly_and_says_so(self):
         self.sim("start", "--gpus", "V100")
         for number in (signal.SIGINT, signal.SIGTERM):
-            load = self.start_load("--gpu", "0", "--watts", "200", "--seconds", "1000")
-            self.wait_for_power_above(150)
-            load.send_signal(number)
-            output, errors = load.communicate(timeout=30)
-            self.assertEqual((load.returncode, errors), (0, ""))
-            self.assertIn("(interrupted)", output)
-            self.assertLess(self.truth()["power_watts"], 60)
+            code, output = self.interrupt(number, "--seconds", "1000")
+            self.assertEqual(code, 128 + number)
+            self.assertIn("of 1000 s (interrupted)", output)
+
+    def test_a_load_without_an_end_is_ended_by_a_signal(self):
+        self.sim("start", "--gpus", "V100")
+        code, output = self.interrupt(signal.SIGINT)
+        self.assertEqual(code, 0)
+        self.assertNotIn("interrupted", output)
+
+    def test_tables_have_a_heading_and_a_line_each(self):
+        self.sim("start", "--gpus", "2xV100")
+        heading, node = self.sim("list").splitlines()
+        self.assertEqual(heading.split()[:3], ["NAME", "GPUS", "SEED"])
+        self.assertEqual(node.split()[:3], ["default", "2xV100", "0"])
+        heading, *gpus = self.sim("truth").splitlines()
+        self.assertEqual(heading.split(), ["GPU", "UUID", "ENERGY", "[J]", "POWER", "[W]"])
+        self.assertEqual([line.split()[:2] for line in gpus],
+                         [[str(i), self.truth(i)["uuid"]] for i in range(2)])
 
     def test_a_killed_load_ends_by_itself(self):
         self.sim("start", "--gpus", "V100")

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "zeus/device/sim/testing/loads.h"
 #include "zeus/device/sim/testing/trace_accuracy.h"
 
 namespace zeus::sim::testing {
@@ -48,6 +49,23 @@ TEST_F(WorkloadTraceTest, TimePerEpochAgreesWithTheTraces) {
 TEST_F(WorkloadTraceTest, AveragePowerAgreesWithTheTraces) {
   EXPECT_LE(Mean(all_.power_errors), 0.03);
   EXPECT_LE(Quantile(all_.power_errors, 0.95), 0.15);
+}
+
+// Not only the catalogue: a GPU that runs each recorded job until it is warm, and an hour more.
+TEST_F(WorkloadTraceTest, TheSimulatedGpuAgreesWithTheTraces) {
+  std::vector<double> time_errors;
+  std::vector<double> power_errors;
+  for (const PowerRecord& record : traces_.power) {
+    const auto done =
+        RunWarm(*record.model, *record.workload, record.batch_size, record.power_limit);
+    ASSERT_TRUE(done.ok()) << done.error().message;
+    time_errors.push_back(std::abs(done.value().time_per_epoch / record.time_per_epoch - 1.0));
+    power_errors.push_back(std::abs(done.value().average_power / record.average_power - 1.0));
+  }
+  EXPECT_LE(Mean(time_errors), 0.04);
+  EXPECT_LE(Quantile(time_errors, 0.95), 0.15);
+  EXPECT_LE(Mean(power_errors), 0.03);
+  EXPECT_LE(Quantile(power_errors, 0.95), 0.15);
 }
 
 TEST_F(WorkloadTraceTest, ChoosingByTheCatalogueCostsLittleInTheTraces) {

@@ -7,6 +7,7 @@
 namespace zeus::nvml_simulator {
 namespace {
 
+constexpr int kBrandUnknown = 0;
 constexpr int kBrandQuadro = 1;
 constexpr int kBrandTesla = 2;
 constexpr int kBrandNvidia = 14;
@@ -17,17 +18,59 @@ struct NamedBoard {
 };
 
 constexpr NamedBoard kBoards[] = {
-    {"P100", {0x15f810de, nvml::kArchitecturePascal, kBrandTesla, 6, 0, 3, 0, true}},
-    {"V100", {0x1db610de, nvml::kArchitectureVolta, kBrandTesla, 7, 0, 3, 0, true}},
-    {"RTX6000", {0x1e3010de, nvml::kArchitectureTuring, kBrandQuadro, 7, 5, 3, 0, false}},
-    {"A40", {0x223510de, nvml::kArchitectureAmpere, kBrandNvidia, 8, 6, 4, 0, true}},
-    {"A100", {0x20b010de, nvml::kArchitectureAmpere, kBrandNvidia, 8, 0, 4, 7, true}},
-    {"H100", {0x233010de, nvml::kArchitectureHopper, kBrandNvidia, 9, 0, 5, 7, true}},
-    {"L40S", {0x26b910de, nvml::kArchitectureAda, kBrandNvidia, 8, 9, 4, 0, true}},
+    {"P100",
+     {.pci_device_id = 0x15f810de,
+      .brand = kBrandTesla,
+      .compute_major = 6,
+      .compute_minor = 0,
+      .pcie_generation = 3}},
+    {"V100",
+     {.pci_device_id = 0x1db610de,
+      .brand = kBrandTesla,
+      .compute_major = 7,
+      .compute_minor = 0,
+      .pcie_generation = 3}},
+    {"RTX6000",
+     {.pci_device_id = 0x1e3010de,
+      .brand = kBrandQuadro,
+      .compute_major = 7,
+      .compute_minor = 5,
+      .pcie_generation = 3,
+      .passive = false}},
+    {"A40",
+     {.pci_device_id = 0x223510de,
+      .brand = kBrandNvidia,
+      .compute_major = 8,
+      .compute_minor = 6,
+      .pcie_generation = 4}},
+    {"A100",
+     {.pci_device_id = 0x20b010de,
+      .brand = kBrandNvidia,
+      .compute_major = 8,
+      .compute_minor = 0,
+      .pcie_generation = 4,
+      .mig_instances = 7}},
+    {"H100",
+     {.pci_device_id = 0x233010de,
+      .brand = kBrandNvidia,
+      .compute_major = 9,
+      .compute_minor = 0,
+      .pcie_generation = 5,
+      .mig_instances = 7}},
+    {"L40S",
+     {.pci_device_id = 0x26b910de,
+      .brand = kBrandNvidia,
+      .compute_major = 8,
+      .compute_minor = 9,
+      .pcie_generation = 4}},
 };
 
-// A model that was added to the catalogue and not here still has an architecture.
-constexpr Board kUnknown = {0x000010de, 0xffffffff, 0, 0, 0, 4, 0, true};
+// For a model that was added to the catalogue and not here.
+constexpr Board kUnknown = {.pci_device_id = 0x000010de,
+                            .brand = kBrandUnknown,
+                            .compute_major = 0,
+                            .compute_minor = 0,
+                            .pcie_generation = 4};
 
 }  // namespace
 
@@ -36,6 +79,24 @@ const Board& BoardOf(const sim::GpuModel& model) {
     if (entry.model == model.id) return entry.board;
   }
   return kUnknown;
+}
+
+unsigned ArchitectureOf(const sim::GpuModel& model) {
+  switch (model.architecture) {
+    case sim::Architecture::kPascal:
+      return nvml::kArchitecturePascal;
+    case sim::Architecture::kVolta:
+      return nvml::kArchitectureVolta;
+    case sim::Architecture::kTuring:
+      return nvml::kArchitectureTuring;
+    case sim::Architecture::kAmpere:
+      return nvml::kArchitectureAmpere;
+    case sim::Architecture::kAda:
+      return nvml::kArchitectureAda;
+    case sim::Architecture::kHopper:
+      return nvml::kArchitectureHopper;
+  }
+  return nvml::kArchitectureUnknown;
 }
 
 }  // namespace zeus::nvml_simulator

@@ -71,9 +71,10 @@ using namespace zeus::nvml_simulator;  // NOLINT(google-build-using-namespace)
 NVML_FUNCTION nvmlDeviceGetFieldValues(Device device, int count, nvml::FieldValue* fields) {
   return Library::Instance().Read(device, {fields}, [&](const GpuCall& gpu) -> Return {
     if (count <= 0) return nvml::kInvalidArgument;
+    const long long now = gpu.Timestamp();
     for (int i = 0; i < count; ++i) {
       nvml::FieldValue& field = fields[i];
-      field.timestamp = gpu.time.time_since_epoch().count();
+      field.timestamp = now;
       field.latency_usec = 0;
       field.nvml_return = Fill(field, gpu);
     }

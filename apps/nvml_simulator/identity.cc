@@ -198,7 +198,7 @@ NVML_FUNCTION nvmlDeviceGetMinorNumber(Device device, unsigned* minor) {
 
 NVML_FUNCTION nvmlDeviceGetArchitecture(Device device, unsigned* architecture) {
   return Library::Instance().Read(device, {architecture}, [&](const GpuCall& gpu) {
-    *architecture = BoardOf(gpu.core.model()).architecture;
+    *architecture = ArchitectureOf(gpu.core.model());
     return nvml::kSuccess;
   });
 }

@@ -105,10 +105,10 @@ Return Library::Refresh(GpuState& gpu) {
   } else {
     auto view = node_->Read(gpu.index, node_->Now());
     if (!view.ok()) return ToReturn(view.error());
-    gpu.view.emplace(std::move(view).value());
+    gpu.view = std::make_unique<sim::SharedNode::View>(std::move(view).value());
   }
   const sim::GpuCore& core = gpu.view->core;
-  if (const auto slow = core.fault(sim::FaultKind::kSlowCall); Strikes(gpu, slow))
+  if (const auto slow = core.fault(sim::FaultKind::kSlowCall); slow && Strikes(gpu, slow))
     clock_.SleepFor(slow->delay);
   if (Strikes(gpu, core.fault(sim::FaultKind::kLost))) return nvml::kGpuIsLost;
   return nvml::kSuccess;
@@ -137,6 +137,8 @@ Result<Watts> GpuCall::Power(PowerKind kind) const {
   if (power_fault) return Error{ErrorCode::kUnavailable, "power is not available"};
   return core.power(kind);
 }
+
+long long GpuCall::Timestamp() const { return clock.WallNow().time_since_epoch().count(); }
 
 Return ToReturn(const Error& error) {
   switch (error.code) {

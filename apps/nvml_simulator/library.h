@@ -24,10 +24,11 @@ struct GpuCall {
   const sim::GpuCore& core;
   unsigned index;
   std::uint64_t seed;  // Of the node.
-  WallTime time;
+  const Clock& clock;
   bool power_fault;  // Power is not available to this call.
 
   Result<Watts> Power(PowerKind kind) const;
+  long long Timestamp() const;  // Microseconds since 1970.
 };
 
 // The process-wide state behind the C functions: a node while initialised, and per GPU a private
@@ -56,7 +57,7 @@ class Library {
     return body(GpuCall{.core = gpu->view->core,
                         .index = gpu->index,
                         .seed = node_->seed(),
-                        .time = clock_.WallNow(),
+                        .clock = clock_,
                         .power_fault = HidesPower(*gpu)});
   }
 
@@ -75,8 +76,8 @@ class Library {
   struct GpuState {
     std::mutex mutex;
     unsigned index = 0;
-    std::optional<sim::SharedNode::View> view;
-    Random random{0};  // For faults that hit a share of the calls.
+    std::unique_ptr<sim::SharedNode::View> view;  // None before the first call.
+    Random random{0};                             // For faults that hit a share of the calls.
   };
 
   Return Prepare(Device device, std::initializer_list<const void*> arguments, GpuState*& gpu);

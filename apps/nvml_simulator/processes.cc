@@ -103,13 +103,12 @@ NVML_FUNCTION nvmlDeviceGetProcessUtilization(Device device,
     if (!fits) return nvml::kInsufficientSize;
     const Utilization use = gpu.core.utilization();
     for (unsigned i = 0; i < needed; ++i) {
-      samples[i] = {
-          .pid = static_cast<unsigned>(pids[i]),
-          .timestamp = static_cast<unsigned long long>(gpu.time.time_since_epoch().count()),
-          .sm_utilization = ToPercent(use.compute / needed),
-          .memory_utilization = ToPercent(use.memory / needed),
-          .encoder_utilization = 0,
-          .decoder_utilization = 0};
+      samples[i] = {.pid = static_cast<unsigned>(pids[i]),
+                    .timestamp = static_cast<unsigned long long>(gpu.Timestamp()),
+                    .sm_utilization = ToPercent(use.compute / needed),
+                    .memory_utilization = ToPercent(use.memory / needed),
+                    .encoder_utilization = 0,
+                    .decoder_utilization = 0};
     }
     return nvml::kSuccess;
   });

@@ -29,7 +29,7 @@ struct KindName {
 
 constexpr std::array kKinds = {
     KindName{"lost", sim::FaultKind::kLost},
-    KindName{"reset", sim::FaultKind::kCounterReset},
+    KindName{"reset", sim::FaultKind::kDriverReload},
     KindName{"frozen", sim::FaultKind::kCounterFrozen},
     KindName{"na-power", sim::FaultKind::kPowerUnavailable},
     KindName{"no-permission", sim::FaultKind::kNoPermission},

@@ -29,16 +29,20 @@ std::string Models(const Json& gpus) {
   return sim::FormatGpuList(models);
 }
 
-void PrintLine(const Json& node) {
-  const auto name = node.at("name").get<std::string>();
-  if (node.at("state") != "running") {
-    fmt::print("{:16} {}; remove it with: zeus sim stop --name {}\n", name,
-               node.at("reason").get<std::string>(), name);
-    return;
+void PrintTable(const Json& nodes) {
+  fmt::print("{:<16} {:<24} {:>10} {:>10} {:>14}\n", "NAME", "GPUS", "SEED", "TIME SCALE",
+             "NODE TIME [s]");
+  for (const Json& node : nodes) {
+    const auto name = node.at("name").get<std::string>();
+    if (node.at("state") != "running") {
+      fmt::print("{:<16} {}; remove it with: zeus sim stop --name {}\n", name,
+                 node.at("reason").get<std::string>(), name);
+      continue;
+    }
+    fmt::print("{:<16} {:<24} {:>10} {:>10g} {:>14.1f}\n", name, Models(node.at("gpus")),
+               node.at("seed").get<std::uint64_t>(), node.at("time_scale").get<double>(),
+               node.at("time_seconds").get<double>());
   }
-  fmt::print("{:16} {:24} seed {}, time scale {}, node time {:.1f} s\n", name,
-             Models(node.at("gpus")), node.at("seed").get<std::uint64_t>(),
-             node.at("time_scale").get<double>(), node.at("time_seconds").get<double>());
 }
 
 Result<int> List(bool json) {
@@ -50,9 +54,11 @@ Result<int> List(bool json) {
     PrintJson(nodes);
     return 0;
   }
-  if (nodes.empty())
+  if (nodes.empty()) {
     fmt::print("no simulated node is running; start one with: zeus sim start --gpus 4xV100\n");
-  for (const Json& node : nodes) PrintLine(node);
+    return 0;
+  }
+  PrintTable(nodes);
   return 0;
 }
 

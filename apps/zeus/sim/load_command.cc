@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <limits>
+#include <cmath>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "apps/zeus/sim/commands.h"
 #include "zeus/device/sim/workload.h"
@@ -17,6 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr int kSignalExitCode = 128;  // The shells' convention: 130 for SIGINT, 143 for SIGTERM.
 constexpr Seconds kHeartbeat = 100ms;
 // Of real time. A machine that is busy enough to delay ten heartbeats is asked about the process.
 constexpr Seconds kHeartbeatTimeout = 1s;
@@ -29,12 +31,13 @@ struct LoadOptions {
   std::optional<double> seconds;
 };
 
-std::atomic<bool> interrupted = false;
-static_assert(std::atomic<bool>::is_always_lock_free);
+// The signal that ended the load, 0 before.
+std::atomic<int> signal_received = 0;
+static_assert(std::atomic<int>::is_always_lock_free);
 
 void StopOnSignals() {
   struct sigaction handler {};
-  handler.sa_handler = [](int) { interrupted = true; };
+  handler.sa_handler = [](int number) { signal_received = number; };
   ::sigaction(SIGINT, &handler, nullptr);
   ::sigaction(SIGTERM, &handler, nullptr);
 }
@@ -63,23 +66,89 @@ Result<sim::LoadSpec> MakeLoad(const LoadOptions& options, double time_scale) {
   return load;
 }
 
-// Keeps the load alive until it ends, and takes it away when the user interrupts it.
-Result<Seconds> Hold(sim::SharedNode& node, unsigned gpu, std::uint32_t load, Seconds end) {
-  SystemClock clock;
-  while (!interrupted && node.Now() < end) {
-    if (node.stopped()) {
-      return Error{ErrorCode::kUnavailable,
-                   fmt::format("node \"{}\" was stopped under its load", node.name())};
-    }
-    clock.SleepFor(std::min(kHeartbeat, (end - node.Now()) / node.time_scale()));
-    // A heartbeat after the end would move the GPU past the moment that is reported.
-    if (node.Now() >= end) break;
-    ZEUS_RETURN_IF_ERROR(node.Update(gpu, [&](sim::GpuCore& core) {
-      core.Heartbeat(load);
+// What a load has done up to a moment.
+struct Progress {
+  Seconds time;
+  Joules energy;     // Exact, of the whole GPU.
+  double steps = 0;  // Of a workload.
+};
+
+class RunningLoad {
+ public:
+  RunningLoad(sim::SharedNode& node, unsigned gpu) : node_(node), gpu_(gpu) {}
+
+  Status Begin(const sim::LoadSpec& load) {
+    ZEUS_RETURN_IF_ERROR(node_.Update(gpu_, [&](sim::GpuCore& core) -> Status {
+      ZEUS_TRY(id_, core.AttachLoad(load));
+      begin_ = Look(core);
       return Ok();
     }));
+    last_ = begin_;
+    end_ = begin_.time + load.duration;
+    return Ok();
   }
-  return std::min(end, node.Now());
+
+  // Keeps the load alive until its time is over or the user interrupts it.
+  Status Hold() {
+    SystemClock clock;
+    while (signal_received == 0 && node_.Now() < end_) {
+      if (node_.stopped()) {
+        return Error{ErrorCode::kUnavailable,
+                     fmt::format("node \"{}\" was stopped under its load", node_.name())};
+      }
+      clock.SleepFor(std::min(kHeartbeat, (end_ - node_.Now()) / node_.time_scale()));
+      // A heartbeat after the end would move the GPU past the moment that is reported.
+      if (node_.Now() >= end_) break;
+      ZEUS_RETURN_IF_ERROR(node_.Update(gpu_, [&](sim::GpuCore& core) {
+        core.Heartbeat(id_);
+        if (core.now() < end_) last_ = Look(core);
+        return Ok();
+      }));
+    }
+    return Ok();
+  }
+
+  // Takes the load away.
+  Status End() {
+    // At its end the load is gone: the last that can be seen of it is a moment earlier.
+    const Seconds last_moment(std::nextafter(end_.count(), 0.0));
+    ZEUS_TRY(const auto view, node_.Read(gpu_, std::min(last_moment, node_.Now())));
+    // Where somebody else has changed the GPU since, the last heartbeat is the last that was seen.
+    if (view.core.now() <= last_moment) last_ = Look(view.core);
+    return node_.Update(gpu_, [&](sim::GpuCore& core) {
+      core.DetachLoad(id_);
+      return Ok();
+    });
+  }
+
+  Seconds duration() const { return last_.time - begin_.time; }
+  Joules energy() const { return last_.energy - begin_.energy; }
+  Watts power() const { return duration() > 0s ? energy() / duration() : Watts(0); }
+  double steps() const { return last_.steps; }
+
+ private:
+  Progress Look(const sim::GpuCore& core) const {
+    const auto steps = core.StepsDone(id_);
+    return {.time = core.now(),
+            .energy = core.exact_energy(),
+            .steps = steps.ok() ? steps.value() : 0.0};
+  }
+
+  sim::SharedNode& node_;
+  const unsigned gpu_;
+  std::uint32_t id_ = 0;
+  Seconds end_{};
+  Progress begin_;
+  Progress last_;
+};
+
+std::string Describe(const sim::LoadSpec& load, const RunningLoad& run) {
+  if (load.demand) return fmt::format("{:g} W for", load.demand->value());
+  const auto steps_per_epoch =
+      static_cast<double>(sim::StepsPerEpoch(*load.workload, load.batch_size));
+  return fmt::format("{} with batch size {} did {:.0f} steps ({:.4g} epochs) in",
+                     load.workload->name, load.batch_size, std::floor(run.steps()),
+                     run.steps() / steps_per_epoch);
 }
 
 Result<int> RunLoad(const LoadOptions& options) {
@@ -87,29 +156,20 @@ Result<int> RunLoad(const LoadOptions& options) {
   ZEUS_TRY(const auto directory, sim::NodeDirectory::FromEnvironment(clock));
   ZEUS_TRY(sim::SharedNode node, directory.Open(options.target.name, sim::Access::kWrite));
   ZEUS_TRY(const sim::LoadSpec load, MakeLoad(options, node.time_scale()));
-  const unsigned gpu = options.target.gpu;
 
   StopOnSignals();
-  std::uint32_t id = 0;
-  Seconds begin{};
-  Joules before;
-  ZEUS_RETURN_IF_ERROR(node.Update(gpu, [&](sim::GpuCore& core) -> Status {
-    ZEUS_TRY(id, core.AttachLoad(load));
-    begin = core.now();
-    before = core.exact_energy();
-    return Ok();
-  }));
-  ZEUS_TRY(const Seconds end, Hold(node, gpu, id, begin + load.duration));
-  ZEUS_TRY(const auto view, node.Read(gpu, end));
-  const Joules energy = view.core.exact_energy() - before;
-  ZEUS_RETURN_IF_ERROR(node.Update(gpu, [&](sim::GpuCore& core) {
-    core.DetachLoad(id);
-    return Ok();
-  }));
-  fmt::print("GPU {} of node \"{}\": {:.1f} s{}, {:.1f} J, {:.1f} W on average\n", gpu, node.name(),
-             (end - begin).count(), interrupted ? " (interrupted)" : "", energy.value(),
-             (energy / (end - begin)).value());
-  return 0;
+  RunningLoad run(node, options.target.gpu);
+  ZEUS_RETURN_IF_ERROR(run.Begin(load));
+  ZEUS_RETURN_IF_ERROR(run.Hold());
+  ZEUS_RETURN_IF_ERROR(run.End());
+
+  // Without --seconds an interruption is the end that was asked for.
+  const int signal = options.seconds ? signal_received.load() : 0;
+  fmt::print("GPU {} of node \"{}\": {} {:.1f} s{}: {:.1f} J, {:.1f} W on average\n",
+             options.target.gpu, node.name(), Describe(load, run), run.duration().count(),
+             signal != 0 ? fmt::format(" of {:g} s (interrupted)", load.duration.count()) : "",
+             run.energy().value(), run.power().value());
+  return signal != 0 ? kSignalExitCode + signal : 0;
 }
 
 }  // namespace

@@ -29,8 +29,9 @@ Result<int> PrintTruth(const TruthOptions& options) {
     PrintJson(gpus);
     return 0;
   }
+  fmt::print("{:>3}  {:<40} {:>16} {:>10}\n", "GPU", "UUID", "ENERGY [J]", "POWER [W]");
   for (const Json& gpu : gpus) {
-    fmt::print("GPU {}  {}  {:.3f} J  {:.3f} W\n", gpu.at("index").get<unsigned>(),
+    fmt::print("{:>3}  {:<40} {:>16.3f} {:>10.3f}\n", gpu.at("index").get<unsigned>(),
                gpu.at("uuid").get<std::string>(), gpu.at("energy_joules").get<double>(),
                gpu.at("power_watts").get<double>());
   }

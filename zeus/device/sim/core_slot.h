@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <optional>
 #include <type_traits>
 
 #include "zeus/base/result.h"
@@ -28,6 +27,7 @@ class CoreSlot {
 
   std::uint64_t sequence() const { return sequence_.load(std::memory_order_acquire); }
 
+  // A reader's own copy of the GPU, and when it was taken.
   struct Snapshot {
     std::uint64_t sequence;
     GpuCore core;
@@ -55,8 +55,8 @@ class CoreSlot {
     std::atomic<std::uint64_t> checksum;
   };
 
-  // nullopt when the checksum is wrong.
-  static std::optional<Words> LoadCopy(const Copy& copy);
+  // Whether the checksum is right.
+  static bool LoadCopy(const Copy& copy, Words& words);
 
   pthread_mutex_t mutex_;
   std::atomic<std::uint64_t> sequence_;

@@ -11,7 +11,7 @@ namespace zeus::sim {
 
 enum class FaultKind : std::uint8_t {
   kLost,               // Every call fails: the GPU fell off the bus.
-  kCounterReset,       // Driver reload: the energy counter restarts near zero. Momentary.
+  kDriverReload,       // The counter restarts near zero, knobs return to defaults. Momentary.
   kCounterFrozen,      // The energy counter stands still.
   kPowerUnavailable,   // Power reads as not available.
   kNoPermission,       // Setters are refused.

@@ -46,6 +46,22 @@ GpuCore::GpuCore(const GpuModel& model, std::uint64_t seed, unsigned index)
 
 const GpuModel& GpuCore::model() const { return GpuModels()[model_index_]; }
 
+std::vector<std::size_t> GpuCore::PartOffsets() {
+  static_assert(std::is_standard_layout_v<GpuCore>);
+  return {offsetof(GpuCore, model_index_),   offsetof(GpuCore, index_),
+          offsetof(GpuCore, seed_),          offsetof(GpuCore, knob_random_),
+          offsetof(GpuCore, fault_random_),  offsetof(GpuCore, board_),
+          offsetof(GpuCore, now_),           offsetof(GpuCore, next_event_),
+          offsetof(GpuCore, cooling_event_), offsetof(GpuCore, ambient_),
+          offsetof(GpuCore, cooling_),       offsetof(GpuCore, persistence_),
+          offsetof(GpuCore, knob_latency_),  offsetof(GpuCore, limit_),
+          offsetof(GpuCore, graphics_lock_), offsetof(GpuCore, loads_),
+          offsetof(GpuCore, faults_),        offsetof(GpuCore, state_),
+          offsetof(GpuCore, regime_),        offsetof(GpuCore, lead_),
+          offsetof(GpuCore, energy_),        offsetof(GpuCore, history_),
+          offsetof(GpuCore, counter_)};
+}
+
 std::string GpuCore::uuid() const {
   Random random = StreamOf(seed_, index_, "uuid");
   const std::uint64_t high = random.NextBits();
@@ -74,9 +90,17 @@ void GpuCore::ApplyEvents() {
   graphics_lock_.ApplyDue(now_);
   loads_.RemoveEnded(now_);
   if (faults_.TakeDue(FaultKind::kClockReset, now_)) graphics_lock_.Force(std::nullopt);
-  if (faults_.TakeDue(FaultKind::kCounterReset, now_)) counter_.Restart();
+  if (faults_.TakeDue(FaultKind::kDriverReload, now_)) ReloadDriver();
   if (fault(FaultKind::kCounterFrozen)) counter_.Freeze();
   ChangeRegime();
+}
+
+// What programs set lives in the driver; loads and the truth do not.
+void GpuCore::ReloadDriver() {
+  counter_.Restart();
+  limit_.Force(model().default_limit);
+  graphics_lock_.Force(std::nullopt);
+  persistence_ = kPersistenceAtStart;
 }
 
 void GpuCore::ChangeRegime() {
@@ -86,6 +110,7 @@ void GpuCore::ChangeRegime() {
     UpdateCounter(counter_);
     energy_.Add(regime_.EnergyUntil(now_));
     history_.Push(regime_, now_);
+    loads_.CountSteps(now_ - regime_.start);
   }
   BeginRegime(temperature, position);
 }
@@ -161,7 +186,16 @@ std::vector<Hertz> GpuCore::supported_clocks(ClockDomain domain) const {
   return {model().memory_clock};
 }
 
+Status GpuCore::CheckLockable(ClockDomain domain) const {
+  if (CanLockClocks(model(), domain)) return Ok();
+  return Error{
+      ErrorCode::kNotSupported,
+      fmt::format("a {} cannot lock its {} clock: parts do from {} on", model().id,
+                  ClockDomainName(domain), domain == ClockDomain::kGraphics ? "Volta" : "Ampere")};
+}
+
 Status GpuCore::LockClock(ClockDomain domain, ClockRange range) {
+  ZEUS_RETURN_IF_ERROR(CheckLockable(domain));
   const std::vector<Hertz> clocks = supported_clocks(domain);
   const auto inside = [&](Hertz clock) { return clock >= range.min && clock <= range.max; };
   if (std::none_of(clocks.begin(), clocks.end(), inside))
@@ -178,6 +212,7 @@ Status GpuCore::LockClock(ClockDomain domain, ClockRange range) {
 }
 
 Status GpuCore::ResetClock(ClockDomain domain) {
+  ZEUS_RETURN_IF_ERROR(CheckLockable(domain));
   if (domain == ClockDomain::kMemory) return Ok();
   graphics_lock_.Request(std::nullopt, KnobArrival());
   ScheduleNextEvent();
@@ -214,13 +249,23 @@ void GpuCore::ReapLoads(bool (*alive)(int pid), Seconds time) {
   if (ended) ScheduleNextEvent();
 }
 
-Result<Seconds> GpuCore::StepTime(std::uint32_t id) const {
+Result<const Load*> GpuCore::FindTraining(std::uint32_t id) const {
   const Load* load = loads_.Find(id);
   if (load == nullptr)
     return Error{ErrorCode::kNotFound, fmt::format("no load {} on GPU {}", id, index_)};
   if (load->plain())
     return Error{ErrorCode::kNotSupported, fmt::format("load {} has no steps: it draws power", id)};
-  return load->StepTime() * loads_.workload_count();
+  return load;
+}
+
+Result<Seconds> GpuCore::StepTime(std::uint32_t id) const {
+  ZEUS_TRY(const Load* const load, FindTraining(id));
+  return load->step_time;
+}
+
+Result<double> GpuCore::StepsDone(std::uint32_t id) const {
+  ZEUS_TRY(const Load* const load, FindTraining(id));
+  return load->steps_done + (now_ - regime_.start) / load->step_time;
 }
 
 void GpuCore::InjectFault(const Fault& fault) {

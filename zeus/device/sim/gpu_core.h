@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -40,6 +41,9 @@ class GpuCore {
   std::string pci_address() const;
   Seconds now() const { return now_; }
 
+  // Where the parts of the state lie, to tell apart builds that cannot share a GPU.
+  static std::vector<std::size_t> PartOffsets();
+
   // Never goes back: an earlier time is ignored.
   void AdvanceTo(Seconds time);
 
@@ -61,7 +65,7 @@ class GpuCore {
   std::vector<int> processes() const;  // With a load on this GPU.
 
   // Knobs. What was requested shows at once; the GPU obeys after the part's latency (20 ms,
-  // jittered by half).
+  // jittered by half). Clocks can be locked only where CanLockClocks(): kNotSupported elsewhere.
   PowerLimit power_limit() const;
   Status SetPowerLimit(Watts limit);
   std::vector<Hertz> supported_clocks(ClockDomain domain) const;  // Ascending.
@@ -88,6 +92,8 @@ class GpuCore {
   void ReapLoads(bool (*alive)(int pid), Seconds time);
   // How long one step of a workload takes under the present knobs and sharing.
   Result<Seconds> StepTime(std::uint32_t id) const;
+  // Steps of a workload since it was attached; not whole in the midst of one.
+  Result<double> StepsDone(std::uint32_t id) const;
 
   void InjectFault(const Fault& fault);
   void ClearFaults();
@@ -97,14 +103,20 @@ class GpuCore {
   std::optional<Fault> DrawFault(FaultKind kind);
 
  private:
-  void ApplyEvents();   // Everything that is due at now().
+  // As where nvidia-persistenced runs.
+  static constexpr Persistence kPersistenceAtStart = Persistence::kOn;
+
+  void ApplyEvents();  // Everything that is due at now().
+  void ReloadDriver();
   void ChangeRegime();  // After a change of loads, knobs, cooling or surroundings.
   void BeginRegime(Celsius temperature, double step_position);
   void ScheduleNextEvent();
   void UpdateCounter(CounterRegister& counter) const;
+  Status CheckLockable(ClockDomain domain) const;
   Watts PhysicalLimit() const;
   Joules EnergyBetween(Seconds begin, Seconds end) const;
   Seconds KnobArrival();
+  Result<const Load*> FindTraining(std::uint32_t id) const;
 
   std::uint32_t model_index_;
   std::uint32_t index_;
@@ -119,7 +131,7 @@ class GpuCore {
 
   Celsius ambient_;
   Cooling cooling_ = Cooling::kEnough;
-  Persistence persistence_ = Persistence::kOn;
+  Persistence persistence_ = kPersistenceAtStart;
   Seconds knob_latency_{0.020};
   Delayed<Watts> limit_;
   Delayed<std::optional<ClockRange>> graphics_lock_{std::nullopt};

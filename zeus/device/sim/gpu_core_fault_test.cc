@@ -46,7 +46,7 @@ TEST(FaultTest, AFullScheduleForgetsTheEarliest) {
 
 TEST(FaultTest, ADriverReloadRestartsTheCounterNearZero) {
   GpuCore core(Model("A100"), 1, 0);
-  core.InjectFault({.kind = FaultKind::kCounterReset, .at = 60s});
+  core.InjectFault({.kind = FaultKind::kDriverReload, .at = 60s});
   core.AdvanceTo(59.9s);
   EXPECT_GT(core.counter_millijoules().value(), 2'500'000U);
   core.AdvanceTo(60.2s);
@@ -54,8 +54,35 @@ TEST(FaultTest, ADriverReloadRestartsTheCounterNearZero) {
   core.AdvanceTo(120s);
   EXPECT_GT(core.counter_millijoules().value(), 2'500'000U);
   EXPECT_LT(core.counter_millijoules().value(), 3'500'000U);
-  EXPECT_FALSE(core.fault(FaultKind::kCounterReset).has_value());
+  EXPECT_FALSE(core.fault(FaultKind::kDriverReload).has_value());
   EXPECT_NEAR(core.exact_energy().value(), 6000.0, 1e-6);
+}
+
+TEST(FaultTest, ADriverReloadForgetsWhatProgramsSet) {
+  GpuCore core(Model("A100"), 1, 0);
+  ASSERT_TRUE(core.AttachLoad(Draw(400_W)).ok());
+  ASSERT_TRUE(core.SetPowerLimit(200_W).ok());
+  ASSERT_TRUE(core.LockClock(ClockDomain::kGraphics, {.min = 600_MHz, .max = 600_MHz}).ok());
+  core.SetPersistence(Persistence::kOff);
+  core.AdvanceTo(10s);
+  ASSERT_LE(core.exact_power(), 200_W);
+  core.InjectFault({.kind = FaultKind::kDriverReload});
+
+  EXPECT_EQ(core.power_limit().requested, 400_W);
+  EXPECT_EQ(core.power_limit().enforced, 400_W);
+  EXPECT_EQ(core.clock(ClockDomain::kGraphics), 1410_MHz);
+  EXPECT_EQ(core.persistence(), Persistence::kOn);
+  EXPECT_GT(core.exact_power(), 380_W);  // The load goes on.
+}
+
+TEST(FaultTest, AChangeOnItsWayDoesNotSurviveADriverReload) {
+  GpuCore core(Model("A100"), 1, 0);
+  ASSERT_TRUE(core.SetPowerLimit(200_W).ok());
+  core.InjectFault({.kind = FaultKind::kDriverReload});
+  core.AdvanceTo(1s);
+  EXPECT_EQ(core.power_limit().requested, 400_W);
+  ASSERT_TRUE(core.AttachLoad(Draw(400_W)).ok());
+  EXPECT_GT(core.exact_power(), 380_W);
 }
 
 TEST(FaultTest, AFrozenCounterStandsStillUntilItIsCleared) {

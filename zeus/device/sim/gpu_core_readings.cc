@@ -71,8 +71,11 @@ Result<Watts> GpuCore::power(PowerKind kind) const {
   if (kind == PowerKind::kMemory && !sensors.has_memory_power)
     return Error{ErrorCode::kNotSupported, "this GPU does not measure the power of its memory"};
 
-  const Seconds window = kind == PowerKind::kOneSecondAverage ? Seconds(1.0) : sensors.power_window;
-  const Seconds update = LastUpdate(now_, sensors.power_update, board_.power_phase);
+  const bool instant = kind == PowerKind::kInstant;
+  const Seconds window = instant ? sensors.power_window : Seconds(1.0);
+  const Seconds update =
+      LastUpdate(now_, sensors.power_update, instant ? board_.power_phase : board_.average_phase);
+  // A window may begin before time zero: the board was idle then.
   const Watts reported = board_.Reported(EnergyBetween(update - window, update) / window);
   return kind == PowerKind::kMemory ? reported * kMemoryPowerShare : reported;
 }

@@ -93,12 +93,69 @@ TEST(SensorTest, TheOneSecondAverageSmears) {
   GpuCore core(Model("A40"), 5, 0);
   core.AdvanceTo(10s);
   ASSERT_TRUE(core.AttachLoad(Draw(229_W)).ok());
-  const Seconds update = LastUpdate(10.5s, 100ms, core.board_sensors().power_phase);
+  const Seconds update = LastUpdate(10.5s, 100ms, core.board_sensors().average_phase);
   core.AdvanceTo(10.5s);
   EXPECT_NEAR(Calibrated(core, PowerKind::kOneSecondAverage),
               29.0 + 197.0 * (update.count() - 10.0), 1.0);
   core.AdvanceTo(11.2s);
   EXPECT_NEAR(Calibrated(core, PowerKind::kOneSecondAverage), 226.5, 1.0);
+}
+
+TEST(SensorTest, TheOneSecondAverageIsTheMeanOfTheLastSecondAtEveryUpdate) {
+  GpuCore core(Model("H100"), 5, 0);
+  const Seconds phase = core.board_sensors().average_phase;
+  std::vector<double> energy;  // Exact, at every update of the sensor.
+  for (int i = 0; i < 60; ++i) {
+    core.AdvanceTo(phase + 100ms * i);
+    energy.push_back(core.exact_energy().value());
+    if (i % 7 == 3) {
+      ASSERT_TRUE(core.AttachLoad(DrawFor(450ms, Watts(100.0 + 8.0 * i))).ok());
+    }
+    if (i < 10) continue;
+    core.AdvanceTo(phase + 100ms * i + 99ms);  // Until just before the next one.
+    const double mean = energy[energy.size() - 1] - energy[energy.size() - 11];
+    ASSERT_NEAR(Calibrated(core, PowerKind::kOneSecondAverage), mean, 1e-6) << i;
+    ASSERT_NEAR(Calibrated(core, PowerKind::kMemory), mean * 0.15, 2.0) << i;
+  }
+}
+
+TEST(SensorTest, EverySensorOfABoardUpdatesAtItsOwnTime) {
+  const BoardSensors board = GpuCore(Model("H100"), 5, 0).board_sensors();
+  const BoardSensors other = GpuCore(Model("H100"), 5, 1).board_sensors();
+  const std::vector<Seconds> phases = {board.power_phase, board.average_phase, board.counter_phase,
+                                       other.power_phase, other.average_phase, other.counter_phase};
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    EXPECT_TRUE(phases[i] >= 0s && phases[i] < 100ms);
+    for (std::size_t j = 0; j < i; ++j) EXPECT_NE(phases[i], phases[j]);
+  }
+}
+
+// Windows that reach back before the start meet a board that was idle then.
+TEST(SensorTest, TheFirstReadingsAreThoseOfAnIdleBoard) {
+  for (const GpuModel& model : GpuModels()) {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      GpuCore core(model, seed, 0);
+      for (const Seconds time : {Seconds(0), Seconds(0.001), Seconds(0.05), Seconds(0.3)}) {
+        core.AdvanceTo(time);
+        for (const PowerKind kind : {PowerKind::kInstant, PowerKind::kOneSecondAverage}) {
+          if (!core.power(kind).ok()) continue;
+          EXPECT_NEAR(Calibrated(core, kind), model.idle_power.value(), 1e-6) << model.id;
+        }
+        const auto counter = core.counter_millijoules();
+        if (!counter.ok()) continue;
+        const Watts reported = core.board_sensors().Reported(model.idle_power);
+        EXPECT_LE(static_cast<double>(counter.value()), (reported * time).ToMilli()) << model.id;
+      }
+    }
+  }
+}
+
+TEST(SensorTest, TheFirstAverageMixesTheLoadWithTheIdleTimeBefore) {
+  GpuCore core(Model("A40"), 5, 0);
+  ASSERT_TRUE(core.AttachLoad(Draw(229_W)).ok());
+  core.AdvanceTo(300ms);
+  const Seconds update = LastUpdate(300ms, 100ms, core.board_sensors().average_phase);
+  EXPECT_NEAR(Calibrated(core, PowerKind::kOneSecondAverage), 29.0 + 197.0 * update.count(), 1.0);
 }
 
 TEST(SensorTest, TheOneSecondAverageSurvivesManyChangesWithinIt) {

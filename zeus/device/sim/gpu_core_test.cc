@@ -120,6 +120,26 @@ TEST(GpuCoreTest, RefusesLimitsAndClocksThatItDoesNotHave) {
             ErrorCode::kInvalidArgument);
 }
 
+TEST(GpuCoreTest, LocksOnlyTheClocksThatThePartLetsAnybodyLock) {
+  const auto locks = [](const char* id, ClockDomain domain) {
+    GpuCore core(Model(id), 1, 0);
+    const Hertz highest = core.supported_clocks(domain).back();
+    const Status locked = core.LockClock(domain, {.min = highest, .max = highest});
+    EXPECT_EQ(core.ResetClock(domain).ok(), locked.ok());
+    if (!locked.ok()) {
+      EXPECT_EQ(locked.error().code, ErrorCode::kNotSupported);
+    }
+    return locked.ok();
+  };
+  EXPECT_FALSE(locks("P100", ClockDomain::kGraphics));
+  for (const char* id : {"V100", "RTX6000", "A40", "A100", "H100", "L40S"})
+    EXPECT_TRUE(locks(id, ClockDomain::kGraphics)) << id;
+  for (const char* id : {"P100", "V100", "RTX6000"})
+    EXPECT_FALSE(locks(id, ClockDomain::kMemory)) << id;
+  for (const char* id : {"A40", "A100", "H100", "L40S"})
+    EXPECT_TRUE(locks(id, ClockDomain::kMemory)) << id;
+}
+
 TEST(GpuCoreTest, ALockedClockLowersPowerByTheLawOfVoltageAndFrequency) {
   GpuCore core(Model("A100"), 1, 0);
   ASSERT_TRUE(core.AttachLoad(Draw(350_W)).ok());
@@ -178,110 +198,6 @@ TEST(GpuCoreTest, RefusesLoadsThatMeanNothing) {
   both.demand = 100_W;
   EXPECT_EQ(core.AttachLoad(both).error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(core.AttachLoad(testing::DrawFor(0s, 100_W)).error().code, ErrorCode::kInvalidArgument);
-}
-
-TEST(GpuCoreTest, AWorkloadDrawsWhatTheCatalogueSays) {
-  for (const GpuModel& model : GpuModels()) {
-    for (const Watts limit : {model.limit_range.min, model.default_limit}) {
-      GpuCore core(model, 1, 0);
-      const auto id = core.AttachLoad(Train("resnet50", 256));
-      ASSERT_TRUE(id.ok());
-      ASSERT_TRUE(core.SetPowerLimit(limit).ok());
-      Settle(core);
-      const auto point = Predict(model, *FindWorkload("resnet50").value(), 256,
-                                 {.power_limit = limit, .clock_cap = std::nullopt});
-      ASSERT_TRUE(point.ok());
-      const Seconds step = core.StepTime(id.value()).value();
-      EXPECT_NEAR(step *
-                      static_cast<double>(StepsPerEpoch(*FindWorkload("resnet50").value(), 256)) /
-                      point.value().time_per_epoch,
-                  1.0, 1e-9);
-      const Joules before = core.exact_energy();
-      const Seconds steps = step * 1000.0;
-      core.AdvanceTo(core.now() + steps);
-      EXPECT_NEAR((core.exact_energy() - before) / (point.value().average_power * steps), 1.0, 1e-6)
-          << model.id;
-    }
-  }
-}
-
-TEST(GpuCoreTest, TheLevelsOfAStepStayInsideTheLimit) {
-  GpuCore core(Model("V100"), 1, 0);
-  const auto id = core.AttachLoad(Train("deepspeech2", 2));
-  ASSERT_TRUE(id.ok());
-  ASSERT_TRUE(core.SetPowerLimit(150_W).ok());
-  Settle(core);
-  const Seconds step = core.StepTime(id.value()).value();
-  Watts lowest = 1000_W;
-  Watts highest = 0_W;
-  for (int i = 0; i < 200; ++i) {
-    core.AdvanceTo(core.now() + step / 100.0);
-    lowest = std::min(lowest, core.exact_power());
-    highest = std::max(highest, core.exact_power());
-  }
-  EXPECT_LE(highest, 150_W + Watts(1e-6));
-  EXPECT_LT(lowest, highest - 10_W);
-  EXPECT_GE(lowest, core.model().idle_power - Watts(1e-6));
-}
-
-TEST(GpuCoreTest, AWorkloadMayExceedALowLimitAsRecordedButNotACapFromOutside) {
-  GpuCore core(Model("A40"), 1, 0);
-  ASSERT_TRUE(core.AttachLoad(Train("resnet50", 256)).ok());
-  ASSERT_TRUE(core.SetPowerLimit(100_W).ok());
-  Settle(core);
-  EXPECT_NEAR(core.exact_power().value(), 120.0, 2.0);
-  core.InjectFault({.kind = FaultKind::kOutOfBandCap, .cap = 80_W});
-  EXPECT_EQ(core.exact_power(), 80_W);
-}
-
-TEST(GpuCoreTest, WorkloadsThatShareTakeTurns) {
-  GpuCore core(Model("V100"), 1, 0);
-  const auto first = core.AttachLoad(Train("resnet50", 256));
-  ASSERT_TRUE(first.ok());
-  const Seconds alone = core.StepTime(first.value()).value();
-  const auto second = core.AttachLoad(Train("resnet50", 128));
-  ASSERT_TRUE(second.ok());
-  EXPECT_EQ(core.StepTime(first.value()).value(), alone * 2.0);
-  core.DetachLoad(second.value());
-  EXPECT_EQ(core.StepTime(first.value()).value(), alone);
-  EXPECT_EQ(core.StepTime(second.value()).error().code, ErrorCode::kNotFound);
-}
-
-TEST(GpuCoreTest, APlainLoadHasNoSteps) {
-  GpuCore core(Model("V100"), 1, 0);
-  const auto id = core.AttachLoad(Draw(100_W));
-  EXPECT_EQ(core.StepTime(id.value()).error().code, ErrorCode::kNotSupported);
-}
-
-TEST(GpuCoreTest, AChangeOfKnobsDoesNotStartAStepAgain) {
-  // With a limit set again and again in mid-step, a gap must still come.
-  GpuCore core(Model("V100"), 1, 0);
-  const auto id = core.AttachLoad(Train("deepspeech2", 2));
-  ASSERT_TRUE(id.ok());
-  Settle(core);
-  const Seconds step = core.StepTime(id.value()).value();
-  const auto utilization = core.utilization().compute;
-  ASSERT_LT(utilization, 0.7);
-  core.SetKnobLatency(step * 0.1);
-  int in_gap = 0;
-  for (int i = 0; i < 1000; ++i) {
-    ASSERT_TRUE(core.SetPowerLimit(250_W).ok());
-    core.AdvanceTo(core.now() + step * 0.05);
-    in_gap += core.exact_power() < core.power_limit().requested * 0.5 ? 1 : 0;
-  }
-  EXPECT_NEAR(in_gap / 1000.0, 1.0 - utilization, 0.1);
-}
-
-TEST(GpuCoreTest, MemoryGrowsWithTheBatchSize) {
-  GpuCore core(Model("V100"), 1, 0);
-  const std::uint64_t idle = core.memory().used_bytes;
-  ASSERT_TRUE(core.AttachLoad(Train("resnet50", 64)).ok());
-  const std::uint64_t small = core.memory().used_bytes;
-  GpuCore other(Model("V100"), 1, 0);
-  ASSERT_TRUE(other.AttachLoad(Train("resnet50", 256)).ok());
-  EXPECT_GT(small, idle);
-  EXPECT_GT(other.memory().used_bytes, small);
-  EXPECT_LE(other.memory().used_bytes, other.memory().total_bytes);
 }
 
 TEST(GpuCoreTest, TemperatureRisesTowardsAmbientPlusResistanceTimesPower) {

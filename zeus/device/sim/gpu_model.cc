@@ -136,6 +136,11 @@ bool SameIgnoringCase(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+bool CanLockClocks(const GpuModel& model, ClockDomain domain) {
+  const bool graphics = domain == ClockDomain::kGraphics;
+  return model.architecture >= (graphics ? Architecture::kVolta : Architecture::kAmpere);
+}
+
 std::span<const GpuModel> GpuModels() { return kModels; }
 
 Result<const GpuModel*> FindGpuModel(std::string_view id) {

@@ -11,7 +11,7 @@
 
 namespace zeus::sim {
 
-enum class Architecture { kPascal, kVolta, kTuring, kAmpere, kAda, kHopper };
+enum class Architecture { kPascal, kVolta, kTuring, kAmpere, kAda, kHopper };  // Oldest first.
 
 // How the board's sensors turn exact power into what a program can read. Update periods and
 // averaging windows per architecture: Yang et al., "Accurate and Convenient Energy Measurements
@@ -53,6 +53,10 @@ struct GpuModel {
   ThermalSpec thermal;
   std::string_view source;  // Where the figures were published.
 };
+
+// Whether the part lets anybody lock clocks of that domain, as NVML documents it: graphics clocks
+// from Volta on, memory clocks from Ampere on.
+bool CanLockClocks(const GpuModel& model, ClockDomain domain);
 
 std::span<const GpuModel> GpuModels();
 

@@ -16,7 +16,7 @@ void Load::Predict(const GpuModel& model, const KnobSettings& present) {
   point = predicted.value();
 }
 
-Seconds Load::StepTime() const {
+Seconds Load::StepTimeAlone() const {
   const Workload& entry = Workloads()[static_cast<std::size_t>(workload)];
   return point.time_per_epoch / static_cast<double>(StepsPerEpoch(entry, batch_size));
 }
@@ -70,6 +70,11 @@ void LoadTable::RemoveEnded(Seconds now) {
   const auto kept = std::remove_if(loads().begin(), loads().end(),
                                    [now](const Load& load) { return load.end <= now; });
   size_ = static_cast<std::size_t>(kept - loads().begin());
+}
+
+void LoadTable::CountSteps(Seconds time) {
+  for (Load& load : loads())
+    if (load.step_time > Seconds(0)) load.steps_done += time / load.step_time;
 }
 
 const Load* LoadTable::Find(std::uint32_t id) const {

@@ -44,9 +44,13 @@ struct Load {
   KnobSettings knobs;
   OperatingPoint point;
 
+  // Of a workload under the present knobs and sharing, and done up to the start of the regime.
+  Seconds step_time;
+  double steps_done;
+
   bool plain() const { return workload < 0; }
   void Predict(const GpuModel& model, const KnobSettings& present);
-  Seconds StepTime() const;  // Alone on the GPU.
+  Seconds StepTimeAlone() const;  // As if no other workload shared the GPU.
 };
 
 // kInvalidArgument when the spec means nothing.
@@ -62,6 +66,8 @@ class LoadTable {
   Result<std::uint32_t> Add(Load load);
   void Remove(std::uint32_t id);
   void RemoveEnded(Seconds now);
+  // The workloads that ran in the last `time` have done so many steps more.
+  void CountSteps(Seconds time);
 
   const Load* Find(std::uint32_t id) const;
   Load* Find(std::uint32_t id);

@@ -110,12 +110,12 @@ TEST_F(NodeDirectoryTest, AStaleNodeOfAnEarlierBootIsNamedAndCanBeRemoved) {
   EXPECT_TRUE(nodes_.Create("old", Spec("V100")).ok());
 }
 
-TEST_F(NodeDirectoryTest, ANodeOfAnotherVersionSaysSo) {
+TEST_F(NodeDirectoryTest, ANodeOfAnotherBuildSaysSo) {
   ASSERT_TRUE(nodes_.Create("a", Spec("V100")).ok());
-  Overwrite("a", offsetof(NodeHeader, version), std::string("\x07\0\0\0", 4));
+  Overwrite("a", offsetof(NodeHeader, fingerprint), "another!");
 
   EXPECT_EQ(OpenError("a").code, ErrorCode::kNotSupported);
-  EXPECT_THAT(OpenError("a").message, HasSubstr("another version of Zeus (layout 7"));
+  EXPECT_THAT(OpenError("a").message, HasSubstr("another build of Zeus"));
 }
 
 TEST_F(NodeDirectoryTest, ATruncatedFileIsAnError) {

@@ -1,12 +1,13 @@
 #include "zeus/device/sim/node_layout.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <new>
+
+#include "zeus/device/sim/layout_fingerprint.h"
 
 namespace zeus::sim {
 namespace {
@@ -36,14 +37,12 @@ std::size_t NodeSize(unsigned gpu_count) { return SlotOffset(gpu_count); }
 Status FormatNode(void* memory, const NodeSpec& spec, double start, std::string_view boot_id) {
   const auto gpu_count = static_cast<unsigned>(spec.gpus.size());
   auto* header = new (memory) NodeHeader{.magic = kNodeMagic,
-                                         .version = kLayoutVersion,
-                                         .slot_size = sizeof(CoreSlot),
+                                         .fingerprint = LayoutFingerprint(),
                                          .file_size = NodeSize(gpu_count),
                                          .seed = spec.seed,
                                          .start = start,
                                          .time_scale = spec.time_scale,
                                          .gpu_count = gpu_count,
-                                         .owner = ::getpid(),
                                          .stopped = 0,
                                          .boot_id = {}};
   boot_id.copy(header->boot_id.data(), header->boot_id.size() - 1);
@@ -59,12 +58,9 @@ Status CheckLayout(const void* memory, std::size_t size) {
   if (size < sizeof(NodeHeader)) return Damaged(fmt::format("only {} bytes", size));
   const auto& header = *static_cast<const NodeHeader*>(memory);
   if (header.magic != kNodeMagic) return Damaged("not a simulated node");
-  if (header.version != kLayoutVersion || header.slot_size != sizeof(CoreSlot)) {
+  if (header.fingerprint != LayoutFingerprint())
     return Error{ErrorCode::kNotSupported,
-                 fmt::format("it was started by another version of Zeus (layout {}, this one is "
-                             "{}); stop it and start it again",
-                             header.version, kLayoutVersion)};
-  }
+                 "it was started by another build of Zeus; stop it and start it again"};
   if (header.gpu_count == 0 || header.gpu_count > kMaxGpusPerNode) return Damaged("GPU count");
   if (header.file_size != NodeSize(header.gpu_count)) return Damaged("recorded size");
   if (size != header.file_size)

@@ -12,21 +12,18 @@
 
 namespace zeus::sim {
 
-// The bytes of a node: this header, then one CoreSlot per GPU. A program reads only nodes of its
-// own layout version; raise kLayoutVersion with every change of this struct, CoreSlot or GpuCore.
+// The bytes of a node: this header, then one CoreSlot per GPU. A program reads only nodes whose
+// LayoutFingerprint() is its own.
 inline constexpr std::uint64_t kNodeMagic = 0x314d49535355455a;  // "ZEUSSIM1"
-inline constexpr std::uint32_t kLayoutVersion = 1;
 
 struct NodeHeader {
   std::uint64_t magic;
-  std::uint32_t version;
-  std::uint32_t slot_size;  // Catches two builds of one version with a different GpuCore.
+  std::uint64_t fingerprint;
   std::uint64_t file_size;
   std::uint64_t seed;
   double start;  // On CLOCK_MONOTONIC, in seconds. Means something during one boot only.
   double time_scale;
   std::uint32_t gpu_count;
-  std::int32_t owner;                  // Process that started the node. For people.
   std::atomic<std::uint32_t> stopped;  // Set by stop, for those that still have the node mapped.
   std::array<char, 40> boot_id;
 };

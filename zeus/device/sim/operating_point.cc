@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "zeus/device/sim/graphics_clocks.h"
 #include "zeus/device/sim/workload.h"
 #include "zeus/device/sim/workload_data.h"
 
@@ -138,14 +139,6 @@ double ClockUnderLimit(const OperatingFit& fit, const GpuModel& model, double ac
   return ClockFor(fit, dynamic);
 }
 
-// The supported clock that a reader sees: the highest one not above the average.
-Hertz OnGrid(const GpuModel& model, double clock) {
-  const Hertz frequency = model.graphics_clock.max * clock;
-  const double steps = (frequency - model.graphics_clock.min) / model.graphics_clock_step;
-  return model.graphics_clock.min +
-         model.graphics_clock_step * std::max(std::floor(steps + 1e-6), 0.0);
-}
-
 Status CheckArguments(const GpuModel& model, unsigned batch_size, const KnobSettings& knobs) {
   if (batch_size == 0) return Error{ErrorCode::kInvalidArgument, "batch size must be at least 1"};
   const PowerRange& range = model.limit_range;
@@ -197,10 +190,11 @@ Result<OperatingPoint> Predict(const GpuModel& model, const Workload& workload, 
   const double room = (knobs.power_limit - model.idle_power).value();
   const double utilization =
       std::max({1.0 - full.gap / time, computing / stretch, active * pulses / room});
-  return OperatingPoint{.time_per_epoch = Seconds(time),
-                        .average_power = model.idle_power + Watts(active * pulses),
-                        .graphics_clock = OnGrid(model, clock),
-                        .utilization = std::min(utilization, 1.0)};
+  return OperatingPoint{
+      .time_per_epoch = Seconds(time),
+      .average_power = model.idle_power + Watts(active * pulses),
+      .graphics_clock = SupportedClockBelow(model, model.graphics_clock.max * clock),
+      .utilization = std::min(utilization, 1.0)};
 }
 
 }  // namespace zeus::sim

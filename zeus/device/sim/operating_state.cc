@@ -10,6 +10,9 @@ namespace {
 // Memory traffic of a GPU that draws its default limit.
 constexpr double kMemoryUtilizationAtFullPower = 0.6;
 
+// Of the highest clock, when the GPU is too hot.
+constexpr double kSlowdown = 0.5;
+
 // What the loads would do together if only clocks held them back, and power limits only through
 // the catalogue.
 struct Wish {
@@ -23,7 +26,8 @@ struct Wish {
 Hertz ClockCap(const GpuModel& model, const Constraints& constraints) {
   Hertz cap = model.graphics_clock.max;
   if (constraints.locked_clock) cap = std::min(cap, constraints.locked_clock->max);
-  if (constraints.cooling == Cooling::kSlowedDown) cap = std::min(cap, SlowdownClock(model));
+  if (constraints.cooling == Cooling::kSlowedDown)
+    cap = std::min(cap, model.graphics_clock.max * kSlowdown);
   return SupportedClockBelow(model, cap);
 }
 
@@ -40,6 +44,7 @@ Wish Collect(const GpuModel& model, LoadTable& loads, Watts limit, Hertz cap) {
       wish.computing += 1.0;
     } else {
       load.Predict(model, knobs);
+      load.step_time = load.StepTimeAlone() * loads.workload_count();
       wish.workloads += std::max(load.point.average_power - model.idle_power, Watts(0));
       wish.least = std::max(wish.least, load.point.average_power);
       wish.computing += load.point.utilization;
@@ -61,14 +66,10 @@ StepProfile ProfileOf(const LoadTable& loads, const Wish& wish, Watts mean,
                       const PowerRange& between) {
   const Load* lead = loads.first_workload();
   if (lead == nullptr) return ConstantProfile(mean);
-  return TwoLevelProfile(mean, between, lead->StepTime() * loads.workload_count(), wish.computing);
+  return TwoLevelProfile(mean, between, lead->step_time, wish.computing);
 }
 
 }  // namespace
-
-Hertz SlowdownClock(const GpuModel& model) {
-  return SupportedClockBelow(model, model.graphics_clock.max * 0.5);
-}
 
 OperatingState Operate(const GpuModel& model, LoadTable& loads, const Constraints& constraints) {
   const Watts idle = model.idle_power;
@@ -97,7 +98,8 @@ OperatingState Operate(const GpuModel& model, LoadTable& loads, const Constraint
       .graphics_clock = clock,
       .utilization = {.compute = wish.computing,
                       .memory = std::clamp(kMemoryUtilizationAtFullPower * intensity, 0.0, 1.0)},
-      .power_capped = clock<cap, .at_limit = wanted> limit};
+      .power_capped = (clock < cap),
+      .at_limit = (wanted > limit)};
 }
 
 }  // namespace zeus::sim

@@ -28,9 +28,6 @@ struct OperatingState {
   bool at_limit;      // The power is the limit itself.
 };
 
-// The clock that a GPU falls back to when it is too hot.
-Hertz SlowdownClock(const GpuModel& model);
-
 OperatingState Operate(const GpuModel& model, LoadTable& loads, const Constraints& constraints);
 
 }  // namespace zeus::sim

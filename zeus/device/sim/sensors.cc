@@ -10,6 +10,7 @@ BoardSensors BoardSensors::Draw(const SensorSpec& spec, Random random) {
   board.gain = random.Uniform(1.0 - spec.gain_spread, 1.0 + spec.gain_spread);
   board.offset = spec.offset_spread * random.Uniform(-1.0, 1.0);
   board.power_phase = spec.power_update * random.Uniform();
+  board.average_phase = spec.power_update * random.Uniform();
   board.counter_phase = spec.counter_update.value_or(Seconds(0)) * random.Uniform();
   return board;
 }

@@ -13,7 +13,8 @@ namespace zeus::sim {
 struct BoardSensors {
   double gain;  // reported = gain * true + offset
   Watts offset;
-  Seconds power_phase;
+  Seconds power_phase;    // Of instant power.
+  Seconds average_phase;  // Of the 1-s average, and of memory power, which is one.
   Seconds counter_phase;
 
   static BoardSensors Draw(const SensorSpec& spec, Random random);

@@ -70,12 +70,10 @@ Status SharedNode::CheckIndex(unsigned index) const {
 
 Result<SharedNode::View> SharedNode::Read(unsigned index, Seconds time) const {
   ZEUS_RETURN_IF_ERROR(CheckIndex(index));
-  auto snapshot = SlotAt(memory_.address(), index).Load();
-  if (!snapshot.ok()) {
-    return std::move(snapshot).error().While(fmt::format("GPU {} of node \"{}\"", index, name_));
-  }
-  View view{.sequence = snapshot.value().sequence, .core = snapshot.value().core};
-  Advance(view.core, time);
+  auto view = SlotAt(memory_.address(), index).Load();
+  if (!view.ok())
+    return std::move(view).error().While(fmt::format("GPU {} of node \"{}\"", index, name_));
+  Advance(view.value().core, time);
   return view;
 }
 

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 
 #include "zeus/base/clock.h"
@@ -49,7 +48,6 @@ class SharedNode {
   unsigned gpu_count() const { return header().gpu_count; }
   std::uint64_t seed() const { return header().seed; }
   double time_scale() const { return header().time_scale; }
-  int owner() const { return header().owner; }
 
   // Whether somebody stopped the node while it was mapped here.
   bool stopped() const { return header().stopped.load(std::memory_order_acquire) != 0; }
@@ -59,10 +57,7 @@ class SharedNode {
   Seconds Now() const;
 
   // A reader's own copy of a GPU, at a moment of node time.
-  struct View {
-    std::uint64_t sequence;
-    GpuCore core;
-  };
+  using View = CoreSlot::Snapshot;
   Result<View> Read(unsigned index, Seconds time) const;
 
   // Brings a view of the same GPU to `time`. Copies the GPU only if somebody changed it since.

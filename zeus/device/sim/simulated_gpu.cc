@@ -180,6 +180,10 @@ Result<Seconds> SimulatedGpu::StepTime(std::uint32_t id) {
   return WithCore([id](GpuCore& core) { return core.StepTime(id); });
 }
 
+Result<double> SimulatedGpu::StepsDone(std::uint32_t id) {
+  return WithCore([id](GpuCore& core) { return core.StepsDone(id); });
+}
+
 void SimulatedGpu::InjectFault(const Fault& fault) {
   WithCore([&fault](GpuCore& core) { core.InjectFault(fault); });
 }

@@ -54,6 +54,7 @@ class SimulatedGpu final : public Gpu {
   Result<std::uint32_t> AttachLoad(const LoadSpec& load);
   void DetachLoad(std::uint32_t id);
   Result<Seconds> StepTime(std::uint32_t id);
+  Result<double> StepsDone(std::uint32_t id);
   // Fault::at counts from the construction of this object.
   void InjectFault(const Fault& fault);
   void ClearFaults();

@@ -38,7 +38,7 @@ TEST_F(SimulatedGpuTest, EnergyIsPowerTimesTimeWithinTheBoardsGain) {
 TEST_F(SimulatedGpuTest, ADriverReloadStartsANewEpoch) {
   clock_.Advance(1min);
   const auto before = gpu_.Energy();
-  gpu_.InjectFault({.kind = FaultKind::kCounterReset});
+  gpu_.InjectFault({.kind = FaultKind::kDriverReload});
   clock_.Advance(1s);
   const auto after = gpu_.Energy();
   EXPECT_EQ(after.value().epoch, before.value().epoch + 1);

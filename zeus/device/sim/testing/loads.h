@@ -1,5 +1,6 @@
 #pragma once
 
+#include "zeus/device/sim/gpu_core.h"
 #include "zeus/device/sim/gpu_model.h"
 #include "zeus/device/sim/load.h"
 #include "zeus/device/sim/workload.h"
@@ -26,6 +27,32 @@ inline LoadSpec Train(const char* workload, unsigned batch_size) {
   spec.workload = FindWorkload(workload).value();
   spec.batch_size = batch_size;
   return spec;
+}
+
+// What a GPU of that model shows of a workload once it is warm: time from the steps it does, power
+// from its exact energy, both over an hour.
+struct Performance {
+  Seconds time_per_epoch;
+  Watts average_power;
+};
+inline Result<Performance> RunWarm(const GpuModel& model, const Workload& workload,
+                                   unsigned batch_size, Watts power_limit) {
+  using namespace std::chrono_literals;
+  GpuCore core(model, 1, 0);
+  ZEUS_RETURN_IF_ERROR(core.SetPowerLimit(power_limit));
+  LoadSpec load;
+  load.workload = &workload;
+  load.batch_size = batch_size;
+  ZEUS_TRY(const std::uint32_t id, core.AttachLoad(load));
+  core.AdvanceTo(10min);
+  ZEUS_TRY(const double steps_before, core.StepsDone(id));
+  const Joules energy_before = core.exact_energy();
+  const Seconds time = 1h;
+  core.AdvanceTo(core.now() + time);
+  ZEUS_TRY(const double steps, core.StepsDone(id));
+  const auto epoch = static_cast<double>(StepsPerEpoch(workload, batch_size));
+  return Performance{.time_per_epoch = time / (steps - steps_before) * epoch,
+                     .average_power = (core.exact_energy() - energy_before) / time};
 }
 
 }  // namespace zeus::sim::testing

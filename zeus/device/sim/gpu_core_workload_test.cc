@@ -1,0 +1,147 @@
+// A simulated GPU that runs workloads of the catalogue.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "zeus/device/sim/gpu_core.h"
+#include "zeus/device/sim/testing/loads.h"
+
+namespace zeus::sim {
+namespace {
+
+using namespace zeus::literals;
+using namespace std::chrono_literals;
+
+using testing::Draw;
+using testing::Model;
+using testing::Train;
+
+// Long enough for latencies and temperatures to settle.
+void Settle(GpuCore& core) { core.AdvanceTo(core.now() + 10min); }
+
+// Every model, workload and recorded batch size, at the lowest, a middle and the highest limit.
+TEST(GpuCoreWorkloadTest, AWarmGpuDoesWhatTheCatalogueSays) {
+  for (const GpuModel& model : GpuModels()) {
+    const PowerRange& range = model.limit_range;
+    for (const Workload& workload : Workloads()) {
+      for (const unsigned batch_size : workload.batch_sizes) {
+        for (const Watts limit : {range.min, (range.min + range.max) / 2.0, range.max}) {
+          const auto done = testing::RunWarm(model, workload, batch_size, limit);
+          const auto said = Predict(model, workload, batch_size,
+                                    {.power_limit = limit, .clock_cap = std::nullopt});
+          ASSERT_TRUE(done.ok() && said.ok());
+          EXPECT_NEAR(done.value().time_per_epoch / said.value().time_per_epoch, 1.0, 1e-6)
+              << model.id << ' ' << workload.name << ' ' << batch_size << ' ' << limit.value();
+          EXPECT_NEAR(done.value().average_power / said.value().average_power, 1.0, 1e-3)
+              << model.id << ' ' << workload.name << ' ' << batch_size << ' ' << limit.value();
+        }
+      }
+    }
+  }
+}
+
+TEST(GpuCoreWorkloadTest, StepsAreCountedThroughChangesOfKnobsAndSharing) {
+  GpuCore core(Model("V100"), 1, 0);
+  const std::uint32_t id = core.AttachLoad(Train("resnet50", 256)).value();
+  EXPECT_EQ(core.StepsDone(id).value(), 0.0);
+  double expected = 0.0;
+  const auto run = [&](Seconds time) {
+    expected += time / core.StepTime(id).value();
+    core.AdvanceTo(core.now() + time);
+    EXPECT_NEAR(core.StepsDone(id).value(), expected, 1e-6);
+  };
+  run(60s);
+  const std::uint32_t other = core.AttachLoad(Train("resnet50", 128)).value();
+  EXPECT_EQ(core.StepsDone(other).value(), 0.0);
+  run(60s);
+  core.DetachLoad(other);
+  core.SetKnobLatency(0s);
+  ASSERT_TRUE(core.SetPowerLimit(100_W).ok());
+  core.AdvanceTo(core.now());  // The limit arrives.
+  run(60s);
+  EXPECT_EQ(core.StepsDone(other).error().code, ErrorCode::kNotFound);
+}
+
+TEST(GpuCoreWorkloadTest, TheLevelsOfAStepStayInsideTheLimit) {
+  GpuCore core(Model("V100"), 1, 0);
+  const auto id = core.AttachLoad(Train("deepspeech2", 2));
+  ASSERT_TRUE(id.ok());
+  ASSERT_TRUE(core.SetPowerLimit(150_W).ok());
+  Settle(core);
+  const Seconds step = core.StepTime(id.value()).value();
+  Watts lowest = 1000_W;
+  Watts highest = 0_W;
+  for (int i = 0; i < 200; ++i) {
+    core.AdvanceTo(core.now() + step / 100.0);
+    lowest = std::min(lowest, core.exact_power());
+    highest = std::max(highest, core.exact_power());
+  }
+  EXPECT_LE(highest, 150_W + Watts(1e-6));
+  EXPECT_LT(lowest, highest - 10_W);
+  EXPECT_GE(lowest, core.model().idle_power - Watts(1e-6));
+}
+
+TEST(GpuCoreWorkloadTest, AWorkloadMayExceedALowLimitAsRecordedButNotACapFromOutside) {
+  GpuCore core(Model("A40"), 1, 0);
+  ASSERT_TRUE(core.AttachLoad(Train("resnet50", 256)).ok());
+  ASSERT_TRUE(core.SetPowerLimit(100_W).ok());
+  Settle(core);
+  EXPECT_NEAR(core.exact_power().value(), 120.0, 2.0);
+  core.InjectFault({.kind = FaultKind::kOutOfBandCap, .cap = 80_W});
+  EXPECT_EQ(core.exact_power(), 80_W);
+}
+
+TEST(GpuCoreWorkloadTest, WorkloadsThatShareTakeTurns) {
+  GpuCore core(Model("V100"), 1, 0);
+  const auto first = core.AttachLoad(Train("resnet50", 256));
+  ASSERT_TRUE(first.ok());
+  const Seconds alone = core.StepTime(first.value()).value();
+  const auto second = core.AttachLoad(Train("resnet50", 128));
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(core.StepTime(first.value()).value(), alone * 2.0);
+  core.DetachLoad(second.value());
+  EXPECT_EQ(core.StepTime(first.value()).value(), alone);
+  EXPECT_EQ(core.StepTime(second.value()).error().code, ErrorCode::kNotFound);
+}
+
+TEST(GpuCoreWorkloadTest, APlainLoadHasNoSteps) {
+  GpuCore core(Model("V100"), 1, 0);
+  const auto id = core.AttachLoad(Draw(100_W));
+  EXPECT_EQ(core.StepTime(id.value()).error().code, ErrorCode::kNotSupported);
+  EXPECT_EQ(core.StepsDone(id.value()).error().code, ErrorCode::kNotSupported);
+}
+
+TEST(GpuCoreWorkloadTest, AChangeOfKnobsDoesNotStartAStepAgain) {
+  // With a limit set again and again in mid-step, a gap must still come.
+  GpuCore core(Model("V100"), 1, 0);
+  const auto id = core.AttachLoad(Train("deepspeech2", 2));
+  ASSERT_TRUE(id.ok());
+  Settle(core);
+  const Seconds step = core.StepTime(id.value()).value();
+  const auto utilization = core.utilization().compute;
+  ASSERT_LT(utilization, 0.7);
+  core.SetKnobLatency(step * 0.1);
+  int in_gap = 0;
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(core.SetPowerLimit(250_W).ok());
+    core.AdvanceTo(core.now() + step * 0.05);
+    in_gap += core.exact_power() < core.power_limit().requested * 0.5 ? 1 : 0;
+  }
+  EXPECT_NEAR(in_gap / 1000.0, 1.0 - utilization, 0.1);
+}
+
+TEST(GpuCoreWorkloadTest, MemoryGrowsWithTheBatchSize) {
+  GpuCore core(Model("V100"), 1, 0);
+  const std::uint64_t idle = core.memory().used_bytes;
+  ASSERT_TRUE(core.AttachLoad(Train("resnet50", 64)).ok());
+  const std::uint64_t small = core.memory().used_bytes;
+  GpuCore other(Model("V100"), 1, 0);
+  ASSERT_TRUE(other.AttachLoad(Train("resnet50", 256)).ok());
+  EXPECT_GT(small, idle);
+  EXPECT_GT(other.memory().used_bytes, small);
+  EXPECT_LE(other.memory().used_bytes, other.memory().total_bytes);
+}
+
+}  // namespace
+}  // namespace zeus::sim
