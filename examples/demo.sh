@@ -11,24 +11,27 @@ step() { printf '\n\033[1m== %s\033[0m\n' "$1"; }
 show() { printf '$ %s\n' "$*"; "$@"; }
 
 loads=()
+# Also when Ctrl-C comes while the node starts, or twice.
 finish() {
+  trap '' INT TERM HUP
   for load in "${loads[@]}"; do kill "$load" 2>/dev/null || true; done
   wait
-  "$zeus" sim stop --name "$node"
+  "$zeus" sim stop --name "$node" 2>/dev/null || true
 }
+trap finish EXIT
 
 step 'Start a simulated node with four V100s'
 show "$zeus" sim start --name "$node" --gpus 4xV100
-trap finish EXIT
 eval "$("$zeus" sim env --name "$node")"
 
 step 'What works here (zeus doctor)'
 show "$zeus" doctor
 
 step 'Train ResNet-50 on gpu:0 and BERT on gpu:1, put 220 W on gpu:2, and watch'
-"$zeus" sim load --name "$node" --gpu 0 --workload resnet50 --batch-size 256 --seconds 60 & loads+=($!)
-"$zeus" sim load --name "$node" --gpu 1 --workload bert_qa --batch-size 32 --seconds 60 & loads+=($!)
-"$zeus" sim load --name "$node" --gpu 2 --watts 220 --seconds 60 & loads+=($!)
+put() { "$zeus" sim load --name "$node" "$@" --seconds 60 >/dev/null & loads+=($!); }
+put --gpu 0 --workload resnet50 --batch-size 256
+put --gpu 1 --workload bert_qa --batch-size 32
+put --gpu 2 --watts 220
 show "$zeus" monitor --interval 1 --duration 6
 
 step 'Cap gpu:0 at 150 W for three seconds; the old limit comes back by itself'

@@ -23,9 +23,9 @@ class DoctorTest(SimTestCase):
         self.addCleanup(self.run_sim, "stop")
         self.environment = self.evaluated_environment()
 
-    def doctor(self, code=0, **variables):
+    def doctor(self, seconds=0.35, code=0, **variables):
         """What `zeus doctor --json` says, after a short look."""
-        done = self.zeus("doctor", "--json", "--seconds", "0.35", **variables)
+        done = self.zeus("doctor", "--json", "--seconds", str(seconds), **variables)
         self.assertEqual(done.returncode, code, done.stderr)
         return json.loads(done.stdout)
 
@@ -87,11 +87,13 @@ class DoctorTest(SimTestCase):
         self.start("3xV100")
         for gpu, kind in enumerate(("no-permission", "oob-cap:180W", "frozen")):
             self.sim("fault", "--gpu", str(gpu), "--kind", kind)
-        refused, capped, frozen = self.doctor()["gpus"]
+        refused, capped, frozen = self.doctor(seconds=1)["gpus"]
         self.assertFalse(refused["power_limit"]["settable"])
         self.assertIn("root", refused["power_limit"]["reason"])
         self.assertEqual(capped["power_limit"]["enforced"], 180)
-        self.assertIsNone(frozen["energy"]["update_period_seconds"])
+        self.assertIn("BMC", capped["power_limit"]["reason"])
+        self.assertEqual(frozen["energy"]["source"], "integrated")
+        self.assertIn("stood still", frozen["energy"]["reason"])
 
     def test_a_lost_gpu_is_absent_and_the_other_stays(self):
         self.start("2xV100")
@@ -99,6 +101,32 @@ class DoctorTest(SimTestCase):
         report = self.doctor()
         self.assertEqual(len(report["gpus"]), 1)
         self.assertIn("fell off the bus", self.absence(report, "gpu:0")["reason"])
+
+    def test_output_that_cannot_be_written_is_an_error(self):
+        self.start("V100")
+        for verb in (["doctor", "--seconds", "0"], ["monitor", "--duration", "0.1"],
+                     ["sim", "truth", "--json"], ["sim", "list"]):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run([ZEUS, *verb], env=self.environment, stdout=full,
+                                      stderr=subprocess.PIPE, text=True, timeout=60)
+            self.assertEqual(done.returncode, 6, verb)
+            self.assertIn("cannot write the output", done.stderr)
+
+    def test_bytes_that_are_not_text_do_not_break_json(self):
+        done = subprocess.run(
+            [ZEUS, "doctor", "--json", "--seconds", "0"], capture_output=True, timeout=60,
+            env=self.environment | {"ZEUS_NVML_LIBRARY": b"/tmp/\xff\xfe".decode(
+                "utf-8", "surrogateescape")})
+        json.loads(done.stdout)
+
+    def test_mistakes_on_the_command_line_are_one_sentence(self):
+        for arguments, word in ((["bogus"], "bogus"), (["sim", "bogus"], "bogus"),
+                                (["monitor", "--interval", "nan"], "--interval"),
+                                (["doctor", "--seconds", ""], "--seconds")):
+            done = self.zeus(*arguments)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
+            self.assertIn(word, done.stderr)
 
     def test_monitor_prints_tables_into_a_pipe(self):
         self.start("2xV100")

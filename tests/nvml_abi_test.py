@@ -2,13 +2,12 @@
 
 import json
 import os
-import shlex
 import subprocess
 import unittest
 
 from sim_testing import SimTestCase
 
-CLIENT = shlex.split(os.environ["NVML_CLIENT"])
+CLIENT = os.environ["NVML_CLIENT"].split("|")  # Paths may hold blanks.
 UNINITIALIZED, NOT_SUPPORTED, NO_PERMISSION, DRIVER_NOT_LOADED, GPU_IS_LOST = 1, 3, 4, 9, 15
 NOBODY = 65534
 

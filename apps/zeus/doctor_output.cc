@@ -18,7 +18,7 @@ void Line(Out out, std::string_view what, bool works, std::string_view detail,
 }
 
 std::string ShowPeriod(const std::optional<UpdatePeriod>& period) {
-  if (!period) return "no update seen while watching";
+  if (!period) return "too few updates seen to tell how often (watch longer: --seconds)";
   return fmt::format("a new value every {:.0f} ms (±{:.0f} ms, {} seen)",
                      1e3 * period->period.count(), 1e3 * period->error.count(), period->updates);
 }
@@ -29,20 +29,18 @@ void EnergyLine(Out out, const EnergyDiagnosis& energy) {
       Line(out, "energy", true, fmt::format("counter, {}", ShowPeriod(energy.update_period)), "");
       break;
     case EnergyDiagnosis::Source::kIntegratedPower:
-      Line(out, "energy", true,
-           fmt::format("integrated from power, {} (no counter: {})",
-                       ShowPeriod(energy.update_period), energy.reason),
-           "");
+      Line(out, "energy", true, fmt::format("integrated from power, because {}", energy.reason),
+           energy.fix);
       break;
     case EnergyDiagnosis::Source::kNone:
-      Line(out, "energy", false, energy.reason, "");
+      Line(out, "energy", false, energy.reason, energy.fix);
       break;
   }
 }
 
 void PowerLimitLine(Out out, const KnobDiagnosis& knob) {
   if (!knob.limit.ok()) {
-    Line(out, "power limit", false, knob.limit.error().message, "");
+    Line(out, "power limit", false, knob.limit.error().message, knob.fix);
     return;
   }
   const PowerLimit& limit = knob.limit.value();
@@ -52,14 +50,10 @@ void PowerLimitLine(Out out, const KnobDiagnosis& knob) {
   if (limit.enforced < limit.requested)
     text +=
         fmt::format("; {:.0f} W enforced by another agent (BMC or board)", limit.enforced.value());
-  Line(out, "power limit", true, text, "");
-  if (knob.settable.ok()) {
-    Line(out, "set power limit", true, "allowed", "");
-  } else {
-    const bool permission = knob.settable.error().code == ErrorCode::kPermissionDenied;
-    Line(out, "set power limit", false, knob.settable.error().message,
-         permission ? "run as root, or in a container add --cap-add SYS_ADMIN" : "");
-  }
+  Line(out, "power limit", true, text, knob.settable.ok() ? knob.fix : "");
+  const bool settable = knob.settable.ok();
+  Line(out, "set power limit", settable, settable ? "allowed" : knob.settable.error().message,
+       settable ? "" : knob.fix);
 }
 
 void Section(Out out, std::string_view title, const std::vector<DeviceDiagnosis>& devices) {
@@ -96,6 +90,7 @@ Json EnergyJson(const EnergyDiagnosis& energy) {
     json["updates_seen"] = energy.update_period->updates;
   }
   if (!energy.reason.empty()) json["reason"] = energy.reason;
+  if (!energy.fix.empty()) json["fix"] = energy.fix;
   return json;
 }
 
@@ -110,7 +105,12 @@ Json PowerLimitJson(const KnobDiagnosis& knob) {
             {"enforced", limit.enforced.value()}};
   }
   json["settable"] = knob.settable.ok();
-  if (!knob.settable.ok()) json["reason"] = knob.settable.error().message;
+  if (!knob.settable.ok()) {
+    json["reason"] = knob.settable.error().message;
+  } else if (!knob.fix.empty()) {
+    json["reason"] = "a stricter limit from outside (BMC or board) is enforced";
+  }
+  if (!knob.fix.empty()) json["fix"] = knob.fix;
   return json;
 }
 

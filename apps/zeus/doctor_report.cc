@@ -9,9 +9,12 @@
 namespace zeus::cli {
 namespace {
 
+using namespace std::chrono_literals;
+
 // What the user can do about an error of this kind.
 std::string FixFor(const Error& error) {
-  if (error.code == ErrorCode::kPermissionDenied) return "run as root: sudo zeus doctor";
+  if (error.code == ErrorCode::kPermissionDenied)
+    return "run as root, or in a container add --cap-add SYS_ADMIN";
   if (error.code == ErrorCode::kUnavailable) return "try again; if it stays, see dmesg";
   return "";
 }
@@ -61,21 +64,65 @@ std::string ShowThrottle(const ThrottleReasons& reasons) {
   return text.empty() ? "none" : text;
 }
 
-EnergyDiagnosis DiagnoseEnergy(EnergyMeter& meter, std::optional<UpdatePeriod> period) {
+// A counter that did not move for this long while power was drawn is broken: no known one is slower
+// than 100 ms by itself, and drivers refresh it at least twice a second.
+constexpr Seconds kLongestUpdatePeriod = 1s;
+
+// What polling a device for a while showed.
+struct Watch {
+  std::optional<UpdatePeriod> period;
+  Seconds duration;
+};
+
+EnergyDiagnosis DiagnoseEnergy(EnergyMeter& meter, const Watch& watch) {
+  const auto power = meter.Power();
+  const auto other_source =
+      power.ok() ? EnergyDiagnosis::Source::kIntegratedPower : EnergyDiagnosis::Source::kNone;
   const auto energy = meter.Energy();
-  if (energy.ok()) return {EnergyDiagnosis::Source::kCounter, period, ""};
-  const auto source = meter.Power().ok() ? EnergyDiagnosis::Source::kIntegratedPower
-                                         : EnergyDiagnosis::Source::kNone;
-  return {source, period, Of(meter.name(), energy.error()).message};
+  if (!energy.ok()) {
+    return {other_source, watch.period, Of(meter.name(), energy.error()).message,
+            FixFor(energy.error())};
+  }
+  const bool asleep = power.ok() && power.value() <= Watts(0);
+  if (!watch.period && watch.duration >= kLongestUpdatePeriod && !asleep) {
+    return {other_source, watch.period,
+            fmt::format("the energy counter stood still for {:.1f} s", watch.duration.count()),
+            "reload the driver or reset the device"};
+  }
+  return {EnergyDiagnosis::Source::kCounter, watch.period, "", ""};
+}
+
+// Persistence mode is the safest knob to touch: unlike the power limit, nobody changes it
+// meanwhile.
+Status TryKnob(Gpu& gpu, const PowerLimit& limit) {
+  if (const auto mode = gpu.CurrentPersistence(); mode.ok()) {
+    Status set = gpu.SetPersistence(mode.value());
+    if (set.ok() || set.error().code != ErrorCode::kNotSupported) return set;
+  }
+  ZEUS_RETURN_IF_ERROR(gpu.SetPowerLimit(limit.requested));
+  return Ok();
+}
+
+Status TryKnob(CpuPackage& cpu, const PowerLimit& limit) {
+  ZEUS_RETURN_IF_ERROR(cpu.SetPowerLimit(limit.requested));
+  return Ok();
 }
 
 template <class Device>
 KnobDiagnosis DiagnosePowerLimit(Device& device) {
   auto limit = device.CurrentPowerLimit();
-  if (!limit.ok()) return {Of(device.name(), limit.error()), Of(device.name(), limit.error())};
-  auto set = device.SetPowerLimit(limit.value().requested);
-  if (!set.ok()) return {std::move(limit), Of(device.name(), std::move(set).error())};
-  return {std::move(set), Ok()};
+  if (!limit.ok()) {
+    const Error error = Of(device.name(), limit.error());
+    return {error, error, FixFor(error)};
+  }
+  Status settable = TryKnob(device, limit.value());
+  if (!settable.ok()) {
+    Error error = Of(device.name(), std::move(settable).error());
+    std::string fix = FixFor(error);
+    return {std::move(limit), std::move(error), std::move(fix)};
+  }
+  const bool capped = limit.value().enforced < limit.value().requested;
+  return {std::move(limit), Ok(), capped ? "lift the limit where it was set: BMC or board" : ""};
 }
 
 std::vector<Finding> DiagnoseOthers(Gpu& gpu) {
@@ -105,18 +152,18 @@ std::vector<Finding> DiagnoseOthers(Gpu& gpu) {
   };
 }
 
-DeviceDiagnosis DiagnoseGpu(Gpu& gpu, const std::optional<UpdatePeriod>& period) {
+DeviceDiagnosis DiagnoseGpu(Gpu& gpu, const Watch& watch) {
   const GpuIdentity& identity = gpu.identity();
   return {.device = gpu.name(),
           .name = identity.model,
           .uuid = identity.uuid,
           .pci = identity.pci_address,
-          .energy = DiagnoseEnergy(gpu, period),
+          .energy = DiagnoseEnergy(gpu, watch),
           .power_limit = DiagnosePowerLimit(gpu),
           .others = DiagnoseOthers(gpu)};
 }
 
-DeviceDiagnosis DiagnoseCpu(CpuPackage& cpu, const std::optional<UpdatePeriod>& period) {
+DeviceDiagnosis DiagnoseCpu(CpuPackage& cpu, const Watch& watch) {
   EnergyMeter* const dram = cpu.dram();
   const Result<Joules> memory =
       dram != nullptr ? dram->TotalEnergy()
@@ -126,18 +173,18 @@ DeviceDiagnosis DiagnoseCpu(CpuPackage& cpu, const std::optional<UpdatePeriod>& 
           .name = cpu.identity().model,
           .uuid = "",
           .pci = "",
-          .energy = DiagnoseEnergy(cpu, period),
+          .energy = DiagnoseEnergy(cpu, watch),
           .power_limit = DiagnosePowerLimit(cpu),
           .others = {Finding{"read through", true, cpu.identity().source, ""},
                      Describe(cpu.name())("memory energy", memory, show_energy)}};
 }
 
-DeviceDiagnosis DiagnoseRail(PowerRail& rail, const std::optional<UpdatePeriod>& period) {
+DeviceDiagnosis DiagnoseRail(PowerRail& rail, const Watch& watch) {
   return {.device = rail.name(),
           .name = rail.role() == PowerRail::Role::kTotal ? "the whole board" : "a part",
           .uuid = "",
           .pci = "",
-          .energy = DiagnoseEnergy(rail, period),
+          .energy = DiagnoseEnergy(rail, watch),
           .power_limit = std::nullopt,
           .others = {Describe(rail.name())("power", rail.Power(), ShowWatts)}};
 }
@@ -162,9 +209,10 @@ DoctorReport Diagnose(Node& node, Clock& clock, Seconds duration) {
 
   DoctorReport report;
   auto period = periods.begin();
-  for (const auto& gpu : node.gpus) report.gpus.push_back(DiagnoseGpu(*gpu, *period++));
-  for (const auto& cpu : node.cpus) report.cpus.push_back(DiagnoseCpu(*cpu, *period++));
-  for (const auto& rail : node.rails) report.rails.push_back(DiagnoseRail(*rail, *period++));
+  const auto next = [&period, duration] { return Watch{*period++, duration}; };
+  for (const auto& gpu : node.gpus) report.gpus.push_back(DiagnoseGpu(*gpu, next()));
+  for (const auto& cpu : node.cpus) report.cpus.push_back(DiagnoseCpu(*cpu, next()));
+  for (const auto& rail : node.rails) report.rails.push_back(DiagnoseRail(*rail, next()));
   report.absent = std::move(node.absent);
   return report;
 }

@@ -15,13 +15,15 @@ namespace zeus::cli {
 struct EnergyDiagnosis {
   enum class Source { kCounter, kIntegratedPower, kNone };
   Source source = Source::kNone;
-  std::optional<UpdatePeriod> update_period;  // Measured; nullopt when no update was seen.
-  std::string reason;                         // Why there is no counter.
+  std::optional<UpdatePeriod> update_period;  // Measured; nullopt when too few updates were seen.
+  std::string reason;                         // Why the counter is not the source.
+  std::string fix;
 };
 
 struct KnobDiagnosis {
   Result<PowerLimit> limit;
-  Status settable;  // Found out by setting the present value again.
+  Status settable;
+  std::string fix;  // Of a limit that cannot be set, or of a stricter one from outside.
 };
 
 // One line of the report: "temperature  41 °C" or "memory power  no: …".
@@ -52,8 +54,9 @@ struct DoctorReport {
   bool AnyEnergySource() const;
 };
 
-// Polls every sensor for `duration` to measure its update period, and sets each power limit to the
-// value it has, which changes nothing and shows whether it could be changed.
+// Polls every sensor for `duration` to measure its update period. Whether knobs may be turned is
+// found out by setting one to the value it has: privileges alone do not tell (hardware refuses in
+// containers that have them all), and this changes nothing.
 DoctorReport Diagnose(Node& node, Clock& clock, Seconds duration);
 
 std::string ToText(const DoctorReport& report);

@@ -72,6 +72,21 @@ TEST_F(DoctorReportTest, ARefusedSetterIsFoundOutWithoutChangingTheLimit) {
   EXPECT_EQ(gpu.CurrentPowerLimit().value().requested, 150_W);
 }
 
+TEST_F(DoctorReportTest, AFrozenCounterIsNotASource) {
+  Add("V100").InjectFault({.kind = sim::FaultKind::kCounterFrozen});
+  const Json energy = ToJson(Report())["gpus"][0]["energy"];
+  EXPECT_EQ(energy["source"], "integrated");
+  EXPECT_THAT(energy["reason"].get<std::string>(), HasSubstr("stood still"));
+  EXPECT_FALSE(energy["fix"].get<std::string>().empty());
+}
+
+TEST_F(DoctorReportTest, AShortLookDoesNotCondemnACounter) {
+  Add("A100");
+  const Json energy = ToJson(Diagnose(node_, clock_, 50ms))["gpus"][0]["energy"];
+  EXPECT_EQ(energy["source"], "counter");
+  EXPECT_EQ(energy["update_period_seconds"], nullptr);
+}
+
 TEST_F(DoctorReportTest, AnOutOfBandCapIsNamed) {
   Add("V100").InjectFault({.kind = sim::FaultKind::kOutOfBandCap, .cap = 180_W});
   EXPECT_THAT(ToText(Report()), HasSubstr("180 W enforced by another agent"));
