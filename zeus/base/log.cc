@@ -18,7 +18,7 @@ spdlog::level::level_enum ToSpdlog(Level level) {
 }
 
 spdlog::level::level_enum LevelFromEnvironment() {
-  const char* text = std::getenv("ZEUS_LOG_LEVEL");  // NOLINT(concurrency-mt-unsafe)
+  const char* text = std::getenv("ZEUS_LOG_LEVEL");
   if (text == nullptr) return spdlog::level::warn;
   const auto level = spdlog::level::from_str(text);
   // from_str answers "off" for words it does not know; silence must be asked for by name.

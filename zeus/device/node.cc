@@ -21,7 +21,7 @@ void MoveAppend(std::vector<T>& to, std::vector<T>&& from) {
 
 Surroundings RealSurroundings(Clock& clock) {
   return {.clock = clock, .environment = [](const std::string& name) {
-            const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe)
+            const char* value = std::getenv(name.c_str());
             return value == nullptr ? std::nullopt : std::optional<std::string>(value);
           }};
 }

@@ -1,14 +1,20 @@
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "zeus/base/result.h"
 
 namespace zeus {
+
+// Whether the file that begins with these bytes is a 64-bit ELF file too short for what its program
+// header says is to be loaded. False where that cannot be seen: dlopen() decides about the rest.
+bool IsElfCutShort(std::string_view beginning, std::uint64_t file_size);
 
 // A vendor library opened at run time, and the required functions that it turned out to lack. It
 // stays loaded until the process ends: libraries that keep threads or exit handlers do not survive
@@ -17,7 +23,8 @@ class SharedLibrary {
  public:
   // The library at `path` if the user named one, else the first of the `usual` names that is there.
   // kNotFound (naming the first) when none is, kInvalidArgument when one is there but cannot be
-  // loaded.
+  // loaded. What is named by its path is looked at before it is given to dlopen(), which would wait
+  // at a FIFO and die of a file that is cut short.
   static Result<SharedLibrary> Open(const std::optional<std::string>& path,
                                     const std::vector<std::string>& usual);
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "zeus/device/privilege.h"
+
 namespace zeus {
 namespace {
 
@@ -85,7 +87,8 @@ Error SysfsPowerLimit::WriteError(Error error) const {
                                           ": locked by firmware: unlock the power limit in the "
                                           "BIOS setup"};
   }
-  if (error.code == ErrorCode::kPermissionDenied) error.message += ": needs root or zeusd";
+  if (error.code == ErrorCode::kPermissionDenied)
+    error.message += fmt::format(": {}", RefusalAdvice());
   return error;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "zeus/base/testing/temporary_directory.h"
+#include "zeus/device/privilege.h"
 #include "zeus/device/sysfs.h"
 
 namespace zeus {
@@ -102,7 +103,7 @@ TEST_F(SysfsPowerLimitTest, RefusedPermissionSaysWhoMayDoIt) {
   const auto set = limit.value().Set(100_W);
   ASSERT_FALSE(set.ok());
   EXPECT_EQ(set.error().code, ErrorCode::kPermissionDenied);
-  EXPECT_NE(set.error().message.find("needs root or zeusd"), std::string::npos);
+  EXPECT_NE(set.error().message.find(RefusalAdvice()), std::string::npos);
 }
 
 TEST_F(SysfsPowerLimitTest, AValueThatIsNotTakenIsAnError) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "zeus/base/file.h"
+#include "zeus/device/printable.h"
 
 namespace zeus {
 namespace {
@@ -16,6 +17,9 @@ constexpr std::string_view kGpuPrefix = "GPU-";
 constexpr std::string_view kPartitionPrefix = "MIG-";
 
 Error Invalid(std::string reason) { return {ErrorCode::kInvalidArgument, std::move(reason)}; }
+
+// For an identifier that is well formed: the caller decides what it means.
+Error Unknown(std::string reason) { return {ErrorCode::kNotFound, std::move(reason)}; }
 
 // The hexadecimal part, comparable: vendors differ in case and in whether they write "GPU-".
 std::string BareUuid(std::string_view uuid) {
@@ -48,9 +52,9 @@ Result<VisibleBoard> ByIndex(std::string_view entry, const std::vector<Selectabl
   if (index.ok() && index.value() < boards.size())
     return VisibleBoard{static_cast<std::size_t>(index.value()), BoardShare::kWhole};
   if (boards.empty())
-    return Invalid(fmt::format("there is no GPU {}: this machine has none", entry));
-  return Invalid(
-      fmt::format("there is no GPU {}: this machine has GPUs 0 to {}", entry, boards.size() - 1));
+    return Invalid(fmt::format("there is no GPU {}: this machine has none", Printable(entry)));
+  return Invalid(fmt::format("there is no GPU {}: this machine has GPUs 0 to {}", Printable(entry),
+                             boards.size() - 1));
 }
 
 Result<VisibleBoard> ByUuid(std::string_view entry, const std::vector<SelectableBoard>& boards) {
@@ -62,7 +66,7 @@ Result<VisibleBoard> ByUuid(std::string_view entry, const std::vector<Selectable
     if (found) return Invalid(fmt::format("{} is ambiguous: write more of the UUID", Quote(entry)));
     found = i;
   }
-  if (!found) return Invalid(fmt::format("no GPU of this machine is called {}", Quote(entry)));
+  if (!found) return Unknown(fmt::format("no GPU of this machine is called {}", Quote(entry)));
   return VisibleBoard{*found, BoardShare::kWhole};
 }
 
@@ -94,7 +98,7 @@ Result<VisibleBoard> ByPartition(std::string_view entry,
     if (std::ranges::any_of(boards[i].partitions, is_wanted))
       return VisibleBoard{i, BoardShare::kPartition};
   }
-  return Invalid(fmt::format("no MIG instance of this machine is called {}", Quote(entry)));
+  return Unknown(fmt::format("no MIG instance of this machine is called {}", Quote(entry)));
 }
 
 Result<VisibleBoard> SelectOne(std::string_view entry, const std::vector<SelectableBoard>& boards) {
@@ -106,9 +110,32 @@ Result<VisibleBoard> SelectOne(std::string_view entry, const std::vector<Selecta
       fmt::format("{} is neither an index nor a GPU-… or MIG-… identifier", Quote(entry)));
 }
 
+std::optional<VisibleBoard> Guess(std::string_view entry,
+                                  const std::vector<SelectableBoard>& boards,
+                                  const std::vector<VisibleBoard>& selected) {
+  const auto share =
+      entry.starts_with(kPartitionPrefix) ? BoardShare::kPartition : BoardShare::kWhole;
+  for (std::size_t i = 0; i < boards.size(); ++i) {
+    const auto taken = std::ranges::find(selected, i, &VisibleBoard::board);
+    const bool shareable = taken == selected.end() || (taken->share == BoardShare::kPartition &&
+                                                       share == BoardShare::kPartition);
+    if (!boards[i].identified && shareable) return VisibleBoard{i, share, std::string(entry)};
+  }
+  return std::nullopt;
+}
+
+Result<VisibleBoard> SelectOrGuess(std::string_view entry,
+                                   const std::vector<SelectableBoard>& boards,
+                                   const std::vector<VisibleBoard>& selected) {
+  auto one = SelectOne(entry, boards);
+  if (one.ok() || one.error().code != ErrorCode::kNotFound) return one;
+  if (auto guess = Guess(entry, boards, selected)) return *std::move(guess);
+  return Invalid(std::move(one).error().message);
+}
+
 std::vector<VisibleBoard> AllBoards(std::size_t count) {
   std::vector<VisibleBoard> all;
-  for (std::size_t i = 0; i < count; ++i) all.push_back({i, BoardShare::kWhole});
+  for (std::size_t i = 0; i < count; ++i) all.push_back(VisibleBoard{i, BoardShare::kWhole});
   return all;
 }
 
@@ -123,7 +150,7 @@ Result<std::vector<VisibleBoard>> SelectVisibleBoards(std::string_view variable,
   const std::string doing = fmt::format("{}={}", variable, Quote(*value));
   std::set<std::string_view> seen;
   for (const std::string_view entry : Split(*value)) {
-    auto one = SelectOne(entry, boards);
+    auto one = SelectOrGuess(entry, boards, selected);
     if (!one.ok()) return std::move(one).error().While(doing);
     const auto same_board = std::ranges::find(selected, one.value().board, &VisibleBoard::board);
     const bool sibling_partition = same_board != selected.end() &&

@@ -16,6 +16,7 @@ namespace zeus {
 struct SelectableBoard {
   std::string uuid;                     // With or without "GPU-"; empty if it has none.
   std::vector<std::string> partitions;  // "MIG-…" ids of its instances, where it is partitioned.
+  bool identified = true;               // False for a lost board, which cannot tell its names.
 };
 
 enum class BoardShare {
@@ -26,6 +27,7 @@ enum class BoardShare {
 struct VisibleBoard {
   std::size_t board;  // Position in the list of boards.
   BoardShare share;
+  std::string guessed_from = {};  // The entry, if this is a guess: see SelectVisibleBoards().
 
   friend bool operator==(const VisibleBoard&, const VisibleBoard&) = default;
 };
@@ -39,6 +41,9 @@ struct VisibleBoard {
 // rest. Here each such entry (also one that is repeated, out of range, unknown or ambiguous) is
 // kInvalidArgument, quoting it: energy missing from a report is worse than a refusal.
 // Two partitions of one board give the board once.
+//
+// An identifier that no board has may be that of a board that could not be identified: it selects
+// the next such board, and says so in guessed_from. It is an error only when none is left.
 Result<std::vector<VisibleBoard>> SelectVisibleBoards(std::string_view variable,
                                                       const std::optional<std::string>& value,
                                                       const std::vector<SelectableBoard>& boards);

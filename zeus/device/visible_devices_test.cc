@@ -111,6 +111,38 @@ TEST(VisibleDevicesTest, AnIndexOnAMachineWithoutGpusSaysSo) {
             "HIP_VISIBLE_DEVICES=\"0\": there is no GPU 0: this machine has none");
 }
 
+class LostBoardTest : public ::testing::Test {
+ protected:
+  Result<Boards> Select(const char* value) {
+    auto boards = FourBoards();
+    boards[1] = {.uuid = "", .partitions = {}, .identified = false};
+    return SelectVisibleBoards("CUDA_VISIBLE_DEVICES", value, boards);
+  }
+};
+
+TEST_F(LostBoardTest, AnUnknownIdentifierMayBeItsOwn) {
+  EXPECT_EQ(Select("GPU-ff,GPU-cc").value(), (Boards{{1, kWhole, "GPU-ff"}, {2, kWhole}}));
+  EXPECT_EQ(Select("MIG-ff").value(), (Boards{{1, kPartition, "MIG-ff"}}));
+  EXPECT_EQ(Select("MIG-GPU-ff/1/0,MIG-ff").value(), (Boards{{1, kPartition, "MIG-GPU-ff/1/0"}}));
+}
+
+TEST_F(LostBoardTest, MoreUnknownIdentifiersThanLostBoardsAreAnError) {
+  for (const char* value : {"GPU-ff,GPU-ee", "1,GPU-ff", "GPU-ff,MIG-ff"}) {
+    const auto selected = Select(value);
+    ASSERT_FALSE(selected.ok()) << value;
+    EXPECT_EQ(selected.error().code, ErrorCode::kInvalidArgument) << value;
+  }
+}
+
+TEST_F(LostBoardTest, WhatIsNoIdentifierIsStillAnError) {
+  for (const char* value : {"banana", "4", "GPU-", "MIG-GPU-ff/1", "GPU-ff,GPU-ff"})
+    EXPECT_EQ(Select(value).error().code, ErrorCode::kInvalidArgument) << value;
+}
+
+TEST(VisibleDevicesTest, AnEndlessIndexIsCutInTheMessage) {
+  EXPECT_LT(Select(std::string(5000, '9')).error().message.size(), 400U);
+}
+
 TEST(VisibleDevicesTest, KnowsWhetherTheNumberingMatters) {
   EXPECT_TRUE(SelectsByIndex("GPU-aa11,3"));
   EXPECT_FALSE(SelectsByIndex("GPU-aa11"));

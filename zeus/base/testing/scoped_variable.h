@@ -11,9 +11,9 @@ namespace zeus::testing {
 class ScopedVariable {
  public:
   ScopedVariable(std::string name, const std::string& value) : name_(std::move(name)) {
-    ::setenv(name_.c_str(), value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+    ::setenv(name_.c_str(), value.c_str(), 1);
   }
-  ~ScopedVariable() { ::unsetenv(name_.c_str()); }  // NOLINT(concurrency-mt-unsafe)
+  ~ScopedVariable() { ::unsetenv(name_.c_str()); }
   ScopedVariable(const ScopedVariable&) = delete;
   ScopedVariable& operator=(const ScopedVariable&) = delete;
 

@@ -197,9 +197,8 @@ void ReportMissingCounter(Board& board, const std::string& name, std::vector<Abs
   const auto energy = board.Energy();
   if (energy.ok()) return;
   const bool denied = energy.error().code == ErrorCode::kPermissionDenied;
-  absent.push_back(
-      {"energy counter of " + name, energy.error().message,
-       denied ? "run as a user who may read the files of amdgpu, or through zeusd" : ""});
+  absent.push_back({"energy counter of " + name, energy.error().message,
+                    denied ? "run as a user who may read the files of amdgpu" : ""});
 }
 
 }  // namespace

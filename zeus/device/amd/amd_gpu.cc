@@ -17,6 +17,8 @@ std::optional<T> ValueOf(const Result<T>& result) {
   return result.value();
 }
 
+Error NoPersistence() { return {ErrorCode::kNotSupported, "amdgpu has no persistence mode"}; }
+
 }  // namespace
 
 AmdGpu::AmdGpu(std::string name, std::unique_ptr<amd::Board> board, const Clock& clock,
@@ -137,11 +139,8 @@ Status AmdGpu::ResetClock(ClockDomain domain) {
   return Ok();
 }
 
-Result<Persistence> AmdGpu::CurrentPersistence() { return Persistence::kOn; }
+Result<Persistence> AmdGpu::CurrentPersistence() { return NoPersistence(); }
 
-Status AmdGpu::SetPersistence(Persistence mode) {
-  if (mode == Persistence::kOn) return Ok();
-  return Error{ErrorCode::kNotSupported, "amdgpu always stays loaded without clients"};
-}
+Status AmdGpu::SetPersistence(Persistence /*mode*/) { return NoPersistence(); }
 
 }  // namespace zeus

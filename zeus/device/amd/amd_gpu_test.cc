@@ -167,10 +167,12 @@ TEST_F(AmdGpuTest, ClocksOutsideTheTableAreRefused) {
   EXPECT_EQ(tree_.Get(0, "power_dpm_force_performance_level"), "auto\n");
 }
 
-TEST_F(AmdGpuTest, TheDriverIsPersistent) {
-  EXPECT_EQ(gpu().CurrentPersistence().value(), Persistence::kOn);
-  EXPECT_TRUE(gpu().SetPersistence(Persistence::kOn).ok());
-  EXPECT_EQ(gpu().SetPersistence(Persistence::kOff).error().code, ErrorCode::kNotSupported);
+TEST_F(AmdGpuTest, ThereIsNoPersistenceModeToReadOrSet) {
+  const auto mode = gpu().CurrentPersistence();
+  ASSERT_FALSE(mode.ok());
+  EXPECT_EQ(mode.error().code, ErrorCode::kNotSupported);
+  EXPECT_EQ(mode.error().message, "amdgpu has no persistence mode");
+  EXPECT_EQ(gpu().SetPersistence(Persistence::kOn).error().code, ErrorCode::kNotSupported);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ constexpr std::array kStatuses = {
     SmiStatus{7, ErrorCode::kUnavailable, "call failed"},
     SmiStatus{8, ErrorCode::kUnavailable, "timeout"},
     SmiStatus{9, ErrorCode::kUnavailable, "try again"},
-    SmiStatus{10, ErrorCode::kPermissionDenied, "permission denied; needs root or zeusd"},
+    SmiStatus{10, ErrorCode::kPermissionDenied, "permission denied"},
     SmiStatus{11, ErrorCode::kUnavailable, "interrupted"},
     SmiStatus{12, ErrorCode::kUnavailable, "input/output error"},
     SmiStatus{13, ErrorCode::kInternal, "bad address"},

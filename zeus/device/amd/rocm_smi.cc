@@ -19,7 +19,7 @@ constexpr std::array kStatuses = {
     SmiStatus{1, ErrorCode::kInvalidArgument, "invalid arguments"},
     SmiStatus{2, ErrorCode::kNotSupported, "not supported"},
     SmiStatus{3, ErrorCode::kUnavailable, "a file of the driver could not be read"},
-    SmiStatus{4, ErrorCode::kPermissionDenied, "permission denied; needs root or zeusd"},
+    SmiStatus{4, ErrorCode::kPermissionDenied, "permission denied"},
     SmiStatus{5, ErrorCode::kUnavailable, "out of resources"},
     SmiStatus{6, ErrorCode::kInternal, "internal exception"},
     SmiStatus{7, ErrorCode::kInvalidArgument, "value out of bounds"},

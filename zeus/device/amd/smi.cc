@@ -5,12 +5,16 @@
 #include <cmath>
 #include <limits>
 
+#include "zeus/device/privilege.h"
+
 namespace zeus::amd {
 
 Error SmiCaller::ErrorFor(std::uint32_t status, const char* name) const {
   for (const SmiStatus& row : statuses) {
-    if (row.status == status)
-      return {row.code, fmt::format("{}: {} (status {})", name, row.meaning, status)};
+    if (row.status != status) continue;
+    const bool refused = row.code == ErrorCode::kPermissionDenied;
+    return {row.code, fmt::format("{}: {}{}{} (status {})", name, row.meaning, refused ? "; " : "",
+                                  refused ? RefusalAdvice() : "", status)};
   }
   return {ErrorCode::kInternal, fmt::format("{}: unknown status {}", name, status)};
 }

@@ -1,10 +1,12 @@
 #include "zeus/device/amd/smi_board.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "zeus/device/amd/sysfs_board.h"
 #include "zeus/device/amd/testing/amdgpu_tree.h"
 #include "zeus/device/amd/testing/fake_smi.h"
+#include "zeus/device/privilege.h"
 
 namespace zeus::amd {
 namespace {
@@ -124,8 +126,9 @@ TEST_P(RocmSmiTest, PermissionIsToldWithTheWayOut) {
   fake_.set_status = 4;
   const auto set = Board()->SetCap(200_W);
   EXPECT_EQ(set.error().code, ErrorCode::kPermissionDenied);
-  EXPECT_EQ(set.error().message,
-            "rsmi_dev_power_cap_set: permission denied; needs root or zeusd (status 4)");
+  EXPECT_EQ(
+      set.error().message,
+      fmt::format("rsmi_dev_power_cap_set: permission denied; {} (status 4)", RefusalAdvice()));
 }
 
 class AmdSmiTest : public SmiBoardTest {};

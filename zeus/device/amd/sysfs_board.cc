@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "zeus/base/file.h"
+#include "zeus/device/privilege.h"
 
 namespace zeus::amd {
 namespace {
@@ -56,7 +57,8 @@ Status SysfsBoard::Write(const std::filesystem::path& path, const std::string& t
   auto written = WriteAttribute(path, text);
   if (written.ok()) return Ok();
   Error error = AsDeviceError(std::move(written).error());
-  if (error.code == ErrorCode::kPermissionDenied) error.message += "; needs root or zeusd";
+  if (error.code == ErrorCode::kPermissionDenied)
+    error.message += fmt::format("; {}", RefusalAdvice());
   return error;
 }
 

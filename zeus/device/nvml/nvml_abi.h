@@ -62,6 +62,9 @@ inline constexpr unsigned kArchitectureAda = 8;
 inline constexpr unsigned kArchitectureHopper = 9;
 inline constexpr unsigned kArchitectureUnknown = 0xffffffff;
 
+// nvmlDeviceGetMigMode
+inline constexpr unsigned kMigEnabled = 1;
+
 // nvmlTemperatureSensors_t
 inline constexpr int kSensorGpu = 0;
 

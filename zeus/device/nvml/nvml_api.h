@@ -15,6 +15,8 @@ struct NvmlApi {
   Return (*get_handle_by_index)(unsigned, Device*) = nullptr;  // nvmlDeviceGetHandleByIndex_v2
   Return (*get_uuid)(Device, char*, unsigned) = nullptr;       // nvmlDeviceGetUUID
 
+  const char* (*error_string)(Return) = nullptr;  // nvmlErrorString
+
   // Identity.
   Return (*get_driver_version)(char*, unsigned) = nullptr;       // nvmlSystemGetDriverVersion
   Return (*get_handle_by_uuid)(const char*, Device*) = nullptr;  // nvmlDeviceGetHandleByUUID
@@ -22,7 +24,9 @@ struct NvmlApi {
   Return (*get_name)(Device, char*, unsigned) = nullptr;         // nvmlDeviceGetName
   Return (*get_pci_info)(Device, PciInfo*) = nullptr;            // nvmlDeviceGetPciInfo_v3
   Return (*get_architecture)(Device, unsigned*) = nullptr;       // nvmlDeviceGetArchitecture
-  Return (*get_max_mig_count)(Device, unsigned*) = nullptr;      // nvmlDeviceGetMaxMigDeviceCount
+  // nvmlDeviceGetMigMode: current, after the next reset
+  Return (*get_mig_mode)(Device, unsigned*, unsigned*) = nullptr;
+  Return (*get_max_mig_count)(Device, unsigned*) = nullptr;  // nvmlDeviceGetMaxMigDeviceCount
   Return (*get_mig_handle)(Device, unsigned,
                            Device*) = nullptr;  // nvmlDeviceGetMigDeviceHandleByIndex
 

@@ -9,11 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "zeus/base/file.h"
 #include "zeus/device/nvml/nvml_error.h"
 #include "zeus/device/nvml/nvml_gpu.h"
 #include "zeus/device/nvml/nvml_identity.h"
 #include "zeus/device/nvml/nvml_library.h"
+#include "zeus/device/nvml/nvml_readers.h"
 #include "zeus/device/nvml/nvml_session.h"
+#include "zeus/device/printable.h"
 #include "zeus/device/visible_devices.h"
 
 namespace zeus {
@@ -26,6 +29,7 @@ constexpr const char* kOrderVariable = "CUDA_DEVICE_ORDER";
 
 // A GPU of the machine, whether or not this process may use it.
 struct Board {
+  unsigned index = 0;  // As NVML and nvidia-smi count.
   Device device = nullptr;
   Result<GpuIdentity> identity;  // The reason if it cannot be used.
 };
@@ -52,11 +56,11 @@ Findings Nothing(Absence absence) {
 Board FindBoard(const NvmlApi& api, unsigned index) {
   Device device = nullptr;
   const Return code = Call(api.get_handle_by_index, index, &device);
-  if (code != kSuccess) return {nullptr, NvmlError(code, fmt::format("NVML GPU {}", index))};
+  if (code != kSuccess) return {index, nullptr, NvmlError(code, fmt::format("NVML GPU {}", index))};
   auto identity = ReadIdentity({.api = api, .device = device});
   if (!identity.ok())
     identity = std::move(identity).error().While(fmt::format("NVML GPU {}", index));
-  return {device, std::move(identity)};
+  return {index, device, std::move(identity)};
 }
 
 // In PCI order. NVML promises no order of its own; a lost board has no address to sort by, and
@@ -92,7 +96,7 @@ std::vector<SelectableBoard> Selectable(const NvmlApi& api, const std::vector<Bo
   std::vector<SelectableBoard> selectable;
   for (const Board& board : boards) {
     if (!board.identity.ok()) {
-      selectable.push_back({.uuid = "", .partitions = {}});
+      selectable.push_back({.uuid = "", .partitions = {}, .identified = false});
       continue;
     }
     selectable.push_back({.uuid = board.identity.value().uuid,
@@ -126,9 +130,27 @@ Absence BoardLevelOnly(const std::string& name, const GpuIdentity& identity) {
           .fix = ""};
 }
 
+Absence InstancesUnseen(const std::string& name, unsigned index) {
+  return {.what = name + " in MIG mode",
+          .reason =
+              "energy, power and limits are those of the whole board; utilisation is not "
+              "reported in MIG mode",
+          .fix = fmt::format("sudo nvidia-smi -i {} -mig 0 to leave MIG mode", index)};
+}
+
+// A board that could not be opened keeps its number.
+Absence Lost(const std::string& name, const VisibleBoard& visible, const Error& error) {
+  Absence absence = ToAbsence(name, error);
+  if (!visible.guessed_from.empty()) {
+    absence.reason = fmt::format("{} may be the GPU that cannot be identified ({})",
+                                 Printable(visible.guessed_from), absence.reason);
+  }
+  return absence;
+}
+
 Absence NothingVisible(const std::string& value) {
   return {.what = kGpus,
-          .reason = fmt::format("{}=\"{}\" hides all of them", kVisibleVariable, value),
+          .reason = fmt::format("{}={} hides all of them", kVisibleVariable, Quote(value)),
           .fix = fmt::format("unset {}", kVisibleVariable)};
 }
 
@@ -141,12 +163,15 @@ void OpenVisible(const std::shared_ptr<NvmlSession>& session, const std::vector<
     auto gpu = board.identity.ok() ? NvmlGpu::Open(session, board.device, name)
                                    : Result<std::unique_ptr<NvmlGpu>>(board.identity.error());
     if (!gpu.ok()) {
-      findings.absent.push_back(ToAbsence(name, gpu.error()));
+      findings.absent.push_back(Lost(name, visible[i], gpu.error()));
       ++findings.lost_gpus;
       continue;
     }
-    if (visible[i].share == BoardShare::kPartition)
+    if (visible[i].share == BoardShare::kPartition) {
       findings.absent.push_back(BoardLevelOnly(name, gpu.value()->identity()));
+    } else if (InMigMode({.api = session->api(), .device = board.device})) {
+      findings.absent.push_back(InstancesUnseen(name, board.index));
+    }
     findings.gpus.push_back(std::move(gpu).value());
   }
 }

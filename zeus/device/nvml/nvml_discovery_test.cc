@@ -12,6 +12,7 @@ namespace {
 
 using testing::FakeNvml;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 class NvmlDiscoveryTest : public ::testing::Test {
  protected:
@@ -126,6 +127,57 @@ TEST_F(NvmlDiscoveryTest, CountsFromTheFirstIndexAndALostGpuKeepsItsNumber) {
   EXPECT_EQ(found.value().lost_gpus, 1U);
 }
 
+TEST_F(NvmlDiscoveryTest, ALostGpuChosenByUuidIsAbsentAndTheOthersRemain) {
+  fake_.handle_failures[0] = kGpuIsLost;
+  environment_["CUDA_VISIBLE_DEVICES"] = "GPU-00000000,GPU-00000002";
+  const auto found = Discover();
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  ASSERT_EQ(found.value().gpus.size(), 1U);
+  EXPECT_EQ(found.value().gpus[0]->name(), "gpu:1");
+  EXPECT_EQ(found.value().gpus[0]->identity().uuid, fake_.board(2).uuid);
+  ASSERT_EQ(found.value().absent.size(), 1U);
+  EXPECT_EQ(found.value().absent[0].what, "gpu:0");
+  EXPECT_EQ(found.value().absent[0].reason,
+            "GPU-00000000 may be the GPU that cannot be identified (NVML GPU 0: the GPU fell off "
+            "the bus)");
+  EXPECT_EQ(found.value().lost_gpus, 1U);
+}
+
+TEST_F(NvmlDiscoveryTest, AnUnknownUuidIsAnErrorWhereAllGpusAreKnown) {
+  environment_["CUDA_VISIBLE_DEVICES"] = "GPU-ffffffff";
+  EXPECT_EQ(Discover().error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST_F(NvmlDiscoveryTest, MigModeIsToldWithTheWayOut) {
+  fake_.board(2).mig_mode = true;
+  fake_.board(2).refusals["get_utilization"] = kNotSupported;
+  environment_["CUDA_VISIBLE_DEVICES"] = "2,3";
+  const auto found = Discover();
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  ASSERT_EQ(found.value().gpus.size(), 2U);
+  ASSERT_EQ(found.value().absent.size(), 1U);
+  EXPECT_EQ(found.value().absent[0].what, "gpu:0 in MIG mode");
+  EXPECT_THAT(found.value().absent[0].reason, HasSubstr("those of the whole board"));
+  EXPECT_EQ(found.value().absent[0].fix, "sudo nvidia-smi -i 2 -mig 0 to leave MIG mode");
+  EXPECT_THAT(found.value().gpus[0]->CurrentUtilization().error().message, HasSubstr("MIG mode"));
+}
+
+TEST_F(NvmlDiscoveryTest, ALibraryThatExplainsItsFailureIsBelieved) {
+  fake_.init_result = kDriverNotLoaded;
+  fake_.init_text = "no simulated node named zeus";
+  const auto found = Discover();
+  ASSERT_TRUE(found.ok());
+  ASSERT_EQ(found.value().absent.size(), 1U);
+  EXPECT_EQ(found.value().absent[0].reason, "initialise NVML: no simulated node named zeus");
+  EXPECT_EQ(found.value().absent[0].fix, "");
+}
+
+TEST_F(NvmlDiscoveryTest, ABlankSelectionIsShownWithoutItsControlCharacters) {
+  environment_["CUDA_VISIBLE_DEVICES"] = "\n";
+  EXPECT_EQ(Discover().value().absent.at(0).reason,
+            "CUDA_VISIBLE_DEVICES=\"\\x0a\" hides all of them");
+}
+
 struct InitFailure {
   Return code;
   const char* reason;
@@ -169,6 +221,12 @@ TEST_F(NvmlLibraryDiscoveryTest, AMissingLibraryIsAnAbsence) {
   const Absence absence = OnlyAbsence("/nonexistent.so");
   EXPECT_EQ(absence.reason, "/nonexistent.so not found");
   EXPECT_THAT(absence.fix, HasSubstr("ZEUS_NVML_LIBRARY"));
+}
+
+TEST_F(NvmlLibraryDiscoveryTest, APathIsShownWithoutControlCharactersAndNotWithoutEnd) {
+  const Absence absence = OnlyAbsence("/\x1b[2J" + std::string(5000, 'x'));
+  EXPECT_THAT(absence.reason, StartsWith("/\\x1b[2Jxxx"));
+  EXPECT_LT(absence.reason.size(), 300U);
 }
 
 TEST_F(NvmlLibraryDiscoveryTest, AFileThatIsNotALibraryIsAnAbsence) {

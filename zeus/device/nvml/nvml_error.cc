@@ -6,6 +6,9 @@
 #include <array>
 #include <string>
 
+#include "zeus/base/file.h"
+#include "zeus/device/printable.h"
+
 namespace zeus::nvml {
 namespace {
 
@@ -21,7 +24,7 @@ constexpr std::array kMeanings = {
     Meaning{kInvalidArgument, ErrorCode::kInvalidArgument, "the driver rejected the argument", ""},
     Meaning{kNotSupported, ErrorCode::kNotSupported, "not supported by this GPU or its mode", ""},
     Meaning{kNoPermission, ErrorCode::kPermissionDenied, "the driver refused",
-            "needs root (CAP_SYS_ADMIN) or zeusd"},
+            "needs root (CAP_SYS_ADMIN in containers)"},
     Meaning{kAlreadyInitialized, ErrorCode::kInternal, "NVML was initialised twice", ""},
     Meaning{kNotFound, ErrorCode::kNotFound, "the driver knows no such thing", ""},
     Meaning{kInsufficientSize, ErrorCode::kInternal, "the driver has more data than expected", ""},
@@ -70,7 +73,9 @@ constexpr std::array kMeanings = {
 
 }  // namespace
 
-Error NvmlError(Return code, std::string_view doing) {
+Error NvmlError(Return code, std::string_view doing, Privilege privilege) {
+  if (code == kNoPermission && privilege == Privilege::kRoot)
+    return {ErrorCode::kPermissionDenied, fmt::format("{}: {}", doing, RefusalAdvice(privilege))};
   const auto* const meaning = std::ranges::find(kMeanings, code, &Meaning::code);
   if (meaning == kMeanings.end()) {
     return {ErrorCode::kUnavailable,
@@ -78,6 +83,16 @@ Error NvmlError(Return code, std::string_view doing) {
   }
   return {meaning->error, fmt::format("{}: {}{}{}", doing, meaning->problem,
                                       meaning->remedy.empty() ? "" : ": ", meaning->remedy)};
+}
+
+Error InitError(Return code, std::string_view doing, std::string_view said) {
+  const bool says_more =
+      code == kDriverNotLoaded && !said.empty() && LowerCase(said) != "driver not loaded";
+  if (says_more) return {ErrorCode::kUnavailable, fmt::format("{}: {}", doing, Printable(said))};
+  Error error = NvmlError(code, doing);
+  const bool unknown = std::ranges::find(kMeanings, code, &Meaning::code) == kMeanings.end();
+  if (unknown && !said.empty()) error.message += fmt::format(" ({})", Printable(said));
+  return error;
 }
 
 ProblemAndRemedy SplitRemedy(const Error& error) {

@@ -63,8 +63,32 @@ TEST(NvmlErrorMessageTest, ACodeFromTheFutureKeepsItsNumber) {
 }
 
 TEST(NvmlErrorMessageTest, ARefusalSaysWhoMay) {
-  EXPECT_EQ(NvmlError(kNoPermission, "gpu:0: set power limit").message,
-            "gpu:0: set power limit: the driver refused: needs root (CAP_SYS_ADMIN) or zeusd");
+  EXPECT_EQ(NvmlError(kNoPermission, "gpu:0: set power limit", Privilege::kUser).message,
+            "gpu:0: set power limit: the driver refused: needs root (CAP_SYS_ADMIN in containers)");
+  EXPECT_EQ(NvmlError(kNoPermission, "gpu:0: set power limit", Privilege::kRoot).message,
+            "gpu:0: set power limit: refused although this process is root: the container or the "
+            "driver forbids it");
+}
+
+TEST(NvmlErrorMessageTest, ALibraryThatSaysMoreThanNvmlIsQuoted) {
+  const Error error = InitError(kDriverNotLoaded, "initialise NVML", "no simulated node \x1b[2J");
+  EXPECT_EQ(error.code, ErrorCode::kUnavailable);
+  EXPECT_EQ(error.message, "initialise NVML: no simulated node \\x1b[2J");
+  EXPECT_EQ(SplitRemedy(error).remedy, "");
+}
+
+TEST(NvmlErrorMessageTest, NvmlsOwnWordsAddNothingToAKnownCode) {
+  for (const char* said : {"", "Driver Not Loaded", "driver not loaded"}) {
+    EXPECT_EQ(InitError(kDriverNotLoaded, "initialise NVML", said).message,
+              NvmlError(kDriverNotLoaded, "initialise NVML").message);
+  }
+  EXPECT_EQ(InitError(kUnknown, "initialise NVML", "Unknown Error").message,
+            NvmlError(kUnknown, "initialise NVML").message);
+}
+
+TEST(NvmlErrorMessageTest, ACodeFromTheFutureIsExplainedByTheLibrary) {
+  EXPECT_EQ(InitError(4711, "initialise NVML", "Too Hot").message,
+            NvmlError(4711, "initialise NVML").message + " (Too Hot)");
 }
 
 TEST(NvmlErrorMessageTest, TheRemedyCanBeSplitOff) {

@@ -57,7 +57,10 @@ NvmlGpu::NvmlGpu(std::shared_ptr<NvmlSession> session, Probe& probe, std::string
       handle_(std::move(session), probe.target.device, identity_),
       channels_(probe, name_),
       temperature_(probe, Doing("read temperature"), {ReadTemperatureV, ReadTemperature}),
-      utilization_(probe, Doing("read utilisation"), {ReadUtilization}),
+      utilization_(
+          probe,
+          Doing(InMigMode(probe.target) ? "read utilisation in MIG mode" : "read utilisation"),
+          {ReadUtilization}),
       memory_(probe, Doing("read memory use"), {ReadMemoryV2, ReadMemory}),
       graphics_clock_(probe, Doing("read graphics clock"), {ReadGraphicsClock}),
       memory_clock_(probe, Doing("read memory clock"), {ReadMemoryClock}),

@@ -63,7 +63,7 @@ TEST_F(NvmlGpuKnobsTest, ARefusedSetterSaysWhoMay) {
   for (const Status& status : statuses) {
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().code, ErrorCode::kPermissionDenied);
-    EXPECT_THAT(status.error().message, HasSubstr("needs root (CAP_SYS_ADMIN) or zeusd"));
+    EXPECT_THAT(status.error().message, HasSubstr(std::string(RefusalAdvice())));
   }
 }
 

@@ -12,6 +12,7 @@ void ResolveIdentity(SharedLibrary& library, NvmlApi& api) {
   library.FindRequired(api.get_handle_by_index,
                        {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"});
   library.FindRequired(api.get_uuid, {"nvmlDeviceGetUUID"});
+  library.FindOptional(api.error_string, {"nvmlErrorString"});
   library.FindOptional(api.get_driver_version, {"nvmlSystemGetDriverVersion"});
   library.FindOptional(api.get_handle_by_uuid, {"nvmlDeviceGetHandleByUUID"});
   library.FindOptional(api.get_handle_by_pci,
@@ -21,6 +22,7 @@ void ResolveIdentity(SharedLibrary& library, NvmlApi& api) {
   library.FindOptional(api.get_pci_info, {"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2",
                                           "nvmlDeviceGetPciInfo"});
   library.FindOptional(api.get_architecture, {"nvmlDeviceGetArchitecture"});
+  library.FindOptional(api.get_mig_mode, {"nvmlDeviceGetMigMode"});
   library.FindOptional(api.get_max_mig_count, {"nvmlDeviceGetMaxMigDeviceCount"});
   library.FindOptional(api.get_mig_handle, {"nvmlDeviceGetMigDeviceHandleByIndex"});
 }

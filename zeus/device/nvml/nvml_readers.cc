@@ -102,6 +102,13 @@ Return ReadThrottleReasons(const Target& target, ThrottleReasons* reasons) {
   return kSuccess;
 }
 
+bool InMigMode(const Target& target) {
+  unsigned current = 0;
+  unsigned pending = 0;
+  return Call(target.api.get_mig_mode, target.device, &current, &pending) == kSuccess &&
+         current == kMigEnabled;
+}
+
 Return ReadGpuBounds(const Target& target, LimitBounds* bounds) {
   return ReadBounds(target, kScopeGpu, bounds);
 }

@@ -15,6 +15,9 @@ Return ReadGraphicsClock(const Target& target, Hertz* clock);
 Return ReadMemoryClock(const Target& target, Hertz* clock);
 Return ReadThrottleReasons(const Target& target, ThrottleReasons* reasons);
 
+// Whether the board is divided into instances now. A board or driver that cannot say is not.
+bool InMigMode(const Target& target);
+
 // What the board allows as a power limit, in milliwatts as NVML counts.
 struct LimitBounds {
   unsigned min;

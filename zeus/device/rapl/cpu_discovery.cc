@@ -170,7 +170,7 @@ class CpuDiscovery {
     Absence absence{.what = {}, .reason = error.message, .fix = {}};
     if (error.code == ErrorCode::kPermissionDenied) {
       absence.reason += ": only root may read it";
-      absence.fix = fmt::format("sudo chmod a+r {}, or run zeusd",
+      absence.fix = fmt::format("sudo chmod a+r {}",
                                 (surroundings_.sysfs / "class/powercap/*/energy_uj").string());
     } else if (error.code == ErrorCode::kNotFound) {
       absence.fix = fmt::format("sudo modprobe -a {}", kPowercapModules);

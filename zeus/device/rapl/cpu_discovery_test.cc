@@ -15,8 +15,10 @@ namespace zeus::rapl {
 namespace {
 
 using namespace zeus::literals;
+using ::testing::EndsWith;
 using testing::FakePerf;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 class CpuDiscoveryTest : public ::testing::Test {
  protected:
@@ -139,8 +141,8 @@ TEST_F(CpuDiscoveryTest, ARootOnlyEnergyFileIsNamedWithTheFix) {
   const Absence* powercap = Find(found, "CPU energy (powercap)");
   ASSERT_NE(powercap, nullptr);
   EXPECT_THAT(powercap->reason, HasSubstr("energy_uj: Permission denied"));
-  EXPECT_THAT(powercap->fix, HasSubstr("sudo chmod a+r "));
-  EXPECT_THAT(powercap->fix, HasSubstr("/class/powercap/*/energy_uj, or run zeusd"));
+  EXPECT_THAT(powercap->fix, StartsWith("sudo chmod a+r "));
+  EXPECT_THAT(powercap->fix, EndsWith("/class/powercap/*/energy_uj"));
   EXPECT_EQ(Find(found, "CPU energy (perf)")->fix, "sudo modprobe rapl");
 }
 

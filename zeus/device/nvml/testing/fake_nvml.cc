@@ -186,6 +186,13 @@ void FakeCalls::FillIdentity(NvmlApi& api) {
       return kSuccess;
     });
   };
+  api.error_string = [](Return) { return current->init_text.c_str(); };
+  api.get_mig_mode = [](Device device, unsigned* now, unsigned* pending) {
+    return On(device, "get_mig_mode", [&](FakeBoard& board) {
+      *now = *pending = board.mig_mode ? kMigEnabled : 0;
+      return kSuccess;
+    });
+  };
   api.get_max_mig_count = [](Device device, unsigned* count) {
     return On(device, "get_max_mig_count", [&](FakeBoard& board) {
       *count = board.partitions.empty() ? 0 : 7;

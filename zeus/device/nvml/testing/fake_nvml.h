@@ -22,6 +22,7 @@ struct FakeBoard {
   unsigned pci_device_id = 0x1db410de;
   unsigned architecture = 5;  // Volta.
   std::vector<std::string> partitions;
+  bool mig_mode = false;
 
   unsigned long long energy = 5'000'000;
   unsigned energy_per_read = 0;  // How much the counter grows by being looked at.
@@ -65,6 +66,7 @@ class FakeNvml {
   Device handle(std::size_t index = 0);
 
   Return init_result = kSuccess;
+  std::string init_text = "Driver Not Loaded";    // Of nvmlErrorString.
   std::map<std::size_t, Return> handle_failures;  // Of nvmlDeviceGetHandleByIndex.
 
   int users() const { return users_; }
