@@ -11,6 +11,7 @@
 #include "zeus/device/nvml/nvml_gpu.h"
 #include "zeus/device/nvml/nvml_library.h"
 #include "zeus/device/nvml/nvml_session.h"
+#include "zeus/device/privilege.h"
 #include "zeus/device/sim/testing/driver_node.h"
 #include "zeus/device/sim/testing/loads.h"
 #include "zeus/device/testing/gpu_conformance.h"
@@ -155,7 +156,7 @@ TEST_F(NvmlOverSimulatorTest, ARefusedSetterIsPermissionDeniedAndChangesNothing)
   const auto set = gpu_->SetPowerLimit(200_W);
   ASSERT_FALSE(set.ok());
   EXPECT_EQ(set.error().code, ErrorCode::kPermissionDenied);
-  EXPECT_THAT(set.error().message, HasSubstr("zeusd"));
+  EXPECT_THAT(set.error().message, HasSubstr(std::string(RefusalAdvice())));
   EXPECT_EQ(gpu_->LockClock(ClockDomain::kGraphics, {.min = Hertz(0), .max = Hertz::FromMega(1410)})
                 .error()
                 .code,
@@ -176,6 +177,7 @@ TEST_F(NvmlOverSimulatorTest, APartitionedGpuCountsEnergyAndHasNoUtilization) {
   EXPECT_EQ(gpu_->CurrentUtilization().error().code, ErrorCode::kNotSupported);
   const GpuReading reading = OpenGpu()->Read();
   EXPECT_EQ(reading.utilization.error().code, ErrorCode::kNotSupported);
+  EXPECT_THAT(reading.utilization.error().message, HasSubstr("MIG mode"));
   EXPECT_TRUE(reading.energy.ok());
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "zeus/base/file.h"
 #include "zeus/base/testing/temporary_directory.h"
 
 namespace zeus::nvml {
@@ -38,6 +39,18 @@ TEST(NvmlLibraryTest, AnEmptyFileAndADirectoryAreNotLibraries) {
   const auto empty = directory.AddFile("empty.so", "").string();
   EXPECT_EQ(LoadNvml(empty).error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(LoadNvml(directory.path().string()).error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST(NvmlLibraryTest, ALibraryThatIsCutShortIsRefused) {
+  zeus::testing::TemporaryDirectory directory;
+  const std::string whole = ReadSmallFile(ZEUS_BARE_LIBRARY, 1 << 20).value();
+  for (const std::size_t size : {4, 63, 200, 1000, 2000}) {
+    const auto path = directory.AddFile("cut.so", whole.substr(0, size)).string();
+    const auto api = LoadNvml(path);
+    ASSERT_FALSE(api.ok()) << size;
+    EXPECT_EQ(api.error().code, ErrorCode::kInvalidArgument) << size;
+    EXPECT_THAT(api.error().message, HasSubstr("it is cut short")) << size;
+  }
 }
 
 TEST(NvmlLibraryTest, ALibraryWithHalfTheFunctionsIsRefusedByNamingTheMissing) {
