@@ -3,13 +3,16 @@
 import json
 import os
 import subprocess
+import sys
 import unittest
 
 from sim_testing import SimTestCase
 
 CLIENT = os.environ["NVML_CLIENT"].split("|")  # Paths may hold blanks.
 UNINITIALIZED, NOT_SUPPORTED, NO_PERMISSION, DRIVER_NOT_LOADED, GPU_IS_LOST = 1, 3, 4, 9, 15
+INVALID_ARGUMENT, NOT_FOUND = 2, 6
 NOBODY = 65534
+IS_C_CLIENT = len(CLIENT) == 1
 
 
 class Client:
@@ -146,6 +149,42 @@ class NvmlAbiTest(SimTestCase):
         del self.client_environment["ZEUS_SIM_NODE"]
         client = self.client()
         self.assertEqual(client.process.stdout.readline().strip(), f"error {DRIVER_NOT_LOADED}")
+
+    def init_error(self):
+        """The code of nvmlInit and what the library says about it, in a process of its own."""
+        script = ("import ctypes, os; nvml = ctypes.CDLL(os.environ['ZEUS_NVML_LIBRARY']); "
+                  "nvml.nvmlErrorString.restype = ctypes.c_char_p; code = nvml.nvmlInit_v2(); "
+                  "print(code, nvml.nvmlErrorString(code).decode())")
+        done = subprocess.run([sys.executable, "-c", script], env=self.client_environment,
+                              capture_output=True, text=True, check=True, timeout=60)
+        code, text = done.stdout.strip().split(" ", 1)
+        return int(code), text
+
+    @unittest.skipIf(IS_C_CLIENT, "needs the interpreter to load the library")
+    def test_without_a_node_the_library_says_why(self):
+        self.sim("stop")
+        code, text = self.init_error()
+        self.assertEqual(code, DRIVER_NOT_LOADED)
+        self.assertIn('no simulated node named "default"', text)
+        self.assertIn("zeus sim start --name default", text)
+        del self.client_environment["ZEUS_SIM_NODE"]
+        self.client_environment["ZEUS_SIM"] = "4xFOO"
+        code, text = self.init_error()
+        self.assertEqual(code, DRIVER_NOT_LOADED)
+        self.assertIn('ZEUS_SIM: bad GPU list "4xFOO"', text)
+
+    @unittest.skipIf(IS_C_CLIENT, "needs the interpreter to load the library")
+    def test_details_of_the_interface(self):
+        script = ("import ctypes, os; nvml = ctypes.CDLL(os.environ['ZEUS_NVML_LIBRARY']); "
+                  "device = ctypes.c_void_p(); value = ctypes.create_string_buffer(64); "
+                  "print(nvml.nvmlDeviceSetPowerManagementLimit_v2(device, value)); "
+                  "nvml.nvmlInit_v2(); "
+                  "[print(nvml.nvmlDeviceGetHandleByPciBusId_v2(name, ctypes.byref(device))) "
+                  "for name in (b'0000:01:00.0', b'01:00', b'0000:01:00.0junk', b'0000:01:00.1')]")
+        done = subprocess.run([sys.executable, "-c", script], env=self.client_environment,
+                              capture_output=True, text=True, check=True, timeout=60)
+        self.assertEqual([int(code) for code in done.stdout.split()],
+                         [UNINITIALIZED, 0, 0, INVALID_ARGUMENT, NOT_FOUND])
 
     def test_without_a_node_the_environment_describes_a_private_one(self):
         self.sim("stop")

@@ -171,7 +171,10 @@ class SimCliTest(SimTestCase):
         with open(path, "w", encoding="ascii") as file:
             file.write("x" * 10000)
         self.assertIn("damaged", self.sim("list"))
-        self.assert_refused(7, "damaged", "truth", "--name", "broken")
+        for verb in (["truth"], ["env"], ["load", "--gpu", "0", "--watts", "1"],
+                     ["fault", "--gpu", "0", "--kind", "lost"]):
+            self.assert_refused(UNAVAILABLE, "remove it with: zeus sim stop --name broken",
+                                *verb, "--name", "broken")
         self.sim("stop", "--name", "broken")
         self.assertFalse(os.path.exists(path))
 
@@ -196,20 +199,35 @@ class SimCliTest(SimTestCase):
             ('bad GPU list "4xFOO"', ("start", "--name", "b", "--gpus", "4xFOO")),
             ('bad GPU list "x"', ("start", "--name", "b", "--gpus", "x")),
             ('bad node name "a/b"', ("start", "--name", "a/b", "--gpus", "V100")),
-            ("bad time scale 0", ("start", "--name", "b", "--gpus", "V100", "--time-scale", "0")),
-            ("bad --ambient 500", ("start", "--name", "b", "--gpus", "V100", "--ambient", "500")),
+            ("--time-scale: must be a number from 0.001 to 1000000, not \"0\"", ("start", "--name", "b", "--gpus", "V100", "--time-scale", "0")),
+            ("--ambient: must be a number from -50 to 80, not \"500\"", ("start", "--name", "b", "--gpus", "V100", "--ambient", "500")),
             ('bad fault "melt"', (*fault, "melt")),
             ('bad fault "slow"', (*fault, "slow")),
             ('bad fault "slow:50"', (*fault, "slow:50")),
             ('bad fault "oob-cap:-5W"', (*fault, "oob-cap:-5W")),
             ('bad fault "lost:1s"', (*fault, "lost:1s")),
-            ("bad --probability 2", (*fault, "lost", "--probability", "2")),
+            ("--probability: must be a number from 1e-06 to 1, not \"2\"", (*fault, "lost", "--probability", "2")),
             ("clear takes neither", (*fault, "clear", "--at", "5")),
             ("either --watts W or --workload", load),
             ("either --watts W or --workload", (*load, "--watts", "1", "--workload", "resnet50")),
             ("needs --batch-size", (*load, "--workload", "resnet50")),
-            ("-5", (*load, "--watts", "-5", "--seconds", "1")),
-            ("longer than no time", (*load, "--watts", "5", "--seconds", "0")),
+            ("--watts: must be a number from 0 to 100000", (*load, "--watts", "-5")),
+            ("--seconds: must be a number from 0.001", (*load, "--watts", "5", "--seconds", "0")),
+            ("--seconds: must be a number", (*load, "--watts", "5", "--seconds", "1e-300")),
+            ("--seconds: must be a number", (*load, "--watts", "5", "--seconds", "")),
+            ("--batch-size belongs to --workload", (*load, "--watts", "5", "--batch-size", "8")),
+            ("--batch-size: must be a whole number from 1 to 1048576",
+             (*load, "--workload", "resnet50", "--batch-size", "1048577")),
+            ("--seed: must be a whole number",
+             ("start", "--name", "b", "--gpus", "V100", "--seed", "-1")),
+            ("--seed: must be a whole number",
+             ("start", "--name", "b", "--gpus", "V100", "--seed", "18446744073709551616")),
+            ("--seed: must be a whole number",
+             ("start", "--name", "b", "--gpus", "V100", "--seed", "")),
+            ("a call is slower by 0 to 60 s", (*fault, "slow:61s")),
+            ("an out-of-band cap is 1 to 100000 W", (*fault, "oob-cap:1e9W")),
+            *[("--probability means nothing", (*fault, kind, "--probability", "0.5"))
+              for kind in ("oob-cap:200W", "reset", "frozen", "mig")],
         ):
             with self.subTest(arguments=arguments):
                 self.assert_refused(INVALID, message, *arguments)
@@ -221,6 +239,47 @@ class SimCliTest(SimTestCase):
             with self.subTest(arguments=arguments):
                 self.assert_refused(NOT_FOUND, "known", *arguments)
         self.assertEqual(os.listdir(self.directory.name), ["zeus-sim-default"])
+
+    def test_a_full_schedule_refuses_one_more_fault(self):
+        self.sim("start", "--gpus", "V100")
+        fault = ("fault", "--gpu", "0", "--kind", "lost", "--at", "1000000")
+        for _ in range(16):
+            self.sim(*fault)
+        self.assert_refused(UNAVAILABLE, "16 faults are scheduled on GPU 0: clear them first",
+                            *fault)
+
+    def test_text_from_outside_cannot_reach_the_terminal(self):
+        self.sim("start", "--gpus", "V100")
+        for arguments in (("truth", "--name", "\x1b[31m" + "x" * 5000),
+                          ("start", "--name", "b", "--gpus", "\x1b[31m"),
+                          ("fault", "--gpu", "0", "--kind", "\x1b[31m" + "x" * 5000)):
+            done = self.run_sim(*arguments)
+            self.assertEqual(done.returncode, INVALID)
+            self.assertNotIn("\x1b", done.stderr)
+            self.assertLess(len(done.stderr), 400)
+
+    def test_a_directory_that_does_not_exist_is_an_error(self):
+        self.environment["ZEUS_SIM_DIR"] = os.path.join(self.directory.name, "nowhere")
+        self.assert_refused(NOT_FOUND, "ZEUS_SIM_DIR", "list")
+
+    def test_a_relative_directory_becomes_absolute(self):
+        self.sim("start", "--gpus", "V100")
+        self.environment["ZEUS_SIM_DIR"] = os.path.relpath(self.directory.name)
+        place = self.evaluated_environment()["ZEUS_SIM_DIR"]
+        self.assertTrue(os.path.isabs(place), place)
+        self.assertTrue(os.path.samefile(place, self.directory.name))
+
+    def test_a_stopped_process_goes_on_with_its_load(self):
+        self.sim("start", "--gpus", "V100")
+        load = self.start_load("--gpu", "0", "--watts", "200", "--seconds", "1000")
+        self.wait_for_power_above(150)
+        load.send_signal(signal.SIGSTOP)
+        deadline = time.monotonic() + 30
+        while self.truth()["power_watts"] > 60:
+            self.assertLess(time.monotonic(), deadline, "the load of a stopped process goes on")
+            time.sleep(0.05)
+        load.send_signal(signal.SIGCONT)
+        self.wait_for_power_above(150)
 
     def test_a_missing_option_is_a_wrong_command_line(self):
         for arguments in ((), ("start",), ("load",), ("fault", "--gpu", "0"), ("dance",),

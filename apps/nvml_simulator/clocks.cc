@@ -68,8 +68,8 @@ unsigned long long ReasonBits(const ThrottleReasons& throttle) {
 }  // namespace
 }  // namespace zeus::nvml_simulator
 
-using namespace zeus;                  // NOLINT(google-build-using-namespace)
-using namespace zeus::nvml_simulator;  // NOLINT(google-build-using-namespace)
+using namespace zeus;
+using namespace zeus::nvml_simulator;
 
 NVML_FUNCTION nvmlDeviceGetClockInfo(Device device, int type, unsigned* megahertz) {
   return Library::Instance().Read(device, {megahertz}, [&](const GpuCall& gpu) -> Return {

@@ -65,8 +65,8 @@ Return Fill(nvml::FieldValue& field, const GpuCall& gpu) {
 }  // namespace
 }  // namespace zeus::nvml_simulator
 
-using namespace zeus;                  // NOLINT(google-build-using-namespace)
-using namespace zeus::nvml_simulator;  // NOLINT(google-build-using-namespace)
+using namespace zeus;
+using namespace zeus::nvml_simulator;
 
 NVML_FUNCTION nvmlDeviceGetFieldValues(Device device, int count, nvml::FieldValue* fields) {
   return Library::Instance().Read(device, {fields}, [&](const GpuCall& gpu) -> Return {

@@ -19,11 +19,18 @@ struct PciAddress {
   unsigned domain = 0;
   unsigned bus = 0;
   unsigned device = 0;
+  unsigned function = 0;
 
   bool operator==(const PciAddress&) const = default;
 };
 
-// "00000000:1A:00.0", "0000:1a:00" or "1a:00.0".
+Result<unsigned> ParsePart(std::string_view text, std::uint64_t max) {
+  ZEUS_TRY(const std::uint64_t number, ParseUnsigned(text, kHexadecimal));
+  if (number > max) return Error{ErrorCode::kInvalidArgument, "too large for an address"};
+  return static_cast<unsigned>(number);
+}
+
+// "00000000:1A:00.0", "0000:1a:00" or "1a:00.0", and nothing after it.
 Result<PciAddress> ParsePciAddress(std::string_view text) {
   const auto slot = text.rfind(':');
   if (slot == std::string_view::npos) return Error{ErrorCode::kInvalidArgument, "not an address"};
@@ -31,16 +38,17 @@ Result<PciAddress> ParsePciAddress(std::string_view text) {
   const auto bus_at = front.rfind(':');
   const bool has_domain = bus_at != std::string_view::npos;
   const std::string_view device = text.substr(slot + 1);
-  std::uint64_t domain = 0;
+  const auto point = device.find('.');
+  PciAddress address;
   if (has_domain) {
-    ZEUS_TRY(domain, ParseUnsigned(front.substr(0, bus_at), kHexadecimal));
+    ZEUS_TRY(address.domain, ParsePart(front.substr(0, bus_at), 0xffff'ffff));
   }
-  ZEUS_TRY(const auto bus,
-           ParseUnsigned(has_domain ? front.substr(bus_at + 1) : front, kHexadecimal));
-  ZEUS_TRY(const auto number, ParseUnsigned(device.substr(0, device.find('.')), kHexadecimal));
-  return PciAddress{.domain = static_cast<unsigned>(domain),
-                    .bus = static_cast<unsigned>(bus),
-                    .device = static_cast<unsigned>(number)};
+  ZEUS_TRY(address.bus, ParsePart(has_domain ? front.substr(bus_at + 1) : front, 0xff));
+  ZEUS_TRY(address.device, ParsePart(device.substr(0, point), 0x1f));
+  if (point != std::string_view::npos) {
+    ZEUS_TRY(address.function, ParsePart(device.substr(point + 1), 7));
+  }
+  return address;
 }
 
 nvml::PciInfo PciOf(const GpuCall& gpu) {
@@ -98,8 +106,8 @@ Return GiveMatching(const void* key, Device* device, Matches&& matches) {
 }  // namespace
 }  // namespace zeus::nvml_simulator
 
-using namespace zeus;                  // NOLINT(google-build-using-namespace)
-using namespace zeus::nvml_simulator;  // NOLINT(google-build-using-namespace)
+using namespace zeus;
+using namespace zeus::nvml_simulator;
 
 NVML_FUNCTION nvmlDeviceGetCount_v2(unsigned* count) {
   return Library::Instance().OnNode({count}, [&](const sim::SharedNode& node) {

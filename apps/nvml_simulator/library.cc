@@ -18,6 +18,12 @@ namespace {
 // with a wrong one.
 std::array<char, sim::kMaxGpusPerNode> handles;
 
+Return WhyNotInitialized(ErrorCode code) {
+  if (code == ErrorCode::kPermissionDenied) return nvml::kNoPermission;
+  if (code == ErrorCode::kNotSupported) return nvml::kLibRmVersionMismatch;
+  return nvml::kDriverNotLoaded;
+}
+
 }  // namespace
 
 Library& Library::Instance() {
@@ -34,7 +40,12 @@ Return Library::Initialize() {
   const std::unique_lock guard(mutex_);
   if (references_ == 0) {
     auto node = ChooseNode(clock_);
-    if (!node.ok()) return nvml::kDriverNotLoaded;
+    if (!node.ok()) {
+      initialization_error_ = initialization_errors_.insert(node.error().message).first->c_str();
+      initialization_ = WhyNotInitialized(node.error().code);
+      return initialization_;
+    }
+    initialization_ = nvml::kSuccess;
     node_ = std::make_unique<sim::SharedNode>(std::move(node).value());
     const Random random(node_->seed() ^ static_cast<std::uint64_t>(::getpid()));
     for (unsigned i = 0; i < node_->gpu_count(); ++i) {
@@ -46,6 +57,12 @@ Return Library::Initialize() {
   }
   ++references_;
   return nvml::kSuccess;
+}
+
+const char* Library::InitializationError(Return code) {
+  const std::shared_lock guard(mutex_);
+  const bool asked = code != nvml::kSuccess && code == initialization_;
+  return asked ? initialization_error_ : nullptr;
 }
 
 Return Library::Shutdown() {
@@ -99,19 +116,42 @@ bool Library::HidesPower(GpuState& gpu) {
 
 Return Library::Refresh(GpuState& gpu) {
   if (node_->stopped()) return nvml::kGpuIsLost;
+  // What can fail is a damaged file.
   if (gpu.view) {
-    if (const auto status = node_->Refresh(gpu.index, node_->Now(), *gpu.view); !status.ok())
-      return ToReturn(status.error());
+    if (!node_->Refresh(gpu.index, node_->Now(), *gpu.view).ok()) return nvml::kUnknown;
   } else {
     auto view = node_->Read(gpu.index, node_->Now());
-    if (!view.ok()) return ToReturn(view.error());
+    if (!view.ok()) return nvml::kUnknown;
     gpu.view = std::make_unique<sim::SharedNode::View>(std::move(view).value());
   }
-  const sim::GpuCore& core = gpu.view->core;
-  if (const auto slow = core.fault(sim::FaultKind::kSlowCall); slow && Strikes(gpu, slow))
-    clock_.SleepFor(slow->delay);
-  if (Strikes(gpu, core.fault(sim::FaultKind::kLost))) return nvml::kGpuIsLost;
   return nvml::kSuccess;
+}
+
+Return Library::Attempt(Device device, Arguments arguments, const GpuBody& body,
+                        std::optional<Seconds>* delay) {
+  const std::shared_lock guard(mutex_);
+  GpuState* gpu = nullptr;
+  if (const Return failure = Prepare(device, arguments, gpu); failure != nvml::kSuccess)
+    return failure;
+  const std::lock_guard lock(gpu->mutex);
+  if (const Return failure = Refresh(*gpu); failure != nvml::kSuccess) return failure;
+  const sim::GpuCore& core = gpu->view->core;
+  if (delay != nullptr) {
+    if (const auto slow = core.fault(sim::FaultKind::kSlowCall); slow && Strikes(*gpu, slow)) {
+      *delay = slow->delay;
+      return nvml::kSuccess;
+    }
+  }
+  if (Strikes(*gpu, core.fault(sim::FaultKind::kLost))) return nvml::kGpuIsLost;
+  return body(*gpu);
+}
+
+Return Library::Call(Device device, Arguments arguments, const GpuBody& body) {
+  std::optional<Seconds> delay;
+  const Return outcome = Attempt(device, arguments, body, &delay);
+  if (!delay) return outcome;
+  clock_.SleepFor(*delay);
+  return Attempt(device, arguments, body, nullptr);
 }
 
 Return Library::RefuseChange(GpuState& gpu) {
@@ -123,14 +163,14 @@ Return Library::RefuseChange(GpuState& gpu) {
 }
 
 Return Library::Write(Device device, const Change& change) {
-  const std::shared_lock guard(mutex_);
-  GpuState* gpu = nullptr;
-  if (const Return failure = Prepare(device, {}, gpu); failure != nvml::kSuccess) return failure;
-  const std::lock_guard lock(gpu->mutex);
-  if (const Return failure = Refresh(*gpu); failure != nvml::kSuccess) return failure;
-  if (const Return failure = RefuseChange(*gpu); failure != nvml::kSuccess) return failure;
-  const Status status = node_->Update(gpu->index, change);
-  return status.ok() ? nvml::kSuccess : ToReturn(status.error());
+  return Call(device, {}, [&](GpuState& gpu) -> Return {
+    if (const Return failure = RefuseChange(gpu); failure != nvml::kSuccess) return failure;
+    const Status status = node_->Update(gpu.index, change);
+    if (status.ok()) return nvml::kSuccess;
+    // Somebody else held the GPU's lock for too long.
+    if (status.error().code == ErrorCode::kUnavailable) return nvml::kTimeout;
+    return ToReturn(status.error());
+  });
 }
 
 Result<Watts> GpuCall::Power(PowerKind kind) const {

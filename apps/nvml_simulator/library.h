@@ -5,7 +5,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <shared_mutex>
+#include <string>
 #include <vector>
 
 #include "zeus/base/clock.h"
@@ -38,7 +40,11 @@ class Library {
  public:
   static Library& Instance();
 
+  // kNoPermission and kLibRmVersionMismatch (a node of another build) say why there is no node,
+  // kDriverNotLoaded stands for everything else.
   Return Initialize();
+  // Why the last Initialize() failed, if it did with this code; null otherwise. Valid for ever.
+  const char* InitializationError(Return code);
   Return Shutdown();
 
   // Runs `body` for a call that concerns no GPU. Null among `arguments` is an invalid argument.
@@ -48,17 +54,13 @@ class Library {
   // Runs `body` on a GPU's present state after the faults that concern every call.
   template <class Body>
   Return Read(Device device, std::initializer_list<const void*> arguments, Body&& body) {
-    const std::shared_lock guard(mutex_);
-    GpuState* gpu = nullptr;
-    if (const Return failure = Prepare(device, arguments, gpu); failure != nvml::kSuccess)
-      return failure;
-    const std::lock_guard lock(gpu->mutex);
-    if (const Return failure = Refresh(*gpu); failure != nvml::kSuccess) return failure;
-    return body(GpuCall{.core = gpu->view->core,
-                        .index = gpu->index,
-                        .seed = node_->seed(),
-                        .clock = clock_,
-                        .power_fault = HidesPower(*gpu)});
+    return Call(device, arguments, [&](GpuState& gpu) -> Return {
+      return body(GpuCall{.core = gpu.view->core,
+                          .index = gpu.index,
+                          .seed = node_->seed(),
+                          .clock = clock_,
+                          .power_fault = HidesPower(gpu)});
+    });
   }
 
   // Changes a GPU: for root only, as with the real library.
@@ -80,7 +82,15 @@ class Library {
     Random random{0};                             // For faults that hit a share of the calls.
   };
 
-  Return Prepare(Device device, std::initializer_list<const void*> arguments, GpuState*& gpu);
+  // Runs `body` under the GPU's lock. A slow call waits outside of all locks, and then sees the
+  // state after the wait.
+  using GpuBody = std::function<Return(GpuState&)>;
+  using Arguments = std::initializer_list<const void*>;
+  Return Call(Device device, Arguments arguments, const GpuBody& body);
+  // The same at once: if `delay` is given and the call is a slow one, only sets `delay`.
+  Return Attempt(Device device, Arguments arguments, const GpuBody& body,
+                 std::optional<Seconds>* delay);
+  Return Prepare(Device device, Arguments arguments, GpuState*& gpu);
   Return Refresh(GpuState& gpu);
   Return RefuseChange(GpuState& gpu);
   static bool HidesPower(GpuState& gpu);
@@ -89,6 +99,9 @@ class Library {
   std::shared_mutex mutex_;  // Exclusive to come and go, shared to call.
   SystemClock clock_;
   unsigned references_ = 0;
+  Return initialization_ = nvml::kSuccess;
+  std::set<std::string> initialization_errors_;  // C callers keep pointers: none is ever removed.
+  const char* initialization_error_ = nullptr;
   std::unique_ptr<sim::SharedNode> node_;
   std::vector<std::unique_ptr<GpuState>> gpus_;
 };

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "zeus/device/sim/node_directory.h"
 
@@ -9,7 +10,6 @@ namespace zeus::nvml_simulator {
 namespace {
 
 std::string_view Environment(const char* name) {
-  // Nobody here sets variables. NOLINTNEXTLINE(concurrency-mt-unsafe)
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
 }
@@ -32,7 +32,9 @@ Result<sim::SharedNode> ChooseNode(Clock& clock) {
   const auto description = Environment("ZEUS_SIM");
   if (description.empty()) return shared;
   sim::NodeSpec spec;
-  ZEUS_TRY(spec.gpus, sim::ParseGpuList(description));
+  auto gpus = sim::ParseGpuList(description);
+  if (!gpus.ok()) return std::move(gpus).error().While("ZEUS_SIM");
+  spec.gpus = std::move(gpus).value();
   return sim::SharedNode::CreatePrivate(spec, clock);
 }
 

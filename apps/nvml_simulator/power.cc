@@ -3,8 +3,8 @@
 #include "apps/nvml_simulator/export.h"
 #include "apps/nvml_simulator/library.h"
 
-using namespace zeus;                  // NOLINT(google-build-using-namespace)
-using namespace zeus::nvml_simulator;  // NOLINT(google-build-using-namespace)
+using namespace zeus;
+using namespace zeus::nvml_simulator;
 
 namespace {
 
@@ -68,7 +68,10 @@ NVML_FUNCTION nvmlDeviceSetPowerManagementLimit(Device device, unsigned milliwat
 }
 
 NVML_FUNCTION nvmlDeviceSetPowerManagementLimit_v2(Device device, nvml::PowerValueV2* value) {
-  if (value == nullptr) return nvml::kInvalidArgument;
+  const auto nothing = [](const sim::SharedNode&) { return nvml::kSuccess; };
+  if (const Return failure = Library::Instance().OnNode({value}, nothing);
+      failure != nvml::kSuccess)
+    return failure;
   if (value->version != nvml::StructVersion<nvml::PowerValueV2>(2))
     return nvml::kArgumentVersionMismatch;
   if (value->power_scope != nvml::kScopeGpu) return nvml::kNotSupported;

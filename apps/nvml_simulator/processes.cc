@@ -45,8 +45,8 @@ Return GiveNone(Device device, unsigned* count) {
 }  // namespace
 }  // namespace zeus::nvml_simulator
 
-using namespace zeus;                  // NOLINT(google-build-using-namespace)
-using namespace zeus::nvml_simulator;  // NOLINT(google-build-using-namespace)
+using namespace zeus;
+using namespace zeus::nvml_simulator;
 
 NVML_FUNCTION nvmlDeviceGetComputeRunningProcesses(Device device, unsigned* count,
                                                    nvml::ProcessInfoV1* entries) {

@@ -37,8 +37,8 @@ Return CodecUtilization(Device device, unsigned* utilization, unsigned* period) 
 }  // namespace
 }  // namespace zeus::nvml_simulator
 
-using namespace zeus;                  // NOLINT(google-build-using-namespace)
-using namespace zeus::nvml_simulator;  // NOLINT(google-build-using-namespace)
+using namespace zeus;
+using namespace zeus::nvml_simulator;
 
 NVML_FUNCTION nvmlDeviceGetTemperature(Device device, int sensor, unsigned* degrees) {
   return Library::Instance().Read(device, {degrees}, [&](const GpuCall& gpu) -> Return {

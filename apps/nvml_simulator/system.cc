@@ -58,8 +58,8 @@ Return CopyVersion(std::string_view version, char* buffer, unsigned length) {
 }  // namespace
 }  // namespace zeus::nvml_simulator
 
-using namespace zeus;                  // NOLINT(google-build-using-namespace)
-using namespace zeus::nvml_simulator;  // NOLINT(google-build-using-namespace)
+using namespace zeus;
+using namespace zeus::nvml_simulator;
 
 NVML_FUNCTION nvmlInit_v2() { return Library::Instance().Initialize(); }
 NVML_FUNCTION nvmlInit() { return Library::Instance().Initialize(); }
@@ -67,7 +67,9 @@ NVML_FUNCTION nvmlInitWithFlags(unsigned /*flags*/) { return Library::Instance()
 NVML_FUNCTION nvmlShutdown() { return Library::Instance().Shutdown(); }
 
 extern "C" __attribute__((visibility("default"))) const char* nvmlErrorString(Return code) {
-  return Describe(code);
+  // Why there is no driver can only be said here: NVML has no other text.
+  const char* const reason = Library::Instance().InitializationError(code);
+  return reason != nullptr ? reason : Describe(code);
 }
 
 NVML_FUNCTION nvmlSystemGetDriverVersion(char* version, unsigned length) {

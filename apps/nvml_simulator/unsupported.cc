@@ -3,8 +3,8 @@
 #include "apps/nvml_simulator/export.h"
 #include "apps/nvml_simulator/library.h"
 
-using namespace zeus;                  // NOLINT(google-build-using-namespace)
-using namespace zeus::nvml_simulator;  // NOLINT(google-build-using-namespace)
+using namespace zeus;
+using namespace zeus::nvml_simulator;
 
 namespace {
 
@@ -59,6 +59,7 @@ NVML_FUNCTION nvmlDeviceGetComputeInstanceId(Device device, unsigned* id) {
   return Refuse(device, {id});
 }
 
+// NVML's signature. NOLINTNEXTLINE(readability-function-size)
 NVML_FUNCTION nvmlDeviceGetSamples(Device device, int /*type*/, unsigned long long /*last_seen*/,
                                    int* value_type, unsigned* count,
                                    nvml::DriverSample* /*samples*/) {

@@ -1,9 +1,25 @@
 #include "apps/zeus/sim/commands.h"
 
+#include <cstdint>
+
+#include "apps/zeus/numbers.h"
+
 namespace zeus::cli {
 
 void AddNameOption(CLI::App& command, std::string& name) {
   command.add_option("--name", name, "Name of the simulated node")->capture_default_str();
+}
+
+void AddGpuOption(CLI::App& command, unsigned& gpu) {
+  command.add_option("--gpu", gpu, "Index of the GPU")
+      ->required()
+      ->check(WholeNumberBetween(0, sim::kMaxGpusPerNode - 1));
+}
+
+void AddBatchSizeOption(CLI::App& command, unsigned& batch_size) {
+  constexpr std::uint64_t kMaxBatchSize = 1 << 20;
+  command.add_option("--batch-size", batch_size, "Samples per step of the training job")
+      ->check(WholeNumberBetween(1, kMaxBatchSize));
 }
 
 void AddJsonFlag(CLI::App& command, bool& json) {

@@ -24,6 +24,8 @@ struct SimTarget {
   unsigned gpu = 0;
 };
 void AddNameOption(CLI::App& command, std::string& name);
+void AddGpuOption(CLI::App& command, unsigned& gpu);
+void AddBatchSizeOption(CLI::App& command, unsigned& batch_size);
 void AddJsonFlag(CLI::App& command, bool& json);
 
 // {"name", "state", "gpus": [{"index", "model", "uuid"}], "seed", "time_scale", "time_seconds"}

@@ -39,9 +39,9 @@ Result<int> PrintEnvironment(const std::string& name) {
   // A name that nobody bears would show up only later, as a driver that is not loaded.
   ZEUS_TRY(const sim::SharedNode node, directory.Open(name, sim::Access::kRead));
   ZEUS_TRY(const auto library, FindLibrary());
-  // Nobody here sets variables. NOLINTNEXTLINE(concurrency-mt-unsafe)
   if (const char* place = std::getenv("ZEUS_SIM_DIR"); place != nullptr && *place != '\0')
-    fmt::print("export ZEUS_SIM_DIR={}\n", ShellQuote(place));
+    // Absolute: who evaluates it may work elsewhere.
+    fmt::print("export ZEUS_SIM_DIR={}\n", ShellQuote(std::filesystem::absolute(place).string()));
   fmt::print("export ZEUS_SIM_NODE={}\n", ShellQuote(node.name()));
   fmt::print("export ZEUS_NVML_LIBRARY={}\n", ShellQuote(library.string()));
   fmt::print("export LD_LIBRARY_PATH={}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}\n",

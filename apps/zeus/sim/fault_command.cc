@@ -5,11 +5,15 @@
 #include <memory>
 #include <optional>
 
+#include "apps/zeus/numbers.h"
 #include "apps/zeus/sim/commands.h"
 #include "zeus/base/file.h"
 
 namespace zeus::cli {
 namespace {
+
+constexpr double kLatestBeginning = 1e9;  // Seconds.
+constexpr double kLeastProbability = 1e-6;
 
 struct FaultOptions {
   SimTarget target;
@@ -49,7 +53,7 @@ std::string KnownKinds() {
 
 Error BadKind(std::string_view text) {
   return {ErrorCode::kInvalidArgument,
-          fmt::format("bad fault \"{}\": use one of {}", text, KnownKinds())};
+          fmt::format("bad fault {}: use one of {}", Quote(text), KnownKinds())};
 }
 
 // "200W" → 200, if it ends in the unit and is a positive number.
@@ -91,21 +95,14 @@ Result<sim::Fault> ParseKind(std::string_view text) {
 }
 
 Status ApplyTiming(const FaultOptions& options, sim::Fault& fault) {
-  if (options.at) {
-    if (!std::isfinite(*options.at) || *options.at < 0) {
-      return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("bad --at {}: give node time in seconds, 0 or later", *options.at)};
-    }
-    fault.at = Seconds(*options.at);
+  if (options.at) fault.at = Seconds(*options.at);
+  if (!options.probability) return Ok();
+  if (!sim::HitsCalls(fault.kind)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("--probability means nothing for {}: it concerns no single calls",
+                             Quote(options.kind))};
   }
-  if (options.probability) {
-    if (!(*options.probability > 0) || *options.probability > 1) {
-      return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("bad --probability {}: it must be above 0 and at most 1",
-                               *options.probability)};
-    }
-    fault.probability = *options.probability;
-  }
+  fault.probability = *options.probability;
   return Ok();
 }
 
@@ -129,13 +126,13 @@ Result<int> Inject(const FaultOptions& options) {
   if (options.kind == "clear") return Clear(options);
   ZEUS_TRY(sim::Fault fault, ParseKind(options.kind));
   ZEUS_RETURN_IF_ERROR(ApplyTiming(options, fault));
+  if (auto checked = sim::CheckFault(fault); !checked.ok())
+    return std::move(checked).error().While(fmt::format("bad fault {}", Quote(options.kind)));
   SystemClock clock;
   ZEUS_TRY(const auto directory, sim::NodeDirectory::FromEnvironment(clock));
   ZEUS_TRY(sim::SharedNode node, directory.Open(options.target.name, sim::Access::kWrite));
-  ZEUS_RETURN_IF_ERROR(node.Update(options.target.gpu, [&](sim::GpuCore& core) {
-    core.InjectFault(fault);
-    return Ok();
-  }));
+  ZEUS_RETURN_IF_ERROR(
+      node.Update(options.target.gpu, [&](sim::GpuCore& core) { return core.InjectFault(fault); }));
   fmt::print("GPU {} of node \"{}\": {}\n", options.target.gpu, node.name(), options.kind);
   return 0;
 }
@@ -146,10 +143,12 @@ void AddSimFault(CLI::App& sim, Action& action) {
   auto options = std::make_shared<FaultOptions>();
   CLI::App* command = sim.add_subcommand("fault", "Let something go wrong on a simulated GPU");
   AddNameOption(*command, options->target.name);
-  command->add_option("--gpu", options->target.gpu, "Index of the GPU")->required();
+  AddGpuOption(*command, options->target.gpu);
   command->add_option("--kind", options->kind, KnownKinds())->required();
-  command->add_option("--at", options->at, "Node time in seconds at which it begins (now)");
-  command->add_option("--probability", options->probability, "Share of calls that it hits (1)");
+  command->add_option("--at", options->at, "Node time in seconds at which it begins (now)")
+      ->check(NumberBetween(0, kLatestBeginning));
+  command->add_option("--probability", options->probability, "Share of calls that it hits (1)")
+      ->check(NumberBetween(kLeastProbability, 1));
   command->callback([options, &action] { action = [options] { return Inject(*options); }; });
 }
 

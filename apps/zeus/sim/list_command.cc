@@ -35,8 +35,7 @@ void PrintTable(const Json& nodes) {
   for (const Json& node : nodes) {
     const auto name = node.at("name").get<std::string>();
     if (node.at("state") != "running") {
-      fmt::print("{:<16} {}; remove it with: zeus sim stop --name {}\n", name,
-                 node.at("reason").get<std::string>(), name);
+      fmt::print("{:<16} {}\n", name, node.at("reason").get<std::string>());
       continue;
     }
     fmt::print("{:<16} {:<24} {:>10} {:>10g} {:>14.1f}\n", name, Models(node.at("gpus")),

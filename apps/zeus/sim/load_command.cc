@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "apps/zeus/numbers.h"
 #include "apps/zeus/sim/commands.h"
 #include "zeus/device/sim/workload.h"
 
@@ -18,10 +19,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kSignalExitCode = 128;  // The shells' convention: 130 for SIGINT, 143 for SIGTERM.
-constexpr Seconds kHeartbeat = 100ms;
-// Of real time. A machine that is busy enough to delay ten heartbeats is asked about the process.
-constexpr Seconds kHeartbeatTimeout = 1s;
+constexpr int kSignalExitCode = 128;   // The shells' convention: 130 for SIGINT, 143 for SIGTERM.
+constexpr Seconds kHeartbeat = 100ms;  // Of real time.
+constexpr double kShortestSeconds = 0.001;
+constexpr double kLongestSeconds = 1e9;
 
 struct LoadOptions {
   SimTarget target;
@@ -47,9 +48,13 @@ Result<sim::LoadSpec> MakeLoad(const LoadOptions& options, double time_scale) {
     return Error{ErrorCode::kInvalidArgument,
                  "say what to run: either --watts W or --workload NAME --batch-size B"};
   }
+  if (options.watts && options.batch_size != 0) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "--batch-size belongs to --workload: a load of --watts has no steps"};
+  }
   sim::LoadSpec load;
   load.pid = ::getpid();
-  load.heartbeat_timeout = kHeartbeatTimeout * time_scale;
+  load.heartbeat_timeout *= time_scale;
   if (options.seconds) load.duration = Seconds(*options.seconds);
   if (options.watts) {
     load.demand = Watts(*options.watts);
@@ -58,8 +63,7 @@ Result<sim::LoadSpec> MakeLoad(const LoadOptions& options, double time_scale) {
   ZEUS_TRY(load.workload, sim::FindWorkload(options.workload));
   if (options.batch_size == 0) {
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("workload {} needs --batch-size B, a positive number (its default is "
-                             "{})",
+                 fmt::format("workload {} needs --batch-size B (its default is {})",
                              options.workload, load.workload->default_batch_size)};
   }
   load.batch_size = options.batch_size;
@@ -78,6 +82,7 @@ class RunningLoad {
   RunningLoad(sim::SharedNode& node, unsigned gpu) : node_(node), gpu_(gpu) {}
 
   Status Begin(const sim::LoadSpec& load) {
+    load_ = load;
     ZEUS_RETURN_IF_ERROR(node_.Update(gpu_, [&](sim::GpuCore& core) -> Status {
       ZEUS_TRY(id_, core.AttachLoad(load));
       begin_ = Look(core);
@@ -99,11 +104,7 @@ class RunningLoad {
       clock.SleepFor(std::min(kHeartbeat, (end_ - node_.Now()) / node_.time_scale()));
       // A heartbeat after the end would move the GPU past the moment that is reported.
       if (node_.Now() >= end_) break;
-      ZEUS_RETURN_IF_ERROR(node_.Update(gpu_, [&](sim::GpuCore& core) {
-        core.Heartbeat(id_);
-        if (core.now() < end_) last_ = Look(core);
-        return Ok();
-      }));
+      ZEUS_RETURN_IF_ERROR(node_.Update(gpu_, [&](sim::GpuCore& core) { return Beat(core); }));
     }
     return Ok();
   }
@@ -127,19 +128,32 @@ class RunningLoad {
   double steps() const { return last_.steps; }
 
  private:
+  Status Beat(sim::GpuCore& core) {
+    if (core.now() >= end_) return Ok();
+    load_.duration = end_ - core.now();
+    ZEUS_TRY(const std::uint32_t id, core.Heartbeat(id_, load_));
+    // This process was stopped for so long that the load ended: it goes on with its steps.
+    if (id != id_) earlier_steps_ = last_.steps;
+    id_ = id;
+    last_ = Look(core);
+    return Ok();
+  }
+
   Progress Look(const sim::GpuCore& core) const {
     const auto steps = core.StepsDone(id_);
     return {.time = core.now(),
             .energy = core.exact_energy(),
-            .steps = steps.ok() ? steps.value() : 0.0};
+            .steps = steps.ok() ? earlier_steps_ + steps.value() : last_.steps};
   }
 
   sim::SharedNode& node_;
   const unsigned gpu_;
+  sim::LoadSpec load_;
   std::uint32_t id_ = 0;
   Seconds end_{};
   Progress begin_;
   Progress last_;
+  double earlier_steps_ = 0;  // Before the load was attached again.
 };
 
 std::string Describe(const sim::LoadSpec& load, const RunningLoad& run) {
@@ -179,12 +193,15 @@ void AddSimLoad(CLI::App& sim, Action& action) {
   CLI::App* command =
       sim.add_subcommand("load", "Run something on a simulated GPU, in the foreground");
   AddNameOption(*command, options->target.name);
-  command->add_option("--gpu", options->target.gpu, "Index of the GPU")->required();
-  command->add_option("--watts", options->watts, "A plain load that draws so much");
+  AddGpuOption(*command, options->target.gpu);
+  command->add_option("--watts", options->watts, "A plain load that draws so much")
+      ->check(NumberBetween(0, sim::kMaxDemand.value()));
   command->add_option("--workload", options->workload, "A training job: resnet50, bert_qa, …");
-  command->add_option("--batch-size", options->batch_size, "Of the training job");
-  command->add_option("--seconds", options->seconds,
-                      "How long, in node time; without it until interrupted");
+  AddBatchSizeOption(*command, options->batch_size);
+  command
+      ->add_option("--seconds", options->seconds,
+                   "How long, in node time; without it until interrupted")
+      ->check(NumberBetween(kShortestSeconds, kLongestSeconds));
   command->callback([options, &action] { action = [options] { return RunLoad(*options); }; });
 }
 

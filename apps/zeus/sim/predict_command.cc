@@ -3,11 +3,15 @@
 #include <memory>
 #include <optional>
 
+#include "apps/zeus/numbers.h"
 #include "apps/zeus/sim/commands.h"
+#include "zeus/device/sim/load.h"
 #include "zeus/device/sim/workload.h"
 
 namespace zeus::cli {
 namespace {
+
+constexpr double kMaxMegahertz = 100'000;
 
 struct PredictOptions {
   std::string gpu;
@@ -49,9 +53,12 @@ void AddSimPredict(CLI::App& sim, Action& action) {
       sim.add_subcommand("predict", "Print what the workload catalogue says about a job on a GPU");
   command->add_option("--gpu", options->gpu, "Model of the GPU: V100, A40, …")->required();
   command->add_option("--workload", options->workload, "deepspeech2, bert_qa, …")->required();
-  command->add_option("--batch-size", options->batch_size, "Samples per step")->required();
-  command->add_option("--power-limit", options->power_limit, "Watts (the model's default limit)");
-  command->add_option("--clock", options->clock, "Highest graphics clock in MHz (not locked)");
+  AddBatchSizeOption(*command, options->batch_size);
+  command->get_option("--batch-size")->required();
+  command->add_option("--power-limit", options->power_limit, "Watts (the model's default limit)")
+      ->check(NumberBetween(1, sim::kMaxDemand.value()));
+  command->add_option("--clock", options->clock, "Highest graphics clock in MHz (not locked)")
+      ->check(NumberBetween(1, kMaxMegahertz));
   AddJsonFlag(*command, options->json);
   command->callback(
       [options, &action] { action = [options] { return PrintPrediction(*options); }; });

@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 
+#include "apps/zeus/numbers.h"
 #include "apps/zeus/sim/commands.h"
 
 namespace zeus::cli {
@@ -17,6 +20,7 @@ struct StartOptions {
   bool json = false;
 };
 
+// Degrees Celsius.
 constexpr double kColdest = -50;
 constexpr double kHottest = 80;
 
@@ -25,13 +29,7 @@ Result<sim::NodeSpec> MakeSpec(const StartOptions& options) {
   ZEUS_TRY(spec.gpus, sim::ParseGpuList(options.gpus));
   spec.seed = options.seed;
   spec.time_scale = options.time_scale;
-  if (!options.ambient) return spec;
-  if (!(*options.ambient >= kColdest && *options.ambient <= kHottest)) {
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("bad --ambient {}: give degrees Celsius from {} to {}",
-                             *options.ambient, kColdest, kHottest)};
-  }
-  spec.ambient = Celsius(*options.ambient);
+  if (options.ambient) spec.ambient = Celsius(*options.ambient);
   return spec;
 }
 
@@ -67,10 +65,13 @@ void AddSimStart(CLI::App& sim, Action& action) {
   AddNameOption(*command, options->name);
   command->add_option("--gpus", options->gpus, "Its GPUs, e.g. 4xV100,2xA100")->required();
   command->add_option("--seed", options->seed, "Sensor errors, phases and UUIDs follow from it")
+      ->check(WholeNumberBetween(0, std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
   command->add_option("--time-scale", options->time_scale, "Node seconds per real second")
+      ->check(NumberBetween(sim::kMinTimeScale, sim::kMaxTimeScale))
       ->capture_default_str();
-  command->add_option("--ambient", options->ambient, "Temperature of the air in degrees Celsius");
+  command->add_option("--ambient", options->ambient, "Temperature of the air in degrees Celsius")
+      ->check(NumberBetween(kColdest, kHottest));
   AddJsonFlag(*command, options->json);
   command->callback([options, &action] { action = [options] { return Start(*options); }; });
 }

@@ -57,7 +57,7 @@ Result<CoreSlot::Snapshot> CoreSlot::Load() const {
     const bool whole = LoadCopy(copies_[before % 2], words);
     // The copy is overwritten only after the sequence has moved on: then take the newer one.
     if (sequence_.load(std::memory_order_relaxed) != before) continue;
-    if (!whole) return Error{ErrorCode::kInternal, "the state of the simulated GPU is damaged"};
+    if (!whole) return Error{ErrorCode::kUnavailable, "its state is damaged"};
     return Snapshot{.sequence = before, .core = std::bit_cast<GpuCore>(words)};
   }
 }
@@ -75,7 +75,7 @@ Status CoreSlot::Lock() {
   // The previous owner died. Its change was either published whole or not at all.
   if (failure == EOWNERDEAD) ::pthread_mutex_consistent(&mutex_);
   if (failure == 0 || failure == EOWNERDEAD) return Ok();
-  return Error{ErrorCode::kUnavailable, "another process holds the lock of the simulated GPU"};
+  return Error{ErrorCode::kUnavailable, "another process holds its lock"};
 }
 
 void CoreSlot::Unlock() { ::pthread_mutex_unlock(&mutex_); }

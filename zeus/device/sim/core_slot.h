@@ -33,7 +33,7 @@ class CoreSlot {
     GpuCore core;
   };
 
-  // The valid copy. kInternal when the memory does not hold a GPU's state (a damaged file).
+  // The valid copy. kUnavailable when the memory does not hold a GPU's state (a damaged file).
   Result<Snapshot> Load() const;
 
   // Exclusive right to Store(). kUnavailable when another writer holds it for seconds.

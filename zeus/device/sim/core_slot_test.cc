@@ -98,7 +98,7 @@ TEST_F(CoreSlotTest, AWriterThatDiesInTheMidstOfAStoreLosesOnlyItsOwnChange) {
 TEST_F(CoreSlotTest, DamageIsAnErrorAndNotAState) {
   auto* bytes = static_cast<unsigned char*>(memory_);
   for (std::size_t i = sizeof(CoreSlot) / 4; i < sizeof(CoreSlot); i += 64) bytes[i] ^= 0x5a;
-  EXPECT_EQ(slot().Load().error().code, ErrorCode::kInternal);
+  EXPECT_EQ(slot().Load().error().code, ErrorCode::kUnavailable);
 }
 
 }  // namespace

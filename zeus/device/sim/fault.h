@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "zeus/base/result.h"
 #include "zeus/base/units.h"
 
 namespace zeus::sim {
@@ -30,12 +31,25 @@ struct Fault {
   double probability = 1.0;  // Share of calls that are hit, for faults that concern calls.
 };
 
+inline constexpr Watts kMinCap{1};
+inline constexpr Watts kMaxCap{100'000};
+inline constexpr Seconds kMaxDelay{60};
+
+// Whether the fault concerns calls, so that a probability means something.
+bool HitsCalls(FaultKind kind);
+
+// kInvalidArgument when a number of the fault is out of its range or the probability would be
+// ignored.
+Status CheckFault(const Fault& fault);
+
 // Faults that hold or are yet to come. Of one kind the one with the latest beginning holds.
 // Trivially copyable. One owner.
 class FaultSchedule {
  public:
-  // A full schedule (16) forgets the fault with the earliest beginning.
-  void Add(const Fault& fault);
+  static constexpr std::size_t kMaxFaults = 16;
+
+  // Whether there was room.
+  bool Add(const Fault& fault);
   void Clear() { size_ = 0; }
 
   std::optional<Fault> Active(FaultKind kind, Seconds now) const;
@@ -49,7 +63,7 @@ class FaultSchedule {
  private:
   void Remove(std::size_t i);
 
-  std::array<Fault, 16> faults_{};
+  std::array<Fault, kMaxFaults> faults_{};
   std::size_t size_ = 0;
 };
 

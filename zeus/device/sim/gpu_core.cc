@@ -221,8 +221,8 @@ Status GpuCore::ResetClock(ClockDomain domain) {
 
 Result<std::uint32_t> GpuCore::AttachLoad(const LoadSpec& spec) {
   ZEUS_TRY(Load load, MakeLoad(spec, model()));
-  load.end = now_ + spec.duration;
-  load.last_heartbeat = now_;
+  load.planned_end = now_ + spec.duration;
+  load.Beat(now_);
   ZEUS_TRY(const std::uint32_t id, loads_.Add(load));
   ChangeRegime();
   return id;
@@ -234,19 +234,12 @@ void GpuCore::DetachLoad(std::uint32_t id) {
   ChangeRegime();
 }
 
-void GpuCore::Heartbeat(std::uint32_t id) {
-  if (Load* load = loads_.Find(id)) load->last_heartbeat = now_;
-}
-
-void GpuCore::ReapLoads(bool (*alive)(int pid), Seconds time) {
-  bool ended = false;
-  for (Load& load : loads_.loads()) {
-    const Seconds overdue = load.last_heartbeat + load.heartbeat_timeout;
-    if (load.pid == 0 || time <= overdue || alive(load.pid)) continue;
-    load.end = std::min(load.end, std::max(now_, overdue));
-    ended = true;
-  }
-  if (ended) ScheduleNextEvent();
+Result<std::uint32_t> GpuCore::Heartbeat(std::uint32_t id, const LoadSpec& spec) {
+  Load* const load = loads_.Find(id);
+  if (load == nullptr) return AttachLoad(spec);
+  load->Beat(now_);
+  ScheduleNextEvent();
+  return id;
 }
 
 Result<const Load*> GpuCore::FindTraining(std::uint32_t id) const {
@@ -268,9 +261,14 @@ Result<double> GpuCore::StepsDone(std::uint32_t id) const {
   return load->steps_done + (now_ - regime_.start) / load->step_time;
 }
 
-void GpuCore::InjectFault(const Fault& fault) {
-  faults_.Add(fault);
+Status GpuCore::InjectFault(const Fault& fault) {
+  ZEUS_RETURN_IF_ERROR(CheckFault(fault));
+  if (!faults_.Add(fault))
+    return Error{ErrorCode::kUnavailable,
+                 fmt::format("{} faults are scheduled on GPU {}: clear them first",
+                             FaultSchedule::kMaxFaults, index_)};
   ApplyEvents();
+  return Ok();
 }
 
 void GpuCore::ClearFaults() {

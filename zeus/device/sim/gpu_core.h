@@ -82,20 +82,18 @@ class GpuCore {
   // kUnavailable when 8 are attached, kInvalidArgument when the spec means nothing.
   Result<std::uint32_t> AttachLoad(const LoadSpec& load);
   void DetachLoad(std::uint32_t id);
-  // "Still alive" at now(): see ReapLoads().
-  void Heartbeat(std::uint32_t id);
-  // Ends the loads of dead processes. Call it before AdvanceTo(time): a load whose process died
-  // ends when its heartbeat became overdue, but not in the past. So all copies of a GPU let it end
-  // at the same time, and no reader sees energy vanish. `alive` is asked about the pids (other
-  // than 0) whose heartbeat is overdue at `time`; one that is alive keeps its load however late
-  // its heartbeats are.
-  void ReapLoads(bool (*alive)(int pid), Seconds time);
+  // "Still alive" at now(). The load of a process (pid other than 0) ends one heartbeat timeout
+  // after its last heartbeat, whatever became of the process: so all copies of a GPU let it end at
+  // the same time. A process that was only stopped or slow goes on with its next heartbeat: a load
+  // that has ended is attached again as `load`, from now on. The id that is valid from now on.
+  Result<std::uint32_t> Heartbeat(std::uint32_t id, const LoadSpec& load);
   // How long one step of a workload takes under the present knobs and sharing.
   Result<Seconds> StepTime(std::uint32_t id) const;
   // Steps of a workload since it was attached; not whole in the midst of one.
   Result<double> StepsDone(std::uint32_t id) const;
 
-  void InjectFault(const Fault& fault);
+  // kInvalidArgument when the fault means nothing, kUnavailable when the schedule is full.
+  Status InjectFault(const Fault& fault);
   void ClearFaults();
   // The fault of that kind if it holds now.
   std::optional<Fault> fault(FaultKind kind) const { return faults_.Active(kind, now_); }

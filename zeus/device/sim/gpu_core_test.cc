@@ -173,6 +173,7 @@ TEST(GpuCoreTest, ALoadEndsAfterItsDuration) {
   GpuCore core(Model("A100"), 1, 0);
   LoadSpec spec = testing::DrawFor(10s, 300_W);
   spec.pid = 42;
+  spec.heartbeat_timeout = 1h;
   ASSERT_TRUE(core.AttachLoad(spec).ok());
   core.AdvanceTo(9.99s);
   EXPECT_GT(core.exact_power(), 290_W);

@@ -88,7 +88,7 @@ TEST(GpuCoreWorkloadTest, AWorkloadMayExceedALowLimitAsRecordedButNotACapFromOut
   ASSERT_TRUE(core.SetPowerLimit(100_W).ok());
   Settle(core);
   EXPECT_NEAR(core.exact_power().value(), 120.0, 2.0);
-  core.InjectFault({.kind = FaultKind::kOutOfBandCap, .cap = 80_W});
+  ASSERT_TRUE(core.InjectFault({.kind = FaultKind::kOutOfBandCap, .cap = 80_W}).ok());
   EXPECT_EQ(core.exact_power(), 80_W);
 }
 

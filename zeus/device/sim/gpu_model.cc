@@ -6,6 +6,8 @@
 #include <array>
 #include <string>
 
+#include "zeus/base/file.h"
+
 namespace zeus::sim {
 namespace {
 
@@ -149,7 +151,7 @@ Result<const GpuModel*> FindGpuModel(std::string_view id) {
   std::string known;
   for (const GpuModel& model : kModels) known.append(known.empty() ? "" : ", ").append(model.id);
   return Error{ErrorCode::kNotFound,
-               fmt::format("unknown GPU model \"{}\" (known: {})", id, known)};
+               fmt::format("unknown GPU model {} (known: {})", Quote(id), known)};
 }
 
 }  // namespace zeus::sim

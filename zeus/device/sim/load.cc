@@ -5,6 +5,11 @@
 #include <algorithm>
 
 namespace zeus::sim {
+namespace {
+
+constexpr Seconds kForever{std::numeric_limits<double>::infinity()};
+
+}  // namespace
 
 void Load::Predict(const GpuModel& model, const KnobSettings& present) {
   if (plain() || (knobs.power_limit == present.power_limit && knobs.clock_cap == present.clock_cap))
@@ -25,16 +30,20 @@ Result<Load> MakeLoad(const LoadSpec& spec, const GpuModel& model) {
   if (spec.demand.has_value() == (spec.workload != nullptr))
     return Error{ErrorCode::kInvalidArgument, "a load is either a power draw or a workload"};
   if (!(spec.duration > Seconds(0)))
-    return Error{ErrorCode::kInvalidArgument, "a load must last longer than no time"};
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("a load must last longer than 0 s, not {} s", spec.duration.count())};
+  if (!(spec.heartbeat_timeout > Seconds(0)))
+    return Error{ErrorCode::kInvalidArgument, "the heartbeat timeout of a load must be above 0 s"};
 
   Load load{};
   load.pid = spec.pid;
-  load.heartbeat_timeout = spec.heartbeat_timeout;
+  load.heartbeat_timeout = spec.pid != 0 ? spec.heartbeat_timeout : kForever;
   load.workload = -1;
   if (spec.demand) {
-    if (!(*spec.demand >= Watts(0)) || !(*spec.demand < Watts(1e6)))
+    if (!(*spec.demand >= Watts(0)) || !(*spec.demand <= kMaxDemand))
       return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("a load cannot draw {} W", spec.demand->value())};
+                   fmt::format("a load draws 0 to {} W, not {} W", kMaxDemand.value(),
+                               spec.demand->value())};
     load.demand = *spec.demand;
     return load;
   }
@@ -68,7 +77,7 @@ void LoadTable::Remove(std::uint32_t id) {
 
 void LoadTable::RemoveEnded(Seconds now) {
   const auto kept = std::remove_if(loads().begin(), loads().end(),
-                                   [now](const Load& load) { return load.end <= now; });
+                                   [now](const Load& load) { return load.end() <= now; });
   size_ = static_cast<std::size_t>(kept - loads().begin());
 }
 
@@ -91,7 +100,7 @@ Load* LoadTable::Find(std::uint32_t id) {
 
 Seconds LoadTable::next_end() const {
   Seconds next(std::numeric_limits<double>::infinity());
-  for (const Load& load : loads()) next = std::min(next, load.end);
+  for (const Load& load : loads()) next = std::min(next, load.end());
   return next;
 }
 

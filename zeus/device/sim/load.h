@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +15,9 @@
 
 namespace zeus::sim {
 
+// The most that a plain load may ask for.
+inline constexpr Watts kMaxDemand{100'000};
+
 // What a process runs on a GPU.
 struct LoadSpec {
   // Exactly one of the two: a plain power draw (before limits), or a workload of the catalogue.
@@ -21,9 +25,11 @@ struct LoadSpec {
   const Workload* workload = nullptr;
   unsigned batch_size = 0;
 
+  // Of the process that runs it. 0 for none: then the load needs no heartbeats.
   int pid = 0;
-  // Without a heartbeat for so long the process may be dead. Node time.
-  Seconds heartbeat_timeout{1.0};
+  // Node time after which a load of a process ends unless there is a heartbeat. Whoever attaches
+  // to a node with a time scale multiplies it: the default is meant in real time.
+  Seconds heartbeat_timeout{3.0};
   // From now on; without one until it is detached.
   Seconds duration{std::numeric_limits<double>::infinity()};
 };
@@ -32,9 +38,9 @@ struct LoadSpec {
 struct Load {
   std::uint32_t id;
   int pid;
-  Seconds end;
-  Seconds last_heartbeat;
-  Seconds heartbeat_timeout;
+  Seconds planned_end;
+  Seconds heartbeat_timeout;  // Infinite without a process.
+  Seconds heartbeat_due;
 
   Watts demand;  // Of a plain draw.
   int workload;  // Index into the catalogue, -1 for a plain draw.
@@ -47,6 +53,10 @@ struct Load {
   // Of a workload under the present knobs and sharing, and done up to the start of the regime.
   Seconds step_time;
   double steps_done;
+
+  // When it ends unless a heartbeat comes first.
+  Seconds end() const { return std::min(planned_end, heartbeat_due); }
+  void Beat(Seconds now) { heartbeat_due = now + heartbeat_timeout; }
 
   bool plain() const { return workload < 0; }
   void Predict(const GpuModel& model, const KnobSettings& present);

@@ -32,15 +32,45 @@ Result<NodeMemory> MapFile(const FileDescriptor& file, std::size_t size, Access 
   return NodeMemory(address, size);
 }
 
+FileDescriptor OpenFile(const std::filesystem::path& path, Access access) {
+  const int mode = access == Access::kRead ? O_RDONLY : O_RDWR;
+  return FileDescriptor(::open(path.c_str(), mode | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+}
+
+// Whether the open file is the one that bears the name now.
+bool IsNameOf(const std::filesystem::path& path, const FileDescriptor& file) {
+  struct stat opened {};
+  struct stat named {};
+  return ::fstat(file.get(), &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+Error NotYours(std::string_view name, std::string_view verb) {
+  return {ErrorCode::kPermissionDenied,
+          fmt::format("simulated node \"{}\": only root and the user who started it may {} it",
+                      name, verb)};
+}
+
+Error Unusable(std::string_view name, const Error& error) {
+  if (error.code == ErrorCode::kPermissionDenied) return error;
+  return {error.code,
+          fmt::format("{}; remove it with: zeus sim stop --name {}", error.message, name)};
+}
+
 }  // namespace
 
 NodeDirectory::NodeDirectory(std::filesystem::path directory, std::string boot_id, Clock& clock)
     : directory_(std::move(directory)), boot_id_(std::move(boot_id)), clock_(&clock) {}
 
 Result<NodeDirectory> NodeDirectory::FromEnvironment(Clock& clock) {
-  // Nobody here sets variables. NOLINTNEXTLINE(concurrency-mt-unsafe)
   const char* directory = std::getenv("ZEUS_SIM_DIR");
   const bool given = directory != nullptr && *directory != '\0';
+  std::error_code failure;
+  if (given && !std::filesystem::is_directory(directory, failure)) {
+    return Error{ErrorCode::kNotFound, fmt::format("ZEUS_SIM_DIR: {} is not a directory that can "
+                                                   "be reached; create it or unset the variable",
+                                                   Quote(directory))};
+  }
   ZEUS_TRY(std::string boot_id, ReadLine(kBootIdFile));
   return NodeDirectory(given ? directory : "/dev/shm", std::move(boot_id), clock);
 }
@@ -94,14 +124,17 @@ Error NodeDirectory::NoSuchNode(std::string_view name) const {
 }
 
 Result<NodeMemory> NodeDirectory::Map(std::string_view name, Access access) const {
-  const int mode = access == Access::kRead ? O_RDONLY : O_RDWR;
   const auto path = FileOf(name);
-  const FileDescriptor file(::open(path.c_str(), mode | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const FileDescriptor file = OpenFile(path, access);
   if (!file.valid()) return FileError(path, errno);
+  return MapNode(file, access);
+}
+
+Result<NodeMemory> NodeDirectory::MapNode(const FileDescriptor& file, Access access) const {
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0) return FileError(path, errno);
+  if (::fstat(file.get(), &status) != 0) return FileError(directory_, errno);
   if (!S_ISREG(status.st_mode) || status.st_size == 0)
-    return Error{ErrorCode::kInternal, "the file is damaged (empty or not a file)"};
+    return Error{ErrorCode::kUnavailable, "the file is damaged (empty or not a file)"};
   ZEUS_TRY(NodeMemory memory, MapFile(file, static_cast<std::size_t>(status.st_size), access));
   ZEUS_RETURN_IF_ERROR(CheckLayout(memory.address(), memory.size()));
   if (BootId(*static_cast<const NodeHeader*>(memory.address())) != boot_id_) {
@@ -117,20 +150,41 @@ Result<SharedNode> NodeDirectory::Open(std::string_view name, Access access) con
   const Error& error = memory.error();
   if (error.code == ErrorCode::kNotFound) return NoSuchNode(name);
   if (error.code == ErrorCode::kPermissionDenied) {
-    return Error{error.code,
-                 fmt::format("simulated node \"{}\": only root and the user who started "
-                             "it may change it",
-                             name)};
+    return NotYours(name, access == Access::kRead ? "look at" : "change");
   }
-  return error.While(fmt::format("simulated node \"{}\"", name));
+  return Unusable(name, error).While(fmt::format("simulated node \"{}\"", name));
 }
 
 Status NodeDirectory::Remove(std::string_view name) const {
   ZEUS_RETURN_IF_ERROR(CheckNodeName(name));
-  if (auto memory = Map(name, Access::kWrite); memory.ok())
-    SharedNode(std::string(name), std::move(memory).value(), Access::kWrite, *clock_).MarkStopped();
+  const auto path = FileOf(name);
+  const FileDescriptor file = OpenFile(path, Access::kWrite);
+  if (!file.valid()) {
+    // What is no file at all (a link, say) has nobody to tell.
+    if (errno != ENOENT && errno != EACCES && errno != EPERM) return Unlink(name);
+    return errno == ENOENT ? NoSuchNode(name) : NotYours(name, "stop");
+  }
+  // Of several that stop a node at once only one may remove the name: the others might meet a new
+  // node that has got it meanwhile.
+  if (auto memory = MapNode(file, Access::kWrite); memory.ok()) {
+    SharedNode node(std::string(name), std::move(memory).value(), Access::kWrite, *clock_);
+    if (!node.MarkStopped()) return BeingStopped(name);
+  }
+  if (!IsNameOf(path, file)) return BeingStopped(name);
+  return Unlink(name);
+}
+
+Error NodeDirectory::BeingStopped(std::string_view name) const {
+  return {ErrorCode::kUnavailable,
+          fmt::format("simulated node \"{}\" is being stopped by another process; should it stay, "
+                      "remove {}",
+                      name, FileOf(name).string())};
+}
+
+Status NodeDirectory::Unlink(std::string_view name) const {
   if (::unlink(FileOf(name).c_str()) == 0) return Ok();
   if (errno == ENOENT) return NoSuchNode(name);
+  if (errno == EACCES || errno == EPERM) return NotYours(name, "stop");
   return FileError(FileOf(name), errno).While("stop simulated node");
 }
 
@@ -144,7 +198,9 @@ std::vector<NodeDirectory::Entry> NodeDirectory::List() const {
     std::string name = base.substr(kPrefix.size());
     if (!CheckNodeName(name).ok()) continue;
     const auto memory = Map(name, Access::kRead);
-    entries.push_back({std::move(name), memory.ok() ? Ok() : Status(memory.error())});
+    entries.push_back(
+        {std::move(name),
+         memory.ok() ? Ok() : Status(Unusable(base.substr(kPrefix.size()), memory.error()))});
   }
   std::sort(entries.begin(), entries.end(),
             [](const Entry& a, const Entry& b) { return a.name < b.name; });

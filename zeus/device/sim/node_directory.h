@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "zeus/base/clock.h"
+#include "zeus/base/file_descriptor.h"
 #include "zeus/base/result.h"
 #include "zeus/device/sim/node_spec.h"
 #include "zeus/device/sim/shared_node.h"
@@ -23,7 +24,8 @@ class NodeDirectory {
   // that starts again with every boot.
   NodeDirectory(std::filesystem::path directory, std::string boot_id, Clock& clock);
 
-  // /dev/shm, or ZEUS_SIM_DIR where that is set; the kernel's boot id.
+  // /dev/shm, or ZEUS_SIM_DIR where that is set (kNotFound if it is no directory); the kernel's
+  // boot id.
   static Result<NodeDirectory> FromEnvironment(Clock& clock);
 
   // Starts a node: it appears whole or not at all, also when the starting process dies.
@@ -33,7 +35,8 @@ class NodeDirectory {
   // kNotFound names the nodes that run; kPermissionDenied says who may write.
   Result<SharedNode> Open(std::string_view name, Access access) const;
 
-  // Stops a node, or removes what a damaged or stale one left behind.
+  // Stops a node, or removes what a damaged or stale one left behind. kUnavailable when somebody
+  // else is stopping it; kPermissionDenied says who may.
   Status Remove(std::string_view name) const;
 
   struct Entry {
@@ -48,7 +51,10 @@ class NodeDirectory {
  private:
   Error NameTaken(std::string_view name) const;
   Error NoSuchNode(std::string_view name) const;
+  Error BeingStopped(std::string_view name) const;
   Result<NodeMemory> Map(std::string_view name, Access access) const;
+  Result<NodeMemory> MapNode(const FileDescriptor& file, Access access) const;
+  Status Unlink(std::string_view name) const;
 
   std::filesystem::path directory_;
   std::string boot_id_;

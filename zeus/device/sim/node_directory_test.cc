@@ -70,6 +70,43 @@ TEST_F(NodeDirectoryTest, StoppingLeavesNothing) {
   EXPECT_EQ(nodes_.Remove("a").error().code, ErrorCode::kNotFound);
 }
 
+TEST_F(NodeDirectoryTest, OnlyTheOneThatStopsANodeRemovesItsName) {
+  auto node = nodes_.Create("a", Spec("V100"));
+  ASSERT_TRUE(node.ok());
+  EXPECT_TRUE(node.value().MarkStopped());
+  EXPECT_FALSE(node.value().MarkStopped());
+
+  const Status second = nodes_.Remove("a");
+  EXPECT_EQ(second.error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(second.error().message, HasSubstr("is being stopped by another process"));
+  EXPECT_TRUE(std::filesystem::exists(nodes_.FileOf("a")));
+}
+
+TEST_F(NodeDirectoryTest, ANodeThatTookTheNameOfAStoppedOneStays) {
+  ASSERT_TRUE(nodes_.Create("a", Spec("V100")).ok());
+  const auto old = nodes_.Open("a", Access::kRead);
+  ASSERT_TRUE(nodes_.Remove("a").ok());
+  ASSERT_TRUE(nodes_.Create("a", Spec("A100")).ok());
+
+  EXPECT_TRUE(old.value().stopped());
+  EXPECT_FALSE(nodes_.Open("a", Access::kRead).value().stopped());
+}
+
+TEST_F(NodeDirectoryTest, ADamagedFileSaysHowToRemoveIt) {
+  directory_.AddFile("zeus-sim-a", std::string(5000, 'x'));
+
+  EXPECT_EQ(OpenError("a").code, ErrorCode::kUnavailable);
+  EXPECT_THAT(OpenError("a").message, HasSubstr("remove it with: zeus sim stop --name a"));
+  EXPECT_TRUE(nodes_.Remove("a").ok());
+}
+
+TEST_F(NodeDirectoryTest, AHostileNameIsQuotedAndShortened) {
+  const std::string message = OpenError(("\x1b[31m" + std::string(5000, 'x')).c_str()).message;
+
+  EXPECT_EQ(message.find('\x1b'), std::string::npos);
+  EXPECT_LT(message.size(), 200U);
+}
+
 TEST_F(NodeDirectoryTest, WhoeverStillHasAStoppedNodeCanTell) {
   ASSERT_TRUE(nodes_.Create("a", Spec("V100")).ok());
   const auto node = nodes_.Open("a", Access::kRead);
@@ -153,7 +190,7 @@ TEST_F(NodeDirectoryTest, DamageToAGpuIsAnErrorOfThatGpu) {
   auto node = nodes_.Open("a", Access::kRead);
   ASSERT_TRUE(node.ok());
   EXPECT_TRUE(node.value().Read(0, Seconds(0)).ok());
-  EXPECT_EQ(node.value().Read(1, Seconds(0)).error().code, ErrorCode::kInternal);
+  EXPECT_EQ(node.value().Read(1, Seconds(0)).error().code, ErrorCode::kUnavailable);
 }
 
 TEST_F(NodeDirectoryTest, FilesThatAreNoNodesAreErrors) {

@@ -27,7 +27,7 @@ constexpr std::size_t kSlotStride = RoundUp(sizeof(CoreSlot));
 std::size_t SlotOffset(unsigned index) { return kHeaderSize + index * kSlotStride; }
 
 Error Damaged(std::string_view reason) {
-  return {ErrorCode::kInternal, fmt::format("the file is damaged ({})", reason)};
+  return {ErrorCode::kUnavailable, fmt::format("the file is damaged ({})", reason)};
 }
 
 }  // namespace
@@ -59,13 +59,12 @@ Status CheckLayout(const void* memory, std::size_t size) {
   const auto& header = *static_cast<const NodeHeader*>(memory);
   if (header.magic != kNodeMagic) return Damaged("not a simulated node");
   if (header.fingerprint != LayoutFingerprint())
-    return Error{ErrorCode::kNotSupported,
-                 "it was started by another build of Zeus; stop it and start it again"};
+    return Error{ErrorCode::kNotSupported, "it was started by another build of Zeus"};
   if (header.gpu_count == 0 || header.gpu_count > kMaxGpusPerNode) return Damaged("GPU count");
   if (header.file_size != NodeSize(header.gpu_count)) return Damaged("recorded size");
   if (size != header.file_size)
     return Damaged(fmt::format("{} of {} bytes", size, header.file_size));
-  if (!(std::abs(header.start) < kFarthestStart) || !(header.time_scale > 0) ||
+  if (!(std::abs(header.start) < kFarthestStart) || !(header.time_scale >= kMinTimeScale) ||
       header.time_scale > kMaxTimeScale)
     return Damaged("clock");
   if (std::find(header.boot_id.begin(), header.boot_id.end(), '\0') == header.boot_id.end())

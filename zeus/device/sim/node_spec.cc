@@ -15,8 +15,8 @@ constexpr std::size_t kMaxNameLength = 64;
 
 Error BadList(std::string_view text, std::string_view part, std::string_view reason) {
   return {ErrorCode::kInvalidArgument,
-          fmt::format("bad GPU list \"{}\": \"{}\": {}; write it like 4xV100,2xA100", text, part,
-                      reason)};
+          fmt::format("bad GPU list {}: {}: {}; write it like 4xV100,2xA100", Quote(text),
+                      Quote(part), reason)};
 }
 
 bool IsNameCharacter(char c) {
@@ -80,8 +80,8 @@ Status CheckNodeName(std::string_view name) {
                     std::all_of(name.begin(), name.end(), IsNameCharacter);
   if (fine) return Ok();
   return Error{ErrorCode::kInvalidArgument,
-               fmt::format("bad node name \"{}\": use 1 to {} letters, digits, '.', '_' or '-'",
-                           name, kMaxNameLength)};
+               fmt::format("bad node name {}: use 1 to {} letters, digits, '.', '_' or '-'",
+                           Quote(name), kMaxNameLength)};
 }
 
 Status CheckNodeSpec(const NodeSpec& spec) {
@@ -89,10 +89,10 @@ Status CheckNodeSpec(const NodeSpec& spec) {
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("a node has 1 to {} GPUs, not {}", kMaxGpusPerNode, spec.gpus.size())};
   }
-  if (!(spec.time_scale > 0) || spec.time_scale > kMaxTimeScale) {
+  if (!(spec.time_scale >= kMinTimeScale) || spec.time_scale > kMaxTimeScale) {
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("bad time scale {}: it must be above 0 and at most {}",
-                             spec.time_scale, kMaxTimeScale)};
+                 fmt::format("bad time scale {}: it must be from {} to {}", spec.time_scale,
+                             kMinTimeScale, kMaxTimeScale)};
   }
   return Ok();
 }

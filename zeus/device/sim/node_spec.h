@@ -12,6 +12,7 @@
 namespace zeus::sim {
 
 inline constexpr unsigned kMaxGpusPerNode = 64;
+inline constexpr double kMinTimeScale = 1e-3;
 inline constexpr double kMaxTimeScale = 1e6;
 
 // What a simulated node is made of.
@@ -32,7 +33,7 @@ std::string FormatGpuList(const std::vector<const GpuModel*>& gpus);
 // Letters, digits, '.', '_' and '-'; at most 64 of them: a node's name is part of a file name.
 Status CheckNodeName(std::string_view name);
 
-// At least one GPU, not too many, and a finite positive time scale.
+// At least one GPU, not too many, and a time scale inside its range.
 Status CheckNodeSpec(const NodeSpec& spec);
 
 }  // namespace zeus::sim

@@ -1,21 +1,12 @@
 #include "zeus/device/sim/shared_node.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/mman.h>
 
-#include <cerrno>
 #include <utility>
 
 namespace zeus::sim {
 namespace {
-
-bool IsAlive(int pid) { return ::kill(pid, 0) == 0 || errno == EPERM; }
-
-void Advance(GpuCore& core, Seconds time) {
-  core.ReapLoads(IsAlive, time);
-  core.AdvanceTo(time);
-}
 
 class SlotLock {
  public:
@@ -51,8 +42,9 @@ Result<SharedNode> SharedNode::CreatePrivate(const NodeSpec& spec, Clock& clock)
 SharedNode::SharedNode(std::string name, NodeMemory memory, Access access, Clock& clock)
     : name_(std::move(name)), memory_(std::move(memory)), access_(access), clock_(&clock) {}
 
-void SharedNode::MarkStopped() {
-  static_cast<NodeHeader*>(memory_.address())->stopped.store(1, std::memory_order_release);
+bool SharedNode::MarkStopped() {
+  auto& stopped = static_cast<NodeHeader*>(memory_.address())->stopped;
+  return stopped.exchange(1, std::memory_order_acq_rel) == 0;
 }
 
 Seconds SharedNode::Now() const {
@@ -71,16 +63,20 @@ Status SharedNode::CheckIndex(unsigned index) const {
 Result<SharedNode::View> SharedNode::Read(unsigned index, Seconds time) const {
   ZEUS_RETURN_IF_ERROR(CheckIndex(index));
   auto view = SlotAt(memory_.address(), index).Load();
-  if (!view.ok())
-    return std::move(view).error().While(fmt::format("GPU {} of node \"{}\"", index, name_));
-  Advance(view.value().core, time);
+  if (!view.ok()) {
+    return Error{view.error().code,
+                 fmt::format("GPU {} of node \"{}\": {}; remove the node with: zeus sim stop "
+                             "--name {}",
+                             index, name_, view.error().message, name_)};
+  }
+  view.value().core.AdvanceTo(time);
   return view;
 }
 
 Status SharedNode::Refresh(unsigned index, Seconds time, View& view) const {
   ZEUS_RETURN_IF_ERROR(CheckIndex(index));
   if (SlotAt(memory_.address(), index).sequence() == view.sequence) {
-    Advance(view.core, time);
+    view.core.AdvanceTo(time);
     return Ok();
   }
   ZEUS_TRY(view, Read(index, time));
@@ -94,7 +90,10 @@ Status SharedNode::Update(unsigned index, const std::function<Status(GpuCore&)>&
                  fmt::format("node \"{}\" is open for reading only", name_)};
   }
   CoreSlot& slot = SlotAt(memory_.address(), index);
-  ZEUS_RETURN_IF_ERROR(slot.Lock());
+  if (auto locked = slot.Lock(); !locked.ok()) {
+    return std::move(locked).error().While(
+        fmt::format("GPU {} of node \"{}\" cannot be changed now", index, name_));
+  }
   const SlotLock lock(slot);
   // The time is taken under the lock: changes are made in the order of their times.
   ZEUS_TRY(View view, Read(index, Now()));

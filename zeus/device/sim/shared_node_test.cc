@@ -6,6 +6,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "zeus/base/testing/temporary_directory.h"
@@ -154,12 +157,26 @@ TEST_F(SharedNodeTest, TheLoadOfADeadProcessEndsWhenItsHeartbeatIsOverdue) {
   EXPECT_NEAR(fresh.exact_energy().value(), 2 * 200 + 9 * idle, 20);
 }
 
-TEST_F(SharedNodeTest, TheLoadOfALivingProcessStaysHoweverLateItsHeartbeat) {
+// A pid that somebody else has got, or that nobody has waited for, answers signals.
+TEST_F(SharedNodeTest, WithoutAHeartbeatTheLoadEndsWhateverBecameOfThePid) {
   SharedNode node = Start("V100");
   Attach(node, Draw(200_W, ::getpid()));
-  clock_.Advance(1h);
-
   EXPECT_EQ(node.Read(0, node.Now()).value().core.processes(), std::vector<int>{::getpid()});
+  clock_.Advance(3s);
+
+  EXPECT_TRUE(node.Read(0, node.Now()).value().core.processes().empty());
+}
+
+TEST_F(SharedNodeTest, ADamagedGpuSaysHowToRemoveTheNode) {
+  const SharedNode node = Start("V100");
+  const auto size = std::filesystem::file_size(nodes_.FileOf("test"));
+  std::fstream file(nodes_.FileOf("test"), std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(size - sizeof(CoreSlot)));
+  file << std::string(sizeof(CoreSlot), '\xa5');
+  file.close();
+
+  EXPECT_EQ(node.Read(0, 0s).error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(node.Read(0, 0s).error().message, HasSubstr("zeus sim stop --name test"));
 }
 
 TEST_F(SharedNodeTest, APrivateNodeWorksWithoutAFile) {

@@ -184,8 +184,8 @@ Result<double> SimulatedGpu::StepsDone(std::uint32_t id) {
   return WithCore([id](GpuCore& core) { return core.StepsDone(id); });
 }
 
-void SimulatedGpu::InjectFault(const Fault& fault) {
-  WithCore([&fault](GpuCore& core) { core.InjectFault(fault); });
+bool SimulatedGpu::InjectFault(const Fault& fault) {
+  return WithCore([&fault](GpuCore& core) { return core.InjectFault(fault).ok(); });
 }
 
 void SimulatedGpu::ClearFaults() {

@@ -55,8 +55,9 @@ class SimulatedGpu final : public Gpu {
   void DetachLoad(std::uint32_t id);
   Result<Seconds> StepTime(std::uint32_t id);
   Result<double> StepsDone(std::uint32_t id);
-  // Fault::at counts from the construction of this object.
-  void InjectFault(const Fault& fault);
+  // Fault::at counts from the construction of this object. Whether the fault means something and
+  // there was room for it: GpuCore says more.
+  bool InjectFault(const Fault& fault);
   void ClearFaults();
   void SetAmbient(Celsius ambient);
 

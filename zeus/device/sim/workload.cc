@@ -7,6 +7,7 @@
 #include <numbers>
 #include <string>
 
+#include "zeus/base/file.h"
 #include "zeus/device/sim/workload_data.h"
 
 namespace zeus::sim {
@@ -53,7 +54,7 @@ Result<const Workload*> FindWorkload(std::string_view name) {
   for (const Workload& workload : Workloads())
     known.append(known.empty() ? "" : ", ").append(workload.name);
   return Error{ErrorCode::kNotFound,
-               fmt::format("unknown workload \"{}\" (known: {})", name, known)};
+               fmt::format("unknown workload {} (known: {})", Quote(name), known)};
 }
 
 std::uint64_t StepsPerEpoch(const Workload& workload, unsigned batch_size) {

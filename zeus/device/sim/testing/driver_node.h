@@ -42,10 +42,7 @@ class DriverNode {
   GpuCore Snapshot(unsigned gpu = 0) const { return node_.Read(gpu, node_.Now()).value().core; }
 
   void Inject(const Fault& fault, unsigned gpu = 0) {
-    Change(gpu, [&](GpuCore& core) {
-      core.InjectFault(fault);
-      return Ok();
-    });
+    Change(gpu, [&](GpuCore& core) { return core.InjectFault(fault); });
   }
   void ClearFaults(unsigned gpu = 0) {
     Change(gpu, [](GpuCore& core) {

@@ -148,7 +148,7 @@ void Consider(const PowerRecord& record, const OperatingPoint& predicted,
 }  // namespace
 
 std::filesystem::path DefaultTraceDirectory() {
-  const char* const chosen = std::getenv("ZEUS_TRACE_DIR");  // NOLINT(concurrency-mt-unsafe)
+  const char* const chosen = std::getenv("ZEUS_TRACE_DIR");
   if (chosen != nullptr) return chosen;
   return std::filesystem::path(ZEUS_SOURCE_DIRECTORY) / ".." / "shared" / "data" / "nsdi23";
 }
