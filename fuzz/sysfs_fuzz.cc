@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "zeus/base/file.h"
+#include "zeus/base/text.h"
 #include "zeus/device/rapl/rapl_text.h"
 #include "zeus/device/soc/soc_text.h"
 #include "zeus/device/sysfs.h"

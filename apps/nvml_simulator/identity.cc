@@ -8,7 +8,7 @@
 #include "apps/nvml_simulator/export.h"
 #include "apps/nvml_simulator/library.h"
 #include "apps/nvml_simulator/text.h"
-#include "zeus/base/file.h"
+#include "zeus/base/text.h"
 
 namespace zeus::nvml_simulator {
 namespace {

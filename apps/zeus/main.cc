@@ -12,7 +12,7 @@
 #include "apps/zeus/monitor_command.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/sim_command.h"
-#include "zeus/base/file.h"
+#include "zeus/base/text.h"
 
 namespace zeus::cli {
 namespace {

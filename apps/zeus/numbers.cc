@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "zeus/base/file.h"
+#include "zeus/base/text.h"
 
 namespace zeus::cli {
 namespace {

@@ -4,43 +4,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <charconv>
 #include <system_error>
 #include <utility>
 
 #include "zeus/base/file_descriptor.h"
+#include "zeus/base/text.h"
 
 namespace zeus {
-namespace {
-
-template <class Number, class... Base>
-Result<Number> ParseNumber(std::string_view text, const char* kind, Base... base) {
-  Number number{};
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), number, base...);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty())
-    return Error{ErrorCode::kInvalidArgument, fmt::format("{} is not {}", Quote(text), kind)};
-  return number;
-}
-
-}  // namespace
-
-std::string Quote(std::string_view text) {
-  constexpr std::size_t kShown = 40;
-  std::string quoted = "\"";
-  for (const char c : text.substr(0, kShown)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (std::isprint(byte) != 0) {
-      quoted += c;
-    } else {
-      quoted += fmt::format("\\x{:02x}", byte);
-    }
-  }
-  return quoted + (text.size() > kShown ? "...\"" : "\"");
-}
 
 Error FileError(const std::filesystem::path& path, int error_number) {
   ErrorCode code = ErrorCode::kUnavailable;
@@ -106,30 +78,6 @@ Status WriteAttribute(const std::filesystem::path& path, std::string_view text) 
   if (static_cast<std::size_t>(written) != text.size())
     return Error{ErrorCode::kUnavailable, path.string() + ": short write"};
   return Ok();
-}
-
-Result<std::int64_t> ParseInteger(std::string_view text) {
-  return ParseNumber<std::int64_t>(text, "an integer", 10);
-}
-
-Result<std::uint64_t> ParseUnsigned(std::string_view text, int base) {
-  return ParseNumber<std::uint64_t>(text, "a non-negative integer", base);
-}
-
-Result<double> ParseDouble(std::string_view text) { return ParseNumber<double>(text, "a number"); }
-
-std::string_view Trim(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r\n";
-  const auto first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
-
-std::string LowerCase(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
 }
 
 }  // namespace zeus

@@ -32,18 +32,4 @@ Result<std::uint64_t> ReadUnsigned(const std::filesystem::path& path);
 // Replaces the content of an existing file in one write(2), as sysfs attributes need it.
 Status WriteAttribute(const std::filesystem::path& path, std::string_view text);
 
-// The whole text must be the number; kInvalidArgument quotes it otherwise.
-Result<std::int64_t> ParseInteger(std::string_view text);
-Result<std::uint64_t> ParseUnsigned(std::string_view text, int base = 10);
-Result<double> ParseDouble(std::string_view text);
-
-std::string_view Trim(std::string_view text);
-
-// ASCII letters in lower case.
-std::string LowerCase(std::string_view text);
-
-// In quotation marks, shortened, without control characters: what came from outside goes into
-// messages only in a form that a terminal survives.
-std::string Quote(std::string_view text);
-
 }  // namespace zeus

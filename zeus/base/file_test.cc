@@ -42,22 +42,6 @@ TEST_F(FileTest, EmptyHugeAndBinaryFilesAreRefused) {
 
 TEST_F(FileTest, ADirectoryIsNotAFile) { EXPECT_FALSE(ReadLine(directory_.path()).ok()); }
 
-TEST_F(FileTest, TextThatIsNotANumberIsQuotedSafely) {
-  EXPECT_EQ(ParseUnsigned("12x").error().message, "\"12x\" is not a non-negative integer");
-  EXPECT_EQ(ParseUnsigned("-1").error().message, "\"-1\" is not a non-negative integer");
-  EXPECT_EQ(ParseUnsigned("\x1b[2J").error().message, "\"\\x1b[2J\" is not a non-negative integer");
-  EXPECT_FALSE(ParseUnsigned("").ok());
-  EXPECT_FALSE(ParseInteger("9223372036854775808").ok());
-  EXPECT_FALSE(ParseDouble("1.5W").ok());
-}
-
-TEST_F(FileTest, ParsesHexadecimal) { EXPECT_EQ(ParseUnsigned("1f", 16).value(), 31U); }
-
-TEST_F(FileTest, LowerCaseLeavesAllButLettersAlone) {
-  EXPECT_EQ(LowerCase("0000:3B:00.0 Mhz"), "0000:3b:00.0 mhz");
-  EXPECT_EQ(LowerCase(""), "");
-}
-
 TEST_F(FileTest, WritesAttributesButNeverCreatesThem) {
   const auto path = directory_.AddFile("power1_cap", "1");
   ASSERT_TRUE(WriteAttribute(path, "200000000").ok());

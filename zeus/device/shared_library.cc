@@ -12,7 +12,7 @@
 #include <ios>
 #include <system_error>
 
-#include "zeus/device/printable.h"
+#include "zeus/base/text.h"
 
 namespace zeus {
 namespace {

@@ -7,8 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "zeus/base/file.h"
-#include "zeus/device/printable.h"
+#include "zeus/base/text.h"
 
 namespace zeus {
 namespace {

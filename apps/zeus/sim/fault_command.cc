@@ -7,7 +7,7 @@
 
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/sim/commands.h"
-#include "zeus/base/file.h"
+#include "zeus/base/text.h"
 
 namespace zeus::cli {
 namespace {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "zeus/base/file.h"
+#include "zeus/base/text.h"
 #include "zeus/device/sysfs.h"
 
 namespace zeus::amd {

@@ -9,14 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "zeus/base/file.h"
+#include "zeus/base/text.h"
 #include "zeus/device/nvml/nvml_error.h"
 #include "zeus/device/nvml/nvml_gpu.h"
 #include "zeus/device/nvml/nvml_identity.h"
 #include "zeus/device/nvml/nvml_library.h"
 #include "zeus/device/nvml/nvml_readers.h"
 #include "zeus/device/nvml/nvml_session.h"
-#include "zeus/device/printable.h"
 #include "zeus/device/visible_devices.h"
 
 namespace zeus {

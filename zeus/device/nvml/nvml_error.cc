@@ -6,8 +6,7 @@
 #include <array>
 #include <string>
 
-#include "zeus/base/file.h"
-#include "zeus/device/printable.h"
+#include "zeus/base/text.h"
 
 namespace zeus::nvml {
 namespace {

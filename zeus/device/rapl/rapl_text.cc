@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "zeus/base/file.h"
+#include "zeus/base/text.h"
 #include "zeus/device/sysfs.h"
 
 namespace zeus::rapl {

@@ -6,7 +6,7 @@
 #include <array>
 #include <string>
 
-#include "zeus/base/file.h"
+#include "zeus/base/text.h"
 
 namespace zeus::sim {
 namespace {

@@ -14,6 +14,7 @@
 
 #include "zeus/base/file.h"
 #include "zeus/base/file_descriptor.h"
+#include "zeus/base/text.h"
 
 namespace zeus::sim {
 namespace {

@@ -6,7 +6,7 @@
 #include <cctype>
 #include <cmath>
 
-#include "zeus/base/file.h"
+#include "zeus/base/text.h"
 
 namespace zeus::sim {
 namespace {

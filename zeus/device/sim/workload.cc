@@ -7,7 +7,7 @@
 #include <numbers>
 #include <string>
 
-#include "zeus/base/file.h"
+#include "zeus/base/text.h"
 #include "zeus/device/sim/workload_data.h"
 
 namespace zeus::sim {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "zeus/base/file.h"
+#include "zeus/base/text.h"
 #include "zeus/device/soc/intel_gpu.h"
 #include "zeus/device/soc/soc_text.h"
 #include "zeus/device/sysfs.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "zeus/base/file.h"
+#include "zeus/base/text.h"
 #include "zeus/device/sysfs.h"
 
 namespace zeus::soc {

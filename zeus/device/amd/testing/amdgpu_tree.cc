@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "zeus/base/file.h"
+#include "zeus/base/text.h"
 #include "zeus/device/amd/board.h"
 #include "zeus/device/amd/gpu_metrics.h"
 

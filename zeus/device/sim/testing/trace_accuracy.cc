@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "zeus/base/file.h"
+#include "zeus/base/text.h"
 
 namespace zeus::sim::testing {
 namespace {
