@@ -125,7 +125,7 @@ TEST_F(NvmlOverSimulatorTest, AGpuLostInTheMiddleOfAReadingGivesValuesOrReasons)
 TEST_F(NvmlOverSimulatorTest, ADriverReloadStartsANewEpoch) {
   node_.Advance(1min);
   const EnergyReading before = gpu_->Energy().value();
-  node_.Inject({.kind = FaultKind::kCounterReset});
+  node_.Inject({.kind = FaultKind::kDriverReload});
   node_.Advance(1s);
   const EnergyReading after = gpu_->Energy().value();
   EXPECT_EQ(after.epoch, before.epoch + 1);
