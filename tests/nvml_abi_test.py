@@ -10,7 +10,7 @@ from sim_testing import SimTestCase
 
 CLIENT = os.environ["NVML_CLIENT"].split("|")  # Paths may hold blanks.
 UNINITIALIZED, NOT_SUPPORTED, NO_PERMISSION, DRIVER_NOT_LOADED, GPU_IS_LOST = 1, 3, 4, 9, 15
-INVALID_ARGUMENT, NOT_FOUND = 2, 6
+INVALID_ARGUMENT, NOT_FOUND, LIB_RM_VERSION_MISMATCH = 2, 6, 18
 NOBODY = 65534
 IS_C_CLIENT = len(CLIENT) == 1
 
@@ -172,6 +172,16 @@ class NvmlAbiTest(SimTestCase):
         code, text = self.init_error()
         self.assertEqual(code, DRIVER_NOT_LOADED)
         self.assertIn('ZEUS_SIM: bad GPU list "4xFOO"', text)
+
+    @unittest.skipIf(IS_C_CLIENT, "needs the interpreter to load the library")
+    def test_a_node_of_another_build_is_a_version_mismatch(self):
+        path = os.path.join(self.directory.name, "zeus-sim-default")
+        with open(path, "r+b") as file:
+            file.seek(8)  # Behind the magic number.
+            file.write(b"another!")
+        code, text = self.init_error()
+        self.assertEqual(code, LIB_RM_VERSION_MISMATCH)
+        self.assertIn("another build of Zeus", text)
 
     @unittest.skipIf(IS_C_CLIENT, "needs the interpreter to load the library")
     def test_details_of_the_interface(self):

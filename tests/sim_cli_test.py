@@ -240,6 +240,13 @@ class SimCliTest(SimTestCase):
                 self.assert_refused(NOT_FOUND, "known", *arguments)
         self.assertEqual(os.listdir(self.directory.name), ["zeus-sim-default"])
 
+    @unittest.skipIf(os.geteuid() != 0, "only root can run a command as another user")
+    def test_another_user_is_told_who_may_stop_a_node(self):
+        self.sim("start", "--gpus", "V100")
+        done = self.run_sim("stop", user=65534, group=65534, extra_groups=[])
+        self.assertEqual(done.returncode, 5)
+        self.assertIn("only root and the user who started it may stop it", done.stderr)
+
     def test_a_full_schedule_refuses_one_more_fault(self):
         self.sim("start", "--gpus", "V100")
         fault = ("fault", "--gpu", "0", "--kind", "lost", "--at", "1000000")
