@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -165,21 +166,14 @@ Status NodeDirectory::Remove(std::string_view name) const {
     if (errno != ENOENT && errno != EACCES && errno != EPERM) return Unlink(name);
     return errno == ENOENT ? NoSuchNode(name) : NotYours(name, "stop");
   }
-  // Of several that stop a node at once only one may remove the name: the others might meet a new
-  // node that has got it meanwhile.
-  if (auto memory = MapNode(file, Access::kWrite); memory.ok()) {
-    SharedNode node(std::string(name), std::move(memory).value(), Access::kWrite, *clock_);
-    if (!node.MarkStopped()) return BeingStopped(name);
+  // Whoever stops a node holds the lock of its file, which also a dying process gives back. So the
+  // name cannot pass to a new node between the check and unlink(2).
+  while (::flock(file.get(), LOCK_EX) != 0 && errno == EINTR) {
   }
-  if (!IsNameOf(path, file)) return BeingStopped(name);
+  if (!IsNameOf(path, file)) return NoSuchNode(name);
+  if (auto memory = MapNode(file, Access::kWrite); memory.ok())
+    SharedNode(std::string(name), std::move(memory).value(), Access::kWrite, *clock_).MarkStopped();
   return Unlink(name);
-}
-
-Error NodeDirectory::BeingStopped(std::string_view name) const {
-  return {ErrorCode::kUnavailable,
-          fmt::format("simulated node \"{}\" is being stopped by another process; should it stay, "
-                      "remove {}",
-                      name, FileOf(name).string())};
 }
 
 Status NodeDirectory::Unlink(std::string_view name) const {

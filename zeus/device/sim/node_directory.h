@@ -51,7 +51,6 @@ class NodeDirectory {
  private:
   Error NameTaken(std::string_view name) const;
   Error NoSuchNode(std::string_view name) const;
-  Error BeingStopped(std::string_view name) const;
   Result<NodeMemory> Map(std::string_view name, Access access) const;
   Result<NodeMemory> MapNode(const FileDescriptor& file, Access access) const;
   Status Unlink(std::string_view name) const;

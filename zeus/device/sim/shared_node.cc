@@ -42,9 +42,8 @@ Result<SharedNode> SharedNode::CreatePrivate(const NodeSpec& spec, Clock& clock)
 SharedNode::SharedNode(std::string name, NodeMemory memory, Access access, Clock& clock)
     : name_(std::move(name)), memory_(std::move(memory)), access_(access), clock_(&clock) {}
 
-bool SharedNode::MarkStopped() {
-  auto& stopped = static_cast<NodeHeader*>(memory_.address())->stopped;
-  return stopped.exchange(1, std::memory_order_acq_rel) == 0;
+void SharedNode::MarkStopped() {
+  static_cast<NodeHeader*>(memory_.address())->stopped.store(1, std::memory_order_release);
 }
 
 Seconds SharedNode::Now() const {

@@ -51,8 +51,7 @@ class SharedNode {
 
   // Whether somebody stopped the node while it was mapped here.
   bool stopped() const { return header().stopped.load(std::memory_order_acquire) != 0; }
-  // Whether this call stopped it: of several that try, one does.
-  bool MarkStopped();
+  void MarkStopped();
 
   // The present in node time.
   Seconds Now() const;
