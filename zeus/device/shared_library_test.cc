@@ -44,7 +44,7 @@ TEST(ElfTest, ASegmentBeyondTheEndIsCutShort) {
 
 TEST(ElfTest, AHeaderThatDoesNotFitIsCutShort) {
   const std::string whole = ElfBeginning(120);
-  for (const std::size_t size : {4, 63, 64, 119})
+  for (const std::size_t size : {4U, 63U, 64U, 119U})
     EXPECT_TRUE(IsElfCutShort(whole.substr(0, size), size)) << size;
 }
 

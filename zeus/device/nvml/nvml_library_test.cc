@@ -44,7 +44,7 @@ TEST(NvmlLibraryTest, AnEmptyFileAndADirectoryAreNotLibraries) {
 TEST(NvmlLibraryTest, ALibraryThatIsCutShortIsRefused) {
   zeus::testing::TemporaryDirectory directory;
   const std::string whole = ReadSmallFile(ZEUS_BARE_LIBRARY, 1 << 20).value();
-  for (const std::size_t size : {4, 63, 200, 1000, 2000}) {
+  for (const std::size_t size : {4U, 63U, 200U, 1000U, 2000U}) {
     const auto path = directory.AddFile("cut.so", whole.substr(0, size)).string();
     const auto api = LoadNvml(path);
     ASSERT_FALSE(api.ok()) << size;
