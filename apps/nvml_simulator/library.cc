@@ -37,7 +37,7 @@ Library& Library::Instance() {
 }
 
 Return Library::Initialize() {
-  const std::unique_lock guard(mutex_);
+  const std::unique_lock guard(*mutex_);
   if (references_ == 0) {
     auto node = ChooseNode(clock_);
     if (!node.ok()) {
@@ -60,13 +60,13 @@ Return Library::Initialize() {
 }
 
 const char* Library::InitializationError(Return code) {
-  const std::shared_lock guard(mutex_);
+  const std::shared_lock guard(*mutex_);
   const bool asked = code != nvml::kSuccess && code == initialization_;
   return asked ? initialization_error_ : nullptr;
 }
 
 Return Library::Shutdown() {
-  const std::unique_lock guard(mutex_);
+  const std::unique_lock guard(*mutex_);
   if (references_ == 0) return nvml::kUninitialized;
   if (--references_ > 0) return nvml::kSuccess;
   gpus_.clear();
@@ -80,14 +80,15 @@ void Library::AbandonAfterFork() {
   static_cast<void>(node_.release());
   gpus_.clear();
   references_ = 0;
-  // glibc lets only the thread that locked it unlock it, and the child's has another id.
-  std::construct_at(&mutex_);
+  // glibc lets only the thread that locked it unlock it, and the child has another id: a new one.
+  static_cast<void>(mutex_.release());
+  mutex_ = std::make_unique<std::shared_mutex>();
 }
 
 Device Library::HandleOf(unsigned index) { return reinterpret_cast<Device>(&handles[index]); }
 
 Return Library::OnNode(std::initializer_list<const void*> arguments, const NodeBody& body) {
-  const std::shared_lock guard(mutex_);
+  const std::shared_lock guard(*mutex_);
   if (!node_) return nvml::kUninitialized;
   if (std::find(arguments.begin(), arguments.end(), nullptr) != arguments.end())
     return nvml::kInvalidArgument;
@@ -129,7 +130,7 @@ Return Library::Refresh(GpuState& gpu) {
 
 Return Library::Attempt(Device device, Arguments arguments, const GpuBody& body,
                         std::optional<Seconds>* delay) {
-  const std::shared_lock guard(mutex_);
+  const std::shared_lock guard(*mutex_);
   GpuState* gpu = nullptr;
   if (const Return failure = Prepare(device, arguments, gpu); failure != nvml::kSuccess)
     return failure;

@@ -70,8 +70,8 @@ class Library {
   // Opaque to callers; never dereferenced.
   static Device HandleOf(unsigned index);
 
-  void LockForFork() { mutex_.lock(); }
-  void UnlockAfterFork() { mutex_.unlock(); }
+  void LockForFork() { mutex_->lock(); }
+  void UnlockAfterFork() { mutex_->unlock(); }
   void AbandonAfterFork();
 
  private:
@@ -96,7 +96,8 @@ class Library {
   static bool HidesPower(GpuState& gpu);
   static bool Strikes(GpuState& gpu, const std::optional<sim::Fault>& fault);
 
-  std::shared_mutex mutex_;  // Exclusive to come and go, shared to call.
+  // Exclusive to come and go, shared to call. Replaced in a forked child.
+  std::unique_ptr<std::shared_mutex> mutex_ = std::make_unique<std::shared_mutex>();
   SystemClock clock_;
   unsigned references_ = 0;
   Return initialization_ = nvml::kSuccess;
