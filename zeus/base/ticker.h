@@ -1,0 +1,35 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "zeus/base/clock.h"
+
+namespace zeus {
+
+// The one place where a background thread lives: calls `step` until destruction, each time sleeping
+// until the moment that the last call returned. Real time only. Destruction interrupts the sleep,
+// waits for a running step, and joins.
+class Ticker {
+ public:
+  using Step = std::function<TimePoint()>;
+
+  // `step` is first called at once. `name` shows in `top -H` (15 characters).
+  Ticker(const char* name, Step step);
+  ~Ticker();
+  Ticker(const Ticker&) = delete;
+  Ticker& operator=(const Ticker&) = delete;
+
+ private:
+  void Loop();
+
+  Step step_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;  // Guarded by mutex_.
+  std::thread thread_;
+};
+
+}  // namespace zeus

@@ -1,0 +1,171 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "zeus/base/clock.h"
+#include "zeus/base/result.h"
+#include "zeus/device/energy_meter.h"
+#include "zeus/device/gpu.h"
+#include "zeus/monitor/activity_board.h"
+#include "zeus/monitor/measurement.h"
+#include "zeus/monitor/sensor_profile.h"
+#include "zeus/monitor/timeline.h"
+
+namespace zeus {
+
+// A device to record. The meter must outlive the monitor.
+struct MonitoredDevice {
+  EnergyMeter* meter;
+  Gpu* gpu = nullptr;  // The same device where it is a GPU: temperature, clocks, limit.
+  SensorProfile sensor;
+  bool in_total = true;  // See DeviceMeasurement.
+};
+
+enum class IfOpen { kRefuse, kRestart };
+enum class EdgeReading {
+  kRecorded,     // Only take the time: the recorder saw, or will see, what the sensor showed.
+  kSynchronous,  // Read the driver now. For monitors without a recorder thread.
+};
+
+struct WindowOptions {
+  IfOpen if_open = IfOpen::kRefuse;
+  EdgeReading edges = EdgeReading::kRecorded;
+  // Call Options::synchronize before the edges.
+  bool synchronize = true;
+  // Windows of one lane nest: the innermost gets the energy. Lanes share it by weight.
+  // nullopt: one lane per thread.
+  std::optional<std::uint64_t> lane;
+  double weight = 1.0;
+};
+
+// Measures the energy of named windows: nested, overlapping, from any thread.
+//
+// The hot path takes a time stamp and a lock; the hardware is read by Step(), which a recorder
+// thread (Recorder) or a test calls. Step() keeps for every device a curve of cumulative energy
+// over time, so energies of windows that partition a period add up to the energy of the period.
+//
+// A window's result comes twice: at once from EndWindow(), as well as is known then, and refined
+// once the sensor showed what happened at its end, one to two updates later.
+// Thread-safe.
+class EnergyMonitor {
+ public:
+  struct Options {
+    // Called before the edges of windows: wait until the GPU has done what was asked of it.
+    std::function<void()> synchronize;
+    // Devices are read at least this often, and more often where the sensor updates faster.
+    Seconds longest_interval{0.05};
+    // Shared with other processes; null when this one measures alone. May be shared by nobody else.
+    std::unique_ptr<ActivityBoard> board;
+    // Finished windows whose refined result has not been asked for, at most; older ones are lost.
+    std::size_t kept_results = 4096;
+  };
+
+  EnergyMonitor(Clock& clock, std::vector<MonitoredDevice> devices, Options options);
+  EnergyMonitor(Clock& clock, std::vector<MonitoredDevice> devices)
+      : EnergyMonitor(clock, std::move(devices), Options()) {}
+  ~EnergyMonitor();
+  EnergyMonitor(const EnergyMonitor&) = delete;
+  EnergyMonitor& operator=(const EnergyMonitor&) = delete;
+
+  // kInvalidArgument if a window of that name is open, unless it is to be restarted.
+  Result<WindowId> BeginWindow(std::string_view name, const WindowOptions& options = {});
+
+  // kNotFound if no window of that name is open. Energies are as well as known at this moment.
+  Result<Measurement> EndWindow(std::string_view name);
+
+  // Forgets an open window. Its energy counts as nobody's.
+  Status CancelWindow(std::string_view name);
+  void CancelAllWindows();
+
+  // The final result of a window that was ended. kUnavailable until the sensor has shown what
+  // happened at its end; kNotFound when the id is unknown or its result was given or dropped.
+  Result<Measurement> RefinedResult(WindowId id);
+  // Steps, or waits for the recorder thread, until the result is final or `patience` is over; then
+  // the best there is (stage kImmediate).
+  Result<Measurement> Refine(WindowId id, Seconds patience = Seconds(2));
+
+  // Called with each refined result, on the thread that calls Step(). Returns a handle.
+  using Listener = std::function<void(const Measurement&)>;
+  void OnRefined(Listener listener);
+
+  // Reads the devices that are due and settles what can be settled. Returns when to come again.
+  // One thread at a time; others wait.
+  TimePoint Step();
+
+  // What was recorded. `device` counts the devices given at construction.
+  std::size_t device_count() const;
+  const std::string& device_name(std::size_t device) const;
+
+  // The present state of a device, from the recording: no driver call.
+  struct Present {
+    Result<Joules> total;  // Since recording began; never decreases.
+    Joules total_sigma;
+    Result<Watts> power;  // Over the last update.
+    Watts power_sigma;
+    Result<Celsius> temperature;
+    Result<Utilization> utilization;
+    Result<Hertz> graphics_clock;
+    Result<Watts> requested_limit;
+    Result<Watts> enforced_limit;
+    Result<Watts> instant_power;
+    Result<Watts> average_power;
+    Result<Watts> memory_power;
+    EnergySource source;
+    Seconds update_period;
+    MeasurementFlags flags;  // Of the whole recording.
+  };
+  Present Now(std::size_t device) const;
+
+  // Energy that no window claimed, since recording began, as far as it is settled: see
+  // `attributed`.
+  struct Ledger {
+    Joules device;        // Settled energy of the device.
+    Joules unattributed;  // Of it, claimed by no window of this process and by no other process.
+    Joules others;        // Of it, the other processes' part.
+  };
+  Ledger Accounts(std::size_t device) const;
+
+  enum class Quantity { kPower, kTemperature, kGraphicsClock, kPowerLimit, kUtilization };
+  std::vector<Timeline::Sample> History(std::size_t device, Quantity quantity, TimePoint begin,
+                                        TimePoint end) const;
+
+  Clock& clock() { return clock_; }
+
+ private:
+  class State;
+  Clock& clock_;
+  std::unique_ptr<State> state_;
+};
+
+// Begins a window and ends it when the scope is left, by return or by exception.
+class ScopedWindow {
+ public:
+  using Sink = std::function<void(const Measurement&)>;
+
+  // `sink` receives the immediate result; errors of BeginWindow are in status().
+  ScopedWindow(EnergyMonitor& monitor, std::string name, Sink sink,
+               const WindowOptions& options = {});
+  ~ScopedWindow();
+  ScopedWindow(const ScopedWindow&) = delete;
+  ScopedWindow& operator=(const ScopedWindow&) = delete;
+
+  const Status& status() const { return status_; }
+  // Ends it now. kNotFound when it has been ended already.
+  Result<Measurement> End();
+
+ private:
+  EnergyMonitor& monitor_;
+  std::string name_;
+  Sink sink_;
+  Status status_;
+  bool open_;
+};
+
+}  // namespace zeus

@@ -1,0 +1,97 @@
+#include "zeus/monitor/measurement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace zeus {
+namespace {
+
+constexpr std::array<std::pair<MeasurementFlag, std::string_view>, 9> kFlagNames = {{
+    {MeasurementFlag::kCounterReset, "counter_reset"},
+    {MeasurementFlag::kStaleCounter, "stale_counter"},
+    {MeasurementFlag::kShortWindow, "short_window"},
+    {MeasurementFlag::kLimitChanged, "limit_changed"},
+    {MeasurementFlag::kThrottled, "throttled"},
+    {MeasurementFlag::kSensorAliasingPossible, "sensor_aliasing_possible"},
+    {MeasurementFlag::kEstimated, "estimated"},
+    {MeasurementFlag::kPartial, "partial"},
+    {MeasurementFlag::kShared, "shared"},
+}};
+
+// Decimals that show two digits of `sigma`; whole joules at most, microjoules at least.
+int DecimalsFor(Joules sigma) {
+  const double magnitude = std::floor(std::log10(std::max(sigma.value(), 1e-6)));
+  return static_cast<int>(std::clamp(1.0 - magnitude, 0.0, 6.0));
+}
+
+std::string PeriodText(Seconds period) {
+  const double milliseconds = period.count() * 1e3;
+  return milliseconds < 10 ? fmt::format("{:.2g} ms", milliseconds)
+                           : fmt::format("{:.0f} ms", milliseconds);
+}
+
+}  // namespace
+
+const char* EnergySourceName(EnergySource source) {
+  switch (source) {
+    case EnergySource::kCounter:
+      return "counter";
+    case EnergySource::kIntegrated:
+      return "integrated";
+    case EnergySource::kModel:
+      return "model";
+  }
+  return "unknown";
+}
+
+std::vector<std::string_view> MeasurementFlags::Names() const {
+  std::vector<std::string_view> names;
+  for (const auto& [flag, name] : kFlagNames)
+    if (Has(flag)) names.push_back(name);
+  return names;
+}
+
+Measurement::Total Measurement::Sum() const {
+  Total total;
+  double variance = 0;
+  for (const DeviceMeasurement& device : devices) {
+    if (!device.in_total) continue;
+    if (!device.energy.ok()) {
+      total.missing.push_back(device.device);
+      continue;
+    }
+    const EnergyEstimate& estimate = device.energy.value();
+    total.energy += estimate.energy;
+    total.attributed += estimate.attributed;
+    variance += estimate.sigma.value() * estimate.sigma.value();
+    total.contains.push_back(device.device);
+  }
+  total.sigma = Joules(std::sqrt(variance));
+  return total;
+}
+
+const DeviceMeasurement* Measurement::Find(std::string_view device) const {
+  const auto found = std::ranges::find(devices, device, &DeviceMeasurement::device);
+  return found == devices.end() ? nullptr : &*found;
+}
+
+std::string ToText(Joules energy, Joules sigma) {
+  const int decimals = DecimalsFor(sigma);
+  return fmt::format("{:.{}f} J ± {:.{}f} J", energy.value(), decimals, sigma.value(), decimals);
+}
+
+std::string ToText(const EnergyEstimate& estimate) {
+  return fmt::format("{} ({}, {}, {} update{})", ToText(estimate.energy, estimate.sigma),
+                     EnergySourceName(estimate.source), PeriodText(estimate.update_period),
+                     estimate.updates, estimate.updates == 1 ? "" : "s");
+}
+
+std::string ToText(const DeviceMeasurement& device) {
+  return device.energy.ok() ? ToText(device.energy.value()) : device.energy.error().message;
+}
+
+}  // namespace zeus

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "zeus/base/units.h"
+#include "zeus/device/gpu.h"
+
+namespace zeus {
+
+// How a device's sensor turns power into what a program can read, and how wrong it may be.
+// reported = gain * true + offset.
+struct SensorProfile {
+  Seconds counter_period{0.1};  // How often the energy counter shows a new value.
+  Seconds power_period{0.1};    // How often the power reading changes …
+  Seconds power_window{0.1};    // … and over how much time before the change it averages.
+
+  double gain = 1.0;
+  double gain_sigma = 0.0;  // Relative: of energy.
+  Watts offset{0};
+  Watts offset_sigma{0};
+
+  // "prior" from the table of published measurements, "calibrated" from `zeus calibrate`, …
+  std::string origin = "prior";
+};
+
+// What is known about a GPU before anybody measured it. Yang et al., "Accurate and Convenient
+// Energy Measurements for GPUs", SC'24, by architecture, which the model's name tells.
+SensorProfile PriorProfile(const GpuIdentity& gpu);
+
+// RAPL: a new value every millisecond, a model or a measurement depending on the part.
+SensorProfile PriorCpuProfile();
+// A board rail read through I2C.
+SensorProfile PriorRailProfile();
+
+}  // namespace zeus
