@@ -61,10 +61,15 @@ class EnergyMonitor {
     std::function<void()> synchronize;
     // Devices are read at least this often, and more often where the sensor updates faster.
     Seconds longest_interval{0.05};
+    // Temperature, clocks, utilisation and limits of GPUs.
+    Seconds telemetry_interval{1.0};
     // Shared with other processes; null when this one measures alone. May be shared by nobody else.
     std::unique_ptr<ActivityBoard> board;
     // Finished windows whose refined result has not been asked for, at most; older ones are lost.
     std::size_t kept_results = 4096;
+    // Windows whose edges the sensors have yet to show, at most. Beyond it, that is with a hundred
+    // thousand windows per second, windows have an immediate result only.
+    std::size_t unsettled_windows = 65536;
   };
 
   EnergyMonitor(Clock& clock, std::vector<MonitoredDevice> devices, Options options);
@@ -91,7 +96,7 @@ class EnergyMonitor {
   // the best there is (stage kImmediate).
   Result<Measurement> Refine(WindowId id, Seconds patience = Seconds(2));
 
-  // Called with each refined result, on the thread that calls Step(). Returns a handle.
+  // Called with each refined result, on the thread that calls Step().
   using Listener = std::function<void(const Measurement&)>;
   void OnRefined(Listener listener);
 
