@@ -89,8 +89,10 @@ void DeviceRecord::TakeTelemetry(TimePoint now, GpuReading reading) {
   const TimePoint since = last_telemetry_.value_or(now);
   if (reading.temperature.ok())
     temperature_line_.Add(since, now, reading.temperature.value().value());
-  if (reading.graphics_clock.ok()) clock_line_.Add(since, now, reading.graphics_clock.value().value());
-  if (reading.enforced_limit.ok()) limit_line_.Add(since, now, reading.enforced_limit.value().value());
+  if (reading.graphics_clock.ok())
+    clock_line_.Add(since, now, reading.graphics_clock.value().value());
+  if (reading.enforced_limit.ok())
+    limit_line_.Add(since, now, reading.enforced_limit.value().value());
   if (reading.utilization.ok())
     utilization_line_.Add(since, now, reading.utilization.value().compute);
   if (reading.throttle.ok() && SlowedDown(reading.throttle.value()))
@@ -139,11 +141,11 @@ Result<EnergyEstimate> DeviceRecord::Estimate(TimePoint begin, const EnergyCurve
   const Joules energy = to.energy - from.energy;
   const SensorProfile& sensor = device_.sensor;
   const double lit = std::max((time - dark).count(), 1e-9);
-  const double variance =
-      from.edge_variance + to.edge_variance +
-      std::max(to.sampling_variance - from.sampling_variance, 0.0) +
-      Square(sensor.gain_sigma * energy.value()) +
-      Square((sensor.offset_sigma * time).value()) + Square(energy.value() * dark.count() / lit);
+  const double variance = from.edge_variance + to.edge_variance +
+                          std::max(to.sampling_variance - from.sampling_variance, 0.0) +
+                          Square(sensor.gain_sigma * energy.value()) +
+                          Square((sensor.offset_sigma * time).value()) +
+                          Square(energy.value() * dark.count() / lit);
   EnergyEstimate estimate{.energy = energy,
                           .sigma = Joules(std::sqrt(variance)),
                           .attributed = energy,

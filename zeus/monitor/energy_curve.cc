@@ -116,8 +116,9 @@ std::optional<EnergyCurve::Shape> EnergyCurve::StepBetweenPlateaus(const Stretch
 
 // The load changes at the edges of windows: the first piece goes on as before, the last one goes
 // over to what follows, and what lies between takes the rest of the energy.
-std::optional<EnergyCurve::Shape> EnergyCurve::ChangeAtEdges(
-    const Stretch& stretch, std::optional<Watts> right, const EdgeLog::Inside& edges) const {
+std::optional<EnergyCurve::Shape> EnergyCurve::ChangeAtEdges(const Stretch& stretch,
+                                                             std::optional<Watts> right,
+                                                             const EdgeLog::Inside& edges) const {
   if (!left_known_ || edges.count == 0) return std::nullopt;
   const bool last_is_given = right.has_value() && edges.count > 1;
   const TimePoint free_begin = edges.first;
@@ -173,8 +174,7 @@ EnergyCurve::Shape EnergyCurve::ShapeOfGap(const Stretch& stretch) const {
   const Stretch* second = NextObserved(1);
   const Watts left = left_known_ || next == nullptr ? left_ : next->power;
   Shape shape;
-  if (next == nullptr ||
-      (second != nullptr && StrictlyBetween(left, next->power, second->power))) {
+  if (next == nullptr || (second != nullptr && StrictlyBetween(left, next->power, second->power))) {
     shape.pieces = {{.end = stretch.end, .power = left}};
     if (next != nullptr) shape.spread = Distance(left, next->power);
     shape.doubt = shape.spread * 0.5;
@@ -244,8 +244,8 @@ EnergyCurve::Point EnergyCurve::At(TimePoint time) const {
   point.energy += knot.power * past;
   if (knot.observed) point.observed += past;
   if (knot.dark) point.dark += past;
-  point.edge_variance = knot.middle_variance * Square(Bridge(knot.begin, time, knot.end)) +
-                        knot.timing_variance;
+  point.edge_variance =
+      knot.middle_variance * Square(Bridge(knot.begin, time, knot.end)) + knot.timing_variance;
   return point;
 }
 

@@ -108,7 +108,8 @@ WallTime EnergyMonitor::State::WallAt(TimePoint time) const {
 
 Result<WindowId> EnergyMonitor::State::Begin(std::string_view name, const WindowOptions& wanted) {
   if (wanted.weight < 0)
-    return Error{ErrorCode::kInvalidArgument, "the weight of window " + Quote(name) + " is negative"};
+    return Error{ErrorCode::kInvalidArgument,
+                 "the weight of window " + Quote(name) + " is negative"};
   if (wanted.synchronize && options_.synchronize) options_.synchronize();
   if (wanted.edges == EdgeReading::kSynchronous) ReadNow();
   const std::lock_guard lock(mutex_);
@@ -231,9 +232,8 @@ Measurement EnergyMonitor::State::FinalResult(const Window& window,
       estimate.value().attributed = share.attributed;
       if (share.shared > Joules(0)) estimate.value().flags.Set(MeasurementFlag::kShared);
     }
-    result.devices.push_back({.device = record.name(),
-                              .energy = std::move(estimate),
-                              .in_total = record.in_total()});
+    result.devices.push_back(
+        {.device = record.name(), .energy = std::move(estimate), .in_total = record.in_total()});
   }
   return result;
 }
@@ -386,7 +386,8 @@ EnergyMonitor::Present EnergyMonitor::Now(std::size_t device) const {
 EnergyMonitor::Ledger EnergyMonitor::Accounts(std::size_t device) const {
   const std::lock_guard lock(state_->mutex_);
   const AttributionLedger& ledger = state_->settlement_.ledger(device);
-  return {.device = ledger.device(), .unattributed = ledger.unattributed(), .others = ledger.others()};
+  return {
+      .device = ledger.device(), .unattributed = ledger.unattributed(), .others = ledger.others()};
 }
 
 std::vector<Timeline::Sample> EnergyMonitor::History(std::size_t device, Quantity quantity,

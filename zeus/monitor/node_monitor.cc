@@ -12,8 +12,9 @@ Status CheckGpus(const Node& node, const std::vector<unsigned>& wanted) {
   for (const unsigned index : wanted) {
     if (index < node.gpus.size()) continue;
     if (node.gpus.empty())
-      return Error{ErrorCode::kNotFound,
-                   fmt::format("there is no GPU {}: no GPU was found here (see zeus doctor)", index)};
+      return Error{
+          ErrorCode::kNotFound,
+          fmt::format("there is no GPU {}: no GPU was found here (see zeus doctor)", index)};
     return Error{ErrorCode::kNotFound,
                  fmt::format("there is no GPU {}: this machine shows GPUs 0 to {}", index,
                              node.gpus.size() - 1)};
@@ -47,17 +48,16 @@ Result<std::unique_ptr<NodeMonitor>> NodeMonitor::Open(Clock& clock, Node node,
   for (const auto& rail : node.rails) {
     if (!options.rails) break;
     const bool total = rail->role() == PowerRail::Role::kTotal;
-    devices.push_back({.meter = rail.get(),
-                       .sensor = PriorRailProfile(),
-                       .in_total = total && !others});
+    devices.push_back(
+        {.meter = rail.get(), .sensor = PriorRailProfile(), .in_total = total && !others});
   }
   std::vector<Gpu*> gpus;
   for (const MonitoredDevice& device : devices) gpus.push_back(device.gpu);
   auto monitor = std::make_unique<EnergyMonitor>(
       clock, std::move(devices),
       EnergyMonitor::Options{.synchronize = std::move(options.synchronize), .board = nullptr});
-  return std::unique_ptr<NodeMonitor>(new NodeMonitor(std::move(node), std::move(gpus),
-                                                      std::move(monitor), options.thread));
+  return std::unique_ptr<NodeMonitor>(
+      new NodeMonitor(std::move(node), std::move(gpus), std::move(monitor), options.thread));
 }
 
 NodeMonitor::NodeMonitor(Node node, std::vector<Gpu*> gpus, std::unique_ptr<EnergyMonitor> monitor,

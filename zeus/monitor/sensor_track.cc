@@ -22,7 +22,11 @@ Seconds StaleAfter(Seconds period) { return std::max<Seconds>(10 * period, 1s); 
 }  // namespace
 
 SensorTrack::SensorTrack(const SensorProfile& profile, TimePoint begin, const EdgeLog& edges)
-    : profile_(profile), curve_(edges), clock_(profile.counter_period), first_poll_(begin), last_poll_(begin) {}
+    : profile_(profile),
+      curve_(edges),
+      clock_(profile.counter_period),
+      first_poll_(begin),
+      last_poll_(begin) {}
 
 void SensorTrack::GuessPower(Watts power) {
   guess_ = power;
@@ -172,7 +176,8 @@ void SensorTrack::ObserveFailure(TimePoint now) {
   if (now - *failing_since_ < 3 * clock_.period() || !curve_.started()) return;
   rooted_ = true;
   if (now > curve_.end())
-    curve_.Add({.begin = curve_.end(), .end = now, .power = Watts(0), .kind = Stretch::Kind::kDark});
+    curve_.Add(
+        {.begin = curve_.end(), .end = now, .power = Watts(0), .kind = Stretch::Kind::kDark});
   periods_.clear();
   last_poll_ = now;
 }

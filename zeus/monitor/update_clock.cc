@@ -22,7 +22,8 @@ UpdateClock::Instant UpdateClock::Changed(TimePoint before, TimePoint now) {
 
   Remember(before, now);
   const TimePoint earliest = std::max(before, now - period_);
-  if (!locked()) return {.time = earliest + (now - earliest) / 2, .sigma = UniformSigma(now - earliest)};
+  if (!locked())
+    return {.time = earliest + (now - earliest) / 2, .sigma = UniformSigma(now - earliest)};
   const Instant latest = Latest(now);
   // Jitter may put the grid's instant just outside of what was seen.
   return {.time = std::clamp(latest.time, earliest, now), .sigma = latest.sigma};
@@ -38,7 +39,8 @@ void UpdateClock::Remember(TimePoint before, TimePoint now) {
   double count = 0;
   if (!brackets_.empty()) {
     const Bracket& last = brackets_.back();
-    const Seconds passed = (before + (now - before) / 2) - (last.after + (last.until - last.after) / 2);
+    const Seconds passed =
+        (before + (now - before) / 2) - (last.after + (last.until - last.after) / 2);
     const double periods = std::round(passed / period_);
     if (periods < 1) return;  // Seen twice: a poll right at the update.
     count = last.count + periods;

@@ -27,7 +27,8 @@ void Variability::Add(Watts power) {
   range_ = largest - smallest;
   // More than an eighth of the values moved: no plateaus.
   const bool restless = changes * 8 > static_cast<int>(size);
-  uneven_ = restless ? Watts(std::sqrt(std::max(0.0, squares / n - (sum / n) * (sum / n)))) : Watts(0);
+  uneven_ =
+      restless ? Watts(std::sqrt(std::max(0.0, squares / n - (sum / n) * (sum / n)))) : Watts(0);
 
   if (size < 4) return;
   std::array<double, kRecent> second{};
