@@ -90,8 +90,8 @@ double UpdateClock::Remember(TimePoint before, TimePoint now) {
   if (!brackets_.empty()) {
     const double periods = count - brackets_.back().count;
     if (periods < 1) return count;  // Seen twice.
-    // After a long silence the count of periods is a guess: start anew.
-    if (periods > 50) {
+    // After a silence so long that the count of periods is a guess: start anew.
+    if (locked_ && periods > 50 && 3 * SigmaAt(now) > period_ / 2) {
       brackets_.clear();
       locked_ = false;
       count = 0;
