@@ -152,15 +152,15 @@ UtcOffset PosixTimeZone::At(sys_seconds time) const {
   };
   // Two years to both sides: a change may lie a week beyond New Year, and there must always be one
   // before and one after.
-  constexpr int kYears = 5;
+  constexpr std::size_t kYears = 5;
   std::array<Transition, 2 * kYears> transitions{};
   const std::chrono::year_month_day today(std::chrono::floor<std::chrono::days>(time));
-  for (int i = 0; i < kYears; ++i) {
-    const std::chrono::year year = today.year() + std::chrono::years(i - kYears / 2);
+  for (std::size_t i = 0; i < kYears; ++i) {
+    const std::chrono::year year = today.year() + std::chrono::years(static_cast<int>(i) - 2);
     const auto begin = summer_->begin.In(year).time_since_epoch() - standard_;
     const auto end = summer_->end.In(year).time_since_epoch() - summer_->offset;
-    transitions[static_cast<std::size_t>(2 * i)] = {sys_seconds(begin), summer_->offset};
-    transitions[static_cast<std::size_t>(2 * i + 1)] = {sys_seconds(end), standard_};
+    transitions[2 * i] = {sys_seconds(begin), summer_->offset};
+    transitions[2 * i + 1] = {sys_seconds(end), standard_};
   }
   std::ranges::stable_sort(transitions, {}, &Transition::time);
   const auto next = std::ranges::upper_bound(transitions, time, {}, &Transition::time);
