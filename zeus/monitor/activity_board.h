@@ -31,6 +31,10 @@ class ActivityBoard {
   // A process that stopped giving signs of life counts as gone from its last sign on.
   // Called regularly by one thread; also the sign of life of this process.
   virtual std::vector<Change> Poll(TimePoint now) = 0;
+
+  // Poll(now) told everything that happened before this moment; what follows lies after it. Earlier
+  // than `now` where the board waits for news that may be under way.
+  virtual TimePoint CompleteUntil(TimePoint now) const { return now; }
 };
 
 }  // namespace zeus
