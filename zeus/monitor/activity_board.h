@@ -32,9 +32,9 @@ class ActivityBoard {
   // Called regularly by one thread; also the sign of life of this process.
   virtual std::vector<Change> Poll(TimePoint now) = 0;
 
-  // Poll(now) told everything that happened before this moment; what follows lies after it. Earlier
-  // than `now` where the board waits for news that may be under way.
-  virtual TimePoint CompleteUntil(TimePoint now) const { return now; }
+  // All changes up to this time were returned by Poll(): what the others announced later than that
+  // may still be on its way.
+  virtual TimePoint known_until() const = 0;
 };
 
 }  // namespace zeus

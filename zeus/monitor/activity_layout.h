@@ -32,19 +32,21 @@ struct Header {
   std::atomic<std::uint64_t> slots_in_use;  // Slots from here on were never owned.
 };
 
-// On a cache line of its own: a slot is written often by one and read by all.
+// On a cache line of its own: a slot is written often by one and read by all. Times are in seconds
+// on CLOCK_MONOTONIC.
 struct alignas(64) Slot {
   std::atomic<std::uint64_t> generation;  // Grows with every change of owner; odd while owned.
   std::atomic<std::uint64_t> process;     // For people who look into the file.
-  std::atomic<double> heartbeat;          // Seconds on CLOCK_MONOTONIC.
+  std::atomic<double> heartbeat;          // The owner announced everything up to this time.
   std::atomic<std::uint64_t> reserved;    // Events that are written or being written.
   std::atomic<std::uint64_t> published;   // Events that may be read.
+  std::array<std::atomic<std::uint64_t>, kKeys / 64> keys;  // One bit for each that it may use.
 
   bool owned() const { return generation.load(std::memory_order_acquire) % 2 == 1; }
 };
 
 struct Event {
-  std::atomic<double> time;  // Seconds on CLOCK_MONOTONIC.
+  std::atomic<double> time;
   std::atomic<double> weight;
   std::atomic<std::uint64_t> key;
 };

@@ -115,6 +115,9 @@ Status SharedActivityBoard::Join() {
       journal.Append(slot, ToNumber(now), key_of_device_[device], own_weights_[device]);
   }
   membership_ = {.slot = &slot, .journal = &journal, .generation = slot.generation.load() + 1};
+  for (std::size_t word = 0; word < slot.keys.size(); ++word) slot.keys[word].store(0);
+  for (const std::uint64_t key : key_of_device_)
+    slot.keys[key / 64].fetch_or(std::uint64_t{1} << (key % 64));
   slot.process.store(static_cast<std::uint64_t>(::getpid()));
   slot.heartbeat.store(ToNumber(now), std::memory_order_release);
   slot.generation.store(membership_.generation, std::memory_order_release);
@@ -196,9 +199,12 @@ void SharedActivityBoard::Announce(TimePoint time, unsigned device, double weigh
 }
 
 std::vector<ActivityBoard::Change> SharedActivityBoard::Poll(TimePoint now) {
-  if (forked()) return {};
-  // Without a place nothing is known; the next call tries again.
-  if (!membership_.holds() && !Join().ok()) return {};
+  // Without a place nothing more is heard; the next call tries again. In a child it stays like
+  // that.
+  if (forked() || (!membership_.holds() && !Join().ok())) {
+    known_until_ = std::max(known_until_, now - kMargin);
+    return {};
+  }
   membership_.slot->heartbeat.store(ToNumber(now), std::memory_order_release);
   FollowNewcomers();
   TimePoint horizon = now - kMargin;
@@ -207,7 +213,7 @@ std::vector<ActivityBoard::Change> SharedActivityBoard::Poll(TimePoint now) {
     other->follower.Follow(now);
     horizon = std::min(horizon, other->follower.KnownUntil(now));
   }
-  return Settle(std::exchange(horizon_, std::max(horizon_, horizon)));
+  return Settle(std::exchange(known_until_, std::max(known_until_, horizon)));
 }
 
 double SharedActivityBoard::OthersOn(unsigned device) const {
@@ -228,7 +234,7 @@ std::vector<ActivityBoard::Change> SharedActivityBoard::Settle(TimePoint told_un
   for (const auto& other : others_) {
     if (other == nullptr) continue;
     settled.clear();
-    other->follower.TakeUntil(horizon_, settled);
+    other->follower.TakeUntil(known_until_, settled);
     for (const SlotFollower::News& news : settled) due.push_back({news, other.get()});
   }
   std::stable_sort(due.begin(), due.end(),
@@ -245,11 +251,9 @@ std::vector<ActivityBoard::Change> SharedActivityBoard::Settle(TimePoint told_un
     tell(change.news.time, change.news.device);
   }
   // After a new beginning some of the others may be missing.
-  for (unsigned device = 0; device < told_.size(); ++device) tell(horizon_, device);
+  for (unsigned device = 0; device < told_.size(); ++device) tell(known_until_, device);
   return changes;
 }
-
-TimePoint SharedActivityBoard::CompleteUntil(TimePoint /*now*/) const { return horizon_; }
 
 std::uint64_t SharedActivityBoard::overruns() const {
   std::uint64_t sum = earlier_overruns_;

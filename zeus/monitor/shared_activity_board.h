@@ -19,10 +19,11 @@ namespace zeus {
 
 // The activity board of one user's processes on one machine, in a file that they share.
 //
-// Poll(now) holds news back for kMargin, because an announcement takes a moment from its time stamp
-// to the others. It waits longer, up to activity::kSilence, for a process that uses one of our
-// devices and gives no sign of life: either it comes back or it was gone since its last sign. What
-// arrives even later counts from the moment up to which everything had been told.
+// Poll(now) also promises the others that everything before `now` was announced. What it returns
+// ends where the promises of all processes with devices of ours reach, and kMargin before `now`.
+// A process that does not come is awaited for activity::kPatience if it uses nothing, and for
+// activity::kSilence if it does: then it was gone since its last sign. What arrives even later
+// counts from the moment up to which everything had been told.
 //
 // Times must be those of CLOCK_MONOTONIC (SystemClock), which all processes have in common; tests
 // may agree on another. A fork()ed child is silent: it neither writes nor reads, and opens a board
@@ -45,7 +46,7 @@ class SharedActivityBoard final : public ActivityBoard {
 
   void Announce(TimePoint time, unsigned device, double weight) override;
   std::vector<Change> Poll(TimePoint now) override;
-  TimePoint CompleteUntil(TimePoint now) const override;
+  TimePoint known_until() const override { return known_until_; }
 
   // How often another process wrote more than the board holds between two calls of Poll(): the
   // changes in between were lost, and only their outcome is known.
@@ -93,7 +94,7 @@ class SharedActivityBoard final : public ActivityBoard {
   };
   std::vector<std::unique_ptr<Other>> others_;  // By slot; null for our own.
   std::vector<double> told_;                    // By device.
-  TimePoint horizon_{};
+  TimePoint known_until_{};
   std::uint64_t earlier_overruns_ = 0;
 };
 

@@ -18,10 +18,19 @@ using testing::HoldsInAChild;
 
 TimePoint At(double seconds) { return TimePoint(Seconds(seconds)); }
 
+// Time stands still, but who waits for another process really waits.
+class FrozenClock final : public Clock {
+ public:
+  TimePoint Now() const override { return TimePoint(); }
+  WallTime WallNow() const override { return WallTime(); }
+  void SleepUntil(TimePoint /*deadline*/) override { SystemClock().SleepFor(Seconds(0.001)); }
+};
+
 class SharedActivityBoardProcessTest : public ::testing::Test {
  protected:
-  std::unique_ptr<SharedActivityBoard> Open() {
-    return SharedActivityBoard::Open(path_, {"GPU-a"}, clock_).value();
+  std::unique_ptr<SharedActivityBoard> Open() { return Open(clock_); }
+  std::unique_ptr<SharedActivityBoard> Open(Clock& clock) {
+    return SharedActivityBoard::Open(path_, {"GPU-a"}, clock).value();
   }
 
   // The others' weight after everything up to `now` was told.
@@ -123,12 +132,13 @@ TEST_F(SharedActivityBoardProcessTest, KilledProcessesNeitherBlockNorStayAndThei
 
 TEST_F(SharedActivityBoardProcessTest, EightProcessesAtOnceAgreeOnTheSum) {
   constexpr int kProcesses = 8;
-  const auto board = Open();
+  FrozenClock clock;
+  const auto board = Open(clock);
   std::vector<pid_t> processes;
   for (int i = 0; i < kProcesses; ++i) {
     const pid_t child = ::fork();
     if (child == 0) {
-      auto own = Open().release();  // Stays, as if the process went on measuring.
+      auto* own = Open(clock).release();  // Stays, as if the process went on measuring.
       for (int round = 0; round < 1000; ++round) own->Announce(At(1), 0, round % 3);
       own->Announce(At(1.5), 0, 1);
       own->Poll(At(2));

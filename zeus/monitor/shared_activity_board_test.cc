@@ -98,9 +98,10 @@ TEST_F(SharedActivityBoardTest, NewsAreHeldBackUntilOlderOnesCannotFollow) {
   const auto reader = Open();
   const auto slow = Open();
   const auto fast = Open();
+  slow->Poll(At(1.001));
   fast->Announce(At(1.001), 0, 1);
   EXPECT_THAT(reader->Poll(At(1.002)), IsEmpty());
-  EXPECT_EQ(reader->CompleteUntil(At(1.002)), At(1.002) - SharedActivityBoard::kMargin);
+  EXPECT_EQ(reader->known_until(), At(1.002) - SharedActivityBoard::kMargin);
   slow->Announce(At(1), 0, 1);
   slow->Poll(At(1.015));
   fast->Poll(At(1.015));
@@ -112,7 +113,7 @@ TEST_F(SharedActivityBoardTest, WhatArrivesTooLateCountsFromWhatWasTold) {
   const auto reader = Open();
   const auto writer = Open();
   reader->Poll(At(2));
-  const TimePoint told = reader->CompleteUntil(At(2));
+  const TimePoint told = reader->known_until();
   writer->Announce(At(1), 0, 1);
   writer->Poll(At(3));
 
@@ -131,20 +132,35 @@ TEST_F(SharedActivityBoardTest, ASilentProcessIsGoneSinceItsLastSign) {
   other->Announce(At(2), 1, 1);
   other->Poll(At(4.4));
   EXPECT_THAT(reader->Poll(At(4.4)), IsEmpty());
-  EXPECT_EQ(reader->CompleteUntil(At(4.4)), At(1.5));
+  EXPECT_EQ(reader->known_until(), At(1.5));
 
   other->Poll(At(4.6));
   EXPECT_THAT(reader->Poll(At(4.6)), ElementsAre(Change{At(1.5), 0, 0}, Change{At(2), 1, 1}));
 }
 
-TEST_F(SharedActivityBoardTest, ASilentProcessThatUsesNothingOfOursDelaysNothing) {
+TEST_F(SharedActivityBoardTest, AProcessWithOtherDevicesDelaysNothing) {
   const auto reader = Open({"GPU-a"});
   const auto elsewhere = Open({"GPU-z"});
   elsewhere->Announce(At(1), 0, 1);
-  const auto idle = Open({"GPU-a"});
 
   reader->Poll(At(2));
-  EXPECT_EQ(reader->CompleteUntil(At(2)), At(2) - SharedActivityBoard::kMargin);
+  EXPECT_EQ(reader->known_until(), At(2) - SharedActivityBoard::kMargin);
+}
+
+// It may tell at its next visit what it began long before.
+TEST_F(SharedActivityBoardTest, AnIdleProcessIsAwaitedForAWhile) {
+  const auto reader = Open();
+  const auto idle = Open();
+  idle->Poll(At(1));
+  reader->Poll(At(1.1));
+  EXPECT_EQ(reader->known_until(), At(1));
+  idle->Announce(At(1.05), 0, 1);
+  idle->Poll(At(1.15));
+  EXPECT_THAT(reader->Poll(At(1.2)), ElementsAre(Change{At(1.05), 0, 1}));
+  idle->Announce(At(1.25), 0, 0);
+
+  reader->Poll(At(2));
+  EXPECT_EQ(reader->known_until(), At(2) - activity::kPatience);
 }
 
 TEST_F(SharedActivityBoardTest, AProcessThatWakesUpIsThereAgain) {

@@ -94,10 +94,22 @@ void SlotFollower::Follow(TimePoint now) {
   }
 }
 
+bool SlotFollower::MayUseOurs() const {
+  for (std::size_t key = 0; key < kKeys; ++key) {
+    if (device_of_key_[key] == kNotOurs) continue;
+    if ((slot_.keys[key / 64].load(std::memory_order_relaxed) >> (key % 64) & 1) != 0) return true;
+  }
+  return false;
+}
+
+// For a process that uses a device the time of its death matters, so it is awaited until that is
+// certain. One that does nothing may merely have no recorder thread.
 TimePoint SlotFollower::KnownUntil(TimePoint now) const {
+  if (silent_ || !MayUseOurs()) return now;
   const bool uses_ours =
       std::any_of(weights_.begin(), weights_.end(), [](double weight) { return weight > 0; });
-  return uses_ours && !silent_ ? std::min(now, LastSign()) : now;
+  const TimePoint sign = std::min(now, LastSign());
+  return uses_ours ? sign : std::max(sign, now - kPatience);
 }
 
 void SlotFollower::TakeUntil(TimePoint horizon, std::vector<News>& settled) {

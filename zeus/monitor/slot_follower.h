@@ -13,6 +13,9 @@ namespace zeus::activity {
 // A process without a sign of life for this long is gone.
 inline constexpr Seconds kSilence{3};
 
+// News of a process that uses nothing are awaited for this long: several visits of its recorder.
+inline constexpr Seconds kPatience{0.25};
+
 // What this process knows about another process's slot. Speaks of this process's devices: what the
 // other does elsewhere is left out. One thread.
 class SlotFollower {
@@ -34,8 +37,8 @@ class SlotFollower {
   // Reads what is new, and notices when the process goes silent or comes back.
   void Follow(TimePoint now);
 
-  // The earliest moment at which unread news may still lie because the process was silent since;
-  // `now` when it uses none of our devices.
+  // From this moment on the process may have done something that it did not announce yet. Not
+  // later than `now`.
   TimePoint KnownUntil(TimePoint now) const;
 
   // Moves news up to `horizon` to `settled`, in order of time.
@@ -46,6 +49,7 @@ class SlotFollower {
 
  private:
   bool Alive(TimePoint now) const;
+  bool MayUseOurs() const;
   TimePoint LastSign() const;
   bool ReadEvents(TimePoint now);
   void TakeWeights(TimePoint time);

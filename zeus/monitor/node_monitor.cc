@@ -1,0 +1,109 @@
+#include "zeus/monitor/node_monitor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "zeus/base/file.h"
+#include "zeus/base/log.h"
+#include "zeus/monitor/shared_activity_board.h"
+
+namespace zeus {
+namespace {
+
+Status CheckGpus(const Node& node, const std::vector<unsigned>& wanted) {
+  for (const unsigned index : wanted) {
+    if (index < node.gpus.size()) continue;
+    if (node.gpus.empty())
+      return Error{
+          ErrorCode::kNotFound,
+          fmt::format("there is no GPU {}: no GPU was found here (see zeus doctor)", index)};
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("there is no GPU {}: this machine shows GPUs 0 to {}", index,
+                             node.gpus.size() - 1)};
+  }
+  return Ok();
+}
+
+// What the device is called by every process that sees it. Names count the devices that a process
+// may see; only those of CPUs and rails are the same for all.
+std::string KeyOf(const MonitoredDevice& device, const std::string& boot_id) {
+  if (device.gpu != nullptr) {
+    const GpuIdentity& identity = device.gpu->identity();
+    if (!identity.uuid.empty()) return identity.uuid;
+    if (!identity.pci_address.empty()) return identity.pci_address;
+  }
+  return device.meter->name() + "@" + boot_id;
+}
+
+Result<std::unique_ptr<SharedActivityBoard>> OpenBoard(const std::vector<MonitoredDevice>& devices,
+                                                       Clock& clock) {
+  ZEUS_TRY(const std::string boot_id, ReadLine("/proc/sys/kernel/random/boot_id"));
+  ZEUS_TRY(const std::filesystem::path path, activity::DefaultActivityPath());
+  std::vector<std::string> keys;
+  for (const MonitoredDevice& device : devices) keys.push_back(KeyOf(device, boot_id));
+  return SharedActivityBoard::Open(path, std::move(keys), clock);
+}
+
+// Null when the energy cannot be shared: then this process measures alone, which is right unless
+// others measure the same devices.
+std::unique_ptr<ActivityBoard> TryToShare(const std::vector<MonitoredDevice>& devices,
+                                          Clock& clock) {
+  auto board = OpenBoard(devices, clock);
+  if (board.ok()) return std::move(board).value();
+  log::Warning("energy is not shared with other processes that measure: {}", board.error().message);
+  return nullptr;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<NodeMonitor>> NodeMonitor::Open(Clock& clock, Node node,
+                                                       NodeMonitorOptions options) {
+  if (options.gpus) ZEUS_RETURN_IF_ERROR(CheckGpus(node, *options.gpus));
+  std::vector<MonitoredDevice> devices;
+  for (unsigned i = 0; i < node.gpus.size(); ++i) {
+    if (options.gpus && std::ranges::find(*options.gpus, i) == options.gpus->end()) continue;
+    Gpu* gpu = node.gpus[i].get();
+    std::optional<SensorProfile> profile;
+    if (options.calibration) profile = options.calibration(gpu->identity());
+    devices.push_back({.meter = gpu,
+                       .gpu = gpu,
+                       .sensor = profile ? *std::move(profile) : PriorProfile(gpu->identity())});
+  }
+  for (const auto& cpu : node.cpus) {
+    if (!options.cpus) break;
+    devices.push_back({.meter = cpu.get(), .sensor = PriorCpuProfile()});
+    if (EnergyMeter* dram = cpu->dram())
+      devices.push_back({.meter = dram, .sensor = PriorCpuProfile()});
+  }
+  // A rail that feeds the whole board contains the GPU and CPU that are listed already.
+  const bool others = !devices.empty();
+  for (const auto& rail : node.rails) {
+    if (!options.rails) break;
+    const bool total = rail->role() == PowerRail::Role::kTotal;
+    devices.push_back(
+        {.meter = rail.get(), .sensor = PriorRailProfile(), .in_total = total && !others});
+  }
+  std::vector<Gpu*> gpus;
+  for (const MonitoredDevice& device : devices) gpus.push_back(device.gpu);
+  auto board = options.share ? TryToShare(devices, clock) : nullptr;
+  auto monitor = std::make_unique<EnergyMonitor>(
+      clock, std::move(devices),
+      EnergyMonitor::Options{.synchronize = std::move(options.synchronize),
+                             .board = std::move(board)});
+  return std::unique_ptr<NodeMonitor>(
+      new NodeMonitor(std::move(node), std::move(gpus), std::move(monitor), options.thread));
+}
+
+NodeMonitor::NodeMonitor(Node node, std::vector<Gpu*> gpus, std::unique_ptr<EnergyMonitor> monitor,
+                         bool thread)
+    : node_(std::move(node)), gpus_(std::move(gpus)), monitor_(std::move(monitor)) {
+  if (thread)
+    ticker_ = std::make_unique<Ticker>("zeus-recorder", [this] { return monitor_->Step(); });
+}
+
+NodeMonitor::~NodeMonitor() = default;
+
+}  // namespace zeus
