@@ -1,6 +1,7 @@
 // Records two seconds and prints the power of every device over time, as comma-separated values.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "zeus/base/clock.h"
@@ -26,8 +27,8 @@ zeus::Status Run() {
     const auto samples =
         monitor.History(device, zeus::EnergyMonitor::Quantity::kPower, begin, clock.Now());
     for (const zeus::Timeline::Sample& sample : samples) {
-      fmt::print("{},{:.3f},{:.1f}\n", monitor.device_name(device), (sample.time - begin).count(),
-                 sample.value);
+      const zeus::Seconds time = std::max(sample.time - begin, zeus::Seconds(0));
+      fmt::print("{},{:.3f},{:.1f}\n", monitor.device_name(device), time.count(), sample.value);
     }
   }
   return zeus::Ok();
