@@ -52,7 +52,7 @@ zeus_power_limits ToLimits(const PowerLimit& limit) {
 Status HeldLimit::Restore() {
   const std::lock_guard lock(mutex_);
   if (!scope_) return Ok();
-  const Status restored = scope_->Restore();
+  Status restored = scope_->Restore();
   scope_.reset();
   return restored;
 }
