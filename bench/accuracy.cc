@@ -49,7 +49,7 @@ struct Case {
 };
 
 void Square(const Case& c, double period, double low, double high, double duty) {
-  double time = -period * c.random.Uniform();
+  double time = -3 - period * c.random.Uniform();
   for (; time < c.end; time += period) {
     c.meter.SetPower(TimePoint(Seconds(time)), Watts(high));
     c.meter.SetPower(TimePoint(Seconds(time + duty * period)), Watts(low));
@@ -76,12 +76,12 @@ const std::vector<Load> kLoads = {
      }},
     {"slow steps",
      [](const Case& c) {
-       for (double time = 0; time < c.end; time += c.random.Uniform(0.5, 2.5))
+       for (double time = -3; time < c.end; time += c.random.Uniform(0.5, 2.5))
          c.meter.SetPower(TimePoint(Seconds(time)), Watts(c.random.Uniform(60, 350)));
      }},
     {"training",  // Steps of 0.35 s with a gap for input, and a little noise from step to step.
      [](const Case& c) {
-       for (double time = 0; time < c.end; time += 0.35 * c.random.Uniform(0.97, 1.03)) {
+       for (double time = -3; time < c.end; time += 0.35 * c.random.Uniform(0.97, 1.03)) {
          c.meter.SetPower(TimePoint(Seconds(time)), Watts(c.random.Uniform(280, 300)));
          c.meter.SetPower(TimePoint(Seconds(time + 0.28)), Watts(140));
        }
@@ -92,7 +92,7 @@ const std::vector<Load> kLoads = {
     {"square x10", [](const Case& c) { Square(c, 10.3 * c.period, 150, 450, 0.5); }},
     {"random",
      [](const Case& c) {
-       for (double time = 0; time < c.end; time -= 0.3 * std::log(1.0 - c.random.Uniform()))
+       for (double time = -3; time < c.end; time -= 0.3 * std::log(1.0 - c.random.Uniform()))
          c.meter.SetPower(TimePoint(Seconds(time)), Watts(c.random.Uniform(60, 400)));
      }},
 };
@@ -184,7 +184,13 @@ Outcome Run(const SensorKind& kind, double length, const Load& load, std::uint64
   RecordUntil(clock, monitor, naive, begin + length, naive_interval);
   naive.Edge();
   const double immediate = monitor.EndWindow("window").value().Sum().energy.value();
-  const Measurement refined = monitor.Refine(id, 3s).value();
+  const Result<Measurement> result = monitor.Refine(id, 3s);
+  if (!result.ok()) {
+    fmt::print(stderr, "{} {} {} {}: {}\n", kind.name, length, load.name, seed,
+               result.error().message);
+    std::exit(1);
+  }
+  const Measurement& refined = result.value();
   const EnergyEstimate& estimate = refined.devices[0].energy.value();
   const double truth =
       meter.ExactEnergy(TimePoint(Seconds(begin)), TimePoint(Seconds(begin + length))).value();

@@ -10,11 +10,25 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// Part of the energy of gaps by which a load that looks steady may differ from what is seen of it.
+constexpr double kUnseenSwing = 0.002;
+
+// A drifting load errs in one direction for about as many updates as the variability remembers, and
+// then in the other.
+constexpr double kDriftUpdates = 18;
+
 double Square(double value) { return value * value; }
 
 template <class T>
 Result<T> Missing(const char* what) {
   return Error{ErrorCode::kNotSupported, std::string(what) + ": this device does not tell"};
+}
+
+// What the sensor misses of a load that drifts against it.
+Joules DriftSigma(const EnergyCurve::Point& from, const EnergyCurve::Point& to, Seconds gap) {
+  const Seconds time = to.drifting - from.drifting;
+  if (time <= Seconds(0)) return Joules(0);
+  return 1.3 * (to.drift - from.drift) * std::min(1.0, kDriftUpdates * gap / time);
 }
 
 bool SlowedDown(const ThrottleReasons& reasons) { return reasons.thermal || reasons.other; }
@@ -145,13 +159,19 @@ Result<EnergyEstimate> DeviceRecord::Estimate(TimePoint begin, const EnergyCurve
   const Joules energy = to.energy - from.energy;
   const SensorProfile& sensor = device_.sensor;
   const double lit = std::max((time - dark).count(), 1e-9);
-  const double variance = from.edge_variance + to.edge_variance +
-                          std::max(to.sampling_variance - from.sampling_variance, 0.0) +
-                          Square(sensor.gain_sigma * energy.value()) +
-                          Square((sensor.offset_sigma * time).value()) +
-                          Square(energy.value() * dark.count() / lit);
+  const double variance =
+      from.edge_variance + to.edge_variance +
+      std::max(to.sampling_variance - from.sampling_variance, 0.0) +
+      Square(DriftSigma(from, to, sensor.power_period - sensor.power_window).value()) +
+      Square(kUnseenSwing * (to.unseen - from.unseen).value()) +
+      Square(sensor.gain_sigma * energy.value()) + Square((sensor.offset_sigma * time).value()) +
+      Square(energy.value() * dark.count() / lit);
+  // In a window of a few updates the errors of its edges are not independent of each other.
+  const Seconds resolution = std::max(track_.update_period(), sensor.power_window);
+  const double correlated =
+      1.0 + 0.5 * std::min(1.0, 3 * resolution / std::max<Seconds>(time, 1ns));
   EnergyEstimate estimate{.energy = energy,
-                          .sigma = Joules(std::sqrt(variance)),
+                          .sigma = Joules(std::sqrt(variance) * correlated),
                           .attributed = energy,
                           .source = source(),
                           .coverage = 1.0,

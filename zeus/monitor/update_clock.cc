@@ -18,8 +18,8 @@ Seconds UniformSigma(Seconds width) { return width / std::sqrt(12.0); }
 
 }  // namespace
 
-UpdateClock::UpdateClock(Seconds period)
-    : expected_(period), period_(period), phase_sigma_(UniformSigma(period)) {}
+UpdateClock::UpdateClock(Seconds period, Changes changes)
+    : changes_(changes), expected_(period), period_(period), phase_sigma_(UniformSigma(period)) {}
 
 UpdateClock::Instant UpdateClock::Changed(TimePoint before, TimePoint now) {
   // More than one update fits between the polls: only the last one counts, and no phase is learned.
@@ -44,34 +44,45 @@ double UpdateClock::CountOf(TimePoint before, TimePoint now) const {
     return last.count + std::round(passed / period_);
   }
   const double count = phase_count_ + std::floor((now - phase_) / period_);
-  // Had it come when it was expected, the poll before would have seen it: the next one was early.
-  return before > InstantOf(count) + margin() / 2 ? count + 1 : count;
+  // If that one came before the last poll, with or without a change, it is the next one, early.
+  const Seconds certain = margin(now);
+  const bool next_is_near = now > InstantOf(count + 1) - certain;
+  const bool past = brackets_.back().count >= count || before > InstantOf(count) + certain / 2;
+  return past && next_is_near ? count + 1 : count;
 }
 
-Seconds UpdateClock::margin() const {
-  return std::min<Seconds>(3 * phase_sigma_ + kTimerSlack, period_ / 4);
+Seconds UpdateClock::SigmaAt(TimePoint time) const {
+  const double span = std::max(brackets_.back().count - brackets_.front().count, 1.0);
+  const double since = std::max((time - brackets_.back().until) / period_, 0.0);
+  return std::min<Seconds>(phase_sigma_ * (1.0 + since / span), UniformSigma(period_));
 }
 
-TimePoint UpdateClock::NextPoll(TimePoint now) const {
-  // Golden sections of the period never fall into step with the updates.
-  if (!locked_) return now + period_ * (brackets_.size() < kEnough ? 1.0 / 16 : kGolden);
-  const double count = std::floor((now - phase_) / period_);
-  const TimePoint last = phase_ + count * period_;
-  if (now - last < margin() && now < last + margin()) {
-    // Right at an update that may not have shown yet.
-    const bool seen = !brackets_.empty() && brackets_.back().until > last - period_ / 2;
-    if (!seen) return last + margin();
-  }
+Seconds UpdateClock::margin(TimePoint now) const {
+  return std::min<Seconds>(3 * SigmaAt(now) + kTimerSlack, period_ / 4);
+}
+
+TimePoint UpdateClock::NextPoll(TimePoint now) {
+  // A few periods of close watch find the phase of a sensor whose value changes. Golden sections of
+  // the period never fall into step with the updates.
+  const double wait = changes_ == Changes::kSometimes ? 1.0 / 8
+                      : ++polls_unlocked_ < 64        ? 1.0 / 16
+                                                      : kGolden;
+  if (!locked_) return now + period_ * wait;
+  const Seconds certain = margin(now);
+  const TimePoint last = phase_ + std::floor((now - phase_) / period_) * period_;
+  const bool seen = brackets_.back().until > last - period_ / 2;
+  // Right at an update that may not have shown yet.
+  if (!seen && now < last + certain - kTimerSlack / 2) return last + certain;
   const TimePoint next = last + period_;
   // Now and then a poll just before the update makes sure that nothing has drifted.
-  if (aimed_early_ >= 4 && now < next - margin()) return next - margin();
-  return phase_sigma_ > kTimerSlack ? next : next + margin();
+  if (aimed_early_ >= 4 && now < next - certain) return next - certain;
+  return SigmaAt(now) > kTimerSlack ? next : next + certain;
 }
 
 UpdateClock::Instant UpdateClock::Latest(TimePoint now) const {
   if (!locked()) return {.time = now - period_ / 2, .sigma = UniformSigma(period_)};
   const double count = std::floor((now - phase_) / period_);
-  return {.time = phase_ + count * period_, .sigma = phase_sigma_};
+  return {.time = phase_ + count * period_, .sigma = SigmaAt(now)};
 }
 
 double UpdateClock::Remember(TimePoint before, TimePoint now) {
@@ -79,8 +90,8 @@ double UpdateClock::Remember(TimePoint before, TimePoint now) {
   if (!brackets_.empty()) {
     const double periods = count - brackets_.back().count;
     if (periods < 1) return count;  // Seen twice.
-    // After a long silence the count of periods is a guess: start anew.
-    if (periods > 50) {
+    // After a silence so long that the count of periods is a guess: start anew.
+    if (locked_ && periods > 50 && 3 * SigmaAt(now) > period_ / 2) {
       brackets_.clear();
       locked_ = false;
       count = 0;
@@ -98,7 +109,7 @@ double UpdateClock::Remember(TimePoint before, TimePoint now) {
 }
 
 void UpdateClock::AdoptLongerPeriod() {
-  if (brackets_.size() < 8) return;
+  if (changes_ == Changes::kSometimes || brackets_.size() < 8) return;
   double shortest = std::numeric_limits<double>::infinity();
   for (std::size_t i = brackets_.size() - 7; i < brackets_.size(); ++i)
     shortest = std::min(shortest, brackets_[i].count - brackets_[i - 1].count);
@@ -131,12 +142,16 @@ double UpdateClock::EndOfRoom(double inside, double outside) const {
 // The room for the phase is a concave function of the period: its maximum is found by thirds.
 void UpdateClock::Fit() {
   since_fit_ = 0;
-  locked_ = brackets_.size() >= kEnough;
+  locked_ = brackets_.size() >= Enough();
   if (!locked_) return;
   const double span = brackets_.back().count - brackets_.front().count;
-  const double reach = std::min(0.2, 1.0 / span);
-  const double shortest = period_.count() * (1.0 - reach);
-  const double longest = period_.count() * (1.0 + reach);
+  const double reach = span < 2 ? 0.0 : std::min(0.2, 1.0 / span);
+  // Sparse changes fit many periods: those near the expected one are enough.
+  const double trust = changes_ == Changes::kAlways ? 0.25 : 0.06;
+  const double shortest =
+      std::max(period_.count() * (1.0 - reach), expected_.count() * (1.0 - trust));
+  const double longest =
+      std::min(period_.count() * (1.0 + reach), expected_.count() * (1.0 + trust));
   double low = shortest;
   double high = longest;
   for (int i = 0; i < 24; ++i) {
@@ -148,7 +163,7 @@ void UpdateClock::Fit() {
       high = b;
     }
   }
-  double period = (low + high) / 2;
+  double period = span < 2 ? expected_.count() : (low + high) / 2;
   const double width = RoomFor(period).width;
   if (width < -period / 8) {
     StartAnew();
