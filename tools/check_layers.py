@@ -11,6 +11,7 @@ ALLOWED = {  # layer: layers it may include, besides itself
     "device": {"base"},
     "monitor": {"base", "device"},
     "carbon": {"base"},
+    "c": {"base", "device", "monitor"},
     "optimizer": {"base", "device", "monitor"},
     "export": {"base", "device", "monitor"},
     "job": {"base", "optimizer"},
