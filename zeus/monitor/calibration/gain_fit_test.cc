@@ -1,0 +1,136 @@
+#include "zeus/monitor/calibration/gain_fit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "zeus/monitor/calibration/testing/recorded_gpu.h"
+
+namespace zeus::calibration {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace zeus::literals;
+using ::testing::HasSubstr;
+using testing::RecordedGpu;
+using testing::Scenario;
+
+Result<GainFit> Fit(const RecordedGpu& gpu, const std::vector<MeterSample>& meter,
+                    std::optional<Seconds> delay = std::nullopt) {
+  ZEUS_TRY(const Response response, FitPowerResponse(gpu.instant, gpu.load));
+  return FitGain({.watts = gpu.instant,
+                  .response = response,
+                  .load = gpu.load,
+                  .end = gpu.end(),
+                  .meter = meter,
+                  .clocks = gpu.clocks(),
+                  .meter_delay = delay});
+}
+
+class GainFitOfModelTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(GainFitOfModelTest, GainAndOffsetOfTheBoardAreFoundWithinTheirErrors) {
+  RecordedGpu gpu(GetParam(), {.period = 1.6s, .meter_interval = 50ms, .meter_noise = 1_W});
+
+  const auto fit = Fit(gpu, gpu.meter);
+
+  ASSERT_TRUE(fit.ok()) << fit.error().message;
+  EXPECT_NEAR(fit.value().gain, gpu.truth().gain, 3 * fit.value().gain_sigma);
+  EXPECT_LT(fit.value().gain_sigma, 0.004);
+  EXPECT_NEAR(fit.value().offset.value(), gpu.truth().offset.value(),
+              3 * fit.value().offset_sigma.value());
+  EXPECT_LT(fit.value().offset_sigma, 0.6_W);
+  EXPECT_GT(fit.value().r_squared, 0.999);
+  EXPECT_GT(fit.value().plateaus, 15);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, GainFitOfModelTest,
+                         ::testing::Values("V100", "A40", "A100", "H100"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST(GainFitTest, ALateMeterIsShifted) {
+  RecordedGpu gpu("A100", {.period = 1.6s, .meter_interval = 50ms, .meter_delay = 3.7s});
+
+  const auto fit = Fit(gpu, gpu.meter);
+
+  ASSERT_TRUE(fit.ok()) << fit.error().message;
+  EXPECT_NEAR(fit.value().meter_delay.count(), 3.7, 0.05);
+  EXPECT_NEAR(fit.value().gain, gpu.truth().gain, 0.002);
+}
+
+TEST(GainFitTest, AGivenDelayIsTaken) {
+  RecordedGpu gpu("A100", {.period = 1.6s, .meter_interval = 50ms, .meter_delay = 0.4s});
+
+  const auto fit = Fit(gpu, gpu.meter, 0.4s);
+
+  ASSERT_TRUE(fit.ok()) << fit.error().message;
+  EXPECT_DOUBLE_EQ(fit.value().meter_delay.count(), 0.4);
+  EXPECT_NEAR(fit.value().gain, gpu.truth().gain, 0.002);
+}
+
+TEST(GainFitTest, OtherConsumersShiftTheOffsetAndLeaveTheGain) {
+  RecordedGpu gpu("A100", {.period = 1.6s, .meter_interval = 50ms, .other_consumers = 150_W});
+
+  const auto fit = Fit(gpu, gpu.meter);
+
+  ASSERT_TRUE(fit.ok()) << fit.error().message;
+  EXPECT_NEAR(fit.value().gain, gpu.truth().gain, 0.002);
+  EXPECT_NEAR(fit.value().offset.value(), -150 * gpu.truth().gain + gpu.truth().offset.value(), 1);
+}
+
+TEST(GainFitTest, ALogOfAnotherTimeIsRefused) {
+  const RecordedGpu gpu("A100", {.period = 1.6s});
+  std::vector<MeterSample> meter = gpu.meter;
+  for (MeterSample& sample : meter) sample.time += 1h;
+
+  const auto fit = Fit(gpu, meter);
+
+  ASSERT_FALSE(fit.ok());
+  EXPECT_EQ(fit.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(fit.error().message, HasSubstr("no time in common"));
+  EXPECT_THAT(fit.error().message, HasSubstr("2023-04-17T01:00:"));
+}
+
+TEST(GainFitTest, AMeterOfSomethingElseIsRefused) {
+  const RecordedGpu gpu("A100", {.period = 1.6s});
+  std::vector<MeterSample> meter = gpu.meter;
+  Random random(1);
+  for (MeterSample& sample : meter) sample.power = Watts(random.Uniform(100, 200));
+
+  const auto fit = Fit(gpu, meter);
+
+  ASSERT_FALSE(fit.ok());
+  EXPECT_THAT(fit.error().message, HasSubstr("does not show the load"));
+}
+
+TEST(GainFitTest, OneLevelIsNotEnough) {
+  const RecordedGpu gpu("A100", {.period = 1.6s});
+  std::vector<MeterSample> meter = gpu.meter;
+  for (MeterSample& sample : meter) sample.power = 60_W;
+
+  const auto fit = Fit(gpu, meter, 0s);
+
+  ASSERT_FALSE(fit.ok());
+  EXPECT_THAT(fit.error().message, HasSubstr("one level only"));
+}
+
+TEST(GainFitTest, ASlowMeterIsAskedToLogMoreOften) {
+  const RecordedGpu gpu("A100", {.period = 0.5s, .meter_interval = 1s});
+
+  const auto fit = Fit(gpu, gpu.meter, 0s);
+
+  ASSERT_FALSE(fit.ok());
+  EXPECT_EQ(fit.error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(fit.error().message, HasSubstr("too few"));
+}
+
+TEST(GainFitTest, AnEmptyLogIsRefused) {
+  const RecordedGpu gpu("A100", {.duration = 5s});
+
+  const auto fit = Fit(gpu, {});
+
+  ASSERT_FALSE(fit.ok());
+  EXPECT_THAT(fit.error().message, HasSubstr("empty"));
+}
+
+}  // namespace
+}  // namespace zeus::calibration
