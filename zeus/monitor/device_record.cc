@@ -47,6 +47,7 @@ void DeviceRecord::Take(TimePoint now, Visit visit) {
   } else {
     TakeEnergy(now, visit);
   }
+  if (known() && !known_since_) known_since_ = now;
   RecordPower();
   if (visit.telemetry) TakeTelemetry(now, *std::move(visit.telemetry));
 }
@@ -109,9 +110,11 @@ bool DeviceRecord::DueForTelemetry(TimePoint now, Seconds interval) const {
 }
 
 void DeviceRecord::ScheduleNext(TimePoint now, Seconds longest) {
-  if (const auto safe = device_.meter->LongestReadInterval()) longest = std::min(longest, *safe);
+  const auto safe = device_.meter->LongestReadInterval();
+  if (safe) longest = std::min(longest, *safe);
   // A device that does not answer is asked now and then.
-  next_visit_ = now + (known() ? track_.PollInterval(longest) : std::max<Seconds>(longest, 100ms));
+  next_visit_ = known() ? track_.NextPoll(now, longest) : now + std::max<Seconds>(longest, 100ms);
+  if (safe) next_visit_ = std::min(next_visit_, now + *safe);
 }
 
 EnergySource DeviceRecord::source() const {
@@ -125,6 +128,7 @@ TimePoint DeviceRecord::settled_until() const {
 
 // The curve is what the sensor said; this is what it meant.
 EnergyCurve::Point DeviceRecord::At(TimePoint time) const {
+  if (!known()) return {};
   EnergyCurve::Point point = track_.curve().At(time);
   const SensorProfile& sensor = device_.sensor;
   point.energy = (point.energy - sensor.offset * (time - begin_)) / sensor.gain;
@@ -157,7 +161,7 @@ Result<EnergyEstimate> DeviceRecord::Estimate(TimePoint begin, const EnergyCurve
   if (time > Seconds(0))
     estimate.coverage = std::clamp((to.observed - from.observed) / time, 0.0, 1.0);
   if (time < 3 * track_.update_period()) estimate.flags.Set(MeasurementFlag::kShortWindow);
-  if (dark > Seconds(0)) estimate.flags.Set(MeasurementFlag::kPartial);
+  if (dark > Seconds(0) || begin < *known_since_) estimate.flags.Set(MeasurementFlag::kPartial);
   if (to.uneven > from.uneven) estimate.flags.Set(MeasurementFlag::kSensorAliasingPossible);
   return estimate;
 }

@@ -211,7 +211,8 @@ void EnergyCurve::Append(const Stretch& stretch, const Shape& shape) {
   first.middle_variance = Square((shape.doubt * length).value() / 4) +
                           Square((variability_.Fast() * length).value() / 2) +
                           Square(kHiddenSwing * (stretch.power * length).value());
-  first.timing_variance = Square((shape.spread * stretch.end_sigma).value());
+  first.timing_variance =
+      Square((std::max(shape.spread, stretch.power) * stretch.end_sigma).value());
 
   for (const Piece& piece : shape.pieces) {
     if (piece.end <= knots_.back().time) continue;

@@ -10,11 +10,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Polls at golden sections of the period never fall into step with the updates, so that each one
-// narrows down their phase.
-constexpr double kGolden = 0.381966;
-constexpr double kWhileLocking = 1.0 / 16.0;
-constexpr Seconds kShortestPoll = 1ms;
+// Sensors faster than this are fresh whenever they are read: there is nothing to find out.
+constexpr Seconds kFresh = 5ms;
 
 // A working counter moves at every update: the device draws power even when idle.
 Seconds StaleAfter(Seconds period) { return std::max<Seconds>(10 * period, 1s); }
@@ -39,12 +36,9 @@ TimePoint SensorTrack::settled_until() const {
   return rooted_ ? curve_.settled_until() : TimePoint(Seconds(-1e300));
 }
 
-Seconds SensorTrack::PollInterval(Seconds longest) const {
-  const Seconds period = clock_.period();
-  if (period < 5ms) return longest;  // Faster than anybody should poll: any reading is fresh.
-  const bool locking = !clock_.locked() && last_poll_ - first_poll_ < 4 * period;
-  const Seconds wanted = period * (locking ? kWhileLocking : kGolden);
-  return std::clamp(wanted, kShortestPoll, std::max(longest, kShortestPoll));
+TimePoint SensorTrack::NextPoll(TimePoint now, Seconds longest) const {
+  if (clock_.period() < kFresh) return now + longest;
+  return std::max<TimePoint>(clock_.NextPoll(now), now + 100us);
 }
 
 void SensorTrack::ObserveEnergy(TimePoint now, const EnergyReading& reading,
@@ -53,7 +47,7 @@ void SensorTrack::ObserveEnergy(TimePoint now, const EnergyReading& reading,
   failing_since_.reset();
   if (!energy_ || was_dark) {
     // What was used meanwhile cannot be placed in time: the curve goes on from here.
-    const bool fresh = clock_.period() < 5ms;
+    const bool fresh = clock_.period() < kFresh;
     if (!curve_.started()) BeginAt(fresh ? now - clock_.period() / 2 : now, guess_);
     if (fresh) rooted_ = true;
     moved_at_ = now;
@@ -77,7 +71,7 @@ void SensorTrack::AddCounterStretch(TimePoint now, Joules growth) {
     rooted_ = true;
     // The energy since the update before the first reading, which came one period earlier.
     const TimePoint before = std::min(update.time - clock_.period(), first_poll_);
-    if (clock_.period() >= 5ms) BeginAt(before, guess_);
+    if (clock_.period() >= kFresh) BeginAt(before, guess_);
   }
   const Joules booked = std::exchange(bridged_, Joules(0));
   const Seconds length = update.time - curve_.end();
@@ -117,9 +111,7 @@ void SensorTrack::ObservePower(TimePoint now, Watts power) {
     update = clock_.Changed(last_poll_, now);
   } else {
     // Just after an update that is not certain to have come yet, the reading may be the old one.
-    const UpdateClock::Instant latest = clock_.Latest(now);
-    const Seconds margin = std::min<Seconds>(3 * latest.sigma + 1ms, clock_.period() / 4);
-    update = clock_.locked() ? clock_.Latest(now - margin) : latest;
+    update = clock_.locked() ? clock_.Latest(now - clock_.margin() / 2) : clock_.Latest(now);
   }
   // The first reading belongs to an update before the first poll.
   if (update.time - curve_.end() > 0.3 * clock_.period()) AddPowerStretches(update, power);

@@ -31,8 +31,8 @@ class SensorTrack {
   const EnergyCurve& curve() const { return curve_; }
 
   Seconds update_period() const { return clock_.period(); }
-  // How long to wait until the next reading.
-  Seconds PollInterval(Seconds longest) const;
+  // When to read next, having read at `now`; `longest` where the sensor does not mind.
+  TimePoint NextPoll(TimePoint now, Seconds longest) const;
   // Where the curve begins is known for good.
   bool rooted() const { return rooted_; }
   // Nothing about the time before this will change.

@@ -29,9 +29,16 @@ class UpdateClock {
   // The latest update at or before `now`, whether it showed a new value or not.
   Instant Latest(TimePoint now) const;
 
+  // When to look next, having looked at `now`. While the phase is not known well, right where an
+  // update is expected: whether it has come or not halves the room for the phase.
+  TimePoint NextPoll(TimePoint now) const;
+
+  // After this time past an expected update it has come for certain.
+  Seconds margin() const;
+
   Seconds period() const { return period_; }
   // Enough updates were bracketed to know the phase.
-  bool locked() const { return brackets_.size() >= kEnough; }
+  bool locked() const { return locked_; }
 
  private:
   struct Bracket {
@@ -41,10 +48,14 @@ class UpdateClock {
   };
 
   static constexpr std::size_t kEnough = 3;
-  static constexpr std::size_t kMost = 48;
+  static constexpr std::size_t kMost = 32;
 
-  void Remember(TimePoint before, TimePoint now);
+  double Remember(TimePoint before, TimePoint now);  // The count of the update.
+  // Which update it was that a poll at `now` saw and a poll at `before` did not.
+  double CountOf(TimePoint before, TimePoint now) const;
+  TimePoint InstantOf(double count) const { return phase_ + (count - phase_count_) * period_; }
   void AdoptLongerPeriod();
+  void StartAnew();
   void Fit();
   // By how much all brackets leave room for the phase under `period`; the middle of the room.
   struct Room {
@@ -52,13 +63,18 @@ class UpdateClock {
     double middle;
   };
   Room RoomFor(double period) const;
+  // The last period with room on the way from one that has some to one that has not.
+  double EndOfRoom(double inside, double outside) const;
 
   Seconds expected_;
   Seconds period_;
-  TimePoint phase_{};  // An update instant of the grid.
+  bool locked_ = false;
+  TimePoint phase_{};  // The instant of the update with that count.
+  double phase_count_ = 0;
   Seconds phase_sigma_;
   std::deque<Bracket> brackets_;
   int since_fit_ = 0;
+  int aimed_early_ = 0;  // Updates since a poll came just before one.
 };
 
 }  // namespace zeus
