@@ -1,6 +1,7 @@
 #include "apps/zeus/calibrate/calibrate_command.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
@@ -118,6 +119,9 @@ Result<CalibrateOptions> MakeSession(const Options& options, std::size_t gpus) {
 Result<int> Measure(Clock& clock, const std::vector<Gpu*>& gpus, const Options& options,
                     const ProfileStore& store) {
   ZEUS_TRY(const CalibrateOptions session, MakeSession(options, gpus.size()));
+  if (::isatty(STDERR_FILENO) == 1) {
+    fmt::print(stderr, "measuring for {:g} s: leave the GPUs alone meanwhile\n", options.seconds);
+  }
   const Interruption interruption;
   auto measured = Calibrate(clock, gpus, session, interruption);
   if (interruption.signal() != 0) {

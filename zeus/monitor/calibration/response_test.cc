@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdint>
 #include <string>
 
 #include "zeus/base/random.h"
@@ -54,6 +56,26 @@ TEST_P(ResponseOfModelTest, TheCounterCountsAllTimeWithoutDelay) {
 INSTANTIATE_TEST_SUITE_P(Models, ResponseOfModelTest,
                          ::testing::Values("P100", "V100", "RTX6000", "A40", "A100", "H100"),
                          [](const auto& test) { return std::string(test.param); });
+
+TEST(ResponseTest, StatedErrorsCoverTheTruth) {
+  constexpr int kBoards = 12;
+  for (const char* model : {"A100", "V100"}) {
+    SCOPED_TRACE(model);
+    const Seconds truth = sim::FindGpuModel(model).value()->sensors.power_window;
+    int within_one = 0;
+    int within_two = 0;
+    for (std::uint64_t seed = 1; seed <= kBoards; ++seed) {
+      const RecordedGpu recording(model, {.duration = 6s, .noise = 2_W}, seed);
+      const auto response = FitPowerResponse(recording.instant, recording.load);
+      ASSERT_TRUE(response.ok()) << response.error().message;
+      const Estimate& window = response.value().window;
+      within_one += std::abs((window.value - truth) / window.sigma) < 1 ? 1 : 0;
+      within_two += std::abs((window.value - truth) / window.sigma) < 2 ? 1 : 0;
+    }
+    EXPECT_GE(within_one, kBoards / 2);
+    EXPECT_GE(within_two, kBoards * 10 / 12);
+  }
+}
 
 TEST(ResponseTest, OneSecondAverageIsFoundAsSuch) {
   const RecordedGpu recording("H100", {});

@@ -14,6 +14,7 @@ double WholeMilli(Watts power) { return std::round(power.ToMilli()) / 1e3; }
 
 RecordedGpu::RecordedGpu(std::string_view model, const Scenario& scenario, std::uint64_t seed)
     : scenario_(scenario),
+      random_(seed),
       gpu_(clock_, *sim::FindGpuModel(model).value(), {.seed = seed, .index = 0}) {
   std::uint32_t attached = 0;
   int command = 0;

@@ -52,7 +52,7 @@ class RecordedGpu {
 
   VirtualClock clock_;
   const Scenario scenario_;
-  Random random_{3};
+  Random random_;
   sim::SimulatedGpu gpu_;
   Watts shown_{};
   Watts noise_{};
