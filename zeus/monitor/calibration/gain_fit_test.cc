@@ -3,7 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "zeus/monitor/calibration/testing/recorded_gpu.h"
+#include "zeus/monitor/energy_monitor.h"
+#include "zeus/monitor/sensor_calibration.h"
 
 namespace zeus::calibration {
 namespace {
@@ -46,6 +51,46 @@ TEST_P(GainFitOfModelTest, GainAndOffsetOfTheBoardAreFoundWithinTheirErrors) {
 INSTANTIATE_TEST_SUITE_P(Models, GainFitOfModelTest,
                          ::testing::Values("V100", "A40", "A100", "H100"),
                          [](const auto& test) { return std::string(test.param); });
+
+// Energy of a window of 20 s as a monitor with that profile tells it, over the truth.
+double MeasuredOverTruth(RecordedGpu& gpu, const SensorProfile& profile) {
+  EnergyMonitor monitor(gpu.clock(), {{.meter = &gpu.gpu(), .gpu = &gpu.gpu(), .sensor = profile}});
+  const auto run = [&](Seconds duration) {
+    const TimePoint end = gpu.clock().Now() + duration;
+    while (gpu.clock().Now() < end) gpu.clock().SleepUntil(std::min(end, monitor.Step()));
+  };
+  const auto load = gpu.gpu().AttachLoad({.demand = 250_W}).value();
+  run(2s);
+  const auto id = monitor.BeginWindow("epoch").value();
+  const Joules before = gpu.gpu().ExactEnergy();
+  run(20s);
+  EXPECT_TRUE(monitor.EndWindow("epoch").ok());
+  const Joules truth = gpu.gpu().ExactEnergy() - before;
+  run(1s);
+  gpu.gpu().DetachLoad(load);
+  return monitor.RefinedResult(id).value().Sum().energy / truth;
+}
+
+TEST(GainFitTest, ACalibratedMonitorTellsTheTruthWhereThePriorDoesNot) {
+  RecordedGpu gpu("A100", {.period = 1.6s, .meter_interval = 50ms, .meter_noise = 1_W});
+  const auto fit = Fit(gpu, gpu.meter);
+  ASSERT_TRUE(fit.ok()) << fit.error().message;
+  const SensorProfile prior = PriorProfile(gpu.gpu().identity());
+  const SensorCalibration calibration{
+      .gpu = gpu.gpu().identity(),
+      .taken_at = {},
+      .instant_power = FitPowerResponse(gpu.instant, gpu.load).value(),
+      .average_power = std::nullopt,
+      .counter = FitCounterResponse(gpu.counter, gpu.load).value(),
+      .meter = SensorCalibration::MeterComparison{.fit = fit.value()}};
+
+  const double uncalibrated = MeasuredOverTruth(gpu, prior);
+  const double calibrated = MeasuredOverTruth(gpu, ApplyCalibration(prior, calibration));
+
+  ASSERT_GT(std::abs(gpu.truth().gain - 1), 0.01) << "choose a board that is wrong";
+  EXPECT_GT(std::abs(uncalibrated - 1), 0.01);
+  EXPECT_NEAR(calibrated, 1, 0.003);
+}
 
 TEST(GainFitTest, ALateMeterIsShifted) {
   RecordedGpu gpu("A100", {.period = 1.6s, .meter_interval = 50ms, .meter_delay = 3.7s});

@@ -29,6 +29,7 @@ RecordedGpu::RecordedGpu(std::string_view model, const Scenario& scenario, std::
     Watch(length - scenario.command_latency);
     ++command;
   }
+  gpu_.DetachLoad(attached);
 }
 
 void RecordedGpu::Watch(Seconds duration) {

@@ -43,6 +43,8 @@ class RecordedGpu {
 
   ClockPair clocks() const { return {clock_.Now(), clock_.WallNow()}; }
   TimePoint end() const { return clock_.Now(); }
+  VirtualClock& clock() { return clock_; }
+  sim::SimulatedGpu& gpu() { return gpu_; }
   sim::BoardSensors truth() { return gpu_.Snapshot().board_sensors(); }
 
  private:
