@@ -43,7 +43,10 @@ struct Pipe {
 Result<Pipe> MakePipe() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return SystemError("make a pipe", errno);
-  return Pipe{std::make_unique<FileDescriptor>(ends[0]), std::make_unique<FileDescriptor>(ends[1])};
+  Pipe pipe;
+  pipe.read = std::make_unique<FileDescriptor>(ends[0]);
+  pipe.write = std::make_unique<FileDescriptor>(ends[1]);
+  return pipe;
 }
 
 // This process's environment, narrowed to one GPU.
