@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "zeus/monitor/calibration/testing/recorded_gpu.h"
 #include "zeus/monitor/energy_monitor.h"
@@ -51,6 +52,22 @@ TEST_P(GainFitOfModelTest, GainAndOffsetOfTheBoardAreFoundWithinTheirErrors) {
 INSTANTIATE_TEST_SUITE_P(Models, GainFitOfModelTest,
                          ::testing::Values("V100", "A40", "A100", "H100"),
                          [](const auto& test) { return std::string(test.param); });
+
+TEST(GainFitTest, StatedErrorsCoverTheTruth) {
+  constexpr int kBoards = 10;
+  int within_one = 0;
+  int within_two = 0;
+  for (std::uint64_t seed = 1; seed <= kBoards; ++seed) {
+    RecordedGpu gpu("V100", {.period = 1.6s, .noise = 2_W, .meter_noise = 2_W}, seed);
+    const auto fit = Fit(gpu, gpu.meter);
+    ASSERT_TRUE(fit.ok()) << fit.error().message;
+    const double off = std::abs(fit.value().gain - gpu.truth().gain) / fit.value().gain_sigma;
+    within_one += off < 1 ? 1 : 0;
+    within_two += off < 2 ? 1 : 0;
+  }
+  EXPECT_GE(within_one, kBoards / 2);
+  EXPECT_GE(within_two, kBoards * 8 / 10);
+}
 
 // Energy of a window of 20 s as a monitor with that profile tells it, over the truth.
 double MeasuredOverTruth(RecordedGpu& gpu, const SensorProfile& profile) {
