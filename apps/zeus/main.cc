@@ -6,6 +6,7 @@
 #include <exception>
 #include <string>
 
+#include "apps/zeus/calibrate/calibrate_command.h"
 #include "apps/zeus/command.h"
 #include "apps/zeus/doctor_command.h"
 #include "apps/zeus/exit_code.h"
@@ -53,6 +54,7 @@ int Main(int argc, char** argv) {
   app.failure_message(Complain);
   app.set_version_flag("--version", "zeus " ZEUS_VERSION);
   Action action;
+  AddCalibrateCommand(app, action);
   AddDoctorCommand(app, action);
   AddMonitorCommand(app, action);
   AddSimCommand(app, action);

@@ -25,7 +25,8 @@ struct NodeMonitorOptions {
   // Split energy with other processes of this user that measure the same devices.
   bool share = true;
   std::function<void()> synchronize{};
-  // Calibration of a GPU where there is one: replaces the prior.
+  // Calibration of a GPU where there is one: replaces the prior. ProfileStore::Lookup() gives what
+  // `zeus calibrate` kept.
   std::function<std::optional<SensorProfile>(const GpuIdentity&)> calibration{};
 };
 
