@@ -122,7 +122,7 @@ std::string ToMarkdown(const Comparison& comparison) {
     for (const std::string& cell : rows[i]) text += fmt::format(" {} |", MarkdownCell(cell));
     text += i == 0 ? "\n|---|---:|---:|---:|---|\n" : "\n";
   }
-  text += fmt::format("\n**Change:** {}. {}.\n", ChangeSentence(comparison),
+  text += fmt::format("\n**Change:** {}: {}.\n", ChangeSentence(comparison),
                       MarkdownCell(comparison.judgement.reason));
   for (const std::string& warning : comparison.warnings)
     text += fmt::format("\n> Warning: {}\n", MarkdownCell(Printable(warning)));

@@ -144,10 +144,16 @@ Measurement RunMeter::End(Refinement refinement) {
 std::vector<DeviceIdentity> RunMeter::Devices() const {
   std::vector<DeviceIdentity> devices;
   if (node_ == nullptr) return devices;
-  for (const auto& gpu : node_->node().gpus)
-    devices.push_back({gpu->name(), gpu->identity().model, gpu->identity().uuid});
-  for (const auto& cpu : node_->node().cpus)
-    devices.push_back({cpu->name(), cpu->identity().model, ""});
+  for (std::size_t i = 0; i < node_->monitor().device_count(); ++i) {
+    DeviceIdentity device{.device = node_->monitor().device_name(i), .model = {}, .uuid = {}};
+    if (const Gpu* gpu = node_->gpu(i); gpu != nullptr) {
+      device.model = gpu->identity().model;
+      device.uuid = gpu->identity().uuid;
+    }
+    for (const auto& cpu : node_->node().cpus)
+      if (cpu->name() == device.device) device.model = cpu->identity().model;
+    devices.push_back(std::move(device));
+  }
   return devices;
 }
 

@@ -37,7 +37,7 @@ class RunMeter {
   void Begin();
   Measurement End(Refinement refinement);
 
-  std::vector<DeviceIdentity> Devices() const;
+  std::vector<DeviceIdentity> Devices() const;  // That are measured.
   // Of the GPUs that tell it, in the order of the node.
   std::vector<Celsius> Temperatures() const;
 
