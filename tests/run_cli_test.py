@@ -135,6 +135,13 @@ class ResultTest(RunTestCase):
         for run in result["runs"]:
             self.assertLessEqual({"exit_code", "time_seconds", "devices", "total"}, set(run))
 
+    def test_cool_gpus_are_not_waited_for(self):
+        self.start()
+        # Would run into the time limit of the test otherwise.
+        result = self.result("--repeat", "3", "--cooldown", "auto", "--cooldown-limit", "3600",
+                             "--", "true")
+        self.assertEqual(len(result["runs"]), 3)
+
     def test_a_failing_run_ends_the_series(self):
         self.start()
         result = self.result("--repeat", "5", "--", "sh", "-c",
@@ -177,14 +184,17 @@ class RefusalTest(RunTestCase):
         self.refuse(6, self.directory.name, "--json", self.directory.name)
         self.refuse(3, "/nonexistent/x.csv", "--csv", "/nonexistent/x.csv")
 
-    def test_a_write_protected_file_is_refused(self):
-        if os.geteuid() == 0:
-            self.skipTest("root may write everywhere")
-        file = self.path("old.json")
-        with open(file, "w", encoding="utf-8") as text:
+    def test_a_file_without_permission_is_refused(self):
+        protected = self.path("protected.json")
+        with open(protected, "w", encoding="utf-8") as text:
             text.write("old")
-        os.chmod(file, stat.S_IRUSR)
-        self.refuse(5, "old.json", "--json", file)
+        os.chmod(protected, stat.S_IRUSR)
+        # Root may write everywhere; nobody may not write into root's directories.
+        user = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+        self.refuse(5, "protected.json", "--json", protected, **user)
+        self.refuse(5, "protected.json", "--csv", protected, **user)
+        with open(protected, encoding="utf-8") as text:
+            self.assertEqual(text.read(), "old")
 
     def test_no_command_is_a_mistake(self):
         for arguments in ([], ["--quiet"], ["--"], ["--", ""]):
@@ -192,7 +202,7 @@ class RefusalTest(RunTestCase):
             self.assertEqual(done.returncode, 2, arguments)
             self.assertIn("say what to run", done.stderr)
 
-    def test_a_full_disk_keeps_the_old_file_and_says_so(self):
+    def test_a_full_disk_is_told_in_one_sentence(self):
         self.start("V100")
         done = self.zeus("--quiet", "--json", "/dev/full", "--", "true")
         self.assertEqual(done.returncode, 6)
