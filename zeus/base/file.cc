@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstdio>
@@ -29,10 +30,14 @@ Result<std::string> ReadSmallFile(const std::filesystem::path& path, std::size_t
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return FileError(path, errno);
   // One byte more than allowed tells "full" from "too large" without trusting st_size, which
-  // sysfs reports as a page whatever the content.
-  std::string content(limit + 1, '\0');
+  // sysfs reports as a page whatever the content. The buffer grows with the content: clearing what
+  // a large limit allows would cost more than reading.
+  constexpr std::size_t kFirstPart = 4096;
+  std::string content;
   std::size_t size = 0;
-  while (size < content.size()) {
+  while (size <= limit) {
+    if (size == content.size())
+      content.resize(std::min(limit + 1, std::max(kFirstPart, 2 * content.size())));
     const ssize_t got = ::read(file.get(), content.data() + size, content.size() - size);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return FileError(path, errno);
