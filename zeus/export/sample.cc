@@ -1,0 +1,21 @@
+#include "zeus/export/sample.h"
+
+namespace zeus {
+
+std::string_view DeviceIdentity::kind() const {
+  return std::string_view(name).substr(0, name.find(':'));
+}
+
+std::string_view DeviceIdentity::index() const {
+  const auto colon = name.find(':');
+  return colon == std::string::npos ? std::string_view() : std::string_view(name).substr(colon + 1);
+}
+
+const Result<Watts>& PresentPower(const EnergyMonitor::Present& present) {
+  if (present.power.ok()) return present.power;
+  if (present.instant_power.ok()) return present.instant_power;
+  if (present.average_power.ok()) return present.average_power;
+  return present.power;
+}
+
+}  // namespace zeus
