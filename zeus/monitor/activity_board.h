@@ -31,6 +31,10 @@ class ActivityBoard {
   // A process that stopped giving signs of life counts as gone from its last sign on.
   // Called regularly by one thread; also the sign of life of this process.
   virtual std::vector<Change> Poll(TimePoint now) = 0;
+
+  // All changes up to this time were returned by Poll(): what the others announced later than that
+  // may still be on its way.
+  virtual TimePoint known_until() const = 0;
 };
 
 }  // namespace zeus

@@ -24,7 +24,7 @@ namespace zeus {
 struct MonitoredDevice {
   EnergyMeter* meter;
   Gpu* gpu = nullptr;  // The same device where it is a GPU: temperature, clocks, limit.
-  SensorProfile sensor;
+  SensorProfile sensor{};
   bool in_total = true;  // See DeviceMeasurement.
 };
 
@@ -41,7 +41,7 @@ struct WindowOptions {
   bool synchronize = true;
   // Windows of one lane nest: the innermost gets the energy. Lanes share it by weight.
   // nullopt: one lane per thread.
-  std::optional<std::uint64_t> lane;
+  std::optional<std::uint64_t> lane{};
   double weight = 1.0;
 };
 
@@ -58,13 +58,18 @@ class EnergyMonitor {
  public:
   struct Options {
     // Called before the edges of windows: wait until the GPU has done what was asked of it.
-    std::function<void()> synchronize;
+    std::function<void()> synchronize{};
     // Devices are read at least this often, and more often where the sensor updates faster.
     Seconds longest_interval{0.05};
+    // Temperature, clocks, utilisation and limits of GPUs.
+    Seconds telemetry_interval{1.0};
     // Shared with other processes; null when this one measures alone. May be shared by nobody else.
-    std::unique_ptr<ActivityBoard> board;
+    std::unique_ptr<ActivityBoard> board{};
     // Finished windows whose refined result has not been asked for, at most; older ones are lost.
     std::size_t kept_results = 4096;
+    // Windows whose edges the sensors have yet to show, at most. Beyond it, that is with a hundred
+    // thousand windows per second, windows have an immediate result only.
+    std::size_t unsettled_windows = 65536;
   };
 
   EnergyMonitor(Clock& clock, std::vector<MonitoredDevice> devices, Options options);
@@ -91,7 +96,7 @@ class EnergyMonitor {
   // the best there is (stage kImmediate).
   Result<Measurement> Refine(WindowId id, Seconds patience = Seconds(2));
 
-  // Called with each refined result, on the thread that calls Step(). Returns a handle.
+  // Called with each refined result, on the thread that calls Step().
   using Listener = std::function<void(const Measurement&)>;
   void OnRefined(Listener listener);
 

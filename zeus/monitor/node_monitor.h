@@ -44,7 +44,7 @@ class NodeMonitor {
 
  private:
   NodeMonitor(Node node, std::vector<Gpu*> gpus, std::unique_ptr<EnergyMonitor> monitor,
-              Clock& clock, bool thread);
+              bool thread);
 
   Node node_;
   std::vector<Gpu*> gpus_;

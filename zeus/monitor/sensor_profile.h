@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "zeus/base/units.h"
@@ -15,6 +14,10 @@ struct SensorProfile {
   Seconds power_period{0.1};    // How often the power reading changes …
   Seconds power_window{0.1};    // … and over how much time before the change it averages.
 
+  // How long after the end of what it describes a new value appears.
+  Seconds counter_delay{0};
+  Seconds power_delay{0};
+
   double gain = 1.0;
   double gain_sigma = 0.0;  // Relative: of energy.
   Watts offset{0};
@@ -25,7 +28,8 @@ struct SensorProfile {
 };
 
 // What is known about a GPU before anybody measured it. Yang et al., "Accurate and Convenient
-// Energy Measurements for GPUs", SC'24, by architecture, which the model's name tells.
+// Energy Measurements for GPUs", SC'24, by architecture, which the model's name tells. A model
+// that the table does not know gets the least observant sensor and the widest error in it.
 SensorProfile PriorProfile(const GpuIdentity& gpu);
 
 // RAPL: a new value every millisecond, a model or a measurement depending on the part.

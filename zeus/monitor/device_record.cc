@@ -1,0 +1,235 @@
+#include "zeus/monitor/device_record.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace zeus {
+namespace {
+
+using namespace std::chrono_literals;
+
+double Square(double value) { return value * value; }
+
+template <class T>
+Result<T> Missing(const char* what) {
+  return Error{ErrorCode::kNotSupported, std::string(what) + ": this device does not tell"};
+}
+
+bool SlowedDown(const ThrottleReasons& reasons) { return reasons.thermal || reasons.other; }
+
+}  // namespace
+
+DeviceRecord::DeviceRecord(const MonitoredDevice& device, TimePoint begin, const EdgeLog& edges)
+    : device_(device), begin_(begin), track_(device.sensor, begin, edges), next_visit_(begin) {}
+
+DeviceRecord::Visit DeviceRecord::Read(bool telemetry) const {
+  Visit visit;
+  if (telemetry && device_.gpu != nullptr) visit.telemetry = device_.gpu->Read();
+  if (mode_ != Mode::kPower) visit.energy = device_.meter->Energy();
+  const bool no_counter = visit.energy && !visit.energy->ok();
+  // A counter that has not moved yet says nothing about the power; one that stands still neither.
+  const bool ask_power = mode_ == Mode::kPower || no_counter || mode_ == Mode::kUndecided ||
+                         incidents_.All().Has(MeasurementFlag::kStaleCounter);
+  if (ask_power) visit.power = device_.meter->Power();
+  return visit;
+}
+
+void DeviceRecord::Take(TimePoint now, Visit visit) {
+  if (visit.energy && mode_ == Mode::kUndecided) {
+    if (visit.energy->ok()) mode_ = Mode::kCounter;
+    if (!visit.energy->ok() && visit.energy->error().code == ErrorCode::kNotSupported)
+      mode_ = Mode::kPower;
+  }
+  if (mode_ == Mode::kPower) {
+    TakePower(now, *visit.power);
+  } else {
+    TakeEnergy(now, visit);
+  }
+  RecordPower();
+  if (visit.telemetry) TakeTelemetry(now, *std::move(visit.telemetry));
+}
+
+void DeviceRecord::TakeEnergy(TimePoint now, const Visit& visit) {
+  std::optional<Watts> power;
+  if (visit.power && visit.power->ok()) power = visit.power->value();
+  if (!visit.energy->ok()) {
+    reason_ = visit.energy->error();
+    track_.ObserveFailure(now);
+    return;
+  }
+  if (power) track_.GuessPower(*power);
+  const SensorTrack::Troubles before = track_.troubles();
+  track_.ObserveEnergy(now, visit.energy->value(), power);
+  if (track_.troubles().resets != before.resets)
+    incidents_.Add(now, MeasurementFlag::kCounterReset);
+  if (track_.troubles().stale != before.stale) incidents_.Add(now, MeasurementFlag::kStaleCounter);
+}
+
+void DeviceRecord::TakePower(TimePoint now, const Result<Watts>& power) {
+  if (power.ok()) {
+    track_.ObservePower(now, power.value());
+  } else {
+    reason_ = power.error();
+    track_.ObserveFailure(now);
+  }
+}
+
+void DeviceRecord::RecordPower() {
+  if (!known()) return;
+  const TimePoint end = track_.curve().end();
+  if (end <= power_recorded_until_) return;
+  const TimePoint begin = std::max(power_recorded_until_, begin_);
+  if (begin < end) power_line_.Add(begin, end, track_.curve().power().value());
+  power_recorded_until_ = end;
+}
+
+void DeviceRecord::TakeTelemetry(TimePoint now, GpuReading reading) {
+  const TimePoint since = last_telemetry_.value_or(now);
+  if (reading.temperature.ok())
+    temperature_line_.Add(since, now, reading.temperature.value().value());
+  if (reading.graphics_clock.ok())
+    clock_line_.Add(since, now, reading.graphics_clock.value().value());
+  if (reading.enforced_limit.ok())
+    limit_line_.Add(since, now, reading.enforced_limit.value().value());
+  if (reading.utilization.ok())
+    utilization_line_.Add(since, now, reading.utilization.value().compute);
+  if (reading.throttle.ok() && SlowedDown(reading.throttle.value()))
+    incidents_.Add(now, MeasurementFlag::kThrottled);
+  if (telemetry_ && telemetry_->enforced_limit.ok() && reading.enforced_limit.ok() &&
+      telemetry_->enforced_limit.value() != reading.enforced_limit.value())
+    incidents_.Add(now, MeasurementFlag::kLimitChanged);
+  last_telemetry_ = now;
+  telemetry_ = std::move(reading);
+}
+
+bool DeviceRecord::DueForTelemetry(TimePoint now, Seconds interval) const {
+  return device_.gpu != nullptr && (!last_telemetry_ || now - *last_telemetry_ >= interval);
+}
+
+void DeviceRecord::ScheduleNext(TimePoint now, Seconds longest) {
+  if (const auto safe = device_.meter->LongestReadInterval()) longest = std::min(longest, *safe);
+  // A device that does not answer is asked now and then.
+  next_visit_ = now + (known() ? track_.PollInterval(longest) : std::max<Seconds>(longest, 100ms));
+}
+
+EnergySource DeviceRecord::source() const {
+  return mode_ == Mode::kPower ? EnergySource::kIntegrated : EnergySource::kCounter;
+}
+
+TimePoint DeviceRecord::settled_until() const {
+  if (!known()) return TimePoint(Seconds(std::numeric_limits<double>::infinity()));
+  return track_.settled_until();
+}
+
+// The curve is what the sensor said; this is what it meant.
+EnergyCurve::Point DeviceRecord::At(TimePoint time) const {
+  EnergyCurve::Point point = track_.curve().At(time);
+  const SensorProfile& sensor = device_.sensor;
+  point.energy = (point.energy - sensor.offset * (time - begin_)) / sensor.gain;
+  return point;
+}
+
+Result<EnergyEstimate> DeviceRecord::Estimate(TimePoint begin, const EnergyCurve::Point& from,
+                                              TimePoint end, const EnergyCurve::Point& to) const {
+  if (!known()) return reason_;
+  const Seconds time = end - begin;
+  const Seconds dark = to.dark - from.dark;
+  if (time > Seconds(0) && dark >= 0.999 * time) return reason_;
+
+  const Joules energy = to.energy - from.energy;
+  const SensorProfile& sensor = device_.sensor;
+  const double lit = std::max((time - dark).count(), 1e-9);
+  const double variance = from.edge_variance + to.edge_variance +
+                          std::max(to.sampling_variance - from.sampling_variance, 0.0) +
+                          Square(sensor.gain_sigma * energy.value()) +
+                          Square((sensor.offset_sigma * time).value()) +
+                          Square(energy.value() * dark.count() / lit);
+  EnergyEstimate estimate{.energy = energy,
+                          .sigma = Joules(std::sqrt(variance)),
+                          .attributed = energy,
+                          .source = source(),
+                          .coverage = 1.0,
+                          .updates = static_cast<int>(to.updates - from.updates),
+                          .update_period = track_.update_period(),
+                          .flags = incidents_.Between(begin, end)};
+  if (time > Seconds(0))
+    estimate.coverage = std::clamp((to.observed - from.observed) / time, 0.0, 1.0);
+  if (time < 3 * track_.update_period()) estimate.flags.Set(MeasurementFlag::kShortWindow);
+  if (dark > Seconds(0)) estimate.flags.Set(MeasurementFlag::kPartial);
+  if (to.uneven > from.uneven) estimate.flags.Set(MeasurementFlag::kSensorAliasingPossible);
+  return estimate;
+}
+
+EnergyMonitor::Present DeviceRecord::Now() const {
+  EnergyMonitor::Present present{.total = Missing<Joules>("read energy"),
+                                 .total_sigma = Joules(0),
+                                 .power = Missing<Watts>("read power"),
+                                 .power_sigma = Watts(0),
+                                 .temperature = Missing<Celsius>("read temperature"),
+                                 .utilization = Missing<Utilization>("read utilisation"),
+                                 .graphics_clock = Missing<Hertz>("read graphics clock"),
+                                 .requested_limit = Missing<Watts>("read power limit"),
+                                 .enforced_limit = Missing<Watts>("read power limit"),
+                                 .instant_power = Missing<Watts>("read instant power"),
+                                 .average_power = Missing<Watts>("read average power"),
+                                 .memory_power = Missing<Watts>("read memory power"),
+                                 .source = source(),
+                                 .update_period = track_.update_period(),
+                                 .flags = incidents_.All()};
+  if (known()) {
+    const EnergyCurve::Point from = At(begin_);
+    const TimePoint until = std::max(track_.curve().end(), begin_);
+    const auto estimate = Estimate(begin_, from, until, At(until));
+    if (estimate.ok()) {
+      present.total = estimate.value().energy;
+      present.total_sigma = estimate.value().sigma;
+    } else {
+      present.total = estimate.error();
+    }
+    const bool dark = At(until).dark > At(until - 1ms).dark;
+    const SensorProfile& sensor = device_.sensor;
+    if (dark) {
+      present.power = reason_;
+    } else {
+      const Watts power = (track_.curve().power() - sensor.offset) / sensor.gain;
+      present.power = power;
+      present.power_sigma =
+          Watts(std::hypot(track_.curve().power_sigma().value(), sensor.gain_sigma * power.value(),
+                           sensor.offset_sigma.value()));
+    }
+  } else {
+    present.total = reason_;
+    present.power = reason_;
+  }
+  if (telemetry_) {
+    present.temperature = telemetry_->temperature;
+    present.utilization = telemetry_->utilization;
+    present.graphics_clock = telemetry_->graphics_clock;
+    present.requested_limit = telemetry_->requested_limit;
+    present.enforced_limit = telemetry_->enforced_limit;
+    present.instant_power = telemetry_->instant_power;
+    present.average_power = telemetry_->average_power;
+    present.memory_power = telemetry_->memory_power;
+  }
+  return present;
+}
+
+const Timeline& DeviceRecord::Line(EnergyMonitor::Quantity quantity) const {
+  switch (quantity) {
+    case EnergyMonitor::Quantity::kPower:
+      return power_line_;
+    case EnergyMonitor::Quantity::kTemperature:
+      return temperature_line_;
+    case EnergyMonitor::Quantity::kGraphicsClock:
+      return clock_line_;
+    case EnergyMonitor::Quantity::kPowerLimit:
+      return limit_line_;
+    case EnergyMonitor::Quantity::kUtilization:
+      return utilization_line_;
+  }
+  return power_line_;
+}
+
+}  // namespace zeus

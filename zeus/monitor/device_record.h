@@ -1,0 +1,79 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "zeus/base/clock.h"
+#include "zeus/monitor/energy_monitor.h"
+#include "zeus/monitor/incidents.h"
+#include "zeus/monitor/sensor_track.h"
+
+namespace zeus {
+
+// Everything that is recorded about one device. Reading the hardware and taking over what was read
+// are two steps, so that nobody waits for a driver with a lock in hand. One owner.
+class DeviceRecord {
+ public:
+  DeviceRecord(const MonitoredDevice& device, TimePoint begin, const EdgeLog& edges);
+
+  // What one visit to the hardware brought.
+  struct Visit {
+    std::optional<Result<EnergyReading>> energy;
+    std::optional<Result<Watts>> power;
+    std::optional<GpuReading> telemetry;
+  };
+  // Calls the driver. Safe to call while others read this record.
+  Visit Read(bool telemetry) const;
+  void Take(TimePoint now, Visit visit);
+
+  bool DueForTelemetry(TimePoint now, Seconds interval) const;
+  // When the hardware should be visited again.
+  TimePoint next_visit() const { return next_visit_; }
+  void ScheduleNext(TimePoint now, Seconds longest);
+
+  const std::string& name() const { return device_.meter->name(); }
+  bool in_total() const { return device_.in_total; }
+
+  // Whether the curve has anything to say; else reason() tells why not.
+  bool known() const { return track_.curve().started(); }
+  bool rooted() const { return track_.rooted(); }
+  // Where the energy counts from.
+  Joules EnergyAtBegin() const { return At(begin_).energy; }
+  const Error& reason() const { return reason_; }
+  // Nothing about the time before this will change. Unknown devices hold nobody up.
+  TimePoint settled_until() const;
+
+  EnergyCurve::Point At(TimePoint time) const;
+  Result<EnergyEstimate> Estimate(TimePoint begin, const EnergyCurve::Point& from, TimePoint end,
+                                  const EnergyCurve::Point& to) const;
+  EnergyMonitor::Present Now() const;
+  const Timeline& Line(EnergyMonitor::Quantity quantity) const;
+
+ private:
+  enum class Mode { kUndecided, kCounter, kPower };
+
+  void TakeEnergy(TimePoint now, const Visit& visit);
+  void TakePower(TimePoint now, const Result<Watts>& power);
+  void TakeTelemetry(TimePoint now, GpuReading reading);
+  void RecordPower();
+  EnergySource source() const;
+
+  const MonitoredDevice device_;
+  const TimePoint begin_;
+  Mode mode_ = Mode::kUndecided;
+  SensorTrack track_;
+  Error reason_{ErrorCode::kUnavailable, "not read yet"};
+  Incidents incidents_;
+  TimePoint next_visit_;
+  std::optional<TimePoint> last_telemetry_;
+  std::optional<GpuReading> telemetry_;
+
+  TimePoint power_recorded_until_{};
+  Timeline power_line_;
+  Timeline temperature_line_;
+  Timeline clock_line_;
+  Timeline limit_line_;
+  Timeline utilization_line_;
+};
+
+}  // namespace zeus

@@ -1,0 +1,156 @@
+#include "zeus/monitor/energy_monitor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "zeus/monitor/testing/scripted_meter.h"
+
+namespace zeus {
+namespace {
+
+using namespace zeus::literals;
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using testing::ScriptedMeter;
+
+constexpr TimePoint At(double seconds) { return TimePoint(Seconds(seconds)); }
+
+class EnergyMonitorTest : public ::testing::Test {
+ protected:
+  // Records until `seconds`.
+  void Until(EnergyMonitor& monitor, double seconds) {
+    for (;;) {
+      const TimePoint next = monitor.Step();
+      if (next > At(seconds)) break;
+      clock_.SleepUntil(next);
+    }
+    clock_.SleepUntil(At(seconds));
+  }
+
+  VirtualClock clock_;
+};
+
+ScriptedMeter::Sensor Counter() { return {.counter_period = 100ms, .phase = 37ms}; }
+ScriptedMeter::Sensor PowerOnly() {
+  return {.counter_period = std::nullopt, .power_period = 20ms, .power_window = 10ms, .phase = 3ms};
+}
+SensorProfile ProfileOf(const ScriptedMeter::Sensor& sensor) {
+  SensorProfile profile;
+  profile.counter_period = sensor.counter_period.value_or(Seconds(0.1));
+  profile.power_period = sensor.power_period;
+  profile.power_window = sensor.power_window;
+  return profile;
+}
+
+TEST_F(EnergyMonitorTest, WindowEnergyIsPowerTimesTime) {
+  ScriptedMeter meter(clock_, Counter());
+  meter.SetPower(At(0), 250_W);
+  EnergyMonitor monitor(clock_, {{.meter = &meter}});
+  Until(monitor, 2);
+  const auto id = monitor.BeginWindow("epoch");
+  ASSERT_TRUE(id.ok());
+  Until(monitor, 12);
+  const auto immediate = monitor.EndWindow("epoch");
+  ASSERT_TRUE(immediate.ok());
+  EXPECT_EQ(immediate.value().time, 10s);
+  EXPECT_NEAR(immediate.value().Sum().energy.value(), 2500, 5);
+  const auto refined = monitor.Refine(id.value());
+  ASSERT_TRUE(refined.ok()) << refined.error().message;
+  EXPECT_NEAR(refined.value().Sum().energy.value(), 2500, 0.1);
+  EXPECT_EQ(refined.value().devices[0].energy.value().updates, 100);
+}
+
+TEST_F(EnergyMonitorTest, AConstantPowerThenAStepIsNotARamp_W1) {
+  ScriptedMeter meter(clock_, PowerOnly());
+  meter.SetPower(At(0), 100_W);
+  meter.SetPower(At(11), 300_W);
+  EnergyMonitor monitor(clock_, {{.meter = &meter, .sensor = ProfileOf(PowerOnly())}});
+  Until(monitor, 1);
+  const WindowId id = monitor.BeginWindow("plateau").value();
+  Until(monitor, 11);
+  EXPECT_NEAR(monitor.EndWindow("plateau").value().Sum().energy.value(), 1000, 3);
+  const WindowId after = monitor.BeginWindow("after").value();
+  Until(monitor, 12);
+  EXPECT_TRUE(monitor.EndWindow("after").ok());
+  EXPECT_NEAR(monitor.Refine(id).value().Sum().energy.value(), 1000, 0.1);
+  EXPECT_NEAR(monitor.Refine(after).value().Sum().energy.value(), 300, 0.1);
+}
+
+TEST_F(EnergyMonitorTest, ConstantPowerOnAPowerOnlyDeviceIsPowerTimesTime_W1) {
+  ScriptedMeter meter(clock_, PowerOnly());
+  meter.SetPower(At(0), 100_W);
+  EnergyMonitor monitor(clock_, {{.meter = &meter, .sensor = ProfileOf(PowerOnly())}});
+  const WindowId id = monitor.BeginWindow("steady").value();
+  Until(monitor, 10);
+  EXPECT_NEAR(monitor.EndWindow("steady").value().Sum().energy.value(), 1000, 1);
+  const Measurement refined = monitor.Refine(id).value();
+  EXPECT_NEAR(refined.Sum().energy.value(), 1000, 0.1);
+  EXPECT_EQ(refined.devices[0].energy.value().source, EnergySource::kIntegrated);
+}
+
+TEST_F(EnergyMonitorTest, ADeviceThatCannotBeReadHasAReasonNeverAZero_W3) {
+  ScriptedMeter meter(clock_, Counter());
+  meter.Fail(Error{ErrorCode::kUnavailable, "GPU is lost"});
+  EnergyMonitor monitor(clock_, {{.meter = &meter}});
+  const WindowId id = monitor.BeginWindow("epoch").value();
+  Until(monitor, 1);
+  const Measurement immediate = monitor.EndWindow("epoch").value();
+  ASSERT_FALSE(immediate.devices[0].energy.ok());
+  EXPECT_THAT(immediate.devices[0].energy.error().message, HasSubstr("GPU is lost"));
+  EXPECT_EQ(immediate.Sum().missing, std::vector<std::string>{"gpu:0"});
+  EXPECT_FALSE(monitor.Refine(id).value().devices[0].energy.ok());
+}
+
+TEST_F(EnergyMonitorTest, ADeviceLostMidwayGivesAFlaggedPart) {
+  ScriptedMeter meter(clock_, Counter());
+  meter.SetPower(At(0), 200_W);
+  EnergyMonitor monitor(clock_, {{.meter = &meter}});
+  Until(monitor, 1);
+  const WindowId id = monitor.BeginWindow("epoch").value();
+  Until(monitor, 3);
+  meter.Fail(Error{ErrorCode::kUnavailable, "GPU is lost"});
+  Until(monitor, 5);
+  EXPECT_TRUE(monitor.EndWindow("epoch").ok());
+  const Measurement refined = monitor.Refine(id, 3s).value();
+  const EnergyEstimate& estimate = refined.devices[0].energy.value();
+  EXPECT_TRUE(estimate.flags.Has(MeasurementFlag::kPartial));
+  EXPECT_NEAR(estimate.energy.value(), 400, 25);
+  EXPECT_NEAR(estimate.coverage, 0.5, 0.05);
+  EXPECT_GT(estimate.sigma, 100_J);
+}
+
+TEST_F(EnergyMonitorTest, MistakesAreOneSentence) {
+  ScriptedMeter meter(clock_, Counter());
+  meter.SetPower(At(0), 100_W);
+  EnergyMonitor monitor(clock_, {{.meter = &meter}});
+  EXPECT_EQ(monitor.EndWindow("never").error().code, ErrorCode::kNotFound);
+  ASSERT_TRUE(monitor.BeginWindow("epoch").ok());
+  EXPECT_EQ(monitor.BeginWindow("epoch").error().code, ErrorCode::kInvalidArgument);
+  EXPECT_TRUE(monitor.BeginWindow("epoch", {.if_open = IfOpen::kRestart}).ok());
+  EXPECT_TRUE(monitor.EndWindow("epoch").ok());
+  EXPECT_EQ(monitor.EndWindow("epoch").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(monitor.CancelWindow("epoch").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(monitor.RefinedResult(WindowId(99)).error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(EnergyMonitorTest, NestedWindowsSplitWhatTheyShare) {
+  ScriptedMeter meter(clock_, Counter());
+  meter.SetPower(At(0), 100_W);
+  EnergyMonitor monitor(clock_, {{.meter = &meter}});
+  Until(monitor, 1);
+  const WindowId outer = monitor.BeginWindow("epoch").value();
+  Until(monitor, 3);
+  const WindowId inner = monitor.BeginWindow("step").value();
+  Until(monitor, 4);
+  EXPECT_TRUE(monitor.EndWindow("step").ok());
+  Until(monitor, 6);
+  EXPECT_TRUE(monitor.EndWindow("epoch").ok());
+  const Measurement whole = monitor.Refine(outer).value();
+  const Measurement part = monitor.Refine(inner).value();
+  EXPECT_NEAR(whole.Sum().energy.value(), 500, 0.1);
+  EXPECT_NEAR(whole.Sum().attributed.value(), 400, 0.1);
+  EXPECT_NEAR(part.Sum().attributed.value(), 100, 0.1);
+}
+
+}  // namespace
+}  // namespace zeus

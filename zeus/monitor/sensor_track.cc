@@ -1,0 +1,185 @@
+#include "zeus/monitor/sensor_track.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace zeus {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Polls at golden sections of the period never fall into step with the updates, so that each one
+// narrows down their phase.
+constexpr double kGolden = 0.381966;
+constexpr double kWhileLocking = 1.0 / 16.0;
+constexpr Seconds kShortestPoll = 1ms;
+
+// A working counter moves at every update: the device draws power even when idle.
+Seconds StaleAfter(Seconds period) { return std::max<Seconds>(10 * period, 1s); }
+
+}  // namespace
+
+SensorTrack::SensorTrack(const SensorProfile& profile, TimePoint begin, const EdgeLog& edges)
+    : profile_(profile),
+      curve_(edges),
+      clock_(profile.counter_period),
+      first_poll_(begin),
+      last_poll_(begin) {}
+
+void SensorTrack::GuessPower(Watts power) {
+  guess_ = power;
+  if (!curve_.started()) BeginAt(first_poll_, power);
+}
+
+void SensorTrack::BeginAt(TimePoint time, Watts power) { curve_.Start(time, power); }
+
+TimePoint SensorTrack::settled_until() const {
+  return rooted_ ? curve_.settled_until() : TimePoint(Seconds(-1e300));
+}
+
+Seconds SensorTrack::PollInterval(Seconds longest) const {
+  const Seconds period = clock_.period();
+  if (period < 5ms) return longest;  // Faster than anybody should poll: any reading is fresh.
+  const bool locking = !clock_.locked() && last_poll_ - first_poll_ < 4 * period;
+  const Seconds wanted = period * (locking ? kWhileLocking : kGolden);
+  return std::clamp(wanted, kShortestPoll, std::max(longest, kShortestPoll));
+}
+
+void SensorTrack::ObserveEnergy(TimePoint now, const EnergyReading& reading,
+                                std::optional<Watts> power) {
+  const bool was_dark = failing_since_.has_value();
+  failing_since_.reset();
+  if (!energy_ || was_dark) {
+    // What was used meanwhile cannot be placed in time: the curve goes on from here.
+    const bool fresh = clock_.period() < 5ms;
+    if (!curve_.started()) BeginAt(fresh ? now - clock_.period() / 2 : now, guess_);
+    if (fresh) rooted_ = true;
+    moved_at_ = now;
+  } else if (reading.epoch != energy_->epoch) {
+    ++troubles_.resets;
+    AddCounterStretch(now, reading.total - energy_->total);
+    moved_at_ = now;
+  } else if (reading.total > energy_->total) {
+    AddCounterStretch(now, reading.total - energy_->total);
+    moved_at_ = now;
+  } else if (now - moved_at_ > StaleAfter(clock_.period())) {
+    GoOnStale(now, power);
+  }
+  energy_ = reading;
+  last_poll_ = now;
+}
+
+void SensorTrack::AddCounterStretch(TimePoint now, Joules growth) {
+  const UpdateClock::Instant update = clock_.Changed(last_poll_, now);
+  if (!rooted_) {
+    rooted_ = true;
+    // The energy since the update before the first reading, which came one period earlier.
+    const TimePoint before = std::min(update.time - clock_.period(), first_poll_);
+    if (clock_.period() >= 5ms) BeginAt(before, guess_);
+  }
+  const Joules booked = std::exchange(bridged_, Joules(0));
+  const Seconds length = update.time - curve_.end();
+  if (length <= Seconds(0)) return;
+  curve_.Add({.begin = curve_.end(),
+              .end = update.time,
+              .power = std::max(growth - booked, Joules(0)) / length,
+              .kind = Stretch::Kind::kObserved,
+              .end_sigma = update.sigma});
+}
+
+// The counter stands still. The power reading stands in for it where there is one.
+void SensorTrack::GoOnStale(TimePoint now, std::optional<Watts> power) {
+  ++troubles_.stale;
+  rooted_ = true;
+  if (!curve_.started()) BeginAt(first_poll_, power.value_or(Watts(0)));
+  const TimePoint begin = curve_.end();
+  if (now <= begin) return;
+  if (!power) {
+    curve_.Add({.begin = begin, .end = now, .power = Watts(0), .kind = Stretch::Kind::kDark});
+    return;
+  }
+  curve_.Add({.begin = begin, .end = now, .power = *power, .kind = Stretch::Kind::kObserved});
+  bridged_ += *power * (now - begin);
+}
+
+void SensorTrack::ObservePower(TimePoint now, Watts power) {
+  failing_since_.reset();
+  if (!power_) {
+    clock_ = UpdateClock(profile_.power_period);
+    BeginAt(now - clock_.period(), power);
+    rooted_ = true;
+  }
+  const bool changed = power_ && power != *power_;
+  UpdateClock::Instant update{};
+  if (changed) {
+    update = clock_.Changed(last_poll_, now);
+  } else {
+    // Just after an update that is not certain to have come yet, the reading may be the old one.
+    const UpdateClock::Instant latest = clock_.Latest(now);
+    const Seconds margin = std::min<Seconds>(3 * latest.sigma + 1ms, clock_.period() / 4);
+    update = clock_.locked() ? clock_.Latest(now - margin) : latest;
+  }
+  // The first reading belongs to an update before the first poll.
+  if (update.time - curve_.end() > 0.3 * clock_.period()) AddPowerStretches(update, power);
+  power_ = power;
+  last_poll_ = now;
+}
+
+void SensorTrack::AddPowerStretches(UpdateClock::Instant update, Watts power) {
+  const TimePoint begin = curve_.end();
+  const Seconds period = clock_.period();
+  const Seconds window = profile_.power_window;
+  const bool one_update_later = update.time - begin < 1.5 * period;
+  Stretch seen{.begin = begin,
+               .end = update.time,
+               .power = power,
+               .kind = Stretch::Kind::kObserved,
+               .end_sigma = update.sigma};
+  if (window > 1.5 * period) {
+    seen.power = UndoAveraging(power, one_update_later);
+  } else if (window < 0.9 * period || !one_update_later) {
+    // Only the end of the time since the last update was looked at.
+    seen.begin = std::max(begin, update.time - std::min(window, period));
+    if (seen.begin > begin)
+      curve_.Add({.begin = begin, .end = seen.begin, .power = power, .kind = Stretch::Kind::kGap});
+  }
+  curve_.Add(seen);
+}
+
+Watts SensorTrack::UndoAveraging(Watts reading, bool one_update_later) {
+  const auto count = static_cast<std::size_t>(std::lround(profile_.power_window / clock_.period()));
+  const auto steady = [&] {
+    return std::ranges::all_of(readings_, [&](Watts past) {
+      return std::abs((past - reading).value()) < 1e-3 * reading.value();
+    });
+  };
+  readings_.push_back(reading);
+  if (readings_.size() > count) readings_.pop_front();
+  // When the average has not moved for its whole length the power has not either; also the best
+  // guess after a missed update and at the start.
+  if (periods_.size() < count || !one_update_later || steady()) {
+    periods_.assign(count, reading);
+    return reading;
+  }
+  // average * count = the new period + the count - 1 periods before it.
+  const Watts others = std::accumulate(periods_.begin() + 1, periods_.end(), Watts(0));
+  const Watts newest = std::max(reading * static_cast<double>(count) - others, Watts(0));
+  periods_.pop_front();
+  periods_.push_back(newest);
+  return newest;
+}
+
+void SensorTrack::ObserveFailure(TimePoint now) {
+  if (!failing_since_) failing_since_ = now;
+  if (now - *failing_since_ < 3 * clock_.period() || !curve_.started()) return;
+  rooted_ = true;
+  if (now > curve_.end())
+    curve_.Add(
+        {.begin = curve_.end(), .end = now, .power = Watts(0), .kind = Stretch::Kind::kDark});
+  periods_.clear();
+  last_poll_ = now;
+}
+
+}  // namespace zeus

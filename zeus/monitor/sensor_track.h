@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "zeus/base/clock.h"
+#include "zeus/device/energy_meter.h"
+#include "zeus/monitor/energy_curve.h"
+#include "zeus/monitor/sensor_profile.h"
+#include "zeus/monitor/update_clock.h"
+
+namespace zeus {
+
+// Turns the readings of one device's sensor, polled now and then, into its energy curve: finds the
+// updates, undoes the sensor's averaging, and says when it stands still or cannot be read.
+// Times of readings do not decrease. One owner.
+class SensorTrack {
+ public:
+  SensorTrack(const SensorProfile& profile, TimePoint begin, const EdgeLog& edges);
+
+  // A reading of the energy counter. `power` is asked for when the counter stands still.
+  void ObserveEnergy(TimePoint now, const EnergyReading& reading, std::optional<Watts> power);
+  // A reading of a device that has no counter.
+  void ObservePower(TimePoint now, Watts power);
+  // It could not be read.
+  void ObserveFailure(TimePoint now);
+  // What the power is about, before the counter moved for the first time.
+  void GuessPower(Watts power);
+
+  const EnergyCurve& curve() const { return curve_; }
+
+  Seconds update_period() const { return clock_.period(); }
+  // How long to wait until the next reading.
+  Seconds PollInterval(Seconds longest) const;
+  // Where the curve begins is known for good.
+  bool rooted() const { return rooted_; }
+  // Nothing about the time before this will change.
+  TimePoint settled_until() const;
+
+  // Instants of trouble, cumulative: a window has the trouble if the count differs at its edges.
+  struct Troubles {
+    std::int64_t resets = 0;
+    std::int64_t stale = 0;
+  };
+  const Troubles& troubles() const { return troubles_; }
+
+ private:
+  void BeginAt(TimePoint time, Watts power);
+  void AddCounterStretch(TimePoint now, Joules growth);
+  void AddPowerStretches(UpdateClock::Instant update, Watts power);
+  // The energy of the last update period from readings that average over several.
+  Watts UndoAveraging(Watts reading, bool one_update_later);
+  void GoOnStale(TimePoint now, std::optional<Watts> power);
+
+  const SensorProfile profile_;
+  EnergyCurve curve_;
+  UpdateClock clock_;
+  TimePoint first_poll_;
+  TimePoint last_poll_;
+  Watts guess_{0};
+
+  // The counter was seen to move, or never will be.
+  bool rooted_ = false;
+  std::optional<EnergyReading> energy_;  // The last one.
+  TimePoint moved_at_{};                 // When the counter was last seen to move.
+  Joules bridged_{0};                    // Already booked while the counter stood still.
+  std::optional<Watts> power_;           // The last reading.
+  std::deque<Watts> periods_;            // Newest last: the last averaging window, undone.
+  std::deque<Watts> readings_;           // Of the same updates.
+  std::optional<TimePoint> failing_since_;
+  Troubles troubles_;
+};
+
+}  // namespace zeus

@@ -1,0 +1,45 @@
+#include "zeus/monitor/variability.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace zeus {
+
+void Variability::Add(Watts power) {
+  ring_[count_ % kMemory] = power;
+  ++count_;
+  const std::size_t size = std::min(count_, kMemory);
+
+  double sum = 0;
+  double squares = 0;
+  int changes = 0;
+  Watts smallest = power;
+  Watts largest = power;
+  for (std::size_t i = 0; i < size; ++i) {
+    const double value = Back(i).value();
+    sum += value;
+    squares += value * value;
+    smallest = std::min(smallest, Back(i));
+    largest = std::max(largest, Back(i));
+    if (i + 1 < size && std::abs(value - Back(i + 1).value()) > 0.02 * std::abs(value)) ++changes;
+  }
+  const auto n = static_cast<double>(size);
+  range_ = largest - smallest;
+  // More than an eighth of the values moved: no plateaus.
+  const bool restless = changes * 8 > static_cast<int>(size);
+  uneven_ =
+      restless ? Watts(std::sqrt(std::max(0.0, squares / n - (sum / n) * (sum / n)))) : Watts(0);
+
+  if (size < 4) return;
+  std::array<double, kRecent> second{};
+  const std::size_t recent = std::min(size - 2, kRecent);
+  for (std::size_t i = 0; i < recent; ++i)
+    second[i] = std::abs((Back(i) + Back(i + 2) - Back(i + 1) * 2.0).value());
+  const auto middle = second.begin() + static_cast<std::ptrdiff_t>(recent / 2);
+  std::nth_element(second.begin(), middle, second.begin() + static_cast<std::ptrdiff_t>(recent));
+  // Of independent values the second difference has six times the variance; the median of its
+  // magnitude is 0.674 standard deviations.
+  fast_ = Watts(*middle / (0.674 * std::sqrt(6.0)));
+}
+
+}  // namespace zeus
