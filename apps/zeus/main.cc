@@ -9,7 +9,7 @@
 #include "apps/zeus/command.h"
 #include "apps/zeus/doctor_command.h"
 #include "apps/zeus/exit_code.h"
-#include "apps/zeus/monitor_command.h"
+#include "apps/zeus/monitor/monitor_command.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/sim_command.h"
 #include "zeus/base/text.h"

@@ -121,7 +121,7 @@ void AddReferenceNames(const DeviceSample& device, MetricSet& set) {
 
 void AddDevice(const DeviceSample& device, MetricSet& set) {
   const Labels labels = {{"device", device.identity.name}};
-  set.Add(metrics::kDeviceUp, labels, device.present.total.ok() ? 1 : 0);
+  set.Add(metrics::kDeviceUp, labels, WhyUnreadable(device.present) == nullptr ? 1 : 0);
   for (const std::string_view flag : device.present.flags.Names())
     set.Add(metrics::kDeviceFlag, With(labels, "flag", std::string(flag)), 1);
   const std::string_view kind = device.identity.kind();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
+#include <string_view>
 #include <utility>
 
 #include "zeus/base/text.h"
@@ -115,7 +116,5 @@ Status PushGateway::Push(const std::string& text) {
   return Error{ErrorCode::kUnavailable,
                fmt::format("answered {}: {}", answer->status, Printable(Trim(answer->body)))};
 }
-
-void PushGateway::Cancel() { connection_->client.stop(); }
 
 }  // namespace zeus

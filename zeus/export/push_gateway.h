@@ -1,11 +1,8 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
-#include <string_view>
 
-#include "zeus/base/clock.h"
 #include "zeus/base/result.h"
 #include "zeus/export/failure_notice.h"
 
@@ -23,8 +20,7 @@ struct PushTarget {
 // in base64, as the gateway wants them.
 std::string PushPath(const PushTarget& target);
 
-// A Prometheus push gateway, for programs that no server can scrape. Cancel() from any thread, the
-// rest by one owner.
+// A Prometheus push gateway, for programs that no server can scrape. One owner.
 class PushGateway {
  public:
   // kInvalidArgument when the URL is none or job or instance are empty.
@@ -38,9 +34,6 @@ class PushGateway {
   // As Push(), but a failure is said once, not returned: pushing must not disturb the program.
   void TryPush(const std::string& text) { notice_.Note(Push(text)); }
   bool working() const { return notice_.working(); }
-
-  // Ends a push that is waiting.
-  void Cancel();
 
  private:
   class Connection;

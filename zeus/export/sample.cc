@@ -18,4 +18,9 @@ const Result<Watts>& PresentPower(const EnergyMonitor::Present& present) {
   return present.power;
 }
 
+const Error* WhyUnreadable(const EnergyMonitor::Present& present) {
+  if (!present.total.ok()) return &present.total.error();
+  return present.power.ok() ? nullptr : &present.power.error();
+}
+
 }  // namespace zeus
