@@ -26,6 +26,12 @@ class MonitorTestCase(SimTestCase):
         self.addCleanup(self.run_sim, "stop")
         self.environment = self.evaluated_environment()
 
+    def load(self, watts):
+        """Puts a load on GPU 0 until the end of the test; returns when it is there."""
+        process = self.start_load("--gpu", "0", "--watts", str(watts))
+        while json.loads(self.sim("truth", "--json"))[0]["power_watts"] < 0.9 * watts:
+            self.assertIsNone(process.poll(), "the load ended")
+
     def path(self, name):
         return os.path.join(self.directory.name, name)
 
@@ -72,10 +78,9 @@ class PipeTest(MonitorTestCase):
 
     def test_energy_is_power_times_time(self):
         self.start("V100")
-        load = self.start_load("--watts", "200")
+        self.load(200)
         process = self.begin("--json", "--interval", "0.2")
         samples = [json.loads(process.stdout.readline()) for _ in range(12)]
-        load.terminate()
         self.assertEqual({sample["schema"] for sample in samples}, {"zeus.sample/1"})
         early, late = samples[5], samples[-1]
         energy = late["devices"][0]["energy_joules"] - early["devices"][0]["energy_joules"]

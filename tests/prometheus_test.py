@@ -122,7 +122,7 @@ class PrometheusTest(MetricsTestCase):
     def test_a_real_server_scrapes_and_the_rate_is_the_power(self):
         self.need("prometheus")
         self.start("V100")
-        load = self.start_load("--watts", "200")
+        self.load(200)
         target = urllib.parse.urlparse(self.serve()).netloc
         config = self.path("prometheus.yml")
         with open(config, "w", encoding="utf-8") as file:
@@ -142,7 +142,6 @@ class PrometheusTest(MetricsTestCase):
             watts = float(result[0]["value"][1]) if result else 0
             return watts if abs(watts - 200) < 20 else None
         self.assertTrue(eventually(power), "no rate near 200 W")
-        load.terminate()
 
     def test_pushes_of_two_ranks_do_not_replace_each_other(self):
         self.need("prometheus-pushgateway")

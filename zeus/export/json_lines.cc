@@ -76,7 +76,7 @@ Json ToJson(const DeviceSample& device) {
   if (!device.identity.uuid.empty()) json["uuid"] = device.identity.uuid;
   SetEnergy(json, present);
   Fields fields(json);
-  fields.Set("power_watts", PresentPower(present));
+  fields.Set("power_watts", present.power);
   if (present.power.ok()) json["power_sigma_watts"] = present.power_sigma.value();
   fields.Set("instant_power_watts", present.instant_power);
   fields.Set("average_power_watts", present.average_power);

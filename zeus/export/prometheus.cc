@@ -101,13 +101,13 @@ void AddCpu(const DeviceSample& cpu, const char* zone, MetricSet& set) {
   const Labels labels = {
       {"cpu", std::string(cpu.identity.index())}, {"zone", zone}, {"model", cpu.identity.model}};
   AddKnown(set, metrics::kCpuEnergy, labels, cpu.present.total);
-  AddKnown(set, metrics::kCpuPower, labels, PresentPower(cpu.present));
+  AddKnown(set, metrics::kCpuPower, labels, cpu.present.power);
 }
 
 void AddRail(const DeviceSample& rail, MetricSet& set) {
   const Labels labels = {{"rail", std::string(rail.identity.index())}};
   AddKnown(set, metrics::kRailEnergy, labels, rail.present.total);
-  AddKnown(set, metrics::kRailPower, labels, PresentPower(rail.present));
+  AddKnown(set, metrics::kRailPower, labels, rail.present.power);
 }
 
 void AddReferenceNames(const DeviceSample& device, MetricSet& set) {
@@ -116,7 +116,7 @@ void AddReferenceNames(const DeviceSample& device, MetricSet& set) {
   if (const ReferenceMetrics* reference = FindReference(device.identity.kind()))
     AddKnown(set, *reference->counter, labels, device.present.total);
   if (device.identity.kind() == "gpu")
-    AddKnown(set, metrics::kReferenceGpuPower, labels, PresentPower(device.present));
+    AddKnown(set, metrics::kReferenceGpuPower, labels, device.present.power);
 }
 
 void AddDevice(const DeviceSample& device, MetricSet& set) {

@@ -11,13 +11,6 @@ std::string_view DeviceIdentity::index() const {
   return colon == std::string::npos ? std::string_view() : std::string_view(name).substr(colon + 1);
 }
 
-const Result<Watts>& PresentPower(const EnergyMonitor::Present& present) {
-  if (present.power.ok()) return present.power;
-  if (present.instant_power.ok()) return present.instant_power;
-  if (present.average_power.ok()) return present.average_power;
-  return present.power;
-}
-
 const Error* WhyUnreadable(const EnergyMonitor::Present& present) {
   if (!present.total.ok()) return &present.total.error();
   return present.power.ok() ? nullptr : &present.power.error();

@@ -38,9 +38,6 @@ struct Sample {
   std::vector<DeviceSample> devices;
 };
 
-// The best that is known of the present power: over the last update, else what the driver says.
-const Result<Watts>& PresentPower(const EnergyMonitor::Present& present);
-
 // Why a device cannot be read at present; null when it can. Its energy may be known all the same:
 // what it used before.
 const Error* WhyUnreadable(const EnergyMonitor::Present& present);

@@ -37,7 +37,7 @@ std::vector<std::string> SampleCsvRows(const Sample& sample) {
         identity.name,
         identity.model,
         identity.uuid,
-        Cell(PresentPower(present)),
+        Cell(present.power),
         present.power.ok() ? fmt::format("{}", present.power_sigma.value()) : "",
         Cell(present.total),
         known ? fmt::format("{}", present.total_sigma.value()) : "",

@@ -36,14 +36,6 @@ std::string Cell(const Result<T>& value, Show show) {
   return value.ok() ? show(value.value()) : "-";
 }
 
-std::string PowerCell(const EnergyMonitor::Present& present) {
-  if (!present.power.ok()) {
-    return Cell(PresentPower(present), [](Watts w) { return fmt::format("{:.1f} W", w.value()); });
-  }
-  return fmt::format("{:.1f} W ± {:.1f} W", present.power.value().value(),
-                     present.power_sigma.value());
-}
-
 // At the very beginning there is neither energy nor doubt about it.
 std::string EnergyText(Joules total, Joules sigma) {
   return sigma > Joules(0) ? ToText(total, sigma) : fmt::format("{:.0f} J", total.value());
@@ -58,7 +50,11 @@ Row DeviceRow(const DeviceSample& device) {
   const EnergyMonitor::Present& present = device.present;
   return {device.identity.name,
           Printable(device.identity.model).substr(0, kLongestModel),
-          PowerCell(present),
+          Cell(present.power,
+               [&](Watts power) {
+                 return fmt::format("{:.1f} W ± {:.1f} W", power.value(),
+                                    present.power_sigma.value());
+               }),
           Cell(present.total, [&](Joules total) { return EnergyText(total, present.total_sigma); }),
           Cell(present.temperature, [](Celsius t) { return fmt::format("{:.0f} °C", t.value()); }),
           Cell(present.utilization,

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "apps/zeus/monitor/outputs.h"
@@ -44,12 +46,14 @@ class TraceOutput final : public SampleOutput {
 
  private:
   Status Copy(std::size_t device, const std::string& name, const Counter& counter, TimePoint now) {
-    TimePoint& copied = copied_.try_emplace({device, counter.name}, start_).first->second;
-    for (const Timeline::Sample& value : monitor_.History(device, counter.quantity, copied, now)) {
-      if (value.time <= copied) continue;
+    std::optional<TimePoint>& copied = copied_[{device, counter.name}];
+    for (const Timeline::Sample& value :
+         monitor_.History(device, counter.quantity, copied.value_or(start_), now)) {
+      const TimePoint time = std::max(value.time, start_);
+      if (copied && time <= *copied) continue;
       ZEUS_RETURN_IF_ERROR(
-          trace_->AddCounter(name, counter.name, value.time, counter.scale * value.value));
-      copied = value.time;
+          trace_->AddCounter(name, counter.name, time, counter.scale * value.value));
+      copied = time;
     }
     return Ok();
   }
@@ -57,7 +61,8 @@ class TraceOutput final : public SampleOutput {
   const std::unique_ptr<PerfettoTrace> trace_;
   const TimePoint start_;
   EnergyMonitor& monitor_;
-  std::map<std::pair<std::size_t, std::string>, TimePoint> copied_;  // Up to here.
+  // The last that was copied, by device and counter.
+  std::map<std::pair<std::size_t, std::string>, std::optional<TimePoint>> copied_;
 };
 
 }  // namespace
