@@ -10,11 +10,25 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// Part of the energy of gaps by which a load that looks steady may differ from what is seen of it.
+constexpr double kUnseenSwing = 0.002;
+
+// A drifting load errs in one direction for about as many updates as the variability remembers, and
+// then in the other.
+constexpr double kDriftUpdates = 32;
+
 double Square(double value) { return value * value; }
 
 template <class T>
 Result<T> Missing(const char* what) {
   return Error{ErrorCode::kNotSupported, std::string(what) + ": this device does not tell"};
+}
+
+// What the sensor misses of a load that drifts against it.
+Joules DriftSigma(const EnergyCurve::Point& from, const EnergyCurve::Point& to, Seconds gap) {
+  const Seconds time = to.drifting - from.drifting;
+  if (time <= Seconds(0)) return Joules(0);
+  return (to.drift - from.drift) * std::min(1.0, kDriftUpdates * gap / time);
 }
 
 bool SlowedDown(const ThrottleReasons& reasons) { return reasons.thermal || reasons.other; }
@@ -47,6 +61,7 @@ void DeviceRecord::Take(TimePoint now, Visit visit) {
   } else {
     TakeEnergy(now, visit);
   }
+  if (known() && !known_since_) known_since_ = now;
   RecordPower();
   if (visit.telemetry) TakeTelemetry(now, *std::move(visit.telemetry));
 }
@@ -109,9 +124,11 @@ bool DeviceRecord::DueForTelemetry(TimePoint now, Seconds interval) const {
 }
 
 void DeviceRecord::ScheduleNext(TimePoint now, Seconds longest) {
-  if (const auto safe = device_.meter->LongestReadInterval()) longest = std::min(longest, *safe);
+  const auto safe = device_.meter->LongestReadInterval();
+  if (safe) longest = std::min(longest, *safe);
   // A device that does not answer is asked now and then.
-  next_visit_ = now + (known() ? track_.PollInterval(longest) : std::max<Seconds>(longest, 100ms));
+  next_visit_ = known() ? track_.NextPoll(now, longest) : now + std::max<Seconds>(longest, 100ms);
+  if (safe) next_visit_ = std::min(next_visit_, now + *safe);
 }
 
 EnergySource DeviceRecord::source() const {
@@ -125,6 +142,7 @@ TimePoint DeviceRecord::settled_until() const {
 
 // The curve is what the sensor said; this is what it meant.
 EnergyCurve::Point DeviceRecord::At(TimePoint time) const {
+  if (!known()) return {};
   EnergyCurve::Point point = track_.curve().At(time);
   const SensorProfile& sensor = device_.sensor;
   point.energy = (point.energy - sensor.offset * (time - begin_)) / sensor.gain;
@@ -141,11 +159,13 @@ Result<EnergyEstimate> DeviceRecord::Estimate(TimePoint begin, const EnergyCurve
   const Joules energy = to.energy - from.energy;
   const SensorProfile& sensor = device_.sensor;
   const double lit = std::max((time - dark).count(), 1e-9);
-  const double variance = from.edge_variance + to.edge_variance +
-                          std::max(to.sampling_variance - from.sampling_variance, 0.0) +
-                          Square(sensor.gain_sigma * energy.value()) +
-                          Square((sensor.offset_sigma * time).value()) +
-                          Square(energy.value() * dark.count() / lit);
+  const double variance =
+      from.edge_variance + to.edge_variance +
+      std::max(to.sampling_variance - from.sampling_variance, 0.0) +
+      Square(DriftSigma(from, to, sensor.power_period - sensor.power_window).value()) +
+      Square(kUnseenSwing * (to.unseen - from.unseen).value()) +
+      Square(sensor.gain_sigma * energy.value()) + Square((sensor.offset_sigma * time).value()) +
+      Square(energy.value() * dark.count() / lit);
   EnergyEstimate estimate{.energy = energy,
                           .sigma = Joules(std::sqrt(variance)),
                           .attributed = energy,
@@ -157,7 +177,7 @@ Result<EnergyEstimate> DeviceRecord::Estimate(TimePoint begin, const EnergyCurve
   if (time > Seconds(0))
     estimate.coverage = std::clamp((to.observed - from.observed) / time, 0.0, 1.0);
   if (time < 3 * track_.update_period()) estimate.flags.Set(MeasurementFlag::kShortWindow);
-  if (dark > Seconds(0)) estimate.flags.Set(MeasurementFlag::kPartial);
+  if (dark > Seconds(0) || begin < *known_since_) estimate.flags.Set(MeasurementFlag::kPartial);
   if (to.uneven > from.uneven) estimate.flags.Set(MeasurementFlag::kSensorAliasingPossible);
   return estimate;
 }

@@ -65,6 +65,7 @@ class DeviceRecord {
   Error reason_{ErrorCode::kUnavailable, "not read yet"};
   Incidents incidents_;
   TimePoint next_visit_;
+  std::optional<TimePoint> known_since_;
   std::optional<TimePoint> last_telemetry_;
   std::optional<GpuReading> telemetry_;
 

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kKnots = 2048;
 
 // Part of its power by which a steady load may swing unseen inside one stretch.
-constexpr double kHiddenSwing = 0.02;
+constexpr double kHiddenSwing = 0.035;
 
 double Square(double value) { return value * value; }
 Watts Distance(Watts a, Watts b) { return Watts(std::abs((a - b).value())); }
@@ -194,24 +194,33 @@ EnergyCurve::Knot EnergyCurve::NextKnot(const Knot& from, const Piece& piece) co
   const Seconds length = piece.end - from.time;
   knot.time = piece.end;
   knot.totals.energy += piece.power * length;
-  if (from.observed) knot.totals.observed += length;
+  if (from.observed) {
+    knot.totals.observed += length;
+  } else {
+    knot.totals.unseen += piece.power * length;
+  }
   if (from.dark) knot.totals.dark += length;
   return knot;
 }
 
 void EnergyCurve::Append(const Stretch& stretch, const Shape& shape) {
   const Seconds length = stretch.end - stretch.begin;
-  const Watts unseen = stretch.kind == Stretch::Kind::kGap ? variability_.Uneven() : Watts(0);
   Knot& first = knots_.back();
   first.begin = stretch.begin;
   first.end = stretch.end;
   first.observed = stretch.kind == Stretch::Kind::kObserved;
   first.dark = stretch.kind == Stretch::Kind::kDark;
-  // Doubt of D about the level on one side moves the middle of the bridge by D * length / 4.
-  first.middle_variance = Square((shape.doubt * length).value() / 4) +
-                          Square((variability_.Fast() * length).value() / 2) +
+  // Doubt of D about the level on one side moves the middle of the bridge by D * length / 4 if the
+  // stretch as a whole is known, by more if not.
+  const double freedom = stretch.kind == Stretch::Kind::kGap ? 0.4 : 0.3;
+  first.middle_variance = Square((shape.doubt * length).value() * freedom) +
+                          Square((variability_.Fast() * length).value() * 0.8) +
                           Square(kHiddenSwing * (stretch.power * length).value());
-  first.timing_variance = Square((shape.spread * stretch.end_sigma).value());
+  first.timing_variance =
+      Square(((stretch.counted ? std::max(shape.spread, stretch.power) : shape.spread) *
+              stretch.end_sigma)
+                 .value()) +
+      Square(stretch.end_doubt.value());
 
   for (const Piece& piece : shape.pieces) {
     if (piece.end <= knots_.back().time) continue;
@@ -224,12 +233,14 @@ void EnergyCurve::Append(const Stretch& stretch, const Shape& shape) {
     left_ = shape.pieces.back().power;
     left_known_ = shape.last_level_known;
   } else if (stretch.kind == Stretch::Kind::kGap) {
-    // A uniformly distributed instant of change, and a load that the sensor cannot follow; the
-    // latter errs in the same direction for many gaps on end.
-    const Joules change = shape.doubt * length / std::sqrt(12.0);
-    const Joules swing = unseen * length * std::sqrt(32.0);
-    last.totals.sampling_variance += Square(change.value()) + Square(swing.value());
+    // A uniformly distributed instant of change.
+    last.totals.sampling_variance += Square((shape.doubt * length).value()) / 12;
+    const Watts unseen = variability_.Uneven();
     if (unseen > Watts(0)) last.totals.uneven += length;
+    if (variability_.Drifting()) {
+      last.totals.drifting += length;
+      last.totals.drift += unseen * length;
+    }
   }
   while (knots_.size() > kKnots) knots_.pop_front();
 }
@@ -242,7 +253,11 @@ EnergyCurve::Point EnergyCurve::At(TimePoint time) const {
   const Seconds past = time - knot.time;
   Point point = knot.totals;
   point.energy += knot.power * past;
-  if (knot.observed) point.observed += past;
+  if (knot.observed) {
+    point.observed += past;
+  } else {
+    point.unseen += knot.power * past;
+  }
   if (knot.dark) point.dark += past;
   point.edge_variance =
       knot.middle_variance * Square(Bridge(knot.begin, time, knot.end)) + knot.timing_variance;

@@ -23,7 +23,11 @@ struct Stretch {
   TimePoint end;
   Watts power;
   Kind kind = Kind::kObserved;
+  // From a counter: exact in energy, so that not knowing when it ended matters even for a load that
+  // is steady.
+  bool counted = false;
   Seconds end_sigma{0};  // How well it is known when it ended.
+  Joules end_doubt{0};   // How far the energy up to its end may be off, beyond that.
 };
 
 // The cumulative energy of one device as a function of time, with its uncertainty.
@@ -40,9 +44,13 @@ class EnergyCurve {
     Joules energy;
     double edge_variance = 0;      // J²: where inside a stretch was the energy used?
     double sampling_variance = 0;  // J²: what happened while the sensor did not look?
+    Joules unseen;                 // Energy of gaps: a guess from what lies around them.
     Seconds observed{0};
     Seconds dark{0};
     Seconds uneven{0};  // Gaps next to readings that vary too fast to be trusted.
+    // Gaps while the readings drift, and the standard deviation of the readings over them.
+    Seconds drifting{0};
+    Joules drift;
     std::int64_t updates = 0;
   };
 

@@ -10,11 +10,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Polls at golden sections of the period never fall into step with the updates, so that each one
-// narrows down their phase.
-constexpr double kGolden = 0.381966;
-constexpr double kWhileLocking = 1.0 / 16.0;
-constexpr Seconds kShortestPoll = 1ms;
+// Sensors faster than this are fresh whenever they are read: there is nothing to find out.
+constexpr Seconds kFresh = 5ms;
 
 // A working counter moves at every update: the device draws power even when idle.
 Seconds StaleAfter(Seconds period) { return std::max<Seconds>(10 * period, 1s); }
@@ -29,7 +26,7 @@ SensorTrack::SensorTrack(const SensorProfile& profile, TimePoint begin, const Ed
       last_poll_(begin) {}
 
 void SensorTrack::GuessPower(Watts power) {
-  guess_ = power;
+  power_guess_ = power;
   if (!curve_.started()) BeginAt(first_poll_, power);
 }
 
@@ -39,12 +36,9 @@ TimePoint SensorTrack::settled_until() const {
   return rooted_ ? curve_.settled_until() : TimePoint(Seconds(-1e300));
 }
 
-Seconds SensorTrack::PollInterval(Seconds longest) const {
-  const Seconds period = clock_.period();
-  if (period < 5ms) return longest;  // Faster than anybody should poll: any reading is fresh.
-  const bool locking = !clock_.locked() && last_poll_ - first_poll_ < 4 * period;
-  const Seconds wanted = period * (locking ? kWhileLocking : kGolden);
-  return std::clamp(wanted, kShortestPoll, std::max(longest, kShortestPoll));
+TimePoint SensorTrack::NextPoll(TimePoint now, Seconds longest) {
+  if (clock_.period() < kFresh) return now + longest;
+  return std::max<TimePoint>(clock_.NextPoll(now), now + 100us);
 }
 
 void SensorTrack::ObserveEnergy(TimePoint now, const EnergyReading& reading,
@@ -53,8 +47,8 @@ void SensorTrack::ObserveEnergy(TimePoint now, const EnergyReading& reading,
   failing_since_.reset();
   if (!energy_ || was_dark) {
     // What was used meanwhile cannot be placed in time: the curve goes on from here.
-    const bool fresh = clock_.period() < 5ms;
-    if (!curve_.started()) BeginAt(fresh ? now - clock_.period() / 2 : now, guess_);
+    const bool fresh = clock_.period() < kFresh;
+    if (!curve_.started()) BeginAt(fresh ? now - clock_.period() / 2 : now, power_guess_);
     if (fresh) rooted_ = true;
     moved_at_ = now;
   } else if (reading.epoch != energy_->epoch) {
@@ -77,16 +71,18 @@ void SensorTrack::AddCounterStretch(TimePoint now, Joules growth) {
     rooted_ = true;
     // The energy since the update before the first reading, which came one period earlier.
     const TimePoint before = std::min(update.time - clock_.period(), first_poll_);
-    if (clock_.period() >= 5ms) BeginAt(before, guess_);
+    if (clock_.period() >= kFresh) BeginAt(before, power_guess_);
   }
-  const Joules booked = std::exchange(bridged_, Joules(0));
   const Seconds length = update.time - curve_.end();
-  if (length <= Seconds(0)) return;
+  carried_ += growth;
+  // Two changes right after one another: the second belongs to the stretch that begins here.
+  if (length < 0.2 * clock_.period()) return;
   curve_.Add({.begin = curve_.end(),
               .end = update.time,
-              .power = std::max(growth - booked, Joules(0)) / length,
-              .kind = Stretch::Kind::kObserved,
+              .power = std::max(carried_, Joules(0)) / length,
+              .counted = true,
               .end_sigma = update.sigma});
+  carried_ = Joules(0);
 }
 
 // The counter stands still. The power reading stands in for it where there is one.
@@ -101,13 +97,13 @@ void SensorTrack::GoOnStale(TimePoint now, std::optional<Watts> power) {
     return;
   }
   curve_.Add({.begin = begin, .end = now, .power = *power, .kind = Stretch::Kind::kObserved});
-  bridged_ += *power * (now - begin);
+  carried_ -= *power * (now - begin);
 }
 
 void SensorTrack::ObservePower(TimePoint now, Watts power) {
   failing_since_.reset();
   if (!power_) {
-    clock_ = UpdateClock(profile_.power_period);
+    clock_ = UpdateClock(profile_.power_period, UpdateClock::Changes::kSometimes);
     BeginAt(now - clock_.period(), power);
     rooted_ = true;
   }
@@ -117,9 +113,9 @@ void SensorTrack::ObservePower(TimePoint now, Watts power) {
     update = clock_.Changed(last_poll_, now);
   } else {
     // Just after an update that is not certain to have come yet, the reading may be the old one.
-    const UpdateClock::Instant latest = clock_.Latest(now);
-    const Seconds margin = std::min<Seconds>(3 * latest.sigma + 1ms, clock_.period() / 4);
-    update = clock_.locked() ? clock_.Latest(now - margin) : latest;
+    // Without a phase, all that is certain is that the update before is less than a period old.
+    update = clock_.locked() ? clock_.Latest(now - clock_.margin(now) / 2)
+                             : UpdateClock::Instant{.time = now - clock_.period(), .sigma{}};
   }
   // The first reading belongs to an update before the first poll.
   if (update.time - curve_.end() > 0.3 * clock_.period()) AddPowerStretches(update, power);
@@ -128,17 +124,18 @@ void SensorTrack::ObservePower(TimePoint now, Watts power) {
 }
 
 void SensorTrack::AddPowerStretches(UpdateClock::Instant update, Watts power) {
-  const TimePoint begin = curve_.end();
   const Seconds period = clock_.period();
   const Seconds window = profile_.power_window;
+  // Up to one period before this update the reading before holds.
+  if (power_ && update.time - curve_.end() > 1.05 * period && window > 0.9 * period)
+    curve_.Add({.begin = curve_.end(), .end = update.time - period, .power = *power_});
+  const TimePoint begin = curve_.end();
   const bool one_update_later = update.time - begin < 1.5 * period;
-  Stretch seen{.begin = begin,
-               .end = update.time,
-               .power = power,
-               .kind = Stretch::Kind::kObserved,
-               .end_sigma = update.sigma};
+  Stretch seen{.begin = begin, .end = update.time, .power = power, .end_sigma = update.sigma};
   if (window > 1.5 * period) {
     seen.power = UndoAveraging(power, one_update_later);
+    // A wrong guess at the start comes back once per window, and never adds up.
+    if (guess_) seen.end_doubt = (guess_->high - guess_->low) * window / 8;
   } else if (window < 0.9 * period || !one_update_later) {
     // Only the end of the time since the last update was looked at.
     seen.begin = std::max(begin, update.time - std::min(window, period));
@@ -159,9 +156,16 @@ Watts SensorTrack::UndoAveraging(Watts reading, bool one_update_later) {
   if (readings_.size() > count) readings_.pop_front();
   // When the average has not moved for its whole length the power has not either; also the best
   // guess after a missed update and at the start.
-  if (periods_.size() < count || !one_update_later || steady()) {
+  const bool missed = periods_.size() < count || !one_update_later;
+  const bool known = readings_.size() == count && steady();
+  if (missed || known) {
     periods_.assign(count, reading);
+    guess_ = known ? std::nullopt : std::optional(Guess{.low = reading, .high = reading});
     return reading;
+  }
+  if (guess_ && ++guess_->updates < 2 * count) {
+    guess_->low = std::min(guess_->low, reading);
+    guess_->high = std::max(guess_->high, reading);
   }
   // average * count = the new period + the count - 1 periods before it.
   const Watts others = std::accumulate(periods_.begin() + 1, periods_.end(), Watts(0));

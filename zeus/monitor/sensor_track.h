@@ -31,8 +31,8 @@ class SensorTrack {
   const EnergyCurve& curve() const { return curve_; }
 
   Seconds update_period() const { return clock_.period(); }
-  // How long to wait until the next reading.
-  Seconds PollInterval(Seconds longest) const;
+  // When to read next, having read at `now`; `longest` where the sensor does not mind.
+  TimePoint NextPoll(TimePoint now, Seconds longest);
   // Where the curve begins is known for good.
   bool rooted() const { return rooted_; }
   // Nothing about the time before this will change.
@@ -58,16 +58,27 @@ class SensorTrack {
   UpdateClock clock_;
   TimePoint first_poll_;
   TimePoint last_poll_;
-  Watts guess_{0};
+  Watts power_guess_{0};
 
   // The counter was seen to move, or never will be.
   bool rooted_ = false;
   std::optional<EnergyReading> energy_;  // The last one.
   TimePoint moved_at_{};                 // When the counter was last seen to move.
-  Joules bridged_{0};                    // Already booked while the counter stood still.
-  std::optional<Watts> power_;           // The last reading.
-  std::deque<Watts> periods_;            // Newest last: the last averaging window, undone.
-  std::deque<Watts> readings_;           // Of the same updates.
+  // Growth of the counter that is not on the curve yet; negative what is there already, booked
+  // while the counter stood still.
+  Joules carried_{0};
+  std::optional<Watts> power_;   // The last reading.
+  std::deque<Watts> periods_;    // Newest last: the last averaging window, undone.
+  std::deque<Watts> readings_;   // Of the same updates.
+  bool undone_exactly_ = false;  // The load has been steady for a whole window once.
+  // Until the load has been steady for a whole averaging window, `periods_` began with a guess that
+  // may be off by about as much as the readings moved at first.
+  struct Guess {
+    Watts low;
+    Watts high;
+    std::size_t updates = 0;
+  };
+  std::optional<Guess> guess_;
   std::optional<TimePoint> failing_since_;
   Troubles troubles_;
 };

@@ -7,65 +7,116 @@
 namespace zeus {
 namespace {
 
+using namespace std::chrono_literals;
+
+// Timers of a busy machine are not better than this.
+constexpr Seconds kTimerSlack = 300us;
+constexpr double kGolden = 0.381966;
+
 // Of a value known only to lie in an interval.
 Seconds UniformSigma(Seconds width) { return width / std::sqrt(12.0); }
 
 }  // namespace
 
-UpdateClock::UpdateClock(Seconds period)
-    : expected_(period), period_(period), phase_sigma_(UniformSigma(period)) {}
+UpdateClock::UpdateClock(Seconds period, Changes changes)
+    : changes_(changes), expected_(period), period_(period), phase_sigma_(UniformSigma(period)) {}
 
 UpdateClock::Instant UpdateClock::Changed(TimePoint before, TimePoint now) {
   // More than one update fits between the polls: only the last one counts, and no phase is learned.
   if (now - before >= period_ && !locked())
     return {.time = now - period_ / 2, .sigma = UniformSigma(period_)};
 
-  Remember(before, now);
+  const double count = Remember(before, now);
   const TimePoint earliest = std::max(before, now - period_);
   if (!locked())
     return {.time = earliest + (now - earliest) / 2, .sigma = UniformSigma(now - earliest)};
-  const Instant latest = Latest(now);
   // Jitter may put the grid's instant just outside of what was seen.
-  return {.time = std::clamp(latest.time, earliest, now), .sigma = latest.sigma};
+  const TimePoint expected = InstantOf(count);
+  return {.time = std::clamp(expected, earliest, now), .sigma = phase_sigma_};
+}
+
+double UpdateClock::CountOf(TimePoint before, TimePoint now) const {
+  if (brackets_.empty()) return 0;
+  if (!locked_) {
+    const Bracket& last = brackets_.back();
+    const Seconds passed =
+        (before + (now - before) / 2) - (last.after + (last.until - last.after) / 2);
+    return last.count + std::round(passed / period_);
+  }
+  const double count = phase_count_ + std::floor((now - phase_) / period_);
+  // If that one came before the last poll, with or without a change, it is the next one, early.
+  const Seconds certain = margin(now);
+  const bool next_is_near = now > InstantOf(count + 1) - certain;
+  const bool past = brackets_.back().count >= count || before > InstantOf(count) + certain / 2;
+  return past && next_is_near ? count + 1 : count;
+}
+
+Seconds UpdateClock::SigmaAt(TimePoint time) const {
+  const double span = std::max(brackets_.back().count - brackets_.front().count, 1.0);
+  const double since = std::max((time - brackets_.back().until) / period_, 0.0);
+  return std::min<Seconds>(phase_sigma_ * (1.0 + since / span), UniformSigma(period_));
+}
+
+Seconds UpdateClock::margin(TimePoint now) const {
+  return std::min<Seconds>(3 * SigmaAt(now) + kTimerSlack, period_ / 4);
+}
+
+TimePoint UpdateClock::NextPoll(TimePoint now) {
+  // A few periods of close watch find the phase of a sensor whose value changes. Golden sections of
+  // the period never fall into step with the updates.
+  const double wait = changes_ == Changes::kSometimes ? 1.0 / 8
+                      : ++polls_unlocked_ < 64        ? 1.0 / 16
+                                                      : kGolden;
+  if (!locked_) return now + period_ * wait;
+  const Seconds certain = margin(now);
+  const TimePoint last = phase_ + std::floor((now - phase_) / period_) * period_;
+  const bool seen = brackets_.back().until > last - period_ / 2;
+  // Right at an update that may not have shown yet.
+  if (!seen && now < last + certain - kTimerSlack / 2) return last + certain;
+  const TimePoint next = last + period_;
+  // Now and then a poll just before the update makes sure that nothing has drifted.
+  if (aimed_early_ >= 4 && now < next - certain) return next - certain;
+  return SigmaAt(now) > kTimerSlack ? next : next + certain;
 }
 
 UpdateClock::Instant UpdateClock::Latest(TimePoint now) const {
   if (!locked()) return {.time = now - period_ / 2, .sigma = UniformSigma(period_)};
   const double count = std::floor((now - phase_) / period_);
-  return {.time = phase_ + count * period_, .sigma = phase_sigma_};
+  return {.time = phase_ + count * period_, .sigma = SigmaAt(now)};
 }
 
-void UpdateClock::Remember(TimePoint before, TimePoint now) {
-  double count = 0;
+double UpdateClock::Remember(TimePoint before, TimePoint now) {
+  double count = CountOf(before, now);
   if (!brackets_.empty()) {
-    const Bracket& last = brackets_.back();
-    const Seconds passed =
-        (before + (now - before) / 2) - (last.after + (last.until - last.after) / 2);
-    const double periods = std::round(passed / period_);
-    if (periods < 1) return;  // Seen twice: a poll right at the update.
-    count = last.count + periods;
+    const double periods = count - brackets_.back().count;
+    if (periods < 1) return count;  // Seen twice.
     // After a long silence the count of periods is a guess: start anew.
-    if (periods > 50) brackets_.clear();
+    if (periods > 50) {
+      brackets_.clear();
+      locked_ = false;
+      count = 0;
+    }
   }
   brackets_.push_back({.after = before, .until = now, .count = count});
   if (brackets_.size() > kMost) brackets_.pop_front();
   AdoptLongerPeriod();
   ++since_fit_;
-  // The first fits matter most; later ones only follow the drift of two crystals.
-  if (brackets_.size() < 16 || since_fit_ >= 8) Fit();
+  const bool early = now - before < period_ / 4;
+  aimed_early_ = early ? 0 : aimed_early_ + 1;
+  // Brackets that leave all the room there was teach nothing; but the crystals drift.
+  if (phase_sigma_ > kTimerSlack || early || since_fit_ >= 8) Fit();
+  return count;
 }
 
 void UpdateClock::AdoptLongerPeriod() {
-  if (brackets_.size() < 8) return;
+  if (changes_ == Changes::kSometimes || brackets_.size() < 8) return;
   double shortest = std::numeric_limits<double>::infinity();
   for (std::size_t i = brackets_.size() - 7; i < brackets_.size(); ++i)
     shortest = std::min(shortest, brackets_[i].count - brackets_[i - 1].count);
   if (shortest < 2) return;
-  expected_ *= shortest;
+  expected_ = period_ * shortest;
   period_ = expected_;
-  const Bracket last = brackets_.back();
-  brackets_.clear();
-  brackets_.push_back({.after = last.after, .until = last.until, .count = 0});
+  StartAnew();
 }
 
 UpdateClock::Room UpdateClock::RoomFor(double period) const {
@@ -80,15 +131,26 @@ UpdateClock::Room UpdateClock::RoomFor(double period) const {
   return {.width = high - low, .middle = (high + low) / 2};
 }
 
+double UpdateClock::EndOfRoom(double inside, double outside) const {
+  for (int i = 0; i < 12; ++i) {
+    const double middle = (inside + outside) / 2;
+    (RoomFor(middle).width > 0 ? inside : outside) = middle;
+  }
+  return inside;
+}
+
 // The room for the phase is a concave function of the period: its maximum is found by thirds.
 void UpdateClock::Fit() {
   since_fit_ = 0;
-  if (!locked()) return;
+  locked_ = brackets_.size() >= Enough();
+  if (!locked_) return;
   const double span = brackets_.back().count - brackets_.front().count;
-  const double reach = std::min(0.2, 1.0 / std::max(span, 1.0));
-  double low = period_.count() * (1.0 - reach);
-  double high = period_.count() * (1.0 + reach);
-  for (int i = 0; i < 36; ++i) {
+  const double reach = span < 2 ? 0.0 : std::min(0.2, 1.0 / span);
+  const double shortest = period_.count() * (1.0 - reach);
+  const double longest = period_.count() * (1.0 + reach);
+  double low = shortest;
+  double high = longest;
+  for (int i = 0; i < 24; ++i) {
     const double a = low + (high - low) / 3;
     const double b = high - (high - low) / 3;
     if (RoomFor(a).width < RoomFor(b).width) {
@@ -97,13 +159,40 @@ void UpdateClock::Fit() {
       high = b;
     }
   }
-  const double period = (low + high) / 2;
+  double period = span < 2 ? expected_.count() : (low + high) / 2;
+  const double width = RoomFor(period).width;
+  if (width < -period / 8) {
+    StartAnew();
+    return;
+  }
+  double slow = period;
+  double fast = period;
+  if (width > 0) {
+    slow = EndOfRoom(period, longest);
+    fast = EndOfRoom(period, shortest);
+    // A few brackets allow many periods: then the expected one is the most probable.
+    if (expected_.count() > fast && expected_.count() < slow) period = expected_.count();
+  }
   const Room room = RoomFor(period);
   period_ = Seconds(period);
-  phase_ = brackets_.front().after + Seconds(room.middle) +
-           (brackets_.back().count - brackets_.front().count) * period_;
-  // No room at all: the sensor jitters by about as much as is missing.
-  phase_sigma_ = Seconds(std::abs(room.width)) / (room.width > 0 ? std::sqrt(12.0) : 2.0);
+  phase_ = brackets_.front().after + Seconds(room.middle) + span * period_;
+  phase_count_ = brackets_.back().count;
+  // Other periods that the brackets allow put the latest update elsewhere. No room at all: the
+  // sensor jitters by about as much as is missing.
+  const auto latest = [&](double other) { return RoomFor(other).middle + span * other; };
+  const double shift =
+      std::max(std::abs(latest(slow) - latest(period)), std::abs(latest(fast) - latest(period)));
+  phase_sigma_ =
+      width > 0 ? UniformSigma(Seconds(std::hypot(room.width, 2 * shift))) : Seconds(-width / 2);
+}
+
+// The last bracket is true whatever was thought about the others.
+void UpdateClock::StartAnew() {
+  const Bracket last = brackets_.back();
+  brackets_.clear();
+  brackets_.push_back({.after = last.after, .until = last.until, .count = 0});
+  locked_ = false;
+  phase_sigma_ = UniformSigma(period_);
 }
 
 }  // namespace zeus

@@ -18,9 +18,12 @@ class UpdateClock {
     Seconds sigma;
   };
 
-  // `period` is what is expected; the true one is learned if it differs by up to a fifth, or is a
-  // multiple of it.
-  explicit UpdateClock(Seconds period);
+  // Whether each update shows a new value (a counter), or only some (a power reading).
+  enum class Changes { kAlways, kSometimes };
+
+  // `period` is what is expected; the true one is learned if it differs by up to a fifth or, where
+  // updates always show, is a multiple of it.
+  explicit UpdateClock(Seconds period, Changes changes = Changes::kAlways);
 
   // A poll at `now` saw a value that the poll at `before` had not seen. The most probable instant
   // of the update that brought it.
@@ -29,9 +32,16 @@ class UpdateClock {
   // The latest update at or before `now`, whether it showed a new value or not.
   Instant Latest(TimePoint now) const;
 
+  // When to look next, having looked at `now`. While the phase is not known well, right where an
+  // update is expected: whether it has come or not halves the room for the phase.
+  TimePoint NextPoll(TimePoint now);
+
+  // After this time past an expected update it has come for certain.
+  Seconds margin(TimePoint now) const;
+
   Seconds period() const { return period_; }
   // Enough updates were bracketed to know the phase.
-  bool locked() const { return brackets_.size() >= kEnough; }
+  bool locked() const { return locked_; }
 
  private:
   struct Bracket {
@@ -40,11 +50,18 @@ class UpdateClock {
     double count;     // Periods since the first bracket.
   };
 
-  static constexpr std::size_t kEnough = 3;
-  static constexpr std::size_t kMost = 48;
+  // Brackets that make a phase. A power reading may not change for hours: the first change must do.
+  std::size_t Enough() const { return changes_ == Changes::kAlways ? 3 : 1; }
+  static constexpr std::size_t kMost = 32;
 
-  void Remember(TimePoint before, TimePoint now);
+  double Remember(TimePoint before, TimePoint now);  // The count of the update.
+  // Which update it was that a poll at `now` saw and a poll at `before` did not.
+  double CountOf(TimePoint before, TimePoint now) const;
+  // The phase is the less certain the longer ago the last update was bracketed.
+  Seconds SigmaAt(TimePoint time) const;
+  TimePoint InstantOf(double count) const { return phase_ + (count - phase_count_) * period_; }
   void AdoptLongerPeriod();
+  void StartAnew();
   void Fit();
   // By how much all brackets leave room for the phase under `period`; the middle of the room.
   struct Room {
@@ -52,13 +69,20 @@ class UpdateClock {
     double middle;
   };
   Room RoomFor(double period) const;
+  // The last period with room on the way from one that has some to one that has not.
+  double EndOfRoom(double inside, double outside) const;
 
+  Changes changes_;
   Seconds expected_;
   Seconds period_;
-  TimePoint phase_{};  // An update instant of the grid.
+  bool locked_ = false;
+  TimePoint phase_{};  // The instant of the update with that count.
+  double phase_count_ = 0;
   Seconds phase_sigma_;
   std::deque<Bracket> brackets_;
   int since_fit_ = 0;
+  int polls_unlocked_ = 0;
+  int aimed_early_ = 0;  // Updates since a poll came just before one.
 };
 
 }  // namespace zeus

@@ -30,6 +30,8 @@ void Variability::Add(Watts power) {
   uneven_ =
       restless ? Watts(std::sqrt(std::max(0.0, squares / n - (sum / n) * (sum / n)))) : Watts(0);
 
+  drifting_ = restless && WandersNow(size);
+
   if (size < 4) return;
   std::array<double, kRecent> second{};
   const std::size_t recent = std::min(size - 2, kRecent);
@@ -40,6 +42,22 @@ void Variability::Add(Watts power) {
   // Of independent values the second difference has six times the variance; the median of its
   // magnitude is 0.674 standard deviations.
   fast_ = Watts(*middle / (0.674 * std::sqrt(6.0)));
+}
+
+// Three moves on end in one direction, none of them a jump, are rare unless the load drifts.
+bool Variability::WandersNow(std::size_t size) const {
+  std::size_t runs = 0;
+  int length = 0;
+  bool rising = false;
+  for (std::size_t i = 0; i + 1 < size; ++i) {
+    const double move = (Back(i) - Back(i + 1)).value();
+    const double size_of_move = std::abs(move) / std::max(range_.value(), 1e-9);
+    const bool gentle = size_of_move > 0.01 && size_of_move < 0.5;
+    length = !gentle ? 0 : (length > 0 && rising != (move > 0)) ? 1 : length + 1;
+    rising = move > 0;
+    if (length >= 3) ++runs;
+  }
+  return runs * 7 > size;
 }
 
 }  // namespace zeus

@@ -21,6 +21,10 @@ class Variability {
   // sensor cannot follow. Zero for a load that steps from plateau to plateau.
   Watts Uneven() const { return uneven_; }
 
+  // The power wanders up and down over many values: the sign of a load whose period is near that of
+  // the sensor. Then what the sensor misses errs in the same direction for long.
+  bool Drifting() const { return drifting_; }
+
   // Largest less smallest.
   Watts Range() const { return range_; }
 
@@ -28,6 +32,7 @@ class Variability {
   static constexpr std::size_t kMemory = 64;
   static constexpr std::size_t kRecent = 16;
 
+  bool WandersNow(std::size_t size) const;
   Watts Back(std::size_t steps) const { return ring_[(count_ - 1 - steps) % kMemory]; }
 
   std::array<Watts, kMemory> ring_{};
@@ -35,6 +40,7 @@ class Variability {
   Watts fast_{0};
   Watts uneven_{0};
   Watts range_{0};
+  bool drifting_ = false;
 };
 
 }  // namespace zeus
