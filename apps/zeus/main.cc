@@ -13,7 +13,7 @@
 #include "apps/zeus/diff/diff_command.h"
 #include "apps/zeus/doctor_command.h"
 #include "apps/zeus/exit_code.h"
-#include "apps/zeus/monitor_command.h"
+#include "apps/zeus/monitor/monitor_command.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/run/run_command.h"
 #include "apps/zeus/sim_command.h"
