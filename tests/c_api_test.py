@@ -32,8 +32,8 @@ class Measuring:
 
     def end(self):
         """Seconds, joules, and the joules that are its part."""
-        output, errors = self.process.communicate("\n", timeout=60)
-        self.test.assertEqual(self.process.returncode, 0, errors)
+        output, self.errors = self.process.communicate("\n", timeout=60)
+        self.test.assertEqual(self.process.returncode, 0, self.errors)
         window, *numbers = output.split()
         self.test.assertEqual(window, "python")
         return [float(number) for number in numbers]
@@ -78,6 +78,19 @@ class CApiTest(SimTestCase):
         self.assertGreater(outer_energy / seconds, 0.85 * WATTS)
         self.assertAlmostEqual(inner_part, 0.5 * inner_energy, delta=0.05 * inner_energy)
         self.assertAlmostEqual(inner_part + outer_part, outer_energy, delta=0.05 * outer_energy)
+
+    @unittest.skipIf("ZEUS_SANITIZED" in os.environ, "Python lacks the sanitizer's library")
+    def test_a_process_that_cannot_share_measures_alone(self):
+        environment = self.start_node("1xA100")
+        board = pathlib.Path(self.directory.name) / f"zeus-activity-{os.geteuid()}"
+        board.write_text("of another version")
+        board.chmod(0o600)
+        measuring = Measuring(self, environment)
+        self.wait_for_energy(WATTS * 0.5)
+        _, energy, part = measuring.end()
+
+        self.assertAlmostEqual(part, energy, delta=0.01 * energy)
+        self.assertIn("another version of Zeus", measuring.errors)
 
     def test_the_library_exports_what_the_header_declares(self):
         declared = re.findall(r"^(?!#)[\w* ]+?\b(zeus_\w+)\(", HEADER.read_text(), re.MULTILINE)

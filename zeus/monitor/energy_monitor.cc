@@ -10,6 +10,7 @@
 
 #include "zeus/base/text.h"
 #include "zeus/monitor/device_record.h"
+#include "zeus/monitor/lane_weights.h"
 #include "zeus/monitor/settlement.h"
 
 namespace zeus {
@@ -58,7 +59,7 @@ class EnergyMonitor::State {
   std::vector<Measurement> Settle();
   void SetOrigins();
   TimePoint SettledUntil() const;
-  void Announce(TimePoint time, double change);
+  void Announce(TimePoint time, const Window& window, Settlement::EdgeKind kind);
   void Forget(Open::iterator window);
   Measurement Describe(const Window& window, Measurement::Stage stage) const;
   Measurement ImmediateResult(const Window& window) const;
@@ -76,7 +77,7 @@ class EnergyMonitor::State {
   TimePoint wall_read_at_{};
   WallTime wall_{};
   // Changes of this process's weight that other processes have not been told about.
-  double own_weight_ = 0;
+  LaneWeights own_weights_;
   std::vector<std::pair<TimePoint, double>> untold_;
   TimePoint others_known_until_{};
 
@@ -134,7 +135,7 @@ Result<WindowId> EnergyMonitor::State::Begin(std::string_view name, const Window
   edges_.Mark(now);
   if (window->refinable) {
     settlement_.Enqueue(now, Settlement::EdgeKind::kBegin, window);
-    Announce(now, window->weight);
+    Announce(now, *window, Settlement::EdgeKind::kBegin);
   }
   const WindowId id = window->id;
   open_.emplace(window->name, std::move(window));
@@ -162,7 +163,7 @@ Result<Measurement> EnergyMonitor::State::End(std::string_view name) {
   edges_.Mark(window->end);
   if (window->refinable) {
     settlement_.Enqueue(window->end, Settlement::EdgeKind::kEnd, window);
-    Announce(window->end, -window->weight);
+    Announce(window->end, *window, Settlement::EdgeKind::kEnd);
   }
   return ImmediateResult(*window);
 }
@@ -173,7 +174,7 @@ void EnergyMonitor::State::Forget(Open::iterator open) {
   if (!window->refinable) return;
   const TimePoint now = clock_.Now();
   settlement_.Enqueue(now, Settlement::EdgeKind::kCancel, window);
-  Announce(now, -window->weight);
+  Announce(now, *window, Settlement::EdgeKind::kCancel);
 }
 
 Status EnergyMonitor::State::Cancel(std::string_view name) {
@@ -190,10 +191,10 @@ void EnergyMonitor::State::CancelAll() {
   while (!open_.empty()) Forget(open_.begin());
 }
 
-void EnergyMonitor::State::Announce(TimePoint time, double change) {
+void EnergyMonitor::State::Announce(TimePoint time, const Window& window,
+                                    Settlement::EdgeKind kind) {
   if (!options_.board) return;
-  own_weight_ = std::max(0.0, own_weight_ + change);
-  untold_.emplace_back(time, own_weight_);
+  untold_.emplace_back(time, own_weights_.After(kind, window));
 }
 
 Measurement EnergyMonitor::State::Describe(const Window& window, Measurement::Stage stage) const {

@@ -1,0 +1,107 @@
+// Monitors of several processes that measure one device: their parts add up to its energy.
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "zeus/base/testing/temporary_directory.h"
+#include "zeus/monitor/energy_monitor.h"
+#include "zeus/monitor/shared_activity_board.h"
+#include "zeus/monitor/testing/scripted_meter.h"
+
+namespace zeus {
+namespace {
+
+using namespace zeus::literals;
+using namespace std::chrono_literals;
+using testing::ScriptedMeter;
+
+class SharedEnergyTest : public ::testing::Test {
+ protected:
+  // What one process would have.
+  EnergyMonitor& AddProcess() {
+    meters_.push_back(std::make_unique<ScriptedMeter>(
+        clock_, ScriptedMeter::Sensor{.counter_period = 100ms, .phase = 37ms}));
+    meters_.back()->SetPower(TimePoint(), 200_W);
+    EnergyMonitor::Options options;
+    options.board =
+        SharedActivityBoard::Open(directory_.path() / "activity", {"GPU-a"}, clock_).value();
+    monitors_.push_back(std::make_unique<EnergyMonitor>(
+        clock_, std::vector<MonitoredDevice>{{.meter = meters_.back().get()}}, std::move(options)));
+    return *monitors_.back();
+  }
+
+  // All processes record meanwhile.
+  void Run(Seconds time) {
+    const TimePoint end = clock_.Now() + time;
+    while (clock_.Now() < end) {
+      for (const auto& monitor : monitors_) monitor->Step();
+      clock_.Advance(Seconds(0.005));
+    }
+  }
+
+  static Joules Part(EnergyMonitor& monitor, WindowId id) {
+    const auto result = monitor.RefinedResult(id);
+    EXPECT_TRUE(result.ok()) << result.error().message;
+    return result.ok() ? result.value().Sum().attributed : Joules(0);
+  }
+
+  testing::TemporaryDirectory directory_;
+  VirtualClock clock_;
+  std::vector<std::unique_ptr<ScriptedMeter>> meters_;
+  std::vector<std::unique_ptr<EnergyMonitor>> monitors_;
+};
+
+TEST_F(SharedEnergyTest, EightProcessesGetAnEighthEach) {
+  for (int i = 0; i < 8; ++i) AddProcess();
+  Run(1s);
+  std::vector<WindowId> windows;
+  for (const auto& monitor : monitors_) windows.push_back(monitor->BeginWindow("rank").value());
+  Run(10s);
+  for (const auto& monitor : monitors_) ASSERT_TRUE(monitor->EndWindow("rank").ok());
+  Run(1s);
+
+  for (std::size_t i = 0; i < 8; ++i)
+    EXPECT_NEAR(Part(*monitors_[i], windows[i]).value(), 2000 / 8.0, 1) << i;
+}
+
+// Windows inside windows do not make a process heavier.
+TEST_F(SharedEnergyTest, NestedWindowsCountOnce) {
+  EnergyMonitor& nesting = AddProcess();
+  EnergyMonitor& plain = AddProcess();
+  Run(1s);
+  const WindowId epoch = nesting.BeginWindow("epoch").value();
+  const WindowId step = nesting.BeginWindow("step").value();
+  const WindowId other = plain.BeginWindow("other").value();
+  Run(10s);
+  ASSERT_TRUE(nesting.EndWindow("step").ok());
+  ASSERT_TRUE(nesting.EndWindow("epoch").ok());
+  ASSERT_TRUE(plain.EndWindow("other").ok());
+  Run(1s);
+
+  EXPECT_NEAR(Part(nesting, step).value(), 1000, 2);
+  EXPECT_NEAR(Part(nesting, epoch).value(), 0, 2);
+  EXPECT_NEAR(Part(plain, other).value(), 1000, 2);
+}
+
+TEST_F(SharedEnergyTest, PartsFollowWhoComesAndGoes) {
+  EnergyMonitor& first = AddProcess();
+  EnergyMonitor& second = AddProcess();
+  Run(1s);
+  const WindowId whole = first.BeginWindow("whole").value();
+  Run(5s);
+  const WindowId half = second.BeginWindow("half", {.weight = 3}).value();
+  Run(5s);
+  ASSERT_TRUE(second.EndWindow("half").ok());
+  ASSERT_TRUE(first.EndWindow("whole").ok());
+  Run(1s);
+
+  EXPECT_NEAR(Part(second, half).value(), 750, 2);
+  EXPECT_NEAR(Part(first, whole).value(), 1250, 2);
+  EXPECT_NEAR(first.Accounts(0).others.value(), 750, 2);
+}
+
+}  // namespace
+}  // namespace zeus
