@@ -1,4 +1,4 @@
-"""`zeus doctor` and `zeus monitor` on simulated nodes: what they say about sound and broken GPUs."""
+"""`zeus doctor` on simulated nodes: what they say about sound and broken GPUs."""
 
 import json
 import os
@@ -127,13 +127,6 @@ class DoctorTest(SimTestCase):
             self.assertEqual(done.returncode, 2, arguments)
             self.assertEqual(len(done.stderr.strip().splitlines()), 1, done.stderr)
             self.assertIn(word, done.stderr)
-
-    def test_monitor_prints_tables_into_a_pipe(self):
-        self.start("2xV100")
-        done = self.zeus("monitor", "--interval", "0.05", "--duration", "0.1")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertNotIn("\x1b", done.stdout)
-        self.assertEqual(done.stdout.count("gpu:1 "), 3)
 
 
 if __name__ == "__main__":

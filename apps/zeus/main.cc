@@ -8,11 +8,12 @@
 #include <string>
 #include <string_view>
 
+#include "apps/zeus/calibrate/calibrate_command.h"
 #include "apps/zeus/command.h"
 #include "apps/zeus/diff/diff_command.h"
 #include "apps/zeus/doctor_command.h"
 #include "apps/zeus/exit_code.h"
-#include "apps/zeus/monitor_command.h"
+#include "apps/zeus/monitor/monitor_command.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/run/run_command.h"
 #include "apps/zeus/sim_command.h"
@@ -76,6 +77,7 @@ int Main(int argc, char** argv) {
   app.failure_message(Complain);
   app.set_version_flag("--version", "zeus " ZEUS_VERSION);
   Action action;
+  AddCalibrateCommand(app, action);
   AddDiffCommand(app, action);
   AddDoctorCommand(app, action);
   AddMonitorCommand(app, action);

@@ -1,6 +1,8 @@
 #include "apps/zeus/output.h"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -18,6 +20,16 @@ Status FlushOutput() {
   return Error{ErrorCode::kUnavailable,
                fmt::format("cannot write the output: {}",
                            errno != 0 ? std::generic_category().message(errno) : "write error")};
+}
+
+bool OutputHasReader() {
+  pollfd output{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
+  return ::poll(&output, 1, 0) <= 0 || (output.revents & (POLLERR | POLLHUP)) == 0;
+}
+
+void AbandonOutput() {
+  // Without a standard output there is nothing left to fail.
+  if (std::freopen("/dev/null", "w", stdout) == nullptr) std::clearerr(stdout);
 }
 
 }  // namespace zeus::cli

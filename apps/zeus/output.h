@@ -12,4 +12,10 @@ void PrintJson(const Json& json);
 // Whether everything printed so far arrived: kUnavailable when the disk is full or the reader gone.
 Status FlushOutput();
 
+// False when standard output is a pipe or socket whose other end was closed.
+bool OutputHasReader();
+
+// Nobody reads any more: what is still printed goes nowhere, and that is no error.
+void AbandonOutput();
+
 }  // namespace zeus::cli

@@ -15,7 +15,7 @@ constexpr double kUnseenSwing = 0.002;
 
 // A drifting load errs in one direction for about as many updates as the variability remembers, and
 // then in the other.
-constexpr double kDriftUpdates = 32;
+constexpr double kDriftUpdates = 18;
 
 double Square(double value) { return value * value; }
 
@@ -28,7 +28,7 @@ Result<T> Missing(const char* what) {
 Joules DriftSigma(const EnergyCurve::Point& from, const EnergyCurve::Point& to, Seconds gap) {
   const Seconds time = to.drifting - from.drifting;
   if (time <= Seconds(0)) return Joules(0);
-  return (to.drift - from.drift) * std::min(1.0, kDriftUpdates * gap / time);
+  return 1.3 * (to.drift - from.drift) * std::min(1.0, kDriftUpdates * gap / time);
 }
 
 bool SlowedDown(const ThrottleReasons& reasons) { return reasons.thermal || reasons.other; }
@@ -166,8 +166,12 @@ Result<EnergyEstimate> DeviceRecord::Estimate(TimePoint begin, const EnergyCurve
       Square(kUnseenSwing * (to.unseen - from.unseen).value()) +
       Square(sensor.gain_sigma * energy.value()) + Square((sensor.offset_sigma * time).value()) +
       Square(energy.value() * dark.count() / lit);
+  // In a window of a few updates the errors of its edges are not independent of each other.
+  const Seconds resolution = std::max(track_.update_period(), sensor.power_window);
+  const double correlated =
+      1.0 + 0.5 * std::min(1.0, 3 * resolution / std::max<Seconds>(time, 1ns));
   EnergyEstimate estimate{.energy = energy,
-                          .sigma = Joules(std::sqrt(variance)),
+                          .sigma = Joules(std::sqrt(variance) * correlated),
                           .attributed = energy,
                           .source = source(),
                           .coverage = 1.0,

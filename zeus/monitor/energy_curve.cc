@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kKnots = 2048;
 
 // Part of its power by which a steady load may swing unseen inside one stretch.
-constexpr double kHiddenSwing = 0.035;
+constexpr double kHiddenSwing = 0.033;
 
 double Square(double value) { return value * value; }
 Watts Distance(Watts a, Watts b) { return Watts(std::abs((a - b).value())); }
@@ -214,7 +214,7 @@ void EnergyCurve::Append(const Stretch& stretch, const Shape& shape) {
   // stretch as a whole is known, by more if not.
   const double freedom = stretch.kind == Stretch::Kind::kGap ? 0.4 : 0.3;
   first.middle_variance = Square((shape.doubt * length).value() * freedom) +
-                          Square((variability_.Fast() * length).value() * 0.8) +
+                          Square((variability_.Fast() * length).value() * 0.6) +
                           Square(kHiddenSwing * (stretch.power * length).value());
   first.timing_variance =
       Square(((stretch.counted ? std::max(shape.spread, stretch.power) : shape.spread) *
@@ -284,14 +284,15 @@ EnergyCurve::Point EnergyCurve::Extrapolate(TimePoint time) const {
   const Seconds length = time - reached;
   point.energy += latest_ * length;
   Watts doubt = power_sigma();
-  const bool changed = edges_.Between(reached - length, time).count > 0;
+  const bool changed = edges_.AnyOfLate(reached - length, time);
   if (changed || !left_known_) doubt += std::max(variability_.Range(), latest_) * 0.5;
   point.edge_variance += Square((doubt * length).value());
   return point;
 }
 
 Watts EnergyCurve::power_sigma() const {
-  return Watts(std::hypot(kHiddenSwing * latest_.value(), variability_.Fast().value()));
+  return Watts(
+      std::sqrt(Square(kHiddenSwing * latest_.value()) + Square(variability_.Fast().value())));
 }
 
 }  // namespace zeus

@@ -135,7 +135,7 @@ void SensorTrack::AddPowerStretches(UpdateClock::Instant update, Watts power) {
   if (window > 1.5 * period) {
     seen.power = UndoAveraging(power, one_update_later);
     // A wrong guess at the start comes back once per window, and never adds up.
-    if (guess_) seen.end_doubt = (guess_->high - guess_->low) * window / 8;
+    if (guess_) seen.end_doubt = (guess_->high - guess_->low) * window / 36;
   } else if (window < 0.9 * period || !one_update_later) {
     // Only the end of the time since the last update was looked at.
     seen.begin = std::max(begin, update.time - std::min(window, period));
@@ -146,7 +146,8 @@ void SensorTrack::AddPowerStretches(UpdateClock::Instant update, Watts power) {
 }
 
 Watts SensorTrack::UndoAveraging(Watts reading, bool one_update_later) {
-  const auto count = static_cast<std::size_t>(std::lround(profile_.power_window / clock_.period()));
+  const auto count =
+      static_cast<std::size_t>(std::lround(profile_.power_window / profile_.power_period));
   const auto steady = [&] {
     return std::ranges::all_of(readings_, [&](Watts past) {
       return std::abs((past - reading).value()) < 1e-3 * reading.value();
@@ -160,7 +161,12 @@ Watts SensorTrack::UndoAveraging(Watts reading, bool one_update_later) {
   const bool known = readings_.size() == count && steady();
   if (missed || known) {
     periods_.assign(count, reading);
-    guess_ = known ? std::nullopt : std::optional(Guess{.low = reading, .high = reading});
+    // An average that moved while nobody looked: one period may have moved by the whole window.
+    const Watts before = power_.value_or(reading);
+    const Watts moved = (reading - before) * static_cast<double>(count);
+    guess_ = known ? std::nullopt
+                   : std::optional(Guess{.low = std::min(before, before + moved),
+                                         .high = std::max(before, before + moved)});
     return reading;
   }
   if (guess_ && ++guess_->updates < 2 * count) {

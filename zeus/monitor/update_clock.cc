@@ -90,8 +90,8 @@ double UpdateClock::Remember(TimePoint before, TimePoint now) {
   if (!brackets_.empty()) {
     const double periods = count - brackets_.back().count;
     if (periods < 1) return count;  // Seen twice.
-    // After a long silence the count of periods is a guess: start anew.
-    if (periods > 50) {
+    // After a silence so long that the count of periods is a guess: start anew.
+    if (locked_ && periods > 50 && 3 * SigmaAt(now) > period_ / 2) {
       brackets_.clear();
       locked_ = false;
       count = 0;
@@ -146,8 +146,12 @@ void UpdateClock::Fit() {
   if (!locked_) return;
   const double span = brackets_.back().count - brackets_.front().count;
   const double reach = span < 2 ? 0.0 : std::min(0.2, 1.0 / span);
-  const double shortest = period_.count() * (1.0 - reach);
-  const double longest = period_.count() * (1.0 + reach);
+  // Sparse changes fit many periods: those near the expected one are enough.
+  const double trust = changes_ == Changes::kAlways ? 0.25 : 0.06;
+  const double shortest =
+      std::max(period_.count() * (1.0 - reach), expected_.count() * (1.0 - trust));
+  const double longest =
+      std::min(period_.count() * (1.0 + reach), expected_.count() * (1.0 + trust));
   double low = shortest;
   double high = longest;
   for (int i = 0; i < 24; ++i) {

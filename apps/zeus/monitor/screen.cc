@@ -1,0 +1,77 @@
+#include "apps/zeus/monitor/screen.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "apps/zeus/output.h"
+
+namespace zeus::cli {
+namespace {
+
+// ECMA-48 and the terminals of the last forty years.
+constexpr const char* kHideCursor = "\x1b[?25l";
+constexpr const char* kShowCursor = "\x1b[?25h";
+constexpr const char* kClearAll = "\x1b[H\x1b[2J";
+constexpr const char* kClearLine = "\x1b[2K";
+constexpr const char* kClearBelow = "\x1b[J";
+
+constexpr std::size_t kUsualColumns = 80;
+constexpr std::size_t kUsualRows = 24;
+
+}  // namespace
+
+Screen::Screen() : terminal_(::isatty(STDOUT_FILENO) == 1) {
+  if (terminal_) fmt::print("{}", kHideCursor);
+}
+
+Screen::~Screen() {
+  if (!terminal_) return;
+  std::fputs(kShowCursor, stdout);
+  std::fflush(stdout);
+}
+
+std::optional<Screen::Size> Screen::CurrentSize() const {
+  if (!terminal_) return std::nullopt;
+  winsize size{};
+  // A terminal that does not tell its size (a serial line, an editor's) says 0.
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+    return Size{.columns = kUsualColumns, .rows = kUsualRows};
+  return Size{.columns = size.ws_col, .rows = size.ws_row};
+}
+
+std::optional<std::size_t> Screen::width() const {
+  const auto size = CurrentSize();
+  if (!size) return std::nullopt;
+  return size->columns;
+}
+
+Status Screen::Show(const std::vector<std::string>& rows) {
+  if (const auto size = CurrentSize()) {
+    fmt::print("{}", Redraw(rows, *size));
+  } else {
+    for (const std::string& row : rows) fmt::print("{}\n", row);
+  }
+  return FlushOutput();
+}
+
+std::string Screen::Redraw(const std::vector<std::string>& rows, Size size) {
+  // One line stays free: the cursor is there. What does not fit cannot be redrawn.
+  std::size_t count = rows.size();
+  if (size.rows > 1 && count > size.rows - 1) count = size.rows - 1;
+  std::string text;
+  if (last_size_ && *last_size_ != size) {
+    text = kClearAll;  // The terminal has moved what it showed, nobody knows where to.
+  } else if (shown_rows_ > 0) {
+    text = fmt::format("\x1b[{}A", shown_rows_);
+  }
+  for (std::size_t i = 0; i < count; ++i) text += fmt::format("\r{}{}\n", kClearLine, rows[i]);
+  text += kClearBelow;
+  last_size_ = size;
+  shown_rows_ = count;
+  return text;
+}
+
+}  // namespace zeus::cli

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <signal.h>
+
+#include "zeus/base/clock.h"
+
+namespace zeus::cli {
+
+// Takes over the signals that end a program in good order (SIGINT, SIGTERM, SIGHUP) and the one of
+// a resized terminal, for its lifetime. They interrupt a wait instead of the program. Signals that
+// the caller had us ignore (nohup) stay ignored. Threads that start meanwhile inherit that.
+// A reader of our output that goes away becomes an error of the write.
+class Signals {
+ public:
+  Signals();
+  ~Signals();
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  enum class Event { kTime, kStop, kResize };
+  // Returns at `deadline`, or earlier with the signal that came.
+  Event WaitUntil(TimePoint deadline, const Clock& clock);
+
+ private:
+  sigset_t ours_{};
+  sigset_t before_{};
+  struct sigaction pipe_before_ {};
+};
+
+}  // namespace zeus::cli

@@ -1,0 +1,81 @@
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "apps/zeus/monitor/outputs.h"
+#include "zeus/export/perfetto_trace.h"
+
+namespace zeus::cli {
+namespace {
+
+using Quantity = EnergyMonitor::Quantity;
+
+struct Counter {
+  Quantity quantity;
+  const char* name;
+  double scale;  // From SI to what the name says.
+};
+constexpr std::array kCounters = {
+    Counter{Quantity::kPower, "power (W)", 1},
+    Counter{Quantity::kTemperature, "temperature (°C)", 1},
+    Counter{Quantity::kGraphicsClock, "graphics clock (MHz)", 1e-6},
+    Counter{Quantity::kPowerLimit, "power limit (W)", 1},
+    Counter{Quantity::kUtilization, "utilisation (%)", 100},
+};
+
+// Copies what the monitor recorded since the last sample: the trace is as fine as the recording,
+// however rare the samples.
+class TraceOutput final : public SampleOutput {
+ public:
+  TraceOutput(std::unique_ptr<PerfettoTrace> trace, TimePoint start, EnergyMonitor& monitor)
+      : trace_(std::move(trace)), start_(start), monitor_(monitor) {}
+
+  Status Write(const Sample& sample) override {
+    for (std::size_t device = 0; device < sample.devices.size(); ++device) {
+      const auto& [identity, present, range, default_limit] = sample.devices[device];
+      for (const Counter& counter : kCounters)
+        ZEUS_RETURN_IF_ERROR(Copy(device, identity.name, counter, sample.at));
+      if (!present.total.ok()) continue;
+      ZEUS_RETURN_IF_ERROR(trace_->AddCounter(identity.name, "energy (J)", sample.at,
+                                              present.total.value().value()));
+    }
+    return Ok();
+  }
+
+ private:
+  Status Copy(std::size_t device, const std::string& name, const Counter& counter, TimePoint now) {
+    std::optional<TimePoint>& copied = copied_[{device, counter.name}];
+    for (const Timeline::Sample& value :
+         monitor_.History(device, counter.quantity, copied.value_or(start_), now)) {
+      const TimePoint time = std::max(value.time, start_);
+      if (copied && time <= *copied) continue;
+      ZEUS_RETURN_IF_ERROR(
+          trace_->AddCounter(name, counter.name, time, counter.scale * value.value));
+      copied = time;
+    }
+    return Ok();
+  }
+
+  const std::unique_ptr<PerfettoTrace> trace_;
+  const TimePoint start_;
+  EnergyMonitor& monitor_;
+  // The last that was copied, by device and counter.
+  std::map<std::pair<std::size_t, std::string>, std::optional<TimePoint>> copied_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<SampleOutput>> TraceInFile(const std::filesystem::path& path,
+                                                  const std::vector<DeviceIdentity>& devices,
+                                                  EnergyMonitor& monitor) {
+  const TimePoint start = monitor.clock().Now();
+  ZEUS_TRY(auto trace, PerfettoTrace::Create(path, start));
+  for (const DeviceIdentity& device : devices)
+    ZEUS_RETURN_IF_ERROR(trace->AddDevice(device.name, device.model));
+  return std::unique_ptr<SampleOutput>(
+      std::make_unique<TraceOutput>(std::move(trace), start, monitor));
+}
+
+}  // namespace zeus::cli

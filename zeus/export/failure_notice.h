@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "zeus/base/log.h"
+#include "zeus/base/result.h"
+
+namespace zeus {
+
+// Says once that something keeps failing, and once that it works again. One owner.
+class FailureNotice {
+ public:
+  // What is tried: "write samples.csv", "push to http://…".
+  explicit FailureNotice(std::string doing) : doing_(std::move(doing)) {}
+
+  // Takes note of an attempt; true if it worked.
+  bool Note(const Status& attempt) {
+    if (!attempt.ok()) ++failures_;
+    if (attempt.ok() == working_) return working_;
+    working_ = attempt.ok();
+    if (working_) {
+      log::Warning("{}: works again", doing_);
+    } else {
+      log::Warning("{}: {}: will be tried again", doing_, attempt.error().message);
+    }
+    return working_;
+  }
+
+  bool working() const { return working_; }
+  long failures() const { return failures_; }
+
+ private:
+  const std::string doing_;
+  bool working_ = true;
+  long failures_ = 0;
+};
+
+}  // namespace zeus

@@ -1,0 +1,134 @@
+#include "zeus/export/json_lines.h"
+
+#include <utility>
+
+#include "zeus/export/unix_time.h"
+
+namespace zeus {
+namespace {
+
+Json ToJson(const DeviceMeasurement& device) {
+  Json json = {{"device", device.device}, {"in_total", device.in_total}};
+  if (!device.energy.ok()) {
+    json["energy_joules"] = nullptr;
+    json["reason"] = device.energy.error().message;
+    return json;
+  }
+  const EnergyEstimate& estimate = device.energy.value();
+  json["energy_joules"] = estimate.energy.value();
+  json["sigma_joules"] = estimate.sigma.value();
+  json["attributed_joules"] = estimate.attributed.value();
+  json["source"] = EnergySourceName(estimate.source);
+  json["coverage"] = estimate.coverage;
+  json["updates"] = estimate.updates;
+  json["update_period_seconds"] = estimate.update_period.count();
+  json["flags"] = estimate.flags.Names();
+  return json;
+}
+
+// Puts values that may be missing into an object: what a device does not have is left out, what it
+// could not tell now is null with its reason.
+class Fields {
+ public:
+  explicit Fields(Json& json) : json_(json) {}
+  ~Fields() {
+    if (!reasons_.empty()) json_["reasons"] = std::move(reasons_);
+  }
+  Fields(const Fields&) = delete;
+  Fields& operator=(const Fields&) = delete;
+
+  template <class T, class Convert>
+  void Set(const char* name, const Result<T>& value, Convert convert) {
+    if (value.ok()) {
+      json_[name] = convert(value.value());
+    } else if (value.error().code != ErrorCode::kNotSupported) {
+      json_[name] = nullptr;
+      reasons_[name] = value.error().message;
+    }
+  }
+
+  template <class Unit>
+  void Set(const char* name, const Result<Quantity<Unit>>& value) {
+    Set(name, value, [](Quantity<Unit> quantity) { return quantity.value(); });
+  }
+
+ private:
+  Json& json_;
+  Json reasons_ = Json::object();
+};
+
+void SetEnergy(Json& json, const EnergyMonitor::Present& present) {
+  json["energy_joules"] = nullptr;
+  if (!present.total.ok()) {
+    json["reason"] = present.total.error().message;
+    return;
+  }
+  json["energy_joules"] = present.total.value().value();
+  json["energy_sigma_joules"] = present.total_sigma.value();
+  json["source"] = EnergySourceName(present.source);
+  json["update_period_seconds"] = present.update_period.count();
+}
+
+Json ToJson(const DeviceSample& device) {
+  const EnergyMonitor::Present& present = device.present;
+  Json json = {{"device", device.identity.name}};
+  if (!device.identity.model.empty()) json["model"] = device.identity.model;
+  if (!device.identity.uuid.empty()) json["uuid"] = device.identity.uuid;
+  SetEnergy(json, present);
+  Fields fields(json);
+  fields.Set("power_watts", present.power);
+  if (present.power.ok()) json["power_sigma_watts"] = present.power_sigma.value();
+  fields.Set("instant_power_watts", present.instant_power);
+  fields.Set("average_power_watts", present.average_power);
+  fields.Set("memory_power_watts", present.memory_power);
+  fields.Set("temperature_celsius", present.temperature);
+  fields.Set("utilization_ratio", present.utilization,
+             [](const Utilization& u) { return u.compute; });
+  fields.Set("memory_utilization_ratio", present.utilization,
+             [](const Utilization& u) { return u.memory; });
+  fields.Set("graphics_clock_hertz", present.graphics_clock);
+  fields.Set("requested_limit_watts", present.requested_limit);
+  fields.Set("enforced_limit_watts", present.enforced_limit);
+  json["flags"] = present.flags.Names();
+  return json;
+}
+
+}  // namespace
+
+Json ToJson(const Measurement& measurement) {
+  const Measurement::Total total = measurement.Sum();
+  Json devices = Json::array();
+  for (const DeviceMeasurement& device : measurement.devices) devices.push_back(ToJson(device));
+  return {{"schema", "zeus.window/1"},
+          {"window", measurement.window},
+          {"start_time_seconds", UnixTime(measurement.started).count()},
+          {"elapsed_seconds", measurement.time.count()},
+          {"stage", measurement.stage == Measurement::Stage::kRefined ? "refined" : "immediate"},
+          {"devices", std::move(devices)},
+          {"total",
+           {{"energy_joules", total.energy.value()},
+            {"sigma_joules", total.sigma.value()},
+            {"attributed_joules", total.attributed.value()},
+            {"contains", total.contains},
+            {"missing", total.missing}}}};
+}
+
+Json ToJson(const Sample& sample) {
+  Json devices = Json::array();
+  for (const DeviceSample& device : sample.devices) devices.push_back(ToJson(device));
+  return {{"schema", "zeus.sample/1"},
+          {"time_seconds", UnixTime(sample.taken).count()},
+          {"elapsed_seconds", sample.recorded.count()},
+          {"devices", std::move(devices)}};
+}
+
+std::string ToLine(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<std::unique_ptr<JsonLines>> JsonLines::Open(const std::filesystem::path& path) {
+  ZEUS_TRY(auto file, AppendOnlyFile::Open(path, "", R"({"schema":"zeus.)"));
+  return std::unique_ptr<JsonLines>(new JsonLines(std::move(file)));
+}
+
+}  // namespace zeus

@@ -1,0 +1,80 @@
+#include "zeus/export/window_log.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "zeus/export/csv.h"
+#include "zeus/export/unix_time.h"
+
+namespace zeus {
+namespace {
+
+bool IsGpu(const std::string& device) { return device.starts_with("gpu:"); }
+
+// "gpu:0" is "gpu0" in the reference's columns.
+std::string ColumnPrefix(std::string device) {
+  std::erase(device, ':');
+  return device;
+}
+
+// GPUs first, each group in the order given. In the reference's columns there are only GPUs.
+std::vector<std::string> Arrange(std::vector<std::string> devices, WindowColumns columns) {
+  const auto others = std::ranges::stable_partition(devices, IsGpu);
+  if (columns == WindowColumns::kReference) devices.erase(others.begin(), others.end());
+  return devices;
+}
+
+std::string Header(const std::vector<std::string>& devices, WindowColumns columns) {
+  std::vector<std::string> names = {"start_time", "window_name", "elapsed_time"};
+  for (const std::string& device : devices) names.push_back(ColumnPrefix(device) + "_energy");
+  if (columns == WindowColumns::kExtended) {
+    for (const std::string& device : devices) names.push_back(ColumnPrefix(device) + "_sigma");
+    names.emplace_back("flags");
+  }
+  return CsvRow(names);
+}
+
+std::string FlagsOf(const Measurement& measurement) {
+  std::set<std::string_view> flags;
+  for (const DeviceMeasurement& device : measurement.devices) {
+    if (!device.energy.ok()) continue;
+    for (const std::string_view flag : device.energy.value().flags.Names()) flags.insert(flag);
+  }
+  return fmt::format("{}", fmt::join(flags, " "));
+}
+
+std::string Cell(const DeviceMeasurement* device, Joules EnergyEstimate::*part) {
+  if (device == nullptr || !device->energy.ok()) return "";
+  return fmt::format("{}", (device->energy.value().*part).value());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<WindowLog>> WindowLog::Open(const std::filesystem::path& path,
+                                                   std::vector<std::string> devices,
+                                                   WindowColumns columns) {
+  devices = Arrange(std::move(devices), columns);
+  ZEUS_TRY(auto file, AppendOnlyFile::Open(path, Header(devices, columns)));
+  return std::unique_ptr<WindowLog>(new WindowLog(std::move(file), std::move(devices), columns));
+}
+
+Status WindowLog::Write(const Measurement& measurement) {
+  std::vector<std::string> fields = {fmt::format("{:.6f}", UnixTime(measurement.started).count()),
+                                     measurement.window,
+                                     fmt::format("{}", measurement.time.count())};
+  for (const std::string& device : devices_)
+    fields.push_back(Cell(measurement.Find(device), &EnergyEstimate::energy));
+  if (columns_ == WindowColumns::kExtended) {
+    for (const std::string& device : devices_)
+      fields.push_back(Cell(measurement.Find(device), &EnergyEstimate::sigma));
+    fields.push_back(FlagsOf(measurement));
+  }
+  return file_->Append(CsvRow(fields));
+}
+
+}  // namespace zeus

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "zeus/base/result.h"
+#include "zeus/export/append_only_file.h"
+#include "zeus/monitor/measurement.h"
+
+namespace zeus {
+
+enum class WindowColumns {
+  kReference,  // Time and GPUs only, as the reference implementation writes them.
+  kExtended,   // Then the other devices, every device's standard deviation, and the flags.
+};
+
+// Finished windows as comma-separated values, one line each. The columns of the reference come
+// first, so that its readers work on both kinds. See docs/formats.md. One owner.
+class WindowLog {
+ public:
+  // `devices` as the monitor calls them ("gpu:0", "cpu:0", …). An existing file must have the same
+  // columns.
+  static Result<std::unique_ptr<WindowLog>> Open(const std::filesystem::path& path,
+                                                 std::vector<std::string> devices,
+                                                 WindowColumns columns = WindowColumns::kReference);
+
+  // A device without a number leaves its cell empty.
+  Status Write(const Measurement& measurement);
+
+ private:
+  WindowLog(std::unique_ptr<AppendOnlyFile> file, std::vector<std::string> devices,
+            WindowColumns columns)
+      : file_(std::move(file)), devices_(std::move(devices)), columns_(columns) {}
+
+  std::unique_ptr<AppendOnlyFile> file_;
+  std::vector<std::string> devices_;  // GPUs first.
+  WindowColumns columns_;
+};
+
+}  // namespace zeus
