@@ -52,6 +52,31 @@ std::string WhyUndecided(const Judgement& judgement, const RatioSide& base,
   return "the change is too near to what is allowed: no practical number of runs would tell";
 }
 
+std::string TooFew(std::size_t base, std::size_t changed) {
+  return fmt::format("not enough data: {} run{} and {} run{}, measure with --repeat {} or more",
+                     base, base == 1 ? "" : "s", changed, changed == 1 ? "" : "s",
+                     kFewestForBootstrap);
+}
+
+// The verdict that the bounds allow, and why.
+void Decide(Judgement& judgement, const RatioSide& base, const RatioSide& changed,
+            const DiffOptions& options) {
+  const double limit = 1 + options.max_regress;
+  judgement.verdict = VerdictOf(*judgement.bounds, limit);
+  switch (judgement.verdict) {
+    case Verdict::kOk:
+      judgement.reason = "the increase stays below what is allowed";
+      break;
+    case Verdict::kRegression:
+      judgement.reason = "the increase is above what is allowed";
+      break;
+    case Verdict::kUndecided:
+      judgement.runs_needed = RunsNeeded(base, changed, limit, options.confidence);
+      judgement.reason = WhyUndecided(judgement, base, changed);
+      break;
+  }
+}
+
 // What the user should know about the runs that were used and those that were not.
 void WarnAbout(const Samples& samples, const std::string& path,
                std::vector<std::string>& warnings) {
@@ -112,10 +137,7 @@ Judgement Judge(const std::vector<double>& base, const std::vector<double>& chan
       options.method == Method::kWelch ? kFewestForWelch : kFewestForBootstrap;
   if (std::min(base.size(), changed.size()) < fewest) {
     judgement.runs_needed = kFewestForBootstrap;
-    judgement.reason =
-        fmt::format("not enough data: {} run{} and {} run{}, measure with --repeat {} or more",
-                    base.size(), base.size() == 1 ? "" : "s", changed.size(),
-                    changed.size() == 1 ? "" : "s", kFewestForBootstrap);
+    judgement.reason = TooFew(base.size(), changed.size());
     return judgement;
   }
   if (options.method == Method::kWelch) {
@@ -128,16 +150,7 @@ Judgement Judge(const std::vector<double>& base, const std::vector<double>& chan
                                              .changed_shared_error = changed_shared_error},
                                             random);
   }
-  const double limit = 1 + options.max_regress;
-  judgement.verdict = VerdictOf(*judgement.bounds, limit);
-  if (judgement.verdict == Verdict::kOk)
-    judgement.reason = "the increase stays below what is allowed";
-  if (judgement.verdict == Verdict::kRegression)
-    judgement.reason = "the increase is above what is allowed";
-  if (judgement.verdict == Verdict::kUndecided) {
-    judgement.runs_needed = RunsNeeded(base_side, changed_side, limit, options.confidence);
-    judgement.reason = WhyUndecided(judgement, base_side, changed_side);
-  }
+  Decide(judgement, base_side, changed_side, options);
   return judgement;
 }
 

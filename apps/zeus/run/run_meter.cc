@@ -119,26 +119,29 @@ Measurement RunMeter::End(Refinement refinement) {
   Measurement measurement{.window = kWindow, .started = started_, .begin = begin_};
   measurement.time = clock_.Now() - begin_;
   if (node_ != nullptr) {
-    EnergyMonitor& monitor = node_->monitor();
-    auto ended = begun_.ok() ? monitor.EndWindow(kWindow) : Result<Measurement>(begun_.error());
+    auto ended = EndWindow(refinement);
     if (ended.ok()) {
       measurement = std::move(ended).value();
-      if (refinement == Refinement::kAlways ||
-          (refinement == Refinement::kAuto && WorthRefining(measurement))) {
-        constexpr double kUpdatesToWait = 3;
-        const Seconds patience =
-            std::max<Seconds>(100ms, kUpdatesToWait * SlowestSensor(measurement));
-        if (auto refined = monitor.Refine(measurement.id, patience); refined.ok())
-          measurement = std::move(refined).value();
-      }
     } else {
-      for (std::size_t i = 0; i < monitor.device_count(); ++i)
+      for (std::size_t i = 0; i < node_->monitor().device_count(); ++i)
         measurement.devices.push_back(
-            {.device = monitor.device_name(i), .energy = ended.error(), .in_total = true});
+            {.device = node_->monitor().device_name(i), .energy = ended.error()});
     }
   }
   measurement.devices.insert(measurement.devices.end(), unmeasured_.begin(), unmeasured_.end());
   return measurement;
+}
+
+Result<Measurement> RunMeter::EndWindow(Refinement refinement) {
+  ZEUS_RETURN_IF_ERROR(begun_);
+  ZEUS_TRY(Measurement measurement, node_->monitor().EndWindow(kWindow));
+  const bool refine = refinement == Refinement::kAlways ||
+                      (refinement == Refinement::kAuto && WorthRefining(measurement));
+  if (!refine) return measurement;
+  constexpr double kUpdatesToWait = 3;
+  const Seconds patience = std::max<Seconds>(100ms, kUpdatesToWait * SlowestSensor(measurement));
+  auto refined = node_->monitor().Refine(measurement.id, patience);
+  return refined.ok() ? std::move(refined).value() : std::move(measurement);
 }
 
 std::vector<DeviceIdentity> RunMeter::Devices() const {

@@ -45,6 +45,8 @@ class RunMeter {
   RunMeter(Clock& clock, std::unique_ptr<NodeMonitor> node,
            std::vector<DeviceMeasurement> unmeasured);
 
+  Result<Measurement> EndWindow(Refinement refinement);
+
   Clock& clock_;
   std::unique_ptr<NodeMonitor> node_;  // Null when there is nothing to measure.
   std::vector<DeviceMeasurement> unmeasured_;

@@ -42,7 +42,6 @@ RunSession::RunSession(const RunOptions& options, Clock& clock, SignalWatch& sig
   report_.warmup_runs = options.warmup;
 }
 
-// Waits; false when the user asked to end meanwhile, and then the exit code says so.
 bool RunSession::Pause(Seconds time) {
   const TimePoint end = clock_.Now() + time;
   for (TimePoint now = clock_.Now(); now < end; now = clock_.Now()) {

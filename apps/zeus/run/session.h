@@ -24,7 +24,7 @@ class RunSession {
 
  private:
   Status GiveIdle();
-  // False when the user interrupted.
+  // These are false when the user asked to end meanwhile; then the exit code says so.
   bool MeasureIdle();
   bool Pause(Seconds time);
   bool CoolDown(const std::vector<Celsius>& start);
