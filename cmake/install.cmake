@@ -15,7 +15,8 @@ endforeach()
 target_link_libraries(zeus_shared
   PRIVATE ${static_libraries} PUBLIC fmt::fmt nlohmann_json::nlohmann_json)
 target_include_directories(zeus_shared INTERFACE
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR};${PROJECT_SOURCE_DIR}/zeus/c>
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(zeus_shared PUBLIC cxx_std_20)
 set_target_properties(zeus_shared PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME zeus EXPORT_NAME zeus
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
@@ -30,7 +31,11 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/zeusConfig.cmake.in
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/zeusConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 file(RELATIVE_PATH prefix_from_here /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p)
-configure_file(${CMAKE_CURRENT_LIST_DIR}/zeus.pc.in ${PROJECT_BINARY_DIR}/zeus.pc @ONLY)
+foreach(package zeus zeus-c)
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/${package}.pc.in ${PROJECT_BINARY_DIR}/${package}.pc
+    @ONLY)
+endforeach()
 install(FILES ${PROJECT_BINARY_DIR}/zeusConfig.cmake ${PROJECT_BINARY_DIR}/zeusConfigVersion.cmake
   DESTINATION ${package_folder})
-install(FILES ${PROJECT_BINARY_DIR}/zeus.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_BINARY_DIR}/zeus.pc ${PROJECT_BINARY_DIR}/zeus-c.pc
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -17,6 +17,8 @@ class SimTestCase(unittest.TestCase):
             key: value for key, value in os.environ.items() if not key.startswith("ZEUS_SIM")
         }
         self.environment["ZEUS_SIM_DIR"] = self.directory.name
+        # Simulated GPUs of other tests have the same UUIDs.
+        self.environment["ZEUS_ACTIVITY_DIR"] = self.directory.name
 
     def run_sim(self, *arguments, **options):
         return subprocess.run(

@@ -10,6 +10,8 @@ ALLOWED = {  # layer: layers it may include, besides itself
     "base": set(),
     "device": {"base"},
     "monitor": {"base", "device"},
+    "carbon": {"base"},
+    "c": {"base", "device", "monitor"},
     "optimizer": {"base", "device", "monitor"},
     "export": {"base", "device", "monitor"},
     "job": {"base", "optimizer"},

@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "zeus/base/result.h"
 
@@ -11,6 +13,13 @@ namespace zeus::cli {
 // What a verb does once the command line is parsed. The value is the exit code; an error becomes
 // one sentence on standard error and the exit code of its kind (exit_code.h).
 using Action = std::function<Result<int>()>;
+
+// What follows the first "--" on the command line of a verb that runs a command: the command's own
+// words, which nobody else reads.
+struct CommandTail {
+  bool present = false;
+  std::vector<std::string> words{};
+};
 
 // Every verb has one function AddXxxCommand(app, action) that declares its options and, when the
 // verb is chosen, sets `action`.

@@ -24,4 +24,9 @@ constexpr int ExitCode(ErrorCode code) {
   return 7;
 }
 
+// `zeus diff` answers "cannot tell" with 2, so a wrong command line or file is 8 there.
+constexpr int DiffExitCode(ErrorCode code) {
+  return code == ErrorCode::kInvalidArgument ? 8 : ExitCode(code);
+}
+
 }  // namespace zeus::cli

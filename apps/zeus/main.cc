@@ -2,15 +2,20 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <string_view>
 
+#include "apps/zeus/calibrate/calibrate_command.h"
 #include "apps/zeus/command.h"
+#include "apps/zeus/diff/diff_command.h"
 #include "apps/zeus/doctor_command.h"
 #include "apps/zeus/exit_code.h"
 #include "apps/zeus/monitor/monitor_command.h"
 #include "apps/zeus/output.h"
+#include "apps/zeus/run/run_command.h"
 #include "apps/zeus/sim_command.h"
 #include "zeus/base/text.h"
 
@@ -34,6 +39,10 @@ std::string Complain(const CLI::App* app, const CLI::Error& error) {
   return fmt::format("zeus: {} (see {} --help)\n", message, verb);
 }
 
+int ExitCodeOf(const CLI::App& app, ErrorCode code) {
+  return app.got_subcommand("diff") ? DiffExitCode(code) : ExitCode(code);
+}
+
 // Nothing may throw out of a verb; what does all the same (no memory, a full disk under fmt) ends
 // the program in an orderly way.
 Result<int> Perform(const Action& action) {
@@ -47,26 +56,44 @@ Result<int> Perform(const Action& action) {
   }
 }
 
+// Takes the command that `zeus run` is to run off the command line, so that nothing reads its words
+// as options of Zeus.
+CommandTail TakeCommand(int& argc, char** argv) {
+  CommandTail tail;
+  if (argc < 2 || std::string_view(argv[1]) != "run") return tail;
+  char** const dashes =
+      std::find_if(argv, argv + argc, [](std::string_view word) { return word == "--"; });
+  if (dashes == argv + argc) return tail;
+  tail.present = true;
+  tail.words.assign(dashes + 1, argv + argc);
+  argc = static_cast<int>(dashes - argv);
+  return tail;
+}
+
 int Main(int argc, char** argv) {
+  const CommandTail tail = TakeCommand(argc, argv);
   CLI::App app("Measures and lowers the energy of deep-learning work.", "zeus");
   app.require_subcommand(1);
   app.failure_message(Complain);
   app.set_version_flag("--version", "zeus " ZEUS_VERSION);
   Action action;
+  AddCalibrateCommand(app, action);
+  AddDiffCommand(app, action);
   AddDoctorCommand(app, action);
   AddMonitorCommand(app, action);
+  AddRunCommand(app, action, tail);
   AddSimCommand(app, action);
 
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    // CLI11 prints help and errors itself; every mistake on the command line is exit code 2.
-    return app.exit(error) == 0 ? 0 : ExitCode(ErrorCode::kInvalidArgument);
+    // CLI11 prints help and errors itself; every mistake on the command line has one exit code.
+    return app.exit(error) == 0 ? 0 : ExitCodeOf(app, ErrorCode::kInvalidArgument);
   }
   const Result<int> outcome = Perform(action);
   if (outcome.ok()) return outcome.value();
   std::fputs(("zeus: " + outcome.error().message + "\n").c_str(), stderr);
-  return ExitCode(outcome.error().code);
+  return ExitCodeOf(app, outcome.error().code);
 }
 
 }  // namespace

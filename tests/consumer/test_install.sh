@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # test_install.sh BUILD_DIRECTORY: installs Zeus into a temporary prefix and builds a small outside
-# project against it, with find_package and with pkg-config. CXX and CXXFLAGS are those of the build.
+# project against it, with find_package and with pkg-config, in C++ and in C. CC, CFLAGS, CXX and CXXFLAGS are those of
+# the build.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$1
@@ -34,3 +35,8 @@ export PKG_CONFIG_PATH
 read -ra flags <<<"$(pkg-config --cflags --libs zeus) ${CXXFLAGS:-}"
 "${CXX:-c++}" "$here/main.cc" -o "$scratch/with_pkg_config" "${flags[@]}"
 LD_LIBRARY_PATH=$(pkg-config --variable=libdir zeus) "$scratch/with_pkg_config"
+
+echo "== pkg-config, C"
+read -ra flags <<<"$(pkg-config --cflags --libs zeus-c) ${CFLAGS:-}"
+"${CC:-cc}" -std=c99 -pedantic -Wall -Wextra -Werror "$here/main.c" -o "$scratch/in_c" "${flags[@]}"
+LD_LIBRARY_PATH=$(pkg-config --variable=libdir zeus-c) "$scratch/in_c"

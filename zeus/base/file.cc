@@ -2,10 +2,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <system_error>
 #include <utility>
 
@@ -26,10 +30,14 @@ Result<std::string> ReadSmallFile(const std::filesystem::path& path, std::size_t
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return FileError(path, errno);
   // One byte more than allowed tells "full" from "too large" without trusting st_size, which
-  // sysfs reports as a page whatever the content.
-  std::string content(limit + 1, '\0');
+  // sysfs reports as a page whatever the content. The buffer grows with the content: clearing what
+  // a large limit allows would cost more than reading.
+  constexpr std::size_t kFirstPart = 4096;
+  std::string content;
   std::size_t size = 0;
-  while (size < content.size()) {
+  while (size <= limit) {
+    if (size == content.size())
+      content.resize(std::min(limit + 1, std::max(kFirstPart, 2 * content.size())));
     const ssize_t got = ::read(file.get(), content.data() + size, content.size() - size);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return FileError(path, errno);
@@ -77,6 +85,29 @@ Status WriteAttribute(const std::filesystem::path& path, std::string_view text) 
   if (written < 0) return FileError(path, errno);
   if (static_cast<std::size_t>(written) != text.size())
     return Error{ErrorCode::kUnavailable, path.string() + ": short write"};
+  return Ok();
+}
+
+Status ReplaceFile(const std::filesystem::path& path, std::string_view text) {
+  // In the same folder, since a rename does not cross file systems.
+  std::string temporary = path.string() + ".XXXXXX";
+  const FileDescriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (file.get() < 0) return FileError(path, errno);
+  const auto fail = [&] {
+    const int reason = errno;
+    ::unlink(temporary.c_str());
+    return FileError(path, reason);
+  };
+  constexpr mode_t kReadableByAll = 0644;
+  if (::fchmod(file.get(), kReadableByAll) != 0) return fail();
+  while (!text.empty()) {
+    const ssize_t written = ::write(file.get(), text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return fail();
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (::fsync(file.get()) != 0) return fail();
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return fail();
   return Ok();
 }
 

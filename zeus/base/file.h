@@ -32,4 +32,8 @@ Result<std::uint64_t> ReadUnsigned(const std::filesystem::path& path);
 // Replaces the content of an existing file in one write(2), as sysfs attributes need it.
 Status WriteAttribute(const std::filesystem::path& path, std::string_view text);
 
+// Creates or replaces a file: readers see the old content or the new, never a part, also after a
+// crash. The folder must exist.
+Status ReplaceFile(const std::filesystem::path& path, std::string_view text);
+
 }  // namespace zeus

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <fstream>
+#include <iterator>
 
 #include "zeus/base/testing/temporary_directory.h"
 
@@ -47,6 +48,25 @@ TEST_F(FileTest, WritesAttributesButNeverCreatesThem) {
   ASSERT_TRUE(WriteAttribute(path, "200000000").ok());
   EXPECT_EQ(ReadUnsigned(path).value(), 200000000U);
   EXPECT_EQ(WriteAttribute(directory_.path() / "absent", "1").error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(FileTest, ReplacingCreatesAndReplacesAndLeavesNothingElse) {
+  const auto path = directory_.path() / "profile.json";
+
+  ASSERT_TRUE(ReplaceFile(path, "old").ok());
+  ASSERT_TRUE(ReplaceFile(path, "new content").ok());
+
+  EXPECT_EQ(ReadSmallFile(path).value(), "new content");
+  const std::filesystem::directory_iterator files(directory_.path());
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
+}
+
+TEST_F(FileTest, AFileThatCannotBeReplacedIsNamed) {
+  const auto status = ReplaceFile(directory_.path() / "absent" / "file", "text");
+
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::kNotFound);
+  EXPECT_NE(status.error().message.find("absent/file: No such file"), std::string::npos);
 }
 
 }  // namespace

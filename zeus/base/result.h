@@ -67,7 +67,8 @@ inline Status Ok() { return std::monostate(); }
   declaration = std::move(ZEUS_CONCAT(zeus_result_, __LINE__)).value()
 
 // For calls that return Status.
-#define ZEUS_RETURN_IF_ERROR(expression)                                                           \
-  do {                                                                                             \
-    if (auto zeus_status = (expression); !zeus_status.ok()) return std::move(zeus_status).error(); \
+#define ZEUS_RETURN_IF_ERROR(expression)                      \
+  do {                                                        \
+    if (auto zeus_outcome = (expression); !zeus_outcome.ok()) \
+      return std::move(zeus_outcome).error();                 \
   } while (false)

@@ -16,11 +16,16 @@ ScopedPowerLimit::ScopedPowerLimit(ScopedPowerLimit&& other) noexcept
     : gpu_(std::exchange(other.gpu_, nullptr)), previous_(other.previous_) {}
 
 ScopedPowerLimit::~ScopedPowerLimit() {
-  if (gpu_ == nullptr) return;
-  const auto restored = gpu_->SetPowerLimit(previous_);
-  if (!restored.ok())
-    log::Failure("could not restore the power limit of {}: {}", gpu_->name(),
-                 restored.error().message);
+  if (const Status restored = Restore(); !restored.ok())
+    log::Failure("{}", restored.error().message);
+}
+
+Status ScopedPowerLimit::Restore() {
+  if (gpu_ == nullptr) return Ok();
+  Gpu& gpu = *std::exchange(gpu_, nullptr);
+  const auto restored = gpu.SetPowerLimit(previous_);
+  if (restored.ok()) return Ok();
+  return restored.error().While("restore the power limit of " + gpu.name());
 }
 
 }  // namespace zeus

@@ -11,11 +11,14 @@ namespace zeus {
 // is booked exactly once: own shares + others + unattributed = device. One owner.
 class AttributionLedger {
  public:
+  // Energy counts from here.
+  void StartFrom(Joules energy) { origin_ = energy_ = energy; }
+
   // The device has used `energy` in all; what came since the last call is booked by the weights
   // that held meanwhile. Energy does not decrease.
   void Advance(Joules energy) {
-    const Joules used = energy - device_;
-    device_ = energy;
+    const Joules used = energy - energy_;
+    energy_ = energy;
     const double weights = own_weight_ + others_weight_;
     if (weights <= 0) {
       unattributed_ += used;
@@ -42,7 +45,7 @@ class AttributionLedger {
 
   // Used while an own lane was not alone on the device.
   Joules shared() const { return shared_; }
-  Joules device() const { return device_; }
+  Joules device() const { return energy_ - origin_; }
   Joules unattributed() const { return unattributed_; }
   Joules others() const { return others_; }
 
@@ -50,7 +53,8 @@ class AttributionLedger {
   std::size_t own_lanes_ = 0;
   double own_weight_ = 0;
   double others_weight_ = 0;
-  Joules device_{0};
+  Joules origin_{0};
+  Joules energy_{0};
   Joules per_weight_{0};
   Joules unattributed_{0};
   Joules others_{0};

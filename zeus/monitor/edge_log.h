@@ -18,6 +18,13 @@ class EdgeLog {
     times_.push_back(time);
   }
 
+  // Whether there is one between the two, near the present: looks from the end.
+  bool AnyOfLate(TimePoint after, TimePoint before) const {
+    for (auto time = times_.rbegin(); time != times_.rend() && *time > after; ++time)
+      if (*time < before) return true;
+    return false;
+  }
+
   struct Inside {
     std::size_t count = 0;
     TimePoint first{};

@@ -284,14 +284,15 @@ EnergyCurve::Point EnergyCurve::Extrapolate(TimePoint time) const {
   const Seconds length = time - reached;
   point.energy += latest_ * length;
   Watts doubt = power_sigma();
-  const bool changed = edges_.Between(reached - length, time).count > 0;
+  const bool changed = edges_.AnyOfLate(reached - length, time);
   if (changed || !left_known_) doubt += std::max(variability_.Range(), latest_) * 0.5;
   point.edge_variance += Square((doubt * length).value());
   return point;
 }
 
 Watts EnergyCurve::power_sigma() const {
-  return Watts(std::hypot(kHiddenSwing * latest_.value(), variability_.Fast().value()));
+  return Watts(
+      std::sqrt(Square(kHiddenSwing * latest_.value()) + Square(variability_.Fast().value())));
 }
 
 }  // namespace zeus

@@ -56,13 +56,14 @@ class EnergyMonitor::State {
   void VisitDevices(TimePoint now, bool all);
   void ShareWithOthers(TimePoint now);
   std::vector<Measurement> Settle();
+  void SetOrigins();
   TimePoint SettledUntil() const;
   void Announce(TimePoint time, double change);
   void Forget(Open::iterator window);
   Measurement Describe(const Window& window, Measurement::Stage stage) const;
   Measurement ImmediateResult(const Window& window) const;
   Measurement FinalResult(const Window& window, const std::vector<EnergyCurve::Point>& ends) const;
-  void Keep(const Measurement& result);
+  void Keep(Measurement result);
   WallTime WallAt(TimePoint time) const;
 
   Open open_;
@@ -238,13 +239,13 @@ Measurement EnergyMonitor::State::FinalResult(const Window& window,
   return result;
 }
 
-void EnergyMonitor::State::Keep(const Measurement& result) {
+void EnergyMonitor::State::Keep(Measurement result) {
   while (results_in_order_.size() >= options_.kept_results) {
     results_.erase(static_cast<std::uint64_t>(results_in_order_.front()));
     results_in_order_.pop_front();
   }
   results_in_order_.push_back(result.id);
-  results_.emplace(static_cast<std::uint64_t>(result.id), result);
+  results_.emplace(static_cast<std::uint64_t>(result.id), std::move(result));
 }
 
 Result<Measurement> EnergyMonitor::State::Refined(WindowId id) {
@@ -308,21 +309,31 @@ TimePoint EnergyMonitor::State::SettledUntil() const {
 
 std::vector<Measurement> EnergyMonitor::State::Settle() {
   std::vector<Measurement> finished;
-  const std::lock_guard lock(mutex_);
+  const auto curve = [this](std::size_t device, TimePoint time) {
+    return records_[device].At(time);
+  };
+  const auto finish = [&](const Window& window, const std::vector<EnergyCurve::Point>& ends) {
+    Measurement result = FinalResult(window, ends);
+    if (!listeners_.empty()) finished.push_back(result);
+    Keep(std::move(result));
+  };
+  // A few edges at a time: windows must not wait for the lock.
+  constexpr int kEdgesPerTurn = 64;
+  for (bool done = false; !done;) {
+    const std::lock_guard lock(mutex_);
+    SetOrigins();
+    done = settlement_.SettleUntil(SettledUntil(), curve, finish, kEdgesPerTurn);
+  }
+  return finished;
+}
+
+// The energy of a device counts from where recording began, once that is known.
+void EnergyMonitor::State::SetOrigins() {
   for (std::size_t i = 0; i < records_.size(); ++i) {
     if (origin_known_[i] || !records_[i].known() || !records_[i].rooted()) continue;
     settlement_.SetOrigin(i, records_[i].EnergyAtBegin());
     origin_known_[i] = true;
   }
-  settlement_.SettleUntil(
-      SettledUntil(),
-      [this](std::size_t device, TimePoint time) { return records_[device].At(time); },
-      [&](const Window& window, const std::vector<EnergyCurve::Point>& ends) {
-        finished.push_back(FinalResult(window, ends));
-        Keep(finished.back());
-      });
-  if (listeners_.empty()) finished.clear();
-  return finished;
 }
 
 TimePoint EnergyMonitor::State::Step() {

@@ -43,6 +43,11 @@ class MeasurementFlags {
   // "counter_reset", …, in the order of the enumeration.
   std::vector<std::string_view> Names() const;
 
+  // What either has.
+  friend constexpr MeasurementFlags operator|(MeasurementFlags a, MeasurementFlags b) {
+    a.bits_ |= b.bits_;
+    return a;
+  }
   friend constexpr bool operator==(MeasurementFlags, MeasurementFlags) = default;
 
  private:

@@ -3,7 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
+
+#include "zeus/base/file.h"
+#include "zeus/base/log.h"
+#include "zeus/monitor/shared_activity_board.h"
 
 namespace zeus {
 namespace {
@@ -20,6 +25,36 @@ Status CheckGpus(const Node& node, const std::vector<unsigned>& wanted) {
                              node.gpus.size() - 1)};
   }
   return Ok();
+}
+
+// What the device is called by every process that sees it. Names count the devices that a process
+// may see; only those of CPUs and rails are the same for all.
+std::string KeyOf(const MonitoredDevice& device, const std::string& boot_id) {
+  if (device.gpu != nullptr) {
+    const GpuIdentity& identity = device.gpu->identity();
+    if (!identity.uuid.empty()) return identity.uuid;
+    if (!identity.pci_address.empty()) return identity.pci_address;
+  }
+  return device.meter->name() + "@" + boot_id;
+}
+
+Result<std::unique_ptr<SharedActivityBoard>> OpenBoard(const std::vector<MonitoredDevice>& devices,
+                                                       Clock& clock) {
+  ZEUS_TRY(const std::string boot_id, ReadLine("/proc/sys/kernel/random/boot_id"));
+  ZEUS_TRY(const std::filesystem::path path, activity::DefaultActivityPath());
+  std::vector<std::string> keys;
+  for (const MonitoredDevice& device : devices) keys.push_back(KeyOf(device, boot_id));
+  return SharedActivityBoard::Open(path, std::move(keys), clock);
+}
+
+// Null when the energy cannot be shared: then this process measures alone, which is right unless
+// others measure the same devices.
+std::unique_ptr<ActivityBoard> TryToShare(const std::vector<MonitoredDevice>& devices,
+                                          Clock& clock) {
+  auto board = OpenBoard(devices, clock);
+  if (board.ok()) return std::move(board).value();
+  log::Warning("energy is not shared with other processes that measure: {}", board.error().message);
+  return nullptr;
 }
 
 }  // namespace
@@ -53,9 +88,11 @@ Result<std::unique_ptr<NodeMonitor>> NodeMonitor::Open(Clock& clock, Node node,
   }
   std::vector<Gpu*> gpus;
   for (const MonitoredDevice& device : devices) gpus.push_back(device.gpu);
+  auto board = options.share ? TryToShare(devices, clock) : nullptr;
   auto monitor = std::make_unique<EnergyMonitor>(
       clock, std::move(devices),
-      EnergyMonitor::Options{.synchronize = std::move(options.synchronize), .board = nullptr});
+      EnergyMonitor::Options{.synchronize = std::move(options.synchronize),
+                             .board = std::move(board)});
   return std::unique_ptr<NodeMonitor>(
       new NodeMonitor(std::move(node), std::move(gpus), std::move(monitor), options.thread));
 }

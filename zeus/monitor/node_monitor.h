@@ -18,15 +18,16 @@ namespace zeus {
 // Which devices, and how.
 struct NodeMonitorOptions {
   // Positions in Node::gpus; all of them when empty is not set. kNotFound names a wrong one.
-  std::optional<std::vector<unsigned>> gpus;
+  std::optional<std::vector<unsigned>> gpus{};
   bool cpus = true;    // CPU packages and their memory.
   bool rails = true;   // Board rails.
   bool thread = true;  // Start a recorder thread.
   // Split energy with other processes of this user that measure the same devices.
   bool share = true;
-  std::function<void()> synchronize;
-  // Calibration of a GPU where there is one: replaces the prior.
-  std::function<std::optional<SensorProfile>(const GpuIdentity&)> calibration;
+  std::function<void()> synchronize{};
+  // Calibration of a GPU where there is one: replaces the prior. ProfileStore::Lookup() gives what
+  // `zeus calibrate` kept.
+  std::function<std::optional<SensorProfile>(const GpuIdentity&)> calibration{};
 };
 
 // Everything of a node, recorded: devices, monitor and recorder thread together. What programs use.

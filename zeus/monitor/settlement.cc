@@ -4,11 +4,12 @@
 
 namespace zeus {
 
-void Settlement::SettleUntil(TimePoint until, const Curve& curve, const Finished& finished) {
-  for (;;) {
+bool Settlement::SettleUntil(TimePoint until, const Curve& curve, const Finished& finished,
+                             int most) {
+  for (; most > 0; --most) {
     const bool edge_due = !edges_.empty() && edges_.front().time <= until;
     const bool change_due = !others_.empty() && others_.front().time <= until;
-    if (!edge_due && !change_due) return;
+    if (!edge_due && !change_due) return true;
     if (change_due && (!edge_due || others_.front().time < edges_.front().time)) {
       const ActivityBoard::Change change = others_.front();
       others_.pop_front();
@@ -21,6 +22,7 @@ void Settlement::SettleUntil(TimePoint until, const Curve& curve, const Finished
     Advance(edge.time, curve);
     Apply(edge, finished);
   }
+  return false;
 }
 
 void Settlement::Advance(TimePoint time, const Curve& curve) {

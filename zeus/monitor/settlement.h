@@ -57,14 +57,15 @@ class Settlement {
   std::size_t unsettled() const { return edges_.size(); }
 
   // `curve(device, time)` is final for times up to `until`; `finished(window, ends)` is called for
-  // each window that ended by then, with the curve's points at its end.
+  // each window that ended by then, with the curve's points at its end. Goes on for at most `most`
+  // edges; whether it is done.
   using Curve = std::function<EnergyCurve::Point(std::size_t device, TimePoint time)>;
   using Finished =
       std::function<void(const Window& window, const std::vector<EnergyCurve::Point>& ends)>;
-  void SettleUntil(TimePoint until, const Curve& curve, const Finished& finished);
+  bool SettleUntil(TimePoint until, const Curve& curve, const Finished& finished, int most);
 
   // Where the energy of a device counts from. Before the first edge is settled.
-  void SetOrigin(std::size_t device, Joules energy) { ledgers_[device].Advance(energy); }
+  void SetOrigin(std::size_t device, Joules energy) { ledgers_[device].StartFrom(energy); }
 
   const AttributionLedger& ledger(std::size_t device) const { return ledgers_[device]; }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "zeus/base/fork.h"
 #include "zeus/base/result.h"
 #include "zeus/device/energy_counter.h"
 #include "zeus/device/gpu.h"

@@ -1,21 +1,12 @@
 #include "zeus/device/nvml/nvml_session.h"
 
-#include <pthread.h>
-
 #include <string_view>
 
+#include "zeus/base/fork.h"
 #include "zeus/device/nvml/nvml_error.h"
 
 namespace zeus::nvml {
 namespace {
-
-std::atomic<unsigned> fork_generation{0};
-
-void WatchForks() {
-  static const int kRegistered = ::pthread_atfork(
-      nullptr, nullptr, [] { fork_generation.fetch_add(1, std::memory_order_relaxed); });
-  (void)kRegistered;  // Fails only without memory, and then every call after a fork says so.
-}
 
 Status Initialise(const NvmlApi& api, std::string_view doing) {
   const Return code = Call(api.init);
@@ -25,8 +16,6 @@ Status Initialise(const NvmlApi& api, std::string_view doing) {
 }
 
 }  // namespace
-
-unsigned ForkGeneration() { return fork_generation.load(std::memory_order_relaxed); }
 
 Result<std::shared_ptr<NvmlSession>> NvmlSession::Open(const NvmlApi& api) {
   WatchForks();

@@ -8,10 +8,6 @@
 
 namespace zeus::nvml {
 
-// How often this process is a fork()ed copy of one that had opened a session: 0, then 1 in its
-// child, 2 in the grandchild. One relaxed load; counted by pthread_atfork, so no system call.
-unsigned ForkGeneration();
-
 // NVML initialised, for as long as somebody holds the session. Everyone who keeps a handle shares
 // it; the last one out shuts NVML down.
 //

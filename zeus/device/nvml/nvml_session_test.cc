@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "zeus/base/fork.h"
 #include "zeus/base/testing/child_process.h"
 #include "zeus/device/nvml/nvml_gpu.h"
 #include "zeus/device/nvml/testing/fake_nvml.h"

@@ -75,7 +75,11 @@ Result<Response> Fit(const SensorTrace& trace, std::vector<SensorReading> readin
                     readings.size(), load.switches().size()));
   }
   const auto fit = FitStep(std::move(readings), load, GridFor(period.value));
-  if (!fit) return NotEnough("the switches of the load hit no window: give more --seconds");
+  if (!fit) {
+    return NotEnough(
+        "no reading saw a switch of the load in the midst of its window: give more --seconds, or a "
+        "load that reacts faster and always alike");
+  }
   ZEUS_RETURN_IF_ERROR(CheckStep(*fit));
   const Seconds poll = kPollSigma * trace.PollInterval();
   const auto with_polls = [&](Seconds sigma) {

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <string>
 
 #include "zeus/base/random.h"
-#include "zeus/device/sim/simulated_gpu.h"
+#include "zeus/device/sim/gpu_model.h"
+#include "zeus/monitor/calibration/testing/recorded_gpu.h"
 
 namespace zeus::calibration {
 namespace {
@@ -15,89 +17,21 @@ namespace {
 using namespace std::chrono_literals;
 using namespace zeus::literals;
 using ::testing::HasSubstr;
-
-struct Scenario {
-  Seconds period = 0.5s;
-  Seconds duration = 20s;
-  Watts demand = 220_W;
-  Seconds command_latency = 0s;  // From the command to the load.
-  Watts noise = 0_W;
-  int missed_command = -1;
-};
-
-struct Recording {
-  LoadPattern load;
-  SensorTrace instant;
-  SensorTrace average;
-  SensorTrace counter;
-};
-
-// A simulated GPU under a square wave, polled as `zeus calibrate` does.
-class ResponseTest : public ::testing::Test {
- protected:
-  Recording Record(std::string_view model, const Scenario& scenario = {}) {
-    sim::SimulatedGpu gpu(clock_, *sim::FindGpuModel(model).value(), {.seed = 5, .index = 0});
-    Recording recording;
-    std::uint32_t load = 0;
-    int command = 0;
-    for (const Seconds length : SquareWave(scenario.period, scenario.duration)) {
-      const bool busy = command % 2 == 1;
-      recording.load.Add(clock_.Now(), busy ? LoadState::kBusy : LoadState::kIdle);
-      Watch(gpu, scenario, scenario.command_latency, recording);
-      if (command != scenario.missed_command) {
-        gpu.DetachLoad(load);
-        if (busy) load = gpu.AttachLoad({.demand = scenario.demand}).value();
-      }
-      Watch(gpu, scenario, length - scenario.command_latency, recording);
-      ++command;
-    }
-    return recording;
-  }
-
-  Random random_{3};
-
- private:
-  // As drivers tell power.
-  static double WholeMilli(Watts power) { return std::round(power.ToMilli()) / 1e3; }
-
-  void Watch(sim::SimulatedGpu& gpu, const Scenario& scenario, Seconds duration,
-             Recording& recording) {
-    const TimePoint end = clock_.Now() + duration;
-    while (clock_.Now() < end) {
-      const TimePoint now = clock_.Now();
-      if (const auto power = gpu.Power(PowerKind::kInstant); power.ok()) {
-        if (power.value() != shown_) noise_ = scenario.noise * random_.Normal();
-        shown_ = power.value();
-        recording.instant.Add(now, WholeMilli(shown_ + noise_));
-      }
-      if (const auto power = gpu.Power(PowerKind::kOneSecondAverage); power.ok())
-        recording.average.Add(now, WholeMilli(power.value()));
-      if (const auto energy = gpu.TotalEnergy(); energy.ok())
-        recording.counter.Add(now, energy.value().value());
-      clock_.SleepUntil(std::min(end, now + Seconds(random_.Uniform(0.0008, 0.0014))));
-    }
-  }
-
-  VirtualClock clock_;
-  Watts shown_{};
-  Watts noise_{};
-};
+using testing::RecordedGpu;
 
 void ExpectNear(const Estimate& estimate, Seconds truth, Seconds largest_sigma) {
   EXPECT_NEAR(estimate.value.count(), truth.count(), 3 * estimate.sigma.count());
   EXPECT_LT(estimate.sigma, largest_sigma);
 }
 
-class ResponseOfModelTest : public ResponseTest,
-                            public ::testing::WithParamInterface<const char*> {};
+class ResponseOfModelTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(ResponseOfModelTest, InstantPowerIsFoundAsItIs) {
   const sim::SensorSpec& truth = sim::FindGpuModel(GetParam()).value()->sensors;
 
-  const auto response = [&] {
-    const Recording recording = Record(GetParam());
-    return FitPowerResponse(recording.instant, recording.load);
-  }();
+  const RecordedGpu recording(GetParam(), {});
+
+  const auto response = FitPowerResponse(recording.instant, recording.load);
 
   ASSERT_TRUE(response.ok()) << response.error().message;
   ExpectNear(response.value().period, truth.power_update, 50us);
@@ -108,7 +42,7 @@ TEST_P(ResponseOfModelTest, InstantPowerIsFoundAsItIs) {
 
 TEST_P(ResponseOfModelTest, TheCounterCountsAllTimeWithoutDelay) {
   const sim::SensorSpec& truth = sim::FindGpuModel(GetParam()).value()->sensors;
-  const Recording recording = Record(GetParam());
+  const RecordedGpu recording(GetParam(), {});
 
   const auto response = FitCounterResponse(recording.counter, recording.load);
 
@@ -123,8 +57,28 @@ INSTANTIATE_TEST_SUITE_P(Models, ResponseOfModelTest,
                          ::testing::Values("P100", "V100", "RTX6000", "A40", "A100", "H100"),
                          [](const auto& test) { return std::string(test.param); });
 
-TEST_F(ResponseTest, OneSecondAverageIsFoundAsSuch) {
-  const Recording recording = Record("H100");
+TEST(ResponseTest, StatedErrorsCoverTheTruth) {
+  constexpr int kBoards = 12;
+  for (const char* model : {"A100", "V100"}) {
+    SCOPED_TRACE(model);
+    const Seconds truth = sim::FindGpuModel(model).value()->sensors.power_window;
+    int within_one = 0;
+    int within_two = 0;
+    for (std::uint64_t seed = 1; seed <= kBoards; ++seed) {
+      const RecordedGpu recording(model, {.duration = 6s, .noise = 2_W}, seed);
+      const auto response = FitPowerResponse(recording.instant, recording.load);
+      ASSERT_TRUE(response.ok()) << response.error().message;
+      const Estimate& window = response.value().window;
+      within_one += std::abs((window.value - truth) / window.sigma) < 1 ? 1 : 0;
+      within_two += std::abs((window.value - truth) / window.sigma) < 2 ? 1 : 0;
+    }
+    EXPECT_GE(within_one, kBoards / 2);
+    EXPECT_GE(within_two, kBoards * 10 / 12);
+  }
+}
+
+TEST(ResponseTest, OneSecondAverageIsFoundAsSuch) {
+  const RecordedGpu recording("H100", {});
 
   const auto response = FitPowerResponse(recording.average, recording.load);
 
@@ -134,8 +88,8 @@ TEST_F(ResponseTest, OneSecondAverageIsFoundAsSuch) {
   ExpectNear(response.value().delay, 0s, 10ms);
 }
 
-TEST_F(ResponseTest, ALoadThatReactsLateIsADelay) {
-  const Recording recording = Record("A100", {.command_latency = 42ms});
+TEST(ResponseTest, ALoadThatReactsLateIsADelay) {
+  const RecordedGpu recording("A100", {.command_latency = 42ms});
 
   const auto power = FitPowerResponse(recording.instant, recording.load);
   const auto counter = FitCounterResponse(recording.counter, recording.load);
@@ -147,8 +101,8 @@ TEST_F(ResponseTest, ALoadThatReactsLateIsADelay) {
   ExpectNear(counter.value().delay, 42ms, 1500us);
 }
 
-TEST_F(ResponseTest, NoiseWidensTheErrorAndDoesNotBias) {
-  const Recording recording = Record("A100", {.noise = 5_W});
+TEST(ResponseTest, NoiseWidensTheErrorAndDoesNotBias) {
+  const RecordedGpu recording("A100", {.noise = 5_W});
 
   const auto response = FitPowerResponse(recording.instant, recording.load);
 
@@ -158,8 +112,8 @@ TEST_F(ResponseTest, NoiseWidensTheErrorAndDoesNotBias) {
   EXPECT_NEAR(response.value().noise.value(), 5, 1);
 }
 
-TEST_F(ResponseTest, ACommandThatTheLoadMissedIsNoHarm) {
-  const Recording recording = Record("A100", {.missed_command = 31});
+TEST(ResponseTest, ACommandThatTheLoadMissedIsNoHarm) {
+  const RecordedGpu recording("A100", {.missed_command = 31});
 
   const auto response = FitPowerResponse(recording.instant, recording.load);
 
@@ -168,8 +122,8 @@ TEST_F(ResponseTest, ACommandThatTheLoadMissedIsNoHarm) {
   ExpectNear(response.value().delay, 0s, 1500us);
 }
 
-TEST_F(ResponseTest, TooLittleContrastIsSaidWithTheFix) {
-  const Recording recording = Record("A100", {.demand = 56_W});
+TEST(ResponseTest, TooLittleContrastIsSaidWithTheFix) {
+  const RecordedGpu recording("A100", {.demand = 56_W});
 
   const auto response = FitPowerResponse(recording.instant, recording.load);
 
@@ -179,8 +133,8 @@ TEST_F(ResponseTest, TooLittleContrastIsSaidWithTheFix) {
   EXPECT_THAT(response.error().message, HasSubstr("heavier load"));
 }
 
-TEST_F(ResponseTest, AShortRecordingAsksForMoreSeconds) {
-  const Recording recording = Record("A100", {.duration = 1s});
+TEST(ResponseTest, AShortRecordingAsksForMoreSeconds) {
+  const RecordedGpu recording("A100", {.duration = 1s});
 
   const auto response = FitPowerResponse(recording.instant, recording.load);
 
@@ -188,14 +142,15 @@ TEST_F(ResponseTest, AShortRecordingAsksForMoreSeconds) {
   EXPECT_THAT(response.error().message, HasSubstr("--seconds"));
 }
 
-TEST_F(ResponseTest, ASensorThatDoesNotFollowTheLoadIsRefused) {
+TEST(ResponseTest, ASensorThatDoesNotFollowTheLoadIsRefused) {
+  Random random(3);
   SensorTrace trace;
   double shown = 0;
   for (int i = 0; i < 20000; ++i) {
-    if (i % 100 == 0) shown = random_.Uniform(50, 300);
+    if (i % 100 == 0) shown = random.Uniform(50, 300);
     trace.Add(TimePoint(Seconds(i * 1ms)), shown);
   }
-  const Recording recording = Record("A100");
+  const RecordedGpu recording("A100", {});
 
   const auto response = FitPowerResponse(trace, recording.load);
 
@@ -203,7 +158,7 @@ TEST_F(ResponseTest, ASensorThatDoesNotFollowTheLoadIsRefused) {
   EXPECT_EQ(response.error().code, ErrorCode::kUnavailable);
 }
 
-TEST_F(ResponseTest, ASensorWithoutUpdatesIsRefused) {
+TEST(ResponseTest, ASensorWithoutUpdatesIsRefused) {
   const auto response = FitPowerResponse(SensorTrace(), LoadPattern());
 
   ASSERT_FALSE(response.ok());

@@ -1,0 +1,198 @@
+#include "apps/zeus/calibrate/calibrate_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/zeus/calibrate/calibrate_report.h"
+#include "apps/zeus/calibrate/calibrate_session.h"
+#include "apps/zeus/calibrate/interruption.h"
+#include "apps/zeus/numbers.h"
+#include "apps/zeus/output.h"
+#include "zeus/base/clock.h"
+#include "zeus/base/log.h"
+#include "zeus/device/node.h"
+#include "zeus/monitor/profile_store.h"
+
+namespace zeus::cli {
+namespace {
+
+constexpr int kSignalExitCode = 128;  // The shells' convention: 130 for SIGINT.
+constexpr unsigned kMostGpus = 1024;
+
+struct Options {
+  std::vector<unsigned> gpus;
+  double seconds = 20;
+  double period = 0.5;
+  std::string load_command;
+  std::string meter;
+  std::optional<double> meter_delay;
+  double meter_accuracy = 0.005;
+  bool meter_sees_others = false;
+  bool json = false;
+  bool dry_run = false;
+  bool show = false;
+  bool remove = false;
+};
+
+Result<std::vector<Gpu*>> ChooseGpus(const Node& node, std::vector<unsigned> wanted) {
+  if (node.gpus.empty())
+    return Error{ErrorCode::kNotFound, "there is no GPU to calibrate here: see zeus doctor"};
+  std::ranges::sort(wanted);
+  wanted.erase(std::ranges::unique(wanted).begin(), wanted.end());
+  std::vector<Gpu*> gpus;
+  for (const unsigned index : wanted) {
+    if (index >= node.gpus.size()) {
+      return Error{ErrorCode::kNotFound,
+                   fmt::format("there is no GPU {}: this machine shows GPUs 0 to {}", index,
+                               node.gpus.size() - 1)};
+    }
+    gpus.push_back(node.gpus[index].get());
+  }
+  if (!gpus.empty()) return gpus;
+  for (const auto& gpu : node.gpus) gpus.push_back(gpu.get());
+  return gpus;
+}
+
+void Print(const std::vector<GpuReport>& reports, bool json) {
+  if (!json) {
+    for (const GpuReport& report : reports) fmt::print("{}", ToText(report));
+    return;
+  }
+  Json list = Json::array();
+  for (const GpuReport& report : reports) list.push_back(ToJson(report));
+  PrintJson(list);
+}
+
+// What is kept for the GPUs. 1 when there is nothing for any of them.
+Result<int> Show(const std::vector<Gpu*>& gpus, const ProfileStore& store, bool json) {
+  std::vector<GpuReport> reports;
+  for (const Gpu* gpu : gpus) {
+    ProfileStore::Finding found = store.Find(gpu->identity());
+    for (const std::string& remark : found.remarks) log::Warning("{}", remark);
+    if (found.calibration) {
+      reports.push_back({.device = gpu->name(),
+                         .calibration = *std::move(found.calibration),
+                         .failures = {},
+                         .file = std::move(found.file)});
+    } else if (!json) {
+      fmt::print("{}  {}  not calibrated\n", gpu->name(), gpu->identity().model);
+    }
+  }
+  Print(reports, json);
+  return reports.empty() ? 1 : 0;
+}
+
+Result<int> Remove(const std::vector<Gpu*>& gpus, const ProfileStore& store) {
+  for (const Gpu* gpu : gpus) {
+    auto removed = store.Remove(gpu->identity());
+    if (!removed.ok()) return std::move(removed).error().While(gpu->name());
+    fmt::print("removed {}\n", removed.value().string());
+  }
+  return 0;
+}
+
+Result<CalibrateOptions> MakeSession(const Options& options, std::size_t gpus) {
+  CalibrateOptions session{.duration = Seconds(options.seconds),
+                           .period = Seconds(options.period),
+                           .load_command = options.load_command,
+                           .meter = std::nullopt};
+  if (options.meter.empty()) return session;
+  if (gpus != 1) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "a meter is compared with one GPU at a time: choose it with --gpus"};
+  }
+  session.meter = MeterOptions{.file = options.meter,
+                               .delay = std::nullopt,
+                               .accuracy = options.meter_accuracy,
+                               .alone = !options.meter_sees_others};
+  if (options.meter_delay) session.meter->delay = Seconds(*options.meter_delay);
+  return session;
+}
+
+// 1 when there is a GPU of which nothing could be measured.
+Result<int> Measure(Clock& clock, const std::vector<Gpu*>& gpus, const Options& options,
+                    const ProfileStore& store) {
+  ZEUS_TRY(const CalibrateOptions session, MakeSession(options, gpus.size()));
+  if (::isatty(STDERR_FILENO) == 1) {
+    fmt::print(stderr, "measuring for {:g} s: leave the GPUs alone meanwhile\n", options.seconds);
+  }
+  const Interruption interruption;
+  auto measured = Calibrate(clock, gpus, session, interruption);
+  if (interruption.signal() != 0) {
+    fmt::print(stderr, "zeus: interrupted: nothing was kept\n");
+    return kSignalExitCode + interruption.signal();
+  }
+  ZEUS_TRY(std::vector<GpuReport> reports, std::move(measured));
+  for (GpuReport& report : reports) {
+    if (options.dry_run || !report.AnySensor()) continue;
+    ZEUS_TRY(report.file, store.Save(report.calibration));
+  }
+  Print(reports, options.json);
+  return std::ranges::all_of(reports, &GpuReport::AnySensor) ? 0 : 1;
+}
+
+Result<int> Run(const Options& options) {
+  SystemClock clock;
+  const Surroundings here = RealSurroundings(clock);
+  ZEUS_TRY(const Node node, Discover(here));
+  ZEUS_TRY(const std::vector<Gpu*> gpus, ChooseGpus(node, options.gpus));
+  const ProfileStore store = ProfileStore::FromEnvironment(here.environment);
+  if (options.show) return Show(gpus, store, options.json);
+  if (options.remove) return Remove(gpus, store);
+  return Measure(clock, gpus, options, store);
+}
+
+void AddMeterOptions(CLI::App& verb, Options& options) {
+  constexpr double kLongestDelay = 60;
+  auto* meter = verb.add_option("--meter", options.meter,
+                                "Log of an external meter (time,watts): fit gain and offset");
+  verb.add_option("--meter-delay", options.meter_delay,
+                  "Seconds by which the meter is late; found by correlation if not given")
+      ->check(NumberBetween(-kLongestDelay, kLongestDelay))
+      ->needs(meter);
+  verb.add_option("--meter-accuracy", options.meter_accuracy,
+                  "Relative standard deviation of the meter itself")
+      ->check(NumberBetween(0, 1))
+      ->capture_default_str()
+      ->needs(meter);
+  verb.add_flag("--meter-sees-others", options.meter_sees_others,
+                "The meter measures more than the GPU: keep the gain, not the offset")
+      ->needs(meter);
+}
+
+}  // namespace
+
+void AddCalibrateCommand(CLI::App& app, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand(
+      "calibrate", "Measure how the sensors of GPUs behave, for better measurements afterwards");
+  verb->add_option("--gpus", options->gpus, "Indices, as in 0,1; all if not given")
+      ->delimiter(',')
+      ->check(WholeNumberBetween(0, kMostGpus));
+  verb->add_option("--seconds", options->seconds, "How long to measure")
+      ->check(NumberBetween(1, 3600))
+      ->capture_default_str();
+  verb->add_option("--period", options->period, "Mean period of the square-wave load, in seconds")
+      ->check(NumberBetween(0.05, 10))
+      ->capture_default_str();
+  verb->add_option("--load-command", options->load_command,
+                   "Keeps a GPU busy on \"1\" and idle on \"0\": see docs/calibration.md");
+  AddMeterOptions(*verb, *options);
+  verb->add_flag("--json", options->json, "Print JSON");
+  auto* dry = verb->add_flag("--dry-run", options->dry_run, "Measure and keep nothing");
+  auto* show = verb->add_flag("--show", options->show, "Print what is kept; measure nothing");
+  auto* remove = verb->add_flag("--remove", options->remove, "Forget what is kept");
+  show->excludes(remove)->excludes(dry);
+  remove->excludes(dry);
+  verb->footer(
+      "Exit code 1 when nothing could be measured for some GPU, or --show has nothing to show.");
+  verb->callback([&action, options] { action = [options] { return Run(*options); }; });
+}
+
+}  // namespace zeus::cli

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "apps/zeus/command.h"
+
+namespace zeus::cli {
+
+// zeus calibrate: measures how the sensors of GPUs behave and keeps it for the monitor.
+void AddCalibrateCommand(CLI::App& app, Action& action);
+
+}  // namespace zeus::cli

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "zeus/base/json.h"
+#include "zeus/base/result.h"
+#include "zeus/monitor/sensor_calibration.h"
+
+namespace zeus::cli {
+
+// Why a sensor of a GPU has no figures.
+struct SensorFailure {
+  std::string sensor;  // "instant power", "average power", "counter", as in the table.
+  Error error;
+};
+
+// What `zeus calibrate` says about one GPU.
+struct GpuReport {
+  std::string device;  // "gpu:0"
+  SensorCalibration calibration;
+  std::vector<SensorFailure> failures;
+  std::optional<std::filesystem::path> file;  // Where it is kept.
+
+  bool AnySensor() const {
+    return calibration.instant_power || calibration.average_power || calibration.counter;
+  }
+};
+
+std::string ToText(const GpuReport& report);
+Json ToJson(const GpuReport& report);
+
+}  // namespace zeus::cli

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/zeus/calibrate/calibrate_report.h"
+#include "apps/zeus/calibrate/interruption.h"
+#include "zeus/base/clock.h"
+#include "zeus/device/gpu.h"
+
+namespace zeus::cli {
+
+struct MeterOptions {
+  std::filesystem::path file;
+  std::optional<Seconds> delay;  // Found by correlation where it is not given.
+  double accuracy = 0;           // Relative standard deviation.
+  bool alone = true;             // It measures the GPU and nothing else.
+};
+
+struct CalibrateOptions {
+  Seconds duration{};
+  Seconds period{};
+  std::string load_command;  // Empty for the load of simulated GPUs.
+  std::optional<MeterOptions> meter;
+};
+
+// Loads the GPUs, records their sensors and works out how they behave: one report per GPU, in which
+// a sensor that could not be measured says why. Keeps nothing.
+Result<std::vector<GpuReport>> Calibrate(Clock& clock, const std::vector<Gpu*>& gpus,
+                                         const CalibrateOptions& options,
+                                         const Interruption& interruption);
+
+}  // namespace zeus::cli

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "zeus/base/result.h"
+#include "zeus/monitor/calibration/load_pattern.h"
+
+namespace zeus::cli {
+
+// A load on one GPU that can be switched on and off at once. Idle at first, and gone with its
+// object. One owner.
+class SwitchedLoad {
+ public:
+  virtual ~SwitchedLoad() = default;
+
+  virtual Status Switch(calibration::LoadState state) = 0;
+};
+
+}  // namespace zeus::cli

@@ -1,0 +1,103 @@
+#include "apps/zeus/carbon_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace zeus::cli {
+namespace {
+
+// Two digits of the doubt; without doubt three of the value.
+std::string WithDoubt(double value, double sigma, const std::string& unit) {
+  const auto decimals = [](double of, int digits) {
+    if (of == 0) return 0;
+    const auto magnitude = static_cast<int>(std::floor(std::log10(std::abs(of))));
+    return std::clamp(digits - 1 - magnitude, 0, 9);
+  };
+  if (!(sigma > 0)) return fmt::format("{:.{}f} {}", value, decimals(value, 3), unit);
+  const int places = decimals(sigma, 2);
+  return fmt::format("{:.{}f} {} ± {:.{}f} {}", value, places, unit, sigma, places, unit);
+}
+
+std::string Grams(GramsCo2e amount, GramsCo2e sigma) {
+  const double largest = std::abs(amount.value());
+  if (largest >= 1000) return WithDoubt(amount.value() / 1e3, sigma.value() / 1e3, "kg CO2e");
+  if (largest < 0.1) return WithDoubt(amount.ToMilli(), sigma.ToMilli(), "mg CO2e");
+  return WithDoubt(amount.value(), sigma.value(), "g CO2e");
+}
+
+std::string Origin(const Accounted& accounted) {
+  std::string text = fmt::format("{}", fmt::join(accounted.sources, ", "));
+  if (!accounted.complete()) {
+    const Joules all = accounted.energy + accounted.missing;
+    text += fmt::format("; for {:.0f} % of the energy", 100 * (accounted.energy / all));
+  }
+  return text;
+}
+
+void AddLines(std::vector<std::string>& lines, const std::string& name, const std::string& amount,
+              const Accounted& accounted) {
+  if (accounted.sources.empty()) {
+    lines.push_back(name + ": not known");
+  } else {
+    lines.push_back(fmt::format("{}: {} ({})", name, amount, Origin(accounted)));
+  }
+  for (const std::string& note : accounted.notes) lines.push_back("note: " + note);
+}
+
+// Where nothing is known there is no number, and the notes say why.
+Json NumberOrNull(double number, const Accounted& accounted) {
+  return accounted.sources.empty() ? Json() : Json(number);
+}
+
+void AddAccounted(Json& json, const Accounted& accounted) {
+  json["energy_joules"] = accounted.energy.value();
+  json["missing_joules"] = accounted.missing.value();
+  json["sources"] = accounted.sources;
+}
+
+Json Notes(const Accounted& accounted, const CarbonReport& report) {
+  Json notes = accounted.notes;
+  for (const std::string& note : report.notes) notes.push_back(note);
+  return notes;
+}
+
+}  // namespace
+
+std::vector<std::string> ToLines(const CarbonReport& report) {
+  std::vector<std::string> lines;
+  if (const auto& emissions = report.emissions) {
+    AddLines(lines, "carbon", Grams(emissions->amount, emissions->sigma), emissions->accounted);
+  }
+  if (const auto& cost = report.cost) {
+    AddLines(lines, "cost", WithDoubt(cost->amount.value(), cost->sigma.value(), cost->currency),
+             cost->accounted);
+  }
+  for (const std::string& note : report.notes) lines.push_back("note: " + note);
+  return lines;
+}
+
+void AddTo(Json& object, const CarbonReport& report) {
+  if (const auto& emissions = report.emissions) {
+    const Accounted& accounted = emissions->accounted;
+    Json json;
+    json["grams_co2e"] = NumberOrNull(emissions->amount.value(), accounted);
+    json["grams_co2e_sigma"] = NumberOrNull(emissions->sigma.value(), accounted);
+    AddAccounted(json, accounted);
+    json["estimated"] = accounted.estimated;
+    json["notes"] = Notes(accounted, report);
+    object["carbon"] = std::move(json);
+  }
+  if (const auto& cost = report.cost) {
+    Json json;
+    json["amount"] = NumberOrNull(cost->amount.value(), cost->accounted);
+    json["amount_sigma"] = NumberOrNull(cost->sigma.value(), cost->accounted);
+    json["currency"] = cost->currency;
+    AddAccounted(json, cost->accounted);
+    json["notes"] = Notes(cost->accounted, report);
+    object["cost"] = std::move(json);
+  }
+}
+
+}  // namespace zeus::cli

@@ -1,0 +1,114 @@
+#include "apps/zeus/diff/diff_command.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "apps/zeus/diff/comparison.h"
+#include "apps/zeus/numbers.h"
+#include "apps/zeus/output_file.h"
+#include "zeus/base/text.h"
+
+namespace zeus::cli {
+namespace {
+
+struct Flags {
+  std::string base;
+  std::string changed;
+  std::string max_regress = "3%";
+  double confidence = 0.95;
+  std::string metric = "energy";
+  std::string device = "total";
+  std::string method = "welch";
+  std::uint64_t seed = 1;
+  std::string format = "text";
+  std::string output;
+};
+
+// "3%" or "0.03". A bare 3 could be meant as either, so it is asked about.
+Result<double> ParseShare(std::string_view text) {
+  const std::string_view whole = text;
+  const bool percent = text.ends_with('%');
+  if (percent) text.remove_suffix(1);
+  const auto number = ParseDouble(Trim(text));
+  constexpr double kMostPercent = 1000;
+  if (number.ok() && number.value() >= 0 && number.value() <= (percent ? kMostPercent : 0.999))
+    return percent ? number.value() / 100 : number.value();
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("--max-regress takes a share as in 3% or 0.03, not {}", Quote(whole))};
+}
+
+std::string Show(const Comparison& comparison, const std::string& format) {
+  if (format == "markdown") return ToMarkdown(comparison);
+  if (format == "junit") return ToJUnit(comparison);
+  if (format == "json")
+    return ToJson(comparison).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return ToText(comparison);
+}
+
+int ExitCodeOf(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kOk:
+      return 0;
+    case Verdict::kRegression:
+      return 1;
+    case Verdict::kUndecided:
+      return 2;
+  }
+  return 2;
+}
+
+Result<int> Execute(const Flags& flags) {
+  DiffOptions options{.device = flags.device,
+                      .confidence = flags.confidence,
+                      .method = flags.method == "welch" ? Method::kWelch : Method::kBootstrap,
+                      .seed = flags.seed};
+  ZEUS_TRY(options.max_regress, ParseShare(flags.max_regress));
+  ZEUS_TRY(options.metric, FindMetric(flags.metric));
+  ZEUS_TRY(const RunFile base, ReadRunFile(flags.base));
+  ZEUS_TRY(const RunFile changed, ReadRunFile(flags.changed));
+  ZEUS_TRY(const Comparison comparison, Compare(base, changed, options));
+  const std::string text = Show(comparison, flags.format);
+  if (flags.output.empty()) {
+    fmt::print("{}", text);
+  } else {
+    ZEUS_RETURN_IF_ERROR(WriteWhole(flags.output, text));
+  }
+  return ExitCodeOf(comparison.judgement.verdict);
+}
+
+}  // namespace
+
+void AddDiffCommand(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* verb = app.add_subcommand(
+      "diff", "Say whether a change costs energy: compare two files of zeus run --repeat --json");
+  verb->add_option("base", flags->base, "Measured before the change")->required();
+  verb->add_option("new", flags->changed, "Measured after it")->required();
+  verb->add_option("--max-regress", flags->max_regress, "Allowed increase, as in 3% or 0.03")
+      ->capture_default_str();
+  verb->add_option("--confidence", flags->confidence, "How sure a verdict must be")
+      ->check(NumberBetween(0.5, 0.9999))
+      ->capture_default_str();
+  verb->add_option("--metric", flags->metric, "What is compared")
+      ->check(CLI::IsMember({"energy", "attributed", "net", "time", "power"}))
+      ->capture_default_str();
+  verb->add_option("--device", flags->device, "total, or a device as in gpu:0")
+      ->capture_default_str();
+  verb->add_option("--method", flags->method, "How the confidence is computed")
+      ->check(CLI::IsMember({"welch", "bootstrap"}))
+      ->capture_default_str();
+  verb->add_option("--seed", flags->seed, "Of the bootstrap's random numbers")
+      ->check(WholeNumberBetween(0, ~std::uint64_t{0}))
+      ->capture_default_str();
+  verb->add_option("--format", flags->format, "How the answer is written")
+      ->check(CLI::IsMember({"text", "markdown", "junit", "json"}))
+      ->capture_default_str();
+  verb->add_option("--output", flags->output, "Write the answer to this file");
+  verb->footer(
+      "Exit code 0: the increase is below the limit. 1: it is above. 2: the runs do not tell yet.\n"
+      "8: wrong command line or file, 3: no such file or device, 5: permission denied.");
+  verb->callback([&action, flags] { action = [flags] { return Execute(*flags); }; });
+}
+
+}  // namespace zeus::cli

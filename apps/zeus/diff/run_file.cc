@@ -1,0 +1,186 @@
+#include "apps/zeus/diff/run_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "zeus/base/file.h"
+#include "zeus/base/text.h"
+
+namespace zeus::cli {
+namespace {
+
+constexpr const char* kSchema = "zeus.run/1";
+constexpr std::size_t kLargestFile = 64 << 20;
+
+struct MetricEntry {
+  Metric metric;
+  const char* name;
+  const char* unit;
+  const char* field;
+  // What its sensor may be wrong by, relatively: one field over another. Null for time.
+  const char* sigma_field;
+  const char* sigma_of;
+};
+
+constexpr std::array<MetricEntry, 5> kMetrics = {{
+    {Metric::kEnergy, "energy", "J", "energy_joules", "sigma_joules", "energy_joules"},
+    {Metric::kAttributedEnergy, "attributed", "J", "attributed_joules", "sigma_joules",
+     "energy_joules"},
+    {Metric::kNetEnergy, "net", "J", "net_energy_joules", "net_sigma_joules", "net_energy_joules"},
+    {Metric::kTime, "time", "s", "time_seconds", nullptr, nullptr},
+    {Metric::kPower, "power", "W", "average_power_watts", "sigma_joules", "energy_joules"},
+}};
+
+const MetricEntry& EntryOf(Metric metric) {
+  return *std::ranges::find(kMetrics, metric, &MetricEntry::metric);
+}
+
+constexpr const char* kTotal = "total";
+
+// The part of a run that speaks of a device; null when there is none.
+const Json* PartOf(const Json& run, const std::string& device) {
+  if (device == kTotal) {
+    const auto total = run.find(kTotal);
+    return total != run.end() && total->is_object() ? &*total : nullptr;
+  }
+  const auto devices = run.find("devices");
+  if (devices == run.end() || !devices->is_array()) return nullptr;
+  for (const Json& one : *devices)
+    if (one.is_object() && one.value("device", Json()) == device) return &one;
+  return nullptr;
+}
+
+std::vector<std::string> NamesIn(const Json& run) {
+  std::vector<std::string> names = {kTotal};
+  if (const auto devices = run.find("devices"); devices != run.end() && devices->is_array()) {
+    for (const Json& one : *devices)
+      if (auto name = GetField<std::string>(one, "device"); name.ok())
+        names.push_back(name.value());
+  }
+  return names;
+}
+
+std::string IdentityOf(const RunFile& file, const Json& run, const std::string& device) {
+  if (const Json* part = PartOf(run, device); part != nullptr)
+    if (const auto uuid = GetField<std::string>(*part, "uuid"); uuid.ok()) return uuid.value();
+  return file.host + "/" + device;
+}
+
+std::vector<std::string> IdentitiesOf(const RunFile& file, const Json& run, const Json& part,
+                                      const std::string& device) {
+  if (device != kTotal) return {IdentityOf(file, run, device)};
+  std::vector<std::string> identities;
+  if (const auto contains = GetField<std::vector<std::string>>(part, "contains"); contains.ok())
+    for (const std::string& name : contains.value())
+      identities.push_back(IdentityOf(file, run, name));
+  return identities;
+}
+
+bool IsTooShort(const Json& run, const std::string& device) {
+  const auto devices = run.find("devices");
+  if (devices == run.end() || !devices->is_array()) return false;
+  return std::ranges::any_of(*devices, [&](const Json& one) {
+    if (!one.is_object() || (device != kTotal && one.value("device", Json()) != device))
+      return false;
+    const auto flags = GetField<std::vector<std::string>>(one, "flags");
+    return flags.ok() && std::ranges::find(flags.value(), "short_window") != flags.value().end();
+  });
+}
+
+// Adds one run to the samples, or counts why not.
+Status AddRun(const RunFile& file, const Json& run, const MetricEntry& metric,
+              const std::string& device, Samples& samples) {
+  ZEUS_TRY(const int exit_code, GetField<int>(run, "exit_code"));
+  if (exit_code != 0) {
+    ++samples.failed;
+    return Ok();
+  }
+  const Json* part = metric.metric == Metric::kTime ? &run : PartOf(run, device);
+  if (part == nullptr) {
+    ++samples.unmeasured;
+    return Ok();
+  }
+  ZEUS_TRY(const std::optional<double> value, GetOptionalField<double>(*part, metric.field));
+  if (!value || !std::isfinite(*value)) {
+    ++samples.unmeasured;
+    return Ok();
+  }
+  if (metric.metric != Metric::kTime) {
+    std::vector<std::string> devices = IdentitiesOf(file, run, *part, device);
+    if (samples.values.empty()) samples.devices = devices;
+    if (devices != samples.devices) {
+      ++samples.different;
+      return Ok();
+    }
+    if (IsTooShort(run, device)) ++samples.too_short;
+  }
+  samples.values.push_back(*value);
+  if (metric.sigma_field != nullptr) {
+    ZEUS_TRY(const std::optional<double> sigma,
+             GetOptionalField<double>(*part, metric.sigma_field));
+    ZEUS_TRY(const std::optional<double> of, GetOptionalField<double>(*part, metric.sigma_of));
+    if (sigma && of && *of > 0) samples.relative_sigma += *sigma / *of;
+  }
+  return Ok();
+}
+
+}  // namespace
+
+const char* MetricName(Metric metric) { return EntryOf(metric).name; }
+const char* MetricUnit(Metric metric) { return EntryOf(metric).unit; }
+
+Result<Metric> FindMetric(const std::string& name) {
+  const auto found = std::ranges::find(
+      kMetrics, name, [](const MetricEntry& entry) { return std::string(entry.name); });
+  if (found != kMetrics.end()) return found->metric;
+  return Error{ErrorCode::kInvalidArgument, fmt::format("no metric {}", Quote(name))};
+}
+
+Result<RunFile> ReadRunFile(const std::string& path) {
+  ZEUS_TRY(const std::string text, ReadSmallFile(path, kLargestFile));
+  auto parsed = ParseJson(text);
+  if (!parsed.ok()) return std::move(parsed).error().While(path);
+  const Json& json = parsed.value();
+  const auto schema = GetField<std::string>(json, "schema");
+  if (!schema.ok() || schema.value() != kSchema) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{}: not a file of zeus run --json (schema {})", path, kSchema)};
+  }
+  RunFile file{.path = path, .command = {}, .host = {}, .runs = {}};
+  if (auto command = GetField<std::vector<std::string>>(json, "command"); command.ok())
+    file.command = std::move(command).value();
+  if (auto host = GetField<std::string>(json, "host"); host.ok())
+    file.host = std::move(host).value();
+  const auto runs = json.find("runs");
+  if (runs == json.end()) {
+    file.runs = {json};
+  } else if (runs->is_array()) {
+    file.runs.assign(runs->begin(), runs->end());
+  } else {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("{}: \"runs\" is not a list", path)};
+  }
+  return file;
+}
+
+Result<Samples> SamplesOf(const RunFile& file, Metric metric, const std::string& device) {
+  const bool known = std::ranges::any_of(
+      file.runs, [&](const Json& run) { return PartOf(run, device) != nullptr; });
+  if (!known && !file.runs.empty() && metric != Metric::kTime) {
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("{}: no device {}: it has {}", file.path, Quote(device),
+                             fmt::join(NamesIn(file.runs.front()), ", "))};
+  }
+  Samples samples;
+  for (const Json& run : file.runs) {
+    if (auto added = AddRun(file, run, EntryOf(metric), device, samples); !added.ok())
+      return std::move(added).error().While(file.path);
+  }
+  if (!samples.values.empty()) samples.relative_sigma /= static_cast<double>(samples.values.size());
+  return samples;
+}
+
+}  // namespace zeus::cli

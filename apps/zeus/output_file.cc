@@ -1,0 +1,99 @@
+#include "apps/zeus/output_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+
+#include "zeus/base/file.h"
+#include "zeus/base/file_descriptor.h"
+
+namespace zeus::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr ::mode_t kMode = 0666;  // Less the user's umask.
+
+bool IsSpecial(const fs::path& path) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  return fs::exists(status) && !fs::is_regular_file(status);
+}
+
+// What a symbolic link points to: the link stays, its target is replaced.
+fs::path Target(const fs::path& path) {
+  std::error_code failed;
+  fs::path target = fs::weakly_canonical(path, failed);
+  return failed ? path : target;
+}
+
+// Beside the target, for only inside one file system a file can take another's place.
+fs::path TemporaryName(const fs::path& target) {
+  return target.parent_path() / fmt::format(".{}.{}.tmp", target.filename().string(), ::getpid());
+}
+
+Error CannotWrite(const fs::path& path, int error_number) {
+  return FileError(path, error_number).While("cannot write");
+}
+
+Status WriteAll(int file, std::string_view content, const fs::path& path) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(file, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return CannotWrite(path, errno);
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return Ok();
+}
+
+Status WriteInto(const fs::path& file_path, int flags, std::string_view content,
+                 const fs::path& shown) {
+  const FileDescriptor file(::open(file_path.c_str(), O_WRONLY | O_CLOEXEC | flags, kMode));
+  if (!file.valid()) return CannotWrite(shown, errno);
+  return WriteAll(file.get(), content, shown);
+}
+
+}  // namespace
+
+Status CheckWritable(const fs::path& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) return CannotWrite(path, EISDIR);
+  // A file that is write-protected is not replaced behind its owner's back.
+  if (fs::exists(path, ignored) && ::access(path.c_str(), W_OK) != 0)
+    return CannotWrite(path, errno);
+  if (IsSpecial(path)) return Ok();
+  const fs::path temporary = TemporaryName(Target(path));
+  ZEUS_RETURN_IF_ERROR(WriteInto(temporary, O_CREAT | O_TRUNC, "", path));
+  ::unlink(temporary.c_str());
+  return Ok();
+}
+
+Status WriteWhole(const fs::path& path, std::string_view content) {
+  if (IsSpecial(path)) return WriteInto(path, 0, content, path);
+  const fs::path target = Target(path);
+  const fs::path temporary = TemporaryName(target);
+  Status written = WriteInto(temporary, O_CREAT | O_TRUNC, content, path);
+  if (written.ok() && ::rename(temporary.c_str(), target.c_str()) != 0)
+    written = CannotWrite(path, errno);
+  if (!written.ok()) ::unlink(temporary.c_str());
+  return written;
+}
+
+Status Append(const fs::path& path, std::string_view header, std::string_view content) {
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, kMode));
+  if (!file.valid()) return CannotWrite(path, errno);
+  ::flock(file.get(), LOCK_EX);  // Given back when the file is closed; a pipe has none.
+  struct ::stat state {};
+  if (::fstat(file.get(), &state) != 0) return CannotWrite(path, errno);
+  std::string text;
+  if (state.st_size == 0) text += header;
+  text += content;
+  return WriteAll(file.get(), text, path);
+}
+
+}  // namespace zeus::cli

@@ -1,0 +1,148 @@
+#include "apps/zeus/run/child.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <fstream>
+#include <optional>
+#include <system_error>
+
+#include "zeus/base/file_descriptor.h"
+#include "zeus/base/text.h"
+
+namespace zeus::cli {
+namespace {
+
+constexpr int kSignalExitCode = 128;
+constexpr int kNotStarted = 127;  // Nobody sees it: the parent reads the reason.
+
+Error CannotStart(const char* what) {
+  return {ErrorCode::kUnavailable, fmt::format("cannot start a process: {}: {}", what,
+                                               std::generic_category().message(errno))};
+}
+
+// Between fork() and exec(): nothing but async-signal-safe calls, for other threads may have held
+// any lock. Does not return.
+[[noreturn]] void BecomeCommand(char* const* arguments, const SignalWatch& signals, int report,
+                                std::optional<pid_t> parent_to_die_with) {
+  if (parent_to_die_with) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != *parent_to_die_with) ::_exit(kNotStarted);  // It died before the call.
+  }
+  signals.RestoreInChild();
+  ::execvp(arguments[0], arguments);
+  const int reason = errno;
+  // The pipe closes on exec, so the parent reads a reason or nothing.
+  [[maybe_unused]] const auto written = ::write(report, &reason, sizeof reason);
+  ::_exit(kNotStarted);
+}
+
+// The reason why exec failed; 0 when it did not.
+int ReadReason(int report) {
+  int reason = 0;
+  ssize_t got = 0;
+  do {
+    got = ::read(report, &reason, sizeof reason);
+  } while (got < 0 && errno == EINTR);
+  return got == sizeof reason ? reason : 0;
+}
+
+Error Explain(const std::string& command, int reason) {
+  const bool missing = reason == ENOENT || reason == ENOTDIR;
+  if (missing && command.find('/') == std::string::npos)
+    return {ErrorCode::kNotFound, fmt::format("{}: no such command in PATH", Printable(command))};
+  return {missing ? ErrorCode::kNotFound : ErrorCode::kNotSupported,
+          fmt::format("{}: {}", Printable(command),
+                      LowerCase(std::generic_category().message(reason)))};
+}
+
+// The direct children of this process: after the command has ended, what it left behind.
+std::vector<pid_t> RemainingChildren() {
+  std::ifstream list(fmt::format("/proc/self/task/{}/children", ::getpid()));
+  std::vector<pid_t> children;
+  for (pid_t child = 0; list >> child;) children.push_back(child);
+  return children;
+}
+
+}  // namespace
+
+Result<Child> Child::Start(const std::vector<std::string>& command, SignalWatch& signals,
+                           const ChildOptions& options) {
+  std::vector<char*> arguments;
+  for (const std::string& argument : command)
+    arguments.push_back(const_cast<char*>(argument.c_str()));  // exec() does not write to them.
+  arguments.push_back(nullptr);
+  if (options.wait_all && ::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
+    return CannotStart("adopt descendants");
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return CannotStart("pipe");
+  const FileDescriptor read_end(ends[0]);
+  std::optional<FileDescriptor> write_end(ends[1]);
+
+  const std::optional<pid_t> to_die_with =
+      options.kill_with_parent ? std::optional(::getpid()) : std::nullopt;
+  const pid_t pid = ::fork();
+  if (pid < 0) return CannotStart("fork");
+  if (pid == 0) BecomeCommand(arguments.data(), signals, ends[1], to_die_with);
+  write_end.reset();
+  if (const int reason = ReadReason(read_end.get()); reason != 0) {
+    ::waitpid(pid, nullptr, 0);
+    return Explain(command.front(), reason);
+  }
+  return Child(pid, signals, options);
+}
+
+Outcome Child::Wait() {
+  while (!Collect()) {
+    StopIfAsked();
+    Handle(signals_.Next());
+  }
+  return outcome_;
+}
+
+bool Child::Collect() {
+  const pid_t whom = options_.wait_all ? -1 : pid_;
+  int status = 0;
+  pid_t pid = 0;
+  while ((pid = ::waitpid(whom, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
+    if (pid != pid_ || ended_) continue;
+    stopped_ = WIFSTOPPED(status);
+    if (WIFEXITED(status)) outcome_.exit_code = WEXITSTATUS(status);
+    if (WIFSIGNALED(status)) outcome_.exit_code = kSignalExitCode + WTERMSIG(status);
+    ended_ = WIFEXITED(status) || WIFSIGNALED(status);
+    if (ended_ && !options_.wait_all) return true;
+  }
+  return pid < 0 && errno == ECHILD;
+}
+
+void Child::Handle(const SignalWatch::Signal& signal) {
+  const int number = static_cast<int>(signal.ssi_signo);
+  if (number == SIGCHLD || number == SIGPIPE) return;
+  if (AsksToEnd(number)) outcome_.interrupted = true;
+  if (number == SIGTSTP || number == SIGTTIN || number == SIGTTOU) asked_to_stop_ = true;
+  if (number == SIGCONT) asked_to_stop_ = false;
+  if (SentByAProcess(signal)) PassOn(number);
+}
+
+void Child::PassOn(int signal) const {
+  if (!ended_) {
+    ::kill(pid_, signal);
+    return;
+  }
+  for (const pid_t child : RemainingChildren()) ::kill(child, signal);
+}
+
+void Child::StopIfAsked() {
+  if (!stopped_ || !asked_to_stop_) return;
+  asked_to_stop_ = false;
+  // Returns when somebody continues this process; SIGCONT is then passed on to the command, which
+  // a shell has continued as well.
+  ::kill(::getpid(), SIGSTOP);
+}
+
+}  // namespace zeus::cli

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "zeus/base/json.h"
+#include "zeus/base/units.h"
+#include "zeus/monitor/measurement.h"
+
+namespace zeus::cli {
+
+// Who a measured device is: two files are comparable when these agree.
+struct DeviceIdentity {
+  std::string device;  // "gpu:0"
+  std::string model;   // Empty if unknown, as is the next.
+  std::string uuid;
+};
+
+// What a device draws without the command.
+struct IdlePower {
+  std::string device;
+  Watts power;
+  Watts sigma;  // 0 for a value that the user gave.
+};
+
+// One execution of the command.
+struct Run {
+  int exit_code = 0;
+  Measurement measurement;
+};
+
+// Everything `zeus run` found out, in the form that every output is made from.
+struct RunReport {
+  std::vector<std::string> command;
+  std::string label;
+  std::string host;
+  std::vector<DeviceIdentity> devices;
+  std::vector<IdlePower> idle;  // Empty unless it is to be subtracted.
+
+  // Set when the command was to be run several times: how often, warm-ups apart.
+  std::optional<unsigned> planned_runs;
+  unsigned warmup_runs = 0;
+  std::vector<Run> runs;  // Never empty when a report is made.
+
+  // Further results about the energy of all runs, one line each under the table.
+  std::vector<std::string> remarks;
+};
+
+// The energy above idle of one device or of a sum.
+struct NetEnergy {
+  Joules energy;
+  Joules sigma;
+};
+// nullopt for a device without a number or without an idle power.
+std::optional<NetEnergy> NetOf(const DeviceMeasurement& device, Seconds time,
+                               const std::vector<IdlePower>& idle);
+// The sum over the devices of the total that have one, and which those are.
+struct NetTotal {
+  NetEnergy net;
+  std::vector<std::string> contains;
+};
+NetTotal NetTotalOf(const Measurement& measurement, const std::vector<IdlePower>& idle);
+
+// Time and energies averaged over the runs; flags that any of them has. A device has a number when
+// it had one in a run.
+Run MeanOf(const std::vector<Run>& runs);
+
+// "2026-03-01T12:30:00.123456Z"
+std::string Rfc3339(WallTime time);
+
+// See docs/formats.md.
+Json ToJson(const RunReport& report);
+
+// For people: a table and notes, ending in a newline.
+std::string ToTable(const RunReport& report);
+
+// Rows for run number `index` (from 0), and the names of their columns. Quoted as RFC 4180 says,
+// with the line ends of Unix.
+std::string CsvHeader();
+std::string ToCsv(const RunReport& report, std::size_t index);
+
+}  // namespace zeus::cli

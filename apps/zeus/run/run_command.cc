@@ -1,0 +1,65 @@
+#include "apps/zeus/run/run_command.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "apps/zeus/output_file.h"
+#include "apps/zeus/run/run_options.h"
+#include "apps/zeus/run/session.h"
+#include "zeus/base/clock.h"
+
+namespace zeus::cli {
+namespace {
+
+constexpr int kNotExecutable = 126;
+constexpr int kNoSuchCommand = 127;
+
+// As a shell answers.
+Result<int> CommandNotStarted(Error error) {
+  if (error.code != ErrorCode::kNotFound && error.code != ErrorCode::kNotSupported) return error;
+  std::fputs(fmt::format("zeus: {}\n", error.message).c_str(), stderr);
+  return error.code == ErrorCode::kNotFound ? kNoSuchCommand : kNotExecutable;
+}
+
+// An unwritable file is found out before the command has cost an hour.
+Status CheckFiles(const RunOptions& options) {
+  if (!options.json.empty() && options.json != "-")
+    ZEUS_RETURN_IF_ERROR(CheckWritable(options.json));
+  if (!options.csv.empty()) ZEUS_RETURN_IF_ERROR(Append(options.csv, "", ""));
+  return Ok();
+}
+
+Result<int> Execute(const RunFlags& flags, const std::vector<std::string>& remaining,
+                    const CommandTail& tail) {
+  ZEUS_TRY(std::vector<std::string> command, CommandToRun(remaining, tail));
+  ZEUS_TRY(const RunOptions options, Interpret(flags, std::move(command)));
+  ZEUS_RETURN_IF_ERROR(CheckFiles(options));
+  ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::Start());
+  SystemClock clock;
+  ZEUS_TRY(const std::unique_ptr<RunMeter> meter, RunMeter::Open(clock, options.meter));
+  auto code = RunSession(options, clock, *signals, *meter).Execute();
+  if (!code.ok()) return CommandNotStarted(std::move(code).error());
+  return code;
+}
+
+}  // namespace
+
+void AddRunCommand(CLI::App& app, Action& action, const CommandTail& tail) {
+  auto flags = std::make_shared<RunFlags>();
+  CLI::App* verb = app.add_subcommand(
+      "run", "Run a command and say what it cost: zeus run [OPTIONS] -- COMMAND [ARGUMENTS]");
+  // What is no option of ours begins the command.
+  verb->prefix_command();
+  AddRunFlags(*verb, *flags);
+  verb->footer(
+      "The exit code is that of the command: 128 + n when signal n killed it, 127 when there is "
+      "no\n"
+      "such command, 126 when it cannot be executed. Signals are passed on to the command.");
+  verb->callback([&action, &tail, flags, verb] {
+    action = [&tail, flags, verb] { return Execute(*flags, verb->remaining(), tail); };
+  });
+}
+
+}  // namespace zeus::cli

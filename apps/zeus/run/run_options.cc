@@ -1,0 +1,161 @@
+#include "apps/zeus/run/run_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "apps/zeus/numbers.h"
+#include "zeus/base/text.h"
+
+namespace zeus::cli {
+namespace {
+
+constexpr const char* kMeasure = "measure";
+constexpr double kMostWatts = 1e5;
+constexpr double kLongestWait = 86400;
+
+std::vector<std::string_view> SplitAtCommas(std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const auto comma = text.find(',');
+    parts.push_back(Trim(text.substr(0, comma)));
+    if (comma == std::string_view::npos) return parts;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+// "0,1" or "gpu:0,gpu:1".
+Result<std::vector<unsigned>> ParseGpus(const std::string& text) {
+  constexpr std::string_view kPrefix = "gpu:";
+  constexpr std::uint64_t kMost = 1 << 16;
+  std::vector<unsigned> gpus;
+  for (std::string_view part : SplitAtCommas(text)) {
+    if (part.starts_with(kPrefix)) part.remove_prefix(kPrefix.size());
+    const auto number = ParseUnsigned(part);
+    if (!number.ok() || number.value() > kMost) {
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("--gpus takes numbers as in 0,1, not {}", Quote(text))};
+    }
+    const auto gpu = static_cast<unsigned>(number.value());
+    if (std::ranges::find(gpus, gpu) == gpus.end()) gpus.push_back(gpu);
+  }
+  return gpus;
+}
+
+Result<double> ParseBetween(std::string_view text, double most, const char* option,
+                            const char* takes) {
+  const auto number = ParseDouble(text);
+  if (number.ok() && number.value() >= 0 && number.value() <= most) return number;
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("{} takes {}, not {}", option, takes, Quote(text))};
+}
+
+Status InterpretIdle(const RunFlags& flags, RunOptions& options) {
+  if (flags.subtract_idle.empty()) return Ok();
+  if (flags.subtract_idle == kMeasure) {
+    options.measure_idle = Seconds(flags.idle_seconds);
+    return Ok();
+  }
+  for (const std::string_view part : SplitAtCommas(flags.subtract_idle)) {
+    ZEUS_TRY(const double watts, ParseBetween(part, kMostWatts, "--subtract-idle",
+                                              "watts as in =50, or =50,60 for two GPUs"));
+    options.given_idle.emplace_back(watts);
+  }
+  return Ok();
+}
+
+Refinement ParseRefinement(const std::string& text) {
+  if (text == "always") return Refinement::kAlways;
+  return text == "never" ? Refinement::kNever : Refinement::kAuto;
+}
+
+void AddRepeatFlags(CLI::App& verb, RunFlags& flags) {
+  constexpr std::uint64_t kMostRuns = 1000000;
+  verb.add_option("--repeat", flags.repeat, "Run the command this many times, one after the other")
+      ->check(WholeNumberBetween(1, kMostRuns))
+      ->each([&flags](const std::string&) { flags.repeat_given = true; });
+  verb.add_option("--warmup", flags.warmup, "Runs before them that are not measured")
+      ->check(WholeNumberBetween(0, kMostRuns))
+      ->capture_default_str();
+  verb.add_option("--cooldown", flags.cooldown,
+                  "Seconds between two runs, or auto: until the GPUs are as cool as before the "
+                  "first, or get no cooler")
+      ->capture_default_str();
+  verb.add_option("--cooldown-limit", flags.cooldown_limit,
+                  "Seconds after which --cooldown auto gives up")
+      ->check(NumberBetween(0, kLongestWait))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void AddRunFlags(CLI::App& verb, RunFlags& flags) {
+  verb.add_option("--json", flags.json, "Write the result to this file (- for standard output)");
+  verb.add_option("--csv", flags.csv, "Append a row per device and run to this file");
+  verb.add_flag("--quiet", flags.quiet, "No table on standard error");
+  verb.add_option("--label", flags.label, "A name that the results carry");
+  verb.add_option("--gpus", flags.gpus, "Measure only these GPUs, as in 0,1");
+  verb.add_flag("--no-cpu", flags.no_cpu, "Do not measure CPUs and their memory");
+  verb.add_flag(fmt::format("--subtract-idle{{{}}}", kMeasure), flags.subtract_idle,
+                "Also say how much was used above idle; =WATTS takes that idle power for each "
+                "GPU (or =50,60), otherwise it is measured before the command");
+  verb.add_option("--idle-seconds", flags.idle_seconds, "How long to measure idle power")
+      ->check(NumberBetween(0.1, kLongestWait))
+      ->capture_default_str();
+  AddRepeatFlags(verb, flags);
+  verb.add_option("--refine", flags.refine,
+                  "Wait one or two sensor updates after the end for a better result: auto waits "
+                  "where that pays")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->capture_default_str();
+  verb.add_flag("--wait-all", flags.child.wait_all,
+                "Measure until every process that the command started has ended");
+  verb.add_flag("--kill-with-parent", flags.child.kill_with_parent,
+                "Kill the command when zeus is killed");
+}
+
+Result<RunOptions> Interpret(const RunFlags& flags, std::vector<std::string> command) {
+  RunOptions options;
+  options.command = std::move(command);
+  options.refinement = ParseRefinement(flags.refine);
+  options.child = flags.child;
+  options.warmup = flags.warmup;
+  options.cooldown_limit = Seconds(flags.cooldown_limit);
+  options.label = flags.label;
+  options.json = flags.json;
+  options.csv = flags.csv;
+  options.quiet = flags.quiet;
+  options.meter.cpus = !flags.no_cpu;
+  if (!flags.gpus.empty()) {
+    ZEUS_TRY(options.meter.gpus, ParseGpus(flags.gpus));
+  }
+  ZEUS_RETURN_IF_ERROR(InterpretIdle(flags, options));
+  if (flags.repeat_given || flags.warmup > 0) options.repeat = flags.repeat;
+  if (flags.cooldown != "auto") {
+    ZEUS_TRY(const double seconds,
+             ParseBetween(flags.cooldown, kLongestWait, "--cooldown", "seconds or auto"));
+    options.cooldown = Seconds(seconds);
+  }
+  return options;
+}
+
+Result<std::vector<std::string>> CommandToRun(const std::vector<std::string>& remaining,
+                                              const CommandTail& tail) {
+  if (!remaining.empty() && remaining.front().starts_with('-')) {
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("{} is not known here (see zeus run --help)", Quote(remaining.front()))};
+  }
+  std::vector<std::string> command = remaining;
+  if (!command.empty() && tail.present) command.emplace_back("--");  // The command's own.
+  command.insert(command.end(), tail.words.begin(), tail.words.end());
+  if (command.empty() || command.front().empty()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "say what to run: zeus run [options] -- COMMAND (see zeus run --help)"};
+  }
+  return command;
+}
+
+}  // namespace zeus::cli

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/zeus/command.h"
+#include "apps/zeus/run/child.h"
+#include "apps/zeus/run/run_meter.h"
+#include "zeus/base/result.h"
+#include "zeus/base/units.h"
+
+namespace zeus::cli {
+
+// The command line of `zeus run`, as typed.
+struct RunFlags {
+  std::string gpus;
+  bool no_cpu = false;
+  std::string subtract_idle;  // "measure", "50" or "50,60"; empty: not.
+  double idle_seconds = 5;
+  unsigned repeat = 1;
+  bool repeat_given = false;
+  unsigned warmup = 0;
+  std::string cooldown = "0";
+  double cooldown_limit = 300;
+  std::string refine = "auto";
+  std::string label;
+  std::string json;
+  std::string csv;
+  bool quiet = false;
+  ChildOptions child;
+};
+
+// What it means.
+struct RunOptions {
+  std::vector<std::string> command;
+  MeterOptions meter;
+  Refinement refinement = Refinement::kAuto;
+  ChildOptions child;
+
+  // Idle power: measured for that long, or given: one value for all GPUs or one per GPU.
+  std::optional<Seconds> measure_idle;
+  std::vector<Watts> given_idle;
+
+  std::optional<unsigned> repeat;
+  unsigned warmup = 0;
+  std::optional<Seconds> cooldown;  // nullopt: until the GPUs are as cool as they were.
+  Seconds cooldown_limit{0};
+
+  std::string label;
+  std::string json;  // Paths; empty: not wanted.
+  std::string csv;
+  bool quiet = false;
+};
+
+// Declares the options on `verb`.
+void AddRunFlags(CLI::App& verb, RunFlags& flags);
+
+// kInvalidArgument with one sentence when they make no sense.
+Result<RunOptions> Interpret(const RunFlags& flags, std::vector<std::string> command);
+
+// The command: what CLI11 did not take (`zeus run git diff`), and what follows "--".
+// kInvalidArgument when there is none, or when it begins with an unknown option.
+Result<std::vector<std::string>> CommandToRun(const std::vector<std::string>& remaining,
+                                              const CommandTail& tail);
+
+}  // namespace zeus::cli

@@ -1,0 +1,149 @@
+#include "apps/zeus/run/session.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <utility>
+
+#include "apps/zeus/exit_code.h"
+#include "apps/zeus/output.h"
+#include "apps/zeus/output_file.h"
+#include "apps/zeus/run/cooldown.h"
+
+namespace zeus::cli {
+namespace {
+
+constexpr int kSignalExitCode = 128;
+constexpr Seconds kTemperatureInterval{0.5};
+
+std::string HostName() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "";
+  return name.data();
+}
+
+std::string JsonText(const RunReport& report) {
+  return ToJson(report).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+RunSession::RunSession(const RunOptions& options, Clock& clock, SignalWatch& signals,
+                       RunMeter& meter)
+    : options_(options), clock_(clock), signals_(signals), meter_(meter) {
+  report_.command = options.command;
+  report_.label = options.label;
+  report_.host = HostName();
+  report_.devices = meter.Devices();
+  report_.planned_runs = options.repeat;
+  report_.warmup_runs = options.warmup;
+}
+
+// Waits; false when the user asked to end meanwhile, and then the exit code says so.
+bool RunSession::Pause(Seconds time) {
+  const TimePoint end = clock_.Now() + time;
+  for (TimePoint now = clock_.Now(); now < end; now = clock_.Now()) {
+    const auto signal = signals_.NextWithin(end - now);
+    if (!signal || !AsksToEnd(static_cast<int>(signal->ssi_signo))) continue;
+    exit_code_ = kSignalExitCode + static_cast<int>(signal->ssi_signo);
+    return false;
+  }
+  return true;
+}
+
+// One value is for every GPU; several are for the measured GPUs, in their order.
+Status RunSession::GiveIdle() {
+  std::vector<std::string> gpus;
+  for (const DeviceIdentity& device : report_.devices)
+    if (device.device.starts_with("gpu:")) gpus.push_back(device.device);
+  const std::vector<Watts>& given = options_.given_idle;
+  if (given.size() > 1 && given.size() != gpus.size()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("--subtract-idle gives {} values for {} GPUs: give one for all or one "
+                             "for each",
+                             given.size(), gpus.size())};
+  }
+  for (std::size_t i = 0; i < gpus.size(); ++i)
+    report_.idle.push_back({gpus[i], given[given.size() > 1 ? i : 0], Watts(0)});
+  return Ok();
+}
+
+bool RunSession::MeasureIdle() {
+  meter_.Begin();
+  if (!Pause(*options_.measure_idle)) return false;
+  const Measurement idle = meter_.End(Refinement::kAuto);
+  for (const DeviceMeasurement& device : idle.devices) {
+    if (!device.energy.ok()) continue;
+    report_.idle.push_back({device.device, device.energy.value().energy / idle.time,
+                            device.energy.value().sigma / idle.time});
+  }
+  return true;
+}
+
+bool RunSession::CoolDown(const std::vector<Celsius>& start) {
+  if (options_.cooldown) return Pause(*options_.cooldown);
+  Cooldown cooldown(start);
+  const TimePoint limit = clock_.Now() + options_.cooldown_limit;
+  while (!cooldown.Settled(clock_.Now(), meter_.Temperatures()) && clock_.Now() < limit)
+    if (!Pause(kTemperatureInterval)) return false;
+  return true;
+}
+
+Result<Outcome> RunSession::Once(Measurement& measurement) {
+  meter_.Begin();
+  ZEUS_TRY(Child child, Child::Start(options_.command, signals_, options_.child));
+  const Outcome outcome = child.Wait();
+  measurement = meter_.End(options_.refinement);
+  return outcome;
+}
+
+void RunSession::WriteResults() {
+  const auto remember = [this](const Status& status) {
+    if (!status.ok()) not_written_ = status.error();
+  };
+  if (!options_.csv.empty())
+    remember(Append(options_.csv, CsvHeader(), ToCsv(report_, report_.runs.size() - 1)));
+  // After each run, so that a long series that is broken off leaves what it has.
+  if (!options_.json.empty() && options_.json != "-")
+    remember(WriteWhole(options_.json, JsonText(report_)));
+}
+
+Result<int> RunSession::Execute() {
+  if (!options_.given_idle.empty()) ZEUS_RETURN_IF_ERROR(GiveIdle());
+  if (options_.measure_idle && !MeasureIdle()) return exit_code_;
+  const unsigned rounds = options_.warmup + options_.repeat.value_or(1);
+  std::vector<Celsius> start;
+  for (unsigned round = 0; round < rounds; ++round) {
+    if (round > options_.warmup && !CoolDown(start)) break;
+    if (round <= options_.warmup) start = meter_.Temperatures();
+    Measurement measurement;
+    auto outcome = Once(measurement);
+    if (!outcome.ok()) {
+      if (round == 0) return std::move(outcome).error();
+      not_written_ = std::move(outcome).error();
+      break;
+    }
+    exit_code_ = outcome.value().exit_code;
+    if (round >= options_.warmup) {
+      report_.runs.push_back({exit_code_, std::move(measurement)});
+      WriteResults();
+    }
+    // What fails once is not worth repeating, and who interrupts one run means all.
+    if (exit_code_ != 0 || outcome.value().interrupted) break;
+  }
+  return Finish();
+}
+
+int RunSession::Finish() {
+  if (report_.runs.empty()) return exit_code_;
+  if (!options_.quiet) std::fputs(ToTable(report_).c_str(), stderr);
+  if (options_.json == "-") fmt::print("{}", JsonText(report_));
+  if (!not_written_) return exit_code_;
+  std::fputs(fmt::format("zeus: {}\n", not_written_->message).c_str(), stderr);
+  return exit_code_ != 0 ? exit_code_ : ExitCode(ErrorCode::kUnavailable);
+}
+
+}  // namespace zeus::cli

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <optional>
+
+#include "apps/zeus/run/report.h"
+#include "apps/zeus/run/run_meter.h"
+#include "apps/zeus/run/run_options.h"
+#include "apps/zeus/run/signal_watch.h"
+#include "zeus/base/clock.h"
+#include "zeus/base/result.h"
+
+namespace zeus::cli {
+
+// One invocation of `zeus run`: idle power, warm-ups, runs and the pauses between them, and what
+// is written after each. One owner.
+class RunSession {
+ public:
+  // All of them must outlive the session.
+  RunSession(const RunOptions& options, Clock& clock, SignalWatch& signals, RunMeter& meter);
+
+  // The exit code for the user. Errors are those of a command that could not be started, see
+  // Child::Start(), and only before the first run.
+  Result<int> Execute();
+
+ private:
+  Status GiveIdle();
+  // False when the user interrupted.
+  bool MeasureIdle();
+  bool Pause(Seconds time);
+  bool CoolDown(const std::vector<Celsius>& start);
+  Result<Outcome> Once(Measurement& measurement);
+  void WriteResults();
+  int Finish();
+
+  const RunOptions& options_;
+  Clock& clock_;
+  SignalWatch& signals_;
+  RunMeter& meter_;
+  RunReport report_;
+  int exit_code_ = 0;
+  std::optional<Error> not_written_;
+};
+
+}  // namespace zeus::cli

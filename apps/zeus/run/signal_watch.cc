@@ -1,0 +1,82 @@
+#include "apps/zeus/run/signal_watch.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <system_error>
+
+namespace zeus::cli {
+namespace {
+
+constexpr std::array kEnding = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+// SIGPIPE is only kept from killing Zeus when nobody reads its table.
+constexpr std::array kOthers = {SIGCHLD, SIGCONT, SIGTSTP, SIGTTIN,  SIGTTOU,
+                                SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH, SIGPIPE};
+
+::sigset_t Watched() {
+  ::sigset_t set;
+  ::sigemptyset(&set);
+  for (const int signal : kEnding) ::sigaddset(&set, signal);
+  for (const int signal : kOthers) ::sigaddset(&set, signal);
+  for (int signal = SIGRTMIN; signal <= SIGRTMAX; ++signal) ::sigaddset(&set, signal);
+  return set;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SignalWatch>> SignalWatch::Start() {
+  const ::sigset_t watched = Watched();
+  const int descriptor = ::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (descriptor < 0) {
+    return Error{ErrorCode::kUnavailable,
+                 fmt::format("cannot watch signals: {}", std::generic_category().message(errno))};
+  }
+  return std::unique_ptr<SignalWatch>(new SignalWatch(watched, descriptor));
+}
+
+SignalWatch::SignalWatch(const ::sigset_t& watched, int descriptor) : signals_(descriptor) {
+  ::pthread_sigmask(SIG_BLOCK, &watched, &mask_before_);
+  // Whoever started Zeus may have ignored SIGCHLD; then the kernel would not tell how a child
+  // ended.
+  struct ::sigaction standard {};
+  standard.sa_handler = SIG_DFL;
+  ::sigaction(SIGCHLD, &standard, &child_before_);
+}
+
+SignalWatch::~SignalWatch() {
+  // What arrived after the last question was meant for a program that has ended.
+  while (NextWithin(Seconds(0))) continue;
+  RestoreInChild();
+}
+
+void SignalWatch::RestoreInChild() const {
+  ::sigaction(SIGCHLD, &child_before_, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+}
+
+SignalWatch::Signal SignalWatch::Next() {
+  constexpr Seconds kLong(3600);
+  for (;;)
+    if (const auto signal = NextWithin(kLong)) return *signal;
+}
+
+std::optional<SignalWatch::Signal> SignalWatch::NextWithin(Seconds patience) {
+  ::pollfd ready{.fd = signals_.get(), .events = POLLIN, .revents = 0};
+  constexpr double kMostMilliseconds = 1e9;
+  const double milliseconds = std::clamp(patience.count() * 1e3, 0.0, kMostMilliseconds);
+  if (::poll(&ready, 1, static_cast<int>(std::ceil(milliseconds))) <= 0) return std::nullopt;
+  Signal signal{};
+  if (::read(signals_.get(), &signal, sizeof signal) != sizeof signal) return std::nullopt;
+  return signal;
+}
+
+bool SentByAProcess(const SignalWatch::Signal& signal) { return signal.ssi_code <= 0; }
+
+bool AsksToEnd(int signal) { return std::ranges::find(kEnding, signal) != kEnding.end(); }
+
+}  // namespace zeus::cli

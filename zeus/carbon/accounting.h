@@ -1,0 +1,56 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "zeus/carbon/intensity_source.h"
+#include "zeus/carbon/price_source.h"
+#include "zeus/carbon/quantities.h"
+
+namespace zeus {
+
+// Energy that was used evenly between two moments.
+struct EnergyPiece {
+  WallTime begin;
+  WallTime end;  // Not before `begin`; the same moment is allowed.
+  Joules energy;
+};
+
+// Energy over time: one piece when only the total of a window is known, many along a time line.
+struct EnergyUse {
+  std::vector<EnergyPiece> pieces;
+  Joules sigma;  // Of the sum; the sensor's gain, so it counts for all pieces alike.
+
+  Joules Sum() const;
+};
+
+// What is common to emissions and cost.
+struct Accounted {
+  Joules energy;                     // For which there was a value …
+  Joules missing;                    // … and for which there was none.
+  std::vector<std::string> sources;  // Each once, in order of use.
+  std::vector<std::string> notes;  // Each once: stale values, fallbacks, why something is missing.
+  bool estimated = false;
+
+  bool complete() const { return missing == Joules(0); }
+};
+
+// Energy times intensity, cut wherever the intensity changes. Cutting neither adds nor loses:
+// at a constant intensity the sum is energy times intensity, whatever the pieces.
+struct Emissions {
+  GramsCo2e amount;
+  GramsCo2e sigma;  // Energy and intensity together; errors of intensities are taken as one.
+  Accounted accounted;
+};
+Emissions ComputeEmissions(const EnergyUse& use, IntensitySource& source);
+
+struct Cost {
+  Money amount;
+  Money sigma;
+  std::string currency;
+  Accounted accounted;
+};
+Cost ComputeCost(const EnergyUse& use, PriceSource& source);
+
+}  // namespace zeus

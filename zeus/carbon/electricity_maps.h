@@ -1,0 +1,93 @@
+#pragma once
+
+#include <condition_variable>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "zeus/base/clock.h"
+#include "zeus/base/ticker.h"
+#include "zeus/carbon/http_client.h"
+#include "zeus/carbon/intensity_cache.h"
+#include "zeus/carbon/intensity_source.h"
+
+namespace zeus {
+
+// The token from a file (first line) or, without one, from ELECTRICITY_MAPS_TOKEN.
+Result<std::string> FindElectricityMapsToken(const std::optional<std::filesystem::path>& file);
+
+struct ElectricityMapsOptions {
+  struct Coordinates {
+    double latitude;
+    double longitude;
+  };
+
+  std::string base_url = "https://api.electricitymaps.com";
+  std::string api_version = "v3";
+  std::string zone{};                        // "DE", "US-CAL-CISO"; or
+  std::optional<Coordinates> coordinates{};  // a place in the zone.
+  std::string token;
+  Seconds timeout{2};   // Of looking up, connecting, and each read.
+  Seconds patience{2};  // How long At() waits for the very first answer.
+  std::optional<std::filesystem::path> cache_directory = DefaultCarbonCacheDirectory();
+};
+
+// The live grid from electricitymaps.com. The network is asked by Step(), in the background after
+// Start(), beginning with it, so that measuring never waits; At() answers from what has arrived,
+// from the cache of earlier runs, or from the fallback, and says which. Thread-safe.
+class ElectricityMaps final : public IntensitySource {
+ public:
+  // Validates and reads the cache; no network. `fallback` may be null.
+  static Result<std::unique_ptr<ElectricityMaps>> Create(Clock& clock,
+                                                         ElectricityMapsOptions options,
+                                                         std::unique_ptr<IntensitySource> fallback);
+  ~ElectricityMaps() override;
+
+  void Start();
+
+  // Asks the server if it is time to. Returns when to come again. One thread.
+  TimePoint Step();
+
+  // After Start() the first call waits for the first answer, at most for `patience`.
+  Result<IntensityReading> At(WallTime time) override;
+
+ private:
+  ElectricityMaps(Clock& clock, ElectricityMapsOptions options,
+                  std::unique_ptr<IntensitySource> fallback, std::unique_ptr<HttpClient> client);
+
+  using Rows = std::vector<StepSeries::Row>;
+  struct Failure {
+    std::string reason;
+    Seconds pause;  // Before the next attempt.
+  };
+  using Fetched = std::variant<Rows, Failure>;
+
+  void LoadCache();
+  std::optional<Seconds> FreshFor() const;
+  Fetched Fetch();
+  Fetched Ask(const std::string& what);
+  void Keep(const Rows& rows);
+  Result<IntensityReading> FromFallback(WallTime time, const std::string& reason);
+
+  Clock& clock_;
+  const ElectricityMapsOptions options_;
+  const std::string place_;
+  const std::unique_ptr<IntensitySource> fallback_;
+  const std::unique_ptr<HttpClient> client_;
+  const std::optional<IntensityCache> cache_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable arrived_;
+  // Guarded by mutex_.
+  StepSeries series_;
+  std::optional<WallTime> fetched_at_;
+  std::string trouble_;  // Why the last attempt failed; empty when it did not.
+  bool settled_ = true;  // Nothing is under way that a first reader should wait for.
+
+  std::unique_ptr<Ticker> ticker_;  // Last: stops before anything it uses goes.
+};
+
+}  // namespace zeus

@@ -1,0 +1,145 @@
+#include "zeus/carbon/step_series.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "zeus/base/file.h"
+#include "zeus/base/text.h"
+#include "zeus/carbon/wall_time_text.h"
+
+namespace zeus {
+namespace {
+
+using std::chrono::microseconds;
+
+// A year of quarter-hours is about a megabyte.
+constexpr std::size_t kCsvLimit = std::size_t{8} * 1024 * 1024;
+
+Error LineError(const std::string& name, std::size_t line, std::string_view reason) {
+  return {ErrorCode::kInvalidArgument, fmt::format("{}:{}: {}", name, line, reason)};
+}
+
+Result<StepSeries::Row> ParseRow(std::string_view line, CsvValues values) {
+  const auto comma = line.find(',');
+  if (comma == std::string_view::npos || line.find(',', comma + 1) != std::string_view::npos)
+    return Error{ErrorCode::kInvalidArgument, Quote(line) + " is not a time and a number"};
+  ZEUS_TRY(const WallTime time, ParseWallTime(Trim(line.substr(0, comma))));
+  ZEUS_TRY(const double value, ParseDouble(Trim(line.substr(comma + 1))));
+  if (!std::isfinite(value) || (value < 0 && values == CsvValues::kNotNegative)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} is out of range", Quote(Trim(line.substr(comma + 1))))};
+  }
+  return StepSeries::Row{.time = time, .value = value};
+}
+
+Result<std::string> ParseHeader(std::string_view line) {
+  const auto comma = line.find(',');
+  if (comma == std::string_view::npos || LowerCase(Trim(line.substr(0, comma))) != "time") {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the first line must be a header like time,grams_per_kwh"};
+  }
+  return std::string(Trim(line.substr(comma + 1)));
+}
+
+}  // namespace
+
+StepSeries::StepSeries(const std::vector<Row>& rows, Limits limits) : limits_(limits) { Add(rows); }
+
+void StepSeries::Add(const std::vector<Row>& rows) {
+  rows_.insert(rows_.end(), rows.begin(), rows.end());
+  std::ranges::stable_sort(rows_, {}, &Row::time);
+  std::vector<Row> unique;
+  unique.reserve(rows_.size());
+  for (const Row& row : rows_) {
+    if (!unique.empty() && unique.back().time == row.time) {
+      unique.back() = row;
+    } else {
+      unique.push_back(row);
+    }
+  }
+  rows_ = std::move(unique);
+}
+
+void StepSeries::DropBefore(WallTime time) {
+  rows_.erase(rows_.begin(), std::ranges::lower_bound(rows_, time, {}, &Row::time));
+}
+
+// When a row ceases to hold.
+WallTime StepSeries::EndOf(Iterator row) const {
+  microseconds step = std::chrono::hours(1);
+  if (const auto next = std::next(row); next != rows_.end()) {
+    step = next->time - row->time;
+  } else if (row != rows_.begin()) {
+    step = row->time - std::prev(row)->time;
+  }
+  return row->time + std::min(step, limits_.hold);
+}
+
+Error StepSeries::NothingFor(WallTime time) const {
+  return {ErrorCode::kNotFound,
+          fmt::format("no value near {}: there are values from {} to {}", ToText(time),
+                      ToText(rows_.front().time), ToText(EndOf(std::prev(rows_.end()))))};
+}
+
+Result<StepSeries::Step> StepSeries::At(WallTime time) const {
+  if (rows_.empty()) return Error{ErrorCode::kNotFound, "no values"};
+  const Iterator next = std::ranges::upper_bound(rows_, time, {}, &Row::time);
+  if (next == rows_.begin()) {
+    const ValidSpan valid{.from = next->time - limits_.reach, .until = next->time};
+    if (time < valid.from) return NothingFor(time);
+    return Step{.value = next->value,
+                .valid = valid,
+                .estimated = true,
+                .note = fmt::format("no value before {}, whose is used", ToText(next->time))};
+  }
+  const Iterator row = std::prev(next);
+  const WallTime end = EndOf(row);
+  if (time < end) {
+    return Step{.value = row->value,
+                .valid = {.from = row->time, .until = end},
+                .estimated = row->estimated,
+                .note = {}};
+  }
+  ValidSpan valid{.from = end, .until = end + limits_.reach};
+  if (next != rows_.end()) valid.until = std::min(valid.until, next->time);
+  if (time >= valid.until) return NothingFor(time);
+  return Step{.value = row->value,
+              .valid = valid,
+              .estimated = true,
+              .note = fmt::format("no value after {}, whose is used", ToText(row->time))};
+}
+
+Result<CsvSeries> ParseCsvSeries(std::string_view text, const std::string& name, CsvValues values) {
+  std::vector<StepSeries::Row> rows;
+  std::string column;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const auto end = std::min(text.find('\n'), text.size());
+    const std::string_view line = Trim(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty() || line.starts_with('#')) continue;
+    if (column.empty()) {
+      auto header = ParseHeader(line);
+      if (!header.ok()) return LineError(name, number, header.error().message);
+      column = std::move(header).value();
+      continue;
+    }
+    const auto row = ParseRow(line, values);
+    if (!row.ok()) return LineError(name, number, row.error().message);
+    rows.push_back(row.value());
+  }
+  if (rows.empty()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 name + ": no rows: write a header like time,grams_per_kwh and a row per change"};
+  }
+  return CsvSeries{.column = std::move(column), .series = StepSeries(rows)};
+}
+
+Result<CsvSeries> LoadCsvSeries(const std::filesystem::path& path, CsvValues values) {
+  ZEUS_TRY(const std::string text, ReadSmallFile(path, kCsvLimit));
+  return ParseCsvSeries(text, Printable(path.string()), values);
+}
+
+}  // namespace zeus

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "zeus/base/clock.h"
+#include "zeus/base/result.h"
+#include "zeus/carbon/intensity_source.h"
+
+namespace zeus {
+
+// A value over time that holds from each row to the next: intensities and prices as grids and
+// exchanges publish them. The last row holds as long as the row before it did (an hour when it is
+// alone). Where there is no value, the nearest is used, and said so, up to `reach` away, and beyond
+// it nothing: yesterday's wind says little about next week. Not thread-safe while it changes.
+class StepSeries {
+ public:
+  struct Row {
+    WallTime time;
+    double value;
+    bool estimated = false;
+  };
+
+  struct Limits {
+    std::chrono::microseconds hold = std::chrono::microseconds::max();  // Of a row, at most.
+    std::chrono::microseconds reach = std::chrono::hours(24);
+  };
+
+  // Rows in any order; of two with the same time the later one in the list counts.
+  explicit StepSeries(const std::vector<Row>& rows, Limits limits);
+  explicit StepSeries(const std::vector<Row>& rows) : StepSeries(rows, Limits()) {}
+
+  struct Step {
+    double value;
+    ValidSpan valid;
+    bool estimated;
+    std::string note;  // Not empty when the value is only the nearest.
+  };
+  // kNotFound when there is no row within reach.
+  Result<Step> At(WallTime time) const;
+
+  // Newer rows replace older ones of the same time.
+  void Add(const std::vector<Row>& rows);
+  // Forgets rows from before `time`.
+  void DropBefore(WallTime time);
+
+  const std::vector<Row>& rows() const { return rows_; }
+
+ private:
+  using Iterator = std::vector<Row>::const_iterator;
+  WallTime EndOf(Iterator row) const;
+  Error NothingFor(WallTime time) const;
+
+  std::vector<Row> rows_;  // By time, all different.
+  Limits limits_;
+};
+
+// A CSV file with a header "time,<column>" and rows of a time (ParseWallTime) and a number. Empty
+// lines and lines that begin with # are skipped. An error names file and line.
+struct CsvSeries {
+  std::string column;
+  StepSeries series;
+};
+enum class CsvValues { kAny, kNotNegative };
+Result<CsvSeries> ParseCsvSeries(std::string_view text, const std::string& name, CsvValues values);
+Result<CsvSeries> LoadCsvSeries(const std::filesystem::path& path, CsvValues values);
+
+}  // namespace zeus

@@ -1,0 +1,148 @@
+#include "zeus/carbon/time_zone.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "zeus/base/file.h"
+#include "zeus/base/text.h"
+
+namespace zeus {
+namespace {
+
+using std::chrono::seconds;
+using std::chrono::sys_seconds;
+
+constexpr std::size_t kHeaderSize = 44;
+constexpr std::size_t kMaxCount = 10'000;  // Real files have a few hundred transitions.
+
+Error Corrupt(const char* what) {
+  return {ErrorCode::kInvalidArgument, fmt::format("not a time zone file ({})", what)};
+}
+
+std::int64_t BigEndian(std::string_view bytes) {
+  std::uint64_t number = (static_cast<unsigned char>(bytes.front()) & 0x80U) != 0 ? ~0ULL : 0;
+  for (const char c : bytes) number = (number << 8U) | static_cast<unsigned char>(c);
+  return static_cast<std::int64_t>(number);
+}
+
+// How many of what a block of the file holds.
+struct Counts {
+  std::size_t universal, standard, leaps, transitions, types, letters;
+
+  std::size_t BlockSize(std::size_t time_size) const {
+    return transitions * (time_size + 1) + types * 6 + letters + leaps * (time_size + 4) +
+           standard + universal;
+  }
+};
+
+Result<Counts> ReadHeader(std::string_view file) {
+  if (file.size() < kHeaderSize || !file.starts_with("TZif")) return Corrupt("header");
+  if (file[4] < '2') return Corrupt("version 1: install a newer tzdata");
+  std::array<std::size_t, 6> counts{};
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const std::int64_t count = BigEndian(file.substr(20 + 4 * i, 4));
+    if (count < 0 || static_cast<std::size_t>(count) > kMaxCount) return Corrupt("counts");
+    counts[i] = static_cast<std::size_t>(count);
+  }
+  return Counts{counts[0], counts[1], counts[2], counts[3], counts[4], counts[5]};
+}
+
+bool LooksLikeARule(std::string_view name) {
+  return name.find_first_of("<,") != std::string_view::npos;
+}
+
+// Names become paths: nothing that leaves the directory.
+bool IsZoneName(std::string_view name) {
+  const auto allowed = [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '+' || c == '/';
+  };
+  return !name.empty() && name.front() != '/' && std::ranges::all_of(name, allowed);
+}
+
+}  // namespace
+
+Result<TimeZone> TimeZone::Parse(std::string_view file) {
+  // The first block has 32-bit times for old readers; the second one is ours.
+  ZEUS_TRY(const Counts old, ReadHeader(file));
+  const std::size_t skipped = kHeaderSize + old.BlockSize(4);
+  if (file.size() < skipped) return Corrupt("length");
+  file.remove_prefix(skipped);
+  ZEUS_TRY(const Counts counts, ReadHeader(file));
+  file.remove_prefix(kHeaderSize);
+  if (counts.types == 0 || file.size() < counts.BlockSize(8)) return Corrupt("length");
+
+  const std::string_view times = file.substr(0, counts.transitions * 8);
+  const std::string_view kinds = file.substr(times.size(), counts.transitions);
+  const std::string_view types = file.substr(times.size() + kinds.size(), counts.types * 6);
+  const auto offset_of = [&](std::size_t type) {
+    return seconds(BigEndian(types.substr(type * 6, 4)));
+  };
+  TimeZone zone;
+  zone.first_offset_ = offset_of(0);
+  for (std::size_t i = 0; i < counts.transitions; ++i) {
+    const auto type = static_cast<std::size_t>(static_cast<unsigned char>(kinds[i]));
+    if (type >= counts.types) return Corrupt("types");
+    const sys_seconds time(seconds(BigEndian(times.substr(i * 8, 8))));
+    if (i > 0 && time <= zone.transitions_.back().time) return Corrupt("order");
+    zone.transitions_.push_back({.time = time, .offset = offset_of(type)});
+  }
+  const std::string_view footer = Trim(file.substr(counts.BlockSize(8)));
+  if (!footer.empty()) {
+    ZEUS_TRY(zone.rule_, PosixTimeZone::Parse(footer));
+  }
+  return zone;
+}
+
+Result<TimeZone> TimeZone::Load(std::string_view name, const std::filesystem::path& directory) {
+  if (name == "UTC") return TimeZone();
+  if (LooksLikeARule(name)) {
+    TimeZone zone;
+    ZEUS_TRY(zone.rule_, PosixTimeZone::Parse(name));
+    return zone;
+  }
+  if (!IsZoneName(name)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 Quote(name) + " is no time zone: write one like Europe/Berlin"};
+  }
+  const auto file = ReadSmallFile(directory / name);
+  if (!file.ok()) {
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("no time zone {} ({}): write one like Europe/Berlin, install tzdata, "
+                             "or give a rule like CET-1CEST,M3.5.0,M10.5.0/3",
+                             Quote(name), file.error().message)};
+  }
+  auto zone = Parse(file.value());
+  if (!zone.ok()) return std::move(zone).error().While((directory / name).string());
+  return zone;
+}
+
+UtcOffset TimeZone::OffsetAt(WallTime wall) const {
+  const auto time = std::chrono::floor<seconds>(wall);
+  const auto next = std::ranges::upper_bound(transitions_, time, {}, &Transition::time);
+  UtcOffset answer{
+      .offset = first_offset_, .from = sys_seconds::min(), .until = sys_seconds::max()};
+  if (next != transitions_.begin()) {
+    answer.offset = std::prev(next)->offset;
+    answer.from = std::prev(next)->time;
+  }
+  if (next != transitions_.end()) {
+    answer.until = next->time;
+  } else if (rule_) {
+    const UtcOffset by_rule = rule_->At(time);
+    answer = {.offset = by_rule.offset,
+              .from = std::max(by_rule.from, answer.from),
+              .until = by_rule.until};
+  }
+  return answer;
+}
+
+std::chrono::local_seconds TimeZone::ToLocal(WallTime time) const {
+  return std::chrono::local_seconds(
+      (std::chrono::floor<seconds>(time) + OffsetAt(time).offset).time_since_epoch());
+}
+
+}  // namespace zeus

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "zeus/base/clock.h"
+#include "zeus/base/result.h"
+#include "zeus/carbon/posix_time_zone.h"
+
+namespace zeus {
+
+inline constexpr const char* kZoneInfoDirectory = "/usr/share/zoneinfo";
+
+// Local time of a place, past and future clock changes included. Reads the system's time zone
+// files itself (RFC 8536): C++20 in GCC 12 has no time zones, and localtime_r with TZ set would
+// change the zone of the whole process. Immutable, thread-safe.
+class TimeZone {
+ public:
+  // "Europe/Berlin", "UTC", or a POSIX rule "CET-1CEST,M3.5.0,M10.5.0/3" where there is no file.
+  static Result<TimeZone> Load(std::string_view name,
+                               const std::filesystem::path& directory = kZoneInfoDirectory);
+  // The content of a time zone file.
+  static Result<TimeZone> Parse(std::string_view file);
+
+  UtcOffset OffsetAt(WallTime time) const;
+  std::chrono::local_seconds ToLocal(WallTime time) const;
+
+ private:
+  struct Transition {
+    std::chrono::sys_seconds time;
+    std::chrono::seconds offset;  // From then on.
+  };
+
+  std::chrono::seconds first_offset_{0};
+  std::vector<Transition> transitions_;  // By time.
+  std::optional<PosixTimeZone> rule_;    // After the last of them.
+};
+
+}  // namespace zeus

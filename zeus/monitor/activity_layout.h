@@ -1,0 +1,90 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+// The bytes that processes share to say which devices they use when. Every process owns one slot
+// and writes nothing but it, so nobody waits for anybody and a process that dies at any instruction
+// harms no other. What several may change (the owners of slots, the keys) is changed under the lock
+// of the file.
+namespace zeus::activity {
+
+inline constexpr std::size_t kSlots = 256;
+inline constexpr std::size_t kKeys = 128;
+inline constexpr std::size_t kEvents = 2048;  // Per process, between two visits of a reader.
+inline constexpr std::size_t kKeySize = 64;   // With the terminating zero.
+
+static_assert(std::atomic<double>::is_always_lock_free);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+// The hardware that events speak of by number.
+struct Key {
+  std::array<char, kKeySize> text;
+};
+
+struct Header {
+  std::uint64_t magic;        // Written last.
+  std::uint64_t fingerprint;  // Of the layout: programs share a file only if they agree.
+  std::uint64_t key_count;
+  std::array<Key, kKeys> keys;
+  std::atomic<std::uint64_t> slots_in_use;  // Slots from here on were never owned.
+};
+
+// On a cache line of its own: a slot is written often by one and read by all. Times are in seconds
+// on CLOCK_MONOTONIC.
+struct alignas(64) Slot {
+  std::atomic<std::uint64_t> generation;  // Grows with every change of owner; odd while owned.
+  std::atomic<std::uint64_t> process;     // For people who look into the file.
+  std::atomic<double> heartbeat;          // The owner announced everything up to this time.
+  std::atomic<std::uint64_t> reserved;    // Events that are written or being written.
+  std::atomic<std::uint64_t> published;   // Events that may be read.
+  std::array<std::atomic<std::uint64_t>, kKeys / 64> keys;  // One bit for each that it may use.
+
+  bool owned() const { return generation.load(std::memory_order_acquire) % 2 == 1; }
+};
+
+struct Event {
+  std::atomic<double> time;
+  std::atomic<double> weight;
+  std::atomic<std::uint64_t> key;
+};
+
+// The last events of a slot, numbered from the first owner on, and the weights after them: who
+// comes late or was too slow begins there. Pages of its own: only those of slots in use exist.
+struct alignas(4096) Journal {
+  std::array<std::atomic<double>, kKeys> weights;
+  std::array<Event, kEvents> events;
+
+  // Only by the owner of the slot. An event is overwritten after `reserved` grew; release on every
+  // field lets who saw a new field also see that, without fences that thread sanitizers do not
+  // understand.
+  void Append(Slot& slot, double time, std::size_t key, double weight) {
+    const std::uint64_t position = slot.published.load(std::memory_order_relaxed);
+    slot.reserved.store(position + 1, std::memory_order_relaxed);
+    Event& event = events[position % kEvents];
+    event.time.store(time, std::memory_order_release);
+    event.weight.store(weight, std::memory_order_release);
+    event.key.store(key, std::memory_order_release);
+    weights[key].store(weight, std::memory_order_release);
+    slot.published.store(position + 1, std::memory_order_release);
+  }
+};
+
+struct Layout {
+  Header header;
+  std::array<Slot, kSlots> slots;
+  std::array<Journal, kSlots> journals;
+};
+
+inline constexpr std::uint64_t kMagic = 0x315443415355455a;  // "ZEUSACT1"
+inline constexpr std::uint64_t kFingerprint = [] {
+  std::uint64_t sum = 1;  // Counts changes of meaning that no size betrays.
+  for (const std::size_t part :
+       {sizeof(Header), sizeof(Slot), sizeof(Event), sizeof(Journal), kSlots, kKeys, kEvents})
+    sum = sum * 1'000'003 + part;
+  return sum;
+}();
+
+}  // namespace zeus::activity

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+
+#include "zeus/base/clock.h"
+#include "zeus/base/json.h"
+#include "zeus/base/result.h"
+#include "zeus/device/gpu.h"
+#include "zeus/monitor/calibration/gain_fit.h"
+#include "zeus/monitor/calibration/response.h"
+#include "zeus/monitor/sensor_profile.h"
+
+namespace zeus {
+
+// What `zeus calibrate` found out about the sensors of one GPU under one version of its driver.
+struct SensorCalibration {
+  GpuIdentity gpu;
+  WallTime taken_at;
+
+  // Absent where the GPU lacks the sensor or it could not be measured.
+  std::optional<calibration::Response> instant_power;
+  std::optional<calibration::Response> average_power;
+  std::optional<calibration::Response> counter;
+
+  // Comparison with an external meter.
+  struct MeterComparison {
+    calibration::GainFit fit;
+    double accuracy = 0;  // Of the meter itself: relative standard deviation.
+    // The meter saw this GPU and nothing else, so the offset is the sensor's.
+    bool alone = true;
+  };
+  std::optional<MeterComparison> meter;
+};
+
+// What the monitor works with: what was measured, and the prior for the rest.
+SensorProfile ApplyCalibration(SensorProfile prior, const SensorCalibration& calibration);
+
+// The stored form, docs/formats.md. Reading checks every figure: kInvalidArgument names the field,
+// kNotSupported says that the file is of a newer Zeus.
+Json ToJson(const SensorCalibration& calibration);
+Result<SensorCalibration> ParseSensorCalibration(const Json& json);
+
+}  // namespace zeus

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "zeus/base/clock.h"
+#include "zeus/base/result.h"
+#include "zeus/monitor/activity_board.h"
+#include "zeus/monitor/activity_file.h"
+#include "zeus/monitor/slot_follower.h"
+
+namespace zeus {
+
+// The activity board of one user's processes on one machine, in a file that they share.
+//
+// Poll(now) also promises the others that everything before `now` was announced. What it returns
+// ends where the promises of all processes with devices of ours reach, and kMargin before `now`.
+// A process that does not come is awaited for activity::kPatience if it uses nothing, and for
+// activity::kSilence if it does: then it was gone since its last sign. What arrives even later
+// counts from the moment up to which everything had been told.
+//
+// Times must be those of CLOCK_MONOTONIC (SystemClock), which all processes have in common; tests
+// may agree on another. A fork()ed child is silent: it neither writes nor reads, and opens a board
+// of its own. Announce() and Poll() are thread-safe against each other; Poll() is for one thread.
+class SharedActivityBoard final : public ActivityBoard {
+ public:
+  static constexpr Seconds kMargin{0.01};
+
+  // `device_keys` name hardware, not positions, because processes see different devices under the
+  // same number: "GPU-6e0a…", "cpu:<boot id>:0". Up to 63 characters each, all different.
+  // kUnavailable when the file is damaged or of another version of Zeus, or when 256 processes
+  // have it open; kPermissionDenied when it is somebody else's. `clock` must outlive the board.
+  static Result<std::unique_ptr<SharedActivityBoard>> Open(const std::filesystem::path& path,
+                                                           std::vector<std::string> device_keys,
+                                                           Clock& clock);
+  // Leaves: the others see at once that this process uses nothing any more.
+  ~SharedActivityBoard() override;
+  SharedActivityBoard(const SharedActivityBoard&) = delete;
+  SharedActivityBoard& operator=(const SharedActivityBoard&) = delete;
+
+  void Announce(TimePoint time, unsigned device, double weight) override;
+  std::vector<Change> Poll(TimePoint now) override;
+  TimePoint known_until() const override { return known_until_; }
+
+  // How often another process wrote more than the board holds between two calls of Poll(): the
+  // changes in between were lost, and only their outcome is known.
+  std::uint64_t overruns() const;
+
+ private:
+  // This process's right to write: a slot, as long as its generation is the one given here.
+  struct Membership {
+    activity::Slot* slot;
+    activity::Journal* journal;
+    std::uint64_t generation;
+
+    bool holds() const {
+      return slot != nullptr && slot->generation.load(std::memory_order_relaxed) == generation;
+    }
+  };
+
+  SharedActivityBoard(std::unique_ptr<activity::ActivityFile> file,
+                      std::vector<std::string> device_keys, Clock& clock);
+
+  Status Join();
+  Status RegisterKeys(TimePoint now);
+  Result<std::size_t> ClaimSlot(TimePoint now);
+  void FollowOthers(TimePoint now);
+  void FollowNewcomers();
+  bool forked() const;
+  double OthersOn(unsigned device) const;
+  std::vector<Change> Settle(TimePoint told_until);
+
+  const std::unique_ptr<activity::ActivityFile> file_;
+  const std::vector<std::string> device_keys_;
+  Clock& clock_;
+  const unsigned fork_generation_;
+
+  std::mutex mutex_;  // Guards the three below, between Announce() and a new membership.
+  Membership membership_{};
+  std::vector<std::uint64_t> key_of_device_;
+  std::vector<double> own_weights_;
+
+  // Poll() only.
+  std::array<unsigned, activity::kKeys> device_of_key_{};
+  struct Other {
+    activity::SlotFollower follower;
+    std::vector<double> weights;  // By device, as far as it was told.
+  };
+  std::vector<std::unique_ptr<Other>> others_;  // By slot; null for our own.
+  std::vector<double> told_;                    // By device.
+  TimePoint known_until_{};
+  std::uint64_t earlier_overruns_ = 0;
+};
+
+}  // namespace zeus
