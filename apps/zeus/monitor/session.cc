@@ -24,6 +24,7 @@ namespace zeus::cli {
 namespace {
 
 constexpr Seconds kShortestPushInterval{1};
+constexpr double kRounding = 1e-9;  // Of intervals: a sample is not taken twice.
 
 Result<std::unique_ptr<NodeMonitor>> OpenNode(Clock& clock, const MonitorOptions& options) {
   ZEUS_TRY(Node node, Discover(RealSurroundings(clock)));
@@ -156,7 +157,8 @@ class Schedule {
   bool IsOver(TimePoint now) const { return duration_ > Seconds(0) && now >= start_ + duration_; }
   // The first one after `now`: samples that were missed are not made up for.
   TimePoint Next(TimePoint now) const {
-    const TimePoint next = start_ + (std::floor((now - start_) / interval_) + 1) * interval_;
+    const double rounds = std::floor((now - start_) / interval_ + kRounding);
+    const TimePoint next = start_ + (rounds + 1) * interval_;
     return duration_ > Seconds(0) ? std::min(next, start_ + duration_) : next;
   }
 
