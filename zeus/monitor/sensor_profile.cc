@@ -138,17 +138,10 @@ SensorProfile NvidiaProfile(std::string_view model) {
 }  // namespace
 
 SensorProfile PriorProfile(const GpuIdentity& gpu) {
-  switch (gpu.vendor) {
-    case Vendor::kNvidia:
-      return NvidiaProfile(gpu.model);
-    // Their firmware accumulates every millisecond and drivers hand that on with a cache; nobody
-    // published a comparison with an external meter.
-    case Vendor::kAmd:
-      return Profile({10ms, 100ms, 100ms}, kDesktopGainSigma);
-    case Vendor::kIntel:
-      return Profile({10ms, 100ms, 100ms}, kDesktopGainSigma);
-  }
-  return NvidiaProfile(gpu.model);
+  if (gpu.vendor == Vendor::kNvidia) return NvidiaProfile(gpu.model);
+  // AMD and Intel: firmware accumulates every millisecond and drivers hand that on with a cache;
+  // nobody published a comparison with an external meter.
+  return Profile({10ms, 100ms, 100ms}, kDesktopGainSigma);
 }
 
 SensorProfile PriorCpuProfile() {

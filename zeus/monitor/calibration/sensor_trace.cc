@@ -100,9 +100,10 @@ std::vector<SensorReading> SensorTrace::Readings(Seconds period) const {
     readings.push_back({change.middle(), change.value});
     if (i + 1 == changes_.size()) continue;
     const Seconds interval = changes_[i + 1].middle() - change.middle();
-    const double steps = std::round(interval / period);
-    for (double step = 1; step < steps; step += 1)
-      readings.push_back({change.middle() + interval * (step / steps), change.value});
+    const long steps = std::lround(interval / period);
+    const Seconds step = interval / static_cast<double>(std::max(steps, 1L));
+    for (long unseen = 1; unseen < steps; ++unseen)
+      readings.push_back({change.middle() + step * static_cast<double>(unseen), change.value});
   }
   return readings;
 }

@@ -46,8 +46,10 @@ TEST(SensorTraceTest, UpdatesWithTheSameValueAreNoHarm) {
 
 TEST(SensorTraceTest, RareChangesAreNotTakenForThePeriod) {
   // Changes come in pairs, one update apart, and long after each other.
-  const SensorTrace trace =
-      Poll(20ms, 20s, [](long i) { return static_cast<double>(i / 13 * 2 + i % 13 / 12); });
+  const SensorTrace trace = Poll(20ms, 20s, [](long i) {
+    const long pairs = i / 13;
+    return static_cast<double>(2 * pairs + (i % 13 == 12 ? 1 : 0));
+  });
 
   const auto period = trace.UpdatePeriod();
 
@@ -59,7 +61,8 @@ TEST(SensorTraceTest, AMomentThatWasMissedIsLeftOut) {
   SensorTrace trace;
   for (int i = 0; i < 1000; ++i) {
     if (i >= 480 && i < 540) continue;  // This process did not run.
-    trace.Add(TimePoint(Seconds(i * 1ms)), i / 100);
+    const int updates = i / 100;
+    trace.Add(TimePoint(Seconds(i * 1ms)), updates);
   }
 
   const auto period = trace.UpdatePeriod();
