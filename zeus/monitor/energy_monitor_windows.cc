@@ -1,0 +1,165 @@
+#include <algorithm>
+#include <thread>
+
+#include "zeus/base/text.h"
+#include "zeus/monitor/energy_monitor_state.h"
+
+namespace zeus {
+namespace {
+
+std::uint64_t LaneOfThisThread() {
+  return std::hash<std::thread::id>()(std::this_thread::get_id());
+}
+
+}  // namespace
+
+WallTime EnergyMonitor::State::WallAt(TimePoint time) const {
+  return wall_ + std::chrono::duration_cast<std::chrono::microseconds>(time - wall_read_at_);
+}
+
+Result<WindowId> EnergyMonitor::State::Begin(std::string_view name, const WindowOptions& wanted) {
+  if (wanted.weight < 0)
+    return Error{ErrorCode::kInvalidArgument,
+                 "the weight of window " + Quote(name) + " is negative"};
+  if (wanted.synchronize && options_.synchronize) options_.synchronize();
+  if (wanted.edges == EdgeReading::kSynchronous) ReadNow();
+  const std::lock_guard lock(mutex_);
+  const TimePoint now = clock_.Now();
+  if (const auto open = open_.find(name); open != open_.end()) {
+    if (wanted.if_open == IfOpen::kRefuse)
+      return Error{ErrorCode::kInvalidArgument,
+                   "window " + Quote(name) + " is open already: end it first, or restart it"};
+    Forget(open);
+  }
+  auto window = std::make_shared<Window>(
+      Window{.id = WindowId(++last_id_),
+             .name = std::string(name),
+             .lane = wanted.lane ? *wanted.lane : LaneOfThisThread(),
+             .weight = wanted.weight,
+             .synchronize = wanted.synchronize,
+             .read_at_edges = wanted.edges == EdgeReading::kSynchronous,
+             .refinable = settlement_.unsettled() < 2 * options_.unsettled_windows,
+             .begin = now,
+             .shares = {}});
+  edges_.Mark(now);
+  if (window->refinable) {
+    settlement_.Enqueue(now, Settlement::EdgeKind::kBegin, window);
+    Announce(now, *window, Settlement::EdgeKind::kBegin);
+  }
+  const WindowId id = window->id;
+  open_.emplace(window->name, std::move(window));
+  return id;
+}
+
+Result<Measurement> EnergyMonitor::State::End(std::string_view name) {
+  std::unique_lock lock(mutex_);
+  auto open = open_.find(name);
+  if (open == open_.end())
+    return Error{ErrorCode::kNotFound, "no window " + Quote(name) + " is open: begin it first"};
+  if ((open->second->synchronize && options_.synchronize) || open->second->read_at_edges) {
+    const std::shared_ptr<Window> window = open->second;
+    lock.unlock();
+    if (window->synchronize && options_.synchronize) options_.synchronize();
+    if (window->read_at_edges) ReadNow();
+    lock.lock();
+    open = open_.find(name);
+    if (open == open_.end() || open->second != window)
+      return Error{ErrorCode::kNotFound, "window " + Quote(name) + " was ended by somebody else"};
+  }
+  const std::shared_ptr<Window> window = std::move(open->second);
+  open_.erase(open);
+  window->end = clock_.Now();
+  edges_.Mark(window->end);
+  if (window->refinable) {
+    settlement_.Enqueue(window->end, Settlement::EdgeKind::kEnd, window);
+    Announce(window->end, *window, Settlement::EdgeKind::kEnd);
+  }
+  return ImmediateResult(*window);
+}
+
+void EnergyMonitor::State::Forget(Open::iterator open) {
+  const std::shared_ptr<Window> window = std::move(open->second);
+  open_.erase(open);
+  if (!window->refinable) return;
+  const TimePoint now = clock_.Now();
+  settlement_.Enqueue(now, Settlement::EdgeKind::kCancel, window);
+  Announce(now, *window, Settlement::EdgeKind::kCancel);
+}
+
+Status EnergyMonitor::State::Cancel(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  const auto open = open_.find(name);
+  if (open == open_.end())
+    return Error{ErrorCode::kNotFound, "no window " + Quote(name) + " is open: begin it first"};
+  Forget(open);
+  return Ok();
+}
+
+void EnergyMonitor::State::CancelAll() {
+  const std::lock_guard lock(mutex_);
+  while (!open_.empty()) Forget(open_.begin());
+}
+
+void EnergyMonitor::State::Announce(TimePoint time, const Window& window,
+                                    Settlement::EdgeKind kind) {
+  if (!options_.board) return;
+  untold_.emplace_back(time, own_weights_.After(kind, window));
+}
+
+Measurement EnergyMonitor::State::Describe(const Window& window, Measurement::Stage stage) const {
+  Measurement result;
+  result.id = window.id;
+  result.window = window.name;
+  result.started = WallAt(window.begin);
+  result.begin = window.begin;
+  result.time = window.end - window.begin;
+  result.stage = stage;
+  result.devices.reserve(records_.size());
+  return result;
+}
+
+Measurement EnergyMonitor::State::ImmediateResult(const Window& window) const {
+  Measurement result = Describe(window, Measurement::Stage::kImmediate);
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    const DeviceRecord& record = records_[i];
+    const EnergyCurve::Point from =
+        window.shares.empty() ? record.At(window.begin) : window.shares[i].begin;
+    result.devices.push_back(
+        {.device = record.name(),
+         .energy = record.Estimate(window.begin, from, window.end, record.At(window.end)),
+         .in_total = record.in_total()});
+  }
+  return result;
+}
+
+Measurement EnergyMonitor::State::FinalResult(const Window& window,
+                                              const std::vector<EnergyCurve::Point>& ends) const {
+  Measurement result = Describe(window, Measurement::Stage::kRefined);
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    const DeviceRecord& record = records_[i];
+    const Window::Share& share = window.shares[i];
+    auto estimate = record.Estimate(window.begin, share.begin, window.end, ends[i]);
+    if (estimate.ok()) {
+      estimate.value().attributed = share.attributed;
+      if (share.shared > Joules(0)) estimate.value().flags.Set(MeasurementFlag::kShared);
+    }
+    result.devices.push_back(
+        {.device = record.name(), .energy = std::move(estimate), .in_total = record.in_total()});
+  }
+  return result;
+}
+
+Result<Measurement> EnergyMonitor::State::Refined(WindowId id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = results_.find(static_cast<std::uint64_t>(id));
+  if (found != results_.end()) {
+    Measurement result = std::move(found->second);
+    results_.erase(found);
+    return result;
+  }
+  if (static_cast<std::uint64_t>(id) > last_id_ || static_cast<std::uint64_t>(id) == 0)
+    return Error{ErrorCode::kNotFound, "there was no window with this id"};
+  return Error{ErrorCode::kUnavailable, "the window is not settled yet, or its result was given"};
+}
+
+}  // namespace zeus
