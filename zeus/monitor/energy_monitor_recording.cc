@@ -73,7 +73,7 @@ void EnergyMonitor::State::ShareWithOthers(TimePoint now) {
 }
 
 TimePoint EnergyMonitor::State::SettledUntil() const {
-  TimePoint until(Seconds(std::numeric_limits<double>::max()));
+  TimePoint until = TimePoint::max();
   for (const DeviceRecord& record : records_) until = std::min(until, record.settled_until());
   if (options_.board) until = std::min(until, others_known_until_);
   return until;
