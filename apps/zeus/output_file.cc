@@ -8,6 +8,8 @@
 
 #include <cerrno>
 #include <string>
+#include <system_error>
+#include <utility>
 
 #include "zeus/base/file.h"
 #include "zeus/base/file_descriptor.h"
@@ -32,11 +34,6 @@ fs::path Target(const fs::path& path) {
   return failed ? path : target;
 }
 
-// Beside the target, for only inside one file system a file can take another's place.
-fs::path TemporaryName(const fs::path& target) {
-  return target.parent_path() / fmt::format(".{}.{}.tmp", target.filename().string(), ::getpid());
-}
-
 Error CannotWrite(const fs::path& path, int error_number) {
   return FileError(path, error_number).While("cannot write");
 }
@@ -51,11 +48,10 @@ Status WriteAll(int file, std::string_view content, const fs::path& path) {
   return Ok();
 }
 
-Status WriteInto(const fs::path& file_path, int flags, std::string_view content,
-                 const fs::path& shown) {
-  const FileDescriptor file(::open(file_path.c_str(), O_WRONLY | O_CLOEXEC | flags, kMode));
-  if (!file.valid()) return CannotWrite(shown, errno);
-  return WriteAll(file.get(), content, shown);
+Status WriteInto(const fs::path& path, int flags, std::string_view content) {
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | flags, kMode));
+  if (!file.valid()) return CannotWrite(path, errno);
+  return WriteAll(file.get(), content, path);
 }
 
 }  // namespace
@@ -67,20 +63,20 @@ Status CheckWritable(const fs::path& path) {
   if (fs::exists(path, ignored) && ::access(path.c_str(), W_OK) != 0)
     return CannotWrite(path, errno);
   if (IsSpecial(path)) return Ok();
-  const fs::path temporary = TemporaryName(Target(path));
-  ZEUS_RETURN_IF_ERROR(WriteInto(temporary, O_CREAT | O_TRUNC, "", path));
-  ::unlink(temporary.c_str());
+  // Whether a file can be made beside the target, as it will be to take the target's place.
+  const fs::path target = Target(path);
+  const fs::path trial =
+      target.parent_path() / fmt::format(".{}.{}.trial", target.filename().string(), ::getpid());
+  const FileDescriptor file(::open(trial.c_str(), O_WRONLY | O_CLOEXEC | O_CREAT, kMode));
+  if (!file.valid()) return CannotWrite(path, errno);
+  ::unlink(trial.c_str());
   return Ok();
 }
 
 Status WriteWhole(const fs::path& path, std::string_view content) {
-  if (IsSpecial(path)) return WriteInto(path, 0, content, path);
-  const fs::path target = Target(path);
-  const fs::path temporary = TemporaryName(target);
-  Status written = WriteInto(temporary, O_CREAT | O_TRUNC, content, path);
-  if (written.ok() && ::rename(temporary.c_str(), target.c_str()) != 0)
-    written = CannotWrite(path, errno);
-  if (!written.ok()) ::unlink(temporary.c_str());
+  if (IsSpecial(path)) return WriteInto(path, 0, content);
+  auto written = ReplaceFile(Target(path), content);
+  if (!written.ok()) return std::move(written).error().While("cannot write");
   return written;
 }
 

@@ -38,7 +38,7 @@ std::string ChangeSentence(const Comparison& comparison) {
 }
 
 std::string Subject(const Comparison& comparison) {
-  const std::string metric = MetricName(comparison.options.metric);
+  std::string metric = MetricName(comparison.options.metric);
   if (comparison.options.metric == Metric::kTime) return metric;
   return fmt::format("{} of {}", metric, comparison.options.device);
 }

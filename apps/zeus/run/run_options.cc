@@ -46,7 +46,7 @@ Result<std::vector<unsigned>> ParseGpus(const std::string& text) {
 
 Result<double> ParseBetween(std::string_view text, double most, const char* option,
                             const char* takes) {
-  const auto number = ParseDouble(text);
+  auto number = ParseDouble(text);
   if (number.ok() && number.value() >= 0 && number.value() <= most) return number;
   return Error{ErrorCode::kInvalidArgument,
                fmt::format("{} takes {}, not {}", option, takes, Quote(text))};
