@@ -49,7 +49,7 @@ Result<std::unique_ptr<SampleOutput>> TraceInFile(const std::filesystem::path& p
 class PatientOutput final : public SampleOutput {
  public:
   PatientOutput(std::unique_ptr<SampleOutput> output, std::string path)
-      : output_(std::move(output)), path_(std::move(path)), notice_("write " + path_) {}
+      : output_(std::move(output)), path_(std::move(path)) {}
 
   Status Write(const Sample& sample) override {
     notice_.Note(output_->Write(sample));
@@ -62,7 +62,7 @@ class PatientOutput final : public SampleOutput {
  private:
   const std::unique_ptr<SampleOutput> output_;
   const std::string path_;
-  FailureNotice notice_;
+  FailureNotice notice_{"output"};  // The reason names the file.
 };
 
 }  // namespace zeus::cli

@@ -190,8 +190,8 @@ Status Watch(const Schedule& schedule, const NodeSampler& sampler, Clock& clock,
 
 Result<int> RunMonitor(const MonitorOptions& options) {
   SystemClock clock;
-  Signals signals;
   ZEUS_TRY(const auto node, OpenNode(clock, options));
+  Signals signals;  // From here on there are things to put in order at the end.
   const NodeSampler sampler(*node);
   Receivers receivers;
   ZEUS_RETURN_IF_ERROR(receivers.Open(options, *node, sampler));
@@ -199,7 +199,7 @@ Result<int> RunMonitor(const MonitorOptions& options) {
   const Status watched = Watch(Schedule(clock.Now(), options), sampler, clock, signals, receivers);
   const bool unread = !watched.ok() && !OutputHasReader();
   const Sample last = sampler.Take();
-  ZEUS_RETURN_IF_ERROR(receivers.Close());
+  const Status closed = receivers.Close();
   if (unread) {  // `zeus monitor | head` is no mistake.
     AbandonOutput();
     return 0;
@@ -209,6 +209,7 @@ Result<int> RunMonitor(const MonitorOptions& options) {
   const bool for_people =
       !options.quiet && (!(options.json || options.csv) || !options.output.empty());
   fmt::print(for_people ? stdout : stderr, "{}\n", Summary(last));
+  ZEUS_RETURN_IF_ERROR(closed);
   return 0;
 }
 

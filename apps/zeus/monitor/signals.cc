@@ -35,6 +35,10 @@ Signals::Signals() {
 }
 
 Signals::~Signals() {
+  // An impatient second Ctrl-C asks for what has happened already.
+  const timespec no_time{};
+  while (::sigtimedwait(&ours_, nullptr, &no_time) > 0) {
+  }
   ::sigaction(SIGPIPE, &pipe_before_, nullptr);
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }

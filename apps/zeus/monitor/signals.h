@@ -8,8 +8,8 @@ namespace zeus::cli {
 
 // Takes over the signals that end a program in good order (SIGINT, SIGTERM, SIGHUP) and the one of
 // a resized terminal, for its lifetime. They interrupt a wait instead of the program. Signals that
-// the caller had us ignore (nohup) stay ignored. Threads that start meanwhile inherit that.
-// A reader of our output that goes away becomes an error of the write.
+// the caller had us ignore (nohup) stay ignored. Other threads must not take signals: a Ticker's
+// do not. A reader of our output that goes away becomes an error of the write.
 class Signals {
  public:
   Signals();
