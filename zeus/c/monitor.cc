@@ -5,6 +5,7 @@
 #include "zeus/c/boundary.h"
 #include "zeus/c/handles.h"
 #include "zeus/device/node.h"
+#include "zeus/monitor/profile_store.h"
 
 namespace zeus::c {
 namespace {
@@ -74,7 +75,10 @@ Result<std::unique_ptr<zeus_monitor>> Open(const zeus_monitor_options& given) {
   monitor->fork_generation = ForkGeneration();
   ZEUS_TRY(Node node, Discover(RealSurroundings(monitor->clock)));
   const std::string absent = WhatIsAbsent(node);
-  ZEUS_TRY(monitor->node, NodeMonitor::Open(monitor->clock, std::move(node), ToOptions(given)));
+  NodeMonitorOptions options = ToOptions(given);
+  options.calibration =
+      ProfileStore::FromEnvironment(RealSurroundings(monitor->clock).environment).Lookup();
+  ZEUS_TRY(monitor->node, NodeMonitor::Open(monitor->clock, std::move(node), std::move(options)));
   EnergyMonitor& recorder = monitor->node->monitor();
   if (recorder.device_count() == 0) return Error{ErrorCode::kNotFound, absent};
   for (std::size_t i = 0; i < recorder.device_count(); ++i)

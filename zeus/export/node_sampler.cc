@@ -38,6 +38,7 @@ Sample NodeSampler::Take() const {
       taken.limit_range = limit->range;
       taken.default_limit = limit->default_limit;
     }
+    taken.in_total = monitor_.device_in_total(device);
     sample.devices.push_back(std::move(taken));
   }
   return sample;

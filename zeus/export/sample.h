@@ -28,6 +28,7 @@ struct DeviceSample {
   // What the limit may be; read once, as it does not change.
   std::optional<PowerRange> limit_range{};
   std::optional<Watts> default_limit{};
+  bool in_total = true;  // See DeviceMeasurement.
 };
 
 // What all devices showed at one moment: a line of `zeus monitor`, an answer to Prometheus.

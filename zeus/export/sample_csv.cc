@@ -29,7 +29,9 @@ std::string SampleCsvHeader() {
 
 std::vector<std::string> SampleCsvRows(const Sample& sample) {
   std::vector<std::string> rows;
-  for (const auto& [identity, present, range, default_limit] : sample.devices) {
+  for (const DeviceSample& device : sample.devices) {
+    const DeviceIdentity& identity = device.identity;
+    const EnergyMonitor::Present& present = device.present;
     const bool known = present.total.ok();
     const std::vector<std::string> fields = {
         fmt::format("{:.6f}", UnixTime(sample.taken).count()),

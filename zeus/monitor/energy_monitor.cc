@@ -37,6 +37,10 @@ const std::string& EnergyMonitor::device_name(std::size_t device) const {
   return state_->records_[device].name();
 }
 
+bool EnergyMonitor::device_in_total(std::size_t device) const {
+  return state_->records_[device].in_total();
+}
+
 EnergyMonitor::Present EnergyMonitor::Now(std::size_t device) const {
   const std::lock_guard lock(state_->mutex_);
   return state_->records_[device].Now();

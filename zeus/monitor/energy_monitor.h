@@ -107,6 +107,7 @@ class EnergyMonitor {
   // What was recorded. `device` counts the devices given at construction.
   std::size_t device_count() const;
   const std::string& device_name(std::size_t device) const;
+  bool device_in_total(std::size_t device) const;  // See DeviceMeasurement.
 
   // The present state of a device, from the recording: no driver call.
   struct Present {

@@ -66,7 +66,8 @@ void SensorTrack::ObserveEnergy(TimePoint now, const EnergyReading& reading,
 }
 
 void SensorTrack::AddCounterStretch(TimePoint now, Joules growth) {
-  const UpdateClock::Instant update = clock_.Changed(last_poll_, now);
+  UpdateClock::Instant update = clock_.Changed(last_poll_, now);
+  update.time -= profile_.counter_delay;  // When it was true, not when it showed.
   if (!rooted_) {
     rooted_ = true;
     // The energy since the update before the first reading, which came one period earlier.
@@ -117,6 +118,7 @@ void SensorTrack::ObservePower(TimePoint now, Watts power) {
     update = clock_.locked() ? clock_.Latest(now - clock_.margin(now) / 2)
                              : UpdateClock::Instant{.time = now - clock_.period(), .sigma{}};
   }
+  update.time -= profile_.power_delay;  // When it was true, not when it showed.
   // The first reading belongs to an update before the first poll.
   if (update.time - curve_.end() > 0.3 * clock_.period()) AddPowerStretches(update, power);
   power_ = power;

@@ -55,6 +55,7 @@ void AddMonitorCommand(CLI::App& app, Action& action) {
   verb->add_flag("--no-cpu", options->no_cpu, "Leave CPUs and their memory out");
   AddOutputOptions(*verb, *options);
   AddMetricsOptions(*verb, *options);
+  AddCarbonOptions(*verb, options->carbon);
   auto list = std::make_shared<bool>(false);
   verb->add_flag("--list-metrics", *list, "List the metrics of --serve and --push, and end");
   verb->footer(

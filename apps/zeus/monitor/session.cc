@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "apps/zeus/monitor/outputs.h"
@@ -19,6 +20,7 @@
 #include "zeus/export/node_sampler.h"
 #include "zeus/export/prometheus.h"
 #include "zeus/export/push_gateway.h"
+#include "zeus/monitor/profile_store.h"
 
 namespace zeus::cli {
 namespace {
@@ -31,6 +33,7 @@ Result<std::unique_ptr<NodeMonitor>> OpenNode(Clock& clock, const MonitorOptions
   NodeMonitorOptions wanted;
   if (!options.gpus.empty()) wanted.gpus = options.gpus;
   wanted.cpus = !options.no_cpu;
+  wanted.calibration = ProfileStore::FromEnvironment(RealSurroundings(clock).environment).Lookup();
   wanted.share = false;  // It only watches: it must not take a part of others' energy.
   ZEUS_TRY(auto monitor, NodeMonitor::Open(clock, std::move(node), std::move(wanted)));
   if (monitor->monitor().device_count() == 0)
@@ -39,9 +42,16 @@ Result<std::unique_ptr<NodeMonitor>> OpenNode(Clock& clock, const MonitorOptions
   return monitor;
 }
 
-std::string MetricsText(const NodeSampler& sampler) {
+// What metrics are made of.
+struct MetricSources {
+  const NodeSampler& sampler;
+  std::shared_ptr<const WindowMetrics> windows;
+};
+
+std::string MetricsText(const MetricSources& sources) {
   MetricSet metrics;
-  AddSample(sampler.Take(), metrics);
+  AddSample(sources.sampler.Take(), metrics);
+  sources.windows->AddTo(metrics);
   AddProcess(ZEUS_VERSION, ProcessCpuTime(), metrics);
   return metrics.Text();
 }
@@ -55,33 +65,33 @@ std::string HostName() {
 // Pushes metrics regularly, and once more at the end if the gateway was there.
 class Pusher {
  public:
-  Pusher(std::unique_ptr<PushGateway> gateway, const NodeSampler& sampler, Clock& clock,
+  Pusher(std::unique_ptr<PushGateway> gateway, MetricSources sources, Clock& clock,
          Seconds interval)
-      : gateway_(std::move(gateway)), sampler_(sampler) {
+      : gateway_(std::move(gateway)), sources_(std::move(sources)) {
     ticker_ = std::make_unique<Ticker>("zeus-push", [this, &clock, interval] {
-      gateway_->TryPush(MetricsText(sampler_));
+      gateway_->TryPush(MetricsText(sources_));
       return clock.Now() + interval;
     });
   }
   ~Pusher() {
     ticker_.reset();
-    if (gateway_->working()) gateway_->TryPush(MetricsText(sampler_));
+    if (gateway_->working()) gateway_->TryPush(MetricsText(sources_));
   }
   Pusher(const Pusher&) = delete;
   Pusher& operator=(const Pusher&) = delete;
 
  private:
   const std::unique_ptr<PushGateway> gateway_;
-  const NodeSampler& sampler_;
+  const MetricSources sources_;
   std::unique_ptr<Ticker> ticker_;
 };
 
 // Everything that receives what is measured.
 class Receivers {
  public:
-  Status Open(const MonitorOptions& options, NodeMonitor& node, const NodeSampler& sampler) {
-    ZEUS_RETURN_IF_ERROR(OpenFiles(options, node, sampler));
-    ZEUS_RETURN_IF_ERROR(OpenMetrics(options, node, sampler));
+  Status Open(const MonitorOptions& options, NodeMonitor& node, const MetricSources& sources) {
+    ZEUS_RETURN_IF_ERROR(OpenFiles(options, node, sources.sampler));
+    ZEUS_RETURN_IF_ERROR(OpenMetrics(options, node, sources));
     const LineFormat format = options.csv ? LineFormat::kCsv : LineFormat::kJson;
     if ((options.json || options.csv) && options.output.empty()) {
       shown_ = LinesOnStandardOutput(format);
@@ -123,10 +133,11 @@ class Receivers {
     return Ok();
   }
 
-  Status OpenMetrics(const MonitorOptions& options, NodeMonitor& node, const NodeSampler& sampler) {
+  Status OpenMetrics(const MonitorOptions& options, NodeMonitor& node,
+                     const MetricSources& sources) {
     if (!options.serve.empty()) {
       ZEUS_TRY(const ListenAddress address, ParseListenAddress(options.serve));
-      ZEUS_TRY(server_, MetricsServer::Start(address, [&] { return MetricsText(sampler); }));
+      ZEUS_TRY(server_, MetricsServer::Start(address, [sources] { return MetricsText(sources); }));
       fmt::print(stderr, "serving {}/metrics\n", server_->url());
     }
     if (!options.push.empty()) {
@@ -136,7 +147,7 @@ class Receivers {
                     .job = options.job,
                     .instance = options.instance.empty() ? HostName() : options.instance}));
       pusher_ =
-          std::make_unique<Pusher>(std::move(gateway), sampler, node.monitor().clock(),
+          std::make_unique<Pusher>(std::move(gateway), sources, node.monitor().clock(),
                                    std::max(Seconds(options.interval), kShortestPushInterval));
     }
     return Ok();
@@ -168,18 +179,78 @@ class Schedule {
   const Seconds duration_;
 };
 
-Status Watch(const Schedule& schedule, const NodeSampler& sampler, Clock& clock, Signals& signals,
+// The time between two samples is a window: how much energy an interval takes is a histogram.
+class IntervalWindows {
+ public:
+  explicit IntervalWindows(EnergyMonitor& monitor)
+      : monitor_(monitor), metrics_(std::make_shared<WindowMetrics>()) {
+    monitor.OnRefined(
+        [metrics = metrics_](const Measurement& window) { metrics->Observe(window); });
+    Next();
+  }
+  void Next() {
+    WindowOptions options;
+    options.if_open = IfOpen::kRestart;
+    (void)monitor_.EndWindow(kName);
+    (void)monitor_.BeginWindow(kName, options);
+  }
+  const std::shared_ptr<WindowMetrics>& metrics() const { return metrics_; }
+
+ private:
+  static constexpr const char* kName = "interval";
+
+  EnergyMonitor& monitor_;
+  std::shared_ptr<WindowMetrics> metrics_;
+};
+
+// What all devices used from sample to sample, for emissions and cost that change over time.
+class EnergyOverTime {
+ public:
+  void Add(const Sample& sample) {
+    Joules total;
+    double variance = 0;
+    for (const DeviceSample& device : sample.devices) {
+      if (!device.present.total.ok() || !device.in_total) continue;
+      total += device.present.total.value();
+      variance += device.present.total_sigma.value() * device.present.total_sigma.value();
+    }
+    if (last_) use_.pieces.push_back({last_->first, sample.taken, total - last_->second});
+    last_ = {sample.taken, total};
+    use_.sigma = Joules(std::sqrt(variance));
+  }
+  const EnergyUse& use() const { return use_; }
+
+ private:
+  std::optional<std::pair<WallTime, Joules>> last_;
+  EnergyUse use_;
+};
+
+// Everything that happens at a sample.
+struct Rounds {
+  const NodeSampler& sampler;
+  IntervalWindows& windows;
+  EnergyOverTime energy{};
+
+  Sample Next() {
+    windows.Next();
+    Sample sample = sampler.Take();
+    energy.Add(sample);
+    return sample;
+  }
+};
+
+Status Watch(const Schedule& schedule, Rounds& rounds, Clock& clock, Signals& signals,
              Receivers& receivers) {
-  ZEUS_RETURN_IF_ERROR(receivers.Write(sampler.Take()));
+  ZEUS_RETURN_IF_ERROR(receivers.Write(rounds.Next()));
   while (!schedule.IsOver(clock.Now())) {
     switch (signals.WaitUntil(schedule.Next(clock.Now()), clock)) {
       case Signals::Event::kResize:
-        ZEUS_RETURN_IF_ERROR(receivers.Show(sampler.Take()));
+        ZEUS_RETURN_IF_ERROR(receivers.Show(rounds.sampler.Take()));
         break;
       case Signals::Event::kStop:
-        return receivers.Write(sampler.Take());
+        return receivers.Write(rounds.Next());
       case Signals::Event::kTime:
-        ZEUS_RETURN_IF_ERROR(receivers.Write(sampler.Take()));
+        ZEUS_RETURN_IF_ERROR(receivers.Write(rounds.Next()));
         break;
     }
   }
@@ -190,13 +261,18 @@ Status Watch(const Schedule& schedule, const NodeSampler& sampler, Clock& clock,
 
 Result<int> RunMonitor(const MonitorOptions& options) {
   SystemClock clock;
+  CarbonOptions wanted = options.carbon;
+  wanted.patience = Seconds(0);
+  ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, wanted));
   ZEUS_TRY(const auto node, OpenNode(clock, options));
   Signals signals;  // From here on there are things to put in order at the end.
   const NodeSampler sampler(*node);
+  IntervalWindows windows(node->monitor());
+  Rounds rounds{.sampler = sampler, .windows = windows};
   Receivers receivers;
-  ZEUS_RETURN_IF_ERROR(receivers.Open(options, *node, sampler));
+  ZEUS_RETURN_IF_ERROR(receivers.Open(options, *node, {sampler, windows.metrics()}));
 
-  const Status watched = Watch(Schedule(clock.Now(), options), sampler, clock, signals, receivers);
+  const Status watched = Watch(Schedule(clock.Now(), options), rounds, clock, signals, receivers);
   const bool unread = !watched.ok() && !OutputHasReader();
   const Sample last = sampler.Take();
   const Status closed = receivers.Close();
@@ -209,6 +285,9 @@ Result<int> RunMonitor(const MonitorOptions& options) {
   const bool for_people =
       !options.quiet && (!(options.json || options.csv) || !options.output.empty());
   fmt::print(for_people ? stdout : stderr, "{}\n", Summary(last));
+  if (carbon.wanted())
+    for (const std::string& line : ToLines(carbon.Of(rounds.energy.use())))
+      fmt::print(for_people ? stdout : stderr, "{}\n", line);
   ZEUS_RETURN_IF_ERROR(closed);
   return 0;
 }

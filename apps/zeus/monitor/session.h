@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/zeus/carbon_options.h"
 #include "zeus/base/result.h"
 
 namespace zeus::cli {
@@ -22,6 +23,7 @@ struct MonitorOptions {
   std::string push;
   std::string job = "zeus";
   std::string instance;
+  CarbonOptions carbon;
 };
 
 // Monitors until the time is over, a signal comes, or nobody reads any more. The exit code.

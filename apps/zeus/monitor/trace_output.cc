@@ -34,7 +34,8 @@ class TraceOutput final : public SampleOutput {
 
   Status Write(const Sample& sample) override {
     for (std::size_t device = 0; device < sample.devices.size(); ++device) {
-      const auto& [identity, present, range, default_limit] = sample.devices[device];
+      const DeviceIdentity& identity = sample.devices[device].identity;
+      const EnergyMonitor::Present& present = sample.devices[device].present;
       for (const Counter& counter : kCounters)
         ZEUS_RETURN_IF_ERROR(Copy(device, identity.name, counter, sample.at));
       if (!present.total.ok()) continue;

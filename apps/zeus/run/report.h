@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/zeus/carbon_report.h"
 #include "zeus/base/json.h"
 #include "zeus/base/units.h"
 #include "zeus/monitor/measurement.h"
@@ -43,8 +44,8 @@ struct RunReport {
   unsigned warmup_runs = 0;
   std::vector<Run> runs;  // Never empty when a report is made.
 
-  // Further results about the energy of all runs, one line each under the table.
-  std::vector<std::string> remarks;
+  // Emissions and cost of a run (of the mean of several), where they were asked for.
+  std::optional<CarbonReport> carbon;
 };
 
 // The energy above idle of one device or of a sum.

@@ -144,6 +144,7 @@ Json ToJson(const RunReport& report) {
   if (!report.label.empty()) json["label"] = report.label;
   json["host"] = report.host;
   AddRun(json, report, MeanOf(report.runs));
+  if (report.carbon) AddTo(json, *report.carbon);
   if (!report.planned_runs) return json;
   json["planned_runs"] = *report.planned_runs;
   json["warmup_runs"] = report.warmup_runs;

@@ -211,7 +211,8 @@ std::string ToTable(const RunReport& report) {
   text += rows;
   if (rows.empty()) text += "  no energy: no sensor could be read here (zeus doctor says why)\n";
   text += Doubts(mean.measurement);
-  for (const std::string& remark : report.remarks) text += fmt::format("  {}\n", remark);
+  if (report.carbon)
+    for (const std::string& line : ToLines(*report.carbon)) text += fmt::format("  {}\n", line);
   if (rows.empty()) return text;
   text += "  ± is one standard deviation of the measurement";
   if (report.runs.size() > 1) text += ", spread is that between the runs";

@@ -36,10 +36,11 @@ Result<int> Execute(const RunFlags& flags, const std::vector<std::string>& remai
   ZEUS_TRY(std::vector<std::string> command, CommandToRun(remaining, tail));
   ZEUS_TRY(const RunOptions options, Interpret(flags, std::move(command)));
   ZEUS_RETURN_IF_ERROR(CheckFiles(options));
-  ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::Start());
   SystemClock clock;
+  ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, options.carbon));
+  ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::Start());
   ZEUS_TRY(const std::unique_ptr<RunMeter> meter, RunMeter::Open(clock, options.meter));
-  auto code = RunSession(options, clock, *signals, *meter).Execute();
+  auto code = RunSession(options, clock, *signals, *meter, carbon).Execute();
   if (!code.ok()) return CommandNotStarted(std::move(code).error());
   return code;
 }

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <utility>
 
+#include "zeus/monitor/profile_store.h"
+
 namespace zeus::cli {
 namespace {
 
@@ -84,6 +86,7 @@ Result<std::unique_ptr<RunMeter>> RunMeter::Open(Clock& clock, const MeterOption
   }
   NodeMonitorOptions choice;
   choice.cpus = options.cpus;
+  choice.calibration = ProfileStore::FromEnvironment(RealSurroundings(clock).environment).Lookup();
   if (options.gpus) {
     ZEUS_TRY(choice.gpus, Positions(node, *options.gpus));
   }

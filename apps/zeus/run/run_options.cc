@@ -110,6 +110,7 @@ void AddRunFlags(CLI::App& verb, RunFlags& flags) {
                   "where that pays")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->capture_default_str();
+  AddCarbonOptions(verb, flags.carbon);
   verb.add_flag("--wait-all", flags.child.wait_all,
                 "Measure until every process that the command started has ended");
   verb.add_flag("--kill-with-parent", flags.child.kill_with_parent,
@@ -121,6 +122,7 @@ Result<RunOptions> Interpret(const RunFlags& flags, std::vector<std::string> com
   options.command = std::move(command);
   options.refinement = ParseRefinement(flags.refine);
   options.child = flags.child;
+  options.carbon = flags.carbon;
   options.warmup = flags.warmup;
   options.cooldown_limit = Seconds(flags.cooldown_limit);
   options.label = flags.label;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/zeus/carbon_options.h"
 #include "apps/zeus/command.h"
 #include "apps/zeus/run/child.h"
 #include "apps/zeus/run/run_meter.h"
@@ -29,6 +30,7 @@ struct RunFlags {
   std::string csv;
   bool quiet = false;
   ChildOptions child;
+  CarbonOptions carbon;
 };
 
 // What it means.
@@ -51,6 +53,7 @@ struct RunOptions {
   std::string json;  // Paths; empty: not wanted.
   std::string csv;
   bool quiet = false;
+  CarbonOptions carbon;
 };
 
 // Declares the options on `verb`.

@@ -32,8 +32,8 @@ std::string JsonText(const RunReport& report) {
 }  // namespace
 
 RunSession::RunSession(const RunOptions& options, Clock& clock, SignalWatch& signals,
-                       RunMeter& meter)
-    : options_(options), clock_(clock), signals_(signals), meter_(meter) {
+                       RunMeter& meter, const CarbonAccounting& carbon)
+    : options_(options), clock_(clock), signals_(signals), meter_(meter), carbon_(carbon) {
   report_.command = options.command;
   report_.label = options.label;
   report_.host = HostName();
@@ -100,6 +100,7 @@ Result<Outcome> RunSession::Once(Measurement& measurement) {
 }
 
 void RunSession::WriteResults() {
+  if (carbon_.wanted()) report_.carbon = carbon_.Of(MeanOf(report_.runs).measurement);
   const auto remember = [this](const Status& status) {
     if (!status.ok()) not_written_ = status.error();
   };

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "apps/zeus/carbon_options.h"
 #include "apps/zeus/run/report.h"
 #include "apps/zeus/run/run_meter.h"
 #include "apps/zeus/run/run_options.h"
@@ -16,7 +17,8 @@ namespace zeus::cli {
 class RunSession {
  public:
   // All of them must outlive the session.
-  RunSession(const RunOptions& options, Clock& clock, SignalWatch& signals, RunMeter& meter);
+  RunSession(const RunOptions& options, Clock& clock, SignalWatch& signals, RunMeter& meter,
+             const CarbonAccounting& carbon);
 
   // The exit code for the user. Errors are those of a command that could not be started, see
   // Child::Start(), and only before the first run.
@@ -36,6 +38,7 @@ class RunSession {
   Clock& clock_;
   SignalWatch& signals_;
   RunMeter& meter_;
+  const CarbonAccounting& carbon_;
   RunReport report_;
   int exit_code_ = 0;
   std::optional<Error> not_written_;
