@@ -167,7 +167,7 @@ Result<EnergyEstimate> DeviceRecord::Estimate(TimePoint begin, const EnergyCurve
       Square(sensor.gain_sigma * energy.value()) + Square((sensor.offset_sigma * time).value()) +
       Square(energy.value() * dark.count() / lit);
   // In a window of a few updates the errors of its edges are not independent of each other.
-  const Seconds resolution = std::max(track_.update_period(), sensor.power_window);
+  const Seconds resolution = track_.update_period();
   const double correlated =
       1.0 + 0.5 * std::min(1.0, 3 * resolution / std::max<Seconds>(time, 1ns));
   EnergyEstimate estimate{.energy = energy,

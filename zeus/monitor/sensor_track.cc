@@ -120,7 +120,9 @@ void SensorTrack::ObservePower(TimePoint now, Watts power) {
   }
   update.time -= profile_.power_delay;  // When it was true, not when it showed.
   // The first reading belongs to an update before the first poll.
-  if (update.time - curve_.end() > 0.3 * clock_.period()) AddPowerStretches(update, power);
+  // Without a phase, a period that passed counts as an update.
+  const Seconds fresh = clock_.period() * (clock_.locked() || changed ? 0.3 : 0.99);
+  if (update.time - curve_.end() > fresh) AddPowerStretches(update, power);
   power_ = power;
   last_poll_ = now;
 }
