@@ -37,6 +37,7 @@ void EnergyCurve::Start(TimePoint begin, Watts power) {
   pending_.clear();
   left_known_ = false;
   latest_ = power;
+  latest_sigma_ = power * kHiddenSwing;
   knots_.push_back({.time = begin,
                     .totals = {},
                     .power = power,
@@ -54,6 +55,8 @@ void EnergyCurve::Add(const Stretch& stretch) {
   if (stretch.kind == Stretch::Kind::kObserved) {
     latest_ = stretch.power;
     variability_.Add(stretch.power);
+    latest_sigma_ =
+        Watts(std::hypot(kHiddenSwing * stretch.power.value(), variability_.Fast().value()));
   }
   while (CanSettle()) Settle();
 }
@@ -288,11 +291,6 @@ EnergyCurve::Point EnergyCurve::Extrapolate(TimePoint time) const {
   if (changed || !left_known_) doubt += std::max(variability_.Range(), latest_) * 0.5;
   point.edge_variance += Square((doubt * length).value());
   return point;
-}
-
-Watts EnergyCurve::power_sigma() const {
-  return Watts(
-      std::sqrt(Square(kHiddenSwing * latest_.value()) + Square(variability_.Fast().value())));
 }
 
 }  // namespace zeus

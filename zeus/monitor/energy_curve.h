@@ -72,7 +72,7 @@ class EnergyCurve {
   // Over the last observed stretch.
   Watts power() const { return latest_; }
   // How far the present power may be from power().
-  Watts power_sigma() const;
+  Watts power_sigma() const { return latest_sigma_; }
 
  private:
   // The totals at `time` and the shape of the curve after it.
@@ -120,6 +120,7 @@ class EnergyCurve {
   Watts left_{0};  // The level at the end of what is settled.
   bool left_known_ = false;
   Watts latest_{0};
+  Watts latest_sigma_{0};
   Variability variability_;
 };
 

@@ -58,14 +58,18 @@ void EnergyMonitor::State::ReadNow() {
 
 void EnergyMonitor::State::ShareWithOthers(TimePoint now) {
   if (!options_.board) return;
-  std::vector<std::pair<TimePoint, double>> untold;
+  std::vector<LaneWeights::Edge> untold;
   {
     const std::lock_guard lock(mutex_);
     untold.swap(untold_);
   }
-  for (const auto& [time, weight] : untold)
+  for (const LaneWeights::Edge& edge : untold) {
+    const double before = own_weights_.Total();
+    const double weight = own_weights_.After(edge);
+    if (weight == before) continue;  // A window within another.
     for (std::size_t device = 0; device < records_.size(); ++device)
-      options_.board->Announce(time, static_cast<unsigned>(device), weight);
+      options_.board->Announce(edge.time, static_cast<unsigned>(device), weight);
+  }
   const std::vector<ActivityBoard::Change> changes = options_.board->Poll(now);
   const std::lock_guard lock(mutex_);
   for (const ActivityBoard::Change& change : changes) settlement_.Enqueue(change);

@@ -75,9 +75,9 @@ class EnergyMonitor::State {
   // What the wall clock said at the last step: labels need no system call.
   TimePoint wall_read_at_{};
   WallTime wall_{};
-  // Changes of this process's weight that other processes have not been told about.
-  LaneWeights own_weights_;
-  std::vector<std::pair<TimePoint, double>> untold_;
+  // Edges that other processes have not been told about, and the weight that they know.
+  LaneWeights own_weights_;  // Only Step() uses it.
+  std::vector<LaneWeights::Edge> untold_;
   TimePoint others_known_until_{};
 
   std::mutex step_mutex_;  // One step at a time. Taken before mutex_.

@@ -103,7 +103,8 @@ void EnergyMonitor::State::CancelAll() {
 void EnergyMonitor::State::Announce(TimePoint time, const Window& window,
                                     Settlement::EdgeKind kind) {
   if (!options_.board) return;
-  untold_.emplace_back(time, own_weights_.After(kind, window));
+  untold_.push_back(
+      {.time = time, .kind = kind, .lane = window.lane, .id = window.id, .weight = window.weight});
 }
 
 Measurement EnergyMonitor::State::Describe(const Window& window, Measurement::Stage stage) const {

@@ -12,23 +12,26 @@ namespace zeus {
 // Settlement books it, but at once instead of when the sensors have spoken. Not thread-safe.
 class LaneWeights {
  public:
-  // The weight after an edge of a window.
-  double After(Settlement::EdgeKind edge, const Window& window) {
-    std::vector<Use>& lane = lanes_[window.lane];
-    if (edge == Settlement::EdgeKind::kBegin) {
-      lane.push_back({window.id, window.weight});
-    } else {
-      std::erase_if(lane, [&](const Use& use) { return use.id == window.id; });
-    }
-    if (lane.empty()) lanes_.erase(window.lane);
-    return Total();
-  }
-
- private:
-  struct Use {
+  // What matters of an edge of a window.
+  struct Edge {
+    TimePoint time;
+    Settlement::EdgeKind kind;
+    std::uint64_t lane;
     WindowId id;
     double weight;
   };
+
+  // The weight after an edge.
+  double After(const Edge& edge) {
+    std::vector<Use>& lane = lanes_[edge.lane];
+    if (edge.kind == Settlement::EdgeKind::kBegin) {
+      lane.push_back({edge.id, edge.weight});
+    } else {
+      std::erase_if(lane, [&](const Use& use) { return use.id == edge.id; });
+    }
+    if (lane.empty()) lanes_.erase(edge.lane);
+    return Total();
+  }
 
   // Summed anew each time: what is added and subtracted a million times would drift.
   double Total() const {
@@ -36,6 +39,12 @@ class LaneWeights {
     for (const auto& [id, uses] : lanes_) sum += uses.back().weight;
     return sum;
   }
+
+ private:
+  struct Use {
+    WindowId id;
+    double weight;
+  };
 
   std::unordered_map<std::uint64_t, std::vector<Use>> lanes_;
 };
