@@ -36,7 +36,10 @@ bool SlowedDown(const ThrottleReasons& reasons) { return reasons.thermal || reas
 }  // namespace
 
 DeviceRecord::DeviceRecord(const MonitoredDevice& device, TimePoint begin, const EdgeLog& edges)
-    : device_(device), begin_(begin), track_(device.sensor, begin, edges), next_visit_(begin) {}
+    : device_(device),
+      begin_(begin),
+      track_(device.sensor, begin, edges),
+      next_visit_{begin, begin} {}
 
 DeviceRecord::Visit DeviceRecord::Read(bool telemetry) const {
   Visit visit;
@@ -126,9 +129,14 @@ bool DeviceRecord::DueForTelemetry(TimePoint now, Seconds interval) const {
 void DeviceRecord::ScheduleNext(TimePoint now, Seconds longest) {
   const auto safe = device_.meter->LongestReadInterval();
   if (safe) longest = std::min(longest, *safe);
-  // A device that does not answer is asked now and then.
-  next_visit_ = known() ? track_.NextPoll(now, longest) : now + std::max<Seconds>(longest, 100ms);
-  if (safe) next_visit_ = std::min(next_visit_, now + *safe);
+  if (!known()) {
+    // A device that does not answer is asked now and then.
+    const TimePoint later = now + std::max<Seconds>(longest, 100ms);
+    next_visit_ = {.earliest = later, .latest = later};
+    return;
+  }
+  next_visit_ = track_.NextPoll(now, longest);
+  if (safe) next_visit_.latest = std::min(next_visit_.latest, now + *safe);
 }
 
 EnergySource DeviceRecord::source() const {

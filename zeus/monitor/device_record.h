@@ -27,8 +27,9 @@ class DeviceRecord {
   void Take(TimePoint now, Visit visit);
 
   bool DueForTelemetry(TimePoint now, Seconds interval) const;
-  // When the hardware should be visited again.
-  TimePoint next_visit() const { return next_visit_; }
+  // When the hardware should be visited again, and from when on that is of use.
+  TimePoint next_visit() const { return next_visit_.latest; }
+  bool MayBeVisited(TimePoint now) const { return now >= next_visit_.earliest; }
   void ScheduleNext(TimePoint now, Seconds longest);
 
   const std::string& name() const { return device_.meter->name(); }
@@ -64,7 +65,7 @@ class DeviceRecord {
   SensorTrack track_;
   Error reason_{ErrorCode::kUnavailable, "not read yet"};
   Incidents incidents_;
-  TimePoint next_visit_;
+  UpdateClock::Appointment next_visit_;
   std::optional<TimePoint> known_since_;
   std::optional<TimePoint> last_telemetry_;
   std::optional<GpuReading> telemetry_;

@@ -40,7 +40,7 @@ void EnergyMonitor::State::AddListener(Listener listener) {
 
 void EnergyMonitor::State::VisitDevices(TimePoint now, bool all) {
   for (DeviceRecord& record : records_) {
-    if (!all && record.next_visit() > now) continue;
+    if (!all && !record.MayBeVisited(now)) continue;
     DeviceRecord::Visit visit =
         record.Read(record.DueForTelemetry(now, options_.telemetry_interval));
     // The value belongs to the time after the call: a slow driver answers with what it has then.

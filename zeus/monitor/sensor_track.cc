@@ -36,9 +36,11 @@ TimePoint SensorTrack::settled_until() const {
   return rooted_ ? curve_.settled_until() : TimePoint(Seconds(-1e300));
 }
 
-TimePoint SensorTrack::NextPoll(TimePoint now, Seconds longest) {
-  if (clock_.period() < kFresh) return now + longest;
-  return std::max<TimePoint>(clock_.NextPoll(now), now + 100us);
+UpdateClock::Appointment SensorTrack::NextPoll(TimePoint now, Seconds longest) {
+  if (clock_.period() < kFresh) return {.earliest = now + longest / 2, .latest = now + longest};
+  UpdateClock::Appointment next = clock_.NextPoll(now);
+  next.latest = std::max<TimePoint>(next.latest, now + 100us);
+  return next;
 }
 
 void SensorTrack::ObserveEnergy(TimePoint now, const EnergyReading& reading,

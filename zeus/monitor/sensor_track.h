@@ -32,7 +32,7 @@ class SensorTrack {
 
   Seconds update_period() const { return clock_.period(); }
   // When to read next, having read at `now`; `longest` where the sensor does not mind.
-  TimePoint NextPoll(TimePoint now, Seconds longest);
+  UpdateClock::Appointment NextPoll(TimePoint now, Seconds longest);
   // Where the curve begins is known for good.
   bool rooted() const { return rooted_; }
   // Nothing about the time before this will change.

@@ -11,7 +11,11 @@ using namespace std::chrono_literals;
 
 // Timers of a busy machine are not better than this.
 constexpr Seconds kTimerSlack = 300us;
+// A phase known that well is worth no more polls: 1 ms of a step of 300 W is 0.3 J.
+constexpr Seconds kPrecise = 1ms;
 constexpr double kGolden = 0.381966;
+// Crystals drift by less than the timers' slack in that time.
+constexpr double kUpdatesBetweenChecks = 64;
 
 // Of a value known only to lie in an interval.
 Seconds UniformSigma(Seconds width) { return width / std::sqrt(12.0); }
@@ -32,7 +36,7 @@ UpdateClock::Instant UpdateClock::Changed(TimePoint before, TimePoint now) {
     return {.time = earliest + (now - earliest) / 2, .sigma = UniformSigma(now - earliest)};
   // Jitter may put the grid's instant just outside of what was seen.
   const TimePoint expected = InstantOf(count);
-  return {.time = std::clamp(expected, earliest, now), .sigma = phase_sigma_};
+  return {.time = std::clamp(expected, earliest, now), .sigma = SigmaAt(now) + kTimerSlack};
 }
 
 double UpdateClock::CountOf(TimePoint before, TimePoint now) const {
@@ -47,74 +51,97 @@ double UpdateClock::CountOf(TimePoint before, TimePoint now) const {
   // If that one came before the last poll, with or without a change, it is the next one, early.
   const Seconds certain = margin(now);
   const bool next_is_near = now > InstantOf(count + 1) - certain;
-  const bool past = brackets_.back().count >= count || before > InstantOf(count) + certain / 2;
+  const bool past = last_count_ >= count || before > InstantOf(count) + certain / 2;
   return past && next_is_near ? count + 1 : count;
 }
 
 Seconds UpdateClock::SigmaAt(TimePoint time) const {
   const double span = std::max(brackets_.back().count - brackets_.front().count, 1.0);
   const double since = std::max((time - brackets_.back().until) / period_, 0.0);
-  return std::min<Seconds>(phase_sigma_ * (1.0 + since / span), UniformSigma(period_));
+  return std::min<Seconds>(phase_sigma_ * (1.0 + 2.0 * since / span), UniformSigma(period_));
 }
+
+Seconds UpdateClock::Precise() const { return std::min<Seconds>(kPrecise, period_ / 50); }
 
 Seconds UpdateClock::margin(TimePoint now) const {
   return std::min<Seconds>(3 * SigmaAt(now) + kTimerSlack, period_ / 4);
 }
 
-TimePoint UpdateClock::NextPoll(TimePoint now) {
-  // A few periods of close watch find the phase of a sensor whose value changes. Golden sections of
-  // the period never fall into step with the updates.
-  const double wait = changes_ == Changes::kSometimes ? 1.0 / 8
-                      : ++polls_unlocked_ < 64        ? 1.0 / 16
-                                                      : kGolden;
-  if (!locked_) return now + period_ * wait;
+UpdateClock::Appointment UpdateClock::NextPoll(TimePoint now) {
+  const auto at = [](TimePoint time) { return Appointment{.earliest = time, .latest = time}; };
+  if (!locked_) {
+    // A few periods of close watch find the phase of a sensor whose value changes. Golden sections
+    // of the period never fall into step with the updates.
+    const double wait = changes_ == Changes::kSometimes ? 1.0 / 8
+                        : ++polls_unlocked_ < 64        ? 1.0 / 16
+                                                        : kGolden;
+    return at(now + period_ * wait);
+  }
   const Seconds certain = margin(now);
-  const TimePoint last = phase_ + std::floor((now - phase_) / period_) * period_;
-  const bool seen = brackets_.back().until > last - period_ / 2;
+  const double count = phase_count_ + std::floor((now - phase_) / period_);
+  const TimePoint last = InstantOf(count);
+  const TimePoint next = InstantOf(count + 1);
+  const bool precise = SigmaAt(now) <= Precise();
+  const bool check = count - checked_count_ >= kUpdatesBetweenChecks;
+  if (precise && !check) return {.earliest = now + 0.4 * period_, .latest = now + 0.9 * period_};
   // Right at an update that may not have shown yet.
-  if (!seen && now < last + certain - kTimerSlack / 2) return last + certain;
-  const TimePoint next = last + period_;
-  // Now and then a poll just before the update makes sure that nothing has drifted.
-  if (aimed_early_ >= 4 && now < next - certain) return next - certain;
-  return SigmaAt(now) > kTimerSlack ? next : next + certain;
+  if (last_count_ < count && now < last + certain - kTimerSlack / 2) return at(last + certain);
+  if (!precise) return at(next);
+  // One poll just before an update and one just after it make sure that nothing has drifted.
+  if (now < next - certain - kTimerSlack) return at(next - certain);
+  checked_count_ = count + 1;
+  return at(next + certain);
 }
 
 UpdateClock::Instant UpdateClock::Latest(TimePoint now) const {
   if (!locked()) return {.time = now - period_ / 2, .sigma = UniformSigma(period_)};
   const double count = std::floor((now - phase_) / period_);
-  return {.time = phase_ + count * period_, .sigma = SigmaAt(now)};
+  return {.time = phase_ + count * period_, .sigma = SigmaAt(now) + kTimerSlack};
+}
+
+// The update came when it was expected to, and nobody looked right before or after it.
+bool UpdateClock::TeachesNothing(TimePoint before, TimePoint now, double count) const {
+  if (!locked_ || SigmaAt(now) > Precise()) return false;
+  const Seconds wide = 4 * margin(now);
+  return before + wide < InstantOf(count) && InstantOf(count) + wide < now;
 }
 
 double UpdateClock::Remember(TimePoint before, TimePoint now) {
   double count = CountOf(before, now);
   if (!brackets_.empty()) {
-    const double periods = count - brackets_.back().count;
+    const double periods = count - last_count_;
     if (periods < 1) return count;  // Seen twice.
     // After a silence so long that the count of periods is a guess: start anew.
     if (locked_ && periods > 50 && 3 * SigmaAt(now) > period_ / 2) {
       brackets_.clear();
       locked_ = false;
       count = 0;
+    } else {
+      AdoptLongerPeriod(periods);
+      if (!locked_ && brackets_.size() == 1) count = CountOf(before, now);
     }
   }
+  last_count_ = count;
+  if (TeachesNothing(before, now, count)) return count;
   brackets_.push_back({.after = before, .until = now, .count = count});
   if (brackets_.size() > kMost) brackets_.pop_front();
-  AdoptLongerPeriod();
   ++since_fit_;
-  const bool early = now - before < period_ / 4;
-  aimed_early_ = early ? 0 : aimed_early_ + 1;
-  // Brackets that leave all the room there was teach nothing; but the crystals drift.
-  if (phase_sigma_ > kTimerSlack || early || since_fit_ >= 8) Fit();
+  const bool tight = now - before < period_ / 4;
+  if (phase_sigma_ > Precise() || tight || since_fit_ >= 8) Fit();
   return count;
 }
 
-void UpdateClock::AdoptLongerPeriod() {
-  if (changes_ == Changes::kSometimes || brackets_.size() < 8) return;
-  double shortest = std::numeric_limits<double>::infinity();
-  for (std::size_t i = brackets_.size() - 7; i < brackets_.size(); ++i)
-    shortest = std::min(shortest, brackets_[i].count - brackets_[i - 1].count);
-  if (shortest < 2) return;
-  expected_ = period_ * shortest;
+// A counter that shows only every nth expected update has n times the period.
+void UpdateClock::AdoptLongerPeriod(double step) {
+  constexpr int kEnoughSteps = 7;
+  if (step < 2 || changes_ == Changes::kSometimes) {
+    long_steps_ = 0;
+    return;
+  }
+  shortest_step_ = long_steps_ == 0 ? step : std::min(shortest_step_, step);
+  if (++long_steps_ < kEnoughSteps) return;
+  long_steps_ = 0;
+  expected_ = period_ * shortest_step_;
   period_ = expected_;
   StartAnew();
 }
@@ -197,6 +224,8 @@ void UpdateClock::StartAnew() {
   brackets_.push_back({.after = last.after, .until = last.until, .count = 0});
   locked_ = false;
   phase_sigma_ = UniformSigma(period_);
+  last_count_ = checked_count_ = 0;
+  polls_unlocked_ = 0;
 }
 
 }  // namespace zeus

@@ -32,9 +32,14 @@ class UpdateClock {
   // The latest update at or before `now`, whether it showed a new value or not.
   Instant Latest(TimePoint now) const;
 
-  // When to look next, having looked at `now`. While the phase is not known well, right where an
-  // update is expected: whether it has come or not halves the room for the phase.
-  TimePoint NextPoll(TimePoint now);
+  // When to look next, having looked at `now`: at any time between the two. While the phase is not
+  // known well, right where an update is expected: whether it has come or not halves the room for
+  // the phase. Later any moment of a period will do, and several sensors can share one.
+  struct Appointment {
+    TimePoint earliest;
+    TimePoint latest;
+  };
+  Appointment NextPoll(TimePoint now);
 
   // After this time past an expected update it has come for certain.
   Seconds margin(TimePoint now) const;
@@ -57,10 +62,13 @@ class UpdateClock {
   double Remember(TimePoint before, TimePoint now);  // The count of the update.
   // Which update it was that a poll at `now` saw and a poll at `before` did not.
   double CountOf(TimePoint before, TimePoint now) const;
+  // How well the phase should be known.
+  Seconds Precise() const;
   // The phase is the less certain the longer ago the last update was bracketed.
   Seconds SigmaAt(TimePoint time) const;
   TimePoint InstantOf(double count) const { return phase_ + (count - phase_count_) * period_; }
-  void AdoptLongerPeriod();
+  void AdoptLongerPeriod(double step);
+  bool TeachesNothing(TimePoint before, TimePoint now, double count) const;
   void StartAnew();
   void Fit();
   // By how much all brackets leave room for the phase under `period`; the middle of the room.
@@ -82,7 +90,11 @@ class UpdateClock {
   std::deque<Bracket> brackets_;
   int since_fit_ = 0;
   int polls_unlocked_ = 0;
-  int aimed_early_ = 0;  // Updates since a poll came just before one.
+  double checked_count_ = 0;  // Of the update at which the phase was last checked.
+  double last_count_ = 0;     // Of the last update that showed.
+  // Updates on end that came after more than one period, and the fewest periods among them.
+  int long_steps_ = 0;
+  double shortest_step_ = 0;
 };
 
 }  // namespace zeus
