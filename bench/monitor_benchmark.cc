@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -79,11 +81,25 @@ double CpuSeconds() {
          1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-// Percent of one core that the recorder takes; the process does nothing else meanwhile.
-void BM_RecorderShareOfOneCore(benchmark::State& state) {
-  SystemClock clock;
-  const auto node = OpenMonitor(clock, true);
-  clock.SleepFor(2s);
+// A counter of 300 W that costs nothing to read: what remains is the recorder's own share.
+class FreeMeter final : public EnergyMeter {
+ public:
+  FreeMeter(Clock& clock, std::string name) : clock_(clock), name_(std::move(name)) {}
+  const std::string& name() const override { return name_; }
+  Result<EnergyReading> Energy() override {
+    const double updates = std::floor(clock_.Now().time_since_epoch() / 100ms);
+    return EnergyReading{.total = Joules(30 * updates), .epoch = 0, .taken_at = std::nullopt};
+  }
+  Result<Watts> Power() override { return Watts(300); }
+
+ private:
+  Clock& clock_;
+  const std::string name_;
+};
+
+// Percent of one core that this process takes while nothing but `thread` runs.
+void Watch(benchmark::State& state, Clock& clock) {
+  clock.SleepFor(10s);  // Until the phases of the sensors are known.
   const Seconds watch = Seconds(static_cast<double>(state.range(0)));
   double share = 0;
   for (auto _ : state) {
@@ -93,7 +109,35 @@ void BM_RecorderShareOfOneCore(benchmark::State& state) {
   }
   state.counters["percent_of_core"] = 100 * share;
 }
-BENCHMARK(BM_RecorderShareOfOneCore)->Arg(60)->Iterations(1)->Unit(benchmark::kSecond);
+
+void BM_RecorderOfEightGpus(benchmark::State& state) {
+  SystemClock clock;
+  const auto node = OpenMonitor(clock, true);
+  Watch(state, clock);
+}
+BENCHMARK(BM_RecorderOfEightGpus)->Arg(60)->Iterations(1)->Unit(benchmark::kSecond);
+
+void BM_RecorderOfEightFreeMeters(benchmark::State& state) {
+  SystemClock clock;
+  std::vector<std::unique_ptr<FreeMeter>> meters;
+  std::vector<MonitoredDevice> devices;
+  for (int i = 0; i < 8; ++i) {
+    meters.push_back(std::make_unique<FreeMeter>(clock, fmt::format("gpu:{}", i)));
+    devices.push_back({.meter = meters.back().get()});
+  }
+  EnergyMonitor monitor(clock, std::move(devices));
+  const Ticker ticker("zeus-recorder", [&] { return monitor.Step(); });
+  Watch(state, clock);
+}
+BENCHMARK(BM_RecorderOfEightFreeMeters)->Arg(60)->Iterations(1)->Unit(benchmark::kSecond);
+
+// What the machine charges for waking a thread as often, to do nothing.
+void BM_ThreadThatOnlyWakes(benchmark::State& state) {
+  SystemClock clock;
+  const Ticker ticker("zeus-recorder", [&] { return clock.Now() + 90ms; });
+  Watch(state, clock);
+}
+BENCHMARK(BM_ThreadThatOnlyWakes)->Arg(60)->Iterations(1)->Unit(benchmark::kSecond);
 
 }  // namespace
 }  // namespace zeus
