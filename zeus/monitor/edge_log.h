@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <deque>
 #include <iterator>
+#include <utility>
 
 #include "zeus/base/clock.h"
 
@@ -16,13 +17,12 @@ class EdgeLog {
   void Mark(TimePoint time) {
     if (times_.size() == kMost) times_.pop_front();
     times_.push_back(time);
+    if (time > last_) before_last_ = std::exchange(last_, time);
   }
 
-  // Whether there is one between the two, near the present: looks from the end.
+  // Whether the last one before `before`, which is the present or nearly so, came after `after`.
   bool AnyOfLate(TimePoint after, TimePoint before) const {
-    for (auto time = times_.rbegin(); time != times_.rend() && *time > after; ++time)
-      if (*time < before) return true;
-    return false;
+    return (last_ < before ? last_ : before_last_) > after;
   }
 
   struct Inside {
@@ -45,6 +45,8 @@ class EdgeLog {
   static constexpr std::size_t kMost = 4096;
 
   std::deque<TimePoint> times_;
+  TimePoint last_ = TimePoint::min();
+  TimePoint before_last_ = TimePoint::min();  // A different instant.
 };
 
 }  // namespace zeus

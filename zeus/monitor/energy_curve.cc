@@ -38,6 +38,7 @@ void EnergyCurve::Start(TimePoint begin, Watts power) {
   left_known_ = false;
   latest_ = power;
   latest_sigma_ = power * kHiddenSwing;
+  at_end_ = {};
   knots_.push_back({.time = begin,
                     .totals = {},
                     .power = power,
@@ -59,6 +60,7 @@ void EnergyCurve::Add(const Stretch& stretch) {
         Watts(std::hypot(kHiddenSwing * stretch.power.value(), variability_.Fast().value()));
   }
   while (CanSettle()) Settle();
+  at_end_ = Provisional(end());
 }
 
 const Stretch* EnergyCurve::NextObserved(std::size_t skip) const {
@@ -267,7 +269,7 @@ EnergyCurve::Point EnergyCurve::At(TimePoint time) const {
   return point;
 }
 
-EnergyCurve::Point EnergyCurve::Extrapolate(TimePoint time) const {
+EnergyCurve::Point EnergyCurve::Provisional(TimePoint time) const {
   Point point = knots_.back().totals;
   TimePoint reached = knots_.back().time;
   for (const Stretch& stretch : pending_) {
@@ -282,12 +284,17 @@ EnergyCurve::Point EnergyCurve::Extrapolate(TimePoint time) const {
                              Square(kHiddenSwing * (stretch.power * length).value());
     reached = std::min(stretch.end, time);
   }
-  if (reached >= time) return point;
+  return point;
+}
+
+EnergyCurve::Point EnergyCurve::Extrapolate(TimePoint time) const {
+  const Seconds length = time - end();
+  if (length <= Seconds(0)) return Provisional(time);
   // Since the last update nothing is known but the level before.
-  const Seconds length = time - reached;
+  Point point = at_end_;
   point.energy += latest_ * length;
   Watts doubt = power_sigma();
-  const bool changed = edges_.AnyOfLate(reached - length, time);
+  const bool changed = edges_.AnyOfLate(end() - length, time);
   if (changed || !left_known_) doubt += std::max(variability_.Range(), latest_) * 0.5;
   point.edge_variance += Square((doubt * length).value());
   return point;

@@ -112,6 +112,8 @@ class EnergyCurve {
 
   // Of the observed stretches after the first pending one.
   const Stretch* NextObserved(std::size_t skip) const;
+  // Of what was observed but is not settled.
+  Point Provisional(TimePoint time) const;
   Point Extrapolate(TimePoint time) const;
 
   const EdgeLog& edges_;
@@ -121,6 +123,7 @@ class EnergyCurve {
   bool left_known_ = false;
   Watts latest_{0};
   Watts latest_sigma_{0};
+  Point at_end_;  // At end(): every window that ends asks for it.
   Variability variability_;
 };
 
