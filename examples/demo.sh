@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Zeus on a machine without a GPU: four simulated V100s behind the real NVML interface are found,
-# loaded, watched and capped. Run it with ./dev demo, which builds everything first.
+# loaded, watched, measured and capped. Run it with ./dev demo, which builds everything first.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build/release}
@@ -33,6 +33,12 @@ put --gpu 0 --workload resnet50 --batch-size 256
 put --gpu 1 --workload bert_qa --batch-size 32
 put --gpu 2 --watts 220
 show "$zeus" monitor --interval 1 --duration 6
+
+step 'What a command costs, with error bars, carbon and price (zeus run)'
+show "$zeus" run --carbon DE --price 0.31EUR -- sleep 3
+
+step 'Windows inside a program: nested, immediate and refined'
+show "$build/examples/measure_window"
 
 step 'Cap gpu:0 at 150 W for three seconds; the old limit comes back by itself'
 show "$build/examples/limit_power"
