@@ -80,7 +80,8 @@ class EnergyMonitor::State {
   std::vector<std::pair<TimePoint, double>> untold_;
   TimePoint others_known_until_{};
 
-  std::mutex step_mutex_;  // One step at a time. Taken before mutex_.
+  // One step at a time. Taken before mutex_; recursive because listeners may use the monitor.
+  std::recursive_mutex step_mutex_;
 };
 
 }  // namespace zeus

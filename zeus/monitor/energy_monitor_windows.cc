@@ -7,6 +7,10 @@
 namespace zeus {
 namespace {
 
+// Beyond these, sums of weights and shares lose digits.
+constexpr double kLightest = 1e-6;
+constexpr double kHeaviest = 1e6;
+
 std::uint64_t LaneOfThisThread() {
   return std::hash<std::thread::id>()(std::this_thread::get_id());
 }
@@ -18,9 +22,9 @@ WallTime EnergyMonitor::State::WallAt(TimePoint time) const {
 }
 
 Result<WindowId> EnergyMonitor::State::Begin(std::string_view name, const WindowOptions& wanted) {
-  if (wanted.weight < 0)
+  if (!(wanted.weight == 0 || (wanted.weight >= kLightest && wanted.weight <= kHeaviest)))
     return Error{ErrorCode::kInvalidArgument,
-                 "the weight of window " + Quote(name) + " is negative"};
+                 "the weight of window " + Quote(name) + " must be 0 or between 1e-6 and 1e6"};
   if (wanted.synchronize && options_.synchronize) options_.synchronize();
   if (wanted.edges == EdgeReading::kSynchronous) ReadNow();
   const std::lock_guard lock(mutex_);
