@@ -217,6 +217,29 @@ TEST_F(RobustnessTest, WeightsThatCannotBeSharedAreRefused) {
   EXPECT_TRUE(monitor.BeginWindow("w", {.weight = 0}).ok());
 }
 
+TEST_F(RobustnessTest, AResultIsGivenOnceAndUntilThenTheBestThereIs) {
+  EnergyMonitor monitor(clock_, {{.meter = &meter_}});
+  Until(monitor, 1);
+  const WindowId id = monitor.BeginWindow("w").value();
+  EXPECT_EQ(monitor.RefinedResult(id).error().code, ErrorCode::kUnavailable);
+  Until(monitor, 2);
+  ASSERT_TRUE(monitor.EndWindow("w").ok());
+  EXPECT_EQ(monitor.Refine(id, 0s).value().stage, Measurement::Stage::kImmediate);
+  EXPECT_EQ(monitor.Refine(id, 2s).value().stage, Measurement::Stage::kRefined);
+  EXPECT_EQ(monitor.RefinedResult(id).error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(RobustnessTest, WindowsBeyondTheLimitCountFromTheirBeginning) {
+  EnergyMonitor::Options options;
+  options.unsettled_windows = 0;
+  EnergyMonitor monitor(clock_, {{.meter = &meter_}}, std::move(options));
+  Until(monitor, 100);
+  const WindowId id = monitor.BeginWindow("long").value();
+  Until(monitor, 500);
+  EXPECT_NEAR(monitor.EndWindow("long").value().Sum().energy.value(), 40000, 20);
+  EXPECT_EQ(monitor.RefinedResult(id).error().code, ErrorCode::kNotFound);
+}
+
 TEST_F(RobustnessTest, NoResultNeedBeKept) {
   EnergyMonitor::Options options;
   options.kept_results = 0;

@@ -38,6 +38,8 @@ class EnergyMonitor::State {
   Status Cancel(std::string_view name);
   void CancelAll();
   Result<Measurement> Refined(WindowId id);
+  // The refined result, or the immediate one of a window that is not settled yet.
+  Result<Measurement> BestSoFar(WindowId id);
   TimePoint Step();
   void AddListener(Listener listener);
   void ReadNow();

@@ -46,6 +46,9 @@ Result<WindowId> EnergyMonitor::State::Begin(std::string_view name, const Window
              .begin = now,
              .shares = {}});
   edges_.Mark(now);
+  // The curve may have forgotten this time when the window ends.
+  if (!window->refinable)
+    for (const DeviceRecord& record : records_) window->shares.push_back({.begin = record.At(now)});
   if (window->refinable) {
     settlement_.Enqueue(now, Settlement::EdgeKind::kBegin, window);
     Announce(now, *window, Settlement::EdgeKind::kBegin);
@@ -163,7 +166,20 @@ Result<Measurement> EnergyMonitor::State::Refined(WindowId id) {
   }
   if (static_cast<std::uint64_t>(id) > last_id_ || static_cast<std::uint64_t>(id) == 0)
     return Error{ErrorCode::kNotFound, "there was no window with this id"};
-  return Error{ErrorCode::kUnavailable, "the window is not settled yet, or its result was given"};
+  const bool open =
+      std::ranges::any_of(open_, [id](const auto& named) { return named.second->id == id; });
+  if (open || settlement_.FindEnded(id))
+    return Error{ErrorCode::kUnavailable,
+                 open ? "the window is open: end it first" : "the window is not settled yet"};
+  return Error{ErrorCode::kNotFound, "the result of this window was given already, or dropped"};
+}
+
+Result<Measurement> EnergyMonitor::State::BestSoFar(WindowId id) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto window = settlement_.FindEnded(id)) return ImmediateResult(*window);
+  }
+  return Refined(id);
 }
 
 }  // namespace zeus
