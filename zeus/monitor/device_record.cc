@@ -31,6 +31,16 @@ Joules DriftSigma(const EnergyCurve::Point& from, const EnergyCurve::Point& to, 
   return 1.3 * (to.drift - from.drift) * std::min(1.0, kDriftUpdates * gap / time);
 }
 
+// One reading that is no number would spoil the curve for good.
+void RefuseNonsense(DeviceRecord::Visit& visit) {
+  const Error error{ErrorCode::kUnavailable,
+                    "the driver answered with something that is no number"};
+  if (visit.energy && visit.energy->ok() && !std::isfinite(visit.energy->value().total.value()))
+    visit.energy = error;
+  if (visit.power && visit.power->ok() && !std::isfinite(visit.power->value().value()))
+    visit.power = error;
+}
+
 bool SlowedDown(const ThrottleReasons& reasons) { return reasons.thermal || reasons.other; }
 
 }  // namespace
@@ -54,6 +64,7 @@ DeviceRecord::Visit DeviceRecord::Read(bool telemetry) const {
 }
 
 void DeviceRecord::Take(TimePoint now, Visit visit) {
+  RefuseNonsense(visit);
   if (visit.energy && mode_ == Mode::kUndecided) {
     if (visit.energy->ok()) mode_ = Mode::kCounter;
     if (!visit.energy->ok() && visit.energy->error().code == ErrorCode::kNotSupported)
@@ -65,6 +76,7 @@ void DeviceRecord::Take(TimePoint now, Visit visit) {
     TakeEnergy(now, visit);
   }
   if (known() && !known_since_) known_since_ = now;
+  if (known() && !origin_ && settled_until() >= begin_) origin_ = At(begin_);
   RecordPower();
   if (visit.telemetry) TakeTelemetry(now, *std::move(visit.telemetry));
 }
@@ -77,12 +89,15 @@ void DeviceRecord::TakeEnergy(TimePoint now, const Visit& visit) {
     track_.ObserveFailure(now);
     return;
   }
-  if (power) track_.GuessPower(*power);
+  if (power) track_.GuessPower(now, *power);
   const SensorTrack::Troubles before = track_.troubles();
+  const TimePoint stood_since = track_.moved_at();
   track_.ObserveEnergy(now, visit.energy->value(), power);
   if (track_.troubles().resets != before.resets)
-    incidents_.Add(now, MeasurementFlag::kCounterReset);
-  if (track_.troubles().stale != before.stale) incidents_.Add(now, MeasurementFlag::kStaleCounter);
+    incidents_.Add(stood_since, now, MeasurementFlag::kCounterReset);
+  if (track_.troubles().stale == before.stale) return;
+  incidents_.Add(stood_since, now, MeasurementFlag::kStaleCounter);
+  reason_ = {ErrorCode::kUnavailable, "the energy counter stands still"};
 }
 
 void DeviceRecord::TakePower(TimePoint now, const Result<Watts>& power) {
@@ -114,12 +129,16 @@ void DeviceRecord::TakeTelemetry(TimePoint now, GpuReading reading) {
   if (reading.utilization.ok())
     utilization_line_.Add(since, now, reading.utilization.value().compute);
   if (reading.throttle.ok() && SlowedDown(reading.throttle.value()))
-    incidents_.Add(now, MeasurementFlag::kThrottled);
+    incidents_.Add(Throttled() ? since : now, now, MeasurementFlag::kThrottled);
   if (telemetry_ && telemetry_->enforced_limit.ok() && reading.enforced_limit.ok() &&
       telemetry_->enforced_limit.value() != reading.enforced_limit.value())
-    incidents_.Add(now, MeasurementFlag::kLimitChanged);
+    incidents_.Add(since, now, MeasurementFlag::kLimitChanged);
   last_telemetry_ = now;
   telemetry_ = std::move(reading);
+}
+
+bool DeviceRecord::Throttled() const {
+  return telemetry_ && telemetry_->throttle.ok() && SlowedDown(telemetry_->throttle.value());
 }
 
 bool DeviceRecord::DueForTelemetry(TimePoint now, Seconds interval) const {
@@ -190,11 +209,13 @@ Result<EnergyEstimate> DeviceRecord::Estimate(TimePoint begin, const EnergyCurve
     estimate.coverage = std::clamp((to.observed - from.observed) / time, 0.0, 1.0);
   if (time < 3 * track_.update_period()) estimate.flags.Set(MeasurementFlag::kShortWindow);
   if (dark > Seconds(0) || begin < *known_since_) estimate.flags.Set(MeasurementFlag::kPartial);
+  if (Throttled() && end >= *last_telemetry_) estimate.flags.Set(MeasurementFlag::kThrottled);
   if (to.uneven > from.uneven) estimate.flags.Set(MeasurementFlag::kSensorAliasingPossible);
   return estimate;
 }
 
-EnergyMonitor::Present DeviceRecord::Now() const {
+// What is guessed about the last gap may turn out smaller; what was shown stays.
+EnergyMonitor::Present DeviceRecord::Now() {
   EnergyMonitor::Present present{.total = Missing<Joules>("read energy"),
                                  .total_sigma = Joules(0),
                                  .power = Missing<Watts>("read power"),
@@ -211,11 +232,12 @@ EnergyMonitor::Present DeviceRecord::Now() const {
                                  .update_period = track_.update_period(),
                                  .flags = incidents_.All()};
   if (known()) {
-    const EnergyCurve::Point from = At(begin_);
+    const EnergyCurve::Point from = Origin();
     const TimePoint until = std::max(track_.curve().end(), begin_);
     const auto estimate = Estimate(begin_, from, until, At(until));
     if (estimate.ok()) {
-      present.total = estimate.value().energy;
+      present.total = std::max(estimate.value().energy, shown_total_);
+      shown_total_ = present.total.value();
       present.total_sigma = estimate.value().sigma;
     } else {
       present.total = estimate.error();

@@ -38,8 +38,9 @@ class DeviceRecord {
   // Whether the curve has anything to say; else reason() tells why not.
   bool known() const { return track_.curve().started(); }
   bool rooted() const { return track_.rooted(); }
+  bool has_origin() const { return origin_.has_value(); }
   // Where the energy counts from.
-  Joules EnergyAtBegin() const { return At(begin_).energy; }
+  Joules EnergyAtBegin() const { return Origin().energy; }
   const Error& reason() const { return reason_; }
   // Nothing about the time before this will change. Unknown devices hold nobody up.
   TimePoint settled_until() const;
@@ -47,7 +48,7 @@ class DeviceRecord {
   EnergyCurve::Point At(TimePoint time) const;
   Result<EnergyEstimate> Estimate(TimePoint begin, const EnergyCurve::Point& from, TimePoint end,
                                   const EnergyCurve::Point& to) const;
-  EnergyMonitor::Present Now() const;
+  EnergyMonitor::Present Now();
   const Timeline& Line(EnergyMonitor::Quantity quantity) const;
 
  private:
@@ -58,6 +59,9 @@ class DeviceRecord {
   void TakeTelemetry(TimePoint now, GpuReading reading);
   void RecordPower();
   EnergySource source() const;
+  bool Throttled() const;  // When last asked.
+  // The point at begin_: remembered, for the curve forgets.
+  EnergyCurve::Point Origin() const { return origin_ ? *origin_ : At(begin_); }
 
   const MonitoredDevice device_;
   const TimePoint begin_;
@@ -66,6 +70,8 @@ class DeviceRecord {
   Error reason_{ErrorCode::kUnavailable, "not read yet"};
   Incidents incidents_;
   UpdateClock::Appointment next_visit_;
+  Joules shown_total_{0};
+  std::optional<EnergyCurve::Point> origin_;
   std::optional<TimePoint> known_since_;
   std::optional<TimePoint> last_telemetry_;
   std::optional<GpuReading> telemetry_;

@@ -253,7 +253,7 @@ void EnergyCurve::Append(const Stretch& stretch, const Shape& shape) {
 EnergyCurve::Point EnergyCurve::At(TimePoint time) const {
   if (time > settled_until()) return Extrapolate(time);
   const auto after = std::ranges::upper_bound(knots_, time, {}, &Knot::time);
-  if (after == knots_.begin()) return {};  // Before anything was known.
+  if (after == knots_.begin()) return knots_.front().totals;  // Before anything is known.
   const Knot& knot = *std::prev(after);
   const Seconds past = time - knot.time;
   Point point = knot.totals;

@@ -26,7 +26,8 @@ Result<Measurement> EnergyMonitor::Refine(WindowId id, Seconds patience) {
   const TimePoint deadline = clock_.Now() + patience;
   for (;;) {
     Result<Measurement> result = RefinedResult(id);
-    if (result.ok() || !result.error().retryable() || clock_.Now() >= deadline) return result;
+    if (result.ok() || !result.error().retryable()) return result;
+    if (clock_.Now() >= deadline) return state_->BestSoFar(id);
     clock_.SleepUntil(std::min(Step(), deadline));
   }
 }

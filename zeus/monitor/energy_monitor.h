@@ -42,7 +42,7 @@ struct WindowOptions {
   // Windows of one lane nest: the innermost gets the energy. Lanes share it by weight.
   // nullopt: one lane per thread.
   std::optional<std::uint64_t> lane{};
-  double weight = 1.0;
+  double weight = 1.0;  // 0, or between 1e-6 and 1e6.
 };
 
 // Measures the energy of named windows: nested, overlapping, from any thread.

@@ -25,6 +25,7 @@ EnergyMonitor::State::~State() {
 }
 
 void EnergyMonitor::State::Keep(Measurement result) {
+  if (options_.kept_results == 0) return;
   while (results_in_order_.size() >= options_.kept_results) {
     results_.erase(static_cast<std::uint64_t>(results_in_order_.front()));
     results_in_order_.pop_front();
@@ -106,7 +107,7 @@ std::vector<Measurement> EnergyMonitor::State::Settle() {
 // The energy of a device counts from where recording began, once that is known.
 void EnergyMonitor::State::SetOrigins() {
   for (std::size_t i = 0; i < records_.size(); ++i) {
-    if (origin_known_[i] || !records_[i].known() || !records_[i].rooted()) continue;
+    if (origin_known_[i] || !records_[i].known() || !records_[i].has_origin()) continue;
     settlement_.SetOrigin(i, records_[i].EnergyAtBegin());
     origin_known_[i] = true;
   }

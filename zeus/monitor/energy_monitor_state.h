@@ -38,6 +38,8 @@ class EnergyMonitor::State {
   Status Cancel(std::string_view name);
   void CancelAll();
   Result<Measurement> Refined(WindowId id);
+  // The refined result, or the immediate one of a window that is not settled yet.
+  Result<Measurement> BestSoFar(WindowId id);
   TimePoint Step();
   void AddListener(Listener listener);
   void ReadNow();
@@ -80,7 +82,8 @@ class EnergyMonitor::State {
   std::vector<LaneWeights::Edge> untold_;
   TimePoint others_known_until_{};
 
-  std::mutex step_mutex_;  // One step at a time. Taken before mutex_.
+  // One step at a time. Taken before mutex_; recursive because listeners may use the monitor.
+  std::recursive_mutex step_mutex_;
 };
 
 }  // namespace zeus

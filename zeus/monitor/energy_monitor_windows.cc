@@ -7,6 +7,10 @@
 namespace zeus {
 namespace {
 
+// Beyond these, sums of weights and shares lose digits.
+constexpr double kLightest = 1e-6;
+constexpr double kHeaviest = 1e6;
+
 std::uint64_t LaneOfThisThread() {
   static std::atomic<std::uint64_t> threads = 0;
   // Beyond what a caller would choose as a lane of his own.
@@ -21,9 +25,9 @@ WallTime EnergyMonitor::State::WallAt(TimePoint time) const {
 }
 
 Result<WindowId> EnergyMonitor::State::Begin(std::string_view name, const WindowOptions& wanted) {
-  if (wanted.weight < 0)
+  if (!(wanted.weight == 0 || (wanted.weight >= kLightest && wanted.weight <= kHeaviest)))
     return Error{ErrorCode::kInvalidArgument,
-                 "the weight of window " + Quote(name) + " is negative"};
+                 "the weight of window " + Quote(name) + " must be 0 or between 1e-6 and 1e6"};
   if (wanted.synchronize && options_.synchronize) options_.synchronize();
   if (wanted.edges == EdgeReading::kSynchronous) ReadNow();
   const std::lock_guard lock(mutex_);
@@ -45,6 +49,9 @@ Result<WindowId> EnergyMonitor::State::Begin(std::string_view name, const Window
              .begin = now,
              .shares = {}});
   edges_.Mark(now);
+  // The curve may have forgotten this time when the window ends.
+  if (!window->refinable)
+    for (const DeviceRecord& record : records_) window->shares.push_back({.begin = record.At(now)});
   if (window->refinable) {
     settlement_.Enqueue(now, Settlement::EdgeKind::kBegin, window);
     Announce(now, *window, Settlement::EdgeKind::kBegin);
@@ -163,7 +170,20 @@ Result<Measurement> EnergyMonitor::State::Refined(WindowId id) {
   }
   if (static_cast<std::uint64_t>(id) > last_id_ || static_cast<std::uint64_t>(id) == 0)
     return Error{ErrorCode::kNotFound, "there was no window with this id"};
-  return Error{ErrorCode::kUnavailable, "the window is not settled yet, or its result was given"};
+  const bool open =
+      std::ranges::any_of(open_, [id](const auto& named) { return named.second->id == id; });
+  if (open || settlement_.FindEnded(id))
+    return Error{ErrorCode::kUnavailable,
+                 open ? "the window is open: end it first" : "the window is not settled yet"};
+  return Error{ErrorCode::kNotFound, "the result of this window was given already, or dropped"};
+}
+
+Result<Measurement> EnergyMonitor::State::BestSoFar(WindowId id) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto window = settlement_.FindEnded(id)) return ImmediateResult(*window);
+  }
+  return Refined(id);
 }
 
 }  // namespace zeus

@@ -11,13 +11,14 @@ namespace zeus {
 // oldest only remains that there were some. One owner.
 class Incidents {
  public:
-  // In order of time.
-  void Add(TimePoint time, MeasurementFlag flag);
+  // Some time after `since` and not after `time`, which does not decrease.
+  void Add(TimePoint since, TimePoint time, MeasurementFlag flag);
   MeasurementFlags Between(TimePoint begin, TimePoint end) const;
   MeasurementFlags All() const { return all_; }
 
  private:
   struct Incident {
+    TimePoint since;
     TimePoint time;
     MeasurementFlag flag;
   };

@@ -25,9 +25,11 @@ SensorTrack::SensorTrack(const SensorProfile& profile, TimePoint begin, const Ed
       first_poll_(begin),
       last_poll_(begin) {}
 
-void SensorTrack::GuessPower(Watts power) {
+void SensorTrack::GuessPower(TimePoint now, Watts power) {
   power_guess_ = power;
-  if (!curve_.started()) BeginAt(first_poll_, power);
+  if (curve_.started()) return;
+  first_poll_ = now;
+  BeginAt(first_poll_, power);
 }
 
 void SensorTrack::BeginAt(TimePoint time, Watts power) { curve_.Start(time, power); }
@@ -45,20 +47,21 @@ UpdateClock::Appointment SensorTrack::NextPoll(TimePoint now, Seconds longest) {
 
 void SensorTrack::ObserveEnergy(TimePoint now, const EnergyReading& reading,
                                 std::optional<Watts> power) {
-  const bool was_dark = failing_since_.has_value();
+  // A read that failed now and then loses nothing: the counter went on counting.
+  const bool was_dark = std::exchange(dark_, false);
   failing_since_.reset();
+  const bool restarted =
+      energy_ && (reading.epoch != energy_->epoch || reading.total < energy_->total);
+  if (restarted) ++troubles_.resets;
+  if (!energy_ && !curve_.started()) first_poll_ = now;
   if (!energy_ || was_dark) {
     // What was used meanwhile cannot be placed in time: the curve goes on from here.
     const bool fresh = clock_.period() < kFresh;
     if (!curve_.started()) BeginAt(fresh ? now - clock_.period() / 2 : now, power_guess_);
     if (fresh) rooted_ = true;
     moved_at_ = now;
-  } else if (reading.epoch != energy_->epoch) {
-    ++troubles_.resets;
-    AddCounterStretch(now, reading.total - energy_->total);
-    moved_at_ = now;
-  } else if (reading.total > energy_->total) {
-    AddCounterStretch(now, reading.total - energy_->total);
+  } else if (restarted || reading.total > energy_->total) {
+    AddCounterStretch(now, std::max(reading.total - energy_->total, Joules(0)));
     moved_at_ = now;
   } else if (now - moved_at_ > StaleAfter(clock_.period())) {
     GoOnStale(now, power);
@@ -78,11 +81,18 @@ void SensorTrack::AddCounterStretch(TimePoint now, Joules growth) {
   }
   const Seconds length = update.time - curve_.end();
   carried_ += growth;
+  if (std::exchange(stale_, false)) {
+    // What it counted while it stood still, if anything, cannot be placed in time.
+    carried_ = Joules(0);
+    if (length > Seconds(0))
+      curve_.Add({.begin = curve_.end(), .end = update.time, .power = curve_.power()});
+    return;
+  }
   // Two changes right after one another: the second belongs to the stretch that begins here.
   if (length < 0.2 * clock_.period()) return;
   curve_.Add({.begin = curve_.end(),
               .end = update.time,
-              .power = std::max(carried_, Joules(0)) / length,
+              .power = carried_ / length,
               .counted = true,
               .end_sigma = update.sigma});
   carried_ = Joules(0);
@@ -91,6 +101,7 @@ void SensorTrack::AddCounterStretch(TimePoint now, Joules growth) {
 // The counter stands still. The power reading stands in for it where there is one.
 void SensorTrack::GoOnStale(TimePoint now, std::optional<Watts> power) {
   ++troubles_.stale;
+  stale_ = true;
   rooted_ = true;
   if (!curve_.started()) BeginAt(first_poll_, power.value_or(Watts(0)));
   const TimePoint begin = curve_.end();
@@ -100,11 +111,11 @@ void SensorTrack::GoOnStale(TimePoint now, std::optional<Watts> power) {
     return;
   }
   curve_.Add({.begin = begin, .end = now, .power = *power, .kind = Stretch::Kind::kObserved});
-  carried_ -= *power * (now - begin);
 }
 
 void SensorTrack::ObservePower(TimePoint now, Watts power) {
   failing_since_.reset();
+  dark_ = false;
   if (!power_) {
     clock_ = UpdateClock(profile_.power_period, UpdateClock::Changes::kSometimes);
     BeginAt(now - clock_.period(), power);
@@ -191,6 +202,7 @@ void SensorTrack::ObserveFailure(TimePoint now) {
   if (!failing_since_) failing_since_ = now;
   if (now - *failing_since_ < 3 * clock_.period() || !curve_.started()) return;
   rooted_ = true;
+  dark_ = true;
   if (now > curve_.end())
     curve_.Add(
         {.begin = curve_.end(), .end = now, .power = Watts(0), .kind = Stretch::Kind::kDark});

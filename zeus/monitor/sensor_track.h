@@ -26,10 +26,12 @@ class SensorTrack {
   // It could not be read.
   void ObserveFailure(TimePoint now);
   // What the power is about, before the counter moved for the first time.
-  void GuessPower(Watts power);
+  void GuessPower(TimePoint now, Watts power);
 
   const EnergyCurve& curve() const { return curve_; }
 
+  // When the counter was last seen to move.
+  TimePoint moved_at() const { return moved_at_; }
   Seconds update_period() const { return clock_.period(); }
   // When to read next, having read at `now`; `longest` where the sensor does not mind.
   UpdateClock::Appointment NextPoll(TimePoint now, Seconds longest);
@@ -63,9 +65,8 @@ class SensorTrack {
   // The counter was seen to move, or never will be.
   bool rooted_ = false;
   std::optional<EnergyReading> energy_;  // The last one.
-  TimePoint moved_at_{};                 // When the counter was last seen to move.
-  // Growth of the counter that is not on the curve yet; negative what is there already, booked
-  // while the counter stood still.
+  TimePoint moved_at_{};
+  // Growth of the counter that is not on the curve yet.
   Joules carried_{0};
   std::optional<Watts> power_;   // The last reading.
   std::deque<Watts> periods_;    // Newest last: the last averaging window, undone.
@@ -80,6 +81,8 @@ class SensorTrack {
   };
   std::optional<Guess> guess_;
   std::optional<TimePoint> failing_since_;
+  bool dark_ = false;   // Failing for so long that the curve went on without it.
+  bool stale_ = false;  // The curve went on although the counter stood still.
   Troubles troubles_;
 };
 

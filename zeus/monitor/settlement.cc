@@ -1,6 +1,7 @@
 #include "zeus/monitor/settlement.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace zeus {
 
@@ -23,6 +24,13 @@ bool Settlement::SettleUntil(TimePoint until, const Curve& curve, const Finished
     Apply(edge, finished);
   }
   return false;
+}
+
+std::shared_ptr<const Window> Settlement::FindEnded(WindowId id) const {
+  const auto found = std::ranges::find_if(edges_, [id](const Edge& edge) {
+    return edge.kind == EdgeKind::kEnd && edge.window->id == id;
+  });
+  return found == edges_.end() ? nullptr : found->window;
 }
 
 void Settlement::Advance(TimePoint time, const Curve& curve) {
@@ -70,7 +78,8 @@ void Settlement::Remove(const std::shared_ptr<Window>& window) {
   Lane& lane = found->second;
   const bool on_top = lane.back() == window;
   if (on_top) Pause(*window);
-  std::erase(lane, window);
+  // Mostly the innermost one.
+  lane.erase(std::prev(std::ranges::find(lane.rbegin(), lane.rend(), window).base()));
   if (lane.empty()) {
     lanes_.erase(found);
   } else if (on_top) {

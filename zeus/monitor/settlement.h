@@ -55,6 +55,8 @@ class Settlement {
   void Enqueue(const ActivityBoard::Change& change) { others_.push_back(change); }
 
   std::size_t unsettled() const { return edges_.size(); }
+  // A window that has ended and is not settled; null if there is none.
+  std::shared_ptr<const Window> FindEnded(WindowId id) const;
 
   // `curve(device, time)` is final for times up to `until`; `finished(window, ends)` is called for
   // each window that ended by then, with the curve's points at its end. Goes on for at most `most`
