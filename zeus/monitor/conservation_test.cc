@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <fstream>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -43,6 +44,21 @@ struct Sums {
     ++windows;
   }
 };
+
+// Sanitizers keep what is freed for a while.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+// Of this process.
+long ResidentKilobytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmRSS:")) return std::stol(line.substr(6));
+  return 0;
+}
 
 void ExpectConserved(const EnergyMonitor& monitor, const Sums& sums) {
   for (std::size_t device = 0; device < monitor.device_count(); ++device) {
@@ -130,6 +146,28 @@ TEST(ConservationTest, WindowsThatPartitionAPeriodAddUpToIt) {
   for (int i = 0; i < 50; ++i) clock.SleepUntil(monitor.Step());
   EXPECT_EQ(parts.windows, 1000U);
   EXPECT_NEAR(parts.energy[0] / whole, 1.0, kRelativeError);
+}
+
+TEST(ConservationTest, AMillionWindowsTakeBoundedMemory) {
+  VirtualClock clock;
+  ScriptedMeter meter(clock, {.counter_period = 100ms, .phase = 31ms});
+  meter.SetPower(clock.Now(), 200_W);
+  EnergyMonitor monitor(clock, {{.meter = &meter}});
+  Sums sums;
+  monitor.OnRefined([&](const Measurement& result) { sums.Add(result); });
+  const long before = ResidentKilobytes();
+  Joules immediate;
+  for (int i = 0; i < 1'000'000; ++i) {
+    ASSERT_TRUE(monitor.BeginWindow("step").ok());
+    clock.Advance(1us);
+    immediate += monitor.EndWindow("step").value().Sum().energy;
+    if (i % 500'000 == 0) monitor.Step();
+  }
+  if (!kSanitized) EXPECT_LT(ResidentKilobytes() - before, 200'000);
+  for (int i = 0; i < 50; ++i) clock.SleepUntil(monitor.Step());
+  EXPECT_NEAR(immediate.value(), 200, 20) << "each has an answer at once";
+  EXPECT_GE(sums.windows, 65536U);
+  ExpectConserved(monitor, sums);
 }
 
 TEST(ConservationTest, WindowsOfSeveralThreadsWhileARecorderRuns) {

@@ -109,12 +109,16 @@ void DeviceRecord::TakePower(TimePoint now, const Result<Watts>& power) {
   }
 }
 
+Watts DeviceRecord::TruePower() const {
+  return (track_.curve().power() - device_.sensor.offset) / device_.sensor.gain;
+}
+
 void DeviceRecord::RecordPower() {
   if (!known()) return;
   const TimePoint end = track_.curve().end();
   if (end <= power_recorded_until_) return;
   const TimePoint begin = std::max(power_recorded_until_, begin_);
-  if (begin < end) power_line_.Add(begin, end, track_.curve().power().value());
+  if (begin < end) power_line_.Add(begin, end, TruePower().value());
   power_recorded_until_ = end;
 }
 
@@ -172,7 +176,7 @@ EnergyCurve::Point DeviceRecord::At(TimePoint time) const {
   if (!known()) return {};
   EnergyCurve::Point point = track_.curve().At(time);
   const SensorProfile& sensor = device_.sensor;
-  point.energy = (point.energy - sensor.offset * (time - begin_)) / sensor.gain;
+  point.energy = (point.energy - sensor.offset * (time - begin_ - point.dark)) / sensor.gain;
   return point;
 }
 
@@ -247,7 +251,7 @@ EnergyMonitor::Present DeviceRecord::Now() {
     if (dark) {
       present.power = reason_;
     } else {
-      const Watts power = (track_.curve().power() - sensor.offset) / sensor.gain;
+      const Watts power = TruePower();
       present.power = power;
       present.power_sigma =
           Watts(std::hypot(track_.curve().power_sigma().value(), sensor.gain_sigma * power.value(),

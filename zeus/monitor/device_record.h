@@ -57,6 +57,7 @@ class DeviceRecord {
   void TakeEnergy(TimePoint now, const Visit& visit);
   void TakePower(TimePoint now, const Result<Watts>& power);
   void TakeTelemetry(TimePoint now, GpuReading reading);
+  Watts TruePower() const;  // What the last reading meant.
   void RecordPower();
   EnergySource source() const;
   bool Throttled() const;  // When last asked.

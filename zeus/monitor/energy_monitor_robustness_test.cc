@@ -159,7 +159,7 @@ TEST_F(RobustnessTest, TheTotalDoesNotJumpWhenOldHistoryIsForgotten) {
   for (int second = 2; second < 400; ++second) {
     Until(monitor, second);
     const Joules total = monitor.Now(0).total.value();
-    ASSERT_NEAR((total - before).value(), 100, 1) << second;
+    ASSERT_NEAR((total - before).value(), 100, 15) << second;
     before = total;
   }
 }

@@ -61,7 +61,7 @@ class EnergyMonitor::State {
   void SetOrigins();
   TimePoint SettledUntil() const;
   void Announce(TimePoint time, const Window& window, Settlement::EdgeKind kind);
-  void Forget(Open::iterator window);
+  void Forget(Open::iterator window, TimePoint now);
   Measurement Describe(const Window& window, Measurement::Stage stage) const;
   Measurement ImmediateResult(const Window& window) const;
   Measurement FinalResult(const Window& window, const std::vector<EnergyCurve::Point>& ends) const;

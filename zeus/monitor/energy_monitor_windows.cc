@@ -36,7 +36,7 @@ Result<WindowId> EnergyMonitor::State::Begin(std::string_view name, const Window
     if (wanted.if_open == IfOpen::kRefuse)
       return Error{ErrorCode::kInvalidArgument,
                    "window " + Quote(name) + " is open already: end it first, or restart it"};
-    Forget(open);
+    Forget(open, now);
   }
   auto window = std::make_shared<Window>(
       Window{.id = WindowId(++last_id_),
@@ -87,11 +87,10 @@ Result<Measurement> EnergyMonitor::State::End(std::string_view name) {
   return ImmediateResult(*window);
 }
 
-void EnergyMonitor::State::Forget(Open::iterator open) {
+void EnergyMonitor::State::Forget(Open::iterator open, TimePoint now) {
   const std::shared_ptr<Window> window = std::move(open->second);
   open_.erase(open);
   if (!window->refinable) return;
-  const TimePoint now = clock_.Now();
   settlement_.Enqueue(now, Settlement::EdgeKind::kCancel, window);
   Announce(now, *window, Settlement::EdgeKind::kCancel);
 }
@@ -101,13 +100,13 @@ Status EnergyMonitor::State::Cancel(std::string_view name) {
   const auto open = open_.find(name);
   if (open == open_.end())
     return Error{ErrorCode::kNotFound, "no window " + Quote(name) + " is open: begin it first"};
-  Forget(open);
+  Forget(open, clock_.Now());
   return Ok();
 }
 
 void EnergyMonitor::State::CancelAll() {
   const std::lock_guard lock(mutex_);
-  while (!open_.empty()) Forget(open_.begin());
+  while (!open_.empty()) Forget(open_.begin(), clock_.Now());
 }
 
 void EnergyMonitor::State::Announce(TimePoint time, const Window& window,
