@@ -163,7 +163,9 @@ TEST(ConservationTest, AMillionWindowsTakeBoundedMemory) {
     immediate += monitor.EndWindow("step").value().Sum().energy;
     if (i % 500'000 == 0) monitor.Step();
   }
-  if (!kSanitized) EXPECT_LT(ResidentKilobytes() - before, 200'000);
+  if (!kSanitized) {
+    EXPECT_LT(ResidentKilobytes() - before, 200'000);
+  }
   for (int i = 0; i < 50; ++i) clock.SleepUntil(monitor.Step());
   EXPECT_NEAR(immediate.value(), 200, 20) << "each has an answer at once";
   EXPECT_GE(sums.windows, 65536U);
