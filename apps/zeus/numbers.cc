@@ -39,4 +39,11 @@ CLI::Validator WholeNumberBetween(std::uint64_t min, std::uint64_t max) {
           fmt::format("{} to {}", min, max)};
 }
 
+CLI::Validator NotEmpty() {
+  return {[](std::string& text) -> std::string {
+            return Trim(text).empty() ? "is empty: give it a value or leave it out" : "";
+          },
+          ""};
+}
+
 }  // namespace zeus::cli

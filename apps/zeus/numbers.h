@@ -14,4 +14,7 @@ CLI::Validator NumberBetween(double min, double max);
 // A whole number in [min, max].
 CLI::Validator WholeNumberBetween(std::uint64_t min, std::uint64_t max);
 
+// Anything but an empty text: what an unset variable of a shell leaves behind.
+CLI::Validator NotEmpty();
+
 }  // namespace zeus::cli

@@ -49,8 +49,10 @@ Status WriteAll(int file, std::string_view content, const fs::path& path) {
 }
 
 Status WriteInto(const fs::path& path, int flags, std::string_view content) {
-  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | flags, kMode));
+  // A pipe that nobody reads is an error, not a reason to wait for ever.
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | flags, kMode));
   if (!file.valid()) return CannotWrite(path, errno);
+  ::fcntl(file.get(), F_SETFL, ::fcntl(file.get(), F_GETFL) & ~O_NONBLOCK);
   return WriteAll(file.get(), content, path);
 }
 
@@ -89,7 +91,10 @@ Status Append(const fs::path& path, std::string_view header, std::string_view co
   std::string text;
   if (state.st_size == 0) text += header;
   text += content;
-  return WriteAll(file.get(), text, path);
+  Status written = WriteAll(file.get(), text, path);
+  // Half a row would spoil the next one.
+  if (!written.ok() && S_ISREG(state.st_mode)) (void)::ftruncate(file.get(), state.st_size);
+  return written;
 }
 
 }  // namespace zeus::cli

@@ -218,8 +218,33 @@ Result<EnergyEstimate> DeviceRecord::Estimate(TimePoint begin, const EnergyCurve
   return estimate;
 }
 
-// What is guessed about the last gap may turn out smaller; what was shown stays.
-EnergyMonitor::Present DeviceRecord::Now() {
+void DeviceRecord::ShowEnergy(TimePoint now, EnergyMonitor::Present& present) {
+  // Nothing is guessed about a device that does not answer.
+  const TimePoint seen = std::max(track_.curve().end(), begin_);
+  const TimePoint until = track_.failing() ? seen : std::max(seen, now);
+  const auto estimate = Estimate(begin_, Origin(), until, At(until));
+  if (estimate.ok()) {
+    // What was guessed about the time since the last update may turn out smaller; what was shown
+    // stays.
+    present.total = std::max(estimate.value().energy, shown_total_);
+    shown_total_ = present.total.value();
+    present.total_sigma = estimate.value().sigma;
+  } else {
+    present.total = estimate.error();
+  }
+  if (At(seen).dark > At(seen - 1ms).dark) {
+    present.power = reason_;
+    return;
+  }
+  const SensorProfile& sensor = device_.sensor;
+  const Watts power = TruePower();
+  present.power = power;
+  present.power_sigma =
+      Watts(std::hypot(track_.curve().power_sigma().value(), sensor.gain_sigma * power.value(),
+                       sensor.offset_sigma.value()));
+}
+
+EnergyMonitor::Present DeviceRecord::Now(TimePoint now) {
   EnergyMonitor::Present present{.total = Missing<Joules>("read energy"),
                                  .total_sigma = Joules(0),
                                  .power = Missing<Watts>("read power"),
@@ -236,27 +261,7 @@ EnergyMonitor::Present DeviceRecord::Now() {
                                  .update_period = track_.update_period(),
                                  .flags = incidents_.All()};
   if (known()) {
-    const EnergyCurve::Point from = Origin();
-    const TimePoint until = std::max(track_.curve().end(), begin_);
-    const auto estimate = Estimate(begin_, from, until, At(until));
-    if (estimate.ok()) {
-      present.total = std::max(estimate.value().energy, shown_total_);
-      shown_total_ = present.total.value();
-      present.total_sigma = estimate.value().sigma;
-    } else {
-      present.total = estimate.error();
-    }
-    const bool dark = At(until).dark > At(until - 1ms).dark;
-    const SensorProfile& sensor = device_.sensor;
-    if (dark) {
-      present.power = reason_;
-    } else {
-      const Watts power = TruePower();
-      present.power = power;
-      present.power_sigma =
-          Watts(std::hypot(track_.curve().power_sigma().value(), sensor.gain_sigma * power.value(),
-                           sensor.offset_sigma.value()));
-    }
+    ShowEnergy(now, present);
   } else {
     present.total = reason_;
     present.power = reason_;

@@ -48,7 +48,7 @@ class DeviceRecord {
   EnergyCurve::Point At(TimePoint time) const;
   Result<EnergyEstimate> Estimate(TimePoint begin, const EnergyCurve::Point& from, TimePoint end,
                                   const EnergyCurve::Point& to) const;
-  EnergyMonitor::Present Now();
+  EnergyMonitor::Present Now(TimePoint now);
   const Timeline& Line(EnergyMonitor::Quantity quantity) const;
 
  private:
@@ -59,6 +59,7 @@ class DeviceRecord {
   void TakeTelemetry(TimePoint now, GpuReading reading);
   Watts TruePower() const;  // What the last reading meant.
   void RecordPower();
+  void ShowEnergy(TimePoint now, EnergyMonitor::Present& present);
   EnergySource source() const;
   bool Throttled() const;  // When last asked.
   // The point at begin_: remembered, for the curve forgets.

@@ -44,7 +44,7 @@ bool EnergyMonitor::device_in_total(std::size_t device) const {
 
 EnergyMonitor::Present EnergyMonitor::Now(std::size_t device) const {
   const std::lock_guard lock(state_->mutex_);
-  return state_->records_[device].Now();
+  return state_->records_[device].Now(clock_.Now());
 }
 
 EnergyMonitor::Ledger EnergyMonitor::Accounts(std::size_t device) const {

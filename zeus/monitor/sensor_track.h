@@ -32,6 +32,9 @@ class SensorTrack {
 
   // When the counter was last seen to move.
   TimePoint moved_at() const { return moved_at_; }
+  // The last attempt to read it failed.
+  bool failing() const { return failing_since_.has_value(); }
+
   Seconds update_period() const { return clock_.period(); }
   // When to read next, having read at `now`; `longest` where the sensor does not mind.
   UpdateClock::Appointment NextPoll(TimePoint now, Seconds longest);

@@ -17,8 +17,11 @@ void AddOutputOptions(CLI::App& verb, MonitorOptions& options) {
   json->excludes(csv);
   verb.add_option("--output", options.output,
                   "Append the lines of --json or --csv to this file and show the table")
+      ->check(NotEmpty())
       ->type_name("FILE");
-  verb.add_option("--trace", options.trace, "Write a trace for ui.perfetto.dev")->type_name("FILE");
+  verb.add_option("--trace", options.trace, "Write a trace for ui.perfetto.dev")
+      ->check(NotEmpty())
+      ->type_name("FILE");
   verb.add_flag("--quiet", options.quiet, "Show no table");
 }
 
@@ -26,6 +29,7 @@ void AddMetricsOptions(CLI::App& verb, MonitorOptions& options) {
   verb.add_option("--serve", options.serve,
                   "Answer Prometheus on host:port; a port alone is this machine only, 0 one that "
                   "is free")
+      ->check(NotEmpty())
       ->type_name("ADDRESS");
   auto* push = verb.add_option("--push", options.push, "Push to this Prometheus push gateway")
                    ->type_name("URL");

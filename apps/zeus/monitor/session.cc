@@ -127,6 +127,8 @@ class Receivers {
       files_.push_back(std::make_unique<PatientOutput>(std::move(lines), options.output));
     }
     if (!options.trace.empty()) {
+      if (options.trace == options.output)
+        return Error{ErrorCode::kInvalidArgument, "--output and --trace cannot share a file"};
       ZEUS_TRY(auto trace, TraceInFile(options.trace, sampler.devices(), node.monitor()));
       files_.push_back(std::make_unique<PatientOutput>(std::move(trace), options.trace));
     }

@@ -122,7 +122,7 @@ bool Child::Collect() {
 
 void Child::Handle(const SignalWatch::Signal& signal) {
   const int number = static_cast<int>(signal.ssi_signo);
-  if (number == SIGCHLD || number == SIGPIPE) return;
+  if (number == SIGCHLD || number == SIGPIPE || number == SIGXFSZ) return;
   if (AsksToEnd(number)) outcome_.interrupted = true;
   if (number == SIGTSTP || number == SIGTTIN || number == SIGTTOU) asked_to_stop_ = true;
   if (number == SIGCONT) asked_to_stop_ = false;

@@ -92,11 +92,13 @@ void AddRepeatFlags(CLI::App& verb, RunFlags& flags) {
 }  // namespace
 
 void AddRunFlags(CLI::App& verb, RunFlags& flags) {
-  verb.add_option("--json", flags.json, "Write the result to this file (- for standard output)");
-  verb.add_option("--csv", flags.csv, "Append a row per device and run to this file");
+  verb.add_option("--json", flags.json, "Write the result to this file (- for standard output)")
+      ->check(NotEmpty());
+  verb.add_option("--csv", flags.csv, "Append a row per device and run to this file")
+      ->check(NotEmpty());
   verb.add_flag("--quiet", flags.quiet, "No table on standard error");
   verb.add_option("--label", flags.label, "A name that the results carry");
-  verb.add_option("--gpus", flags.gpus, "Measure only these GPUs, as in 0,1");
+  verb.add_option("--gpus", flags.gpus, "Measure only these GPUs, as in 0,1")->check(NotEmpty());
   verb.add_flag("--no-cpu", flags.no_cpu, "Do not measure CPUs and their memory");
   verb.add_flag(fmt::format("--subtract-idle{{{}}}", kMeasure), flags.subtract_idle,
                 "Also say how much was used above idle; =WATTS takes that idle power for each "
@@ -118,6 +120,9 @@ void AddRunFlags(CLI::App& verb, RunFlags& flags) {
 }
 
 Result<RunOptions> Interpret(const RunFlags& flags, std::vector<std::string> command) {
+  if (!flags.json.empty() && flags.json == flags.csv)
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("--json and --csv cannot share the file {}", Quote(flags.json))};
   RunOptions options;
   options.command = std::move(command);
   options.refinement = ParseRefinement(flags.refine);

@@ -14,9 +14,10 @@ namespace zeus::cli {
 namespace {
 
 constexpr std::array kEnding = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-// SIGPIPE is only kept from killing Zeus when nobody reads its table.
-constexpr std::array kOthers = {SIGCHLD, SIGCONT, SIGTSTP, SIGTTIN,  SIGTTOU,
-                                SIGUSR1, SIGUSR2, SIGALRM, SIGWINCH, SIGPIPE};
+// SIGPIPE and SIGXFSZ are only kept from killing Zeus when nobody reads its table or its files may
+// not grow.
+constexpr std::array kOthers = {SIGCHLD, SIGCONT, SIGTSTP,  SIGTTIN, SIGTTOU, SIGUSR1,
+                                SIGUSR2, SIGALRM, SIGWINCH, SIGPIPE, SIGXFSZ};
 
 ::sigset_t Watched() {
   ::sigset_t set;
