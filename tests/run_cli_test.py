@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import resource
 import signal
 import stat
 import unittest
@@ -211,6 +212,31 @@ class RefusalTest(RunTestCase):
         self.assertTrue(stat.S_ISCHR(os.stat("/dev/full").st_mode))
         # The command's own failure is more important.
         self.assertEqual(self.zeus("--json", "/dev/full", "--", "sh", "-c", "exit 4").returncode, 4)
+
+    def test_a_file_that_may_not_grow_keeps_whole_rows(self):
+        self.start("V100")
+        rows = self.path("rows.csv")
+        self.assertEqual(self.zeus("--quiet", "--csv", rows, "--", "true").returncode, 0)
+        with open(rows, encoding="utf-8") as file:
+            before = file.read()
+        limit = len(before) + 20
+        done = self.zeus("--quiet", "--csv", rows, "--", "true", preexec_fn=lambda: (
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))))
+        self.assertEqual(done.returncode, 6, done.stderr)
+        with open(rows, encoding="utf-8") as file:
+            self.assertEqual(file.read(), before)
+
+    def test_a_pipe_that_nobody_reads_is_no_reason_to_wait(self):
+        self.start("V100")
+        os.mkfifo(self.path("pipe"))
+        done = self.zeus("--quiet", "--json", self.path("pipe"), "--", "true")
+        self.assertEqual(done.returncode, 6)
+        self.assertIn("pipe", done.stderr)
+
+    def test_values_that_were_forgotten_are_told(self):
+        for arguments in (("--json", ""), ("--csv", ""), ("--gpus", ""),
+                          ("--json", self.path("x"), "--csv", self.path("x"))):
+            self.assertEqual(self.zeus(*arguments, "--", "true").returncode, 2, arguments)
 
     def test_a_file_is_replaced_whole_and_nothing_is_left_beside_it(self):
         self.start("V100")
