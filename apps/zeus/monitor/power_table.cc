@@ -38,7 +38,9 @@ std::string Cell(const Result<T>& value, Show show) {
 
 // At the very beginning there is neither energy nor doubt about it.
 std::string EnergyText(Joules total, Joules sigma) {
-  return sigma > Joules(0) ? ToText(total, sigma) : fmt::format("{:.0f} J", total.value());
+  // Less than that is the first moment of a recording.
+  constexpr Joules kVisible{0.005};
+  return sigma > kVisible ? ToText(total, sigma) : fmt::format("{:.0f} J", total.value());
 }
 
 std::string Notes(const EnergyMonitor::Present& present) {

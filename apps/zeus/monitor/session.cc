@@ -188,7 +188,6 @@ class IntervalWindows {
       : monitor_(monitor), metrics_(std::make_shared<WindowMetrics>()) {
     monitor.OnRefined(
         [metrics = metrics_](const Measurement& window) { metrics->Observe(window); });
-    Next();
   }
   void Next() {
     WindowOptions options;
