@@ -71,10 +71,9 @@ class SensorTrack {
   TimePoint moved_at_{};
   // Growth of the counter that is not on the curve yet.
   Joules carried_{0};
-  std::optional<Watts> power_;   // The last reading.
-  std::deque<Watts> periods_;    // Newest last: the last averaging window, undone.
-  std::deque<Watts> readings_;   // Of the same updates.
-  bool undone_exactly_ = false;  // The load has been steady for a whole window once.
+  std::optional<Watts> power_;  // The last reading.
+  std::deque<Watts> periods_;   // Newest last: the last averaging window, undone.
+  std::deque<Watts> readings_;  // Of the same updates.
   // Until the load has been steady for a whole averaging window, `periods_` began with a guess that
   // may be off by about as much as the readings moved at first.
   struct Guess {
