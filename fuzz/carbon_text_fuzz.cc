@@ -7,7 +7,7 @@
 #include "zeus/carbon/step_series.h"
 #include "zeus/carbon/tariff.h"
 #include "zeus/carbon/time_zone.h"
-#include "zeus/carbon/wall_time_text.h"
+#include "zeus/base/wall_time_text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;

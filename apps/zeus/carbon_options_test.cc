@@ -5,7 +5,7 @@
 
 #include "zeus/base/testing/scoped_variable.h"
 #include "zeus/base/testing/temporary_directory.h"
-#include "zeus/carbon/wall_time_text.h"
+#include "zeus/base/wall_time_text.h"
 
 namespace zeus::cli {
 namespace {

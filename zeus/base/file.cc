@@ -88,7 +88,7 @@ Status WriteAttribute(const std::filesystem::path& path, std::string_view text) 
   return Ok();
 }
 
-Status ReplaceFile(const std::filesystem::path& path, std::string_view text) {
+Status ReplaceFile(const std::filesystem::path& path, std::string_view text, Readers readers) {
   // In the same folder, since a rename does not cross file systems.
   std::string temporary = path.string() + ".XXXXXX";
   const FileDescriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
@@ -98,8 +98,8 @@ Status ReplaceFile(const std::filesystem::path& path, std::string_view text) {
     ::unlink(temporary.c_str());
     return FileError(path, reason);
   };
-  constexpr mode_t kReadableByAll = 0644;
-  if (::fchmod(file.get(), kReadableByAll) != 0) return fail();
+  const mode_t mode = readers == Readers::kEverybody ? 0644 : 0600;
+  if (::fchmod(file.get(), mode) != 0) return fail();
   while (!text.empty()) {
     const ssize_t written = ::write(file.get(), text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;

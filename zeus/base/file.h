@@ -34,6 +34,8 @@ Status WriteAttribute(const std::filesystem::path& path, std::string_view text);
 
 // Creates or replaces a file: readers see the old content or the new, never a part, also after a
 // crash. The folder must exist.
-Status ReplaceFile(const std::filesystem::path& path, std::string_view text);
+enum class Readers { kEverybody, kOwnerOnly };
+Status ReplaceFile(const std::filesystem::path& path, std::string_view text,
+                   Readers readers = Readers::kEverybody);
 
 }  // namespace zeus

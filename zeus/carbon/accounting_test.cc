@@ -8,7 +8,7 @@
 
 #include "zeus/carbon/country_intensity.h"
 #include "zeus/carbon/intensity_series.h"
-#include "zeus/carbon/wall_time_text.h"
+#include "zeus/base/wall_time_text.h"
 
 namespace zeus {
 namespace {

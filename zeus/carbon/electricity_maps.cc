@@ -11,7 +11,7 @@
 #include "zeus/base/json.h"
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
-#include "zeus/carbon/wall_time_text.h"
+#include "zeus/base/wall_time_text.h"
 
 namespace zeus {
 namespace {

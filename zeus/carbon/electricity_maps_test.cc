@@ -15,7 +15,7 @@
 #include "zeus/base/file_descriptor.h"
 #include "zeus/base/testing/temporary_directory.h"
 #include "zeus/carbon/country_intensity.h"
-#include "zeus/carbon/wall_time_text.h"
+#include "zeus/base/wall_time_text.h"
 
 namespace zeus {
 namespace {

@@ -14,7 +14,7 @@
 #include "zeus/base/file.h"
 #include "zeus/base/file_descriptor.h"
 #include "zeus/base/json.h"
-#include "zeus/carbon/wall_time_text.h"
+#include "zeus/base/wall_time_text.h"
 
 namespace zeus {
 namespace {
@@ -47,19 +47,6 @@ Result<IntensityCache::Contents> ReadContents(const std::string& text) {
     contents.rows.push_back(row);
   }
   return contents;
-}
-
-Status WritePrivate(const std::filesystem::path& path, std::string_view text) {
-  const FileDescriptor file(
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file.valid()) return FileError(path, errno);
-  while (!text.empty()) {
-    const ssize_t written = ::write(file.get(), text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return FileError(path, errno);
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return Ok();
 }
 
 // Zones and coordinates become file names: "US-CAL-CISO", "52.5_13.4".
@@ -110,12 +97,7 @@ Status IntensityCache::Store(const Contents& contents) const {
   if (std::filesystem::create_directories(path_.parent_path(), failure))
     std::filesystem::permissions(path_.parent_path(), std::filesystem::perms::owner_all, failure);
   if (failure) return FileError(path_.parent_path(), failure.value());
-  // Of its own name, so that two processes do not write into one file.
-  const std::filesystem::path fresh = fmt::format("{}.{}", path_.string(), ::getpid());
-  Status status = WritePrivate(fresh, json.dump() + "\n");
-  if (status.ok() && ::rename(fresh.c_str(), path_.c_str()) != 0) status = FileError(path_, errno);
-  if (!status.ok()) ::unlink(fresh.c_str());
-  return status;
+  return ReplaceFile(path_, json.dump() + "\n", Readers::kOwnerOnly);
 }
 
 }  // namespace zeus

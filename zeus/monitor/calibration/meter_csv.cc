@@ -1,69 +1,20 @@
 #include "zeus/monitor/calibration/meter_csv.h"
 
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <optional>
 #include <string>
 
 #include "zeus/base/text.h"
+#include "zeus/base/wall_time_text.h"
 
 namespace zeus::calibration {
 namespace {
 
-using std::chrono::microseconds;
-
-constexpr double kLatestTime = 253'402'300'800.0;  // The year 10000, in seconds since 1970.
 constexpr double kMostWatts = 1e7;
-
-WallTime FromSeconds(double seconds) { return WallTime(microseconds(std::llround(seconds * 1e6))); }
-
-// "Z", "+02:00"; in seconds.
-std::optional<double> ParseZone(std::string_view zone) {
-  if (zone == "Z" || zone == "z") return 0;
-  if (zone.size() != 6 || (zone[0] != '+' && zone[0] != '-') || zone[3] != ':') return std::nullopt;
-  const auto hours = ParseUnsigned(zone.substr(1, 2));
-  const auto minutes = ParseUnsigned(zone.substr(4, 2));
-  if (!hours.ok() || !minutes.ok() || hours.value() > 23 || minutes.value() > 59)
-    return std::nullopt;
-  const auto offset = static_cast<double>(hours.value() * 3600 + minutes.value() * 60);
-  return zone[0] == '+' ? offset : -offset;
-}
-
-std::optional<WallTime> ParseRfc3339(const std::string& text) {
-  struct tm parts {};
-  const char* rest = ::strptime(text.c_str(), "%Y-%m-%d", &parts);
-  if (rest == nullptr || (*rest != 'T' && *rest != 't' && *rest != ' ')) return std::nullopt;
-  rest = ::strptime(rest + 1, "%H:%M:%S", &parts);
-  if (rest == nullptr) return std::nullopt;
-  const std::string_view tail(rest);
-  const std::size_t zone = tail.find_first_of("Zz+-");
-  if (zone == std::string_view::npos) return std::nullopt;
-  double fraction = 0;
-  if (zone > 0) {
-    const auto parsed = ParseDouble("0" + std::string(tail.substr(0, zone)));
-    if (tail[0] != '.' || !parsed.ok()) return std::nullopt;
-    fraction = parsed.value();
-  }
-  const auto offset = ParseZone(tail.substr(zone));
-  if (!offset) return std::nullopt;
-  return FromSeconds(static_cast<double>(::timegm(&parts)) + fraction - *offset);
-}
-
-Result<WallTime> ParseTime(std::string_view text) {
-  if (const auto seconds = ParseDouble(text);
-      seconds.ok() && std::abs(seconds.value()) < kLatestTime)
-    return FromSeconds(seconds.value());
-  if (const auto time = ParseRfc3339(std::string(text))) return *time;
-  return Error{
-      ErrorCode::kInvalidArgument,
-      Quote(text) +
-          " is no time: write 2024-05-01T12:00:00Z, with an offset, or seconds since 1970"};
-}
 
 Result<Watts> ParsePower(std::string_view text) {
   const auto watts = ParseDouble(text);
@@ -89,7 +40,7 @@ struct Columns {
 
 // nullopt when the row is no header.
 Result<std::optional<Columns>> ParseHeader(const std::vector<std::string_view>& cells) {
-  if (ParseTime(cells[0]).ok()) return std::optional<Columns>();
+  if (ParseWallTime(cells[0]).ok()) return std::optional<Columns>();
   const auto find = [&](std::string_view name) {
     const auto found =
         std::ranges::find_if(cells, [&](auto cell) { return LowerCase(cell) == name; });
@@ -109,7 +60,7 @@ Result<MeterSample> ParseRow(const std::vector<std::string_view>& cells, const C
                  fmt::format("has {} columns and needs {}", cells.size(),
                              std::max(columns.time, columns.watts) + 1)};
   }
-  ZEUS_TRY(const WallTime time, ParseTime(cells[columns.time]));
+  ZEUS_TRY(const WallTime time, ParseWallTime(cells[columns.time]));
   ZEUS_TRY(const Watts power, ParsePower(cells[columns.watts]));
   return MeterSample{time, power};
 }

@@ -1,4 +1,4 @@
-#include "zeus/carbon/wall_time_text.h"
+#include "zeus/base/wall_time_text.h"
 
 #include <fmt/format.h>
 
@@ -17,7 +17,8 @@ using std::chrono::minutes;
 
 Error NotATime(std::string_view text) {
   return {ErrorCode::kInvalidArgument,
-          Quote(text) + " is no time: write 2024-03-31T01:30:00Z or seconds since 1970"};
+          Quote(text) +
+              " is no time: write 2024-03-31T01:30:00Z, with an offset, or seconds since 1970"};
 }
 
 // Takes pieces off the front of a text; remembers whether every one was there.
