@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <string_view>
 
+#include "zeus/base/wall_time_text.h"
 #include "zeus/carbon/step_series.h"
 #include "zeus/carbon/tariff.h"
 #include "zeus/carbon/time_zone.h"
-#include "zeus/base/wall_time_text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;

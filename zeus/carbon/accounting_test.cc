@@ -6,9 +6,9 @@
 #include <chrono>
 #include <cmath>
 
+#include "zeus/base/wall_time_text.h"
 #include "zeus/carbon/country_intensity.h"
 #include "zeus/carbon/intensity_series.h"
-#include "zeus/base/wall_time_text.h"
 
 namespace zeus {
 namespace {

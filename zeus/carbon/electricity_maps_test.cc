@@ -14,8 +14,8 @@
 #include "zeus/base/file.h"
 #include "zeus/base/file_descriptor.h"
 #include "zeus/base/testing/temporary_directory.h"
-#include "zeus/carbon/country_intensity.h"
 #include "zeus/base/wall_time_text.h"
+#include "zeus/carbon/country_intensity.h"
 
 namespace zeus {
 namespace {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "zeus/base/testing/temporary_directory.h"
-#include "zeus/carbon/accounting.h"
 #include "zeus/base/wall_time_text.h"
+#include "zeus/carbon/accounting.h"
 
 namespace zeus {
 namespace {
