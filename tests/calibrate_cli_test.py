@@ -71,8 +71,11 @@ class CalibrateTest(SimTestCase):
         return json.loads(done.stdout)
 
     def assert_estimate(self, estimate, milliseconds, what):
+        """Stated errors are put to the test on a virtual clock (ResponseTest); here a busy machine
+        adds delays that no statistics of the readings can know."""
         off = abs(estimate["seconds"] * 1000 - milliseconds)
-        self.assertLess(off, 4 * estimate["sigma_seconds"] * 1000, (what, estimate))
+        allowed = 4 * estimate["sigma_seconds"] * 1000 + 0.1 * milliseconds
+        self.assertLess(off, allowed, (what, estimate))
         self.assertLess(estimate["sigma_seconds"] * 1000, 0.1 * milliseconds + 5, what)
 
     def load_command(self):
@@ -99,7 +102,7 @@ class SensorsTest(CalibrateTest):
             self.assert_estimate(found["counter"]["update_period"], counter, model)
             self.assert_estimate(found["counter"]["window"], counter, model)
             delay = found["counter"]["delay"]
-            self.assertLess(abs(delay["seconds"]), 4 * delay["sigma_seconds"], model)
+            self.assertLess(abs(delay["seconds"]), 4 * delay["sigma_seconds"] + 0.02, model)
             self.assertEqual(report["failures"], [])
             has_average = model in ("NVIDIA H100 80GB HBM3", "NVIDIA A40")
             self.assertEqual(found["average_power"] is not None, has_average, model)
