@@ -13,6 +13,8 @@ ALLOWED = {  # layer: layers it may include, besides itself
     "carbon": {"base"},
     "c": {"base", "device", "monitor"},
     "optimizer": {"base", "device", "monitor"},
+    "training": {"base", "device", "monitor", "optimizer"},
+    "mpi": {"base", "optimizer"},
     "export": {"base", "device", "monitor"},
     "job": {"base", "optimizer"},
     "store": {"base", "job"},

@@ -190,12 +190,13 @@ Result<EnergyEstimate> DeviceRecord::Estimate(TimePoint begin, const EnergyCurve
   const Joules energy = to.energy - from.energy;
   const SensorProfile& sensor = device_.sensor;
   const double lit = std::max((time - dark).count(), 1e-9);
+  const Joules shared_sigma(
+      std::hypot(sensor.gain_sigma * energy.value(), (sensor.offset_sigma * time).value()));
   const double variance =
       from.edge_variance + to.edge_variance +
       std::max(to.sampling_variance - from.sampling_variance, 0.0) +
       Square(DriftSigma(from, to, sensor.power_period - sensor.power_window).value()) +
-      Square(kUnseenSwing * (to.unseen - from.unseen).value()) +
-      Square(sensor.gain_sigma * energy.value()) + Square((sensor.offset_sigma * time).value()) +
+      Square(kUnseenSwing * (to.unseen - from.unseen).value()) + Square(shared_sigma.value()) +
       Square(energy.value() * dark.count() / lit);
   // In a window of a few updates the errors of its edges are not independent of each other.
   const Seconds resolution = track_.update_period();
@@ -203,6 +204,7 @@ Result<EnergyEstimate> DeviceRecord::Estimate(TimePoint begin, const EnergyCurve
       1.0 + 0.5 * std::min(1.0, 3 * resolution / std::max<Seconds>(time, 1ns));
   EnergyEstimate estimate{.energy = energy,
                           .sigma = Joules(std::sqrt(variance) * correlated),
+                          .shared_sigma = shared_sigma,
                           .attributed = energy,
                           .source = source(),
                           .coverage = 1.0,

@@ -16,6 +16,9 @@ Result<WindowId> EnergyMonitor::BeginWindow(std::string_view name, const WindowO
   return state_->Begin(name, options);
 }
 Result<Measurement> EnergyMonitor::EndWindow(std::string_view name) { return state_->End(name); }
+Result<Measurement> EnergyMonitor::PeekWindow(std::string_view name) const {
+  return state_->Peek(name);
+}
 Status EnergyMonitor::CancelWindow(std::string_view name) { return state_->Cancel(name); }
 void EnergyMonitor::CancelAllWindows() { state_->CancelAll(); }
 Result<Measurement> EnergyMonitor::RefinedResult(WindowId id) { return state_->Refined(id); }

@@ -85,6 +85,9 @@ class EnergyMonitor {
   // kNotFound if no window of that name is open. Energies are as well as known at this moment.
   Result<Measurement> EndWindow(std::string_view name);
 
+  // What an open window has used so far, as well as known at this moment. It stays open.
+  Result<Measurement> PeekWindow(std::string_view name) const;
+
   // Forgets an open window. Its energy counts as nobody's.
   Status CancelWindow(std::string_view name);
   void CancelAllWindows();

@@ -35,6 +35,7 @@ class EnergyMonitor::State {
 
   Result<WindowId> Begin(std::string_view name, const WindowOptions& window);
   Result<Measurement> End(std::string_view name);
+  Result<Measurement> Peek(std::string_view name) const;
   Status Cancel(std::string_view name);
   void CancelAll();
   Result<Measurement> Refined(WindowId id);

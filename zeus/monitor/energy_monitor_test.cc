@@ -60,6 +60,43 @@ TEST_F(EnergyMonitorTest, WindowEnergyIsPowerTimesTime) {
   EXPECT_EQ(refined.value().devices[0].energy.value().updates, 100);
 }
 
+TEST_F(EnergyMonitorTest, AnOpenWindowCanBeLookedAt) {
+  ScriptedMeter meter(clock_, Counter());
+  meter.SetPower(At(0), 250_W);
+  EnergyMonitor monitor(clock_, {{.meter = &meter}});
+  Until(monitor, 2);
+  ASSERT_TRUE(monitor.BeginWindow("epoch").ok());
+  Until(monitor, 6);
+
+  const auto so_far = monitor.PeekWindow("epoch");
+
+  ASSERT_TRUE(so_far.ok());
+  EXPECT_EQ(so_far.value().time, 4s);
+  EXPECT_NEAR(so_far.value().Sum().energy.value(), 1000, 5);
+  Until(monitor, 12);
+  EXPECT_EQ(monitor.EndWindow("epoch").value().time, 10s);
+  EXPECT_EQ(monitor.PeekWindow("epoch").error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(EnergyMonitorTest, TheGainOfASensorIsSharedByAllWindows) {
+  ScriptedMeter meter(clock_, Counter());
+  meter.SetPower(At(0), 100_W);
+  SensorProfile sensor = ProfileOf(Counter());
+  sensor.gain_sigma = 0.03;
+  sensor.offset_sigma = 4_W;
+  EnergyMonitor monitor(clock_, {{.meter = &meter, .sensor = sensor}});
+  Until(monitor, 2);
+  const WindowId id = monitor.BeginWindow("epoch").value();
+  Until(monitor, 12);
+  ASSERT_TRUE(monitor.EndWindow("epoch").ok());
+
+  const Measurement::Total total = monitor.Refine(id).value().Sum();
+
+  EXPECT_NEAR(total.shared_sigma.value(), 50, 0.1);  // 3 % of 1000 J, and 4 W for 10 s.
+  EXPECT_GE(total.sigma, total.shared_sigma);
+  EXPECT_LT(total.sigma, 60_J);
+}
+
 TEST_F(EnergyMonitorTest, AConstantPowerThenAStepIsNotARamp_W1) {
   ScriptedMeter meter(clock_, PowerOnly());
   meter.SetPower(At(0), 100_W);

@@ -18,6 +18,10 @@ std::uint64_t LaneOfThisThread() {
   return lane;
 }
 
+Error NotOpen(std::string_view name) {
+  return {ErrorCode::kNotFound, "no window " + Quote(name) + " is open: begin it first"};
+}
+
 }  // namespace
 
 WallTime EnergyMonitor::State::WallAt(TimePoint time) const {
@@ -64,8 +68,7 @@ Result<WindowId> EnergyMonitor::State::Begin(std::string_view name, const Window
 Result<Measurement> EnergyMonitor::State::End(std::string_view name) {
   std::unique_lock lock(mutex_);
   auto open = open_.find(name);
-  if (open == open_.end())
-    return Error{ErrorCode::kNotFound, "no window " + Quote(name) + " is open: begin it first"};
+  if (open == open_.end()) return NotOpen(name);
   if ((open->second->synchronize && options_.synchronize) || open->second->read_at_edges) {
     const std::shared_ptr<Window> window = open->second;
     lock.unlock();
@@ -87,6 +90,15 @@ Result<Measurement> EnergyMonitor::State::End(std::string_view name) {
   return ImmediateResult(*window);
 }
 
+Result<Measurement> EnergyMonitor::State::Peek(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto open = open_.find(name);
+  if (open == open_.end()) return NotOpen(name);
+  Window window = *open->second;
+  window.end = clock_.Now();
+  return ImmediateResult(window);
+}
+
 void EnergyMonitor::State::Forget(Open::iterator open, TimePoint now) {
   const std::shared_ptr<Window> window = std::move(open->second);
   open_.erase(open);
@@ -98,8 +110,7 @@ void EnergyMonitor::State::Forget(Open::iterator open, TimePoint now) {
 Status EnergyMonitor::State::Cancel(std::string_view name) {
   const std::lock_guard lock(mutex_);
   const auto open = open_.find(name);
-  if (open == open_.end())
-    return Error{ErrorCode::kNotFound, "no window " + Quote(name) + " is open: begin it first"};
+  if (open == open_.end()) return NotOpen(name);
   Forget(open, clock_.Now());
   return Ok();
 }

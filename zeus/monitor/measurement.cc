@@ -58,6 +58,7 @@ std::vector<std::string_view> MeasurementFlags::Names() const {
 Measurement::Total Measurement::Sum() const {
   Total total;
   double variance = 0;
+  double shared_variance = 0;
   for (const DeviceMeasurement& device : devices) {
     if (!device.in_total) continue;
     if (!device.energy.ok()) {
@@ -68,9 +69,11 @@ Measurement::Total Measurement::Sum() const {
     total.energy += estimate.energy;
     total.attributed += estimate.attributed;
     variance += estimate.sigma.value() * estimate.sigma.value();
+    shared_variance += estimate.shared_sigma.value() * estimate.shared_sigma.value();
     total.contains.push_back(device.device);
   }
   total.sigma = Joules(std::sqrt(variance));
+  total.shared_sigma = Joules(std::sqrt(shared_variance));
   return total;
 }
 

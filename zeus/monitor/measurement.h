@@ -59,6 +59,10 @@ struct EnergyEstimate {
   Joules energy;
   Joules sigma;  // One standard deviation, everything included: edges, gaps, gain of the board.
 
+  // The part of sigma that all windows of this device have in common, gain and offset of its
+  // sensor: it is no doubt about which of two windows used more.
+  Joules shared_sigma{0};
+
   // This window's part of `energy` when several windows or processes used the device at once:
   // parts and what nobody claimed add up to the energy of the device. Equal to `energy` for a
   // window that had the device to itself and contained no other window.
@@ -95,6 +99,7 @@ struct Measurement {
   struct Total {
     Joules energy;
     Joules sigma;
+    Joules shared_sigma;  // See EnergyEstimate; boards are independent of each other.
     Joules attributed;
     std::vector<std::string> contains;
     std::vector<std::string> missing;  // Devices without a number.

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "zeus/base/result.h"
+#include "zeus/base/units.h"
+
+namespace zeus {
+
+enum class KnobKind { kGpuPowerLimit, kGraphicsClock, kCpuPowerLimit };
+
+// "gpu_power_limit", "graphics_clock", "cpu_power_limit"
+const char* KnobKindName(KnobKind kind);
+Result<KnobKind> ParseKnobKind(std::string_view name);
+
+// What a knob is set to: a power limit or a clock. All settings of one knob have the same unit.
+using Setting = std::variant<Watts, Hertz>;
+
+// "150 W", "1380 MHz"
+std::string ToText(const Setting& setting);
+// Watts or megahertz, as in files; the unit is that of the kind.
+double ToNumber(const Setting& setting);
+Setting SettingOf(KnobKind kind, double number);
+
+// Something about a device, or about all devices of a job, that trades speed for power without
+// changing what is computed. One owner.
+class Knob {
+ public:
+  virtual ~Knob() = default;
+
+  // "power limit of gpu:0", "graphics clock of gpu:0 to gpu:3"
+  virtual const std::string& name() const = 0;
+  virtual KnobKind kind() const = 0;
+
+  // The settings worth trying, fastest first: from the highest down by `stride`, and the lowest.
+  // One setting when the device allows no other.
+  virtual Result<std::vector<Setting>> Settings(const Setting& stride) = 0;
+
+  // The most that the devices behind it may draw: the sum of their highest power limits.
+  virtual Watts max_power() const = 0;
+
+  // Takes effect within tens of milliseconds. The first call takes down the value before it.
+  virtual Status Set(const Setting& setting) = 0;
+
+  // Puts back what was there before the first Set(); nothing to do if there was none. May be called
+  // from any thread and more than once.
+  virtual Status Restore() = 0;
+};
+
+}  // namespace zeus

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+
+namespace zeus {
+
+// Told about the course of a training. All functions do nothing unless overridden, and nothing that
+// happens in them stops the training.
+class TrainingCallback {
+ public:
+  virtual ~TrainingCallback() = default;
+
+  virtual void OnTrainBegin() {}
+  virtual void OnEpochBegin(std::int64_t /*epoch*/) {}
+  virtual void OnStepBegin() {}
+  virtual void OnStepEnd() {}
+  virtual void OnEpochEnd(std::int64_t /*epoch*/) {}
+  // The validation metric of the epoch that just ended.
+  virtual void OnEvaluate(double /*metric*/) {}
+  virtual void OnTrainEnd() {}
+};
+
+}  // namespace zeus
