@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -85,11 +87,11 @@ class TrainingLoop {
 
  private:
   class Session;
-  explicit TrainingLoop(std::unique_ptr<Session> session);
 
   bool BeginTraining();  // False if there is no epoch to train, as with NextEpoch().
   bool NextEpoch();
-  void LeaveTraining();
+  void LeaveTraining(bool by_exception);
+  void EnterEpoch();
   void BeginBatches();
   void EndBatches();
 
@@ -106,13 +108,15 @@ class TrainingLoop {
   void TellStepEnd();
   void CheckCost();
 
+  bool checks_cost_;
   std::unique_ptr<Session> session_;
   int epoch_ = -1;
+  bool in_epoch_ = false;
   bool has_callbacks_ = false;  // False also outside epochs, where there are no steps to tell.
   bool stop_within_epoch_;
   std::atomic<bool> stop_ = false;
   std::int64_t steps_ = 0;  // Of this epoch.
-  std::int64_t steps_until_check_;
+  std::int64_t steps_until_check_ = std::numeric_limits<std::int64_t>::max();
   std::optional<double> metric_{};  // Of this epoch.
 };
 
@@ -135,7 +139,7 @@ class TrainingLoop::EpochRange {
   };
 
   ~EpochRange() {
-    if (open_) loop_.LeaveTraining();
+    if (open_) loop_.LeaveTraining(std::uncaught_exceptions() > exceptions_);
   }
   EpochRange(const EpochRange&) = delete;
   EpochRange& operator=(const EpochRange&) = delete;
@@ -151,6 +155,7 @@ class TrainingLoop::EpochRange {
   explicit EpochRange(TrainingLoop& loop) : loop_(loop) {}
 
   TrainingLoop& loop_;
+  const int exceptions_ = std::uncaught_exceptions();
   bool open_ = false;
 };
 
