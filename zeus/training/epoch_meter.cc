@@ -1,0 +1,106 @@
+#include "zeus/training/epoch_meter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <utility>
+
+#include "zeus/base/log.h"
+#include "zeus/base/text.h"
+
+namespace zeus {
+namespace {
+
+bool IsGpu(const std::string& device) { return device.starts_with("gpu:"); }
+
+// The devices whose energy the cost is about (Zeus §2.2: that of the GPUs).
+std::vector<std::string> Counted(const EnergyMonitor& monitor) {
+  std::vector<std::string> gpus;
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < monitor.device_count(); ++i) {
+    if (!monitor.device_in_total(i)) continue;
+    all.push_back(monitor.device_name(i));
+    if (IsGpu(all.back())) gpus.push_back(all.back());
+  }
+  return gpus.empty() ? all : gpus;
+}
+
+// A monitor waits for the GPU at the edges of windows, by code of the user.
+template <class Function>
+auto WithoutExceptions(Function function) -> decltype(function()) {
+  try {
+    return function();
+  } catch (const std::exception& exception) {
+    return Error{ErrorCode::kUnavailable, Printable(exception.what())};
+  }
+}
+
+}  // namespace
+
+EpochMeter::EpochMeter(EnergyMonitor& monitor, std::string window)
+    : monitor_(monitor), window_(std::move(window)), counted_(Counted(monitor)) {}
+
+void EpochMeter::Begin() {
+  open_.reset();
+  begun_ = clock().Now();
+  const auto id = WithoutExceptions([&] { return monitor_.BeginWindow(window_); });
+  if (id.ok()) {
+    open_ = id.value();
+  } else {
+    (void)Unknown(id.error());
+  }
+}
+
+EpochReading EpochMeter::Peek() {
+  if (!open_) return Unknown({ErrorCode::kUnavailable, "the epoch has no window"});
+  auto measured = WithoutExceptions([&] { return monitor_.PeekWindow(window_); });
+  return measured.ok() ? Read(std::move(measured).value()) : Unknown(measured.error());
+}
+
+EpochReading EpochMeter::End() {
+  const std::optional<WindowId> id = std::exchange(open_, std::nullopt);
+  if (!id) return Unknown({ErrorCode::kUnavailable, "the epoch has no window"});
+  auto measured = WithoutExceptions([&] { return monitor_.EndWindow(window_); });
+  if (!measured.ok()) {
+    (void)monitor_.CancelWindow(window_);
+    return Unknown(measured.error());
+  }
+  EpochReading reading = Read(std::move(measured).value());
+  reading.unsettled = id;
+  return reading;
+}
+
+void EpochMeter::Settle(EpochReading& reading, Seconds patience) {
+  if (!reading.unsettled) return;
+  auto measured = monitor_.Refine(*reading.unsettled, patience);
+  if (!measured.ok()) {  // Dropped by the monitor: what is known stays.
+    reading.unsettled.reset();
+    return;
+  }
+  const bool settled = measured.value().stage == Measurement::Stage::kRefined;
+  const std::optional<WindowId> id = reading.unsettled;
+  reading = Read(std::move(measured).value());
+  if (!settled) reading.unsettled = id;
+}
+
+EpochReading EpochMeter::Read(Measurement measured) const {
+  std::erase_if(measured.devices, [&](const DeviceMeasurement& device) {
+    return std::ranges::find(counted_, device.device) == counted_.end();
+  });
+  const Measurement::Total total = measured.Sum();
+  const double all = total.sigma.value();
+  const double shared = total.shared_sigma.value();
+  return {.time = measured.time,
+          .energy = total.energy,
+          .own_sigma = Joules(std::sqrt(std::max(0.0, all * all - shared * shared))),
+          .shared_sigma = total.shared_sigma,
+          .missing = total.missing};
+}
+
+EpochReading EpochMeter::Unknown(const Error& error) {
+  if (!std::exchange(failed_, true))
+    log::Warning("the energy of the training is not known: {}", error.message);
+  return {.time = clock().Now() - begun_, .missing = counted_};
+}
+
+}  // namespace zeus
