@@ -9,65 +9,14 @@
 #include <cmath>
 #include <vector>
 
-#include "bench/simulated_job.h"
+#include "zeus/training/global_power_limit_optimizer.h"
+#include "zeus/training/testing/limit_choices.h"
+#include "zeus/training/testing/simulated_node.h"
 
 namespace {
 
 using namespace zeus;
-using bench::SimulatedJob;
-
-constexpr std::array kGpus = {"V100", "A40", "RTX6000", "P100"};
-constexpr std::array kEtas = {0.0, 0.25, 0.5, 0.75, 1.0};
-
-double EpochCost(const sim::GpuModel& model, const sim::Workload& workload, Watts limit,
-                 double eta) {
-  const auto point = sim::Predict(model, workload, workload.default_batch_size,
-                                  {.power_limit = limit, .clock_cap = {}})
-                         .value();
-  return (eta * point.average_power.value() + (1 - eta) * model.limit_range.max.value()) *
-         point.time_per_epoch.count();
-}
-
-double CheapestEpoch(const sim::GpuModel& model, const sim::Workload& workload, Watts stride,
-                     double eta) {
-  double cheapest = EpochCost(model, workload, model.limit_range.min, eta);
-  for (Watts limit = model.limit_range.max; limit > model.limit_range.min; limit -= stride)
-    cheapest = std::min(cheapest, EpochCost(model, workload, limit, eta));
-  return cheapest;
-}
-
-// The excess cost of an epoch in percent: over the best of the limits tried, and of any whole watt.
-struct Excess {
-  double of_tried = 0;
-  double of_any = 0;
-};
-
-struct Row {
-  std::vector<Watts> chosen;
-  std::vector<Excess> excess;
-  Seconds profiling{0};
-};
-
-Row Optimise(const sim::GpuModel& model, const sim::Workload& workload) {
-  SimulatedJob job(model, workload, workload.default_batch_size);
-  PowerLimitOptimizer optimizer(job.parts(), {});
-  const Seconds begin = job.time();
-  while (!optimizer.done()) {
-    optimizer.OnStepBegin();
-    job.Step();
-  }
-  Row row{.chosen = {}, .excess = {}, .profiling = job.time() - begin};
-  for (const double eta : kEtas) {
-    const std::size_t best = optimizer.Select(ZeusCost(eta)).value();
-    const Watts limit = std::get<Watts>(optimizer.profile().points[best].setting);
-    const double cost = EpochCost(model, workload, limit, eta);
-    row.chosen.push_back(limit);
-    row.excess.push_back(
-        {.of_tried = 100 * (cost / CheapestEpoch(model, workload, Watts(25), eta) - 1),
-         .of_any = 100 * (cost / CheapestEpoch(model, workload, Watts(1), eta) - 1)});
-  }
-  return row;
-}
+using namespace zeus::testing;
 
 void PrintChoices() {
   fmt::print(
@@ -78,14 +27,14 @@ void PrintChoices() {
   fmt::print(" profiling [s] |\n|---|---|");
   for (std::size_t i = 0; i < kEtas.size(); ++i) fmt::print("---|");
   fmt::print("---|\n");
-  Excess worst;
-  for (const char* const gpu : kGpus) {
+  ExcessCost worst;
+  for (const char* const gpu : kRecordedGpuModels) {
     const sim::GpuModel& model = *sim::FindGpuModel(gpu).value();
     for (const sim::Workload& workload : sim::Workloads()) {
-      const Row row = Optimise(model, workload);
+      const LimitChoices row = ChooseLimits(model, workload);
       fmt::print("| {} | {} |", gpu, workload.name);
       for (std::size_t i = 0; i < kEtas.size(); ++i) {
-        const Excess& excess = row.excess[i];
+        const ExcessCost& excess = row.excess[i];
         fmt::print(" {:.0f}: {:.2f} ({:.2f}) |", row.chosen[i].value(), excess.of_tried,
                    excess.of_any);
         worst.of_tried = std::max(worst.of_tried, excess.of_tried);
@@ -101,7 +50,15 @@ void PrintChoices() {
 struct Use {
   Seconds time{0};
   Joules energy{0};
+
+  Use operator-(const Use& other) const {
+    return {.time = time - other.time, .energy = energy - other.energy};
+  }
 };
+
+Use UseSoFar(SimulatedNode& node) {
+  return {.time = node.clock().Now().time_since_epoch(), .energy = node.gpu(0).ExactEnergy()};
+}
 
 // The first epochs with the optimiser, until it has decided; or at one limit, as many.
 struct Beginning {
@@ -110,32 +67,33 @@ struct Beginning {
   Watts limit{0};
 };
 
-Beginning BeginWithOptimizer(const sim::GpuModel& model, const sim::Workload& workload) {
-  SimulatedJob job(model, workload, workload.default_batch_size);
-  PowerLimitOptimizer optimizer(job.parts(), {});
-  const Use begin{.time = job.time(), .energy = job.energy()};
+Beginning BeginWithOptimizer(const sim::GpuModel& model, const sim::Workload& workload,
+                             double eta) {
+  SimulatedNode node({model.id.data()}, JobOf(workload));
+  GlobalPowerLimitOptimizer optimizer(node.monitor(), ZeusCost(eta));
+  const Use begin = UseSoFar(node);
   const std::uint64_t steps = sim::StepsPerEpoch(workload, workload.default_batch_size);
   Beginning result;
   for (; !optimizer.done(); ++result.epochs) {
     for (std::uint64_t i = 0; i < steps; ++i) {
       optimizer.OnStepBegin();
-      job.Step();
+      node.Step();
     }
     optimizer.OnEpochEnd();
   }
-  result.use = {.time = job.time() - begin.time, .energy = job.energy() - begin.energy};
-  result.limit = std::get<Watts>(optimizer.profile().points[*optimizer.best()].setting);
+  result.use = UseSoFar(node) - begin;
+  result.limit = std::get<Watts>(optimizer.chosen().front());
   return result;
 }
 
 Use BeginAt(const sim::GpuModel& model, const sim::Workload& workload, Watts limit, int epochs) {
-  SimulatedJob job(model, workload, workload.default_batch_size);
-  (void)job.gpu().SetPowerLimit(limit);
-  for (int i = 0; i < 10; ++i) job.Step();  // Until the limit has taken effect.
-  const Use begin{.time = job.time(), .energy = job.energy()};
+  SimulatedNode node({model.id.data()}, JobOf(workload));
+  (void)node.gpu(0).SetPowerLimit(limit);
+  for (int i = 0; i < 10; ++i) node.Step();  // Until the limit has taken effect.
+  const Use begin = UseSoFar(node);
   const std::uint64_t steps = sim::StepsPerEpoch(workload, workload.default_batch_size);
-  for (std::uint64_t i = 0; i < steps * static_cast<std::uint64_t>(epochs); ++i) job.Step();
-  return {.time = job.time() - begin.time, .energy = job.energy() - begin.energy};
+  for (std::uint64_t i = 0; i < steps * static_cast<std::uint64_t>(epochs); ++i) node.Step();
+  return UseSoFar(node) - begin;
 }
 
 std::string Percent(const Use& use, const Use& base) {
@@ -143,10 +101,10 @@ std::string Percent(const Use& use, const Use& base) {
                      100 * (use.energy / base.energy - 1));
 }
 
-void PrintOverhead(const char* name, const char* paper) {
+void PrintOverhead(const char* name, double eta, const char* paper) {
   const sim::GpuModel& model = *sim::FindGpuModel("V100").value();
   const sim::Workload& workload = *sim::FindWorkload(name).value();
-  const Beginning jit = BeginWithOptimizer(model, workload);
+  const Beginning jit = BeginWithOptimizer(model, workload, eta);
   const Use best = BeginAt(model, workload, jit.limit, jit.epochs);
   const Use most = BeginAt(model, workload, model.limit_range.max, jit.epochs);
   const double epochs =
@@ -157,7 +115,7 @@ void PrintOverhead(const char* name, const char* paper) {
     return Use{.time = beginning.time + more * rest.time,
                .energy = beginning.energy + more * rest.energy};
   };
-  fmt::print("| {} | {:.0f} | {:.0f} | {:.0f} | {} | {} | {} | {} |\n", name,
+  fmt::print("| {} | {:g} | {:.0f} | {:.0f} | {:.0f} | {} | {} | {} | {} |\n", name, eta,
              best.time.count() / jit.epochs, epochs, jit.limit.value(), Percent(jit.use, best),
              Percent(job(jit.use, best), job(best, best)),
              Percent(job(jit.use, best), job(most, most)), paper);
@@ -168,10 +126,13 @@ void PrintOverhead(const char* name, const char* paper) {
 int main() {
   PrintChoices();
   fmt::print(
-      "\nCost of profiling just in time on a V100, eta 0.5: time / energy in percent.\n\n"
-      "| workload | epoch [s] | epochs | limit [W] | first epoch against the optimum from "
-      "the start | job against it | job against never profiling (250 W) | paper, job against "
-      "the optimum |\n|---|---|---|---|---|---|---|---|\n");
-  PrintOverhead("deepspeech2", "+0.03 / +0.01");
-  PrintOverhead("shufflenet", "+0.6 / -2.8");
+      "\nCost of profiling just in time on a V100: time / energy in percent, until the limit is\n"
+      "decided on and over the whole job.\n\n"
+      "| workload | eta | epoch [s] | epochs | limit [W] | until decided, against the best limit "
+      "from the start | job, against the best limit from the start | job, against never profiling "
+      "(250 W) | paper: job against the best limit |\n|---|---|---|---|---|---|---|---|---|\n");
+  PrintOverhead("deepspeech2", 0.5, "+0.03 / +0.01");
+  PrintOverhead("deepspeech2", 1, "");
+  PrintOverhead("shufflenet", 0.5, "+0.6 / -2.8");
+  PrintOverhead("shufflenet", 1, "");
 }
