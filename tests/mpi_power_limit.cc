@@ -5,41 +5,36 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bench/simulated_job.h"
+#include "zeus/training/global_power_limit_optimizer.h"
+#include "zeus/training/testing/simulated_node.h"
 
 namespace zeus {
 namespace {
 
 struct Decision {
   Profile profile;
-  std::size_t best;
+  Setting chosen;
 };
 
-// Boards differ by their seed; the last rank has twice the work in a step.
+// The last rank has twice the work in a step.
 Result<Decision> Optimize(int rank, int size, Collective& ranks) {
-  ZEUS_TRY(const auto* model, sim::FindGpuModel("V100"));
-  ZEUS_TRY(const auto* workload, sim::FindWorkload("resnet50"));
-  const unsigned batch_size = workload->default_batch_size * (rank == size - 1 ? 2 : 1);
-  bench::SimulatedJob job(*model, *workload, batch_size, static_cast<std::uint64_t>(rank + 1));
-  const auto parts = job.parts();
-  PowerLimitOptimizer optimizer({parts.clock, parts.knob, parts.meter, ranks},
-                                {.rule = SliceRule::BySteps()});
+  const unsigned batch_size = rank == size - 1 ? 512 : 256;
+  testing::SimulatedNode node({"V100"}, {.workload = "resnet50", .batch_size = batch_size});
+  GlobalPowerLimitOptimizer optimizer(node.monitor(), ZeusCost(0.5),
+                                      {.rule = SliceRule::BySteps(), .collective = &ranks});
   while (!optimizer.done()) {
     optimizer.OnStepBegin();
-    job.Step();
+    node.Step();
   }
   if (optimizer.trouble()) return *optimizer.trouble();
-  if (!optimizer.best()) return Error{ErrorCode::kInternal, "it is done and has not decided"};
-  ZEUS_TRY(const PowerLimit limit, job.gpu().CurrentPowerLimit());
-  const Decision decision{optimizer.profile(), *optimizer.best()};
-  if (Setting(limit.enforced) == decision.profile.points[decision.best].setting) return decision;
+  const Decision decision{optimizer.profiles().front(), optimizer.chosen().front()};
+  if (Setting(node.limit(0)) == decision.chosen) return decision;
   return Error{ErrorCode::kInternal, "the limit that was chosen is not in force"};
 }
 
 void Print(const Decision& decision) {
-  fmt::print("chosen {} of {} max_power {:.0f}",
-             ToText(decision.profile.points[decision.best].setting), decision.profile.points.size(),
-             decision.profile.max_power.value());
+  fmt::print("chosen {} of {} max_power {:.0f}", ToText(decision.chosen),
+             decision.profile.points.size(), decision.profile.max_power.value());
   for (const ProfilePoint& point : decision.profile.points)
     fmt::print(" {:.9g}:{:.9g}", point.energy_per_step.value(), point.time_per_step.count());
   fmt::print("\n");
@@ -76,7 +71,8 @@ Status OptimizeSummedProfiles(int ranks) {
       return Error{ErrorCode::kInternal, "the GPUs have different limits"};
     Add(one.profile, sum.profile);
   }
-  ZEUS_TRY(sum.best, ZeusCost(0.5).select(sum.profile));
+  ZEUS_TRY(const std::size_t best, ZeusCost(0.5).select(sum.profile));
+  sum.chosen = sum.profile.points[best].setting;
   Print(sum);
   return Ok();
 }

@@ -83,6 +83,15 @@ Result<ProfilePoint> ParsePoint(KnobKind knob, const Json& json) {
                       .energy_sigma = Joules(energy_sigma)};
 }
 
+Result<WallTime> GetDate(const Json& json, std::string_view field) {
+  ZEUS_TRY(const std::string text, GetField<std::string>(json, field));
+  ZEUS_TRY(const WallTime date, ParseWallTime(text));
+  // What has five digits or stands before the clocks of computers cannot be written again.
+  using namespace std::chrono;
+  if (date >= WallTime() && date < sys_days(year(10000) / January / 1)) return date;
+  return Invalid(fmt::format("field \"{}\" is {}, when nobody measured", field, Quote(text)));
+}
+
 Result<ProfileContext> ParseContext(const Json& json) {
   ZEUS_TRY(std::string job, GetField<std::string>(json, "job"));
   ZEUS_TRY(const unsigned batch_size, GetWhole<unsigned>(json, "batch_size", 0));
@@ -90,8 +99,7 @@ Result<ProfileContext> ParseContext(const Json& json) {
   ZEUS_TRY(std::vector<std::string> uuids, GetField<std::vector<std::string>>(json, "uuids"));
   ZEUS_TRY(const int devices, GetWhole<int>(json, "devices", 1));
   ZEUS_TRY(std::string driver, GetField<std::string>(json, "driver"));
-  ZEUS_TRY(const std::string date_text, GetField<std::string>(json, "date"));
-  ZEUS_TRY(const WallTime date, ParseWallTime(date_text));
+  ZEUS_TRY(const WallTime date, GetDate(json, "date"));
   return ProfileContext{.job = std::move(job),
                         .batch_size = batch_size,
                         .device_model = std::move(model),

@@ -127,6 +127,8 @@ TEST(ProfileJsonTest, NumbersThatNobodyMeasuredAreRefused) {
   EXPECT_THAT(Edited([](Json& json) { json["points"] = {1}; }), HasSubstr("no object"));
   EXPECT_THAT(Edited([](Json& json) { json["knob"] = "volume"; }), HasSubstr("not a knob"));
   EXPECT_THAT(Edited([](Json& json) { json["date"] = "yesterday"; }), HasSubstr("yesterday"));
+  EXPECT_THAT(Edited([](Json& json) { json["date"] = "1969-12-31T00:00:00Z"; }),
+              HasSubstr("nobody"));
   EXPECT_THAT(Edited([](Json& json) { json["devices"] = 0; }), HasSubstr("\"devices\" is 0"));
   EXPECT_THAT(Edited([](Json& json) { json["batch_size"] = 1.5; }), HasSubstr("whole number"));
   EXPECT_THAT(Edited([](Json& json) { json["max_power_watts"] = -1; }), HasSubstr("is -1"));

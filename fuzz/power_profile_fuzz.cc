@@ -1,0 +1,15 @@
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "zeus/optimizer/power_limit/profile_json.h"
+
+// Profiles that people edit, cut off or bring from elsewhere. What was understood is written and
+// read again.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto profile = zeus::ParseProfile(text, 2);
+  if (!profile.ok()) return 0;
+  if (!zeus::ParseProfile(ProfileToJson(profile.value())).ok()) __builtin_trap();
+  return 0;
+}
