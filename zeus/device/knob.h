@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -37,6 +38,9 @@ class Knob {
   // The settings worth trying, fastest first: from the highest down by `stride`, and the lowest.
   // One setting when the device allows no other.
   virtual Result<std::vector<Setting>> Settings(const Setting& stride) = 0;
+
+  // What it is set to; the highest clock when none is locked. When devices differ, the slowest.
+  virtual Result<Setting> Current() = 0;
 
   // The most that the devices behind it may draw: the sum of their highest power limits.
   virtual Watts max_power() const = 0;

@@ -10,34 +10,15 @@
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 #include "zeus/device/knob.h"
+#include "zeus/optimizer/agreement.h"
 #include "zeus/optimizer/collective.h"
 #include "zeus/optimizer/power_limit/profile.h"
+#include "zeus/optimizer/power_limit/profile_builder.h"
 #include "zeus/optimizer/power_limit/selector.h"
 #include "zeus/optimizer/power_limit/slice_meter.h"
+#include "zeus/optimizer/power_limit/slice_rule.h"
 
 namespace zeus {
-
-// How long each setting is tried. Steps and times count only while training, across epochs.
-struct SliceRule {
-  // A phase ends when it had so many steps or so much time, whichever comes first, and at least
-  // one step where it has any.
-  struct Length {
-    std::optional<std::int64_t> steps{};
-    std::optional<Seconds> time{};
-  };
-
-  std::int64_t wait_steps = 1;  // Before the first setting is tried: the first steps are unusual.
-  Length warmup{.time = Seconds(0.5)};   // Not measured after each change.
-  Length profile{.time = Seconds(5.0)};  // Zeus §5.
-
-  // A slice ends early once time and energy per step are known this well, relative, one standard
-  // deviation; 0: never.
-  double enough_precision = 0.002;
-
-  // As the reference implementation does it.
-  static SliceRule BySteps(std::int64_t wait = 1, std::int64_t warmup = 10,
-                           std::int64_t profile = 40);
-};
 
 enum class OptimizerMode {
   kOptimize,
@@ -47,16 +28,17 @@ enum class OptimizerMode {
 // Finds the best setting of one knob while a job trains (Zeus §4.2): tries every setting for a
 // slice of time at iteration boundaries, decides, and leaves the best one set.
 //
-// All ranks of a job call the same functions in the same order. What cannot be done (a knob that
-// cannot be turned, a meter that fails) never stops the training: the knob is restored, state() is
-// Done and trouble() tells why. One owner; calls cost a few nanoseconds once it is done. What it is
-// given must outlive it.
+// All ranks of a job make the same calls in the same order. What cannot be done (a knob that cannot
+// be turned, a meter that fails, a rank that is gone) never stops the training: the knob is
+// restored, the state is Done, and trouble() tells why. One owner. What it is given must outlive
+// it. Once it is done a step costs a nanosecond.
 class PowerLimitOptimizer {
  public:
-  // Positions count the settings that are tried, fastest first.
+  // Nothing is touched yet.
   struct Ready {
     std::int64_t steps_left;
   };
+  // `current` counts the settings that are tried, fastest first.
   struct Warmup {
     std::size_t current;
     std::int64_t steps = 0;
@@ -66,26 +48,25 @@ class PowerLimitOptimizer {
     std::size_t current;
     std::int64_t steps = 0;
     Seconds time{0};
+    bool measuring = false;  // False between epochs.
   };
-  // All slices are measured; the sensors have yet to show the end of the last one.
+  // The sensors have yet to show the end of the last slice; until then the best as of now is set.
   struct Settling {
-    std::size_t current;
-    std::int64_t steps = 0;
+    Seconds time{0};
   };
-  struct Done {
-    std::optional<std::size_t> best;  // Position in profile().points; none when it failed.
-  };
+  struct Done {};
   using State = std::variant<Ready, Warmup, Profiling, Settling, Done>;
 
   struct Options {
-    SliceRule rule{};
-    OptimizerMode mode = OptimizerMode::kOptimize;
-    // Settings to try: these, fastest first, or those that the knob offers at this stride.
-    std::vector<Setting> settings{};
-    std::optional<Setting> stride{};  // 25 W, or 15 supported clocks.
     Selector selector = ZeusCost(0.5);
+    OptimizerMode mode = OptimizerMode::kOptimize;
+    SliceRule rule{};
+    // What to try: these, or what the knob offers at this stride (25 W, or some twelve clocks). The
+    // setting that the knob has is always tried.
+    std::vector<Setting> settings{};
+    std::optional<Setting> stride{};
     ProfileContext context{};
-    // A profile of the same job, measured before: used instead of measuring again.
+    // Of the same job, measured before: nothing is measured again.
     std::optional<Profile> known{};
   };
 
@@ -98,38 +79,78 @@ class PowerLimitOptimizer {
 
   PowerLimitOptimizer(const Parts& parts, Options options);
   ~PowerLimitOptimizer();  // Restores the knob.
+  PowerLimitOptimizer(const PowerLimitOptimizer&) = delete;
+  PowerLimitOptimizer& operator=(const PowerLimitOptimizer&) = delete;
 
-  void OnEpochBegin();
+  void OnEpochBegin() {}
   void OnStepBegin() {
     ++steps_;
     if (!done_) Advance();
   }
   void OnStepEnd() {}
-  void OnEpochEnd();
+  void OnEpochEnd() {
+    if (!done_) Pause();
+  }
 
   const State& state() const { return state_; }
   bool done() const { return done_; }
-  std::int64_t steps() const { return steps_; }
 
-  // What was measured so far, or known before.
-  const Profile& profile() const { return profile_; }
-  // Where the knob was when the job began, as a position in profile().points; the fastest if that
-  // setting was not tried.
-  std::optional<Setting> chosen() const;
+  // What was measured, or known before; complete when it is done.
+  const Profile& profile() const { return builder_.profile(); }
+  // Where the knob was when the job began, and the best setting, as positions in profile().points.
+  std::optional<std::size_t> original() const;
+  std::optional<std::size_t> best() const;
+  // How many steps were begun at each point of the profile.
+  std::vector<std::int64_t> StepsAtPoints() const;
   // Several objectives may be asked of one profile.
-  Result<std::size_t> Select(const Selector& selector) const { return selector.select(profile_); }
+  Result<std::size_t> Select(const Selector& selector) const { return selector.select(profile()); }
+  // Takes what was measured so far into the profile, for a job that ends before it is done.
+  void Conclude();
   // Why it is not optimising; nullopt if it is.
   const std::optional<Error>& trouble() const { return trouble_; }
 
  private:
+  // What a transition may do: turn the knob at any time, begin to measure only before a step.
+  enum class Moment { kBeforeStep, kBetweenEpochs };
+
+  Status Start();
+  Result<Profile> ShareKnownProfile();
+  Result<std::vector<Setting>> SettingsToTry(const Setting& present, const Profile& known);
+
   void Advance();
+  void Pause();
+  void CompleteStep();
+  Status Move(Moment moment);
+  Status MoveOn(const Ready& ready, Moment moment);
+  Status MoveOn(const Warmup& warmup, Moment moment);
+  Status MoveOn(const Profiling& profiling, Moment moment);
+  Status MoveOn(const Settling& settling);
+  Status TryFrom(std::size_t setting);
+  Status BeginSlice(std::size_t setting);
+  Status EndSlice();
+  Result<bool> IsOver(const SliceRule::Length& length, std::int64_t steps, Seconds time,
+                      std::int64_t least_steps);
+  Result<bool> PreciseEnough(std::size_t setting);
+  Status Decide();
+  Result<std::size_t> SelectTogether();
+  void Finish();
+  void Fail(const Error& error);
+  std::size_t SettingInForce() const;
 
   Parts parts_;
+  Agreement ranks_;
   Options options_;
   State state_;
   bool done_ = false;
+  bool stepping_ = false;  // A step is under way since step_begin_.
+  TimePoint step_begin_{};
   std::int64_t steps_ = 0;
-  Profile profile_;
+  std::int64_t next_check_ = 0;  // Of the precision, at so many steps of the slice.
+  ProfileBuilder builder_;
+  std::size_t original_ = 0;             // All of these count settings.
+  std::optional<std::size_t> in_force_;  // None while the knob is as it was.
+  std::optional<std::size_t> best_;
+  std::vector<std::int64_t> steps_at_;  // Begun before it was done.
   std::optional<Error> trouble_;
 };
 

@@ -46,7 +46,10 @@ struct Profile {
   // of the sensors. It matters for statements in joules, not for which setting is best.
   double shared_error = 0;
 
-  std::vector<ProfilePoint> points{};  // Fastest setting first; never empty once measured.
+  // False when the job ended before all settings that were to be tried had been.
+  bool complete = false;
+
+  std::vector<ProfilePoint> points{};  // Fastest setting first.
 };
 
 }  // namespace zeus

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "zeus/base/units.h"
+#include "zeus/optimizer/power_limit/profile.h"
+
+namespace zeus {
+
+// Time and energy of a whole job, with one standard deviation each.
+struct JobUse {
+  Seconds time{0};
+  Seconds time_sigma{0};
+  Joules energy{0};
+  Joules energy_sigma{0};
+};
+
+// What a job that used `used` would have used if all its steps had run at one point of its profile
+// (Zeus §5). `steps` tells how many it ran at each point. What it did between steps (evaluation,
+// checkpoints) is taken as it was.
+JobUse UseAtPoint(const JobUse& used, const Profile& profile, std::span<const std::int64_t> steps,
+                  std::size_t point);
+
+}  // namespace zeus

@@ -1,0 +1,87 @@
+#include "zeus/optimizer/power_limit/selector.h"
+
+#include <gmock/gmock.h>
+
+#include <limits>
+
+namespace zeus {
+namespace {
+
+using namespace zeus::literals;
+using ::testing::HasSubstr;
+
+ProfilePoint Point(Watts limit, double seconds, double joules, double relative_sigma = 0) {
+  return {.setting = limit,
+          .steps = 40,
+          .time_per_step = Seconds(seconds),
+          .time_sigma = Seconds(seconds * relative_sigma),
+          .energy_per_step = Joules(joules),
+          .energy_sigma = Joules(joules * relative_sigma)};
+}
+
+Profile Example(double relative_sigma = 0) {
+  Profile profile;
+  profile.max_power = 300_W;
+  profile.points = {
+      Point(300_W, 1.00, 280, relative_sigma), Point(250_W, 1.01, 245, relative_sigma),
+      Point(200_W, 1.10, 215, relative_sigma), Point(150_W, 1.40, 214, relative_sigma),
+      Point(100_W, 2.50, 245, relative_sigma)};
+  return profile;
+}
+
+std::size_t Chosen(const Selector& selector, const Profile& profile) {
+  const auto chosen = selector.select(profile);
+  EXPECT_TRUE(chosen.ok()) << chosen.error().message;
+  return chosen.value();
+}
+
+TEST(SelectorTest, EveryObjectiveHasItsOwnOptimumInOneProfile) {
+  const Profile profile = Example();
+  EXPECT_EQ(Chosen(Time(), profile), 0u);
+  EXPECT_EQ(Chosen(Energy(), profile), 3u);
+  EXPECT_EQ(Chosen(ZeusCost(0), profile), 0u);
+  EXPECT_EQ(Chosen(ZeusCost(1), profile), 3u);
+  EXPECT_EQ(Chosen(ZeusCost(0.5), profile), 2u);  // 0.5 * 215 + 0.5 * 300 * 1.10 = 272.5
+  EXPECT_EQ(Chosen(MaxSlowdownConstraint(1.0), profile), 0u);
+  EXPECT_EQ(Chosen(MaxSlowdownConstraint(1.1), profile), 2u);
+  EXPECT_EQ(Chosen(MaxSlowdownConstraint(3), profile), 4u);
+}
+
+TEST(SelectorTest, ASettingIsBetterOnlyIfTheMeasurementsSaySo) {
+  // 214 J and 215 J cannot be told apart: the faster of the two is taken.
+  EXPECT_EQ(Chosen(Energy(), Example(0.01)), 2u);
+  EXPECT_EQ(Chosen(Energy(), Example(0.001)), 3u);
+  // Nothing can: the job keeps its speed.
+  EXPECT_EQ(Chosen(Energy(), Example(0.5)), 0u);
+  EXPECT_EQ(Chosen(ZeusCost(0.5), Example(0.5)), 0u);
+  // A bound that may be broken is not kept.
+  EXPECT_EQ(Chosen(MaxSlowdownConstraint(1.1), Example(0.01)), 1u);
+}
+
+TEST(SelectorTest, AFasterReadingOfALowerLimitIsNoise) {
+  Profile profile = Example();
+  profile.points[1] = Point(250_W, 0.999, 245, 0.002);
+  profile.points[0] = Point(300_W, 1.000, 280, 0.002);
+  EXPECT_EQ(Chosen(Time(), profile), 0u);
+}
+
+TEST(SelectorTest, TheCostOfAStepWeighsEnergyAgainstTime) {
+  const ProfilePoint point = Point(200_W, 2, 100, 0.01);
+  EXPECT_EQ(StepCost(point, 300_W, 1).cost, 100_J);
+  EXPECT_EQ(StepCost(point, 300_W, 0).cost, 600_J);
+  EXPECT_EQ(StepCost(point, 300_W, 0.5).cost, 350_J);
+  EXPECT_NEAR(StepCost(point, 300_W, 0.5).sigma.value(), std::hypot(0.5, 3), 1e-12);
+}
+
+TEST(SelectorTest, AnObjectiveThatMeansNothingSaysSo) {
+  const Profile profile = Example();
+  EXPECT_THAT(ZeusCost(1.2).select(profile).error().message, HasSubstr("between 0 and 1, not 1.2"));
+  EXPECT_FALSE(ZeusCost(std::numeric_limits<double>::quiet_NaN()).select(profile).ok());
+  EXPECT_THAT(MaxSlowdownConstraint(0.9).select(profile).error().message,
+              HasSubstr("1 or more, not 0.9"));
+  for (const Selector& selector : {Time(), Energy(), ZeusCost(0.5), MaxSlowdownConstraint(1.5)})
+    EXPECT_THAT(selector.select(Profile()).error().message, HasSubstr("no setting"));
+}
+
+}  // namespace
+}  // namespace zeus
