@@ -111,7 +111,7 @@ TEST_F(TrainingLoopTest, LowerCanBeBetter) {
 }
 
 TEST_F(TrainingLoopTest, ItStopsWithinAnEpochThatBecomesTooExpensive) {
-  TrainingLoop loop(bench_.monitor, {.cost_bound = 1000_J, .eta = 1});
+  TrainingLoop loop(bench_.monitor, {.cost_bound = 1100_J, .eta = 1});
   int steps = 0;
   bool evaluated = false;
   for ([[maybe_unused]] const int epoch : loop.Epochs()) {

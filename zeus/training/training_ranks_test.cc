@@ -1,0 +1,187 @@
+// Several ranks, each a thread with its own device and clock.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <cmath>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "zeus/training/testing/training_bench.h"
+#include "zeus/training/training_loop.h"
+
+namespace zeus {
+namespace {
+
+using namespace zeus::literals;
+using namespace std::chrono_literals;
+using testing::TrainingBench;
+
+// Ranks in one process.
+class Group {
+ public:
+  explicit Group(int size) : size_(size), barrier_(size) {}
+  int size() const { return size_; }
+
+  void Combine(std::span<double> values, const std::function<double(double, double)>& combine) {
+    barrier_.arrive_and_wait();
+    {
+      const std::lock_guard lock(mutex_);
+      if (arrived_++ == 0) {
+        shared_.assign(values.begin(), values.end());
+      } else {
+        for (std::size_t i = 0; i < values.size(); ++i) shared_[i] = combine(shared_[i], values[i]);
+      }
+    }
+    barrier_.arrive_and_wait();
+    std::ranges::copy(shared_, values.begin());
+    barrier_.arrive_and_wait();
+    arrived_ = 0;
+  }
+
+ private:
+  const int size_;
+  std::barrier<> barrier_;
+  std::mutex mutex_;
+  std::atomic<int> arrived_ = 0;
+  std::vector<double> shared_;
+};
+
+class GroupMember final : public Collective {
+ public:
+  GroupMember(Group& group, int rank) : group_(group), rank_(rank) {}
+  int rank() const override { return rank_; }
+  int size() const override { return group_.size(); }
+  Status Sum(std::span<double> values) override {
+    group_.Combine(values, [](double a, double b) { return a + b; });
+    return Ok();
+  }
+  Status Max(std::span<double> values) override {
+    group_.Combine(values, [](double a, double b) { return std::max(a, b); });
+    return Ok();
+  }
+  Status Broadcast(std::span<double> values, int root) override {
+    std::vector<double> sent(values.begin(), values.end());
+    if (rank_ != root) std::ranges::fill(sent, 0.0);
+    group_.Combine(sent, [](double a, double b) { return a + b; });
+    std::ranges::copy(sent, values.begin());
+    return Ok();
+  }
+
+ private:
+  Group& group_;
+  const int rank_;
+};
+
+// Ranks of 100, 200 and 300 W; a step takes 1, 2 and 3 s.
+std::vector<TrainingSummary> TrainTogether(
+    const TrainingOptions& options,
+    const std::function<void(TrainingLoop& loop, int rank, int epoch)>& end_of_epoch) {
+  constexpr int kRanks = 3;
+  Group group(kRanks);
+  std::vector<TrainingSummary> summaries(kRanks);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    threads.emplace_back([&, rank] {
+      GroupMember member(group, rank);
+      TrainingBench bench(Watts(100.0 * (rank + 1)));
+      TrainingOptions own = options;
+      own.collective = &member;
+      TrainingLoop loop(bench.monitor, own);
+      for (const int epoch : loop.Epochs()) {
+        for ([[maybe_unused]] const int batch : loop.Batches(std::vector<int>{1, 2}))
+          bench.clock.Advance(Seconds(rank + 1));
+        end_of_epoch(loop, rank, epoch);
+      }
+      summaries[static_cast<std::size_t>(rank)] = loop.Summary();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return summaries;
+}
+
+TEST(TrainingRanksTest, EnergyIsSummedAndTheSlowestRankGivesTheTime) {
+  const auto summaries = TrainTogether({.max_epochs = 2, .eta = 0.5, .max_power = 400_W},
+                                       [](TrainingLoop&, int, int) {});
+  for (const TrainingSummary& summary : summaries) {
+    ASSERT_EQ(summary.epochs, 2);
+    EXPECT_DOUBLE_EQ(summary.amounts.time.count(), 2 * 6);
+    const double energy = 2 * (100 * 2 + 200 * 4 + 300 * 6);
+    EXPECT_NEAR(summary.amounts.energy.value(), energy, 3);
+    EXPECT_EQ(summary.amounts.energy, summaries[0].amounts.energy);
+    ASSERT_TRUE(summary.amounts.cost);
+    EXPECT_NEAR(summary.amounts.cost->value(), 0.5 * energy + 0.5 * (3 * 400) * 12, 2);
+  }
+}
+
+TEST(TrainingRanksTest, RankZeroDecidesWhetherTheTargetIsReached) {
+  const auto summaries = TrainTogether({.max_epochs = 9, .target_metric = 0.5},
+                                       [](TrainingLoop& loop, int rank, int epoch) {
+                                         // Rank 1 has none of its own, rank 2 is too early.
+                                         if (rank == 0) loop.ReportMetric(0.2 * epoch);
+                                         if (rank == 2) loop.ReportMetric(1.0);
+                                       });
+  for (const TrainingSummary& summary : summaries) {
+    EXPECT_EQ(summary.epochs, 4);
+    EXPECT_EQ(summary.reason, StopReason::kTargetReached);
+    EXPECT_EQ(summary.best_metric, summaries[0].best_metric);
+  }
+}
+
+TEST(TrainingRanksTest, AllStopWhenOneIsTold) {
+  const auto summaries =
+      TrainTogether({.max_epochs = 9}, [](TrainingLoop& loop, int rank, int epoch) {
+        if (rank == 1 && epoch == 1) loop.Stop();
+      });
+  for (const TrainingSummary& summary : summaries) {
+    EXPECT_EQ(summary.epochs, 2);
+    EXPECT_EQ(summary.amounts.steps, 4);
+    EXPECT_EQ(summary.reason, StopReason::kStoppedByUser);
+  }
+}
+
+TEST(TrainingRanksTest, TheCostOfAllIsBounded) {
+  // 2800 J per epoch over all ranks.
+  const auto summaries = TrainTogether({.max_epochs = 9, .cost_bound = 3000_J, .eta = 1},
+                                       [](TrainingLoop&, int, int) {});
+  for (const TrainingSummary& summary : summaries) {
+    EXPECT_EQ(summary.epochs, 2);
+    EXPECT_EQ(summary.amounts.steps, 4);
+    EXPECT_EQ(summary.reason, StopReason::kCostBound);
+  }
+}
+
+class LostGroup final : public Collective {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  Status Sum(std::span<double>) override { return --calls_left < 0 ? Lost() : Ok(); }
+  Status Max(std::span<double>) override { return Ok(); }
+  Status Broadcast(std::span<double>, int) override { return Ok(); }
+
+  int calls_left = 0;
+
+ private:
+  static Status Lost() { return Error{ErrorCode::kUnavailable, "rank 1 is gone"}; }
+};
+
+TEST(TrainingRanksTest, WhenTheOthersAreGoneTrainingEnds) {
+  for (const int calls : {0, 1, 3}) {
+    TrainingBench bench(100_W);
+    LostGroup group;
+    group.calls_left = calls;
+    TrainingLoop loop(bench.monitor, {.collective = &group});
+    int epochs = 0;
+    for ([[maybe_unused]] const int epoch : loop.Epochs()) ++epochs;
+    EXPECT_EQ(epochs, calls);
+    EXPECT_EQ(loop.Summary().reason, StopReason::kOthersGone);
+  }
+}
+
+}  // namespace
+}  // namespace zeus
