@@ -17,23 +17,13 @@ void PrintProfile(const Profile& profile, double eta) {
                point.average_power().value(), StepCost(point, profile.max_power, eta).cost.value());
 }
 
-void PrintSavings(const SavingsReport& savings) {
-  const auto amounts = [](const SavingsReport::Amount& time, const SavingsReport::Amount& energy) {
-    return fmt::format("{:.1f} s ± {:.1f} s, {}", time.value, time.sigma,
-                       ToText(Joules(energy.value), Joules(energy.sigma)));
-  };
-  fmt::print("observed: {} steps took {} at {}\n", savings.steps,
-             amounts(savings.time_seconds, savings.energy_joules), ToText(savings.original));
-  fmt::print("at {} they would have taken {}\n", ToText(savings.best),
-             amounts(savings.time_at_best_seconds, savings.energy_at_best_joules));
-}
-
 void PrintOptimizer(const Outcome& outcome, const Options& options) {
   for (const Profile& profile : outcome.profiles) PrintProfile(profile, options.eta);
   if (!outcome.profiles.empty()) fmt::print("\n");
   if (outcome.trouble) fmt::print("not optimised: {}\n", outcome.trouble->message);
   for (const Setting& setting : outcome.chosen) fmt::print("chosen: {}\n", ToText(setting));
-  if (outcome.savings) PrintSavings(*outcome.savings);
+  for (const SavingsReport& savings : outcome.savings)
+    fmt::print("{}: {}\n", options.observe ? "observed" : "saved", ToText(savings));
 }
 
 Json ToJson(const TrainingAmounts& amounts) {
@@ -77,17 +67,18 @@ Json ToJson(const Profile& profile, double eta) {
   return {{"knob", KnobKindName(profile.knob)}, {"points", std::move(points)}};
 }
 
+Json ToJson(const JobUse& use) {
+  return {{"time_seconds", use.time.count()},
+          {"time_sigma_seconds", use.time_sigma.count()},
+          {"energy_joules", use.energy.value()},
+          {"energy_sigma_joules", use.energy_sigma.value()}};
+}
+
 Json ToJson(const SavingsReport& savings) {
-  const auto amount = [](const SavingsReport::Amount& value) {
-    return Json{{"value", value.value}, {"sigma", value.sigma}};
-  };
-  return {{"steps", savings.steps},
-          {"original", ToText(savings.original)},
-          {"best", ToText(savings.best)},
-          {"time_seconds", amount(savings.time_seconds)},
-          {"energy_joules", amount(savings.energy_joules)},
-          {"time_at_best_seconds", amount(savings.time_at_best_seconds)},
-          {"energy_at_best_joules", amount(savings.energy_at_best_joules)}};
+  return {{"knob", KnobKindName(savings.knob)},     {"steps", savings.steps},
+          {"original", ToNumber(savings.original)}, {"best", ToNumber(savings.best)},
+          {"used", ToJson(savings.used)},           {"at_original", ToJson(savings.at_original)},
+          {"at_best", ToJson(savings.at_best)},     {"change", ToJson(savings.change)}};
 }
 
 const char* ReasonOf(const Outcome& outcome) {
@@ -137,7 +128,9 @@ Json ToJson(const Outcome& outcome, const Options& options) {
   for (const Setting& setting : outcome.chosen) chosen.push_back(ToText(setting));
   json["chosen"] = std::move(chosen);
   if (outcome.trouble) json["trouble"] = outcome.trouble->message;
-  if (outcome.savings) json["savings"] = ToJson(*outcome.savings);
+  Json savings = Json::array();
+  for (const SavingsReport& report : outcome.savings) savings.push_back(ToJson(report));
+  json["savings"] = std::move(savings);
   return json;
 }
 

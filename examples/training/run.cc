@@ -52,13 +52,26 @@ class Shuffler {
   Random random_;
 };
 
+std::unique_ptr<GlobalPowerLimitOptimizer> MakeOptimizer(const Options& options,
+                                                         NodeMonitor& monitor) {
+  if (KnobsOf(options).empty()) return nullptr;
+  JitOptions jit;
+  jit.knobs = KnobsOf(options);
+  jit.mode = options.observe ? OptimizerMode::kObserve : OptimizerMode::kOptimize;
+  jit.rule.profile.time = Seconds(options.slice_seconds);
+  jit.job = options.model;
+  jit.batch_size = options.batch_size;
+  return std::make_unique<GlobalPowerLimitOptimizer>(monitor, ZeusCost(options.eta), jit);
+}
+
 class Training {
  public:
   Training(const Options& options, const ExampleModel& model, GpuHost& gpus)
       : options_(options),
         gpus_(gpus),
         learner_(model.make(options.seed)),
-        shuffler_(learner_->training_samples(), Random(options.seed).Fork("order")) {
+        shuffler_(learner_->training_samples(), Random(options.seed).Fork("order")),
+        optimizer_(MakeOptimizer(options, gpus.monitor())) {
     outcome_.gpu = gpus.model().id;
     outcome_.max_power = gpus.model().limit_range.max * options.gpus;
     outcome_.target = options.target.value_or(model.target);
@@ -70,6 +83,7 @@ class Training {
     outcome_.summary = loop.Summary();
     outcome_.late_share = gpus_.late_share();
     outcome_.signal = signal_received;
+    if (optimizer_) CollectOptimizer();
     return std::move(outcome_);
   }
 
@@ -81,6 +95,7 @@ class Training {
     loop.eta = options_.eta;
     loop.max_power = outcome_.max_power;
     loop.window = kWindow;
+    if (optimizer_) loop.callbacks = {optimizer_.get()};
     return loop;
   }
 
@@ -132,10 +147,23 @@ class Training {
     return Ok();
   }
 
+  void CollectOptimizer() {
+    outcome_.profiles = optimizer_->profiles();
+    outcome_.chosen = optimizer_->chosen();
+    outcome_.trouble = optimizer_->trouble();
+    auto savings = optimizer_->Savings();
+    if (savings.ok()) {
+      outcome_.savings = std::move(savings).value();
+    } else if (!outcome_.trouble) {
+      outcome_.trouble = savings.error();
+    }
+  }
+
   const Options& options_;
   GpuHost& gpus_;
   std::unique_ptr<Learner> learner_;
   Shuffler shuffler_;
+  std::unique_ptr<GlobalPowerLimitOptimizer> optimizer_;
   Outcome outcome_;
 };
 

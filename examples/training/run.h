@@ -31,7 +31,7 @@ struct Outcome {
   std::vector<Profile> profiles{};
   std::vector<Setting> chosen{};
   std::optional<Error> trouble{};
-  std::optional<SavingsReport> savings{};  // In observer mode.
+  std::vector<SavingsReport> savings{};  // Of each knob that was decided on.
 
   double late_share = 0;  // GpuHost::late_share().
   int signal = 0;         // That ended it; 0 if none did.
