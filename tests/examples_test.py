@@ -70,6 +70,17 @@ class ExamplesTest(SimTestCase):
         self.assertEqual(set(parts), {"train", "evaluate"})
         self.assertGreater(parts["train"], 1.5 * parts["evaluate"])
 
+    def test_training_loop(self):
+        """It brings its own GPU and time, so it always prints the same."""
+        outputs = {
+            subprocess.run(
+                [EXAMPLES / "training_loop"], capture_output=True, text=True, timeout=100, check=True,
+            ).stdout for _ in range(2)
+        }
+        self.assertEqual(len(outputs), 1, outputs)
+        pattern = r"^target_reached after 11 epochs: [\d.]+ s, \d+ J ± \d+ J, cost \d+ J ± \d+ J$"
+        self.assertRegex(outputs.pop(), pattern)
+
     def test_without_a_device_they_say_so(self):
         done = subprocess.run(
             [EXAMPLES / "limit_power"], env=dict(self.environment, ZEUS_SIM_NODE="none"),
@@ -84,7 +95,7 @@ class ExamplesTest(SimTestCase):
             return "\n".join(line.strip() for line in text.strip().splitlines())
 
         sources = [flat(path.read_text()) for path in ROOT.glob("examples/*.c*")]
-        for guide in ("docs/c-api.md", "docs/measuring.md"):
+        for guide in ("docs/c-api.md", "docs/measuring.md", "docs/training.md"):
             snippets = re.findall(r"```(?:c|cpp)\n(.*?)```", (ROOT / guide).read_text(), re.DOTALL)
             self.assertTrue(snippets, guide)
             for snippet in snippets:

@@ -3,11 +3,14 @@
 
 #include <array>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <string>
 
+#include "tests/mpi_power_limit.h"
+#include "zeus/base/text.h"
 #include "zeus/mpi/mpi_collective.h"
 
 namespace zeus {
@@ -43,8 +46,13 @@ Status LoseOne(Collective& ranks, const std::function<void()>& death) {
 }
 
 Status Run(const std::string& task) {
+  if (task.starts_with("power-limit-of-")) {
+    ZEUS_TRY(const std::int64_t ranks, ParseInteger(task.substr(task.rfind('-') + 1)));
+    return OptimizeSummedProfiles(static_cast<int>(ranks));
+  }
   ZEUS_TRY(const auto ranks, MpiCollective::World());
   if (task == "combine") return Combine(*ranks);
+  if (task == "power-limit") return OptimizePowerLimit(*ranks);
   if (task == "wrong-root") return WrongRoot(*ranks);
   if (task == "killed") return LoseOne(*ranks, [] { (void)std::raise(SIGKILL); });
   if (task == "exits") return LoseOne(*ranks, [] { std::_Exit(0); });

@@ -60,6 +60,19 @@ class MpiTest(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("there is no rank 2", done.stderr)
 
+    def test_ranks_decide_alike_and_as_one_process_would_on_the_summed_data(self):
+        for ranks in (2, 3, 4):
+            decisions = set(self.lines(ranks, "power-limit"))
+            self.assertEqual(len(decisions), 1, decisions)
+            together = decisions.pop().split()
+            summed = self.lines(1, f"power-limit-of-{ranks}")[0].split()
+            self.assertEqual(together[:7], summed[:7])  # The limit, and of what.
+            self.assertEqual(together[6], str(250 * ranks))
+            self.assertLess(int(together[1]), 250)
+            for here, there in zip(together[7:], summed[7:], strict=True):
+                for a, b in zip(here.split(":"), there.split(":"), strict=True):
+                    self.assertAlmostEqual(float(a), float(b), delta=1e-6 * float(b))
+
     def test_nobody_waits_for_a_rank_that_is_gone(self):
         for death in ("killed", "exits"):
             for ranks in (2, 3):

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "zeus/base/log.h"
-#include "zeus/device/knob_guard.h"
 #include "zeus/optimizer/agreement.h"
 #include "zeus/optimizer/power_limit/monitor_slice_meter.h"
 #include "zeus/training/job_knob.h"
+#include "zeus/training/profile_keeper.h"
 
 namespace zeus {
 namespace {
@@ -25,7 +25,11 @@ class GlobalPowerLimitOptimizer::Session {
       : monitor_(monitor),
         selector_(std::move(selector)),
         options_(std::move(options)),
-        ranks_(options_.collective != nullptr ? *options_.collective : alone_) {
+        collective_(options_.collective != nullptr ? *options_.collective : alone_),
+        ranks_(collective_),
+        keeper_(options_.profile_folder, options_.profile_file,
+                ranks_.leader() ? ProfileKeeper::Access::kReadWrite
+                                : ProfileKeeper::Access::kReadOnly) {
     if (options_.knobs.empty()) options_.knobs = {KnobKind::kGpuPowerLimit};
     StartStage();
     Proceed();
@@ -34,10 +38,12 @@ class GlobalPowerLimitOptimizer::Session {
 
   void OnStepBegin() {
     if (!begun_) Begin();
+    if (ended_) return;
     for (const auto& stage : stages_) stage->optimizer.OnStepBegin();
     if (!decided_) Proceed();
   }
   void OnEpochEnd() {
+    if (ended_) return;
     for (const auto& stage : stages_) stage->optimizer.OnEpochEnd();
     if (!decided_) Proceed();
   }
@@ -45,7 +51,6 @@ class GlobalPowerLimitOptimizer::Session {
   void End();
 
   bool decided() const { return decided_; }
-  bool ended() const { return ended_; }
   std::vector<Profile> profiles() const;
   std::vector<Setting> chosen() const;
   std::optional<Error> trouble() const;
@@ -56,28 +61,28 @@ class GlobalPowerLimitOptimizer::Session {
   struct Stage {
     Stage(Session& session, JobKnob job_knob, PowerLimitOptimizer::Options options)
         : job(std::move(job_knob)),
-          guard(*job.knob),
           meter(session.monitor_.monitor(), job.devices),
-          optimizer({session.monitor_.monitor().clock(), *job.knob, meter,
-                     session.options_.collective != nullptr ? *session.options_.collective
-                                                            : session.alone_},
+          optimizer({session.monitor_.monitor().clock(), *job.knob, meter, session.collective_},
                     std::move(options)) {}
 
     JobKnob job;
-    KnobGuard guard;
     MonitorSliceMeter meter;
     PowerLimitOptimizer optimizer;
+    bool kept = false;  // Its profile; also one that was known before.
   };
 
   void StartStage();
   void Proceed();
+  void Keep(Stage& stage);
   ProfileContext ContextOf(const JobKnob& job);
 
   NodeMonitor& monitor_;
   const Selector selector_;
   JitOptions options_;
   SingleProcess alone_;
+  Collective& collective_;
   Agreement ranks_;
+  ProfileKeeper keeper_;
   std::vector<std::unique_ptr<Stage>> stages_;
   std::optional<JobUse> final_use_;
   bool begun_ = false;
@@ -88,7 +93,7 @@ class GlobalPowerLimitOptimizer::Session {
 // --- the course of a job ---
 
 void GlobalPowerLimitOptimizer::Session::Begin() {
-  begun_ = true;
+  if (std::exchange(begun_, true)) return;
   // A window that cannot be opened shows when its energy is asked for.
   (void)monitor_.monitor().BeginWindow(kJobWindow, {.if_open = IfOpen::kRestart});
 }
@@ -102,11 +107,19 @@ void GlobalPowerLimitOptimizer::Session::StartStage() {
                                        .context = ContextOf(job)};
   if (first) options.settings = options_.settings;
   if (first) options.stride = options_.stride;
+  // A second knob is profiled under what the first was set to: that is another profile each time.
+  if (first) options.known = keeper_.Find(options.context, options_.knobs.front());
   stages_.push_back(std::make_unique<Stage>(*this, std::move(job), std::move(options)));
+  stages_.back()->kept = !first || stages_.back()->optimizer.done();
+}
+
+void GlobalPowerLimitOptimizer::Session::Keep(Stage& stage) {
+  if (!std::exchange(stage.kept, true)) keeper_.Keep(stage.optimizer.profile());
 }
 
 void GlobalPowerLimitOptimizer::Session::Proceed() {
   while (stages_.back()->optimizer.done()) {
+    Keep(*stages_.back());
     if (stages_.size() == options_.knobs.size()) {
       decided_ = true;
       return;
@@ -117,7 +130,10 @@ void GlobalPowerLimitOptimizer::Session::Proceed() {
 
 void GlobalPowerLimitOptimizer::Session::End() {
   if (std::exchange(ended_, true)) return;
-  for (const auto& stage : stages_) stage->optimizer.Conclude();
+  for (const auto& stage : stages_) {
+    stage->optimizer.Conclude();
+    Keep(*stage);
+  }
   if (auto used = Used(); used.ok()) final_use_ = used.value();
   (void)monitor_.monitor().CancelWindow(kJobWindow);
   for (const auto& stage : stages_)

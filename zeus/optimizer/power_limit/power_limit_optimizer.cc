@@ -202,8 +202,7 @@ void PowerLimitOptimizer::Finish() {
 
 void PowerLimitOptimizer::Fail(const Error& error) {
   trouble_ = error;
-  log::Warning("the job goes on without its {} being optimised: {}", parts_.knob.name(),
-               error.message);
+  log::Warning("the job goes on but is not optimised: {}", error.message);
   parts_.meter.Cancel();
   if (const Status restored = parts_.knob.Restore(); !restored.ok())
     log::Failure("{}", restored.error().message);

@@ -1,0 +1,60 @@
+// Listing 1 of the Zeus paper: a training that stops at its target and knows what it cost. The GPU
+// and the time are simulated, so it takes milliseconds; with a SystemClock and Discover() it is
+// real.
+#include "zeus/training/training_loop.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <ranges>
+#include <utility>
+
+#include "zeus/base/stepped_clock.h"
+#include "zeus/device/sim/simulated_gpu.h"
+
+namespace {
+
+constexpr unsigned kBatchSize = 1024;
+
+zeus::Status Run() {
+  zeus::SteppedClock clock;
+  ZEUS_TRY(const auto* model, zeus::sim::FindGpuModel("V100"));
+  ZEUS_TRY(const auto* workload, zeus::sim::FindWorkload("shufflenet"));
+  auto gpu = std::make_unique<zeus::sim::SimulatedGpu>(clock, *model);
+  ZEUS_TRY(const auto work,
+           gpu->AttachLoad({.demand = {}, .workload = workload, .batch_size = kBatchSize}));
+  const auto learn = [&clock, &simulated = *gpu, work] {
+    clock.SleepFor(simulated.StepTime(work).value());
+  };
+  zeus::Node node;
+  node.gpus.push_back(std::move(gpu));
+  ZEUS_TRY(const auto monitor,
+           zeus::NodeMonitor::Open(clock, std::move(node),
+                                   {.cpus = false, .thread = false, .share = false}));
+  clock.Run([&] { return monitor->monitor().Step(); });
+  const auto train_set = std::views::iota(0U, StepsPerEpoch(*workload, kBatchSize));
+  const auto eval_set = std::views::iota(0, 8);
+
+  zeus::TrainingLoop loop(*monitor, {.max_epochs = 100, .target_metric = 0.65, .eta = 0.5});
+  for (const int epoch : loop.Epochs()) {  // May stop early.
+    for ([[maybe_unused]] const auto batch : loop.Batches(train_set)) learn();
+    for ([[maybe_unused]] const auto batch : eval_set) learn();
+    loop.ReportMetric(1 - std::exp(-0.1 * (epoch + 1)));
+  }
+
+  const zeus::TrainingSummary summary = loop.Summary();
+  fmt::print("{} after {} epochs: {:.1f} s, {}, cost {}\n", StopReasonName(*summary.reason),
+             summary.epochs, summary.amounts.time.count(),
+             zeus::ToText(summary.amounts.energy, summary.amounts.energy_sigma),
+             zeus::ToText(*summary.amounts.cost, summary.amounts.cost_sigma));
+  return zeus::Ok();
+}
+
+}  // namespace
+
+int main() {
+  const zeus::Status status = Run();
+  if (status.ok()) return 0;
+  fmt::print(stderr, "training_loop: {}\n", status.error().message);
+  return 1;
+}
