@@ -9,16 +9,18 @@ import subprocess
 import sys
 import tempfile
 
-BATCH_SIZES = (16, 32, 64, 128, 256)
+BATCH_SIZES = (16, 64, 256)
 
 
 def epochs_to_target(train: str, model: str, batch_size: int, seed: int) -> str:
-    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "outcome.json")
         subprocess.run([train, "--model", model, "--batch-size", str(batch_size), "--seed",
-                        str(seed), "--knob", "none", "--json", file.name],
+                        str(seed), "--knob", "none", "--json", file],
                        check=True, stdout=subprocess.DEVNULL,
                        env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
-        outcome = json.load(file)
+        with open(file, encoding="utf-8") as text:
+            outcome = json.load(text)
     epochs = str(len(outcome["epochs"]))
     return epochs if outcome["stopped"] == "target_reached" else f"not in {epochs}"
 
