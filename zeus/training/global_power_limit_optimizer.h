@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -10,63 +11,91 @@
 #include "zeus/monitor/node_monitor.h"
 #include "zeus/optimizer/collective.h"
 #include "zeus/optimizer/power_limit/power_limit_optimizer.h"
+#include "zeus/optimizer/power_limit/savings.h"
 #include "zeus/training/callback.h"
 
 namespace zeus {
 
 struct JitOptions {
-  // One after the other, each with the best setting of those before it.
+  // Optimised one after the other, each with the best setting of those before it in force.
   std::vector<KnobKind> knobs{KnobKind::kGpuPowerLimit};
   OptimizerMode mode = OptimizerMode::kOptimize;
   SliceRule rule{};
-  std::optional<Setting> stride{};  // Of the first knob.
-  std::vector<Setting> settings{};  // Of the first knob, instead of a stride.
-  std::string job{};  // A profile of the same job is used again, if there is a folder.
+  // Of the first knob: see PowerLimitOptimizer::Options.
+  std::vector<Setting> settings{};
+  std::optional<Setting> stride{};
+
+  // Profiles are kept in a folder and used again for the same job, batch size and devices; or in
+  // one file, as by the reference implementation, whose files can be read too. Neither: not kept.
+  std::filesystem::path profile_folder{};
+  std::filesystem::path profile_file{};
+  std::string job{};
   unsigned batch_size = 0;
-  std::filesystem::path profiles{};      // Folder of profiles; none are kept when it is empty.
-  std::filesystem::path profile_file{};  // Or one file, as the reference implementation has it.
-  Collective* collective = nullptr;      // Of the ranks that train together; null for one process.
+
+  // Of the ranks that train together; null for one process. Each rank's monitor has its own GPUs.
+  Collective* collective = nullptr;
 };
 
-// What a job used, and would have used at the best setting (Zeus §5).
+// What a job used, and would have used had all its steps run as it began or at the best setting.
 struct SavingsReport {
-  struct Amount {
-    double value;
-    double sigma;
-  };
+  KnobKind knob = KnobKind::kGpuPowerLimit;
   std::int64_t steps = 0;
   Setting original{};
   Setting best{};
-  Amount time_seconds{};
-  Amount energy_joules{};
-  Amount time_at_best_seconds{};
-  Amount energy_at_best_joules{};
+  JobUse used{};
+  JobUse at_original{};
+  JobUse at_best{};
+  // From the one to the other. More certain than their difference: the gain of the sensors does
+  // not matter.
+  JobUse change{};
 };
 
-// Optimises the GPUs of a monitor while a job trains: same setting on all, energy summed, time
-// maximum (Zeus §6.6). Composed of PowerLimitOptimizers, knobs that are journalled and restored, a
-// meter over the monitor, and a folder of profiles. One owner; the monitor must outlive it.
+// "175 W instead of 250 W: energy -12.1 % ± 0.4 %, time +3.0 % ± 0.1 %"
+std::string ToText(const SavingsReport& report);
+
+// Optimises the devices of a monitor while a job trains: the same setting on all of them, energies
+// summed, time of the slowest (Zeus §6.6). What it changes it puts back, on any exit that code can
+// see; a later start repairs the rest. Nothing that goes wrong in it stops the training.
+//
+//   GlobalPowerLimitOptimizer optimizer(monitor, MaxSlowdownConstraint(1.1));
+//   for (…) {
+//     optimizer.OnEpochBegin();
+//     for (…) {
+//       optimizer.OnStepBegin();
+//       …
+//       optimizer.OnStepEnd();
+//     }
+//     optimizer.OnEpochEnd();
+//   }
+//
+// One owner; the monitor must outlive it.
 class GlobalPowerLimitOptimizer final : public TrainingCallback {
  public:
   explicit GlobalPowerLimitOptimizer(NodeMonitor& monitor, Selector selector = ZeusCost(0.5),
                                      JitOptions options = {});
   ~GlobalPowerLimitOptimizer() override;
+  GlobalPowerLimitOptimizer(const GlobalPowerLimitOptimizer&) = delete;
+  GlobalPowerLimitOptimizer& operator=(const GlobalPowerLimitOptimizer&) = delete;
 
   void OnTrainBegin() override;
-  void OnEpochBegin(std::int64_t epoch) override;
+  void OnEpochBegin(std::int64_t = 0) override {}
   void OnStepBegin() override;
   void OnStepEnd() override {}
-  void OnEpochEnd(std::int64_t epoch) override;
-  void OnTrainEnd() override;  // Restores the knobs.
+  void OnEpochEnd(std::int64_t = 0) override;
+  // Puts everything back and keeps what was learned, also of a job that was too short.
+  void OnTrainEnd() override;
 
+  // Whether all knobs are decided on.
   bool done() const;
-  // Of the knobs that were profiled, in order.
+  // Of each knob that was looked at so far.
   std::vector<Profile> profiles() const;
-  // The settings that were chosen, in the order of the knobs; empty in observer mode.
   std::vector<Setting> chosen() const;
-  // Why nothing is being optimised; nullopt if it is.
+  // Why a knob is not being optimised; nullopt if all are.
   std::optional<Error> trouble() const;
-  Result<SavingsReport> Report();
+  // Time and energy of the job's devices since training began. With several ranks, all must ask.
+  Result<JobUse> Used();
+  // For each knob that is decided on. With several ranks, all must ask.
+  Result<std::vector<SavingsReport>> Savings();
 
  private:
   class Session;

@@ -94,6 +94,7 @@ class PowerLimitOptimizer {
 
   const State& state() const { return state_; }
   bool done() const { return done_; }
+  std::int64_t steps() const { return steps_; }
 
   // What was measured, or known before; complete when it is done.
   const Profile& profile() const { return builder_.profile(); }

@@ -28,7 +28,7 @@ struct ProfileContext {
   std::string job{};
   unsigned batch_size = 0;
   std::string device_model{};
-  std::vector<std::string> uuids{};  // Of all ranks' devices, where they have one.
+  std::vector<std::string> uuids{};  // Of the first rank's devices, where they have one.
   int devices = 1;                   // Over all ranks.
   std::string driver{};
   WallTime date{};

@@ -31,4 +31,16 @@ JobUse UseAtPoint(const JobUse& used, const Profile& profile, std::span<const st
   return result;
 }
 
+JobUse ChangeBetween(const Profile& profile, std::int64_t steps, std::size_t from, std::size_t to) {
+  const ProfilePoint& a = profile.points[from];
+  const ProfilePoint& b = profile.points[to];
+  if (from == to) return {};
+  const auto count = static_cast<double>(steps);
+  return {
+      .time = count * (b.time_per_step - a.time_per_step),
+      .time_sigma = Seconds(count * std::hypot(a.time_sigma.count(), b.time_sigma.count())),
+      .energy = count * (b.energy_per_step - a.energy_per_step),
+      .energy_sigma = Joules(count * std::hypot(a.energy_sigma.value(), b.energy_sigma.value()))};
+}
+
 }  // namespace zeus

@@ -23,4 +23,7 @@ struct JobUse {
 JobUse UseAtPoint(const JobUse& used, const Profile& profile, std::span<const std::int64_t> steps,
                   std::size_t point);
 
+// What `steps` steps use more at the point `to` than at the point `from`.
+JobUse ChangeBetween(const Profile& profile, std::int64_t steps, std::size_t from, std::size_t to);
+
 }  // namespace zeus

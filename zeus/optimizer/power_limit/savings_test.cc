@@ -45,6 +45,14 @@ TEST(SavingsTest, StepsAreMovedAndTheRestStays) {
   EXPECT_NEAR(fast.energy.value(), 300'000 + 100 * 70, 1e-6);
 }
 
+TEST(SavingsTest, AChangeIsThatOfItsSteps) {
+  const JobUse change = ChangeBetween(TwoPoints(), 1000, 0, 1);
+  EXPECT_NEAR(change.time.count(), 100, 1e-9);
+  EXPECT_NEAR(change.energy.value(), -70'000, 1e-6);
+  EXPECT_NEAR(change.energy_sigma.value(), 1000 * std::hypot(2.0, 1.0), 1e-6);
+  EXPECT_EQ(ChangeBetween(TwoPoints(), 1000, 1, 1).energy_sigma, 0_J);
+}
+
 TEST(SavingsTest, AJobThatRanThereAllTheTimeUsedWhatItUsed) {
   const std::array<std::int64_t, 2> steps{0, 1000};
   const JobUse used{.time = 1500s, .energy = 300'000_J, .energy_sigma = 9'000_J};

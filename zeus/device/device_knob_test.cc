@@ -1,0 +1,157 @@
+#include "zeus/device/device_knob.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "zeus/base/testing/child_process.h"
+#include "zeus/device/sim/simulated_gpu.h"
+#include "zeus/device/sim/testing/loads.h"
+
+namespace zeus {
+namespace {
+
+using namespace zeus::literals;
+using sim::FaultKind;
+using ::testing::HasSubstr;
+
+class DeviceKnobTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<DeviceKnob> PowerLimitKnob() {
+    return DeviceKnob::Of(KnobKind::kGpuPowerLimit, gpu_).value();
+  }
+  std::unique_ptr<DeviceKnob> ClockKnob() {
+    return DeviceKnob::Of(KnobKind::kGraphicsClock, gpu_).value();
+  }
+  Watts Requested() { return gpu_.CurrentPowerLimit().value().requested; }
+
+  // The clock of a busy GPU.
+  Hertz Clock() {
+    clock_.Advance(Seconds(10));
+    return gpu_.CurrentClock(ClockDomain::kGraphics).value();
+  }
+
+  VirtualClock clock_;
+  sim::SimulatedGpu gpu_{clock_, sim::testing::Model("V100")};
+};
+
+TEST_F(DeviceKnobTest, TheLimitBeforeTheFirstChangeComesBack) {
+  ASSERT_TRUE(gpu_.SetPowerLimit(200_W).ok());
+  {
+    const auto knob = PowerLimitKnob();
+    EXPECT_EQ(knob->name(), "power limit of gpu:0");
+    EXPECT_EQ(knob->max_power(), 250_W);
+    ASSERT_TRUE(knob->Set(150_W).ok());
+    ASSERT_TRUE(knob->Set(175_W).ok());
+    EXPECT_EQ(Requested(), 175_W);
+    EXPECT_TRUE(knob->Restore().ok());
+    EXPECT_EQ(Requested(), 200_W);
+    ASSERT_TRUE(knob->Set(125_W).ok());
+  }
+  EXPECT_EQ(Requested(), 200_W);
+}
+
+TEST_F(DeviceKnobTest, AKnobThatWasNotTurnedChangesNothing) {
+  const auto knob = PowerLimitKnob();
+  ASSERT_TRUE(gpu_.SetPowerLimit(200_W).ok());
+  EXPECT_TRUE(knob->Restore().ok());
+  EXPECT_EQ(Requested(), 200_W);
+}
+
+TEST_F(DeviceKnobTest, SettingsCoverTheRange) {
+  const auto settings = PowerLimitKnob()->Settings(25_W).value();
+  EXPECT_EQ(settings.front(), Setting(250_W));
+  EXPECT_EQ(settings.back(), Setting(100_W));
+  EXPECT_EQ(settings.size(), 7U);
+  const auto clocks = ClockKnob()->Settings(Hertz(0)).value();
+  const auto supported = gpu_.SupportedClocks(ClockDomain::kGraphics).value();
+  EXPECT_EQ(clocks.front(), Setting(supported.back()));
+  EXPECT_EQ(clocks.back(), Setting(supported.front()));
+  EXPECT_EQ(clocks[1], Setting(supported[supported.size() - 16]));
+}
+
+TEST_F(DeviceKnobTest, ALockedClockIsFreeAgainAfterwards) {
+  ASSERT_TRUE(gpu_.AttachLoad(sim::testing::Draw(120_W)).ok());
+  const Hertz free = Clock();
+  const Hertz low = gpu_.SupportedClocks(ClockDomain::kGraphics).value()[20];
+  const auto knob = ClockKnob();
+  ASSERT_TRUE(knob->Set(low).ok());
+  EXPECT_EQ(Clock(), low);
+  ASSERT_TRUE(knob->Restore().ok());
+  EXPECT_EQ(Clock(), free);
+}
+
+TEST_F(DeviceKnobTest, AGpuThatCannotLockItsClockSaysSo) {
+  sim::SimulatedGpu old(clock_, sim::testing::Model("P100"));
+  const auto knob = DeviceKnob::Of(KnobKind::kGraphicsClock, old).value();
+  const auto settings = knob->Settings(Hertz(0)).value();
+  const Status set = knob->Set(settings.back());
+  ASSERT_FALSE(set.ok());
+  EXPECT_EQ(set.error().code, ErrorCode::kNotSupported);
+  EXPECT_THAT(set.error().message, HasSubstr("graphics clock of gpu:0"));
+}
+
+TEST_F(DeviceKnobTest, ARefusalLeavesNothingToRestore) {
+  for (const auto& [fault, code] :
+       {std::pair{FaultKind::kNoPermission, ErrorCode::kPermissionDenied},
+        {FaultKind::kSetterUnsupported, ErrorCode::kNotSupported}}) {
+    const auto knob = PowerLimitKnob();
+    ASSERT_TRUE(gpu_.InjectFault({.kind = fault}));
+    EXPECT_EQ(knob->Set(150_W).error().code, code);
+    EXPECT_TRUE(knob->Restore().ok());
+    gpu_.ClearFaults();
+  }
+  EXPECT_EQ(Requested(), 250_W);
+}
+
+TEST_F(DeviceKnobTest, AStricterLimitFromOutsideIsNoError) {
+  ASSERT_TRUE(gpu_.InjectFault({.kind = FaultKind::kOutOfBandCap, .cap = 120_W}));
+  const auto knob = PowerLimitKnob();
+  EXPECT_TRUE(knob->Set(150_W).ok());
+  EXPECT_EQ(gpu_.CurrentPowerLimit().value().enforced, 120_W);
+  EXPECT_TRUE(knob->Restore().ok());
+  EXPECT_EQ(Requested(), 250_W);
+}
+
+TEST_F(DeviceKnobTest, WhatCannotBeRestoredNowMayBeLater) {
+  const auto knob = PowerLimitKnob();
+  ASSERT_TRUE(knob->Set(150_W).ok());
+  ASSERT_TRUE(gpu_.InjectFault({.kind = FaultKind::kLost}));
+  EXPECT_THAT(knob->Restore().error().message, HasSubstr("restore the power limit of gpu:0"));
+  gpu_.ClearFaults();
+  EXPECT_TRUE(knob->Restore().ok());
+  EXPECT_EQ(Requested(), 250_W);
+}
+
+TEST_F(DeviceKnobTest, TheDriverStaysLoadedMeanwhile) {
+  ASSERT_TRUE(gpu_.SetPersistence(Persistence::kOff).ok());
+  const auto limit = PowerLimitKnob();
+  const auto clock = ClockKnob();
+  ASSERT_TRUE(limit->Set(150_W).ok());
+  ASSERT_TRUE(clock->Set(clock->Settings(Hertz(0)).value()[2]).ok());
+  EXPECT_EQ(gpu_.CurrentPersistence().value(), Persistence::kOn);
+  ASSERT_TRUE(clock->Restore().ok());
+  EXPECT_EQ(gpu_.CurrentPersistence().value(), Persistence::kOn);
+  ASSERT_TRUE(limit->Restore().ok());
+  EXPECT_EQ(gpu_.CurrentPersistence().value(), Persistence::kOff);
+}
+
+TEST_F(DeviceKnobTest, ValuesThatMeanNothingAreRefused) {
+  const auto knob = PowerLimitKnob();
+  EXPECT_EQ(knob->Set(1380_MHz).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(knob->Set(5000_W).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(Requested(), 250_W);
+  EXPECT_FALSE(DeviceKnob::Of(KnobKind::kCpuPowerLimit, gpu_).ok());
+}
+
+TEST_F(DeviceKnobTest, AForkedChildLeavesTheKnobToItsParent) {
+  const auto knob = PowerLimitKnob();
+  ASSERT_TRUE(knob->Set(150_W).ok());
+  // The simulated GPU of the child is a copy, which would show a change as well.
+  EXPECT_TRUE(testing::HoldsInAChild([&] {
+    return knob->Restore().ok() && Requested() == 150_W &&
+           knob->Set(200_W).error().code == ErrorCode::kUnavailable && Requested() == 150_W;
+  }));
+}
+
+}  // namespace
+}  // namespace zeus

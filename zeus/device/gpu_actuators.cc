@@ -1,0 +1,139 @@
+#include "zeus/device/gpu_actuators.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "zeus/base/log.h"
+
+namespace zeus {
+namespace {
+
+bool Refused(const Error& error) {
+  return error.code == ErrorCode::kNotSupported || error.code == ErrorCode::kPermissionDenied;
+}
+
+// What the knobs of a GPU have in common.
+class GpuActuator : public KnobActuator {
+ public:
+  GpuActuator(Gpu& gpu, Watts max_power)
+      : gpu_(gpu),
+        device_{.name = gpu.name(),
+                .uuid = gpu.identity().uuid,
+                .pci_address = gpu.identity().pci_address,
+                .driver = gpu.identity().driver},
+        max_power_(max_power) {}
+
+  const KnobDevice& device() const override { return device_; }
+  Watts max_power() const override { return max_power_; }
+
+  void Prepare() override {
+    if (const auto mode = gpu_.CurrentPersistence(); !mode.ok() || mode.value() == Persistence::kOn)
+      return;
+    if (const Status kept = gpu_.SetPersistence(Persistence::kOn); !kept.ok())
+      log::Debug("{}", kept.error().message);
+  }
+
+  std::optional<Joules> EpochMark() override {
+    // Other counters may wrap around within an epoch.
+    const Vendor vendor = gpu_.identity().vendor;
+    if (vendor != Vendor::kNvidia && vendor != Vendor::kAmd) return std::nullopt;
+    const auto energy = gpu_.Energy();
+    // After a reload within the life of this process the total is no longer the counter's.
+    if (!energy.ok() || energy.value().epoch != 0) return std::nullopt;
+    return energy.value().total;
+  }
+
+ protected:
+  // Only what Prepare() will change: of two knobs of a GPU, the first one puts it back.
+  std::optional<Persistence> PersistenceToPutBack() {
+    const auto mode = gpu_.CurrentPersistence();
+    if (!mode.ok() || mode.value() == Persistence::kOn) return std::nullopt;
+    return mode.value();
+  }
+
+  Status PutBackPersistence(const KnobState& state) {
+    if (!state.persistence) return Ok();
+    Status done = gpu_.SetPersistence(*state.persistence);
+    // Who may not change it has not changed it before either.
+    return done.ok() || Refused(done.error()) ? Ok() : done;
+  }
+
+  Gpu& gpu_;
+
+ private:
+  const KnobDevice device_;
+  const Watts max_power_;
+};
+
+class GpuPowerLimit final : public GpuActuator {
+ public:
+  using GpuActuator::GpuActuator;
+
+  KnobKind kind() const override { return KnobKind::kGpuPowerLimit; }
+
+  Result<KnobChoices> Choices() override {
+    ZEUS_TRY(const PowerLimit limit, gpu_.CurrentPowerLimit());
+    return KnobChoices{.lowest = limit.range.min, .highest = limit.range.max};
+  }
+
+  Result<KnobState> Read() override {
+    ZEUS_TRY(const PowerLimit limit, gpu_.CurrentPowerLimit());
+    return KnobState{.setting = limit.requested, .persistence = PersistenceToPutBack()};
+  }
+
+  Status Apply(const Setting& setting) override {
+    ZEUS_RETURN_IF_ERROR(gpu_.SetPowerLimit(std::get<Watts>(setting)));
+    return Ok();
+  }
+
+  Status PutBack(const KnobState& state) override {
+    if (state.setting) ZEUS_RETURN_IF_ERROR(gpu_.SetPowerLimit(std::get<Watts>(*state.setting)));
+    return PutBackPersistence(state);
+  }
+};
+
+class GraphicsClock final : public GpuActuator {
+ public:
+  using GpuActuator::GpuActuator;
+
+  KnobKind kind() const override { return KnobKind::kGraphicsClock; }
+
+  Result<KnobChoices> Choices() override {
+    ZEUS_TRY(const std::vector<Hertz> clocks, gpu_.SupportedClocks(ClockDomain::kGraphics));
+    if (clocks.empty())
+      return Error{ErrorCode::kNotSupported, gpu_.name() + " lists no graphics clocks"};
+    return KnobChoices{.lowest = clocks.front(),
+                       .highest = clocks.back(),
+                       .steps = {clocks.begin(), clocks.end()}};
+  }
+
+  // No driver tells whether a clock is locked; that of a GPU which nobody tunes is not.
+  Result<KnobState> Read() override {
+    return KnobState{.setting = std::nullopt, .persistence = PersistenceToPutBack()};
+  }
+
+  Status Apply(const Setting& setting) override {
+    const Hertz clock = std::get<Hertz>(setting);
+    return gpu_.LockClock(ClockDomain::kGraphics, {.min = clock, .max = clock});
+  }
+
+  Status PutBack(const KnobState& state) override {
+    ZEUS_RETURN_IF_ERROR(state.setting ? Apply(*state.setting)
+                                       : gpu_.ResetClock(ClockDomain::kGraphics));
+    return PutBackPersistence(state);
+  }
+};
+
+}  // namespace
+
+Result<std::unique_ptr<KnobActuator>> MakeActuator(KnobKind kind, Gpu& gpu) {
+  if (kind == KnobKind::kCpuPowerLimit)
+    return Error{ErrorCode::kInvalidArgument, gpu.name() + " is not a CPU: choose a knob of a GPU"};
+  ZEUS_TRY(const PowerLimit limit, gpu.CurrentPowerLimit());
+  if (kind == KnobKind::kGpuPowerLimit)
+    return std::unique_ptr<KnobActuator>(std::make_unique<GpuPowerLimit>(gpu, limit.range.max));
+  return std::unique_ptr<KnobActuator>(std::make_unique<GraphicsClock>(gpu, limit.range.max));
+}
+
+}  // namespace zeus

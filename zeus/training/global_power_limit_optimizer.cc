@@ -1,0 +1,248 @@
+#include "zeus/training/global_power_limit_optimizer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "zeus/base/log.h"
+#include "zeus/device/knob_guard.h"
+#include "zeus/optimizer/agreement.h"
+#include "zeus/optimizer/power_limit/monitor_slice_meter.h"
+#include "zeus/training/job_knob.h"
+
+namespace zeus {
+namespace {
+
+constexpr const char* kJobWindow = "__zeus_job";
+
+}  // namespace
+
+class GlobalPowerLimitOptimizer::Session {
+ public:
+  Session(NodeMonitor& monitor, Selector selector, JitOptions options)
+      : monitor_(monitor),
+        selector_(std::move(selector)),
+        options_(std::move(options)),
+        ranks_(options_.collective != nullptr ? *options_.collective : alone_) {
+    if (options_.knobs.empty()) options_.knobs = {KnobKind::kGpuPowerLimit};
+    StartStage();
+    Proceed();
+  }
+  ~Session() { (void)monitor_.monitor().CancelWindow(kJobWindow); }
+
+  void OnStepBegin() {
+    if (!begun_) Begin();
+    for (const auto& stage : stages_) stage->optimizer.OnStepBegin();
+    if (!decided_) Proceed();
+  }
+  void OnEpochEnd() {
+    for (const auto& stage : stages_) stage->optimizer.OnEpochEnd();
+    if (!decided_) Proceed();
+  }
+  void Begin();
+  void End();
+
+  bool decided() const { return decided_; }
+  bool ended() const { return ended_; }
+  std::vector<Profile> profiles() const;
+  std::vector<Setting> chosen() const;
+  std::optional<Error> trouble() const;
+  Result<JobUse> Used();
+  Result<std::vector<SavingsReport>> Savings();
+
+ private:
+  struct Stage {
+    Stage(Session& session, JobKnob job_knob, PowerLimitOptimizer::Options options)
+        : job(std::move(job_knob)),
+          guard(*job.knob),
+          meter(session.monitor_.monitor(), job.devices),
+          optimizer({session.monitor_.monitor().clock(), *job.knob, meter,
+                     session.options_.collective != nullptr ? *session.options_.collective
+                                                            : session.alone_},
+                    std::move(options)) {}
+
+    JobKnob job;
+    KnobGuard guard;
+    MonitorSliceMeter meter;
+    PowerLimitOptimizer optimizer;
+  };
+
+  void StartStage();
+  void Proceed();
+  ProfileContext ContextOf(const JobKnob& job);
+
+  NodeMonitor& monitor_;
+  const Selector selector_;
+  JitOptions options_;
+  SingleProcess alone_;
+  Agreement ranks_;
+  std::vector<std::unique_ptr<Stage>> stages_;
+  std::optional<JobUse> final_use_;
+  bool begun_ = false;
+  bool decided_ = false;
+  bool ended_ = false;
+};
+
+// --- the course of a job ---
+
+void GlobalPowerLimitOptimizer::Session::Begin() {
+  begun_ = true;
+  // A window that cannot be opened shows when its energy is asked for.
+  (void)monitor_.monitor().BeginWindow(kJobWindow, {.if_open = IfOpen::kRestart});
+}
+
+void GlobalPowerLimitOptimizer::Session::StartStage() {
+  const bool first = stages_.empty();
+  JobKnob job = KnobOfJob(options_.knobs[stages_.size()], monitor_);
+  PowerLimitOptimizer::Options options{.selector = selector_,
+                                       .mode = options_.mode,
+                                       .rule = options_.rule,
+                                       .context = ContextOf(job)};
+  if (first) options.settings = options_.settings;
+  if (first) options.stride = options_.stride;
+  stages_.push_back(std::make_unique<Stage>(*this, std::move(job), std::move(options)));
+}
+
+void GlobalPowerLimitOptimizer::Session::Proceed() {
+  while (stages_.back()->optimizer.done()) {
+    if (stages_.size() == options_.knobs.size()) {
+      decided_ = true;
+      return;
+    }
+    StartStage();
+  }
+}
+
+void GlobalPowerLimitOptimizer::Session::End() {
+  if (std::exchange(ended_, true)) return;
+  for (const auto& stage : stages_) stage->optimizer.Conclude();
+  if (auto used = Used(); used.ok()) final_use_ = used.value();
+  (void)monitor_.monitor().CancelWindow(kJobWindow);
+  for (const auto& stage : stages_)
+    if (const Status restored = stage->job.knob->Restore(); !restored.ok())
+      log::Failure("{}", restored.error().message);
+}
+
+ProfileContext GlobalPowerLimitOptimizer::Session::ContextOf(const JobKnob& job) {
+  std::vector<double> devices{static_cast<double>(job.devices.size())};
+  // A rank that is gone is noticed by the optimiser, too, which says so.
+  (void)ranks_.Sum(devices);
+  return {.job = options_.job,
+          .batch_size = options_.batch_size,
+          .device_model = job.model,
+          .uuids = job.uuids,
+          .devices = static_cast<int>(devices.front()),
+          .driver = job.driver,
+          .date = monitor_.monitor().clock().WallNow()};
+}
+
+// --- what came of it ---
+
+std::vector<Profile> GlobalPowerLimitOptimizer::Session::profiles() const {
+  std::vector<Profile> profiles;
+  for (const auto& stage : stages_) profiles.push_back(stage->optimizer.profile());
+  return profiles;
+}
+
+std::vector<Setting> GlobalPowerLimitOptimizer::Session::chosen() const {
+  std::vector<Setting> chosen;
+  for (const auto& stage : stages_)
+    if (const auto best = stage->optimizer.best())
+      chosen.push_back(stage->optimizer.profile().points[*best].setting);
+  return chosen;
+}
+
+std::optional<Error> GlobalPowerLimitOptimizer::Session::trouble() const {
+  for (const auto& stage : stages_)
+    if (stage->optimizer.trouble()) return stage->optimizer.trouble();
+  return std::nullopt;
+}
+
+Result<JobUse> GlobalPowerLimitOptimizer::Session::Used() {
+  if (final_use_) return *final_use_;
+  std::vector<double> sums{0, 0};
+  std::vector<double> time{0};
+  Status outcome = Ok();
+  const auto measured = monitor_.monitor().PeekWindow(kJobWindow);
+  if (!measured.ok()) outcome = Error{ErrorCode::kUnavailable, "the job has not begun"};
+  if (measured.ok()) {
+    time[0] = measured.value().time.count();
+    for (const std::size_t device : stages_.front()->job.devices) {
+      const DeviceMeasurement& part = measured.value().devices[device];
+      if (!part.energy.ok()) {
+        outcome = part.energy.error().While("measure " + part.device);
+        continue;
+      }
+      sums[0] += part.energy.value().energy.value();
+      sums[1] += std::pow(part.energy.value().sigma.value(), 2);
+    }
+  }
+  ZEUS_RETURN_IF_ERROR(ranks_.Together(std::move(outcome)));
+  ZEUS_RETURN_IF_ERROR(ranks_.Sum(sums));
+  ZEUS_RETURN_IF_ERROR(ranks_.Max(time));
+  return JobUse{.time = Seconds(time[0]),
+                .energy = Joules(sums[0]),
+                .energy_sigma = Joules(std::sqrt(sums[1]))};
+}
+
+Result<std::vector<SavingsReport>> GlobalPowerLimitOptimizer::Session::Savings() {
+  ZEUS_TRY(const JobUse used, Used());
+  std::vector<SavingsReport> reports;
+  for (const auto& stage : stages_) {
+    const PowerLimitOptimizer& optimizer = stage->optimizer;
+    const auto original = optimizer.original();
+    const auto best = optimizer.best();
+    if (!original || !best) continue;
+    const Profile& profile = optimizer.profile();
+    const std::vector<std::int64_t> steps = optimizer.StepsAtPoints();
+    reports.push_back({.knob = profile.knob,
+                       .steps = optimizer.steps(),
+                       .original = profile.points[*original].setting,
+                       .best = profile.points[*best].setting,
+                       .used = used,
+                       .at_original = UseAtPoint(used, profile, steps, *original),
+                       .at_best = UseAtPoint(used, profile, steps, *best),
+                       .change = ChangeBetween(profile, optimizer.steps(), *original, *best)});
+  }
+  if (!reports.empty()) return reports;
+  const std::optional<Error> reason = trouble();
+  if (reason) return reason->While("nothing to compare");
+  return Error{ErrorCode::kUnavailable, "the job is still being profiled"};
+}
+
+// --- the public face ---
+
+GlobalPowerLimitOptimizer::GlobalPowerLimitOptimizer(NodeMonitor& monitor, Selector selector,
+                                                     JitOptions options)
+    : session_(std::make_unique<Session>(monitor, std::move(selector), std::move(options))) {}
+
+GlobalPowerLimitOptimizer::~GlobalPowerLimitOptimizer() = default;
+
+void GlobalPowerLimitOptimizer::OnTrainBegin() { session_->Begin(); }
+void GlobalPowerLimitOptimizer::OnStepBegin() { session_->OnStepBegin(); }
+void GlobalPowerLimitOptimizer::OnEpochEnd(std::int64_t) { session_->OnEpochEnd(); }
+void GlobalPowerLimitOptimizer::OnTrainEnd() { session_->End(); }
+bool GlobalPowerLimitOptimizer::done() const { return session_->decided(); }
+std::vector<Profile> GlobalPowerLimitOptimizer::profiles() const { return session_->profiles(); }
+std::vector<Setting> GlobalPowerLimitOptimizer::chosen() const { return session_->chosen(); }
+std::optional<Error> GlobalPowerLimitOptimizer::trouble() const { return session_->trouble(); }
+Result<JobUse> GlobalPowerLimitOptimizer::Used() { return session_->Used(); }
+Result<std::vector<SavingsReport>> GlobalPowerLimitOptimizer::Savings() {
+  return session_->Savings();
+}
+
+std::string ToText(const SavingsReport& report) {
+  const auto percent = [](double change, double sigma, double of) {
+    return fmt::format("{:+.1f} % ± {:.1f} %", 100 * change / of, 100 * sigma / of);
+  };
+  const JobUse& change = report.change;
+  const JobUse& of = report.at_original;
+  return fmt::format("{} instead of {}: energy {}, time {}", ToText(report.best),
+                     ToText(report.original),
+                     percent(change.energy.value(), change.energy_sigma.value(), of.energy.value()),
+                     percent(change.time.count(), change.time_sigma.count(), of.time.count()));
+}
+
+}  // namespace zeus
