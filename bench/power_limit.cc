@@ -103,58 +103,64 @@ struct Use {
   Joules energy{0};
 };
 
-Use OneEpochAt(const sim::GpuModel& model, const sim::Workload& workload, Watts limit) {
-  const auto point = sim::Predict(model, workload, workload.default_batch_size,
-                                  {.power_limit = limit, .clock_cap = {}})
-                         .value();
-  return {.time = point.time_per_epoch, .energy = point.average_power * point.time_per_epoch};
-}
+// The first epochs with the optimiser, until it has decided; or at one limit, as many.
+struct Beginning {
+  int epochs = 0;
+  Use use{};
+  Watts limit{0};
+};
 
-// Steps of the first epoch with the optimiser, or at one limit from the start.
-Use FirstEpoch(const sim::GpuModel& model, const sim::Workload& workload,
-               std::optional<Watts> limit, Watts* chosen) {
+Beginning BeginWithOptimizer(const sim::GpuModel& model, const sim::Workload& workload) {
   SimulatedJob job(model, workload, workload.default_batch_size);
-  if (limit) {
-    (void)job.gpu().SetPowerLimit(*limit);
-    job.Step();  // The limit takes effect a little later.
-  }
-  std::optional<PowerLimitOptimizer> optimizer;
-  if (!limit) optimizer.emplace(job.parts(), PowerLimitOptimizer::Options{});
+  PowerLimitOptimizer optimizer(job.parts(), {});
   const Use begin{.time = job.time(), .energy = job.energy()};
   const std::uint64_t steps = sim::StepsPerEpoch(workload, workload.default_batch_size);
-  for (std::uint64_t i = 0; i < steps; ++i) {
-    if (optimizer) optimizer->OnStepBegin();
-    job.Step();
+  Beginning result;
+  for (; !optimizer.done(); ++result.epochs) {
+    for (std::uint64_t i = 0; i < steps; ++i) {
+      optimizer.OnStepBegin();
+      job.Step();
+    }
+    optimizer.OnEpochEnd();
   }
-  if (optimizer) optimizer->OnEpochEnd();
-  if (optimizer && optimizer->best())
-    *chosen = std::get<Watts>(optimizer->profile().points[*optimizer->best()].setting);
+  result.use = {.time = job.time() - begin.time, .energy = job.energy() - begin.energy};
+  result.limit = std::get<Watts>(optimizer.profile().points[*optimizer.best()].setting);
+  return result;
+}
+
+Use BeginAt(const sim::GpuModel& model, const sim::Workload& workload, Watts limit, int epochs) {
+  SimulatedJob job(model, workload, workload.default_batch_size);
+  (void)job.gpu().SetPowerLimit(limit);
+  for (int i = 0; i < 10; ++i) job.Step();  // Until the limit has taken effect.
+  const Use begin{.time = job.time(), .energy = job.energy()};
+  const std::uint64_t steps = sim::StepsPerEpoch(workload, workload.default_batch_size);
+  for (std::uint64_t i = 0; i < steps * static_cast<std::uint64_t>(epochs); ++i) job.Step();
   return {.time = job.time() - begin.time, .energy = job.energy() - begin.energy};
+}
+
+std::string Percent(const Use& use, const Use& base) {
+  return fmt::format("{:+.3f} / {:+.3f}", 100 * (use.time / base.time - 1),
+                     100 * (use.energy / base.energy - 1));
 }
 
 void PrintOverhead(const char* name, const char* paper) {
   const sim::GpuModel& model = *sim::FindGpuModel("V100").value();
   const sim::Workload& workload = *sim::FindWorkload(name).value();
-  Watts best{0};
-  const Use jit = FirstEpoch(model, workload, std::nullopt, &best);
-  const Use at_best = FirstEpoch(model, workload, best, nullptr);
+  const Beginning jit = BeginWithOptimizer(model, workload);
+  const Use best = BeginAt(model, workload, jit.limit, jit.epochs);
+  const Use most = BeginAt(model, workload, model.limit_range.max, jit.epochs);
   const double epochs =
       std::round(sim::MeanEpochsToTarget(workload, workload.default_batch_size).value_or(1));
-  const Use rest = OneEpochAt(model, workload, best);
-  const Use at_max = OneEpochAt(model, workload, model.limit_range.max);
-  const auto percent = [](double a, double b) { return 100 * (a / b - 1); };
-  const double job_time = jit.time.count() + (epochs - 1) * rest.time.count();
-  const double job_energy = jit.energy.value() + (epochs - 1) * rest.energy.value();
-  const double best_time = at_best.time.count() + (epochs - 1) * rest.time.count();
-  const double best_energy = at_best.energy.value() + (epochs - 1) * rest.energy.value();
-  fmt::print(
-      "| {} | {:.0f} | {:.0f} | {:.0f} | {:+.3f} / {:+.3f} | {:+.3f} / {:+.3f} | "
-      "{:+.2f} / {:+.2f} | {} |\n",
-      name, rest.time.count(), epochs, best.value(),
-      percent(jit.time / Seconds(1), at_best.time / Seconds(1)),
-      percent(jit.energy / Joules(1), at_best.energy / Joules(1)), percent(job_time, best_time),
-      percent(job_energy, best_energy), percent(job_time, epochs * at_max.time.count()),
-      percent(job_energy, epochs * at_max.energy.value()), paper);
+  // The other epochs are like those at the same limit that were simulated.
+  const double more = epochs / jit.epochs - 1;
+  const auto job = [&](const Use& beginning, const Use& rest) {
+    return Use{.time = beginning.time + more * rest.time,
+               .energy = beginning.energy + more * rest.energy};
+  };
+  fmt::print("| {} | {:.0f} | {:.0f} | {:.0f} | {} | {} | {} | {} |\n", name,
+             best.time.count() / jit.epochs, epochs, jit.limit.value(), Percent(jit.use, best),
+             Percent(job(jit.use, best), job(best, best)),
+             Percent(job(jit.use, best), job(most, most)), paper);
 }
 
 }  // namespace

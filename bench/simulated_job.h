@@ -22,7 +22,8 @@ class SimulatedJob {
         monitor_(clock_, {{.meter = &gpu_, .gpu = &gpu_, .sensor = PriorProfile(gpu_.identity())}}),
         meter_(monitor_, {0}),
         knob_(DeviceKnob::Of(KnobKind::kGpuPowerLimit, gpu_).value()),
-        load_(gpu_.AttachLoad({.workload = &workload, .batch_size = batch_size}).value()) {
+        load_(gpu_.AttachLoad({.demand = {}, .workload = &workload, .batch_size = batch_size})
+                  .value()) {
     clock_.Run([this] { return monitor_.Step(); });
     clock_.Advance(Seconds(10));  // The job has started: the GPU is warm and the sensors are known.
     steps_ = gpu_.StepsDone(load_).value();

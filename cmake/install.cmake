@@ -25,7 +25,14 @@ set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/zeus)
 install(TARGETS ${static_libraries} zeus_shared EXPORT zeusTargets FILE_SET HEADERS)
 install(EXPORT zeusTargets NAMESPACE zeus:: DESTINATION ${package_folder})
 
-list(APPEND components zeus)
+# Each in a file of its own, which only who asks for it includes: the others need no MPI.
+get_property(standalone GLOBAL PROPERTY ZEUS_STANDALONE_COMPONENTS)
+foreach(component IN LISTS standalone)
+  install(TARGETS zeus_${component} EXPORT zeus_${component} FILE_SET HEADERS)
+  install(EXPORT zeus_${component} NAMESPACE zeus:: DESTINATION ${package_folder})
+endforeach()
+
+list(APPEND components zeus ${standalone})
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/zeusConfig.cmake.in
   ${PROJECT_BINARY_DIR}/zeusConfig.cmake INSTALL_DESTINATION ${package_folder})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/zeusConfigVersion.cmake

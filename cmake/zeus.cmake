@@ -2,8 +2,9 @@
 # ones: they are installed, and checked to compile alone (CMAKE_VERIFY_INTERFACE_HEADER_SETS).
 
 # zeus_library(device SOURCES ... HEADERS ... DEPENDS zeus::base PRIVATE_DEPENDS ...)
+# STANDALONE: no part of libzeus.so, since it needs what not every machine has.
 function(zeus_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "STANDALONE" "" "SOURCES;HEADERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   add_library(zeus_${name} STATIC ${ARG_SOURCES})
   add_library(zeus::${name} ALIAS zeus_${name})
   target_sources(zeus_${name} PUBLIC
@@ -12,7 +13,11 @@ function(zeus_library name)
   target_link_libraries(zeus_${name} PUBLIC ${ARG_DEPENDS}
     PRIVATE ${ARG_PRIVATE_DEPENDS} $<BUILD_INTERFACE:zeus_warnings>)
   set_target_properties(zeus_${name} PROPERTIES EXPORT_NAME ${name})
-  set_property(GLOBAL APPEND PROPERTY ZEUS_COMPONENTS ${name})
+  if(ARG_STANDALONE)
+    set_property(GLOBAL APPEND PROPERTY ZEUS_STANDALONE_COMPONENTS ${name})
+  else()
+    set_property(GLOBAL APPEND PROPERTY ZEUS_COMPONENTS ${name})
+  endif()
 endfunction()
 
 # zeus_sources(device SOURCES ... HEADERS ...): a sub-folder's part of a layer.

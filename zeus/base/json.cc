@@ -9,6 +9,8 @@ Result<Json> ParseJson(std::string_view text) {
     return Json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
     return Error{ErrorCode::kInvalidArgument, fmt::format("not valid JSON at byte {}", error.byte)};
+  } catch (const nlohmann::json::out_of_range&) {
+    return Error{ErrorCode::kInvalidArgument, "not valid JSON: a number is too large"};
   }
 }
 

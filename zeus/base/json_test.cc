@@ -12,6 +12,10 @@ TEST(JsonTest, ReportsWhereTextIsNotJson) {
   EXPECT_EQ(json.error().message, "not valid JSON at byte 9");
 }
 
+TEST(JsonTest, ANumberBeyondAllBoundsIsNotJson) {
+  EXPECT_EQ(ParseJson("[1e999]").error().message, "not valid JSON: a number is too large");
+}
+
 TEST(JsonTest, ReadsFields) {
   const Json json = ParseJson(R"({"watts": 250.5, "name": "V100"})").value();
   EXPECT_EQ(GetField<double>(json, "watts").value(), 250.5);

@@ -196,21 +196,22 @@ Result<EnergyEstimate> DeviceRecord::Estimate(TimePoint begin, const EnergyCurve
       from.edge_variance + to.edge_variance +
       std::max(to.sampling_variance - from.sampling_variance, 0.0) +
       Square(DriftSigma(from, to, sensor.power_period - sensor.power_window).value()) +
-      Square(kUnseenSwing * (to.unseen - from.unseen).value()) + Square(shared_sigma.value()) +
+      Square(kUnseenSwing * (to.unseen - from.unseen).value()) +
       Square(energy.value() * dark.count() / lit);
   // In a window of a few updates the errors of its edges are not independent of each other.
   const Seconds resolution = track_.update_period();
   const double correlated =
       1.0 + 0.5 * std::min(1.0, 3 * resolution / std::max<Seconds>(time, 1ns));
-  EnergyEstimate estimate{.energy = energy,
-                          .sigma = Joules(std::sqrt(variance) * correlated),
-                          .shared_sigma = shared_sigma,
-                          .attributed = energy,
-                          .source = source(),
-                          .coverage = 1.0,
-                          .updates = static_cast<int>(to.updates - from.updates),
-                          .update_period = track_.update_period(),
-                          .flags = incidents_.Between(begin, end)};
+  EnergyEstimate estimate{
+      .energy = energy,
+      .sigma = Joules(std::hypot(std::sqrt(variance) * correlated, shared_sigma.value())),
+      .shared_sigma = shared_sigma,
+      .attributed = energy,
+      .source = source(),
+      .coverage = 1.0,
+      .updates = static_cast<int>(to.updates - from.updates),
+      .update_period = track_.update_period(),
+      .flags = incidents_.Between(begin, end)};
   if (time > Seconds(0))
     estimate.coverage = std::clamp((to.observed - from.observed) / time, 0.0, 1.0);
   if (time < 3 * track_.update_period()) estimate.flags.Set(MeasurementFlag::kShortWindow);

@@ -11,27 +11,17 @@
 #include "zeus/base/json.h"
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
+#include "zeus/base/user_files.h"
 
 namespace zeus {
 namespace {
 
 namespace fs = std::filesystem;
 
-// UUIDs and versions come from drivers: whatever they say, it stays one name in one folder.
-std::string NamePart(std::string_view text) {
-  std::string part(text.empty() ? "unknown" : text);
-  for (char& c : part) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '.';
-    if (!plain) c = '-';
-  }
-  return part;
-}
-
-std::string Prefix(const GpuIdentity& gpu) { return NamePart(gpu.uuid) + "_"; }
+std::string Prefix(const GpuIdentity& gpu) { return FileNamePart(gpu.uuid) + "_"; }
 
 std::string FileName(const GpuIdentity& gpu) {
-  return Prefix(gpu) + NamePart(gpu.driver) + ".json";
+  return Prefix(gpu) + FileNamePart(gpu.driver) + ".json";
 }
 
 Result<SensorCalibration> Load(const fs::path& file, const GpuIdentity& gpu) {
@@ -65,15 +55,9 @@ ProfileStore::ProfileStore(std::optional<fs::path> own, fs::path system)
     : own_(std::move(own)), system_(std::move(system)) {}
 
 ProfileStore ProfileStore::FromEnvironment(const Environment& environment) {
-  const auto value = [&](const char* name) { return environment(name).value_or(""); };
-  std::optional<fs::path> own;
-  if (const auto folder = value("ZEUS_PROFILE_DIR"); !folder.empty()) {
-    own = folder;
-  } else if (const auto config = value("XDG_CONFIG_HOME"); !config.empty()) {
-    own = fs::path(config) / "zeus" / "sensors";
-  } else if (const auto home = value("HOME"); !home.empty()) {
-    own = fs::path(home) / ".config" / "zeus" / "sensors";
-  }
+  std::optional<fs::path> own = UserFolder(environment, "sensors");
+  if (const auto folder = environment("ZEUS_PROFILE_DIR"); folder && !folder->empty())
+    own = *folder;
   return {std::move(own), "/etc/zeus/sensors"};
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "zeus/base/result.h"
+#include "zeus/base/user_files.h"
 #include "zeus/device/gpu.h"
 #include "zeus/monitor/sensor_calibration.h"
 #include "zeus/monitor/sensor_profile.h"
@@ -24,7 +25,6 @@ class ProfileStore {
 
   // $ZEUS_PROFILE_DIR, else $XDG_CONFIG_HOME/zeus/sensors, else $HOME/.config/zeus/sensors; and
   // /etc/zeus/sensors for the machine.
-  using Environment = std::function<std::optional<std::string>(const std::string&)>;
   static ProfileStore FromEnvironment(const Environment& environment);
 
   struct Finding {

@@ -1,0 +1,24 @@
+#include "zeus/base/user_files.h"
+
+namespace zeus {
+
+std::optional<std::filesystem::path> UserFolder(const Environment& environment,
+                                                std::string_view kind) {
+  if (const auto config = environment("XDG_CONFIG_HOME"); config && !config->empty())
+    return std::filesystem::path(*config) / "zeus" / kind;
+  if (const auto home = environment("HOME"); home && !home->empty())
+    return std::filesystem::path(*home) / ".config" / "zeus" / kind;
+  return std::nullopt;
+}
+
+std::string FileNamePart(std::string_view text) {
+  std::string part(text.empty() ? "unknown" : text);
+  for (char& c : part) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '.';
+    if (!plain) c = '-';
+  }
+  return part;
+}
+
+}  // namespace zeus
