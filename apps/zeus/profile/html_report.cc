@@ -63,15 +63,15 @@ std::string TableOf(const SweepReport& report) {
       "<div class=\"wide\"><table>\n<thead><tr><th scope=\"col\">setting</th>"
       "<th scope=\"col\">power</th><th scope=\"col\">throughput</th>"
       "<th scope=\"col\">time per step</th><th scope=\"col\">energy per step</th>"
-      "<th scope=\"col\">time</th><th scope=\"col\">energy</th>"
+      "<th scope=\"col\">Δ time</th><th scope=\"col\">Δ energy</th>"
       "<th scope=\"col\">best for</th></tr></thead>\n<tbody>\n";
   for (std::size_t i = 0; i < report.rows.size(); ++i) text += TableRow(report, i);
   text += "</tbody></table></div>\n";
-  return text + fmt::format(
-                    "<p>± is one standard deviation, also in the plot; changes are against "
-                    "{}. The sensors add {:.1f} % to all powers and energies alike, which "
-                    "changes no comparison.</p>\n",
-                    ToText(report.rows.front().setting), 100 * report.shared_error);
+  return text +
+         fmt::format(
+             "<p>± is one standard deviation, also in the plot; Δ is against {}. It leaves out "
+             "the gain of the sensors ({:.1f} %), which all rows share.</p>\n",
+             ToText(report.rows.front().setting), 100 * report.shared_error);
 }
 
 std::string Fact(const char* name, const std::string& value) {

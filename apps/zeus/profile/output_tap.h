@@ -31,6 +31,8 @@ class OutputTap {
   std::vector<::pollfd> WaitFor() const;
   // Passes on what is there.
   void Pump();
+  // Nobody needs the progress any more; output is still passed on.
+  void StopCounting() { counting_ = false; }
   // The command has ended: what is there is the rest.
   void Finish();
 
@@ -54,6 +56,7 @@ class OutputTap {
   ProgressPattern pattern_;
   ProgressSeries& series_;
   double count_ = 0;
+  bool counting_ = true;
   std::array<Stream, 2> streams_{};
 };
 

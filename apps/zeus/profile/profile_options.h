@@ -15,22 +15,22 @@ namespace zeus::cli {
 
 // The command line of `zeus profile`, as typed.
 struct ProfileFlags {
-  std::string gpus;
+  std::string gpus{};
   std::string knob = "gpu_power_limit";
-  std::string limits;
-  std::optional<double> stride;
+  std::string limits{};
+  std::optional<double> stride{};
   std::string slice = "5s";
   std::string warmup = "1s";
   unsigned rounds = 1;
-  std::string progress;
-  std::string progress_file;
-  Objectives objectives;
-  std::string label;
-  std::string json;
-  std::string csv;
-  std::string svg;
-  std::string html;
-  std::string save;
+  std::string progress{};
+  std::string progress_file{};
+  Objectives objectives{};
+  std::string label{};
+  std::string json{};
+  std::string csv{};
+  std::string svg{};
+  std::string html{};
+  std::string save{};
   bool quiet = false;
   bool keep = false;
   bool until_done = false;

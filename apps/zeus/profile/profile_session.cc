@@ -156,6 +156,7 @@ void ProfileSession::ReadProgressFile() {
 
 void ProfileSession::Conclude(SweepEnd end) {
   if (std::exchange(concluded_, true)) return;
+  if (tap_ != nullptr) tap_->StopCounting();
   end.ran = clock_.Now() - started_;
   end.before_sweep = sweep_began_.value_or(started_) - started_;
   end.waiting = !sweep_began_;

@@ -56,7 +56,7 @@ std::string Rows(const SweepReport& report) {
                                         Align::kRight, Align::kRight, Align::kRight, Align::kLeft};
   std::vector<std::vector<std::string>> rows = {
       {report.knob == KnobKind::kGraphicsClock ? "clock" : "limit", "power", "throughput",
-       "energy/step", "power", "time/step", "energy/step", "best for"}};
+       "energy/step", "Δ power", "Δ time/step", "Δ energy/step", "best for"}};
   for (std::size_t i = 0; i < report.rows.size(); ++i) rows.push_back(Cells(report, i));
   return AlignedRows(alignment, rows);
 }
@@ -67,13 +67,12 @@ std::string ToTable(const SweepReport& report) {
   std::string text = Heading(report);
   if (!report.rows.empty()) {
     text += Rows(report);
-    text += fmt::format("  ± is one standard deviation; changes are against {}\n",
+    text += fmt::format("  ± is one standard deviation; Δ is against {}\n",
                         ToText(report.rows.front().setting));
     if (report.shared_error > 0) {
-      text += fmt::format(
-          "  the sensors add {:.1f} % to all powers and energies alike, which changes no "
-          "comparison\n",
-          100 * report.shared_error);
+      text +=
+          fmt::format("  it leaves out the gain of the sensors ({:.1f} %), which all rows share\n",
+                      100 * report.shared_error);
     }
   }
   for (const Choice& choice : report.choices)

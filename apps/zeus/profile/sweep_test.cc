@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 
 #include "apps/zeus/profile/svg_plot.h"
@@ -41,7 +43,7 @@ class SweepTest : public ::testing::Test {
   void Run(Sweep& sweep, Seconds time = 1h) {
     const TimePoint end = clock_.Now() + time;
     while (!sweep.done() && clock_.Now() < end) {
-      const TimePoint next = std::min(sweep.Step(), clock_.Now() + 100ms);
+      const TimePoint next = std::min<TimePoint>(sweep.Step(), clock_.Now() + 100ms);
       if (sweep.done()) return;
       clock_.SleepUntil(next);
       if (tells_steps_) series_.Observe(clock_.Now(), gpu_.StepsDone(load_).value());
@@ -49,7 +51,9 @@ class SweepTest : public ::testing::Test {
   }
 
   SweepReport Report(const Sweep& sweep, Objectives objectives = {}) const {
-    SweepReport report{.command = {"./train", "<fast>"}, .progress = ProgressSource::kOutput};
+    SweepReport report;
+    report.command = {"./train", "<fast>"};
+    report.progress = ProgressSource::kOutput;
     report.knob_name = knob_->name();
     report.max_power = knob_->max_power();
     report.settings = sweep.settings();
@@ -181,7 +185,8 @@ TEST(SweepPlanTest, WithoutANumberOfRoundsThereIsNoEnd) {
 }
 
 TEST(EvaluateTest, ScatterBetweenRoundsWidensTheErrorBar) {
-  SweepReport report{.settings = {Watts(100)}};
+  SweepReport report;
+  report.settings = {Watts(100)};
   const SliceReading reading{.time = 1s, .energy = 100_J, .sigma = 1_J};
   report.slices = {{0, 0, reading, StepRate{10, 100ms, 0s}},
                    {1, 0, reading, StepRate{5, 200ms, 0s}}};
