@@ -79,7 +79,7 @@ Result<KnobState> KnobJournal::Take(KnobActuator& actuator) {
   ZEUS_TRY(KnobEntry entry, NewEntry(actuator));
   const fs::path file = folder_ / KnobFileName(entry.kind, entry.device);
   ZEUS_RETURN_IF_ERROR(ReplaceFile(file, ToJson(entry).dump(2) + "\n", Readers::kOwnerOnly));
-  return std::move(entry.before);
+  return entry.before;
 }
 
 Result<KnobEntry> KnobJournal::NewEntry(KnobActuator& actuator) const {
