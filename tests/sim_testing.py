@@ -19,6 +19,7 @@ class SimTestCase(unittest.TestCase):
         self.environment["ZEUS_SIM_DIR"] = self.directory.name
         # Simulated GPUs of other tests have the same UUIDs.
         self.environment["ZEUS_ACTIVITY_DIR"] = self.directory.name
+        self.environment["ZEUS_KNOB_DIR"] = os.path.join(self.directory.name, "knobs")
 
     def run_sim(self, *arguments, **options):
         return subprocess.run(

@@ -70,6 +70,21 @@ void Section(Out out, std::string_view title, const std::vector<DeviceDiagnosis>
   }
 }
 
+void Remarks(Out out, std::string_view title, const std::vector<Absence>& remarks) {
+  if (!remarks.empty()) fmt::format_to(out, "{}\n", title);
+  for (const Absence& remark : remarks) {
+    fmt::format_to(out, "  {}: {}\n", remark.what, remark.reason);
+    if (!remark.fix.empty()) fmt::format_to(out, "    fix: {}\n", remark.fix);
+  }
+}
+
+Json RemarksJson(const std::vector<Absence>& remarks) {
+  Json list = Json::array();
+  for (const Absence& remark : remarks)
+    list.push_back({{"what", remark.what}, {"reason", remark.reason}, {"fix", remark.fix}});
+  return list;
+}
+
 Json EnergyJson(const EnergyDiagnosis& energy) {
   Json json;
   switch (energy.source) {
@@ -144,11 +159,8 @@ std::string ToText(const DoctorReport& report) {
   Section(out, "GPUs", report.gpus);
   Section(out, "CPUs", report.cpus);
   Section(out, "Power rails", report.rails);
-  if (!report.absent.empty()) text += "Not available\n";
-  for (const Absence& absence : report.absent) {
-    fmt::format_to(out, "  {}: {}\n", absence.what, absence.reason);
-    if (!absence.fix.empty()) fmt::format_to(out, "    fix: {}\n", absence.fix);
-  }
+  Remarks(out, "Left changed", report.leftovers);
+  Remarks(out, "Not available", report.absent);
   text += report.AnyEnergySource()
               ? "At least one energy source works.\n"
               : "No energy source works here. Try a simulated one: zeus sim start --gpus 4xV100 && "
@@ -157,13 +169,11 @@ std::string ToText(const DoctorReport& report) {
 }
 
 Json ToJson(const DoctorReport& report) {
-  Json absent = Json::array();
-  for (const Absence& absence : report.absent)
-    absent.push_back({{"what", absence.what}, {"reason", absence.reason}, {"fix", absence.fix}});
   return {{"gpus", DevicesJson(report.gpus)},
           {"cpus", DevicesJson(report.cpus)},
           {"rails", DevicesJson(report.rails)},
-          {"absent", std::move(absent)}};
+          {"leftovers", RemarksJson(report.leftovers)},
+          {"absent", RemarksJson(report.absent)}};
 }
 
 }  // namespace zeus::cli

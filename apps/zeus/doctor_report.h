@@ -50,6 +50,7 @@ struct DoctorReport {
   std::vector<DeviceDiagnosis> cpus;
   std::vector<DeviceDiagnosis> rails;
   std::vector<Absence> absent;
+  std::vector<Absence> leftovers{};  // Knobs that killed programs left changed.
 
   bool AnyEnergySource() const;
 };

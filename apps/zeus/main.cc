@@ -13,6 +13,7 @@
 #include "apps/zeus/diff/diff_command.h"
 #include "apps/zeus/doctor_command.h"
 #include "apps/zeus/exit_code.h"
+#include "apps/zeus/knobs_command.h"
 #include "apps/zeus/monitor/monitor_command.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/profile/profile_command.h"
@@ -83,6 +84,7 @@ int Main(int argc, char** argv) {
   AddCalibrateCommand(app, action);
   AddDiffCommand(app, action);
   AddDoctorCommand(app, action);
+  AddKnobsCommand(app, action);
   AddMonitorCommand(app, action);
   AddProfileCommand(app, action, tail);
   AddRunCommand(app, action, tail);

@@ -24,18 +24,19 @@ std::string KnobName(KnobKind kind, const std::string& device) {
   return fmt::format("{} of {}", what, device);
 }
 
-Result<std::unique_ptr<DeviceKnob>> DeviceKnob::Of(KnobKind kind, Gpu& gpu) {
+Result<std::unique_ptr<DeviceKnob>> DeviceKnob::Of(KnobKind kind, Gpu& gpu, KnobJournal* journal) {
   ZEUS_TRY(auto actuator, MakeActuator(kind, gpu));
-  return std::make_unique<DeviceKnob>(std::move(actuator));
+  return std::make_unique<DeviceKnob>(std::move(actuator), journal);
 }
 
-Result<std::unique_ptr<DeviceKnob>> DeviceKnob::Of(CpuPackage& cpu) {
+Result<std::unique_ptr<DeviceKnob>> DeviceKnob::Of(CpuPackage& cpu, KnobJournal* journal) {
   ZEUS_TRY(auto actuator, MakeActuator(cpu));
-  return std::make_unique<DeviceKnob>(std::move(actuator));
+  return std::make_unique<DeviceKnob>(std::move(actuator), journal);
 }
 
-DeviceKnob::DeviceKnob(std::unique_ptr<KnobActuator> actuator)
+DeviceKnob::DeviceKnob(std::unique_ptr<KnobActuator> actuator, KnobJournal* journal)
     : actuator_(std::move(actuator)),
+      journal_(journal),
       name_(KnobName(actuator_->kind(), actuator_->device().name)),
       fork_generation_(WatchedForkGeneration()) {}
 
@@ -80,7 +81,7 @@ Status DeviceKnob::Set(const Setting& setting) {
 }
 
 Status DeviceKnob::Take() {
-  auto state = actuator_->Read();
+  auto state = journal_ != nullptr ? journal_->Take(*actuator_) : actuator_->Read();
   if (!state.ok()) return std::move(state).error().While(name_);
   before_ = std::move(state).value();
   actuator_->Prepare();
@@ -93,7 +94,9 @@ void DeviceKnob::Abandon() {
   const Status put_back = actuator_->PutBack(*before_);
   const bool refused = !put_back.ok() && (put_back.error().code == ErrorCode::kNotSupported ||
                                           put_back.error().code == ErrorCode::kPermissionDenied);
-  if (put_back.ok() || refused) before_.reset();
+  if (!put_back.ok() && !refused) return;
+  if (const Status forgotten = Forget(); !forgotten.ok())
+    log::Warning("{}", forgotten.error().message);
 }
 
 Status DeviceKnob::Restore() {
@@ -102,8 +105,12 @@ Status DeviceKnob::Restore() {
   if (!before_) return Ok();
   Status put_back = actuator_->PutBack(*before_);
   if (!put_back.ok()) return std::move(put_back).error().While("restore the " + name_);
+  return Forget();
+}
+
+Status DeviceKnob::Forget() {
   before_.reset();
-  return Ok();
+  return journal_ != nullptr ? journal_->Release(*actuator_) : Ok();
 }
 
 // Asked before any lock is taken: a thread that is not here may have held it during fork().

@@ -10,18 +10,21 @@
 #include "zeus/device/gpu.h"
 #include "zeus/device/knob.h"
 #include "zeus/device/knob_actuator.h"
+#include "zeus/device/knob_journal.h"
 
 namespace zeus {
 
 // The knob of one device: remembers what was there before the first Set() and puts it back at the
-// latest on destruction. It belongs to the process that made it: in a fork()ed child it does
-// nothing. The device must outlive it.
+// latest on destruction. With a journal it also survives a SIGKILL of this process, and nobody else
+// turns it meanwhile. It belongs to the process that made it: in a fork()ed child it does nothing.
+// Device and journal must outlive it.
 class DeviceKnob final : public Knob {
  public:
-  static Result<std::unique_ptr<DeviceKnob>> Of(KnobKind kind, Gpu& gpu);
-  static Result<std::unique_ptr<DeviceKnob>> Of(CpuPackage& cpu);
+  static Result<std::unique_ptr<DeviceKnob>> Of(KnobKind kind, Gpu& gpu,
+                                                KnobJournal* journal = nullptr);
+  static Result<std::unique_ptr<DeviceKnob>> Of(CpuPackage& cpu, KnobJournal* journal = nullptr);
 
-  explicit DeviceKnob(std::unique_ptr<KnobActuator> actuator);
+  DeviceKnob(std::unique_ptr<KnobActuator> actuator, KnobJournal* journal);
   ~DeviceKnob() override;
   DeviceKnob(const DeviceKnob&) = delete;
   DeviceKnob& operator=(const DeviceKnob&) = delete;
@@ -45,8 +48,10 @@ class DeviceKnob final : public Knob {
   // Under the lock.
   Status Take();
   void Abandon();
+  Status Forget();
 
   const std::unique_ptr<KnobActuator> actuator_;
+  KnobJournal* const journal_;
   const std::string name_;
   const unsigned fork_generation_;
   std::mutex mutex_;

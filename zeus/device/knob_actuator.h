@@ -13,7 +13,7 @@ namespace zeus {
 
 // By what a device is found again later, perhaps by another process.
 struct KnobDevice {
-  std::string name;  // "gpu:0": of this process; others may number differently.
+  std::string name{};  // "gpu:0": of this process; others may number differently.
   std::string uuid{};
   std::string pci_address{};
   std::string driver{};

@@ -1,0 +1,60 @@
+// Turns the power limit of the GPUs it sees to 150 W, says so, and ends the way it is told.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "zeus/base/clock.h"
+#include "zeus/device/knob_group.h"
+#include "zeus/device/knob_guard.h"
+#include "zeus/device/knob_repair.h"
+
+namespace {
+
+void Throw() { throw std::runtime_error("thrown"); }
+
+void End(const std::string& how) {
+  if (how == "exit") std::exit(7);
+  if (how == "throw") Throw();
+  if (how == "terminate") []() noexcept { Throw(); }();
+  while (how == "wait") ::pause();
+}
+
+zeus::Status Run(const std::string& how) {
+  zeus::SystemClock clock;
+  ZEUS_TRY(const auto folder, zeus::KnobFolder());
+  zeus::KnobJournal journal(clock, folder);
+  const zeus::Surroundings machine = zeus::RealSurroundings(clock);
+  ZEUS_TRY(const zeus::Node node, zeus::Discover(machine));
+  std::vector<std::unique_ptr<zeus::DeviceKnob>> members;
+  for (const auto& gpu : node.gpus) {
+    ZEUS_TRY(auto knob, zeus::DeviceKnob::Of(zeus::KnobKind::kGpuPowerLimit, *gpu, &journal));
+    members.push_back(std::move(knob));
+  }
+  ZEUS_TRY(const auto group, zeus::KnobGroup::Of(std::move(members)));
+  zeus::KnobGuard guard(*group, [&] { (void)zeus::RepairKnobs(journal, machine); });
+  ZEUS_RETURN_IF_ERROR(guard.Set(zeus::Watts(150)));
+  fmt::print("set\n");
+  std::fflush(stdout);
+  End(how);
+  return zeus::Ok();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const zeus::Status done = Run(argc > 1 ? argv[1] : "return");
+    if (done.ok()) return 0;
+    fmt::print(stderr, "{}\n", done.error().message);
+    return 1;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "caught: {}\n", error.what());
+    return 2;
+  }
+}

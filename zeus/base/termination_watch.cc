@@ -1,0 +1,107 @@
+#include "zeus/base/termination_watch.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <system_error>
+#include <utility>
+
+namespace zeus {
+namespace {
+
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+constexpr char kStop = 0;
+
+// All that a handler can reach. Written before the handlers are installed.
+std::array<struct sigaction, kSignals.size()> actions_before;
+std::atomic<pid_t> watching_process{0};
+std::atomic<int> pipe_to_thread{-1};
+static_assert(std::atomic<int>::is_always_lock_free);
+
+std::size_t PositionOf(int signal) {
+  std::size_t i = 0;
+  while (i + 1 < kSignals.size() && kSignals[i] != signal) ++i;
+  return i;
+}
+
+void OnSignal(int signal) {
+  const int error_before = errno;
+  if (::getpid() == watching_process) {
+    const char message = static_cast<char>(signal);
+    // A full pipe means that a thousand signals came before this one.
+    [[maybe_unused]] const ssize_t written = ::write(pipe_to_thread, &message, 1);
+  } else {
+    ::sigaction(signal, &actions_before[PositionOf(signal)], nullptr);
+    ::raise(signal);  // Delivered when this handler returns.
+  }
+  errno = error_before;
+}
+
+bool IsOurs(const struct sigaction& action) { return action.sa_handler == OnSignal; }
+
+}  // namespace
+
+Result<std::unique_ptr<TerminationWatch>> TerminationWatch::Start(std::function<void()> last_word) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return Error{ErrorCode::kUnavailable,
+                 fmt::format("cannot watch signals: {}", std::generic_category().message(errno))};
+  }
+  return std::unique_ptr<TerminationWatch>(
+      new TerminationWatch(std::move(last_word), ends[0], ends[1]));
+}
+
+TerminationWatch::TerminationWatch(std::function<void()> last_word, int read_end, int write_end)
+    : last_word_(std::move(last_word)),
+      read_end_(read_end),
+      write_end_(write_end),
+      thread_(std::make_unique<Ticker>("zeus-signals", [this] { return Step(); })) {
+  Arm();
+}
+
+TerminationWatch::~TerminationWatch() {
+  Disarm();
+  [[maybe_unused]] const ssize_t written = ::write(write_end_.get(), &kStop, 1);
+  thread_.reset();
+}
+
+void TerminationWatch::Arm() {
+  if (armed_.exchange(true)) return;
+  pipe_to_thread = write_end_.get();
+  watching_process = ::getpid();
+  struct sigaction ours {};
+  ours.sa_handler = OnSignal;
+  ours.sa_flags = SA_RESTART;  // The program's own calls do not notice.
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    ::sigaction(kSignals[i], nullptr, &actions_before[i]);
+    if (actions_before[i].sa_handler != SIG_IGN) ::sigaction(kSignals[i], &ours, nullptr);
+  }
+}
+
+// Handlers that the program installed after ours stay.
+void TerminationWatch::Disarm() {
+  if (!armed_.exchange(false)) return;
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    struct sigaction present {};
+    ::sigaction(kSignals[i], nullptr, &present);
+    if (IsOurs(present)) ::sigaction(kSignals[i], &actions_before[i], nullptr);
+  }
+}
+
+TimePoint TerminationWatch::Step() {
+  char message = kStop;
+  if (::read(read_end_.get(), &message, 1) == 1 && message != kStop && armed_) {
+    last_word_();
+    Disarm();
+    // To the process: this thread takes no signals.
+    ::kill(::getpid(), message);
+  }
+  return TimePoint();  // Again at once, unless destruction wrote the message.
+}
+
+}  // namespace zeus

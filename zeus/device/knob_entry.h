@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "zeus/base/clock.h"
+#include "zeus/base/json.h"
+#include "zeus/base/process.h"
+#include "zeus/device/knob_actuator.h"
+
+namespace zeus {
+
+// One line of memory about a knob that is not at its original value: docs/formats.md.
+struct KnobEntry {
+  KnobKind kind = KnobKind::kGpuPowerLimit;
+  KnobDevice device{};
+  KnobState before{};
+  std::string boot_id{};               // Settings do not survive a boot.
+  std::optional<Joules> epoch_mark{};  // KnobActuator::EpochMark() at that time.
+  ProcessIdentity owner{};
+  WallTime since{};
+};
+
+Json ToJson(const KnobEntry& entry);
+// kInvalidArgument when a field is missing or means nothing.
+Result<KnobEntry> ParseKnobEntry(std::string_view text);
+
+// The same for every process: "gpu_power_limit.GPU-0123.json".
+std::string KnobFileName(KnobKind kind, const KnobDevice& device);
+
+}  // namespace zeus
