@@ -9,6 +9,7 @@
 #include <numeric>
 #include <span>
 
+#include "examples/training/blas_threads.h"
 #include "zeus/base/random.h"
 #include "zeus/training/training_loop.h"
 
@@ -175,6 +176,7 @@ Result<Outcome> Train(const Options& options) {
   ZEUS_TRY(const sim::LoadSpec load, LoadOf(options, *model));
   ZEUS_TRY(const std::unique_ptr<GpuHost> gpus, OpenGpus(options));
   StopOnSignals();
+  UseOneBlasThread();
   Training training(options, *model, *gpus);
   ZEUS_RETURN_IF_ERROR(gpus->Attach(load));
   return training.Run();
