@@ -86,7 +86,8 @@ void AddResultFlags(CLI::App& verb, ProfileFlags& flags) {
                 "else for --eta)");
   verb.add_flag("--until-done", flags.until_done, "Repeat the sweep until the command ends");
   verb.add_flag("--stop", flags.stop, "End the command after the sweep");
-  verb.add_option("--json", flags.json, "Write the result to this file")->check(NotEmpty());
+  verb.add_option("--json", flags.json, "Write the result to this file (- for standard output)")
+      ->check(NotEmpty());
   verb.add_option("--csv", flags.csv, "Append a row per setting to this file")->check(NotEmpty());
   verb.add_option("--svg", flags.svg, "Write a plot to this file")->check(NotEmpty());
   verb.add_option("--html", flags.html, "Write a report to this file")->check(NotEmpty());

@@ -113,18 +113,7 @@ Result<int> ProfileSession::Execute() {
 
 Outcome ProfileSession::Attend(Child& child) {
   for (;;) {
-    TimePoint deadline = sweep_->Step();
-    if (!sweep_->waiting() && !sweep_began_) sweep_began_ = clock_.Now();
-    if (sweep_->done() && !concluded_) {
-      Conclude({.interrupted = child.interrupted()});
-      if (options_.after == AfterSweep::kStop) {
-        child.Send(SIGTERM);
-        kill_at_ = clock_.Now() + kTimeToEnd;
-      }
-    }
-    if (file_ && !sweep_->done()) deadline = std::min(deadline, clock_.Now() + kFileInterval);
-    if (kill_at_) deadline = *kill_at_;
-    Rest(deadline);
+    Rest(Advance(child));
     if (tap_ != nullptr) tap_->Pump();
     ReadProgressFile();
     if (const auto outcome = child.WaitFor(0s)) return *outcome;
@@ -134,6 +123,21 @@ Outcome ProfileSession::Attend(Child& child) {
       kill_at_ = TimePoint::max();
     }
   }
+}
+
+TimePoint ProfileSession::Advance(Child& child) {
+  const TimePoint next = sweep_->Step();
+  if (!sweep_->waiting() && !sweep_began_) sweep_began_ = clock_.Now();
+  if (!sweep_->done())
+    return file_ ? std::min<TimePoint>(next, clock_.Now() + kFileInterval) : next;
+  if (!concluded_) {
+    Conclude({.interrupted = child.interrupted()});
+    if (options_.after == AfterSweep::kStop) {
+      child.Send(SIGTERM);
+      kill_at_ = clock_.Now() + kTimeToEnd;
+    }
+  }
+  return kill_at_.value_or(TimePoint::max());
 }
 
 void ProfileSession::Rest(TimePoint deadline) {

@@ -31,7 +31,10 @@ class ProfileSession {
  private:
   Status Prepare();
   Status TryFirstSetting(const std::vector<Setting>& settings);
+  // Waits for the end of the command and does everything else meanwhile.
   Outcome Attend(Child& child);
+  // Does what is due; returns when to come again.
+  TimePoint Advance(Child& child);
   // Until something happens, at most until the deadline.
   void Rest(TimePoint deadline);
   void ReadProgressFile();

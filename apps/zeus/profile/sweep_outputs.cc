@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
 #include "apps/zeus/profile/html_report.h"
 #include "apps/zeus/profile/svg_plot.h"
@@ -17,6 +18,8 @@
 
 namespace zeus::cli {
 namespace {
+
+constexpr const char* kStandardOutput = "-";
 
 std::string JsonText(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -41,7 +44,9 @@ Glyphs GlyphsOfTerminal() {
 }  // namespace
 
 Status CheckFiles(const ProfileFiles& files) {
-  for (const std::string& file : {files.json, files.svg, files.html, files.save})
+  if (!files.json.empty() && files.json != kStandardOutput)
+    ZEUS_RETURN_IF_ERROR(CheckWritable(files.json));
+  for (const std::string& file : {files.svg, files.html, files.save})
     if (!file.empty()) ZEUS_RETURN_IF_ERROR(CheckWritable(file));
   if (!files.csv.empty()) ZEUS_RETURN_IF_ERROR(Append(files.csv, "", ""));
   return Ok();
@@ -52,7 +57,12 @@ Status WriteResults(const SweepReport& report, const ProfileFiles& files) {
   const auto keep = [&first](Status status) {
     if (first.ok()) first = std::move(status);
   };
-  if (!files.json.empty()) keep(WriteWhole(files.json, JsonText(ToJson(report))));
+  if (files.json == kStandardOutput) {
+    PrintJson(ToJson(report));
+    keep(FlushOutput());
+  } else if (!files.json.empty()) {
+    keep(WriteWhole(files.json, JsonText(ToJson(report))));
+  }
   if (!files.csv.empty()) keep(Append(files.csv, SweepCsvHeader(), ToCsv(report)));
   if (!files.svg.empty()) keep(WriteWhole(files.svg, ToSvg(report)));
   if (!files.html.empty()) keep(WriteWhole(files.html, ToHtml(report)));

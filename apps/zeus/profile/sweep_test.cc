@@ -36,7 +36,7 @@ class SweepTest : public ::testing::Test {
     knob_ = KnobGroup::Of(std::move(members)).value();
     load_ = gpu_.AttachLoad(sim::testing::Train("shufflenet", 1024)).value();
     clock_.Run([this] { return monitor_.Step(); });
-    clock_.Advance(60s);  // Warm.
+    clock_.Advance(10min);  // Warm.
   }
 
   // Until the sweep is done, or for `time`.
@@ -72,7 +72,8 @@ class SweepTest : public ::testing::Test {
 
   SteppedClock clock_;
   sim::SimulatedGpu gpu_{clock_, sim::testing::Model("V100")};
-  EnergyMonitor monitor_{clock_, {{.meter = &gpu_, .gpu = &gpu_, .sensor = {}}}};
+  EnergyMonitor monitor_{clock_,
+                         {{.meter = &gpu_, .gpu = &gpu_, .sensor = PriorProfile(gpu_.identity())}}};
   MonitorSliceMeter meter_{monitor_, {0}};
   std::unique_ptr<KnobGroup> knob_;
   std::uint32_t load_ = 0;
