@@ -85,6 +85,13 @@ class ExamplesTest(SimTestCase):
         self.assertLess(int(watts), 250)
         self.assertLess(float(energy), -5)
 
+    def test_optimize_power_limit(self):
+        done = subprocess.run(
+            [EXAMPLES / "optimize_power_limit"], capture_output=True, text=True, timeout=100, check=True,
+        )
+        self.assertRegex(done.stdout, r"(?m)^ 250 W: [\d.]+ s, [\d.]+ J ± [\d.]+ J per step$")
+        self.assertRegex(done.stdout, r"(?m)^\d+ W instead of 250 W: energy -[\d.]+ % ± [\d.]+ %, time")
+
     def test_without_a_device_they_say_so(self):
         done = subprocess.run(
             [EXAMPLES / "limit_power"], env=dict(self.environment, ZEUS_SIM_NODE="none"),

@@ -83,8 +83,7 @@ TEST_F(ListingsTest, TalkYouDefineWhatOptimalMeans) {
   for ([[maybe_unused]] const int epoch : loop.Epochs())
     for (const int batch : loop.Batches(train_set)) Learn(batch);
 
-  ASSERT_EQ(optimizer.profiles().size(), 1u);
-  const Profile profile = optimizer.profiles().front();
+  const Profile& profile = optimizer.profile();
   const auto chosen = MaxSlowdownConstraint(1.1).select(profile);
   ASSERT_TRUE(chosen.ok());
   const ProfilePoint& best = profile.points[chosen.value()];

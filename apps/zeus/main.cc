@@ -15,6 +15,7 @@
 #include "apps/zeus/exit_code.h"
 #include "apps/zeus/monitor/monitor_command.h"
 #include "apps/zeus/output.h"
+#include "apps/zeus/profile/profile_command.h"
 #include "apps/zeus/run/run_command.h"
 #include "apps/zeus/sim_command.h"
 #include "zeus/base/text.h"
@@ -56,11 +57,13 @@ Result<int> Perform(const Action& action) {
   }
 }
 
-// Takes the command that `zeus run` is to run off the command line, so that nothing reads its words
-// as options of Zeus.
+// Takes the command that `zeus run` or `zeus profile` is to run off the command line, so that
+// nothing reads its words as options of Zeus.
 CommandTail TakeCommand(int& argc, char** argv) {
   CommandTail tail;
-  if (argc < 2 || std::string_view(argv[1]) != "run") return tail;
+  if (argc < 2) return tail;
+  const std::string_view verb(argv[1]);
+  if (verb != "run" && verb != "profile") return tail;
   char** const dashes =
       std::find_if(argv, argv + argc, [](std::string_view word) { return word == "--"; });
   if (dashes == argv + argc) return tail;
@@ -81,6 +84,7 @@ int Main(int argc, char** argv) {
   AddDiffCommand(app, action);
   AddDoctorCommand(app, action);
   AddMonitorCommand(app, action);
+  AddProfileCommand(app, action, tail);
   AddRunCommand(app, action, tail);
   AddSimCommand(app, action);
 

@@ -51,7 +51,8 @@ class GlobalPowerLimitOptimizer::Session {
   void End();
 
   bool decided() const { return decided_; }
-  std::vector<Profile> profiles() const;
+  std::size_t profile_count() const { return stages_.size(); }
+  const Profile& profile(std::size_t knob) const { return stages_[knob]->optimizer.profile(); }
   std::vector<Setting> chosen() const;
   std::optional<Error> trouble() const;
   Result<JobUse> Used();
@@ -156,12 +157,6 @@ ProfileContext GlobalPowerLimitOptimizer::Session::ContextOf(const JobKnob& job)
 
 // --- what came of it ---
 
-std::vector<Profile> GlobalPowerLimitOptimizer::Session::profiles() const {
-  std::vector<Profile> profiles;
-  for (const auto& stage : stages_) profiles.push_back(stage->optimizer.profile());
-  return profiles;
-}
-
 std::vector<Setting> GlobalPowerLimitOptimizer::Session::chosen() const {
   std::vector<Setting> chosen;
   for (const auto& stage : stages_)
@@ -241,7 +236,10 @@ void GlobalPowerLimitOptimizer::OnStepBegin() { session_->OnStepBegin(); }
 void GlobalPowerLimitOptimizer::OnEpochEnd(std::int64_t) { session_->OnEpochEnd(); }
 void GlobalPowerLimitOptimizer::OnTrainEnd() { session_->End(); }
 bool GlobalPowerLimitOptimizer::done() const { return session_->decided(); }
-std::vector<Profile> GlobalPowerLimitOptimizer::profiles() const { return session_->profiles(); }
+std::size_t GlobalPowerLimitOptimizer::profile_count() const { return session_->profile_count(); }
+const Profile& GlobalPowerLimitOptimizer::profile(std::size_t knob) const {
+  return session_->profile(knob);
+}
 std::vector<Setting> GlobalPowerLimitOptimizer::chosen() const { return session_->chosen(); }
 std::optional<Error> GlobalPowerLimitOptimizer::trouble() const { return session_->trouble(); }
 Result<JobUse> GlobalPowerLimitOptimizer::Used() { return session_->Used(); }
@@ -251,7 +249,7 @@ Result<std::vector<SavingsReport>> GlobalPowerLimitOptimizer::Savings() {
 
 std::string ToText(const SavingsReport& report) {
   const auto percent = [](double change, double sigma, double of) {
-    return fmt::format("{:+.1f} % ± {:.1f} %", 100 * change / of, 100 * sigma / of);
+    return fmt::format("{:+.2f} % ± {:.2f} %", 100 * change / of, 100 * sigma / of);
   };
   const JobUse& change = report.change;
   const JobUse& of = report.at_original;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -50,7 +51,7 @@ struct SavingsReport {
   JobUse change{};
 };
 
-// "175 W instead of 250 W: energy -12.1 % ± 0.4 %, time +3.0 % ± 0.1 %"
+// "175 W instead of 250 W: energy -12.14 % ± 0.04 %, time +3.02 % ± 0.01 %"
 std::string ToText(const SavingsReport& report);
 
 // Optimises the devices of a monitor while a job trains: the same setting on all of them, energies
@@ -87,8 +88,10 @@ class GlobalPowerLimitOptimizer final : public TrainingCallback {
 
   // Whether all knobs are decided on.
   bool done() const;
-  // Of each knob that was looked at so far.
-  std::vector<Profile> profiles() const;
+  // Of the knobs that were looked at so far, in their order; of the first there always is one.
+  std::size_t profile_count() const;
+  const Profile& profile(std::size_t knob = 0) const;
+  // The settings that were decided on, in the order of the knobs.
   std::vector<Setting> chosen() const;
   // Why a knob is not being optimised; nullopt if all are.
   std::optional<Error> trouble() const;

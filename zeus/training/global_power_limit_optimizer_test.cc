@@ -50,8 +50,8 @@ TEST(GlobalPowerLimitOptimizerTest, AllGpusOfAJobGetTheSameLimitAndTheOldOneBack
     EXPECT_EQ(optimizer.chosen()[0], Setting(125_W));  // As by exhaustive simulation.
     EXPECT_EQ(node.limit(0), 125_W);
     EXPECT_EQ(node.limit(1), 125_W);
-    EXPECT_EQ(optimizer.profiles()[0].max_power, 500_W);
-    EXPECT_EQ(optimizer.profiles()[0].context.devices, 2);
+    EXPECT_EQ(optimizer.profile(0).max_power, 500_W);
+    EXPECT_EQ(optimizer.profile(0).context.devices, 2);
   }
   EXPECT_EQ(node.limit(0), kDefault);
   EXPECT_EQ(node.limit(1), kDefault);
@@ -89,9 +89,9 @@ TEST(GlobalPowerLimitOptimizerTest, TheClockIsOptimisedAfterTheLimit) {
       node.monitor(), Energy(), {.knobs = {KnobKind::kGpuPowerLimit, KnobKind::kGraphicsClock}});
   Train(node, optimizer);
   ASSERT_TRUE(optimizer.done());
-  ASSERT_THAT(optimizer.profiles(), SizeIs(2));
-  EXPECT_EQ(optimizer.profiles()[1].knob, KnobKind::kGraphicsClock);
-  EXPECT_GT(optimizer.profiles()[1].points.size(), 5u);
+  ASSERT_EQ(optimizer.profile_count(), 2u);
+  EXPECT_EQ(optimizer.profile(1).knob, KnobKind::kGraphicsClock);
+  EXPECT_GT(optimizer.profile(1).points.size(), 5u);
   ASSERT_THAT(optimizer.chosen(), SizeIs(2));
   EXPECT_EQ(node.limit(0), std::get<Watts>(optimizer.chosen()[0]));
   optimizer.OnTrainEnd();

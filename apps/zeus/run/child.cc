@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <fstream>
 #include <optional>
 #include <system_error>
@@ -20,6 +21,8 @@ namespace {
 
 constexpr int kSignalExitCode = 128;
 constexpr int kNotStarted = 127;  // Nobody sees it: the parent reads the reason.
+constexpr int kNotExecutable = 126;
+constexpr int kNoSuchCommand = 127;
 
 Error CannotStart(const char* what) {
   return {ErrorCode::kUnavailable, fmt::format("cannot start a process: {}: {}", what,
@@ -29,10 +32,15 @@ Error CannotStart(const char* what) {
 // Between fork() and exec(): nothing but async-signal-safe calls, for other threads may have held
 // any lock. Does not return.
 [[noreturn]] void BecomeCommand(char* const* arguments, const SignalWatch& signals, int report,
+                                const std::optional<ChildStreams>& streams,
                                 std::optional<pid_t> parent_to_die_with) {
   if (parent_to_die_with) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != *parent_to_die_with) ::_exit(kNotStarted);  // It died before the call.
+  }
+  if (streams) {
+    ::dup2(streams->output, STDOUT_FILENO);
+    ::dup2(streams->error, STDERR_FILENO);
   }
   signals.RestoreInChild();
   ::execvp(arguments[0], arguments);
@@ -71,6 +79,12 @@ std::vector<pid_t> RemainingChildren() {
 
 }  // namespace
 
+Result<int> CommandNotStarted(Error error) {
+  if (error.code != ErrorCode::kNotFound && error.code != ErrorCode::kNotSupported) return error;
+  std::fputs(fmt::format("zeus: {}\n", error.message).c_str(), stderr);
+  return error.code == ErrorCode::kNotFound ? kNoSuchCommand : kNotExecutable;
+}
+
 Result<Child> Child::Start(const std::vector<std::string>& command, SignalWatch& signals,
                            const ChildOptions& options) {
   std::vector<char*> arguments;
@@ -88,7 +102,7 @@ Result<Child> Child::Start(const std::vector<std::string>& command, SignalWatch&
       options.kill_with_parent ? std::optional(::getpid()) : std::nullopt;
   const pid_t pid = ::fork();
   if (pid < 0) return CannotStart("fork");
-  if (pid == 0) BecomeCommand(arguments.data(), signals, ends[1], to_die_with);
+  if (pid == 0) BecomeCommand(arguments.data(), signals, ends[1], options.streams, to_die_with);
   write_end.reset();
   if (const int reason = ReadReason(read_end.get()); reason != 0) {
     ::waitpid(pid, nullptr, 0);
@@ -103,6 +117,14 @@ Outcome Child::Wait() {
     Handle(signals_.Next());
   }
   return outcome_;
+}
+
+std::optional<Outcome> Child::WaitFor(Seconds patience) {
+  if (Collect()) return outcome_;
+  StopIfAsked();
+  if (const auto signal = signals_.NextWithin(patience)) Handle(*signal);
+  while (const auto signal = signals_.NextWithin(Seconds(0))) Handle(*signal);
+  return Collect() ? std::optional(outcome_) : std::nullopt;
 }
 
 bool Child::Collect() {

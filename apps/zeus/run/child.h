@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,16 @@
 
 namespace zeus::cli {
 
+// Descriptors that take the place of Zeus' own.
+struct ChildStreams {
+  int output;
+  int error;
+};
+
 struct ChildOptions {
   bool wait_all = false;          // Until every descendant has ended, not only the command.
   bool kill_with_parent = false;  // The command is killed when Zeus is.
+  std::optional<ChildStreams> streams{};
 };
 
 // How a command ended.
@@ -21,8 +29,12 @@ struct Outcome {
   bool interrupted = false;  // Somebody asked Zeus to end meanwhile.
 };
 
-// A running command. Standard streams, environment, directory, signal mask and dispositions are
-// those that Zeus was started with. One owner.
+// The exit code, as a shell has it, of a command that could not be started: 127 when there is none,
+// 126 when it cannot be executed. The sentence goes to standard error. Other errors stay errors.
+Result<int> CommandNotStarted(Error error);
+
+// A running command. Standard streams (unless given), environment, directory, signal mask and
+// dispositions are those that Zeus was started with. One owner.
 class Child {
  public:
   // kNotFound when there is no such command, kNotSupported when it cannot be executed, kUnavailable
@@ -34,6 +46,15 @@ class Child {
   // command already, which is in the same process group. When the terminal stops both (Ctrl-Z),
   // Zeus stops too, so that the shell sees its job stop.
   Outcome Wait();
+
+  // The same for callers that have other things to do: handles what has arrived, and one signal
+  // more if it arrives in time. nullopt while the command runs.
+  std::optional<Outcome> WaitFor(Seconds patience);
+
+  // Somebody asked Zeus to end.
+  bool interrupted() const { return outcome_.interrupted; }
+
+  void Send(int signal) const { PassOn(signal); }
 
  private:
   Child(pid_t pid, SignalWatch& signals, const ChildOptions& options)

@@ -1,8 +1,5 @@
 #include "apps/zeus/run/run_command.h"
 
-#include <fmt/format.h>
-
-#include <cstdio>
 #include <memory>
 
 #include "apps/zeus/output_file.h"
@@ -12,16 +9,6 @@
 
 namespace zeus::cli {
 namespace {
-
-constexpr int kNotExecutable = 126;
-constexpr int kNoSuchCommand = 127;
-
-// As a shell answers.
-Result<int> CommandNotStarted(Error error) {
-  if (error.code != ErrorCode::kNotFound && error.code != ErrorCode::kNotSupported) return error;
-  std::fputs(fmt::format("zeus: {}\n", error.message).c_str(), stderr);
-  return error.code == ErrorCode::kNotFound ? kNoSuchCommand : kNotExecutable;
-}
 
 // An unwritable file is found out before the command has cost an hour.
 Status CheckFiles(const RunOptions& options) {
@@ -33,7 +20,7 @@ Status CheckFiles(const RunOptions& options) {
 
 Result<int> Execute(const RunFlags& flags, const std::vector<std::string>& remaining,
                     const CommandTail& tail) {
-  ZEUS_TRY(std::vector<std::string> command, CommandToRun(remaining, tail));
+  ZEUS_TRY(std::vector<std::string> command, CommandToRun("run", remaining, tail));
   ZEUS_TRY(const RunOptions options, Interpret(flags, std::move(command)));
   ZEUS_RETURN_IF_ERROR(CheckFiles(options));
   SystemClock clock;

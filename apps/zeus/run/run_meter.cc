@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "apps/zeus/lists.h"
 #include "zeus/monitor/profile_store.h"
 
 namespace zeus::cli {
@@ -30,29 +31,6 @@ std::vector<DeviceMeasurement> Unmeasured(const Node& node, const MeterOptions& 
     }
   }
   return devices;
-}
-
-Error NoSuchGpu(const Node& node, const std::string& name) {
-  const auto lost = std::ranges::find(node.absent, name, &Absence::what);
-  if (lost != node.absent.end())
-    return {ErrorCode::kNotFound, fmt::format("{}: {}", name, lost->reason)};
-  if (node.gpus.empty())
-    return {ErrorCode::kNotFound, fmt::format("no {} here: zeus doctor says why", name)};
-  return {ErrorCode::kNotFound, fmt::format("no {} here: this process sees {} to {}", name,
-                                            node.gpus.front()->name(), node.gpus.back()->name())};
-}
-
-// Positions in Node::gpus of GPUs that were asked for by number.
-Result<std::vector<unsigned>> Positions(const Node& node, const std::vector<unsigned>& numbers) {
-  std::vector<unsigned> positions;
-  for (const unsigned number : numbers) {
-    const std::string name = fmt::format("gpu:{}", number);
-    const auto found =
-        std::ranges::find(node.gpus, name, [](const auto& gpu) { return gpu->name(); });
-    if (found == node.gpus.end()) return NoSuchGpu(node, name);
-    positions.push_back(static_cast<unsigned>(found - node.gpus.begin()));
-  }
-  return positions;
 }
 
 Seconds SlowestSensor(const Measurement& measurement) {
@@ -88,7 +66,7 @@ Result<std::unique_ptr<RunMeter>> RunMeter::Open(Clock& clock, const MeterOption
   choice.cpus = options.cpus;
   choice.calibration = ProfileStore::FromEnvironment(RealSurroundings(clock).environment).Lookup();
   if (options.gpus) {
-    ZEUS_TRY(choice.gpus, Positions(node, *options.gpus));
+    ZEUS_TRY(choice.gpus, GpuPositions(node, *options.gpus));
   }
   if (!options.cpus) node.cpus.clear();
   std::vector<DeviceMeasurement> unmeasured = Unmeasured(node, options);

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string_view>
 #include <utility>
 
+#include "apps/zeus/lists.h"
 #include "apps/zeus/numbers.h"
 #include "zeus/base/text.h"
 
@@ -15,34 +15,6 @@ namespace {
 constexpr const char* kMeasure = "measure";
 constexpr double kMostWatts = 1e5;
 constexpr double kLongestWait = 86400;
-
-std::vector<std::string_view> SplitAtCommas(std::string_view text) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const auto comma = text.find(',');
-    parts.push_back(Trim(text.substr(0, comma)));
-    if (comma == std::string_view::npos) return parts;
-    text.remove_prefix(comma + 1);
-  }
-}
-
-// "0,1" or "gpu:0,gpu:1".
-Result<std::vector<unsigned>> ParseGpus(const std::string& text) {
-  constexpr std::string_view kPrefix = "gpu:";
-  constexpr std::uint64_t kMost = 1 << 16;
-  std::vector<unsigned> gpus;
-  for (std::string_view part : SplitAtCommas(text)) {
-    if (part.starts_with(kPrefix)) part.remove_prefix(kPrefix.size());
-    const auto number = ParseUnsigned(part);
-    if (!number.ok() || number.value() > kMost) {
-      return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("--gpus takes numbers as in 0,1, not {}", Quote(text))};
-    }
-    const auto gpu = static_cast<unsigned>(number.value());
-    if (std::ranges::find(gpus, gpu) == gpus.end()) gpus.push_back(gpu);
-  }
-  return gpus;
-}
 
 Result<double> ParseBetween(std::string_view text, double most, const char* option,
                             const char* takes) {
@@ -148,19 +120,21 @@ Result<RunOptions> Interpret(const RunFlags& flags, std::vector<std::string> com
   return options;
 }
 
-Result<std::vector<std::string>> CommandToRun(const std::vector<std::string>& remaining,
+Result<std::vector<std::string>> CommandToRun(const char* verb,
+                                              const std::vector<std::string>& remaining,
                                               const CommandTail& tail) {
   if (!remaining.empty() && remaining.front().starts_with('-')) {
     return Error{
         ErrorCode::kInvalidArgument,
-        fmt::format("{} is not known here (see zeus run --help)", Quote(remaining.front()))};
+        fmt::format("{} is not known here (see zeus {} --help)", Quote(remaining.front()), verb)};
   }
   std::vector<std::string> command = remaining;
   if (!command.empty() && tail.present) command.emplace_back("--");  // The command's own.
   command.insert(command.end(), tail.words.begin(), tail.words.end());
   if (command.empty() || command.front().empty()) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "say what to run: zeus run [options] -- COMMAND (see zeus run --help)"};
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("say what to run: zeus {0} [options] -- COMMAND (see zeus {0} --help)", verb)};
   }
   return command;
 }

@@ -62,9 +62,10 @@ void AddRunFlags(CLI::App& verb, RunFlags& flags);
 // kInvalidArgument with one sentence when they make no sense.
 Result<RunOptions> Interpret(const RunFlags& flags, std::vector<std::string> command);
 
-// The command: what CLI11 did not take (`zeus run git diff`), and what follows "--".
-// kInvalidArgument when there is none, or when it begins with an unknown option.
-Result<std::vector<std::string>> CommandToRun(const std::vector<std::string>& remaining,
+// The command of `zeus <verb>`: what CLI11 did not take (`zeus run git diff`), and what follows
+// "--". kInvalidArgument when there is none, or when it begins with an unknown option.
+Result<std::vector<std::string>> CommandToRun(const char* verb,
+                                              const std::vector<std::string>& remaining,
                                               const CommandTail& tail);
 
 }  // namespace zeus::cli

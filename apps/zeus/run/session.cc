@@ -1,14 +1,13 @@
 #include "apps/zeus/run/session.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <utility>
 
 #include "apps/zeus/exit_code.h"
+#include "apps/zeus/host_name.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
 #include "apps/zeus/run/cooldown.h"
@@ -18,12 +17,6 @@ namespace {
 
 constexpr int kSignalExitCode = 128;
 constexpr Seconds kTemperatureInterval{0.5};
-
-std::string HostName() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "";
-  return name.data();
-}
 
 std::string JsonText(const RunReport& report) {
   return ToJson(report).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -29,6 +29,9 @@ class SignalWatch {
   // Waits for it at most that long.
   std::optional<Signal> NextWithin(Seconds patience);
 
+  // Readable when a signal waits: for who waits for other things as well.
+  int descriptor() const { return signals_.get(); }
+
   // Undoes everything, for a child between fork() and exec(): it begins as Zeus itself began.
   // Only async-signal-safe calls.
   void RestoreInChild() const;

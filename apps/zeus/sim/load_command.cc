@@ -30,6 +30,7 @@ struct LoadOptions {
   std::string workload;
   unsigned batch_size = 0;
   std::optional<double> seconds;
+  bool progress = false;
 };
 
 // The signal that ended the load, 0 before.
@@ -47,6 +48,10 @@ Result<sim::LoadSpec> MakeLoad(const LoadOptions& options, double time_scale) {
   if (options.watts.has_value() == !options.workload.empty()) {
     return Error{ErrorCode::kInvalidArgument,
                  "say what to run: either --watts W or --workload NAME --batch-size B"};
+  }
+  if (options.watts && options.progress) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "--progress belongs to --workload: a load of --watts has no steps"};
   }
   if (options.watts && options.batch_size != 0) {
     return Error{ErrorCode::kInvalidArgument,
@@ -79,7 +84,10 @@ struct Progress {
 
 class RunningLoad {
  public:
-  RunningLoad(sim::SharedNode& node, unsigned gpu) : node_(node), gpu_(gpu) {}
+  enum class Output { kNone, kSteps };
+
+  RunningLoad(sim::SharedNode& node, unsigned gpu, Output output)
+      : node_(node), gpu_(gpu), output_(output) {}
 
   Status Begin(const sim::LoadSpec& load) {
     load_ = load;
@@ -105,6 +113,10 @@ class RunningLoad {
       // A heartbeat after the end would move the GPU past the moment that is reported.
       if (node_.Now() >= end_) break;
       ZEUS_RETURN_IF_ERROR(node_.Update(gpu_, [&](sim::GpuCore& core) { return Beat(core); }));
+      if (output_ == Output::kSteps) {
+        fmt::print("step {:.3f}\n", last_.steps);
+        ZEUS_RETURN_IF_ERROR(FlushOutput());
+      }
     }
     return Ok();
   }
@@ -148,6 +160,7 @@ class RunningLoad {
 
   sim::SharedNode& node_;
   const unsigned gpu_;
+  const Output output_;
   sim::LoadSpec load_;
   std::uint32_t id_ = 0;
   Seconds end_{};
@@ -172,7 +185,8 @@ Result<int> RunLoad(const LoadOptions& options) {
   ZEUS_TRY(const sim::LoadSpec load, MakeLoad(options, node.time_scale()));
 
   StopOnSignals();
-  RunningLoad run(node, options.target.gpu);
+  RunningLoad run(node, options.target.gpu,
+                  options.progress ? RunningLoad::Output::kSteps : RunningLoad::Output::kNone);
   ZEUS_RETURN_IF_ERROR(run.Begin(load));
   ZEUS_RETURN_IF_ERROR(run.Hold());
   ZEUS_RETURN_IF_ERROR(run.End());
@@ -202,6 +216,8 @@ void AddSimLoad(CLI::App& sim, Action& action) {
       ->add_option("--seconds", options->seconds,
                    "How long, in node time; without it until interrupted")
       ->check(NumberBetween(kShortestSeconds, kLongestSeconds));
+  command->add_flag("--progress", options->progress,
+                    "Print how many steps are done, ten times a second: step 12.345");
   command->callback([options, &action] { action = [options] { return RunLoad(*options); }; });
 }
 

@@ -49,6 +49,8 @@ struct GpuModel {
   Hertz graphics_clock_step;
   Hertz memory_clock;
   std::uint64_t memory_bytes;
+  double peak_operations;   // Per second: dense half precision, on tensor cores where it has them.
+  double memory_bandwidth;  // Bytes per second.
   SensorSpec sensors;
   ThermalSpec thermal;
   std::string_view source;  // Where the figures were published.

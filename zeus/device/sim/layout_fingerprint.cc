@@ -56,7 +56,8 @@ void AddHeader(Hash& hash) {
 void AddModel(Hash& hash, const GpuModel& model) {
   hash.AddAll(model.id, model.idle_power, model.limit_range.min, model.limit_range.max,
               model.default_limit, model.graphics_clock.min, model.graphics_clock.max,
-              model.graphics_clock_step, model.memory_clock, model.memory_bytes);
+              model.graphics_clock_step, model.memory_clock, model.memory_bytes,
+              model.peak_operations, model.memory_bandwidth);
   const SensorSpec& sensors = model.sensors;
   hash.AddAll(sensors.power_update, sensors.power_window,
               sensors.counter_update.value_or(Seconds(0)), sensors.gain_spread,

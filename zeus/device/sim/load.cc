@@ -9,54 +9,75 @@ namespace {
 
 constexpr Seconds kForever{std::numeric_limits<double>::infinity()};
 
+const Workload& Entry(int workload) { return Workloads()[static_cast<std::size_t>(workload)]; }
+
+Result<OperatingPoint> Ask(const Load& load, const GpuModel& model, const KnobSettings& knobs) {
+  if (load.kind == Load::Kind::kSteps) return PredictStep(model, load.work, knobs);
+  return Predict(model, Entry(load.workload), load.batch_size, knobs);
+}
+
+Status CheckSpec(const LoadSpec& spec) {
+  const int kinds = static_cast<int>(spec.demand.has_value()) +
+                    static_cast<int>(spec.workload != nullptr) +
+                    static_cast<int>(spec.work.has_value());
+  if (kinds != 1)
+    return Error{ErrorCode::kInvalidArgument,
+                 "a load is either a power draw, a workload or steps of known work"};
+  if (!(spec.duration > Seconds(0)))
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("a load must last longer than 0 s, not {} s", spec.duration.count())};
+  if (!(spec.heartbeat_timeout > Seconds(0)))
+    return Error{ErrorCode::kInvalidArgument, "the heartbeat timeout of a load must be above 0 s"};
+  if (spec.demand && (!(*spec.demand >= Watts(0)) || !(*spec.demand <= kMaxDemand)))
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("a load draws 0 to {} W, not {} W", kMaxDemand.value(), spec.demand->value())};
+  return Ok();
+}
+
+Result<int> PositionInCatalogue(const Workload& workload) {
+  const auto found = std::ranges::find(Workloads(), workload.name, &Workload::name);
+  if (found != Workloads().end()) return static_cast<int>(found - Workloads().begin());
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("workload {} is not in the catalogue", workload.name)};
+}
+
 }  // namespace
 
 void Load::Predict(const GpuModel& model, const KnobSettings& present) {
   if (plain() || (knobs.power_limit == present.power_limit && knobs.clock_cap == present.clock_cap))
     return;
-  const Workload& entry = Workloads()[static_cast<std::size_t>(workload)];
-  const auto predicted = sim::Predict(model, entry, batch_size, present);
+  const auto predicted = Ask(*this, model, present);
   if (!predicted.ok()) return;  // MakeLoad() has checked what can fail.
   knobs = present;
   point = predicted.value();
 }
 
 Seconds Load::StepTimeAlone() const {
-  const Workload& entry = Workloads()[static_cast<std::size_t>(workload)];
-  return point.time_per_epoch / static_cast<double>(StepsPerEpoch(entry, batch_size));
+  if (kind == Kind::kSteps) return point.time_per_epoch;
+  return point.time_per_epoch / static_cast<double>(StepsPerEpoch(Entry(workload), batch_size));
 }
 
 Result<Load> MakeLoad(const LoadSpec& spec, const GpuModel& model) {
-  if (spec.demand.has_value() == (spec.workload != nullptr))
-    return Error{ErrorCode::kInvalidArgument, "a load is either a power draw or a workload"};
-  if (!(spec.duration > Seconds(0)))
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("a load must last longer than 0 s, not {} s", spec.duration.count())};
-  if (!(spec.heartbeat_timeout > Seconds(0)))
-    return Error{ErrorCode::kInvalidArgument, "the heartbeat timeout of a load must be above 0 s"};
-
+  ZEUS_RETURN_IF_ERROR(CheckSpec(spec));
   Load load{};
   load.pid = spec.pid;
   load.heartbeat_timeout = spec.pid != 0 ? spec.heartbeat_timeout : kForever;
-  load.workload = -1;
   if (spec.demand) {
-    if (!(*spec.demand >= Watts(0)) || !(*spec.demand <= kMaxDemand))
-      return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("a load draws 0 to {} W, not {} W", kMaxDemand.value(),
-                               spec.demand->value())};
+    load.kind = Load::Kind::kDraw;
     load.demand = *spec.demand;
     return load;
   }
-  const KnobSettings knobs{.power_limit = model.default_limit, .clock_cap = std::nullopt};
-  ZEUS_TRY(load.point, Predict(model, *spec.workload, spec.batch_size, knobs));
-  load.knobs = knobs;
-  load.batch_size = spec.batch_size;
-  const auto same = [&](const Workload& entry) { return entry.name == spec.workload->name; };
-  const auto entry = std::find_if(Workloads().begin(), Workloads().end(), same);
-  if (entry == Workloads().end())
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("workload {} is not in the catalogue", spec.workload->name)};
-  load.workload = static_cast<int>(entry - Workloads().begin());
+  if (spec.workload != nullptr) {
+    load.kind = Load::Kind::kWorkload;
+    ZEUS_TRY(load.workload, PositionInCatalogue(*spec.workload));
+    load.batch_size = spec.batch_size;
+  } else {
+    load.kind = Load::Kind::kSteps;
+    load.work = *spec.work;
+  }
+  load.knobs = {.power_limit = model.default_limit, .clock_cap = std::nullopt};
+  ZEUS_TRY(load.point, Ask(load, model, load.knobs));
   return load;
 }
 

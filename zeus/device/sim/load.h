@@ -11,6 +11,7 @@
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 #include "zeus/device/sim/gpu_model.h"
+#include "zeus/device/sim/step_work.h"
 #include "zeus/device/sim/workload.h"
 
 namespace zeus::sim {
@@ -20,10 +21,12 @@ inline constexpr Watts kMaxDemand{100'000};
 
 // What a process runs on a GPU.
 struct LoadSpec {
-  // Exactly one of the two: a plain power draw (before limits), or a workload of the catalogue.
+  // Exactly one of the three: a plain power draw (before limits), a workload of the catalogue, or
+  // training steps of known work.
   std::optional<Watts> demand;
   const Workload* workload = nullptr;
-  unsigned batch_size = 0;
+  std::optional<StepWork> work;
+  unsigned batch_size = 0;  // Of the workload.
 
   // Of the process that runs it. 0 for none: then the load needs no heartbeats.
   int pid = 0;
@@ -42,11 +45,13 @@ struct Load {
   Seconds heartbeat_timeout;  // Infinite without a process.
   Seconds heartbeat_due;
 
+  enum class Kind : std::uint8_t { kDraw, kWorkload, kSteps } kind;
   Watts demand;  // Of a plain draw.
-  int workload;  // Index into the catalogue, -1 for a plain draw.
+  int workload;  // Index into the catalogue.
   unsigned batch_size;
+  StepWork work;  // Of steps.
 
-  // What the catalogue says about the workload under `knobs`: asked again when they change.
+  // What the GPU does with the workload or the steps under `knobs`: asked again when they change.
   KnobSettings knobs;
   OperatingPoint point;
 
@@ -58,7 +63,7 @@ struct Load {
   Seconds end() const { return std::min(planned_end, heartbeat_due); }
   void Beat(Seconds now) { heartbeat_due = now + heartbeat_timeout; }
 
-  bool plain() const { return workload < 0; }
+  bool plain() const { return kind == Kind::kDraw; }
   void Predict(const GpuModel& model, const KnobSettings& present);
   Seconds StepTimeAlone() const;  // As if no other workload shared the GPU.
 };

@@ -12,30 +12,13 @@
 namespace zeus::sim {
 namespace {
 
-// Published dense FP16 tensor throughput and memory bandwidth (data sheets named in gpu_model.cc).
-struct Throughput {
-  double teraflops;
-  double gigabytes_per_second;
-};
-
-constexpr Throughput kV100 = {.teraflops = 112, .gigabytes_per_second = 900};
-constexpr Throughput kA40 = {.teraflops = 149.7, .gigabytes_per_second = 696};
-constexpr Throughput kA100 = {.teraflops = 312, .gigabytes_per_second = 1555};
-constexpr Throughput kH100 = {.teraflops = 989, .gigabytes_per_second = 3350};
-constexpr Throughput kL40s = {.teraflops = 362, .gigabytes_per_second = 864};
-
-// A model that was not recorded, and the recorded one nearest to it: same kind of memory and board.
-struct Derivation {
-  Throughput own;
-  Throughput recorded;
-  std::string_view recorded_model;
-};
-
 // Which recorded GPU a model's behaviour comes from.
 struct Origin {
   std::string_view model;
   RecordedGpu recorded;
-  std::optional<Derivation> derivation;
+  // For a model that was not recorded: the recorded one nearest to it, with the same kind of memory
+  // and board.
+  std::optional<std::string_view> derived_from;
 };
 
 constexpr std::array<Origin, 7> kOrigins = {{
@@ -44,9 +27,9 @@ constexpr std::array<Origin, 7> kOrigins = {{
     {"RTX6000", RecordedGpu::kRtx6000, std::nullopt},
     {"P100", RecordedGpu::kP100, std::nullopt},
     // Derived, not recorded.
-    {"A100", RecordedGpu::kV100, Derivation{kA100, kV100, "V100"}},
-    {"H100", RecordedGpu::kV100, Derivation{kH100, kV100, "V100"}},
-    {"L40S", RecordedGpu::kA40, Derivation{kL40s, kA40, "A40"}},
+    {"A100", RecordedGpu::kV100, "V100"},
+    {"H100", RecordedGpu::kV100, "V100"},
+    {"L40S", RecordedGpu::kA40, "A40"},
 }};
 
 // How a model compares with the recorded GPU that its behaviour comes from.
@@ -56,14 +39,13 @@ struct Scale {
 };
 
 Scale ScaleOf(const GpuModel& model, const Origin& origin) {
-  if (!origin.derivation) return {};
-  const auto& [own, base, base_id] = *origin.derivation;
+  if (!origin.derived_from) return {};
   const auto models = GpuModels();
-  const GpuModel& recorded = *std::ranges::find(models, base_id, &GpuModel::id);
+  const GpuModel& recorded = *std::ranges::find(models, *origin.derived_from, &GpuModel::id);
   // Training is bound partly by arithmetic, partly by memory: the geometric mean of both ratios.
   // Above idle, a workload takes the same share of what the board may draw.
-  return {.speed = std::sqrt(own.teraflops / base.teraflops * own.gigabytes_per_second /
-                             base.gigabytes_per_second),
+  return {.speed = std::sqrt(model.peak_operations / recorded.peak_operations *
+                             model.memory_bandwidth / recorded.memory_bandwidth),
           .power = (model.limit_range.max - model.idle_power) /
                    (recorded.limit_range.max - recorded.idle_power)};
 }
@@ -139,8 +121,16 @@ double ClockUnderLimit(const OperatingFit& fit, const GpuModel& model, double ac
   return ClockFor(fit, dynamic);
 }
 
-Status CheckArguments(const GpuModel& model, unsigned batch_size, const KnobSettings& knobs) {
-  if (batch_size == 0) return Error{ErrorCode::kInvalidArgument, "batch size must be at least 1"};
+Result<const Origin*> FindOrigin(const GpuModel& model) {
+  const auto* const found = std::ranges::find(kOrigins, model.id, &Origin::model);
+  if (found != kOrigins.end()) return found;
+  return Error{ErrorCode::kNotSupported,
+               fmt::format("the workload catalogue has no data for GPU model \"{}\"", model.id)};
+}
+
+}  // namespace
+
+Status CheckKnobs(const GpuModel& model, const KnobSettings& knobs) {
   const PowerRange& range = model.limit_range;
   if (!(knobs.power_limit >= range.min && knobs.power_limit <= range.max))
     return Error{
@@ -155,18 +145,10 @@ Status CheckArguments(const GpuModel& model, unsigned batch_size, const KnobSett
   return Ok();
 }
 
-Result<const Origin*> FindOrigin(const GpuModel& model) {
-  const auto* const found = std::ranges::find(kOrigins, model.id, &Origin::model);
-  if (found != kOrigins.end()) return found;
-  return Error{ErrorCode::kNotSupported,
-               fmt::format("the workload catalogue has no data for GPU model \"{}\"", model.id)};
-}
-
-}  // namespace
-
 Result<OperatingPoint> Predict(const GpuModel& model, const Workload& workload, unsigned batch_size,
                                const KnobSettings& knobs) {
-  ZEUS_RETURN_IF_ERROR(CheckArguments(model, batch_size, knobs));
+  if (batch_size == 0) return Error{ErrorCode::kInvalidArgument, "batch size must be at least 1"};
+  ZEUS_RETURN_IF_ERROR(CheckKnobs(model, knobs));
   ZEUS_TRY(const Origin* const origin, FindOrigin(model));
   const OperatingFit& fit = workload.fits->operating.at(static_cast<std::size_t>(origin->recorded));
   const FullClock full = AtFullClock(fit, ScaleOf(model, *origin), static_cast<double>(batch_size));

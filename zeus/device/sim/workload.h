@@ -38,6 +38,9 @@ struct KnobSettings {
   std::optional<Hertz> clock_cap;  // A locked graphics clock.
 };
 
+// kInvalidArgument when the limit is outside the model's range or the cap below its lowest clock.
+Status CheckKnobs(const GpuModel& model, const KnobSettings& knobs);
+
 // What a GPU does with a workload under given knobs.
 struct OperatingPoint {
   Seconds time_per_epoch;

@@ -63,7 +63,7 @@ Result<std::size_t> SlowestWithin(const Profile& profile, double factor) {
 
 }  // namespace
 
-Cost StepCost(const ProfilePoint& point, Watts max_power, double eta) {
+WeighedCost StepCost(const ProfilePoint& point, Watts max_power, double eta) {
   const Joules time_cost = max_power * point.time_per_step;
   const Joules time_sigma = max_power * point.time_sigma;
   return {.cost = eta * point.energy_per_step + (1 - eta) * time_cost,
@@ -89,7 +89,7 @@ Selector ZeusCost(double eta) {
     return Impossible(std::move(name), fmt::format("eta must lie between 0 and 1, not {:g}", eta));
   return {.name = std::move(name), .select = [eta](const Profile& profile) {
             return FastestOfTheBest(profile, [&](const ProfilePoint& point) {
-              const Cost cost = StepCost(point, profile.max_power, eta);
+              const WeighedCost cost = StepCost(point, profile.max_power, eta);
               return Value{cost.cost.value(), cost.sigma.value()};
             });
           }};

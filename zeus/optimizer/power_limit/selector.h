@@ -30,10 +30,10 @@ Selector ZeusCost(double eta);
 Selector MaxSlowdownConstraint(double factor);
 
 // What a step costs, in joules, with one standard deviation of what the points do not share.
-struct Cost {
+struct WeighedCost {
   Joules cost;
   Joules sigma;
 };
-Cost StepCost(const ProfilePoint& point, Watts max_power, double eta);
+WeighedCost StepCost(const ProfilePoint& point, Watts max_power, double eta);
 
 }  // namespace zeus

@@ -59,7 +59,7 @@ inline LimitChoices ChooseLimits(const sim::GpuModel& model, const sim::Workload
     optimizer.OnStepBegin();
     node.Step();
   }
-  const Profile profile = optimizer.profiles().front();
+  const Profile& profile = optimizer.profile();
   LimitChoices row{.chosen = {}, .excess = {}, .profiling = node.clock().Now() - begin};
   for (const double eta : kEtas) {
     const std::size_t best = ZeusCost(eta).select(profile).value();

@@ -1,0 +1,46 @@
+#include "apps/zeus/profile/profile_command.h"
+
+#include <memory>
+
+#include "apps/zeus/profile/profile_options.h"
+#include "apps/zeus/profile/profile_session.h"
+#include "apps/zeus/profile/profiled_devices.h"
+#include "apps/zeus/profile/sweep_outputs.h"
+#include "apps/zeus/run/run_options.h"
+#include "zeus/base/clock.h"
+
+namespace zeus::cli {
+namespace {
+
+Result<int> Execute(const ProfileFlags& flags, const std::vector<std::string>& remaining,
+                    const CommandTail& tail) {
+  ZEUS_TRY(std::vector<std::string> command, CommandToRun("profile", remaining, tail));
+  ZEUS_TRY(const ProfileOptions options, Interpret(flags, std::move(command)));
+  ZEUS_RETURN_IF_ERROR(CheckFiles(options.files));
+  SystemClock clock;
+  ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::Start());
+  ZEUS_TRY(const std::unique_ptr<ProfiledDevices> devices,
+           ProfiledDevices::Open(clock, options.knob, options.gpus));
+  return ProfileSession(options, clock, *signals, *devices).Execute();
+}
+
+}  // namespace
+
+void AddProfileCommand(CLI::App& app, Action& action, const CommandTail& tail) {
+  auto flags = std::make_shared<ProfileFlags>();
+  CLI::App* verb = app.add_subcommand(
+      "profile",
+      "Try power limits while a command runs: zeus profile [OPTIONS] -- COMMAND [ARGUMENTS]");
+  // What is no option of ours begins the command.
+  verb->prefix_command();
+  AddProfileFlags(*verb, *flags);
+  verb->footer(
+      "The limit is put back after the sweep, and whatever ends it. The exit code is that of the\n"
+      "command, as with zeus run; 0 when --stop ended it; 6 when it succeeded and nothing could\n"
+      "be measured. When limits cannot be set the command is not started.");
+  verb->callback([&action, &tail, flags, verb] {
+    action = [&tail, flags, verb] { return Execute(*flags, verb->remaining(), tail); };
+  });
+}
+
+}  // namespace zeus::cli

@@ -1,0 +1,184 @@
+#include "apps/zeus/profile/profile_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "apps/zeus/lists.h"
+#include "apps/zeus/numbers.h"
+#include "zeus/base/text.h"
+
+namespace zeus::cli {
+namespace {
+
+constexpr double kMostSetting = 1e5;
+constexpr double kLongest = 86400;
+constexpr Seconds kShortestSlice{0.1};
+
+Error Wrong(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
+
+Result<std::vector<Setting>> ParseLimits(const std::string& text, KnobKind knob) {
+  std::vector<double> numbers;
+  for (const std::string_view part : SplitAtCommas(text)) {
+    const auto number = ParseDouble(part);
+    if (!number.ok() || !(number.value() > 0 && number.value() <= kMostSetting)) {
+      return Wrong(
+          fmt::format("--limits takes watts, or megahertz of a clock, as in 250,200,150, "
+                      "not {}",
+                      Quote(text)));
+    }
+    numbers.push_back(number.value());
+  }
+  std::ranges::sort(numbers, std::greater<>());
+  numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
+  std::vector<Setting> settings;
+  for (const double number : numbers) settings.push_back(SettingOf(knob, number));
+  return settings;
+}
+
+void AddSweepFlags(CLI::App& verb, ProfileFlags& flags) {
+  constexpr std::uint64_t kMostRounds = 100000;
+  verb.add_option("--gpus", flags.gpus, "Limit and measure only these GPUs, as in 0,1")
+      ->check(NotEmpty());
+  verb.add_option("--knob", flags.knob,
+                  "What to turn: gpu_power_limit, graphics_clock or cpu_power_limit")
+      ->check(NotEmpty())
+      ->capture_default_str();
+  verb.add_option("--limits", flags.limits, "Try these, as in 250,200,150 (watts, or megahertz)")
+      ->check(NotEmpty());
+  verb.add_option("--stride", flags.stride,
+                  "Or try from the highest down by this much (25 W, or 15 supported clocks)")
+      ->check(NumberBetween(1, kMostSetting));
+  verb.add_option("--slice", flags.slice, "How long each is measured: 5s, 500ms, 2min")
+      ->capture_default_str();
+  verb.add_option("--warmup", flags.warmup, "How long each is left alone before that")
+      ->capture_default_str();
+  verb.add_option("--rounds", flags.rounds,
+                  "Repeat the sweep, every other time in reverse, so that drift cancels")
+      ->check(WholeNumberBetween(1, kMostRounds))
+      ->capture_default_str();
+}
+
+void AddProgressFlags(CLI::App& verb, ProfileFlags& flags) {
+  verb.add_option("--progress", flags.progress,
+                  "Regular expression on the command's output: its first group is the number of "
+                  "steps done, as in 'step (\\d+)'; without a group each match is a step")
+      ->check(NotEmpty());
+  verb.add_option("--progress-file", flags.progress_file,
+                  "File whose last line is the number of steps done, or that has a line per step")
+      ->check(NotEmpty());
+}
+
+void AddResultFlags(CLI::App& verb, ProfileFlags& flags) {
+  verb.add_option("--eta", flags.objectives.eta,
+                  "What energy is worth against time: 0 (time) to 1 (energy)")
+      ->check(NumberBetween(0, 1))
+      ->capture_default_str();
+  constexpr double kMostSlowdown = 1000;
+  verb.add_option("--max-slowdown", flags.objectives.max_slowdown,
+                  "Also find the lowest that takes at most so many times as long, as in 1.1")
+      ->check(NumberBetween(1, kMostSlowdown));
+  verb.add_flag("--keep", flags.keep,
+                "Leave the best one set for the rest of the command (for --max-slowdown if given, "
+                "else for --eta)");
+  verb.add_flag("--until-done", flags.until_done, "Repeat the sweep until the command ends");
+  verb.add_flag("--stop", flags.stop, "End the command after the sweep");
+  verb.add_option("--json", flags.json, "Write the result to this file")->check(NotEmpty());
+  verb.add_option("--csv", flags.csv, "Append a row per setting to this file")->check(NotEmpty());
+  verb.add_option("--svg", flags.svg, "Write a plot to this file")->check(NotEmpty());
+  verb.add_option("--html", flags.html, "Write a report to this file")->check(NotEmpty());
+  verb.add_option("--save", flags.save, "Write the profile for later jobs to this file")
+      ->check(NotEmpty());
+  verb.add_option("--label", flags.label, "A name that the results carry");
+  verb.add_flag("--quiet", flags.quiet, "No table on standard error");
+}
+
+Status CheckTogether(const ProfileFlags& flags) {
+  if (!flags.limits.empty() && flags.stride)
+    return Wrong("--limits and --stride both say what to try: give one of them");
+  if (!flags.progress.empty() && !flags.progress_file.empty())
+    return Wrong("--progress and --progress-file both count steps: give one of them");
+  if (int{flags.keep} + int{flags.until_done} + int{flags.stop} > 1)
+    return Wrong("--keep, --until-done and --stop exclude each other: give one of them");
+  if (flags.keep && flags.progress.empty() && flags.progress_file.empty())
+    return Wrong("--keep needs --progress or --progress-file: without steps nothing is best");
+  std::vector<std::string> files;
+  for (const std::string& file : {flags.json, flags.csv, flags.svg, flags.html, flags.save})
+    if (!file.empty()) files.push_back(file);
+  std::ranges::sort(files);
+  const auto twice = std::ranges::adjacent_find(files);
+  if (twice != files.end())
+    return Wrong(fmt::format("two results cannot share the file {}", Quote(*twice)));
+  return Ok();
+}
+
+AfterSweep AfterOf(const ProfileFlags& flags) {
+  if (flags.keep) return AfterSweep::kKeep;
+  return flags.stop ? AfterSweep::kStop : AfterSweep::kRestore;
+}
+
+}  // namespace
+
+void AddProfileFlags(CLI::App& verb, ProfileFlags& flags) {
+  AddSweepFlags(verb, flags);
+  AddProgressFlags(verb, flags);
+  AddResultFlags(verb, flags);
+}
+
+Result<Seconds> ParseDuration(const std::string& text, const char* option) {
+  struct Unit {
+    std::string_view name;
+    double seconds;
+  };
+  // Longer names first: "ms" ends with "s".
+  constexpr std::array kUnits = {Unit{"ms", 1e-3}, Unit{"min", 60}, Unit{"s", 1}};
+  std::string_view number = Trim(text);
+  double scale = 1;
+  for (const Unit& unit : kUnits) {
+    if (!number.ends_with(unit.name)) continue;
+    number = Trim(number.substr(0, number.size() - unit.name.size()));
+    scale = unit.seconds;
+    break;
+  }
+  const auto value = ParseDouble(number);
+  if (value.ok() && value.value() >= 0 && value.value() * scale <= kLongest)
+    return Seconds(value.value() * scale);
+  return Wrong(
+      fmt::format("{} takes a duration as in 5s, 500ms or 2min, not {}", option, Quote(text)));
+}
+
+Result<ProfileOptions> Interpret(const ProfileFlags& flags, std::vector<std::string> command) {
+  ZEUS_RETURN_IF_ERROR(CheckTogether(flags));
+  ProfileOptions options;
+  options.command = std::move(command);
+  ZEUS_TRY(options.knob, ParseKnobKind(flags.knob));
+  if (!flags.gpus.empty()) {
+    if (options.knob == KnobKind::kCpuPowerLimit)
+      return Wrong("--gpus does not go with --knob cpu_power_limit, which limits the CPUs");
+    ZEUS_TRY(options.gpus, ParseGpus(flags.gpus));
+  }
+  if (!flags.limits.empty()) {
+    ZEUS_TRY(options.settings, ParseLimits(flags.limits, options.knob));
+  }
+  options.stride = SettingOf(options.knob, flags.stride.value_or(0));
+  ZEUS_TRY(options.plan.slice, ParseDuration(flags.slice, "--slice"));
+  ZEUS_TRY(options.plan.warmup, ParseDuration(flags.warmup, "--warmup"));
+  if (options.plan.slice < kShortestSlice)
+    return Wrong("--slice must be at least 100ms: sensors show nothing new in less");
+  options.plan.rounds = flags.until_done ? std::nullopt : std::optional(flags.rounds);
+  if (!flags.progress.empty()) {
+    ZEUS_TRY(options.pattern, ProgressPattern::Compile(flags.progress));
+  }
+  options.progress_file = flags.progress_file;
+  options.objectives = flags.objectives;
+  options.after = AfterOf(flags);
+  options.label = flags.label;
+  options.files = {flags.json, flags.csv, flags.svg, flags.html, flags.save};
+  options.quiet = flags.quiet;
+  return options;
+}
+
+}  // namespace zeus::cli

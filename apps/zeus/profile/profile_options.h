@@ -1,0 +1,82 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/zeus/command.h"
+#include "apps/zeus/profile/progress_pattern.h"
+#include "apps/zeus/profile/sweep_report.h"
+#include "zeus/base/result.h"
+#include "zeus/base/units.h"
+#include "zeus/device/knob.h"
+
+namespace zeus::cli {
+
+// The command line of `zeus profile`, as typed.
+struct ProfileFlags {
+  std::string gpus{};
+  std::string knob = "gpu_power_limit";
+  std::string limits{};
+  std::optional<double> stride{};
+  std::string slice = "5s";
+  std::string warmup = "1s";
+  unsigned rounds = 1;
+  std::string progress{};
+  std::string progress_file{};
+  Objectives objectives{};
+  std::string label{};
+  std::string json{};
+  std::string csv{};
+  std::string svg{};
+  std::string html{};
+  std::string save{};
+  bool quiet = false;
+  bool keep = false;
+  bool until_done = false;
+  bool stop = false;
+};
+
+// What becomes of the command after the sweep.
+enum class AfterSweep {
+  kRestore,  // It goes on as before it.
+  kKeep,     // It goes on at the best setting.
+  kStop,     // It is ended.
+};
+
+// Paths; empty: not wanted.
+struct ProfileFiles {
+  std::string json;
+  std::string csv;
+  std::string svg;
+  std::string html;
+  std::string save;
+};
+
+// What it means.
+struct ProfileOptions {
+  std::vector<std::string> command;
+  std::optional<std::vector<unsigned>> gpus;
+  KnobKind knob = KnobKind::kGpuPowerLimit;
+  std::vector<Setting> settings;  // Given ones, fastest first; empty: by stride.
+  Setting stride;                 // 0: what suits the knob.
+  SweepPlan plan;                 // Without the number of settings.
+  std::optional<ProgressPattern> pattern;
+  std::string progress_file;
+  Objectives objectives;
+  AfterSweep after = AfterSweep::kRestore;
+  std::string label;
+  ProfileFiles files;
+  bool quiet = false;
+};
+
+// Declares the options on `verb`.
+void AddProfileFlags(CLI::App& verb, ProfileFlags& flags);
+
+// kInvalidArgument with one sentence when they make no sense.
+Result<ProfileOptions> Interpret(const ProfileFlags& flags, std::vector<std::string> command);
+
+// "5s", "500ms", "2min", "5" (seconds). kInvalidArgument names the option.
+Result<Seconds> ParseDuration(const std::string& text, const char* option);
+
+}  // namespace zeus::cli

@@ -1,0 +1,180 @@
+// Counting a program's steps: rates, lines, patterns and files.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <fstream>
+
+#include "apps/zeus/profile/progress_file.h"
+#include "apps/zeus/profile/progress_pattern.h"
+#include "apps/zeus/profile/progress_series.h"
+#include "zeus/base/testing/temporary_directory.h"
+
+namespace zeus::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+TimePoint At(double seconds) { return TimePoint(Seconds(seconds)); }
+
+TEST(ProgressSeriesTest, SteadyStepsGiveTheirTimeWhereverTheSliceBegins) {
+  ProgressSeries series(Seconds(0));
+  for (int i = 0; i < 100; ++i) series.Observe(At(0.1 * i), 10 * i);  // A print per ten steps.
+  const auto rate = series.Between(At(2.03), At(5.08));
+  ASSERT_TRUE(rate);
+  EXPECT_NEAR(rate->time_per_step.count(), 0.01, 1e-12);
+  EXPECT_NEAR(rate->sigma.count(), 0, 1e-12);
+  EXPECT_NEAR(rate->steps, 305, 1e-6);
+}
+
+TEST(ProgressSeriesTest, WhatHappenedOutsideTheSliceHasNoPart) {
+  ProgressSeries series(Seconds(0));
+  double count = 0;
+  for (double time = 0; time < 5; time += 0.1) series.Observe(At(time), ++count);
+  for (double time = 5.05; time < 10; time += 0.3) series.Observe(At(time), ++count);
+  EXPECT_NEAR(series.Between(At(1), At(5))->time_per_step.count(), 0.1, 1e-9);
+  EXPECT_NEAR(series.Between(At(5), At(9))->time_per_step.count(), 0.3, 1e-9);
+}
+
+TEST(ProgressSeriesTest, SigmaCoversUnevenSteps) {
+  ProgressSeries series(Seconds(0));
+  double time = 0;
+  for (int i = 0; i < 101; ++i) {
+    series.Observe(At(time), i);
+    time += i % 2 == 0 ? 0.09 : 0.11;
+  }
+  const auto rate = series.Between(At(0), At(20));
+  ASSERT_TRUE(rate);
+  EXPECT_NEAR(rate->time_per_step.count(), 0.1, 1e-9);
+  // Each of 100 intervals is off by 10 ms.
+  EXPECT_NEAR(rate->sigma.count(), 0.001, 0.0001);
+}
+
+TEST(ProgressSeriesTest, LateStampsAreDoubtful) {
+  ProgressSeries series(10ms);
+  for (int i = 0; i <= 10; ++i) series.Observe(At(i), i);
+  EXPECT_NEAR(series.Between(At(0), At(10))->sigma.count(), 0.01 * std::sqrt(2) / 10, 1e-9);
+}
+
+TEST(ProgressSeriesTest, OneIntervalIsKnownToItsGranularityOnly) {
+  ProgressSeries series(Seconds(0));
+  series.Observe(At(1), 10);
+  series.Observe(At(2), 20);
+  const auto rate = series.Between(At(0), At(3));
+  ASSERT_TRUE(rate);
+  EXPECT_NEAR(rate->sigma / rate->time_per_step, 1 / std::sqrt(12.0), 1e-9);
+  EXPECT_FALSE(series.Between(At(1.5), At(3)));
+}
+
+TEST(ProgressSeriesTest, CountsThatBeginAgainAreTheNextEpoch) {
+  ProgressSeries series(Seconds(0));
+  for (int i = 0; i < 30; ++i) series.Observe(At(i), 1 + i % 10);
+  EXPECT_NEAR(series.Between(At(0), At(29))->time_per_step.count(), 1, 1e-9);
+}
+
+TEST(ProgressSeriesTest, ForgottenChangesAreGone) {
+  ProgressSeries series(Seconds(0));
+  for (int i = 0; i < 10; ++i) series.Observe(At(i), i);
+  series.ForgetBefore(At(5));
+  EXPECT_FALSE(series.Between(At(0), At(5)));
+  EXPECT_TRUE(series.Between(At(5), At(9)));
+  EXPECT_FALSE(series.empty());
+}
+
+TEST(ProgressPatternTest, TheFirstGroupIsTheCount) {
+  const auto pattern = ProgressPattern::Compile("step (\\d+)/(\\d+)").value();
+  EXPECT_EQ(pattern.Count("epoch 1 step 20/100 loss 0.3", 0), 20);
+  EXPECT_EQ(pattern.Count("loss 0.3", 0), std::nullopt);
+}
+
+TEST(ProgressPatternTest, WithoutAGroupEachMatchIsAStep) {
+  const auto pattern = ProgressPattern::Compile("done").value();
+  EXPECT_EQ(pattern.Count("done, done", 3), 5);
+}
+
+TEST(ProgressPatternTest, AGroupThatIsNoNumberSaysNothing) {
+  EXPECT_EQ(ProgressPattern::Compile("step (\\w+)").value().Count("step one", 7), std::nullopt);
+}
+
+TEST(ProgressPatternTest, ABrokenExpressionIsRefusedAndQuoted) {
+  const auto broken = ProgressPattern::Compile("step (\\d+");
+  ASSERT_FALSE(broken.ok());
+  EXPECT_EQ(broken.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_NE(broken.error().message.find("step (\\d+"), std::string::npos) << broken.error().message;
+}
+
+TEST(LineCutterTest, CarriageReturnsEndLinesToo) {
+  LineCutter lines;
+  lines.Feed(At(1), "a\rb\r\nc");
+  EXPECT_EQ(lines.Next()->text, "a");
+  EXPECT_EQ(lines.Next()->text, "b");
+  EXPECT_FALSE(lines.Next());
+  EXPECT_EQ(lines.Rest()->text, "c");
+  EXPECT_FALSE(lines.Rest());
+}
+
+TEST(LineCutterTest, ALineThatComesInPiecesIsWhole) {
+  LineCutter lines;
+  lines.Feed(At(1), "step 1");
+  EXPECT_FALSE(lines.Next());
+  lines.Feed(At(2), "2\n");
+  const auto line = lines.Next();
+  ASSERT_TRUE(line);
+  EXPECT_EQ(line->text, "step 12");
+  EXPECT_EQ(line->when, At(2));
+}
+
+TEST(LineCutterTest, ABarThatBeginsWithTheCarriageReturnHasTheTimeAtWhichItWasDrawn) {
+  LineCutter lines;
+  lines.Feed(At(1), "\rstep 5");
+  EXPECT_FALSE(lines.Next());
+  lines.Feed(At(2), "\rstep 6");
+  const auto line = lines.Next();
+  ASSERT_TRUE(line);
+  EXPECT_EQ(line->text, "step 5");
+  EXPECT_EQ(line->when, At(1));
+}
+
+TEST(LineCutterTest, OfAnEndlessLineTheEndIsKept) {
+  LineCutter lines;
+  for (int i = 0; i < 100; ++i) {
+    lines.Feed(At(i), std::string(1000, 'x'));
+    EXPECT_FALSE(lines.Next());
+  }
+  lines.Feed(At(100), "step 7\n");
+  const auto line = lines.Next();
+  ASSERT_TRUE(line);
+  EXPECT_LE(line->text.size(), 4096U);
+  EXPECT_TRUE(line->text.ends_with("step 7"));
+}
+
+class ProgressFileTest : public ::testing::Test {
+ protected:
+  void Write(const std::string& text) { std::ofstream(path_) << text; }
+
+  testing::TemporaryDirectory directory_;
+  std::filesystem::path path_ = directory_.path() / "steps";
+  ProgressFile file_{path_};
+};
+
+TEST_F(ProgressFileTest, TheLastLineIsTheCountWhenItIsANumber) {
+  EXPECT_EQ(file_.Count(), std::nullopt);
+  Write("");
+  EXPECT_EQ(file_.Count(), std::nullopt);
+  Write("12");
+  EXPECT_EQ(file_.Count(), 12);
+  Write("10\n20\n30.5\n");
+  EXPECT_EQ(file_.Count(), 30.5);
+}
+
+TEST_F(ProgressFileTest, OtherwiseLinesAreCountedAlsoWhenTheFileGrowsOrBeginsAgain) {
+  Write("a 1\nb 2\n");
+  EXPECT_EQ(file_.Count(), 2);
+  std::ofstream(path_, std::ios::app) << "c 3\n";
+  EXPECT_EQ(file_.Count(), 3);
+  Write("x y\n");
+  EXPECT_EQ(file_.Count(), 1);
+}
+
+}  // namespace
+}  // namespace zeus::cli

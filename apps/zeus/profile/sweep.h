@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "apps/zeus/profile/progress_series.h"
+#include "apps/zeus/profile/sweep_plan.h"
+#include "zeus/base/clock.h"
+#include "zeus/base/result.h"
+#include "zeus/device/knob.h"
+#include "zeus/optimizer/power_limit/slice_meter.h"
+
+namespace zeus::cli {
+
+// What was measured in one slice.
+struct MeasuredSlice {
+  unsigned round;
+  std::size_t setting;  // Position in the settings of the sweep.
+  SliceReading reading;
+  std::optional<StepRate> rate;  // Where the progress of the program is known.
+};
+
+// Turns a knob while a program runs and measures a slice of time at each setting. Step() does what
+// is due. Whatever ends it, the knob is put back. One owner; the parts must outlive it.
+class Sweep {
+ public:
+  struct Parts {
+    Clock& clock;
+    Knob& knob;
+    SliceMeter& meter;
+    ProgressSeries* progress;  // Null when nothing tells how far the program is.
+  };
+
+  // With `progress` the first slice waits for the first sign of it: programs take a while to start.
+  Sweep(const Parts& parts, std::vector<Setting> settings, const SweepPlan& plan);
+  ~Sweep();
+  Sweep(const Sweep&) = delete;
+  Sweep& operator=(const Sweep&) = delete;
+
+  // Returns when to come again.
+  TimePoint Step();
+
+  // The program has ended, or somebody wants it to: drops the open slice, restores the knob.
+  void Stop();
+
+  bool done() const { return std::holds_alternative<Done>(state_); }
+  // The program has not shown any progress yet.
+  bool waiting() const { return std::holds_alternative<Waiting>(state_); }
+  // All planned slices were measured.
+  bool complete() const { return complete_; }
+  // Why it stopped early, or could not put the knob back.
+  const std::optional<Error>& trouble() const { return trouble_; }
+
+  // Final once done().
+  const std::vector<MeasuredSlice>& slices() const { return slices_; }
+  const std::vector<Setting>& settings() const { return settings_; }
+  const SweepPlan& plan() const { return plan_; }
+
+ private:
+  struct Waiting {};
+  struct Warmup {
+    SweepPlan::Position position;
+    TimePoint end;
+  };
+  struct Measuring {
+    SweepPlan::Position position;
+    TimePoint begin;
+    TimePoint end;
+  };
+  // The last slices are measured; the sensors have yet to show their ends.
+  struct Settling {
+    TimePoint end;
+  };
+  struct Done {};
+
+  // A slice whose sensors, or whose lines of progress, may still be under way.
+  struct Unsettled {
+    std::size_t slice;
+    SliceMeter::Ticket ticket;
+    TimePoint begin;
+    TimePoint end;
+  };
+
+  Result<TimePoint> Advance();
+  Result<TimePoint> BeginNext();
+  Result<TimePoint> EndSlice(const Measuring& measuring);
+  Status Settle();
+  void Finish(std::optional<Error> trouble);
+
+  Parts parts_;
+  std::vector<Setting> settings_;
+  SweepPlan plan_;
+  std::variant<Waiting, Warmup, Measuring, Settling, Done> state_;
+  std::size_t next_ = 0;  // Number of the slice.
+  std::vector<MeasuredSlice> slices_;
+  std::vector<Unsettled> unsettled_;
+  bool complete_ = false;
+  std::optional<Error> trouble_;
+};
+
+}  // namespace zeus::cli

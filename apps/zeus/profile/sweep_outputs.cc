@@ -1,0 +1,68 @@
+#include "apps/zeus/profile/sweep_outputs.h"
+
+#include <fmt/format.h>
+#include <langinfo.h>
+#include <unistd.h>
+
+#include <clocale>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "apps/zeus/output_file.h"
+#include "apps/zeus/profile/html_report.h"
+#include "apps/zeus/profile/svg_plot.h"
+#include "apps/zeus/profile/text_plot.h"
+#include "zeus/optimizer/power_limit/profile_json.h"
+
+namespace zeus::cli {
+namespace {
+
+std::string JsonText(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Status Save(const SweepReport& report, const std::string& file) {
+  const Profile profile = ToProfile(report);
+  if (profile.points.empty()) {
+    return Error{
+        ErrorCode::kUnavailable,
+        fmt::format("no profile was saved to {}: it needs the throughput at every setting", file)};
+  }
+  return WriteWhole(file, ProfileToJson(profile));
+}
+
+Glyphs GlyphsOfTerminal() {
+  if (::isatty(STDERR_FILENO) == 0) return Glyphs::kAscii;
+  std::setlocale(LC_CTYPE, "");
+  return std::string_view(::nl_langinfo(CODESET)) == "UTF-8" ? Glyphs::kUnicode : Glyphs::kAscii;
+}
+
+}  // namespace
+
+Status CheckFiles(const ProfileFiles& files) {
+  for (const std::string& file : {files.json, files.svg, files.html, files.save})
+    if (!file.empty()) ZEUS_RETURN_IF_ERROR(CheckWritable(file));
+  if (!files.csv.empty()) ZEUS_RETURN_IF_ERROR(Append(files.csv, "", ""));
+  return Ok();
+}
+
+Status WriteResults(const SweepReport& report, const ProfileFiles& files) {
+  Status first = Ok();
+  const auto keep = [&first](Status status) {
+    if (first.ok()) first = std::move(status);
+  };
+  if (!files.json.empty()) keep(WriteWhole(files.json, JsonText(ToJson(report))));
+  if (!files.csv.empty()) keep(Append(files.csv, SweepCsvHeader(), ToCsv(report)));
+  if (!files.svg.empty()) keep(WriteWhole(files.svg, ToSvg(report)));
+  if (!files.html.empty()) keep(WriteWhole(files.html, ToHtml(report)));
+  if (!files.save.empty()) keep(Save(report, files.save));
+  return first;
+}
+
+void ShowResults(const SweepReport& report) {
+  const std::string text = ToTable(report) + ToTextPlot(report, GlyphsOfTerminal());
+  std::fputs(text.c_str(), stderr);
+}
+
+}  // namespace zeus::cli

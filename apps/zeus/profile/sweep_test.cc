@@ -1,0 +1,201 @@
+// A whole sweep over a simulated GPU, and what is made of it.
+#include "apps/zeus/profile/sweep.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <memory>
+
+#include "apps/zeus/profile/svg_plot.h"
+#include "apps/zeus/profile/sweep_notes.h"
+#include "apps/zeus/profile/sweep_report.h"
+#include "apps/zeus/profile/text_plot.h"
+#include "zeus/base/stepped_clock.h"
+#include "zeus/device/knob_group.h"
+#include "zeus/device/sim/simulated_gpu.h"
+#include "zeus/device/sim/testing/loads.h"
+#include "zeus/monitor/energy_monitor.h"
+#include "zeus/optimizer/power_limit/monitor_slice_meter.h"
+
+namespace zeus::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace zeus::literals;
+using ::testing::HasSubstr;
+
+// A job on a V100 that tells its steps every tenth of a second.
+class SweepTest : public ::testing::Test {
+ protected:
+  SweepTest() {
+    std::vector<std::unique_ptr<DeviceKnob>> members;
+    members.push_back(DeviceKnob::Of(KnobKind::kGpuPowerLimit, gpu_).value());
+    knob_ = KnobGroup::Of(std::move(members)).value();
+    load_ = gpu_.AttachLoad(sim::testing::Train("shufflenet", 1024)).value();
+    clock_.Run([this] { return monitor_.Step(); });
+    clock_.Advance(60s);  // Warm.
+  }
+
+  // Until the sweep is done, or for `time`.
+  void Run(Sweep& sweep, Seconds time = 1h) {
+    const TimePoint end = clock_.Now() + time;
+    while (!sweep.done() && clock_.Now() < end) {
+      const TimePoint next = std::min<TimePoint>(sweep.Step(), clock_.Now() + 100ms);
+      if (sweep.done()) return;
+      clock_.SleepUntil(next);
+      if (tells_steps_) series_.Observe(clock_.Now(), gpu_.StepsDone(load_).value());
+    }
+  }
+
+  SweepReport Report(const Sweep& sweep, Objectives objectives = {}) const {
+    SweepReport report;
+    report.command = {"./train", "<fast>"};
+    report.progress = ProgressSource::kOutput;
+    report.knob_name = knob_->name();
+    report.max_power = knob_->max_power();
+    report.settings = sweep.settings();
+    report.plan = sweep.plan();
+    report.complete = sweep.complete();
+    report.slices = sweep.slices();
+    Evaluate(report, objectives);
+    return report;
+  }
+
+  Watts Limit() { return gpu_.CurrentPowerLimit().value().requested; }
+
+  static SweepPlan Plan(std::size_t settings, std::optional<unsigned> rounds = 1) {
+    return {.settings = settings, .rounds = rounds, .warmup = 1s, .slice = 5s};
+  }
+
+  SteppedClock clock_;
+  sim::SimulatedGpu gpu_{clock_, sim::testing::Model("V100")};
+  EnergyMonitor monitor_{clock_, {{.meter = &gpu_, .gpu = &gpu_, .sensor = {}}}};
+  MonitorSliceMeter meter_{monitor_, {0}};
+  std::unique_ptr<KnobGroup> knob_;
+  std::uint32_t load_ = 0;
+  ProgressSeries series_{1ms};
+  bool tells_steps_ = true;
+  const std::vector<Setting> settings_{250_W, 200_W, 150_W, 100_W};
+};
+
+TEST_F(SweepTest, EveryRowAgreesWithTheCatalogueWithinItsSigmas) {
+  Sweep sweep({clock_, *knob_, meter_, &series_}, settings_, Plan(4, 2));
+  Run(sweep);
+  ASSERT_TRUE(sweep.complete());
+  EXPECT_EQ(Limit(), 250_W);
+  const SweepReport report = Report(sweep);
+  ASSERT_EQ(report.rows.size(), 4U);
+  const sim::Workload& workload = *sim::FindWorkload("shufflenet").value();
+  const auto steps = static_cast<double>(sim::StepsPerEpoch(workload, 1024));
+  for (const SweepRow& row : report.rows) {
+    const auto truth = sim::testing::RunWarm(sim::testing::Model("V100"), workload, 1024,
+                                             std::get<Watts>(row.setting));
+    ASSERT_TRUE(truth.ok());
+    ASSERT_TRUE(row.per_step);
+    const Seconds time = truth.value().time_per_epoch / steps;
+    // A hundredth beside the sigmas: the power of a board changes with its temperature.
+    EXPECT_NEAR(row.per_step->time / time, 1, 3 * (row.per_step->time_sigma / time) + 0.01);
+    const Watts power = truth.value().average_power;
+    EXPECT_NEAR(row.power / power, 1,
+                3 * (row.power_sigma / power) + 3 * report.shared_error + 0.01);
+  }
+}
+
+TEST_F(SweepTest, ObjectivesAreAnsweredAndShown) {
+  Sweep sweep({clock_, *knob_, meter_, &series_}, settings_, Plan(4));
+  Run(sweep);
+  const SweepReport report = Report(sweep, {.eta = 0.5, .max_slowdown = 1.0});
+  ASSERT_EQ(report.choices.size(), 4U);
+  for (const Choice& choice : report.choices) EXPECT_TRUE(choice.row) << choice.reason;
+  EXPECT_EQ(report.choices[2].row, 0U) << "nothing is faster than the highest limit";
+  const Profile profile = ToProfile(report);
+  EXPECT_EQ(profile.points.size(), 4U);
+  EXPECT_THAT(ToTable(report), HasSubstr("cost (eta 0.5)"));
+  EXPECT_EQ(ToJson(report)["settings"].size(), 4U);
+  const std::string svg = ToSvg(report);
+  EXPECT_THAT(svg, HasSubstr("./train &lt;fast&gt;"));
+  EXPECT_THAT(svg, HasSubstr("energy per step"));
+  EXPECT_THAT(ToTextPlot(report, Glyphs::kUnicode), HasSubstr("●"));
+  const std::string plain = ToTextPlot(report, Glyphs::kAscii);
+  EXPECT_TRUE(std::ranges::all_of(plain, [](char c) { return static_cast<signed char>(c) > 0; }));
+}
+
+TEST_F(SweepTest, WithoutProgressThereIsPowerAndNoChoice) {
+  Sweep sweep({clock_, *knob_, meter_, nullptr}, settings_, Plan(4));
+  Run(sweep);
+  SweepReport report = Report(sweep);
+  report.progress = ProgressSource::kNone;
+  ASSERT_EQ(report.rows.size(), 4U);
+  EXPECT_FALSE(KnowsSteps(report));
+  EXPECT_TRUE(report.choices.empty());
+  EXPECT_TRUE(ToProfile(report).points.empty());
+  EXPECT_THAT(ToTable(report), HasSubstr("unknown"));
+  EXPECT_THAT(NotesOn(report, {}), ::testing::ElementsAre(HasSubstr("--progress 'step")));
+  EXPECT_THAT(ToSvg(report), HasSubstr("power (W)"));
+}
+
+TEST_F(SweepTest, ACommandThatEndsMidwayLeavesWhatWasMeasuredAndTheLimitAsItWas) {
+  Sweep sweep({clock_, *knob_, meter_, &series_}, settings_, Plan(4));
+  Run(sweep, 15s);
+  EXPECT_NE(Limit(), 250_W);
+  sweep.Stop();
+  EXPECT_EQ(Limit(), 250_W);
+  const SweepReport report = Report(sweep);
+  EXPECT_EQ(report.rows.size(), 2U);
+  EXPECT_TRUE(report.choices.empty()) << "half of the settings choose nothing";
+  EXPECT_THAT(NotesOn(report, {.command_ended = true, .ran = 15s}),
+              ::testing::ElementsAre(HasSubstr("at least 24 s")));
+}
+
+TEST_F(SweepTest, NothingIsTouchedBeforeTheFirstSignOfProgress) {
+  tells_steps_ = false;
+  Sweep sweep({clock_, *knob_, meter_, &series_}, settings_, Plan(4));
+  Run(sweep, 30s);
+  EXPECT_TRUE(sweep.waiting());
+  EXPECT_EQ(Limit(), 250_W);
+  sweep.Stop();
+  EXPECT_THAT(NotesOn(Report(sweep), {.command_ended = true, .waiting = true}),
+              ::testing::ElementsAre(HasSubstr("matched --progress")));
+}
+
+TEST_F(SweepTest, ALimitThatCannotBeSetAnyMoreEndsTheSweep) {
+  Sweep sweep({clock_, *knob_, meter_, &series_}, settings_, Plan(4));
+  Run(sweep, 3s);
+  gpu_.InjectFault({.kind = sim::FaultKind::kNoPermission});
+  Run(sweep);
+  EXPECT_TRUE(sweep.done());
+  EXPECT_FALSE(sweep.complete());
+  ASSERT_TRUE(sweep.trouble());
+}
+
+TEST(SweepPlanTest, EveryOtherRoundGoesBack) {
+  const SweepPlan plan{.settings = 3, .rounds = 2};
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; plan.At(i); ++i) order.push_back(plan.At(i)->setting);
+  EXPECT_THAT(order, ::testing::ElementsAre(0, 1, 2, 2, 1, 0));
+  EXPECT_EQ(plan.TotalTime(), 36s);
+}
+
+TEST(SweepPlanTest, WithoutANumberOfRoundsThereIsNoEnd) {
+  const SweepPlan plan{.settings = 3, .rounds = std::nullopt};
+  EXPECT_EQ(plan.At(3000)->round, 1000U);
+}
+
+TEST(EvaluateTest, ScatterBetweenRoundsWidensTheErrorBar) {
+  SweepReport report;
+  report.settings = {Watts(100)};
+  const SliceReading reading{.time = 1s, .energy = 100_J, .sigma = 1_J};
+  report.slices = {{0, 0, reading, StepRate{10, 100ms, 0s}},
+                   {1, 0, reading, StepRate{5, 200ms, 0s}}};
+  Evaluate(report, {});
+  const SweepRow& row = report.rows.front();
+  EXPECT_NEAR(row.per_step->time.count(), 0.15, 1e-12);
+  EXPECT_NEAR(row.per_step->time_sigma.count(), 0.05, 1e-12);
+  EXPECT_NEAR(row.power_sigma.value(), 1 / std::sqrt(2), 1e-9);
+}
+
+}  // namespace
+}  // namespace zeus::cli

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "examples/training/network.h"
+
+namespace zeus::examples {
+
+// A network and its data: learns for real, on one core of this CPU. The same seed and the same
+// batches give the same numbers, bit by bit. One owner.
+class Learner {
+ public:
+  virtual ~Learner() = default;
+
+  virtual std::size_t training_samples() const = 0;
+  virtual std::size_t validation_samples() const = 0;
+
+  // One step of the optimiser over these training samples; the mean loss before it.
+  virtual double TrainStep(std::span<const std::int64_t> samples) = 0;
+
+  // The share of validation samples that are classified rightly.
+  virtual double Validate() = 0;
+};
+
+struct Recipe {
+  std::uint64_t seed = 1;
+  std::size_t training_samples = 0;
+  std::size_t validation_samples = 0;
+  double learning_rate = 0;
+};
+
+// Tells digits apart in noisy images (dataset.h).
+std::unique_ptr<Learner> MakeCnn(const CnnShape& shape, const Recipe& recipe);
+// Finds the letter that follows the marker in a sequence.
+std::unique_ptr<Learner> MakeTransformer(const TransformerShape& shape, const Recipe& recipe);
+
+}  // namespace zeus::examples

@@ -1,0 +1,126 @@
+#include "examples/training/options.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "apps/zeus/numbers.h"
+#include "zeus/device/sim/node_directory.h"
+
+namespace zeus::examples {
+namespace {
+
+constexpr unsigned kLargestBatch = 2048;
+constexpr unsigned kMostGpus = 16;
+constexpr std::uint64_t kLargestSeed = UINT64_MAX;
+constexpr double kMostEpochs = 10'000;
+constexpr double kLargestMagnification = 4096;
+
+void AddTrainingOptions(CLI::App& app, Options& options) {
+  using cli::NumberBetween;
+  using cli::WholeNumberBetween;
+  app.add_option("--model", options.model, "What to train: cnn (digits) or transformer (letters)")
+      ->check(CLI::IsMember({"cnn", "transformer"}));
+  app.add_option("--batch-size", options.batch_size, "Samples of a step, over all GPUs")
+      ->check(WholeNumberBetween(1, kLargestBatch));
+  app.add_option("--seed", options.seed, "Of the data, the weights, the order and the GPUs")
+      ->check(WholeNumberBetween(0, kLargestSeed));
+  app.add_option("--max-epochs", options.max_epochs, "Give up after so many")
+      ->check(WholeNumberBetween(1, static_cast<std::uint64_t>(kMostEpochs)));
+  app.add_option("--target", options.target, "Validation accuracy at which the training ends")
+      ->check(NumberBetween(0, 1));
+  app.add_option("--json", options.json, "Write everything into this file, too");
+}
+
+void AddGpuOptions(CLI::App& app, Options& options) {
+  using cli::WholeNumberBetween;
+  app.add_option("--clock", options.clock,
+                 "virtual: GPUs of this process, as fast as the CPU trains; real: GPUs of a node "
+                 "that zeus sim started")
+      ->check(CLI::IsMember({"virtual", "real"}));
+  app.add_option("--gpu", options.gpu, "Model of the virtual GPUs: V100, A40, H100, …");
+  app.add_option("--gpus", options.gpus, "How many GPUs share a batch")
+      ->check(WholeNumberBetween(1, kMostGpus));
+  app.add_option("--node", options.node,
+                 "Name of the node with --clock real; by default that of zeus sim env")
+      ->check(cli::NotEmpty());
+  app.add_option("--step-cost", options.step_cost,
+                 "What a step costs on the GPU: flops (those of the model), or a workload of the "
+                 "catalogue: resnet50, bert_qa, …");
+  app.add_option("--gpu-width", options.gpu_width,
+                 "With --step-cost flops: the network on the GPU is so many times as wide")
+      ->check(WholeNumberBetween(1, static_cast<std::uint64_t>(kLargestMagnification)));
+  app.add_option("--gpu-length", options.gpu_length,
+                 "With --step-cost flops: its images or sequences are so many times as long")
+      ->check(WholeNumberBetween(1, static_cast<std::uint64_t>(kLargestMagnification)));
+}
+
+void AddOptimizerOptions(CLI::App& app, Options& options) {
+  using cli::NumberBetween;
+  app.add_option("--eta", options.eta, "What counts: 0 is time, 1 is energy")
+      ->check(NumberBetween(0, 1));
+  app.add_option("--knob", options.knob, "What to optimise: power-limit, clock, both or none")
+      ->check(CLI::IsMember({"power-limit", "clock", "both", "none"}));
+  app.add_flag("--observe", options.observe,
+               "Leave the knob alone in the end and say what the optimum would have saved");
+  app.add_option("--slice-seconds", options.slice_seconds, "How long a setting is tried at most")
+      ->check(NumberBetween(0.1, 3600));
+}
+
+}  // namespace
+
+void AddOptions(CLI::App& app, Options& options) {
+  AddTrainingOptions(app, options);
+  AddGpuOptions(app, options);
+  AddOptimizerOptions(app, options);
+}
+
+Status Check(const Options& options) {
+  const auto wrong = [](std::string message) {
+    return Error{ErrorCode::kInvalidArgument, std::move(message)};
+  };
+  if (options.batch_size % options.gpus != 0)
+    return wrong(fmt::format("--batch-size {} cannot be split evenly over {} GPUs",
+                             options.batch_size, options.gpus));
+  if (options.clock == "virtual" && !options.node.empty())
+    return wrong("--node belongs to --clock real: virtual GPUs are of this process");
+  if (options.step_cost != "flops" && (options.gpu_width || options.gpu_length))
+    return wrong("--gpu-width and --gpu-length belong to --step-cost flops");
+  if (options.observe && options.knob == "none")
+    return wrong("--observe needs something to observe: a --knob other than none");
+  return Ok();
+}
+
+std::vector<KnobKind> KnobsOf(const Options& options) {
+  if (options.knob == "none") return {};
+  if (options.knob == "clock") return {KnobKind::kGraphicsClock};
+  if (options.knob == "both") return {KnobKind::kGpuPowerLimit, KnobKind::kGraphicsClock};
+  return {KnobKind::kGpuPowerLimit};
+}
+
+Result<std::unique_ptr<GpuHost>> OpenGpus(const Options& options) {
+  if (options.clock == "virtual") {
+    ZEUS_TRY(const sim::GpuModel* const model, sim::FindGpuModel(options.gpu));
+    return OpenVirtualGpus({.model = model, .count = options.gpus, .seed = options.seed});
+  }
+  const char* const from_environment = std::getenv("ZEUS_SIM_NODE");
+  std::string name = options.node;
+  if (name.empty() && from_environment != nullptr) name = from_environment;
+  return OpenSharedGpus(name.empty() ? std::string(sim::kDefaultNodeName) : name, options.gpus);
+}
+
+Result<sim::LoadSpec> LoadOf(const Options& options, const ExampleModel& model) {
+  const unsigned part = options.batch_size / options.gpus;
+  sim::LoadSpec load;
+  if (options.step_cost == "flops") {
+    const Magnification on_gpu{.width = options.gpu_width.value_or(model.on_gpu.width),
+                               .length = options.gpu_length.value_or(model.on_gpu.length)};
+    load.work = model.forward(on_gpu, part) * kStepPerForward;
+    return load;
+  }
+  ZEUS_TRY(load.workload, sim::FindWorkload(options.step_cost));
+  load.batch_size = part;
+  return load;
+}
+
+}  // namespace zeus::examples
