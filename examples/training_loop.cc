@@ -21,8 +21,10 @@ zeus::Status Run() {
   ZEUS_TRY(const auto* model, zeus::sim::FindGpuModel("V100"));
   ZEUS_TRY(const auto* workload, zeus::sim::FindWorkload("shufflenet"));
   auto gpu = std::make_unique<zeus::sim::SimulatedGpu>(clock, *model);
-  ZEUS_TRY(const auto work,
-           gpu->AttachLoad({.demand = {}, .workload = workload, .batch_size = kBatchSize}));
+  zeus::sim::LoadSpec load;
+  load.workload = workload;
+  load.batch_size = kBatchSize;
+  ZEUS_TRY(const auto work, gpu->AttachLoad(load));
   const auto learn = [&clock, &simulated = *gpu, work] {
     clock.SleepFor(simulated.StepTime(work).value());
   };
