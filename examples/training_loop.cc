@@ -1,6 +1,5 @@
-// Listing 1 of the Zeus paper: a training that stops at its target and knows what it cost. The GPU
-// and the time are simulated, so it takes milliseconds; with a SystemClock and Discover() it is
-// real.
+// Listing 1 of the Zeus paper: a training that stops at its target, finds the best power limit on
+// the way and knows what it cost. GPU and time are simulated, so it takes milliseconds.
 #include "zeus/training/training_loop.h"
 
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 
 #include "zeus/base/stepped_clock.h"
 #include "zeus/device/sim/simulated_gpu.h"
+#include "zeus/training/global_power_limit_optimizer.h"
 
 namespace {
 
@@ -21,8 +21,10 @@ zeus::Status Run() {
   ZEUS_TRY(const auto* model, zeus::sim::FindGpuModel("V100"));
   ZEUS_TRY(const auto* workload, zeus::sim::FindWorkload("shufflenet"));
   auto gpu = std::make_unique<zeus::sim::SimulatedGpu>(clock, *model);
-  ZEUS_TRY(const auto work,
-           gpu->AttachLoad({.demand = {}, .workload = workload, .batch_size = kBatchSize}));
+  zeus::sim::LoadSpec load;
+  load.workload = workload;
+  load.batch_size = kBatchSize;
+  ZEUS_TRY(const auto work, gpu->AttachLoad(load));
   const auto learn = [&clock, &simulated = *gpu, work] {
     clock.SleepFor(simulated.StepTime(work).value());
   };
@@ -35,7 +37,9 @@ zeus::Status Run() {
   const auto train_set = std::views::iota(0U, StepsPerEpoch(*workload, kBatchSize));
   const auto eval_set = std::views::iota(0, 8);
 
-  zeus::TrainingLoop loop(*monitor, {.max_epochs = 100, .target_metric = 0.65, .eta = 0.5});
+  zeus::GlobalPowerLimitOptimizer optimizer(*monitor, zeus::ZeusCost(0.5));
+  zeus::TrainingLoop loop(
+      *monitor, {.max_epochs = 100, .target_metric = 0.65, .eta = 0.5, .callbacks = {&optimizer}});
   for (const int epoch : loop.Epochs()) {  // May stop early.
     for ([[maybe_unused]] const auto batch : loop.Batches(train_set)) learn();
     for ([[maybe_unused]] const auto batch : eval_set) learn();
@@ -47,6 +51,8 @@ zeus::Status Run() {
              summary.epochs, summary.amounts.time.count(),
              zeus::ToText(summary.amounts.energy, summary.amounts.energy_sigma),
              zeus::ToText(*summary.amounts.cost, summary.amounts.cost_sigma));
+  ZEUS_TRY(const auto savings, optimizer.Savings());
+  for (const zeus::SavingsReport& report : savings) fmt::print("{}\n", ToText(report));
   return zeus::Ok();
 }
 

@@ -78,8 +78,12 @@ class ExamplesTest(SimTestCase):
             ).stdout for _ in range(2)
         }
         self.assertEqual(len(outputs), 1, outputs)
-        pattern = r"^target_reached after 11 epochs: [\d.]+ s, \d+ J ± \d+ J, cost \d+ J ± \d+ J$"
-        self.assertRegex(outputs.pop(), pattern)
+        result, saving = outputs.pop().splitlines()
+        number = r"\d+ J ± \d+ J"
+        self.assertRegex(result, f"^target_reached after 11 epochs: .* s, {number}, cost {number}$")
+        watts, energy = re.match(r"(\d+) W instead of 250 W: energy (-[\d.]+) %", saving).groups()
+        self.assertLess(int(watts), 250)
+        self.assertLess(float(energy), -5)
 
     def test_optimize_power_limit(self):
         done = subprocess.run(

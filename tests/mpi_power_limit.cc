@@ -27,7 +27,7 @@ Result<Decision> Optimize(int rank, int size, Collective& ranks) {
     node.Step();
   }
   if (optimizer.trouble()) return *optimizer.trouble();
-  const Decision decision{optimizer.profiles().front(), optimizer.chosen().front()};
+  const Decision decision{optimizer.profile(), optimizer.chosen().front()};
   if (Setting(node.limit(0)) == decision.chosen) return decision;
   return Error{ErrorCode::kInternal, "the limit that was chosen is not in force"};
 }
