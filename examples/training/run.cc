@@ -149,7 +149,8 @@ class Training {
   }
 
   void CollectOptimizer() {
-    outcome_.profiles = optimizer_->profiles();
+    for (std::size_t knob = 0; knob < optimizer_->profile_count(); ++knob)
+      outcome_.profiles.push_back(optimizer_->profile(knob));
     outcome_.chosen = optimizer_->chosen();
     outcome_.trouble = optimizer_->trouble();
     auto savings = optimizer_->Savings();

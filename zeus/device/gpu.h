@@ -92,6 +92,9 @@ class Gpu : public EnergyMeter {
  public:
   virtual const GpuIdentity& identity() const = 0;
 
+  // Whether the GPU, and all that was set on it, is gone when this process ends: simulated ones.
+  virtual bool EndsWithProcess() const { return false; }
+
   // Unless an adapter knows better: the single calls, one after the other.
   virtual GpuReading Read();
 

@@ -29,6 +29,7 @@ class KnobGuard final : public Knob {
   Result<std::vector<Setting>> Settings(const Setting& stride) override {
     return knob_.Settings(stride);
   }
+  Result<Setting> Current() override { return knob_.Current(); }
   Watts max_power() const override { return knob_.max_power(); }
 
   Status Set(const Setting& setting) override;

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "zeus/base/log.h"
+#include "zeus/device/knob_guard.h"
+#include "zeus/device/knob_repair.h"
 #include "zeus/optimizer/agreement.h"
 #include "zeus/optimizer/power_limit/monitor_slice_meter.h"
 #include "zeus/training/job_knob.h"
@@ -62,16 +64,22 @@ class GlobalPowerLimitOptimizer::Session {
   struct Stage {
     Stage(Session& session, JobKnob job_knob, PowerLimitOptimizer::Options options)
         : job(std::move(job_knob)),
+          guard(*job.knob, [&session, this] { session.RepairPeers(job); }),
           meter(session.monitor_.monitor(), job.devices),
-          optimizer({session.monitor_.monitor().clock(), *job.knob, meter, session.collective_},
+          optimizer({session.monitor_.monitor().clock(), guard, meter, session.collective_},
                     std::move(options)) {}
 
     JobKnob job;
+    KnobGuard guard;
     MonitorSliceMeter meter;
     PowerLimitOptimizer optimizer;
     bool kept = false;  // Its profile; also one that was known before.
   };
 
+  // A rank that was killed cannot put back what it changed: those that end with it do.
+  void RepairPeers(const JobKnob& job) {
+    if (job.journal) (void)RepairKnobs(*job.journal, RealSurroundings(monitor_.monitor().clock()));
+  }
   void StartStage();
   void Proceed();
   void Keep(Stage& stage);
@@ -101,7 +109,12 @@ void GlobalPowerLimitOptimizer::Session::Begin() {
 
 void GlobalPowerLimitOptimizer::Session::StartStage() {
   const bool first = stages_.empty();
-  JobKnob job = KnobOfJob(options_.knobs[stages_.size()], monitor_);
+  const KnobKind kind = options_.knobs[stages_.size()];
+  JobKnob job;
+  if (auto found = FindJobKnob(kind, monitor_); found.ok())
+    job = std::move(found).value();
+  else
+    job.knob = AbsentKnob(kind, found.error());
   PowerLimitOptimizer::Options options{.selector = selector_,
                                        .mode = options_.mode,
                                        .rule = options_.rule,
@@ -109,7 +122,7 @@ void GlobalPowerLimitOptimizer::Session::StartStage() {
   if (first) options.settings = options_.settings;
   if (first) options.stride = options_.stride;
   // A second knob is profiled under what the first was set to: that is another profile each time.
-  if (first) options.known = keeper_.Find(options.context, options_.knobs.front());
+  if (first) options.known = keeper_.Find(options.context, kind);
   stages_.push_back(std::make_unique<Stage>(*this, std::move(job), std::move(options)));
   stages_.back()->kept = !first || stages_.back()->optimizer.done();
 }
@@ -138,18 +151,21 @@ void GlobalPowerLimitOptimizer::Session::End() {
   if (auto used = Used(); used.ok()) final_use_ = used.value();
   (void)monitor_.monitor().CancelWindow(kJobWindow);
   for (const auto& stage : stages_)
-    if (const Status restored = stage->job.knob->Restore(); !restored.ok())
+    if (const Status restored = stage->guard.Restore(); !restored.ok())
       log::Failure("{}", restored.error().message);
 }
 
 ProfileContext GlobalPowerLimitOptimizer::Session::ContextOf(const JobKnob& job) {
-  std::vector<double> devices{static_cast<double>(job.devices.size())};
+  std::vector<double> devices{static_cast<double>(job.turned.size())};
+  std::vector<std::string> uuids;
+  for (const JobKnob::Device& device : job.turned)
+    if (!device.uuid.empty()) uuids.push_back(device.uuid);
   // A rank that is gone is noticed by the optimiser, too, which says so.
   (void)ranks_.Sum(devices);
   return {.job = options_.job,
           .batch_size = options_.batch_size,
-          .device_model = job.model,
-          .uuids = job.uuids,
+          .device_model = job.turned.empty() ? "" : job.turned.front().model,
+          .uuids = std::move(uuids),
           .devices = static_cast<int>(devices.front()),
           .driver = job.driver,
           .date = monitor_.monitor().clock().WallNow()};

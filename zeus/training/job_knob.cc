@@ -1,5 +1,7 @@
 #include "zeus/training/job_knob.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "zeus/device/device_knob.h"
@@ -8,10 +10,11 @@
 namespace zeus {
 namespace {
 
-// Stands where no knob is, and says why.
-class AbsentKnob final : public Knob {
+using Members = std::vector<std::unique_ptr<DeviceKnob>>;
+
+class KnobThatIsAbsent final : public Knob {
  public:
-  AbsentKnob(KnobKind kind, Error reason) : kind_(kind), reason_(std::move(reason)) {}
+  KnobThatIsAbsent(KnobKind kind, Error reason) : kind_(kind), reason_(std::move(reason)) {}
 
   const std::string& name() const override { return name_; }
   KnobKind kind() const override { return kind_; }
@@ -22,61 +25,64 @@ class AbsentKnob final : public Knob {
   Status Restore() override { return Ok(); }
 
  private:
-  const std::string name_ = "devices";
+  const std::string name_ = "absent knob";
   const KnobKind kind_;
   const Error reason_;
 };
 
-Result<std::unique_ptr<Knob>> GroupOf(Result<std::vector<std::unique_ptr<DeviceKnob>>> members) {
-  ZEUS_TRY(std::vector<std::unique_ptr<DeviceKnob>> knobs, std::move(members));
-  ZEUS_TRY(std::unique_ptr<KnobGroup> group, KnobGroup::Of(std::move(knobs)));
-  return std::unique_ptr<Knob>(std::move(group));
-}
-
-Result<std::unique_ptr<Knob>> GpuKnob(KnobKind kind, NodeMonitor& monitor, JobKnob& job) {
-  std::vector<std::unique_ptr<DeviceKnob>> members;
-  for (std::size_t device = 0; device < monitor.monitor().device_count(); ++device) {
-    Gpu* const gpu = monitor.gpu(device);
+Result<Members> GpuMembers(KnobKind kind, NodeMonitor& monitor, JobKnob& job) {
+  Members members;
+  for (std::size_t position = 0; position < monitor.monitor().device_count(); ++position) {
+    Gpu* const gpu = monitor.gpu(position);
     if (gpu == nullptr) continue;
-    ZEUS_TRY(std::unique_ptr<DeviceKnob> knob, DeviceKnob::Of(kind, *gpu));
+    KnobJournal* const journal = gpu->EndsWithProcess() ? nullptr : job.journal.get();
+    ZEUS_TRY(std::unique_ptr<DeviceKnob> knob, DeviceKnob::Of(kind, *gpu, journal));
     members.push_back(std::move(knob));
-    job.devices.push_back(device);
-    if (job.devices.size() == 1) job.model = gpu->identity().model;
-    if (job.devices.size() == 1) job.driver = gpu->identity().driver;
-    if (!gpu->identity().uuid.empty()) job.uuids.push_back(gpu->identity().uuid);
+    const GpuIdentity& identity = gpu->identity();
+    job.devices.push_back(position);
+    job.turned.push_back({.name = gpu->name(), .model = identity.model, .uuid = identity.uuid});
+    job.driver = identity.driver;
   }
   if (members.empty())
-    return Error{ErrorCode::kNotFound, "the monitor has no GPU: run zeus doctor"};
-  return GroupOf(std::move(members));
+    return Error{ErrorCode::kNotFound, "there is no GPU to optimise: zeus doctor says why"};
+  return members;
 }
 
-Result<std::unique_ptr<Knob>> CpuKnob(NodeMonitor& monitor, JobKnob& job) {
-  std::vector<std::unique_ptr<DeviceKnob>> members;
+Result<Members> CpuMembers(NodeMonitor& monitor, JobKnob& job) {
+  Members members;
   for (const std::unique_ptr<CpuPackage>& cpu : monitor.node().cpus) {
-    for (std::size_t device = 0; device < monitor.monitor().device_count(); ++device) {
-      if (monitor.monitor().device_name(device) != cpu->name()) continue;
-      ZEUS_TRY(std::unique_ptr<DeviceKnob> knob, DeviceKnob::Of(*cpu));
-      members.push_back(std::move(knob));
-      job.devices.push_back(device);
-      job.model = cpu->identity().model;
-    }
+    ZEUS_TRY(std::unique_ptr<DeviceKnob> knob, DeviceKnob::Of(*cpu, job.journal.get()));
+    members.push_back(std::move(knob));
+    job.turned.push_back({.name = cpu->name(), .model = cpu->identity().model, .uuid = ""});
   }
-  if (members.empty())
-    return Error{ErrorCode::kNotFound, "the monitor has no CPU package: run zeus doctor"};
-  return GroupOf(std::move(members));
+  for (std::size_t position = 0; position < monitor.monitor().device_count(); ++position)
+    if (monitor.gpu(position) == nullptr && monitor.monitor().device_in_total(position))
+      job.devices.push_back(position);
+  if (members.empty() || job.devices.empty())
+    return Error{ErrorCode::kNotFound,
+                 "there is no CPU package whose energy can be read: zeus doctor says why"};
+  return members;
 }
 
 }  // namespace
 
-JobKnob KnobOfJob(KnobKind kind, NodeMonitor& monitor) {
+Result<JobKnob> FindJobKnob(KnobKind kind, NodeMonitor& monitor) {
   JobKnob job;
-  auto knob =
-      kind == KnobKind::kCpuPowerLimit ? CpuKnob(monitor, job) : GpuKnob(kind, monitor, job);
-  if (knob.ok())
-    job.knob = std::move(knob).value();
-  else
-    job.knob = std::make_unique<AbsentKnob>(kind, knob.error());
+  const bool lasting = kind == KnobKind::kCpuPowerLimit ||
+                       std::ranges::any_of(monitor.node().gpus,
+                                           [](const auto& gpu) { return !gpu->EndsWithProcess(); });
+  if (lasting) {
+    ZEUS_TRY(std::filesystem::path folder, KnobFolder());
+    job.journal = std::make_unique<KnobJournal>(monitor.monitor().clock(), std::move(folder));
+  }
+  ZEUS_TRY(Members members, kind == KnobKind::kCpuPowerLimit ? CpuMembers(monitor, job)
+                                                             : GpuMembers(kind, monitor, job));
+  ZEUS_TRY(job.knob, KnobGroup::Of(std::move(members)));
   return job;
+}
+
+std::unique_ptr<Knob> AbsentKnob(KnobKind kind, Error reason) {
+  return std::make_unique<KnobThatIsAbsent>(kind, std::move(reason));
 }
 
 }  // namespace zeus

@@ -6,21 +6,34 @@
 #include <vector>
 
 #include "zeus/device/knob.h"
+#include "zeus/device/knob_journal.h"
 #include "zeus/monitor/node_monitor.h"
 
 namespace zeus {
 
-// A knob of all devices of a job, and the devices behind it as positions in the monitor.
+// One knob for all devices of a job. The monitor must outlive it.
 struct JobKnob {
-  std::unique_ptr<Knob> knob;
-  std::vector<std::size_t> devices;
-  std::string model;               // Of the first device.
-  std::string driver;              // Likewise.
-  std::vector<std::string> uuids;  // Of those that have one.
+  std::unique_ptr<KnobJournal> journal{};  // Null for devices that end with the process.
+  std::unique_ptr<Knob> knob{};
+
+  // The devices whose energy counts, as positions in the monitor.
+  std::vector<std::size_t> devices{};
+
+  struct Device {
+    std::string name;  // "gpu:0"
+    std::string model;
+    std::string uuid;  // Empty if it has none.
+  };
+  std::vector<Device> turned{};  // Those that the knob turns.
+  std::string driver{};
 };
 
-// Never fails: where there is no such knob, each use of the one returned says why. Ranks of a job
-// that have nothing to turn must still take part in its decisions.
-JobKnob KnobOfJob(KnobKind kind, NodeMonitor& monitor);
+// Of the GPUs of the monitor, or of its CPU packages, whose memory counts, too. kNotFound when
+// there is none; other errors say which device cannot do it.
+Result<JobKnob> FindJobKnob(KnobKind kind, NodeMonitor& monitor);
+
+// A knob that fails with `reason` however it is used. Ranks of a job that have nothing to turn must
+// still take part in its decisions.
+std::unique_ptr<Knob> AbsentKnob(KnobKind kind, Error reason);
 
 }  // namespace zeus

@@ -73,7 +73,8 @@ Status ProfileSession::Prepare() {
   report_.knob = knob.kind();
   report_.max_power = knob.max_power();
   report_.driver = devices_.driver();
-  report_.devices = devices_.identities();
+  for (const JobKnob::Device& device : devices_.turned())
+    report_.devices.push_back({device.name, device.model, device.uuid});
   report_.settings = settings;
   report_.plan = plan;
   sweep_ = std::make_unique<Sweep>(

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "apps/zeus/lists.h"
-#include "zeus/device/knob_group.h"
 #include "zeus/device/node.h"
 #include "zeus/monitor/profile_store.h"
 
@@ -39,41 +38,8 @@ Result<std::unique_ptr<ProfiledDevices>> ProfiledDevices::Open(
   }
   ZEUS_TRY(std::unique_ptr<NodeMonitor> monitor,
            NodeMonitor::Open(clock, std::move(node), std::move(choice)));
-  std::unique_ptr<ProfiledDevices> devices(new ProfiledDevices(std::move(monitor)));
-  ZEUS_RETURN_IF_ERROR(devices->MakeKnob(kind));
-  devices->MakeMeter(kind);
-  return devices;
-}
-
-Status ProfiledDevices::MakeKnob(KnobKind kind) {
-  std::vector<std::unique_ptr<DeviceKnob>> members;
-  if (OfCpus(kind)) {
-    for (const auto& cpu : node_->node().cpus) {
-      ZEUS_TRY(auto member, DeviceKnob::Of(*cpu));
-      members.push_back(std::move(member));
-      identities_.push_back({cpu->name(), cpu->identity().model, ""});
-    }
-  } else {
-    for (std::size_t i = 0; i < node_->monitor().device_count(); ++i) {
-      Gpu* gpu = node_->gpu(i);
-      if (gpu == nullptr) continue;
-      ZEUS_TRY(auto member, DeviceKnob::Of(kind, *gpu));
-      members.push_back(std::move(member));
-      identities_.push_back({gpu->name(), gpu->identity().model, gpu->identity().uuid});
-      driver_ = gpu->identity().driver;
-    }
-  }
-  ZEUS_TRY(knob_, KnobGroup::Of(std::move(members)));
-  return Ok();
-}
-
-// Everything that is in the total: for CPUs also their memory, which works for the same program.
-void ProfiledDevices::MakeMeter(KnobKind kind) {
-  std::vector<std::size_t> positions;
-  for (std::size_t i = 0; i < node_->monitor().device_count(); ++i)
-    if ((OfCpus(kind) || node_->gpu(i) != nullptr) && node_->monitor().device_in_total(i))
-      positions.push_back(i);
-  meter_ = std::make_unique<MonitorSliceMeter>(node_->monitor(), std::move(positions));
+  ZEUS_TRY(JobKnob job, FindJobKnob(kind, *monitor));
+  return std::unique_ptr<ProfiledDevices>(new ProfiledDevices(std::move(monitor), std::move(job)));
 }
 
 }  // namespace zeus::cli

@@ -3,14 +3,15 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "apps/zeus/run/report.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
 #include "zeus/device/knob.h"
 #include "zeus/monitor/node_monitor.h"
 #include "zeus/optimizer/power_limit/monitor_slice_meter.h"
+#include "zeus/training/job_knob.h"
 
 namespace zeus::cli {
 
@@ -22,23 +23,19 @@ class ProfiledDevices {
   static Result<std::unique_ptr<ProfiledDevices>> Open(
       Clock& clock, KnobKind kind, const std::optional<std::vector<unsigned>>& gpus);
 
-  Knob& knob() { return *knob_; }
-  SliceMeter& meter() { return *meter_; }
+  Knob& knob() { return *job_.knob; }
+  SliceMeter& meter() { return meter_; }
 
-  const std::vector<DeviceIdentity>& identities() const { return identities_; }
-  const std::string& driver() const { return driver_; }  // Empty if it does not tell.
+  const std::vector<JobKnob::Device>& turned() const { return job_.turned; }
+  const std::string& driver() const { return job_.driver; }  // Empty if it does not tell.
 
  private:
-  explicit ProfiledDevices(std::unique_ptr<NodeMonitor> node) : node_(std::move(node)) {}
-
-  Status MakeKnob(KnobKind kind);
-  void MakeMeter(KnobKind kind);
+  ProfiledDevices(std::unique_ptr<NodeMonitor> node, JobKnob job)
+      : node_(std::move(node)), job_(std::move(job)), meter_(node_->monitor(), job_.devices) {}
 
   std::unique_ptr<NodeMonitor> node_;
-  std::unique_ptr<MonitorSliceMeter> meter_;
-  std::unique_ptr<Knob> knob_;
-  std::vector<DeviceIdentity> identities_;
-  std::string driver_;
+  JobKnob job_;
+  MonitorSliceMeter meter_;
 };
 
 }  // namespace zeus::cli

@@ -23,9 +23,9 @@ inline constexpr Watts kMaxDemand{100'000};
 struct LoadSpec {
   // Exactly one of the three: a plain power draw (before limits), a workload of the catalogue, or
   // training steps of known work.
-  std::optional<Watts> demand;
+  std::optional<Watts> demand{};
   const Workload* workload = nullptr;
-  std::optional<StepWork> work;
+  std::optional<StepWork> work{};
   unsigned batch_size = 0;  // Of the workload.
 
   // Of the process that runs it. 0 for none: then the load needs no heartbeats.

@@ -32,6 +32,7 @@ class SimulatedGpu final : public Gpu {
 
   const std::string& name() const override { return name_; }
   const GpuIdentity& identity() const override { return identity_; }
+  bool EndsWithProcess() const override { return true; }
 
   using Gpu::Power;
   Result<EnergyReading> Energy() override;
