@@ -26,6 +26,7 @@ class NodeSamplerTest : public ::testing::Test {
     node.gpus.push_back(std::move(gpu));
     NodeMonitorOptions options;
     options.thread = false;  // Record() takes the steps.
+    options.share = false;   // Time is virtual: no other process lives in it.
     node_ = std::move(NodeMonitor::Open(clock_, std::move(node), std::move(options))).value();
     sampler_ = std::make_unique<NodeSampler>(*node_);
   }

@@ -107,10 +107,10 @@ Result<CalibrateOptions> MakeSession(const Options& options, std::size_t gpus) {
     return Error{ErrorCode::kInvalidArgument,
                  "a meter is compared with one GPU at a time: choose it with --gpus"};
   }
-  session.meter = MeterOptions{.file = options.meter,
-                               .delay = std::nullopt,
-                               .accuracy = options.meter_accuracy,
-                               .alone = !options.meter_sees_others};
+  session.meter = ExternalMeterOptions{.file = options.meter,
+                                       .delay = std::nullopt,
+                                       .accuracy = options.meter_accuracy,
+                                       .alone = !options.meter_sees_others};
   if (options.meter_delay) session.meter->delay = Seconds(*options.meter_delay);
   return session;
 }

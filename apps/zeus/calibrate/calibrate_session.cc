@@ -73,8 +73,8 @@ GpuReport MeasureAll(const RecordedGpu& recorded, WallTime now) {
   return report;
 }
 
-Status Compare(const RecordedGpu& recorded, const RecordingEnd& end, const MeterOptions& options,
-               SensorCalibration& found) {
+Status Compare(const RecordedGpu& recorded, const RecordingEnd& end,
+               const ExternalMeterOptions& options, SensorCalibration& found) {
   ZEUS_TRY(const std::vector<MeterSample> meter, ReadMeter(options.file));
   const bool instant = found.instant_power.has_value();
   const auto& response = instant ? found.instant_power : found.average_power;

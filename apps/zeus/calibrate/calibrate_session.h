@@ -12,7 +12,7 @@
 
 namespace zeus::cli {
 
-struct MeterOptions {
+struct ExternalMeterOptions {
   std::filesystem::path file;
   std::optional<Seconds> delay;  // Found by correlation where it is not given.
   double accuracy = 0;           // Relative standard deviation.
@@ -23,7 +23,7 @@ struct CalibrateOptions {
   Seconds duration{};
   Seconds period{};
   std::string load_command;  // Empty for the load of simulated GPUs.
-  std::optional<MeterOptions> meter;
+  std::optional<ExternalMeterOptions> meter;
 };
 
 // Loads the GPUs, records their sensors and works out how they behave: one report per GPU, in which
