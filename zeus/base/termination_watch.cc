@@ -66,8 +66,12 @@ TerminationWatch::TerminationWatch(std::function<void()> last_word, int read_end
 
 TerminationWatch::~TerminationWatch() {
   Disarm();
-  [[maybe_unused]] const ssize_t written = ::write(write_end_.get(), &kStop, 1);
+  WakeToStop();
   thread_.reset();
+}
+
+void TerminationWatch::WakeToStop() {
+  [[maybe_unused]] const ssize_t written = ::write(write_end_.get(), &kStop, 1);
 }
 
 void TerminationWatch::Arm() {
@@ -95,13 +99,16 @@ void TerminationWatch::Disarm() {
 
 TimePoint TerminationWatch::Step() {
   char message = kStop;
-  if (::read(read_end_.get(), &message, 1) == 1 && message != kStop && armed_) {
+  const ssize_t received = ::read(read_end_.get(), &message, 1);
+  // The ticker may not know yet that it is over: it must not wait here again.
+  if (received == 1 && message == kStop) WakeToStop();
+  if (received == 1 && message != kStop && armed_) {
     last_word_();
     Disarm();
     // To the process: this thread takes no signals.
     ::kill(::getpid(), message);
   }
-  return TimePoint();  // Again at once, unless destruction wrote the message.
+  return TimePoint();  // Again at once.
 }
 
 }  // namespace zeus

@@ -33,6 +33,7 @@ class TerminationWatch {
   // Waits for a signal and passes it on; the thread's step.
   TimePoint Step();
   void Disarm();
+  void WakeToStop();
 
   const std::function<void()> last_word_;
   const FileDescriptor read_end_;
