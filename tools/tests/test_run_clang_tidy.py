@@ -37,5 +37,14 @@ class FingerprintTest(RepositoryTest):
         self.assertEqual(len(run_clang_tidy.closure(self.root, self.source)), 3)
 
 
+class WorthCheckingTest(RepositoryTest):
+    def test_tests_benchmarks_and_torch_are_left_out(self):
+        for path, text, worth in (("zeus/a.cc", "int a;\n", True),
+                                  ("zeus/a_test.cc", "int a;\n", False),
+                                  ("bench/a.cc", "int a;\n", False),
+                                  ("examples/a.cc", "#include <torch/torch.h>\n", False)):
+            self.assertEqual(run_clang_tidy.worth_checking(self.add(path, text)), worth, path)
+
+
 if __name__ == "__main__":
     unittest.main()
