@@ -3,8 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <string>
+#include <utility>
 
+#include "zeus/device/node.h"
 #include "zeus/training/global_power_limit_optimizer.h"
 #include "zeus/training/testing/simulated_node.h"
 
@@ -75,6 +81,29 @@ Status OptimizeSummedProfiles(int ranks) {
   sum.chosen = sum.profile.points[best].setting;
   Print(sum);
   return Ok();
+}
+
+Status TrainUntilOneIsKilled(Collective& ranks) {
+  SystemClock clock;
+  Surroundings surroundings = RealSurroundings(clock);
+  surroundings.environment = [&ranks, real = surroundings.environment](const std::string& name) {
+    return name == "CUDA_VISIBLE_DEVICES" ? std::to_string(ranks.rank()) : real(name);
+  };
+  ZEUS_TRY(Node node, Discover(surroundings));
+  ZEUS_TRY(const auto monitor, NodeMonitor::Open(clock, std::move(node), {.cpus = false}));
+  GlobalPowerLimitOptimizer optimizer(*monitor, Energy(),
+                                      {.rule = SliceRule::BySteps(0, 1, 3), .collective = &ranks});
+  Gpu& gpu = *monitor->node().gpus.front();
+  for (;;) {
+    optimizer.OnStepBegin();
+    if (optimizer.trouble()) return *optimizer.trouble();
+    clock.SleepFor(std::chrono::milliseconds(5));
+    ZEUS_TRY(const PowerLimit limit, gpu.CurrentPowerLimit());
+    if (ranks.rank() != ranks.size() - 1 || limit.requested > Watts(175)) continue;
+    fmt::print("killed at {:.0f} W\n", limit.requested.value());
+    (void)std::fflush(stdout);
+    (void)std::raise(SIGKILL);
+  }
 }
 
 }  // namespace zeus

@@ -9,6 +9,10 @@ namespace zeus {
 // Prints what was decided and on what.
 Status OptimizePowerLimit(Collective& ranks);
 
+// Each rank trains on one GPU of this machine, the one of its number, until somebody ends it. The
+// last one is killed while limits are low.
+Status TrainUntilOneIsKilled(Collective& ranks);
+
 // The same decision without ranks: every GPU is profiled alone, and what was measured is added up.
 Status OptimizeSummedProfiles(int ranks);
 

@@ -53,6 +53,7 @@ Status Run(const std::string& task) {
   ZEUS_TRY(const auto ranks, MpiCollective::World());
   if (task == "combine") return Combine(*ranks);
   if (task == "power-limit") return OptimizePowerLimit(*ranks);
+  if (task == "train-until-killed") return TrainUntilOneIsKilled(*ranks);
   if (task == "wrong-root") return WrongRoot(*ranks);
   if (task == "killed") return LoseOne(*ranks, [] { (void)std::raise(SIGKILL); });
   if (task == "exits") return LoseOne(*ranks, [] { std::_Exit(0); });

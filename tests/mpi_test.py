@@ -1,29 +1,51 @@
 """Ranks under mpirun agree with each other, and nobody waits for one that is gone."""
 
+import glob
+import json
 import os
 import subprocess
 import tempfile
 import unittest
 
+from sim_testing import ZEUS, SimTestCase
+
 PROGRAM = os.environ["MPI_PROGRAM"]
 MPIRUN = os.environ["MPIRUN"]
 
 
-class MpiTest(unittest.TestCase):
-    def setUp(self):
-        self.directory = tempfile.TemporaryDirectory(prefix="zmpi-")  # Short: sockets are in it.
-        self.addCleanup(self.directory.cleanup)
+def start_ranks(test, ranks, task, environment):
+    """Finished within the time limit, however it ends."""
+    directory = tempfile.TemporaryDirectory(prefix="zmpi-")  # Short: sockets are in it.
+    test.addCleanup(directory.cleanup)
+    local = ["--mca", "plm", "isolated", "--mca", "btl", "self,vader",
+             "--mca", "oob_tcp_if_include", "lo"]
+    return subprocess.run(
+        [MPIRUN, "--allow-run-as-root", "--oversubscribe", *local, "-n", str(ranks),
+         PROGRAM, *task],
+        env=dict(environment, TMPDIR=directory.name), capture_output=True, text=True, timeout=60,
+    )
 
+
+class KilledRankTest(SimTestCase):
+    def test_a_rank_that_dies_does_not_leave_gpus_capped(self):
+        self.environment.pop("CUDA_VISIBLE_DEVICES", None)
+        self.sim("start", "--gpus", "3xV100")
+        self.addCleanup(self.run_sim, "stop")
+        environment = self.evaluated_environment()
+
+        done = start_ranks(self, 3, ["train-until-killed"], environment)
+
+        self.assertIn("killed at", done.stdout, done.stderr)
+        report = subprocess.run([ZEUS, "doctor", "--json", "--seconds", "0"], env=environment,
+                                capture_output=True, text=True, timeout=60).stdout
+        limits = [gpu["power_limit"]["current"] for gpu in json.loads(report)["gpus"]]
+        self.assertEqual(limits, [250, 250, 250], done.stderr)
+        self.assertEqual(glob.glob(os.path.join(environment["ZEUS_KNOB_DIR"], "*.json")), [])
+
+
+class MpiTest(unittest.TestCase):
     def start(self, ranks, *task):
-        """Finished within the time limit, however it ends."""
-        local = ["--mca", "plm", "isolated", "--mca", "btl", "self,vader",
-                 "--mca", "oob_tcp_if_include", "lo"]
-        return subprocess.run(
-            [MPIRUN, "--allow-run-as-root", "--oversubscribe", *local, "-n", str(ranks),
-             PROGRAM, *task],
-            env=dict(os.environ, TMPDIR=self.directory.name), capture_output=True, text=True,
-            timeout=60,
-        )
+        return start_ranks(self, ranks, task, os.environ)
 
     def lines(self, ranks, *task):
         done = self.start(ranks, *task)
@@ -49,8 +71,7 @@ class MpiTest(unittest.TestCase):
 
     def test_without_mpirun_there_is_one_rank(self):
         done = subprocess.run(
-            [PROGRAM, "combine"], env=dict(os.environ, TMPDIR=self.directory.name),
-            capture_output=True, text=True, timeout=60,
+            [PROGRAM, "combine"], capture_output=True, text=True, timeout=60,
         )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(done.stdout.startswith("rank 0 of 1: "), done.stdout)
