@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Zeus on a machine without a GPU: four simulated V100s behind the real NVML interface are found,
-# loaded, watched, measured and capped. Run it with ./dev demo, which builds everything first.
+# loaded, watched, measured and capped; the best power limit of a real training is found. Run it with ./dev demo, which builds everything first.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build/release}
@@ -42,6 +42,19 @@ show "$build/examples/measure_window"
 
 step 'Cap gpu:0 at 150 W for three seconds; the old limit comes back by itself'
 show "$build/examples/limit_power"
+
+step 'Try power limits on a program that cannot be changed (zeus profile)'
+profile() {
+  show "$zeus" profile --gpus 3 --limits 250,200,150,100 --slice 1.5s --warmup 0.5s --stop \
+    --progress 'step ([\d.]+)' -- \
+    "$zeus" sim load --name "$node" --gpu 3 --workload shufflenet --batch-size 1024 --progress
+}
+profile | grep --line-buffered -v '^step'  # The program prints its steps.
+
+if [[ -x $build/examples/train ]]; then
+  step 'Train a transformer for real; the best power limit is found while it trains'
+  show "$build/examples/train" --model transformer
+fi
 
 step 'The exact energy, which only a simulator knows'
 show "$zeus" sim truth --name "$node" --json
