@@ -6,6 +6,7 @@
 
 #include "apps/zeus/diff/comparison.h"
 #include "apps/zeus/run/text_table.h"
+#include "apps/zeus/xml.h"
 #include "zeus/base/text.h"
 
 namespace zeus::cli {
@@ -63,29 +64,6 @@ std::string MarkdownCell(std::string_view text) {
   return cell;
 }
 
-std::string Xml(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:
-        escaped += c;
-    }
-  }
-  return escaped;
-}
-
 Json SideJson(const std::string& path, const SampleSummary& sample) {
   return {
       {"file", path},
@@ -139,14 +117,14 @@ std::string ToJUnit(const Comparison& comparison) {
       "  <testsuite name=\"zeus diff\" tests=\"1\" failures=\"{0:d}\" errors=\"{1:d}\">\n"
       "    <testcase classname=\"zeus.diff\" name=\"{2}\">\n",
       failure ? 1 : 0, error ? 1 : 0,
-      Xml(fmt::format("{}: {}", Subject(comparison), Printable(comparison.command))));
+      EscapeXml(fmt::format("{}: {}", Subject(comparison), Printable(comparison.command))));
   if (failure || error) {
-    text += fmt::format("      <{0} message=\"{1}\" type=\"{2}\"></{0}>\n",
-                        failure ? "failure" : "error",
-                        Xml(fmt::format("{} ({})", judgement.reason, ChangeSentence(comparison))),
-                        VerdictName(judgement.verdict));
+    text += fmt::format(
+        "      <{0} message=\"{1}\" type=\"{2}\"></{0}>\n", failure ? "failure" : "error",
+        EscapeXml(fmt::format("{} ({})", judgement.reason, ChangeSentence(comparison))),
+        VerdictName(judgement.verdict));
   }
-  text += fmt::format("      <system-out>{}</system-out>\n", Xml(ToText(comparison)));
+  text += fmt::format("      <system-out>{}</system-out>\n", EscapeXml(ToText(comparison)));
   return text + "    </testcase>\n  </testsuite>\n</testsuites>\n";
 }
 

@@ -6,6 +6,7 @@
 
 #include "apps/zeus/profile/svg_plot.h"
 #include "apps/zeus/profile/uncertain_text.h"
+#include "apps/zeus/xml.h"
 #include "zeus/base/wall_time_text.h"
 
 namespace zeus::cli {

@@ -8,6 +8,7 @@
 #include "apps/zeus/profile/plot_scale.h"
 #include "apps/zeus/profile/svg_plot.h"
 #include "apps/zeus/profile/uncertain_text.h"
+#include "apps/zeus/xml.h"
 
 namespace zeus::cli {
 namespace {
@@ -83,7 +84,7 @@ TEST(UncertainTextTest, DigitsAreThoseThatTheUncertaintyLeavesMeaningTo) {
 }
 
 TEST(SvgTest, TextFromOutsideCannotLeaveItsPlace) {
-  EXPECT_EQ(EscapeXml("<a href=\"x\">&\n"), "&lt;a href=&quot;x&quot;&gt;&amp; ");
+  EXPECT_EQ(EscapeXml("<a href=\"x\">&\n\a"), "&lt;a href=&quot;x&quot;&gt;&amp;\n ");
 }
 
 TEST(SvgTest, ASweepWithoutRowsSaysSo) {

@@ -6,6 +6,7 @@
 
 #include "apps/zeus/profile/plot_scale.h"
 #include "apps/zeus/profile/uncertain_text.h"
+#include "apps/zeus/xml.h"
 
 namespace zeus::cli {
 namespace {
@@ -132,29 +133,6 @@ std::string Description(const SweepReport& report, const std::vector<Curve>& cur
 }
 
 }  // namespace
-
-std::string EscapeXml(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:
-        escaped += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-    }
-  }
-  return escaped;
-}
 
 std::string LetterOf(const SweepReport& report, std::size_t row) {
   if (ChosenBy(report, row).empty()) return "";

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "apps/zeus/profile/sweep_report.h"
 
@@ -12,10 +11,6 @@ namespace zeus::cli {
 // objective chooses. Light or dark as the reader prefers; title and description for those who do
 // not see it.
 std::string ToSvg(const SweepReport& report);
-
-// For the text of XML and HTML, and for attributes in double quotes. Control characters, which XML
-// cannot hold, become blanks.
-std::string EscapeXml(std::string_view text);
 
 // "A", "B", … for the rows that an objective chooses, in the order of the rows; else empty.
 std::string LetterOf(const SweepReport& report, std::size_t row);
