@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <utility>
 
 #include "zeus/base/log.h"
@@ -82,6 +83,7 @@ class GlobalPowerLimitOptimizer::Session {
   }
   void StartStage();
   void Proceed();
+  void Conclude();
   void Keep(Stage& stage);
   ProfileContext ContextOf(const JobKnob& job);
 
@@ -144,15 +146,20 @@ void GlobalPowerLimitOptimizer::Session::Proceed() {
 
 void GlobalPowerLimitOptimizer::Session::End() {
   if (std::exchange(ended_, true)) return;
+  // Who leaves by an exception does so alone: the other ranks would not answer.
+  if (ranks_.alone() || std::uncaught_exceptions() == 0) Conclude();
+  (void)monitor_.monitor().CancelWindow(kJobWindow);
+  for (const auto& stage : stages_)
+    if (const Status restored = stage->guard.Restore(); !restored.ok())
+      log::Failure("{}", restored.error().message);
+}
+
+void GlobalPowerLimitOptimizer::Session::Conclude() {
   for (const auto& stage : stages_) {
     stage->optimizer.Conclude();
     Keep(*stage);
   }
   if (auto used = Used(); used.ok()) final_use_ = used.value();
-  (void)monitor_.monitor().CancelWindow(kJobWindow);
-  for (const auto& stage : stages_)
-    if (const Status restored = stage->guard.Restore(); !restored.ok())
-      log::Failure("{}", restored.error().message);
 }
 
 ProfileContext GlobalPowerLimitOptimizer::Session::ContextOf(const JobKnob& job) {

@@ -1,6 +1,7 @@
 #include "zeus/optimizer/power_limit/power_limit_optimizer.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "zeus/base/log.h"
@@ -41,7 +42,7 @@ PowerLimitOptimizer::~PowerLimitOptimizer() {
 void PowerLimitOptimizer::Advance() {
   CompleteStep();
   if (const Status moved = Move(Moment::kBeforeStep); !moved.ok()) return Fail(moved.error());
-  if (!done_) ++steps_at_[SettingInForce()];
+  if (const auto setting = SettingInForce(); setting && !done_) ++steps_at_[*setting];
   stepping_ = true;
   step_begin_ = parts_.clock.Now();
 }
@@ -178,9 +179,18 @@ Status PowerLimitOptimizer::Decide() {
   return ranks_.Together(parts_.knob.Set(builder_.setting(*best_)));
 }
 
+// The function may be the user's.
+Result<std::size_t> PowerLimitOptimizer::Selected() const {
+  try {
+    return options_.selector.select(profile());
+  } catch (const std::exception& exception) {
+    return Error{ErrorCode::kInvalidArgument, exception.what()};
+  }
+}
+
 // The first rank's choice, so that no selector of the user can tear the job apart.
 Result<std::size_t> PowerLimitOptimizer::SelectTogether() {
-  const auto selected = options_.selector.select(profile());
+  const auto selected = Selected();
   const bool valid = selected.ok() && selected.value() < profile().points.size();
   Status outcome = Ok();
   if (!selected.ok())

@@ -133,10 +133,11 @@ class PowerLimitOptimizer {
                       std::int64_t least_steps);
   Result<bool> PreciseEnough(std::size_t setting);
   Status Decide();
+  Result<std::size_t> Selected() const;
   Result<std::size_t> SelectTogether();
   void Finish();
   void Fail(const Error& error);
-  std::size_t SettingInForce() const;
+  std::optional<std::size_t> SettingInForce() const { return in_force_ ? in_force_ : original_; }
 
   Parts parts_;
   Agreement ranks_;
@@ -148,7 +149,7 @@ class PowerLimitOptimizer {
   std::int64_t steps_ = 0;
   std::int64_t next_check_ = 0;  // Of the precision, at so many steps of the slice.
   ProfileBuilder builder_;
-  std::size_t original_ = 0;             // All of these count settings.
+  std::optional<std::size_t> original_;  // All of these count settings. None if it is not known.
   std::optional<std::size_t> in_force_;  // None while the knob is as it was.
   std::optional<std::size_t> best_;
   std::vector<std::int64_t> steps_at_;  // Begun before it was done.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -18,6 +19,20 @@ constexpr std::size_t kPointNumbers = 6;
 Setting DefaultStride(KnobKind kind) {
   if (kind == KnobKind::kGraphicsClock) return kClockStride;
   return kPowerStride;
+}
+
+bool Sensible(const SliceRule::Length& length) {
+  return !length.time || (std::isfinite(length.time->count()) && *length.time >= Seconds(0));
+}
+
+Status Check(const SliceRule& rule) {
+  if (!Sensible(rule.warmup) || !Sensible(rule.profile) || !(rule.enough_precision >= 0))
+    return Error{ErrorCode::kInvalidArgument,
+                 "times and the precision of a slice must be numbers of zero or more"};
+  if (!rule.profile.steps && !rule.profile.time)
+    return Error{ErrorCode::kInvalidArgument,
+                 "a slice without a number of steps or a time would never end"};
+  return Ok();
 }
 
 bool HasUnitOf(KnobKind kind, const Setting& setting) {
@@ -55,6 +70,7 @@ void Unflatten(const std::vector<double>& numbers, Profile& profile) {
 }  // namespace
 
 Status PowerLimitOptimizer::Start() {
+  ZEUS_RETURN_IF_ERROR(ranks_.Together(Check(options_.rule)));
   ZEUS_TRY(Profile known, ShareKnownProfile());
   const auto present = parts_.knob.Current();
   ZEUS_RETURN_IF_ERROR(ranks_.Together(present.ok() ? Ok() : Status(present.error())));
@@ -72,7 +88,7 @@ Status PowerLimitOptimizer::Start() {
   known.max_power = Watts(max_power.front());
   builder_ = ProfileBuilder(settings, std::move(known));
   steps_at_.assign(settings.size(), 0);
-  original_ = builder_.Find(present.value()).value_or(0);
+  original_ = builder_.Find(present.value());
   if (builder_.NextUnknown(0)) return Ok();
   ZEUS_RETURN_IF_ERROR(Decide());
   Finish();
@@ -95,7 +111,7 @@ Result<std::vector<Setting>> PowerLimitOptimizer::SettingsToTry(const Setting& p
   std::vector<Setting> settings = options_.settings;
   const KnobKind kind = parts_.knob.kind();
   for (const Setting& setting : settings)
-    if (!HasUnitOf(kind, setting))
+    if (!HasUnitOf(kind, setting) || !(ToNumber(setting) > 0) || std::isinf(ToNumber(setting)))
       return Error{ErrorCode::kInvalidArgument,
                    ToText(setting) + " is no setting of the " + parts_.knob.name()};
   if (settings.empty() && known.complete) {
@@ -114,10 +130,8 @@ Result<std::vector<Setting>> PowerLimitOptimizer::SettingsToTry(const Setting& p
   return settings;
 }
 
-std::size_t PowerLimitOptimizer::SettingInForce() const { return in_force_.value_or(original_); }
-
 std::optional<std::size_t> PowerLimitOptimizer::original() const {
-  return builder_.size() == 0 ? std::nullopt : builder_.PositionOf(original_);
+  return original_ ? builder_.PositionOf(*original_) : std::nullopt;
 }
 
 std::optional<std::size_t> PowerLimitOptimizer::best() const {
@@ -131,7 +145,7 @@ std::vector<std::int64_t> PowerLimitOptimizer::StepsAtPoints() const {
   };
   for (std::size_t i = 0; i < steps_at_.size(); ++i) count(i, steps_at_[i]);
   const auto before = std::accumulate(steps_at_.begin(), steps_at_.end(), std::int64_t{0});
-  if (!steps_at_.empty()) count(SettingInForce(), steps_ - before);
+  if (const auto setting = SettingInForce()) count(*setting, steps_ - before);
   return at_points;
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <stdexcept>
 
 #include "zeus/optimizer/power_limit/testing/fake_job.h"
 
@@ -265,6 +266,37 @@ TEST(PowerLimitOptimizerTest, SettingsOfAnotherUnitAreRefused) {
   options.stride = 0_W;
   PowerLimitOptimizer nowhere(job.parts(), std::move(options));
   EXPECT_TRUE(nowhere.trouble());
+}
+
+TEST(PowerLimitOptimizerTest, RulesAndSettingsThatMeanNothingAreRefused) {
+  const double nan = std::nan("");
+  for (const SliceRule& rule :
+       {SliceRule{.profile = {.time = Seconds(nan)}}, SliceRule{.warmup = {.time = Seconds(-1)}},
+        SliceRule{.profile = {}}, SliceRule{.enough_precision = nan}}) {
+    FakeJob job(TypicalStep);
+    PowerLimitOptimizer optimizer(job.parts(), Options(Energy(), rule));
+    ASSERT_TRUE(optimizer.trouble());
+    EXPECT_EQ(optimizer.trouble()->code, ErrorCode::kInvalidArgument);
+  }
+  for (const double watts : {nan, 0.0, -5.0, HUGE_VAL}) {
+    FakeJob job(TypicalStep);
+    PowerLimitOptimizer::Options options = Options(Energy());
+    options.settings = {200_W, Watts(watts)};
+    PowerLimitOptimizer optimizer(job.parts(), std::move(options));
+    EXPECT_TRUE(optimizer.trouble()) << watts;
+  }
+}
+
+TEST(PowerLimitOptimizerTest, ASelectorThatThrowsDoesNotStopTheTraining) {
+  FakeJob job(TypicalStep);
+  PowerLimitOptimizer optimizer(
+      job.parts(), Options({.name = "mine", .select = [](const Profile&) -> Result<std::size_t> {
+                              throw std::runtime_error("out of ideas");
+                            }}));
+  job.Train(optimizer, 1000, 1);
+  ASSERT_TRUE(optimizer.trouble());
+  EXPECT_EQ(optimizer.trouble()->message, "choose by mine: out of ideas");
+  EXPECT_EQ(job.knob.present(), 300_W);
 }
 
 TEST(PowerLimitOptimizerTest, ASelectorOfTheUserIsAskedAndCheckedUpon) {
