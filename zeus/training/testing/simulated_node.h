@@ -41,8 +41,8 @@ class SimulatedNode {
   void Step() {
     for (std::size_t i = 0; i < gpus_.size(); ++i) {
       done_[i] += 1;
-      for (double left = done_[i] - Done(i); left > 1e-9; left = done_[i] - Done(i))
-        clock_.Advance(left * gpus_[i]->StepTime(loads_[i]).value());
+      while (done_[i] - Done(i) > 1e-9)
+        clock_.Advance((done_[i] - Done(i)) * gpus_[i]->StepTime(loads_[i]).value());
     }
     // A GPU that was done earlier waited: what it did meanwhile is no step of the job.
     for (std::size_t i = 0; i < gpus_.size(); ++i) done_[i] = std::max(done_[i], Done(i));
