@@ -46,7 +46,10 @@ std::string ToText(const KnobJournal::Record& record) {
   const KnobEntry& entry = record.entry;
   const std::string before = entry.before.setting ? ToText(*entry.before.setting) : "not locked";
   const std::string since = zeus::ToText(entry.since);
-  const auto knob = KnobName(entry.kind, entry.device.name);
+  // Ranks that see one GPU each all call it gpu:0.
+  const std::string& address = entry.device.pci_address;
+  const std::string knob = KnobName(entry.kind, entry.device.name) +
+                           (address.empty() ? "" : fmt::format(" at {}", address));
   switch (record.standing) {
     case Standing::kHeld:
       return fmt::format("{}: held by process {} since {}; {} before", knob, entry.owner.pid, since,

@@ -39,7 +39,7 @@ class Knob {
   // One setting when the device allows no other.
   virtual Result<std::vector<Setting>> Settings(const Setting& stride) = 0;
 
-  // What it is set to; the highest clock when none is locked. When devices differ, the slowest.
+  // What it is set to; the highest clock when none is locked. kInvalidArgument when devices differ.
   virtual Result<Setting> Current() = 0;
 
   // The most that the devices behind it may draw: the sum of their highest power limits.

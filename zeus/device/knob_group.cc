@@ -72,12 +72,16 @@ Result<std::vector<Setting>> KnobGroup::Settings(const Setting& stride) {
 }
 
 Result<Setting> KnobGroup::Current() {
-  ZEUS_TRY(Setting slowest, members_.front()->Current());
+  ZEUS_TRY(const Setting first, members_.front()->Current());
   for (const auto& member : members_) {
     ZEUS_TRY(const Setting setting, member->Current());
-    slowest = std::min(slowest, setting);
+    if (setting == first) continue;
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("the {} is {} and the {} is {}: set the same on all", members_.front()->name(),
+                    ToText(first), member->name(), ToText(setting))};
   }
-  return slowest;
+  return first;
 }
 
 Watts KnobGroup::max_power() const {

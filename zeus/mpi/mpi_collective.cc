@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <array>
+#include <exception>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -56,8 +57,11 @@ class MpiCollective::Communicator {
   explicit Communicator(bool initialised) : initialised_(initialised) {}
   ~Communicator() {
     int finalised = 0;
-    // Both wait for the others: for nobody, if they are gone.
-    if (broken_ || MPI_Finalized(&finalised) != MPI_SUCCESS || finalised != 0) return;
+    // Both wait for the others: for nobody, if they are gone, and in vain, if this rank alone
+    // leaves by an exception. Without it mpirun ends the job when this process ends.
+    if (broken_ || std::uncaught_exceptions() > 0 || MPI_Finalized(&finalised) != MPI_SUCCESS ||
+        finalised != 0)
+      return;
     if (handle_ != MPI_COMM_NULL) MPI_Comm_free(&handle_);
     if (initialised_) MPI_Finalize();
   }

@@ -18,7 +18,13 @@
 namespace zeus {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr const char* kJobWindow = "__zeus_job";
+
+// mpirun sends SIGKILL one second after SIGTERM.
+constexpr Seconds kPatienceWithPeers = 800ms;
+constexpr Seconds kLookAgain = 10ms;
 
 }  // namespace
 
@@ -40,8 +46,8 @@ class GlobalPowerLimitOptimizer::Session {
   ~Session() { (void)monitor_.monitor().CancelWindow(kJobWindow); }
 
   void OnStepBegin() {
-    if (!begun_) Begin();
     if (ended_) return;
+    if (!begun_) Begin();
     for (const auto& stage : stages_) stage->optimizer.OnStepBegin();
     if (!decided_) Proceed();
   }
@@ -65,7 +71,10 @@ class GlobalPowerLimitOptimizer::Session {
   struct Stage {
     Stage(Session& session, JobKnob job_knob, PowerLimitOptimizer::Options options)
         : job(std::move(job_knob)),
-          guard(*job.knob, [&session, this] { session.RepairPeers(job); }),
+          guard(*job.knob,
+                [&session, this] {
+                  if (job.journal) session.RepairPeers(*job.journal);
+                }),
           meter(session.monitor_.monitor(), job.devices),
           optimizer({session.monitor_.monitor().clock(), guard, meter, session.collective_},
                     std::move(options)) {}
@@ -77,13 +86,11 @@ class GlobalPowerLimitOptimizer::Session {
     bool kept = false;  // Its profile; also one that was known before.
   };
 
-  // A rank that was killed cannot put back what it changed: those that end with it do.
-  void RepairPeers(const JobKnob& job) {
-    if (job.journal) (void)RepairKnobs(*job.journal, RealSurroundings(monitor_.monitor().clock()));
-  }
+  void RepairPeers(KnobJournal& journal);
   void StartStage();
   void Proceed();
   void Conclude();
+  void Resume();
   void Keep(Stage& stage);
   ProfileContext ContextOf(const JobKnob& job);
 
@@ -95,6 +102,7 @@ class GlobalPowerLimitOptimizer::Session {
   Agreement ranks_;
   ProfileKeeper keeper_;
   std::vector<std::unique_ptr<Stage>> stages_;
+  JobUse before_{};  // Of earlier parts of a training that was interrupted.
   std::optional<JobUse> final_use_;
   bool begun_ = false;
   bool decided_ = false;
@@ -104,9 +112,36 @@ class GlobalPowerLimitOptimizer::Session {
 // --- the course of a job ---
 
 void GlobalPowerLimitOptimizer::Session::Begin() {
-  if (std::exchange(begun_, true)) return;
+  if (begun_ && !ended_) return;
+  if (ended_) Resume();
+  begun_ = true;
   // A window that cannot be opened shows when its energy is asked for.
   (void)monitor_.monitor().BeginWindow(kJobWindow, {.if_open = IfOpen::kRestart});
+}
+
+// Training goes on after a break.
+void GlobalPowerLimitOptimizer::Session::Resume() {
+  ended_ = false;
+  before_ = final_use_.value_or(before_);
+  final_use_.reset();
+  for (const auto& stage : stages_)
+    if (const Status resumed = stage->optimizer.Resume(); !resumed.ok())
+      log::Warning("the job goes on but is not optimised: {}", resumed.error().message);
+}
+
+// A rank that was killed cannot put back what it changed: those that end with it do. A launcher may
+// kill all ranks as soon as the first one has ended, so none goes before the others are done.
+void GlobalPowerLimitOptimizer::Session::RepairPeers(KnobJournal& journal) {
+  Clock& clock = monitor_.monitor().clock();
+  const auto others_hold = [&journal] {
+    const auto records = journal.List();
+    return records.ok() && std::ranges::any_of(records.value(), [](const auto& record) {
+             return record.standing == KnobJournal::Standing::kHeld;
+           });
+  };
+  const TimePoint deadline = clock.Now() + kPatienceWithPeers;
+  while (!ranks_.alone() && others_hold() && clock.Now() < deadline) clock.SleepFor(kLookAgain);
+  (void)RepairKnobs(journal, RealSurroundings(clock));
 }
 
 void GlobalPowerLimitOptimizer::Session::StartStage() {
@@ -146,12 +181,12 @@ void GlobalPowerLimitOptimizer::Session::Proceed() {
 
 void GlobalPowerLimitOptimizer::Session::End() {
   if (std::exchange(ended_, true)) return;
-  // Who leaves by an exception does so alone: the other ranks would not answer.
-  if (ranks_.alone() || std::uncaught_exceptions() == 0) Conclude();
-  (void)monitor_.monitor().CancelWindow(kJobWindow);
   for (const auto& stage : stages_)
     if (const Status restored = stage->guard.Restore(); !restored.ok())
       log::Failure("{}", restored.error().message);
+  // Who leaves by an exception does so alone: the other ranks would not answer.
+  if (ranks_.alone() || std::uncaught_exceptions() == 0) Conclude();
+  (void)monitor_.monitor().CancelWindow(kJobWindow);
 }
 
 void GlobalPowerLimitOptimizer::Session::Conclude() {
@@ -216,9 +251,9 @@ Result<JobUse> GlobalPowerLimitOptimizer::Session::Used() {
   ZEUS_RETURN_IF_ERROR(ranks_.Together(std::move(outcome)));
   ZEUS_RETURN_IF_ERROR(ranks_.Sum(sums));
   ZEUS_RETURN_IF_ERROR(ranks_.Max(time));
-  return JobUse{.time = Seconds(time[0]),
-                .energy = Joules(sums[0]),
-                .energy_sigma = Joules(std::sqrt(sums[1]))};
+  return JobUse{.time = before_.time + Seconds(time[0]),
+                .energy = before_.energy + Joules(sums[0]),
+                .energy_sigma = before_.energy_sigma + Joules(std::sqrt(sums[1]))};
 }
 
 Result<std::vector<SavingsReport>> GlobalPowerLimitOptimizer::Session::Savings() {

@@ -113,6 +113,38 @@ TEST(GlobalPowerLimitOptimizerTest, AGpuThatRefusesToBeSetLetsTheJobGoOn_W5) {
   EXPECT_FALSE(optimizer.Savings().ok());
 }
 
+TEST(GlobalPowerLimitOptimizerTest, GpusThatBeganDifferentlyAreLeftAlone) {
+  SimulatedNode node({"V100", "V100"}, {});
+  ASSERT_TRUE(node.gpu(1).SetPowerLimit(150_W).ok());
+  GlobalPowerLimitOptimizer optimizer(node.monitor());
+  Train(node, optimizer);
+  ASSERT_TRUE(optimizer.trouble());
+  EXPECT_THAT(optimizer.trouble()->message, HasSubstr("set the same on all"));
+  EXPECT_EQ(node.limit(0), kDefault);
+  EXPECT_EQ(node.limit(1), 150_W);
+}
+
+TEST(GlobalPowerLimitOptimizerTest, TrainingThatGoesOnIsOptimisedOn) {
+  SimulatedNode node({"V100"}, {});
+  GlobalPowerLimitOptimizer optimizer(node.monitor(), Energy());
+  optimizer.OnTrainBegin();
+  Train(node, optimizer);
+  optimizer.OnTrainEnd();
+  EXPECT_EQ(node.limit(0), kDefault);
+  const JobUse first = optimizer.Used().value();
+
+  optimizer.OnTrainBegin();
+
+  EXPECT_EQ(node.limit(0), 125_W);
+  for (int i = 0; i < 10; ++i) {
+    optimizer.OnStepBegin();
+    node.Step();
+  }
+  optimizer.OnTrainEnd();
+  EXPECT_EQ(node.limit(0), kDefault);
+  EXPECT_GT(optimizer.Used().value().energy, first.energy);
+}
+
 TEST(GlobalPowerLimitOptimizerTest, AMonitorWithoutGpusSaysSo) {
   SimulatedNode node({}, {});
   GlobalPowerLimitOptimizer optimizer(node.monitor());

@@ -17,8 +17,10 @@ struct Sum {
   Joules energy{0};
   double own_variance = 0;
   Joules shared_sigma{0};
+  bool known = true;  // The energy, all of it.
 
   void Add(const EpochReading& reading) {
+    known = known && reading.missing.empty();
     time += reading.time;
     energy += reading.energy;
     own_variance += Square(reading.own_sigma);
@@ -86,8 +88,9 @@ Status TrainingLedger::SettleTogether(EpochMeter& meter, Seconds patience, Colle
   return Ok();
 }
 
-void TrainingLedger::SetCost(TrainingAmounts& amounts) const {
+void TrainingLedger::SetCost(TrainingAmounts& amounts, bool energy_is_known) const {
   if (eta_ < 1 && !max_power_) return;
+  if (eta_ > 0 && !energy_is_known) return;
   const Joules at_most = max_power_.value_or(Watts(0)) * amounts.time;
   amounts.cost = eta_ * amounts.energy + (1 - eta_) * at_most;
   amounts.cost_sigma = eta_ * amounts.energy_sigma;
@@ -98,7 +101,7 @@ TrainingAmounts TrainingLedger::Amounts(const Epoch& epoch) const {
   sum.Add(epoch.all);
   TrainingAmounts amounts = sum.ToAmounts();
   amounts.steps = epoch.steps;
-  SetCost(amounts);
+  SetCost(amounts, sum.known);
   return amounts;
 }
 
@@ -112,7 +115,7 @@ TrainingAmounts TrainingLedger::Total(const EpochReading* running) const {
   if (running != nullptr) sum.Add(*running);
   TrainingAmounts amounts = sum.ToAmounts();
   amounts.steps = steps;
-  SetCost(amounts);
+  SetCost(amounts, sum.known);
   return amounts;
 }
 
@@ -123,7 +126,7 @@ TrainingSummary TrainingLedger::Summary(bool higher_is_better) const {
         {.epoch = epoch.epoch, .amounts = Amounts(epoch), .metric = epoch.metric});
     if (epoch.metric && Better(*epoch.metric, summary.best_metric, higher_is_better))
       summary.best_metric = epoch.metric;
-    for (const std::string& device : epoch.local.missing) {
+    for (const std::string& device : epoch.all.missing) {
       if (std::ranges::find(summary.missing, device) == summary.missing.end())
         summary.missing.push_back(device);
     }
@@ -134,13 +137,16 @@ TrainingSummary TrainingLedger::Summary(bool higher_is_better) const {
 Status Agree(EpochOutcome& outcome, Collective& collective) {
   auto sums = ToNumbers(outcome.reading);
   ZEUS_RETURN_IF_ERROR(collective.Sum(sums));
-  std::array<double, 2> most = {outcome.reading.time.count(), outcome.stop ? 1.0 : 0.0};
+  std::array<double, 3> most = {outcome.reading.time.count(), outcome.stop ? 1.0 : 0.0,
+                                outcome.reading.missing.empty() ? 0.0 : 1.0};
   ZEUS_RETURN_IF_ERROR(collective.Max(most));
   std::array<double, 2> metric = {outcome.metric ? 1.0 : 0.0, outcome.metric.value_or(0)};
   ZEUS_RETURN_IF_ERROR(collective.Broadcast(metric, 0));
   FromNumbers(sums.data(), outcome.reading);
   outcome.reading.time = Seconds(most[0]);
   outcome.stop = most[1] > 0;
+  if (most[2] > 0 && outcome.reading.missing.empty())
+    outcome.reading.missing.push_back("devices of another rank");
   outcome.metric = metric[0] > 0 ? std::optional(metric[1]) : std::nullopt;
   return Ok();
 }

@@ -40,7 +40,7 @@ class TrainingLedger {
 
  private:
   TrainingAmounts Amounts(const Epoch& epoch) const;
-  void SetCost(TrainingAmounts& amounts) const;
+  void SetCost(TrainingAmounts& amounts, bool energy_is_known) const;
 
   double eta_;
   std::optional<Watts> max_power_;

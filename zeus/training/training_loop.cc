@@ -41,6 +41,24 @@ TrainingOptions Complete(TrainingOptions options, NodeMonitor& monitor) {
   return options;
 }
 
+// A number that means nothing is said and not used.
+template <class Number>
+void DropUnless(bool sensible, std::optional<Number>& number, const char* name) {
+  if (!number || sensible) return;
+  log::Warning("{} is no number that makes sense here: training goes on without it", name);
+  number.reset();
+}
+
+TrainingOptions Sensible(TrainingOptions options) {
+  const double power = options.max_power.value_or(Watts(1)).value();
+  DropUnless(std::isfinite(power) && power > 0, options.max_power, "max_power");
+  DropUnless(!std::isnan(options.cost_bound.value_or(Joules(0)).value()), options.cost_bound,
+             "cost_bound");
+  DropUnless(!std::isnan(options.target_metric.value_or(0)), options.target_metric,
+             "target_metric");
+  return options;
+}
+
 double EtaOf(const TrainingOptions& options) {
   if (options.eta >= 0 && options.eta <= 1) return options.eta;
   const double eta = std::isnan(options.eta) ? TrainingOptions().eta : options.eta < 0 ? 0 : 1;
@@ -54,7 +72,7 @@ double EtaOf(const TrainingOptions& options) {
 class TrainingLoop::Session {
  public:
   Session(EnergyMonitor& monitor, TrainingOptions options)
-      : options_(std::move(options)),
+      : options_(Sensible(std::move(options))),
         meter_(monitor, options_.window),
         ledger_(EtaOf(options_), options_.max_power),
         callbacks_(options_.callbacks) {}
@@ -73,7 +91,7 @@ class TrainingLoop::Session {
     int epoch;
     std::int64_t steps;
     std::optional<double> metric;
-    bool stop;
+    const std::atomic<bool>& stop;  // A callback may set it.
   };
   enum class Exit { kEpochEnd, kBreak, kException };
   // Whether there is another one.
@@ -153,7 +171,9 @@ void TrainingLoop::Session::EndBatches(int epoch) {
 
 bool TrainingLoop::Session::EndEpoch(const Ended& ended, Exit exit) {
   EndBatches(ended.epoch);
-  EpochOutcome outcome{.reading = meter_.End(), .metric = ended.metric, .stop = ended.stop};
+  EpochOutcome outcome{.reading = meter_.End(),
+                       .metric = ended.metric,
+                       .stop = ended.stop.load(std::memory_order_relaxed)};
   const EpochReading local = outcome.reading;
   // Ranks that leave early cannot ask the others, who train on.
   if (!alone() && exit == Exit::kEpochEnd) {
@@ -169,6 +189,7 @@ bool TrainingLoop::Session::EndEpoch(const Ended& ended, Exit exit) {
   if (alone()) ledger_.SettleAlone(meter_, Seconds(0));
   if (exit == Exit::kEpochEnd) WarnAboutMetric(outcome.metric);
   if (outcome.metric) callbacks_.Evaluate(*outcome.metric);
+  if (alone()) outcome.stop = ended.stop.load(std::memory_order_relaxed);
   reason_ = Decide(outcome, ended.epoch);
   if (exit == Exit::kException) reason_ = StopReason::kException;
   if (exit == Exit::kBreak && !reason_) reason_ = StopReason::kStoppedByUser;
@@ -257,8 +278,7 @@ void TrainingLoop::EnterEpoch() {
 bool TrainingLoop::NextEpoch() {
   has_callbacks_ = in_epoch_ = false;
   steps_until_check_ = kNever;
-  const bool stop = stop_.load(std::memory_order_relaxed);
-  if (!session_->EndEpoch({.epoch = epoch_, .steps = steps_, .metric = metric_, .stop = stop},
+  if (!session_->EndEpoch({.epoch = epoch_, .steps = steps_, .metric = metric_, .stop = stop_},
                           Session::Exit::kEpochEnd))
     return false;
   session_->BeginEpoch(epoch_ + 1);
@@ -269,8 +289,7 @@ bool TrainingLoop::NextEpoch() {
 void TrainingLoop::LeaveTraining(bool by_exception) {
   has_callbacks_ = in_epoch_ = false;
   steps_until_check_ = kNever;
-  const bool stop = stop_.load(std::memory_order_relaxed);
-  (void)session_->EndEpoch({.epoch = epoch_, .steps = steps_, .metric = metric_, .stop = stop},
+  (void)session_->EndEpoch({.epoch = epoch_, .steps = steps_, .metric = metric_, .stop = stop_},
                            by_exception ? Session::Exit::kException : Session::Exit::kBreak);
 }
 

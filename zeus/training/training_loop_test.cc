@@ -268,6 +268,39 @@ TEST_F(TrainingLoopTest, OutsideAnEpochBatchesAreJustBatches) {
   EXPECT_THAT(diary.lines, IsEmpty());
 }
 
+TEST_F(TrainingLoopTest, ACallbackMayStopTheTrainingWhenItSeesTheMetric) {
+  struct Stopper final : TrainingCallback {
+    void OnEvaluate(double) override { loop->Stop(); }
+    TrainingLoop* loop = nullptr;
+  } stopper;
+  TrainingLoop loop(bench_.monitor, {.max_epochs = 5, .callbacks = {&stopper}});
+  stopper.loop = &loop;
+  for ([[maybe_unused]] const int epoch : loop.Epochs()) {
+    Train(loop, batches_);
+    loop.ReportMetric(0.5);
+  }
+  EXPECT_EQ(loop.Summary().epochs, 1);
+  EXPECT_EQ(loop.Summary().reason, StopReason::kStoppedByUser);
+}
+
+TEST_F(TrainingLoopTest, ACostWithoutItsEnergyIsNotKnown) {
+  ASSERT_TRUE(bench_.monitor.BeginWindow("epoch").ok());  // The loop would call its own so.
+  TrainingLoop loop(bench_.monitor, {.max_epochs = 1, .max_power = 300_W});
+  for ([[maybe_unused]] const int epoch : loop.Epochs()) Train(loop, batches_);
+  EXPECT_EQ(loop.Summary().amounts.cost, std::nullopt);
+  EXPECT_EQ(loop.Summary().missing.size(), 1u);
+}
+
+TEST_F(TrainingLoopTest, NumbersThatMeanNothingAreNotUsed) {
+  TrainingLoop loop(bench_.monitor, {.max_epochs = 1,
+                                     .target_metric = std::nan(""),
+                                     .cost_bound = Joules(std::nan("")),
+                                     .max_power = Watts(-100)});
+  for ([[maybe_unused]] const int epoch : loop.Epochs()) Train(loop, batches_);
+  EXPECT_EQ(loop.Summary().amounts.cost, std::nullopt);
+  EXPECT_EQ(loop.Summary().reason, StopReason::kMaxEpochs);
+}
+
 class Thrower final : public TrainingCallback {
  public:
   void OnStepBegin() override {

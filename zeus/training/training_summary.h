@@ -27,7 +27,8 @@ struct TrainingAmounts {
   Seconds time{0};         // Of the slowest rank.
   Joules energy{0};        // Of all ranks, and of their GPUs where they have any.
   Joules energy_sigma{0};
-  // eta * energy + (1 - eta) * max_power * time; nullopt where max_power is needed and not known.
+  // eta * energy + (1 - eta) * max_power * time; nullopt where max_power or an
+  // energy is needed and not known.
   std::optional<Joules> cost{};
   Joules cost_sigma{0};
 };

@@ -105,8 +105,11 @@ class PowerLimitOptimizer {
   std::vector<std::int64_t> StepsAtPoints() const;
   // Several objectives may be asked of one profile.
   Result<std::size_t> Select(const Selector& selector) const { return selector.select(profile()); }
-  // Takes what was measured so far into the profile, for a job that ends before it is done.
+  // Takes what was measured so far into the profile, for a job that ends before it is done. Turns
+  // nothing: the knob may have been restored.
   void Conclude();
+  // Sets again what was in force when somebody restored the knob.
+  Status Resume();
   // Why it is not optimising; nullopt if it is.
   const std::optional<Error>& trouble() const { return trouble_; }
 
@@ -115,6 +118,7 @@ class PowerLimitOptimizer {
   enum class Moment { kBeforeStep, kBetweenEpochs };
 
   Status Start();
+  Status CheckAlike(const Setting& present);
   Result<Profile> ShareKnownProfile();
   Result<std::vector<Setting>> SettingsToTry(const Setting& present, const Profile& known);
 

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -74,6 +76,7 @@ Status PowerLimitOptimizer::Start() {
   ZEUS_TRY(Profile known, ShareKnownProfile());
   const auto present = parts_.knob.Current();
   ZEUS_RETURN_IF_ERROR(ranks_.Together(present.ok() ? Ok() : Status(present.error())));
+  ZEUS_RETURN_IF_ERROR(CheckAlike(present.value()));
   auto offered = SettingsToTry(present.value(), known);
   ZEUS_RETURN_IF_ERROR(ranks_.Together(offered.ok() ? Ok() : Status(offered.error())));
 
@@ -93,6 +96,17 @@ Status PowerLimitOptimizer::Start() {
   ZEUS_RETURN_IF_ERROR(Decide());
   Finish();
   return Ok();
+}
+
+// What the job began with is one of the settings to compare: it must be one.
+Status PowerLimitOptimizer::CheckAlike(const Setting& present) {
+  const double number = ToNumber(present);
+  std::vector<double> extremes{number, -number};
+  ZEUS_RETURN_IF_ERROR(ranks_.Max(extremes));
+  if (extremes[0] == -extremes[1]) return Ok();
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("the {} of this rank is {}, that of others is not: set the same on all",
+                           parts_.knob.name(), ToText(present))};
 }
 
 // Whoever found a profile may be the only one: files are not everywhere the same.
@@ -151,10 +165,17 @@ std::vector<std::int64_t> PowerLimitOptimizer::StepsAtPoints() const {
 
 void PowerLimitOptimizer::Conclude() {
   if (done_) return;
-  Pause();
-  if (done_) return;
-  if (const auto updated = builder_.Update(parts_.meter, ranks_); !updated.ok())
-    Fail(updated.error());
+  CompleteStep();
+  const auto* profiling = std::get_if<Profiling>(&state_);
+  Status taken = profiling != nullptr && profiling->measuring ? EndSlice() : Ok();
+  if (const auto updated = builder_.Update(parts_.meter, ranks_); taken.ok() && !updated.ok())
+    taken = updated.error();
+  if (!taken.ok()) Fail(taken.error());
+}
+
+Status PowerLimitOptimizer::Resume() {
+  if (!in_force_) return Ok();
+  return ranks_.Together(parts_.knob.Set(builder_.setting(*in_force_)));
 }
 
 }  // namespace zeus
