@@ -27,10 +27,20 @@ def start_ranks(test, ranks, task, environment):
 
 
 class KilledRankTest(SimTestCase):
-    def test_a_rank_that_dies_does_not_leave_gpus_capped(self):
+    def setUp(self):
+        super().setUp()
         self.environment.pop("CUDA_VISIBLE_DEVICES", None)
         self.sim("start", "--gpus", "3xV100")
         self.addCleanup(self.run_sim, "stop")
+
+    def test_a_rank_that_dies_does_not_leave_gpus_capped(self):
+        self.assert_nothing_stays_capped()
+
+    def test_nor_with_a_slow_driver_although_mpirun_kills_all_ranks_once_the_first_has_ended(self):
+        self.sim("fault", "--gpu", "1", "--kind", "slow:5ms")
+        self.assert_nothing_stays_capped()
+
+    def assert_nothing_stays_capped(self):
         environment = self.evaluated_environment()
 
         done = start_ranks(self, 3, ["train-until-killed"], environment)
