@@ -1,10 +1,14 @@
 #include "apps/zeus/xml.h"
 
+#include "zeus/base/json.h"
+
 namespace zeus::cli {
 
 std::string EscapeXml(std::string_view text) {
+  // Bytes that are not UTF-8 are replaced, as in JSON.
+  const std::string json = Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
   std::string escaped;
-  for (const char c : text) {
+  for (const char c : Json::parse(json).get<std::string>()) {
     switch (c) {
       case '&':
         escaped += "&amp;";

@@ -78,8 +78,10 @@ void OutputTap::Pump() {
 }
 
 void OutputTap::Finish() {
+  // What the command itself left in a pipe; processes that outlive it may never stop.
+  constexpr int kPieces = (1 << 20) / kPiece;
   for (Stream& stream : streams_) {
-    while (Pass(stream)) continue;
+    for (int i = 0; i < kPieces && Pass(stream); ++i) continue;
     if (const auto line = stream.lines.Rest()) Look(*line);
   }
 }

@@ -100,8 +100,8 @@ Result<int> ProfileSession::Execute() {
   started_ = clock_.Now();
   if (tap_ != nullptr) tap_->CloseCommandEnds();
   const Outcome outcome = Attend(child);
-  if (tap_ != nullptr) tap_->Finish();
   sweep_->Stop();
+  if (tap_ != nullptr) tap_->Finish();
   Conclude({.command_ended = true, .interrupted = outcome.interrupted});
   Remember(devices_.knob().Restore());  // --keep ends with the command.
   if (failure_) std::fputs(fmt::format("zeus: {}\n", failure_->message).c_str(), stderr);
@@ -170,7 +170,10 @@ void ProfileSession::Conclude(SweepEnd end) {
   report_.complete = sweep_->complete();
   Evaluate(report_, options_.objectives);
   report_.notes = NotesOn(report_, end);
-  if (sweep_->trouble()) failure_ = sweep_->trouble();
+  if (sweep_->trouble()) {
+    failure_ = sweep_->trouble();
+    report_.choices.clear();  // Of a sweep that went wrong nothing is called best.
+  }
   if (options_.after == AfterSweep::kKeep && !end.command_ended && !end.interrupted) KeepBest();
   Remember(WriteResults(report_, options_.files));
   if (!options_.quiet) ShowResults(report_);

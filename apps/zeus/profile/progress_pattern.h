@@ -1,17 +1,23 @@
 #pragma once
 
+#include <memory>
 #include <optional>
-#include <regex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
 
+namespace re2 {
+class RE2;
+}
+
 namespace zeus::cli {
 
-// What a user's regular expression says about a program's output. ECMAScript syntax: the first
-// group is a count of steps ("step (\d+)"); without a group each match is one step.
+// What a user's regular expression says about a program's output. RE2 syntax, because no expression
+// of its kind takes longer than the line is long: the first group is a count of steps
+// ("step (\d+)"); without a group each match is one step.
 class ProgressPattern {
  public:
   // kInvalidArgument quotes an expression that is none.
@@ -21,10 +27,14 @@ class ProgressPattern {
   std::optional<double> Count(std::string_view line, double before) const;
 
  private:
-  explicit ProgressPattern(std::regex expression) : expression_(std::move(expression)) {}
+  explicit ProgressPattern(std::shared_ptr<const re2::RE2> expression)
+      : expression_(std::move(expression)) {}
 
-  std::regex expression_;
+  std::shared_ptr<const re2::RE2> expression_;
 };
+
+// A number that can be one of steps; nullopt for nan, inf and what is too large to be.
+std::optional<double> ParseCount(std::string_view text);
 
 // Cuts a stream into lines, which end with a newline or, as those of progress bars, with a carriage
 // return. A line has the time at which its last byte arrived: bars that begin with the carriage

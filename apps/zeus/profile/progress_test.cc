@@ -1,9 +1,12 @@
 // Counting a program's steps: rates, lines, patterns and files.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
+#include <string>
 
 #include "apps/zeus/profile/progress_file.h"
 #include "apps/zeus/profile/progress_pattern.h"
@@ -92,6 +95,22 @@ TEST(ProgressPatternTest, WithoutAGroupEachMatchIsAStep) {
   EXPECT_EQ(pattern.Count("done, done", 3), 5);
 }
 
+TEST(ProgressPatternTest, NoExpressionTakesLongerThanTheLineIsLong) {
+  const auto pattern = ProgressPattern::Compile("(a+)+b|(.*)*=x").value();
+  EXPECT_EQ(pattern.Count(std::string(4096, 'a'), 0), std::nullopt);
+}
+
+TEST(ProgressPatternTest, WhatIsNoNumberOfStepsSaysNothing) {
+  const auto pattern = ProgressPattern::Compile("left (\\S+)").value();
+  for (const char* const line : {"left nan", "left inf", "left 1e307", "left -1e300"})
+    EXPECT_EQ(pattern.Count(line, 3), std::nullopt) << line;
+}
+
+TEST(ProgressPatternTest, EmptyMatchesDoNotHoldItUp) {
+  const auto pattern = ProgressPattern::Compile("x*").value();
+  EXPECT_EQ(pattern.Count("ab", 0), 3);  // Before, between and after.
+}
+
 TEST(ProgressPatternTest, AGroupThatIsNoNumberSaysNothing) {
   EXPECT_EQ(ProgressPattern::Compile("step (\\w+)").value().Count("step one", 7), std::nullopt);
 }
@@ -156,6 +175,18 @@ class ProgressFileTest : public ::testing::Test {
   std::filesystem::path path_ = directory_.path() / "steps";
   ProgressFile file_{path_};
 };
+
+TEST_F(ProgressFileTest, WhatIsNoFileIsNotWaitedFor) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_EQ(file_.Count(), std::nullopt);
+}
+
+TEST_F(ProgressFileTest, AHugeFileIsCountedBitByBit) {
+  std::ofstream(path_) << "begin\n";
+  std::filesystem::resize_file(path_, std::uint64_t{1} << 36);  // Sparse.
+  EXPECT_EQ(file_.Count(), 1);
+  EXPECT_EQ(file_.Count(), 1);
+}
 
 TEST_F(ProgressFileTest, TheLastLineIsTheCountWhenItIsANumber) {
   EXPECT_EQ(file_.Count(), std::nullopt);
