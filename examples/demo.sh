@@ -8,7 +8,7 @@ zeus=$build/bin/zeus
 node=demo-$$
 
 step() { printf '\n\033[1m== %s\033[0m\n' "$1"; }
-show() { printf '$ %s\n' "$*"; "$@"; }
+show() { printf '$ %s\n' "${*@Q}"; "$@"; }
 
 loads=()
 # Also when Ctrl-C comes while the node starts, or twice.

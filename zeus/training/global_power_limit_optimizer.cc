@@ -26,6 +26,21 @@ constexpr const char* kJobWindow = "__zeus_job";
 constexpr Seconds kPatienceWithPeers = 800ms;
 constexpr Seconds kLookAgain = 10ms;
 
+// A profile that was kept may be of a job that has only its name in common with this one.
+Status CheckFit(const Profile& profile, const std::vector<std::int64_t>& steps,
+                const JobUse& used) {
+  constexpr double kTolerance = 1.5;
+  Seconds expected{0};
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    expected += static_cast<double>(steps[i]) * profile.points[i].time_per_step;
+  if (expected <= kTolerance * used.time) return Ok();
+  return Error{
+      ErrorCode::kInvalidArgument,
+      fmt::format("the profile is of another job: by it these steps take {:.1f} s, and the "
+                  "job took {:.1f} s in all",
+                  expected.count(), used.time.count())};
+}
+
 }  // namespace
 
 class GlobalPowerLimitOptimizer::Session {
@@ -266,6 +281,7 @@ Result<std::vector<SavingsReport>> GlobalPowerLimitOptimizer::Session::Savings()
     if (!original || !best) continue;
     const Profile& profile = optimizer.profile();
     const std::vector<std::int64_t> steps = optimizer.StepsAtPoints();
+    ZEUS_RETURN_IF_ERROR(CheckFit(profile, steps, used));
     reports.push_back({.knob = profile.knob,
                        .steps = optimizer.steps(),
                        .original = profile.points[*original].setting,
@@ -306,6 +322,8 @@ Result<std::vector<SavingsReport>> GlobalPowerLimitOptimizer::Savings() {
 }
 
 std::string ToText(const SavingsReport& report) {
+  if (report.best == report.original)
+    return fmt::format("{}, as before, is best", ToText(report.best));
   const auto percent = [](double change, double sigma, double of) {
     return fmt::format("{:+.2f} % ± {:.2f} %", 100 * change / of, 100 * sigma / of);
   };

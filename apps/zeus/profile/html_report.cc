@@ -19,14 +19,14 @@ constexpr const char* kStyle = R"(<style>
     :root { --ink: #e6edf3; --page: #0d1117; --rule: #30363d; --mark: #3d2a1a }
   }
   body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page);
-         max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+         max-width: 76rem; margin: 2rem auto; padding: 0 1rem }
   svg { max-width: 100%; height: auto }
   code { overflow-wrap: anywhere }
   .wide { overflow-x: auto }
   table { border-collapse: collapse; font-variant-numeric: tabular-nums }
-  th, td { padding: .3rem .8rem; text-align: right; border-bottom: 1px solid var(--rule);
+  th, td { padding: .3rem .5rem; text-align: right; border-bottom: 1px solid var(--rule);
            white-space: nowrap }
-  th:last-child, td:last-child { text-align: left; white-space: normal }
+  th:last-child, td:last-child { text-align: left; white-space: normal; min-width: 14rem }
   tr.chosen { background: var(--mark) }
   dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem }
   dt { font-weight: 600 } dd { margin: 0 }

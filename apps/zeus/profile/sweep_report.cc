@@ -118,8 +118,10 @@ bool KnowsSteps(const SweepReport& report) {
 }
 
 Profile ToProfile(const SweepReport& report) {
-  Profile profile{
-      .knob = report.knob, .max_power = report.max_power, .shared_error = report.shared_error};
+  Profile profile{.knob = report.knob,
+                  .max_power = report.max_power,
+                  .shared_error = report.shared_error,
+                  .complete = report.complete};
   profile.context.job = report.label;
   profile.context.driver = report.driver;
   profile.context.date = report.started;
