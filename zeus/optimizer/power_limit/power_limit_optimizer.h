@@ -103,8 +103,6 @@ class PowerLimitOptimizer {
   std::optional<std::size_t> best() const;
   // How many steps were begun at each point of the profile.
   std::vector<std::int64_t> StepsAtPoints() const;
-  // Several objectives may be asked of one profile.
-  Result<std::size_t> Select(const Selector& selector) const { return selector.select(profile()); }
   // Takes what was measured so far into the profile, for a job that ends before it is done. Turns
   // nothing: the knob may have been restored.
   void Conclude();

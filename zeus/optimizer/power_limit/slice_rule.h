@@ -13,10 +13,6 @@ struct SliceRule {
   struct Length {
     std::optional<std::int64_t> steps{};
     std::optional<Seconds> time{};
-
-    bool Reached(std::int64_t steps_done, Seconds time_spent) const {
-      return (steps && steps_done >= *steps) || (time && time_spent >= *time);
-    }
   };
 
   std::int64_t wait_steps = 1;  // Before the first setting is tried: the first steps are unusual.

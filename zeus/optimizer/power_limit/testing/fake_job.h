@@ -60,8 +60,7 @@ struct FakeStep {
   Joules energy;
 };
 
-// A meter that knows exactly what was used. `settle_after` slices of the sensor's time pass before
-// a reading is final.
+// A meter that knows exactly what was used. A reading is final `settle_after` the end of its slice.
 class FakeMeter final : public SliceMeter {
  public:
   explicit FakeMeter(Clock& clock) : clock_(clock) {}
