@@ -17,11 +17,11 @@ ALLOWED = {  # layer: layers it may include, besides itself
     "mpi": {"base", "optimizer"},
     "export": {"base", "device", "monitor"},
     "job": {"base", "optimizer"},
-    "store": {"base", "job"},
-    "wire": {"base"},
+    "store": {"base", "optimizer", "job"},
+    "wire": {"base", "optimizer", "job"},
     "daemon": {"base", "device", "wire"},
-    "server": {"base", "job", "wire"},
-    "client": {"base", "device", "monitor", "optimizer", "wire"},
+    "server": {"base", "optimizer", "job", "wire"},
+    "client": {"base", "device", "monitor", "optimizer", "training", "job", "wire"},
     "replay": {"base", "device", "monitor", "optimizer", "job"},
 }
 

@@ -184,6 +184,7 @@ long long GpuCall::Timestamp() const { return clock.WallNow().time_since_epoch()
 Return ToReturn(const Error& error) {
   switch (error.code) {
     case ErrorCode::kInvalidArgument:
+    case ErrorCode::kConflict:
       return nvml::kInvalidArgument;
     case ErrorCode::kNotFound:
       return nvml::kNotFound;

@@ -20,6 +20,8 @@ constexpr int ExitCode(ErrorCode code) {
       return 6;
     case ErrorCode::kInternal:
       return 7;
+    case ErrorCode::kConflict:  // 8 is taken, see below.
+      return 9;
   }
   return 7;
 }

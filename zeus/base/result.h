@@ -12,6 +12,7 @@ namespace zeus {
 enum class ErrorCode {
   kInvalidArgument,   // The caller asked for something meaningless. Do not retry.
   kNotFound,          // No such GPU, job or window.
+  kConflict,          // Meaningful, but at odds with what is already there. Look, then ask again.
   kNotSupported,      // This device cannot do it, ever.
   kPermissionDenied,  // Needs root or the daemon.
   kUnavailable,       // Failed now, may work later. The only retryable code.

@@ -12,6 +12,7 @@ thread_local std::string last_error;
 zeus_status StatusOf(ErrorCode code) {
   switch (code) {
     case ErrorCode::kInvalidArgument:
+    case ErrorCode::kConflict:
       return ZEUS_INVALID_ARGUMENT;
     case ErrorCode::kNotFound:
       return ZEUS_NOT_FOUND;

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "zeus/base/clock.h"
+#include "zeus/job/job_repository.h"
+#include "zeus/job/job_service.h"
+
+namespace zeus {
+
+// Recurring jobs in a repository: the heart of the server, and of `zeus train` without one. Each
+// call is one transaction; everything that must survive is in the repository, so any number of
+// these may share one. Thread-safe; what it is given must outlive it.
+class LocalJobService final : public JobService {
+ public:
+  LocalJobService(JobRepository& repository, const Clock& clock);
+
+  Result<RegisteredJob> Register(const JobSpec& spec) override;
+  Status Delete(const std::string& job_id) override;
+  Result<StartedTrial> StartTrial(const TrialRequest& request) override;
+  Result<ReportAnswer> Report(const TrialReport& report) override;
+  Result<Trial> Heartbeat(const std::string& job_id, std::int64_t trial) override;
+  Result<Trial> EndTrial(const TrialEnd& end) override;
+  Status LearnEpochCost(const EpochCostReport& report) override;
+  Result<Job> GetJob(const std::string& job_id) override;
+  Result<std::vector<Job>> ListJobs(const JobQuery& query) override;
+  Result<Trial> GetTrial(const std::string& job_id, std::int64_t trial) override;
+  Result<std::vector<Trial>> ListTrials(const std::string& job_id,
+                                        const TrialQuery& query) override;
+  Result<JobArms> GetArms(const std::string& job_id, const std::string& gpu_model) override;
+  Result<std::vector<JobEvent>> ListEvents(const std::string& job_id, std::int64_t after,
+                                           int limit) override;
+
+  // Frees the places of runs that died. Returns how many; call it now and then.
+  Result<int> ExpireOverdueTrials();
+
+ private:
+  JobRepository& repository_;
+  const Clock& clock_;
+};
+
+}  // namespace zeus
