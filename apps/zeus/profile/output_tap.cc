@@ -98,6 +98,7 @@ bool OutputTap::Pass(Stream& stream) {
     stream.source.reset();
     return false;
   }
+  line_is_open_ = bytes.back() != '\n';
   if (!listening_) return true;
   stream.lines.Feed(clock_.Now(), bytes);
   while (const auto line = stream.lines.Next()) listener_(*line);

@@ -35,6 +35,8 @@ class OutputTap {
   void Pump();
   // Nobody needs the lines any more; output is still passed on.
   void StopListening() { listening_ = false; }
+  // The last line that was passed on has no end yet.
+  bool LineIsOpen() const { return line_is_open_; }
   // The command has ended: what is there is the rest.
   void Finish();
 
@@ -55,6 +57,7 @@ class OutputTap {
   Clock& clock_;
   Listener listener_;
   bool listening_ = true;
+  bool line_is_open_ = false;
   std::array<Stream, 2> streams_{};
 };
 

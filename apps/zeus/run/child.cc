@@ -174,7 +174,10 @@ bool Child::Collect() {
 void Child::Handle(const SignalWatch::Signal& signal) {
   const int number = static_cast<int>(signal.ssi_signo);
   if (number == SIGCHLD || number == SIGPIPE || number == SIGXFSZ) return;
-  if (AsksToEnd(number)) outcome_.interrupted = true;
+  if (AsksToEnd(number)) {
+    outcome_.interrupted = true;
+    outcome_.signal = number;
+  }
   if (number == SIGTSTP || number == SIGTTIN || number == SIGTTOU) asked_to_stop_ = true;
   if (number == SIGCONT) asked_to_stop_ = false;
   if (SentByAProcess(signal) || options_.own_group) PassOn(number);

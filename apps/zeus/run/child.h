@@ -30,7 +30,8 @@ struct ChildOptions {
 // How a command ended.
 struct Outcome {
   int exit_code = 0;         // 128 + signal when a signal killed it, as shells say it.
-  bool interrupted = false;  // Somebody asked Zeus to end meanwhile.
+  bool interrupted = false;  // Somebody asked Zeus to end meanwhile …
+  int signal = 0;            // … by this.
 };
 
 // The exit code, as a shell has it, of a command that could not be started: 127 when there is none,

@@ -92,7 +92,7 @@ TimePoint LimitSearch::Step() {
 void LimitSearch::EpochEnded() {
   if (settled_ || ended_ || epochs_ == nullptr) return;
   Status moved = epochs_->EpochEnded();
-  if (moved.ok() && epochs_->done()) moved = Decide();
+  if (moved.ok()) moved = epochs_->done() ? Decide() : Merge();
   if (!moved.ok()) Settle(moved);
 }
 
@@ -173,10 +173,11 @@ std::optional<Watts> LimitSearch::in_force() {
   return watts != nullptr ? std::optional(*watts) : std::nullopt;
 }
 
-std::optional<ProfilePoint> LimitSearch::EpochAtChosen() const {
-  if (parts_.progress != nullptr || !chosen_ || plan_.mode != LimitMode::kJit) return std::nullopt;
-  const auto point = std::ranges::find(profile_.points, *chosen_, &ProfilePoint::setting);
-  return point == profile_.points.end() ? std::nullopt : std::optional(*point);
+std::optional<ProfilePoint> LimitSearch::EpochAtBest() const {
+  if (parts_.progress != nullptr || plan_.mode != LimitMode::kJit || profile_.points.empty())
+    return std::nullopt;
+  const auto best = ZeusCost(run_.eta).select(profile_);
+  return best.ok() && !trouble_ ? std::optional(profile_.points[best.value()]) : std::nullopt;
 }
 
 }  // namespace zeus::cli

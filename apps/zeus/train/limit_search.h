@@ -66,8 +66,9 @@ class LimitSearch {
   // The limit changes no more in this run.
   bool settled() const { return settled_; }
   std::optional<Watts> in_force();
-  // Time and energy of an epoch at the limit that was chosen, where the profile is of epochs.
-  std::optional<ProfilePoint> EpochAtChosen() const;
+  // Time and energy of an epoch at the limit that was chosen, or at the best one so far, where
+  // epochs are what is measured.
+  std::optional<ProfilePoint> EpochAtBest() const;
   const std::optional<Error>& trouble() const { return trouble_; }
   // Whether anything was tried in this run.
   bool searched() const { return searched_; }
