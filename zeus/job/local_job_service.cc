@@ -108,7 +108,7 @@ Result<RegisteredJob> LocalJobService::Register(const JobSpec& asked) {
   if (spec.id.empty()) spec.id = fmt::format("{}-{:08x}", spec.prefix, entropy & 0xFFFFFFFFU);
   const Job job = NewJob(std::move(spec), entropy, clock_.WallNow());
   RegisteredJob registered;
-  ZEUS_RETURN_IF_ERROR(repository_.Write([&](JobTransaction& transaction) -> Status {
+  const auto find_or_insert = [&](JobTransaction& transaction) -> Status {
     auto stored = transaction.LockJob(job.spec.id);
     if (stored.ok()) {
       registered = {.job = std::move(stored).value(), .created = false};
@@ -122,7 +122,8 @@ Result<RegisteredJob> LocalJobService::Register(const JobSpec& asked) {
                                     .at = job.created_at,
                                     .kind = EventKind::kJobCreated,
                                     .detail = {{"spec", ToJson(job.spec)}, {"seed", job.seed}}});
-  }));
+  };
+  ZEUS_RETURN_IF_ERROR(repository_.Write(find_or_insert));
   return registered;
 }
 

@@ -1,0 +1,121 @@
+#include "zeus/optimizer/batch_size/epoch_cost_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "zeus/optimizer/batch_size/policy_state.h"
+
+namespace zeus {
+namespace {
+
+constexpr int kMostMeasurements = 8;
+
+double Octaves(int a, int b) { return std::abs(std::log2(a) - std::log2(b)); }
+
+}  // namespace
+
+const EpochCostTable::Model* EpochCostTable::Find(std::string_view gpu_model) const {
+  const auto found = std::ranges::find(models_, gpu_model, &Model::name);
+  return found == models_.end() ? nullptr : &*found;
+}
+
+EpochCostTable::Measured* EpochCostTable::Slot(std::string_view gpu_model, int batch_size,
+                                               Joules cost) {
+  if (!std::isfinite(cost.value()) || cost <= Joules(0)) return nullptr;
+  auto model = std::ranges::find(models_, gpu_model, &Model::name);
+  if (model == models_.end())
+    model = models_.insert(models_.end(), Model{.name = std::string(gpu_model)});
+  return &model->costs[batch_size];
+}
+
+void EpochCostTable::LearnOnce(std::string_view gpu_model, int batch_size, Joules cost) {
+  Measured* const slot = Slot(gpu_model, batch_size, cost);
+  if (slot != nullptr && slot->count == 0) *slot = {.cost = cost, .count = 1};
+}
+
+void EpochCostTable::Refine(std::string_view gpu_model, int batch_size, Joules cost) {
+  Measured* const slot = Slot(gpu_model, batch_size, cost);
+  if (slot == nullptr) return;
+  slot->count = std::min(slot->count + 1, kMostMeasurements);
+  slot->cost += (cost - slot->cost) / slot->count;
+}
+
+std::optional<Joules> EpochCostTable::Profiled(std::string_view gpu_model, int batch_size) const {
+  const Model* const model = Find(gpu_model);
+  if (model == nullptr) return std::nullopt;
+  const auto found = model->costs.find(batch_size);
+  if (found == model->costs.end()) return std::nullopt;
+  return found->second.cost;
+}
+
+std::optional<Joules> EpochCostTable::Translated(std::string_view gpu_model, int batch_size) const {
+  const Model* const asked = Find(gpu_model);
+  std::optional<Joules> translated;
+  double nearest = std::numeric_limits<double>::infinity();
+  for (const Model& other : models_) {
+    const auto known = other.costs.find(batch_size);
+    if (&other == asked || known == other.costs.end()) continue;
+    if (!translated) translated = known->second.cost;
+    if (asked == nullptr) continue;
+    for (const auto& [common, measured] : asked->costs) {
+      const auto there = other.costs.find(common);
+      if (there == other.costs.end() || Octaves(common, batch_size) >= nearest) continue;
+      nearest = Octaves(common, batch_size);
+      translated = known->second.cost * (measured.cost / there->second.cost);
+    }
+  }
+  return translated;
+}
+
+std::optional<Joules> EpochCostTable::Estimate(std::string_view gpu_model, int batch_size) const {
+  if (const auto profiled = Profiled(gpu_model, batch_size)) return profiled;
+  if (const auto translated = Translated(gpu_model, batch_size)) return translated;
+  const Model* model = Find(gpu_model);
+  if (model == nullptr && !models_.empty()) model = &models_.front();
+  if (model == nullptr) return std::nullopt;
+  return std::ranges::min_element(
+             model->costs, {},
+             [batch_size](const auto& entry) { return Octaves(entry.first, batch_size); })
+      ->second.cost;
+}
+
+std::string_view EpochCostTable::home() const {
+  return models_.empty() ? std::string_view() : std::string_view(models_.front().name);
+}
+
+Json EpochCostTable::Save() const {
+  Json state = Json::array();
+  for (const Model& model : models_) {
+    Json costs = Json::array();
+    for (const auto& [batch_size, measured] : model.costs)
+      costs.push_back(Json::array({batch_size, measured.cost.value(), measured.count}));
+    Json& entry = state.emplace_back(Json::object());
+    entry["gpu_model"] = model.name;
+    entry["epoch_costs"] = std::move(costs);
+  }
+  return state;
+}
+
+Result<EpochCostTable> EpochCostTable::Restore(const Json& state) {
+  EpochCostTable table;
+  ZEUS_RETURN_IF_ERROR(CheckArray(state, "epoch_costs"));
+  for (const Json& entry : state) {
+    ZEUS_TRY(std::string name, GetField<std::string>(entry, "gpu_model"));
+    Model& model = table.models_.emplace_back(Model{.name = std::move(name)});
+    ZEUS_TRY(const Json costs, GetField<Json>(entry, "epoch_costs"));
+    ZEUS_RETURN_IF_ERROR(CheckArray(costs, "epoch_costs"));
+    for (const Json& cost : costs) {
+      ZEUS_TRY(const int batch_size, ElementAt<int>(cost, 0, "epoch_costs"));
+      ZEUS_TRY(const double joules, NumberAt(cost, 1, "epoch_costs"));
+      ZEUS_TRY(const int count, ElementAt<int>(cost, 2, "epoch_costs"));
+      if (joules <= 0 || count < 1) return DamagedState("epoch_costs");
+      model.costs[batch_size] = {.cost = Joules(joules), .count = count};
+    }
+    if (model.costs.empty()) return DamagedState("epoch_costs");
+  }
+  return table;
+}
+
+}  // namespace zeus

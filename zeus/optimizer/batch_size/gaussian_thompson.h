@@ -1,0 +1,60 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "zeus/base/json.h"
+#include "zeus/base/random.h"
+#include "zeus/base/result.h"
+#include "zeus/base/units.h"
+#include "zeus/optimizer/batch_size/cost_samples.h"
+
+namespace zeus {
+
+// Normal belief about the mean cost of one arm.
+struct CostBelief {
+  Joules mean{};
+  Joules sigma{};  // 0: a point mass, as all costs that were seen are equal.
+};
+
+// Gaussian Thompson sampling with a cost variance that is learned (Zeus §4.3, Algorithms 1 and 2).
+// An arm is a batch size. Costs are kept in units of the arm's epoch cost, so that they can be read
+// as costs on any GPU model (Zeus §7). One owner.
+class GaussianThompson {
+ public:
+  struct Options {
+    int window = 0;  // The latest observations of an arm that count; 0: all.
+    // Of the reward, which is minus the cost in joules. Precision 0: a flat prior.
+    double prior_mean = 0.0;
+    double prior_precision = 0.0;
+    int explorations = 2;  // Observations an arm needs before its belief is sampled.
+  };
+  using EpochCost = std::function<Joules(int batch_size)>;
+
+  GaussianThompson(std::span<const int> batch_sizes, const Options& options);
+
+  // One of the arms; a cost in units of the epoch cost.
+  void Observe(int batch_size, double cost, bool converged);
+
+  const CostSamples& samples(int batch_size) const { return samples_.at(batch_size); }
+  // nullopt when nothing is known and the prior is flat.
+  std::optional<CostBelief> Belief(int batch_size, Joules epoch_cost) const;
+
+  // The arm whose sampled mean cost is least. Arms that need more observations come first, in
+  // random order.
+  int Predict(std::span<const int> arms, const EpochCost& epoch_cost, Random& random) const;
+  // The arm whose mean cost is believed to be least.
+  int Best(std::span<const int> arms, const EpochCost& epoch_cost) const;
+
+  Json Save() const;
+  Status Restore(const Json& state);
+
+ private:
+  Options options_;
+  std::map<int, CostSamples> samples_{};  // By batch size.
+};
+
+}  // namespace zeus

@@ -1,0 +1,66 @@
+#include "zeus/optimizer/batch_size/least_cost.h"
+
+#include <algorithm>
+
+#include "zeus/optimizer/batch_size/policy_state.h"
+
+namespace zeus {
+
+void LeastCost::Add(int batch_size, double cost) {
+  if (window_ == 0) {
+    const auto [found, inserted] = least_.emplace(batch_size, cost);
+    found->second = std::min(found->second, cost);
+    return;
+  }
+  latest_.push_back({.batch_size = batch_size, .cost = cost});
+  Forget();
+}
+
+void LeastCost::AddFailure() {
+  if (window_ == 0) return;
+  latest_.emplace_back();
+  Forget();
+}
+
+void LeastCost::Forget() {
+  if (std::ssize(latest_) > window_) latest_.pop_front();
+}
+
+std::optional<LeastCost::Recurrence> LeastCost::On(std::string_view gpu_model,
+                                                   const EpochCostTable& table) const {
+  std::optional<Recurrence> least;
+  const auto consider = [&](int batch_size, double cost) {
+    const auto epoch_cost = table.Estimate(gpu_model, batch_size);
+    if (!epoch_cost) return;
+    const Joules translated = cost * *epoch_cost;
+    if (!least || translated < least->cost)
+      least = Recurrence{.batch_size = batch_size, .cost = translated};
+  };
+  for (const auto& [batch_size, cost] : least_) consider(batch_size, cost);
+  for (const Entry& entry : latest_)
+    if (entry.batch_size != 0) consider(entry.batch_size, entry.cost);
+  return least;
+}
+
+Json LeastCost::Save() const {
+  Json state = Json::array();
+  for (const auto& [batch_size, cost] : least_) state.push_back(Json::array({batch_size, cost}));
+  for (const Entry& entry : latest_) state.push_back(Json::array({entry.batch_size, entry.cost}));
+  return state;
+}
+
+Result<LeastCost> LeastCost::Restore(int window, const Json& state) {
+  LeastCost least(window);
+  ZEUS_RETURN_IF_ERROR(CheckArray(state, "least_costs"));
+  for (const Json& entry : state) {
+    ZEUS_TRY(const int batch_size, ElementAt<int>(entry, 0, "least_costs"));
+    ZEUS_TRY(const double cost, NumberAt(entry, 1, "least_costs"));
+    if (batch_size == 0)
+      least.AddFailure();
+    else
+      least.Add(batch_size, cost);
+  }
+  return least;
+}
+
+}  // namespace zeus

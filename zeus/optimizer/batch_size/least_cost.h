@@ -1,0 +1,52 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "zeus/base/json.h"
+#include "zeus/base/result.h"
+#include "zeus/base/units.h"
+#include "zeus/optimizer/batch_size/epoch_cost_table.h"
+
+namespace zeus {
+
+// The cheapest recurrence that reached the target: what early stopping compares with, and the best
+// batch size known. A run that did not converge never counts, however cheap it was. With a window,
+// only the latest results of the job count: after a drift that makes everything dearer, the old
+// cost would stop every run for ever. One owner.
+class LeastCost {
+ public:
+  struct Recurrence {
+    int batch_size = 0;
+    Joules cost{};
+  };
+
+  explicit LeastCost(int window) : window_(window) {}
+
+  // The cost of a recurrence that converged with `batch_size`, in units of the epoch cost.
+  void Add(int batch_size, double cost);
+  // A result without convergence; it only takes its place in the window.
+  void AddFailure();
+
+  // As it would be on a GPU model; nullopt when nothing converged.
+  std::optional<Recurrence> On(std::string_view gpu_model, const EpochCostTable& table) const;
+
+  Json Save() const;
+  static Result<LeastCost> Restore(int window, const Json& state);
+
+ private:
+  struct Entry {
+    int batch_size = 0;  // 0: a failure.
+    double cost = 0.0;
+  };
+
+  void Forget();
+
+  int window_;
+  std::map<int, double> least_{};  // By batch size, without a window.
+  std::deque<Entry> latest_{};     // With one.
+};
+
+}  // namespace zeus

@@ -1,0 +1,122 @@
+#include "zeus/optimizer/batch_size/pruning_explorer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "zeus/optimizer/batch_size/policy_state.h"
+
+namespace zeus {
+
+PruningExplorer::PruningExplorer(std::vector<int> batch_sizes, int default_batch_size, int rounds)
+    : candidates_(std::move(batch_sizes)), default_(default_batch_size), rounds_left_(rounds) {}
+
+std::optional<int> PruningExplorer::Next() const {
+  if (rounds_left_ == 0) return std::nullopt;
+  return NextOfRound();
+}
+
+std::optional<int> PruningExplorer::NextOfRound() const {
+  const auto middle = std::ranges::upper_bound(candidates_, default_);
+  // The first that is not explored, unless one before it failed.
+  const auto next = [this](auto begin, auto end) -> std::optional<int> {
+    for (auto it = begin; it != end; ++it) {
+      const auto found = explored_.find(*it);
+      if (found == explored_.end()) return *it;
+      if (!found->second) break;
+    }
+    return std::nullopt;
+  };
+  const auto down =
+      next(std::make_reverse_iterator(middle), std::make_reverse_iterator(candidates_.begin()));
+  return down ? down : next(middle, candidates_.end());
+}
+
+void PruningExplorer::Observe(bool converged, Joules cost) {
+  const std::optional<int> explored = Next();
+  if (!explored) return;
+  explored_[*explored] = converged ? Cost(cost) : std::nullopt;
+  any_converged_ |= converged;
+  if (!NextOfRound()) EndRound();
+}
+
+void PruningExplorer::EndRound() {
+  std::vector<int> converged;
+  std::vector<int> untried;
+  for (const int batch_size : candidates_) {
+    const auto found = explored_.find(batch_size);
+    if (found == explored_.end())
+      untried.push_back(batch_size);
+    else if (found->second)
+      converged.push_back(batch_size);
+  }
+  if (!converged.empty()) {
+    default_ = *std::ranges::min_element(
+        converged, {}, [this](int batch_size) { return *explored_.at(batch_size); });
+    candidates_ = std::move(converged);
+    --rounds_left_;
+  } else if (any_converged_) {
+    // Nothing converged in this round, but every candidate did in an earlier one: they stay. (The
+    // reference raises an error here.)
+    --rounds_left_;
+  } else if (!untried.empty()) {
+    // Nothing has converged yet, the default included, so the failures say nothing about those that
+    // the walk did not reach: it goes on from the nearest of them.
+    const auto above = std::ranges::upper_bound(untried, default_);
+    default_ = above == untried.begin() ? *above : *std::prev(above);
+    candidates_ = std::move(untried);
+  } else {
+    // Nothing can be learned by pruning. The last default is as good as any.
+    candidates_ = {default_};
+    rounds_left_ = 0;
+  }
+  explored_.clear();
+}
+
+bool PruningExplorer::Dropped(int batch_size) const {
+  if (!std::ranges::binary_search(candidates_, batch_size)) return true;
+  const auto found = explored_.find(batch_size);
+  return found != explored_.end() && !found->second;
+}
+
+Json PruningExplorer::Save() const {
+  Json explored = Json::array();
+  for (const auto& [batch_size, cost] : explored_)
+    explored.push_back(Json::array({Json(batch_size), cost ? Json(cost->value()) : Json()}));
+  Json state;
+  state["rounds_left"] = rounds_left_;
+  state["default"] = default_;
+  state["any_converged"] = any_converged_;
+  state["candidates"] = candidates_;
+  state["explored"] = std::move(explored);
+  return state;
+}
+
+Result<PruningExplorer> PruningExplorer::Restore(PruningExplorer fresh, const Json& state) {
+  PruningExplorer explorer = std::move(fresh);
+  const std::vector<int> all = explorer.candidates_;
+  const int rounds = explorer.rounds_left_;
+  ZEUS_TRY(explorer.rounds_left_, GetField<int>(state, "rounds_left"));
+  ZEUS_TRY(explorer.default_, GetField<int>(state, "default"));
+  ZEUS_TRY(explorer.any_converged_, GetField<bool>(state, "any_converged"));
+  ZEUS_TRY(explorer.candidates_, GetField<std::vector<int>>(state, "candidates"));
+  ZEUS_TRY(const Json explored, GetField<Json>(state, "explored"));
+  ZEUS_RETURN_IF_ERROR(CheckArray(explored, "explored"));
+  for (const Json& entry : explored) {
+    ZEUS_TRY(const int batch_size, ElementAt<int>(entry, 0, "explored"));
+    Cost cost;
+    if (entry.size() != 2) return DamagedState("explored");
+    if (!entry[1].is_null()) {
+      ZEUS_TRY(const double joules, NumberAt(entry, 1, "explored"));
+      cost = Joules(joules);
+    }
+    explorer.explored_[batch_size] = cost;
+  }
+  const std::vector<int>& candidates = explorer.candidates_;
+  if (explorer.rounds_left_ < 0 || explorer.rounds_left_ > rounds || candidates.empty() ||
+      !std::ranges::is_sorted(candidates) || !std::ranges::includes(all, candidates) ||
+      !std::ranges::binary_search(candidates, explorer.default_))
+    return DamagedState("pruning");
+  return explorer;
+}
+
+}  // namespace zeus

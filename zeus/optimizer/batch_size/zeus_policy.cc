@@ -1,0 +1,119 @@
+#include "zeus/optimizer/batch_size/zeus_policy.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "zeus/base/random.h"
+#include "zeus/optimizer/batch_size/policy_state.h"
+
+namespace zeus {
+namespace {
+
+// A recurrence has to end some time: from its twentieth try on, nothing stops a run early.
+constexpr int kBoundedTries = 19;
+// A batch size of which one epoch is too dear is observed as that many times the bound.
+constexpr double kNotWorthStarting = 100.0;
+// A run whose cost equals the bound goes on; the bound itself went through a few roundings.
+constexpr double kRounding = 1e-9;
+
+}  // namespace
+
+ZeusPolicy::ZeusPolicy(const PolicySpec& spec)
+    : spec_(spec),
+      ledger_(spec),
+      explorer_(spec.batch_sizes, spec.default_batch_size, spec.pruning_rounds),
+      least_cost_(spec.window) {}
+
+Choice ZeusPolicy::Choose(const Situation& situation) {
+  if (const std::optional<int> next = explorer_.Next()) {
+    if (!situation.exploring) return {.batch_size = *next, .role = RunRole::kExploring};
+    return {.batch_size = Best(situation.gpu_model), .role = RunRole::kConcurrent};
+  }
+  Random random = Random(spec_.seed).Fork(fmt::format("draw {}", draws_++));
+  const int drawn = ledger_.arms().Predict(explorer_.candidates(),
+                                           ledger_.EpochCostOn(situation.gpu_model), random);
+  return {.batch_size = drawn, .role = RunRole::kExploiting};
+}
+
+int ZeusPolicy::EpochBudget(const PlannedRun& run, Joules epoch_cost) const {
+  const auto least = least_cost_.On(run.gpu_model, ledger_.epoch_costs());
+  if (!spec_.beta || !least || run.attempt >= kBoundedTries) return spec_.max_epochs;
+  const double epochs = *spec_.beta * (least->cost / epoch_cost) * (1 + kRounding);
+  // Also when it is no number: an epoch that costs nothing.
+  if (!(epochs < spec_.max_epochs)) return spec_.max_epochs;
+  return static_cast<int>(epochs);
+}
+
+Joules ZeusPolicy::CostToLearnFrom(const RunResult& result) const {
+  if (result.epochs > 0) return result.cost;
+  const auto least = least_cost_.On(result.run.gpu_model, ledger_.epoch_costs());
+  return least ? kNotWorthStarting * spec_.beta.value_or(1.0) * least->cost : result.cost;
+}
+
+void ZeusPolicy::Observe(const RunResult& result) {
+  const PlannedRun& run = result.run;
+  ledger_.LearnEpochCost(result);
+  const Joules cost = CostToLearnFrom(result);
+  ledger_.Observe(result, cost);
+  const Joules unit = ledger_.EpochCost(run.gpu_model, run.batch_size);
+  if (result.converged)
+    least_cost_.Add(run.batch_size, result.recurrence_cost / unit);
+  else
+    least_cost_.AddFailure();
+  // Others, and exploring runs that are not expected any more, have taught all they can.
+  if (run.role != RunRole::kExploring || explorer_.Next() != run.batch_size) return;
+  const std::string_view home = ledger_.epoch_costs().home();
+  const bool elsewhere = run.gpu_model != home;
+  explorer_.Observe(result.converged,
+                    elsewhere ? (cost / unit) * ledger_.EpochCost(home, run.batch_size) : cost);
+}
+
+void ZeusPolicy::LearnEpochCost(std::string_view gpu_model, int batch_size, Joules cost) {
+  ledger_.LearnEpochCost(gpu_model, batch_size, cost);
+}
+
+std::optional<Joules> ZeusPolicy::ProfiledEpochCost(std::string_view gpu_model,
+                                                    int batch_size) const {
+  return ledger_.epoch_costs().Profiled(gpu_model, batch_size);
+}
+
+std::vector<ArmBelief> ZeusPolicy::Beliefs(std::string_view gpu_model) const {
+  std::vector<ArmBelief> beliefs;
+  for (const int batch_size : spec_.batch_sizes) {
+    beliefs.push_back(ledger_.Describe(gpu_model, batch_size));
+    if (explorer_.Dropped(batch_size)) beliefs.back().state = ArmState::kDropped;
+  }
+  return beliefs;
+}
+
+int ZeusPolicy::Best(std::string_view gpu_model) const {
+  if (!explorer_.Next())
+    return ledger_.arms().Best(explorer_.candidates(), ledger_.EpochCostOn(gpu_model));
+  const auto least = least_cost_.On(gpu_model, ledger_.epoch_costs());
+  return least ? least->batch_size : spec_.default_batch_size;
+}
+
+std::string_view ZeusPolicy::stage() const { return explorer_.Next() ? "pruning" : "sampling"; }
+
+Json ZeusPolicy::Save() const {
+  Json state = NewPolicyState("zeus");
+  state["draws"] = draws_;
+  state["pruning"] = explorer_.Save();
+  state["least_costs"] = least_cost_.Save();
+  ledger_.SaveTo(state);
+  return state;
+}
+
+Result<ZeusPolicy> ZeusPolicy::Restore(const PolicySpec& spec, const Json& state) {
+  ZeusPolicy policy(spec);
+  ZEUS_TRY(policy.draws_, GetField<std::int64_t>(state, "draws"));
+  ZEUS_TRY(const Json* const pruning, FindPart(state, "pruning"));
+  ZEUS_TRY(policy.explorer_, PruningExplorer::Restore(std::move(policy.explorer_), *pruning));
+  ZEUS_TRY(const Json* const least, FindPart(state, "least_costs"));
+  ZEUS_TRY(policy.least_cost_, LeastCost::Restore(spec.window, *least));
+  ZEUS_RETURN_IF_ERROR(policy.ledger_.RestoreFrom(state));
+  return policy;
+}
+
+}  // namespace zeus
