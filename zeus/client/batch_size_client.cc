@@ -20,8 +20,8 @@ void Complete(JobSpec& spec, NodeMonitor& monitor) {
     Gpu* const gpu = monitor.gpu(device);
     if (gpu == nullptr) continue;
     if (spec.gpu_model.empty()) spec.gpu_model = gpu->identity().model;
-    if (const auto range = gpu->PowerLimits(); !power_given && range.ok())
-      spec.max_power += range.value().max;
+    if (const auto limit = gpu->CurrentPowerLimit(); !power_given && limit.ok())
+      spec.max_power += limit.value().range.max;
   }
 }
 

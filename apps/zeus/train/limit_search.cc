@@ -100,10 +100,11 @@ void LimitSearch::EpochEnded() {
 Status LimitSearch::Merge() {
   if (!searched_) return Ok();
   Knob& knob = parts_.devices.knob();
-  SweepReport report{.label = Context().job,
-                     .knob = knob.kind(),
-                     .max_power = knob.max_power(),
-                     .settings = missing_};
+  SweepReport report;
+  report.label = Context().job;
+  report.knob = knob.kind();
+  report.max_power = knob.max_power();
+  report.settings = missing_;
   if (sweep_ != nullptr) report.slices = sweep_->slices();
   if (epochs_ != nullptr) {
     ZEUS_TRY(report.slices, epochs_->Slices());
