@@ -69,7 +69,7 @@ int Run(int seeds) {
       const auto* const reference =
           std::ranges::find(kReferenceFigures, job.name(), &ReferenceFigures::name);
       const auto zeus = Timed(job, "zeus", seeds, zeus_speed);
-      const auto gradient = Timed(job, "zeus", seeds, gradient_speed);
+      const auto gradient = Timed(job, "knowledge_gradient", seeds, gradient_speed);
       const SampleSummary regret = Of(zeus, &ReplaySummary::regret);
       const SampleSummary new_regret = Of(gradient, &ReplaySummary::regret);
       const double ratio = new_regret.mean / regret.mean;
