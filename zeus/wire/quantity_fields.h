@@ -29,10 +29,10 @@ void ReadQuantity(FieldReader& fields, const char* field, std::optional<Quantity
 }
 
 inline void ReadTime(FieldReader& fields, const char* field, std::optional<WallTime>& target) {
-  std::optional<std::string> text;
-  fields.Read(field, text);
-  if (!text) return;
-  const Result<WallTime> time = ParseWallTime(*text);
+  std::string text;
+  fields.ReadUnlessNull(field, text);
+  if (text.empty()) return;
+  const Result<WallTime> time = ParseWallTime(text);
   if (time.ok())
     target = time.value();
   else

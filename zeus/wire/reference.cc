@@ -12,11 +12,10 @@ namespace zeus::wire::reference {
 namespace {
 
 // The id is checked against the prefix only here: our own clients give the one or the other.
-void ReadIdentity(FieldReader& fields, const Json& json, JobSpec& spec) {
+void ReadIdentity(FieldReader& fields, JobSpec& spec) {
   fields.Require("job_id_prefix", spec.prefix);
   if (spec.prefix.empty()) fields.Fail("job_id_prefix", "must not be empty");
-  const auto id = json.find("job_id");
-  if (id != json.end() && !id->is_null()) fields.Read("job_id", spec.id);
+  fields.ReadUnlessNull("job_id", spec.id);
   if (!spec.id.empty() && !spec.id.starts_with(spec.prefix))
     fields.Fail("job_id", "must start with job_id_prefix");
 }
@@ -85,7 +84,7 @@ Json ToJson(const JobSpec& spec) {
 Result<JobSpec> JobSpecFromJson(const Json& json) {
   JobSpec spec{.lease = kLease};
   FieldReader fields("a job", json);
-  ReadIdentity(fields, json, spec);
+  ReadIdentity(fields, spec);
   fields.Require("batch_sizes", spec.batch_sizes);
   fields.Require("default_batch_size", spec.default_batch_size);
   ReadObjective(fields, spec);

@@ -15,11 +15,9 @@ constexpr Seconds kLongestLease = std::chrono::hours(24 * 30);
 
 // Texts are stored: what one request may add has a bound.
 void ReadText(FieldReader& fields, const char* field, std::string& target) {
-  std::optional<std::string> text;
-  fields.Read(field, text);
-  if (text && text->size() > kLongestText)
+  fields.ReadUnlessNull(field, target);
+  if (target.size() > kLongestText)
     fields.Fail(field, fmt::format("is longer than {} bytes", kLongestText));
-  target = std::move(text).value_or("");
 }
 
 }  // namespace
