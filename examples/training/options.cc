@@ -13,6 +13,7 @@ namespace {
 constexpr unsigned kLargestBatch = 2048;
 constexpr unsigned kMostGpus = 16;
 constexpr std::uint64_t kLargestSeed = UINT64_MAX;
+constexpr std::uint64_t kMostSamples = 1'000'000;
 constexpr double kMostEpochs = 10'000;
 constexpr double kLargestMagnification = 4096;
 
@@ -29,6 +30,13 @@ void AddTrainingOptions(CLI::App& app, Options& options) {
       ->check(WholeNumberBetween(1, static_cast<std::uint64_t>(kMostEpochs)));
   app.add_option("--target", options.target, "Validation accuracy at which the training ends")
       ->check(NumberBetween(0, 1));
+  app.add_option("--lr", options.learning_rate, "Learning rate; by default what suits the model")
+      ->check(NumberBetween(0, 1));
+  app.add_option("--samples", options.samples, "How many there are to train with")
+      ->check(WholeNumberBetween(1, kMostSamples));
+  app.add_option("--report", options.report,
+                 "Append a line of JSON per epoch to this file, as zeus train --metric-file reads "
+                 "it");
   app.add_option("--json", options.json, "Write everything into this file, too");
 }
 
@@ -89,6 +97,14 @@ Status Check(const Options& options) {
   if (options.observe && options.knob == "none")
     return wrong("--observe needs something to observe: a --knob other than none");
   return Ok();
+}
+
+Recipe RecipeOf(const Options& options, const ExampleModel& model) {
+  Recipe recipe = model.recipe;
+  recipe.seed = options.seed;
+  recipe.learning_rate = options.learning_rate.value_or(recipe.learning_rate);
+  recipe.training_samples = options.samples.value_or(recipe.training_samples);
+  return recipe;
 }
 
 std::vector<KnobKind> KnobsOf(const Options& options) {

@@ -22,6 +22,9 @@ struct Options {
   std::uint64_t seed = 1;
   int max_epochs = 60;
   std::optional<double> target;
+  std::optional<double> learning_rate;
+  std::optional<std::size_t> samples;
+  std::string report;
 
   std::string clock = "virtual";
   std::string gpu = "V100";
@@ -42,6 +45,9 @@ void AddOptions(CLI::App& app, Options& options);
 
 // The rest is checked here: kInvalidArgument says what does not fit together.
 Status Check(const Options& options);
+
+// How the network is trained.
+Recipe RecipeOf(const Options& options, const ExampleModel& model);
 
 // The knobs to optimise, in order; none with --knob none.
 std::vector<KnobKind> KnobsOf(const Options& options);
