@@ -25,9 +25,11 @@ struct Options {
   std::optional<double> learning_rate;
   std::optional<std::size_t> samples;
   std::string report;
+  std::string profiles;
 
   std::string clock = "virtual";
   std::string gpu = "V100";
+  std::optional<std::uint64_t> gpu_seed;
   unsigned gpus = 1;
   std::string node;
   std::string step_cost = "flops";

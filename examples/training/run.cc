@@ -61,7 +61,9 @@ std::unique_ptr<GlobalPowerLimitOptimizer> MakeOptimizer(const Options& options,
   jit.knobs = KnobsOf(options);
   jit.mode = options.observe ? OptimizerMode::kObserve : OptimizerMode::kOptimize;
   jit.rule.profile.time = Seconds(options.slice_seconds);
-  jit.job = options.model;
+  jit.profile_folder = options.profiles;
+  // The same network takes other times with other work on the GPU.
+  jit.job = options.model + " " + options.step_cost;
   jit.batch_size = options.batch_size;
   return std::make_unique<GlobalPowerLimitOptimizer>(monitor, ZeusCost(options.eta), jit);
 }
