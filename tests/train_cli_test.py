@@ -208,8 +208,10 @@ class EndTest(TrainTestCase):
             self.assertEqual((trial["status"], trial["reason"]), ("failed", "interrupted"))
 
     def test_two_at_once_share_a_job(self):
-        both = [self.start_train(*self.options(), *self.itself(), "--eta", "0", "--recurrences",
-                                 "4", *self.command()) for _ in range(2)]
+        file = self.path("epochs-{trial}.jsonl")
+        both = [self.start_train(*self.options(source=["--metric-file", file]), *self.itself(),
+                                 "--recurrences", "4", *self.command("--out", file))
+                for _ in range(2)]
         for process in both:
             self.assertEqual(process.wait(timeout=100), 0, process.stderr.read())
         trials = self.trials()
@@ -251,7 +253,7 @@ class PowerLimitTest(TrainTestCase):
     def test_limits_are_tried_in_slices_kept_and_used_again(self):
         quick = ["--limits", "250,175,100", "--slice", "500ms", "--warmup", "200ms",
                  "--progress-regex", r"step ([\d.]+)"]
-        self.train(*self.job_of_one(), *quick, *self.load("0.5", "8"))
+        self.train(*self.job_of_one(), *quick, *self.load("0.5", "14"))
         self.assertEqual(self.limit(), 250)
         first, = self.trials("one")
         self.assertIn(first["power_limit_watts"], (175, 250, 100))

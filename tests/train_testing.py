@@ -70,6 +70,7 @@ class TrainTestCase(RunTestCase):
         self.environment["XDG_DATA_HOME"] = self.path("data")
         self.environment["XDG_CONFIG_HOME"] = self.path("config")
         self.environment.pop("ZEUS_SERVER", None)
+        self.environment["ZEUS_BINARY"] = ZEUS
         self.program = self.path("program.py")
         with open(self.program, "w", encoding="utf-8") as file:
             file.write(PROGRAM)

@@ -148,10 +148,11 @@ Result<int> Check(JobSource& source, const JobFlags& flags) {
   ZEUS_TRY(const Job job, source.repository()->FindJob(flags.id));
   ZEUS_TRY(std::vector<JobEvent> events, AllEvents(source.service(), flags.id));
   std::erase_if(events, [&job](const JobEvent& event) { return event.sequence > job.events; });
-  ZEUS_TRY(const Json replayed, ReplayPolicy(job, events));
-  const bool same = replayed == job.policy_state;
+  const auto replayed = ReplayPolicy(job, events);
+  const bool same = replayed.ok() && replayed.value() == job.policy_state;
   fmt::print("{} events of job {}: the belief that is stored {} what they make\n", events.size(),
              flags.id, same ? "is" : "is not");
+  if (!replayed.ok()) fmt::print("{}\n", replayed.error().message);
   return same ? 0 : 1;
 }
 
