@@ -1,0 +1,180 @@
+#include "zeus/store/group_committer.h"
+
+#include <exception>
+#include <utility>
+
+#include "zeus/store/sql_job_transaction.h"
+
+namespace zeus {
+namespace {
+
+// More would keep the first one waiting for the work of the others rather than for the disk.
+constexpr std::size_t kMostInGroup = 128;
+constexpr int kAttempts = 4;
+
+// The caller's function runs in a thread that has others to answer, too.
+Status Call(const JobRepository::Change& change, JobTransaction& transaction) {
+  try {
+    return change(transaction);
+  } catch (const std::exception& exception) {
+    return Error{ErrorCode::kInternal, std::string("a change of a job threw: ") + exception.what()};
+  }
+}
+
+struct Attempt {
+  Status outcome;
+  bool again = false;  // The database took it back, and may take it the next time.
+};
+
+Attempt RunAlone(SqlConnection& connection, const JobRepository::Change& change) {
+  SqlJobTransaction transaction(connection);
+  Status outcome = Call(change, transaction);
+  if (auto failure = transaction.TakeFailure()) {
+    connection.Rollback();
+    return {std::move(failure->error), failure->trouble == SqlTrouble::kTransactionLost};
+  }
+  if (!outcome.ok()) {
+    connection.Rollback();
+    return {std::move(outcome)};
+  }
+  Status committed = connection.Commit();
+  const bool again = !committed.ok() && connection.trouble() == SqlTrouble::kTransactionLost;
+  return {std::move(committed), again};
+}
+
+}  // namespace
+
+GroupCommitter::GroupCommitter(ConnectionPool& connections, int groups)
+    : connections_(connections), most_groups_(groups) {}
+
+Status GroupCommitter::Write(const JobRepository::Change& change) {
+  Waiting self{change};
+  {
+    std::unique_lock lock(mutex_);
+    line_.push_back(&self);
+    self.wake.wait(lock, [&] {
+      return self.outcome || (!line_.empty() && line_.front() == &self && groups_ < most_groups_);
+    });
+    if (self.outcome) return *std::move(self.outcome);
+    line_.pop_front();
+    ++groups_;
+    WakeFirst();
+  }
+  Tell(Lead(self));
+  return *std::move(self.outcome);
+}
+
+void GroupCommitter::WakeFirst() {
+  if (!line_.empty() && groups_ < most_groups_) line_.front()->wake.notify_one();
+}
+
+GroupCommitter::Waiting* GroupCommitter::NextInLine() {
+  const std::lock_guard lock(mutex_);
+  if (line_.empty()) return nullptr;
+  Waiting* next = line_.front();
+  line_.pop_front();
+  WakeFirst();
+  return next;
+}
+
+std::vector<GroupCommitter::Waiting*> GroupCommitter::WholeLine() {
+  const std::lock_guard lock(mutex_);
+  std::vector<Waiting*> all(line_.begin(), line_.end());
+  line_.clear();
+  return all;
+}
+
+void GroupCommitter::Tell(const Group& group) {
+  const std::lock_guard lock(mutex_);
+  for (const Answered& answered : group.answered) {
+    answered.caller->outcome = answered.outcome;
+    answered.caller->wake.notify_one();
+  }
+  // In their old order, before everybody else: the first of them will wait for its job.
+  line_.insert(line_.begin(), group.put_back.begin(), group.put_back.end());
+  --groups_;
+  WakeFirst();
+}
+
+GroupCommitter::Group GroupCommitter::Lead(Waiting& first) {
+  auto connection = connections_.Borrow();
+  Status begun = connection.ok() ? (*connection.value()).Begin() : connection.error();
+  if (begun.ok()) return RunTogether(*connection.value(), first);
+  // Nobody else would fare better now; each trying for himself would only take longer.
+  Group group{{{&first, begun}}};
+  for (Waiting* caller : WholeLine()) group.answered.push_back({caller, begun});
+  return group;
+}
+
+GroupCommitter::Group GroupCommitter::RunTogether(SqlConnection& connection, Waiting& first) {
+  Group group;
+  SqlJobTransaction transaction(connection);
+  for (Waiting* next = &first; next != nullptr;
+       next = group.answered.size() < kMostInGroup ? NextInLine() : nullptr) {
+    const Part part = RunPart(connection, transaction, *next, group);
+    if (part == Part::kJobIsBusy) group.put_back.push_back(next);
+    if (part != Part::kTransactionLost) continue;
+    connection.Rollback();
+    std::vector<Waiting*> again;
+    for (const Answered& answered : group.answered) again.push_back(answered.caller);
+    again.push_back(next);
+    Group alone = RunOneByOne(connection, again);
+    alone.put_back = std::move(group.put_back);
+    return alone;
+  }
+  Commit(connection, group);
+  return group;
+}
+
+GroupCommitter::Part GroupCommitter::RunPart(SqlConnection& connection,
+                                             SqlJobTransaction& transaction, Waiting& caller,
+                                             Group& group) {
+  if (!connection.BeginPart().ok()) return Part::kTransactionLost;
+  Status outcome = Call(caller.change, transaction);
+  const auto failure = transaction.TakeFailure();
+  if (outcome.ok() && !failure) {
+    if (!connection.KeepPart().ok()) return Part::kTransactionLost;
+  } else {
+    if (failure && failure->trouble == SqlTrouble::kTransactionLost) return Part::kTransactionLost;
+    if (!connection.TakeBackPart().ok()) return Part::kTransactionLost;
+    const bool first = group.answered.empty();
+    if (failure && failure->trouble == SqlTrouble::kLockBusy && !first) return Part::kJobIsBusy;
+    if (failure) outcome = failure->error;
+  }
+  group.answered.push_back({&caller, std::move(outcome)});
+  return Part::kDone;
+}
+
+// Also who gets an error waits for this: it may be due to what others of the group did.
+void GroupCommitter::Commit(SqlConnection& connection, Group& group) {
+  const Status committed = connection.Commit();
+  if (committed.ok()) return;
+  if (connection.trouble() != SqlTrouble::kTransactionLost) {
+    for (Answered& answered : group.answered) answered.outcome = committed;
+    return;
+  }
+  std::vector<Waiting*> again;
+  for (const Answered& answered : group.answered) again.push_back(answered.caller);
+  group.answered = RunOneByOne(connection, again).answered;
+}
+
+// After a group was taken back: whatever was the matter with one of them, the others get through.
+GroupCommitter::Group GroupCommitter::RunOneByOne(SqlConnection& connection,
+                                                  const std::vector<Waiting*>& callers) {
+  Group group;
+  std::optional<Error> down;
+  for (Waiting* caller : callers) {
+    Attempt attempt{Ok(), true};
+    for (int i = 0; i < kAttempts && attempt.again && !down; ++i) {
+      if (auto begun = connection.Begin(); begun.ok())
+        attempt = RunAlone(connection, caller->change);
+      else
+        down = begun.error();
+    }
+    if (down) attempt.outcome = *down;
+    group.answered.push_back({caller, std::move(attempt.outcome)});
+  }
+  return group;
+}
+
+}  // namespace zeus

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "zeus/store/sql_connection.h"
+
+struct pg_conn;
+struct pg_result;
+
+namespace zeus {
+
+// A session on a PostgreSQL server (libpq), READ COMMITTED: who locks a row sees its latest state.
+// When the server went away the next Begin() or read connects again.
+class PostgresConnection final : public SqlConnection {
+ public:
+  // postgresql://…; kInvalidArgument when libpq does not understand it.
+  static Result<std::unique_ptr<SqlConnection>> Open(const std::string& url);
+
+  ~PostgresConnection() override;
+  PostgresConnection(const PostgresConnection&) = delete;
+  PostgresConnection& operator=(const PostgresConnection&) = delete;
+
+  SqlDialect dialect() const override { return SqlDialect::kPostgres; }
+  const std::string& name() const override { return name_; }
+  Result<SqlAnswer> Run(const std::string& sql, std::span<const SqlValue> values) override;
+  SqlTrouble trouble() const override { return trouble_; }
+  Status Begin() override;
+  Status Commit() override;
+  void Rollback() override;
+
+ private:
+  struct Clear {
+    void operator()(pg_result* result) const;
+  };
+  using Answer = std::unique_ptr<pg_result, Clear>;
+
+  explicit PostgresConnection(std::string url) : url_(std::move(url)) {}
+
+  Status Connect();
+  Status PrepareSession();
+  bool connected() const;
+  Result<Answer> Checked(pg_result* result);
+  Result<Answer> Send(const char* sql);
+  Result<std::string> Prepared(const std::string& sql);
+  Result<SqlAnswer> RunPrepared(const std::string& sql, std::span<const SqlValue> values);
+
+  const std::string url_;
+  std::string name_;
+  pg_conn* connection_ = nullptr;
+  std::unordered_map<std::string, std::string> statements_;  // SQL: name on the server.
+  SqlTrouble trouble_ = SqlTrouble::kNone;
+  bool in_transaction_ = false;
+};
+
+}  // namespace zeus
