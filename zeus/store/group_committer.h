@@ -12,9 +12,11 @@
 
 namespace zeus {
 
+class SqlJobTransaction;
+
 // Lets callers that wait at the same time share a commit, which is a wait for the disk. There is no
 // thread of its own: the caller who waits longest takes a connection, runs its own change and those
-// that come meanwhile, each in a savepoint, commits once and tells everybody. Who is alone waits
+// that come meanwhile, commits once and tells everybody. Who is alone waits
 // for nobody. Thread-safe.
 class GroupCommitter {
  public:
@@ -48,9 +50,9 @@ class GroupCommitter {
 
   Group Lead(Waiting& first);
   Group RunTogether(SqlConnection& connection, Waiting& first);
-  Part RunPart(SqlConnection& connection, class SqlJobTransaction& transaction, Waiting& caller,
-               Group& group);
-  void Commit(SqlConnection& connection, Group& group);
+  static Part RunPart(SqlJobTransaction& transaction, Waiting& caller, Group& group);
+  static void Commit(SqlConnection& connection, SqlJobTransaction& transaction, Group& group);
+  static std::vector<Waiting*> CallersOf(const Group& group);
   static Group RunOneByOne(SqlConnection& connection, const std::vector<Waiting*>& callers);
   void Tell(const Group& group);
 
