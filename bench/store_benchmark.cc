@@ -85,10 +85,10 @@ Status BeginTrial(JobRepository& repository, const std::string& id, const std::s
 }
 
 // What a report does to it.
-Status Report(JobRepository& repository, const std::string& id) {
+Status Report(JobRepository& repository, const std::string& id, std::int64_t number) {
   return repository.Write([&](JobTransaction& change) -> Status {
     ZEUS_TRY(Job job, change.LockJob(id));
-    ZEUS_TRY(auto trial, change.FindTrial(id, 1));
+    ZEUS_TRY(auto trial, change.FindTrial(id, number));
     if (!trial) return Error{ErrorCode::kInternal, "no trial"};
     ++trial->epochs;
     ZEUS_RETURN_IF_ERROR(change.UpdateTrial(*trial));
@@ -100,12 +100,15 @@ Status Report(JobRepository& repository, const std::string& id) {
 void AddJobs(JobRepository& repository, int jobs) {
   for (int i = 0; i < jobs; ++i) {
     Job job = AJob(fmt::format("job{}", i));
-    job.trials = job.events = 1;
+    job.trials = kManyThreads;
+    job.events = 1;
     for (int b = 0; b < 50; ++b)
       job.policy_state["arms"].push_back({{"batch_size", b}, {"mean", 1.0 / (b + 1)}});
     const Status added = repository.Write([&](JobTransaction& change) -> Status {
       ZEUS_RETURN_IF_ERROR(change.InsertJob(job));
-      return change.InsertTrial(ATrial(job.spec.id, 1));
+      for (int number = 1; number <= kManyThreads; ++number)
+        ZEUS_RETURN_IF_ERROR(change.InsertTrial(ATrial(job.spec.id, number)));
+      return Ok();
     });
     if (!added.ok()) fmt::print(stderr, "store_benchmark: {}\n", added.error().message);
   }
@@ -138,8 +141,9 @@ void Measure(Bench& bench, const std::string& name, const std::string& url) {
         return BeginTrial(repository, JobOf(thread, jobs),
                           fmt::format("{}-{}-{}-{}", threads, jobs, thread, round));
       });
-      PrintWrites(bench, where + ", report", threads,
-                  [&](int thread, int) { return Report(repository, JobOf(thread, jobs)); });
+      PrintWrites(bench, where + ", report", threads, [&](int thread, int) {
+        return Report(repository, JobOf(thread, jobs), thread + 1);
+      });
     }
     const double reads = bench.Rate(threads, [&](int thread, int) {
       return repository.FindJob(JobOf(thread, kManyThreads)).ok();

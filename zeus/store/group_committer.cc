@@ -28,8 +28,9 @@ struct Attempt {
 
 using Failure = SqlJobTransaction::Failure;
 
-Attempt RunAlone(SqlConnection& connection, const JobRepository::Change& change) {
-  SqlJobTransaction transaction(connection);
+Attempt RunAlone(SqlConnection& connection, ParsedJobs& parsed,
+                 const JobRepository::Change& change) {
+  SqlJobTransaction transaction(connection, parsed);
   Status outcome = Call(change, transaction);
   auto failure = transaction.TakeFailure();
   if (outcome.ok() && !failure) {
@@ -49,8 +50,8 @@ Attempt RunAlone(SqlConnection& connection, const JobRepository::Change& change)
 
 }  // namespace
 
-GroupCommitter::GroupCommitter(ConnectionPool& connections, int groups)
-    : connections_(connections), most_groups_(groups) {}
+GroupCommitter::GroupCommitter(ConnectionPool& connections, int groups, ParsedJobs& parsed)
+    : connections_(connections), parsed_(parsed), most_groups_(groups) {}
 
 Status GroupCommitter::Write(const JobRepository::Change& change) {
   Waiting self{change};
@@ -113,7 +114,7 @@ GroupCommitter::Group GroupCommitter::Lead(Waiting& first) {
 
 GroupCommitter::Group GroupCommitter::RunTogether(SqlConnection& connection, Waiting& first) {
   Group group;
-  SqlJobTransaction transaction(connection);
+  SqlJobTransaction transaction(connection, parsed_);
   for (Waiting* next = &first; next != nullptr;
        next = group.answered.size() < kMostInGroup ? NextInLine() : nullptr) {
     const Part part = RunPart(transaction, *next, group);
@@ -178,7 +179,7 @@ GroupCommitter::Group GroupCommitter::RunOneByOne(SqlConnection& connection,
     Attempt attempt{Ok(), true};
     for (int i = 0; i < kAttempts && attempt.again && !down; ++i) {
       if (auto begun = connection.Begin(); begun.ok())
-        attempt = RunAlone(connection, caller->change);
+        attempt = RunAlone(connection, parsed_, caller->change);
       else
         down = begun.error();
     }

@@ -31,6 +31,8 @@ const std::string kUpdateJob =
     "UPDATE jobs SET recurrences = $2, trials = $3, events = $4, policy_state = $5, "
     "least_cost_joules = $6, least_cost_batch_size = $7 WHERE id = $1";
 
+constexpr std::size_t kStateColumn = 4;
+
 Result<SqlRow> UpdatedColumns(const Job& job) {
   ZEUS_TRY(std::string state, JsonText(job.policy_state));
   return Values(
@@ -105,8 +107,10 @@ Status SqlJobTransaction::TakeBack() {
 Status SqlJobTransaction::WriteJobs() {
   for (const auto& [id, held] : held_) {
     if (!held.changed) continue;
-    ZEUS_TRY(const SqlRow values, UpdatedColumns(held.job));
+    ZEUS_TRY(SqlRow values, UpdatedColumns(held.job));
     ZEUS_RETURN_IF_ERROR(Noted(connection_.Post(kUpdateJob, values)));
+    parsed_.Expect(id, std::get<std::string>(std::move(values[kStateColumn])),
+                   held.job.policy_state);
   }
   held_.clear();
   return Ok();
@@ -148,7 +152,7 @@ Result<Job> SqlJobTransaction::LockJob(const std::string& id) {
   SqlAnswer answer;
   ZEUS_TRY(const bool there, Locked(id, answer, kJobColumns));
   if (!there) return NoSuchJob(id);
-  ZEUS_TRY(Job job, JobFrom(std::move(answer.rows.front())));
+  ZEUS_TRY(Job job, parsed_.JobFrom(std::move(answer.rows.front())));
   held_[id] = HeldJob{.job = job, .locked_in_part = part_is_open_};
   return job;
 }

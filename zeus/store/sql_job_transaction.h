@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "zeus/job/job_repository.h"
+#include "zeus/store/parsed_jobs.h"
 #include "zeus/store/sql_connection.h"
 
 namespace zeus {
@@ -19,7 +20,8 @@ namespace zeus {
 // wait for each other in a circle. One owner.
 class SqlJobTransaction final : public JobTransaction {
  public:
-  explicit SqlJobTransaction(SqlConnection& connection) : connection_(connection) {}
+  SqlJobTransaction(SqlConnection& connection, ParsedJobs& parsed)
+      : connection_(connection), parsed_(parsed) {}
 
   Result<Job> LockJob(const std::string& id) override;
   Status InsertJob(const Job& job) override;
@@ -73,6 +75,7 @@ class SqlJobTransaction final : public JobTransaction {
   void Remember(const std::string& id);
 
   SqlConnection& connection_;
+  ParsedJobs& parsed_;
   bool holds_locks_ = false;
   std::map<std::string, HeldJob> held_;
 
