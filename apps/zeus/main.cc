@@ -18,6 +18,7 @@
 #include "apps/zeus/output.h"
 #include "apps/zeus/profile/profile_command.h"
 #include "apps/zeus/run/run_command.h"
+#include "apps/zeus/serve/serve_command.h"
 #include "apps/zeus/sim_command.h"
 #include "zeus/base/text.h"
 
@@ -88,6 +89,7 @@ int Main(int argc, char** argv) {
   AddMonitorCommand(app, action);
   AddProfileCommand(app, action, tail);
   AddRunCommand(app, action, tail);
+  AddServeCommand(app, action);
   AddSimCommand(app, action);
 
   try {

@@ -46,7 +46,7 @@ TEST(WireReferenceTest, AJobComesBackAsItWas) {
   const auto read = JobSpecFromJson(json);
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_FALSE(read.value().beta) << "null: no early stop";
-  const auto again = JobSpecFromJson(ToJson(read.value()));
+  const auto again = JobSpecFromJson(reference::ToJson(read.value()));
   ASSERT_TRUE(again.ok()) << again.error().message;
   EXPECT_EQ(again.value(), read.value());
 }
