@@ -40,6 +40,12 @@ class FieldReader {
   void Read(const char* field, T& target) {
     if (const Json* value = Take(field)) Store(field, *value, target);
   }
+  // Null is like absent.
+  template <class T>
+  void ReadUnlessNull(const char* field, T& target) {
+    const Json* value = Take(field);
+    if (value != nullptr && !value->is_null()) Store(field, *value, target);
+  }
   template <class T>
   void Require(const char* field, T& target) {
     if (const Json* value = Take(field))

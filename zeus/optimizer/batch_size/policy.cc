@@ -9,6 +9,7 @@
 
 #include "zeus/base/text.h"
 #include "zeus/optimizer/batch_size/default_policy.h"
+#include "zeus/optimizer/batch_size/knowledge_gradient_policy.h"
 #include "zeus/optimizer/batch_size/policy_state.h"
 #include "zeus/optimizer/batch_size/zeus_policy.h"
 
@@ -39,6 +40,7 @@ const std::vector<PolicyKind>& Kinds() {
   static const std::vector<PolicyKind> kinds = {
       Kind<DefaultPolicy>("default"),
       Kind<ZeusPolicy>("zeus"),
+      Kind<KnowledgeGradientPolicy>("knowledge_gradient"),
   };
   return kinds;
 }

@@ -1,0 +1,79 @@
+#include "zeus/optimizer/batch_size/knowledge_gradient.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "zeus/optimizer/batch_size/lognormal.h"
+
+namespace zeus {
+namespace {
+
+// The first epoch of a batch size is slower, while its power limits are profiled: a share of the
+// cost of a run.
+constexpr double kProfiling = 0.05;
+constexpr double kOptimism = 1.5;  // Standard deviations.
+
+// How much the recurrences to come gain from one run with this batch size, less what the run itself
+// costs more than one with the leader.
+double ValueOfExploring(const Knowledge& knowledge, const ArmKnowledge& arm, double horizon,
+                        double beta) {
+  const double uncertainty = arm.log_epochs_variance;
+  const double noise = arm.has_results ? knowledge.noise : SingleResultVariance(knowledge.noise);
+  const double epoch_cost_variance = arm.log_epoch_cost_sigma * arm.log_epoch_cost_sigma;
+  const Lognormal learned{
+      .mean_log = arm.log_cost() + knowledge.noise / 2,
+      .variance_log = uncertainty * uncertainty / (uncertainty + noise) + epoch_cost_variance};
+  const double leader_cost = knowledge.leader_cost;
+  double cost = std::exp(learned.mean_log + arm.log_cost_variance() / 2);
+  if (!arm.converged) cost = std::min(cost, beta * leader_cost);
+  const double gain = horizon * learned.ExpectedShortfall(leader_cost);
+  return gain - (cost - leader_cost) - (arm.profiled ? 0.0 : kProfiling * leader_cost);
+}
+
+}  // namespace
+
+std::optional<std::size_t> MostValuable(const Knowledge& knowledge, double horizon, double beta) {
+  std::optional<std::size_t> best;
+  double most = 0.0;
+  for (std::size_t i = 0; i < knowledge.arms.size(); ++i) {
+    if (!knowledge.arms[i].candidate || i == knowledge.leader) continue;
+    const double value = ValueOfExploring(knowledge, knowledge.arms[i], horizon, beta);
+    if (!(value > most)) continue;
+    most = value;
+    best = i;
+  }
+  return best;
+}
+
+std::optional<std::size_t> MostPromising(const Knowledge& knowledge) {
+  std::optional<std::size_t> best;
+  double least = std::log(knowledge.leader_cost);
+  for (std::size_t i = 0; i < knowledge.arms.size(); ++i) {
+    const ArmKnowledge& arm = knowledge.arms[i];
+    if (!arm.candidate || i == knowledge.leader) continue;
+    const double at_best = arm.log_cost() - kOptimism * std::sqrt(arm.log_cost_variance());
+    if (!(at_best < least)) continue;
+    least = at_best;
+    best = i;
+  }
+  return best;
+}
+
+int WorthwhileEpochs(const Knowledge& knowledge, std::size_t arm, Joules epoch_cost, double horizon,
+                     int first, int limit) {
+  const ArmKnowledge& known = knowledge.arms[arm];
+  const Lognormal epochs{
+      .mean_log = known.log_epochs,
+      .variance_log = known.log_epochs_variance + SingleResultVariance(knowledge.noise)};
+  // In epochs of this batch size.
+  const double leader_cost = knowledge.leader_cost / epoch_cost.value();
+  int done = first;
+  for (; done < limit; ++done) {
+    const double more = epochs.MeanAbove(done) - done;
+    const double gain = horizon * epochs.ExpectedShortfallAbove(done, leader_cost);
+    if (!(more <= leader_cost + gain)) break;
+  }
+  return std::min(done, limit);
+}
+
+}  // namespace zeus

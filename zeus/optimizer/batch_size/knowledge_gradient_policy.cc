@@ -1,0 +1,209 @@
+#include "zeus/optimizer/batch_size/knowledge_gradient_policy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "zeus/optimizer/batch_size/knowledge_gradient.h"
+#include "zeus/optimizer/batch_size/policy_state.h"
+
+namespace zeus {
+namespace {
+
+constexpr double kShortestHorizon = 5.0;  // Recurrences.
+// A recurrence has to end some time: from its fourth try on, nothing stops a run early.
+constexpr int kBoundedTries = 3;
+constexpr int kMostStops = 2;
+// 99 % of a normal distribution is within so many standard deviations.
+constexpr double kSurprise = 2.5758293035489004;
+constexpr double kDefaultBeta = 2.0;
+
+// 10, 20, 40, …: the belief itself may be wrong, so now and then the batch size that could be best
+// is tried even if that does not seem worth it.
+bool IsCheckup(std::int64_t recurrence) {
+  std::int64_t checkup = 10;
+  while (checkup < recurrence) checkup *= 2;
+  return checkup == recurrence;
+}
+
+// Outside what 99 % of the runs with this batch size were expected to need. Epochs are counted
+// whole: one more or less is never a surprise.
+bool IsSurprising(const Knowledge& knowledge, const ArmKnowledge& arm, double log_epochs) {
+  const double noise = arm.has_results ? knowledge.noise : SingleResultVariance(knowledge.noise);
+  const double sigma = std::sqrt(arm.log_epochs_variance + noise);
+  const double epochs = std::exp(log_epochs);
+  if (log_epochs > arm.log_epochs)
+    return std::log(std::max(epochs - 1, 1.0)) - arm.log_epochs > kSurprise * sigma;
+  return arm.log_epochs - std::log(epochs + 1) > kSurprise * sigma;
+}
+
+}  // namespace
+
+KnowledgeGradientPolicy::KnowledgeGradientPolicy(const PolicySpec& spec)
+    : spec_(spec),
+      source_(spec.batch_sizes, spec.default_batch_size),
+      history_(spec.batch_sizes.size(), spec.window) {}
+
+Knowledge KnowledgeGradientPolicy::KnowledgeOn(std::string_view gpu_model) const {
+  return source_.About(history_, table_, gpu_model);
+}
+
+std::size_t KnowledgeGradientPolicy::IndexOf(int batch_size) const {
+  const auto found = std::ranges::lower_bound(spec_.batch_sizes, batch_size);
+  return static_cast<std::size_t>(found - spec_.batch_sizes.begin());
+}
+
+// A job that was repeated t times is likely to be repeated about t times more; but what is learned
+// is of no use any more when it has left the window.
+double KnowledgeGradientPolicy::Horizon(std::int64_t recurrence) const {
+  double horizon = static_cast<double>(recurrence);
+  if (spec_.window > 0) horizon = std::min(horizon, static_cast<double>(spec_.window));
+  return std::max(kShortestHorizon, horizon);
+}
+
+// While nothing has converged: the batch size nearest to the default that may still do so. When
+// all have failed, the default is as good as any.
+int KnowledgeGradientPolicy::FirstToConverge() const {
+  int nearest = spec_.default_batch_size;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < spec_.batch_sizes.size(); ++i) {
+    const double octaves =
+        std::abs(std::log2(spec_.batch_sizes[i]) - std::log2(spec_.default_batch_size));
+    if (history_.arms()[i].dropped || octaves >= least) continue;
+    least = octaves;
+    nearest = spec_.batch_sizes[i];
+  }
+  return nearest;
+}
+
+Choice KnowledgeGradientPolicy::Choose(const Situation& situation) {
+  const Knowledge knowledge = KnowledgeOn(situation.gpu_model);
+  const int leader = knowledge.leader ? knowledge.arms[*knowledge.leader].batch_size : 0;
+  if (situation.exploring)
+    return {.batch_size = knowledge.leader ? leader : FirstToConverge(),
+            .role = RunRole::kConcurrent};
+  if (!knowledge.leader) return {.batch_size = FirstToConverge(), .role = RunRole::kExploring};
+  std::optional<std::size_t> explored;
+  if (situation.attempt == 0) {
+    if (IsCheckup(situation.recurrence)) explored = MostPromising(knowledge);
+    if (!explored)
+      explored =
+          MostValuable(knowledge, Horizon(situation.recurrence), spec_.beta.value_or(kDefaultBeta));
+  }
+  if (!explored) return {.batch_size = leader, .role = RunRole::kExploiting};
+  return {.batch_size = knowledge.arms[*explored].batch_size, .role = RunRole::kExploring};
+}
+
+int KnowledgeGradientPolicy::EpochBudget(const PlannedRun& run, Joules epoch_cost) const {
+  const Knowledge knowledge = KnowledgeOn(run.gpu_model);
+  if (!spec_.beta || !knowledge.leader || run.recurrence == 0 || run.attempt >= kBoundedTries)
+    return spec_.max_epochs;
+  const ArmKnowledge& arm = knowledge.arms[IndexOf(run.batch_size)];
+  if (!arm.converged) return BudgetOfNewArm(knowledge, run, epoch_cost);
+  const double epochs = std::ceil(*spec_.beta * std::exp(arm.log_epochs));
+  return epochs < spec_.max_epochs ? static_cast<int>(epochs) : spec_.max_epochs;
+}
+
+int KnowledgeGradientPolicy::BudgetOfNewArm(const Knowledge& knowledge, const PlannedRun& run,
+                                            Joules epoch_cost) const {
+  const std::size_t arm = IndexOf(run.batch_size);
+  // The first epoch is what tells what an epoch costs.
+  const int first = knowledge.arms[arm].profiled ? 0 : 1;
+  const double affordable = std::floor(*spec_.beta * knowledge.leader_cost / epoch_cost.value());
+  const int limit = affordable < spec_.max_epochs ? std::max(first, static_cast<int>(affordable))
+                                                  : spec_.max_epochs;
+  if (run.attempt == 0 && IsCheckup(run.recurrence)) return limit;
+  return WorthwhileEpochs(knowledge, arm, epoch_cost, Horizon(run.recurrence), first, limit);
+}
+
+void KnowledgeGradientPolicy::Observe(const RunResult& result) {
+  const PlannedRun& run = result.run;
+  if (result.epoch_cost)
+    LearnEpochCost(run.gpu_model, run.batch_size, *result.epoch_cost);
+  else if (result.epochs > 0)
+    LearnEpochCost(run.gpu_model, run.batch_size, result.cost / result.epochs);
+  const Knowledge knowledge = KnowledgeOn(run.gpu_model);
+  const std::size_t index = IndexOf(run.batch_size);
+  const ArmKnowledge& arm = knowledge.arms[index];
+  const ArmEpochs& shown = history_.arms()[index];
+  RunRecord record{.recurrence = run.recurrence,
+                   .arm = index,
+                   .converged = result.converged,
+                   .epochs = result.epochs};
+  if (arm.converged) {
+    record.surprising = IsSurprising(knowledge, arm, EpochHistory::LogEpochs(record));
+  } else if (!result.converged) {
+    const double epoch_cost = std::exp(arm.log_epoch_cost);
+    record.spent = result.cost.value() / epoch_cost;
+    record.drops =
+        result.epochs >= spec_.max_epochs || shown.stops + 1 >= kMostStops ||
+        (knowledge.leader && (shown.spent + record.spent) * epoch_cost >= knowledge.leader_cost);
+  }
+  history_.Add(record);
+}
+
+void KnowledgeGradientPolicy::LearnEpochCost(std::string_view gpu_model, int batch_size,
+                                             Joules cost) {
+  table_.Refine(gpu_model, batch_size, cost);
+}
+
+std::optional<Joules> KnowledgeGradientPolicy::ProfiledEpochCost(std::string_view gpu_model,
+                                                                 int batch_size) const {
+  return table_.Profiled(gpu_model, batch_size);
+}
+
+std::vector<ArmBelief> KnowledgeGradientPolicy::Beliefs(std::string_view gpu_model) const {
+  const Knowledge knowledge = KnowledgeOn(gpu_model);
+  const bool any_cost = table_.Estimate(gpu_model, spec_.default_batch_size).has_value();
+  std::vector<ArmBelief> beliefs;
+  for (std::size_t i = 0; i < knowledge.arms.size(); ++i) {
+    const ArmKnowledge& arm = knowledge.arms[i];
+    const ArmEpochs& shown = history_.arms()[i];
+    ArmBelief& belief =
+        beliefs.emplace_back(ArmBelief{.batch_size = arm.batch_size,
+                                       .runs = static_cast<int>(shown.runs),
+                                       .converged = static_cast<int>(shown.converged),
+                                       .epoch_cost_profiled = arm.profiled});
+    if (shown.dropped)
+      belief.state = ArmState::kDropped;
+    else if (shown.runs > 0)
+      belief.state = ArmState::kCandidate;
+    if (any_cost) belief.epoch_cost = Joules(std::exp(arm.log_epoch_cost));
+    // Before anything converged, the level of the curve is unknown.
+    if (!knowledge.leader) continue;
+    belief.epochs = std::exp(arm.log_epochs + knowledge.noise / 2);
+    belief.cost = Joules(std::exp(arm.log_cost() + knowledge.noise / 2));
+    belief.cost_sigma = *belief.cost * std::sqrt(std::expm1(arm.log_cost_variance()));
+  }
+  return beliefs;
+}
+
+int KnowledgeGradientPolicy::Best(std::string_view gpu_model) const {
+  const Knowledge knowledge = KnowledgeOn(gpu_model);
+  return knowledge.leader ? knowledge.arms[*knowledge.leader].batch_size : FirstToConverge();
+}
+
+std::string_view KnowledgeGradientPolicy::stage() const {
+  const bool any =
+      std::ranges::any_of(history_.arms(), [](const ArmEpochs& arm) { return arm.converged > 0; });
+  return any ? "optimizing" : "starting";
+}
+
+Json KnowledgeGradientPolicy::Save() const {
+  Json state = NewPolicyState("knowledge_gradient");
+  state["epoch_costs"] = table_.Save();
+  state["epochs"] = history_.Save();
+  return state;
+}
+
+Result<KnowledgeGradientPolicy> KnowledgeGradientPolicy::Restore(const PolicySpec& spec,
+                                                                 const Json& state) {
+  KnowledgeGradientPolicy policy(spec);
+  ZEUS_TRY(const Json* const costs, FindPart(state, "epoch_costs"));
+  ZEUS_TRY(policy.table_, EpochCostTable::Restore(*costs));
+  ZEUS_TRY(const Json* const epochs, FindPart(state, "epochs"));
+  ZEUS_RETURN_IF_ERROR(policy.history_.Restore(*epochs));
+  return policy;
+}
+
+}  // namespace zeus

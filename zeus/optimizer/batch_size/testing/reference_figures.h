@@ -1,0 +1,54 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+
+// What the reference's simulator gives (50 seeds, eta 0.5, beta 2, 2 |B| |P| recurrences; regret at
+// the end with 1000), and what `knowledge_gradient` gave when it was designed (1000 seeds).
+namespace zeus::testing {
+
+struct ReferenceFigures {
+  std::string_view name;
+  int recurrences;
+  int oracle_batch_size;
+  int oracle_limit;
+  double oracle_energy;  // Of the default's, as below.
+  double oracle_time;
+  double default_cost;  // In units of the oracle's, as below.
+  double energy;        // `zeus`, last five recurrences.
+  double time;
+  double cost;
+  double regret_of_50;
+  double regret;
+  double regret_error;  // Of the mean of 50 seeds.
+  double knowledge_gradient_regret;
+};
+
+inline constexpr std::array kReferenceFigures = {
+    ReferenceFigures{"v100/deepspeech2", 210, 48, 150, 0.614, 0.771, 1.409, 0.620, 0.774, 1.005,
+                     7.67, 8.55, 0.32, 1.74},
+    ReferenceFigures{"v100/bert_qa", 98, 12, 200, 0.827, 1.007, 1.086, 0.828, 1.036, 1.017, 1.52,
+                     1.78, 0.16, 1.18},
+    ReferenceFigures{"v100/bert_sa", 70, 64, 175, 0.791, 1.084, 1.057, 0.791, 1.084, 1.000, 1.69,
+                     1.69, 0.00, 1.03},
+    ReferenceFigures{"v100/resnet50", 70, 360, 175, 0.806, 1.075, 1.054, 0.809, 1.078, 1.003, 4.33,
+                     4.51, 0.09, 1.38},
+    ReferenceFigures{"v100/shufflenet", 140, 128, 100, 0.253, 0.566, 2.315, 0.257, 0.562, 0.998,
+                     9.29, 9.65, 0.15, 4.53},
+    ReferenceFigures{"v100/neumf", 182, 16384, 175, 0.347, 0.364, 2.767, 0.345, 0.362, 0.996, 14.50,
+                     15.36, 0.69, 8.05},
+    ReferenceFigures{"a40/deepspeech2", 108, 32, 175, 0.337, 0.408, 2.615, 0.337, 0.408, 1.000,
+                     8.23, 8.27, 0.06, 3.53},
+    ReferenceFigures{"a40/bert_qa", 126, 32, 225, 0.837, 1.064, 1.045, 0.833, 1.099, 1.018, 2.09,
+                     3.31, 0.20, 2.53},
+    ReferenceFigures{"a40/bert_sa", 50, 128, 200, 0.794, 1.112, 1.042, 0.794, 1.112, 1.000, 4.40,
+                     4.40, 0.01, 1.59},
+    ReferenceFigures{"a40/resnet50", 108, 256, 225, 0.849, 1.016, 1.061, 0.849, 1.019, 1.002, 4.64,
+                     5.18, 0.13, 2.97},
+    ReferenceFigures{"a40/shufflenet", 180, 128, 225, 0.330, 0.461, 2.466, 0.331, 0.463, 1.003,
+                     9.62, 9.99, 0.16, 4.67},
+    ReferenceFigures{"a40/neumf", 216, 16384, 100, 0.388, 0.405, 2.490, 0.394, 0.411, 1.014, 12.66,
+                     14.09, 0.74, 7.31},
+};
+
+}  // namespace zeus::testing
