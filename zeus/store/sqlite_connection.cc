@@ -107,7 +107,6 @@ Status SqliteConnection::Configure(Use use) {
     ZEUS_RETURN_IF_ERROR(RefuseOtherPrograms());
     ZEUS_RETURN_IF_ERROR(Run("PRAGMA journal_mode = WAL", {}));
     ZEUS_RETURN_IF_ERROR(Run("PRAGMA synchronous = FULL", {}));
-    ZEUS_RETURN_IF_ERROR(Run("PRAGMA foreign_keys = ON", {}));
     ZEUS_RETURN_IF_ERROR(Run("PRAGMA journal_size_limit = 67108864", {}));
   } else {
     ZEUS_RETURN_IF_ERROR(Run("PRAGMA query_only = ON", {}));
@@ -150,6 +149,13 @@ Result<SqlAnswer> SqliteConnection::Run(const std::string& sql, std::span<const 
   sqlite3_reset(statement);
   sqlite3_clear_bindings(statement);
   return answer;
+}
+
+Status SqliteConnection::Post(const std::string& sql, std::span<const SqlValue> values) {
+  ZEUS_TRY(const SqlAnswer answer, Run(sql, values));
+  if (answer.changed == 1) return Ok();
+  trouble_ = SqlTrouble::kOther;
+  return NotOneRow(answer.changed);
 }
 
 Result<SqlAnswer> SqliteConnection::Step(sqlite3_stmt* statement) {
