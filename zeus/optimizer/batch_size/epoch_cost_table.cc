@@ -110,7 +110,7 @@ Result<EpochCostTable> EpochCostTable::Restore(const Json& state) {
       ZEUS_TRY(const int batch_size, ElementAt<int>(cost, 0, "epoch_costs"));
       ZEUS_TRY(const double joules, NumberAt(cost, 1, "epoch_costs"));
       ZEUS_TRY(const int count, ElementAt<int>(cost, 2, "epoch_costs"));
-      if (joules <= 0 || count < 1) return DamagedState("epoch_costs");
+      if (batch_size < 1 || joules <= 0 || count < 1) return DamagedState("epoch_costs");
       model.costs[batch_size] = {.cost = Joules(joules), .count = count};
     }
     if (model.costs.empty()) return DamagedState("epoch_costs");

@@ -39,6 +39,7 @@ Result<ArmEpochs> ArmFromJson(const Json& state) {
   ArmEpochs arm;
   ZEUS_TRY(arm.runs, GetField<std::int64_t>(state, "runs"));
   ZEUS_TRY(arm.converged, GetField<std::int64_t>(state, "converged"));
+  arm.ever_converged = arm.converged > 0;
   ZEUS_TRY(const Json* const results, FindPart(state, "results"));
   ZEUS_TRY(arm.results, ElementAt<std::int64_t>(*results, 0, kArms));
   ZEUS_TRY(arm.mean, NumberAt(*results, 1, kArms));
@@ -80,24 +81,34 @@ Result<RunRecord> RunFromJson(const Json& state, std::size_t arms) {
 }  // namespace
 
 Json EpochHistory::Save() const {
-  Json state = Json::array();
-  if (window_ == 0)
-    for (const ArmEpochs& arm : arms_) state.push_back(ToJson(arm));
-  else
-    for (const RunRecord& run : latest_) state.push_back(ToJson(run));
+  Json state;
+  if (window_ == 0) {
+    Json& arms = state["arms"] = Json::array();
+    for (const ArmEpochs& arm : arms_) arms.push_back(ToJson(arm));
+    return state;
+  }
+  Json& ever = state["ever_converged"] = Json::array();
+  for (const ArmEpochs& arm : arms_) ever.push_back(arm.ever_converged);
+  Json& runs = state["runs"] = Json::array();
+  for (const RunRecord& run : latest_) runs.push_back(ToJson(run));
   return state;
 }
 
 Status EpochHistory::Restore(const Json& state) {
-  if (!state.is_array()) return DamagedState(kArms);
   if (window_ == 0) {
-    if (state.size() != arms_.size()) return DamagedState(kArms);
+    ZEUS_TRY(const Json* const arms, FindPart(state, kArms));
+    if (!arms->is_array() || arms->size() != arms_.size()) return DamagedState(kArms);
     for (std::size_t i = 0; i < arms_.size(); ++i) {
-      ZEUS_TRY(arms_[i], ArmFromJson(state[i]));
+      ZEUS_TRY(arms_[i], ArmFromJson((*arms)[i]));
     }
     return Ok();
   }
-  for (const Json& entry : state) {
+  ZEUS_TRY(const auto ever, GetField<std::vector<bool>>(state, "ever_converged"));
+  if (ever.size() != arms_.size()) return DamagedState("ever_converged");
+  for (std::size_t i = 0; i < arms_.size(); ++i) arms_[i].ever_converged = ever[i];
+  ZEUS_TRY(const Json* const runs, FindPart(state, kRuns));
+  ZEUS_RETURN_IF_ERROR(CheckArray(*runs, kRuns));
+  for (const Json& entry : *runs) {
     ZEUS_TRY(const RunRecord run, RunFromJson(entry, arms_.size()));
     latest_.push_back(run);
     Apply(run);

@@ -49,13 +49,17 @@ Json LeastCost::Save() const {
   return state;
 }
 
-Result<LeastCost> LeastCost::Restore(int window, const Json& state) {
+Result<LeastCost> LeastCost::Restore(int window, std::span<const int> batch_sizes,
+                                     const Json& state) {
   LeastCost least(window);
   ZEUS_RETURN_IF_ERROR(CheckArray(state, "least_costs"));
   for (const Json& entry : state) {
     ZEUS_TRY(const int batch_size, ElementAt<int>(entry, 0, "least_costs"));
     ZEUS_TRY(const double cost, NumberAt(entry, 1, "least_costs"));
-    if (batch_size == 0)
+    const bool failure = batch_size == 0;
+    if (cost < 0 || (!failure && !std::ranges::binary_search(batch_sizes, batch_size)))
+      return DamagedState("least_costs");
+    if (failure)
       least.AddFailure();
     else
       least.Add(batch_size, cost);
