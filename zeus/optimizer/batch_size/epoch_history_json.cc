@@ -9,14 +9,13 @@ constexpr std::string_view kArms = "arms";
 constexpr std::string_view kRuns = "runs";
 
 Json ToJson(const ArmEpochs& arm) {
-  Json state;
-  state["runs"] = arm.runs;
-  state["converged"] = arm.converged;
-  state["results"] = Json::array({arm.results, arm.mean, arm.squares});
-  state["stopped"] = Json::array({arm.stops, arm.longest_stop, arm.spent, arm.dropped ? 1 : 0});
-  if (arm.surprise) state["surprise"] = *arm.surprise;
-  if (arm.stale) state["stale"] = Json::array({arm.stale->log_epochs, arm.stale->variance});
-  if (arm.older_freedom > 0) state["older"] = Json::array({arm.older_squares, arm.older_freedom});
+  Json state = Json::array({arm.runs, arm.converged, arm.results, arm.mean, arm.squares, arm.stops,
+                            arm.longest_stop, arm.spent, arm.dropped ? 1 : 0});
+  if (!arm.surprise && !arm.stale && arm.older_freedom == 0) return state;
+  Json& rare = state.emplace_back(Json::object());
+  if (arm.surprise) rare["surprise"] = *arm.surprise;
+  if (arm.stale) rare["stale"] = Json::array({arm.stale->log_epochs, arm.stale->variance});
+  rare["older"] = Json::array({arm.older_squares, arm.older_freedom});
   return state;
 }
 
@@ -28,29 +27,27 @@ Status ReadRareParts(const Json& state, ArmEpochs& arm) {
     ZEUS_TRY(arm.stale->variance, NumberAt(*stale, 1, kArms));
     if (arm.stale->variance <= 0) return DamagedState(kArms);
   }
-  if (const auto older = state.find("older"); older != state.end()) {
-    ZEUS_TRY(arm.older_squares, NumberAt(*older, 0, kArms));
-    ZEUS_TRY(arm.older_freedom, ElementAt<std::int64_t>(*older, 1, kArms));
-  }
+  ZEUS_TRY(const Json* const older, FindPart(state, "older"));
+  ZEUS_TRY(arm.older_squares, NumberAt(*older, 0, kArms));
+  ZEUS_TRY(arm.older_freedom, ElementAt<std::int64_t>(*older, 1, kArms));
   return Ok();
 }
 
 Result<ArmEpochs> ArmFromJson(const Json& state) {
+  constexpr std::size_t kRareParts = 9;
   ArmEpochs arm;
-  ZEUS_TRY(arm.runs, GetField<std::int64_t>(state, "runs"));
-  ZEUS_TRY(arm.converged, GetField<std::int64_t>(state, "converged"));
-  arm.ever_converged = arm.converged > 0;
-  ZEUS_TRY(const Json* const results, FindPart(state, "results"));
-  ZEUS_TRY(arm.results, ElementAt<std::int64_t>(*results, 0, kArms));
-  ZEUS_TRY(arm.mean, NumberAt(*results, 1, kArms));
-  ZEUS_TRY(arm.squares, NumberAt(*results, 2, kArms));
-  ZEUS_TRY(const Json* const stopped, FindPart(state, "stopped"));
-  ZEUS_TRY(arm.stops, ElementAt<int>(*stopped, 0, kArms));
-  ZEUS_TRY(arm.longest_stop, ElementAt<int>(*stopped, 1, kArms));
-  ZEUS_TRY(arm.spent, NumberAt(*stopped, 2, kArms));
-  ZEUS_TRY(const int dropped, ElementAt<int>(*stopped, 3, kArms));
+  ZEUS_TRY(arm.runs, ElementAt<std::int64_t>(state, 0, kArms));
+  ZEUS_TRY(arm.converged, ElementAt<std::int64_t>(state, 1, kArms));
+  ZEUS_TRY(arm.results, ElementAt<std::int64_t>(state, 2, kArms));
+  ZEUS_TRY(arm.mean, NumberAt(state, 3, kArms));
+  ZEUS_TRY(arm.squares, NumberAt(state, 4, kArms));
+  ZEUS_TRY(arm.stops, ElementAt<int>(state, 5, kArms));
+  ZEUS_TRY(arm.longest_stop, ElementAt<int>(state, 6, kArms));
+  ZEUS_TRY(arm.spent, NumberAt(state, 7, kArms));
+  ZEUS_TRY(const int dropped, ElementAt<int>(state, 8, kArms));
   arm.dropped = dropped != 0;
-  ZEUS_RETURN_IF_ERROR(ReadRareParts(state, arm));
+  arm.ever_converged = arm.converged > 0;
+  if (state.size() > kRareParts) ZEUS_RETURN_IF_ERROR(ReadRareParts(state[kRareParts], arm));
   if (arm.converged < 0 || arm.converged > arm.runs || arm.results < 0 || arm.squares < 0 ||
       arm.older_squares < 0 || arm.older_freedom < 0)
     return DamagedState(kArms);
