@@ -20,7 +20,7 @@ ALLOWED = {  # layer: layers it may include, besides itself
     "store": {"base", "optimizer", "job"},
     "wire": {"base", "optimizer", "job"},
     "daemon": {"base", "device", "wire"},
-    "server": {"base", "optimizer", "job", "wire"},
+    "server": {"base", "optimizer", "job", "wire", "export"},
     "client": {"base", "device", "monitor", "optimizer", "training", "job", "wire"},
     "replay": {"base", "device", "monitor", "optimizer", "job"},
 }

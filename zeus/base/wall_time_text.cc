@@ -119,4 +119,11 @@ std::string ToText(WallTime time) {
                      clock.hours().count(), clock.minutes().count(), clock.seconds().count());
 }
 
+std::string ToExactText(WallTime time) {
+  std::string text = ToText(time);
+  text.pop_back();  // The Z comes last.
+  const auto fraction = time - std::chrono::floor<std::chrono::seconds>(time);
+  return fmt::format("{}.{:06}Z", text, fraction.count());
+}
+
 }  // namespace zeus

@@ -15,4 +15,7 @@ Result<WallTime> ParseWallTime(std::string_view text);
 // "2024-03-31T01:30:00Z": whole seconds, UTC.
 std::string ToText(WallTime time);
 
+// "2024-03-31T01:30:00.250000Z": nothing is lost.
+std::string ToExactText(WallTime time);
+
 }  // namespace zeus

@@ -66,6 +66,7 @@ struct Trial {
   // Of the request that began it: the same request again gets the same trial. May be empty.
   std::string request_id{};
   WallTime started_at{};
+  Seconds lease{};  // What a sign of life is good for.
   WallTime lease_until{};
   std::optional<WallTime> ended_at{};
   int epochs = 0;

@@ -1,5 +1,10 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "zeus/base/clock.h"
 #include "zeus/job/job_repository.h"
 #include "zeus/job/job_service.h"
@@ -11,7 +16,11 @@ namespace zeus {
 // these may share one. Thread-safe; what it is given must outlive it.
 class LocalJobService final : public JobService {
  public:
-  LocalJobService(JobRepository& repository, const Clock& clock);
+  // Where seeds and made-up ids come from.
+  using Entropy = std::function<std::uint64_t()>;
+  static std::uint64_t SystemEntropy();
+
+  LocalJobService(JobRepository& repository, const Clock& clock, Entropy entropy = SystemEntropy);
 
   Result<RegisteredJob> Register(const JobSpec& spec) override;
   Status Delete(const std::string& job_id) override;
@@ -35,6 +44,7 @@ class LocalJobService final : public JobService {
  private:
   JobRepository& repository_;
   const Clock& clock_;
+  Entropy entropy_;
 };
 
 }  // namespace zeus

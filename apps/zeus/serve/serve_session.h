@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "zeus/base/result.h"
+
+namespace zeus::cli {
+
+struct ServeOptions {
+  std::string listen = "127.0.0.1:8000";
+  std::string database{};  // Empty: a file of the user.
+  std::string tokens{};
+  std::string new_token{};  // The name of a token to make instead of serving.
+  bool read_only = false;   // The new token's role.
+  std::string tls_certificate{};
+  std::string tls_key{};
+  std::string access_log = "-";
+  bool no_access_log = false;
+  bool insecure = false;
+  std::uint64_t max_body = std::uint64_t{1} << 20;
+  std::uint64_t max_connections = 1024;
+  std::uint64_t workers = 64;
+  double header_timeout = 10;
+  double idle_timeout = 75;
+  double request_timeout = 60;
+  double shutdown_timeout = 30;
+};
+
+// Serves until a signal ends it. The value is the exit code.
+Result<int> RunServe(const ServeOptions& options);
+
+// Makes a token and prints it.
+Result<int> MakeToken(const ServeOptions& options);
+
+}  // namespace zeus::cli

@@ -1,0 +1,364 @@
+#include "zeus/job/job_change.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string_view>
+#include <utility>
+
+#include "zeus/job/event_detail.h"
+
+namespace zeus {
+namespace {
+
+// More would hold up the request; the rest is found by the next one.
+constexpr int kExpiredAtOnce = 100;
+
+PlannedRun RunOf(const Trial& trial) {
+  return {.recurrence = trial.recurrence,
+          .attempt = trial.attempt,
+          .gpu_model = trial.gpu_model,
+          .batch_size = trial.batch_size,
+          .role = trial.role};
+}
+
+bool AsGoodAsTarget(const JobSpec& spec, double metric) {
+  return spec.higher_is_better ? metric >= spec.target_metric : metric <= spec.target_metric;
+}
+
+Json ProgressDetail(const Trial& trial) {
+  Json json = {{"batch_size", trial.batch_size},
+               {"epochs", trial.epochs},
+               {"time_seconds", trial.time.count()},
+               {"energy_joules", trial.energy.value()},
+               {"cost_joules", trial.cost.value()}};
+  if (trial.metric) json["metric"] = *trial.metric;
+  if (trial.power_limit) json["power_limit_watts"] = trial.power_limit->value();
+  return json;
+}
+
+}  // namespace
+
+Result<JobChange> JobChange::Begin(JobTransaction& transaction, const std::string& job_id,
+                                   WallTime now) {
+  ZEUS_TRY(Job job, transaction.LockJob(job_id));
+  ZEUS_TRY(JobPolicy policies, JobPolicy::Restore(job));
+  return JobChange(transaction, std::move(job), std::move(policies), now);
+}
+
+Status JobChange::Finish() {
+  job_.policy_state = policies_.Save();
+  return transaction_.UpdateJob(job_);
+}
+
+Status JobChange::Append(EventKind kind, std::optional<std::int64_t> trial, Json detail) {
+  return transaction_.AppendEvent({.job_id = job_.spec.id,
+                                   .sequence = ++job_.events,
+                                   .at = now_,
+                                   .kind = kind,
+                                   .trial = trial,
+                                   .detail = std::move(detail)});
+}
+
+Result<Trial> JobChange::Find(std::int64_t number) {
+  ZEUS_TRY(std::optional<Trial> trial, transaction_.FindTrial(job_.spec.id, number));
+  if (!trial)
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("trial: job {} has no trial {}", job_.spec.id, number)};
+  return *std::move(trial);
+}
+
+void JobChange::Renew(Trial& trial) const {
+  trial.lease_until = now_ + std::chrono::duration_cast<std::chrono::microseconds>(trial.lease);
+}
+
+Result<int> JobChange::ExpireOverdueTrials() {
+  ZEUS_TRY(std::vector<Trial> overdue,
+           transaction_.OverdueTrials(job_.spec.id, now_, kExpiredAtOnce));
+  for (Trial& trial : overdue) {
+    trial.status = TrialStatus::kExpired;
+    trial.ended_at = now_;
+    trial.reason = fmt::format("nothing was heard of it for {:g} s", trial.lease.count());
+    ZEUS_RETURN_IF_ERROR(transaction_.UpdateTrial(trial));
+    ZEUS_RETURN_IF_ERROR(Append(EventKind::kTrialExpired, trial.number, ProgressDetail(trial)));
+  }
+  return static_cast<int>(overdue.size());
+}
+
+Result<StartedTrial> JobChange::StartTrial(const TrialRequest& request) {
+  if (!request.request_id.empty()) {
+    ZEUS_TRY(std::optional<Trial> known,
+             transaction_.FindTrialByRequest(job_.spec.id, request.request_id));
+    if (known) return Started(*known);
+  }
+  ZEUS_RETURN_IF_ERROR(ExpireOverdueTrials());
+  ZEUS_TRY(Trial trial, ChooseTrial(request));
+  trial.number = ++job_.trials;
+  trial.max_power = request.max_power.value_or(job_.spec.max_power);
+  trial.request_id = request.request_id;
+  trial.started_at = now_;
+  trial.lease = request.lease.value_or(job_.spec.lease);
+  Renew(trial);
+  ZEUS_RETURN_IF_ERROR(transaction_.InsertTrial(trial));
+  return Started(trial);
+}
+
+Result<JobChange::Place> JobChange::NextPlace(const TrialRequest& request) {
+  if (!request.recurrence) return Place{.recurrence = job_.recurrences++};
+  ZEUS_TRY(const std::vector<Trial> tries,
+           transaction_.TrialsOfRecurrence(job_.spec.id, *request.recurrence));
+  if (tries.empty())
+    return Error{ErrorCode::kNotFound, fmt::format("recurrence: job {} has no recurrence {}",
+                                                   job_.spec.id, *request.recurrence)};
+  const Trial& last = tries.back();
+  if (IsActive(last.status) || last.status == TrialStatus::kConverged)
+    return Error{ErrorCode::kConflict,
+                 fmt::format("recurrence: trial {} of recurrence {} is {}: there is nothing to try "
+                             "again",
+                             last.number, last.recurrence, Name(last.status))};
+  if (last.attempt + 1 >= kMostAttempts)
+    return Error{ErrorCode::kConflict,
+                 fmt::format("recurrence: {} tries of recurrence {} did not reach the target",
+                             kMostAttempts, last.recurrence)};
+  return Place{.recurrence = last.recurrence, .attempt = last.attempt + 1};
+}
+
+Result<Trial> JobChange::ChooseTrial(const TrialRequest& request) {
+  ZEUS_TRY(const bool exploring, transaction_.HasActiveTrial(job_.spec.id, RunRole::kExploring));
+  ZEUS_TRY(const Place place, NextPlace(request));
+  Situation situation{
+      .recurrence = place.recurrence,
+      .attempt = place.attempt,
+      .gpu_model = request.gpu_model.empty() ? job_.spec.gpu_model : request.gpu_model,
+      .exploring = exploring};
+  ZEUS_TRY(BatchSizePolicy * policy, policies_.For(situation.gpu_model));
+  for (;; ++situation.attempt) {
+    const Choice choice = policy->Choose(situation);
+    const Trial trial{.job_id = job_.spec.id,
+                      .recurrence = situation.recurrence,
+                      .attempt = situation.attempt,
+                      .batch_size = choice.batch_size,
+                      .role = choice.role,
+                      .gpu_model = situation.gpu_model};
+    const auto epoch_cost = policy->ProfiledEpochCost(situation.gpu_model, choice.batch_size);
+    const bool worthwhile = !epoch_cost || policy->EpochBudget(RunOf(trial), *epoch_cost) > 0;
+    if (worthwhile || situation.attempt + 1 >= kMostAttempts) {
+      ZEUS_RETURN_IF_ERROR(
+          Append(EventKind::kTrialStarted, job_.trials + 1, ChoiceDetail(situation, choice)));
+      return trial;
+    }
+    ZEUS_RETURN_IF_ERROR(Skip(situation, choice));
+  }
+}
+
+Status JobChange::Skip(const Situation& situation, const Choice& choice) {
+  ZEUS_TRY(BatchSizePolicy * policy, policies_.For(situation.gpu_model));
+  Trial place{.job_id = job_.spec.id,
+              .recurrence = situation.recurrence,
+              .attempt = situation.attempt,
+              .batch_size = choice.batch_size,
+              .role = choice.role,
+              .gpu_model = situation.gpu_model};
+  ZEUS_TRY(const Joules earlier, EarlierCost(place));
+  const RunResult result{.run = RunOf(place), .recurrence_cost = earlier};
+  policy->Observe(result);
+  Json detail = ChoiceDetail(situation, choice);
+  detail["result"] = ResultDetail(result);
+  return Append(EventKind::kTrialSkipped, std::nullopt, std::move(detail));
+}
+
+Result<StartedTrial> JobChange::Started(const Trial& trial) {
+  ZEUS_TRY(BatchSizePolicy * policy, policies_.For(trial.gpu_model));
+  StartedTrial started{.trial = trial, .max_epochs = job_.spec.max_epochs};
+  if (const auto cost = policy->ProfiledEpochCost(trial.gpu_model, trial.batch_size))
+    started.max_epochs = std::max(1, policy->EpochBudget(RunOf(trial), *cost));
+  for (const int batch_size : job_.spec.batch_sizes) {
+    if (!policy->ProfiledEpochCost(trial.gpu_model, batch_size))
+      started.unprofiled_batch_sizes.push_back(batch_size);
+  }
+  return started;
+}
+
+Result<ReportAnswer> JobChange::Report(const TrialReport& report) {
+  ZEUS_TRY(Trial trial, Find(report.trial));
+  if (IsFinal(trial.status)) return AnswerAbout(trial);
+  ZEUS_RETURN_IF_ERROR(CheckProgress(report, trial));
+  if (report.epoch == trial.epochs && IsActive(trial.status)) return AnswerAbout(trial);
+  // Whoever was taken for dead and speaks is alive.
+  trial.status = TrialStatus::kReporting;
+  trial.ended_at.reset();
+  trial.reason.clear();
+  Apply(report, trial);
+  Renew(trial);
+  ZEUS_RETURN_IF_ERROR(Append(EventKind::kTrialReported, trial.number, ProgressDetail(trial)));
+  if (AsGoodAsTarget(job_.spec, report.metric)) {
+    ZEUS_RETURN_IF_ERROR(End(trial, TrialStatus::kConverged,
+                             fmt::format("reached the target after {} epochs", trial.epochs)));
+    return AnswerAbout(trial);
+  }
+  ZEUS_TRY(std::optional<std::string> why, WhyStop(trial));
+  if (why)
+    ZEUS_RETURN_IF_ERROR(End(trial, TrialStatus::kStopped, *std::move(why)));
+  else
+    ZEUS_RETURN_IF_ERROR(transaction_.UpdateTrial(trial));
+  return AnswerAbout(trial);
+}
+
+Status JobChange::CheckProgress(const TrialReport& report, const Trial& trial) const {
+  const auto conflict = [&](std::string_view field, std::string_view why) {
+    return Error{ErrorCode::kConflict, fmt::format("{}: trial {} {}", field, trial.number, why)};
+  };
+  if (report.epoch < trial.epochs)
+    return conflict("epoch", fmt::format("has already reported epoch {}", trial.epochs));
+  const bool repeated = report.epoch == trial.epochs;
+  if (report.time < trial.time || (repeated && report.time != trial.time))
+    return conflict("time_seconds", fmt::format("has already reported {} s", trial.time.count()));
+  if (report.energy < trial.energy || (repeated && report.energy != trial.energy))
+    return conflict("energy_joules",
+                    fmt::format("has already reported {} J", trial.energy.value()));
+  if (repeated && report.metric != trial.metric)
+    return conflict("metric",
+                    fmt::format("has already reported another for epoch {}", trial.epochs));
+  return Ok();
+}
+
+void JobChange::Apply(const TrialReport& report, Trial& trial) const {
+  const Joules cost = ZeusCostOf(job_.spec.eta, trial.max_power, report.energy, report.time);
+  if (report.epoch_energy && report.epoch_time) {
+    trial.epoch_cost =
+        ZeusCostOf(job_.spec.eta, trial.max_power, *report.epoch_energy, *report.epoch_time);
+  } else if (report.epoch > trial.epochs) {
+    // The latest epochs: the first ones carry the profiling of power limits.
+    trial.epoch_cost = (cost - trial.cost) / double(report.epoch - trial.epochs);
+  }
+  trial.epochs = report.epoch;
+  trial.time = report.time;
+  trial.energy = report.energy;
+  trial.cost = cost;
+  trial.metric = report.metric;
+  if (report.power_limit) trial.power_limit = report.power_limit;
+}
+
+Result<std::optional<std::string>> JobChange::WhyStop(const Trial& trial) {
+  using Reason = std::optional<std::string>;
+  if (trial.epochs >= job_.spec.max_epochs)
+    return Reason(fmt::format("did not reach the target within {} epochs", trial.epochs));
+  ZEUS_TRY(BatchSizePolicy * policy, policies_.For(trial.gpu_model));
+  // Free epochs are no reason to stop.
+  if (trial.epoch_cost && *trial.epoch_cost > Joules(0.0)) {
+    const int budget = policy->EpochBudget(RunOf(trial), *trial.epoch_cost);
+    if (trial.epochs >= budget)
+      return Reason(fmt::format("stopped after {} epochs: more would cost more than it can gain",
+                                trial.epochs));
+  }
+  ZEUS_TRY(const bool too_late, DeadlineHasPassed(trial));
+  if (too_late)
+    return Reason(fmt::format("stopped after {} epochs: the deadline of {:g} s has passed",
+                              trial.epochs, job_.spec.deadline->count()));
+  return Reason();
+}
+
+Status JobChange::End(Trial& trial, TrialStatus status, std::string reason) {
+  trial.status = status;
+  trial.ended_at = now_;
+  trial.reason = std::move(reason);
+  Json detail = ProgressDetail(trial);
+  detail["status"] = Name(status);
+  detail["reason"] = trial.reason;
+  if (status != TrialStatus::kFailed) {
+    ZEUS_TRY(const Joules earlier, EarlierCost(trial));
+    const RunResult result{.run = RunOf(trial),
+                           .converged = status == TrialStatus::kConverged,
+                           .epochs = trial.epochs,
+                           .cost = trial.cost,
+                           .recurrence_cost = earlier + trial.cost,
+                           .epoch_cost = trial.epoch_cost};
+    ZEUS_TRY(BatchSizePolicy * policy, policies_.For(trial.gpu_model));
+    policy->Observe(result);
+    detail["result"] = ResultDetail(result);
+  }
+  if (status == TrialStatus::kConverged && !(job_.least_cost && *job_.least_cost <= trial.cost)) {
+    job_.least_cost = trial.cost;
+    job_.least_cost_batch_size = trial.batch_size;
+  }
+  ZEUS_RETURN_IF_ERROR(Append(EventKind::kTrialEnded, trial.number, std::move(detail)));
+  return transaction_.UpdateTrial(trial);
+}
+
+Result<Joules> JobChange::EarlierCost(const Trial& trial) {
+  if (trial.attempt == 0) return Joules(0.0);
+  ZEUS_TRY(const std::vector<Trial> tries,
+           transaction_.TrialsOfRecurrence(job_.spec.id, trial.recurrence));
+  Joules sum{};
+  for (const Trial& earlier : tries) {
+    if (earlier.attempt < trial.attempt && earlier.status == TrialStatus::kStopped)
+      sum += earlier.cost;
+  }
+  return sum;
+}
+
+Result<bool> JobChange::DeadlineHasPassed(const Trial& trial) {
+  if (!job_.spec.deadline) return false;
+  ZEUS_TRY(const std::vector<Trial> tries,
+           transaction_.TrialsOfRecurrence(job_.spec.id, trial.recurrence));
+  Seconds spent = trial.time;
+  for (const Trial& other : tries) {
+    if (other.number != trial.number) spent += other.time;
+  }
+  return spent >= *job_.spec.deadline;
+}
+
+Result<ReportAnswer> JobChange::AnswerAbout(const Trial& trial) {
+  ZEUS_TRY(const bool too_late, DeadlineHasPassed(trial));
+  return ReportAnswer{
+      .stop = !IsActive(trial.status),
+      .converged = trial.status == TrialStatus::kConverged,
+      .retry =
+          trial.status == TrialStatus::kStopped && trial.attempt + 1 < kMostAttempts && !too_late,
+      .message = trial.reason,
+      .trial = trial,
+  };
+}
+
+Result<Trial> JobChange::Heartbeat(std::int64_t number) {
+  ZEUS_TRY(Trial trial, Find(number));
+  if (IsFinal(trial.status))
+    return Error{ErrorCode::kConflict, fmt::format("trial: trial {} of job {} has ended: {}",
+                                                   number, job_.spec.id, trial.reason)};
+  if (trial.status == TrialStatus::kExpired) {
+    trial.status = trial.epochs > 0 ? TrialStatus::kReporting : TrialStatus::kDispatched;
+    trial.ended_at.reset();
+    trial.reason.clear();
+  }
+  Renew(trial);
+  ZEUS_RETURN_IF_ERROR(transaction_.UpdateTrial(trial));
+  return trial;
+}
+
+Result<Trial> JobChange::EndTrial(const TrialEnd& end) {
+  ZEUS_TRY(Trial trial, Find(end.trial));
+  if (IsFinal(trial.status)) return trial;
+  // A run that ended before its first epoch says nothing about its batch size.
+  const TrialStatus status = trial.epochs > 0 ? end.status : TrialStatus::kFailed;
+  ZEUS_RETURN_IF_ERROR(End(trial, status, end.reason));
+  return trial;
+}
+
+Status JobChange::LearnEpochCost(const EpochCostReport& report) {
+  if (!std::binary_search(job_.spec.batch_sizes.begin(), job_.spec.batch_sizes.end(),
+                          report.batch_size))
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("batch_size: {} is not one of job {}'s ({})", report.batch_size,
+                             job_.spec.id, fmt::join(job_.spec.batch_sizes, ", "))};
+  const LearnedEpochCost learned{
+      .gpu_model = report.gpu_model.empty() ? job_.spec.gpu_model : report.gpu_model,
+      .batch_size = report.batch_size,
+      .cost = ZeusCostOf(job_.spec.eta, report.max_power.value_or(job_.spec.max_power),
+                         report.energy, report.time)};
+  ZEUS_TRY(BatchSizePolicy * policy, policies_.For(learned.gpu_model));
+  policy->LearnEpochCost(learned.gpu_model, learned.batch_size, learned.cost);
+  return Append(EventKind::kEpochCostLearned, std::nullopt, EpochCostDetail(learned));
+}
+
+}  // namespace zeus

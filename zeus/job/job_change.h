@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "zeus/base/clock.h"
+#include "zeus/base/result.h"
+#include "zeus/job/job_policy.h"
+#include "zeus/job/job_repository.h"
+#include "zeus/job/job_service.h"
+
+namespace zeus {
+
+// Tries of a recurrence, after which it is given up: as many as the reference allows.
+inline constexpr int kMostAttempts = 20;
+
+// What happens to one job within one transaction: the life cycle of trials. The job is locked, so
+// that what is decided here is decided on the latest state, whichever server decides. Lives as long
+// as the transaction.
+class JobChange {
+ public:
+  static Result<JobChange> Begin(JobTransaction& transaction, const std::string& job_id,
+                                 WallTime now);
+
+  Result<StartedTrial> StartTrial(const TrialRequest& request);
+  Result<ReportAnswer> Report(const TrialReport& report);
+  Result<Trial> Heartbeat(std::int64_t number);
+  Result<Trial> EndTrial(const TrialEnd& end);
+  Status LearnEpochCost(const EpochCostReport& report);
+  Result<int> ExpireOverdueTrials();
+
+  // Writes the job back. Nothing above counts without.
+  Status Finish();
+
+ private:
+  struct Place {  // In the life of the job.
+    std::int64_t recurrence = 0;
+    int attempt = 0;
+  };
+
+  JobChange(JobTransaction& transaction, Job job, JobPolicy policies, WallTime now)
+      : transaction_(transaction),
+        job_(std::move(job)),
+        policies_(std::move(policies)),
+        now_(now) {}
+
+  Result<Trial> Find(std::int64_t number);
+  Result<Place> NextPlace(const TrialRequest& request);
+  Result<Trial> ChooseTrial(const TrialRequest& request);
+  Status Skip(const Situation& situation, const Choice& choice);
+  Result<StartedTrial> Started(const Trial& trial);
+  Result<ReportAnswer> AnswerAbout(const Trial& trial);
+  Result<bool> DeadlineHasPassed(const Trial& trial);
+  Status CheckProgress(const TrialReport& report, const Trial& trial) const;
+  void Apply(const TrialReport& report, Trial& trial) const;
+  Result<std::optional<std::string>> WhyStop(const Trial& trial);
+  Status End(Trial& trial, TrialStatus status, std::string reason);
+  void Renew(Trial& trial) const;
+  Result<Joules> EarlierCost(const Trial& trial);
+  Status Append(EventKind kind, std::optional<std::int64_t> trial, Json detail);
+
+  JobTransaction& transaction_;
+  Job job_;
+  JobPolicy policies_;
+  WallTime now_;
+};
+
+}  // namespace zeus

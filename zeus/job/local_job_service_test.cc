@@ -1,0 +1,216 @@
+#include "zeus/job/local_job_service.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "zeus/job/testing/local_job_service_fixture.h"
+
+namespace zeus {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+using namespace literals;
+
+TEST_F(LocalJobServiceTest, RegisteringTwiceGivesTheSameJob) {
+  const auto first = service_.Register(Spec());
+  const auto second = service_.Register(Spec());
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_TRUE(first.value().created);
+  EXPECT_FALSE(second.value().created);
+  EXPECT_EQ(second.value().job.seed, 1U);
+}
+
+TEST_F(LocalJobServiceTest, AnotherSpecUnderTheSameIdIsAConflictThatNamesTheField) {
+  Register(Spec());
+  JobSpec other = Spec();
+  other.max_epochs = 20;
+  const auto again = service_.Register(other);
+  ASSERT_FALSE(again.ok());
+  EXPECT_EQ(again.error().code, ErrorCode::kConflict);
+  EXPECT_THAT(again.error().message, HasSubstr("max_epochs is 10, not 20"));
+}
+
+TEST_F(LocalJobServiceTest, AnotherGpuModelIsTheSameJobOnlyIfBeliefsAreTranslated) {
+  Register(Spec());
+  JobSpec other = Spec();
+  other.gpu_model = "A40";
+  other.max_power = 300_W;
+  EXPECT_TRUE(service_.Register(other).ok());
+
+  JobSpec alone = Spec();
+  alone.id = "alone";
+  alone.translate_gpu_models = false;
+  ASSERT_TRUE(service_.Register(alone).ok());
+  alone.gpu_model = "A40";
+  EXPECT_EQ(service_.Register(alone).error().code, ErrorCode::kConflict);
+}
+
+TEST_F(LocalJobServiceTest, AnIdIsMadeUpFromThePrefix) {
+  JobSpec spec = Spec();
+  spec.id.clear();
+  spec.prefix = "mnist";
+  const auto first = service_.Register(spec);
+  const auto second = service_.Register(spec);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_THAT(first.value().job.spec.id, StartsWith("mnist-"));
+  EXPECT_NE(first.value().job.spec.id, second.value().job.spec.id);
+}
+
+TEST_F(LocalJobServiceTest, TheFirstTrialRunsTheDefault) {
+  Register(Spec());
+  const StartedTrial started = Start();
+  EXPECT_EQ(started.trial.number, 1);
+  EXPECT_EQ(started.trial.batch_size, 32);
+  EXPECT_EQ(started.trial.role, RunRole::kExploring);
+  EXPECT_EQ(started.trial.status, TrialStatus::kDispatched);
+  EXPECT_EQ(started.max_epochs, 10);
+  EXPECT_EQ(started.unprofiled_batch_sizes.size(), 4U);
+}
+
+TEST_F(LocalJobServiceTest, TheSameRequestGetsTheSameTrial) {
+  Register(Spec());
+  const auto first = Start({.request_id = "r1"});
+  const auto second = Start({.request_id = "r1"});
+  const auto third = Start({.request_id = "r2"});
+  EXPECT_EQ(second.trial.number, first.trial.number);
+  EXPECT_NE(third.trial.number, first.trial.number);
+  ExpectBeliefIsThatOfTheEvents();
+}
+
+TEST_F(LocalJobServiceTest, ATrialConvergesWhenItsMetricIsAsGoodAsTheTarget) {
+  Register(Spec());
+  Start();
+  auto answer = ReportEpoch(1, 1, 0.5);
+  ASSERT_TRUE(answer.ok());
+  EXPECT_FALSE(answer.value().stop);
+  EXPECT_EQ(answer.value().trial.status, TrialStatus::kReporting);
+  answer = ReportEpoch(1, 2, 0.9);
+  ASSERT_TRUE(answer.ok());
+  EXPECT_TRUE(answer.value().stop);
+  EXPECT_TRUE(answer.value().converged);
+  EXPECT_FALSE(answer.value().retry);
+  const auto job = service_.GetJob("job");
+  EXPECT_EQ(job.value().least_cost, 20_J);
+  EXPECT_EQ(job.value().least_cost_batch_size, 32);
+}
+
+TEST_F(LocalJobServiceTest, ALossThatShrinksConvergesFromAbove) {
+  JobSpec spec = Spec();
+  spec.higher_is_better = false;
+  Register(spec);
+  Start();
+  EXPECT_FALSE(ReportEpoch(1, 1, 1.5).value().converged);
+  EXPECT_TRUE(ReportEpoch(1, 2, 0.5).value().converged);
+}
+
+TEST_F(LocalJobServiceTest, ARepeatedReportGetsTheSameAnswer) {
+  Register(Spec());
+  Start();
+  ASSERT_TRUE(ReportEpoch(1, 1, 0.5).ok());
+  EXPECT_FALSE(ReportEpoch(1, 1, 0.5).value().stop);
+  ASSERT_TRUE(ReportEpoch(1, 2, 0.95).ok());
+  EXPECT_TRUE(ReportEpoch(1, 2, 0.95).value().converged);
+  EXPECT_TRUE(ReportEpoch(1, 3, 0.1).value().converged) << "an ended trial answers how it ended";
+  EXPECT_EQ(service_.GetArms("job", "").value().arms[2].runs, 1);
+  ExpectBeliefIsThatOfTheEvents();
+}
+
+TEST_F(LocalJobServiceTest, AReportThatContradictsAnEarlierOneIsAConflict) {
+  Register(Spec());
+  Start();
+  ASSERT_TRUE(ReportEpoch(1, 3, 0.5).ok());
+  EXPECT_THAT(ReportEpoch(1, 2, 0.5).error().message, StartsWith("epoch: "));
+  EXPECT_THAT(ReportEpoch(1, 3, 0.6).error().message, StartsWith("metric: "));
+  const auto less_energy = service_.Report(
+      {.job_id = "job", .trial = 1, .epoch = 4, .time = Seconds(4), .energy = 1_J, .metric = 0.5});
+  EXPECT_EQ(less_energy.error().code, ErrorCode::kConflict);
+  EXPECT_THAT(less_energy.error().message, StartsWith("energy_joules: "));
+}
+
+TEST_F(LocalJobServiceTest, NumbersThatMakeNoSenseAreRefusedByName) {
+  Register(Spec());
+  Start();
+  const auto refused = [&](TrialReport report) {
+    report.job_id = "job";
+    report.trial = 1;
+    const auto answer = service_.Report(report);
+    EXPECT_EQ(answer.error().code, ErrorCode::kInvalidArgument);
+    return answer.error().message;
+  };
+  EXPECT_THAT(refused({.epoch = 0}), StartsWith("epoch: "));
+  EXPECT_THAT(refused({.epoch = 1, .energy = Joules(-1)}), StartsWith("energy_joules: "));
+  EXPECT_THAT(refused({.epoch = 1, .time = Seconds(NAN)}), StartsWith("time_seconds: "));
+  EXPECT_THAT(refused({.epoch = 1, .metric = INFINITY}), StartsWith("metric: "));
+  EXPECT_THAT(refused({.epoch = 1, .epoch_energy = 1_J}), StartsWith("epoch_time_seconds: "));
+}
+
+TEST_F(LocalJobServiceTest, UnknownJobsAndTrialsAreNotFound) {
+  EXPECT_EQ(service_.StartTrial({.job_id = "job"}).error().code, ErrorCode::kNotFound);
+  Register(Spec());
+  EXPECT_EQ(ReportEpoch(7, 1, 0.1).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(service_.Heartbeat("job", 7).error().code, ErrorCode::kNotFound);
+}
+
+// W25: a process that dies frees its place.
+// W23: a concurrent trial that ends after the stage has changed counts.
+TEST_F(LocalJobServiceTest, EpochCostsTakeTheRunnersWordForIt) {
+  Register(Spec());
+  Start();
+  ASSERT_TRUE(service_
+                  .Report({.job_id = "job",
+                           .trial = 1,
+                           .epoch = 1,
+                           .time = Seconds(9),
+                           .energy = 90_J,
+                           .metric = 0.95,
+                           .epoch_energy = 7_J,
+                           .epoch_time = Seconds(1),
+                           .power_limit = 150_W})
+                  .ok());
+  EXPECT_EQ(service_.GetArms("job", "").value().arms[2].epoch_cost, 7_J);
+  EXPECT_EQ(service_.GetTrial("job", 1).value().power_limit, 150_W);
+}
+
+TEST_F(LocalJobServiceTest, EpochCostsOfANewGpuModelAreLearned) {
+  Register(Spec());
+  EpochCostReport report{
+      .job_id = "job", .gpu_model = "A40", .batch_size = 16, .time = Seconds(1), .energy = 5_J};
+  ASSERT_TRUE(service_.LearnEpochCost(report).ok());
+  EXPECT_EQ(service_.GetArms("job", "A40").value().arms[1].epoch_cost, 5_J);
+  report.batch_size = 17;
+  EXPECT_THAT(service_.LearnEpochCost(report).error().message, StartsWith("batch_size: "));
+  ExpectBeliefIsThatOfTheEvents();
+}
+
+TEST_F(LocalJobServiceTest, AJobWithOneBatchSizeRuns) {
+  for (const std::string& policy : PolicyNames()) {
+    JobSpec spec = Spec();
+    spec.id = "job";
+    spec.policy = policy;
+    spec.batch_sizes = {32};
+    Register(spec);
+    for (int recurrence = 0; recurrence < 8; ++recurrence) {
+      const auto trial = Start().trial;
+      EXPECT_EQ(trial.batch_size, 32) << policy;
+      Converge(trial.number, 2 + recurrence % 2);
+    }
+    ExpectBeliefIsThatOfTheEvents();
+    ASSERT_TRUE(service_.Delete("job").ok());
+  }
+}
+
+TEST_F(LocalJobServiceTest, ADeletedJobIsGone) {
+  Register(Spec());
+  Start();
+  ASSERT_TRUE(service_.Delete("job").ok());
+  EXPECT_EQ(service_.GetJob("job").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(ReportEpoch(1, 1, 0.1).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(service_.Delete("job").error().code, ErrorCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace zeus

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "zeus/job/job_repository.h"
+
+namespace zeus {
+
+// Jobs that live as long as the process: for replay and for tests. Thread-safe.
+class MemoryRepository final : public JobRepository {
+ public:
+  Status Write(const Change& change) override;
+  Result<Job> FindJob(const std::string& id) override;
+  Result<std::vector<Job>> ListJobs(const JobQuery& query) override;
+  Result<Trial> FindTrial(const std::string& job_id, std::int64_t number) override;
+  Result<std::vector<Trial>> ListTrials(const std::string& job_id,
+                                        const TrialQuery& query) override;
+  Result<std::vector<JobEvent>> ListEvents(const std::string& job_id, std::int64_t after,
+                                           int limit) override;
+  Result<std::vector<std::string>> JobsWithOverdueTrials(WallTime now, int limit) override;
+  Status Ping() override;
+
+ private:
+  class Transaction;
+  struct Record {
+    Job job{};
+    std::map<std::int64_t, Trial> trials{};
+    std::map<std::int64_t, JobEvent> events{};
+  };
+
+  const Record* Find(const std::string& id) const;
+
+  std::mutex mutex_;
+  std::map<std::string, Record> records_{};  // Guarded by mutex_.
+};
+
+}  // namespace zeus

@@ -1,0 +1,162 @@
+#include "zeus/server/api.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "zeus/base/log.h"
+#include "zeus/base/text.h"
+#include "zeus/server/job_routes.h"
+#include "zeus/server/json_answer.h"
+#include "zeus/server/openapi.h"
+#include "zeus/server/reference_routes.h"
+#include "zeus/server/target.h"
+#include "zeus/wire/answers.h"
+
+namespace zeus::server {
+namespace {
+
+constexpr std::string_view kScheme = "bearer ";
+
+// The token of "Bearer zeus_…"; empty when there is none.
+std::string_view TokenOf(std::string_view authorization) {
+  if (LowerCase(authorization.substr(0, kScheme.size())) != kScheme) return {};
+  return Trim(authorization.substr(kScheme.size()));
+}
+
+HttpAnswer WrongMethod(const HttpRequest& request, const std::vector<std::string>& allowed) {
+  HttpAnswer answer =
+      RefusalAnswer(405, "method_not_allowed",
+                    fmt::format("this path does not know {}: use {}", Printable(request.method),
+                                fmt::join(allowed, ", ")),
+                    Dialect::kOurs);
+  answer.headers.emplace_back("Allow", fmt::format("{}", fmt::join(allowed, ", ")));
+  return answer;
+}
+
+// A misspelt parameter must not be lost quietly. Clients of the reference may say more.
+Status CheckQuery(const Route& route, const HttpRequest& request) {
+  if (route.dialect == Dialect::kReference) return Ok();
+  for (const auto& [name, value] : request.query)
+    if (std::ranges::find(route.query, name) == route.query.end())
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("{}: is no parameter of this path", Printable(name))};
+  return Ok();
+}
+
+}  // namespace
+
+Api::Api(JobService& service, ServerMetrics& metrics, AccessLog* log, ApiOptions options)
+    : metrics_(metrics), log_(log), options_(std::move(options)) {
+  AddJobRoutes(service, metrics_, router_);
+  AddTrialRoutes(service, metrics_, router_);
+  AddReferenceRoutes(service, metrics_, router_);
+  AddSystemRoutes();
+  openapi_ = wire::Text(OpenApiDocument(router_.routes(), options_.version));
+}
+
+void Api::AddSystemRoutes() {
+  const auto add = [this](std::string_view pattern, Access access, std::string_view summary,
+                          std::string_view schema, std::vector<int> statuses, auto handler) {
+    router_.Add(
+        {.method = "GET",
+         .pattern = pattern,
+         .access = access,
+         .handler = [handler](const HttpRequest&) -> Result<HttpAnswer> { return handler(); },
+         .summary = summary,
+         .answer_schema = schema,
+         .statuses = std::move(statuses)});
+  };
+  add("/healthz", Access::kOpen, "Whether the server runs", "Health", {200}, [] {
+    return JsonAnswer(200, {{"status", "ok"}});
+  });
+  add("/readyz", Access::kOpen, "Whether the database answers", "Health", {200, 503}, [this] {
+    const Status ready = options_.ready ? options_.ready() : Ok();
+    if (!ready.ok())
+      return ErrorAnswer({ErrorCode::kUnavailable, ready.error().message}, Dialect::kOurs);
+    return JsonAnswer(200, {{"status", "ready"}});
+  });
+  add("/openapi.json", Access::kOpen, "This document", "OpenApi", {200},
+      [this] { return HttpAnswer{.body = openapi_}; });
+  add("/metrics", Access::kRead, "Metrics for Prometheus", "", {200}, [this] {
+    MetricSet metrics;
+    metrics_.AddTo(metrics);
+    if (options_.more_metrics) options_.more_metrics(metrics);
+    return HttpAnswer{.body = metrics.Text(), .content_type = MetricSet::kContentType};
+  });
+}
+
+std::optional<HttpAnswer> Api::RefuseAccess(const HttpRequest& request, const Route& route,
+                                            std::string& user) const {
+  if (!options_.tokens || route.access == Access::kOpen) return std::nullopt;
+  const auto entry = options_.tokens->Find(TokenOf(request.authorization));
+  if (!entry) {
+    HttpAnswer answer = RefusalAnswer(
+        401, "unauthorized", "this server wants a token: send Authorization: Bearer <token>",
+        route.dialect);
+    answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+    return answer;
+  }
+  user = entry->name;
+  if (route.access == Access::kWrite && entry->role == Role::kRead)
+    return RefusalAnswer(403, "permission_denied",
+                         fmt::format("the token {} is for reading only", Quote(entry->name)),
+                         route.dialect);
+  return std::nullopt;
+}
+
+HttpAnswer Api::Answer(HttpRequest& request) {
+  Result<Target> target = ParseTarget(request.target);
+  if (!target.ok())
+    return RefusalAnswer(400, "bad_request", target.error().message, Dialect::kOurs);
+  RouteMatch match = router_.Find(request.method, target.value().segments);
+  if (match.route == nullptr)
+    return match.allowed.empty()
+               ? RefusalAnswer(404, "not_found", "there is no such path: see /openapi.json",
+                               Dialect::kOurs)
+               : WrongMethod(request, match.allowed);
+  const Route& route = *match.route;
+  request.parameters = std::move(match.parameters);
+  request.query = std::move(target.value().query);
+  HttpAnswer answer;
+  if (auto refusal = RefuseAccess(request, route, request.user)) {
+    answer = *std::move(refusal);
+  } else if (const Status known = CheckQuery(route, request); !known.ok()) {
+    answer = ErrorAnswer(known.error(), route.dialect);
+  } else {
+    Result<HttpAnswer> handled = route.handler(request);
+    answer =
+        handled.ok() ? std::move(handled).value() : ErrorAnswer(handled.error(), route.dialect);
+  }
+  answer.route = route.pattern;
+  return answer;
+}
+
+HttpAnswer Api::Handle(HttpRequest& request) {
+  try {
+    return Answer(request);
+  } catch (const std::exception& error) {
+    log::Failure("{} {}: {}", request.method, Printable(request.target), error.what());
+    return RefusalAnswer(500, "internal", "the server failed to answer: its log says why",
+                         Dialect::kOurs);
+  }
+}
+
+HttpAnswer Api::Refusal(int status, const std::string& why) {
+  const char* code = status == 408                    ? "timeout"
+                     : status == 413 || status == 431 ? "too_large"
+                     : status == 503                  ? "unavailable"
+                                                      : "bad_request";
+  HttpAnswer answer = RefusalAnswer(status, code, why, Dialect::kOurs);
+  if (status == 503) answer.headers.emplace_back("Retry-After", "1");
+  return answer;
+}
+
+void Api::Finished(const FinishedRequest& request) {
+  metrics_.Observe(request);
+  if (log_ != nullptr) log_->Add(request);
+}
+
+}  // namespace zeus::server

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "zeus/job/job_service.h"
+#include "zeus/server/http_message.h"
+
+namespace zeus::server {
+
+// The events of a job as server-sent events, from a sequence number on. The service must outlive
+// it.
+class JobEventStream final : public EventSource {
+ public:
+  JobEventStream(JobService& service, std::string job_id, std::int64_t seen)
+      : service_(service), job_id_(std::move(job_id)), seen_(seen) {}
+
+  const std::string& job_id() const override { return job_id_; }
+  Result<std::string> Next() override;
+
+ private:
+  JobService& service_;
+  const std::string job_id_;
+  std::int64_t seen_;
+};
+
+}  // namespace zeus::server

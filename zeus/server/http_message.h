@@ -1,0 +1,78 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "zeus/base/result.h"
+#include "zeus/base/units.h"
+
+// Requests and answers without the library that moves them over sockets.
+namespace zeus::server {
+
+struct HttpRequest {
+  std::string method{};  // "GET"
+  std::string target{};  // As it was sent: "/v1/jobs?limit=5".
+  std::string body{};
+  std::string authorization{};
+  std::string accept{};
+  std::string last_event_id{};
+  std::string remote{};  // Whom it came from, for the log.
+  std::string id{};      // For the log and the answer: the client's own, or made up.
+  std::string user{};    // The name of its token, once that was recognised.
+
+  // What the router made of the target.
+  std::vector<std::string> parameters{};
+  std::map<std::string, std::string> query{};
+};
+
+// A stream of server-sent events. Used by one thread at a time.
+class EventSource {
+ public:
+  virtual ~EventSource() = default;
+  // Whose changes it waits for.
+  virtual const std::string& job_id() const = 0;
+  // What happened since the last call, as text to send; empty when nothing did. An error ends the
+  // stream.
+  virtual Result<std::string> Next() = 0;
+};
+
+struct HttpAnswer {
+  int status = 200;
+  std::string body{};
+  std::string content_type = "application/json";
+  std::vector<std::pair<std::string, std::string>> headers{};
+  std::shared_ptr<EventSource> events{};  // Instead of a body: a stream without an end.
+  std::string changed_job{};              // Streams of this job have something new.
+  std::string route{};                    // For metrics: a bounded set.
+};
+
+// A request whose answer was sent, or whose client left before.
+struct FinishedRequest {
+  std::string id{};
+  std::string remote{};
+  std::string method{};
+  std::string target{};
+  std::string route{};
+  std::string user{};
+  int status = 0;
+  std::size_t bytes = 0;  // Of the answer's body.
+  Seconds duration{};
+};
+
+// What stands behind the sockets. Thread-safe.
+class RequestHandler {
+ public:
+  virtual ~RequestHandler() = default;
+
+  // Called on a worker: may wait for the database.
+  virtual HttpAnswer Handle(HttpRequest& request) = 0;
+  // The answer to what never became a request: too large, too slow, not HTTP.
+  virtual HttpAnswer Refusal(int status, const std::string& why) = 0;
+  // Called on the thread of the sockets: must not wait.
+  virtual void Finished(const FinishedRequest& request) = 0;
+};
+
+}  // namespace zeus::server

@@ -1,0 +1,310 @@
+#include "zeus/server/http_server.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "zeus/base/file.h"
+#include "zeus/base/log.h"
+#include "zeus/base/ticker.h"
+#include "zeus/export/metrics_server.h"
+#include "zeus/server/http_session.h"
+
+namespace zeus::server {
+namespace {
+
+using asio::ip::tcp;
+using Local = asio::local::stream_protocol;
+using TlsStream = asio::ssl::stream<tcp::socket>;
+
+constexpr std::string_view kUnixStart = "unix:";
+constexpr TimePoint kNever{Seconds(1e9)};  // After boot: serving is over when it returned once.
+constexpr auto kLookPeriod = std::chrono::milliseconds(100);
+
+Error CannotListen(const std::string& listen, const error_code& failure) {
+  return {failure == asio::error::access_denied ? ErrorCode::kPermissionDenied
+                                                : ErrorCode::kUnavailable,
+          fmt::format("cannot listen on {}: {}", Printable(listen), failure.message())};
+}
+
+Result<std::unique_ptr<asio::ssl::context>> LoadTls(const TlsFiles& files) {
+  auto context = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_server);
+  SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
+  const auto wrong = [](const std::filesystem::path& file, const char* what,
+                        const error_code& failure) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} is no {} in PEM format: {}", Printable(file.string()), what,
+                             failure.message())};
+  };
+  for (const auto& file : {files.certificate, files.key})
+    if (::access(file.c_str(), R_OK) != 0) return FileError(file, errno);
+  error_code failure;
+  context->use_certificate_chain_file(files.certificate.string(), failure);
+  if (failure) return wrong(files.certificate, "certificate", failure);
+  context->use_private_key_file(files.key.string(), asio::ssl::context::pem, failure);
+  if (failure) return wrong(files.key, "private key of that certificate", failure);
+  return context;
+}
+
+Result<tcp::endpoint> Resolve(asio::io_context& io, const ListenAddress& address) {
+  tcp::resolver resolver(io);
+  error_code failure;
+  const auto found =
+      resolver.resolve(address.host, std::to_string(address.port), tcp::resolver::passive, failure);
+  if (failure || found.empty())
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} is no address of this machine", Quote(address.host))};
+  return found.begin()->endpoint();
+}
+
+// A socket that a server left behind is in the way of the next one; one that is in use is not.
+Status RemoveStaleSocket(asio::io_context& io, const std::string& path) {
+  if (!std::filesystem::is_socket(path)) return Ok();
+  Local::socket probe(io);
+  error_code failure;
+  probe.connect(Local::endpoint(path), failure);
+  if (!failure)
+    return Error{ErrorCode::kUnavailable,
+                 fmt::format("cannot listen on {}: another server does", Printable(path))};
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+  return Ok();
+}
+
+std::string RemoteName(const tcp::socket& socket) {
+  error_code failure;
+  const auto endpoint = socket.remote_endpoint(failure);
+  return failure ? "unknown"
+                 : fmt::format("{}:{}", endpoint.address().to_string(), endpoint.port());
+}
+std::string RemoteName(const Local::socket&) { return "unix"; }
+
+void Tune(tcp::socket& socket) {
+  error_code ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+}
+void Tune(Local::socket&) {}
+
+}  // namespace
+
+bool IsLocal(const std::string& listen) {
+  if (listen.starts_with(kUnixStart)) return true;
+  const auto address = ParseListenAddress(listen);
+  if (!address.ok()) return true;  // It will not be listened on.
+  asio::io_context io;
+  const auto endpoint = Resolve(io, address.value());
+  return !endpoint.ok() || endpoint.value().address().is_loopback();
+}
+
+class HttpServer::State {
+ public:
+  State(const HttpServerOptions& options, RequestHandler& handler, ServerMetrics& metrics,
+        const Clock& clock)
+      : limits_(options.limits),
+        metrics_(metrics),
+        clock_(clock),
+        workers_(options.limits.workers),
+        context_{.io = io_,
+                 .handler = handler,
+                 .workers = workers_,
+                 .clock = clock,
+                 .limits = limits_,
+                 .draining = draining_,
+                 .make_request_id = [this] { return fmt::format("{:x}", ++request_ids_); },
+                 .wake_streams = [this](const std::string& job_id) { WakeStreams(job_id); }} {
+    // Ids of two runs of the server do not meet in one log.
+    request_ids_ = static_cast<std::uint64_t>(clock.WallNow().time_since_epoch().count()) << 8;
+  }
+
+  ~State() {
+    io_.stop();
+    thread_.reset();
+    if (!socket_path_.empty()) ::unlink(socket_path_.c_str());
+  }
+
+  Status Listen(const HttpServerOptions& options) {
+    if (options.tls) {
+      ZEUS_TRY(tls_, LoadTls(*options.tls));
+    }
+    if (options.listen.starts_with(kUnixStart)) {
+      ZEUS_RETURN_IF_ERROR(ListenLocally(options.listen.substr(kUnixStart.size())));
+    } else {
+      ZEUS_RETURN_IF_ERROR(ListenOnTcp(options.listen));
+    }
+    asio::co_spawn(io_, Look(), asio::detached);
+    thread_ = std::make_unique<Ticker>("zeus-http", [this] {
+      io_.run();
+      return kNever;
+    });
+    return Ok();
+  }
+
+  const std::string& url() const { return url_; }
+
+  void BeginShutdown() {
+    asio::post(io_, [this] {
+      draining_ = true;
+      error_code ignored;
+      if (tcp_) tcp_->close(ignored);
+      if (local_) local_->close(ignored);
+      for (const auto& session : sessions_) session->Drain();
+      CheckDrained();
+    });
+  }
+
+  bool WaitForShutdown(Seconds patience) {
+    std::unique_lock lock(mutex_);
+    const auto until = std::chrono::time_point_cast<std::chrono::nanoseconds>(
+        clock_.Now() + std::chrono::duration_cast<std::chrono::nanoseconds>(patience));
+    return gone_.wait_until(lock, until, [this] { return drained_; });
+  }
+
+ private:
+  using Sessions = std::set<std::shared_ptr<SessionControl>>;
+
+  Status ListenOnTcp(const std::string& listen) {
+    ZEUS_TRY(const ListenAddress address, ParseListenAddress(listen));
+    ZEUS_TRY(const tcp::endpoint endpoint, Resolve(io_, address));
+    error_code failure;
+    tcp_.emplace(io_);
+    tcp_->open(endpoint.protocol(), failure);
+    if (!failure) tcp_->set_option(tcp::acceptor::reuse_address(true), failure);
+    if (!failure) tcp_->bind(endpoint, failure);
+    if (!failure) tcp_->listen(asio::socket_base::max_listen_connections, failure);
+    if (failure) return CannotListen(listen, failure);
+    const bool ipv6 = address.host.find(':') != std::string::npos;
+    url_ = fmt::format("{}://{}{}{}:{}", tls_ ? "https" : "http", ipv6 ? "[" : "", address.host,
+                       ipv6 ? "]" : "", tcp_->local_endpoint().port());
+    asio::co_spawn(io_, Accept(*tcp_), asio::detached);
+    return Ok();
+  }
+
+  Status ListenLocally(const std::string& path) {
+    if (tls_)
+      return Error{ErrorCode::kInvalidArgument, "a Unix socket needs no TLS: leave --tls-cert out"};
+    if (path.empty() || path.size() > 100)
+      return Error{ErrorCode::kInvalidArgument,
+                   "the path of a Unix socket must have 1 to 100 characters"};
+    ZEUS_RETURN_IF_ERROR(RemoveStaleSocket(io_, path));
+    error_code failure;
+    local_.emplace(io_);
+    local_->open(Local(), failure);
+    if (!failure) local_->bind(Local::endpoint(path), failure);
+    if (!failure) socket_path_ = path;
+    if (!failure) local_->listen(asio::socket_base::max_listen_connections, failure);
+    if (failure) return CannotListen(path, failure);
+    url_ = std::string(kUnixStart) + path;
+    asio::co_spawn(io_, Accept(*local_), asio::detached);
+    return Ok();
+  }
+
+  template <class Acceptor>
+  asio::awaitable<void> Accept(Acceptor& acceptor) {
+    while (acceptor.is_open()) {
+      error_code failure;
+      auto socket =
+          co_await acceptor.async_accept(asio::redirect_error(asio::use_awaitable, failure));
+      if (!failure) {
+        Begin(std::move(socket));
+      } else if (acceptor.is_open()) {  // Out of descriptors, mostly: some will come back.
+        asio::steady_timer pause(io_, kLookPeriod);
+        co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, failure));
+      }
+    }
+  }
+
+  template <class Socket>
+  void Begin(Socket socket) {
+    Tune(socket);
+    std::string remote = RemoteName(socket);
+    if constexpr (std::is_same_v<Socket, tcp::socket>) {
+      if (tls_) {
+        Spawn(std::make_shared<Session<TlsStream>>(TlsStream(std::move(socket), *tls_),
+                                                   std::move(remote), context_));
+        return;
+      }
+    }
+    Spawn(std::make_shared<Session<Socket>>(std::move(socket), std::move(remote), context_));
+  }
+
+  template <class S>
+  void Spawn(std::shared_ptr<S> session) {
+    const bool welcome = sessions_.size() < limits_.connections;
+    if (!welcome) metrics_.CountRefusedConnection();
+    sessions_.insert(session);
+    asio::co_spawn(io_, welcome ? session->Run() : session->Refuse(),
+                   [this, session](const std::exception_ptr& failure) {
+                     sessions_.erase(session);
+                     if (failure) log::Failure("a connection ended with an exception");
+                     CheckDrained();
+                   });
+  }
+
+  // Looks after everybody's time.
+  asio::awaitable<void> Look() {
+    asio::steady_timer timer(io_);
+    while (true) {
+      timer.expires_after(kLookPeriod);
+      co_await timer.async_wait(asio::use_awaitable);
+      const TimePoint now = clock_.Now();
+      std::size_t streams = 0;
+      for (const auto& session : sessions_) {
+        session->CheckTime(now);
+        if (session->is_stream()) ++streams;
+      }
+      metrics_.SetConnections(sessions_.size(), streams);
+    }
+  }
+
+  void WakeStreams(const std::string& job_id) {
+    for (const auto& session : sessions_) session->WakeStream(job_id);
+  }
+
+  void CheckDrained() {
+    if (!draining_ || !sessions_.empty()) return;
+    const std::lock_guard lock(mutex_);
+    drained_ = true;
+    gone_.notify_all();
+  }
+
+  const HttpLimits limits_;
+  ServerMetrics& metrics_;
+  const Clock& clock_;
+  bool draining_ = false;  // Of the thread of the sockets, as are the next.
+  std::uint64_t request_ids_ = 0;
+  std::string url_{};
+  std::string socket_path_{};
+  std::unique_ptr<asio::ssl::context> tls_{};
+  asio::io_context io_{1};
+  std::optional<tcp::acceptor> tcp_{};
+  std::optional<Local::acceptor> local_{};
+  std::mutex mutex_;
+  std::condition_variable gone_;
+  bool drained_ = false;  // Guarded by mutex_.
+  WorkerPool workers_;
+  SessionContext context_;
+  Sessions sessions_{};
+  std::unique_ptr<Ticker> thread_{};
+};
+
+HttpServer::HttpServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+HttpServer::~HttpServer() = default;
+
+Result<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOptions& options,
+                                                      RequestHandler& handler,
+                                                      ServerMetrics& metrics, const Clock& clock) {
+  auto state = std::make_unique<State>(options, handler, metrics, clock);
+  ZEUS_RETURN_IF_ERROR(state->Listen(options));
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(state)));
+}
+
+const std::string& HttpServer::url() const { return state_->url(); }
+void HttpServer::BeginShutdown() { state_->BeginShutdown(); }
+bool HttpServer::WaitForShutdown(Seconds patience) { return state_->WaitForShutdown(patience); }
+
+}  // namespace zeus::server

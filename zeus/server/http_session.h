@@ -1,0 +1,349 @@
+#pragma once
+
+// Included by http_server.cc alone: what is in here takes half a minute to compile.
+
+#include <boost/asio.hpp>
+#include <boost/asio/ssl.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http.hpp>
+#include <fmt/format.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>  // Boost 1.74 forgets it.
+
+#include "zeus/base/clock.h"
+#include "zeus/base/text.h"
+#include "zeus/server/http_message.h"
+#include "zeus/server/http_server.h"
+#include "zeus/server/response_text.h"
+#include "zeus/server/worker_pool.h"
+
+namespace zeus::server {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using boost::system::error_code;
+
+// What a connection uses of the server. All of it outlives the connection.
+struct SessionContext {
+  asio::io_context& io;
+  RequestHandler& handler;
+  WorkerPool& workers;
+  const Clock& clock;
+  const HttpLimits& limits;
+  const bool& draining;
+  std::function<std::string()> make_request_id;
+  std::function<void(const std::string& job_id)> wake_streams;
+};
+
+// The part of a connection that does not depend on its kind. Lives on the thread of the sockets.
+class SessionControl {
+ public:
+  explicit SessionControl(asio::io_context& io) : wake_(io) {
+    wake_.expires_at(asio::steady_timer::time_point::max());
+  }
+  virtual ~SessionControl() = default;
+
+  // Ends what the connection waits for when its time is over.
+  void CheckTime(TimePoint now) {
+    if (now < deadline_) return;
+    timed_out_ = true;
+    Interrupt();
+  }
+  // The server is about to end.
+  void Drain() {
+    if (idle_) Interrupt();
+    wake_.cancel();
+  }
+  void WakeStream(const std::string& job_id) {
+    if (stream_of_ != job_id) return;
+    news_ = true;
+    wake_.cancel();
+  }
+  bool is_stream() const { return !stream_of_.empty(); }
+
+ protected:
+  virtual void CancelSocket() = 0;
+
+  void Interrupt() {
+    CancelSocket();
+    wake_.cancel();
+  }
+
+  TimePoint deadline_{Seconds(1e18)};
+  bool timed_out_ = false;
+  bool idle_ = false;  // Between two requests.
+  bool news_ = false;
+  std::string stream_of_{};  // The job whose events it follows.
+  asio::steady_timer wake_;  // Cancelled when there is something to look at.
+};
+
+// One connection. `Stream` is a socket, or TLS on one.
+template <class Stream>
+class Session final : public SessionControl, public std::enable_shared_from_this<Session<Stream>> {
+ public:
+  Session(Stream stream, std::string remote, SessionContext& context)
+      : SessionControl(context.io),
+        stream_(std::move(stream)),
+        remote_(std::move(remote)),
+        context_(context) {}
+
+  asio::awaitable<void> Run() {
+    if (co_await Handshake()) {
+      while (co_await ServeOne()) {
+      }
+    }
+    co_await Close();
+  }
+
+  // Instead of Run(), when there are too many.
+  asio::awaitable<void> Refuse() {
+    if (co_await Handshake()) co_await SendRefusal(503, "the server has too many connections");
+    co_await Close();
+  }
+
+ private:
+  using Parser = http::request_parser<http::string_body>;
+  static constexpr bool kIsTls = requires(Stream& stream) { stream.next_layer(); };
+  static constexpr std::size_t kChunk = 4096;
+
+  auto& Socket() {
+    if constexpr (kIsTls) {
+      return stream_.next_layer();
+    } else {
+      return stream_;
+    }
+  }
+
+  void CancelSocket() override {
+    error_code ignored;
+    Socket().cancel(ignored);
+  }
+
+  void SetDeadline(Seconds time) {
+    timed_out_ = false;
+    deadline_ = context_.clock.Now() + time;
+  }
+
+  asio::awaitable<bool> Handshake() {
+    error_code failure;
+    if constexpr (kIsTls) {
+      SetDeadline(context_.limits.header_time);
+      co_await stream_.async_handshake(asio::ssl::stream_base::server,
+                                       asio::redirect_error(asio::use_awaitable, failure));
+    }
+    co_return !failure;
+  }
+
+  // Waits for the first bytes of a request.
+  asio::awaitable<bool> Arrives() {
+    if (buffer_.size() > 0) co_return true;
+    if (context_.draining) co_return false;
+    SetDeadline(served_ ? context_.limits.idle_time : context_.limits.header_time);
+    idle_ = true;
+    error_code failure;
+    const std::size_t size = co_await stream_.async_read_some(
+        buffer_.prepare(kChunk), asio::redirect_error(asio::use_awaitable, failure));
+    idle_ = false;
+    buffer_.commit(size);
+    co_return !failure;
+  }
+
+  // Reads a request and answers it. False when the connection is to be closed.
+  asio::awaitable<bool> ServeOne() {
+    if (!co_await Arrives()) co_return false;
+    parser_.emplace();
+    parser_->header_limit(static_cast<std::uint32_t>(context_.limits.header));
+    parser_->body_limit(context_.limits.body);
+    SetDeadline(context_.limits.header_time);
+    error_code failure;
+    co_await http::async_read_header(stream_, buffer_, *parser_,
+                                     asio::redirect_error(asio::use_awaitable, failure));
+    if (!failure && !parser_->is_done()) failure = co_await ReadBody();
+    if (failure) {
+      co_await Complain(failure);
+      co_return false;
+    }
+    served_ = true;
+    co_return co_await Answer();
+  }
+
+  asio::awaitable<error_code> ReadBody() {
+    SetDeadline(context_.limits.body_time);
+    error_code failure;
+    if (LowerCase(std::string(parser_->get()[http::field::expect])) == "100-continue") {
+      constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+      co_await asio::async_write(stream_, asio::buffer(kContinue),
+                                 asio::redirect_error(asio::use_awaitable, failure));
+      if (failure) co_return failure;
+    }
+    co_await http::async_read(stream_, buffer_, *parser_,
+                              asio::redirect_error(asio::use_awaitable, failure));
+    co_return failure;
+  }
+
+  // Answers what cannot be read, if there is still somebody to answer.
+  asio::awaitable<void> Complain(error_code failure) {
+    if (timed_out_) {
+      co_await SendRefusal(408, "the request did not arrive in time");
+    } else if (failure == http::error::header_limit) {
+      co_await SendRefusal(431, "the header is too large");
+    } else if (failure == http::error::body_limit) {
+      co_await SendRefusal(413,
+                           fmt::format("the body is larger than {} bytes", context_.limits.body));
+    } else if (failure.category() == http::make_error_code(http::error::bad_method).category() &&
+               failure != http::error::end_of_stream && failure != http::error::partial_message) {
+      co_await SendRefusal(400, "this is not HTTP/1.1: " + failure.message());
+    }
+  }
+
+  HttpRequest TakeRequest() {
+    auto& message = parser_->get();
+    const auto text = [&](auto field) { return std::string(message[field]); };
+    HttpRequest request{.method = std::string(message.method_string()),
+                        .target = std::string(message.target()),
+                        .body = std::move(message.body()),
+                        .authorization = text(http::field::authorization),
+                        .accept = text(http::field::accept),
+                        .last_event_id = text("Last-Event-ID"),
+                        .remote = remote_};
+    const std::string id = text("X-Request-Id");
+    const bool plain = !id.empty() && id.size() <= 100 &&
+                       id.find_first_not_of(
+                           "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRS"
+                           "TUVWXYZ-_.:") == std::string::npos;
+    request.id = plain ? id : context_.make_request_id();
+    return request;
+  }
+
+  // Runs `task` on a worker and waits until it is done. False when that took too long.
+  asio::awaitable<bool> OnWorker(std::function<void()> task) {
+    auto done = std::make_shared<bool>(false);
+    context_.workers.Post([self = this->shared_from_this(), done, task = std::move(task)] {
+      task();
+      asio::post(self->context_.io, [self, done] {
+        *done = true;
+        self->wake_.cancel();
+      });
+    });
+    while (!*done && !timed_out_) {
+      error_code ignored;
+      co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    }
+    co_return *done;
+  }
+
+  asio::awaitable<bool> Answer() {
+    const TimePoint start = context_.clock.Now();
+    const bool wants_more = parser_->get().keep_alive();
+    auto request = std::make_shared<HttpRequest>(TakeRequest());
+    auto answer = std::make_shared<HttpAnswer>();
+    FinishedRequest finished{
+        .id = request->id, .remote = remote_, .method = request->method, .target = request->target};
+    SetDeadline(context_.limits.request_time);
+    const bool answered =
+        co_await OnWorker([this, request, answer] { *answer = context_.handler.Handle(*request); });
+    // Nobody waits for a late answer: it stays where it is, and the worker's alone.
+    if (!answered)
+      answer = std::make_shared<HttpAnswer>(
+          context_.handler.Refusal(503, "the answer took too long: ask again"));
+    else
+      finished.user = request->user;
+    if (!answer->changed_job.empty()) context_.wake_streams(answer->changed_job);
+    const bool stays = wants_more && answered && !answer->events && !context_.draining;
+    const bool sent =
+        co_await Send(*answer, finished, stays ? Connection::kKeepAlive : Connection::kClose);
+    if (sent && answer->events) co_await Follow(answer->events, finished);
+    finished.duration = context_.clock.Now() - start;
+    context_.handler.Finished(finished);
+    co_return sent&& stays;
+  }
+
+  asio::awaitable<bool> Send(const HttpAnswer& answer, FinishedRequest& finished,
+                             Connection connection) {
+    const Body body = finished.method == "HEAD" ? Body::kOmitted : Body::kSent;
+    finished.status = answer.status;
+    finished.route = answer.route;
+    finished.bytes = body == Body::kSent ? answer.body.size() : 0;
+    const std::string text = ResponseText(answer, finished.id, connection, body);
+    co_return co_await Write(text);
+  }
+
+  asio::awaitable<bool> Write(const std::string& text) {
+    SetDeadline(context_.limits.write_time);
+    error_code failure;
+    co_await asio::async_write(stream_, asio::buffer(text),
+                               asio::redirect_error(asio::use_awaitable, failure));
+    co_return !failure;
+  }
+
+  asio::awaitable<void> SendRefusal(int status, const std::string& why) {
+    FinishedRequest finished{.id = context_.make_request_id(), .remote = remote_};
+    const HttpAnswer answer = context_.handler.Refusal(status, why);
+    co_await Send(answer, finished, Connection::kClose);
+    context_.handler.Finished(finished);
+  }
+
+  // Events as they come. Other servers may write them too, so the database is asked now and then;
+  // silence is filled with comments, which tell us when the client has left.
+  asio::awaitable<void> Follow(std::shared_ptr<EventSource> source, FinishedRequest& finished) {
+    constexpr auto kPollPeriod = std::chrono::seconds(1);
+    constexpr int kSilentPolls = 15;
+    stream_of_ = source->job_id();
+    for (int silence = 0; !context_.draining;) {
+      auto text = std::make_shared<Result<std::string>>(std::string());
+      news_ = false;
+      SetDeadline(context_.limits.request_time);
+      if (!co_await OnWorker([text, source] { *text = source->Next(); })) break;
+      if (!text->ok()) break;
+      silence = text->value().empty() ? silence + 1 : 0;
+      const bool comment = silence >= kSilentPolls;
+      if (comment) silence = 0;
+      const std::string sent = comment ? ": still here\n\n" : text->value();
+      finished.bytes += sent.size();
+      if (!sent.empty() && !co_await Write(sent)) break;
+      if (text->value().empty()) co_await WaitForNews(kPollPeriod);
+    }
+    stream_of_.clear();
+  }
+
+  asio::awaitable<void> WaitForNews(std::chrono::seconds patience) {
+    deadline_ = TimePoint(Seconds(1e18));
+    if (!news_ && !context_.draining) {
+      wake_.expires_after(patience);
+      error_code ignored;
+      co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+      wake_.expires_at(asio::steady_timer::time_point::max());
+    }
+  }
+
+  // Tells the client that nothing follows, and lets it finish sending: closing with bytes unread
+  // would destroy the answer on its way.
+  asio::awaitable<void> Close() {
+    error_code ignored;
+    SetDeadline(Seconds(2));
+    if constexpr (kIsTls) {
+      co_await stream_.async_shutdown(asio::redirect_error(asio::use_awaitable, ignored));
+    }
+    auto& socket = Socket();
+    socket.shutdown(asio::socket_base::shutdown_send, ignored);
+    error_code failure;
+    std::string rest(kChunk, '\0');
+    while (!failure && !timed_out_ && !context_.draining)
+      co_await socket.async_read_some(asio::buffer(rest),
+                                      asio::redirect_error(asio::use_awaitable, failure));
+    socket.close(ignored);
+  }
+
+  Stream stream_;
+  const std::string remote_;
+  SessionContext& context_;
+  boost::beast::flat_buffer buffer_{};
+  std::optional<Parser> parser_{};
+  bool served_ = false;  // At least one request.
+};
+
+}  // namespace zeus::server

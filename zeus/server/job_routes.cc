@@ -1,0 +1,164 @@
+#include "zeus/server/job_routes.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "zeus/job/job_policy.h"
+#include "zeus/server/event_stream.h"
+#include "zeus/server/json_answer.h"
+#include "zeus/server/query_reader.h"
+#include "zeus/wire/answers.h"
+#include "zeus/wire/body.h"
+#include "zeus/wire/requests.h"
+
+namespace zeus::server {
+namespace {
+
+Result<Json> JobJson(const Job& job) {
+  ZEUS_TRY(JobPolicy policies, JobPolicy::Restore(job));
+  ZEUS_TRY(const BatchSizePolicy* policy, policies.For(job.spec.gpu_model));
+  return wire::ToJson(job, wire::JobProgress{.stage = std::string(policy->stage()),
+                                             .best_batch_size = policy->Best(job.spec.gpu_model)});
+}
+
+Result<HttpAnswer> Register(JobService& service, ServerMetrics& metrics,
+                            const HttpRequest& request) {
+  ZEUS_TRY(const Json body, wire::ParseBody(request.body));
+  ZEUS_TRY(const JobSpec spec, JobSpecFromJson(body));
+  ZEUS_TRY(const RegisteredJob registered, service.Register(spec));
+  ZEUS_TRY(const Json json, JobJson(registered.job));
+  if (!registered.created) return JsonAnswer(200, json);
+  metrics.CountJob();
+  HttpAnswer answer = JsonAnswer(201, json);
+  answer.headers.emplace_back("Location", "/v1/jobs/" + registered.job.spec.id);
+  return answer;
+}
+
+// "key" or "key:value".
+void ReadLabel(const Query& parameters, JobQuery& query) {
+  const auto label = FindParameter(parameters, "label");
+  if (!label) return;
+  const auto colon = label->find(':');
+  query.label = label->substr(0, colon);
+  if (colon != std::string::npos) query.label_value = label->substr(colon + 1);
+}
+
+Result<HttpAnswer> ListJobs(JobService& service, const HttpRequest& request) {
+  ZEUS_TRY(const int limit, PageSize(request.query));
+  JobQuery query{.after = FindParameter(request.query, "after").value_or(""), .limit = limit};
+  ReadLabel(request.query, query);
+  ZEUS_TRY(const std::vector<Job> jobs, service.ListJobs(query));
+  Json list = Json::array();
+  for (const Job& job : jobs) {
+    ZEUS_TRY(Json json, JobJson(job));
+    list.push_back(std::move(json));
+  }
+  const bool full = jobs.size() == static_cast<std::size_t>(limit);
+  return JsonAnswer(
+      200, {{"jobs", std::move(list)}, {"next", full ? Json(jobs.back().spec.id) : Json()}});
+}
+
+Result<HttpAnswer> GetJob(JobService& service, const HttpRequest& request) {
+  ZEUS_TRY(const Job job, service.GetJob(request.parameters[0]));
+  ZEUS_TRY(const Json json, JobJson(job));
+  return JsonAnswer(200, json);
+}
+
+Result<HttpAnswer> DeleteJob(JobService& service, const HttpRequest& request) {
+  ZEUS_RETURN_IF_ERROR(service.Delete(request.parameters[0]));
+  return HttpAnswer{.status = 204, .changed_job = request.parameters[0]};
+}
+
+Result<HttpAnswer> GetArms(JobService& service, const HttpRequest& request) {
+  const std::string model = FindParameter(request.query, "gpu_model").value_or("");
+  ZEUS_TRY(const JobArms arms, service.GetArms(request.parameters[0], model));
+  return JsonAnswer(200, wire::ToJson(arms));
+}
+
+Result<HttpAnswer> LearnEpochCost(JobService& service, const HttpRequest& request) {
+  ZEUS_TRY(const Json body, wire::ParseBody(request.body));
+  ZEUS_TRY(const EpochCostReport report,
+           wire::EpochCostReportFromJson(request.parameters[0], body));
+  ZEUS_RETURN_IF_ERROR(service.LearnEpochCost(report));
+  return HttpAnswer{.status = 204, .changed_job = request.parameters[0]};
+}
+
+Result<HttpAnswer> ListEvents(JobService& service, const HttpRequest& request) {
+  const std::string& job_id = request.parameters[0];
+  ZEUS_TRY(const int limit, PageSize(request.query));
+  ZEUS_TRY(const std::int64_t after, IntegerParameter(request.query, "after", 0));
+  // Only the job itself tells whether "no events" means "no job".
+  ZEUS_TRY(const Job job, service.GetJob(job_id));
+  if (request.accept.find("text/event-stream") != std::string::npos) {
+    ZEUS_TRY(const std::int64_t seen,
+             IntegerParameter({{"Last-Event-ID", request.last_event_id}}, "Last-Event-ID", after));
+    return HttpAnswer{.content_type = "text/event-stream",
+                      .events = std::make_shared<JobEventStream>(service, job.spec.id, seen)};
+  }
+  ZEUS_TRY(const std::vector<JobEvent> events, service.ListEvents(job_id, after, limit));
+  Json list = Json::array();
+  for (const JobEvent& event : events) list.push_back(wire::ToJson(event));
+  const bool full = events.size() == static_cast<std::size_t>(limit);
+  return JsonAnswer(
+      200, {{"events", std::move(list)}, {"next", full ? Json(events.back().sequence) : Json()}});
+}
+
+}  // namespace
+
+void AddJobRoutes(JobService& service, ServerMetrics& metrics, Router& router) {
+  router.Add({.method = "POST",
+              .pattern = "/v1/jobs",
+              .access = Access::kWrite,
+              .handler = [&](const HttpRequest& r) { return Register(service, metrics, r); },
+              .summary = "Register a job, or find it when there is one with the same spec",
+              .request_schema = "JobSpec",
+              .answer_schema = "Job",
+              .statuses = {200, 201, 409, 422}});
+  router.Add({.method = "GET",
+              .pattern = "/v1/jobs",
+              .handler = [&](const HttpRequest& r) { return ListJobs(service, r); },
+              .summary = "List jobs by id",
+              .answer_schema = "JobPage",
+              .statuses = {200, 422},
+              .query = {"after", "limit", "label"}});
+  router.Add({.method = "GET",
+              .pattern = "/v1/jobs/{job_id}",
+              .handler = [&](const HttpRequest& r) { return GetJob(service, r); },
+              .summary = "A job and what has been learned about it",
+              .answer_schema = "Job",
+              .statuses = {200, 404}});
+  router.Add({.method = "DELETE",
+              .pattern = "/v1/jobs/{job_id}",
+              .access = Access::kWrite,
+              .handler = [&](const HttpRequest& r) { return DeleteJob(service, r); },
+              .summary = "Delete a job with its trials and events",
+              .statuses = {204, 404}});
+  router.Add({.method = "GET",
+              .pattern = "/v1/jobs/{job_id}/arms",
+              .handler = [&](const HttpRequest& r) { return GetArms(service, r); },
+              .summary = "What is believed about each batch size on a GPU model",
+              .answer_schema = "Arms",
+              .statuses = {200, 404},
+              .query = {"gpu_model"}});
+  router.Add({.method = "POST",
+              .pattern = "/v1/jobs/{job_id}/epoch-costs",
+              .access = Access::kWrite,
+              .handler = [&](const HttpRequest& r) { return LearnEpochCost(service, r); },
+              .summary = "Tell what an epoch costs on a GPU model, measured without a run",
+              .request_schema = "EpochCost",
+              .statuses = {204, 404, 422}});
+  router.Add({.method = "GET",
+              .pattern = "/v1/jobs/{job_id}/events",
+              .handler = [&](const HttpRequest& r) { return ListEvents(service, r); },
+              .summary = "What happened to a job; with Accept: text/event-stream, live",
+              .answer_schema = "EventPage",
+              .statuses = {200, 404, 422},
+              .query = {"after", "limit"}});
+}
+
+}  // namespace zeus::server

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "zeus/base/json.h"
+#include "zeus/server/router.h"
+
+namespace zeus::server {
+
+// The OpenAPI 3.1 document of a table of routes.
+Json OpenApiDocument(const std::vector<Route>& routes, std::string_view version);
+
+// JSON Schemas by the names that routes use.
+Json OpenApiSchemas();
+
+}  // namespace zeus::server

@@ -1,0 +1,207 @@
+#include "zeus/server/openapi.h"
+
+namespace zeus::server {
+namespace {
+
+// What clients send.
+constexpr const char* kRequests = R"json({
+"JobSpec": {
+  "type": "object",
+  "required": ["batch_sizes", "default_batch_size", "max_power_watts", "gpu_model"],
+  "additionalProperties": false,
+  "properties": {
+    "id": {"type": "string", "maxLength": 200},
+    "prefix": {"type": "string", "maxLength": 200},
+    "batch_sizes": {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 1},
+    "default_batch_size": {"type": "integer", "minimum": 1},
+    "eta": {"type": "number", "minimum": 0, "maximum": 1, "default": 0.5},
+    "beta": {"type": ["number", "null"], "exclusiveMinimum": 0, "default": 2.0},
+    "target_metric": {"type": "number", "default": 0.5},
+    "higher_is_better": {"type": "boolean", "default": true},
+    "max_epochs": {"type": "integer", "minimum": 1, "default": 100},
+    "policy": {"type": "string", "default": "knowledge_gradient"},
+    "pruning_rounds": {"type": "integer", "minimum": 0, "default": 2},
+    "window": {"type": "integer", "minimum": 0, "default": 0},
+    "prior_mean": {"type": "number", "default": 0},
+    "prior_precision": {"type": "number", "minimum": 0, "default": 0},
+    "explorations": {"type": "integer", "minimum": 0, "default": 2},
+    "seed": {"type": ["integer", "null"], "minimum": 0},
+    "max_power_watts": {"type": "number", "exclusiveMinimum": 0},
+    "number_of_gpus": {"type": "integer", "minimum": 1, "default": 1},
+    "gpu_model": {"type": "string", "minLength": 1},
+    "translate_gpu_models": {"type": "boolean", "default": true},
+    "deadline_seconds": {"type": ["number", "null"], "exclusiveMinimum": 0},
+    "lease_seconds": {"type": "number", "exclusiveMinimum": 0, "default": 900},
+    "labels": {"type": "object", "additionalProperties": {"type": "string"}}}},
+"TrialRequest": {
+  "type": "object", "additionalProperties": false,
+  "properties": {
+    "gpu_model": {"type": ["string", "null"], "maxLength": 1000},
+    "max_power_watts": {"type": ["number", "null"], "exclusiveMinimum": 0},
+    "recurrence": {"type": ["integer", "null"], "minimum": 0},
+    "request_id": {"type": ["string", "null"], "maxLength": 1000},
+    "lease_seconds": {"type": ["number", "null"], "minimum": 1, "maximum": 2592000}}},
+"TrialReport": {
+  "type": "object", "additionalProperties": false,
+  "required": ["epoch", "time_seconds", "energy_joules", "metric"],
+  "properties": {
+    "epoch": {"type": "integer", "minimum": 1},
+    "time_seconds": {"type": "number", "minimum": 0},
+    "energy_joules": {"type": "number", "minimum": 0},
+    "metric": {"type": "number"},
+    "epoch_energy_joules": {"type": ["number", "null"], "minimum": 0},
+    "epoch_time_seconds": {"type": ["number", "null"], "minimum": 0},
+    "power_limit_watts": {"type": ["number", "null"], "minimum": 0}}},
+"TrialEnd": {
+  "type": "object", "additionalProperties": false, "required": ["status"],
+  "properties": {
+    "status": {"enum": ["stopped", "failed"]},
+    "reason": {"type": ["string", "null"], "maxLength": 1000}}},
+"EpochCost": {
+  "type": "object", "additionalProperties": false,
+  "required": ["gpu_model", "batch_size", "time_seconds", "energy_joules"],
+  "properties": {
+    "gpu_model": {"type": "string", "minLength": 1, "maxLength": 1000},
+    "batch_size": {"type": "integer", "minimum": 1},
+    "time_seconds": {"type": "number", "minimum": 0},
+    "energy_joules": {"type": "number", "minimum": 0},
+    "max_power_watts": {"type": ["number", "null"], "exclusiveMinimum": 0}}}
+})json";
+
+// What we answer. Fields may be added.
+constexpr const char* kAnswers = R"json({
+"Error": {
+  "type": "object", "required": ["error"],
+  "properties": {"error": {
+    "type": "object", "required": ["code", "message", "field"],
+    "properties": {"code": {"type": "string"}, "message": {"type": "string"},
+                   "field": {"type": ["string", "null"]}}}}},
+"Health": {"type": "object", "required": ["status"], "properties": {"status": {"type": "string"}}},
+"OpenApi": {"type": "object", "required": ["openapi", "paths"]},
+"Job": {
+  "type": "object",
+  "required": ["spec", "seed", "created_at", "recurrences", "trials", "events", "stage",
+               "best_batch_size", "least_cost_joules", "least_cost_batch_size"],
+  "properties": {
+    "spec": {"$ref": "#/components/schemas/JobSpec"},
+    "seed": {"type": "integer", "minimum": 0},
+    "created_at": {"type": "string"},
+    "recurrences": {"type": "integer"}, "trials": {"type": "integer"},
+    "events": {"type": "integer"},
+    "least_cost_joules": {"type": ["number", "null"]},
+    "least_cost_batch_size": {"type": ["integer", "null"]},
+    "stage": {"type": ["string", "null"]},
+    "best_batch_size": {"type": ["integer", "null"]}}},
+"JobPage": {
+  "type": "object", "required": ["jobs", "next"],
+  "properties": {"jobs": {"type": "array", "items": {"$ref": "#/components/schemas/Job"}},
+                 "next": {"type": ["string", "null"]}}},
+"Trial": {
+  "type": "object",
+  "required": ["job_id", "number", "recurrence", "attempt", "batch_size", "role", "status",
+               "started_at", "lease_until", "epochs", "time_seconds", "energy_joules",
+               "cost_joules", "reason"],
+  "properties": {
+    "job_id": {"type": "string"}, "number": {"type": "integer", "minimum": 1},
+    "recurrence": {"type": "integer", "minimum": 0}, "attempt": {"type": "integer", "minimum": 0},
+    "batch_size": {"type": "integer", "minimum": 1},
+    "role": {"enum": ["exploring", "concurrent", "exploiting"]},
+    "gpu_model": {"type": "string"}, "max_power_watts": {"type": "number"},
+    "status": {"enum": ["dispatched", "reporting", "converged", "stopped", "failed", "expired"]},
+    "request_id": {"type": "string"}, "started_at": {"type": "string"},
+    "lease_seconds": {"type": "number"}, "lease_until": {"type": "string"},
+    "ended_at": {"type": ["string", "null"]}, "epochs": {"type": "integer", "minimum": 0},
+    "time_seconds": {"type": "number"}, "energy_joules": {"type": "number"},
+    "cost_joules": {"type": "number"}, "metric": {"type": ["number", "null"]},
+    "epoch_cost_joules": {"type": ["number", "null"]},
+    "power_limit_watts": {"type": ["number", "null"]}, "reason": {"type": "string"}}},
+"TrialPage": {
+  "type": "object", "required": ["trials", "next"],
+  "properties": {"trials": {"type": "array", "items": {"$ref": "#/components/schemas/Trial"}},
+                 "next": {"type": ["integer", "null"]}}},
+"StartedTrial": {
+  "type": "object", "required": ["trial", "max_epochs", "unprofiled_batch_sizes"],
+  "properties": {
+    "trial": {"$ref": "#/components/schemas/Trial"},
+    "max_epochs": {"type": "integer", "minimum": 0},
+    "unprofiled_batch_sizes": {"type": "array", "items": {"type": "integer"}}}},
+"ReportAnswer": {
+  "type": "object", "required": ["stop", "converged", "retry", "message", "trial"],
+  "properties": {
+    "stop": {"type": "boolean"}, "converged": {"type": "boolean"}, "retry": {"type": "boolean"},
+    "message": {"type": "string"}, "trial": {"$ref": "#/components/schemas/Trial"}}},
+"Arms": {
+  "type": "object", "required": ["gpu_model", "stage", "best_batch_size", "arms"],
+  "properties": {
+    "gpu_model": {"type": "string"}, "stage": {"type": "string"},
+    "best_batch_size": {"type": "integer"},
+    "arms": {"type": "array", "items": {
+      "type": "object",
+      "required": ["batch_size", "state", "runs", "converged", "epoch_cost_profiled"],
+      "properties": {
+        "batch_size": {"type": "integer"}, "state": {"enum": ["untried", "candidate", "dropped"]},
+        "runs": {"type": "integer"}, "converged": {"type": "integer"},
+        "epochs": {"type": ["number", "null"]}, "epoch_cost_joules": {"type": ["number", "null"]},
+        "epoch_cost_profiled": {"type": "boolean"}, "cost_joules": {"type": ["number", "null"]},
+        "cost_sigma_joules": {"type": ["number", "null"]}}}}}},
+"Event": {
+  "type": "object", "required": ["job_id", "sequence", "at", "kind", "trial", "detail"],
+  "properties": {
+    "job_id": {"type": "string"}, "sequence": {"type": "integer", "minimum": 1},
+    "at": {"type": "string"}, "kind": {"type": "string"}, "trial": {"type": ["integer", "null"]},
+    "detail": {"type": ["object", "null"]}}},
+"EventPage": {
+  "type": "object", "required": ["events", "next"],
+  "properties": {"events": {"type": "array", "items": {"$ref": "#/components/schemas/Event"}},
+                 "next": {"type": ["integer", "null"]}}}
+})json";
+
+// What the clients of the reference implementation exchange.
+constexpr const char* kReference = R"json({
+"ReferenceError": {"type": "object", "required": ["detail"],
+                   "properties": {"detail": {"type": ["string", "array"]}}},
+"ReferenceJobId": {"type": "object", "required": ["job_id"],
+                   "properties": {"job_id": {"type": "string"}}},
+"ReferenceJobSpec": {
+  "type": "object",
+  "required": ["job_id_prefix", "batch_sizes", "default_batch_size", "max_power",
+               "number_of_gpus", "gpu_model"],
+  "properties": {
+    "job_id": {"type": ["string", "null"]}, "job_id_prefix": {"type": "string"},
+    "batch_sizes": {"type": "array", "items": {"type": "integer"}, "minItems": 1},
+    "default_batch_size": {"type": "integer"}, "eta_knob": {"type": "number"},
+    "beta_knob": {"type": ["number", "null"]}, "target_metric": {"type": "number"},
+    "higher_is_better_metric": {"type": "boolean"}, "max_epochs": {"type": "integer"},
+    "num_pruning_rounds": {"type": "integer"}, "window_size": {"type": "integer"},
+    "mab_prior_mean": {"type": "number"}, "mab_prior_precision": {"type": "number"},
+    "mab_num_explorations": {"type": "integer"}, "mab_seed": {"type": ["integer", "null"]},
+    "max_power": {"type": "number"}, "number_of_gpus": {"type": "integer"},
+    "gpu_model": {"type": "string"}}},
+"ReferenceTrialId": {
+  "type": "object", "required": ["job_id", "batch_size", "trial_number"],
+  "properties": {"job_id": {"type": "string"}, "batch_size": {"type": "integer"},
+                 "trial_number": {"type": "integer"}}},
+"ReferenceTrainingResult": {
+  "type": "object",
+  "required": ["job_id", "batch_size", "trial_number", "time", "energy", "metric",
+               "current_epoch"],
+  "properties": {"job_id": {"type": "string"}, "batch_size": {"type": "integer"},
+                 "trial_number": {"type": "integer"}, "time": {"type": "number", "minimum": 0},
+                 "energy": {"type": "number", "minimum": 0}, "metric": {"type": "number"},
+                 "current_epoch": {"type": "integer", "minimum": 1}}},
+"ReferenceReportResponse": {
+  "type": "object", "required": ["stop_train", "converged", "message"],
+  "properties": {"stop_train": {"type": "boolean"}, "converged": {"type": "boolean"},
+                 "message": {"type": "string"}}}
+})json";
+
+}  // namespace
+
+Json OpenApiSchemas() {
+  Json schemas = Json::parse(kRequests);
+  schemas.update(Json::parse(kAnswers));
+  schemas.update(Json::parse(kReference));
+  return schemas;
+}
+
+}  // namespace zeus::server

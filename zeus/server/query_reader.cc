@@ -1,0 +1,44 @@
+#include "zeus/server/query_reader.h"
+
+#include <fmt/format.h>
+
+#include "zeus/base/text.h"
+
+namespace zeus::server {
+
+std::optional<std::string> FindParameter(const Query& query, const std::string& name) {
+  const auto found = query.find(name);
+  if (found == query.end()) return std::nullopt;
+  return found->second;
+}
+
+Result<std::string> RequireParameter(const Query& query, const std::string& name) {
+  const auto found = query.find(name);
+  if (found != query.end() && !found->second.empty()) return found->second;
+  return Error{ErrorCode::kInvalidArgument, name + ": is missing"};
+}
+
+Result<std::int64_t> IntegerParameter(const Query& query, const std::string& name,
+                                      std::int64_t otherwise, IntegerRange range) {
+  const auto found = query.find(name);
+  if (found == query.end()) return otherwise;
+  const auto number = ParseInteger(found->second);
+  if (number.ok() && number.value() >= range.min && number.value() <= range.max)
+    return number.value();
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("{}: must be a whole number from {} to {}: {}", name, range.min,
+                           range.max, Quote(found->second))};
+}
+
+Result<int> PageSize(const Query& query) {
+  ZEUS_TRY(const std::int64_t size, IntegerParameter(query, "limit", 100, {.min = 1, .max = 1000}));
+  return static_cast<int>(size);
+}
+
+Result<std::int64_t> TrialNumber(const std::string& text) {
+  const auto number = ParseInteger(text);
+  if (number.ok() && number.value() > 0) return number.value();
+  return Error{ErrorCode::kNotFound, fmt::format("trial: {} is no number of a trial", Quote(text))};
+}
+
+}  // namespace zeus::server

@@ -1,0 +1,154 @@
+#include "zeus/server/reference_routes.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+#include "zeus/server/json_answer.h"
+#include "zeus/server/query_reader.h"
+#include "zeus/wire/answers.h"
+#include "zeus/wire/body.h"
+#include "zeus/wire/reference.h"
+
+namespace zeus::server {
+namespace {
+
+namespace reference = wire::reference;
+
+// Mistakes in the query are told as such.
+Result<std::string> JobIdOf(const HttpRequest& request, std::optional<HttpAnswer>& refusal) {
+  Result<std::string> id = RequireParameter(request.query, "job_id");
+  if (!id.ok()) refusal = JsonAnswer(422, reference::ErrorToJson(id.error(), "query"));
+  return id;
+}
+
+Result<HttpAnswer> Register(JobService& service, ServerMetrics& metrics,
+                            const HttpRequest& request) {
+  ZEUS_TRY(const Json body, wire::ParseBody(request.body));
+  ZEUS_TRY(const JobSpec spec, reference::JobSpecFromJson(body));
+  ZEUS_TRY(const RegisteredJob registered, service.Register(spec));
+  if (registered.created) metrics.CountJob();
+  return JsonAnswer(registered.created ? 201 : 200, reference::ToJson(registered.job.spec));
+}
+
+Result<HttpAnswer> Delete(JobService& service, const HttpRequest& request) {
+  std::optional<HttpAnswer> refusal;
+  const Result<std::string> id = JobIdOf(request, refusal);
+  if (refusal) return *refusal;
+  ZEUS_RETURN_IF_ERROR(service.Delete(id.value()));
+  HttpAnswer answer = JsonAnswer(200, {{"job_id", id.value()}});
+  answer.changed_job = id.value();
+  return answer;
+}
+
+// A GET that begins a trial: this is how that server's clients ask.
+Result<HttpAnswer> Predict(JobService& service, ServerMetrics& metrics,
+                           const HttpRequest& request) {
+  std::optional<HttpAnswer> refusal;
+  const Result<std::string> id = JobIdOf(request, refusal);
+  if (refusal) return *refusal;
+  const Result<StartedTrial> started =
+      service.StartTrial({.job_id = id.value(), .lease = reference::kLease});
+  if (!started.ok() && started.error().code == ErrorCode::kNotFound)
+    return JsonAnswer(400, {{"detail", started.error().message}});
+  if (!started.ok()) return started.error();
+  const Trial& trial = started.value().trial;
+  metrics.CountTrial(trial);
+  HttpAnswer answer = JsonAnswer(
+      200,
+      reference::ToJson(reference::TrialId{
+          .job_id = trial.job_id, .batch_size = trial.batch_size, .trial_number = trial.number}));
+  answer.changed_job = trial.job_id;
+  return answer;
+}
+
+// The trial says which batch size it runs with; a client that says another mixed something up.
+Result<Trial> FindTrial(JobService& service, const reference::TrialId& id) {
+  ZEUS_TRY(Trial trial, service.GetTrial(id.job_id, id.trial_number));
+  if (trial.batch_size != id.batch_size)
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("batch_size: trial {} of job {} runs with {}, not with {}",
+                             id.trial_number, id.job_id, trial.batch_size, id.batch_size)};
+  return trial;
+}
+
+Result<HttpAnswer> Report(JobService& service, ServerMetrics& metrics, const HttpRequest& request) {
+  ZEUS_TRY(const Json body, wire::ParseBody(request.body));
+  ZEUS_TRY(const reference::TrainingResult result, reference::TrainingResultFromJson(body));
+  const auto trial = FindTrial(service, {.job_id = result.report.job_id,
+                                         .batch_size = result.batch_size,
+                                         .trial_number = result.report.trial});
+  if (!trial.ok()) return trial.error();
+  ZEUS_TRY(const ReportAnswer reported, service.Report(result.report));
+  metrics.CountTrial(reported.trial);
+  HttpAnswer answer = JsonAnswer(200, reference::ToJson(reported));
+  answer.changed_job = result.report.job_id;
+  return answer;
+}
+
+Result<HttpAnswer> End(JobService& service, ServerMetrics& metrics, const HttpRequest& request) {
+  ZEUS_TRY(const Json body, wire::ParseBody(request.body));
+  ZEUS_TRY(const reference::TrialId id, reference::TrialIdFromJson(body));
+  if (const auto trial = FindTrial(service, id); !trial.ok()) return trial.error();
+  ZEUS_TRY(const Trial trial, service.EndTrial({.job_id = id.job_id,
+                                                .trial = id.trial_number,
+                                                .status = TrialStatus::kFailed,
+                                                .reason = "its client ended"}));
+  metrics.CountTrial(trial);
+  HttpAnswer answer = JsonAnswer(200, reference::ToJson(id));
+  answer.changed_job = id.job_id;
+  return answer;
+}
+
+}  // namespace
+
+void AddReferenceRoutes(JobService& service, ServerMetrics& metrics, Router& router) {
+  router.Add({.method = "POST",
+              .pattern = "/jobs",
+              .access = Access::kWrite,
+              .dialect = Dialect::kReference,
+              .handler = [&](const HttpRequest& r) { return Register(service, metrics, r); },
+              .summary = "Reference: register a job",
+              .request_schema = "ReferenceJobSpec",
+              .answer_schema = "ReferenceJobSpec",
+              .statuses = {200, 201, 409, 422}});
+  router.Add({.method = "DELETE",
+              .pattern = "/jobs",
+              .access = Access::kWrite,
+              .dialect = Dialect::kReference,
+              .handler = [&](const HttpRequest& r) { return Delete(service, r); },
+              .summary = "Reference: delete a job",
+              .answer_schema = "ReferenceJobId",
+              .statuses = {200, 404, 422},
+              .query = {"job_id"}});
+  router.Add({.method = "GET",
+              .pattern = "/jobs/batch_size",
+              .access = Access::kWrite,
+              .dialect = Dialect::kReference,
+              .handler = [&](const HttpRequest& r) { return Predict(service, metrics, r); },
+              .summary = "Reference: begin a trial, although it is a GET",
+              .answer_schema = "ReferenceTrialId",
+              .statuses = {200, 400, 422},
+              .query = {"job_id"}});
+  router.Add({.method = "POST",
+              .pattern = "/report",
+              .access = Access::kWrite,
+              .dialect = Dialect::kReference,
+              .handler = [&](const HttpRequest& r) { return Report(service, metrics, r); },
+              .summary = "Reference: report an epoch",
+              .request_schema = "ReferenceTrainingResult",
+              .answer_schema = "ReferenceReportResponse",
+              .statuses = {200, 404, 409, 422}});
+  router.Add({.method = "PATCH",
+              .pattern = "/trials",
+              .access = Access::kWrite,
+              .dialect = Dialect::kReference,
+              .handler = [&](const HttpRequest& r) { return End(service, metrics, r); },
+              .summary = "Reference: end a trial",
+              .request_schema = "ReferenceTrialId",
+              .answer_schema = "ReferenceTrialId",
+              .statuses = {200, 404, 422}});
+}
+
+}  // namespace zeus::server

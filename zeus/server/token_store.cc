@@ -1,0 +1,133 @@
+#include "zeus/server/token_store.h"
+
+#include <fmt/format.h>
+#include <openssl/crypto.h>
+#include <openssl/rand.h>
+#include <openssl/sha.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <span>
+#include <sstream>
+#include <utility>
+
+#include "zeus/base/file.h"
+#include "zeus/base/text.h"
+
+namespace zeus::server {
+namespace {
+
+constexpr std::string_view kTokenStart = "zeus_";  // So that scanners of secrets find lost ones.
+constexpr std::size_t kHashDigits = 2 * SHA256_DIGEST_LENGTH;
+constexpr std::size_t kLongestName = 100;
+
+std::string Hexadecimal(std::span<const unsigned char> bytes) {
+  std::string text;
+  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+template <std::size_t kSize>
+Result<std::string> RandomText() {
+  std::array<unsigned char, kSize> bytes{};
+  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1)
+    return Error{ErrorCode::kUnavailable, "the system has no random numbers to make a token from"};
+  return Hexadecimal(bytes);
+}
+
+std::string HashOf(std::string_view salt, std::string_view token) {
+  const std::string text = std::string(salt) + std::string(token);
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
+  return Hexadecimal(digest);
+}
+
+std::string_view RoleName(Role role) { return role == Role::kRead ? "read" : "write"; }
+
+std::optional<TokenEntry> ParseLine(const std::string& line) {
+  std::istringstream words(line);
+  TokenEntry entry;
+  std::string role;
+  std::string extra;
+  if (!(words >> entry.name >> role >> entry.salt >> entry.hash) || words >> extra)
+    return std::nullopt;
+  if (role != "read" && role != "write") return std::nullopt;
+  entry.role = role == "read" ? Role::kRead : Role::kWrite;
+  if (entry.hash.size() != kHashDigits) return std::nullopt;
+  return entry;
+}
+
+// Who can write the file can let himself in, and hashes are nobody's business either.
+Status CheckMode(const std::filesystem::path& path) {
+  struct stat state {};
+  if (::stat(path.c_str(), &state) != 0) return FileError(path, errno);
+  if ((state.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    return Error{
+        ErrorCode::kPermissionDenied,
+        fmt::format("{} must be for its owner only: chmod 600 it", Printable(path.string()))};
+  return Ok();
+}
+
+bool IsName(const std::string& name) {
+  return !name.empty() && name.size() <= kLongestName && name.front() != '#' &&
+         std::ranges::all_of(name, [](char c) { return c > ' ' && c < 127; });
+}
+
+}  // namespace
+
+Result<TokenStore> TokenStore::Load(const std::filesystem::path& path) {
+  ZEUS_RETURN_IF_ERROR(CheckMode(path));
+  ZEUS_TRY(const std::string text, ReadSmallFile(path, 1024 * 1024));
+  std::vector<TokenEntry> entries;
+  std::istringstream lines(text);
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    if (Trim(line).empty() || line.front() == '#') continue;
+    auto entry = ParseLine(line);
+    if (!entry)
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("{}: line {} is no token: make one with zeus serve --new-token",
+                               Printable(path.string()), number)};
+    entries.push_back(*std::move(entry));
+  }
+  return TokenStore(std::move(entries));
+}
+
+std::optional<TokenEntry> TokenStore::Find(std::string_view token) const {
+  std::optional<TokenEntry> found;
+  for (const TokenEntry& entry : entries_) {
+    const std::string hash = HashOf(entry.salt, token);
+    if (CRYPTO_memcmp(hash.data(), entry.hash.data(), kHashDigits) == 0) found = entry;
+  }
+  return found;
+}
+
+Result<std::string> AddToken(const std::filesystem::path& path, const std::string& name,
+                             Role role) {
+  if (!IsName(name))
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} cannot be the name of a token: use up to {} printable characters "
+                             "without blanks",
+                             Quote(name), kLongestName)};
+  std::string text;
+  if (std::filesystem::exists(path)) {
+    // Reading it as a server would tells whether it is such a file at all.
+    ZEUS_TRY(const TokenStore store, TokenStore::Load(path));
+    ZEUS_TRY(text, ReadSmallFile(path, 1024 * 1024));
+    if (("\n" + text).find("\n" + name + " ") != std::string::npos)
+      return Error{ErrorCode::kConflict,
+                   fmt::format("{} has a token of the name {} already: remove its line first",
+                               Printable(path.string()), name)};
+  }
+  if (!text.empty() && text.back() != '\n') text += '\n';
+  ZEUS_TRY(const std::string secret, RandomText<32>());
+  ZEUS_TRY(const std::string salt, RandomText<16>());
+  const std::string token = std::string(kTokenStart) + secret;
+  text += fmt::format("{} {} {} {}\n", name, RoleName(role), salt, HashOf(salt, token));
+  ZEUS_RETURN_IF_ERROR(ReplaceFile(path, text, Readers::kOwnerOnly));
+  return token;
+}
+
+}  // namespace zeus::server

@@ -1,0 +1,181 @@
+#include "zeus/store/job_rows.h"
+
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "zeus/base/text.h"
+#include "zeus/store/row_reader.h"
+
+namespace zeus {
+namespace {
+
+SqlValue Number(std::int64_t value) { return value; }
+SqlValue Real(double value) { return value; }
+SqlValue Text(std::string_view value) { return std::string(value); }
+template <class Unit>
+SqlValue OptionalUnit(const std::optional<Quantity<Unit>>& value) {
+  return value ? SqlValue(value->value()) : SqlValue();
+}
+SqlValue OptionalTime(const std::optional<WallTime>& value) {
+  return value ? SqlValue(SqlTime(*value)) : SqlValue();
+}
+
+bool AllFinite(const Json& json) {
+  if (json.is_number_float()) return std::isfinite(json.get<double>());
+  if (!json.is_structured()) return true;
+  for (const Json& part : json)
+    if (!AllFinite(part)) return false;
+  return true;
+}
+
+// What one engine would refuse or change the other must not take: PostgreSQL knows neither other
+// encodings nor zero bytes, SQLite has no NaN.
+Status CheckValues(const SqlRow& row, std::string_view what) {
+  for (const SqlValue& value : row) {
+    const auto* real = std::get_if<double>(&value);
+    if (real != nullptr && std::isnan(*real))
+      return Error{ErrorCode::kInvalidArgument, std::string(what) + ": a value is not a number"};
+    const auto* text = std::get_if<std::string>(&value);
+    if (text != nullptr && (text->find('\0') != std::string::npos || !JsonText(*text).ok()))
+      return Error{ErrorCode::kInvalidArgument,
+                   std::string(what) + ": text must be UTF-8 without zero bytes: " + Quote(*text)};
+  }
+  return Ok();
+}
+
+template <class Unit>
+std::optional<Quantity<Unit>> WithUnit(std::optional<double> value) {
+  if (!value) return std::nullopt;
+  return Quantity<Unit>(*value);
+}
+
+}  // namespace
+
+const std::string kJobColumns =
+    "id, spec, seed, created_at, recurrences, trials, events, policy_state, least_cost_joules, "
+    "least_cost_batch_size";
+const std::string kTrialColumnsButKey =
+    "recurrence, attempt, batch_size, role, gpu_model, max_power_watts, status, "
+    "request_id, started_at, lease_seconds, lease_until, ended_at, epochs, time_seconds, "
+    "energy_joules, cost_joules, metric, epoch_cost_joules, power_limit_watts, reason";
+const std::string kTrialColumns = "job_id, number, " + kTrialColumnsButKey;
+const std::string kEventColumns = "job_id, sequence, at, kind, trial, detail";
+
+Result<std::string> JsonText(const Json& json) {
+  if (!AllFinite(json))
+    return Error{ErrorCode::kInternal, "a number that is not finite cannot be stored as JSON"};
+  try {
+    return json.dump();
+  } catch (const nlohmann::json::exception&) {
+    return Error{ErrorCode::kInvalidArgument, "text to be stored must be UTF-8"};
+  }
+}
+
+Result<SqlRow> RowOf(const Job& job) {
+  ZEUS_TRY(std::string spec, JsonText(ToJson(job.spec)));
+  ZEUS_TRY(std::string state, JsonText(job.policy_state));
+  return Values(Text(job.spec.id), std::move(spec), std::to_string(job.seed),
+                Number(SqlTime(job.created_at)), Number(job.recurrences), Number(job.trials),
+                Number(job.events), std::move(state), OptionalUnit(job.least_cost),
+                job.least_cost_batch_size ? Number(*job.least_cost_batch_size) : SqlValue());
+}
+
+Result<SqlRow> RowOf(const Trial& trial) {
+  SqlRow row =
+      Values(Text(trial.job_id), Number(trial.number), Number(trial.recurrence),
+             Number(trial.attempt), Number(trial.batch_size), Text(Name(trial.role)),
+             Text(trial.gpu_model), Real(trial.max_power.value()), Text(Name(trial.status)),
+             trial.request_id.empty() ? SqlValue() : Text(trial.request_id),
+             Number(SqlTime(trial.started_at)), Real(trial.lease.count()),
+             Number(SqlTime(trial.lease_until)), OptionalTime(trial.ended_at), Number(trial.epochs),
+             Real(trial.time.count()), Real(trial.energy.value()), Real(trial.cost.value()),
+             trial.metric ? Real(*trial.metric) : SqlValue(), OptionalUnit(trial.epoch_cost),
+             OptionalUnit(trial.power_limit), Text(trial.reason));
+  ZEUS_RETURN_IF_ERROR(CheckValues(row, "trial"));
+  return row;
+}
+
+Result<SqlRow> RowOf(const JobEvent& event) {
+  ZEUS_TRY(std::string detail, JsonText(event.detail));
+  return Values(Text(event.job_id), Number(event.sequence), Number(SqlTime(event.at)),
+                Text(Name(event.kind)), event.trial ? Number(*event.trial) : SqlValue(),
+                std::move(detail));
+}
+
+Result<JobTexts> JobTexts::From(SqlRow row) {
+  RowReader reader("jobs", std::move(row));
+  JobTexts texts;
+  Job& job = texts.job;
+  job.spec.id = reader.Text();
+  texts.spec = reader.Text();
+  job.seed = reader.Checked(ParseUnsigned(reader.Text()));
+  job.created_at = reader.Time();
+  job.recurrences = reader.Integer();
+  job.trials = reader.Integer();
+  job.events = reader.Integer();
+  texts.state = reader.Text();
+  job.least_cost = WithUnit<JouleUnit>(reader.OptionalReal());
+  if (const auto batch_size = reader.OptionalInteger())
+    job.least_cost_batch_size = static_cast<int>(*batch_size);
+  ZEUS_RETURN_IF_ERROR(reader.status());
+  return texts;
+}
+
+Result<JobSpec> SpecFrom(const std::string& text) {
+  RowReader reader("jobs", Values(text));
+  JobSpec spec = reader.Checked(JobSpecFromJson(reader.JsonValue()));
+  ZEUS_RETURN_IF_ERROR(reader.status());
+  return spec;
+}
+
+Result<Json> StateFrom(const std::string& text) {
+  RowReader reader("jobs", Values(text));
+  Json state = reader.JsonValue();
+  ZEUS_RETURN_IF_ERROR(reader.status());
+  return state;
+}
+
+Result<Trial> TrialFrom(SqlRow row) {
+  RowReader reader("trials", std::move(row));
+  Trial trial;
+  trial.job_id = reader.Text();
+  trial.number = reader.Integer();
+  trial.recurrence = reader.Integer();
+  trial.attempt = reader.SmallInteger();
+  trial.batch_size = reader.SmallInteger();
+  trial.role = reader.Named(RunRoleNamed);
+  trial.gpu_model = reader.Text();
+  trial.max_power = Watts(reader.Real());
+  trial.status = reader.Named(TrialStatusNamed);
+  trial.request_id = reader.TextOrNothing();
+  trial.started_at = reader.Time();
+  trial.lease = Seconds(reader.Real());
+  trial.lease_until = reader.Time();
+  trial.ended_at = reader.OptionalTime();
+  trial.epochs = reader.SmallInteger();
+  trial.time = Seconds(reader.Real());
+  trial.energy = Joules(reader.Real());
+  trial.cost = Joules(reader.Real());
+  trial.metric = reader.OptionalReal();
+  trial.epoch_cost = WithUnit<JouleUnit>(reader.OptionalReal());
+  trial.power_limit = WithUnit<WattUnit>(reader.OptionalReal());
+  trial.reason = reader.Text();
+  ZEUS_RETURN_IF_ERROR(reader.status());
+  return trial;
+}
+
+Result<JobEvent> EventFrom(SqlRow row) {
+  RowReader reader("events", std::move(row));
+  JobEvent event;
+  event.job_id = reader.Text();
+  event.sequence = reader.Integer();
+  event.at = reader.Time();
+  event.kind = reader.Named(EventKindNamed);
+  event.trial = reader.OptionalInteger();
+  event.detail = reader.JsonValue();
+  ZEUS_RETURN_IF_ERROR(reader.status());
+  return event;
+}
+
+}  // namespace zeus

@@ -1,0 +1,160 @@
+#include "zeus/store/migrations.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace zeus {
+namespace {
+
+// Ids are compared byte by byte, also where the language of the server would sort otherwise.
+constexpr std::string_view kIdType = "ID_TEXT";
+constexpr std::string_view kSqliteIdType = "TEXT COLLATE BINARY";
+constexpr std::string_view kPostgresIdType = R"(TEXT COLLATE "C")";
+
+// Times are microseconds since 1970, UTC. Nothing has a length limit. A statement that was
+// released is never changed: what is to be different comes in a new migration.
+constexpr std::array kFirst = {
+    "CREATE TABLE jobs ("
+    " id ID_TEXT PRIMARY KEY,"
+    " spec TEXT NOT NULL,"
+    " seed TEXT NOT NULL,"
+    " created_at BIGINT NOT NULL,"
+    " recurrences BIGINT NOT NULL,"
+    " trials BIGINT NOT NULL,"
+    " events BIGINT NOT NULL,"
+    " policy_state TEXT NOT NULL,"
+    " least_cost_joules DOUBLE PRECISION,"
+    " least_cost_batch_size BIGINT)",
+
+    "CREATE TABLE job_labels ("
+    " job_id ID_TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,"
+    " name ID_TEXT NOT NULL,"
+    " value ID_TEXT NOT NULL,"
+    " PRIMARY KEY (job_id, name))",
+    "CREATE INDEX job_labels_by_name ON job_labels (name, job_id)",
+
+    "CREATE TABLE trials ("
+    " job_id ID_TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,"
+    " number BIGINT NOT NULL,"
+    " recurrence BIGINT NOT NULL,"
+    " attempt BIGINT NOT NULL,"
+    " batch_size BIGINT NOT NULL,"
+    " role TEXT NOT NULL,"
+    " gpu_model TEXT NOT NULL,"
+    " max_power_watts DOUBLE PRECISION NOT NULL,"
+    " status TEXT NOT NULL,"
+    " request_id ID_TEXT,"
+    " started_at BIGINT NOT NULL,"
+    " lease_seconds DOUBLE PRECISION NOT NULL,"
+    " lease_until BIGINT NOT NULL,"
+    " ended_at BIGINT,"
+    " epochs BIGINT NOT NULL,"
+    " time_seconds DOUBLE PRECISION NOT NULL,"
+    " energy_joules DOUBLE PRECISION NOT NULL,"
+    " cost_joules DOUBLE PRECISION NOT NULL,"
+    " metric DOUBLE PRECISION,"
+    " epoch_cost_joules DOUBLE PRECISION,"
+    " power_limit_watts DOUBLE PRECISION,"
+    " reason TEXT NOT NULL,"
+    " PRIMARY KEY (job_id, number))",
+    "CREATE UNIQUE INDEX trials_by_request ON trials (job_id, request_id)"
+    " WHERE request_id IS NOT NULL",
+    "CREATE INDEX trials_by_recurrence ON trials (job_id, recurrence, attempt)",
+    "CREATE INDEX trials_active ON trials (job_id, role)"
+    " WHERE status IN ('dispatched', 'reporting')",
+    "CREATE INDEX trials_by_lease ON trials (lease_until, job_id)"
+    " WHERE status IN ('dispatched', 'reporting')",
+
+    "CREATE TABLE events ("
+    " job_id ID_TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,"
+    " sequence BIGINT NOT NULL,"
+    " at BIGINT NOT NULL,"
+    " kind TEXT NOT NULL,"
+    " trial BIGINT,"
+    " detail TEXT NOT NULL,"
+    " PRIMARY KEY (job_id, sequence))",
+};
+
+// In order; the first has number 1.
+const std::array<std::span<const char* const>, 1> kMigrations = {kFirst};
+
+constexpr const char* kVersionTable =
+    "CREATE TABLE IF NOT EXISTS zeus_migrations (version BIGINT PRIMARY KEY)";
+
+std::string InDialect(std::string_view statement, SqlDialect dialect) {
+  const std::string_view type = dialect == SqlDialect::kSqlite ? kSqliteIdType : kPostgresIdType;
+  std::string text(statement);
+  for (auto at = text.find(kIdType); at != std::string::npos;
+       at = text.find(kIdType, at + type.size()))
+    text.replace(at, kIdType.size(), type);
+  return text;
+}
+
+Result<bool> HasVersionTable(SqlConnection& connection) {
+  ZEUS_TRY(const SqlAnswer answer,
+           connection.Run(connection.dialect() == SqlDialect::kSqlite
+                              ? "SELECT 1 FROM sqlite_master WHERE name = 'zeus_migrations'"
+                              : "SELECT 1 WHERE to_regclass('zeus_migrations') IS NOT NULL"));
+  return !answer.rows.empty();
+}
+
+// 0: nothing was done yet.
+Result<std::int64_t> CurrentVersion(SqlConnection& connection) {
+  ZEUS_TRY(const bool known, HasVersionTable(connection));
+  if (!known) return 0;
+  ZEUS_TRY(const SqlAnswer answer,
+           connection.Run("SELECT COALESCE(MAX(version), 0) FROM zeus_migrations"));
+  return std::get<std::int64_t>(answer.rows.at(0).at(0));
+}
+
+Status RefuseNewer(const SqlConnection& connection, std::int64_t version) {
+  if (version <= SchemaVersion()) return Ok();
+  return Error{ErrorCode::kConflict,
+               fmt::format("{}: was written by a newer zeus (schema {}, this program knows {}): "
+                           "update this program",
+                           connection.name(), version, SchemaVersion())};
+}
+
+Status Apply(SqlConnection& connection, std::int64_t version) {
+  for (const char* statement : kMigrations.at(static_cast<std::size_t>(version - 1)))
+    ZEUS_RETURN_IF_ERROR(connection.Run(InDialect(statement, connection.dialect())));
+  const SqlValue number = version;
+  ZEUS_RETURN_IF_ERROR(
+      connection.Run("INSERT INTO zeus_migrations (version) VALUES ($1)", std::span(&number, 1)));
+  return Ok();
+}
+
+// Within a transaction. SQLite let in only us; PostgreSQL has to be told.
+Status ApplyMissing(SqlConnection& connection) {
+  if (connection.dialect() == SqlDialect::kPostgres)
+    ZEUS_RETURN_IF_ERROR(connection.Run("SELECT pg_advisory_xact_lock(6504739282741)"));
+  ZEUS_RETURN_IF_ERROR(connection.Run(kVersionTable));
+  ZEUS_TRY(const std::int64_t version, CurrentVersion(connection));
+  ZEUS_RETURN_IF_ERROR(RefuseNewer(connection, version));
+  for (std::int64_t next = version + 1; next <= SchemaVersion(); ++next)
+    ZEUS_RETURN_IF_ERROR(Apply(connection, next));
+  return Ok();
+}
+
+}  // namespace
+
+std::int64_t SchemaVersion() { return static_cast<std::int64_t>(kMigrations.size()); }
+
+Status Migrate(SqlConnection& connection) {
+  // Who finds everything in place takes no lock.
+  ZEUS_TRY(const std::int64_t version, CurrentVersion(connection));
+  if (version == SchemaVersion()) return Ok();
+  ZEUS_RETURN_IF_ERROR(RefuseNewer(connection, version));
+  ZEUS_RETURN_IF_ERROR(connection.Begin());
+  if (auto applied = ApplyMissing(connection); !applied.ok()) {
+    connection.Rollback();
+    return std::move(applied).error().While("prepare the database");
+  }
+  return connection.Commit();
+}
+
+}  // namespace zeus

@@ -1,0 +1,100 @@
+#include "zeus/store/open_repository.h"
+
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include "zeus/base/text.h"
+#include "zeus/store/migrations.h"
+#include "zeus/store/postgres_connection.h"
+#include "zeus/store/sql_job_repository.h"
+#include "zeus/store/sqlite_connection.h"
+
+namespace zeus {
+namespace {
+
+constexpr std::string_view kSqlite = "sqlite:";
+constexpr std::string_view kMemory = ":memory:";
+
+bool IsPostgres(std::string_view url) {
+  return url.starts_with("postgresql://") || url.starts_with("postgres://");
+}
+
+// The scheme alone: what follows may hold a password.
+Error UnknownUrl(std::string_view url) {
+  return Error{ErrorCode::kInvalidArgument,
+               "not a database we know: " + Quote(url.substr(0, url.find(':') + 1)) +
+                   ": use sqlite:///absolute/path, sqlite:relative/path, sqlite::memory: or "
+                   "postgresql://user@host/database"};
+}
+
+// What follows "sqlite:", as a path.
+Result<std::filesystem::path> SqlitePath(std::string_view rest) {
+  if (rest == kMemory) return std::filesystem::path(rest);
+  if (rest.starts_with("///")) rest.remove_prefix(2);
+  if (rest.empty() || rest.starts_with("//") || rest.ends_with('/'))
+    return Error{ErrorCode::kInvalidArgument,
+                 "not a file: " + Quote(rest) +
+                     ": use sqlite:///absolute/path/zeus.db or sqlite:relative/path/zeus.db"};
+  return std::filesystem::absolute(rest);
+}
+
+// The first writer prepares the database; readers come after.
+Result<std::unique_ptr<ConnectionPool>> Writers(ConnectionPool::Opener open, int most) {
+  ZEUS_TRY(auto first, open());
+  ZEUS_RETURN_IF_ERROR(Migrate(*first));
+  auto pool = std::make_unique<ConnectionPool>(std::move(open), most);
+  pool->Add(std::move(first));
+  return pool;
+}
+
+Result<std::unique_ptr<JobRepository>> OpenSqlite(const std::filesystem::path& file,
+                                                  const RepositoryOptions& options) {
+  const bool in_memory = file == kMemory;
+  if (!in_memory) ZEUS_RETURN_IF_ERROR(PrepareSqliteFile(file));
+  SqlJobRepository::Connections connections;
+  ZEUS_TRY(
+      connections.writers,
+      Writers([file] { return SqliteConnection::Open(file, SqliteConnection::Use::kReadAndWrite); },
+              1));
+  if (!in_memory)
+    connections.readers = std::make_unique<ConnectionPool>(
+        [file] { return SqliteConnection::Open(file, SqliteConnection::Use::kReadOnly); },
+        options.most_readers);
+  return std::unique_ptr<JobRepository>(std::make_unique<SqlJobRepository>(std::move(connections)));
+}
+
+Result<std::unique_ptr<JobRepository>> OpenPostgres(const std::string& url,
+                                                    const RepositoryOptions& options) {
+  const auto open = [url] { return PostgresConnection::Open(url); };
+  SqlJobRepository::Connections connections;
+  connections.most_writers = options.most_postgres_writers;
+  ZEUS_TRY(connections.writers, Writers(open, connections.most_writers));
+  connections.readers = std::make_unique<ConnectionPool>(open, options.most_readers);
+  return std::unique_ptr<JobRepository>(std::make_unique<SqlJobRepository>(std::move(connections)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<JobRepository>> OpenRepository(const std::string& url,
+                                                      const RepositoryOptions& options) {
+  if (IsPostgres(url)) return OpenPostgres(url, options);
+  if (!url.starts_with(kSqlite)) return UnknownUrl(url);
+  ZEUS_TRY(const std::filesystem::path file,
+           SqlitePath(std::string_view(url).substr(kSqlite.size())));
+  return OpenSqlite(file, options);
+}
+
+Result<std::string> DefaultDatabaseUrl(const Environment& environment) {
+  std::filesystem::path folder;
+  if (const auto data = environment("XDG_DATA_HOME"); data && data->starts_with('/'))
+    folder = *data;
+  else if (const auto home = environment("HOME"); home && home->starts_with('/'))
+    folder = std::filesystem::path(*home) / ".local/share";
+  else
+    return Error{ErrorCode::kInvalidArgument,
+                 "no folder for the database: set HOME, or name one with --database"};
+  return "sqlite://" + (folder / "zeus/zeus.db").string();
+}
+
+}  // namespace zeus

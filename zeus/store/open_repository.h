@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "zeus/base/result.h"
+#include "zeus/base/user_files.h"
+#include "zeus/job/job_repository.h"
+
+namespace zeus {
+
+struct RepositoryOptions {
+  int most_readers = 8;           // Connections for reading; opened when they are needed.
+  int most_postgres_writers = 2;  // Groups of changes that are committed at the same time.
+};
+
+// Opens the database, makes its file if there is none, and brings its schema up to date. One of
+//   sqlite:///var/lib/zeus/zeus.db   a file, by its absolute path, taken as it is written
+//   sqlite:zeus.db                   a file, from the current folder
+//   sqlite::memory:                  gone with the repository
+//   postgresql://user:password@host:5432/database?sslmode=…   as libpq understands it
+// kInvalidArgument for other URLs and for files that are not ours, kConflict for a database that a
+// newer program wrote. No message holds a password.
+Result<std::unique_ptr<JobRepository>> OpenRepository(const std::string& url,
+                                                      const RepositoryOptions& options = {});
+
+// The user's own file: $XDG_DATA_HOME/zeus/zeus.db, else ~/.local/share/zeus/zeus.db.
+// kInvalidArgument where the user has no home.
+Result<std::string> DefaultDatabaseUrl(const Environment& environment);
+
+}  // namespace zeus

@@ -1,0 +1,278 @@
+#include "zeus/store/postgres_connection.h"
+
+#include <fmt/format.h>
+#include <libpq-fe.h>
+
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "zeus/base/text.h"
+#include "zeus/store/postgres_error.h"
+
+namespace zeus {
+namespace {
+
+// A job is held for milliseconds. Who waits longer waits for a server that hangs, and a session
+// that hangs within a transaction is ended by the database.
+constexpr const char* kSession =
+    "SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s'; "
+    "SET client_min_messages = 'error'; "
+    // What is answered is on disk, whatever the server's default is.
+    "SELECT set_config('synchronous_commit', 'on', false) "
+    "WHERE current_setting('synchronous_commit') = 'off'";
+
+// Of pg_type.dat; stable for ever.
+constexpr Oid kInt8 = 20;
+constexpr Oid kInt4 = 23;
+constexpr Oid kFloat8 = 701;
+
+Result<SqlValue> Field(const PGresult* result, int row, int column) {
+  if (PQgetisnull(result, row, column) != 0) return SqlValue();
+  const std::string_view text(PQgetvalue(result, row, column),
+                              static_cast<std::size_t>(PQgetlength(result, row, column)));
+  const Oid type = PQftype(result, column);
+  if (type == kInt8 || type == kInt4) {
+    ZEUS_TRY(const std::int64_t number, ParseInteger(text));
+    return SqlValue(number);
+  }
+  if (type == kFloat8) {
+    ZEUS_TRY(const double number, ParseDouble(text));
+    return SqlValue(number);
+  }
+  return SqlValue(std::string(text));
+}
+
+std::int64_t ChangedBy(const PGresult* result) {
+  const std::string_view changed = PQcmdTuples(const_cast<PGresult*>(result));
+  return changed.empty() ? 0 : ParseInteger(changed).value();
+}
+
+Result<SqlAnswer> AnswerOf(const PGresult* result) {
+  SqlAnswer answer;
+  if (PQresultStatus(result) == PGRES_COMMAND_OK) {
+    answer.changed = ChangedBy(result);
+    return answer;
+  }
+  for (int row = 0; row < PQntuples(result); ++row) {
+    SqlRow& values = answer.rows.emplace_back();
+    for (int column = 0; column < PQnfields(result); ++column) {
+      ZEUS_TRY(SqlValue value, Field(result, row, column));
+      values.push_back(std::move(value));
+    }
+  }
+  return answer;
+}
+
+// Numbers as text, such that they come back the same; texts stay where they are.
+struct Parameters {
+  explicit Parameters(std::span<const SqlValue> values) : numbers(values.size()) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (const auto* integer = std::get_if<std::int64_t>(&values[i]))
+        numbers[i] = fmt::format("{}", *integer);
+      else if (const auto* real = std::get_if<double>(&values[i]))
+        numbers[i] = fmt::format("{}", *real);
+      const auto* text = std::get_if<std::string>(&values[i]);
+      const bool null = std::holds_alternative<std::monostate>(values[i]);
+      pointers.push_back(null ? nullptr : (text != nullptr ? *text : numbers[i]).c_str());
+    }
+  }
+
+  std::vector<std::string> numbers;
+  std::vector<const char*> pointers;
+};
+
+}  // namespace
+
+void PostgresConnection::Clear::operator()(pg_result* result) const { PQclear(result); }
+
+PostgresConnection::~PostgresConnection() { PQfinish(connection_); }
+
+Result<std::unique_ptr<SqlConnection>> PostgresConnection::Open(const std::string& url) {
+  ZEUS_RETURN_IF_ERROR(CheckPostgresUrl(url));
+  std::unique_ptr<PostgresConnection> connection(new PostgresConnection(url));
+  ZEUS_RETURN_IF_ERROR(connection->Connect());
+  return std::unique_ptr<SqlConnection>(std::move(connection));
+}
+
+bool PostgresConnection::connected() const { return PQstatus(connection_) == CONNECTION_OK; }
+
+Status PostgresConnection::Connect() {
+  PQfinish(connection_);
+  statements_.clear();
+  sent_.clear();
+  in_transaction_ = false;
+  // What the URL says comes later in the list, and wins.
+  constexpr int kDefaults = 4;
+  const std::array<const char*, kDefaults + 2> names = {"connect_timeout",  "tcp_user_timeout",
+                                                        "application_name", "client_encoding",
+                                                        "dbname",           nullptr};
+  const std::array<const char*, kDefaults + 2> values = {"10",   "30000",      "zeus",
+                                                         "UTF8", url_.c_str(), nullptr};
+  connection_ = PQconnectdbParams(names.data(), values.data(), 1);
+  const char* host = PQhost(connection_);
+  const char* database = PQdb(connection_);
+  name_ = fmt::format("PostgreSQL database {} at {}", Quote(database ? database : ""),
+                      host != nullptr && *host != '\0' ? Printable(host) : "localhost");
+  if (!connected()) {
+    trouble_ = SqlTrouble::kOther;
+    return ConnectFailure(PQerrorMessage(connection_), name_);
+  }
+  ZEUS_RETURN_IF_ERROR(Checked(PQexec(connection_, kSession)));
+  return Ok();
+}
+
+// Takes the result over. An error also says what it means for the transaction.
+Result<PostgresConnection::Answer> PostgresConnection::Checked(pg_result* result) {
+  Answer answer(result);
+  const ExecStatusType status = PQresultStatus(result);
+  if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) return answer;
+  const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  const char* message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+  const bool lost = !connected() || state == nullptr;
+  auto failure = FailureOf(lost ? "08006" : state,
+                           message != nullptr ? message : PQerrorMessage(connection_), name_);
+  trouble_ = failure.trouble;
+  return std::move(failure.error);
+}
+
+// --- reading, outside transactions ---
+
+Result<std::string> PostgresConnection::Prepared(const std::string& sql) {
+  if (const auto found = statements_.find(sql); found != statements_.end()) return found->second;
+  std::string name = fmt::format("zeus{}", ++names_);
+  ZEUS_RETURN_IF_ERROR(Checked(PQprepare(connection_, name.c_str(), sql.c_str(), 0, nullptr)));
+  statements_.emplace(sql, name);
+  return name;
+}
+
+Result<SqlAnswer> PostgresConnection::RunAlone(const std::string& sql,
+                                               std::span<const SqlValue> values) {
+  ZEUS_TRY(const std::string name, Prepared(sql));
+  const Parameters parameters(values);
+  ZEUS_TRY(const Answer answer,
+           Checked(PQexecPrepared(connection_, name.c_str(), static_cast<int>(values.size()),
+                                  parameters.pointers.data(), nullptr, nullptr, 0)));
+  return AnswerOf(answer.get());
+}
+
+Result<SqlAnswer> PostgresConnection::Run(const std::string& sql,
+                                          std::span<const SqlValue> values) {
+  if (in_transaction_) {
+    ZEUS_RETURN_IF_ERROR(Send({.sql = sql}, values));
+    ZEUS_TRY(const Answer answer, Receive());
+    return AnswerOf(answer.get());
+  }
+  if (connected()) {
+    auto answer = RunAlone(sql, values);
+    if (answer.ok() || connected()) return answer;
+  }
+  ZEUS_RETURN_IF_ERROR(Connect());
+  return RunAlone(sql, values);
+}
+
+// --- transactions ---
+
+Status PostgresConnection::Post(const std::string& sql, std::span<const SqlValue> values) {
+  return Send({Sent::Kind::kOneRow, sql}, values);
+}
+
+Status PostgresConnection::Send(Sent sent, std::span<const SqlValue> values) {
+  if (!statements_.contains(sent.sql)) {
+    const std::string name = fmt::format("zeus{}", ++names_);
+    if (PQsendPrepare(connection_, name.c_str(), sent.sql.c_str(), 0, nullptr) == 0)
+      return Checked(nullptr).error();
+    statements_.emplace(sent.sql, name);
+    sent_.push_back({Sent::Kind::kPreparation, sent.sql});
+  }
+  const Parameters parameters(values);
+  if (PQsendQueryPrepared(connection_, statements_.at(sent.sql).c_str(),
+                          static_cast<int>(values.size()), parameters.pointers.data(), nullptr,
+                          nullptr, 0) == 0)
+    return Checked(nullptr).error();
+  sent_.push_back(std::move(sent));
+  return Ok();
+}
+
+Status PostgresConnection::SendCommand(const char* sql) {
+  if (PQsendQueryParams(connection_, sql, 0, nullptr, nullptr, nullptr, nullptr, 0) == 0)
+    return Checked(nullptr).error();
+  sent_.push_back({});
+  return Ok();
+}
+
+Result<PostgresConnection::Answer> PostgresConnection::CheckedFor(const Sent& sent,
+                                                                  pg_result* result) {
+  auto answer = Checked(result);
+  if (!answer.ok() && sent.kind == Sent::Kind::kPreparation) statements_.erase(sent.sql);
+  if (!answer.ok() || sent.kind != Sent::Kind::kOneRow) return answer;
+  const std::int64_t changed = ChangedBy(answer.value().get());
+  if (changed == 1) return answer;
+  trouble_ = SqlTrouble::kOther;
+  return NotOneRow(changed);
+}
+
+Result<PostgresConnection::Answer> PostgresConnection::Receive() {
+  const std::vector<Sent> sent = std::exchange(sent_, {});
+  if (PQpipelineSync(connection_) == 0) return Checked(nullptr).error();
+  Result<Answer> answer = Answer();
+  SqlTrouble trouble = SqlTrouble::kNone;
+  for (const Sent& one : sent) {
+    auto next = CheckedFor(one, PQgetResult(connection_));
+    while (pg_result* more = connected() ? PQgetResult(connection_) : nullptr) PQclear(more);
+    if (!answer.ok()) continue;  // What follows an error is not done.
+    answer = std::move(next);
+    trouble = trouble_;
+  }
+  PQclear(PQgetResult(connection_));  // Of the synchronisation.
+  if (!answer.ok()) trouble_ = connected() ? trouble : SqlTrouble::kTransactionLost;
+  return answer;
+}
+
+// BEGIN travels with the first statement. If the server went away since the last transaction, that
+// one tells.
+Status PostgresConnection::Begin() {
+  if (!connected()) ZEUS_RETURN_IF_ERROR(Connect());
+  if (PQenterPipelineMode(connection_) == 0) return Checked(nullptr).error();
+  in_transaction_ = true;
+  return SendCommand("BEGIN");
+}
+
+Status PostgresConnection::Commit() {
+  ZEUS_RETURN_IF_ERROR(SendCommand("COMMIT"));
+  auto answer = Receive();
+  // A transaction that had failed is rolled back instead, which is no error to the server.
+  const bool taken_back =
+      answer.ok() && std::string_view(PQcmdStatus(answer.value().get())) != "COMMIT";
+  if (answer.ok() && !taken_back) {
+    EndTransaction();
+    return Ok();
+  }
+  // The server may have gone after the commit and before the answer.
+  const bool unknown = !taken_back && trouble_ == SqlTrouble::kTransactionLost;
+  const SqlTrouble trouble = unknown      ? SqlTrouble::kCommitUnknown
+                             : taken_back ? SqlTrouble::kTransactionLost
+                                          : trouble_;
+  Rollback();
+  trouble_ = trouble;
+  if (!answer.ok()) return std::move(answer).error();
+  return Error{ErrorCode::kUnavailable, name_ + ": the changes were taken back: try again"};
+}
+
+void PostgresConnection::Rollback() {
+  if (!in_transaction_) return;
+  if (connected() && SendCommand("ROLLBACK").ok()) static_cast<void>(Receive());
+  EndTransaction();
+}
+
+// A session that is not idle now is of no use: the next transaction gets a new one.
+void PostgresConnection::EndTransaction() {
+  in_transaction_ = false;
+  sent_.clear();
+  if (PQexitPipelineMode(connection_) == 0 || PQtransactionStatus(connection_) != PQTRANS_IDLE) {
+    PQfinish(connection_);
+    connection_ = nullptr;
+  }
+}
+
+}  // namespace zeus

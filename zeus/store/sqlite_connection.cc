@@ -1,0 +1,207 @@
+#include "zeus/store/sqlite_connection.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <utility>
+
+namespace zeus {
+namespace {
+
+constexpr int kBusyMilliseconds = 10'000;
+constexpr std::int64_t kApplicationId = 0x5A455553;  // "ZEUS", at byte 68 of the file.
+
+int Bind(sqlite3_stmt* statement, int index, const SqlValue& value) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value))
+    return sqlite3_bind_int64(statement, index, *integer);
+  if (const auto* real = std::get_if<double>(&value))
+    return sqlite3_bind_double(statement, index, *real);
+  if (const auto* text = std::get_if<std::string>(&value))
+    return sqlite3_bind_text64(statement, index, text->data(), text->size(), SQLITE_STATIC,
+                               SQLITE_UTF8);
+  return sqlite3_bind_null(statement, index);
+}
+
+// SQLite numbers $1 and $2 in the order in which they appear; we mean what they say.
+int BindAll(sqlite3_stmt* statement, std::span<const SqlValue> values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const int index = sqlite3_bind_parameter_index(statement, fmt::format("${}", i + 1).c_str());
+    if (index == 0) continue;
+    if (const int code = Bind(statement, index, values[i]); code != SQLITE_OK) return code;
+  }
+  return SQLITE_OK;
+}
+
+SqlValue Column(sqlite3_stmt* statement, int column) {
+  switch (sqlite3_column_type(statement, column)) {
+    case SQLITE_INTEGER:
+      return std::int64_t{sqlite3_column_int64(statement, column)};
+    case SQLITE_FLOAT:
+      return sqlite3_column_double(statement, column);
+    case SQLITE_NULL:
+      return std::monostate();
+    default: {
+      const auto* text = static_cast<const char*>(sqlite3_column_blob(statement, column));
+      const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement, column));
+      return text == nullptr ? std::string() : std::string(text, size);
+    }
+  }
+}
+
+struct Meaning {
+  ErrorCode code;
+  const char* advice;
+};
+
+Meaning MeaningOf(int code) {
+  switch (code & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return {ErrorCode::kUnavailable, "another process holds the database: try again"};
+    case SQLITE_FULL:
+      return {ErrorCode::kUnavailable, "the disk is full: make room and try again"};
+    case SQLITE_IOERR:
+      return {ErrorCode::kUnavailable, "the disk does not answer as it should: see dmesg"};
+    case SQLITE_CANTOPEN:
+      return {ErrorCode::kUnavailable, "cannot be opened: look at the folder and its permissions"};
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+      return {ErrorCode::kPermissionDenied,
+              "cannot be written: you need write permission for the file and its folder"};
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return {ErrorCode::kInternal, "the database is damaged: restore a copy (docs/store.md)"};
+    case SQLITE_CONSTRAINT:
+      return {ErrorCode::kConflict, "at odds with what is stored"};
+    default:
+      return {ErrorCode::kInternal, "the database does not understand us"};
+  }
+}
+
+}  // namespace
+
+SqliteConnection::SqliteConnection(sqlite3* database, std::string name)
+    : database_(database), name_(std::move(name)) {}
+
+SqliteConnection::~SqliteConnection() {
+  for (const auto& [sql, statement] : statements_) sqlite3_finalize(statement);
+  sqlite3_close(database_);
+}
+
+Result<std::unique_ptr<SqlConnection>> SqliteConnection::Open(const std::filesystem::path& file,
+                                                              Use use) {
+  sqlite3* database = nullptr;
+  // One thread at a time uses a connection, so SQLite need not lock it.
+  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  const int code = sqlite3_open_v2(file.c_str(), &database, flags, nullptr);
+  std::unique_ptr<SqliteConnection> connection(new SqliteConnection(database, file.string()));
+  if (code != SQLITE_OK) return connection->Failure(code);
+  ZEUS_RETURN_IF_ERROR(connection->Configure(use));
+  return std::unique_ptr<SqlConnection>(std::move(connection));
+}
+
+Status SqliteConnection::Configure(Use use) {
+  sqlite3_busy_timeout(database_, kBusyMilliseconds);
+  if (use == Use::kReadAndWrite) {
+    ZEUS_RETURN_IF_ERROR(RefuseOtherPrograms());
+    ZEUS_RETURN_IF_ERROR(Run("PRAGMA journal_mode = WAL", {}));
+    ZEUS_RETURN_IF_ERROR(Run("PRAGMA synchronous = FULL", {}));
+    ZEUS_RETURN_IF_ERROR(Run("PRAGMA foreign_keys = ON", {}));
+    ZEUS_RETURN_IF_ERROR(Run("PRAGMA journal_size_limit = 67108864", {}));
+  } else {
+    ZEUS_RETURN_IF_ERROR(Run("PRAGMA query_only = ON", {}));
+  }
+  return Ok();
+}
+
+// Ours carry our number, which is there before the first table. A database without tables is
+// nobody's, and becomes ours. One statement, so that both answers are of the same moment.
+Status SqliteConnection::RefuseOtherPrograms() {
+  const auto answer = Run(
+      "SELECT application_id, (SELECT count(*) FROM sqlite_master) FROM pragma_application_id", {});
+  if (!answer.ok() && sqlite3_errcode(database_) == SQLITE_NOTADB)
+    return Error{ErrorCode::kInvalidArgument, name_ + ": is not a database: choose another file"};
+  if (!answer.ok()) return answer.error();
+  const SqlRow& row = answer.value().rows.at(0);
+  if (row.at(0) == SqlValue(kApplicationId)) return Ok();
+  if (row.at(0) != SqlValue(std::int64_t{0}) || row.at(1) != SqlValue(std::int64_t{0}))
+    return Error{ErrorCode::kInvalidArgument,
+                 name_ + ": belongs to another program: choose another file"};
+  ZEUS_RETURN_IF_ERROR(Run(fmt::format("PRAGMA application_id = {}", kApplicationId), {}));
+  return Ok();
+}
+
+Result<sqlite3_stmt*> SqliteConnection::Prepared(const std::string& sql) {
+  if (const auto found = statements_.find(sql); found != statements_.end()) return found->second;
+  sqlite3_stmt* statement = nullptr;
+  const int code = sqlite3_prepare_v3(database_, sql.c_str(), static_cast<int>(sql.size() + 1),
+                                      SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+  if (code != SQLITE_OK) return Failure(code);
+  statements_.emplace(sql, statement);
+  return statement;
+}
+
+Result<SqlAnswer> SqliteConnection::Run(const std::string& sql, std::span<const SqlValue> values) {
+  ZEUS_TRY(sqlite3_stmt* const statement, Prepared(sql));
+  if (const int code = BindAll(statement, values); code != SQLITE_OK) return Failure(code);
+  auto answer = Step(statement);
+  // An open statement would hold a snapshot, and what was bound does not outlive this call.
+  sqlite3_reset(statement);
+  sqlite3_clear_bindings(statement);
+  return answer;
+}
+
+Status SqliteConnection::Post(const std::string& sql, std::span<const SqlValue> values) {
+  ZEUS_TRY(const SqlAnswer answer, Run(sql, values));
+  if (answer.changed == 1) return Ok();
+  trouble_ = SqlTrouble::kOther;
+  return NotOneRow(answer.changed);
+}
+
+Result<SqlAnswer> SqliteConnection::Step(sqlite3_stmt* statement) {
+  SqlAnswer answer;
+  int code = sqlite3_step(statement);
+  for (; code == SQLITE_ROW; code = sqlite3_step(statement)) {
+    SqlRow& row = answer.rows.emplace_back();
+    const int columns = sqlite3_data_count(statement);
+    row.reserve(static_cast<std::size_t>(columns));
+    for (int column = 0; column < columns; ++column) row.push_back(Column(statement, column));
+  }
+  if (code != SQLITE_DONE) return Failure(code);
+  if (sqlite3_stmt_readonly(statement) == 0) answer.changed = sqlite3_changes64(database_);
+  return answer;
+}
+
+Error SqliteConnection::Failure(int code) {
+  const bool lost = in_transaction_ && sqlite3_get_autocommit(database_) != 0;
+  trouble_ = lost ? SqlTrouble::kTransactionLost : SqlTrouble::kOther;
+  const Meaning meaning = MeaningOf(code);
+  return Error{meaning.code,
+               fmt::format("{}: {} ({})", name_, meaning.advice, sqlite3_errmsg(database_))};
+}
+
+// Takes the lock for writing at once: a transaction that began by reading could not get it any more
+// after somebody else wrote.
+Status SqliteConnection::Begin() {
+  ZEUS_RETURN_IF_ERROR(Run("BEGIN IMMEDIATE", {}));
+  in_transaction_ = true;
+  return Ok();
+}
+
+Status SqliteConnection::Commit() {
+  auto committed = Run("COMMIT", {});
+  if (!committed.ok()) {
+    Rollback();
+    return std::move(committed).error();
+  }
+  in_transaction_ = false;
+  return Ok();
+}
+
+void SqliteConnection::Rollback() {
+  if (sqlite3_get_autocommit(database_) == 0) static_cast<void>(Run("ROLLBACK", {}));
+  in_transaction_ = false;
+}
+
+}  // namespace zeus

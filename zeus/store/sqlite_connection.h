@@ -1,0 +1,58 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "zeus/store/sql_connection.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace zeus {
+
+// An SQLite database: WAL, every commit synced, BEGIN IMMEDIATE. Waits up to ten seconds for other
+// processes that write to the same file.
+class SqliteConnection final : public SqlConnection {
+ public:
+  enum class Use { kReadAndWrite, kReadOnly };
+
+  // `file` must exist (see PrepareSqliteFile); ":memory:" is a database of this connection alone.
+  // kInvalidArgument, and the file is left alone, when it is no database, or that of
+  // another program.
+  static Result<std::unique_ptr<SqlConnection>> Open(const std::filesystem::path& file, Use use);
+
+  ~SqliteConnection() override;
+  SqliteConnection(const SqliteConnection&) = delete;
+  SqliteConnection& operator=(const SqliteConnection&) = delete;
+
+  SqlDialect dialect() const override { return SqlDialect::kSqlite; }
+  const std::string& name() const override { return name_; }
+  Result<SqlAnswer> Run(const std::string& sql, std::span<const SqlValue> values) override;
+  Status Post(const std::string& sql, std::span<const SqlValue> values) override;
+  SqlTrouble trouble() const override { return trouble_; }
+  Status Begin() override;
+  Status Commit() override;
+  void Rollback() override;
+
+ private:
+  SqliteConnection(sqlite3* database, std::string name);
+
+  Status Configure(Use use);
+  Status RefuseOtherPrograms();
+  Result<sqlite3_stmt*> Prepared(const std::string& sql);
+  Result<SqlAnswer> Step(sqlite3_stmt* statement);
+  Error Failure(int code);
+
+  sqlite3* const database_;
+  const std::string name_;
+  std::unordered_map<std::string, sqlite3_stmt*> statements_;
+  SqlTrouble trouble_ = SqlTrouble::kNone;
+  bool in_transaction_ = false;
+};
+
+// Makes the file, if there is none, readable for its owner alone, and the folders above it.
+Status PrepareSqliteFile(const std::filesystem::path& file);
+
+}  // namespace zeus

@@ -1,0 +1,44 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "zeus/base/file.h"
+#include "zeus/base/file_descriptor.h"
+#include "zeus/store/sqlite_connection.h"
+
+namespace zeus {
+namespace {
+
+Status MakeFolders(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  if (folder.empty() || std::filesystem::is_directory(folder, ignored)) return Ok();
+  ZEUS_RETURN_IF_ERROR(MakeFolders(folder.parent_path()));
+  if (::mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST) return FileError(folder, errno);
+  return Ok();
+}
+
+// A new name is on disk once its folder is.
+Status SyncFolder(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder.empty() ? "." : folder;
+  const FileDescriptor descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!descriptor.valid() || ::fsync(descriptor.get()) != 0) return FileError(path, errno);
+  return Ok();
+}
+
+}  // namespace
+
+Status PrepareSqliteFile(const std::filesystem::path& file) {
+  ZEUS_RETURN_IF_ERROR(MakeFolders(file.parent_path()));
+  // SQLite gives the files beside it the same permissions.
+  const FileDescriptor created(
+      ::open(file.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (created.valid()) return SyncFolder(file.parent_path());
+  // It is not opened to look into it: closing it would drop the locks of SQLite connections that
+  // this process has to the same file (POSIX).
+  if (errno != EEXIST) return FileError(file, errno);
+  return Ok();
+}
+
+}  // namespace zeus

@@ -1,0 +1,43 @@
+#include "zeus/wire/body.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "zeus/wire/error.h"
+
+namespace zeus::wire {
+namespace {
+
+TEST(WireBodyTest, AnObjectIsRead) {
+  const auto json = ParseBody(R"({"metric": 0.5, "text": "[[["})");
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ(json.value().at("metric"), 0.5);
+}
+
+TEST(WireBodyTest, WhatIsNoNumberNamesItsField) {
+  for (const std::string value : {"NaN", "Infinity", "-Infinity", "1e999", "nan", "+1", "01"}) {
+    const auto json = ParseBody(R"({"epoch": 1, "energy_joules": )" + value + R"(, "metric": 1})");
+    ASSERT_FALSE(json.ok()) << value;
+    EXPECT_EQ(json.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(FieldOf(json.error()), "energy_joules") << json.error().message;
+  }
+}
+
+TEST(WireBodyTest, WhatIsNoObjectIsRefused) {
+  for (const std::string text : {"", "[]", "3", "null", "\"x\"", "{", "{]", "\xff", "{} {}"}) {
+    const auto json = ParseBody(text);
+    ASSERT_FALSE(json.ok()) << text;
+    EXPECT_EQ(FieldOf(json.error()), "") << json.error().message;
+  }
+}
+
+TEST(WireBodyTest, DepthIsBounded) {
+  const std::string deep(100'000, '[');
+  EXPECT_FALSE(ParseBody(R"({"a": )" + deep).ok());
+  EXPECT_FALSE(ParseBody(R"({"a": )" + std::string(16, '[') + std::string(16, ']') + "}").ok());
+  EXPECT_TRUE(ParseBody(R"({"a": )" + std::string(15, '[') + std::string(15, ']') + "}").ok());
+}
+
+}  // namespace
+}  // namespace zeus::wire
