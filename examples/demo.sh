@@ -1,60 +1,48 @@
 #!/usr/bin/env bash
-# Zeus on a machine without a GPU: four simulated V100s behind the real NVML interface are found,
-# loaded, watched, measured and capped; the best power limit of a real training is found. Run it with ./dev demo, which builds everything first.
+# A recurring job on a machine without a GPU: a small network is really trained, again and again, on
+# this CPU, while a simulated V100 takes the time and the power that the steps would. Zeus chooses
+# batch size and power limit and says what that saves. Run it with ./dev demo, which builds first.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build/release}
+recurrences=${2:-30}
 zeus=$build/bin/zeus
-node=demo-$$
+folder=$build/demo
+rm -rf "$folder"
+mkdir -p "$folder"
+
+[[ -x $build/examples/train ]] || {
+  echo 'demo: libtorch is not installed, so there is nothing to train: see docs/training-examples.md' >&2
+  exit 1
+}
+export OMP_NUM_THREADS=1
 
 step() { printf '\n\033[1m== %s\033[0m\n' "$1"; }
-show() { printf '$ %s\n' "${*@Q}"; "$@"; }
 
-loads=()
-# Also when Ctrl-C comes while the node starts, or twice.
-finish() {
-  trap '' INT TERM HUP
-  for load in "${loads[@]}"; do kill "$load" 2>/dev/null || true; done
-  wait
-  "$zeus" sim stop --name "$node" 2>/dev/null || true
+# train JOB RECURRENCES [OPTION ...] -- [OPTION OF THE TRAINING ...]
+train() {
+  local job=$1 count=$2 ours=()
+  shift 2
+  while [[ $1 != -- ]]; do ours+=("$1") && shift; done
+  shift
+  "$zeus" train --job "$job" --recurrences "$count" --database "sqlite:$folder/zeus.db" \
+    --batch-sizes 16,32,64,128,256,512 --default 256 --target 0.9 --max-epochs 60 --seed 7 \
+    --lr 0.004 --lr-scaling sqrt --gpu-model V100 --max-power 250 \
+    --metric-file "$folder/$job.jsonl" "${ours[@]}" -- \
+    "$build/examples/train" --model cnn --step-cost shufflenet --target 0.9 --max-epochs 60 \
+    --batch-size '{batch_size}' --lr '{lr}' --seed '{seed}' --gpu-seed 1 --samples 1024 \
+    --report "$folder/$job.jsonl" "$@" >>"$folder/training.log"
 }
-trap finish EXIT
 
-step 'Start a simulated node with four V100s'
-show "$zeus" sim start --name "$node" --gpus 4xV100
-eval "$("$zeus" sim env --name "$node")"
+step 'As one would train without Zeus: the default batch size 256, no power limit'
+train default 3 --policy default --quiet -- --knob none
+"$zeus" job trials default --database "sqlite:$folder/zeus.db"
 
-step 'What works here (zeus doctor)'
-show "$zeus" doctor
+step "The same job with Zeus: $recurrences recurrences, each a training to 90 % accuracy"
+train digits "$recurrences" -- --profiles "$folder/profiles"
 
-step 'Train ResNet-50 on gpu:0 and BERT on gpu:1, put 220 W on gpu:2, and watch'
-put() { "$zeus" sim load --name "$node" "$@" --seconds 60 >/dev/null & loads+=($!); }
-put --gpu 0 --workload resnet50 --batch-size 256
-put --gpu 1 --workload bert_qa --batch-size 32
-put --gpu 2 --watts 220
-show "$zeus" monitor --interval 1 --duration 6
-
-step 'What a command costs, with error bars, carbon and price (zeus run)'
-show "$zeus" run --carbon DE --price 0.31EUR -- sleep 3
-
-step 'Windows inside a program: nested, immediate and refined'
-show "$build/examples/measure_window"
-
-step 'Cap gpu:0 at 150 W for three seconds; the old limit comes back by itself'
-show "$build/examples/limit_power"
-
-step 'Try power limits on a program that cannot be changed (zeus profile)'
-profile() {
-  show "$zeus" profile --gpus 3 --limits 250,200,150,100 --slice 1.5s --warmup 0.5s --stop \
-    --progress 'step ([\d.]+)' -- \
-    "$zeus" sim load --name "$node" --gpu 3 --workload shufflenet --batch-size 1024 --progress
-}
-profile | grep --line-buffered -v '^step'  # The program prints its steps.
-
-if [[ -x $build/examples/train ]]; then
-  step 'Train a transformer for real; the best power limit is found while it trains'
-  show "$build/examples/train" --model transformer
-fi
-
-step 'The exact energy, which only a simulator knows'
-show "$zeus" sim truth --name "$node" --json
+step 'What was learned'
+"$zeus" job show digits --baseline default --database "sqlite:$folder/zeus.db" \
+  --html "$folder/report.html"
+printf '\nreport: %s\ndatabase: %s (zeus job --help)\n' "$PWD/$folder/report.html" \
+  "$PWD/$folder/zeus.db"

@@ -13,6 +13,7 @@
 #include "apps/zeus/diff/diff_command.h"
 #include "apps/zeus/doctor_command.h"
 #include "apps/zeus/exit_code.h"
+#include "apps/zeus/job/job_command.h"
 #include "apps/zeus/knobs_command.h"
 #include "apps/zeus/monitor/monitor_command.h"
 #include "apps/zeus/output.h"
@@ -20,6 +21,7 @@
 #include "apps/zeus/run/run_command.h"
 #include "apps/zeus/serve/serve_command.h"
 #include "apps/zeus/sim_command.h"
+#include "apps/zeus/train/train_command.h"
 #include "zeus/base/text.h"
 
 namespace zeus::cli {
@@ -59,13 +61,13 @@ Result<int> Perform(const Action& action) {
   }
 }
 
-// Takes the command that `zeus run` or `zeus profile` is to run off the command line, so that
-// nothing reads its words as options of Zeus.
+// Takes the command that `zeus run`, `zeus profile` or `zeus train` is to run off the command line,
+// so that nothing reads its words as options of Zeus.
 CommandTail TakeCommand(int& argc, char** argv) {
   CommandTail tail;
   if (argc < 2) return tail;
   const std::string_view verb(argv[1]);
-  if (verb != "run" && verb != "profile") return tail;
+  if (verb != "run" && verb != "profile" && verb != "train") return tail;
   char** const dashes =
       std::find_if(argv, argv + argc, [](std::string_view word) { return word == "--"; });
   if (dashes == argv + argc) return tail;
@@ -85,12 +87,14 @@ int Main(int argc, char** argv) {
   AddCalibrateCommand(app, action);
   AddDiffCommand(app, action);
   AddDoctorCommand(app, action);
+  AddJobCommand(app, action);
   AddKnobsCommand(app, action);
   AddMonitorCommand(app, action);
   AddProfileCommand(app, action, tail);
   AddRunCommand(app, action, tail);
   AddServeCommand(app, action);
   AddSimCommand(app, action);
+  AddTrainCommand(app, action, tail);
 
   try {
     app.parse(argc, argv);

@@ -20,30 +20,20 @@ constexpr TransformerShape kTransformer{.length = kSequenceLength,
                                         .layers = 2,
                                         .classes = kLetters};
 
-std::unique_ptr<Learner> NewCnn(std::uint64_t seed) {
-  return MakeCnn(
-      kCnn,
-      {.seed = seed, .training_samples = 2048, .validation_samples = 1024, .learning_rate = 2e-3});
-}
-
-std::unique_ptr<Learner> NewTransformer(std::uint64_t seed) {
-  return MakeTransformer(
-      kTransformer,
-      {.seed = seed, .training_samples = 2048, .validation_samples = 1024, .learning_rate = 3e-3});
-}
-
 // So magnified a step of 64 samples takes a V100 0.6 s and 1.1 s.
 constexpr std::array<ExampleModel, 2> kModels = {{
     {.name = "cnn",
      .target = 0.9,
      .on_gpu = {.width = 64, .length = 16},
-     .make = NewCnn,
+     .recipe = {.training_samples = 2048, .validation_samples = 1024, .learning_rate = 2e-3},
+     .make = [](const Recipe& recipe) { return MakeCnn(kCnn, recipe); },
      .forward = [](const Magnification& on_gpu,
                    double samples) { return ForwardWork(Magnify(kCnn, on_gpu), samples); }},
     {.name = "transformer",
      .target = 0.95,
      .on_gpu = {.width = 64, .length = 64},
-     .make = NewTransformer,
+     .recipe = {.training_samples = 2048, .validation_samples = 1024, .learning_rate = 3e-3},
+     .make = [](const Recipe& recipe) { return MakeTransformer(kTransformer, recipe); },
      .forward = [](const Magnification& on_gpu,
                    double samples) { return ForwardWork(Magnify(kTransformer, on_gpu), samples); }},
 }};

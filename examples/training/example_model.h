@@ -16,7 +16,8 @@ struct ExampleModel {
   std::string_view name;
   double target;  // Of the validation accuracy, unless the user wants another.
   Magnification on_gpu;
-  std::unique_ptr<Learner> (*make)(std::uint64_t seed);
+  Recipe recipe;  // Unless the user wants another.
+  std::unique_ptr<Learner> (*make)(const Recipe& recipe);
   sim::StepWork (*forward)(const Magnification& on_gpu, double samples);
 };
 

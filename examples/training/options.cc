@@ -13,6 +13,7 @@ namespace {
 constexpr unsigned kLargestBatch = 2048;
 constexpr unsigned kMostGpus = 16;
 constexpr std::uint64_t kLargestSeed = UINT64_MAX;
+constexpr std::uint64_t kMostSamples = 1'000'000;
 constexpr double kMostEpochs = 10'000;
 constexpr double kLargestMagnification = 4096;
 
@@ -29,6 +30,13 @@ void AddTrainingOptions(CLI::App& app, Options& options) {
       ->check(WholeNumberBetween(1, static_cast<std::uint64_t>(kMostEpochs)));
   app.add_option("--target", options.target, "Validation accuracy at which the training ends")
       ->check(NumberBetween(0, 1));
+  app.add_option("--lr", options.learning_rate, "Learning rate; by default what suits the model")
+      ->check(NumberBetween(0, 1));
+  app.add_option("--samples", options.samples, "How many there are to train with")
+      ->check(WholeNumberBetween(1, kMostSamples));
+  app.add_option("--report", options.report,
+                 "Append a line of JSON per epoch to this file, as zeus train --metric-file reads "
+                 "it");
   app.add_option("--json", options.json, "Write everything into this file, too");
 }
 
@@ -39,6 +47,9 @@ void AddGpuOptions(CLI::App& app, Options& options) {
                  "that zeus sim started")
       ->check(CLI::IsMember({"virtual", "real"}));
   app.add_option("--gpu", options.gpu, "Model of the virtual GPUs: V100, A40, H100, …");
+  app.add_option("--gpu-seed", options.gpu_seed,
+                 "Which specimens of it they are; by default --seed decides that, too")
+      ->check(WholeNumberBetween(0, kLargestSeed));
   app.add_option("--gpus", options.gpus, "How many GPUs share a batch")
       ->check(WholeNumberBetween(1, kMostGpus));
   app.add_option("--node", options.node,
@@ -61,6 +72,10 @@ void AddOptimizerOptions(CLI::App& app, Options& options) {
       ->check(NumberBetween(0, 1));
   app.add_option("--knob", options.knob, "What to optimise: power-limit, clock, both or none")
       ->check(CLI::IsMember({"power-limit", "clock", "both", "none"}));
+  app.add_option("--profiles", options.profiles,
+                 "Folder in which what was measured at each setting is kept for the next training "
+                 "with this batch size")
+      ->check(cli::NotEmpty());
   app.add_flag("--observe", options.observe,
                "Leave the knob alone in the end and say what the optimum would have saved");
   app.add_option("--slice-seconds", options.slice_seconds, "How long a setting is tried at most")
@@ -91,6 +106,14 @@ Status Check(const Options& options) {
   return Ok();
 }
 
+Recipe RecipeOf(const Options& options, const ExampleModel& model) {
+  Recipe recipe = model.recipe;
+  recipe.seed = options.seed;
+  recipe.learning_rate = options.learning_rate.value_or(recipe.learning_rate);
+  recipe.training_samples = options.samples.value_or(recipe.training_samples);
+  return recipe;
+}
+
 std::vector<KnobKind> KnobsOf(const Options& options) {
   if (options.knob == "none") return {};
   if (options.knob == "clock") return {KnobKind::kGraphicsClock};
@@ -101,7 +124,8 @@ std::vector<KnobKind> KnobsOf(const Options& options) {
 Result<std::unique_ptr<GpuHost>> OpenGpus(const Options& options) {
   if (options.clock == "virtual") {
     ZEUS_TRY(const sim::GpuModel* const model, sim::FindGpuModel(options.gpu));
-    return OpenVirtualGpus({.model = model, .count = options.gpus, .seed = options.seed});
+    return OpenVirtualGpus(
+        {.model = model, .count = options.gpus, .seed = options.gpu_seed.value_or(options.seed)});
   }
   const char* const from_environment = std::getenv("ZEUS_SIM_NODE");
   std::string name = options.node;

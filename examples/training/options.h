@@ -22,9 +22,14 @@ struct Options {
   std::uint64_t seed = 1;
   int max_epochs = 60;
   std::optional<double> target;
+  std::optional<double> learning_rate;
+  std::optional<std::size_t> samples;
+  std::string report;
+  std::string profiles;
 
   std::string clock = "virtual";
   std::string gpu = "V100";
+  std::optional<std::uint64_t> gpu_seed;
   unsigned gpus = 1;
   std::string node;
   std::string step_cost = "flops";
@@ -42,6 +47,9 @@ void AddOptions(CLI::App& app, Options& options);
 
 // The rest is checked here: kInvalidArgument says what does not fit together.
 Status Check(const Options& options);
+
+// How the network is trained.
+Recipe RecipeOf(const Options& options, const ExampleModel& model);
 
 // The knobs to optimise, in order; none with --knob none.
 std::vector<KnobKind> KnobsOf(const Options& options);

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "examples/training/blas_threads.h"
+#include "examples/training/epoch_reporter.h"
 #include "zeus/base/random.h"
 #include "zeus/training/training_loop.h"
 
@@ -60,7 +61,9 @@ std::unique_ptr<GlobalPowerLimitOptimizer> MakeOptimizer(const Options& options,
   jit.knobs = KnobsOf(options);
   jit.mode = options.observe ? OptimizerMode::kObserve : OptimizerMode::kOptimize;
   jit.rule.profile.time = Seconds(options.slice_seconds);
-  jit.job = options.model;
+  jit.profile_folder = options.profiles;
+  // The same network takes other times with other work on the GPU.
+  jit.job = options.model + " " + options.step_cost;
   jit.batch_size = options.batch_size;
   return std::make_unique<GlobalPowerLimitOptimizer>(monitor, ZeusCost(options.eta), jit);
 }
@@ -70,15 +73,17 @@ class Training {
   Training(const Options& options, const ExampleModel& model, GpuHost& gpus)
       : options_(options),
         gpus_(gpus),
-        learner_(model.make(options.seed)),
+        learner_(model.make(RecipeOf(options, model))),
         shuffler_(learner_->training_samples(), Random(options.seed).Fork("order")),
-        optimizer_(MakeOptimizer(options, gpus.monitor())) {
+        optimizer_(MakeOptimizer(options, gpus.monitor())),
+        reporter_(options.report, gpus.monitor(), optimizer_.get()) {
     outcome_.gpu = gpus.model().id;
     outcome_.max_power = gpus.model().limit_range.max * options.gpus;
     outcome_.target = options.target.value_or(model.target);
   }
 
   Result<Outcome> Run() {
+    ZEUS_RETURN_IF_ERROR(reporter_.Begin());
     TrainingLoop loop(gpus_.monitor(), LoopOptions());
     ZEUS_RETURN_IF_ERROR(RunEpochs(loop));
     outcome_.summary = loop.Summary();
@@ -115,6 +120,7 @@ class Training {
       ZEUS_RETURN_IF_ERROR(gpus_.Run(ValidationSteps(), [&] { metric = learner_->Validate(); }));
       loop.ReportMetric(metric);
       ZEUS_RETURN_IF_ERROR(Note(epoch, batches.size(), metric));
+      ZEUS_RETURN_IF_ERROR(reporter_.Epoch({.epoch = epoch + 1, .metric = metric}));
     }
     return Ok();
   }
@@ -166,6 +172,7 @@ class Training {
   std::unique_ptr<Learner> learner_;
   Shuffler shuffler_;
   std::unique_ptr<GlobalPowerLimitOptimizer> optimizer_;
+  EpochReporter reporter_;
   Outcome outcome_;
 };
 

@@ -1,6 +1,15 @@
 #include "zeus/base/user_files.h"
 
+#include <cstdlib>
+
 namespace zeus {
+
+Environment ProcessEnvironment() {
+  return [](const std::string& variable) -> std::optional<std::string> {
+    const char* const value = std::getenv(variable.c_str());
+    return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
+  };
+}
 
 std::optional<std::filesystem::path> UserFolder(const Environment& environment,
                                                 std::string_view kind) {
@@ -8,6 +17,15 @@ std::optional<std::filesystem::path> UserFolder(const Environment& environment,
     return std::filesystem::path(*config) / "zeus" / kind;
   if (const auto home = environment("HOME"); home && !home->empty())
     return std::filesystem::path(*home) / ".config" / "zeus" / kind;
+  return std::nullopt;
+}
+
+std::optional<std::filesystem::path> UserDataFolder(const Environment& environment,
+                                                    std::string_view kind) {
+  if (const auto data = environment("XDG_DATA_HOME"); data && !data->empty())
+    return std::filesystem::path(*data) / "zeus" / kind;
+  if (const auto home = environment("HOME"); home && !home->empty())
+    return std::filesystem::path(*home) / ".local" / "share" / "zeus" / kind;
   return std::nullopt;
 }
 

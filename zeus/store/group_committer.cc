@@ -26,16 +26,22 @@ struct Attempt {
   bool again = false;  // The database took it back, and may take it the next time.
 };
 
-Attempt RunAlone(SqlConnection& connection, const JobRepository::Change& change) {
-  SqlJobTransaction transaction(connection);
+using Failure = SqlJobTransaction::Failure;
+
+Attempt RunAlone(SqlConnection& connection, ParsedJobs& parsed,
+                 const JobRepository::Change& change) {
+  SqlJobTransaction transaction(connection, parsed);
   Status outcome = Call(change, transaction);
-  if (auto failure = transaction.TakeFailure()) {
-    connection.Rollback();
-    return {std::move(failure->error), failure->trouble == SqlTrouble::kTransactionLost};
+  auto failure = transaction.TakeFailure();
+  if (outcome.ok() && !failure) {
+    outcome = transaction.Keep();
+    if (outcome.ok()) outcome = transaction.WriteJobs();
+    failure = transaction.TakeFailure();
   }
-  if (!outcome.ok()) {
+  if (failure || !outcome.ok()) {
     connection.Rollback();
-    return {std::move(outcome)};
+    const bool again = failure && failure->kind == Failure::Kind::kRunAgain;
+    return {failure ? std::move(failure->error) : std::move(outcome), again};
   }
   Status committed = connection.Commit();
   const bool again = !committed.ok() && connection.trouble() == SqlTrouble::kTransactionLost;
@@ -44,8 +50,8 @@ Attempt RunAlone(SqlConnection& connection, const JobRepository::Change& change)
 
 }  // namespace
 
-GroupCommitter::GroupCommitter(ConnectionPool& connections, int groups)
-    : connections_(connections), most_groups_(groups) {}
+GroupCommitter::GroupCommitter(ConnectionPool& connections, int groups, ParsedJobs& parsed)
+    : connections_(connections), parsed_(parsed), most_groups_(groups) {}
 
 Status GroupCommitter::Write(const JobRepository::Change& change) {
   Waiting self{change};
@@ -108,54 +114,60 @@ GroupCommitter::Group GroupCommitter::Lead(Waiting& first) {
 
 GroupCommitter::Group GroupCommitter::RunTogether(SqlConnection& connection, Waiting& first) {
   Group group;
-  SqlJobTransaction transaction(connection);
+  SqlJobTransaction transaction(connection, parsed_);
   for (Waiting* next = &first; next != nullptr;
        next = group.answered.size() < kMostInGroup ? NextInLine() : nullptr) {
-    const Part part = RunPart(connection, transaction, *next, group);
+    const Part part = RunPart(transaction, *next, group);
     if (part == Part::kJobIsBusy) group.put_back.push_back(next);
     if (part != Part::kTransactionLost) continue;
     connection.Rollback();
-    std::vector<Waiting*> again;
-    for (const Answered& answered : group.answered) again.push_back(answered.caller);
+    std::vector<Waiting*> again = CallersOf(group);
     again.push_back(next);
     Group alone = RunOneByOne(connection, again);
     alone.put_back = std::move(group.put_back);
     return alone;
   }
-  Commit(connection, group);
+  Commit(connection, transaction, group);
   return group;
 }
 
-GroupCommitter::Part GroupCommitter::RunPart(SqlConnection& connection,
-                                             SqlJobTransaction& transaction, Waiting& caller,
+GroupCommitter::Part GroupCommitter::RunPart(SqlJobTransaction& transaction, Waiting& caller,
                                              Group& group) {
-  if (!connection.BeginPart().ok()) return Part::kTransactionLost;
   Status outcome = Call(caller.change, transaction);
   const auto failure = transaction.TakeFailure();
-  if (outcome.ok() && !failure) {
-    if (!connection.KeepPart().ok()) return Part::kTransactionLost;
-  } else {
-    if (failure && failure->trouble == SqlTrouble::kTransactionLost) return Part::kTransactionLost;
-    if (!connection.TakeBackPart().ok()) return Part::kTransactionLost;
-    const bool first = group.answered.empty();
-    if (failure && failure->trouble == SqlTrouble::kLockBusy && !first) return Part::kJobIsBusy;
-    if (failure) outcome = failure->error;
+  if (failure && failure->kind != Failure::Kind::kJobIsBusy) return Part::kTransactionLost;
+  const bool keep = outcome.ok() && !failure;
+  const Status settled = keep ? transaction.Keep() : transaction.TakeBack();
+  if (!settled.ok()) return Part::kTransactionLost;
+  if (failure) {
+    // The first had nobody's job but its own to wait for: it wants two of them.
+    if (!group.answered.empty()) return Part::kJobIsBusy;
+    outcome = failure->error;
   }
   group.answered.push_back({&caller, std::move(outcome)});
   return Part::kDone;
 }
 
 // Also who gets an error waits for this: it may be due to what others of the group did.
-void GroupCommitter::Commit(SqlConnection& connection, Group& group) {
-  const Status committed = connection.Commit();
-  if (committed.ok()) return;
-  if (connection.trouble() != SqlTrouble::kTransactionLost) {
-    for (Answered& answered : group.answered) answered.outcome = committed;
-    return;
+void GroupCommitter::Commit(SqlConnection& connection, SqlJobTransaction& transaction,
+                            Group& group) {
+  Status committed = transaction.WriteJobs();
+  if (committed.ok()) {
+    committed = connection.Commit();
+    if (committed.ok()) return;
+    if (connection.trouble() == SqlTrouble::kCommitUnknown) {
+      for (Answered& answered : group.answered) answered.outcome = committed;
+      return;
+    }
   }
-  std::vector<Waiting*> again;
-  for (const Answered& answered : group.answered) again.push_back(answered.caller);
-  group.answered = RunOneByOne(connection, again).answered;
+  connection.Rollback();
+  group.answered = RunOneByOne(connection, CallersOf(group)).answered;
+}
+
+std::vector<GroupCommitter::Waiting*> GroupCommitter::CallersOf(const Group& group) {
+  std::vector<Waiting*> callers;
+  for (const Answered& answered : group.answered) callers.push_back(answered.caller);
+  return callers;
 }
 
 // After a group was taken back: whatever was the matter with one of them, the others get through.
@@ -167,7 +179,7 @@ GroupCommitter::Group GroupCommitter::RunOneByOne(SqlConnection& connection,
     Attempt attempt{Ok(), true};
     for (int i = 0; i < kAttempts && attempt.again && !down; ++i) {
       if (auto begun = connection.Begin(); begun.ok())
-        attempt = RunAlone(connection, caller->change);
+        attempt = RunAlone(connection, parsed_, caller->change);
       else
         down = begun.error();
     }

@@ -12,14 +12,17 @@
 
 namespace zeus {
 
+class ParsedJobs;
+class SqlJobTransaction;
+
 // Lets callers that wait at the same time share a commit, which is a wait for the disk. There is no
 // thread of its own: the caller who waits longest takes a connection, runs its own change and those
-// that come meanwhile, each in a savepoint, commits once and tells everybody. Who is alone waits
+// that come meanwhile, commits once and tells everybody. Who is alone waits
 // for nobody. Thread-safe.
 class GroupCommitter {
  public:
   // As many groups as there are connections may be under way at once.
-  GroupCommitter(ConnectionPool& connections, int groups);
+  GroupCommitter(ConnectionPool& connections, int groups, ParsedJobs& parsed);
 
   // Ok once `change` is on disk. It may be called again, and from another thread than the caller's,
   // who waits here. kUnavailable when it is not known whether it was committed.
@@ -48,13 +51,14 @@ class GroupCommitter {
 
   Group Lead(Waiting& first);
   Group RunTogether(SqlConnection& connection, Waiting& first);
-  Part RunPart(SqlConnection& connection, class SqlJobTransaction& transaction, Waiting& caller,
-               Group& group);
-  void Commit(SqlConnection& connection, Group& group);
-  static Group RunOneByOne(SqlConnection& connection, const std::vector<Waiting*>& callers);
+  static Part RunPart(SqlJobTransaction& transaction, Waiting& caller, Group& group);
+  void Commit(SqlConnection& connection, SqlJobTransaction& transaction, Group& group);
+  static std::vector<Waiting*> CallersOf(const Group& group);
+  Group RunOneByOne(SqlConnection& connection, const std::vector<Waiting*>& callers);
   void Tell(const Group& group);
 
   ConnectionPool& connections_;
+  ParsedJobs& parsed_;
   const int most_groups_;
   std::mutex mutex_;
   std::deque<Waiting*> line_;  // Guarded by mutex_.

@@ -103,22 +103,37 @@ Result<SqlRow> RowOf(const JobEvent& event) {
                 std::move(detail));
 }
 
-Result<Job> JobFrom(SqlRow row) {
+Result<JobTexts> JobTexts::From(SqlRow row) {
   RowReader reader("jobs", std::move(row));
-  Job job;
-  const std::string id = reader.Text();
-  job.spec = reader.Checked(JobSpecFromJson(reader.JsonValue()));
+  JobTexts texts;
+  Job& job = texts.job;
+  job.spec.id = reader.Text();
+  texts.spec = reader.Text();
   job.seed = reader.Checked(ParseUnsigned(reader.Text()));
   job.created_at = reader.Time();
   job.recurrences = reader.Integer();
   job.trials = reader.Integer();
   job.events = reader.Integer();
-  job.policy_state = reader.JsonValue();
+  texts.state = reader.Text();
   job.least_cost = WithUnit<JouleUnit>(reader.OptionalReal());
   if (const auto batch_size = reader.OptionalInteger())
     job.least_cost_batch_size = static_cast<int>(*batch_size);
   ZEUS_RETURN_IF_ERROR(reader.status());
-  return job;
+  return texts;
+}
+
+Result<JobSpec> SpecFrom(const std::string& text) {
+  RowReader reader("jobs", Values(text));
+  JobSpec spec = reader.Checked(JobSpecFromJson(reader.JsonValue()));
+  ZEUS_RETURN_IF_ERROR(reader.status());
+  return spec;
+}
+
+Result<Json> StateFrom(const std::string& text) {
+  RowReader reader("jobs", Values(text));
+  Json state = reader.JsonValue();
+  ZEUS_RETURN_IF_ERROR(reader.status());
+  return state;
 }
 
 Result<Trial> TrialFrom(SqlRow row) {

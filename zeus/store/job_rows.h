@@ -26,11 +26,21 @@ Result<SqlRow> RowOf(const Job& job);
 Result<SqlRow> RowOf(const Trial& trial);
 Result<SqlRow> RowOf(const JobEvent& event);
 
-Result<Job> JobFrom(SqlRow row);
+// A job whose spec (but for the id) and state are still text.
+struct JobTexts {
+  static Result<JobTexts> From(SqlRow row);
+
+  Job job{};
+  std::string spec{};
+  std::string state{};
+};
+Result<JobSpec> SpecFrom(const std::string& text);
+Result<Json> StateFrom(const std::string& text);
+
 Result<Trial> TrialFrom(SqlRow row);
 Result<JobEvent> EventFrom(SqlRow row);
 
-// All rows of an answer by one of the three above.
+// All rows of an answer by one of the two above.
 template <class T>
 Result<std::vector<T>> AllFrom(SqlAnswer answer, Result<T> (*from)(SqlRow)) {
   std::vector<T> all;

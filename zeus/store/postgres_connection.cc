@@ -43,11 +43,15 @@ Result<SqlValue> Field(const PGresult* result, int row, int column) {
   return SqlValue(std::string(text));
 }
 
+std::int64_t ChangedBy(const PGresult* result) {
+  const std::string_view changed = PQcmdTuples(const_cast<PGresult*>(result));
+  return changed.empty() ? 0 : ParseInteger(changed).value();
+}
+
 Result<SqlAnswer> AnswerOf(const PGresult* result) {
   SqlAnswer answer;
   if (PQresultStatus(result) == PGRES_COMMAND_OK) {
-    const std::string_view changed = PQcmdTuples(const_cast<PGresult*>(result));
-    if (!changed.empty()) answer.changed = ParseInteger(changed).value();
+    answer.changed = ChangedBy(result);
     return answer;
   }
   for (int row = 0; row < PQntuples(result); ++row) {
@@ -96,6 +100,7 @@ bool PostgresConnection::connected() const { return PQstatus(connection_) == CON
 Status PostgresConnection::Connect() {
   PQfinish(connection_);
   statements_.clear();
+  sent_.clear();
   in_transaction_ = false;
   // What the URL says comes later in the list, and wins.
   constexpr int kDefaults = 4;
@@ -109,13 +114,11 @@ Status PostgresConnection::Connect() {
   const char* database = PQdb(connection_);
   name_ = fmt::format("PostgreSQL database {} at {}", Quote(database ? database : ""),
                       host != nullptr && *host != '\0' ? Printable(host) : "localhost");
-  if (connected()) return PrepareSession();
-  trouble_ = SqlTrouble::kOther;
-  return ConnectFailure(PQerrorMessage(connection_), name_);
-}
-
-Status PostgresConnection::PrepareSession() {
-  ZEUS_RETURN_IF_ERROR(Send(kSession));
+  if (!connected()) {
+    trouble_ = SqlTrouble::kOther;
+    return ConnectFailure(PQerrorMessage(connection_), name_);
+  }
+  ZEUS_RETURN_IF_ERROR(Checked(PQexec(connection_, kSession)));
   return Ok();
 }
 
@@ -126,27 +129,25 @@ Result<PostgresConnection::Answer> PostgresConnection::Checked(pg_result* result
   if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) return answer;
   const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
   const char* message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-  const bool lost = !connected() || result == nullptr;
-  auto failure = FailureOf(lost || state == nullptr ? "08006" : state,
+  const bool lost = !connected() || state == nullptr;
+  auto failure = FailureOf(lost ? "08006" : state,
                            message != nullptr ? message : PQerrorMessage(connection_), name_);
   trouble_ = failure.trouble;
   return std::move(failure.error);
 }
 
-Result<PostgresConnection::Answer> PostgresConnection::Send(const char* sql) {
-  return Checked(PQexec(connection_, sql));
-}
+// --- reading, outside transactions ---
 
 Result<std::string> PostgresConnection::Prepared(const std::string& sql) {
   if (const auto found = statements_.find(sql); found != statements_.end()) return found->second;
-  std::string name = fmt::format("zeus{}", statements_.size());
+  std::string name = fmt::format("zeus{}", ++names_);
   ZEUS_RETURN_IF_ERROR(Checked(PQprepare(connection_, name.c_str(), sql.c_str(), 0, nullptr)));
   statements_.emplace(sql, name);
   return name;
 }
 
-Result<SqlAnswer> PostgresConnection::RunPrepared(const std::string& sql,
-                                                  std::span<const SqlValue> values) {
+Result<SqlAnswer> PostgresConnection::RunAlone(const std::string& sql,
+                                               std::span<const SqlValue> values) {
   ZEUS_TRY(const std::string name, Prepared(sql));
   const Parameters parameters(values);
   ZEUS_TRY(const Answer answer,
@@ -157,43 +158,121 @@ Result<SqlAnswer> PostgresConnection::RunPrepared(const std::string& sql,
 
 Result<SqlAnswer> PostgresConnection::Run(const std::string& sql,
                                           std::span<const SqlValue> values) {
-  if (in_transaction_) return RunPrepared(sql, values);
+  if (in_transaction_) {
+    ZEUS_RETURN_IF_ERROR(Send({.sql = sql}, values));
+    ZEUS_TRY(const Answer answer, Receive());
+    return AnswerOf(answer.get());
+  }
   if (connected()) {
-    auto answer = RunPrepared(sql, values);
+    auto answer = RunAlone(sql, values);
     if (answer.ok() || connected()) return answer;
   }
   ZEUS_RETURN_IF_ERROR(Connect());
-  return RunPrepared(sql, values);
+  return RunAlone(sql, values);
 }
 
-Status PostgresConnection::Begin() {
-  if (!connected()) ZEUS_RETURN_IF_ERROR(Connect());
-  auto begun = Send("BEGIN");
-  if (!begun.ok() && !connected()) {
-    ZEUS_RETURN_IF_ERROR(Connect());
-    begun = Send("BEGIN");
+// --- transactions ---
+
+Status PostgresConnection::Post(const std::string& sql, std::span<const SqlValue> values) {
+  return Send({Sent::Kind::kOneRow, sql}, values);
+}
+
+Status PostgresConnection::Send(Sent sent, std::span<const SqlValue> values) {
+  if (!statements_.contains(sent.sql)) {
+    const std::string name = fmt::format("zeus{}", ++names_);
+    if (PQsendPrepare(connection_, name.c_str(), sent.sql.c_str(), 0, nullptr) == 0)
+      return Checked(nullptr).error();
+    statements_.emplace(sent.sql, name);
+    sent_.push_back({Sent::Kind::kPreparation, sent.sql});
   }
-  if (!begun.ok()) return std::move(begun).error();
-  in_transaction_ = true;
+  const Parameters parameters(values);
+  if (PQsendQueryPrepared(connection_, statements_.at(sent.sql).c_str(),
+                          static_cast<int>(values.size()), parameters.pointers.data(), nullptr,
+                          nullptr, 0) == 0)
+    return Checked(nullptr).error();
+  sent_.push_back(std::move(sent));
   return Ok();
 }
 
-Status PostgresConnection::Commit() {
-  in_transaction_ = false;
-  auto committed = Send("COMMIT");
-  if (!committed.ok()) {
-    if (!connected()) trouble_ = SqlTrouble::kCommitUnknown;
-    return std::move(committed).error();
+Status PostgresConnection::SendCommand(const char* sql) {
+  if (PQsendQueryParams(connection_, sql, 0, nullptr, nullptr, nullptr, nullptr, 0) == 0)
+    return Checked(nullptr).error();
+  sent_.push_back({});
+  return Ok();
+}
+
+Result<PostgresConnection::Answer> PostgresConnection::CheckedFor(const Sent& sent,
+                                                                  pg_result* result) {
+  auto answer = Checked(result);
+  if (!answer.ok() && sent.kind == Sent::Kind::kPreparation) statements_.erase(sent.sql);
+  if (!answer.ok() || sent.kind != Sent::Kind::kOneRow) return answer;
+  const std::int64_t changed = ChangedBy(answer.value().get());
+  if (changed == 1) return answer;
+  trouble_ = SqlTrouble::kOther;
+  return NotOneRow(changed);
+}
+
+Result<PostgresConnection::Answer> PostgresConnection::Receive() {
+  const std::vector<Sent> sent = std::exchange(sent_, {});
+  if (PQpipelineSync(connection_) == 0) return Checked(nullptr).error();
+  Result<Answer> answer = Answer();
+  SqlTrouble trouble = SqlTrouble::kNone;
+  for (const Sent& one : sent) {
+    auto next = CheckedFor(one, PQgetResult(connection_));
+    while (pg_result* more = connected() ? PQgetResult(connection_) : nullptr) PQclear(more);
+    if (!answer.ok()) continue;  // What follows an error is not done.
+    answer = std::move(next);
+    trouble = trouble_;
   }
+  PQclear(PQgetResult(connection_));  // Of the synchronisation.
+  if (!answer.ok()) trouble_ = connected() ? trouble : SqlTrouble::kTransactionLost;
+  return answer;
+}
+
+// BEGIN travels with the first statement. If the server went away since the last transaction, that
+// one tells.
+Status PostgresConnection::Begin() {
+  if (!connected()) ZEUS_RETURN_IF_ERROR(Connect());
+  if (PQenterPipelineMode(connection_) == 0) return Checked(nullptr).error();
+  in_transaction_ = true;
+  return SendCommand("BEGIN");
+}
+
+Status PostgresConnection::Commit() {
+  ZEUS_RETURN_IF_ERROR(SendCommand("COMMIT"));
+  auto answer = Receive();
   // A transaction that had failed is rolled back instead, which is no error to the server.
-  if (std::string_view(PQcmdStatus(committed.value().get())) == "COMMIT") return Ok();
-  trouble_ = SqlTrouble::kTransactionLost;
-  return Error{ErrorCode::kUnavailable, name_ + ": the transaction was taken back: try again"};
+  const bool taken_back =
+      answer.ok() && std::string_view(PQcmdStatus(answer.value().get())) != "COMMIT";
+  if (answer.ok() && !taken_back) {
+    EndTransaction();
+    return Ok();
+  }
+  // The server may have gone after the commit and before the answer.
+  const bool unknown = !taken_back && trouble_ == SqlTrouble::kTransactionLost;
+  const SqlTrouble trouble = unknown      ? SqlTrouble::kCommitUnknown
+                             : taken_back ? SqlTrouble::kTransactionLost
+                                          : trouble_;
+  Rollback();
+  trouble_ = trouble;
+  if (!answer.ok()) return std::move(answer).error();
+  return Error{ErrorCode::kUnavailable, name_ + ": the changes were taken back: try again"};
 }
 
 void PostgresConnection::Rollback() {
-  if (in_transaction_ && connected()) static_cast<void>(Send("ROLLBACK"));
+  if (!in_transaction_) return;
+  if (connected() && SendCommand("ROLLBACK").ok()) static_cast<void>(Receive());
+  EndTransaction();
+}
+
+// A session that is not idle now is of no use: the next transaction gets a new one.
+void PostgresConnection::EndTransaction() {
   in_transaction_ = false;
+  sent_.clear();
+  if (PQexitPipelineMode(connection_) == 0 || PQtransactionStatus(connection_) != PQTRANS_IDLE) {
+    PQfinish(connection_);
+    connection_ = nullptr;
+  }
 }
 
 }  // namespace zeus

@@ -3,6 +3,8 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "zeus/store/sql_connection.h"
 
@@ -12,6 +14,7 @@ struct pg_result;
 namespace zeus {
 
 // A session on a PostgreSQL server (libpq), READ COMMITTED: who locks a row sees its latest state.
+// Transactions use libpq's pipeline mode: only a Run() and the Commit() wait for the server.
 // When the server went away the next Begin() or read connects again.
 class PostgresConnection final : public SqlConnection {
  public:
@@ -25,6 +28,7 @@ class PostgresConnection final : public SqlConnection {
   SqlDialect dialect() const override { return SqlDialect::kPostgres; }
   const std::string& name() const override { return name_; }
   Result<SqlAnswer> Run(const std::string& sql, std::span<const SqlValue> values) override;
+  Status Post(const std::string& sql, std::span<const SqlValue> values) override;
   SqlTrouble trouble() const override { return trouble_; }
   Status Begin() override;
   Status Commit() override;
@@ -38,18 +42,32 @@ class PostgresConnection final : public SqlConnection {
 
   explicit PostgresConnection(std::string url) : url_(std::move(url)) {}
 
+  // What was sent and not answered yet.
+  struct Sent {
+    enum class Kind { kPreparation, kOneRow, kAnything };
+    Kind kind = Kind::kAnything;
+    std::string sql{};
+  };
+
   Status Connect();
-  Status PrepareSession();
   bool connected() const;
   Result<Answer> Checked(pg_result* result);
-  Result<Answer> Send(const char* sql);
+  Result<Answer> CheckedFor(const Sent& sent, pg_result* result);
   Result<std::string> Prepared(const std::string& sql);
-  Result<SqlAnswer> RunPrepared(const std::string& sql, std::span<const SqlValue> values);
+  Result<SqlAnswer> RunAlone(const std::string& sql, std::span<const SqlValue> values);
+
+  // In a transaction:
+  Status Send(Sent sent, std::span<const SqlValue> values);
+  Status SendCommand(const char* sql);
+  Result<Answer> Receive();  // Of the last that was sent; the first error otherwise.
+  void EndTransaction();
 
   const std::string url_;
   std::string name_;
   pg_conn* connection_ = nullptr;
   std::unordered_map<std::string, std::string> statements_;  // SQL: name on the server.
+  int names_ = 0;                                            // Given so far.
+  std::vector<Sent> sent_;
   SqlTrouble trouble_ = SqlTrouble::kNone;
   bool in_transaction_ = false;
 };

@@ -21,7 +21,7 @@ struct Meaning {
 constexpr Meaning kMeanings[] = {
     {"40", SqlTrouble::kTransactionLost, ErrorCode::kUnavailable,
      "another server was in the way: try again"},
-    {"55P03", SqlTrouble::kLockBusy, ErrorCode::kUnavailable,
+    {"55P03", SqlTrouble::kOther, ErrorCode::kUnavailable,
      "another server holds the job: try again"},
     {"08", SqlTrouble::kTransactionLost, ErrorCode::kUnavailable,
      "the connection was lost: try again"},

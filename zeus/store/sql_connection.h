@@ -35,7 +35,6 @@ enum class SqlDialect { kSqlite, kPostgres };
 // What an error of a statement means for the transaction around it.
 enum class SqlTrouble {
   kNone,
-  kLockBusy,         // Somebody else holds the row, and the statement was told not to wait.
   kTransactionLost,  // The database took back the whole transaction. It may be run again.
   kCommitUnknown,    // The connection broke during COMMIT: done or not, nobody here knows.
   kOther,
@@ -57,6 +56,11 @@ class SqlConnection {
   virtual Result<SqlAnswer> Run(const std::string& sql, std::span<const SqlValue> values) = 0;
   Result<SqlAnswer> Run(const std::string& sql) { return Run(sql, {}); }
 
+  // A statement that changes exactly one row, within a transaction. It need not have happened when
+  // this returns: the next Run() or Commit() fails if it did not, with kTransactionLost or with the
+  // error that this would have given.
+  virtual Status Post(const std::string& sql, std::span<const SqlValue> values) = 0;
+
   // Of the latest call that failed.
   virtual SqlTrouble trouble() const = 0;
 
@@ -68,17 +72,22 @@ class SqlConnection {
   virtual void Rollback() = 0;
 
   // A part of a transaction that can be taken back alone; one at a time.
-  Status BeginPart() { return Done(Run("SAVEPOINT part")); }
-  Status KeepPart() { return Done(Run("RELEASE SAVEPOINT part")); }
+  Status BeginPart() {
+    ZEUS_RETURN_IF_ERROR(Run("SAVEPOINT part"));
+    return Ok();
+  }
+  Status KeepPart() {
+    ZEUS_RETURN_IF_ERROR(Run("RELEASE SAVEPOINT part"));
+    return Ok();
+  }
   Status TakeBackPart() {
-    ZEUS_RETURN_IF_ERROR(Done(Run("ROLLBACK TO SAVEPOINT part")));
+    ZEUS_RETURN_IF_ERROR(Run("ROLLBACK TO SAVEPOINT part"));
     return KeepPart();
   }
 
- private:
-  static Status Done(Result<SqlAnswer> answer) {
-    if (!answer.ok()) return std::move(answer).error();
-    return Ok();
+ protected:
+  static Error NotOneRow(std::int64_t changed) {
+    return Error{ErrorCode::kNotFound, "one row was to be changed, not " + std::to_string(changed)};
   }
 };
 

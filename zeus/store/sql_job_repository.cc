@@ -11,7 +11,7 @@ namespace zeus {
 
 SqlJobRepository::SqlJobRepository(Connections connections)
     : connections_(std::move(connections)),
-      committer_(*connections_.writers, connections_.most_writers) {}
+      committer_(*connections_.writers, connections_.most_writers, parsed_) {}
 
 Status SqlJobRepository::Write(const Change& change) { return committer_.Write(change); }
 
@@ -25,7 +25,7 @@ Result<Job> SqlJobRepository::FindJob(const std::string& id) {
   static const std::string kSelect = "SELECT " + kJobColumns + " FROM jobs WHERE id = $1";
   ZEUS_TRY(SqlAnswer answer, Read(kSelect, Values(id)));
   if (answer.rows.empty()) return Error{ErrorCode::kNotFound, "id: there is no job " + Quote(id)};
-  return JobFrom(std::move(answer.rows.front()));
+  return parsed_.JobFrom(std::move(answer.rows.front()));
 }
 
 Result<std::vector<Job>> SqlJobRepository::ListJobs(const JobQuery& query) {
@@ -41,7 +41,12 @@ Result<std::vector<Job>> SqlJobRepository::ListJobs(const JobQuery& query) {
     sql += ")";
   }
   ZEUS_TRY(SqlAnswer answer, Read(sql + " ORDER BY id LIMIT $2", values));
-  return AllFrom(std::move(answer), JobFrom);
+  std::vector<Job> jobs;
+  for (SqlRow& row : answer.rows) {
+    ZEUS_TRY(Job job, parsed_.JobFrom(std::move(row)));
+    jobs.push_back(std::move(job));
+  }
+  return jobs;
 }
 
 Result<Trial> SqlJobRepository::FindTrial(const std::string& job_id, std::int64_t number) {

@@ -7,6 +7,7 @@
 #include "zeus/job/job_repository.h"
 #include "zeus/store/connection_pool.h"
 #include "zeus/store/group_committer.h"
+#include "zeus/store/parsed_jobs.h"
 
 namespace zeus {
 
@@ -39,6 +40,7 @@ class SqlJobRepository final : public JobRepository {
   Result<SqlAnswer> Read(const std::string& sql, const SqlRow& values);
 
   Connections connections_;
+  ParsedJobs parsed_;
   GroupCommitter committer_;
 };
 

@@ -27,42 +27,134 @@ Error NoSuchJob(const std::string& id) {
   return Error{ErrorCode::kNotFound, "id: there is no job " + Quote(id)};
 }
 
+const std::string kUpdateJob =
+    "UPDATE jobs SET recurrences = $2, trials = $3, events = $4, policy_state = $5, "
+    "least_cost_joules = $6, least_cost_batch_size = $7 WHERE id = $1";
+
+constexpr std::size_t kStateColumn = 4;
+
+Result<SqlRow> UpdatedColumns(const Job& job) {
+  ZEUS_TRY(std::string state, JsonText(job.policy_state));
+  return Values(
+      job.spec.id, job.recurrences, job.trials, job.events, std::move(state),
+      job.least_cost ? SqlValue(job.least_cost->value()) : SqlValue(),
+      job.least_cost_batch_size ? SqlValue(std::int64_t{*job.least_cost_batch_size}) : SqlValue());
+}
+
 }  // namespace
+
+// --- the change as a whole ---
 
 std::optional<SqlJobTransaction::Failure> SqlJobTransaction::TakeFailure() {
   missed_.clear();
   return std::exchange(failure_, std::nullopt);
 }
 
-Result<SqlAnswer> SqlJobTransaction::Run(const std::string& sql, std::span<const SqlValue> values) {
-  if (failure_) return failure_->error;  // The database would only say that the change is over.
-  auto answer = connection_.Run(sql, values);
-  if (!answer.ok()) failure_ = Failure{connection_.trouble(), answer.error()};
-  return answer;
+// Remembers why the database gave no answer.
+template <class T>
+Result<T> SqlJobTransaction::Noted(Result<T> result) {
+  if (!result.ok() && !failure_) {
+    const bool again = connection_.trouble() == SqlTrouble::kTransactionLost;
+    failure_ = Failure{again ? Failure::Kind::kRunAgain : Failure::Kind::kOther, result.error()};
+  }
+  return result;
 }
 
-// Exactly one row is there to be changed, since the job is locked.
-Status SqlJobTransaction::ChangeOne(const std::string& sql, const SqlRow& values,
-                                    const std::string& what) {
-  ZEUS_TRY(const SqlAnswer answer, Run(sql, values));
-  if (answer.changed == 1) return Ok();
-  return Error{ErrorCode::kNotFound, "there is no " + what};
+Status SqlJobTransaction::SendWrites() {
+  for (const Statement& write : writes_)
+    ZEUS_RETURN_IF_ERROR(Noted(connection_.Post(write.sql, write.values)));
+  writes_.clear();
+  return Ok();
 }
 
-std::string SqlJobTransaction::LockingClause() const {
-  if (connection_.dialect() == SqlDialect::kSqlite) return "";  // BEGIN IMMEDIATE locked it all.
-  return holds_locks_ ? " FOR UPDATE NOWAIT" : " FOR UPDATE";
+// What is sent before the change has succeeded may have to be taken back.
+Status SqlJobTransaction::OpenPart() {
+  if (part_is_open_) return Ok();
+  ZEUS_RETURN_IF_ERROR(Noted(connection_.BeginPart()));
+  part_is_open_ = true;
+  return Ok();
+}
+
+Result<SqlAnswer> SqlJobTransaction::Ask(const std::string& sql, const SqlRow& values) {
+  if (failure_) return failure_->error;
+  if (!writes_.empty()) {
+    ZEUS_RETURN_IF_ERROR(OpenPart());
+    ZEUS_RETURN_IF_ERROR(SendWrites());
+  }
+  return Noted(connection_.Run(sql, values));
+}
+
+Status SqlJobTransaction::Keep() {
+  ZEUS_RETURN_IF_ERROR(SendWrites());
+  before_.clear();
+  for (auto& [id, held] : held_) held.locked_in_part = false;
+  if (std::exchange(part_is_open_, false)) return Noted(connection_.KeepPart());
+  return Ok();
+}
+
+Status SqlJobTransaction::TakeBack() {
+  writes_.clear();
+  for (auto& [id, held] : before_) {
+    held_.erase(id);
+    if (held) held_.emplace(id, *std::move(held));
+  }
+  before_.clear();
+  std::erase_if(held_, [](const auto& entry) { return entry.second.locked_in_part; });
+  if (std::exchange(part_is_open_, false)) return Noted(connection_.TakeBackPart());
+  return Ok();
+}
+
+Status SqlJobTransaction::WriteJobs() {
+  for (const auto& [id, held] : held_) {
+    if (!held.changed) continue;
+    ZEUS_TRY(SqlRow values, UpdatedColumns(held.job));
+    ZEUS_RETURN_IF_ERROR(Noted(connection_.Post(kUpdateJob, values)));
+    parsed_.Expect(id, std::get<std::string>(std::move(values[kStateColumn])),
+                   held.job.policy_state);
+  }
+  held_.clear();
+  return Ok();
+}
+
+// Before the present change alters what is held of a job.
+void SqlJobTransaction::Remember(const std::string& id) {
+  const auto held = held_.find(id);
+  before_.try_emplace(id, held == held_.end() ? std::nullopt : std::optional(held->second));
+}
+
+// --- jobs ---
+
+// Whether there is such a job; if so it is locked, and `answer` has its columns.
+Result<bool> SqlJobTransaction::Locked(const std::string& id, SqlAnswer& answer,
+                                       const std::string& columns) {
+  const std::string select = "SELECT " + columns + " FROM jobs WHERE id = $1";
+  const bool sqlite = connection_.dialect() == SqlDialect::kSqlite;  // BEGIN IMMEDIATE locked all.
+  const std::string lock = sqlite ? "" : (holds_locks_ ? " FOR UPDATE SKIP LOCKED" : " FOR UPDATE");
+  ZEUS_TRY(answer, Ask(select + lock, Values(id)));
+  if (!answer.rows.empty()) {
+    holds_locks_ = true;
+    return true;
+  }
+  if (!sqlite && holds_locks_) {
+    ZEUS_TRY(const SqlAnswer there, Ask("SELECT 1 FROM jobs WHERE id = $1", Values(id)));
+    if (!there.rows.empty()) {
+      failure_ = Failure{Failure::Kind::kJobIsBusy,
+                         {ErrorCode::kUnavailable, "another server holds job " + Quote(id)}};
+      return failure_->error;
+    }
+  }
+  missed_.insert(id);
+  return false;
 }
 
 Result<Job> SqlJobTransaction::LockJob(const std::string& id) {
-  ZEUS_TRY(SqlAnswer answer,
-           Run("SELECT " + kJobColumns + " FROM jobs WHERE id = $1" + LockingClause(), Values(id)));
-  if (answer.rows.empty()) {
-    missed_.insert(id);
-    return NoSuchJob(id);
-  }
-  holds_locks_ = true;
-  return JobFrom(std::move(answer.rows.front()));
+  if (const auto held = held_.find(id); held != held_.end()) return held->second.job;
+  SqlAnswer answer;
+  ZEUS_TRY(const bool there, Locked(id, answer, kJobColumns));
+  if (!there) return NoSuchJob(id);
+  ZEUS_TRY(Job job, parsed_.JobFrom(std::move(answer.rows.front())));
+  held_[id] = HeldJob{.job = job, .locked_in_part = part_is_open_};
+  return job;
 }
 
 Status SqlJobTransaction::InsertJob(const Job& job) {
@@ -70,45 +162,51 @@ Status SqlJobTransaction::InsertJob(const Job& job) {
       InsertInto("jobs", kJobColumns, 10) + " ON CONFLICT (id) DO NOTHING";
   static const std::string kInsertLabel = InsertInto("job_labels", "job_id, name, value", 3);
   ZEUS_TRY(const SqlRow row, RowOf(job));
-  ZEUS_TRY(const SqlAnswer inserted, Run(kInsert, row));
+  ZEUS_RETURN_IF_ERROR(OpenPart());
+  ZEUS_TRY(const SqlAnswer inserted, Ask(kInsert, row));
   holds_locks_ = true;
   if (inserted.changed == 0) return JobIsThere(job.spec.id);
   for (const auto& [name, value] : job.spec.labels)
-    ZEUS_RETURN_IF_ERROR(Run(kInsertLabel, Values(job.spec.id, name, value)));
+    writes_.push_back({kInsertLabel, Values(job.spec.id, name, value)});
   return Ok();
 }
 
 Error SqlJobTransaction::JobIsThere(const std::string& id) {
   Error error{ErrorCode::kConflict, "id: there is a job " + Quote(id)};
   // It was not there a moment ago: another server made it. The change may decide otherwise now.
-  if (missed_.contains(id)) failure_ = Failure{SqlTrouble::kTransactionLost, error};
+  if (missed_.contains(id)) failure_ = Failure{Failure::Kind::kRunAgain, error};
   return error;
 }
 
 Status SqlJobTransaction::UpdateJob(const Job& job) {
-  ZEUS_TRY(std::string state, JsonText(job.policy_state));
-  SqlRow values = Values(job.spec.id, job.recurrences, job.trials, job.events, std::move(state));
-  values.push_back(job.least_cost ? SqlValue(job.least_cost->value()) : SqlValue());
-  values.push_back(job.least_cost_batch_size ? SqlValue(std::int64_t{*job.least_cost_batch_size})
-                                             : SqlValue());
-  return ChangeOne(
-      "UPDATE jobs SET recurrences = $2, trials = $3, events = $4, policy_state = $5, "
-      "least_cost_joules = $6, least_cost_batch_size = $7 WHERE id = $1",
-      values, "job " + Quote(job.spec.id));
-}
-
-Status SqlJobTransaction::DeleteJob(const std::string& id) {
-  ZEUS_TRY(const SqlAnswer found,
-           Run("SELECT id FROM jobs WHERE id = $1" + LockingClause(), Values(id)));
-  if (found.rows.empty()) return NoSuchJob(id);
-  holds_locks_ = true;
-  ZEUS_RETURN_IF_ERROR(Run("DELETE FROM jobs WHERE id = $1", Values(id)));
+  Remember(job.spec.id);
+  if (const auto held = held_.find(job.spec.id); held != held_.end()) {
+    held->second.job = job;
+    held->second.changed = true;
+    return Ok();
+  }
+  ZEUS_TRY(SqlRow values, UpdatedColumns(job));
+  writes_.push_back({kUpdateJob, std::move(values)});
   return Ok();
 }
 
+Status SqlJobTransaction::DeleteJob(const std::string& id) {
+  if (!held_.contains(id)) {
+    SqlAnswer ignored;
+    ZEUS_TRY(const bool there, Locked(id, ignored, "id"));
+    if (!there) return NoSuchJob(id);
+  }
+  Remember(id);
+  held_.erase(id);
+  writes_.push_back({"DELETE FROM jobs WHERE id = $1", Values(id)});
+  return Ok();
+}
+
+// --- trials and events ---
+
 Result<std::optional<Trial>> SqlJobTransaction::OneTrial(const std::string& sql,
                                                          const SqlRow& values) {
-  ZEUS_TRY(SqlAnswer answer, Run(sql, values));
+  ZEUS_TRY(SqlAnswer answer, Ask(sql, values));
   if (answer.rows.empty()) return std::optional<Trial>();
   ZEUS_TRY(Trial trial, TrialFrom(std::move(answer.rows.front())));
   return std::optional<Trial>(std::move(trial));
@@ -128,7 +226,7 @@ Result<std::optional<Trial>> SqlJobTransaction::FindTrialByRequest(const std::st
 
 Result<bool> SqlJobTransaction::HasActiveTrial(const std::string& job_id, RunRole role) {
   ZEUS_TRY(const SqlAnswer answer,
-           Run("SELECT 1 FROM trials WHERE job_id = $1 AND role = $2" + kActive + " LIMIT 1",
+           Ask("SELECT 1 FROM trials WHERE job_id = $1 AND role = $2" + kActive + " LIMIT 1",
                Values(job_id, std::string(Name(role)))));
   return !answer.rows.empty();
 }
@@ -136,7 +234,7 @@ Result<bool> SqlJobTransaction::HasActiveTrial(const std::string& job_id, RunRol
 Result<std::vector<Trial>> SqlJobTransaction::OverdueTrials(const std::string& job_id, WallTime now,
                                                             int limit) {
   ZEUS_TRY(SqlAnswer answer,
-           Run("SELECT " + kTrialColumns + " FROM trials WHERE job_id = $1 AND lease_until < $2" +
+           Ask("SELECT " + kTrialColumns + " FROM trials WHERE job_id = $1 AND lease_until < $2" +
                    kActive + " ORDER BY number LIMIT $3",
                Values(job_id, SqlTime(now), std::int64_t{limit})));
   return AllFrom(std::move(answer), TrialFrom);
@@ -144,7 +242,7 @@ Result<std::vector<Trial>> SqlJobTransaction::OverdueTrials(const std::string& j
 
 Result<std::vector<Trial>> SqlJobTransaction::TrialsOfRecurrence(const std::string& job_id,
                                                                  std::int64_t recurrence) {
-  ZEUS_TRY(SqlAnswer answer, Run("SELECT " + kTrialColumns +
+  ZEUS_TRY(SqlAnswer answer, Ask("SELECT " + kTrialColumns +
                                      " FROM trials WHERE job_id = $1 AND recurrence = $2 "
                                      "ORDER BY attempt, number",
                                  Values(job_id, recurrence)));
@@ -153,23 +251,23 @@ Result<std::vector<Trial>> SqlJobTransaction::TrialsOfRecurrence(const std::stri
 
 Status SqlJobTransaction::InsertTrial(const Trial& trial) {
   static const std::string kInsert = InsertInto("trials", kTrialColumns, 22);
-  ZEUS_TRY(const SqlRow row, RowOf(trial));
-  ZEUS_RETURN_IF_ERROR(Run(kInsert, row));
+  ZEUS_TRY(SqlRow row, RowOf(trial));
+  writes_.push_back({kInsert, std::move(row)});
   return Ok();
 }
 
 Status SqlJobTransaction::UpdateTrial(const Trial& trial) {
   static const std::string kUpdate = "UPDATE trials SET (" + kTrialColumnsButKey + ") = (" +
                                      Placeholders(3, 22) + ") WHERE job_id = $1 AND number = $2";
-  ZEUS_TRY(const SqlRow row, RowOf(trial));
-  return ChangeOne(kUpdate, row,
-                   fmt::format("trial {} of job {}", trial.number, Quote(trial.job_id)));
+  ZEUS_TRY(SqlRow row, RowOf(trial));
+  writes_.push_back({kUpdate, std::move(row)});
+  return Ok();
 }
 
 Status SqlJobTransaction::AppendEvent(const JobEvent& event) {
   static const std::string kInsert = InsertInto("events", kEventColumns, 6);
-  ZEUS_TRY(const SqlRow row, RowOf(event));
-  ZEUS_RETURN_IF_ERROR(Run(kInsert, row));
+  ZEUS_TRY(SqlRow row, RowOf(event));
+  writes_.push_back({kInsert, std::move(row)});
   return Ok();
 }
 

@@ -1,22 +1,27 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "zeus/job/job_repository.h"
+#include "zeus/store/parsed_jobs.h"
 #include "zeus/store/sql_connection.h"
 
 namespace zeus {
 
-// Changes of jobs within one database transaction, which belongs to somebody else. That one also
-// asks trouble() after each change: an error of the database ends it, whatever the change made of
-// it. Waits for a job that another server holds only while it holds none itself, so that servers
-// cannot wait for each other in a circle. One owner.
+// Changes of jobs, one after the other, within one database transaction that belongs to somebody
+// else. It spares the database what it can: what a change writes is sent when the change has
+// succeeded (or reads), and a job that several changes lock is read once and written once.
+// Waits for a job that another server holds only while it holds none itself, so that servers cannot
+// wait for each other in a circle. One owner.
 class SqlJobTransaction final : public JobTransaction {
  public:
-  explicit SqlJobTransaction(SqlConnection& connection) : connection_(connection) {}
+  SqlJobTransaction(SqlConnection& connection, ParsedJobs& parsed)
+      : connection_(connection), parsed_(parsed) {}
 
   Result<Job> LockJob(const std::string& id) override;
   Status InsertJob(const Job& job) override;
@@ -34,24 +39,52 @@ class SqlJobTransaction final : public JobTransaction {
   Status UpdateTrial(const Trial& trial) override;
   Status AppendEvent(const JobEvent& event) override;
 
-  // Of the first statement that failed since the last call, and why. Asked after each change.
+  // Why a change is over, whatever it made of it.
   struct Failure {
-    SqlTrouble trouble = SqlTrouble::kNone;
+    enum class Kind { kJobIsBusy, kRunAgain, kOther };
+    Kind kind = Kind::kOther;
     Error error;
   };
+  // Each change is followed by TakeFailure(), and if there was one that is not kJobIsBusy the
+  // transaction cannot be used any more; then by one of the others. The same holds when they fail.
   std::optional<Failure> TakeFailure();
+  Status Keep();
+  Status TakeBack();
+  // Before the commit.
+  Status WriteJobs();
 
  private:
-  Result<SqlAnswer> Run(const std::string& sql, std::span<const SqlValue> values);
+  struct Statement {
+    std::string sql;
+    SqlRow values;
+  };
+  struct HeldJob {
+    Job job{};
+    bool changed = false;
+    bool locked_in_part = false;  // The lock goes when the part is taken back.
+  };
+
+  Result<SqlAnswer> Ask(const std::string& sql, const SqlRow& values);
+  Status SendWrites();
+  Status OpenPart();
+  Result<bool> Locked(const std::string& id, SqlAnswer& answer, const std::string& columns);
   Result<std::optional<Trial>> OneTrial(const std::string& sql, const SqlRow& values);
-  Status ChangeOne(const std::string& sql, const SqlRow& values, const std::string& what);
-  std::string LockingClause() const;
   Error JobIsThere(const std::string& id);
+  template <class T>
+  Result<T> Noted(Result<T> result);
+  void Remember(const std::string& id);
 
   SqlConnection& connection_;
+  ParsedJobs& parsed_;
   bool holds_locks_ = false;
+  std::map<std::string, HeldJob> held_;
+
+  // Of the present change:
+  std::vector<Statement> writes_;  // Not sent yet.
+  bool part_is_open_ = false;
+  std::map<std::string, std::optional<HeldJob>> before_;  // What it changed of held_.
+  std::set<std::string> missed_;                          // Jobs it looked for in vain.
   std::optional<Failure> failure_;
-  std::set<std::string> missed_;  // Jobs that this change looked for in vain.
 };
 
 }  // namespace zeus

@@ -152,6 +152,13 @@ Result<SqlAnswer> SqliteConnection::Run(const std::string& sql, std::span<const 
   return answer;
 }
 
+Status SqliteConnection::Post(const std::string& sql, std::span<const SqlValue> values) {
+  ZEUS_TRY(const SqlAnswer answer, Run(sql, values));
+  if (answer.changed == 1) return Ok();
+  trouble_ = SqlTrouble::kOther;
+  return NotOneRow(answer.changed);
+}
+
 Result<SqlAnswer> SqliteConnection::Step(sqlite3_stmt* statement) {
   SqlAnswer answer;
   int code = sqlite3_step(statement);

@@ -30,6 +30,7 @@ class SqliteConnection final : public SqlConnection {
   SqlDialect dialect() const override { return SqlDialect::kSqlite; }
   const std::string& name() const override { return name_; }
   Result<SqlAnswer> Run(const std::string& sql, std::span<const SqlValue> values) override;
+  Status Post(const std::string& sql, std::span<const SqlValue> values) override;
   SqlTrouble trouble() const override { return trouble_; }
   Status Begin() override;
   Status Commit() override;

@@ -18,6 +18,9 @@ class TrainingCallback {
   // The validation metric of the epoch that just ended.
   virtual void OnEvaluate(double /*metric*/) {}
   virtual void OnTrainEnd() {}
+
+  // Asked after each epoch; true ends the training. All ranks must answer alike.
+  virtual bool ShouldStop() const { return false; }
 };
 
 }  // namespace zeus

@@ -1,5 +1,6 @@
 #include "zeus/training/callback_list.h"
 
+#include <algorithm>
 #include <exception>
 
 #include "zeus/base/log.h"
@@ -64,6 +65,11 @@ void CallbackList::TrainEnd() {
     TellOne(entry, "the end of training",
             [](TrainingCallback& callback) { callback.OnTrainEnd(); });
   }
+}
+
+bool CallbackList::ShouldStop() const {
+  return std::ranges::any_of(
+      entries_, [](const Entry& entry) { return !entry.failed && entry.callback->ShouldStop(); });
 }
 
 }  // namespace zeus

@@ -23,6 +23,8 @@ class CallbackList {
   void EpochEnd(std::int64_t epoch);
   void Evaluate(double metric);
   void TrainEnd();
+  // Whether any of them wants to; those that failed are not asked.
+  bool ShouldStop() const;
 
  private:
   struct Entry {

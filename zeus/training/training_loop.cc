@@ -190,6 +190,7 @@ bool TrainingLoop::Session::EndEpoch(const Ended& ended, Exit exit) {
   if (exit == Exit::kEpochEnd) WarnAboutMetric(outcome.metric);
   if (outcome.metric) callbacks_.Evaluate(*outcome.metric);
   if (alone()) outcome.stop = ended.stop.load(std::memory_order_relaxed);
+  if (callbacks_.ShouldStop()) outcome.stop = true;
   reason_ = Decide(outcome, ended.epoch);
   if (exit == Exit::kException) reason_ = StopReason::kException;
   if (exit == Exit::kBreak && !reason_) reason_ = StopReason::kStoppedByUser;

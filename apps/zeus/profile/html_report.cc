@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "apps/zeus/html_page.h"
 #include "apps/zeus/profile/svg_plot.h"
 #include "apps/zeus/profile/uncertain_text.h"
 #include "apps/zeus/xml.h"
@@ -11,27 +12,6 @@
 
 namespace zeus::cli {
 namespace {
-
-constexpr const char* kStyle = R"(<style>
-  :root { color-scheme: light dark; --ink: #1b1f24; --page: #ffffff; --rule: #d8dee4;
-          --mark: #fff1e5 }
-  @media (prefers-color-scheme: dark) {
-    :root { --ink: #e6edf3; --page: #0d1117; --rule: #30363d; --mark: #3d2a1a }
-  }
-  body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page);
-         max-width: 76rem; margin: 2rem auto; padding: 0 1rem }
-  svg { max-width: 100%; height: auto }
-  code { overflow-wrap: anywhere }
-  .wide { overflow-x: auto }
-  table { border-collapse: collapse; font-variant-numeric: tabular-nums }
-  th, td { padding: .3rem .5rem; text-align: right; border-bottom: 1px solid var(--rule);
-           white-space: nowrap }
-  th:last-child, td:last-child { text-align: left; white-space: normal; min-width: 14rem }
-  tr.chosen { background: var(--mark) }
-  dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem }
-  dt { font-weight: 600 } dd { margin: 0 }
-</style>
-)";
 
 std::string Cell(const std::string& text) { return "<td>" + EscapeXml(text) + "</td>"; }
 
@@ -99,12 +79,8 @@ std::string Facts(const SweepReport& report) {
 
 std::string ToHtml(const SweepReport& report) {
   const std::string command = EscapeXml(fmt::format("{}", fmt::join(report.command, " ")));
-  std::string text = fmt::format(
-      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<title>zeus profile: {0}</title>\n{1}</head>\n<body>\n<main>\n"
-      "<h1>Power sweep</h1>\n<p><code>{0}</code></p>\n",
-      command, kStyle);
+  std::string text = HtmlBegin("zeus profile: " + command) +
+                     fmt::format("<h1>Power sweep</h1>\n<p><code>{}</code></p>\n", command);
   text += "<figure style=\"margin: 0\">\n" + ToSvg(report) + "</figure>\n";
   if (!report.rows.empty()) text += TableOf(report);
   if (!report.notes.empty()) {
@@ -112,7 +88,7 @@ std::string ToHtml(const SweepReport& report) {
     for (const std::string& note : report.notes) text += "<li>" + EscapeXml(note) + "</li>\n";
     text += "</ul>\n";
   }
-  return text + Facts(report) + "</main>\n</body>\n</html>\n";
+  return text + Facts(report) + HtmlEnd();
 }
 
 }  // namespace zeus::cli

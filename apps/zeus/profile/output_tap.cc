@@ -32,9 +32,8 @@ bool WriteAll(int target, std::string_view bytes) {
 
 }  // namespace
 
-Result<std::unique_ptr<OutputTap>> OutputTap::Open(Clock& clock, ProgressPattern pattern,
-                                                   ProgressSeries& series) {
-  std::unique_ptr<OutputTap> tap(new OutputTap(clock, std::move(pattern), series));
+Result<std::unique_ptr<OutputTap>> OutputTap::Open(Clock& clock, Listener listener) {
+  std::unique_ptr<OutputTap> tap(new OutputTap(clock, std::move(listener)));
   for (std::size_t i = 0; i < tap->streams_.size(); ++i) {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
@@ -82,7 +81,7 @@ void OutputTap::Finish() {
   constexpr int kPieces = (1 << 20) / kPiece;
   for (Stream& stream : streams_) {
     for (int i = 0; i < kPieces && Pass(stream); ++i) continue;
-    if (const auto line = stream.lines.Rest()) Look(*line);
+    if (const auto line = stream.lines.Rest(); line && listening_) listener_(*line);
   }
 }
 
@@ -99,17 +98,11 @@ bool OutputTap::Pass(Stream& stream) {
     stream.source.reset();
     return false;
   }
-  if (!counting_) return true;
+  line_is_open_ = bytes.back() != '\n';
+  if (!listening_) return true;
   stream.lines.Feed(clock_.Now(), bytes);
-  while (const auto line = stream.lines.Next()) Look(*line);
+  while (const auto line = stream.lines.Next()) listener_(*line);
   return true;
-}
-
-void OutputTap::Look(const LineCutter::Line& line) {
-  const auto count = pattern_.Count(line.text, count_);
-  if (!count) return;
-  count_ = *count;
-  series_.Observe(line.when, *count);
 }
 
 }  // namespace zeus::cli

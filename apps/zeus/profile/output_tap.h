@@ -3,11 +3,12 @@
 #include <poll.h>
 
 #include <array>
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
-#include "apps/zeus/profile/progress_pattern.h"
-#include "apps/zeus/profile/progress_series.h"
+#include "apps/zeus/profile/line_cutter.h"
 #include "apps/zeus/run/child.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/file_descriptor.h"
@@ -15,12 +16,13 @@
 
 namespace zeus::cli {
 
-// Stands between a command's output and ours: passes every byte on as it is, and looks for progress
-// in it. It never blocks: while our own reader does not read, neither does it. One owner.
+// Stands between a command's output and ours: passes every byte on as it is, and shows each line to
+// a listener. It never blocks: while our own reader does not read, neither does it. One owner.
 class OutputTap {
  public:
-  static Result<std::unique_ptr<OutputTap>> Open(Clock& clock, ProgressPattern pattern,
-                                                 ProgressSeries& series);
+  using Listener = std::function<void(const LineCutter::Line&)>;
+
+  static Result<std::unique_ptr<OutputTap>> Open(Clock& clock, Listener listener);
 
   // What the command gets.
   ChildStreams streams() const;
@@ -31,8 +33,10 @@ class OutputTap {
   std::vector<::pollfd> WaitFor() const;
   // Passes on what is there.
   void Pump();
-  // Nobody needs the progress any more; output is still passed on.
-  void StopCounting() { counting_ = false; }
+  // Nobody needs the lines any more; output is still passed on.
+  void StopListening() { listening_ = false; }
+  // The last line that was passed on has no end yet.
+  bool LineIsOpen() const { return line_is_open_; }
   // The command has ended: what is there is the rest.
   void Finish();
 
@@ -45,18 +49,15 @@ class OutputTap {
     LineCutter lines{};
   };
 
-  OutputTap(Clock& clock, ProgressPattern pattern, ProgressSeries& series)
-      : clock_(clock), pattern_(std::move(pattern)), series_(series) {}
+  OutputTap(Clock& clock, Listener listener) : clock_(clock), listener_(std::move(listener)) {}
 
   // False when there is nothing more to pass on now.
   bool Pass(Stream& stream);
-  void Look(const LineCutter::Line& line);
 
   Clock& clock_;
-  ProgressPattern pattern_;
-  ProgressSeries& series_;
-  double count_ = 0;
-  bool counting_ = true;
+  Listener listener_;
+  bool listening_ = true;
+  bool line_is_open_ = false;
   std::array<Stream, 2> streams_{};
 };
 

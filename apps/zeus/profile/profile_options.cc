@@ -20,25 +20,6 @@ constexpr Seconds kShortestSlice{0.1};
 
 Error Wrong(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
 
-Result<std::vector<Setting>> ParseLimits(const std::string& text, KnobKind knob) {
-  std::vector<double> numbers;
-  for (const std::string_view part : SplitAtCommas(text)) {
-    const auto number = ParseDouble(part);
-    if (!number.ok() || !(number.value() > 0 && number.value() <= kMostSetting)) {
-      return Wrong(
-          fmt::format("--limits takes watts, or megahertz of a clock, as in 250,200,150, "
-                      "not {}",
-                      Quote(text)));
-    }
-    numbers.push_back(number.value());
-  }
-  std::ranges::sort(numbers, std::greater<>());
-  numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
-  std::vector<Setting> settings;
-  for (const double number : numbers) settings.push_back(SettingOf(knob, number));
-  return settings;
-}
-
 void AddSweepFlags(CLI::App& verb, ProfileFlags& flags) {
   constexpr std::uint64_t kMostRounds = 100000;
   verb.add_option("--gpus", flags.gpus, "Limit and measure only these GPUs, as in 0,1")
@@ -127,6 +108,25 @@ void AddProfileFlags(CLI::App& verb, ProfileFlags& flags) {
   AddSweepFlags(verb, flags);
   AddProgressFlags(verb, flags);
   AddResultFlags(verb, flags);
+}
+
+Result<std::vector<Setting>> ParseLimits(const std::string& text, KnobKind knob) {
+  std::vector<double> numbers;
+  for (const std::string_view part : SplitAtCommas(text)) {
+    const auto number = ParseDouble(part);
+    if (!number.ok() || !(number.value() > 0 && number.value() <= kMostSetting)) {
+      return Wrong(
+          fmt::format("--limits takes watts, or megahertz of a clock, as in 250,200,150, "
+                      "not {}",
+                      Quote(text)));
+    }
+    numbers.push_back(number.value());
+  }
+  std::ranges::sort(numbers, std::greater<>());
+  numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
+  std::vector<Setting> settings;
+  for (const double number : numbers) settings.push_back(SettingOf(knob, number));
+  return settings;
 }
 
 Result<Seconds> ParseDuration(const std::string& text, const char* option) {

@@ -76,6 +76,10 @@ void AddProfileFlags(CLI::App& verb, ProfileFlags& flags);
 // kInvalidArgument with one sentence when they make no sense.
 Result<ProfileOptions> Interpret(const ProfileFlags& flags, std::vector<std::string> command);
 
+// "250,200,150" in watts, or megahertz of a clock: fastest first, each once. kInvalidArgument names
+// --limits.
+Result<std::vector<Setting>> ParseLimits(const std::string& text, KnobKind knob);
+
 // "5s", "500ms", "2min", "5" (seconds). kInvalidArgument names the option.
 Result<Seconds> ParseDuration(const std::string& text, const char* option);
 

@@ -55,7 +55,7 @@ Status ProfileSession::Prepare() {
 
   if (options_.pattern) {
     series_.emplace(kPipeStamp);
-    ZEUS_TRY(tap_, OutputTap::Open(clock_, *options_.pattern, *series_));
+    ZEUS_TRY(tap_, OutputTap::Open(clock_, [this](const auto& line) { Look(line); }));
     report_.progress = ProgressSource::kOutput;
   } else if (!options_.progress_file.empty()) {
     series_.emplace(kFileStamp);
@@ -151,6 +151,13 @@ void ProfileSession::Rest(TimePoint deadline) {
          static_cast<int>(std::ceil(std::clamp(milliseconds, 0.0, kMostMilliseconds))));
 }
 
+void ProfileSession::Look(const LineCutter::Line& line) {
+  const auto count = options_.pattern->Count(line.text, count_);
+  if (!count) return;
+  count_ = *count;
+  series_->Observe(line.when, *count);
+}
+
 void ProfileSession::ReadProgressFile() {
   if (!file_ || (sweep_ && sweep_->done())) return;
   const auto count = file_->Count();
@@ -161,7 +168,7 @@ void ProfileSession::ReadProgressFile() {
 
 void ProfileSession::Conclude(SweepEnd end) {
   if (std::exchange(concluded_, true)) return;
-  if (tap_ != nullptr) tap_->StopCounting();
+  if (tap_ != nullptr) tap_->StopListening();
   end.ran = clock_.Now() - started_;
   end.before_sweep = sweep_began_.value_or(started_) - started_;
   end.waiting = !sweep_began_;

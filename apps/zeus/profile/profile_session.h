@@ -7,6 +7,7 @@
 #include "apps/zeus/profile/profile_options.h"
 #include "apps/zeus/profile/profiled_devices.h"
 #include "apps/zeus/profile/progress_file.h"
+#include "apps/zeus/profile/progress_series.h"
 #include "apps/zeus/profile/sweep.h"
 #include "apps/zeus/profile/sweep_notes.h"
 #include "apps/zeus/run/child.h"
@@ -37,6 +38,7 @@ class ProfileSession {
   TimePoint Advance(Child& child);
   // Until something happens, at most until the deadline.
   void Rest(TimePoint deadline);
+  void Look(const LineCutter::Line& line);
   void ReadProgressFile();
   // The sweep is over, by itself or because the command is: evaluates it and writes the results.
   void Conclude(SweepEnd end);
@@ -48,6 +50,7 @@ class ProfileSession {
   SignalWatch& signals_;
   ProfiledDevices& devices_;
   std::optional<ProgressSeries> series_;
+  double count_ = 0;  // In the output, so far.
   std::unique_ptr<OutputTap> tap_;
   std::optional<ProgressFile> file_;
   std::unique_ptr<Sweep> sweep_;

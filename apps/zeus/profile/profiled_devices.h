@@ -25,6 +25,8 @@ class ProfiledDevices {
 
   Knob& knob() { return *job_.knob; }
   SliceMeter& meter() { return meter_; }
+  // Another one, for what is measured at the same time.
+  MonitorSliceMeter NewMeter() { return {node_->monitor(), job_.devices}; }
 
   const std::vector<JobKnob::Device>& turned() const { return job_.turned; }
   const std::string& driver() const { return job_.driver; }  // Empty if it does not tell.

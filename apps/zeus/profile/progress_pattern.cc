@@ -1,6 +1,5 @@
 #include "apps/zeus/profile/progress_pattern.h"
 
-#include <fmt/format.h>
 #include <re2/re2.h>
 
 #include <algorithm>
@@ -8,25 +7,15 @@
 #include <cmath>
 #include <utility>
 
+#include "apps/zeus/profile/expression.h"
 #include "zeus/base/text.h"
 
 namespace zeus::cli {
-namespace {
-
-// No progress line is longer.
-constexpr std::size_t kLongestLine = 4096;
-
-}  // namespace
-
 Result<ProgressPattern> ProgressPattern::Compile(const std::string& expression) {
-  re2::RE2::Options options;
-  options.set_log_errors(false);
-  options.set_encoding(re2::RE2::Options::EncodingLatin1);  // Programs print any bytes.
-  auto compiled = std::make_shared<const re2::RE2>(expression, options);
-  if (compiled->ok()) return ProgressPattern(std::move(compiled));
-  return Error{ErrorCode::kInvalidArgument,
-               fmt::format("--progress takes a regular expression as in 'step (\\d+)', not {}: {}",
-                           Quote(expression), Printable(compiled->error()))};
+  ZEUS_TRY(
+      auto compiled,
+      CompileExpression(expression, "--progress takes a regular expression as in 'step (\\d+)'"));
+  return ProgressPattern(std::move(compiled));
 }
 
 std::optional<double> ProgressPattern::Count(std::string_view line, double before) const {
@@ -54,36 +43,6 @@ std::optional<double> ParseCount(std::string_view text) {
   const auto number = ParseDouble(text);
   if (!number.ok() || !(std::abs(number.value()) <= kMost)) return std::nullopt;
   return number.value();
-}
-
-void LineCutter::Feed(TimePoint when, std::string_view bytes) {
-  if (bytes.empty()) return;
-  if (!pending_.empty()) pending_when_ = fed_when_;
-  fed_when_ = when;
-  fed_at_ = pending_.size();
-  pending_ += bytes;
-}
-
-std::optional<LineCutter::Line> LineCutter::Next() {
-  for (;;) {
-    const std::size_t end = pending_.find_first_of("\r\n");
-    if (end == std::string::npos) {
-      // Of an endless line the end is what counts.
-      if (pending_.size() > kLongestLine) pending_.erase(0, pending_.size() - kLongestLine);
-      return std::nullopt;
-    }
-    const bool all_before = end <= fed_at_ && fed_at_ > 0;
-    Line line{pending_.substr(0, end), all_before ? pending_when_ : fed_when_};
-    pending_.erase(0, end + 1);
-    fed_at_ = 0;
-    if (line.text.size() > kLongestLine) line.text.erase(0, line.text.size() - kLongestLine);
-    if (!line.text.empty()) return line;
-  }
-}
-
-std::optional<LineCutter::Line> LineCutter::Rest() {
-  if (pending_.empty()) return std::nullopt;
-  return Line{std::exchange(pending_, {}), fed_when_};
 }
 
 }  // namespace zeus::cli

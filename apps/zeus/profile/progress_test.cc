@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 
+#include "apps/zeus/profile/line_cutter.h"
 #include "apps/zeus/profile/progress_file.h"
 #include "apps/zeus/profile/progress_pattern.h"
 #include "apps/zeus/profile/progress_series.h"

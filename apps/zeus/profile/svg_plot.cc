@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "apps/zeus/html_page.h"
 #include "apps/zeus/profile/plot_scale.h"
 #include "apps/zeus/profile/uncertain_text.h"
 #include "apps/zeus/xml.h"
@@ -19,22 +20,6 @@ constexpr double kPanelTop = 34;  // Inside a panel: room for its name.
 constexpr double kPanelBottom = 200;
 constexpr double kFooter = 34;
 constexpr double kLegendLine = 20;
-
-// Explicit colours, for not every renderer knows variables.
-constexpr const char* kStyle = R"(  <style>
-    .page { fill: #ffffff } .ink { fill: #1b1f24 } .faint { fill: #57606a }
-    .grid { stroke: #d8dee4 } .curve { fill: none; stroke: #0969da; stroke-width: 2 }
-    .bar { stroke: #0969da; stroke-width: 1.5 } .dot { fill: #0969da }
-    .chosen { fill: #ffffff; stroke: #bc4c00; stroke-width: 2.5 } .letter { fill: #bc4c00 }
-    text { font: 13px system-ui, sans-serif } .name { font-weight: 600 }
-    .letter { font-weight: 700 } .middle { text-anchor: middle } .end { text-anchor: end }
-    @media (prefers-color-scheme: dark) {
-      .page { fill: #0d1117 } .ink { fill: #e6edf3 } .faint { fill: #9198a1 }
-      .grid { stroke: #30363d } .curve { stroke: #58a6ff } .bar { stroke: #58a6ff }
-      .dot { fill: #58a6ff } .chosen { fill: #0d1117; stroke: #f0883e } .letter { fill: #f0883e }
-    }
-  </style>
-)";
 
 class Panel {
  public:
@@ -154,7 +139,7 @@ std::string ToSvg(const SweepReport& report) {
       "  <desc id=\"plot-description\">{3}</desc>\n{4}"
       "  <rect class=\"page\" width=\"{0}\" height=\"{1}\"/>\n",
       kWidth, height, EscapeXml(fmt::format("{}", fmt::join(report.command, " "))),
-      curves.empty() ? "Nothing was measured." : EscapeXml(Description(report, curves)), kStyle);
+      curves.empty() ? "Nothing was measured." : EscapeXml(Description(report, curves)), kSvgStyle);
   if (curves.empty()) {
     return text + fmt::format(
                       "  <text class=\"ink\" x=\"{}\" y=\"22\">nothing was measured</text>"

@@ -6,11 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
 #include <optional>
+#include <string_view>
 #include <system_error>
 
 #include "zeus/base/file_descriptor.h"
@@ -29,24 +31,52 @@ Error CannotStart(const char* what) {
                                                std::generic_category().message(errno))};
 }
 
+// What exec() takes; it does not write to them.
+std::vector<char*> Pointers(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// The present environment, where `added` takes the place of variables of the same name.
+std::vector<std::string> EnvironmentWith(const std::vector<std::string>& added) {
+  const auto replaced = [&added](std::string_view entry) {
+    const std::string_view name = entry.substr(0, entry.find('=') + 1);
+    return std::ranges::any_of(added, [&](const auto& one) { return one.starts_with(name); });
+  };
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry)
+    if (!replaced(*entry)) environment.emplace_back(*entry);
+  environment.insert(environment.end(), added.begin(), added.end());
+  return environment;
+}
+
 // Between fork() and exec(): nothing but async-signal-safe calls, for other threads may have held
 // any lock. Does not return.
-[[noreturn]] void BecomeCommand(char* const* arguments, const SignalWatch& signals, int report,
-                                const std::optional<ChildStreams>& streams,
-                                std::optional<pid_t> parent_to_die_with) {
-  if (parent_to_die_with) {
+struct Birth {
+  char* const* arguments;
+  char* const* environment;
+  const ChildOptions& options;
+  const SignalWatch& signals;
+  int report;  // Where the reason goes when it does not come to life.
+  pid_t parent;
+};
+[[noreturn]] void BecomeCommand(const Birth& birth) {
+  if (birth.options.kill_with_parent) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != *parent_to_die_with) ::_exit(kNotStarted);  // It died before the call.
+    if (::getppid() != birth.parent) ::_exit(kNotStarted);  // It died before the call.
   }
-  if (streams) {
+  if (birth.options.own_group) ::setpgid(0, 0);
+  if (const auto& streams = birth.options.streams) {
     ::dup2(streams->output, STDOUT_FILENO);
     ::dup2(streams->error, STDERR_FILENO);
   }
-  signals.RestoreInChild();
-  ::execvp(arguments[0], arguments);
+  birth.signals.RestoreInChild();
+  ::execvpe(birth.arguments[0], birth.arguments, birth.environment);
   const int reason = errno;
   // The pipe closes on exec, so the parent reads a reason or nothing.
-  [[maybe_unused]] const auto written = ::write(report, &reason, sizeof reason);
+  [[maybe_unused]] const auto written = ::write(birth.report, &reason, sizeof reason);
   ::_exit(kNotStarted);
 }
 
@@ -87,10 +117,9 @@ Result<int> CommandNotStarted(Error error) {
 
 Result<Child> Child::Start(const std::vector<std::string>& command, SignalWatch& signals,
                            const ChildOptions& options) {
-  std::vector<char*> arguments;
-  for (const std::string& argument : command)
-    arguments.push_back(const_cast<char*>(argument.c_str()));  // exec() does not write to them.
-  arguments.push_back(nullptr);
+  const std::vector<std::string> environment = EnvironmentWith(options.environment);
+  const std::vector<char*> arguments = Pointers(command);
+  const std::vector<char*> variables = Pointers(environment);
   if (options.wait_all && ::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
     return CannotStart("adopt descendants");
   std::array<int, 2> ends{};
@@ -98,11 +127,11 @@ Result<Child> Child::Start(const std::vector<std::string>& command, SignalWatch&
   const FileDescriptor read_end(ends[0]);
   std::optional<FileDescriptor> write_end(ends[1]);
 
-  const std::optional<pid_t> to_die_with =
-      options.kill_with_parent ? std::optional(::getpid()) : std::nullopt;
+  const Birth birth{arguments.data(), variables.data(), options, signals, ends[1], ::getpid()};
   const pid_t pid = ::fork();
   if (pid < 0) return CannotStart("fork");
-  if (pid == 0) BecomeCommand(arguments.data(), signals, ends[1], options.streams, to_die_with);
+  if (pid == 0) BecomeCommand(birth);
+  if (options.own_group) ::setpgid(pid, pid);  // Whoever comes first: signals find the group.
   write_end.reset();
   if (const int reason = ReadReason(read_end.get()); reason != 0) {
     ::waitpid(pid, nullptr, 0);
@@ -145,19 +174,26 @@ bool Child::Collect() {
 void Child::Handle(const SignalWatch::Signal& signal) {
   const int number = static_cast<int>(signal.ssi_signo);
   if (number == SIGCHLD || number == SIGPIPE || number == SIGXFSZ) return;
-  if (AsksToEnd(number)) outcome_.interrupted = true;
+  if (AsksToEnd(number)) {
+    outcome_.interrupted = true;
+    outcome_.signal = number;
+  }
   if (number == SIGTSTP || number == SIGTTIN || number == SIGTTOU) asked_to_stop_ = true;
   if (number == SIGCONT) asked_to_stop_ = false;
-  if (SentByAProcess(signal)) PassOn(number);
+  if (SentByAProcess(signal) || options_.own_group) PassOn(number);
 }
 
 void Child::PassOn(int signal) const {
   if (!ended_) {
-    ::kill(pid_, signal);
+    ::kill(options_.own_group ? -pid_ : pid_, signal);
     return;
   }
   for (const pid_t child : RemainingChildren()) ::kill(child, signal);
 }
+
+void Child::SendToGroup(int signal) const { ::kill(-pid_, signal); }
+
+bool Child::GroupIsEmpty() const { return ::kill(-pid_, 0) != 0 && errno == ESRCH; }
 
 void Child::StopIfAsked() {
   if (!stopped_ || !asked_to_stop_) return;

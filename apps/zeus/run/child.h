@@ -20,20 +20,25 @@ struct ChildStreams {
 struct ChildOptions {
   bool wait_all = false;          // Until every descendant has ended, not only the command.
   bool kill_with_parent = false;  // The command is killed when Zeus is.
+  // In a process group of its own, to which every signal goes: whatever the command starts ends
+  // with it.
+  bool own_group = false;
   std::optional<ChildStreams> streams{};
+  std::vector<std::string> environment{};  // "NAME=value", beside what Zeus was started with.
 };
 
 // How a command ended.
 struct Outcome {
   int exit_code = 0;         // 128 + signal when a signal killed it, as shells say it.
-  bool interrupted = false;  // Somebody asked Zeus to end meanwhile.
+  bool interrupted = false;  // Somebody asked Zeus to end meanwhile …
+  int signal = 0;            // … by this.
 };
 
 // The exit code, as a shell has it, of a command that could not be started: 127 when there is none,
 // 126 when it cannot be executed. The sentence goes to standard error. Other errors stay errors.
 Result<int> CommandNotStarted(Error error);
 
-// A running command. Standard streams (unless given), environment, directory, signal mask and
+// A running command. Standard streams and environment (unless given), directory, signal mask and
 // dispositions are those that Zeus was started with. One owner.
 class Child {
  public:
@@ -43,7 +48,7 @@ class Child {
                              const ChildOptions& options);
 
   // Waits for the end. Signals sent to Zeus are passed on; those of the terminal have reached the
-  // command already, which is in the same process group. When the terminal stops both (Ctrl-Z),
+  // command already, unless it is in a group of its own. When the terminal stops both (Ctrl-Z),
   // Zeus stops too, so that the shell sees its job stop.
   Outcome Wait();
 
@@ -55,6 +60,10 @@ class Child {
   bool interrupted() const { return outcome_.interrupted; }
 
   void Send(int signal) const { PassOn(signal); }
+  pid_t pid() const { return pid_; }
+  // What is left of the command's own group, after its end.
+  void SendToGroup(int signal) const;
+  bool GroupIsEmpty() const;
 
  private:
   Child(pid_t pid, SignalWatch& signals, const ChildOptions& options)

@@ -1,0 +1,241 @@
+#include "apps/zeus/job/job_command.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "apps/zeus/job/energy_text.h"
+#include "apps/zeus/job/job_plot.h"
+#include "apps/zeus/job/job_report.h"
+#include "apps/zeus/job/job_source.h"
+#include "apps/zeus/job/lessons.h"
+#include "apps/zeus/job/pages.h"
+#include "apps/zeus/numbers.h"
+#include "apps/zeus/output.h"
+#include "apps/zeus/output_file.h"
+#include "apps/zeus/run/text_table.h"
+#include "zeus/base/wall_time_text.h"
+#include "zeus/job/event_replay.h"
+#include "zeus/wire/answers.h"
+
+namespace zeus::cli {
+namespace {
+
+struct JobFlags {
+  JobSourceFlags source{};
+  std::string id{};
+  std::string gpu_model{};
+  std::string baseline{};
+  std::string label{};
+  std::string html{};
+  std::string output{};
+  bool json = false;
+};
+
+constexpr std::size_t kRowsOfPlot = 30;
+
+Result<int> List(JobSource& source, const JobFlags& flags) {
+  JobQuery query;
+  if (!flags.label.empty()) {
+    const std::size_t equals = flags.label.find('=');
+    query.label = flags.label.substr(0, equals);
+    if (equals != std::string::npos) query.label_value = flags.label.substr(equals + 1);
+  }
+  ZEUS_TRY(const std::vector<Job> jobs, AllJobs(source.service(), query));
+  if (flags.json) {
+    Json list = Json::array();
+    for (const Job& job : jobs) list.push_back(wire::ToJson(job, std::nullopt));
+    PrintJson(list);
+    return 0;
+  }
+  std::vector<std::vector<std::string>> rows{
+      {"job", "policy", "recurrences", "runs", "least cost", "with", "registered"}};
+  for (const Job& job : jobs) {
+    rows.push_back({job.spec.id, job.spec.policy, fmt::to_string(job.recurrences),
+                    fmt::to_string(job.trials), job.least_cost ? EnergyText(*job.least_cost) : "-",
+                    job.least_cost_batch_size ? fmt::to_string(*job.least_cost_batch_size) : "-",
+                    ToText(job.created_at)});
+  }
+  if (jobs.empty()) {
+    fmt::print("no jobs in {}\n", source.where());
+    return 0;
+  }
+  fmt::print("{}", AlignedRows({Align::kLeft, Align::kLeft, Align::kRight, Align::kRight,
+                                Align::kRight, Align::kRight, Align::kLeft},
+                               rows));
+  return 0;
+}
+
+Result<int> Show(JobSource& source, const JobFlags& flags) {
+  if (!flags.html.empty()) ZEUS_RETURN_IF_ERROR(CheckWritable(flags.html));
+  ZEUS_TRY(const Lessons lessons, CollectLessons(source.service(), flags.id, flags.gpu_model));
+  std::optional<Lessons> baseline;
+  if (!flags.baseline.empty()) {
+    ZEUS_TRY(baseline, CollectLessons(source.service(), flags.baseline, flags.gpu_model));
+  }
+  const Lessons* const compared = baseline ? &*baseline : nullptr;
+  if (!flags.html.empty()) ZEUS_RETURN_IF_ERROR(WriteWhole(flags.html, ToHtml(lessons, compared)));
+  if (flags.json) {
+    PrintJson(ToJson(lessons, compared));
+    return 0;
+  }
+  fmt::print("job {}: target {:g}, default batch size {}\n\n{}\n{}\n{}", lessons.job.spec.id,
+             lessons.job.spec.target_metric, lessons.job.spec.default_batch_size,
+             ToTextPlot(lessons, kRowsOfPlot), ArmsTable(lessons), SummaryText(lessons, compared));
+  return 0;
+}
+
+Result<int> Trials(JobSource& source, const JobFlags& flags) {
+  ZEUS_TRY(const Lessons lessons, CollectLessons(source.service(), flags.id, flags.gpu_model));
+  if (flags.json) {
+    Json list = Json::array();
+    for (const Trial& trial : lessons.trials) list.push_back(wire::ToJson(trial));
+    PrintJson(list);
+  } else {
+    fmt::print("{}", TrialsTable(lessons));
+  }
+  return 0;
+}
+
+Result<int> Arms(JobSource& source, const JobFlags& flags) {
+  ZEUS_TRY(const Lessons lessons, CollectLessons(source.service(), flags.id, flags.gpu_model));
+  if (flags.json) {
+    PrintJson(wire::ToJson(lessons.arms));
+  } else {
+    fmt::print("{}", ArmsTable(lessons));
+  }
+  return 0;
+}
+
+// A line each: the job, then its trials, then its events.
+Result<int> Export(JobSource& source, const JobFlags& flags) {
+  ZEUS_TRY(const Job job, source.service().GetJob(flags.id));
+  ZEUS_TRY(const std::vector<Trial> trials, AllTrials(source.service(), flags.id));
+  ZEUS_TRY(const std::vector<JobEvent> events, AllEvents(source.service(), flags.id));
+  std::string text;
+  const auto add = [&text](const char* kind, Json content) {
+    Json line{{"record", kind}};
+    line.update(content);
+    text += wire::Text(line) + "\n";
+  };
+  Json head = wire::ToJson(job, std::nullopt);
+  head["schema"] = "zeus.job_export/1";
+  add("job", std::move(head));
+  for (const Trial& trial : trials) add("trial", wire::ToJson(trial));
+  for (const JobEvent& event : events) add("event", wire::ToJson(event));
+  if (!flags.output.empty() && flags.output != "-") {
+    ZEUS_RETURN_IF_ERROR(WriteWhole(flags.output, text));
+  } else {
+    std::fputs(text.c_str(), stdout);
+  }
+  return 0;
+}
+
+Result<int> Delete(JobSource& source, const JobFlags& flags) {
+  ZEUS_RETURN_IF_ERROR(source.service().Delete(flags.id));
+  fmt::print("job {} is deleted\n", flags.id);
+  return 0;
+}
+
+Result<int> Check(JobSource& source, const JobFlags& flags) {
+  if (source.repository() == nullptr)
+    return Error{ErrorCode::kNotSupported,
+                 "zeus job check needs --database: a server does not give its beliefs away as they "
+                 "are stored"};
+  // Events first would miss what a run adds meanwhile.
+  ZEUS_TRY(const Job job, source.repository()->FindJob(flags.id));
+  ZEUS_TRY(std::vector<JobEvent> events, AllEvents(source.service(), flags.id));
+  std::erase_if(events, [&job](const JobEvent& event) { return event.sequence > job.events; });
+  const auto replayed = ReplayPolicy(job, events);
+  const bool same = replayed.ok() && replayed.value() == job.policy_state;
+  fmt::print("{} events of job {}: the belief that is stored {} what they make\n", events.size(),
+             flags.id, same ? "is" : "is not");
+  if (!replayed.ok()) fmt::print("{}\n", replayed.error().message);
+  return same ? 0 : 1;
+}
+
+using Function = Result<int> (*)(JobSource&, const JobFlags&);
+
+class Verbs {
+ public:
+  Verbs(CLI::App& parent, Action& action) : parent_(parent), action_(action) {}
+
+  // Each has the options that say where jobs are.
+  std::pair<CLI::App*, std::shared_ptr<JobFlags>> Add(const char* name, const char* description,
+                                                      Function function) {
+    auto flags = std::make_shared<JobFlags>();
+    CLI::App* const verb = parent_.add_subcommand(name, description);
+    AddJobSourceFlags(*verb, flags->source);
+    verb->callback([&action = action_, flags, function] {
+      action = [flags, function]() -> Result<int> {
+        SystemClock clock;
+        ZEUS_TRY(const std::unique_ptr<JobSource> source, JobSource::Open(flags->source, clock));
+        return function(*source, *flags);
+      };
+    });
+    return {verb, flags};
+  }
+
+  std::pair<CLI::App*, std::shared_ptr<JobFlags>> AddOfJob(const char* name,
+                                                           const char* description,
+                                                           Function function) {
+    auto [verb, flags] = Add(name, description, function);
+    verb->add_option("job", flags->id, "Name of the job")->check(NotEmpty())->required();
+    return {verb, flags};
+  }
+
+  static void AddModel(CLI::App& verb, JobFlags& flags) {
+    verb.add_option("--gpu-model", flags.gpu_model, "On this model; by default that of the job")
+        ->check(NotEmpty());
+    verb.add_flag("--json", flags.json, "Machine-readable output");
+  }
+
+ private:
+  CLI::App& parent_;
+  Action& action_;
+};
+
+}  // namespace
+
+void AddJobCommand(CLI::App& app, Action& action) {
+  CLI::App* job = app.add_subcommand("job", "What has been learned about recurring jobs");
+  job->require_subcommand(1);
+  Verbs verbs(*job, action);
+  {
+    auto [verb, flags] = verbs.Add("list", "All jobs", List);
+    verb->add_option("--label", flags->label, "Only with this label, as in team or team=vision")
+        ->check(NotEmpty());
+    verb->add_flag("--json", flags->json, "Machine-readable output");
+  }
+  {
+    auto [verb, flags] = verbs.AddOfJob(
+        "show", "What was learned: cost by recurrence, beliefs, what is chosen and saved", Show);
+    Verbs::AddModel(*verb, *flags);
+    verb->add_option("--baseline", flags->baseline,
+                     "Compare with this job, which runs as one would without Zeus")
+        ->check(NotEmpty());
+    verb->add_option("--html", flags->html, "Write a report to this file")->check(NotEmpty());
+  }
+  {
+    auto [verb, flags] = verbs.AddOfJob("arms", "What is believed about each batch size", Arms);
+    Verbs::AddModel(*verb, *flags);
+  }
+  {
+    auto [verb, flags] = verbs.AddOfJob("trials", "Every run", Trials);
+    Verbs::AddModel(*verb, *flags);
+  }
+  {
+    auto [verb, flags] = verbs.AddOfJob(
+        "export", "Job, trials and events as JSON lines, see docs/formats.md", Export);
+    verb->add_option("--output", flags->output, "File to write; by default standard output")
+        ->check(NotEmpty());
+  }
+  verbs.AddOfJob("delete", "Forget a job and everything that was learned", Delete);
+  verbs.AddOfJob("check",
+                 "Whether the stored belief is what the events make; exit code 1 if it is not",
+                 Check);
+}
+
+}  // namespace zeus::cli

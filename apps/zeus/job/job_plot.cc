@@ -1,0 +1,71 @@
+#include "apps/zeus/job/job_plot.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "apps/zeus/job/energy_text.h"
+#include "apps/zeus/run/text_table.h"
+
+namespace zeus::cli {
+namespace {
+
+std::string LabelOf(const RecurrenceAmounts& recurrence) {
+  return fmt::format("recurrence {}: batch size {}, {}{}{}", recurrence.recurrence,
+                     recurrence.batch_size, EnergyText(recurrence.cost),
+                     recurrence.tries > 1 ? fmt::format(", {} tries", recurrence.tries) : "",
+                     recurrence.converged ? "" : ", target not reached");
+}
+
+// The batch sizes of the spec, by position.
+double PositionOf(int batch_size, const JobSpec& spec) {
+  const auto found = std::ranges::find(spec.batch_sizes, batch_size);
+  return static_cast<double>(found - spec.batch_sizes.begin());
+}
+
+}  // namespace
+
+SeriesPlot PlotOf(const Lessons& lessons) {
+  const JobSpec& spec = lessons.job.spec;
+  Series costs{.name = "cost", .shape = Series::Shape::kDots};
+  Series sizes{.name = "batch size", .shape = Series::Shape::kDots};
+  for (const RecurrenceAmounts& recurrence : lessons.recurrences) {
+    const auto x = static_cast<double>(recurrence.recurrence);
+    const std::string label = LabelOf(recurrence);
+    const bool hollow = !recurrence.converged;
+    costs.points.push_back({x, recurrence.cost.value() / 1e3, label, hollow});
+    sizes.points.push_back({x, PositionOf(recurrence.batch_size, spec), label, hollow});
+  }
+  SeriesPanel size_panel{.title = "batch size", .series = {std::move(sizes)}};
+  for (const int batch_size : spec.batch_sizes)
+    size_panel.ticks.push_back(fmt::to_string(batch_size));
+  return {.title = fmt::format("Cost of job {} by recurrence", spec.id),
+          .description = fmt::format("{} recurrences; the best batch size is {}.",
+                                     lessons.recurrences.size(), lessons.arms.best_batch_size),
+          .x_title = "recurrence",
+          .panels = {{.title = "cost of a recurrence (kJ)", .series = {std::move(costs)}},
+                     std::move(size_panel)}};
+}
+
+std::string ToTextPlot(const Lessons& lessons, std::size_t rows) {
+  constexpr double kWidest = 40;
+  const std::size_t count = std::min(rows, lessons.recurrences.size());
+  const auto shown = std::span(lessons.recurrences).last(count);
+  Joules most{};
+  for (const RecurrenceAmounts& recurrence : shown) most = std::max(most, recurrence.cost);
+  std::vector<std::vector<std::string>> lines;
+  for (const RecurrenceAmounts& recurrence : shown) {
+    const double share = most > Joules(0) ? recurrence.cost / most : 0;
+    lines.push_back({fmt::to_string(recurrence.recurrence), fmt::to_string(recurrence.batch_size),
+                     EnergyText(recurrence.cost),
+                     std::string(static_cast<std::size_t>(std::lround(share * kWidest)), '#') +
+                         (recurrence.converged ? "" : " (target not reached)")});
+  }
+  if (lines.empty()) return "";
+  lines.insert(lines.begin(), {"recurrence", "batch size", "cost", ""});
+  return AlignedRows({Align::kRight, Align::kRight, Align::kRight, Align::kLeft}, lines);
+}
+
+}  // namespace zeus::cli

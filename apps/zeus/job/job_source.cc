@@ -1,0 +1,70 @@
+#include "apps/zeus/job/job_source.h"
+
+#include "apps/zeus/numbers.h"
+#include "zeus/base/file.h"
+#include "zeus/base/text.h"
+#include "zeus/base/user_files.h"
+#include "zeus/client/remote_job_service.h"
+#include "zeus/job/local_job_service.h"
+#include "zeus/store/open_repository.h"
+
+namespace zeus::cli {
+namespace {
+
+Result<std::string> FindToken(const JobSourceFlags& flags) {
+  if (!flags.token_file.empty()) {
+    ZEUS_TRY(const std::string text, ReadSmallFile(flags.token_file));
+    return std::string(Trim(text));
+  }
+  return ProcessEnvironment()("ZEUS_TOKEN").value_or("");
+}
+
+// Of a URL, without the user and the password before its '@'.
+std::string WithoutSecrets(const std::string& url) {
+  const std::size_t scheme = url.find("://");
+  const std::size_t at = url.find('@');
+  if (scheme == std::string::npos || at == std::string::npos) return url;
+  return url.substr(0, scheme + 3) + url.substr(at + 1);
+}
+
+}  // namespace
+
+void AddJobSourceFlags(CLI::App& verb, JobSourceFlags& flags) {
+  verb.add_option("--server", flags.server,
+                  "Address of a zeus serve: http://host:8000, https://… or unix:///path; also from "
+                  "ZEUS_SERVER")
+      ->check(NotEmpty());
+  verb.add_option("--database", flags.database,
+                  "Without a server: sqlite:///path/zeus.db or postgresql://…; by default a file "
+                  "in the user's data folder")
+      ->check(NotEmpty());
+  verb.add_option("--token-file", flags.token_file,
+                  "File with the server's bearer token; else it is ZEUS_TOKEN")
+      ->check(NotEmpty());
+}
+
+Result<std::unique_ptr<JobSource>> JobSource::Open(const JobSourceFlags& flags, Clock& clock) {
+  if (!flags.server.empty() && !flags.database.empty())
+    return Error{ErrorCode::kInvalidArgument,
+                 "--server and --database both say where jobs are: give one of them"};
+  std::string server = flags.server;
+  if (server.empty() && flags.database.empty())
+    server = ProcessEnvironment()("ZEUS_SERVER").value_or("");
+  if (!server.empty()) {
+    ZEUS_TRY(std::string token, FindToken(flags));
+    ZEUS_TRY(std::unique_ptr<RemoteJobService> remote,
+             RemoteJobService::Connect({.url = server, .token = std::move(token)}, clock));
+    return std::unique_ptr<JobSource>(
+        new JobSource(nullptr, std::move(remote), WithoutSecrets(server)));
+  }
+  std::string url = flags.database;
+  if (url.empty()) {
+    ZEUS_TRY(url, DefaultDatabaseUrl(ProcessEnvironment()));
+  }
+  ZEUS_TRY(std::unique_ptr<JobRepository> repository, OpenRepository(url));
+  auto service = std::make_unique<LocalJobService>(*repository, clock);
+  return std::unique_ptr<JobSource>(
+      new JobSource(std::move(repository), std::move(service), WithoutSecrets(url)));
+}
+
+}  // namespace zeus::cli

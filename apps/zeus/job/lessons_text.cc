@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "apps/zeus/job/energy_text.h"
+#include "apps/zeus/job/lessons.h"
+#include "apps/zeus/run/text_table.h"
+#include "zeus/base/wall_time_text.h"
+
+namespace zeus::cli {
+namespace {
+
+constexpr const char* kUnknown = "-";
+
+std::string OrUnknown(const std::optional<Joules>& energy) {
+  return energy ? EnergyText(*energy) : kUnknown;
+}
+
+std::string Belief(const ArmBelief& arm) {
+  if (!arm.cost) return kUnknown;
+  return arm.cost_sigma ? fmt::format("{} ± {}", EnergyText(*arm.cost), EnergyText(*arm.cost_sigma))
+                        : EnergyText(*arm.cost);
+}
+
+const char* StateText(ArmState state) {
+  switch (state) {
+    case ArmState::kUntried:
+      return "untried";
+    case ArmState::kCandidate:
+      return "";
+    case ArmState::kDropped:
+      return "dropped";
+  }
+  return "";
+}
+
+std::string Marks(const ArmBelief& arm, const Lessons& lessons) {
+  std::string text = StateText(arm.state);
+  const auto add = [&text](const char* mark) {
+    text += (text.empty() ? "" : ", ") + std::string(mark);
+  };
+  if (arm.batch_size == lessons.arms.best_batch_size) add("best");
+  if (arm.batch_size == lessons.job.spec.default_batch_size) add("default");
+  return text;
+}
+
+std::string Changed(double percent_below) { return fmt::format("{:+.1f} %", -percent_below); }
+
+std::string AgainstText(const Savings& saved, const std::string& what) {
+  return fmt::format("against {}: energy {}, time {}, cost {}\n", what, Changed(saved.energy),
+                     Changed(saved.time), Changed(saved.cost));
+}
+
+}  // namespace
+
+std::string ArmsTable(const Lessons& lessons) {
+  std::vector<std::vector<std::string>> rows{
+      {"batch size", "runs", "reached", "epochs", "epoch cost", "cost of a run", ""}};
+  for (const ArmBelief& arm : lessons.arms.arms) {
+    rows.push_back({fmt::to_string(arm.batch_size), fmt::to_string(arm.runs),
+                    fmt::to_string(arm.converged),
+                    arm.epochs ? fmt::format("{:.1f}", *arm.epochs) : kUnknown,
+                    OrUnknown(arm.epoch_cost), Belief(arm), Marks(arm, lessons)});
+  }
+  return AlignedRows({Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight,
+                      Align::kRight, Align::kLeft},
+                     rows);
+}
+
+std::string TrialsTable(const Lessons& lessons) {
+  std::vector<std::vector<std::string>> rows{{"trial", "recurrence", "batch size", "status",
+                                              "epochs", "metric", "time", "energy", "cost", "limit",
+                                              "started"}};
+  for (const Trial& trial : lessons.trials) {
+    rows.push_back(
+        {fmt::to_string(trial.number),
+         trial.attempt > 0 ? fmt::format("{}.{}", trial.recurrence, trial.attempt)
+                           : fmt::to_string(trial.recurrence),
+         fmt::to_string(trial.batch_size), std::string(Name(trial.status)),
+         fmt::to_string(trial.epochs),
+         trial.metric ? fmt::format("{:.4g}", *trial.metric) : kUnknown, TimeText(trial.time),
+         EnergyText(trial.energy), EnergyText(trial.cost),
+         trial.power_limit ? fmt::format("{:g} W", trial.power_limit->value()) : kUnknown,
+         ToText(trial.started_at)});
+  }
+  return AlignedRows(
+      {Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kRight, Align::kRight,
+       Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kLeft},
+      rows);
+}
+
+std::string SummaryText(const Lessons& lessons, const Lessons* baseline) {
+  std::string text = fmt::format("chosen: batch size {}", lessons.arms.best_batch_size);
+  if (lessons.power_limit)
+    text += fmt::format(", power limit {:g} W", lessons.power_limit->value());
+  if (!lessons.arms.gpu_model.empty()) text += fmt::format(" on {}", lessons.arms.gpu_model);
+  text += fmt::format(" (policy {}, {})\n", lessons.job.spec.policy, lessons.arms.stage);
+  if (lessons.at_best)
+    text +=
+        fmt::format("a run takes {} and {}, cost {} (eta {:g}, mean of {})\n",
+                    EnergyText(lessons.at_best->energy), TimeText(lessons.at_best->time),
+                    EnergyText(lessons.at_best->cost), lessons.job.spec.eta, lessons.at_best->runs);
+  if (baseline != nullptr) {
+    if (const auto saved = SavedAgainst(lessons.at_best, baseline->at_default))
+      text += AgainstText(*saved, fmt::format("job {} with batch size {}", baseline->job.spec.id,
+                                              baseline->job.spec.default_batch_size));
+  } else if (lessons.arms.best_batch_size != lessons.job.spec.default_batch_size) {
+    if (const auto saved = SavedAgainst(lessons.at_best, lessons.at_default))
+      text += AgainstText(
+          *saved, fmt::format("the default batch size {}", lessons.job.spec.default_batch_size));
+  }
+  text += fmt::format("so far {} recurrences, {} runs, {}; of that exploration: {} runs, {}\n",
+                      lessons.job.recurrences, lessons.total.runs, EnergyText(lessons.total.energy),
+                      lessons.exploration.runs, EnergyText(lessons.exploration.energy));
+  return text;
+}
+
+}  // namespace zeus::cli

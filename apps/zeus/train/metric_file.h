@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "zeus/base/result.h"
+
+namespace zeus::cli {
+
+// A file to which a program appends a line for each epoch. One owner.
+class MetricFile {
+ public:
+  explicit MetricFile(std::filesystem::path path) : path_(std::move(path)) {}
+
+  // Removes what an earlier run left: its epochs are not those of the next one. kUnavailable when
+  // it is no file or cannot be removed.
+  Status BeginAnew();
+
+  // The lines that were completed since the last call.
+  std::vector<std::string> NewLines();
+  // And what the file ended with.
+  std::vector<std::string> LastLines();
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  void Read();
+
+  std::filesystem::path path_;
+  std::uint64_t read_ = 0;  // Bytes.
+  std::string pending_;
+};
+
+}  // namespace zeus::cli

@@ -1,0 +1,64 @@
+#include "apps/zeus/train/status_line.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "apps/zeus/job/energy_text.h"
+
+namespace zeus::cli {
+namespace {
+
+constexpr std::size_t kBar = 20;
+constexpr std::size_t kUsualWidth = 80;
+
+std::size_t TerminalWidth() {
+  ::winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsualWidth;
+  return size.ws_col;
+}
+
+}  // namespace
+
+std::string ToLine(const TrainStatus& status, std::size_t width) {
+  const double done = status.recurrences > 0 ? static_cast<double>(status.recurrence - 1) /
+                                                   static_cast<double>(status.recurrences)
+                                             : 0;
+  const auto filled = static_cast<std::size_t>(std::clamp(done, 0.0, 1.0) * kBar);
+  std::string line = fmt::format("[{}{}] {}/{}  batch size {}", std::string(filled, '#'),
+                                 std::string(kBar - filled, '.'), status.recurrence,
+                                 status.recurrences, status.batch_size);
+  if (status.attempt > 0) line += fmt::format(" (try {})", status.attempt + 1);
+  line += fmt::format("  epoch {}/{}", status.epoch, status.max_epochs);
+  if (status.metric) line += fmt::format("  {:.4g} of {:.4g}", *status.metric, status.target);
+  line += "  " + EnergyText(status.cost);
+  if (status.bound) line += " of at most " + EnergyText(*status.bound);
+  if (status.limit) line += fmt::format("  {:g} W", status.limit->value());
+  if (status.trouble) line += "  " + *status.trouble;
+  if (line.size() > width) line.resize(width);
+  return line;
+}
+
+StatusLine::StatusLine(Wanted wanted)
+    : active_(wanted == Wanted::kYes && ::isatty(STDERR_FILENO) == 1) {}
+
+void StatusLine::Show(const TrainStatus& status) {
+  if (!active_) return;
+  const std::string line = ToLine(status, TerminalWidth() - 1);
+  if (line == shown_) return;
+  shown_ = line;
+  std::fputs(fmt::format("\r\033[K{}", line).c_str(), stderr);
+  std::fflush(stderr);
+}
+
+void StatusLine::Hide() {
+  if (!active_ || shown_.empty()) return;
+  shown_.clear();
+  std::fputs("\r\033[K", stderr);
+  std::fflush(stderr);
+}
+
+}  // namespace zeus::cli

@@ -1,0 +1,86 @@
+#include "apps/zeus/train/train_command.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "apps/zeus/output_file.h"
+#include "apps/zeus/run/run_options.h"
+#include "apps/zeus/train/train_options.h"
+#include "apps/zeus/train/train_session.h"
+#include "zeus/base/clock.h"
+#include "zeus/base/log.h"
+#include "zeus/device/knob_repair.h"
+
+namespace zeus::cli {
+namespace {
+
+// What a run that was killed left changed; nothing to do is the rule.
+void RepairLimits(Clock& clock, bool quiet) {
+  const auto folder = KnobFolder();
+  if (!folder.ok()) return;
+  KnobJournal journal(clock, folder.value());
+  const auto repairs = RepairKnobs(journal, RealSurroundings(clock));
+  if (!repairs.ok()) {
+    log::Warning("{}", repairs.error().message);
+    return;
+  }
+  for (const KnobRepair& repair : repairs.value())
+    if (!quiet) std::fputs(fmt::format("zeus: {}\n", ToText(repair)).c_str(), stderr);
+}
+
+// Null when there is no GPU: a command may know what it uses.
+Result<std::unique_ptr<ProfiledDevices>> OpenDevices(const TrainOptions& options, Clock& clock) {
+  auto devices = ProfiledDevices::Open(clock, KnobKind::kGpuPowerLimit, options.gpus);
+  if (devices.ok() || options.gpus || devices.error().code != ErrorCode::kNotFound) return devices;
+  return std::unique_ptr<ProfiledDevices>();
+}
+
+Status CheckFiles(const TrainOptions& options) {
+  if (!options.json.empty() && options.json != "-")
+    ZEUS_RETURN_IF_ERROR(CheckWritable(options.json));
+  return options.html.empty() ? Ok() : CheckWritable(options.html);
+}
+
+Result<int> Execute(const TrainFlags& flags, const std::vector<std::string>& remaining,
+                    const CommandTail& tail) {
+  ZEUS_TRY(std::vector<std::string> command, CommandToRun("train", remaining, tail));
+  ZEUS_TRY(TrainOptions options, Interpret(flags, std::move(command)));
+  ZEUS_RETURN_IF_ERROR(CheckFiles(options));
+  SystemClock clock;
+  // Before any thread, which would get the signals otherwise.
+  ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::Start());
+  ZEUS_TRY(const std::unique_ptr<JobSource> source, JobSource::Open(options.source, clock));
+  RepairLimits(clock, options.quiet);
+  ZEUS_TRY(const std::unique_ptr<ProfiledDevices> devices, OpenDevices(options, clock));
+  return TrainSession({clock, *signals, *source, devices.get()}, std::move(options)).Execute();
+}
+
+}  // namespace
+
+void AddTrainCommand(CLI::App& app, Action& action, const CommandTail& tail) {
+  auto flags = std::make_shared<TrainFlags>();
+  CLI::App* verb = app.add_subcommand(
+      "train",
+      "Run a recurring job with the batch size and power limit that cost least: zeus train --job "
+      "NAME [OPTIONS] -- COMMAND --batch-size {batch_size}");
+  // What is no option of ours begins the command.
+  verb->prefix_command();
+  AddTrainFlags(*verb, *flags);
+  verb->footer(
+      "In the command and in --metric-file, {batch_size}, {lr}, {seed}, {job}, {trial},\n"
+      "{recurrence}, {attempt}, {max_epochs} and {target} stand for their values; the command "
+      "also\n"
+      "finds ZEUS_BATCH_SIZE, ZEUS_LEARNING_RATE, ZEUS_SEED, ZEUS_JOB_ID, ZEUS_TRIAL and\n"
+      "ZEUS_RECURRENCE in its environment.\n"
+      "Exit codes: 0 the target was reached in every recurrence, 1 it was not in one; that of the\n"
+      "command when it failed (127 not found, 126 cannot be executed); 128 + signal when zeus was\n"
+      "asked to end; 2 wrong options, 6 no metric was told or the server does not answer, 9 there\n"
+      "is a job of this name that is described differently.");
+  verb->callback([&action, &tail, flags, verb] {
+    action = [&tail, flags, verb] { return Execute(*flags, verb->remaining(), tail); };
+  });
+}
+
+}  // namespace zeus::cli

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "apps/zeus/command.h"
+
+namespace zeus::cli {
+
+// `tail` must outlive the app; it holds the command to run.
+void AddTrainCommand(CLI::App& app, Action& action, const CommandTail& tail);
+
+}  // namespace zeus::cli

@@ -1,0 +1,183 @@
+#include <gmock/gmock.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+
+#include "apps/zeus/train/epoch_report.h"
+#include "apps/zeus/train/metric_file.h"
+#include "apps/zeus/train/metric_pattern.h"
+#include "apps/zeus/train/placeholders.h"
+#include "apps/zeus/train/report_socket.h"
+#include "apps/zeus/train/status_line.h"
+#include "apps/zeus/train/trial_record.h"
+#include "zeus/base/testing/temporary_directory.h"
+
+namespace zeus::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(EpochReportTest, OnlyTheMetricIsNeeded) {
+  const auto report = ParseEpochReport(R"({"metric": 0.5})");
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report.value().metric, 0.5);
+  EXPECT_FALSE(report.value().epoch || report.value().time || report.value().energy);
+}
+
+TEST(EpochReportTest, AMetricThatIsNullIsNotANumber) {
+  const auto report = ParseEpochReport(R"({"metric": null, "epoch": 2, "loss": 3})");
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(std::isnan(report.value().metric));
+  EXPECT_EQ(report.value().epoch, 2);
+}
+
+TEST(EpochReportTest, MistakesNameTheField) {
+  for (const auto& [text, field] : std::initializer_list<std::pair<const char*, const char*>>{
+           {R"({})", "metric"},
+           {R"({"metric": "high"})", "metric"},
+           {R"({"metric": 1, "epoch": 0})", "epoch"},
+           {R"({"metric": 1, "epoch": 1.5})", "epoch"},
+           {R"({"metric": 1, "time_seconds": -1})", "time_seconds"},
+           {R"({"metric": 1, "energy_joules": "x"})", "energy_joules"},
+           {R"([1])", "object"},
+           {R"({"metric": 1)", ""}}) {
+    const auto report = ParseEpochReport(text);
+    ASSERT_FALSE(report.ok()) << text;
+    EXPECT_THAT(report.error().message, HasSubstr(field));
+  }
+}
+
+TEST(MetricPatternTest, EveryMatchOnALineIsAnEpoch) {
+  const auto pattern = MetricPattern::Compile("acc=([0-9.]+)");
+  ASSERT_TRUE(pattern.ok());
+  EXPECT_THAT(pattern.value().Metrics("acc=0.5 then acc=0.75"), ElementsAre(0.5, 0.75));
+  EXPECT_THAT(pattern.value().Metrics("nothing"), IsEmpty());
+}
+
+TEST(MetricPatternTest, WhatIsNoNumberIsNotANumber) {
+  const auto pattern = MetricPattern::Compile(R"(loss=(\S+))");
+  ASSERT_TRUE(pattern.ok());
+  const auto metrics = pattern.value().Metrics("loss=nan");
+  ASSERT_EQ(metrics.size(), 1U);
+  EXPECT_TRUE(std::isnan(metrics.front()));
+}
+
+TEST(PlaceholdersTest, OnlyKnownOnesAreReplaced) {
+  const Placeholders placeholders{{"batch_size", "64"}, {"lr", "0.1"}};
+  EXPECT_EQ(Substitute("--b={batch_size} {lr}{lr} {x} {{batch_size} } {", placeholders),
+            "--b=64 0.10.1 {x} {64 } {");
+}
+
+TEST(PlaceholdersTest, LearningRatesFollowTheBatchSize) {
+  EXPECT_DOUBLE_EQ(ScaledLearningRate(0.1, LearningRateScaling::kSquareRoot, 256, 64), 0.2);
+  EXPECT_DOUBLE_EQ(ScaledLearningRate(0.1, LearningRateScaling::kLinear, 32, 64), 0.05);
+  EXPECT_DOUBLE_EQ(ScaledLearningRate(0.1, LearningRateScaling::kNone, 256, 64), 0.1);
+}
+
+TEST(MetricFileTest, LinesAreGivenOnceAndWhole) {
+  const testing::TemporaryDirectory folder;
+  MetricFile file(folder.path() / "m");
+  EXPECT_THAT(file.NewLines(), IsEmpty());
+  std::ofstream(folder.path() / "m") << "one\ntw" << std::flush;
+  EXPECT_THAT(file.NewLines(), ElementsAre("one"));
+  std::ofstream(folder.path() / "m", std::ios::app) << "o\n\nthree" << std::flush;
+  EXPECT_THAT(file.NewLines(), ElementsAre("two"));
+  EXPECT_THAT(file.LastLines(), ElementsAre("three"));
+}
+
+TEST(MetricFileTest, WhatAnEarlierRunLeftIsGone) {
+  const testing::TemporaryDirectory folder;
+  std::ofstream(folder.path() / "m") << "old\n";
+  MetricFile file(folder.path() / "m");
+  ASSERT_TRUE(file.BeginAnew().ok());
+  EXPECT_THAT(file.NewLines(), IsEmpty());
+  EXPECT_FALSE(MetricFile(folder.path()).BeginAnew().ok());
+}
+
+class ReportSocketTest : public ::testing::Test {
+ protected:
+  // Sends, lets the socket serve, and receives what it answered.
+  std::string Exchange(const std::string& sent) {
+    const int connection = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    ::sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, socket_->path().c_str(), sizeof address.sun_path - 1);
+    EXPECT_EQ(::connect(connection, reinterpret_cast<::sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::send(connection, sent.data(), sent.size(), 0), static_cast<ssize_t>(sent.size()));
+    socket_->Serve([this](const std::string& report) -> Json {
+      reports_.push_back(report);
+      return report == "bad" ? Json{{"error", "bad"}} : Json{{"stop", false}};
+    });
+    std::string answer(4096, '\0');
+    const ssize_t got = ::recv(connection, answer.data(), answer.size(), MSG_DONTWAIT);
+    answer.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    ::close(connection);
+    return answer;
+  }
+
+  std::unique_ptr<ReportSocket> socket_ = ReportSocket::Open().value();
+  std::vector<std::string> reports_;
+};
+
+TEST_F(ReportSocketTest, LinesAndPostsAreAnswered) {
+  EXPECT_EQ(Exchange("one\ntwo\n"), "{\"stop\":false}\n{\"stop\":false}\n");
+  EXPECT_THAT(Exchange("POST / HTTP/1.1\r\ncontent-length: 5\r\n\r\nthree"),
+              HasSubstr("200 OK\r\n"));
+  EXPECT_THAT(Exchange("POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nbad"), HasSubstr("400 Bad"));
+  EXPECT_THAT(reports_, ElementsAre("one", "two", "three", "bad"));
+}
+
+TEST_F(ReportSocketTest, WhatIsUnderWayIsWaitedForAndWhatIsEndlessIsNot) {
+  EXPECT_EQ(Exchange("POST / HTTP/1.1\r\nContent-Length: 50\r\n\r\nsome"), "");
+  EXPECT_EQ(Exchange(std::string(100'000, 'x')), "");
+  EXPECT_THAT(reports_, IsEmpty());
+}
+
+TEST_F(ReportSocketTest, TheSocketGoesWithTheObject) {
+  const auto path = socket_->path();
+  EXPECT_TRUE(std::filesystem::exists(path));
+  socket_.reset();
+  EXPECT_FALSE(std::filesystem::exists(path.parent_path()));
+}
+
+TEST(TrialRecordsTest, OnlyRunnersThatDiedLeaveOrphans) {
+  const testing::TemporaryDirectory folder;
+  const TrialRecords records(folder.path() / "trials");
+  const RunningTrial alive{
+      .where = "here", .job = "a", .trial = 1, .runner = ThisProcess().value()};
+  RunningTrial dead = alive;
+  dead.trial = 2;
+  dead.runner.start_ticks += 1;
+  ASSERT_TRUE(records.Add(alive).ok());
+  ASSERT_TRUE(records.Add(dead).ok());
+  const auto orphans = records.Orphans("here", "a");
+  ASSERT_EQ(orphans.size(), 1U);
+  EXPECT_EQ(orphans.front().trial, 2);
+  EXPECT_THAT(records.Orphans("there", "a"), IsEmpty());
+  EXPECT_THAT(records.Orphans("here", "b"), IsEmpty());
+  records.Remove(dead);
+  EXPECT_THAT(records.Orphans("here", "a"), IsEmpty());
+}
+
+TEST(StatusLineTest, SaysWhatAPersonWantsToKnow) {
+  TrainStatus status{.recurrence = 16, .recurrences = 30, .batch_size = 64, .epoch = 4};
+  status.max_epochs = 12;
+  status.metric = 0.8123;
+  status.target = 0.9;
+  status.cost = Joules(12300);
+  status.bound = Joules(45000);
+  status.limit = Watts(175);
+  EXPECT_EQ(ToLine(status, 200),
+            "[##########..........] 16/30  batch size 64  epoch 4/12  0.8123 of 0.9  12.3 kJ of at "
+            "most 45.0 kJ  175 W");
+  EXPECT_EQ(ToLine(status, 10).size(), 10U);
+}
+
+}  // namespace
+}  // namespace zeus::cli

@@ -1,0 +1,151 @@
+#include "apps/zeus/train/train_session.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <utility>
+
+#include "apps/zeus/host_name.h"
+#include "apps/zeus/job/energy_text.h"
+#include "apps/zeus/job/job_report.h"
+#include "apps/zeus/job/lessons.h"
+#include "apps/zeus/output.h"
+#include "apps/zeus/output_file.h"
+#include "zeus/base/log.h"
+#include "zeus/base/user_files.h"
+
+namespace zeus::cli {
+namespace {
+
+constexpr int kTargetNotReached = 1;
+
+std::filesystem::path RecordsFolder() {
+  const auto folder = UserDataFolder(ProcessEnvironment(), "trials");
+  return folder ? *folder : std::filesystem::temp_directory_path() / "zeus-trials";
+}
+
+}  // namespace
+
+TrainSession::TrainSession(const Parts& parts, TrainOptions options)
+    : parts_(parts),
+      options_(std::move(options)),
+      records_(RecordsFolder()),
+      line_(options_.quiet ? StatusLine::Wanted::kNo : StatusLine::Wanted::kYes) {}
+
+void TrainSession::Say(const std::string& sentence) const {
+  if (!options_.quiet) std::fputs(fmt::format("zeus: {}\n", sentence).c_str(), stderr);
+}
+
+// What the user did not say about the GPUs, they say themselves.
+Status TrainSession::CompleteSpec() {
+  JobSpec& spec = options_.spec;
+  if (parts_.devices != nullptr) {
+    const auto& gpus = parts_.devices->turned();
+    spec.number_of_gpus = static_cast<int>(gpus.size());
+    if (spec.gpu_model.empty() && !gpus.empty()) spec.gpu_model = gpus.front().model;
+    if (!(spec.max_power > Watts(0))) spec.max_power = parts_.devices->knob().max_power();
+  } else if (spec.gpu_model.empty() || !(spec.max_power > Watts(0))) {
+    return Error{ErrorCode::kNotFound,
+                 "there is no GPU to measure here (zeus doctor says why): for a command that "
+                 "reports its own energy say --gpu-model and --max-power"};
+  }
+  return Ok();
+}
+
+Result<int> TrainSession::Execute() {
+  ZEUS_RETURN_IF_ERROR(CompleteSpec());
+  ZEUS_TRY(const RegisteredJob registered, service().Register(options_.spec));
+  job_ = registered.job;
+  ZEUS_RETURN_IF_ERROR(EndOrphans());
+  int exit_code = 0;
+  for (unsigned number = 1; number <= options_.recurrences; ++number) {
+    ZEUS_TRY(const std::optional<int> failed, RunRecurrence(number));
+    if (!failed) continue;
+    exit_code = *failed;
+    if (exit_code != kTargetNotReached) break;
+  }
+  ZEUS_RETURN_IF_ERROR(TellLessons());
+  return exit_code;
+}
+
+Status TrainSession::EndOrphans() {
+  for (const RunningTrial& orphan : records_.Orphans(parts_.source.where(), job_.spec.id)) {
+    auto ended = service().EndTrial({.job_id = orphan.job,
+                                     .trial = orphan.trial,
+                                     .status = TrialStatus::kFailed,
+                                     .reason = "its runner was killed"});
+    // A trial that nobody knows any more needs no end.
+    if (!ended.ok() && ended.error().code != ErrorCode::kNotFound) return std::move(ended).error();
+    records_.Remove(orphan);
+    Say(fmt::format("trial {} had lost its runner and is ended", orphan.trial));
+  }
+  return Ok();
+}
+
+Result<std::optional<int>> TrainSession::RunRecurrence(unsigned number) {
+  std::optional<std::int64_t> recurrence;
+  for (unsigned tries = 0; tries < options_.tries; ++tries) {
+    ZEUS_TRY(const TrialOutcome outcome, RunTrial(number, recurrence));
+    SayOutcome(outcome);
+    if (outcome.exit_code) return outcome.exit_code;
+    if (outcome.trial.status == TrialStatus::kConverged) return std::optional<int>();
+    if (!outcome.retry) break;
+    recurrence = outcome.trial.recurrence;
+  }
+  return std::optional(kTargetNotReached);
+}
+
+Result<TrialOutcome> TrainSession::RunTrial(unsigned number,
+                                            std::optional<std::int64_t> recurrence) {
+  ZEUS_TRY(const ProcessIdentity self, ThisProcess());
+  TrialRequest request{.job_id = job_.spec.id, .recurrence = recurrence, .lease = options_.lease};
+  request.gpu_model = options_.spec.gpu_model;
+  request.max_power = options_.spec.max_power;
+  request.request_id =
+      fmt::format("{}-{}-{}-{}", HostName(), self.pid, self.start_ticks, ++requests_);
+  ZEUS_TRY(const StartedTrial started, service().StartTrial(request));
+  const RunningTrial record{.where = parts_.source.where(),
+                            .job = job_.spec.id,
+                            .trial = started.trial.number,
+                            .runner = self};
+  if (const Status added = records_.Add(record); !added.ok())
+    log::Warning("if zeus is killed, this run is taken for dead only after {:g} s: {}",
+                 options_.lease.count(), added.error().message);
+  // What the bound is made from changes with every run, here and elsewhere.
+  if (auto fresh = service().GetJob(job_.spec.id); fresh.ok()) job_ = std::move(fresh).value();
+  TrialRun run({service(), parts_.clock, parts_.signals, parts_.devices, line_}, options_, job_,
+               started, {.recurrence = number, .recurrences = options_.recurrences});
+  auto outcome = run.Execute();
+  records_.Remove(record);
+  return outcome;
+}
+
+void TrainSession::SayOutcome(const TrialOutcome& outcome) {
+  if (outcome.limit_trouble && !std::exchange(limit_trouble_said_, true))
+    Say("the power limit is left alone: " + outcome.limit_trouble->message);
+  if (!line_.active()) return;
+  const Trial& trial = outcome.trial;
+  Say(fmt::format("recurrence {}: batch size {}, {}, {}, {}: {}", trial.recurrence,
+                  trial.batch_size, EnergyText(trial.energy), TimeText(trial.time),
+                  trial.power_limit ? fmt::format("{:g} W", trial.power_limit->value())
+                                    : std::string("limit unknown"),
+                  trial.reason));
+}
+
+Status TrainSession::TellLessons() const {
+  ZEUS_TRY(const Lessons lessons,
+           CollectLessons(parts_.source.service(), job_.spec.id, options_.spec.gpu_model));
+  if (!options_.quiet)
+    std::fputs(("\n" + ArmsTable(lessons) + "\n" + SummaryText(lessons, nullptr)).c_str(), stderr);
+  if (!options_.html.empty())
+    ZEUS_RETURN_IF_ERROR(WriteWhole(options_.html, ToHtml(lessons, nullptr)));
+  if (options_.json.empty()) return Ok();
+  const Json json = ToJson(lessons, nullptr);
+  if (options_.json == "-") {
+    PrintJson(json);
+    return Ok();
+  }
+  return WriteWhole(options_.json, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace zeus::cli

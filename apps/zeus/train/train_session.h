@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "apps/zeus/job/job_source.h"
+#include "apps/zeus/profile/profiled_devices.h"
+#include "apps/zeus/run/signal_watch.h"
+#include "apps/zeus/train/status_line.h"
+#include "apps/zeus/train/train_options.h"
+#include "apps/zeus/train/trial_record.h"
+#include "apps/zeus/train/trial_run.h"
+#include "zeus/base/clock.h"
+#include "zeus/base/result.h"
+#include "zeus/job/job_service.h"
+
+namespace zeus::cli {
+
+// One invocation of `zeus train`: registers the job, clears up after runners that died, runs the
+// recurrences, and says what was learned. One owner; what it is given must outlive it.
+class TrainSession {
+ public:
+  struct Parts {
+    Clock& clock;
+    SignalWatch& signals;
+    JobSource& source;
+    ProfiledDevices* devices;  // Null when there is none.
+  };
+
+  TrainSession(const Parts& parts, TrainOptions options);
+
+  // The exit code for the user, see docs/train.md.
+  Result<int> Execute();
+
+ private:
+  Status CompleteSpec();
+  Status EndOrphans();
+  // nullopt when the target was reached.
+  Result<std::optional<int>> RunRecurrence(unsigned number);
+  Result<TrialOutcome> RunTrial(unsigned number, std::optional<std::int64_t> recurrence);
+  void Say(const std::string& sentence) const;
+  void SayOutcome(const TrialOutcome& outcome);
+  Status TellLessons() const;
+
+  JobService& service() { return parts_.source.service(); }
+
+  Parts parts_;
+  TrainOptions options_;
+  TrialRecords records_;
+  StatusLine line_;
+  Job job_{};
+  std::uint64_t requests_ = 0;
+  bool limit_trouble_said_ = false;
+};
+
+}  // namespace zeus::cli

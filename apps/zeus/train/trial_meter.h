@@ -1,0 +1,47 @@
+#pragma once
+
+#include <optional>
+
+#include "apps/zeus/profile/profiled_devices.h"
+#include "apps/zeus/train/epoch_report.h"
+#include "apps/zeus/train/limit_search.h"
+#include "zeus/base/clock.h"
+#include "zeus/base/result.h"
+#include "zeus/job/job_service.h"
+
+namespace zeus::cli {
+
+// Time and energy of a run since its start, as the reports of its epochs need them. What the
+// command says of itself counts; the rest is measured. One owner; the parts must outlive it.
+class TrialMeter {
+ public:
+  struct Parts {
+    Clock& clock;
+    ProfiledDevices* devices;  // Null when there is nothing to measure.
+    LimitSearch* limit;        // Null likewise.
+  };
+
+  TrialMeter(const Parts& parts, const Trial& trial, const JobSpec& spec);
+
+  Status Begin();
+
+  // nullopt for an epoch that was reported before. kUnavailable when the energy counts and nobody
+  // knows it.
+  Result<std::optional<TrialReport>> Epoch(const EpochReport& said);
+
+  int epochs() const { return last_.epoch; }
+  const TrialReport& last() const { return last_; }
+
+ private:
+  Status Measure(const EpochReport& said, TrialReport& report);
+  void MeasureEpoch(const EpochReport& said, TrialReport& report) const;
+
+  Parts parts_;
+  const JobSpec& spec_;
+  std::optional<MonitorSliceMeter> meter_;
+  TimePoint begun_{};
+  TrialReport last_{};
+  bool steady_ = false;  // The limit was the same during the whole of the next epoch.
+};
+
+}  // namespace zeus::cli

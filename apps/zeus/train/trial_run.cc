@@ -1,0 +1,241 @@
+#include "apps/zeus/train/trial_run.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "apps/zeus/run/group_guardian.h"
+#include "zeus/base/random.h"
+
+namespace zeus::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Seconds kLook = 20ms;     // For files, and for answers of the service.
+constexpr Seconds kLastWord = 60s;  // For reports that wait when the command has ended.
+constexpr int kSignalExitCode = 128;
+
+// For the command's own randomness: of every run another one, of the same run the same.
+std::uint64_t SeedOf(const Job& job, const Trial& trial) {
+  constexpr std::uint64_t kBound = std::uint64_t{1} << 31U;  // Any program can hold it.
+  return Random(job.seed).Fork(fmt::format("trial {}", trial.number)).Below(kBound);
+}
+
+}  // namespace
+
+TrialRun::TrialRun(const Parts& parts, const TrainOptions& options, const Job& job,
+                   const StartedTrial& started, TrainStatus status)
+    : parts_(parts), options_(options), job_(job), started_(started), status_(std::move(status)) {
+  const Trial& trial = started_.trial;
+  status_.batch_size = trial.batch_size;
+  status_.attempt = trial.attempt;
+  status_.max_epochs = started_.max_epochs;
+  status_.target = job_.spec.target_metric;
+  if (job_.spec.beta && job_.least_cost) status_.bound = *job_.spec.beta * *job_.least_cost;
+}
+
+Placeholders TrialRun::MakePlaceholders() const {
+  const Trial& trial = started_.trial;
+  Placeholders placeholders{{"batch_size", fmt::to_string(trial.batch_size)},
+                            {"job", job_.spec.id},
+                            {"trial", fmt::to_string(trial.number)},
+                            {"recurrence", fmt::to_string(trial.recurrence)},
+                            {"attempt", fmt::to_string(trial.attempt)},
+                            {"seed", fmt::to_string(SeedOf(job_, trial))},
+                            {"max_epochs", fmt::to_string(started_.max_epochs)},
+                            {"target", fmt::to_string(job_.spec.target_metric)}};
+  if (options_.learning_rate) {
+    placeholders["lr"] = fmt::to_string(ScaledLearningRate(
+        *options_.learning_rate, options_.scaling, trial.batch_size, job_.spec.default_batch_size));
+  }
+  return placeholders;
+}
+
+std::vector<std::string> TrialRun::MakeEnvironment(const Placeholders& placeholders) const {
+  std::vector<std::string> environment{
+      "ZEUS_BATCH_SIZE=" + placeholders.at("batch_size"), "ZEUS_JOB_ID=" + placeholders.at("job"),
+      "ZEUS_TRIAL=" + placeholders.at("trial"), "ZEUS_RECURRENCE=" + placeholders.at("recurrence"),
+      "ZEUS_SEED=" + placeholders.at("seed")};
+  if (const auto rate = placeholders.find("lr"); rate != placeholders.end())
+    environment.push_back("ZEUS_LEARNING_RATE=" + rate->second);
+  return environment;
+}
+
+Result<TrialOutcome> TrialRun::Execute() {
+  auto outcome = Run();
+  parts_.line.Hide();
+  if (limit_ != nullptr) limit_->End();
+  if (outcome.ok()) {
+    if (limit_ != nullptr) {
+      outcome.value().limit_trouble = limit_->trouble();
+      outcome.value().chosen_limit = limit_->chosen();
+    }
+    return outcome;
+  }
+  // As far as it can be told.
+  (void)parts_.service.EndTrial({.job_id = job_.spec.id,
+                                 .trial = started_.trial.number,
+                                 .status = TrialStatus::kFailed,
+                                 .reason = outcome.error().message});
+  return outcome;
+}
+
+Result<TrialOutcome> TrialRun::Run() {
+  const Placeholders placeholders = MakePlaceholders();
+  ZEUS_TRY(sources_,
+           MetricSources::Open(options_, parts_.clock, placeholders,
+                               {[this](const auto& said) { return NoteEpoch(said); }},
+                               parts_.line.active() ? MetricSources::Output::kTap
+                                                    : MetricSources::Output::kPassThrough));
+  if (parts_.devices != nullptr) {
+    limit_ = std::make_unique<LimitSearch>(
+        LimitSearch::Parts{parts_.clock, *parts_.devices, sources_->progress()}, options_.limit,
+        LimitSearch::Run{job_.spec.id, started_.trial.batch_size, job_.spec.eta});
+    limit_->Begin();
+  }
+  meter_ = std::make_unique<TrialMeter>(
+      TrialMeter::Parts{parts_.clock, parts_.devices, limit_.get()}, started_.trial, job_.spec);
+  ZEUS_RETURN_IF_ERROR(meter_->Begin());
+
+  ChildOptions child_options{.kill_with_parent = true, .own_group = true};
+  child_options.environment = MakeEnvironment(placeholders);
+  sources_->Equip(child_options);
+  std::vector<std::string> command;
+  for (const std::string& word : options_.command)
+    command.push_back(Substitute(word, placeholders));
+  auto started = Child::Start(command, parts_.signals, child_options);
+  if (!started.ok()) {
+    const std::string reason = started.error().message;
+    ZEUS_TRY(const int code, CommandNotStarted(std::move(started).error()));
+    return End(TrialStatus::kFailed, reason, code);
+  }
+  Child child = std::move(started).value();
+  auto guardian = GroupGuardian::Watch(child.pid());
+  if (!guardian.ok()) {
+    child.SendToGroup(SIGKILL);
+    return std::move(guardian).error();
+  }
+  sources_->CommandStarted();
+  reporter_ =
+      std::make_unique<TrialReporter>(parts_.service, parts_.clock, started_.trial, options_.lease);
+  const Outcome outcome = Attend(child);
+  // Who was told to end does not leave parts of himself behind.
+  if (kill_at_) child.SendToGroup(SIGKILL);
+  sources_->Finish();
+  return Conclude(outcome);
+}
+
+Json TrialRun::NoteEpoch(const EpochReport& said) {
+  if (!(answer_ && answer_->stop) && !failure_) {
+    const auto report = meter_->Epoch(said);
+    if (!report.ok()) {
+      failure_ = report.error();
+    } else if (report.value()) {
+      reporter_->Push(*report.value());
+      status_.epoch = report.value()->epoch;
+      status_.metric = report.value()->metric;
+      status_.limit = report.value()->power_limit;
+      status_.cost = ZeusCostOf(job_.spec.eta, started_.trial.max_power, report.value()->energy,
+                                report.value()->time);
+    }
+  }
+  return {{"stop", (answer_ && answer_->stop) || failure_.has_value()},
+          {"converged", answer_ && answer_->converged}};
+}
+
+Outcome TrialRun::Attend(Child& child) {
+  for (;;) {
+    const TimePoint next = limit_ != nullptr ? limit_->Step() : TimePoint::max();
+    Rest(std::min<TimePoint>(next, parts_.clock.Now() + kLook));
+    if (sources_->OutputWaits()) parts_.line.Hide();
+    sources_->Pump();
+    if (const auto outcome = child.WaitFor(0s)) return *outcome;
+    ObeyAnswers(child);
+    if (child.interrupted() && !kill_at_) kill_at_ = parts_.clock.Now() + options_.grace;
+    if (kill_at_ && parts_.clock.Now() >= *kill_at_) Kill(child);
+    ShowStatus();
+  }
+}
+
+void TrialRun::ObeyAnswers(const Child& child) {
+  answer_ = reporter_->answer();
+  if (const auto refusal = reporter_->refusal(); refusal && !failure_) failure_ = refusal;
+  const bool stop = answer_ && answer_->stop && !(answer_->converged && options_.let_finish);
+  if (stop || failure_) Stop(child);
+  status_.trouble.reset();
+  if (const auto trouble = reporter_->trouble()) status_.trouble = "(waiting for the server)";
+}
+
+void TrialRun::Stop(const Child& child) {
+  if (kill_at_) return;
+  child.Send(SIGTERM);
+  kill_at_ = parts_.clock.Now() + options_.grace;
+}
+
+void TrialRun::Kill(const Child& child) {
+  child.Send(SIGKILL);
+  kill_at_ = TimePoint::max();
+}
+
+void TrialRun::Rest(TimePoint deadline) const {
+  std::vector<::pollfd> events = sources_->WaitFor();
+  events.push_back({.fd = parts_.signals.descriptor(), .events = POLLIN, .revents = 0});
+  const double milliseconds = Seconds(deadline - parts_.clock.Now()).count() * 1e3;
+  constexpr double kMostMilliseconds = 1e6;
+  ::poll(events.data(), events.size(),
+         static_cast<int>(std::ceil(std::clamp(milliseconds, 0.0, kMostMilliseconds))));
+}
+
+void TrialRun::ShowStatus() {
+  if (!parts_.line.active() || sources_->LineIsOpen()) return;
+  parts_.line.Show(status_);
+}
+
+Result<TrialOutcome> TrialRun::Conclude(const Outcome& outcome) {
+  const bool told = reporter_->Flush(outcome.interrupted ? Seconds(1s) : kLastWord);
+  answer_ = reporter_->answer();
+  if (const auto refusal = reporter_->refusal()) failure_ = refusal;
+  const auto trouble = reporter_->trouble();
+  reporter_.reset();
+  if (answer_ && answer_->stop)
+    return TrialOutcome{.trial = answer_->trial,
+                        .retry = answer_->retry && !outcome.interrupted,
+                        .exit_code = outcome.interrupted
+                                         ? std::optional(kSignalExitCode + outcome.signal)
+                                         : std::nullopt};
+  if (outcome.interrupted)
+    return End(TrialStatus::kFailed, "interrupted", kSignalExitCode + outcome.signal);
+  if (failure_) return *failure_;
+  if (!told)
+    return trouble.value_or(Error{ErrorCode::kUnavailable, "the server does not answer"})
+        .While("report the run");
+  if (outcome.exit_code != 0)
+    return End(TrialStatus::kFailed,
+               fmt::format("the command ended with exit code {}", outcome.exit_code),
+               outcome.exit_code);
+  if (meter_->epochs() == 0)
+    return Error{ErrorCode::kUnavailable,
+                 "the command ended and told no metric: see --metric-regex, --metric-file and "
+                 "ZEUS_REPORT_SOCKET"};
+  return End(TrialStatus::kStopped,
+             fmt::format("the command ended after {} epochs without reaching the target",
+                         meter_->epochs()),
+             std::nullopt);
+}
+
+Result<TrialOutcome> TrialRun::End(TrialStatus status, const std::string& reason,
+                                   std::optional<int> code) {
+  ZEUS_TRY(const Trial trial, parts_.service.EndTrial({.job_id = job_.spec.id,
+                                                       .trial = started_.trial.number,
+                                                       .status = status,
+                                                       .reason = reason}));
+  return TrialOutcome{
+      .trial = trial, .retry = trial.status == TrialStatus::kStopped, .exit_code = code};
+}
+
+}  // namespace zeus::cli

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "apps/zeus/profile/profiled_devices.h"
+#include "apps/zeus/run/child.h"
+#include "apps/zeus/run/signal_watch.h"
+#include "apps/zeus/train/limit_search.h"
+#include "apps/zeus/train/metric_sources.h"
+#include "apps/zeus/train/status_line.h"
+#include "apps/zeus/train/train_options.h"
+#include "apps/zeus/train/trial_meter.h"
+#include "apps/zeus/train/trial_reporter.h"
+#include "zeus/base/clock.h"
+#include "zeus/base/result.h"
+#include "zeus/job/job_service.h"
+
+namespace zeus::cli {
+
+// How a run came to its end.
+struct TrialOutcome {
+  Trial trial{};       // As the service has it.
+  bool retry = false;  // The recurrence goes on with another run.
+  // Of the command: set when it failed, or when somebody ended Zeus (128 + signal).
+  std::optional<int> exit_code{};
+  std::optional<Error> limit_trouble{};
+  std::optional<Setting> chosen_limit{};
+};
+
+// One run of the command with one batch size: launched, measured, reported, and stopped when the
+// service says so. One owner; everything it is given must outlive it.
+class TrialRun {
+ public:
+  struct Parts {
+    JobService& service;
+    Clock& clock;
+    SignalWatch& signals;
+    ProfiledDevices* devices;  // Null when there is nothing to measure and limit.
+    StatusLine& line;
+  };
+
+  // `status` is where the line begins.
+  TrialRun(const Parts& parts, const TrainOptions& options, const Job& job,
+           const StartedTrial& started, TrainStatus status);
+
+  // An error means that the run could not be begun, or that the service will not hear of it any
+  // more; the trial has failed then, as far as the service can be told.
+  Result<TrialOutcome> Execute();
+
+ private:
+  Result<TrialOutcome> Run();
+  Json NoteEpoch(const EpochReport& said);
+  Outcome Attend(Child& child);
+  void ObeyAnswers(const Child& child);
+  void Stop(const Child& child);
+  void Kill(const Child& child);
+  void Rest(TimePoint deadline) const;
+  void ShowStatus();
+  Result<TrialOutcome> Conclude(const Outcome& outcome);
+  Result<TrialOutcome> End(TrialStatus status, const std::string& reason, std::optional<int> code);
+  Placeholders MakePlaceholders() const;
+  std::vector<std::string> MakeEnvironment(const Placeholders& placeholders) const;
+
+  Parts parts_;
+  const TrainOptions& options_;
+  const Job& job_;
+  StartedTrial started_;
+  TrainStatus status_;
+  std::unique_ptr<MetricSources> sources_;
+  std::unique_ptr<LimitSearch> limit_;
+  std::unique_ptr<TrialMeter> meter_;
+  std::unique_ptr<TrialReporter> reporter_;
+  std::optional<ReportAnswer> answer_;
+  std::optional<Error> failure_;      // Why the run is of no use any more.
+  std::optional<TimePoint> kill_at_;  // When the command was asked to end.
+};
+
+}  // namespace zeus::cli

@@ -1,0 +1,36 @@
+#include "examples/drift/drifting_data.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+namespace zeus::examples {
+
+DataSlice Drift::At(int slice) const {
+  const double third = count / 3.0;
+  const double progress = std::clamp((slice - third) / third, 0.0, 1.0);
+  return {.angle = std::lerp(begin.angle, end.angle, progress),
+          .spread = std::lerp(begin.spread, end.spread, progress),
+          .label_noise = std::lerp(begin.label_noise, end.label_noise, progress)};
+}
+
+Samples DrawSamples(const DataSlice& slice, std::size_t count, Random random) {
+  Samples samples;
+  samples.features.reserve(count * kFeatures);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto label = static_cast<int>(random.Below(kClasses));
+    // On a circle in the first two dimensions; the others tell nothing.
+    const double angle = slice.angle + 2 * std::numbers::pi * label / kClasses;
+    const std::array<double, 2> centre{std::cos(angle), std::sin(angle)};
+    for (std::size_t feature = 0; feature < kFeatures; ++feature) {
+      const double mean = feature < centre.size() ? centre[feature] : 0.0;
+      samples.features.push_back(static_cast<float>(mean + slice.spread * random.Normal()));
+    }
+    const bool wrong = random.Uniform() < slice.label_noise;
+    samples.labels.push_back(wrong ? static_cast<std::int64_t>(random.Below(kClasses)) : label);
+  }
+  return samples;
+}
+
+}  // namespace zeus::examples

@@ -1,0 +1,254 @@
+// A recurring job whose data drift (Zeus §6.4): every slice of it is really trained with every
+// batch size, then policies with and without a window go through the slices, one after the other.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "apps/zeus/exit_code.h"
+#include "apps/zeus/job/series_plot.h"
+#include "apps/zeus/numbers.h"
+#include "apps/zeus/output_file.h"
+#include "examples/drift/drift_study.h"
+#include "examples/drift/drifting_data.h"
+#include "examples/drift/torch_classifier.h"
+#include "examples/training/blas_threads.h"
+#include "zeus/device/sim/gpu_model.h"
+#include "zeus/device/sim/workload.h"
+
+namespace zeus::examples {
+namespace {
+
+struct Options {
+  Drift drift{};
+  std::vector<int> batch_sizes{8, 16, 32, 64, 128};
+  int default_batch_size = 32;
+  double learning_rate = 0.1;
+  double target = 0.95;
+  int repetitions = 3;
+  int policy_seeds = 20;
+  int window = 10;
+  int max_epochs = 50;
+  std::size_t training_samples = 1024;
+  double spread = 0.4;
+  std::string svg;
+};
+
+struct Course {
+  std::string name;
+  std::vector<double> costs;  // By slice, mean over the seeds.
+  std::vector<double> sizes;  // Geometric mean of the batch sizes, by slice.
+};
+
+constexpr std::size_t kValidationSamples = 1024;
+constexpr double kEta = 0.5;
+constexpr double kMega = 1e6;
+constexpr const char* kWorkload = "bert_sa";  // Sentiment analysis, as in the paper.
+
+// Of an epoch on a simulated V100 at the power limit that is best for it.
+Result<Joules> EpochCost(int batch_size) {
+  ZEUS_TRY(const sim::GpuModel* const model, sim::FindGpuModel("V100"));
+  ZEUS_TRY(const sim::Workload* const workload, sim::FindWorkload(kWorkload));
+  Joules best(INFINITY);
+  constexpr Watts kStride(25);
+  for (Watts limit = model->limit_range.max; limit >= model->limit_range.min; limit -= kStride) {
+    ZEUS_TRY(const auto point, sim::Predict(*model, *workload, static_cast<unsigned>(batch_size),
+                                            {.power_limit = limit, .clock_cap = {}}));
+    best = std::min(best, (kEta * point.average_power + (1 - kEta) * model->limit_range.max) *
+                              point.time_per_epoch);
+  }
+  return best;
+}
+
+Result<DriftTable> TrainEverything(const Options& options) {
+  DriftTable table{.slices = options.drift.count,
+                   .repetitions = options.repetitions,
+                   .max_epochs = options.max_epochs,
+                   .default_batch_size = options.default_batch_size};
+  for (const int batch_size : options.batch_sizes) {
+    DriftTable::Arm arm{.batch_size = batch_size};
+    ZEUS_TRY(arm.epoch_cost, EpochCost(batch_size));
+    for (int slice = 0; slice < options.drift.count; ++slice) {
+      auto& repetitions = arm.epochs.emplace_back();
+      for (int repetition = 0; repetition < options.repetitions; ++repetition) {
+        repetitions.push_back(EpochsToTarget(
+            {.slice = options.drift.At(slice),
+             .batch_size = batch_size,
+             .learning_rate =
+                 options.learning_rate * std::sqrt(double(batch_size) / options.default_batch_size),
+             .seed = static_cast<std::uint64_t>(1000 * repetition + slice + 1),
+             .training_samples = options.training_samples,
+             .validation_samples = kValidationSamples,
+             .target = options.target,
+             .max_epochs = options.max_epochs}));
+      }
+    }
+    fmt::print("trained batch size {}\n", batch_size);
+    std::fflush(stdout);
+    table.arms.push_back(std::move(arm));
+  }
+  return table;
+}
+
+void PrintTable(const DriftTable& table) {
+  fmt::print("\nepochs to the target (mean; - where a run never arrives)\nslice");
+  for (const auto& arm : table.arms) fmt::print(" {:>7}", arm.batch_size);
+  fmt::print("    best\n");
+  for (int slice = 0; slice < table.slices; ++slice) {
+    fmt::print("{:>5}", slice);
+    for (std::size_t arm = 0; arm < table.arms.size(); ++arm) {
+      const Joules cost = table.ExpectedCost(arm, slice);
+      if (std::isfinite(cost.value())) {
+        fmt::print(" {:>7.1f}", cost / table.arms[arm].epoch_cost);
+      } else {
+        fmt::print(" {:>7}", "-");
+      }
+    }
+    fmt::print(" {:>7}\n", table.arms[table.BestArm(slice)].batch_size);
+  }
+}
+
+Result<Course> Follow(const DriftTable& table, const std::string& policy, int window,
+                      const Options& options) {
+  Course course{.name = window > 0 ? fmt::format("{}, window {}", policy, window) : policy,
+                .costs = std::vector<double>(static_cast<std::size_t>(table.slices)),
+                .sizes = std::vector<double>(static_cast<std::size_t>(table.slices))};
+  for (int seed = 1; seed <= options.policy_seeds; ++seed) {
+    ZEUS_TRY(const auto outcomes,
+             RunPolicy(table, {.name = policy,
+                               .batch_sizes = options.batch_sizes,
+                               .default_batch_size = options.default_batch_size,
+                               .max_epochs = options.max_epochs,
+                               .window = window,
+                               .seed = static_cast<std::uint64_t>(seed)}));
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      course.costs[i] += outcomes[i].cost.value() / options.policy_seeds;
+      course.sizes[i] += std::log2(outcomes[i].batch_size) / options.policy_seeds;
+    }
+  }
+  return course;
+}
+
+Course OfOracle(const DriftTable& table) {
+  Course course{.name = "oracle", .costs = {}, .sizes = {}};
+  for (const SliceOutcome& outcome : RunOracle(table)) {
+    course.costs.push_back(outcome.cost.value());
+    course.sizes.push_back(std::log2(outcome.batch_size));
+  }
+  return course;
+}
+
+cli::Series SeriesOf(const Course& course, bool cumulative) {
+  cli::Series series{.name = course.name};
+  double sum = 0;
+  for (std::size_t i = 0; i < course.costs.size(); ++i) {
+    sum += course.costs[i] / kMega;
+    series.points.push_back(
+        {static_cast<double>(i), cumulative ? sum : std::exp2(course.sizes[i]), {}, false});
+  }
+  return series;
+}
+
+// As Figure 10 of the paper: what was spent by then, and with which batch sizes.
+cli::SeriesPlot PlotOf(const std::vector<Course>& courses) {
+  cli::SeriesPanel spent{.title = "cost so far (MJ)"};
+  cli::SeriesPanel sizes{.title = "batch size (geometric mean)"};
+  for (const Course& course : courses) {
+    spent.series.push_back(SeriesOf(course, true));
+    sizes.series.push_back(SeriesOf(course, false));
+  }
+  return {.title = "Recurring job on data that drift",
+          .description =
+              "Cumulative cost and batch size by slice of data, of policies with and "
+              "without a window and of an oracle.",
+          .x_title = "slice",
+          .panels = {std::move(spent), std::move(sizes)}};
+}
+
+void PrintCourses(const std::vector<Course>& courses) {
+  const auto sum = [](const std::vector<double>& costs, std::size_t from) {
+    return std::accumulate(costs.begin() + static_cast<std::ptrdiff_t>(from), costs.end(), 0.0);
+  };
+  const std::size_t last_third = courses.front().costs.size() * 2 / 3;
+  const Course& oracle = courses.front();
+  fmt::print("\n{:<32} {:>9} {:>10} {:>22}\n", "policy", "cost MJ", "of oracle",
+             "last third, of oracle");
+  for (const Course& course : courses) {
+    fmt::print("{:<32} {:>9.2f} {:>10.3f} {:>22.3f}\n", course.name, sum(course.costs, 0) / kMega,
+               sum(course.costs, 0) / sum(oracle.costs, 0),
+               sum(course.costs, last_third) / sum(oracle.costs, last_third));
+  }
+}
+
+Result<int> Perform(const Options& options) {
+  if (!options.svg.empty()) ZEUS_RETURN_IF_ERROR(cli::CheckWritable(options.svg));
+  UseOneBlasThread();
+  ZEUS_TRY(const DriftTable table, TrainEverything(options));
+  PrintTable(table);
+  std::vector<Course> courses{OfOracle(table)};
+  for (const char* const policy : {"zeus", "knowledge_gradient"}) {
+    for (const int window : {0, options.window}) {
+      ZEUS_TRY(Course course, Follow(table, policy, window, options));
+      courses.push_back(std::move(course));
+    }
+  }
+  PrintCourses(courses);
+  if (!options.svg.empty())
+    ZEUS_RETURN_IF_ERROR(cli::WriteWhole(options.svg, cli::ToSvg(PlotOf(courses))));
+  return 0;
+}
+
+void AddOptions(CLI::App& app, Options& options) {
+  using cli::NumberBetween;
+  using cli::WholeNumberBetween;
+  constexpr std::uint64_t kMost = 1'000'000;
+  app.add_option("--slices", options.drift.count, "Slices of data")
+      ->check(WholeNumberBetween(3, kMost));
+  app.add_option("--label-noise", options.drift.end.label_noise,
+                 "Share of wrong labels at the end; there are none at the beginning")
+      ->check(NumberBetween(0, 1));
+  app.add_option("--spread", options.spread, "Of the samples around the centres of their classes")
+      ->check(NumberBetween(0, 10));
+  app.add_option("--batch-sizes", options.batch_sizes, "To choose from, ascending")->delimiter(',');
+  app.add_option("--default", options.default_batch_size, "One of them");
+  app.add_option("--lr", options.learning_rate, "Of the default batch size")
+      ->check(NumberBetween(0, 100));
+  app.add_option("--target", options.target, "Accuracy to reach")->check(NumberBetween(0, 1));
+  app.add_option("--samples", options.training_samples, "Of a slice")
+      ->check(WholeNumberBetween(1, kMost));
+  app.add_option("--repetitions", options.repetitions, "Trainings per slice and batch size")
+      ->check(WholeNumberBetween(1, kMost));
+  app.add_option("--policy-seeds", options.policy_seeds, "Average policies over so many")
+      ->check(WholeNumberBetween(1, kMost));
+  app.add_option("--window", options.window, "Results that a policy with a window believes")
+      ->check(WholeNumberBetween(1, kMost));
+  app.add_option("--max-epochs", options.max_epochs, "Of a training")
+      ->check(WholeNumberBetween(1, kMost));
+  app.add_option("--svg", options.svg, "Write a plot to this file");
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Trains a classifier on data that drift and follows policies through it.", "drift");
+  Options options;
+  AddOptions(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : cli::ExitCode(ErrorCode::kInvalidArgument);
+  }
+  options.drift.begin.spread = options.drift.end.spread = options.spread;
+  const Result<int> outcome = Perform(options);
+  if (outcome.ok()) return outcome.value();
+  std::fputs(("drift: " + outcome.error().message + "\n").c_str(), stderr);
+  return cli::ExitCode(outcome.error().code);
+}
+
+}  // namespace
+}  // namespace zeus::examples
+
+int main(int argc, char** argv) { return zeus::examples::Main(argc, argv); }

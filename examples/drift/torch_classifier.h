@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "examples/drift/drifting_data.h"
+
+namespace zeus::examples {
+
+// How a classifier is trained on one slice.
+struct ClassifierRun {
+  DataSlice slice{};
+  int batch_size = 0;
+  double learning_rate = 0;
+  std::uint64_t seed = 1;
+  std::size_t training_samples = 0;
+  std::size_t validation_samples = 0;
+  double target = 0;  // Share of what can be told apart at best.
+  int max_epochs = 0;
+};
+
+// Trains with torch, for real, on one core. The epochs after which the accuracy on samples with
+// right labels was as good as the target; nullopt if it never was.
+std::optional<int> EpochsToTarget(const ClassifierRun& run);
+
+}  // namespace zeus::examples

@@ -1,0 +1,306 @@
+"""`zeus train` on simulated GPUs: what it launches, measures, reports, stops and puts back."""
+
+import json
+import os
+import signal
+import time
+import unittest
+
+from train_testing import TrainTestCase
+
+REGEX = ["--metric-regex", r"val_acc=([0-9.]+)"]
+
+
+class CommandLineTest(TrainTestCase):
+    def test_mistakes_are_told_in_one_sentence_before_anything_runs(self):
+        marker = self.path("ran")
+        command = ["--", "touch", marker, "{batch_size}"]
+        job = ["--job", "j", "--batch-sizes", "32,64", "--default", "64", "--target", "0.9"]
+        for arguments, message in (
+            ([*job, *REGEX, "--", "touch", marker], "does not contain {batch_size}"),
+            (["--job", "j", "--batch-sizes", "32,64", "--default", "65", "--target", "1", *REGEX,
+              *command], "--default 65 is not among"),
+            ([*job, "--metric-regex", "val_acc=[0-9.]+", *command], "needs one group"),
+            ([*job, "--metric-regex", "(((", *command], "--metric-regex takes a regular"),
+            ([*job, "--metric-regex", "(a)(b)", *command], "needs one group"),
+            (["--job", "j", "--batch-sizes", "32,64", "--default", "64", "--target", "nan", *REGEX,
+              *command], "--target"),
+            ([*job, *REGEX, "--policy", "luck", *command], "--policy takes"),
+            ([*job, *REGEX, "--beta", "0.5", *command], "--beta takes"),
+            ([*job, *REGEX, "--label", "x", *command], "--label takes"),
+            ([*job, *REGEX, "--power-limit", "low", *command], "--power-limit takes"),
+            ([*job, *REGEX, "--metric-file", "x", *command], "give one of them"),
+            ([*job, *REGEX, "--lease", "0.1s", *command], "--lease must"),
+            ([*job, *REGEX, "--slice", "1ms", *command], "--slice must"),
+            ([*job, *REGEX, "--limits", "1,2,x", *command], "--limits takes"),
+            ([*job, *REGEX, "--grace", "soon", *command], "--grace takes"),
+            ([*job, *REGEX, "--", "touch", marker, "{batch_size}", "{lr}"], "say with --lr"),
+            (["--job", "j", "--batch-sizes", "32,32", "--default", "32", "--target", "1", *REGEX,
+              *command], "twice"),
+            (["--job", "j", "--batch-sizes", "32,x", "--default", "32", "--target", "1", *REGEX,
+              *command], "whole numbers"),
+            (["--job", "j/k", "--batch-sizes", "32", "--default", "32", "--target", "1", *REGEX,
+              *self.itself(), *command], "id"),
+            ([*job, *REGEX, "--server", "ftp://x", *command], "no address"),
+            ([*job, *REGEX, "--server", "http://x", "--database", "sqlite::memory:", *command],
+             "give one of them"),
+            ([*job, *REGEX], "say what to run"),
+        ):
+            with self.subTest(message=message):
+                done = self.train(*arguments, code=2)
+                self.assertIn(message, done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                self.assertFalse(os.path.exists(marker))
+
+    def test_a_command_that_is_not_there_is_127(self):
+        done = self.train(*self.options(), *self.itself(), "--", "no-such-program", "{batch_size}",
+                          code=127)
+        self.assertIn("no such command in PATH", done.stderr)
+        self.assertEqual(self.trials()[0]["status"], "failed")
+
+    def test_without_a_gpu_it_asks_who_measures(self):
+        done = self.train(*self.options(), *self.command(), code=3)
+        self.assertIn("--gpu-model and --max-power", done.stderr)
+
+    def test_another_description_of_a_job_is_a_conflict(self):
+        self.train(*self.options(), *self.itself(), "--eta", "0", *self.command())
+        done = self.train(*self.options(), *self.itself(), "--eta", "1", *self.command(), code=9)
+        self.assertIn("eta", done.stderr)
+        self.train(*self.options(), *self.itself(), "--eta", "0", *self.command())
+
+    def test_placeholders_and_environment(self):
+        script = ('echo "val_acc=0.9 $ZEUS_BATCH_SIZE $ZEUS_LEARNING_RATE $ZEUS_JOB_ID $ZEUS_TRIAL '
+                  '$ZEUS_RECURRENCE {batch_size} {lr} {job} {trial} {recurrence} {unknown} ${x}"')
+        for scaling, rate in (("sqrt", "0.1"), ("linear", "0.1"), ("none", "0.1")):
+            done = self.train(*self.options(job=scaling), *self.itself(), "--eta", "0",
+                              "--lr", "0.1", "--lr-scaling", scaling, "--", "sh", "-c", script)
+            self.assertIn(f"val_acc=0.9 64 {rate} {scaling} 1 0 64 {rate} {scaling} 1 0 "
+                          "{unknown} \n", done.stdout)
+
+    def test_the_learning_rate_follows_the_batch_size(self):
+        for scaling, rate in (("sqrt", "0.05"), ("linear", "0.025"), ("none", "0.1")):
+            done = self.train("--job", scaling, "--batch-sizes", "16", "--default", "16",
+                              "--target", "0.9", *REGEX, *self.itself(), "--eta", "0", "--lr", "0.1",
+                              "--lr-scaling", scaling, "--", "echo", "val_acc=1 {lr}")
+            self.assertIn("val_acc=1 0.1\n", done.stdout)  # The default one's own rate.
+            del rate
+
+
+class MetricTest(TrainTestCase):
+    def test_regex_on_both_streams_file_and_socket(self):
+        file = self.path("epochs-{trial}.jsonl")
+        for name, source, out in (
+            ("stdout", None, "stdout"), ("stderr", None, "stderr"),
+            ("file", ["--metric-file", file], file),
+            ("line", [], "line"), ("post", [], "post"),
+        ):
+            with self.subTest(name):
+                eta = ["--eta", "0"] if out.startswith("std") else []
+                done = self.train(*self.options(job=name, source=source), *self.itself(), *eta,
+                                  *self.command("--out", out))
+                trial, = self.trials(name)
+                self.assertEqual((trial["status"], trial["epochs"]), ("converged", 5))
+                self.assertAlmostEqual(trial["metric"], 0.9)
+                if eta:
+                    self.assertIn("epoch 5: val_acc=0.9000\n", done.stdout + done.stderr)
+                else:  # What it says of itself counts.
+                    self.assertEqual(trial["energy_joules"], 500)
+                    self.assertEqual(trial["time_seconds"], 5)
+
+    def test_what_is_no_report_is_said_once(self):
+        done = self.train(*self.options(source=["--metric-file", self.path("m")]), *self.itself(),
+                          "--", "sh", "-c", f"echo x >> {self.path('m')}; echo y >> {self.path('m')}"
+                          f"; echo '{{\"metric\": 1, \"energy_joules\": 1}}' >> {self.path('m')}"
+                          "; true {batch_size}")
+        self.assertEqual(done.stderr.count("not understood"), 1)
+        self.assertEqual(self.trials()[0]["status"], "converged")
+
+    def test_a_metric_that_is_no_number_does_not_reach_the_target(self):
+        self.train(*self.options(source=["--metric-regex", r"loss=(\S+)"]), *self.itself(),
+                   "--eta", "0", "--tries", "1", "--lower-is-better",
+                   "--", "sh", "-c", "echo loss=nan; echo loss=5 {batch_size}", code=1)
+        self.assertEqual(self.trials()[0]["epochs"], 2)
+
+    def test_no_metric_is_an_error_and_teaches_nothing(self):
+        done = self.train(*self.options(), *self.itself(), "--", "true", "{batch_size}", code=6)
+        self.assertIn("told no metric", done.stderr)
+        self.assertEqual(self.trials()[0]["status"], "failed")
+
+    def test_energy_that_nobody_knows_ends_the_run(self):
+        done = self.train(*self.options(), *self.itself(), *self.command(), code=6)
+        self.assertIn("nothing tells the energy", done.stderr)
+        self.assertEqual(self.trials()[0]["status"], "failed")
+
+
+class EndTest(TrainTestCase):
+    def test_recurrences_find_the_cheaper_batch_size(self):
+        report = self.path("report.html")
+        done = self.train(*self.options(source=["--metric-file", self.path("m")]), *self.itself(),
+                          "--seed", "1", "--recurrences", "10", "--json", self.path("r.json"),
+                          "--html", report, *self.command(
+                              "--out", self.path("m"), "--seconds", "0",
+                              "--epochs", '{"32": 20, "64": 10, "128": 4}'))
+        self.assertIn("chosen: batch size 128", done.stderr)
+        with open(self.path("r.json"), encoding="utf-8") as file:
+            result = json.load(file)
+        self.assertEqual(result["best_batch_size"], 128)
+        self.assertEqual(result["at_best"]["energy_joules"], 400)
+        self.assertAlmostEqual(result["saved"]["energy_percent"], 60)
+        self.assertEqual(len(result["recurrences"]), 10)
+        with open(report, encoding="utf-8") as file:
+            self.assertIn("<svg", file.read())
+        self.job("check", "mnist")
+
+    def test_a_crash_has_the_exit_code_of_the_command(self):
+        self.train(*self.options(), *self.itself(), "--eta", "0", "--recurrences", "3",
+                   *self.command("--fail-after", "2"), code=42)
+        trial, = self.trials()
+        self.assertEqual((trial["status"], trial["epochs"]), ("failed", 2))
+
+    def test_a_program_that_gives_up_by_itself_is_stopped_and_tried_again(self):
+        self.train(*self.options(), *self.itself(), "--eta", "0", "--tries", "2",
+                   *self.command("--most", "2"), code=1)
+        trials = self.trials()
+        self.assertEqual([trial["status"] for trial in trials], ["stopped", "stopped"])
+        self.assertEqual([trial["recurrence"] for trial in trials], [0, 0])
+
+    def test_a_run_that_costs_too_much_is_killed_although_it_ignores_sigterm(self):
+        source = ["--metric-file", self.path("m")]
+        self.train(*self.options(source=source), *self.itself(), "--policy", "zeus", "--seed", "1",
+                   "--recurrences", "4", "--grace", "200ms", *self.command(
+                       "--out", self.path("m"), "--stubborn", "--seconds", "0.05", "--most", "400",
+                       "--child", self.path("child"),
+                       "--epochs", '{"32": 300, "64": 4, "128": 300}'))
+        trials = self.trials()
+        stopped = [trial for trial in trials if trial["status"] == "stopped"]
+        self.assertTrue(stopped)
+        for trial in stopped:
+            self.assertLess(trial["epochs"], 20)
+        self.assertFalse(self.runs(self.read_pid("child")))
+        # Tried again within the same recurrence, until one reached the target.
+        again = [trial for trial in trials if trial["attempt"] > 0]
+        self.assertTrue(again)
+        for number in {trial["recurrence"] for trial in trials}:
+            last = [trial for trial in trials if trial["recurrence"] == number][-1]
+            self.assertEqual(last["status"], "converged")
+
+    def test_the_target_ends_a_program_that_would_go_on_unless_it_may_finish(self):
+        started = time.monotonic()
+        self.train(*self.options(), *self.itself(), "--eta", "0",
+                   *self.command("--seconds", "0.01", "--most", "6000"))
+        self.assertLess(time.monotonic() - started, 50)
+        done = self.train(*self.options(), *self.itself(), "--eta", "0", "--let-finish",
+                          *self.command("--seconds", "0.01", "--most", "60"))
+        self.assertIn("epoch 60:", done.stdout)
+
+    def test_a_signal_ends_the_run_and_the_command(self):
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            child = f"child-{code}"
+            process = self.start_train(*self.options(job=child), *self.itself(), "--eta", "0",
+                                       "--grace", "200ms", *self.command(
+                                           "--child", self.path(child), "--stubborn",
+                                           "--epochs", '{"64": 3000}', "--most", "3000"))
+            pid = self.read_pid(child)
+            process.send_signal(number)
+            self.assertEqual(process.wait(timeout=60), code)
+            self.assertFalse(self.runs(pid))
+            trial, = self.trials(child)
+            self.assertEqual((trial["status"], trial["reason"]), ("failed", "interrupted"))
+
+    def test_two_at_once_share_a_job(self):
+        file = self.path("epochs-{trial}.jsonl")
+        both = [self.start_train(*self.options(source=["--metric-file", file]), *self.itself(),
+                                 "--recurrences", "4", *self.command("--out", file))
+                for _ in range(2)]
+        for process in both:
+            self.assertEqual(process.wait(timeout=100), 0, process.stderr.read())
+        trials = self.trials()
+        self.assertEqual({trial["status"] for trial in trials}, {"converged"})
+        self.assertEqual(sorted({trial["recurrence"] for trial in trials}), list(range(8)))
+        self.job("check", "mnist")
+
+
+class PowerLimitTest(TrainTestCase):
+    def setUp(self):
+        super().setUp()
+        self.start("V100")
+
+    def load(self, *arguments):
+        """A program whose epochs are of a simulated network, and that knows its steps."""
+        script = (
+            "import subprocess, sys, time, os\n"
+            "load = subprocess.Popen([os.environ['ZEUS_BINARY'], 'sim', 'load', '--gpu', '0',"
+            " '--workload', 'shufflenet', '--batch-size', sys.argv[1], '--progress'],"
+            " stdout=subprocess.PIPE, text=True)\n"
+            "seconds, most = float(sys.argv[2]), int(sys.argv[3])\n"
+            "begin, epoch = time.monotonic(), 0\n"
+            "for line in load.stdout:\n"
+            "    print(line, end='', flush=True)\n"
+            "    if time.monotonic() - begin > seconds * (epoch + 1):\n"
+            "        epoch += 1\n"
+            "        print(f'val_acc={epoch / most}', flush=True)\n"
+            "        if epoch == most: break\n"
+            "load.kill()\n")
+        path = self.path("load.py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(script)
+        return ["--", "python3", "-B", path, "{batch_size}", *arguments]
+
+    def job_of_one(self, name="one"):
+        return ["--job", name, "--batch-sizes", "1024", "--default", "1024", "--target", "0.999",
+                *REGEX]
+
+    def test_limits_are_tried_in_slices_kept_and_used_again(self):
+        quick = ["--limits", "250,175,100", "--slice", "500ms", "--warmup", "200ms",
+                 "--progress-regex", r"step ([\d.]+)"]
+        self.train(*self.job_of_one(), *quick, *self.load("0.5", "14"))
+        self.assertEqual(self.limit(), 250)
+        first, = self.trials("one")
+        self.assertIn(first["power_limit_watts"], (175, 250, 100))
+        profiles = os.listdir(os.path.join(self.path("config"), "zeus", "power"))
+        self.assertEqual(len(profiles), 1)
+        self.train(*self.job_of_one(), *quick, *self.load("0.3", "2"))
+        second = self.trials("one")[-1]
+        self.assertEqual(second["power_limit_watts"], first["power_limit_watts"])
+        self.assertGreater(second["energy_joules"], 0)
+        self.assertEqual(self.limit(), 250)
+
+    def test_without_steps_an_epoch_is_a_slice_and_the_next_run_goes_on(self):
+        self.train(*self.job_of_one(), "--limits", "250,200,150,100", *self.load("0.3", "3"))
+        self.train(*self.job_of_one(), "--limits", "250,200,150,100", *self.load("0.3", "5"))
+        folder = os.path.join(self.path("config"), "zeus", "power")
+        name, = os.listdir(folder)
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            self.assertTrue(json.load(file)["complete"])
+        self.assertEqual(self.limit(), 250)
+
+    def test_a_fixed_limit_is_put_back(self):
+        process = self.start_train(*self.job_of_one(), "--power-limit", "150",
+                                   *self.load("0.3", "10"))
+        self.wait_until(lambda: self.limit() == 150, "the limit never came")
+        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertEqual(self.limit(), 250)
+        self.assertEqual(self.trials("one")[0]["power_limit_watts"], 150)
+
+    def test_after_kill_minus_nine_the_next_start_clears_up(self):
+        child = self.path("child")
+        process = self.start_train(*self.options(), "--power-limit", "150", *self.command(
+            "--child", child, "--stubborn", "--epochs", '{"64": 3000}', "--most", "3000"))
+        pid = self.read_pid("child")
+        self.wait_until(lambda: self.limit() == 150, "the limit never came")
+        self.wait_until(lambda: self.trials()[0]["epochs"] > 0, "no report came")
+        process.kill()
+        process.wait()
+        self.wait_until(lambda: not self.runs(pid), "the command lives on")
+        self.assertEqual(self.limit(), 150)
+        self.assertEqual(self.trials()[0]["status"], "reporting")
+        done = self.train(*self.options(), *self.command())
+        self.assertIn("trial 1 had lost its runner", done.stderr)
+        self.assertIn("put back to 250 W", done.stderr)
+        self.assertEqual(self.limit(), 250)
+        self.assertEqual([trial["status"] for trial in self.trials()], ["failed", "converged"])
+        self.job("check", "mnist")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "zeus/base/result.h"
+#include "zeus/base/ticker.h"
+#include "zeus/job/job_service.h"
+#include "zeus/monitor/node_monitor.h"
+#include "zeus/optimizer/collective.h"
+#include "zeus/training/callback.h"
+#include "zeus/training/global_power_limit_optimizer.h"
+
+namespace zeus {
+
+// A run of a recurring job, for programs that train themselves: asks which batch size to use,
+// measures, reports every epoch, and says when to stop.
+//
+//   ZEUS_TRY(const auto client, BatchSizeClient::Begin(service, monitor, {.job = spec}));
+//   GlobalPowerLimitOptimizer optimizer(monitor);
+//   client->Observe(optimizer);  // It knows when epochs are as they will be.
+//   TrainingLoop loop(monitor, {.callbacks = {&optimizer, client.get()}});
+//   for (const int epoch : loop.Epochs()) {           // Ends when the server says so.
+//     for (… : loop.Batches(… client->batch_size() …)) …
+//     loop.ReportMetric(metric);
+//   }
+//   if (client->retry()) …                            // Another try of the same recurrence.
+//
+// Without a TrainingLoop the same functions are called by hand: OnTrainBegin(), OnEvaluate(metric)
+// after each epoch, ShouldStop(), OnTrainEnd(). With several ranks all make the same calls; rank 0
+// talks to the service, energies are summed, time is that of the slowest. What goes wrong with the
+// service is said and does not stop the training. One owner; what it is given must outlive it.
+class BatchSizeClient final : public TrainingCallback {
+ public:
+  struct Options {
+    JobSpec job{};  // gpu_model and max_power, where they are not set, are those of the monitor.
+    // Another try of this recurrence, after a run for which retry() held.
+    std::optional<std::int64_t> recurrence{};
+    std::string request_id{};
+    Collective* collective = nullptr;  // Of the ranks that train together; null for one process.
+    // From a thread of its own, between epochs. Not with clocks that are no system clock.
+    bool heartbeats = true;
+  };
+
+  // Registers the job and begins a trial. Only rank 0 needs a service. Errors are the same on all
+  // ranks.
+  static Result<std::unique_ptr<BatchSizeClient>> Begin(JobService* service, NodeMonitor& monitor,
+                                                        Options options);
+  // A trial that is not over is given up.
+  ~BatchSizeClient() override;
+  BatchSizeClient(const BatchSizeClient&) = delete;
+  BatchSizeClient& operator=(const BatchSizeClient&) = delete;
+
+  int batch_size() const { return batch_size_; }
+  int max_epochs() const { return max_epochs_; }
+  std::int64_t recurrence() const { return recurrence_; }
+
+  // Epochs before it has decided are not what they will cost later.
+  void Observe(const GlobalPowerLimitOptimizer& optimizer) { optimizer_ = &optimizer; }
+
+  void OnTrainBegin() override;
+  void OnEvaluate(double metric) override;
+  // Also after an exception, which makes the trial a failed one.
+  void OnTrainEnd() override;
+  bool ShouldStop() const override { return answer_.stop; }
+
+  bool converged() const { return answer_.converged; }
+  bool retry() const { return answer_.retry; }
+  // Why it was told to stop; empty before.
+  const std::string& message() const { return answer_.message; }
+  // The last thing that went wrong with the service; nullopt if nothing did.
+  const std::optional<Error>& trouble() const { return trouble_; }
+
+ private:
+  BatchSizeClient(JobService* service, NodeMonitor& monitor, Options options);
+
+  Status Start();
+  Result<StartedTrial> StartTrial();
+  Result<TrialReport> Measure(double metric);
+  void Tell(const TrialReport& report);
+  Status ShareAnswer();
+  void Note(const Error& error);
+
+  JobService* service_;  // Null but on rank 0.
+  NodeMonitor& monitor_;
+  Options options_;
+  SingleProcess alone_;
+  Collective& collective_;
+  const GlobalPowerLimitOptimizer* optimizer_ = nullptr;
+  int batch_size_ = 0;
+  int max_epochs_ = 0;
+  std::int64_t recurrence_ = 0;
+  Trial trial_{};
+  TrialReport last_{};
+  bool steady_ = false;  // The power limit stays as it is during the next epoch.
+  bool ended_ = false;
+  ReportAnswer answer_{};
+  std::optional<Error> trouble_;
+  std::unique_ptr<Ticker> heartbeat_;  // Last: it ends before the rest.
+};
+
+}  // namespace zeus

@@ -1,0 +1,150 @@
+#include "zeus/client/batch_size_client.h"
+
+#include <gmock/gmock.h>
+
+#include <stdexcept>
+#include <thread>
+
+#include "zeus/job/local_job_service.h"
+#include "zeus/job/memory_repository.h"
+#include "zeus/training/testing/simulated_node.h"
+#include "zeus/training/testing/thread_ranks.h"
+#include "zeus/training/training_loop.h"
+
+namespace zeus {
+namespace {
+
+using testing::Group;
+using testing::GroupMember;
+using testing::SimulatedNode;
+
+JobSpec Spec() {
+  JobSpec spec{.id = "job", .batch_sizes = {256, 512, 1024}, .default_batch_size = 512};
+  spec.target_metric = 0.9;
+  spec.seed = 1;
+  return spec;
+}
+
+class BatchSizeClientTest : public ::testing::Test {
+ protected:
+  // Trains until the loop ends; the metric grows by `step` each epoch.
+  TrainingSummary Train(BatchSizeClient& client, double step, int max_epochs = 50) {
+    TrainingLoop loop(node_.monitor(), {.max_epochs = max_epochs, .callbacks = {&client}});
+    for (const int epoch : loop.Epochs()) {
+      const std::vector<int> batches(4);
+      for ([[maybe_unused]] const int batch : loop.Batches(batches)) node_.Step();
+      loop.ReportMetric(step * (epoch + 1));
+    }
+    return loop.Summary();
+  }
+
+  std::unique_ptr<BatchSizeClient> Begin(BatchSizeClient::Options options = {}) {
+    options.job = Spec();
+    options.heartbeats = false;
+    return BatchSizeClient::Begin(&service_, node_.monitor(), options).value();
+  }
+
+  SimulatedNode node_{{"V100"}, {}};
+  MemoryRepository repository_;
+  LocalJobService service_{repository_, node_.clock()};
+};
+
+TEST_F(BatchSizeClientTest, ARunUntilTheTargetTeaches) {
+  const auto client = Begin();
+  EXPECT_EQ(client->batch_size(), 512);
+  const TrainingSummary summary = Train(*client, 0.3);
+  EXPECT_EQ(summary.epochs, 3);
+  EXPECT_TRUE(client->converged());
+  const Trial trial = service_.GetTrial("job", 1).value();
+  EXPECT_EQ(trial.status, TrialStatus::kConverged);
+  EXPECT_EQ(trial.epochs, 3);
+  EXPECT_NEAR(trial.energy.value(), summary.amounts.energy.value(), 0.05 * trial.energy.value());
+  EXPECT_NEAR(trial.time.count(), summary.amounts.time.count(), 0.01);
+  EXPECT_EQ(trial.power_limit, Watts(250));
+  EXPECT_EQ(trial.max_power, Watts(250));
+  EXPECT_FALSE(trial.gpu_model.empty());
+}
+
+TEST_F(BatchSizeClientTest, ALoopEndsWhenTheServiceSaysSo) {
+  Train(*Begin(), 0.3);  // Now there is a least cost.
+  const auto client = Begin();
+  const TrainingSummary summary = Train(*client, 0.0);
+  EXPECT_LT(summary.epochs, 50);
+  EXPECT_TRUE(client->ShouldStop());
+  EXPECT_FALSE(client->converged());
+  EXPECT_TRUE(client->retry());
+  const auto again = Begin({.recurrence = client->recurrence()});
+  EXPECT_EQ(again->recurrence(), client->recurrence());
+}
+
+TEST_F(BatchSizeClientTest, TheEndOfTheProgramsOwnEpochsIsAStop) {
+  Train(*Begin(), 0.1, 2);
+  EXPECT_EQ(service_.GetTrial("job", 1).value().status, TrialStatus::kStopped);
+}
+
+TEST_F(BatchSizeClientTest, AnExceptionTeachesNothing) {
+  try {
+    const auto client = Begin();
+    TrainingLoop loop(node_.monitor(), {.callbacks = {client.get()}});
+    for ([[maybe_unused]] const int epoch : loop.Epochs()) throw std::runtime_error("no memory");
+  } catch (const std::runtime_error&) {
+  }
+  EXPECT_EQ(service_.GetTrial("job", 1).value().status, TrialStatus::kFailed);
+}
+
+TEST_F(BatchSizeClientTest, TrainingGoesOnWithoutTheService) {
+  const auto client = Begin();
+  ASSERT_TRUE(service_.Delete("job").ok());
+  const TrainingSummary summary = Train(*client, 0.01, 3);
+  EXPECT_EQ(summary.epochs, 3);
+  ASSERT_TRUE(client->trouble());
+  EXPECT_EQ(client->trouble()->code, ErrorCode::kNotFound);
+}
+
+TEST_F(BatchSizeClientTest, WithoutAServiceThereIsNoBatchSize) {
+  const auto client = BatchSizeClient::Begin(nullptr, node_.monitor(), {.job = Spec()});
+  ASSERT_FALSE(client.ok());
+  EXPECT_EQ(client.error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST(BatchSizeClientRanksTest, AllRanksTrainAlikeAndStopTogether) {
+  constexpr int kRanks = 2;
+  Group group(kRanks);
+  SystemClock clock;
+  MemoryRepository repository;
+  LocalJobService service(repository, clock);
+  std::vector<int> batch_sizes(kRanks);
+  std::vector<int> epochs(kRanks);
+  std::vector<double> energies(kRanks);
+  const auto train = [&](int rank) {
+    const auto number = static_cast<std::size_t>(rank);
+    SimulatedNode node({"V100"}, {});
+    GroupMember member(group, rank);
+    const auto client =
+        BatchSizeClient::Begin(rank == 0 ? &service : nullptr, node.monitor(),
+                               {.job = Spec(), .collective = &member, .heartbeats = false})
+            .value();
+    batch_sizes[number] = client->batch_size();
+    TrainingLoop loop(node.monitor(), {.callbacks = {client.get()}, .collective = &member});
+    for (const int epoch : loop.Epochs()) {
+      const std::vector<int> batches(4);
+      for ([[maybe_unused]] const int batch : loop.Batches(batches)) node.Step();
+      if (rank == 0) loop.ReportMetric(0.3 * (epoch + 1));
+    }
+    const TrainingSummary summary = loop.Summary();
+    epochs[number] = summary.epochs;
+    energies[number] = summary.amounts.energy.value();
+  };
+  std::thread other(train, 1);
+  train(0);
+  other.join();
+  EXPECT_THAT(batch_sizes, ::testing::Each(512));
+  EXPECT_THAT(epochs, ::testing::Each(3));
+  const Trial trial = service.GetTrial("job", 1).value();
+  EXPECT_EQ(trial.status, TrialStatus::kConverged);
+  EXPECT_EQ(trial.max_power, Watts(500));
+  EXPECT_NEAR(trial.energy.value(), energies[0], 0.05 * energies[0]);
+}
+
+}  // namespace
+}  // namespace zeus

@@ -1,0 +1,125 @@
+// The only file of the client that knows httplib.
+#include "zeus/client/http_connection.h"
+
+#include <fmt/format.h>
+#include <httplib.h>
+#include <sys/socket.h>
+
+#include <exception>
+#include <mutex>
+#include <utility>
+
+#include "zeus/base/text.h"
+
+namespace zeus {
+namespace {
+
+constexpr std::string_view kUnix = "unix://";
+
+Error NoAddress(const std::string& url) {
+  return {ErrorCode::kInvalidArgument,
+          Quote(url) + " is no address of a server like http://host:8000 or unix:///run/zeus.sock"};
+}
+
+bool IsAddress(const std::string& url) {
+  if (url.starts_with(kUnix)) return url.size() > kUnix.size() && url[kUnix.size()] == '/';
+  const std::size_t scheme = url.find("://");
+  if (scheme == std::string::npos) return false;
+  const std::string name = url.substr(0, scheme);
+  const std::string authority = url.substr(scheme + 3);
+  return (name == "http" || name == "https") && !authority.empty() &&
+         authority.find_first_of("/?#@ ") == std::string::npos;
+}
+
+}  // namespace
+
+class HttpConnection::Client {
+ public:
+  explicit Client(const Options& options) : url_(options.url), client_(Target(options.url)) {
+    if (url_.starts_with(kUnix)) client_.set_address_family(AF_UNIX);
+    const auto limit = [](Seconds time) {
+      return std::chrono::duration_cast<std::chrono::microseconds>(time);
+    };
+    client_.set_connection_timeout(limit(options.connect_timeout));
+    client_.set_read_timeout(limit(options.answer_timeout));
+    client_.set_write_timeout(limit(options.answer_timeout));
+    client_.set_follow_location(false);  // A token must not travel on.
+    client_.set_keep_alive(true);
+    client_.set_tcp_nodelay(true);
+    if (!options.authorities.empty()) client_.set_ca_cert_path(options.authorities);
+    httplib::Headers headers;
+    if (!options.token.empty()) headers.emplace("Authorization", "Bearer " + options.token);
+    // A Unix socket has no host; servers want one all the same.
+    if (url_.starts_with(kUnix)) headers.emplace("Host", "localhost");
+    client_.set_default_headers(std::move(headers));
+  }
+
+  Result<Answer> Ask(Method method, const std::string& path, const std::string& body) {
+    const std::lock_guard lock(mutex_);
+    const httplib::Result answer = Send(method, path, body);
+    if (answer) return Answer{.status = answer->status, .body = answer->body};
+    return Error{
+        ErrorCode::kUnavailable,
+        fmt::format("no answer from {} ({})", url_, LowerCase(httplib::to_string(answer.error())))};
+  }
+
+ private:
+  static std::string Target(const std::string& url) {
+    return url.starts_with(kUnix) ? url.substr(kUnix.size()) : url;
+  }
+
+  httplib::Result Send(Method method, const std::string& path, const std::string& body) {
+    switch (method) {
+      case Method::kGet:
+        return client_.Get(path);
+      case Method::kPost:
+        return client_.Post(path, body, "application/json");
+      case Method::kDelete:
+        return client_.Delete(path);
+    }
+    return client_.Get(path);
+  }
+
+  std::mutex mutex_;
+  const std::string url_;
+  httplib::Client client_;
+};
+
+HttpConnection::HttpConnection(std::unique_ptr<Client> client) : client_(std::move(client)) {}
+HttpConnection::~HttpConnection() = default;
+
+Result<std::unique_ptr<HttpConnection>> HttpConnection::Create(const Options& options) {
+  Options trimmed = options;
+  if (trimmed.url.ends_with('/') && !trimmed.url.starts_with(kUnix)) trimmed.url.pop_back();
+  if (!IsAddress(trimmed.url)) return NoAddress(options.url);
+  try {
+    return std::unique_ptr<HttpConnection>(new HttpConnection(std::make_unique<Client>(trimmed)));
+  } catch (const std::exception&) {  // A port that is none.
+    return NoAddress(options.url);
+  }
+}
+
+Result<HttpConnection::Answer> HttpConnection::Ask(Method method, const std::string& path,
+                                                   const std::string& body) {
+  try {
+    return client_->Ask(method, path, body);
+  } catch (const std::exception& error) {
+    return Error{ErrorCode::kUnavailable, fmt::format("ask the server: {}", error.what())};
+  }
+}
+
+std::string PercentEncoded(const std::string& text) {
+  std::string encoded;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '_' || c == '.' || c == '~';
+    if (plain) {
+      encoded += c;
+    } else {
+      encoded += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return encoded;
+}
+
+}  // namespace zeus

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "zeus/base/clock.h"
+#include "zeus/base/json.h"
+#include "zeus/base/result.h"
+#include "zeus/client/http_connection.h"
+#include "zeus/job/job_service.h"
+
+namespace zeus {
+
+// The recurring jobs of a `zeus serve`, over HTTP. A call that gets no answer, or is told to come
+// again, is repeated a few times; that is safe, for every request carries what makes it idempotent.
+// Thread-safe.
+//
+// Of jobs, the state of the policy stays on the server: GetArms() tells what it means.
+class RemoteJobService final : public JobService {
+ public:
+  struct Options {
+    std::string url{};    // See HttpConnection::Options.
+    std::string token{};  // Sent as bearer; empty: none.
+    std::string authorities{};
+    int attempts = 4;    // Of each call, the first included.
+    Seconds pause{0.1};  // Before the second; doubles.
+    Seconds answer_timeout{30};
+  };
+
+  // Does not connect yet. The clock must outlive it.
+  static Result<std::unique_ptr<RemoteJobService>> Connect(const Options& options, Clock& clock);
+
+  Result<RegisteredJob> Register(const JobSpec& spec) override;
+  Status Delete(const std::string& job_id) override;
+  Result<StartedTrial> StartTrial(const TrialRequest& request) override;
+  Result<ReportAnswer> Report(const TrialReport& report) override;
+  Result<Trial> Heartbeat(const std::string& job_id, std::int64_t trial) override;
+  Result<Trial> EndTrial(const TrialEnd& end) override;
+  Status LearnEpochCost(const EpochCostReport& report) override;
+  Result<Job> GetJob(const std::string& job_id) override;
+  Result<std::vector<Job>> ListJobs(const JobQuery& query) override;
+  Result<Trial> GetTrial(const std::string& job_id, std::int64_t trial) override;
+  Result<std::vector<Trial>> ListTrials(const std::string& job_id,
+                                        const TrialQuery& query) override;
+  Result<JobArms> GetArms(const std::string& job_id, const std::string& gpu_model) override;
+  Result<std::vector<JobEvent>> ListEvents(const std::string& job_id, std::int64_t after,
+                                           int limit) override;
+
+ private:
+  using Method = HttpConnection::Method;
+
+  struct Reply {
+    int status = 0;
+    Json body{};
+    int attempts = 1;  // That it took.
+  };
+
+  RemoteJobService(std::unique_ptr<HttpConnection> connection, const Options& options,
+                   Clock& clock);
+
+  Result<Reply> Ask(Method method, const std::string& path, const Json& body = {});
+  Result<Reply> AskOnce(Method method, const std::string& path, const std::string& body);
+
+  std::unique_ptr<HttpConnection> connection_;
+  const int attempts_;
+  const Seconds pause_;
+  Clock& clock_;
+};
+
+}  // namespace zeus
