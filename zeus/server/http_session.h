@@ -81,7 +81,8 @@ class SessionControl {
   asio::steady_timer wake_;  // Cancelled when there is something to look at.
 };
 
-// One connection. `Stream` is a socket, or TLS on one.
+// One connection. `Stream` is a socket, or TLS on one. What is awaited gets a name before it is
+// used: GCC 12 loses its way when a condition or a temporary spans an await.
 template <class Stream>
 class Session final : public SessionControl, public std::enable_shared_from_this<Session<Stream>> {
  public:
@@ -92,16 +93,15 @@ class Session final : public SessionControl, public std::enable_shared_from_this
         context_(context) {}
 
   asio::awaitable<void> Run() {
-    if (co_await Handshake()) {
-      while (co_await ServeOne()) {
-      }
-    }
+    bool goes_on = co_await Handshake();
+    while (goes_on) goes_on = co_await ServeOne();
     co_await Close();
   }
 
   // Instead of Run(), when there are too many.
   asio::awaitable<void> Refuse() {
-    if (co_await Handshake()) co_await SendRefusal(503, "the server has too many connections");
+    const bool connected = co_await Handshake();
+    if (connected) co_await SendRefusal(503, "the server has too many connections");
     co_await Close();
   }
 
@@ -154,7 +154,8 @@ class Session final : public SessionControl, public std::enable_shared_from_this
 
   // Reads a request and answers it. False when the connection is to be closed.
   asio::awaitable<bool> ServeOne() {
-    if (!co_await Arrives()) co_return false;
+    const bool arrives = co_await Arrives();
+    if (!arrives) co_return false;
     parser_.emplace();
     parser_->header_limit(static_cast<std::uint32_t>(context_.limits.header));
     parser_->body_limit(context_.limits.body);
@@ -162,13 +163,15 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     error_code failure;
     co_await http::async_read_header(stream_, buffer_, *parser_,
                                      asio::redirect_error(asio::use_awaitable, failure));
-    if (!failure && !parser_->is_done()) failure = co_await ReadBody();
+    const bool has_body = !failure && !parser_->is_done();
+    if (has_body) failure = co_await ReadBody();
     if (failure) {
       co_await Complain(failure);
       co_return false;
     }
     served_ = true;
-    co_return co_await Answer();
+    const bool goes_on = co_await Answer();
+    co_return goes_on;
   }
 
   asio::awaitable<error_code> ReadBody() {
@@ -192,11 +195,12 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     } else if (failure == http::error::header_limit) {
       co_await SendRefusal(431, "the header is too large");
     } else if (failure == http::error::body_limit) {
-      co_await SendRefusal(413,
-                           fmt::format("the body is larger than {} bytes", context_.limits.body));
+      const std::string why = fmt::format("the body is larger than {} bytes", context_.limits.body);
+      co_await SendRefusal(413, why);
     } else if (failure.category() == http::make_error_code(http::error::bad_method).category() &&
                failure != http::error::end_of_stream && failure != http::error::partial_message) {
-      co_await SendRefusal(400, "this is not HTTP/1.1: " + failure.message());
+      const std::string why = "this is not HTTP/1.1: " + failure.message();
+      co_await SendRefusal(400, why);
     }
   }
 
@@ -244,8 +248,10 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     FinishedRequest finished{
         .id = request->id, .remote = remote_, .method = request->method, .target = request->target};
     SetDeadline(context_.limits.request_time);
-    const bool answered =
-        co_await OnWorker([this, request, answer] { *answer = context_.handler.Handle(*request); });
+    std::function<void()> handle = [this, request, answer] {
+      *answer = context_.handler.Handle(*request);
+    };
+    const bool answered = co_await OnWorker(std::move(handle));
     // Nobody waits for a late answer: it stays where it is, and the worker's alone.
     if (!answered)
       answer = std::make_shared<HttpAnswer>(
@@ -254,8 +260,8 @@ class Session final : public SessionControl, public std::enable_shared_from_this
       finished.user = request->user;
     if (!answer->changed_job.empty()) context_.wake_streams(answer->changed_job);
     const bool stays = wants_more && answered && !answer->events && !context_.draining;
-    const bool sent =
-        co_await Send(*answer, finished, stays ? Connection::kKeepAlive : Connection::kClose);
+    const Connection connection = stays ? Connection::kKeepAlive : Connection::kClose;
+    const bool sent = co_await Send(*answer, finished, connection);
     if (sent && answer->events) co_await Follow(answer->events, finished);
     finished.duration = context_.clock.Now() - start;
     context_.handler.Finished(finished);
@@ -269,7 +275,8 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     finished.route = answer.route;
     finished.bytes = body == Body::kSent ? answer.body.size() : 0;
     const std::string text = ResponseText(answer, finished.id, connection, body);
-    co_return co_await Write(text);
+    const bool sent = co_await Write(text);
+    co_return sent;
   }
 
   asio::awaitable<bool> Write(const std::string& text) {
@@ -280,7 +287,7 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     co_return !failure;
   }
 
-  asio::awaitable<void> SendRefusal(int status, const std::string& why) {
+  asio::awaitable<void> SendRefusal(int status, std::string why) {
     FinishedRequest finished{.id = context_.make_request_id(), .remote = remote_};
     const HttpAnswer answer = context_.handler.Refusal(status, why);
     co_await Send(answer, finished, Connection::kClose);
@@ -297,14 +304,17 @@ class Session final : public SessionControl, public std::enable_shared_from_this
       auto text = std::make_shared<Result<std::string>>(std::string());
       news_ = false;
       SetDeadline(context_.limits.request_time);
-      if (!co_await OnWorker([text, source] { *text = source->Next(); })) break;
-      if (!text->ok()) break;
+      std::function<void()> look = [text, source] { *text = source->Next(); };
+      const bool looked = co_await OnWorker(std::move(look));
+      if (!looked || !text->ok()) break;
       silence = text->value().empty() ? silence + 1 : 0;
       const bool comment = silence >= kSilentPolls;
       if (comment) silence = 0;
       const std::string sent = comment ? ": still here\n\n" : text->value();
       finished.bytes += sent.size();
-      if (!sent.empty() && !co_await Write(sent)) break;
+      bool written = true;
+      if (!sent.empty()) written = co_await Write(sent);
+      if (!written) break;
       if (text->value().empty()) co_await WaitForNews(kPollPeriod);
     }
     stream_of_.clear();
