@@ -47,7 +47,11 @@ Result<std::unique_ptr<asio::ssl::context>> LoadTls(const TlsFiles& files) {
   context->use_certificate_chain_file(files.certificate.string(), failure);
   if (failure) return wrong(files.certificate, "certificate", failure);
   context->use_private_key_file(files.key.string(), asio::ssl::context::pem, failure);
-  if (failure) return wrong(files.key, "private key of that certificate", failure);
+  if (failure) return wrong(files.key, "private key", failure);
+  if (SSL_CTX_check_private_key(context->native_handle()) != 1)
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} is not the private key of {}", Printable(files.key.string()),
+                             Printable(files.certificate.string()))};
   return context;
 }
 

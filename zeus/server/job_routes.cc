@@ -95,8 +95,9 @@ Result<HttpAnswer> ListEvents(JobService& service, const HttpRequest& request) {
   // Only the job itself tells whether "no events" means "no job".
   ZEUS_TRY(const Job job, service.GetJob(job_id));
   if (request.accept.find("text/event-stream") != std::string::npos) {
-    ZEUS_TRY(const std::int64_t seen,
-             IntegerParameter({{"Last-Event-ID", request.last_event_id}}, "Last-Event-ID", after));
+    const Query query =
+        request.last_event_id.empty() ? Query() : Query{{"Last-Event-ID", request.last_event_id}};
+    ZEUS_TRY(const std::int64_t seen, IntegerParameter(query, "Last-Event-ID", after));
     return HttpAnswer{.content_type = "text/event-stream",
                       .events = std::make_shared<JobEventStream>(service, job.spec.id, seen)};
   }
@@ -127,33 +128,33 @@ void AddJobRoutes(JobService& service, ServerMetrics& metrics, Router& router) {
               .statuses = {200, 422},
               .query = {"after", "limit", "label"}});
   router.Add({.method = "GET",
-              .pattern = "/v1/jobs/{job_id}",
+              .pattern = "/v1/jobs/{id}",
               .handler = [&](const HttpRequest& r) { return GetJob(service, r); },
               .summary = "A job and what has been learned about it",
               .answer_schema = "Job",
               .statuses = {200, 404}});
   router.Add({.method = "DELETE",
-              .pattern = "/v1/jobs/{job_id}",
+              .pattern = "/v1/jobs/{id}",
               .access = Access::kWrite,
               .handler = [&](const HttpRequest& r) { return DeleteJob(service, r); },
               .summary = "Delete a job with its trials and events",
               .statuses = {204, 404}});
   router.Add({.method = "GET",
-              .pattern = "/v1/jobs/{job_id}/arms",
+              .pattern = "/v1/jobs/{id}/arms",
               .handler = [&](const HttpRequest& r) { return GetArms(service, r); },
               .summary = "What is believed about each batch size on a GPU model",
               .answer_schema = "Arms",
               .statuses = {200, 404},
               .query = {"gpu_model"}});
   router.Add({.method = "POST",
-              .pattern = "/v1/jobs/{job_id}/epoch-costs",
+              .pattern = "/v1/jobs/{id}/epoch-costs",
               .access = Access::kWrite,
               .handler = [&](const HttpRequest& r) { return LearnEpochCost(service, r); },
               .summary = "Tell what an epoch costs on a GPU model, measured without a run",
               .request_schema = "EpochCost",
               .statuses = {204, 404, 422}});
   router.Add({.method = "GET",
-              .pattern = "/v1/jobs/{job_id}/events",
+              .pattern = "/v1/jobs/{id}/events",
               .handler = [&](const HttpRequest& r) { return ListEvents(service, r); },
               .summary = "What happened to a job; with Accept: text/event-stream, live",
               .answer_schema = "EventPage",

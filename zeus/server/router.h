@@ -24,7 +24,7 @@ enum class Dialect { kOurs, kReference };
 // A route, with what its document says about it (openapi.h).
 struct Route {
   std::string_view method;
-  std::string_view pattern;  // "/v1/jobs/{job_id}"
+  std::string_view pattern;  // "/v1/jobs/{id}"
   Access access = Access::kRead;
   Dialect dialect = Dialect::kOurs;
   std::function<Result<HttpAnswer>(const HttpRequest&)> handler{};

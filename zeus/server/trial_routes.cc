@@ -83,14 +83,14 @@ Result<HttpAnswer> ListTrials(JobService& service, const HttpRequest& request) {
 
 void AddReadingRoutes(JobService& service, Router& router) {
   router.Add({.method = "GET",
-              .pattern = "/v1/jobs/{job_id}/trials",
+              .pattern = "/v1/jobs/{id}/trials",
               .handler = [&](const HttpRequest& r) { return ListTrials(service, r); },
               .summary = "List trials by number",
               .answer_schema = "TrialPage",
               .statuses = {200, 404, 422},
               .query = {"after", "limit", "status"}});
   router.Add({.method = "GET",
-              .pattern = "/v1/jobs/{job_id}/trials/{trial}",
+              .pattern = "/v1/jobs/{id}/trials/{trial}",
               .handler = [&](const HttpRequest& r) { return GetTrial(service, r); },
               .summary = "A trial",
               .answer_schema = "Trial",
@@ -102,7 +102,7 @@ void AddReadingRoutes(JobService& service, Router& router) {
 void AddTrialRoutes(JobService& service, ServerMetrics& metrics, Router& router) {
   AddReadingRoutes(service, router);
   router.Add({.method = "POST",
-              .pattern = "/v1/jobs/{job_id}/trials",
+              .pattern = "/v1/jobs/{id}/trials",
               .access = Access::kWrite,
               .handler = [&](const HttpRequest& r) { return Start(service, metrics, r); },
               .summary = "Ask which batch size to run with, and begin a trial",
@@ -110,7 +110,7 @@ void AddTrialRoutes(JobService& service, ServerMetrics& metrics, Router& router)
               .answer_schema = "StartedTrial",
               .statuses = {201, 404, 409, 422}});
   router.Add({.method = "POST",
-              .pattern = "/v1/jobs/{job_id}/trials/{trial}/reports",
+              .pattern = "/v1/jobs/{id}/trials/{trial}/reports",
               .access = Access::kWrite,
               .handler = [&](const HttpRequest& r) { return Report(service, metrics, r); },
               .summary = "Report an epoch; the answer says whether to go on",
@@ -118,14 +118,14 @@ void AddTrialRoutes(JobService& service, ServerMetrics& metrics, Router& router)
               .answer_schema = "ReportAnswer",
               .statuses = {200, 404, 409, 422}});
   router.Add({.method = "POST",
-              .pattern = "/v1/jobs/{job_id}/trials/{trial}/heartbeat",
+              .pattern = "/v1/jobs/{id}/trials/{trial}/heartbeat",
               .access = Access::kWrite,
               .handler = [&](const HttpRequest& r) { return Heartbeat(service, r); },
               .summary = "A sign of life between reports",
               .answer_schema = "Trial",
               .statuses = {200, 404, 409}});
   router.Add({.method = "POST",
-              .pattern = "/v1/jobs/{job_id}/trials/{trial}/end",
+              .pattern = "/v1/jobs/{id}/trials/{trial}/end",
               .access = Access::kWrite,
               .handler = [&](const HttpRequest& r) { return End(service, metrics, r); },
               .summary = "End a trial that will not report any more",

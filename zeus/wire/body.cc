@@ -36,7 +36,9 @@ int Nesting(std::string_view text) {
 std::string LastField(std::string_view text) {
   std::string field;
   const auto remember = [&field](int depth, Json::parse_event_t event, const Json& parsed) {
-    if (depth == 1 && event == Json::parse_event_t::key) field = parsed.get<std::string>();
+    if (depth != 1) return true;
+    // A key opens a field; whatever else ends on this level is the value that closes it.
+    field = event == Json::parse_event_t::key ? parsed.get<std::string>() : "";
     return true;
   };
   try {

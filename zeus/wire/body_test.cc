@@ -25,7 +25,8 @@ TEST(WireBodyTest, WhatIsNoNumberNamesItsField) {
 }
 
 TEST(WireBodyTest, WhatIsNoObjectIsRefused) {
-  for (const std::string text : {"", "[]", "3", "null", "\"x\"", "{", "{]", "\xff", "{} {}"}) {
+  for (const std::string text : {"", "[]", "3", "null", "\"x\"", "{", "{]", "\xff", "{} {}",
+                                 R"({"epoch": 1} x)", R"({"a": [1], "b")"}) {
     const auto json = ParseBody(text);
     ASSERT_FALSE(json.ok()) << text;
     EXPECT_EQ(FieldOf(json.error()), "") << json.error().message;

@@ -1,0 +1,112 @@
+"""`zeus serve` with tokens and TLS."""
+
+import os
+import socket
+import ssl
+import stat
+import subprocess
+import unittest
+
+from serve_testing import JOB, ZEUS, ServeTestCase
+
+
+class TokensTest(ServeTestCase):
+    def new_token(self, *arguments, code=0):
+        done = subprocess.run([ZEUS, "serve", "--tokens", self.path("tokens"), *arguments],
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stdout.strip() or done.stderr
+
+    def test_tokens_open_what_their_role_allows(self):
+        writer = self.new_token("--new-token", "ci")
+        reader = self.new_token("--new-token", "grafana", "--read-only")
+        server = self.serve("--no-access-log", "--tokens", self.path("tokens"))
+        for path in ("/healthz", "/readyz", "/openapi.json"):
+            self.assertEqual(server.ask("GET", path).status, 200)
+        for token in (None, "zeus_" + "0" * 64, writer[:-1], writer + "0", "", "ci"):
+            for method, path in (("GET", "/v1/jobs"), ("GET", "/metrics"), ("POST", "/v1/jobs")):
+                answer = server.ask(method, path, token=token)
+                self.assertEqual(answer.status, 401, answer.text)
+                self.assertEqual(answer.headers["WWW-Authenticate"], "Bearer")
+                self.assertEqual(answer.json["error"]["code"], "unauthorized")
+        basic = server.ask("GET", "/v1/jobs", headers={"Authorization": "Basic " + writer})
+        self.assertEqual(basic.status, 401)
+        self.assertEqual(server.ask("POST", "/v1/jobs", JOB, token=reader).status, 403)
+        self.assertEqual(server.ask("POST", "/v1/jobs", JOB, token=writer).status, 201)
+        self.assertEqual(server.ask("GET", "/v1/jobs/mnist", token=reader).status, 200)
+        self.assertEqual(server.ask("GET", "/metrics", token=reader).status, 200)
+        # A GET that begins a trial is writing.
+        begin = "/jobs/batch_size?job_id=mnist"
+        self.assertIn("reading only", server.ask("GET", begin, token=reader).json["detail"])
+
+    def test_the_file_holds_no_token_and_is_its_owners_alone(self):
+        token = self.new_token("--new-token", "ci")
+        path = self.path("tokens")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        self.assertNotIn(token.removeprefix("zeus_"), text)
+        self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
+        self.assertIn("ci", self.new_token("--new-token", "ci", code=9))
+        self.new_token("--new-token", "two words", code=2)
+        os.chmod(path, 0o644)
+        code, sentence = self.refused("--tokens", path, "--listen", "127.0.0.1:0")
+        self.assertEqual(code, 5)
+        self.assertIn("chmod 600", sentence)
+
+    def test_a_broken_line_is_named(self):
+        self.new_token("--new-token", "ci")
+        with open(self.path("tokens"), "a", encoding="utf-8") as file:
+            file.write("nonsense\n")
+        code, sentence = self.refused("--tokens", self.path("tokens"), "--listen", "127.0.0.1:0")
+        self.assertEqual(code, 2)
+        self.assertIn("line 2", sentence)
+
+
+class TlsTest(ServeTestCase):
+    def setUp(self):
+        super().setUp()
+        self.certificate, self.key = self.path("cert.pem"), self.path("key.pem")
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+             "-nodes", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1",
+             "-days", "2", "-keyout", self.key, "-out", self.certificate],
+            check=True, capture_output=True)
+
+    def start(self):
+        return self.serve("--no-access-log", "--tls-cert", self.certificate, "--tls-key", self.key)
+
+    def test_https_with_a_certificate_that_clients_check(self):
+        server = self.start()
+        self.assertTrue(server.url.startswith("https://127.0.0.1:"))
+        created = server.ask("POST", "/v1/jobs", JOB, authority=self.certificate)
+        self.assertEqual(created.status, 201)
+        large = server.ask("POST", "/v1/jobs", b"x" * 3_000_000, authority=self.certificate)
+        self.assertEqual(large.status, 413)
+        with self.assertRaises(ssl.SSLCertVerificationError):
+            server.ask("GET", "/healthz")
+        self.assertEqual(server.stop(), (0, ""))
+
+    def test_old_versions_are_refused(self):
+        server = self.start()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        context.minimum_version = ssl.TLSVersion.TLSv1
+        context.maximum_version = ssl.TLSVersion.TLSv1_1
+        with socket.create_connection(server.address, timeout=30) as connection:
+            with self.assertRaises((ssl.SSLError, ConnectionResetError)):
+                context.wrap_socket(connection)
+
+    def test_a_key_of_another_certificate_is_one_sentence(self):
+        other = self.path("other.pem")
+        subprocess.run(["openssl", "genpkey", "-algorithm", "RSA", "-out", other], check=True,
+                       capture_output=True)
+        code, sentence = self.refused("--listen", "127.0.0.1:0", "--tls-cert", self.certificate,
+                                      "--tls-key", other, "--database",
+                                      "sqlite://" + self.path("zeus.db"))
+        self.assertEqual(code, 2)
+        self.assertIn("other.pem", sentence)
+
+
+if __name__ == "__main__":
+    unittest.main()
