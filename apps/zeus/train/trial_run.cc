@@ -115,12 +115,12 @@ Result<TrialOutcome> TrialRun::Run() {
     return End(TrialStatus::kFailed, reason, code);
   }
   Child child = std::move(started).value();
+  sources_->CommandStarted();
   auto guardian = GroupGuardian::Watch(child.pid());
   if (!guardian.ok()) {
     child.SendToGroup(SIGKILL);
     return std::move(guardian).error();
   }
-  sources_->CommandStarted();
   reporter_ =
       std::make_unique<TrialReporter>(parts_.service, parts_.clock, started_.trial, options_.lease);
   const Outcome outcome = Attend(child);
