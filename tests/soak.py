@@ -148,7 +148,8 @@ def check_trials(check, crowd, job, trials):
 def check_events(check, job, trials, events):
     check.that([event["sequence"] for event in events] == list(range(1, len(events) + 1)),
                "the numbers of the events have gaps")
-    check.that(len(events) == job["events"] if "events" in job else True, "events were lost")
+    # More may have come since the job was asked for: the last runs expire.
+    check.that(len(events) >= job["events"], "events were lost")
     started = [event["trial"] for event in events if event["kind"] == "trial_started"]
     check.that(started == [trial["number"] for trial in trials],
                "a trial was started never or twice")
