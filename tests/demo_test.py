@@ -42,9 +42,9 @@ class DemoTest(unittest.TestCase):
     def test_the_study_of_drift_compares_policies_with_an_oracle(self):
         plot = self.folder / "drift.svg"
         output = self.run_program(
-            BUILD / "examples" / "drift_study", "--slices", "6", "--batch-sizes", "16,64",
-            "--default", "16", "--repetitions", "1", "--policy-seeds", "2", "--samples", "256",
-            "--max-epochs", "20", "--svg", plot)
+            BUILD / "examples" / "drift_study", "--slices", "6", "--batch-sizes", "32,128",
+            "--default", "32", "--repetitions", "1", "--policy-seeds", "2", "--target", "0.8",
+            "--svg", plot)
         for name in ("oracle", "zeus", "zeus, window 10", "knowledge_gradient",
                      "knowledge_gradient, window 10"):
             self.assertRegex(output, rf"(?m)^{name} +[\d.]+ +[\d.]+ +[\d.]+$")
