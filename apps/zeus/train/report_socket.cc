@@ -42,6 +42,16 @@ std::string ToText(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+// What has arrived. True when nothing more will come.
+bool Receive(int socket, std::string& received) {
+  std::array<char, 4096> piece{};
+  ssize_t got = 0;
+  while ((got = ::recv(socket, piece.data(), piece.size(), 0)) > 0 &&
+         received.size() < kLargestReport)
+    received.append(piece.data(), static_cast<std::size_t>(got));
+  return got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+}
+
 struct HttpRequest {
   std::string body;
   std::size_t length;  // Of head and body.
@@ -120,13 +130,8 @@ void ReportSocket::Serve(const Handler& handler) {
 }
 
 bool ReportSocket::Serve(Connection& connection, const Handler& handler) {
-  std::array<char, 4096> piece{};
-  ssize_t got = 0;
   std::string& received = connection.received;
-  while ((got = ::recv(connection.socket.get(), piece.data(), piece.size(), 0)) > 0 &&
-         received.size() < kLargestReport)
-    received.append(piece.data(), static_cast<std::size_t>(got));
-  const bool ended = got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+  const bool ended = Receive(connection.socket.get(), received);
   while (!received.empty()) {
     if (IsHttp(received)) {
       const auto request = TakeHttp(received);
