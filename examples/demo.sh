@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 build=${1:-build/release}
 recurrences=${2:-30}
 zeus=$build/bin/zeus
-folder=$build/demo
+folder=${ZEUS_DEMO_DIR:-$PWD/$build/demo}
 rm -rf "$folder"
 mkdir -p "$folder"
 
@@ -25,24 +25,23 @@ train() {
   shift 2
   while [[ $1 != -- ]]; do ours+=("$1") && shift; done
   shift
-  "$zeus" train --job "$job" --recurrences "$count" --database "sqlite:$folder/zeus.db" \
-    --batch-sizes 16,32,64,128,256,512 --default 256 --target 0.9 --max-epochs 60 --seed 7 \
-    --lr 0.004 --lr-scaling sqrt --gpu-model V100 --max-power 250 \
-    --metric-file "$folder/$job.jsonl" "${ours[@]}" -- \
-    "$build/examples/train" --model cnn --step-cost shufflenet --target 0.9 --max-epochs 60 \
+  "$zeus" train --job "$job" --recurrences "$count" --database "sqlite://$folder/zeus.db" \
+    --batch-sizes 8,16,32,64,128,256 --default 128 --target 0.9 --max-epochs 60 --seed 7 \
+    --lr 0.007 --lr-scaling sqrt --gpu-model V100 --max-power 250 \
+    --metric-file "$folder/$job.jsonl" --let-finish "${ours[@]}" -- \
+    env ZEUS_LOG_LEVEL=error "$build/examples/train" --model cnn --step-cost deepspeech2 --target 0.9 --max-epochs 60 \
     --batch-size '{batch_size}' --lr '{lr}' --seed '{seed}' --gpu-seed 1 --samples 1024 \
     --report "$folder/$job.jsonl" "$@" >>"$folder/training.log"
 }
 
-step 'As one would train without Zeus: the default batch size 256, no power limit'
+step 'As one would train without Zeus: batch size 128, the highest power limit'
 train default 3 --policy default --quiet -- --knob none
-"$zeus" job trials default --database "sqlite:$folder/zeus.db"
+"$zeus" job trials default --database "sqlite://$folder/zeus.db"
 
 step "The same job with Zeus: $recurrences recurrences, each a training to 90 % accuracy"
 train digits "$recurrences" -- --profiles "$folder/profiles"
 
 step 'What was learned'
-"$zeus" job show digits --baseline default --database "sqlite:$folder/zeus.db" \
+"$zeus" job show digits --baseline default --database "sqlite://$folder/zeus.db" \
   --html "$folder/report.html"
-printf '\nreport: %s\ndatabase: %s (zeus job --help)\n' "$PWD/$folder/report.html" \
-  "$PWD/$folder/zeus.db"
+printf '\nreport: %s\ndatabase: %s (zeus job --help)\n' "$folder/report.html" "$folder/zeus.db"

@@ -85,6 +85,17 @@ class ExamplesTest(SimTestCase):
         self.assertLess(int(watts), 250)
         self.assertLess(float(energy), -5)
 
+    def test_recurring_job(self):
+        done = subprocess.run(
+            [EXAMPLES / "recurring_job"], capture_output=True, text=True, timeout=100, check=True,
+        )
+        runs = [re.match(r"batch size +(\d+): +(\d+) s, +(\d+) J, reached the target", line)
+                for line in done.stdout.splitlines()]
+        runs = [(int(run[1]), int(run[3])) for run in runs if run]
+        self.assertGreaterEqual(len(runs), 10, done.stdout)
+        self.assertEqual(runs[0][0], 1024)
+        self.assertLess(runs[-1][1], runs[0][1])  # It has learned to use less energy.
+
     def test_optimize_power_limit(self):
         done = subprocess.run(
             [EXAMPLES / "optimize_power_limit"], capture_output=True, text=True, timeout=100, check=True,

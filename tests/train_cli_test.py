@@ -3,9 +3,11 @@
 import json
 import os
 import signal
+import subprocess
 import time
 import unittest
 
+from sim_testing import ZEUS
 from train_testing import TrainTestCase
 
 REGEX = ["--metric-regex", r"val_acc=([0-9.]+)"]
@@ -218,6 +220,70 @@ class EndTest(TrainTestCase):
         self.assertEqual({trial["status"] for trial in trials}, {"converged"})
         self.assertEqual(sorted({trial["recurrence"] for trial in trials}), list(range(8)))
         self.job("check", "mnist")
+
+
+class ServerTest(TrainTestCase):
+    def serve(self, listen, *arguments):
+        """The address of a server, and its process."""
+        process = subprocess.Popen(
+            [ZEUS, "serve", "--listen", listen, "--database", f"sqlite://{self.path('served.db')}",
+             *arguments], env=self.environment, text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE)
+        self.addCleanup(self.end, process)
+        line = process.stdout.readline()
+        self.assertTrue(line.startswith("listening on "), line + process.stderr.read(0))
+        return line.split()[2], process
+
+    def test_a_job_on_a_server_over_tcp_and_over_a_socket(self):
+        tokens = self.path("tokens")
+        made = subprocess.run([ZEUS, "serve", "--tokens", tokens, "--new-token", "tester"],
+                              env=self.environment, capture_output=True, text=True, timeout=60,
+                              check=True)
+        token = self.path("token")
+        with open(token, "w", encoding="utf-8") as file:
+            file.write(made.stdout.split()[-1] + "\n")
+        for number, listen in enumerate(("127.0.0.1:0", f"unix:{self.path('socket')}")):
+            url, process = self.serve(listen, "--tokens", tokens)
+            self.environment["ZEUS_SERVER"] = url
+            options = [*self.options(source=["--metric-file", self.path("m")]), *self.itself(),
+                       "--seed", "1", "--recurrences", "2"]
+            command = self.command("--out", self.path("m"), "--seconds", "0")
+            self.assertIn("token", self.train(*options, *command, code=5).stderr)
+            self.train(*options, "--token-file", token, *command)
+            with open(token, encoding="utf-8") as file:
+                self.environment["ZEUS_TOKEN"] = file.read().strip()
+            self.assertEqual([trial["status"] for trial in self.trials()],
+                             ["converged"] * 2 * (number + 1))
+            self.assertIn("chosen: batch size", self.job("show", "mnist"))
+            self.assertEqual(self.job("export", "mnist").count('"record":"trial"'),
+                             2 * (number + 1))
+            self.job("check", "mnist", code=4)
+            self.job("show", "nobody", code=3)
+            del self.environment["ZEUS_TOKEN"]
+            process.terminate()
+            process.wait(timeout=60)
+
+    def test_a_run_goes_on_while_the_server_is_away(self):
+        url, process = self.serve("127.0.0.1:0")
+        self.environment["ZEUS_SERVER"] = url
+        training = self.start_train(*self.options(source=["--metric-file", self.path("m")]),
+                                    *self.itself(), *self.command(
+                                        "--out", self.path("m"), "--seconds", "0.2",
+                                        "--epochs", '{"64": 15}'))
+        self.wait_until(lambda: self.trials() and self.trials()[0]["epochs"] > 1, "no report")
+        process.kill()
+        process.wait()
+        time.sleep(1)
+        self.assertIsNone(training.poll())
+        self.serve(url.removeprefix("http://"))
+        self.assertEqual(training.wait(timeout=90), 0, training.stderr.read())
+        trial, = self.trials()
+        self.assertEqual((trial["status"], trial["epochs"]), ("converged", 15))
+
+    def test_a_server_that_is_not_there_is_said(self):
+        done = self.train(*self.options(), *self.itself(), "--server", "http://127.0.0.1:1",
+                          *self.command(), code=6)
+        self.assertIn("no answer from http://127.0.0.1:1", done.stderr)
 
 
 class PowerLimitTest(TrainTestCase):

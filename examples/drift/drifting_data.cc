@@ -12,6 +12,7 @@ DataSlice Drift::At(int slice) const {
   const double progress = std::clamp((slice - third) / third, 0.0, 1.0);
   return {.angle = std::lerp(begin.angle, end.angle, progress),
           .spread = std::lerp(begin.spread, end.spread, progress),
+          .distraction = std::lerp(begin.distraction, end.distraction, progress),
           .label_noise = std::lerp(begin.label_noise, end.label_noise, progress)};
 }
 
@@ -24,8 +25,10 @@ Samples DrawSamples(const DataSlice& slice, std::size_t count, Random random) {
     const double angle = slice.angle + 2 * std::numbers::pi * label / kClasses;
     const std::array<double, 2> centre{std::cos(angle), std::sin(angle)};
     for (std::size_t feature = 0; feature < kFeatures; ++feature) {
-      const double mean = feature < centre.size() ? centre[feature] : 0.0;
-      samples.features.push_back(static_cast<float>(mean + slice.spread * random.Normal()));
+      const bool tells = feature < centre.size();
+      const double value = tells ? centre[feature] + slice.spread * random.Normal()
+                                 : slice.distraction * random.Normal();
+      samples.features.push_back(static_cast<float>(value));
     }
     const bool wrong = random.Uniform() < slice.label_noise;
     samples.labels.push_back(wrong ? static_cast<std::int64_t>(random.Below(kClasses)) : label);

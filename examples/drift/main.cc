@@ -35,7 +35,7 @@ struct Options {
   int window = 10;
   int max_epochs = 50;
   std::size_t training_samples = 1024;
-  double spread = 0.4;
+  double spread = 0.3;
   std::string svg;
 };
 
@@ -212,6 +212,9 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option("--label-noise", options.drift.end.label_noise,
                  "Share of wrong labels at the end; there are none at the beginning")
       ->check(NumberBetween(0, 1));
+  app.add_option("--distraction", options.drift.end.distraction,
+                 "Standard deviation, at the end, of the features that tell nothing")
+      ->check(NumberBetween(0, 100));
   app.add_option("--spread", options.spread, "Of the samples around the centres of their classes")
       ->check(NumberBetween(0, 10));
   app.add_option("--batch-sizes", options.batch_sizes, "To choose from, ascending")->delimiter(',');

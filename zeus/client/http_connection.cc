@@ -14,7 +14,13 @@
 namespace zeus {
 namespace {
 
-constexpr std::string_view kUnix = "unix://";
+constexpr std::string_view kUnix = "unix:";
+
+// "/run/zeus.sock" of "unix:/run/zeus.sock" and "unix:///run/zeus.sock".
+std::string SocketPath(const std::string& url) {
+  std::string path = url.substr(kUnix.size());
+  return path.starts_with("//") ? path.substr(2) : path;
+}
 
 Error NoAddress(const std::string& url) {
   return {ErrorCode::kInvalidArgument,
@@ -22,7 +28,7 @@ Error NoAddress(const std::string& url) {
 }
 
 bool IsAddress(const std::string& url) {
-  if (url.starts_with(kUnix)) return url.size() > kUnix.size() && url[kUnix.size()] == '/';
+  if (url.starts_with(kUnix)) return SocketPath(url).starts_with('/');
   const std::size_t scheme = url.find("://");
   if (scheme == std::string::npos) return false;
   const std::string name = url.substr(0, scheme);
@@ -65,7 +71,7 @@ class HttpConnection::Client {
 
  private:
   static std::string Target(const std::string& url) {
-    return url.starts_with(kUnix) ? url.substr(kUnix.size()) : url;
+    return url.starts_with(kUnix) ? SocketPath(url) : url;
   }
 
   httplib::Result Send(Method method, const std::string& path, const std::string& body) {

@@ -107,10 +107,10 @@ Status SqlJobTransaction::TakeBack() {
 Status SqlJobTransaction::WriteJobs() {
   for (const auto& [id, held] : held_) {
     if (!held.changed) continue;
-    ZEUS_TRY(SqlRow values, UpdatedColumns(held.job));
+    ZEUS_TRY(SqlRow values, UpdatedColumns(*held.job));
     ZEUS_RETURN_IF_ERROR(Noted(connection_.Post(kUpdateJob, values)));
     parsed_.Expect(id, std::get<std::string>(std::move(values[kStateColumn])),
-                   held.job.policy_state);
+                   held.job->policy_state);
   }
   held_.clear();
   return Ok();
@@ -148,12 +148,12 @@ Result<bool> SqlJobTransaction::Locked(const std::string& id, SqlAnswer& answer,
 }
 
 Result<Job> SqlJobTransaction::LockJob(const std::string& id) {
-  if (const auto held = held_.find(id); held != held_.end()) return held->second.job;
+  if (const auto held = held_.find(id); held != held_.end()) return *held->second.job;
   SqlAnswer answer;
   ZEUS_TRY(const bool there, Locked(id, answer, kJobColumns));
   if (!there) return NoSuchJob(id);
   ZEUS_TRY(Job job, parsed_.JobFrom(std::move(answer.rows.front())));
-  held_[id] = HeldJob{.job = job, .locked_in_part = part_is_open_};
+  held_[id] = HeldJob{.job = std::make_shared<const Job>(job), .locked_in_part = part_is_open_};
   return job;
 }
 
@@ -181,7 +181,7 @@ Error SqlJobTransaction::JobIsThere(const std::string& id) {
 Status SqlJobTransaction::UpdateJob(const Job& job) {
   Remember(job.spec.id);
   if (const auto held = held_.find(job.spec.id); held != held_.end()) {
-    held->second.job = job;
+    held->second.job = std::make_shared<const Job>(job);
     held->second.changed = true;
     return Ok();
   }
@@ -198,6 +198,9 @@ Status SqlJobTransaction::DeleteJob(const std::string& id) {
   }
   Remember(id);
   held_.erase(id);
+  ZEUS_RETURN_IF_ERROR(OpenPart());
+  for (const char* table : {"events", "trials", "job_labels"})
+    ZEUS_RETURN_IF_ERROR(Ask(fmt::format("DELETE FROM {} WHERE job_id = $1", table), Values(id)));
   writes_.push_back({"DELETE FROM jobs WHERE id = $1", Values(id)});
   return Ok();
 }

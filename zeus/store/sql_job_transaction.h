@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -59,7 +60,7 @@ class SqlJobTransaction final : public JobTransaction {
     SqlRow values;
   };
   struct HeldJob {
-    Job job{};
+    std::shared_ptr<const Job> job{};
     bool changed = false;
     bool locked_in_part = false;  // The lock goes when the part is taken back.
   };

@@ -107,7 +107,6 @@ Status SqliteConnection::Configure(Use use) {
     ZEUS_RETURN_IF_ERROR(RefuseOtherPrograms());
     ZEUS_RETURN_IF_ERROR(Run("PRAGMA journal_mode = WAL", {}));
     ZEUS_RETURN_IF_ERROR(Run("PRAGMA synchronous = FULL", {}));
-    ZEUS_RETURN_IF_ERROR(Run("PRAGMA foreign_keys = ON", {}));
     ZEUS_RETURN_IF_ERROR(Run("PRAGMA journal_size_limit = 67108864", {}));
   } else {
     ZEUS_RETURN_IF_ERROR(Run("PRAGMA query_only = ON", {}));

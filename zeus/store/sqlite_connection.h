@@ -53,6 +53,7 @@ class SqliteConnection final : public SqlConnection {
 };
 
 // Makes the file, if there is none, readable for its owner alone, and the folders above it.
+// kInvalidArgument when something is there that cannot be a database.
 Status PrepareSqliteFile(const std::filesystem::path& file);
 
 }  // namespace zeus

@@ -11,6 +11,8 @@
 namespace zeus {
 namespace {
 
+constexpr off_t kSmallestPage = 512;
+
 Status MakeFolders(const std::filesystem::path& folder) {
   std::error_code ignored;
   if (folder.empty() || std::filesystem::is_directory(folder, ignored)) return Ok();
@@ -38,6 +40,13 @@ Status PrepareSqliteFile(const std::filesystem::path& file) {
   // It is not opened to look into it: closing it would drop the locks of SQLite connections that
   // this process has to the same file (POSIX).
   if (errno != EEXIST) return FileError(file, errno);
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0) return FileError(file, errno);
+  // SQLite looks for its mark in the first page, and takes a file without one for empty.
+  const bool too_short = status.st_size > 0 && status.st_size < kSmallestPage;
+  if (!S_ISREG(status.st_mode) || too_short)
+    return Error{ErrorCode::kInvalidArgument,
+                 file.string() + ": is not a database: choose another file"};
   return Ok();
 }
 

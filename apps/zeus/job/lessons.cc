@@ -9,7 +9,7 @@ namespace zeus::cli {
 namespace {
 
 // So many of the latest runs say what is normal now.
-constexpr int kLatest = 5;
+constexpr int kLatest = 10;
 
 void Add(RunAmounts& sum, const Trial& trial) {
   ++sum.runs;

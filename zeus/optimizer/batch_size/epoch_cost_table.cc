@@ -11,6 +11,7 @@ namespace zeus {
 namespace {
 
 constexpr int kMostMeasurements = 8;
+constexpr std::string_view kField = "epoch_costs";
 
 double Octaves(int a, int b) { return std::abs(std::log2(a) - std::log2(b)); }
 
@@ -89,31 +90,34 @@ Json EpochCostTable::Save() const {
   Json state = Json::array();
   for (const Model& model : models_) {
     Json costs = Json::array();
-    for (const auto& [batch_size, measured] : model.costs)
-      costs.push_back(Json::array({batch_size, measured.cost.value(), measured.count}));
+    for (const auto& [batch_size, measured] : model.costs) {
+      costs.push_back(batch_size);
+      costs.push_back(measured.cost.value());
+      costs.push_back(measured.count);
+    }
     Json& entry = state.emplace_back(Json::object());
     entry["gpu_model"] = model.name;
-    entry["epoch_costs"] = std::move(costs);
+    entry[kField] = std::move(costs);
   }
   return state;
 }
 
 Result<EpochCostTable> EpochCostTable::Restore(const Json& state) {
   EpochCostTable table;
-  ZEUS_RETURN_IF_ERROR(CheckArray(state, "epoch_costs"));
+  ZEUS_RETURN_IF_ERROR(CheckArray(state, kField));
   for (const Json& entry : state) {
     ZEUS_TRY(std::string name, GetField<std::string>(entry, "gpu_model"));
     Model& model = table.models_.emplace_back(Model{.name = std::move(name)});
-    ZEUS_TRY(const Json costs, GetField<Json>(entry, "epoch_costs"));
-    ZEUS_RETURN_IF_ERROR(CheckArray(costs, "epoch_costs"));
-    for (const Json& cost : costs) {
-      ZEUS_TRY(const int batch_size, ElementAt<int>(cost, 0, "epoch_costs"));
-      ZEUS_TRY(const double joules, NumberAt(cost, 1, "epoch_costs"));
-      ZEUS_TRY(const int count, ElementAt<int>(cost, 2, "epoch_costs"));
-      if (joules <= 0 || count < 1) return DamagedState("epoch_costs");
+    ZEUS_TRY(const Json* const costs, FindPart(entry, kField));
+    ZEUS_RETURN_IF_ERROR(CheckArray(*costs, kField));
+    for (std::size_t i = 0; i < costs->size(); i += 3) {
+      ZEUS_TRY(const int batch_size, ElementAt<int>(*costs, i, kField));
+      ZEUS_TRY(const double joules, NumberAt(*costs, i + 1, kField));
+      ZEUS_TRY(const int count, ElementAt<int>(*costs, i + 2, kField));
+      if (batch_size < 1 || joules <= 0 || count < 1) return DamagedState(kField);
       model.costs[batch_size] = {.cost = Joules(joules), .count = count};
     }
-    if (model.costs.empty()) return DamagedState("epoch_costs");
+    if (model.costs.empty()) return DamagedState(kField);
   }
   return table;
 }

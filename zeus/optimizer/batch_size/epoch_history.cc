@@ -11,8 +11,10 @@ namespace {
 // What is expected of the noise before anything was seen: an inverse-gamma distribution.
 constexpr double kPriorNoise = 0.10;
 constexpr double kPriorShape = 3.0;
-// A single result is not trusted more than that.
-constexpr double kSingleResultNoise = 0.15;
+// The noise of a batch size with few results is not taken for less than that: the pooled noise is
+// mostly that of the batch size that is run most.
+constexpr double kLeastNoiseOfFew = 0.15;
+constexpr int kFewResults = 2;
 // A run that was stopped after n epochs counts as e^0.3 n.
 constexpr double kMoreThanStopped = 0.3;
 constexpr double kStoppedVariance = 0.09;
@@ -48,10 +50,10 @@ EpochBelief::Evidence Combine(const EpochBelief::Evidence& a, const EpochBelief:
 
 std::optional<EpochBelief::Evidence> EvidenceOf(const ArmEpochs& arm, double noise) {
   if (arm.results > 0) {
-    const EpochBelief::Evidence results{.log_epochs = arm.mean,
-                                        .variance = arm.results == 1
-                                                        ? SingleResultVariance(noise)
-                                                        : noise / static_cast<double>(arm.results)};
+    const EpochBelief::Evidence results{
+        .log_epochs = arm.mean,
+        .variance = (arm.results <= kFewResults ? CautiousNoise(noise) : noise) /
+                    static_cast<double>(arm.results)};
     return arm.stale ? Combine(*arm.stale, results) : results;
   }
   if (arm.stale) return arm.stale;
@@ -62,9 +64,7 @@ std::optional<EpochBelief::Evidence> EvidenceOf(const ArmEpochs& arm, double noi
 
 }  // namespace
 
-double SingleResultVariance(double noise) {
-  return std::max(noise, kSingleResultNoise * kSingleResultNoise);
-}
+double CautiousNoise(double noise) { return std::max(noise, kLeastNoiseOfFew * kLeastNoiseOfFew); }
 
 double EpochHistory::LogEpochs(const RunRecord& run) {
   return std::log(std::max(run.epochs, 1)) + (run.converged ? 0.0 : kMoreThanStopped);
@@ -77,7 +77,7 @@ void EpochHistory::Add(const RunRecord& run) {
   const auto forgotten = std::erase_if(
       latest_, [&](const RunRecord& one) { return one.recurrence <= newest - window_; });
   if (forgotten == 0) return Apply(run);
-  arms_.assign(arms_.size(), {});
+  for (ArmEpochs& arm : arms_) arm = {.ever_converged = arm.ever_converged};
   for (const RunRecord& one : latest_) Apply(one);
 }
 
@@ -85,6 +85,7 @@ void EpochHistory::Apply(const RunRecord& run) {
   ArmEpochs& arm = arms_[run.arm];
   ++arm.runs;
   if (run.converged) ++arm.converged;
+  arm.ever_converged |= run.converged;
   if (arm.converged == 0) {
     ++arm.stops;
     arm.longest_stop = std::max(arm.longest_stop, run.epochs);
@@ -116,6 +117,7 @@ void EpochHistory::Drift() {
     if (stale) stale->variance += kDriftSigma * kDriftSigma;
     arm = {.runs = arm.runs,
            .converged = arm.converged,
+           .ever_converged = arm.ever_converged,
            .older_squares = arm.older_squares + arm.squares,
            .older_freedom = arm.older_freedom + std::max<std::int64_t>(arm.results - 1, 0),
            .stale = stale};

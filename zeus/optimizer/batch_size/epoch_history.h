@@ -16,6 +16,7 @@ namespace zeus {
 struct ArmEpochs {
   std::int64_t runs = 0;
   std::int64_t converged = 0;
+  bool ever_converged = false;  // Also in a run that has left the window.
   // Of ln epochs, since the last drift: of runs that converged, and of runs that did not although
   // the batch size had before.
   std::int64_t results = 0;
@@ -77,7 +78,7 @@ class EpochHistory {
   std::deque<RunRecord> latest_{};  // Empty without a window.
 };
 
-// Of the mean of one result, when the variance between runs is `noise`.
-double SingleResultVariance(double noise);
+// The variance between runs of a batch size with few results, when the pooled one is `noise`.
+double CautiousNoise(double noise);
 
 }  // namespace zeus

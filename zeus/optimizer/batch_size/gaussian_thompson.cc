@@ -66,8 +66,7 @@ int GaussianThompson::Best(std::span<const int> arms, const EpochCost& epoch_cos
 
 Json GaussianThompson::Save() const {
   Json state = Json::array();
-  for (const auto& [batch_size, samples] : samples_)
-    state.push_back(Json::array({Json(batch_size), samples.Save()}));
+  for (const auto& [batch_size, samples] : samples_) state.push_back(samples.Save());
   return state;
 }
 
@@ -75,10 +74,7 @@ Status GaussianThompson::Restore(const Json& state) {
   if (!state.is_array() || state.size() != samples_.size()) return DamagedState("arms");
   std::size_t index = 0;
   for (auto& [batch_size, samples] : samples_) {
-    const Json& entry = state[index++];
-    ZEUS_TRY(const int saved, ElementAt<int>(entry, 0, "arms"));
-    if (saved != batch_size || entry.size() != 2) return DamagedState("arms");
-    ZEUS_TRY(samples, CostSamples::Restore(options_.window, entry[1]));
+    ZEUS_TRY(samples, CostSamples::Restore(options_.window, state[index++]));
   }
   return Ok();
 }

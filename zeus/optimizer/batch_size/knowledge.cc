@@ -19,11 +19,10 @@ std::optional<std::size_t> Leader(const std::vector<ArmKnowledge>& arms) {
 
 // Within an octave of those that converged, and at least the next one on each side.
 void MarkCandidates(std::span<const ArmEpochs> shown, std::vector<ArmKnowledge>& arms) {
-  const auto first = std::ranges::find(arms, true, &ArmKnowledge::converged) - arms.begin();
-  const auto last = arms.rend() -
-                    std::find_if(arms.rbegin(), arms.rend(),
-                                 [](const ArmKnowledge& arm) { return arm.converged; }) -
-                    1;
+  const auto first = std::ranges::find(shown, true, &ArmEpochs::ever_converged) - shown.begin();
+  const auto last =
+      shown.rend() -
+      std::ranges::find(shown.rbegin(), shown.rend(), true, &ArmEpochs::ever_converged) - 1;
   if (last < first) return;
   const auto octave = [&](std::ptrdiff_t i) {
     return std::log2(arms[static_cast<std::size_t>(i)].batch_size);

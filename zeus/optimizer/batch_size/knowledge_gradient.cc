@@ -11,14 +11,14 @@ namespace {
 // The first epoch of a batch size is slower, while its power limits are profiled: a share of the
 // cost of a run.
 constexpr double kProfiling = 0.05;
-constexpr double kOptimism = 1.5;  // Standard deviations.
+constexpr double kOptimism = 1.75;  // Standard deviations.
 
 // How much the recurrences to come gain from one run with this batch size, less what the run itself
 // costs more than one with the leader.
 double ValueOfExploring(const Knowledge& knowledge, const ArmKnowledge& arm, double horizon,
                         double beta) {
   const double uncertainty = arm.log_epochs_variance;
-  const double noise = arm.has_results ? knowledge.noise : SingleResultVariance(knowledge.noise);
+  const double noise = CautiousNoise(knowledge.noise);
   const double epoch_cost_variance = arm.log_epoch_cost_sigma * arm.log_epoch_cost_sigma;
   const Lognormal learned{
       .mean_log = arm.log_cost() + knowledge.noise / 2,
@@ -64,7 +64,7 @@ int WorthwhileEpochs(const Knowledge& knowledge, std::size_t arm, Joules epoch_c
   const ArmKnowledge& known = knowledge.arms[arm];
   const Lognormal epochs{
       .mean_log = known.log_epochs,
-      .variance_log = known.log_epochs_variance + SingleResultVariance(knowledge.noise)};
+      .variance_log = known.log_epochs_variance + CautiousNoise(knowledge.noise)};
   // In epochs of this batch size.
   const double leader_cost = knowledge.leader_cost / epoch_cost.value();
   int done = first;

@@ -29,7 +29,7 @@ bool IsCheckup(std::int64_t recurrence) {
 // Outside what 99 % of the runs with this batch size were expected to need. Epochs are counted
 // whole: one more or less is never a surprise.
 bool IsSurprising(const Knowledge& knowledge, const ArmKnowledge& arm, double log_epochs) {
-  const double noise = arm.has_results ? knowledge.noise : SingleResultVariance(knowledge.noise);
+  const double noise = arm.has_results ? knowledge.noise : CautiousNoise(knowledge.noise);
   const double sigma = std::sqrt(arm.log_epochs_variance + noise);
   const double epochs = std::exp(log_epochs);
   if (log_epochs > arm.log_epochs)
@@ -44,8 +44,12 @@ KnowledgeGradientPolicy::KnowledgeGradientPolicy(const PolicySpec& spec)
       source_(spec.batch_sizes, spec.default_batch_size),
       history_(spec.batch_sizes.size(), spec.window) {}
 
-Knowledge KnowledgeGradientPolicy::KnowledgeOn(std::string_view gpu_model) const {
-  return source_.About(history_, table_, gpu_model);
+const Knowledge& KnowledgeGradientPolicy::KnowledgeOn(std::string_view gpu_model) const {
+  if (!latest_knowledge_ || latest_model_ != gpu_model) {
+    latest_knowledge_ = source_.About(history_, table_, gpu_model);
+    latest_model_ = gpu_model;
+  }
+  return *latest_knowledge_;
 }
 
 std::size_t KnowledgeGradientPolicy::IndexOf(int batch_size) const {
@@ -77,7 +81,7 @@ int KnowledgeGradientPolicy::FirstToConverge() const {
 }
 
 Choice KnowledgeGradientPolicy::Choose(const Situation& situation) {
-  const Knowledge knowledge = KnowledgeOn(situation.gpu_model);
+  const Knowledge& knowledge = KnowledgeOn(situation.gpu_model);
   const int leader = knowledge.leader ? knowledge.arms[*knowledge.leader].batch_size : 0;
   if (situation.exploring)
     return {.batch_size = knowledge.leader ? leader : FirstToConverge(),
@@ -95,7 +99,7 @@ Choice KnowledgeGradientPolicy::Choose(const Situation& situation) {
 }
 
 int KnowledgeGradientPolicy::EpochBudget(const PlannedRun& run, Joules epoch_cost) const {
-  const Knowledge knowledge = KnowledgeOn(run.gpu_model);
+  const Knowledge& knowledge = KnowledgeOn(run.gpu_model);
   if (!spec_.beta || !knowledge.leader || run.recurrence == 0 || run.attempt >= kBoundedTries)
     return spec_.max_epochs;
   const ArmKnowledge& arm = knowledge.arms[IndexOf(run.batch_size)];
@@ -122,7 +126,7 @@ void KnowledgeGradientPolicy::Observe(const RunResult& result) {
     LearnEpochCost(run.gpu_model, run.batch_size, *result.epoch_cost);
   else if (result.epochs > 0)
     LearnEpochCost(run.gpu_model, run.batch_size, result.cost / result.epochs);
-  const Knowledge knowledge = KnowledgeOn(run.gpu_model);
+  const Knowledge& knowledge = KnowledgeOn(run.gpu_model);
   const std::size_t index = IndexOf(run.batch_size);
   const ArmKnowledge& arm = knowledge.arms[index];
   const ArmEpochs& shown = history_.arms()[index];
@@ -140,11 +144,14 @@ void KnowledgeGradientPolicy::Observe(const RunResult& result) {
         (knowledge.leader && (shown.spent + record.spent) * epoch_cost >= knowledge.leader_cost);
   }
   history_.Add(record);
+  latest_knowledge_.reset();
 }
 
 void KnowledgeGradientPolicy::LearnEpochCost(std::string_view gpu_model, int batch_size,
                                              Joules cost) {
+  const auto before = table_.Profiled(gpu_model, batch_size);
   table_.Refine(gpu_model, batch_size, cost);
+  if (table_.Profiled(gpu_model, batch_size) != before) latest_knowledge_.reset();
 }
 
 std::optional<Joules> KnowledgeGradientPolicy::ProfiledEpochCost(std::string_view gpu_model,
@@ -153,7 +160,7 @@ std::optional<Joules> KnowledgeGradientPolicy::ProfiledEpochCost(std::string_vie
 }
 
 std::vector<ArmBelief> KnowledgeGradientPolicy::Beliefs(std::string_view gpu_model) const {
-  const Knowledge knowledge = KnowledgeOn(gpu_model);
+  const Knowledge& knowledge = KnowledgeOn(gpu_model);
   const bool any_cost = table_.Estimate(gpu_model, spec_.default_batch_size).has_value();
   std::vector<ArmBelief> beliefs;
   for (std::size_t i = 0; i < knowledge.arms.size(); ++i) {
@@ -179,7 +186,7 @@ std::vector<ArmBelief> KnowledgeGradientPolicy::Beliefs(std::string_view gpu_mod
 }
 
 int KnowledgeGradientPolicy::Best(std::string_view gpu_model) const {
-  const Knowledge knowledge = KnowledgeOn(gpu_model);
+  const Knowledge& knowledge = KnowledgeOn(gpu_model);
   return knowledge.leader ? knowledge.arms[*knowledge.leader].batch_size : FirstToConverge();
 }
 

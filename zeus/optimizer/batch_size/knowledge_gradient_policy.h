@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -34,7 +35,9 @@ class KnowledgeGradientPolicy final : public BatchSizePolicy {
   Json Save() const override;
 
  private:
-  Knowledge KnowledgeOn(std::string_view gpu_model) const;
+  // Worked out once after each change. Valid until the next one, or until asked about another
+  // model.
+  const Knowledge& KnowledgeOn(std::string_view gpu_model) const;
   std::size_t IndexOf(int batch_size) const;
   double Horizon(std::int64_t recurrence) const;
   int FirstToConverge() const;
@@ -44,6 +47,8 @@ class KnowledgeGradientPolicy final : public BatchSizePolicy {
   KnowledgeSource source_;
   EpochCostTable table_{};
   EpochHistory history_;
+  mutable std::optional<Knowledge> latest_knowledge_{};
+  mutable std::string latest_model_{};
 };
 
 }  // namespace zeus

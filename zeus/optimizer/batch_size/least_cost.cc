@@ -44,18 +44,26 @@ std::optional<LeastCost::Recurrence> LeastCost::On(std::string_view gpu_model,
 
 Json LeastCost::Save() const {
   Json state = Json::array();
-  for (const auto& [batch_size, cost] : least_) state.push_back(Json::array({batch_size, cost}));
-  for (const Entry& entry : latest_) state.push_back(Json::array({entry.batch_size, entry.cost}));
+  const auto add = [&state](int batch_size, double cost) {
+    state.push_back(batch_size);
+    state.push_back(cost);
+  };
+  for (const auto& [batch_size, cost] : least_) add(batch_size, cost);
+  for (const Entry& entry : latest_) add(entry.batch_size, entry.cost);
   return state;
 }
 
-Result<LeastCost> LeastCost::Restore(int window, const Json& state) {
+Result<LeastCost> LeastCost::Restore(int window, std::span<const int> batch_sizes,
+                                     const Json& state) {
   LeastCost least(window);
   ZEUS_RETURN_IF_ERROR(CheckArray(state, "least_costs"));
-  for (const Json& entry : state) {
-    ZEUS_TRY(const int batch_size, ElementAt<int>(entry, 0, "least_costs"));
-    ZEUS_TRY(const double cost, NumberAt(entry, 1, "least_costs"));
-    if (batch_size == 0)
+  for (std::size_t i = 0; i < state.size(); i += 2) {
+    ZEUS_TRY(const int batch_size, ElementAt<int>(state, i, "least_costs"));
+    ZEUS_TRY(const double cost, NumberAt(state, i + 1, "least_costs"));
+    const bool failure = batch_size == 0;
+    if (cost < 0 || (!failure && !std::ranges::binary_search(batch_sizes, batch_size)))
+      return DamagedState("least_costs");
+    if (failure)
       least.AddFailure();
     else
       least.Add(batch_size, cost);

@@ -3,6 +3,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "zeus/base/json.h"
@@ -34,7 +35,7 @@ class LeastCost {
   std::optional<Recurrence> On(std::string_view gpu_model, const EpochCostTable& table) const;
 
   Json Save() const;
-  static Result<LeastCost> Restore(int window, const Json& state);
+  static Result<LeastCost> Restore(int window, std::span<const int> batch_sizes, const Json& state);
 
  private:
   struct Entry {

@@ -25,6 +25,7 @@ struct PolicySpec {
   std::optional<double> beta = 2.0;  // Early stop at beta * the least cost; nullopt: never.
   int pruning_rounds = 2;
   int window = 0;  // Only so many of the latest observations count; 0: all.
+  // Of the reward, which is minus the cost in joules, as the reference has it. Precision 0: flat.
   double prior_mean = 0.0;
   double prior_precision = 0.0;
   int explorations = 2;  // Observations an arm needs before it is sampled.

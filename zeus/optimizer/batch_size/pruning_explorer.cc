@@ -80,8 +80,10 @@ bool PruningExplorer::Dropped(int batch_size) const {
 
 Json PruningExplorer::Save() const {
   Json explored = Json::array();
-  for (const auto& [batch_size, cost] : explored_)
-    explored.push_back(Json::array({Json(batch_size), cost ? Json(cost->value()) : Json()}));
+  for (const auto& [batch_size, cost] : explored_) {
+    explored.push_back(batch_size);
+    explored.push_back(cost ? Json(cost->value()) : Json());
+  }
   Json state;
   state["rounds_left"] = rounds_left_;
   state["default"] = default_;
@@ -99,14 +101,13 @@ Result<PruningExplorer> PruningExplorer::Restore(PruningExplorer fresh, const Js
   ZEUS_TRY(explorer.default_, GetField<int>(state, "default"));
   ZEUS_TRY(explorer.any_converged_, GetField<bool>(state, "any_converged"));
   ZEUS_TRY(explorer.candidates_, GetField<std::vector<int>>(state, "candidates"));
-  ZEUS_TRY(const Json explored, GetField<Json>(state, "explored"));
-  ZEUS_RETURN_IF_ERROR(CheckArray(explored, "explored"));
-  for (const Json& entry : explored) {
-    ZEUS_TRY(const int batch_size, ElementAt<int>(entry, 0, "explored"));
+  ZEUS_TRY(const Json* const explored, FindPart(state, "explored"));
+  if (!explored->is_array() || explored->size() % 2 != 0) return DamagedState("explored");
+  for (std::size_t i = 0; i < explored->size(); i += 2) {
+    ZEUS_TRY(const int batch_size, ElementAt<int>(*explored, i, "explored"));
     Cost cost;
-    if (entry.size() != 2) return DamagedState("explored");
-    if (!entry[1].is_null()) {
-      ZEUS_TRY(const double joules, NumberAt(entry, 1, "explored"));
+    if (!(*explored)[i + 1].is_null()) {
+      ZEUS_TRY(const double joules, NumberAt(*explored, i + 1, "explored"));
       cost = Joules(joules);
     }
     explorer.explored_[batch_size] = cost;

@@ -111,7 +111,7 @@ Result<ZeusPolicy> ZeusPolicy::Restore(const PolicySpec& spec, const Json& state
   ZEUS_TRY(const Json* const pruning, FindPart(state, "pruning"));
   ZEUS_TRY(policy.explorer_, PruningExplorer::Restore(std::move(policy.explorer_), *pruning));
   ZEUS_TRY(const Json* const least, FindPart(state, "least_costs"));
-  ZEUS_TRY(policy.least_cost_, LeastCost::Restore(spec.window, *least));
+  ZEUS_TRY(policy.least_cost_, LeastCost::Restore(spec.window, spec.batch_sizes, *least));
   ZEUS_RETURN_IF_ERROR(policy.ledger_.RestoreFrom(state));
   return policy;
 }

@@ -71,7 +71,8 @@ TEST_P(RepositoryConcurrency, AFailureIsNobodyElsesFailure) {
         ZEUS_RETURN_IF_ERROR(change.UpdateJob(job));
         // By the change itself, or by the database.
         if (thread % 4 == 1) return Error{ErrorCode::kInvalidArgument, "changed my mind"};
-        return change.InsertTrial(ATrial("nobody", 1));
+        ZEUS_RETURN_IF_ERROR(change.InsertTrial(ATrial("job", 1'000'000)));
+        return change.InsertTrial(ATrial("job", 1'000'000));
       });
       ASSERT_FALSE(failed.ok());
       EXPECT_NE(failed.error().code, ErrorCode::kUnavailable) << failed.error().message;

@@ -1,0 +1,208 @@
+#include "zeus/optimizer/batch_size/knowledge_gradient_policy.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "zeus/base/units.h"
+
+namespace zeus {
+namespace {
+
+using namespace literals;
+
+PolicySpec Spec() {
+  return {.name = "knowledge_gradient", .batch_sizes = {8, 16, 32, 64}, .default_batch_size = 32};
+}
+
+// A job whose runs take as many epochs and cost as much per epoch as the functions say.
+struct FakeJob {
+  std::function<int(int batch_size)> epochs;
+  std::function<Joules(int batch_size)> epoch_cost = [](int) { return 10_J; };
+  std::string gpu_model = "V100";
+  std::int64_t recurrence = 0;
+
+  RunResult Run(const BatchSizePolicy& policy, const Choice& choice, int attempt = 0) const {
+    const PlannedRun run{.recurrence = recurrence,
+                         .attempt = attempt,
+                         .gpu_model = gpu_model,
+                         .batch_size = choice.batch_size,
+                         .role = choice.role};
+    const Joules epoch_cost_of_run = epoch_cost(choice.batch_size);
+    const int budget = policy.EpochBudget(run, epoch_cost_of_run);
+    const int needed = epochs(choice.batch_size);
+    const int done = std::min(needed, budget);
+    return {.run = run,
+            .converged = needed <= budget,
+            .epochs = done,
+            .cost = done * epoch_cost_of_run,
+            .recurrence_cost = done * epoch_cost_of_run,
+            .epoch_cost = epoch_cost_of_run};
+  }
+
+  // One recurrence, with its tries; the batch size of the last.
+  int Recur(BatchSizePolicy& policy) {
+    for (int attempt = 0;; ++attempt) {
+      const Choice choice =
+          policy.Choose({.recurrence = recurrence, .attempt = attempt, .gpu_model = gpu_model});
+      const RunResult result = Run(policy, choice, attempt);
+      policy.Observe(result);
+      if (!result.converged && attempt < 20) continue;
+      ++recurrence;
+      return choice.batch_size;
+    }
+  }
+};
+
+TEST(KnowledgeGradientPolicyTest, BeginsWithTheDefaultAndWaitsForIt) {
+  KnowledgeGradientPolicy policy(Spec());
+  EXPECT_EQ(policy.Choose({}), (Choice{.batch_size = 32, .role = RunRole::kExploring}));
+  EXPECT_EQ(policy.Choose({.recurrence = 1, .exploring = true}),
+            (Choice{.batch_size = 32, .role = RunRole::kConcurrent}));
+  EXPECT_EQ(policy.EpochBudget({.batch_size = 32}, 1_J), 100);
+  EXPECT_EQ(policy.stage(), "starting");
+}
+
+TEST(KnowledgeGradientPolicyTest, FindsTheCheapestBatchSize) {
+  const std::map<int, int> epochs = {{8, 9}, {16, 10}, {32, 14}, {64, 40}};
+  const std::map<int, double> cost = {{8, 14}, {16, 9}, {32, 8}, {64, 7.5}};
+  FakeJob job{.epochs = [&](int batch_size) { return epochs.at(batch_size); },
+              .epoch_cost = [&](int batch_size) { return Joules(cost.at(batch_size)); }};
+  KnowledgeGradientPolicy policy(Spec());
+  for (int i = 0; i < 30; ++i) job.Recur(policy);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(job.Recur(policy), 16);
+  EXPECT_EQ(policy.Best("V100"), 16);
+  EXPECT_EQ(policy.stage(), "optimizing");
+  EXPECT_NEAR(policy.Beliefs("V100")[1].cost->value(), 90, 5);
+}
+
+TEST(KnowledgeGradientPolicyTest, WhileItExploresOthersRunTheLeader) {
+  FakeJob job{.epochs = [](int) { return 10; }};
+  KnowledgeGradientPolicy policy(Spec());
+  job.Recur(policy);
+  const Choice exploring = policy.Choose({.recurrence = 1, .gpu_model = "V100"});
+  ASSERT_EQ(exploring.role, RunRole::kExploring);
+  EXPECT_NE(exploring.batch_size, 32);
+  EXPECT_EQ(policy.Choose({.recurrence = 2, .gpu_model = "V100", .exploring = true}),
+            (Choice{.batch_size = 32, .role = RunRole::kConcurrent}));
+}
+
+TEST(KnowledgeGradientPolicyTest, RetriesRunTheLeader) {
+  FakeJob job{.epochs = [](int) { return 10; }};
+  KnowledgeGradientPolicy policy(Spec());
+  job.Recur(policy);
+  EXPECT_EQ(policy.Choose({.recurrence = 1, .attempt = 1, .gpu_model = "V100"}),
+            (Choice{.batch_size = 32, .role = RunRole::kExploiting}));
+}
+
+TEST(KnowledgeGradientPolicyTest, RunsOfBatchSizesThatConvergedMayTakeTwiceWhatIsExpected) {
+  FakeJob job{.epochs = [](int) { return 10; }};
+  KnowledgeGradientPolicy policy(Spec());
+  job.Recur(policy);
+  const PlannedRun run{.recurrence = 1, .gpu_model = "V100", .batch_size = 32};
+  EXPECT_NEAR(policy.EpochBudget(run, 10_J), 20, 1);
+  EXPECT_EQ(policy.EpochBudget(
+                {.recurrence = 1, .attempt = 3, .gpu_model = "V100", .batch_size = 32}, 10_J),
+            100);
+  PolicySpec patient = Spec();
+  patient.beta.reset();
+  KnowledgeGradientPolicy other(patient);
+  FakeJob again{.epochs = [](int) { return 10; }};
+  again.Recur(other);
+  EXPECT_EQ(other.EpochBudget(run, 10_J), 100);
+}
+
+TEST(KnowledgeGradientPolicyTest, ANewBatchSizeGetsOneEpochToShowItsCostThenNoMoreThanItIsWorth) {
+  FakeJob job{.epochs = [](int) { return 10; }};
+  KnowledgeGradientPolicy policy(Spec());
+  job.Recur(policy);
+  const PlannedRun run{.recurrence = 1, .gpu_model = "V100", .batch_size = 64};
+  EXPECT_EQ(policy.EpochBudget(run, 1e6_J), 1);
+  EXPECT_EQ(policy.EpochBudget(run, 15_J), 1);  // It is expected to need even more epochs.
+  EXPECT_GT(policy.EpochBudget(run, 8_J), 13);
+  EXPECT_LE(policy.EpochBudget(run, 8_J), 25);  // Twice the cost of the leader, which is 101 J.
+  policy.LearnEpochCost("V100", 64, 1e6_J);
+  EXPECT_EQ(policy.EpochBudget(run, 1e6_J), 0);
+}
+
+TEST(KnowledgeGradientPolicyTest, ABatchSizeThatIsStoppedTwiceIsDropped) {
+  FakeJob job{.epochs = [](int batch_size) { return batch_size == 64 ? 1000 : 10; }};
+  KnowledgeGradientPolicy policy(Spec());
+  job.Recur(policy);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_NE(policy.Beliefs("V100")[3].state, ArmState::kDropped);
+    policy.Observe({.run = {.recurrence = 1, .gpu_model = "V100", .batch_size = 64},
+                    .epochs = 2,
+                    .cost = 20_J,
+                    .epoch_cost = 10_J});
+  }
+  EXPECT_EQ(policy.Beliefs("V100")[3].state, ArmState::kDropped);
+}
+
+TEST(KnowledgeGradientPolicyTest, ADefaultThatNeverConvergesIsNotTheEnd) {
+  FakeJob job{.epochs = [](int batch_size) { return batch_size == 8 ? 10 : 1000; }};
+  KnowledgeGradientPolicy policy(Spec());
+  EXPECT_EQ(job.Recur(policy), 8);
+  EXPECT_EQ(job.Recur(policy), 8);
+}
+
+TEST(KnowledgeGradientPolicyTest, WhenNothingConvergesTheDefaultIsRunAgain) {
+  FakeJob job{.epochs = [](int) { return 1000; }};
+  KnowledgeGradientPolicy policy(Spec());
+  EXPECT_EQ(job.Recur(policy), 32);
+  EXPECT_EQ(policy.Choose({.recurrence = 1}).batch_size, 32);
+}
+
+TEST(KnowledgeGradientPolicyTest, EpochsLearnedOnOneGpuModelServeAnother) {
+  const std::map<int, int> epochs = {{8, 9}, {16, 10}, {32, 14}, {64, 15}};
+  FakeJob job{.epochs = [&](int batch_size) { return epochs.at(batch_size); },
+              .epoch_cost = [](int batch_size) { return batch_size < 32 ? 8_J : 8_J; }};
+  KnowledgeGradientPolicy policy(Spec());
+  for (int i = 0; i < 30; ++i) job.Recur(policy);
+  ASSERT_LE(policy.Best("V100"), 16);
+  for (const int batch_size : Spec().batch_sizes)
+    policy.LearnEpochCost("A40", batch_size, Joules(batch_size < 32 ? 30 : 10));
+  EXPECT_GE(policy.Best("A40"), 32);
+  EXPECT_EQ(policy.Choose({.recurrence = 31, .gpu_model = "A40", .exploring = true}).batch_size,
+            policy.Best("A40"));
+}
+
+class DriftTest : public ::testing::TestWithParam<int> {};  // The window.
+
+TEST_P(DriftTest, TwoSurprisesInARowReopenWhatWasSettled) {
+  bool drifted = false;
+  FakeJob job{.epochs = [&](int batch_size) {
+    if (batch_size == 16) return drifted ? 60 : 10;
+    if (batch_size == 64) return drifted ? 12 : 90;
+    return drifted ? 30 : 20;
+  }};
+  PolicySpec spec = Spec();
+  spec.window = GetParam();
+  KnowledgeGradientPolicy policy(spec);
+  for (int i = 0; i < 60; ++i) job.Recur(policy);
+  ASSERT_EQ(policy.Best("V100"), 16);
+  drifted = true;
+  for (int i = 0; i < 60; ++i) job.Recur(policy);
+  EXPECT_EQ(policy.Best("V100"), 64);
+}
+
+INSTANTIATE_TEST_SUITE_P(Windows, DriftTest, ::testing::Values(0, 10, 20));
+
+TEST(KnowledgeGradientPolicyTest, ObservationsLeaveTheWindow) {
+  PolicySpec spec = Spec();
+  spec.window = 10;
+  KnowledgeGradientPolicy policy(spec);
+  FakeJob job{.epochs = [](int) { return 10; }};
+  for (int i = 0; i < 100; ++i) job.Recur(policy);
+  int runs = 0;
+  for (const ArmBelief& arm : policy.Beliefs("V100")) runs += arm.runs;
+  EXPECT_EQ(runs, 10);
+  EXPECT_LT(policy.Save().dump().size(), 1500);
+}
+
+}  // namespace
+}  // namespace zeus
