@@ -33,12 +33,12 @@ local epochs = {}
 local headers = {["Content-Type"] = "application/json"}
 function request()
   count = count + 1
-  local job = count % %(jobs)d
+  local job = count %% %(jobs)d
   local kind = "%(kind)s"
   if kind == "predict" then
     return wrk.format("POST", "/v1/jobs/job-" .. job .. "/trials", headers, "{}")
   elseif kind == "report" then
-    local turn = count % (%(jobs)d * %(trials)d)
+    local turn = count %% (%(jobs)d * %(trials)d)
     local trial = math.floor(turn / %(jobs)d) + 1
     local epoch = (epochs[turn] or %(epoch)d) + 1
     epochs[turn] = epoch
