@@ -11,9 +11,7 @@
 #include "zeus/job/memory_repository.h"
 #include "zeus/training/training_loop.h"
 
-namespace {
-
-zeus::Status Run() {
+static zeus::Status Run() {
   zeus::SteppedClock clock;
   ZEUS_TRY(const auto* model, zeus::sim::FindGpuModel("V100"));
   ZEUS_TRY(const auto* workload, zeus::sim::FindWorkload("shufflenet"));
@@ -51,8 +49,6 @@ zeus::Status Run() {
   }
   return zeus::Ok();
 }
-
-}  // namespace
 
 int main() {
   const zeus::Status status = Run();

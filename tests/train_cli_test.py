@@ -270,7 +270,7 @@ class ServerTest(TrainTestCase):
                                     *self.itself(), *self.command(
                                         "--out", self.path("m"), "--seconds", "0.2",
                                         "--epochs", '{"64": 15}'))
-        self.wait_until(lambda: self.trials() and self.trials()[0]["epochs"] > 1, "no report")
+        self.wait_until(lambda: self.reported_epochs() > 1, "no report came")
         process.kill()
         process.wait()
         time.sleep(1)
@@ -351,10 +351,10 @@ class PowerLimitTest(TrainTestCase):
     def test_after_kill_minus_nine_the_next_start_clears_up(self):
         child = self.path("child")
         process = self.start_train(*self.options(), "--power-limit", "150", *self.command(
-            "--child", child, "--stubborn", "--epochs", '{"64": 3000}', "--most", "3000"))
+            "--child", child, "--stubborn", "--seconds", "2", "--epochs", '{"64": 3000}'))
         pid = self.read_pid("child")
         self.wait_until(lambda: self.limit() == 150, "the limit never came")
-        self.wait_until(lambda: self.trials()[0]["epochs"] > 0, "no report came")
+        self.wait_until(lambda: self.reported_epochs() > 0, "no report came")
         process.kill()
         process.wait()
         self.wait_until(lambda: not self.runs(pid), "the command lives on")

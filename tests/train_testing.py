@@ -109,6 +109,13 @@ class TrainTestCase(RunTestCase):
     def trials(self, job="mnist"):
         return json.loads(self.job("trials", job, "--json"))
 
+    def reported_epochs(self, job="mnist"):
+        """Of the first trial; 0 while there is none."""
+        done = subprocess.run([ZEUS, "job", "trials", job, "--json"], env=self.environment,
+                              text=True, capture_output=True, timeout=60)
+        trials = json.loads(done.stdout) if done.returncode == 0 else []
+        return trials[0]["epochs"] if trials else 0
+
     def limit(self, gpu=0):
         done = subprocess.run([ZEUS, "doctor", "--json"], env=self.environment, timeout=60,
                               capture_output=True, text=True, check=True)

@@ -12,10 +12,10 @@ namespace {
 DriftTable TwoHalves(int slices) {
   DriftTable table{.slices = slices, .repetitions = 1, .max_epochs = 60, .default_batch_size = 32};
   const auto arm = [slices](int batch_size, double cost, int before, int after) {
-    DriftTable::Arm arm{.batch_size = batch_size, .epoch_cost = Joules(cost)};
+    DriftTable::Arm made{.batch_size = batch_size, .epoch_cost = Joules(cost)};
     for (int slice = 0; slice < slices; ++slice)
-      arm.epochs.push_back({slice < slices / 2 ? before : after});
-    return arm;
+      made.epochs.push_back({slice < slices / 2 ? before : after});
+    return made;
   };
   table.arms = {arm(16, 100, 4, 20), arm(32, 80, 8, 14), arm(64, 70, 12, 12), arm(128, 65, 20, 10)};
   return table;

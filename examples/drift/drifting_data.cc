@@ -6,17 +6,22 @@
 #include <numbers>
 
 namespace zeus::examples {
+namespace {
+
+constexpr double kSpread = 0.29;     // Of the samples around the centre of their class.
+constexpr double kDistraction = 1;   // Of the features that tell nothing.
+constexpr double kLabelNoise = 0.2;  // Share of labels that are drawn.
+
+}  // namespace
 
 DataSlice Drift::At(int slice) const {
   const double third = count / 3.0;
   const double progress = std::clamp((slice - third) / third, 0.0, 1.0);
   return {.angle = std::lerp(begin.angle, end.angle, progress),
-          .spread = std::lerp(begin.spread, end.spread, progress),
-          .distraction = std::lerp(begin.distraction, end.distraction, progress),
-          .label_noise = std::lerp(begin.label_noise, end.label_noise, progress)};
+          .scale = std::lerp(begin.scale, end.scale, progress)};
 }
 
-Samples DrawSamples(const DataSlice& slice, std::size_t count, Random random) {
+Samples DrawSamples(const DataSlice& slice, std::size_t count, Labels labels, Random random) {
   Samples samples;
   samples.features.reserve(count * kFeatures);
   for (std::size_t i = 0; i < count; ++i) {
@@ -26,11 +31,11 @@ Samples DrawSamples(const DataSlice& slice, std::size_t count, Random random) {
     const std::array<double, 2> centre{std::cos(angle), std::sin(angle)};
     for (std::size_t feature = 0; feature < kFeatures; ++feature) {
       const bool tells = feature < centre.size();
-      const double value = tells ? centre[feature] + slice.spread * random.Normal()
-                                 : slice.distraction * random.Normal();
-      samples.features.push_back(static_cast<float>(value));
+      const double value =
+          tells ? centre[feature] + kSpread * random.Normal() : kDistraction * random.Normal();
+      samples.features.push_back(static_cast<float>(slice.scale * value));
     }
-    const bool wrong = random.Uniform() < slice.label_noise;
+    const bool wrong = labels == Labels::kNoisy && random.Uniform() < kLabelNoise;
     samples.labels.push_back(wrong ? static_cast<std::int64_t>(random.Below(kClasses)) : label);
   }
   return samples;

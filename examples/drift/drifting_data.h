@@ -7,22 +7,22 @@
 
 namespace zeus::examples {
 
-inline constexpr int kFeatures = 64;
+inline constexpr int kFeatures = 16;
 inline constexpr int kClasses = 5;
 
-// What a slice of time looks like: where the classes are, and how well they can be told apart.
+// What a slice of time looks like: where the classes are, and in which units they are told.
 struct DataSlice {
-  double angle = 0;        // By which the centres of the classes have turned, in radians.
-  double spread = 0.3;     // Standard deviation of the samples around them.
-  double distraction = 1;  // That of the features that tell nothing.
-  double label_noise = 0;  // Share of the labels that are wrong.
+  double angle = 0;  // By which the centres of the classes have turned, in radians.
+  double scale = 1;  // Of all features.
 };
 
 // Of `count` slices the first third is as at the beginning and the last third as at the end; in
-// between everything moves steadily.
+// between everything moves steadily. A larger scale makes every step of the training larger: small
+// batches, whose steps are many, arrive first while it is small, and later wander around the aim
+// that large ones reach.
 struct Drift {
-  DataSlice begin{.angle = 0, .distraction = 0.1, .label_noise = 0.0};
-  DataSlice end{.angle = 1.5, .distraction = 1.0, .label_noise = 0.2};
+  DataSlice begin{.angle = 0, .scale = 0.35};
+  DataSlice end{.angle = 1.5, .scale = 1.3};
   int count = 38;
 
   DataSlice At(int slice) const;
@@ -33,7 +33,9 @@ struct Samples {
   std::vector<std::int64_t> labels;
 };
 
+enum class Labels { kRight, kNoisy };  // Of noisy ones some are wrong.
+
 // The same from the same stream of random numbers.
-Samples DrawSamples(const DataSlice& slice, std::size_t count, Random random);
+Samples DrawSamples(const DataSlice& slice, std::size_t count, Labels labels, Random random);
 
 }  // namespace zeus::examples

@@ -28,14 +28,13 @@ struct Options {
   Drift drift{};
   std::vector<int> batch_sizes{8, 16, 32, 64, 128};
   int default_batch_size = 32;
-  double learning_rate = 0.1;
-  double target = 0.95;
+  double learning_rate = 0.5;
+  double target = 0.9;
   int repetitions = 3;
   int policy_seeds = 20;
   int window = 10;
-  int max_epochs = 50;
+  int max_epochs = 60;
   std::size_t training_samples = 1024;
-  double spread = 0.3;
   std::string svg;
 };
 
@@ -45,7 +44,7 @@ struct Course {
   std::vector<double> sizes;  // Geometric mean of the batch sizes, by slice.
 };
 
-constexpr std::size_t kValidationSamples = 1024;
+constexpr std::size_t kValidationSamples = 2048;
 constexpr double kEta = 0.5;
 constexpr double kMega = 1e6;
 constexpr const char* kWorkload = "bert_sa";  // Sentiment analysis, as in the paper.
@@ -209,14 +208,8 @@ void AddOptions(CLI::App& app, Options& options) {
   constexpr std::uint64_t kMost = 1'000'000;
   app.add_option("--slices", options.drift.count, "Slices of data")
       ->check(WholeNumberBetween(3, kMost));
-  app.add_option("--label-noise", options.drift.end.label_noise,
-                 "Share of wrong labels at the end; there are none at the beginning")
-      ->check(NumberBetween(0, 1));
-  app.add_option("--distraction", options.drift.end.distraction,
-                 "Standard deviation, at the end, of the features that tell nothing")
-      ->check(NumberBetween(0, 100));
-  app.add_option("--spread", options.spread, "Of the samples around the centres of their classes")
-      ->check(NumberBetween(0, 10));
+  app.add_option("--scale", options.drift.end.scale, "Of the features at the end, from 0.35")
+      ->check(NumberBetween(0.01, 100));
   app.add_option("--batch-sizes", options.batch_sizes, "To choose from, ascending")->delimiter(',');
   app.add_option("--default", options.default_batch_size, "One of them");
   app.add_option("--lr", options.learning_rate, "Of the default batch size")
@@ -244,7 +237,6 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : cli::ExitCode(ErrorCode::kInvalidArgument);
   }
-  options.drift.begin.spread = options.drift.end.spread = options.spread;
   const Result<int> outcome = Perform(options);
   if (outcome.ok()) return outcome.value();
   std::fputs(("drift: " + outcome.error().message + "\n").c_str(), stderr);

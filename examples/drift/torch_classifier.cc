@@ -8,8 +8,6 @@
 namespace zeus::examples {
 namespace {
 
-constexpr int kHidden = 32;
-
 struct Examples {
   torch::Tensor features;
   torch::Tensor labels;
@@ -21,22 +19,9 @@ Examples Load(Samples samples) {
           torch::from_blob(samples.labels.data(), {count}, torch::kInt64).clone()};
 }
 
-struct Network final : torch::nn::Module {
-  Network()
-      : hidden(register_module("hidden", torch::nn::Linear(kFeatures, kHidden))),
-        output(register_module("output", torch::nn::Linear(kHidden, kClasses))) {}
-
-  torch::Tensor forward(const torch::Tensor& features) {
-    return output->forward(torch::relu(hidden->forward(features)));
-  }
-
-  torch::nn::Linear hidden;
-  torch::nn::Linear output;
-};
-
-double Accuracy(Network& network, const Examples& examples) {
+double Accuracy(torch::nn::Linear& network, const Examples& examples) {
   const torch::NoGradGuard no_gradients;
-  return network.forward(examples.features)
+  return network->forward(examples.features)
       .argmax(1)
       .eq(examples.labels)
       .to(torch::kDouble)
@@ -51,19 +36,17 @@ std::optional<int> EpochsToTarget(const ClassifierRun& run) {
   torch::manual_seed(run.seed);
   const Random random(run.seed);
   const Examples training =
-      Load(DrawSamples(run.slice, run.training_samples, random.Fork("training")));
-  DataSlice clean = run.slice;
-  clean.label_noise = 0;
-  const Examples validation =
-      Load(DrawSamples(clean, run.validation_samples, random.Fork("validation")));
-  Network network;
-  torch::optim::SGD optimizer(network.parameters(), torch::optim::SGDOptions(run.learning_rate));
+      Load(DrawSamples(run.slice, run.training_samples, Labels::kNoisy, random.Fork("training")));
+  const Examples validation = Load(
+      DrawSamples(run.slice, run.validation_samples, Labels::kRight, random.Fork("validation")));
+  torch::nn::Linear network(kFeatures, kClasses);
+  torch::optim::SGD optimizer(network->parameters(), torch::optim::SGDOptions(run.learning_rate));
   for (int epoch = 1; epoch <= run.max_epochs; ++epoch) {
     const torch::Tensor order =
         torch::randperm(static_cast<std::int64_t>(run.training_samples), torch::kInt64);
     for (const torch::Tensor& chosen : order.split(run.batch_size)) {
       optimizer.zero_grad();
-      torch::cross_entropy_loss(network.forward(training.features.index_select(0, chosen)),
+      torch::cross_entropy_loss(network->forward(training.features.index_select(0, chosen)),
                                 training.labels.index_select(0, chosen))
           .backward();
       optimizer.step();

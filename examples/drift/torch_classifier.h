@@ -15,7 +15,7 @@ struct ClassifierRun {
   std::uint64_t seed = 1;
   std::size_t training_samples = 0;
   std::size_t validation_samples = 0;
-  double target = 0;  // Share of what can be told apart at best.
+  double target = 0;  // Accuracy.
   int max_epochs = 0;
 };
 

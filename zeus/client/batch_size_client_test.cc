@@ -52,7 +52,7 @@ class BatchSizeClientTest : public ::testing::Test {
 TEST_F(BatchSizeClientTest, ARunUntilTheTargetTeaches) {
   const auto client = Begin();
   EXPECT_EQ(client->batch_size(), 512);
-  const TrainingSummary summary = Train(*client, 0.3);
+  const TrainingSummary summary = Train(*client, 0.31);
   EXPECT_EQ(summary.epochs, 3);
   EXPECT_TRUE(client->converged());
   const Trial trial = service_.GetTrial("job", 1).value();
@@ -66,7 +66,7 @@ TEST_F(BatchSizeClientTest, ARunUntilTheTargetTeaches) {
 }
 
 TEST_F(BatchSizeClientTest, ALoopEndsWhenTheServiceSaysSo) {
-  Train(*Begin(), 0.3);  // Now there is a least cost.
+  Train(*Begin(), 0.31);  // Now there is a least cost.
   const auto client = Begin();
   const TrainingSummary summary = Train(*client, 0.0);
   EXPECT_LT(summary.epochs, 50);
@@ -129,7 +129,7 @@ TEST(BatchSizeClientRanksTest, AllRanksTrainAlikeAndStopTogether) {
     for (const int epoch : loop.Epochs()) {
       const std::vector<int> batches(4);
       for ([[maybe_unused]] const int batch : loop.Batches(batches)) node.Step();
-      if (rank == 0) loop.ReportMetric(0.3 * (epoch + 1));
+      if (rank == 0) loop.ReportMetric(0.31 * (epoch + 1));
     }
     const TrainingSummary summary = loop.Summary();
     epochs[number] = summary.epochs;

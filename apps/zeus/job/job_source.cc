@@ -11,6 +11,9 @@
 namespace zeus::cli {
 namespace {
 
+// Nobody wants to wait longer for a program to end.
+constexpr Seconds kPatienceWithServer{10};
+
 Result<std::string> FindToken(const JobSourceFlags& flags) {
   if (!flags.token_file.empty()) {
     ZEUS_TRY(const std::string text, ReadSmallFile(flags.token_file));
@@ -23,7 +26,8 @@ Result<std::string> FindToken(const JobSourceFlags& flags) {
 std::string WithoutSecrets(const std::string& url) {
   const std::size_t scheme = url.find("://");
   const std::size_t at = url.find('@');
-  if (scheme == std::string::npos || at == std::string::npos) return url;
+  if (scheme == std::string::npos || at == std::string::npos || url.starts_with("sqlite:"))
+    return url;
   return url.substr(0, scheme + 3) + url.substr(at + 1);
 }
 
@@ -53,7 +57,9 @@ Result<std::unique_ptr<JobSource>> JobSource::Open(const JobSourceFlags& flags, 
   if (!server.empty()) {
     ZEUS_TRY(std::string token, FindToken(flags));
     ZEUS_TRY(std::unique_ptr<RemoteJobService> remote,
-             RemoteJobService::Connect({.url = server, .token = std::move(token)}, clock));
+             RemoteJobService::Connect(
+                 {.url = server, .token = std::move(token), .answer_timeout = kPatienceWithServer},
+                 clock));
     return std::unique_ptr<JobSource>(
         new JobSource(nullptr, std::move(remote), WithoutSecrets(server)));
   }

@@ -115,12 +115,12 @@ Result<TrialOutcome> TrialRun::Run() {
     return End(TrialStatus::kFailed, reason, code);
   }
   Child child = std::move(started).value();
+  sources_->CommandStarted();
   auto guardian = GroupGuardian::Watch(child.pid());
   if (!guardian.ok()) {
     child.SendToGroup(SIGKILL);
     return std::move(guardian).error();
   }
-  sources_->CommandStarted();
   reporter_ =
       std::make_unique<TrialReporter>(parts_.service, parts_.clock, started_.trial, options_.lease);
   const Outcome outcome = Attend(child);
@@ -136,7 +136,7 @@ Json TrialRun::NoteEpoch(const EpochReport& said) {
     if (!report.ok()) {
       failure_ = report.error();
     } else if (report.value()) {
-      reporter_->Push(*report.value());
+      Report(*report.value());
       status_.epoch = report.value()->epoch;
       status_.metric = report.value()->metric;
       status_.limit = report.value()->power_limit;
@@ -146,6 +146,19 @@ Json TrialRun::NoteEpoch(const EpochReport& said) {
   }
   return {{"stop", (answer_ && answer_->stop) || failure_.has_value()},
           {"converged", answer_ && answer_->converged}};
+}
+
+void TrialRun::Report(const TrialReport& report) {
+  const JobSpec& spec = job_.spec;
+  const bool reached = spec.higher_is_better ? report.metric >= spec.target_metric
+                                             : report.metric <= spec.target_metric;
+  const bool says_what_epochs_cost = report.epoch > 1 || report.epoch_time;
+  if (reached || says_what_epochs_cost || report.epoch >= spec.max_epochs) {
+    held_.reset();
+    reporter_->Push(report);
+  } else {
+    held_ = report;
+  }
 }
 
 Outcome TrialRun::Attend(Child& child) {
@@ -197,6 +210,7 @@ void TrialRun::ShowStatus() {
 }
 
 Result<TrialOutcome> TrialRun::Conclude(const Outcome& outcome) {
+  if (held_) reporter_->Push(*held_);
   const bool told = reporter_->Flush(outcome.interrupted ? Seconds(1s) : kLastWord);
   answer_ = reporter_->answer();
   if (const auto refusal = reporter_->refusal()) failure_ = refusal;

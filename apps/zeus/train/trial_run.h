@@ -52,6 +52,9 @@ class TrialRun {
  private:
   Result<TrialOutcome> Run();
   Json NoteEpoch(const EpochReport& said);
+  // The first epoch contains the start of the program: it would make a batch size look too dear to
+  // go on with. So it waits for the second, which tells what an epoch costs.
+  void Report(const TrialReport& report);
   Outcome Attend(Child& child);
   void ObeyAnswers(const Child& child);
   void Stop(const Child& child);
@@ -72,6 +75,7 @@ class TrialRun {
   std::unique_ptr<LimitSearch> limit_;
   std::unique_ptr<TrialMeter> meter_;
   std::unique_ptr<TrialReporter> reporter_;
+  std::optional<TrialReport> held_;
   std::optional<ReportAnswer> answer_;
   std::optional<Error> failure_;      // Why the run is of no use any more.
   std::optional<TimePoint> kill_at_;  // When the command was asked to end.
