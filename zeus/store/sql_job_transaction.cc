@@ -10,6 +10,8 @@
 namespace zeus {
 namespace {
 
+constexpr std::int64_t kMostActiveTrials = 256;
+
 const std::string kActive = " AND status IN ('dispatched', 'reporting')";
 
 // "$3, $4, $5"
@@ -87,7 +89,13 @@ Result<SqlAnswer> SqlJobTransaction::Ask(const std::string& sql, const SqlRow& v
 Status SqlJobTransaction::Keep() {
   ZEUS_RETURN_IF_ERROR(SendWrites());
   before_.clear();
-  for (auto& [id, held] : held_) held.locked_in_part = false;
+  for (auto& [id, held] : held_) {
+    held.locked_in_part = false;
+    if (held.active)
+      held.active->Keep();
+    else
+      held.ask_for_active = true;
+  }
   if (std::exchange(part_is_open_, false)) return Noted(connection_.KeepPart());
   return Ok();
 }
@@ -100,6 +108,8 @@ Status SqlJobTransaction::TakeBack() {
   }
   before_.clear();
   std::erase_if(held_, [](const auto& entry) { return entry.second.locked_in_part; });
+  for (auto& [id, held] : held_)
+    if (held.active) held.active->TakeBack();
   if (std::exchange(part_is_open_, false)) return Noted(connection_.TakeBackPart());
   return Ok();
 }
@@ -215,8 +225,36 @@ Result<std::optional<Trial>> SqlJobTransaction::OneTrial(const std::string& sql,
   return std::optional<Trial>(std::move(trial));
 }
 
+// Worth a question only when the job has had a change of this group before, and only possible while
+// all that the database would tell is there to stay.
+Result<ActiveTrials*> SqlJobTransaction::ActiveOf(const std::string& job_id) {
+  const auto found = held_.find(job_id);
+  if (found == held_.end()) return nullptr;
+  HeldJob& held = found->second;
+  if (held.active || !held.ask_for_active || part_is_open_ || !writes_.empty())
+    return held.active.get();
+  held.ask_for_active = false;
+  static const std::string kSelect =
+      "SELECT " + kTrialColumns + " FROM trials WHERE job_id = $1" + kActive + " LIMIT $2";
+  ZEUS_TRY(SqlAnswer answer, Ask(kSelect, Values(job_id, kMostActiveTrials + 1)));
+  if (std::ssize(answer.rows) > kMostActiveTrials) return nullptr;
+  ZEUS_TRY(std::vector<Trial> trials, AllFrom(std::move(answer), TrialFrom));
+  held.active = std::make_shared<ActiveTrials>(std::move(trials));
+  return held.active.get();
+}
+
+// What is to be written, and what later questions of the group shall see.
+void SqlJobTransaction::Put(std::string sql, SqlRow row, const Trial& trial) {
+  writes_.push_back({std::move(sql), std::move(row)});
+  const auto held = held_.find(trial.job_id);
+  if (held != held_.end() && held->second.active) held->second.active->Put(trial);
+}
+
 Result<std::optional<Trial>> SqlJobTransaction::FindTrial(const std::string& job_id,
                                                           std::int64_t number) {
+  ZEUS_TRY(const ActiveTrials* const active, ActiveOf(job_id));
+  const Trial* const known = active == nullptr ? nullptr : active->Find(number);
+  if (known != nullptr) return std::optional(*known);
   return OneTrial("SELECT " + kTrialColumns + " FROM trials WHERE job_id = $1 AND number = $2",
                   Values(job_id, number));
 }
@@ -228,6 +266,8 @@ Result<std::optional<Trial>> SqlJobTransaction::FindTrialByRequest(const std::st
 }
 
 Result<bool> SqlJobTransaction::HasActiveTrial(const std::string& job_id, RunRole role) {
+  ZEUS_TRY(const ActiveTrials* const active, ActiveOf(job_id));
+  if (active != nullptr) return active->Has(role);
   ZEUS_TRY(const SqlAnswer answer,
            Ask("SELECT 1 FROM trials WHERE job_id = $1 AND role = $2" + kActive + " LIMIT 1",
                Values(job_id, std::string(Name(role)))));
@@ -236,6 +276,8 @@ Result<bool> SqlJobTransaction::HasActiveTrial(const std::string& job_id, RunRol
 
 Result<std::vector<Trial>> SqlJobTransaction::OverdueTrials(const std::string& job_id, WallTime now,
                                                             int limit) {
+  ZEUS_TRY(const ActiveTrials* const active, ActiveOf(job_id));
+  if (active != nullptr) return active->Overdue(now, limit);
   ZEUS_TRY(SqlAnswer answer,
            Ask("SELECT " + kTrialColumns + " FROM trials WHERE job_id = $1 AND lease_until < $2" +
                    kActive + " ORDER BY number LIMIT $3",
@@ -255,7 +297,7 @@ Result<std::vector<Trial>> SqlJobTransaction::TrialsOfRecurrence(const std::stri
 Status SqlJobTransaction::InsertTrial(const Trial& trial) {
   static const std::string kInsert = InsertInto("trials", kTrialColumns, 22);
   ZEUS_TRY(SqlRow row, RowOf(trial));
-  writes_.push_back({kInsert, std::move(row)});
+  Put(kInsert, std::move(row), trial);
   return Ok();
 }
 
@@ -263,7 +305,7 @@ Status SqlJobTransaction::UpdateTrial(const Trial& trial) {
   static const std::string kUpdate = "UPDATE trials SET (" + kTrialColumnsButKey + ") = (" +
                                      Placeholders(3, 22) + ") WHERE job_id = $1 AND number = $2";
   ZEUS_TRY(SqlRow row, RowOf(trial));
-  writes_.push_back({kUpdate, std::move(row)});
+  Put(kUpdate, std::move(row), trial);
   return Ok();
 }
 

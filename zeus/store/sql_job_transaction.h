@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "zeus/job/job_repository.h"
+#include "zeus/store/active_trials.h"
 #include "zeus/store/parsed_jobs.h"
 #include "zeus/store/sql_connection.h"
 
@@ -63,12 +64,17 @@ class SqlJobTransaction final : public JobTransaction {
     std::shared_ptr<const Job> job{};
     bool changed = false;
     bool locked_in_part = false;  // The lock goes when the part is taken back.
+    // Of a job that several changes ask about; nullptr until then, and if there are too many.
+    std::shared_ptr<ActiveTrials> active{};
+    bool ask_for_active = false;
   };
 
   Result<SqlAnswer> Ask(const std::string& sql, const SqlRow& values);
   Status SendWrites();
   Status OpenPart();
   Result<bool> Locked(const std::string& id, SqlAnswer& answer, const std::string& columns);
+  Result<ActiveTrials*> ActiveOf(const std::string& job_id);
+  void Put(std::string sql, SqlRow row, const Trial& trial);
   Result<std::optional<Trial>> OneTrial(const std::string& sql, const SqlRow& values);
   Error JobIsThere(const std::string& id);
   template <class T>

@@ -38,6 +38,7 @@ struct Knowledge {
   double leader_cost = 0.0;             // Expected, of one run.
 };
 
+// Puts together what runs have shown and what epochs cost. Immutable.
 class KnowledgeSource {
  public:
   KnowledgeSource(std::span<const int> batch_sizes, int default_batch_size);

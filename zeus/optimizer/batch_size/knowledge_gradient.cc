@@ -59,21 +59,20 @@ std::optional<std::size_t> MostPromising(const Knowledge& knowledge) {
   return best;
 }
 
-int WorthwhileEpochs(const Knowledge& knowledge, std::size_t arm, Joules epoch_cost, double horizon,
-                     int first, int limit) {
-  const ArmKnowledge& known = knowledge.arms[arm];
+int WorthwhileEpochs(const Knowledge& knowledge, const NewArmRun& run, double horizon) {
+  const ArmKnowledge& known = knowledge.arms[run.arm];
   const Lognormal epochs{
       .mean_log = known.log_epochs,
       .variance_log = known.log_epochs_variance + CautiousNoise(knowledge.noise)};
   // In epochs of this batch size.
-  const double leader_cost = knowledge.leader_cost / epoch_cost.value();
-  int done = first;
-  for (; done < limit; ++done) {
+  const double leader_cost = knowledge.leader_cost / run.epoch_cost.value();
+  int done = run.first;
+  for (; done < run.limit; ++done) {
     const double more = epochs.MeanAbove(done) - done;
     const double gain = horizon * epochs.ExpectedShortfallAbove(done, leader_cost);
     if (!(more <= leader_cost + gain)) break;
   }
-  return std::min(done, limit);
+  return std::min(done, run.limit);
 }
 
 }  // namespace zeus

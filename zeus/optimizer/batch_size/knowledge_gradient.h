@@ -19,9 +19,15 @@ std::optional<std::size_t> MostValuable(const Knowledge& knowledge, double horiz
 // none is cheaper than the leader.
 std::optional<std::size_t> MostPromising(const Knowledge& knowledge);
 
-// The epochs after which a run with a batch size that has not converged yet is not worth going on,
-// at most `limit`. Looked at after each epoch from `first` on.
-int WorthwhileEpochs(const Knowledge& knowledge, std::size_t arm, Joules epoch_cost, double horizon,
-                     int first, int limit);
+// A run with a batch size that has not converged yet.
+struct NewArmRun {
+  std::size_t arm = 0;
+  Joules epoch_cost{};
+  int first = 0;  // It may take so many epochs in any case,
+  int limit = 0;  // and at most so many.
+};
+
+// The epochs after which a run is not worth going on.
+int WorthwhileEpochs(const Knowledge& knowledge, const NewArmRun& run, double horizon);
 
 }  // namespace zeus

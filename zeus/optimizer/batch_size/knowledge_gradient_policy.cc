@@ -117,7 +117,9 @@ int KnowledgeGradientPolicy::BudgetOfNewArm(const Knowledge& knowledge, const Pl
   const int limit = affordable < spec_.max_epochs ? std::max(first, static_cast<int>(affordable))
                                                   : spec_.max_epochs;
   if (run.attempt == 0 && IsCheckup(run.recurrence)) return limit;
-  return WorthwhileEpochs(knowledge, arm, epoch_cost, Horizon(run.recurrence), first, limit);
+  return WorthwhileEpochs(knowledge,
+                          {.arm = arm, .epoch_cost = epoch_cost, .first = first, .limit = limit},
+                          Horizon(run.recurrence));
 }
 
 void KnowledgeGradientPolicy::Observe(const RunResult& result) {

@@ -94,6 +94,51 @@ TEST_P(RepositoryConcurrency, OneOfManyWhoMakeAJobMakesIt) {
   EXPECT_EQ(made, 1);
 }
 
+// Questions and changes of callers that share a commit, some of which change their mind.
+TEST_P(RepositoryConcurrency, APlaceIsHeldByOneAtATime) {
+  ASSERT_TRUE(Insert(AJob("job")).ok());
+  std::atomic<int> holders = 0;
+  std::atomic<int> held = 0;
+  const auto take = [&](bool change_of_mind, std::int64_t& number) {
+    return repository_->Write([&, change_of_mind](JobTransaction& change) -> Status {
+      ZEUS_TRY(Job job, change.LockJob("job"));
+      ZEUS_TRY(const bool taken, change.HasActiveTrial("job", RunRole::kExploring));
+      if (taken) return Error{ErrorCode::kConflict, "taken"};
+      Trial trial = ATrial("job", number = ++job.trials);
+      trial.role = RunRole::kExploring;
+      ZEUS_RETURN_IF_ERROR(change.InsertTrial(trial));
+      ZEUS_RETURN_IF_ERROR(change.UpdateJob(job));
+      ZEUS_TRY(const bool mine, change.HasActiveTrial("job", RunRole::kExploring));
+      EXPECT_TRUE(mine);
+      return change_of_mind ? Error{ErrorCode::kInvalidArgument, "changed my mind"} : Ok();
+    });
+  };
+  const auto leave = [&](std::int64_t number) {
+    return repository_->Write([&](JobTransaction& change) -> Status {
+      ZEUS_TRY(const Job job, change.LockJob("job"));
+      ZEUS_TRY(auto trial, change.FindTrial("job", number));
+      ZEUS_TRY(const auto overdue, change.OverdueTrials("job", WallTime::max(), 10));
+      EXPECT_TRUE(trial && overdue.size() == 1 && overdue[0].number == number);
+      trial->status = TrialStatus::kConverged;
+      return change.UpdateTrial(*trial);
+    });
+  };
+  InThreads([&](int thread) {
+    for (int i = 0; i < 25; ++i) {
+      std::int64_t number = 0;
+      if (!take((thread + i) % 3 == 0, number).ok()) continue;
+      EXPECT_EQ(++holders, 1);
+      ++held;
+      --holders;
+      const Status left = leave(number);
+      EXPECT_TRUE(left.ok()) << left.error().message;
+    }
+  });
+  EXPECT_GT(held, 0);
+  const auto ended = repository_->ListTrials("job", {.limit = 1000});
+  EXPECT_EQ(std::ssize(ended.value()), held);
+}
+
 TEST_P(RepositoryConcurrency, ReadersSeeWholeChanges) {
   ASSERT_TRUE(Insert(AJob("job")).ok());
   std::atomic<bool> writing = true;
