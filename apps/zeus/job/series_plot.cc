@@ -20,7 +20,8 @@ constexpr double kPanelHeight = 250;
 constexpr double kPanelTop = 44;  // Inside a panel: room for its name and the legend.
 constexpr double kPanelBottom = 220;
 constexpr double kFooter = 34;
-constexpr double kLegendStep = 150;
+constexpr double kLegendGap = 30;      // Around a name in the legend,
+constexpr double kLegendLetter = 6.5;  // and for each of its letters.
 
 // Told apart also by those who see no red or green, on light and on dark ground.
 constexpr std::array kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"};
@@ -96,7 +97,9 @@ class PanelText {
   }
 
   std::string LegendOf(std::size_t series) const {
-    const double x = kLeft + static_cast<double>(series) * kLegendStep;
+    double x = kLeft;
+    for (std::size_t i = 0; i < series; ++i)
+      x += kLegendGap + kLegendLetter * static_cast<double>(panel_.series[i].name.size());
     return fmt::format(
         "  <rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"14\" height=\"4\" fill=\"{}\"/>"
         "<text class=\"faint\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
