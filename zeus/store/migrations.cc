@@ -68,6 +68,8 @@ constexpr std::array kFirst = {
     "CREATE INDEX trials_by_recurrence ON trials (job_id, recurrence, attempt)",
     "CREATE INDEX trials_active ON trials (job_id, role)"
     " WHERE status IN ('dispatched', 'reporting')",
+    "CREATE INDEX trials_overdue ON trials (job_id, lease_until)"
+    " WHERE status IN ('dispatched', 'reporting')",
     "CREATE INDEX trials_by_lease ON trials (lease_until, job_id)"
     " WHERE status IN ('dispatched', 'reporting')",
 
