@@ -37,8 +37,7 @@ constexpr std::array kFirst = {
     " PRIMARY KEY (job_id, name))",
     "CREATE INDEX job_labels_by_name ON job_labels (name, job_id)",
 
-    // Trials and events do not refer to their job by a foreign key: who writes them has locked it,
-    // and checking that again is a quarter of the work of PostgreSQL.
+    // Trials and events do not refer to their job by a foreign key: who writes them has locked it.
     "CREATE TABLE trials ("
     " job_id ID_TEXT NOT NULL,"
     " number BIGINT NOT NULL,"
