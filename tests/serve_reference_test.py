@@ -108,6 +108,7 @@ class ReferenceClientTest(ServeTestCase):
         self.assertEqual(created.json, SPEC | {"job_id": "mnist-1"})
         self.assertEqual(ask("POST", "/jobs", SPEC | {"job_id": "mnist-1"}).status, 200)
         self.assertEqual(ask("POST", "/jobs", SPEC | {"job_id": "mnist-1", "eta_knob": 1}).status, 409)
+        self.assertEqual(ask("POST", "/jobs", SPEC | {"job_id": "mnist-1", "gpu_model": "A40"}).status, 409)
         trial = ask("GET", "/jobs/batch_size?job_id=mnist-1").json
         result = trial | {"time": 1.0, "energy": 10.0, "metric": 0.1, "current_epoch": 1}
         table = (

@@ -1,6 +1,7 @@
 #include "zeus/server/access_log.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -44,23 +45,20 @@ AccessLog::AccessLog(int descriptor, const Clock& clock)
 AccessLog::~AccessLog() { Flush(); }
 
 void AccessLog::Add(const FinishedRequest& request) {
-  const Json line = {{"time", ToExactText(clock_.WallNow())},
-                     {"remote", request.remote},
-                     {"user", request.user},
-                     {"method", request.method},
-                     {"path", request.target},
-                     {"status", request.status},
-                     {"bytes", request.bytes},
-                     {"duration_seconds", request.duration.count()},
-                     {"request_id", request.id}};
-  const std::string text = wire::Text(line);
+  // By hand: this is on the way of every request, and only texts of clients need care.
+  std::string text = fmt::format(
+      R"({{"time":"{}","remote":"{}","user":{},"method":{},"path":{},"status":{},"bytes":{},)"
+      R"("duration_seconds":{:.6f},"request_id":"{}"}})"
+      "\n",
+      ToExactText(clock_.WallNow()), request.remote, wire::Text(request.user),
+      wire::Text(request.method), wire::Text(request.target), request.status, request.bytes,
+      request.duration.count(), request.id);
   const std::lock_guard lock(mutex_);
   if (lines_.size() + text.size() > kLongestBacklog) {
     ++lost_;
     return;
   }
   lines_ += text;
-  lines_ += '\n';
 }
 
 void AccessLog::Flush() {

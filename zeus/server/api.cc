@@ -134,6 +134,13 @@ HttpAnswer Api::Answer(HttpRequest& request) {
   return answer;
 }
 
+bool Api::Changes(const HttpRequest& request) const {
+  const auto target = ParseTarget(request.target);
+  if (!target.ok()) return false;
+  const Route* route = router_.Find(request.method, target.value().segments).route;
+  return route != nullptr && route->access == Access::kWrite;
+}
+
 HttpAnswer Api::Handle(HttpRequest& request) {
   try {
     return Answer(request);

@@ -67,6 +67,8 @@ class RequestHandler {
  public:
   virtual ~RequestHandler() = default;
 
+  // Whether answering it changes something, and so waits for the disk. Must not wait itself.
+  virtual bool Changes(const HttpRequest& request) const = 0;
   // Called on a worker: may wait for the database.
   virtual HttpAnswer Handle(HttpRequest& request) = 0;
   // The answer to what never became a request: too large, too slow, not HTTP.

@@ -112,9 +112,11 @@ class HttpServer::State {
       : limits_(options.limits),
         metrics_(metrics),
         clock_(clock),
+        readers_(options.limits.readers),
         workers_(options.limits.workers),
         context_{.io = io_,
                  .handler = handler,
+                 .readers = readers_,
                  .workers = workers_,
                  .clock = clock,
                  .limits = limits_,
@@ -290,6 +292,7 @@ class HttpServer::State {
   std::mutex mutex_;
   std::condition_variable gone_;
   bool drained_ = false;  // Guarded by mutex_.
+  WorkerPool readers_;
   WorkerPool workers_;
   SessionContext context_;
   Sessions sessions_{};

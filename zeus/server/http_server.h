@@ -18,7 +18,8 @@ struct HttpLimits {
   std::size_t body = std::size_t{1} << 20;  // Bytes; more is answered with 413.
   std::size_t header = 16 * 1024;           // Bytes; more is answered with 431.
   std::size_t connections = 1024;           // More are answered with 503 and closed.
-  int workers = 64;                         // Requests that are worked on at the same time.
+  int workers = 64;                         // Changes that are worked on at the same time.
+  int readers = 8;                          // Reads, likewise: few threads wake less often.
   Seconds header_time = Seconds(10);        // From the first byte to the last; then 408.
   Seconds body_time = Seconds(30);
   Seconds idle_time = Seconds(75);     // Between requests of a connection; then it is closed.

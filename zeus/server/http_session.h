@@ -31,6 +31,7 @@ using boost::system::error_code;
 struct SessionContext {
   asio::io_context& io;
   RequestHandler& handler;
+  WorkerPool& readers;  // For what changes nothing, so that it never waits behind what does.
   WorkerPool& workers;
   const Clock& clock;
   const HttpLimits& limits;
@@ -224,9 +225,9 @@ class Session final : public SessionControl, public std::enable_shared_from_this
   }
 
   // Runs `task` on a worker and waits until it is done. False when that took too long.
-  asio::awaitable<bool> OnWorker(std::function<void()> task) {
+  asio::awaitable<bool> OnWorker(WorkerPool& pool, std::function<void()> task) {
     auto done = std::make_shared<bool>(false);
-    context_.workers.Post([self = this->shared_from_this(), done, task = std::move(task)] {
+    pool.Post([self = this->shared_from_this(), done, task = std::move(task)] {
       task();
       asio::post(self->context_.io, [self, done] {
         *done = true;
@@ -251,7 +252,8 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     std::function<void()> handle = [this, request, answer] {
       *answer = context_.handler.Handle(*request);
     };
-    const bool answered = co_await OnWorker(std::move(handle));
+    WorkerPool& pool = context_.handler.Changes(*request) ? context_.workers : context_.readers;
+    const bool answered = co_await OnWorker(pool, std::move(handle));
     // Nobody waits for a late answer: it stays where it is, and the worker's alone.
     if (!answered)
       answer = std::make_shared<HttpAnswer>(
@@ -305,7 +307,7 @@ class Session final : public SessionControl, public std::enable_shared_from_this
       news_ = false;
       SetDeadline(context_.limits.request_time);
       std::function<void()> look = [text, source] { *text = source->Next(); };
-      const bool looked = co_await OnWorker(std::move(look));
+      const bool looked = co_await OnWorker(context_.readers, std::move(look));
       if (!looked || !text->ok()) break;
       silence = text->value().empty() ? silence + 1 : 0;
       const bool comment = silence >= kSilentPolls;

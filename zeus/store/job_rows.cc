@@ -1,5 +1,7 @@
 #include "zeus/store/job_rows.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <string_view>
 #include <utility>
@@ -62,6 +64,16 @@ const std::string kTrialColumnsButKey =
 const std::string kTrialColumns = "job_id, number, " + kTrialColumnsButKey;
 const std::string kEventColumns = "job_id, sequence, at, kind, trial, detail";
 
+std::string Placeholders(int first, int last) {
+  std::string text = fmt::format("${}", first);
+  for (int i = first + 1; i <= last; ++i) text += fmt::format(", ${}", i);
+  return text;
+}
+
+std::string InsertInto(const std::string& table, const std::string& columns, int count) {
+  return "INSERT INTO " + table + " (" + columns + ") VALUES (" + Placeholders(1, count) + ")";
+}
+
 Result<std::string> JsonText(const Json& json) {
   if (!AllFinite(json))
     return Error{ErrorCode::kInternal, "a number that is not finite cannot be stored as JSON"};
@@ -79,6 +91,14 @@ Result<SqlRow> RowOf(const Job& job) {
                 Number(SqlTime(job.created_at)), Number(job.recurrences), Number(job.trials),
                 Number(job.events), std::move(state), OptionalUnit(job.least_cost),
                 job.least_cost_batch_size ? Number(*job.least_cost_batch_size) : SqlValue());
+}
+
+Result<SqlRow> UpdatedColumns(const Job& job) {
+  ZEUS_TRY(std::string state, JsonText(job.policy_state));
+  return Values(
+      job.spec.id, job.recurrences, job.trials, job.events, std::move(state),
+      job.least_cost ? SqlValue(job.least_cost->value()) : SqlValue(),
+      job.least_cost_batch_size ? SqlValue(std::int64_t{*job.least_cost_batch_size}) : SqlValue());
 }
 
 Result<SqlRow> RowOf(const Trial& trial) {

@@ -18,11 +18,19 @@ extern const std::string kTrialColumns;  // The key (job_id, number) first.
 extern const std::string kTrialColumnsButKey;
 extern const std::string kEventColumns;
 
+// "$3, $4, $5"
+std::string Placeholders(int first, int last);
+std::string InsertInto(const std::string& table, const std::string& columns, int count);
+
 // kInvalidArgument when a text is not UTF-8, kInternal when a number is not finite: JSON knows
 // neither, and a state that comes back different would be worse than none.
 Result<std::string> JsonText(const Json& json);
 
 Result<SqlRow> RowOf(const Job& job);
+// id, recurrences, trials, events, policy_state, least_cost_joules, least_cost_batch_size: what
+// changes of a job.
+Result<SqlRow> UpdatedColumns(const Job& job);
+inline constexpr std::size_t kStateColumn = 4;  // Of these.
 Result<SqlRow> RowOf(const Trial& trial);
 Result<SqlRow> RowOf(const JobEvent& event);
 

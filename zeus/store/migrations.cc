@@ -37,8 +37,7 @@ constexpr std::array kFirst = {
     " PRIMARY KEY (job_id, name))",
     "CREATE INDEX job_labels_by_name ON job_labels (name, job_id)",
 
-    // Trials and events do not refer to their job by a foreign key: who writes them has locked it,
-    // and checking that again is a quarter of the work of PostgreSQL.
+    // Trials and events do not refer to their job by a foreign key: who writes them has locked it.
     "CREATE TABLE trials ("
     " job_id ID_TEXT NOT NULL,"
     " number BIGINT NOT NULL,"
@@ -67,6 +66,8 @@ constexpr std::array kFirst = {
     " WHERE request_id IS NOT NULL",
     "CREATE INDEX trials_by_recurrence ON trials (job_id, recurrence, attempt)",
     "CREATE INDEX trials_active ON trials (job_id, role)"
+    " WHERE status IN ('dispatched', 'reporting')",
+    "CREATE INDEX trials_overdue ON trials (job_id, lease_until)"
     " WHERE status IN ('dispatched', 'reporting')",
     "CREATE INDEX trials_by_lease ON trials (lease_until, job_id)"
     " WHERE status IN ('dispatched', 'reporting')",

@@ -11,7 +11,7 @@ namespace zeus {
 
 struct RepositoryOptions {
   int most_readers = 8;           // Connections for reading; opened when they are needed.
-  int most_postgres_writers = 2;  // Groups of changes that are committed at the same time.
+  int most_postgres_writers = 4;  // Groups of changes that are committed at the same time.
 };
 
 // Opens the database, makes its file if there is none, and brings its schema up to date. One of

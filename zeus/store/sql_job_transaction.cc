@@ -14,17 +14,6 @@ constexpr std::int64_t kMostActiveTrials = 256;
 
 const std::string kActive = " AND status IN ('dispatched', 'reporting')";
 
-// "$3, $4, $5"
-std::string Placeholders(int first, int last) {
-  std::string text = fmt::format("${}", first);
-  for (int i = first + 1; i <= last; ++i) text += fmt::format(", ${}", i);
-  return text;
-}
-
-std::string InsertInto(const std::string& table, const std::string& columns, int count) {
-  return "INSERT INTO " + table + " (" + columns + ") VALUES (" + Placeholders(1, count) + ")";
-}
-
 Error NoSuchJob(const std::string& id) {
   return Error{ErrorCode::kNotFound, "id: there is no job " + Quote(id)};
 }
@@ -32,16 +21,6 @@ Error NoSuchJob(const std::string& id) {
 const std::string kUpdateJob =
     "UPDATE jobs SET recurrences = $2, trials = $3, events = $4, policy_state = $5, "
     "least_cost_joules = $6, least_cost_batch_size = $7 WHERE id = $1";
-
-constexpr std::size_t kStateColumn = 4;
-
-Result<SqlRow> UpdatedColumns(const Job& job) {
-  ZEUS_TRY(std::string state, JsonText(job.policy_state));
-  return Values(
-      job.spec.id, job.recurrences, job.trials, job.events, std::move(state),
-      job.least_cost ? SqlValue(job.least_cost->value()) : SqlValue(),
-      job.least_cost_batch_size ? SqlValue(std::int64_t{*job.least_cost_batch_size}) : SqlValue());
-}
 
 }  // namespace
 

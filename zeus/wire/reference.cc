@@ -82,7 +82,8 @@ Json ToJson(const JobSpec& spec) {
 }
 
 Result<JobSpec> JobSpecFromJson(const Json& json) {
-  JobSpec spec{.lease = kLease};
+  // Its jobs belong to one GPU model: another one, or another MAXPOWER, is another job.
+  JobSpec spec{.translate_gpu_models = false, .lease = kLease};
   FieldReader fields("a job", json);
   ReadIdentity(fields, spec);
   fields.Require("batch_sizes", spec.batch_sizes);

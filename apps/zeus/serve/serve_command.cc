@@ -39,7 +39,7 @@ void AddLimitOptions(CLI::App& verb, ServeOptions& options) {
   verb.add_option("--max-connections", options.max_connections, "Connections at the same time")
       ->check(WholeNumberBetween(1, 100'000))
       ->capture_default_str();
-  verb.add_option("--workers", options.workers, "Requests that are worked on at the same time")
+  verb.add_option("--workers", options.workers, "Changes that are worked on at the same time")
       ->check(WholeNumberBetween(1, 1024))
       ->capture_default_str();
   verb.add_option("--header-timeout", options.header_timeout,

@@ -1,0 +1,78 @@
+#include "zeus/server/api.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "zeus/base/testing/temporary_directory.h"
+#include "zeus/job/local_job_service.h"
+#include "zeus/job/memory_repository.h"
+
+namespace zeus::server {
+namespace {
+
+constexpr const char* kJob =
+    R"({"id": "mnist", "batch_sizes": [32, 64], "default_batch_size": 64, "policy": "zeus",
+        "max_power_watts": 250, "gpu_model": "V100"})";
+
+class ApiTest : public ::testing::Test {
+ protected:
+  HttpAnswer Ask(Api& api, std::string method, std::string target, std::string body = "",
+                 std::string authorization = "") {
+    HttpRequest request{.method = std::move(method),
+                        .target = std::move(target),
+                        .body = std::move(body),
+                        .authorization = std::move(authorization)};
+    return api.Handle(request);
+  }
+
+  VirtualClock clock_;
+  MemoryRepository repository_;
+  LocalJobService service_{repository_, clock_};
+  ServerMetrics metrics_;
+};
+
+TEST_F(ApiTest, AJobIsCreatedOnce) {
+  Api api(service_, metrics_, nullptr, {});
+  EXPECT_EQ(Ask(api, "POST", "/v1/jobs", kJob).status, 201);
+  EXPECT_EQ(Ask(api, "POST", "/v1/jobs", kJob).status, 200);
+  EXPECT_EQ(Ask(api, "GET", "/v1/jobs/mnist").status, 200);
+}
+
+TEST_F(ApiTest, AChangeNamesTheJobWhoseStreamsAreToLook) {
+  Api api(service_, metrics_, nullptr, {});
+  Ask(api, "POST", "/v1/jobs", kJob);
+  EXPECT_EQ(Ask(api, "POST", "/v1/jobs/mnist/trials").changed_job, "mnist");
+  EXPECT_EQ(Ask(api, "GET", "/v1/jobs/mnist").changed_job, "");
+}
+
+TEST_F(ApiTest, ADatabaseThatDoesNotAnswerMakesItUnreadyButNotUnhealthy) {
+  const auto down = [] { return Error{ErrorCode::kInternal, "the disk is gone"}; };
+  Api api(service_, metrics_, nullptr, {.ready = down});
+  EXPECT_EQ(Ask(api, "GET", "/healthz").status, 200);
+  const HttpAnswer answer = Ask(api, "GET", "/readyz");
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_NE(answer.body.find("the disk is gone"), std::string::npos);
+}
+
+TEST_F(ApiTest, OnlyRoutesThatWriteChangeSomething) {
+  Api api(service_, metrics_, nullptr, {});
+  EXPECT_TRUE(api.Changes({.method = "POST", .target = "/v1/jobs"}));
+  EXPECT_TRUE(api.Changes({.method = "GET", .target = "/jobs/batch_size?job_id=a"}));
+  EXPECT_FALSE(api.Changes({.method = "GET", .target = "/v1/jobs"}));
+  EXPECT_FALSE(api.Changes({.method = "POST", .target = "/nowhere"}));
+}
+
+TEST_F(ApiTest, TokensAreRecognisedWhateverTheCaseOfTheScheme) {
+  testing::TemporaryDirectory directory;
+  const auto path = directory.path() / "tokens";
+  const std::string token = AddToken(path, "ci", Role::kWrite).value();
+  Api api(service_, metrics_, nullptr, {.tokens = TokenStore::Load(path).value()});
+  EXPECT_EQ(Ask(api, "GET", "/v1/jobs", "", "bearer " + token).status, 200);
+  EXPECT_EQ(Ask(api, "GET", "/v1/jobs", "", "Bearer  " + token).status, 200);
+  EXPECT_EQ(Ask(api, "GET", "/v1/jobs", "", token).status, 401);
+  EXPECT_EQ(Ask(api, "GET", "/v1/jobs", "", "Bearer").status, 401);
+}
+
+}  // namespace
+}  // namespace zeus::server

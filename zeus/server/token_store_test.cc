@@ -1,0 +1,54 @@
+#include "zeus/server/token_store.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "zeus/base/testing/temporary_directory.h"
+
+namespace zeus::server {
+namespace {
+
+class TokenStoreTest : public ::testing::Test {
+ protected:
+  testing::TemporaryDirectory directory_;
+  const std::filesystem::path path_ = directory_.path() / "tokens";
+};
+
+TEST_F(TokenStoreTest, ATokenIsRecognisedAndNothingElseIs) {
+  const std::string writer = AddToken(path_, "ci", Role::kWrite).value();
+  const std::string reader = AddToken(path_, "grafana", Role::kRead).value();
+  const TokenStore store = TokenStore::Load(path_).value();
+  ASSERT_EQ(store.size(), 2u);
+  EXPECT_EQ(store.Find(writer)->name, "ci");
+  EXPECT_EQ(store.Find(reader)->role, Role::kRead);
+  for (const std::string& wrong :
+       {std::string(), std::string("zeus_"), writer + " ", writer.substr(1), reader + writer})
+    EXPECT_FALSE(store.Find(wrong)) << wrong;
+}
+
+TEST_F(TokenStoreTest, TokensOfTheSameNameInOneFileAreRefused) {
+  ASSERT_TRUE(AddToken(path_, "ci", Role::kWrite).ok());
+  EXPECT_EQ(AddToken(path_, "ci", Role::kRead).error().code, ErrorCode::kConflict);
+  EXPECT_TRUE(AddToken(path_, "c", Role::kRead).ok()) << "a part of a name is another name";
+}
+
+TEST_F(TokenStoreTest, AFileForOthersIsRefused) {
+  ASSERT_TRUE(AddToken(path_, "ci", Role::kWrite).ok());
+  std::filesystem::permissions(path_, std::filesystem::perms::group_write,
+                               std::filesystem::perm_options::add);
+  EXPECT_EQ(TokenStore::Load(path_).error().code, ErrorCode::kPermissionDenied);
+}
+
+TEST_F(TokenStoreTest, ALineThatIsNoTokenIsNamed) {
+  ASSERT_TRUE(AddToken(path_, "ci", Role::kWrite).ok());
+  for (const char* line : {"x", "ci write salt short", "ci admin 00 11", "a b c d e"}) {
+    std::ofstream(path_, std::ios::app) << "# a comment\n\n" << line << "\n";
+    const auto store = TokenStore::Load(path_);
+    ASSERT_FALSE(store.ok()) << line;
+    EXPECT_NE(store.error().message.find("line 4"), std::string::npos) << store.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace zeus::server
