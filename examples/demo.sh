@@ -35,7 +35,7 @@ train() {
 }
 
 step 'As one would train without Zeus: batch size 128, the highest power limit'
-train default 3 --policy default --quiet -- --knob none
+train default 6 --policy default --quiet -- --knob none
 "$zeus" job trials default --database "sqlite://$folder/zeus.db"
 
 step "The same job with Zeus: $recurrences recurrences, each a training to 90 % accuracy"

@@ -43,7 +43,7 @@ class JobTest(TrainTestCase):
         self.learn("tuned", "8")
         result = json.loads(self.job("show", "tuned", "--baseline", "default", "--json"))
         self.assertAlmostEqual(result["baseline"]["saved"]["energy_percent"], 60)
-        self.assertIn("against job default with batch size 64: energy -60.0 %",
+        self.assertIn("against job default with batch size 64: energy -60.0 ± 0.0 %",
                       self.job("show", "tuned", "--baseline", "default"))
 
     def test_the_page_is_whole_and_alone(self):

@@ -1,15 +1,16 @@
 #include "apps/zeus/job/lessons.h"
 
-#include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "apps/zeus/job/pages.h"
+#include "zeus/base/statistics.h"
 
 namespace zeus::cli {
 namespace {
 
-// So many of the latest runs say what is normal now.
-constexpr int kLatest = 10;
+// So many of the latest recurrences say what is normal now.
+constexpr std::size_t kLatest = 20;
 
 void Add(RunAmounts& sum, const Trial& trial) {
   ++sum.runs;
@@ -18,28 +19,43 @@ void Add(RunAmounts& sum, const Trial& trial) {
   sum.cost += trial.cost;
 }
 
-// On average over at most `most` of the latest that reached the target.
-std::optional<RunAmounts> Usual(const std::vector<Trial>& trials, int batch_size,
-                                const std::string& gpu_model, int most) {
-  RunAmounts sum;
-  for (auto trial = trials.rbegin(); trial != trials.rend() && sum.runs < most; ++trial)
-    if (trial->status == TrialStatus::kConverged && trial->batch_size == batch_size &&
-        trial->gpu_model == gpu_model)
-      Add(sum, *trial);
-  if (sum.runs == 0) return std::nullopt;
-  const double runs = sum.runs;
-  return RunAmounts{.runs = sum.runs,
-                    .energy = sum.energy / runs,
-                    .time = sum.time / runs,
-                    .cost = sum.cost / runs};
+MeanAmount MeanOf(const std::vector<double>& values) {
+  const SampleSummary sample = Summarize(values);
+  if (sample.count < 2) return {.mean = sample.mean};
+  return {.mean = sample.mean, .sigma = sample.StandardError()};
+}
+
+// On average over at most `most` of the latest that reached the target. Tries that did not are part
+// of what a batch size costs.
+template <class Condition>
+std::optional<UsualAmounts> Usual(const std::vector<RecurrenceAmounts>& recurrences,
+                                  std::size_t most, const Condition& condition) {
+  std::vector<double> energy;
+  std::vector<double> time;
+  std::vector<double> cost;
+  for (auto it = recurrences.rbegin(); it != recurrences.rend() && cost.size() < most; ++it) {
+    if (!it->converged || !condition(*it)) continue;
+    energy.push_back(it->energy.value());
+    time.push_back(it->time.count());
+    cost.push_back(it->cost.value());
+  }
+  if (cost.empty()) return std::nullopt;
+  return UsualAmounts{.recurrences = static_cast<int>(cost.size()),
+                      .energy = MeanOf(energy),
+                      .time = MeanOf(time),
+                      .cost = MeanOf(cost)};
 }
 
 std::vector<RecurrenceAmounts> ByRecurrence(const std::vector<Trial>& trials) {
   std::map<std::int64_t, RecurrenceAmounts> recurrences;
   for (const Trial& trial : trials) {
     RecurrenceAmounts& sum = recurrences[trial.recurrence];
-    sum.recurrence = trial.recurrence;
-    ++sum.tries;
+    if (sum.tries++ == 0) {
+      sum.recurrence = trial.recurrence;
+      sum.first_batch_size = trial.batch_size;
+      sum.gpu_model = trial.gpu_model;
+      sum.role = trial.role;
+    }
     sum.batch_size = trial.batch_size;
     sum.converged = sum.converged || trial.status == TrialStatus::kConverged;
     sum.energy += trial.energy;
@@ -51,8 +67,15 @@ std::vector<RecurrenceAmounts> ByRecurrence(const std::vector<Trial>& trials) {
   return list;
 }
 
-double PercentBelow(double value, double reference) {
-  return reference > 0 ? 100 * (1 - value / reference) : 0;
+double RelativeSigma(const MeanAmount& amount) { return *amount.sigma / amount.mean; }
+
+MeanAmount PercentBelow(const MeanAmount& amount, const MeanAmount& reference) {
+  if (!(reference.mean > 0)) return {};
+  const double ratio = amount.mean / reference.mean;
+  MeanAmount below{.mean = 100 * (1 - ratio)};
+  if (amount.sigma && reference.sigma && amount.mean > 0)
+    below.sigma = 100 * ratio * std::hypot(RelativeSigma(amount), RelativeSigma(reference));
+  return below;
 }
 
 }  // namespace
@@ -70,9 +93,19 @@ void Conclude(Lessons& lessons) {
     if (trial.batch_size == best && trial.power_limit && trial.gpu_model == model)
       lessons.power_limit = trial.power_limit;
   }
-  lessons.at_best = Usual(lessons.trials, best, model, kLatest);
-  lessons.at_default = Usual(lessons.trials, lessons.job.spec.default_batch_size, model,
-                             static_cast<int>(lessons.trials.size()));
+  const auto begun_with = [&model](int batch_size) {
+    return [batch_size, &model](const RecurrenceAmounts& recurrence) {
+      return recurrence.first_batch_size == batch_size && recurrence.gpu_model == model;
+    };
+  };
+  // What it took to find it out is no measure of the best.
+  const auto settled = [is_best = begun_with(best)](const RecurrenceAmounts& recurrence) {
+    return is_best(recurrence) && recurrence.role != RunRole::kExploring;
+  };
+  lessons.at_best = Usual(lessons.recurrences, kLatest, settled);
+  if (!lessons.at_best) lessons.at_best = Usual(lessons.recurrences, kLatest, begun_with(best));
+  lessons.at_default = Usual(lessons.recurrences, lessons.recurrences.size(),
+                             begun_with(lessons.job.spec.default_batch_size));
 }
 
 Result<Lessons> CollectLessons(JobService& service, const std::string& job_id,
@@ -85,12 +118,12 @@ Result<Lessons> CollectLessons(JobService& service, const std::string& job_id,
   return lessons;
 }
 
-std::optional<Savings> SavedAgainst(const std::optional<RunAmounts>& best,
-                                    const std::optional<RunAmounts>& reference) {
+std::optional<Savings> SavedAgainst(const std::optional<UsualAmounts>& best,
+                                    const std::optional<UsualAmounts>& reference) {
   if (!best || !reference) return std::nullopt;
-  return Savings{.energy = PercentBelow(best->energy.value(), reference->energy.value()),
-                 .time = PercentBelow(best->time.count(), reference->time.count()),
-                 .cost = PercentBelow(best->cost.value(), reference->cost.value())};
+  return Savings{.energy = PercentBelow(best->energy, reference->energy),
+                 .time = PercentBelow(best->time, reference->time),
+                 .cost = PercentBelow(best->cost, reference->cost)};
 }
 
 }  // namespace zeus::cli

@@ -12,7 +12,7 @@
 
 namespace zeus::cli {
 
-// What runs took, each on average or all together.
+// What runs took, all together.
 struct RunAmounts {
   int runs = 0;
   Joules energy{};
@@ -24,11 +24,27 @@ struct RunAmounts {
 struct RecurrenceAmounts {
   std::int64_t recurrence = 0;
   int tries = 0;
+  int first_batch_size = 0;  // Of the first try, as are the next two.
+  std::string gpu_model{};
+  RunRole role = RunRole::kExploiting;
   int batch_size = 0;  // Of the last try.
   bool converged = false;
   Joules energy{};
   Seconds time{};
   Joules cost{};
+};
+
+struct MeanAmount {
+  double mean = 0;
+  std::optional<double> sigma{};  // Of the mean, by the scatter of two or more.
+};
+
+// What recurrences took on average, in joules and seconds.
+struct UsualAmounts {
+  int recurrences = 0;
+  MeanAmount energy{};
+  MeanAmount time{};
+  MeanAmount cost{};
 };
 
 // What has been learned about a job, and what that has cost: everything that tables, plots and JSON
@@ -42,10 +58,11 @@ struct Lessons {
   RunAmounts total{};  // Of all trials together, as is the next.
   RunAmounts
       exploration{};  // With other batch sizes than the best, or without reaching the target.
-  // On average, of trials that reached the target: the latest ones with the best batch size, and
-  // those with the default one.
-  std::optional<RunAmounts> at_best{};
-  std::optional<RunAmounts> at_default{};
+  // Of recurrences that reached the target, with everything that they took to get there: the latest
+  // that were begun with the best batch size because it is the best, and those with the default
+  // one.
+  std::optional<UsualAmounts> at_best{};
+  std::optional<UsualAmounts> at_default{};
   std::optional<Watts> power_limit{};  // Of the latest run with the best batch size.
 };
 
@@ -58,12 +75,12 @@ Result<Lessons> CollectLessons(JobService& service, const std::string& job_id,
 
 // How far the best is below `reference`, in per cent of it.
 struct Savings {
-  double energy = 0;
-  double time = 0;
-  double cost = 0;
+  MeanAmount energy{};
+  MeanAmount time{};
+  MeanAmount cost{};
 };
-std::optional<Savings> SavedAgainst(const std::optional<RunAmounts>& best,
-                                    const std::optional<RunAmounts>& reference);
+std::optional<Savings> SavedAgainst(const std::optional<UsualAmounts>& best,
+                                    const std::optional<UsualAmounts>& reference);
 
 // Tables for people, ending in a newline.
 std::string ArmsTable(const Lessons& lessons);

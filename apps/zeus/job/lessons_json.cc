@@ -11,8 +11,17 @@ Json ToJson(const RunAmounts& amounts) {
           {"cost_joules", amounts.cost.value()}};
 }
 
-Json ToJson(const std::optional<RunAmounts>& amounts) {
-  return amounts ? ToJson(*amounts) : Json();
+Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
+Json ToJson(const std::optional<UsualAmounts>& amounts) {
+  if (!amounts) return {};
+  return {{"recurrences", amounts->recurrences},
+          {"energy_joules", amounts->energy.mean},
+          {"energy_sigma_joules", OrNull(amounts->energy.sigma)},
+          {"time_seconds", amounts->time.mean},
+          {"time_sigma_seconds", OrNull(amounts->time.sigma)},
+          {"cost_joules", amounts->cost.mean},
+          {"cost_sigma_joules", OrNull(amounts->cost.sigma)}};
 }
 
 Json ToJson(const RecurrenceAmounts& amounts) {
@@ -24,9 +33,10 @@ Json ToJson(const RecurrenceAmounts& amounts) {
 
 Json ToJson(const std::optional<Savings>& saved) {
   if (!saved) return {};
-  return {{"energy_percent", saved->energy},
-          {"time_percent", saved->time},
-          {"cost_percent", saved->cost}};
+  return {
+      {"energy_percent", saved->energy.mean}, {"energy_sigma_percent", OrNull(saved->energy.sigma)},
+      {"time_percent", saved->time.mean},     {"time_sigma_percent", OrNull(saved->time.sigma)},
+      {"cost_percent", saved->cost.mean},     {"cost_sigma_percent", OrNull(saved->cost.sigma)}};
 }
 
 }  // namespace

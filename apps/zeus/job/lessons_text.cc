@@ -44,7 +44,22 @@ std::string Marks(const ArmBelief& arm, const Lessons& lessons) {
   return text;
 }
 
-std::string Changed(double percent_below) { return fmt::format("{:+.1f} %", -percent_below); }
+std::string Changed(const MeanAmount& percent_below) {
+  // No minus before a zero.
+  const std::string change = fmt::format("{:+.1f}", 0.0 - percent_below.mean);
+  if (!percent_below.sigma) return change + " %";
+  return fmt::format("{} ± {:.1f} %", change, *percent_below.sigma);
+}
+
+std::string UsualEnergy(const MeanAmount& amount) {
+  if (!amount.sigma) return EnergyText(Joules(amount.mean));
+  return fmt::format("{} ± {}", EnergyText(Joules(amount.mean)), EnergyText(Joules(*amount.sigma)));
+}
+
+std::string UsualTime(const MeanAmount& amount) {
+  if (!amount.sigma) return TimeText(Seconds(amount.mean));
+  return fmt::format("{} ± {}", TimeText(Seconds(amount.mean)), TimeText(Seconds(*amount.sigma)));
+}
 
 std::string AgainstText(const Savings& saved, const std::string& what) {
   return fmt::format("against {}: energy {}, time {}, cost {}\n", what, Changed(saved.energy),
@@ -96,10 +111,11 @@ std::string SummaryText(const Lessons& lessons, const Lessons* baseline) {
   if (!lessons.arms.gpu_model.empty()) text += fmt::format(" on {}", lessons.arms.gpu_model);
   text += fmt::format(" (policy {}, {})\n", lessons.job.spec.policy, lessons.arms.stage);
   if (lessons.at_best)
-    text +=
-        fmt::format("a run takes {} and {}, cost {} (eta {:g}, mean of {})\n",
-                    EnergyText(lessons.at_best->energy), TimeText(lessons.at_best->time),
-                    EnergyText(lessons.at_best->cost), lessons.job.spec.eta, lessons.at_best->runs);
+    text += fmt::format(
+        "a recurrence takes {} and {}, cost {}\n"
+        "  (mean of {}, failed tries included; eta {:g})\n",
+        UsualEnergy(lessons.at_best->energy), UsualTime(lessons.at_best->time),
+        UsualEnergy(lessons.at_best->cost), lessons.at_best->recurrences, lessons.job.spec.eta);
   if (baseline != nullptr) {
     if (const auto saved = SavedAgainst(lessons.at_best, baseline->at_default))
       text += AgainstText(*saved, fmt::format("job {} with batch size {}", baseline->job.spec.id,
