@@ -142,24 +142,43 @@ Course OfOracle(const DriftTable& table) {
   return course;
 }
 
-cli::Series SeriesOf(const Course& course, bool cumulative) {
+cli::Series CostSeries(const Course& course) {
   cli::Series series{.name = course.name};
   double sum = 0;
   for (std::size_t i = 0; i < course.costs.size(); ++i) {
     sum += course.costs[i] / kMega;
-    series.points.push_back(
-        {static_cast<double>(i), cumulative ? sum : std::exp2(course.sizes[i]), {}, false});
+    series.points.push_back({static_cast<double>(i), sum, {}, false});
   }
   return series;
 }
 
+// On an axis that has the batch sizes at 0, 1, 2, …
+double PlaceAmong(const std::vector<int>& batch_sizes, double log2_size) {
+  for (std::size_t i = 1; i < batch_sizes.size(); ++i) {
+    const double below = std::log2(batch_sizes[i - 1]);
+    const double above = std::log2(batch_sizes[i]);
+    if (log2_size <= above)
+      return static_cast<double>(i - 1) + (log2_size - below) / (above - below);
+  }
+  return static_cast<double>(batch_sizes.size() - 1);
+}
+
+cli::Series SizeSeries(const Course& course, const std::vector<int>& batch_sizes) {
+  cli::Series series{.name = course.name};
+  for (std::size_t i = 0; i < course.sizes.size(); ++i)
+    series.points.push_back(
+        {static_cast<double>(i), PlaceAmong(batch_sizes, course.sizes[i]), {}, false});
+  return series;
+}
+
 // As Figure 10 of the paper: what was spent by then, and with which batch sizes.
-cli::SeriesPlot PlotOf(const std::vector<Course>& courses) {
+cli::SeriesPlot PlotOf(const std::vector<Course>& courses, const std::vector<int>& batch_sizes) {
   cli::SeriesPanel spent{.title = "cost so far (MJ)"};
   cli::SeriesPanel sizes{.title = "batch size (geometric mean)"};
+  for (const int batch_size : batch_sizes) sizes.ticks.push_back(fmt::to_string(batch_size));
   for (const Course& course : courses) {
-    spent.series.push_back(SeriesOf(course, true));
-    sizes.series.push_back(SeriesOf(course, false));
+    spent.series.push_back(CostSeries(course));
+    sizes.series.push_back(SizeSeries(course, batch_sizes));
   }
   return {.title = "Recurring job on data that drift",
           .description =
@@ -198,7 +217,8 @@ Result<int> Perform(const Options& options) {
   }
   PrintCourses(courses);
   if (!options.svg.empty())
-    ZEUS_RETURN_IF_ERROR(cli::WriteWhole(options.svg, cli::ToSvg(PlotOf(courses))));
+    ZEUS_RETURN_IF_ERROR(
+        cli::WriteWhole(options.svg, cli::ToSvg(PlotOf(courses, options.batch_sizes))));
   return 0;
 }
 

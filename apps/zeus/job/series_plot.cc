@@ -21,7 +21,8 @@ constexpr double kPanelTop = 44;  // Inside a panel: room for its name and the l
 constexpr double kPanelBottom = 220;
 constexpr double kFooter = 34;
 constexpr double kLegendGap = 30;      // Around a name in the legend,
-constexpr double kLegendLetter = 6.5;  // and for each of its letters.
+constexpr double kLegendLetter = 7.2;  // and for each of its letters.
+constexpr double kLegendRow = 16;
 
 // Told apart also by those who see no red or green, on light and on dark ground.
 constexpr std::array kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"};
@@ -52,8 +53,8 @@ class PanelText {
     std::string text = fmt::format("  <text class=\"ink name\" x=\"{}\" y=\"{}\">{}</text>\n",
                                    kLeft, top_ + 18, EscapeXml(panel_.title));
     text += Grid();
+    if (panel_.series.size() > 1) text += Legend();
     for (std::size_t i = 0; i < panel_.series.size(); ++i) {
-      if (panel_.series.size() > 1) text += LegendOf(i);
       text += panel_.series[i].shape == Series::Shape::kLine ? LineOf(i) : DotsOf(i);
     }
     return text;
@@ -96,14 +97,26 @@ class PanelText {
     return text;
   }
 
-  std::string LegendOf(std::size_t series) const {
-    double x = kLeft;
-    for (std::size_t i = 0; i < series; ++i)
-      x += kLegendGap + kLegendLetter * static_cast<double>(panel_.series[i].name.size());
-    return fmt::format(
-        "  <rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"14\" height=\"4\" fill=\"{}\"/>"
-        "<text class=\"faint\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
-        x, top_ + 30, Colour(series), x + 20, top_ + 36, EscapeXml(panel_.series[series].name));
+  // Beside the title, in as many rows as it takes.
+  std::string Legend() const {
+    constexpr double kBegin = kLeft + 220;
+    std::string text;
+    double x = kBegin;
+    double y = top_ + 12;
+    for (std::size_t i = 0; i < panel_.series.size(); ++i) {
+      const std::string& name = panel_.series[i].name;
+      const double width = kLegendGap + kLegendLetter * static_cast<double>(name.size());
+      if (x > kBegin && x + width > kRight + kLegendGap) {
+        x = kBegin;
+        y += kLegendRow;
+      }
+      text += fmt::format(
+          "  <rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"14\" height=\"4\" fill=\"{}\"/>"
+          "<text class=\"faint\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
+          x, y, Colour(i), x + 20, y + 6, EscapeXml(name));
+      x += width;
+    }
+    return text;
   }
 
   std::string LineOf(std::size_t series) const {
