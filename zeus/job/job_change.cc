@@ -41,10 +41,10 @@ Json ProgressDetail(const Trial& trial) {
 }  // namespace
 
 Result<JobChange> JobChange::Begin(JobTransaction& transaction, const std::string& job_id,
-                                   WallTime now) {
+                                   const Clock& clock) {
   ZEUS_TRY(Job job, transaction.LockJob(job_id));
   ZEUS_TRY(JobPolicy policies, JobPolicy::Restore(job));
-  return JobChange(transaction, std::move(job), std::move(policies), now);
+  return JobChange(transaction, std::move(job), std::move(policies), clock.WallNow());
 }
 
 Status JobChange::Finish() {
@@ -192,7 +192,7 @@ Result<ReportAnswer> JobChange::Report(const TrialReport& report) {
   Apply(report, trial);
   Renew(trial);
   ZEUS_RETURN_IF_ERROR(Append(EventKind::kTrialReported, trial.number, ProgressDetail(trial)));
-  if (AsGoodAsTarget(job_.spec, report.metric)) {
+  if (report.epoch <= job_.spec.max_epochs && AsGoodAsTarget(job_.spec, report.metric)) {
     ZEUS_RETURN_IF_ERROR(End(trial, TrialStatus::kConverged,
                              fmt::format("reached the target after {} epochs", trial.epochs)));
     return AnswerAbout(trial);
@@ -309,13 +309,23 @@ Result<bool> JobChange::DeadlineHasPassed(const Trial& trial) {
   return spent >= *job_.spec.deadline;
 }
 
-Result<ReportAnswer> JobChange::AnswerAbout(const Trial& trial) {
+// Not where every batch size was run and none has ever reached the target.
+Result<bool> JobChange::AnotherTryMayHelp(const Trial& trial) {
+  if (trial.status != TrialStatus::kStopped || trial.attempt + 1 >= kMostAttempts) return false;
   ZEUS_TRY(const bool too_late, DeadlineHasPassed(trial));
+  if (too_late) return false;
+  if (job_.least_cost) return true;
+  ZEUS_TRY(const BatchSizePolicy* policy, policies_.For(trial.gpu_model));
+  const std::vector<ArmBelief> arms = policy->Beliefs(trial.gpu_model);
+  return std::any_of(arms.begin(), arms.end(), [](const ArmBelief& arm) { return arm.runs == 0; });
+}
+
+Result<ReportAnswer> JobChange::AnswerAbout(const Trial& trial) {
+  ZEUS_TRY(const bool another, AnotherTryMayHelp(trial));
   return ReportAnswer{
       .stop = !IsActive(trial.status),
       .converged = trial.status == TrialStatus::kConverged,
-      .retry =
-          trial.status == TrialStatus::kStopped && trial.attempt + 1 < kMostAttempts && !too_late,
+      .retry = another,
       .message = trial.reason,
       .trial = trial,
   };

@@ -21,8 +21,9 @@ inline constexpr int kMostAttempts = 20;
 // as the transaction.
 class JobChange {
  public:
+  // The time of the change is that at which the job is ours, not that at which we began to wait.
   static Result<JobChange> Begin(JobTransaction& transaction, const std::string& job_id,
-                                 WallTime now);
+                                 const Clock& clock);
 
   Result<StartedTrial> StartTrial(const TrialRequest& request);
   Result<ReportAnswer> Report(const TrialReport& report);
@@ -53,6 +54,7 @@ class JobChange {
   Result<StartedTrial> Started(const Trial& trial);
   Result<ReportAnswer> AnswerAbout(const Trial& trial);
   Result<bool> DeadlineHasPassed(const Trial& trial);
+  Result<bool> AnotherTryMayHelp(const Trial& trial);
   Status CheckProgress(const TrialReport& report, const Trial& trial) const;
   void Apply(const TrialReport& report, Trial& trial) const;
   Result<std::optional<std::string>> WhyStop(const Trial& trial);

@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t kLongestId = 200;
 constexpr std::size_t kMostBatchSizes = 64;  // Beliefs cost the cube of it.
 constexpr int kLargestCount = 1'000'000'000;
+constexpr Watts kLargestPower = Watts(1e12);
 constexpr std::size_t kMostLabels = 64;
 constexpr std::size_t kLongestLabel = 1000;
 constexpr Seconds kLongestTime = std::chrono::hours(24 * 365 * 10);
@@ -22,6 +23,8 @@ constexpr Seconds kLongestTime = std::chrono::hours(24 * 365 * 10);
 Error Bad(std::string_view field, std::string_view why) {
   return Error{ErrorCode::kInvalidArgument, fmt::format("{}: {}", field, why)};
 }
+
+bool HasZeroByte(std::string_view text) { return text.find('\0') != std::string_view::npos; }
 
 bool IsIdCharacter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -67,8 +70,10 @@ Status CheckObjective(const JobSpec& spec) {
   if (!std::isfinite(spec.target_metric)) return Bad("target_metric", "must be a finite number");
   if (spec.max_epochs < 1 || spec.max_epochs > kLargestCount)
     return Bad("max_epochs", fmt::format("must be between 1 and {}", kLargestCount));
-  if (!(spec.max_power > Watts(0.0)) || !std::isfinite(spec.max_power.value()))
+  if (!(spec.max_power > Watts(0.0)))
     return Bad("max_power_watts", "must be greater than 0: the power limits of all GPUs of a run");
+  if (spec.max_power > kLargestPower)
+    return Bad("max_power_watts", fmt::format("must be at most {:g}", kLargestPower.value()));
   return Ok();
 }
 
@@ -94,6 +99,7 @@ Status CheckSurroundings(const JobSpec& spec) {
     return Bad("number_of_gpus", "must be 1 or more");
   if (spec.gpu_model.empty()) return Bad("gpu_model", "must say on which GPU model the job runs");
   if (spec.gpu_model.size() > kLongestLabel) return Bad("gpu_model", "is too long");
+  if (HasZeroByte(spec.gpu_model)) return Bad("gpu_model", "has a zero byte in it");
   if (spec.deadline && !(*spec.deadline > Seconds(0) && *spec.deadline <= kLongestTime))
     return Bad("deadline_seconds", "must be greater than 0 and at most ten years");
   if (!(spec.lease > Seconds(0) && spec.lease <= kLongestTime))
@@ -102,6 +108,11 @@ Status CheckSurroundings(const JobSpec& spec) {
     return Bad("labels", fmt::format("at most {} are kept", kMostLabels));
   for (const auto& [key, value] : spec.labels) {
     if (key.empty()) return Bad("labels", "a label needs a name");
+    if (key.find(':') != std::string::npos)
+      return Bad("labels",
+                 fmt::format("{} has a colon in its name, which ends it in searches", Quote(key)));
+    if (HasZeroByte(key) || HasZeroByte(value))
+      return Bad("labels", fmt::format("{} has a zero byte in it", Quote(key)));
     if (key.size() > kLongestLabel || value.size() > kLongestLabel)
       return Bad("labels",
                  fmt::format("{} is longer than {} characters", Quote(key), kLongestLabel));

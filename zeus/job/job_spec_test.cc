@@ -94,6 +94,11 @@ INSTANTIATE_TEST_SUITE_P(
                     Mistake{"gpu_model", [](JobSpec& s) { s.gpu_model = ""; }},
                     Mistake{"deadline_seconds", [](JobSpec& s) { s.deadline = Seconds(-1); }},
                     Mistake{"lease_seconds", [](JobSpec& s) { s.lease = Seconds(kNan); }},
+                    Mistake{"max_power_watts", [](JobSpec& s) { s.max_power = Watts(1e300); }},
+                    Mistake{"gpu_model",
+                            [](JobSpec& s) { s.gpu_model = std::string("V\0 100", 6); }},
+                    Mistake{"labels", [](JobSpec& s) { s.labels["a"] = std::string("x\0y", 3); }},
+                    Mistake{"labels", [](JobSpec& s) { s.labels["a:b"] = "x"; }},
                     Mistake{"labels", [](JobSpec& s) { s.labels[""] = "x"; }}));
 
 TEST(JobSpecTest, JsonRoundTrips) {

@@ -19,15 +19,29 @@ Error Bad(std::string_view field, std::string_view why) {
   return Error{ErrorCode::kInvalidArgument, fmt::format("{}: {}", field, why)};
 }
 
+// More than mankind uses in a year: costs that are computed from such amounts stay finite.
+constexpr double kLargestAmount = 1e21;
+constexpr std::size_t kLongestText = 1000;
+
 Status CheckAmount(std::string_view field, double amount) {
   if (!std::isfinite(amount)) return Bad(field, "must be a finite number");
   if (amount < 0.0) return Bad(field, "must not be negative");
+  if (amount > kLargestAmount)
+    return Bad(field, fmt::format("must be at most {:g}", kLargestAmount));
+  return Ok();
+}
+
+// Empty stands for none.
+Status CheckName(std::string_view field, std::string_view text) {
+  if (text.size() > kLongestText)
+    return Bad(field, fmt::format("is longer than {} bytes", kLongestText));
+  if (text.find('\0') != std::string_view::npos) return Bad(field, "has a zero byte in it");
   return Ok();
 }
 
 Status CheckMaxPower(std::optional<Watts> power) {
-  if (power && !(*power > Watts(0.0) && std::isfinite(power->value())))
-    return Bad("max_power_watts", "must be greater than 0");
+  if (power && !(*power > Watts(0.0))) return Bad("max_power_watts", "must be greater than 0");
+  if (power) return CheckAmount("max_power_watts", power->value());
   return Ok();
 }
 
@@ -50,12 +64,12 @@ Status Check(const TrialReport& report) {
 
 // Runs `ask` on a job in one transaction. What it answers is told only when it is on disk.
 template <class Answer, class Ask>
-Result<Answer> Change(JobRepository& repository, const std::string& job_id, WallTime now,
+Result<Answer> Change(JobRepository& repository, const std::string& job_id, const Clock& clock,
                       const Ask& ask) {
   std::optional<Answer> answer;
   ZEUS_RETURN_IF_ERROR(repository.Write([&](JobTransaction& transaction) -> Status {
     answer.reset();
-    ZEUS_TRY(JobChange change, JobChange::Begin(transaction, job_id, now));
+    ZEUS_TRY(JobChange change, JobChange::Begin(transaction, job_id, clock));
     ZEUS_TRY(answer, ask(change));
     return change.Finish();
   }));
@@ -134,27 +148,29 @@ Status LocalJobService::Delete(const std::string& job_id) {
 
 Result<StartedTrial> LocalJobService::StartTrial(const TrialRequest& request) {
   ZEUS_RETURN_IF_ERROR(CheckMaxPower(request.max_power));
+  ZEUS_RETURN_IF_ERROR(CheckName("gpu_model", request.gpu_model));
+  ZEUS_RETURN_IF_ERROR(CheckName("request_id", request.request_id));
   if (request.lease && !(*request.lease > Seconds(0.0) && std::isfinite(request.lease->count())))
     return Bad("lease_seconds", "must be greater than 0");
-  return Change<StartedTrial>(repository_, request.job_id, clock_.WallNow(),
+  return Change<StartedTrial>(repository_, request.job_id, clock_,
                               [&](JobChange& change) { return change.StartTrial(request); });
 }
 
 Result<ReportAnswer> LocalJobService::Report(const TrialReport& report) {
   ZEUS_RETURN_IF_ERROR(Check(report));
-  return Change<ReportAnswer>(repository_, report.job_id, clock_.WallNow(),
+  return Change<ReportAnswer>(repository_, report.job_id, clock_,
                               [&](JobChange& change) { return change.Report(report); });
 }
 
 Result<Trial> LocalJobService::Heartbeat(const std::string& job_id, std::int64_t trial) {
-  return Change<Trial>(repository_, job_id, clock_.WallNow(),
+  return Change<Trial>(repository_, job_id, clock_,
                        [&](JobChange& change) { return change.Heartbeat(trial); });
 }
 
 Result<Trial> LocalJobService::EndTrial(const TrialEnd& end) {
   if (end.status != TrialStatus::kStopped && end.status != TrialStatus::kFailed)
     return Bad("status", "must be stopped or failed; reports say whether a trial has converged");
-  return Change<Trial>(repository_, end.job_id, clock_.WallNow(),
+  return Change<Trial>(repository_, end.job_id, clock_,
                        [&](JobChange& change) { return change.EndTrial(end); });
 }
 
@@ -162,8 +178,9 @@ Status LocalJobService::LearnEpochCost(const EpochCostReport& report) {
   ZEUS_RETURN_IF_ERROR(CheckAmount("time_seconds", report.time.count()));
   ZEUS_RETURN_IF_ERROR(CheckAmount("energy_joules", report.energy.value()));
   ZEUS_RETURN_IF_ERROR(CheckMaxPower(report.max_power));
+  ZEUS_RETURN_IF_ERROR(CheckName("gpu_model", report.gpu_model));
   if (report.time == Seconds(0.0)) return Bad("time_seconds", "must be greater than 0");
-  return Change<std::monostate>(repository_, report.job_id, clock_.WallNow(),
+  return Change<std::monostate>(repository_, report.job_id, clock_,
                                 [&](JobChange& change) { return change.LearnEpochCost(report); });
 }
 
@@ -204,14 +221,16 @@ Result<int> LocalJobService::ExpireOverdueTrials() {
   ZEUS_TRY(const std::vector<std::string> jobs,
            repository_.JobsWithOverdueTrials(clock_.WallNow(), kJobsAtOnce));
   int expired = 0;
+  std::optional<Error> failure;
   for (const std::string& job : jobs) {
-    const auto freed = Change<int>(repository_, job, clock_.WallNow(),
+    const auto freed = Change<int>(repository_, job, clock_,
                                    [](JobChange& change) { return change.ExpireOverdueTrials(); });
     if (freed.ok())
       expired += freed.value();
     else if (freed.error().code != ErrorCode::kNotFound)  // Deleted meanwhile.
-      return freed.error();
+      failure = freed.error().While("job " + job);        // The others are not to blame.
   }
+  if (failure) return *std::move(failure);
   return expired;
 }
 

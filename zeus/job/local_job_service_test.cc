@@ -146,6 +146,7 @@ TEST_F(LocalJobServiceTest, NumbersThatMakeNoSenseAreRefusedByName) {
   EXPECT_THAT(refused({.epoch = 1, .time = Seconds(NAN)}), StartsWith("time_seconds: "));
   EXPECT_THAT(refused({.epoch = 1, .metric = INFINITY}), StartsWith("metric: "));
   EXPECT_THAT(refused({.epoch = 1, .epoch_energy = 1_J}), StartsWith("epoch_time_seconds: "));
+  EXPECT_THAT(refused({.epoch = 1, .energy = Joules(1e308)}), StartsWith("energy_joules: "));
 }
 
 TEST_F(LocalJobServiceTest, UnknownJobsAndTrialsAreNotFound) {

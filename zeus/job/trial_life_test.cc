@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -36,6 +37,33 @@ TEST_F(TrialLifeTest, TheGreatestNumberOfEpochsStops) {
   Register(Spec());
   Start();
   EXPECT_TRUE(ReportEpoch(1, 10, 0.1).value().stop);
+}
+
+TEST_F(TrialLifeTest, WhatComesAfterTheGreatestNumberOfEpochsDoesNotConverge) {
+  Register(Spec());
+  Start();
+  const auto answer = ReportEpoch(1, 11, 0.95);
+  EXPECT_TRUE(answer.value().stop);
+  EXPECT_FALSE(answer.value().converged);
+}
+
+TEST_F(TrialLifeTest, ADamagedJobDoesNotKeepOthersFromExpiring) {
+  Register(Spec());
+  JobSpec other = Spec();
+  other.id = "a-damaged";
+  Register(other);
+  Start();
+  ASSERT_TRUE(service_.StartTrial({.job_id = "a-damaged"}).ok());
+  ASSERT_TRUE(repository_
+                  .Write([](JobTransaction& transaction) -> Status {
+                    ZEUS_TRY(Job job, transaction.LockJob("a-damaged"));
+                    job.policy_state = Json::array();
+                    return transaction.UpdateJob(job);
+                  })
+                  .ok());
+  clock_.Advance(Seconds(61));
+  EXPECT_THAT(service_.ExpireOverdueTrials().error().message, HasSubstr("job a-damaged"));
+  EXPECT_EQ(service_.GetTrial("job", 1).value().status, TrialStatus::kExpired);
 }
 
 TEST_F(TrialLifeTest, TheDeadlineCountsAllTriesAndEndsTheRecurrence) {
@@ -140,15 +168,36 @@ TEST_F(TrialLifeTest, ARecurrenceIsGivenUpAfterTwentyTries) {
   JobSpec spec = Spec();
   spec.beta.reset();
   Register(spec);
+  Start();
+  Converge(1, 2);
   auto trial = Start().trial;
   for (int attempt = 1; attempt < 20; ++attempt) {
     ASSERT_TRUE(ReportEpoch(trial.number, 10, 0.1).value().retry);
-    trial = Start({.recurrence = 0}).trial;
+    trial = Start({.recurrence = 1}).trial;
     EXPECT_EQ(trial.attempt, attempt);
   }
   EXPECT_FALSE(ReportEpoch(trial.number, 10, 0.1).value().retry);
-  EXPECT_EQ(service_.StartTrial({.job_id = "job", .recurrence = 0}).error().code,
+  EXPECT_EQ(service_.StartTrial({.job_id = "job", .recurrence = 1}).error().code,
             ErrorCode::kConflict);
+}
+
+TEST_F(TrialLifeTest, WhatNeverConvergesIsTriedWithEveryBatchSizeAndNoMore) {
+  for (const char* policy : {"zeus", "knowledge_gradient"}) {
+    JobSpec spec = Spec();
+    spec.policy = policy;
+    Register(spec);
+    auto trial = Start().trial;
+    std::set<int> tried{trial.batch_size};
+    int tries = 1;
+    while (ReportEpoch(trial.number, 10, 0.1).value().retry) {
+      trial = Start({.recurrence = 0}).trial;
+      tried.insert(trial.batch_size);
+      ++tries;
+    }
+    EXPECT_EQ(tried.size(), 4U) << policy;
+    EXPECT_LE(tries, 5) << policy;
+    ASSERT_TRUE(service_.Delete("job").ok());
+  }
 }
 
 TEST(TrialLifeThreadsTest, ManyClientsOnOneJobLoseNothing) {

@@ -31,21 +31,6 @@ bool AllFinite(const Json& json) {
   return true;
 }
 
-// What one engine would refuse or change the other must not take: PostgreSQL knows neither other
-// encodings nor zero bytes, SQLite has no NaN.
-Status CheckValues(const SqlRow& row, std::string_view what) {
-  for (const SqlValue& value : row) {
-    const auto* real = std::get_if<double>(&value);
-    if (real != nullptr && std::isnan(*real))
-      return Error{ErrorCode::kInvalidArgument, std::string(what) + ": a value is not a number"};
-    const auto* text = std::get_if<std::string>(&value);
-    if (text != nullptr && (text->find('\0') != std::string::npos || !JsonText(*text).ok()))
-      return Error{ErrorCode::kInvalidArgument,
-                   std::string(what) + ": text must be UTF-8 without zero bytes: " + Quote(*text)};
-  }
-  return Ok();
-}
-
 template <class Unit>
 std::optional<Quantity<Unit>> WithUnit(std::optional<double> value) {
   if (!value) return std::nullopt;
@@ -82,6 +67,19 @@ Result<std::string> JsonText(const Json& json) {
   } catch (const nlohmann::json::exception&) {
     return Error{ErrorCode::kInvalidArgument, "text to be stored must be UTF-8"};
   }
+}
+
+Status CheckValues(const SqlRow& row, std::string_view what) {
+  for (const SqlValue& value : row) {
+    const auto* real = std::get_if<double>(&value);
+    if (real != nullptr && std::isnan(*real))
+      return Error{ErrorCode::kInvalidArgument, std::string(what) + ": a value is not a number"};
+    const auto* text = std::get_if<std::string>(&value);
+    if (text != nullptr && (text->find('\0') != std::string::npos || !JsonText(*text).ok()))
+      return Error{ErrorCode::kInvalidArgument,
+                   std::string(what) + ": text must be UTF-8 without zero bytes: " + Quote(*text)};
+  }
+  return Ok();
 }
 
 Result<SqlRow> RowOf(const Job& job) {

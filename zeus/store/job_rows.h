@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "zeus/base/json.h"
@@ -25,6 +26,10 @@ std::string InsertInto(const std::string& table, const std::string& columns, int
 // kInvalidArgument when a text is not UTF-8, kInternal when a number is not finite: JSON knows
 // neither, and a state that comes back different would be worse than none.
 Result<std::string> JsonText(const Json& json);
+
+// What one engine would refuse or change the other must not take: PostgreSQL knows neither other
+// encodings nor zero bytes, and would cut a text at one; SQLite has no NaN. `what` has the values.
+Status CheckValues(const SqlRow& row, std::string_view what);
 
 Result<SqlRow> RowOf(const Job& job);
 // id, recurrences, trials, events, policy_state, least_cost_joules, least_cost_batch_size: what

@@ -67,6 +67,14 @@ TEST_F(OpenRepositoryTest, WhatWasStoredIsThereTheNextTime) {
   EXPECT_TRUE(OpenRepository(Url(File())).value()->FindJob("job").ok());
 }
 
+TEST_F(OpenRepositoryTest, AFileThatWasDeletedIsNotWrittenTo) {
+  const auto repository = OpenRepository(Url(File()));
+  ASSERT_TRUE(Insert(*repository.value(), "job").ok());
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(File().string() + suffix);
+  EXPECT_EQ(Insert(*repository.value(), "other").error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(repository.value()->Ping().error().code, ErrorCode::kUnavailable);
+}
+
 TEST_F(OpenRepositoryTest, RefusesAFileThatIsNoDatabaseAndLeavesItAlone) {
   for (const std::string content : {"x", "my diary, page one", std::string(10'000, '-').c_str()}) {
     const auto file = folder_.AddFile("diary", content);

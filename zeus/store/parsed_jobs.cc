@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "zeus/base/text.h"
 #include "zeus/store/job_rows.h"
 
 namespace zeus {
@@ -45,14 +46,18 @@ Result<Job> ParsedJobs::JobFrom(SqlRow row) {
   if (known.spec && known.spec->text == texts.spec) {
     texts.job.spec = known.spec->value;
   } else {
-    ZEUS_TRY(texts.job.spec, SpecFrom(texts.spec));
+    auto spec = SpecFrom(texts.spec);
+    if (!spec.ok()) return std::move(spec).error().While("job " + Quote(id));
+    texts.job.spec = std::move(spec).value();
     fresh.spec = std::make_shared<const Parsed<JobSpec>>(
         Parsed<JobSpec>{std::move(texts.spec), texts.job.spec});
   }
   if (known.state && known.state->text == texts.state) {
     texts.job.policy_state = known.state->value;
   } else {
-    ZEUS_TRY(texts.job.policy_state, StateFrom(texts.state));
+    auto state = StateFrom(texts.state);
+    if (!state.ok()) return std::move(state).error().While("job " + Quote(id));
+    texts.job.policy_state = std::move(state).value();
     fresh.state = std::make_shared<const Parsed<Json>>(
         Parsed<Json>{std::move(texts.state), texts.job.policy_state});
   }

@@ -36,7 +36,7 @@ constexpr Meaning kMeanings[] = {
      "the disk of the database does not answer as it should: see its log"},
     {"23", SqlTrouble::kOther, ErrorCode::kConflict, "at odds with what is stored"},
     {"22", SqlTrouble::kOther, ErrorCode::kInvalidArgument, "the database cannot hold a value"},
-    {"25006", SqlTrouble::kOther, ErrorCode::kPermissionDenied,
+    {"25006", SqlTrouble::kOther, ErrorCode::kUnavailable,
      "the database only reads: name the primary, not a standby"},
     {"28", SqlTrouble::kOther, ErrorCode::kPermissionDenied,
      "the database does not let us in: see user and password of the URL, and pg_hba.conf"},

@@ -16,6 +16,7 @@ SqlJobRepository::SqlJobRepository(Connections connections)
 Status SqlJobRepository::Write(const Change& change) { return committer_.Write(change); }
 
 Result<SqlAnswer> SqlJobRepository::Read(const std::string& sql, const SqlRow& values) {
+  ZEUS_RETURN_IF_ERROR(CheckValues(values, "a question"));
   ConnectionPool& pool = connections_.readers ? *connections_.readers : *connections_.writers;
   ZEUS_TRY(const ConnectionPool::Loan connection, pool.Borrow());
   return connection->Run(sql, values);

@@ -58,6 +58,7 @@ Status SqlJobTransaction::OpenPart() {
 
 Result<SqlAnswer> SqlJobTransaction::Ask(const std::string& sql, const SqlRow& values) {
   if (failure_) return failure_->error;
+  ZEUS_RETURN_IF_ERROR(CheckValues(values, "a question"));
   if (!writes_.empty()) {
     ZEUS_RETURN_IF_ERROR(OpenPart());
     ZEUS_RETURN_IF_ERROR(SendWrites());

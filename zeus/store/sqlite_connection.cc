@@ -9,6 +9,8 @@ namespace zeus {
 namespace {
 
 constexpr int kBusyMilliseconds = 10'000;
+constexpr int kConfigureAttempts = 100;
+constexpr int kConfigurePauseMilliseconds = 20;
 constexpr std::int64_t kApplicationId = 0x5A455553;  // "ZEUS", at byte 68 of the file.
 
 int Bind(sqlite3_stmt* statement, int index, const SqlValue& value) {
@@ -64,7 +66,9 @@ Meaning MeaningOf(int code) {
       return {ErrorCode::kUnavailable, "the disk does not answer as it should: see dmesg"};
     case SQLITE_CANTOPEN:
       return {ErrorCode::kUnavailable, "cannot be opened: look at the folder and its permissions"};
-    case SQLITE_READONLY:
+    case SQLITE_READONLY:  // Whether it can be written was asked when it was opened.
+      return {ErrorCode::kUnavailable,
+              "cannot be written any more: look at the permissions of the file and its folder"};
     case SQLITE_PERM:
     case SQLITE_AUTH:
       return {ErrorCode::kPermissionDenied,
@@ -97,7 +101,14 @@ Result<std::unique_ptr<SqlConnection>> SqliteConnection::Open(const std::filesys
   const int code = sqlite3_open_v2(file.c_str(), &database, flags, nullptr);
   std::unique_ptr<SqliteConnection> connection(new SqliteConnection(database, file.string()));
   if (code != SQLITE_OK) return connection->Failure(code);
-  ZEUS_RETURN_IF_ERROR(connection->Configure(use));
+  // Who makes a new file ready, or turns it to WAL, is not waited for by SQLite itself.
+  Status ready = connection->Configure(use);
+  for (int attempt = 0; attempt < kConfigureAttempts && !ready.ok() && ready.error().retryable();
+       ++attempt) {
+    sqlite3_sleep(kConfigurePauseMilliseconds);
+    ready = connection->Configure(use);
+  }
+  if (!ready.ok()) return std::move(ready).error();
   return std::unique_ptr<SqlConnection>(std::move(connection));
 }
 
@@ -141,7 +152,18 @@ Result<sqlite3_stmt*> SqliteConnection::Prepared(const std::string& sql) {
   return statement;
 }
 
+// What is written to a file without a name is gone with the process.
+Status SqliteConnection::CheckStillThere() {
+  int moved = 0;
+  sqlite3_file_control(database_, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  if (moved == 0) return Ok();
+  trouble_ = SqlTrouble::kOther;
+  return Error{ErrorCode::kUnavailable,
+               name_ + ": was moved or deleted: put it back, or start again with another file"};
+}
+
 Result<SqlAnswer> SqliteConnection::Run(const std::string& sql, std::span<const SqlValue> values) {
+  if (!in_transaction_) ZEUS_RETURN_IF_ERROR(CheckStillThere());
   ZEUS_TRY(sqlite3_stmt* const statement, Prepared(sql));
   if (const int code = BindAll(statement, values); code != SQLITE_OK) return Failure(code);
   auto answer = Step(statement);

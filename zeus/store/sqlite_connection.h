@@ -41,6 +41,7 @@ class SqliteConnection final : public SqlConnection {
 
   Status Configure(Use use);
   Status RefuseOtherPrograms();
+  Status CheckStillThere();
   Result<sqlite3_stmt*> Prepared(const std::string& sql);
   Result<SqlAnswer> Step(sqlite3_stmt* statement);
   Error Failure(int code);

@@ -47,6 +47,7 @@ Status PrepareSqliteFile(const std::filesystem::path& file) {
   if (!S_ISREG(status.st_mode) || too_short)
     return Error{ErrorCode::kInvalidArgument,
                  file.string() + ": is not a database: choose another file"};
+  if (::access(file.c_str(), W_OK) != 0) return FileError(file, errno);
   return Ok();
 }
 

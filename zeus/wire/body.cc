@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "zeus/base/text.h"
 
@@ -49,6 +51,22 @@ std::string LastField(std::string_view text) {
   return "";
 }
 
+// A field that an object has twice; empty if there is none. Which of the two counts is anybody's
+// guess, and proxies and servers guess differently.
+std::string RepeatedField(std::string_view text) {
+  std::vector<std::set<std::string>> seen;  // By object that is open.
+  std::string repeated;
+  const auto watch = [&](int, Json::parse_event_t event, const Json& parsed) {
+    if (event == Json::parse_event_t::object_start) seen.emplace_back();
+    if (event == Json::parse_event_t::object_end) seen.pop_back();
+    if (event == Json::parse_event_t::key && !seen.back().insert(parsed.get<std::string>()).second)
+      repeated = parsed.get<std::string>();
+    return true;
+  };
+  const Json parsed = Json::parse(text, watch, /*allow_exceptions=*/false);
+  return repeated;
+}
+
 }  // namespace
 
 Result<Json> ParseBody(std::string_view text) {
@@ -66,6 +84,9 @@ Result<Json> ParseBody(std::string_view text) {
   if (!json.value().is_object())
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("the body must be a JSON object, not {}", json.value().type_name())};
+  if (const std::string field = RepeatedField(text); !field.empty())
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{}: is there more than once", Printable(field))};
   return json;
 }
 

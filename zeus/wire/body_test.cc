@@ -33,6 +33,14 @@ TEST(WireBodyTest, WhatIsNoObjectIsRefused) {
   }
 }
 
+TEST(WireBodyTest, AFieldThatIsThereTwiceIsRefusedByName) {
+  const auto json = ParseBody(R"({"id": "x", "labels": {"id": "y"}, "id": "z"})");
+  ASSERT_FALSE(json.ok());
+  EXPECT_EQ(FieldOf(json.error()), "id");
+  EXPECT_FALSE(ParseBody(R"({"labels": {"a": "1", "a": "2"}})").ok());
+  EXPECT_TRUE(ParseBody(R"({"a": {"b": 1}, "b": {"a": 1}})").ok());
+}
+
 TEST(WireBodyTest, DepthIsBounded) {
   const std::string deep(100'000, '[');
   EXPECT_FALSE(ParseBody(R"({"a": )" + deep).ok());

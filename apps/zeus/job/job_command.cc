@@ -32,6 +32,7 @@ struct JobFlags {
   std::string html{};
   std::string output{};
   bool json = false;
+  bool force = false;
 };
 
 constexpr std::size_t kRowsOfPlot = 30;
@@ -74,6 +75,7 @@ Result<int> Show(JobSource& source, const JobFlags& flags) {
   std::optional<Lessons> baseline;
   if (!flags.baseline.empty()) {
     ZEUS_TRY(baseline, CollectLessons(source.service(), flags.baseline, flags.gpu_model));
+    ReckonAs(lessons.job.spec, *baseline);
   }
   const Lessons* const compared = baseline ? &*baseline : nullptr;
   if (!flags.html.empty()) ZEUS_RETURN_IF_ERROR(WriteWhole(flags.html, ToHtml(lessons, compared)));
@@ -133,7 +135,22 @@ Result<int> Export(JobSource& source, const JobFlags& flags) {
   return 0;
 }
 
+// A run that is under way would report to nobody, or to the next job of that name.
+Status RefuseWhileRunning(JobService& service, const std::string& id) {
+  for (const TrialStatus status : {TrialStatus::kDispatched, TrialStatus::kReporting}) {
+    ZEUS_TRY(const std::vector<Trial> trials,
+             service.ListTrials(id, {.limit = 1, .status = status}));
+    if (!trials.empty())
+      return Error{
+          ErrorCode::kConflict,
+          fmt::format("trial {} of job {} is under way: let it end, or delete with --force",
+                      trials.front().number, id)};
+  }
+  return Ok();
+}
+
 Result<int> Delete(JobSource& source, const JobFlags& flags) {
+  if (!flags.force) ZEUS_RETURN_IF_ERROR(RefuseWhileRunning(source.service(), flags.id));
   ZEUS_RETURN_IF_ERROR(source.service().Delete(flags.id));
   fmt::print("job {} is deleted\n", flags.id);
   return 0;
@@ -232,7 +249,11 @@ void AddJobCommand(CLI::App& app, Action& action) {
     verb->add_option("--output", flags->output, "File to write; by default standard output")
         ->check(NotEmpty());
   }
-  verbs.AddOfJob("delete", "Forget a job and everything that was learned", Delete);
+  {
+    auto [verb, flags] =
+        verbs.AddOfJob("delete", "Forget a job and everything that was learned", Delete);
+    verb->add_flag("--force", flags->force, "Also while a run is under way");
+  }
   verbs.AddOfJob("check",
                  "Whether the stored belief is what the events make; exit code 1 if it is not",
                  Check);

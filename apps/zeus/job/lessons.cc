@@ -118,6 +118,12 @@ Result<Lessons> CollectLessons(JobService& service, const std::string& job_id,
   return lessons;
 }
 
+void ReckonAs(const JobSpec& spec, Lessons& lessons) {
+  for (Trial& trial : lessons.trials)
+    trial.cost = ZeusCostOf(spec.eta, spec.max_power, trial.energy, trial.time);
+  Conclude(lessons);
+}
+
 std::optional<Savings> SavedAgainst(const std::optional<UsualAmounts>& best,
                                     const std::optional<UsualAmounts>& reference) {
   if (!best || !reference) return std::nullopt;

@@ -73,6 +73,9 @@ void Conclude(Lessons& lessons);
 Result<Lessons> CollectLessons(JobService& service, const std::string& job_id,
                                const std::string& gpu_model);
 
+// Costs as `spec` weighs energy and time, so that jobs of other weights can be compared with it.
+void ReckonAs(const JobSpec& spec, Lessons& lessons);
+
 // How far the best is below `reference`, in per cent of it.
 struct Savings {
   MeanAmount energy{};

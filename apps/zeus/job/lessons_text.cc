@@ -117,9 +117,12 @@ std::string SummaryText(const Lessons& lessons, const Lessons* baseline) {
         UsualEnergy(lessons.at_best->energy), UsualTime(lessons.at_best->time),
         UsualEnergy(lessons.at_best->cost), lessons.at_best->recurrences, lessons.job.spec.eta);
   if (baseline != nullptr) {
+    std::string other = fmt::format("job {} with batch size {}", baseline->job.spec.id,
+                                    baseline->job.spec.default_batch_size);
+    if (baseline->arms.gpu_model != lessons.arms.gpu_model)
+      other += " on " + baseline->arms.gpu_model;
     if (const auto saved = SavedAgainst(lessons.at_best, baseline->at_default))
-      text += AgainstText(*saved, fmt::format("job {} with batch size {}", baseline->job.spec.id,
-                                              baseline->job.spec.default_batch_size));
+      text += AgainstText(*saved, other);
   } else if (lessons.arms.best_batch_size != lessons.job.spec.default_batch_size) {
     if (const auto saved = SavedAgainst(lessons.at_best, lessons.at_default))
       text += AgainstText(

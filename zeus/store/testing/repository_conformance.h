@@ -119,6 +119,17 @@ TEST_P(RepositoryConformance, WhatIsNotThereIsNotFound) {
   EXPECT_EQ(repository_->Write(remove).error().code, ErrorCode::kNotFound);
 }
 
+// PostgreSQL would cut a text there, and touch the job of the first half.
+TEST_P(RepositoryConformance, AZeroByteIsNotTheEndOfAnId) {
+  ASSERT_TRUE(Insert(AJob("job")).ok());
+  const std::string longer("job\0x", 5);
+  const auto remove = [&](JobTransaction& change) { return change.DeleteJob(longer); };
+
+  EXPECT_FALSE(repository_->FindJob(longer).ok());
+  EXPECT_FALSE(repository_->Write(remove).ok());
+  EXPECT_TRUE(repository_->FindJob("job").ok());
+}
+
 TEST_P(RepositoryConformance, AnIdIsTakenOnce) {
   ASSERT_TRUE(Insert(AJob("job")).ok());
   const Status again = Insert(AJob("job"));
