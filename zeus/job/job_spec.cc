@@ -94,6 +94,23 @@ Status CheckPolicy(const JobSpec& spec) {
   return Ok();
 }
 
+Status CheckLabels(const JobSpec& spec) {
+  if (spec.labels.size() > kMostLabels)
+    return Bad("labels", fmt::format("at most {} are kept", kMostLabels));
+  for (const auto& [key, value] : spec.labels) {
+    if (key.empty()) return Bad("labels", "a label needs a name");
+    if (key.find(':') != std::string::npos)
+      return Bad("labels",
+                 fmt::format("{} has a colon in its name, which ends it in searches", Quote(key)));
+    for (const std::string& text : {key, value}) {
+      if (HasZeroByte(text)) return Bad("labels", Quote(key) + " has a zero byte in it");
+      if (text.size() > kLongestLabel)
+        return Bad("labels", fmt::format("{} is longer than {} bytes", Quote(key), kLongestLabel));
+    }
+  }
+  return Ok();
+}
+
 Status CheckSurroundings(const JobSpec& spec) {
   if (spec.number_of_gpus < 1 || spec.number_of_gpus > kLargestCount)
     return Bad("number_of_gpus", "must be 1 or more");
@@ -104,20 +121,7 @@ Status CheckSurroundings(const JobSpec& spec) {
     return Bad("deadline_seconds", "must be greater than 0 and at most ten years");
   if (!(spec.lease > Seconds(0) && spec.lease <= kLongestTime))
     return Bad("lease_seconds", "must be greater than 0 and at most ten years");
-  if (spec.labels.size() > kMostLabels)
-    return Bad("labels", fmt::format("at most {} are kept", kMostLabels));
-  for (const auto& [key, value] : spec.labels) {
-    if (key.empty()) return Bad("labels", "a label needs a name");
-    if (key.find(':') != std::string::npos)
-      return Bad("labels",
-                 fmt::format("{} has a colon in its name, which ends it in searches", Quote(key)));
-    if (HasZeroByte(key) || HasZeroByte(value))
-      return Bad("labels", fmt::format("{} has a zero byte in it", Quote(key)));
-    if (key.size() > kLongestLabel || value.size() > kLongestLabel)
-      return Bad("labels",
-                 fmt::format("{} is longer than {} characters", Quote(key), kLongestLabel));
-  }
-  return Ok();
+  return CheckLabels(spec);
 }
 
 }  // namespace
