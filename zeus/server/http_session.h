@@ -252,8 +252,14 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     std::function<void()> handle = [this, request, answer] {
       *answer = context_.handler.Handle(*request);
     };
-    WorkerPool& pool = context_.handler.Changes(*request) ? context_.workers : context_.readers;
-    const bool answered = co_await OnWorker(pool, std::move(handle));
+    bool answered = true;
+    const WaitsFor waits = context_.handler.Weigh(*request);
+    if (waits == WaitsFor::kNothing) {
+      handle();
+    } else {
+      WorkerPool& pool = waits == WaitsFor::kWriting ? context_.workers : context_.readers;
+      answered = co_await OnWorker(pool, std::move(handle));
+    }
     // Nobody waits for a late answer: it stays where it is, and the worker's alone.
     if (!answered)
       answer = std::make_shared<HttpAnswer>(
@@ -264,7 +270,8 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     const bool stays = wants_more && answered && !answer->events && !context_.draining;
     const Connection connection = stays ? Connection::kKeepAlive : Connection::kClose;
     const bool sent = co_await Send(*answer, finished, connection);
-    if (sent && answer->events) co_await Follow(answer->events, finished);
+    const bool follows = sent && answer->events && finished.method != "HEAD";
+    if (follows) co_await Follow(answer->events, finished);
     finished.duration = context_.clock.Now() - start;
     context_.handler.Finished(finished);
     co_return sent&& stays;
