@@ -157,6 +157,7 @@ HttpAnswer Api::Handle(HttpRequest& request) {
 HttpAnswer Api::Refusal(int status, const std::string& why) {
   const char* code = status == 408                    ? "timeout"
                      : status == 413 || status == 431 ? "too_large"
+                     : status == 501                  ? "not_supported"
                      : status == 503                  ? "unavailable"
                                                       : "bad_request";
   HttpAnswer answer = RefusalAnswer(status, code, why, Dialect::kOurs);
