@@ -6,10 +6,11 @@ import os
 import signal
 import socket
 import sqlite3
+import subprocess
 import time
 import unittest
 
-from serve_testing import JOB, ServeTestCase
+from serve_testing import JOB, ZEUS, ServeTestCase
 
 
 class StuckTest(ServeTestCase):
@@ -43,6 +44,18 @@ class StuckTest(ServeTestCase):
         code, errors = server.stop()
         self.assertEqual(code, 6)
         self.assertIn("in time", errors)
+
+    def test_a_signal_ends_it_while_it_waits_for_the_database_to_start(self):
+        with sqlite3.connect(self.path("zeus.db"), isolation_level=None) as connection:
+            connection.execute("CREATE TABLE mine (x)")
+            connection.execute("BEGIN EXCLUSIVE")
+            process = subprocess.Popen(
+                [ZEUS, "serve", "--listen", "127.0.0.1:0", "--database",
+                 "sqlite://" + self.path("zeus.db")], stderr=subprocess.DEVNULL)
+            time.sleep(0.5)  # It has nothing to say yet.
+            process.terminate()
+            self.assertEqual(process.wait(30), -signal.SIGTERM)
+        connection.close()
 
     def test_a_timeout_of_nothing_is_enough_for_an_idle_server(self):
         server = self.serve("--no-access-log", "--shutdown-timeout", "0")

@@ -116,7 +116,7 @@ void AccessLog::Flush(Seconds patience) {
     if (written_ == text_.size()) TakeLines();
     if (text_.empty()) return;
     if (!IsReady(file_->get(), std::max(end - clock_.Now(), Seconds(0)))) return;
-    WriteSome();
+    if (!WriteSome()) return;
   }
 }
 
@@ -131,17 +131,22 @@ void AccessLog::TakeLines() {
   text_ = in_line_ && !lines.empty() ? "\n" + lines : std::move(lines);
 }
 
-void AccessLog::WriteSome() {
+bool AccessLog::WriteSome() {
   const std::string_view piece = Piece(std::string_view(text_).substr(written_));
   const ssize_t size = ::write(file_->get(), piece.data(), piece.size());
-  if (size < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  if (size < 0 && (errno == EINTR || errno == EAGAIN)) return false;
   if (size < 0) {
     Lose(errno);
-    return;
+    return true;
   }
   written_ += static_cast<std::size_t>(size);
   if (written_ > 0) in_line_ = text_[written_ - 1] != '\n';
-  if (written_ < text_.size()) return;
+  if (written_ == text_.size()) TellLoss();
+  return true;
+}
+
+// Everything could be written, so there is an end to what was lost.
+void AccessLog::TellLoss() {
   failing_ = false;
   const std::uint64_t lost = lost_;
   if (lost == lost_said_ || !IsReady(STDERR_FILENO, Seconds(0))) return;

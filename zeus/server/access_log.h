@@ -40,7 +40,8 @@ class AccessLog {
   // Writes until all is written, or the file takes no more for `patience`.
   void Flush(Seconds patience);
   void TakeLines();
-  void WriteSome();
+  bool WriteSome();  // False when the file takes nothing at the moment.
+  void TellLoss();
   void Lose(int error_number);
 
   const std::string path_;
