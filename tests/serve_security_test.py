@@ -53,6 +53,12 @@ class TokensTest(ServeTestCase):
         self.assertEqual(code, 5)
         self.assertIn("chmod 600", sentence)
 
+    def test_a_pipe_holds_no_tokens(self):
+        os.mkfifo(self.path("tokens"), 0o600)
+        code, sentence = self.refused("--tokens", self.path("tokens"), "--listen", "127.0.0.1:0")
+        self.assertEqual(code, 2)
+        self.assertIn("no regular file", sentence)
+
     def test_a_broken_line_is_named(self):
         self.new_token("--new-token", "ci")
         with open(self.path("tokens"), "a", encoding="utf-8") as file:
@@ -105,7 +111,35 @@ class TlsTest(ServeTestCase):
                                       "--tls-key", other, "--database",
                                       "sqlite://" + self.path("zeus.db"))
         self.assertEqual(code, 2)
+        self.assertIn("do not belong together", sentence)
         self.assertIn("other.pem", sentence)
+
+    def test_an_encrypted_key_asks_nobody(self):
+        locked = self.path("locked.pem")
+        subprocess.run(["openssl", "pkey", "-in", self.key, "-aes256", "-passout", "pass:secret",
+                        "-out", locked], check=True, capture_output=True)
+        code, sentence = self.refused("--listen", "127.0.0.1:0", "--tls-cert", self.certificate,
+                                      "--tls-key", locked, "--database",
+                                      "sqlite://" + self.path("zeus.db"))
+        self.assertEqual(code, 2)
+        self.assertIn("without a pass phrase", sentence)
+
+    def test_an_expired_certificate_is_warned_about(self):
+        request = self.path("request.pem")
+        subprocess.run(["openssl", "req", "-new", "-key", self.key, "-subj", "/CN=localhost",
+                        "-out", request], check=True, capture_output=True)
+        subprocess.run(["openssl", "x509", "-req", "-in", request, "-signkey", self.key, "-days",
+                        "-1", "-out", self.certificate], check=True, capture_output=True)
+        code, errors = self.start().stop()
+        self.assertEqual(code, 0)
+        self.assertIn("has expired", errors)
+
+    def test_too_many_connections_get_no_handshake(self):
+        server = self.serve("--no-access-log", "--tls-cert", self.certificate, "--tls-key",
+                            self.key, "--max-connections", "1")
+        with socket.create_connection(server.address, timeout=30):
+            with socket.create_connection(server.address, timeout=30) as second:
+                self.assertEqual(second.recv(1), b"")
 
 
 if __name__ == "__main__":

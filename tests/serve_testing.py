@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import ssl
 import subprocess
 import tempfile
@@ -102,6 +103,19 @@ class ServeTestCase(unittest.TestCase):
         self.assertEqual(done.stdout, "")
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         return done.returncode, done.stderr
+
+    def exchange(self, server, *pieces):
+        """Raw bytes to the server; everything it says until it closes the connection."""
+        with socket.create_connection(server.address, timeout=60) as connection:
+            for piece in pieces:
+                try:
+                    connection.sendall(piece)
+                except (ConnectionResetError, BrokenPipeError):
+                    break
+            received = b""
+            while chunk := connection.recv(65536):
+                received += chunk
+        return received.decode()
 
     def start_trial(self, server, job="mnist", **fields):
         answer = server.ask("POST", f"/v1/jobs/{job}/trials", fields)

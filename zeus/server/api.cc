@@ -67,7 +67,8 @@ void Api::AddSystemRoutes() {
          .handler = [handler](const HttpRequest&) -> Result<HttpAnswer> { return handler(); },
          .summary = summary,
          .answer_schema = schema,
-         .statuses = std::move(statuses)});
+         .statuses = std::move(statuses),
+         .at_once = pattern != "/readyz"});
   };
   add("/healthz", Access::kOpen, "Whether the server runs", "Health", {200}, [] {
     return JsonAnswer(200, {{"status", "ok"}});
@@ -83,6 +84,7 @@ void Api::AddSystemRoutes() {
   add("/metrics", Access::kRead, "Metrics for Prometheus", "", {200}, [this] {
     MetricSet metrics;
     metrics_.AddTo(metrics);
+    if (log_ != nullptr) log_->AddTo(metrics);
     if (options_.more_metrics) options_.more_metrics(metrics);
     return HttpAnswer{.body = metrics.Text(), .content_type = MetricSet::kContentType};
   });
@@ -134,11 +136,12 @@ HttpAnswer Api::Answer(HttpRequest& request) {
   return answer;
 }
 
-bool Api::Changes(const HttpRequest& request) const {
+WaitsFor Api::Weigh(const HttpRequest& request) const {
   const auto target = ParseTarget(request.target);
-  if (!target.ok()) return false;
+  if (!target.ok()) return WaitsFor::kNothing;
   const Route* route = router_.Find(request.method, target.value().segments).route;
-  return route != nullptr && route->access == Access::kWrite;
+  if (route == nullptr || route->at_once) return WaitsFor::kNothing;
+  return route->access == Access::kWrite ? WaitsFor::kWriting : WaitsFor::kReading;
 }
 
 HttpAnswer Api::Handle(HttpRequest& request) {
@@ -154,6 +157,7 @@ HttpAnswer Api::Handle(HttpRequest& request) {
 HttpAnswer Api::Refusal(int status, const std::string& why) {
   const char* code = status == 408                    ? "timeout"
                      : status == 413 || status == 431 ? "too_large"
+                     : status == 501                  ? "not_supported"
                      : status == 503                  ? "unavailable"
                                                       : "bad_request";
   HttpAnswer answer = RefusalAnswer(status, code, why, Dialect::kOurs);

@@ -29,7 +29,7 @@ class Api final : public RequestHandler {
   // `log` may be null.
   Api(JobService& service, ServerMetrics& metrics, AccessLog* log, ApiOptions options);
 
-  bool Changes(const HttpRequest& request) const override;
+  WaitsFor Weigh(const HttpRequest& request) const override;
   HttpAnswer Handle(HttpRequest& request) override;
   HttpAnswer Refusal(int status, const std::string& why) override;
   void Finished(const FinishedRequest& request) override;

@@ -57,10 +57,13 @@ TEST_F(ApiTest, ADatabaseThatDoesNotAnswerMakesItUnreadyButNotUnhealthy) {
 
 TEST_F(ApiTest, OnlyRoutesThatWriteChangeSomething) {
   Api api(service_, metrics_, nullptr, {});
-  EXPECT_TRUE(api.Changes({.method = "POST", .target = "/v1/jobs"}));
-  EXPECT_TRUE(api.Changes({.method = "GET", .target = "/jobs/batch_size?job_id=a"}));
-  EXPECT_FALSE(api.Changes({.method = "GET", .target = "/v1/jobs"}));
-  EXPECT_FALSE(api.Changes({.method = "POST", .target = "/nowhere"}));
+  EXPECT_EQ(api.Weigh({.method = "POST", .target = "/v1/jobs"}), WaitsFor::kWriting);
+  EXPECT_EQ(api.Weigh({.method = "GET", .target = "/jobs/batch_size?job_id=a"}),
+            WaitsFor::kWriting);
+  EXPECT_EQ(api.Weigh({.method = "GET", .target = "/v1/jobs"}), WaitsFor::kReading);
+  EXPECT_EQ(api.Weigh({.method = "GET", .target = "/readyz"}), WaitsFor::kReading);
+  for (const char* target : {"/nowhere", "/v1/%zz", "/healthz", "/metrics", "/openapi.json"})
+    EXPECT_EQ(api.Weigh({.method = "GET", .target = target}), WaitsFor::kNothing) << target;
 }
 
 TEST_F(ApiTest, TokensAreRecognisedWhateverTheCaseOfTheScheme) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -9,8 +10,8 @@
 
 namespace zeus::server {
 
-// The events of a job as server-sent events, from a sequence number on. The service must outlive
-// it.
+// The events of a job as server-sent events, from a sequence number on; from the first when the job
+// never had that number, or was deleted and made anew. The service must outlive it.
 class JobEventStream final : public EventSource {
  public:
   JobEventStream(JobService& service, std::string job_id, std::int64_t seen)
@@ -23,6 +24,7 @@ class JobEventStream final : public EventSource {
   JobService& service_;
   const std::string job_id_;
   std::int64_t seen_;
+  std::optional<WallTime> created_at_{};  // Of the job that was seen.
 };
 
 }  // namespace zeus::server

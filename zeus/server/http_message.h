@@ -62,14 +62,17 @@ struct FinishedRequest {
   Seconds duration{};
 };
 
+// What answering a request waits for.
+enum class WaitsFor { kNothing, kReading, kWriting };
+
 // What stands behind the sockets. Thread-safe.
 class RequestHandler {
  public:
   virtual ~RequestHandler() = default;
 
-  // Whether answering it changes something, and so waits for the disk. Must not wait itself.
-  virtual bool Changes(const HttpRequest& request) const = 0;
-  // Called on a worker: may wait for the database.
+  // Must not wait itself.
+  virtual WaitsFor Weigh(const HttpRequest& request) const = 0;
+  // Called on a worker if it waits for something, else on the thread of the sockets.
   virtual HttpAnswer Handle(HttpRequest& request) = 0;
   // The answer to what never became a request: too large, too slow, not HTTP.
   virtual HttpAnswer Refusal(int status, const std::string& why) = 0;

@@ -1,6 +1,7 @@
 #include "zeus/server/http_server.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -9,11 +10,11 @@
 #include <mutex>
 #include <set>
 
-#include "zeus/base/file.h"
 #include "zeus/base/log.h"
 #include "zeus/base/ticker.h"
 #include "zeus/export/metrics_server.h"
 #include "zeus/server/http_session.h"
+#include "zeus/server/tls_files.h"
 
 namespace zeus::server {
 namespace {
@@ -25,34 +26,12 @@ using TlsStream = asio::ssl::stream<tcp::socket>;
 constexpr std::string_view kUnixStart = "unix:";
 constexpr TimePoint kNever{Seconds(1e9)};  // After boot: serving is over when it returned once.
 constexpr auto kLookPeriod = std::chrono::milliseconds(100);
+constexpr std::size_t kRefusalsAtOnce = 16;  // Beyond them nobody is told why he is hung up on.
 
 Error CannotListen(const std::string& listen, const error_code& failure) {
   return {failure == asio::error::access_denied ? ErrorCode::kPermissionDenied
                                                 : ErrorCode::kUnavailable,
           fmt::format("cannot listen on {}: {}", Printable(listen), failure.message())};
-}
-
-Result<std::unique_ptr<asio::ssl::context>> LoadTls(const TlsFiles& files) {
-  auto context = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_server);
-  SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
-  const auto wrong = [](const std::filesystem::path& file, const char* what,
-                        const error_code& failure) {
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("{} is no {} in PEM format: {}", Printable(file.string()), what,
-                             failure.message())};
-  };
-  for (const auto& file : {files.certificate, files.key})
-    if (::access(file.c_str(), R_OK) != 0) return FileError(file, errno);
-  error_code failure;
-  context->use_certificate_chain_file(files.certificate.string(), failure);
-  if (failure) return wrong(files.certificate, "certificate", failure);
-  context->use_private_key_file(files.key.string(), asio::ssl::context::pem, failure);
-  if (failure) return wrong(files.key, "private key", failure);
-  if (SSL_CTX_check_private_key(context->native_handle()) != 1)
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("{} is not the private key of {}", Printable(files.key.string()),
-                             Printable(files.certificate.string()))};
-  return context;
 }
 
 Result<tcp::endpoint> Resolve(asio::io_context& io, const ListenAddress& address) {
@@ -79,6 +58,19 @@ Status RemoveStaleSocket(asio::io_context& io, const std::string& path) {
   std::filesystem::remove(path, ignored);
   return Ok();
 }
+
+// Which file a path means.
+struct SocketFile {
+  dev_t device;
+  ino_t number;
+
+  static std::optional<SocketFile> At(const std::string& path) {
+    struct stat state {};
+    if (::lstat(path.c_str(), &state) != 0) return std::nullopt;
+    return SocketFile{.device = state.st_dev, .number = state.st_ino};
+  }
+  bool operator==(const SocketFile&) const = default;
+};
 
 std::string RemoteName(const tcp::socket& socket) {
   error_code failure;
@@ -130,12 +122,15 @@ class HttpServer::State {
   ~State() {
     io_.stop();
     thread_.reset();
-    if (!socket_path_.empty()) ::unlink(socket_path_.c_str());
+    // Somebody else may listen on the path by now.
+    if (socket_file_ && SocketFile::At(socket_path_) == socket_file_)
+      ::unlink(socket_path_.c_str());
   }
 
   Status Listen(const HttpServerOptions& options) {
     if (options.tls) {
-      ZEUS_TRY(tls_, LoadTls(*options.tls));
+      tls_.emplace(asio::ssl::context::tls_server);
+      ZEUS_RETURN_IF_ERROR(LoadTls(*options.tls, *tls_->native_handle()));
     }
     if (options.listen.starts_with(kUnixStart)) {
       ZEUS_RETURN_IF_ERROR(ListenLocally(options.listen.substr(kUnixStart.size())));
@@ -158,7 +153,8 @@ class HttpServer::State {
       error_code ignored;
       if (tcp_) tcp_->close(ignored);
       if (local_) local_->close(ignored);
-      for (const auto& session : sessions_) session->Drain();
+      const TimePoint now = clock_.Now();
+      for (const auto& session : sessions_) session->Drain(now);
       CheckDrained();
     });
   }
@@ -201,7 +197,10 @@ class HttpServer::State {
     local_.emplace(io_);
     local_->open(Local(), failure);
     if (!failure) local_->bind(Local::endpoint(path), failure);
-    if (!failure) socket_path_ = path;
+    if (!failure) {
+      socket_path_ = path;
+      socket_file_ = SocketFile::At(path);
+    }
     if (!failure) local_->listen(asio::socket_base::max_listen_connections, failure);
     if (failure) return CannotListen(path, failure);
     url_ = std::string(kUnixStart) + path;
@@ -226,6 +225,10 @@ class HttpServer::State {
 
   template <class Socket>
   void Begin(Socket socket) {
+    if (sessions_.size() >= limits_.connections) metrics_.CountRefusedConnection();
+    // A handshake is work and takes time: who is too many gets none.
+    const std::size_t most = limits_.connections + (tls_ ? 0 : kRefusalsAtOnce);
+    if (sessions_.size() >= most) return;  // Which closes it.
     Tune(socket);
     std::string remote = RemoteName(socket);
     if constexpr (std::is_same_v<Socket, tcp::socket>) {
@@ -241,7 +244,6 @@ class HttpServer::State {
   template <class S>
   void Spawn(std::shared_ptr<S> session) {
     const bool welcome = sessions_.size() < limits_.connections;
-    if (!welcome) metrics_.CountRefusedConnection();
     sessions_.insert(session);
     asio::co_spawn(io_, welcome ? session->Run() : session->Refuse(),
                    [this, session](const std::exception_ptr& failure) {
@@ -285,7 +287,8 @@ class HttpServer::State {
   std::uint64_t request_ids_ = 0;
   std::string url_{};
   std::string socket_path_{};
-  std::unique_ptr<asio::ssl::context> tls_{};
+  std::optional<SocketFile> socket_file_{};
+  std::optional<asio::ssl::context> tls_{};
   asio::io_context io_{1};
   std::optional<tcp::acceptor> tcp_{};
   std::optional<Local::acceptor> local_{};

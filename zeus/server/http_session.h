@@ -8,6 +8,7 @@
 #include <boost/beast/http.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,68 +20,12 @@
 #include "zeus/server/http_message.h"
 #include "zeus/server/http_server.h"
 #include "zeus/server/response_text.h"
-#include "zeus/server/worker_pool.h"
+#include "zeus/server/session_control.h"
 
 namespace zeus::server {
 
-namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using boost::system::error_code;
-
-// What a connection uses of the server. All of it outlives the connection.
-struct SessionContext {
-  asio::io_context& io;
-  RequestHandler& handler;
-  WorkerPool& readers;  // For what changes nothing, so that it never waits behind what does.
-  WorkerPool& workers;
-  const Clock& clock;
-  const HttpLimits& limits;
-  const bool& draining;
-  std::function<std::string()> make_request_id;
-  std::function<void(const std::string& job_id)> wake_streams;
-};
-
-// The part of a connection that does not depend on its kind. Lives on the thread of the sockets.
-class SessionControl {
- public:
-  explicit SessionControl(asio::io_context& io) : wake_(io) {
-    wake_.expires_at(asio::steady_timer::time_point::max());
-  }
-  virtual ~SessionControl() = default;
-
-  // Ends what the connection waits for when its time is over.
-  void CheckTime(TimePoint now) {
-    if (now < deadline_) return;
-    timed_out_ = true;
-    Interrupt();
-  }
-  // The server is about to end.
-  void Drain() {
-    if (idle_) Interrupt();
-    wake_.cancel();
-  }
-  void WakeStream(const std::string& job_id) {
-    if (stream_of_ != job_id) return;
-    news_ = true;
-    wake_.cancel();
-  }
-  bool is_stream() const { return !stream_of_.empty(); }
-
- protected:
-  virtual void CancelSocket() = 0;
-
-  void Interrupt() {
-    CancelSocket();
-    wake_.cancel();
-  }
-
-  TimePoint deadline_{Seconds(1e18)};
-  bool timed_out_ = false;
-  bool idle_ = false;  // Between two requests.
-  bool news_ = false;
-  std::string stream_of_{};  // The job whose events it follows.
-  asio::steady_timer wake_;  // Cancelled when there is something to look at.
-};
 
 // One connection. `Stream` is a socket, or TLS on one. What is awaited gets a name before it is
 // used: GCC 12 loses its way when a condition or a temporary spans an await.
@@ -129,12 +74,19 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     deadline_ = context_.clock.Now() + time;
   }
 
+  // As SetDeadline(), for something that the client sends.
+  void SetArrival(Seconds time) {
+    arriving_ = true;
+    SetDeadline(context_.draining ? std::min(time, kLastArrival) : time);
+  }
+
   asio::awaitable<bool> Handshake() {
     error_code failure;
     if constexpr (kIsTls) {
-      SetDeadline(context_.limits.header_time);
+      SetArrival(context_.limits.header_time);
       co_await stream_.async_handshake(asio::ssl::stream_base::server,
                                        asio::redirect_error(asio::use_awaitable, failure));
+      arriving_ = false;
     }
     co_return !failure;
   }
@@ -160,12 +112,18 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     parser_.emplace();
     parser_->header_limit(static_cast<std::uint32_t>(context_.limits.header));
     parser_->body_limit(context_.limits.body);
-    SetDeadline(context_.limits.header_time);
+    SetArrival(context_.limits.header_time);
     error_code failure;
     co_await http::async_read_header(stream_, buffer_, *parser_,
                                      asio::redirect_error(asio::use_awaitable, failure));
-    const bool has_body = !failure && !parser_->is_done();
+    const std::optional<RequestRefusal> refusal = failure ? std::nullopt : CheckFields();
+    const bool has_body = !failure && !refusal && !parser_->is_done();
     if (has_body) failure = co_await ReadBody();
+    arriving_ = false;
+    if (refusal) {
+      co_await SendRefusal(refusal->status, refusal->why);
+      co_return false;
+    }
     if (failure) {
       co_await Complain(failure);
       co_return false;
@@ -175,8 +133,22 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     co_return goes_on;
   }
 
+  // What two servers in a row might read differently lets one smuggle requests past the first.
+  std::optional<RequestRefusal> CheckFields() {
+    const auto& message = parser_->get();
+    const auto codings = message.count(http::field::transfer_encoding);
+    const std::string coding(message[http::field::transfer_encoding]);
+    if (codings > 1 || (codings == 1 && LowerCase(Trim(coding)) != "chunked"))
+      return RequestRefusal{.status = 501,
+                            .why = "this Transfer-Encoding is not known here: use chunked"};
+    const auto hosts = message.count(http::field::host);
+    if (hosts > 1 || (hosts == 0 && message.version() >= 11))
+      return RequestRefusal{.status = 400, .why = "a request must have one Host"};
+    return std::nullopt;
+  }
+
   asio::awaitable<error_code> ReadBody() {
-    SetDeadline(context_.limits.body_time);
+    SetArrival(context_.limits.body_time);
     error_code failure;
     if (LowerCase(std::string(parser_->get()[http::field::expect])) == "100-continue") {
       constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -252,8 +224,14 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     std::function<void()> handle = [this, request, answer] {
       *answer = context_.handler.Handle(*request);
     };
-    WorkerPool& pool = context_.handler.Changes(*request) ? context_.workers : context_.readers;
-    const bool answered = co_await OnWorker(pool, std::move(handle));
+    bool answered = true;
+    const WaitsFor waits = context_.handler.Weigh(*request);
+    if (waits == WaitsFor::kNothing) {
+      handle();
+    } else {
+      WorkerPool& pool = waits == WaitsFor::kWriting ? context_.workers : context_.readers;
+      answered = co_await OnWorker(pool, std::move(handle));
+    }
     // Nobody waits for a late answer: it stays where it is, and the worker's alone.
     if (!answered)
       answer = std::make_shared<HttpAnswer>(
@@ -264,7 +242,8 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     const bool stays = wants_more && answered && !answer->events && !context_.draining;
     const Connection connection = stays ? Connection::kKeepAlive : Connection::kClose;
     const bool sent = co_await Send(*answer, finished, connection);
-    if (sent && answer->events) co_await Follow(answer->events, finished);
+    const bool follows = sent && answer->events && finished.method != "HEAD";
+    if (follows) co_await Follow(answer->events, finished);
     finished.duration = context_.clock.Now() - start;
     context_.handler.Finished(finished);
     co_return sent&& stays;

@@ -33,6 +33,7 @@ struct Route {
   std::string_view answer_schema{};   // Empty: no body.
   std::vector<int> statuses{};        // Those that are its own; 401, 403 and 5xx go without saying.
   std::vector<std::string_view> query{};  // Parameters it knows.
+  bool at_once = false;                   // Needs no database.
 };
 
 // A match, or the reason why there is none.

@@ -26,9 +26,15 @@ TEST(TargetTest, IsTakenApartAndDecoded) {
   EXPECT_EQ(target.value().query.at("empty"), "");
 }
 
+TEST(TargetTest, MayHoldAnyText) {
+  for (const char* text : {"/%C3%A9", "/?a=%E2%82%AC", "/%F0%9F%98%80", "/%7F", "/%EF%BF%BF"})
+    EXPECT_TRUE(ParseTarget(text).ok()) << text;
+}
+
 TEST(TargetTest, WhatIsNoneIsRefused) {
-  for (const char* text :
-       {"", "*", "v1/jobs", "http://a/b", "/a%", "/a%2", "/a%zz", "/a?b=%-1", "/a?b=1&b=2"})
+  for (const char* text : {"", "*", "v1/jobs", "http://a/b", "/a%", "/a%2", "/a%zz", "/a?b=%-1",
+                           "/a?b=1&b=2", "/a%00b", "/a?b=%FF", "/a%C3", "/a?%C0%80=b",
+                           "/a%ED%A0%80", "/a%E0%80%80", "/a%F4%90%80%80", "/\xFF"})
     EXPECT_FALSE(ParseTarget(text).ok()) << text;
 }
 

@@ -11,6 +11,32 @@ namespace {
 
 enum class Plus { kStays, kIsBlank };  // It is a blank in queries only.
 
+// The bytes that a sequence of UTF-8 takes, from its first one; 0 when none begins so.
+std::size_t SequenceSize(unsigned char first) {
+  if (first < 0x80) return 1;
+  if (first < 0xC2 || first > 0xF4) return 0;
+  return first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+}
+
+// UTF-8 in its shortest form, without surrogates and without NUL.
+bool IsText(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto first = static_cast<unsigned char>(text[i]);
+    const std::size_t size = SequenceSize(first);
+    if (first == 0 || size == 0 || text.size() - i < size) return false;
+    char32_t code = size == 1 ? first : first & (0x7FU >> size);
+    for (std::size_t j = 1; j < size; ++j) {
+      const auto next = static_cast<unsigned char>(text[i + j]);
+      if ((next & 0xC0U) != 0x80U) return false;
+      code = (code << 6U) | (next & 0x3FU);
+    }
+    const bool too_long = (size == 3 && code < 0x800) || (size == 4 && code < 0x10000);
+    if (too_long || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return false;
+    i += size;
+  }
+  return true;
+}
+
 Result<std::string> Decode(std::string_view text, Plus plus) {
   std::string decoded;
   decoded.reserve(text.size());
@@ -28,6 +54,10 @@ Result<std::string> Decode(std::string_view text, Plus plus) {
       decoded += text[i];
     }
   }
+  // Databases differ in what they make of it, so it does not get that far.
+  if (!IsText(decoded))
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("the target holds what is no UTF-8 text: {}", Quote(text))};
   return decoded;
 }
 

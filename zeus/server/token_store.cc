@@ -15,6 +15,7 @@
 
 #include "zeus/base/file.h"
 #include "zeus/base/text.h"
+#include "zeus/server/regular_file.h"
 
 namespace zeus::server {
 namespace {
@@ -79,6 +80,7 @@ bool IsName(const std::string& name) {
 
 Result<TokenStore> TokenStore::Load(const std::filesystem::path& path) {
   ZEUS_RETURN_IF_ERROR(CheckMode(path));
+  ZEUS_RETURN_IF_ERROR(CheckRegularFile(path));
   ZEUS_TRY(const std::string text, ReadSmallFile(path, 1024 * 1024));
   std::vector<TokenEntry> entries;
   std::istringstream lines(text);

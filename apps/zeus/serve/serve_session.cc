@@ -9,8 +9,8 @@
 #include <optional>
 #include <utility>
 
-#include "apps/zeus/monitor/signals.h"
 #include "apps/zeus/output.h"
+#include "apps/zeus/serve/serve_signals.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
@@ -94,23 +94,29 @@ class Expiry {
   Ticker ticker_;
 };
 
-// The exit code.
-Result<int> ServeUntilSignal(server::HttpServer& server, Signals& signals, const Clock& clock,
+using Wait = ServeSignals::Event;
+
+// What is needed to the very end, in the order in which it goes: the last resort guards everything
+// that is made after it.
+struct Frame {
+  std::unique_ptr<server::AccessLog> log{};
+  std::optional<ServeSignals> signals{};
+  std::optional<LastResort> last_resort{};
+};
+
+// The exit code, unless the last resort has one.
+Result<int> ServeUntilSignal(server::HttpServer& server, Frame& frame, const Clock& clock,
                              Seconds patience) {
   fmt::print("listening on {}\n", server.url());
   ZEUS_RETURN_IF_ERROR(FlushOutput());
-  while (signals.WaitUntil(clock.Now() + kForever, clock) != Signals::Event::kStop) {
+  Wait event = Wait::kTime;
+  while (event != Wait::kStop) {
+    event = frame.signals->WaitUntil(clock.Now() + kForever, clock);
+    if (event == Wait::kReopen && frame.log) frame.log->Reopen();
   }
+  frame.last_resort.emplace(*frame.signals, clock.Now() + patience, clock);
   server.BeginShutdown();
-  const TimePoint end = clock.Now() + patience;
-  while (!server.WaitForShutdown(50ms)) {
-    // What is committed is committed; only answers are lost.
-    if (signals.WaitUntil(clock.Now(), clock) == Signals::Event::kStop)
-      return Error{ErrorCode::kUnavailable,
-                   "ended by a second signal: some requests got no answer"};
-    if (clock.Now() >= end)
-      return Error{ErrorCode::kUnavailable,
-                   "some requests did not finish in time and got no answer"};
+  while (!server.WaitForShutdown(kForever)) {
   }
   return 0;
 }
@@ -119,21 +125,22 @@ Result<int> ServeUntilSignal(server::HttpServer& server, Signals& signals, const
 
 Result<int> RunServe(const ServeOptions& options) {
   const SystemClock clock;
-  Signals signals;
+  Frame frame;
   ZEUS_TRY(std::optional<server::TokenStore> tokens, LoadTokens(options));
   std::string database = options.database;
   if (database.empty()) {
     ZEUS_TRY(database, DefaultDatabaseUrl(EnvironmentVariable));
   }
-  ZEUS_TRY(const std::unique_ptr<JobRepository> repository, OpenRepository(database));
-  LocalJobService service(*repository, clock);
-  std::unique_ptr<server::AccessLog> log;
   if (!options.no_access_log) {
-    ZEUS_TRY(log, server::AccessLog::Open(options.access_log, clock));
+    ZEUS_TRY(frame.log, server::AccessLog::Open(options.access_log, clock));
   }
+  ZEUS_TRY(const std::unique_ptr<JobRepository> repository, OpenRepository(database));
+  // Not earlier: a database that hangs must not keep a signal from ending us.
+  frame.signals.emplace();
+  LocalJobService service(*repository, clock);
   server::ServerMetrics metrics;
   server::Api api(
-      service, metrics, log.get(),
+      service, metrics, frame.log.get(),
       {.tokens = std::move(tokens),
        .ready = [&repository] { return repository->Ping(); },
        .more_metrics = [](MetricSet& set) { AddProcess(ZEUS_VERSION, ProcessCpuTime(), set); },
@@ -141,7 +148,7 @@ Result<int> RunServe(const ServeOptions& options) {
   ZEUS_TRY(const std::unique_ptr<server::HttpServer> server,
            server::HttpServer::Start(HttpOptions(options), api, metrics, clock));
   const Expiry expiry(service, metrics, clock);
-  return ServeUntilSignal(*server, signals, clock, Seconds(options.shutdown_timeout));
+  return ServeUntilSignal(*server, frame, clock, Seconds(options.shutdown_timeout));
 }
 
 Result<int> MakeToken(const ServeOptions& options) {
