@@ -68,6 +68,16 @@ TEST(MetricPatternTest, WhatIsNoNumberIsNotANumber) {
   EXPECT_TRUE(std::isnan(metrics.front()));
 }
 
+TEST(MetricPatternTest, WhatMatchesNothingIsNoEpoch) {
+  const auto pattern = MetricPattern::Compile("([0-9.]*)");
+  ASSERT_TRUE(pattern.ok());
+  EXPECT_THAT(pattern.value().Metrics("a 0.5 b 0.75 c"), ElementsAre(0.5, 0.75));
+  EXPECT_THAT(pattern.value().Metrics("0.5"), ElementsAre(0.5));
+  EXPECT_THAT(pattern.value().Metrics(""), IsEmpty());
+  EXPECT_THAT(MetricPattern::Compile("acc=([0-9.]*)").value().Metrics("acc= acc=1"),
+              ElementsAre(1.0));
+}
+
 TEST(PlaceholdersTest, OnlyKnownOnesAreReplaced) {
   const Placeholders placeholders{{"batch_size", "64"}, {"lr", "0.1"}};
   EXPECT_EQ(Substitute("--b={batch_size} {lr}{lr} {x} {{batch_size} } {", placeholders),

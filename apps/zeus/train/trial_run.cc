@@ -9,15 +9,18 @@
 #include <utility>
 
 #include "apps/zeus/run/group_guardian.h"
+#include "zeus/base/log.h"
 #include "zeus/base/random.h"
+#include "zeus/base/user_files.h"
 
 namespace zeus::cli {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Seconds kLook = 20ms;     // For files, and for answers of the service.
-constexpr Seconds kLastWord = 60s;  // For reports that wait when the command has ended.
+constexpr Seconds kLook = 20ms;      // For files, and for answers of the service.
+constexpr Seconds kLastWord = 60s;   // For reports that wait when the command has ended.
+constexpr Seconds kWorthAWord = 1s;  // Lumps of shorter epochs are not.
 constexpr int kSignalExitCode = 128;
 
 // For the command's own randomness: of every run another one, of the same run the same.
@@ -63,6 +66,8 @@ std::vector<std::string> TrialRun::MakeEnvironment(const Placeholders& placehold
       "ZEUS_SEED=" + placeholders.at("seed")};
   if (const auto rate = placeholders.find("lr"); rate != placeholders.end())
     environment.push_back("ZEUS_LEARNING_RATE=" + rate->second);
+  // Else epochs come in lumps, which tell nothing about one of them.
+  if (!ProcessEnvironment()("PYTHONUNBUFFERED")) environment.emplace_back("PYTHONUNBUFFERED=1");
   return environment;
 }
 
@@ -123,36 +128,67 @@ Result<TrialOutcome> TrialRun::Run() {
   }
   reporter_ =
       std::make_unique<TrialReporter>(parts_.service, parts_.clock, started_.trial, options_.lease);
+  looked_ = parts_.clock.Now();
+  arrivals_.emplace(looked_);
   const Outcome outcome = Attend(child);
   // Who was told to end does not leave parts of himself behind.
   if (kill_at_) child.SendToGroup(SIGKILL);
   sources_->Finish();
+  TakeEpochs();
   return Conclude(outcome);
 }
 
 Json TrialRun::NoteEpoch(const EpochReport& said) {
-  if (!(answer_ && answer_->stop) && !failure_) {
-    const auto report = meter_->Epoch(said);
-    if (!report.ok()) {
-      failure_ = report.error();
-    } else if (report.value()) {
-      Report(*report.value());
-      status_.epoch = report.value()->epoch;
-      status_.metric = report.value()->metric;
-      status_.limit = report.value()->power_limit;
-      status_.cost = ZeusCostOf(job_.spec.eta, started_.trial.max_power, report.value()->energy,
-                                report.value()->time);
-    }
-  }
+  noted_.push_back(said);
   return {{"stop", (answer_ && answer_->stop) || failure_.has_value()},
           {"converged", answer_ && answer_->converged}};
 }
 
-void TrialRun::Report(const TrialReport& report) {
+EpochTiming TrialRun::JudgeTiming() {
+  const TimePoint now = parts_.clock.Now();
+  const Seconds since_last = now - arrivals_->last();
+  const EpochTiming timing = arrivals_->Judge(noted_.size(), now, now - looked_);
+  const bool measured = std::ranges::any_of(noted_, [](const auto& said) { return !said.time; });
+  if (timing == EpochTiming::kLumped && measured && since_last > kWorthAWord &&
+      !std::exchange(lumps_said_, true))
+    log::Warning(
+        "epochs of the command come in lumps ({} at once), so no power limit can be measured by "
+        "them: let it flush its output after each epoch",
+        noted_.size());
+  return timing;
+}
+
+void TrialRun::TakeEpochs() {
+  if (!noted_.empty()) {
+    const EpochTiming timing = JudgeTiming();
+    for (std::size_t i = 0; i < noted_.size(); ++i)
+      TakeEpoch(noted_[i], timing, i + 1 < noted_.size());
+    noted_.clear();
+  }
+  looked_ = parts_.clock.Now();
+}
+
+void TrialRun::TakeEpoch(const EpochReport& said, EpochTiming timing, bool more_follow) {
+  if ((answer_ && answer_->stop) || failure_) return;
+  const auto report = meter_->Epoch(said, timing);
+  if (!report.ok()) {
+    failure_ = report.error();
+  } else if (report.value()) {
+    const bool knows_itself = said.time && (said.energy || job_.spec.eta == 0);
+    Report(*report.value(), !knows_itself && (more_follow || timing == EpochTiming::kTooSoon));
+    status_.epoch = report.value()->epoch;
+    status_.metric = report.value()->metric;
+    status_.limit = report.value()->power_limit;
+    status_.cost = ZeusCostOf(job_.spec.eta, started_.trial.max_power, report.value()->energy,
+                              report.value()->time);
+  }
+}
+
+void TrialRun::Report(const TrialReport& report, bool may_wait) {
   const JobSpec& spec = job_.spec;
   const bool reached = spec.higher_is_better ? report.metric >= spec.target_metric
                                              : report.metric <= spec.target_metric;
-  const bool says_what_epochs_cost = report.epoch > 1 || report.epoch_time;
+  const bool says_what_epochs_cost = !may_wait && (report.epoch > 1 || report.epoch_time);
   if (reached || says_what_epochs_cost || report.epoch >= spec.max_epochs) {
     held_.reset();
     reporter_->Push(report);
@@ -167,6 +203,7 @@ Outcome TrialRun::Attend(Child& child) {
     Rest(std::min<TimePoint>(next, parts_.clock.Now() + kLook));
     if (sources_->OutputWaits()) parts_.line.Hide();
     sources_->Pump();
+    TakeEpochs();
     if (const auto outcome = child.WaitFor(0s)) return *outcome;
     ObeyAnswers(child);
     if (child.interrupted() && !kill_at_) kill_at_ = parts_.clock.Now() + options_.grace;

@@ -3,10 +3,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "apps/zeus/profile/profiled_devices.h"
 #include "apps/zeus/run/child.h"
 #include "apps/zeus/run/signal_watch.h"
+#include "apps/zeus/train/epoch_arrivals.h"
 #include "apps/zeus/train/limit_search.h"
 #include "apps/zeus/train/metric_sources.h"
 #include "apps/zeus/train/status_line.h"
@@ -51,10 +53,15 @@ class TrialRun {
 
  private:
   Result<TrialOutcome> Run();
+  // Answers what the command said; TakeEpochs() then counts it.
   Json NoteEpoch(const EpochReport& said);
+  void TakeEpochs();
+  void TakeEpoch(const EpochReport& said, EpochTiming timing, bool more_follow);
+  EpochTiming JudgeTiming();
   // The first epoch contains the start of the program: it would make a batch size look too dear to
-  // go on with. So it waits for the second, which tells what an epoch costs.
-  void Report(const TrialReport& report);
+  // go on with. So it waits for the second, which tells what an epoch costs. Of a lump only its
+  // last one is reported.
+  void Report(const TrialReport& report, bool may_wait);
   Outcome Attend(Child& child);
   void ObeyAnswers(const Child& child);
   void Stop(const Child& child);
@@ -75,6 +82,10 @@ class TrialRun {
   std::unique_ptr<LimitSearch> limit_;
   std::unique_ptr<TrialMeter> meter_;
   std::unique_ptr<TrialReporter> reporter_;
+  std::optional<EpochArrivals> arrivals_;
+  std::vector<EpochReport> noted_;  // Read together, not yet counted.
+  TimePoint looked_{};              // For epochs.
+  bool lumps_said_ = false;
   std::optional<TrialReport> held_;
   std::optional<ReportAnswer> answer_;
   std::optional<Error> failure_;      // Why the run is of no use any more.
