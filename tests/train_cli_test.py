@@ -123,28 +123,6 @@ class MetricTest(TrainTestCase):
                    "--", "sh", "-c", "echo loss=nan; echo loss=5 {batch_size}", code=1)
         self.assertEqual(self.trials()[0]["epochs"], 2)
 
-    def test_an_expression_that_matches_nothing_does_not_loop(self):
-        self.train(*self.options(source=["--metric-regex", "([0-9.]*)"]), *self.itself(), "--eta",
-                   "0", "--", "sh", "-c", "echo x 0.5 y; : {batch_size}; echo; echo 0.95")
-        self.assertEqual(self.trials()[0]["epochs"], 2)
-
-    def test_metrics_are_read_on_when_our_reader_has_gone(self):
-        process = self.start_train(*self.options(), *self.itself(), "--eta", "0", *self.command(
-            "--seconds", "0.1"))
-        self.assertIn("epoch 1", process.stdout.readline())
-        process.stdout.close()
-        self.assertEqual(process.wait(timeout=60), 0)
-        trial, = self.trials()
-        self.assertEqual((trial["status"], trial["epochs"]), ("converged", 5))
-
-    def test_python_does_not_buffer_unless_the_user_says_so(self):
-        for given, seen in ((None, "1"), ("", "")):
-            if given is not None:
-                self.environment["PYTHONUNBUFFERED"] = given
-            done = self.train(*self.options(), *self.itself(), "--eta", "0", "--", "sh", "-c",
-                              'echo "val_acc=1 {batch_size} <$PYTHONUNBUFFERED>"')
-            self.assertIn(f"<{seen}>", done.stdout)
-
     def test_no_metric_is_an_error_and_teaches_nothing(self):
         done = self.train(*self.options(), *self.itself(), "--", "true", "{batch_size}", code=6)
         self.assertIn("told no metric", done.stderr)
@@ -361,22 +339,6 @@ class PowerLimitTest(TrainTestCase):
         with open(os.path.join(folder, name), encoding="utf-8") as file:
             self.assertTrue(json.load(file)["complete"])
         self.assertEqual(self.limit(), 250)
-
-    def test_epochs_that_come_in_lumps_are_no_slices(self):
-        program = ("import os, time\n"
-                   "for lump in range(1, 4):\n"
-                   "    time.sleep(1.5)\n"
-                   "    os.write(1, b''.join(b'val_acc=%.2f\\n' % ((3 * lump - i) / 9.0)"
-                   " for i in (2, 1, 0)))\n")
-        done = self.train("--job", "lumps", "--batch-sizes", "8", "--default", "8", "--target",
-                          "0.99", *REGEX, "--limits", "250,200", "--", "python3", "-c", program)
-        self.assertEqual(done.stderr.count("come in lumps (3 at once)"), 1, done.stderr)
-        trial, = self.trials("lumps")
-        self.assertEqual((trial["status"], trial["epochs"]), ("converged", 9))
-        arm, = json.loads(self.job("arms", "lumps", "--json"))["arms"]
-        self.assertGreater(arm["epoch_cost_joules"], trial["cost_joules"] / 9 / 2)
-        self.assertLess(arm["epoch_cost_joules"], trial["cost_joules"] / 9 * 2)
-        self.assertFalse(os.path.exists(os.path.join(self.path("config"), "zeus", "power")))
 
     def test_a_fixed_limit_is_put_back(self):
         process = self.start_train(*self.job_of_one(), "--power-limit", "150",

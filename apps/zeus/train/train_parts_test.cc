@@ -160,15 +160,17 @@ TEST(TrialRecordsTest, OnlyRunnersThatDiedLeaveOrphans) {
   const testing::TemporaryDirectory folder;
   const TrialRecords records(folder.path() / "trials");
   const RunningTrial alive{
-      .where = "here", .job = "a", .trial = 1, .runner = ThisProcess().value()};
+      .where = "here", .job = "a", .request = "r1", .trial = 1, .runner = ThisProcess().value()};
   RunningTrial dead = alive;
-  dead.trial = 2;
+  dead.request = "r2";
   dead.runner.start_ticks += 1;
   ASSERT_TRUE(records.Add(alive).ok());
   ASSERT_TRUE(records.Add(dead).ok());
+  dead.trial = 2;
+  ASSERT_TRUE(records.Add(dead).ok());
   const auto orphans = records.Orphans("here", "a");
   ASSERT_EQ(orphans.size(), 1U);
-  EXPECT_EQ(orphans.front().trial, 2);
+  EXPECT_EQ(orphans.front().request, "r2");
   EXPECT_THAT(records.Orphans("there", "a"), IsEmpty());
   EXPECT_THAT(records.Orphans("here", "b"), IsEmpty());
   records.Remove(dead);

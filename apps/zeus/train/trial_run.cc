@@ -21,6 +21,7 @@ using namespace std::chrono_literals;
 constexpr Seconds kLook = 20ms;      // For files, and for answers of the service.
 constexpr Seconds kLastWord = 60s;   // For reports that wait when the command has ended.
 constexpr Seconds kWorthAWord = 1s;  // Lumps of shorter epochs are not.
+constexpr Seconds kLastWordInAHurry = 1s;
 constexpr int kSignalExitCode = 128;
 
 // For the command's own randomness: of every run another one, of the same run the same.
@@ -83,10 +84,7 @@ Result<TrialOutcome> TrialRun::Execute() {
     return outcome;
   }
   // As far as it can be told.
-  (void)parts_.service.EndTrial({.job_id = job_.spec.id,
-                                 .trial = started_.trial.number,
-                                 .status = TrialStatus::kFailed,
-                                 .reason = outcome.error().message});
+  if (!gone_) (void)End(TrialStatus::kFailed, outcome.error().message, std::nullopt);
   return outcome;
 }
 
@@ -135,6 +133,8 @@ Result<TrialOutcome> TrialRun::Run() {
   if (kill_at_) child.SendToGroup(SIGKILL);
   sources_->Finish();
   TakeEpochs();
+  // The rest may take a while, in which nobody needs it.
+  if (limit_ != nullptr) limit_->End();
   return Conclude(outcome);
 }
 
@@ -246,29 +246,54 @@ void TrialRun::ShowStatus() {
   parts_.line.Show(status_);
 }
 
-Result<TrialOutcome> TrialRun::Conclude(const Outcome& outcome) {
+bool TrialRun::FlushReports(Outcome& outcome) {
   if (held_) reporter_->Push(*held_);
-  const bool told = reporter_->Flush(outcome.interrupted ? Seconds(1s) : kLastWord);
+  if (outcome.interrupted) return reporter_->Flush(kLastWordInAHurry);
+  if (reporter_->Flush(kLastWordInAHurry)) return true;
+  parts_.line.Hide();
+  log::Warning("the run has ended; its last reports wait for the server, for {:g} s more",
+               kLastWord.count());
+  return reporter_->Flush(kLastWord, [&] {
+    while (const auto signal = parts_.signals.NextWithin(0s)) {
+      const int number = static_cast<int>(signal->ssi_signo);
+      if (!AsksToEnd(number)) continue;
+      outcome.interrupted = true;
+      outcome.signal = number;
+    }
+    return outcome.interrupted;
+  });
+}
+
+Result<TrialOutcome> TrialRun::Conclude(Outcome outcome) {
+  const bool told = FlushReports(outcome);
   answer_ = reporter_->answer();
   if (const auto refusal = reporter_->refusal()) failure_ = refusal;
   const auto trouble = reporter_->trouble();
   reporter_.reset();
-  if (answer_ && answer_->stop)
+  end_is_known_ = answer_ && answer_->stop;
+  if (end_is_known_)
     return TrialOutcome{.trial = answer_->trial,
                         .retry = answer_->retry && !outcome.interrupted,
                         .exit_code = outcome.interrupted
                                          ? std::optional(kSignalExitCode + outcome.signal)
                                          : std::nullopt};
+  // The next start tells it, see TrialRecords.
+  gone_ = !told;
+  if (outcome.interrupted && gone_)
+    return TrialOutcome{.trial = started_.trial, .exit_code = kSignalExitCode + outcome.signal};
   if (outcome.interrupted)
     return End(TrialStatus::kFailed, "interrupted", kSignalExitCode + outcome.signal);
   if (failure_) return *failure_;
-  if (!told)
+  if (gone_)
     return trouble.value_or(Error{ErrorCode::kUnavailable, "the server does not answer"})
         .While("report the run");
-  if (outcome.exit_code != 0)
-    return End(TrialStatus::kFailed,
-               fmt::format("the command ended with exit code {}", outcome.exit_code),
-               outcome.exit_code);
+  if (outcome.exit_code != 0) {
+    const std::string reason =
+        fmt::format("the command ended with exit code {}", outcome.exit_code);
+    ZEUS_TRY(TrialOutcome failed, End(TrialStatus::kFailed, reason, outcome.exit_code));
+    failed.failure = reason;
+    return failed;
+  }
   if (meter_->epochs() == 0)
     return Error{ErrorCode::kUnavailable,
                  "the command ended and told no metric: see --metric-regex, --metric-file and "
@@ -281,10 +306,12 @@ Result<TrialOutcome> TrialRun::Conclude(const Outcome& outcome) {
 
 Result<TrialOutcome> TrialRun::End(TrialStatus status, const std::string& reason,
                                    std::optional<int> code) {
-  ZEUS_TRY(const Trial trial, parts_.service.EndTrial({.job_id = job_.spec.id,
-                                                       .trial = started_.trial.number,
-                                                       .status = status,
-                                                       .reason = reason}));
+  auto ended = parts_.service.EndTrial(
+      {.job_id = job_.spec.id, .trial = started_.trial.number, .status = status, .reason = reason});
+  end_is_known_ = ended.ok() || !ended.error().retryable();
+  // Whoever ends by a signal has no more use for the answer.
+  if (!ended.ok() && !(code && *code > kSignalExitCode)) return std::move(ended).error();
+  const Trial trial = ended.ok() ? ended.value() : started_.trial;
   return TrialOutcome{
       .trial = trial, .retry = trial.status == TrialStatus::kStopped, .exit_code = code};
 }

@@ -27,6 +27,7 @@ struct TrialOutcome {
   bool retry = false;  // The recurrence goes on with another run.
   // Of the command: set when it failed, or when somebody ended Zeus (128 + signal).
   std::optional<int> exit_code{};
+  std::optional<std::string> failure{};  // Why, in one sentence, unless it was said before.
   std::optional<Error> limit_trouble{};
   std::optional<Setting> chosen_limit{};
 };
@@ -50,6 +51,8 @@ class TrialRun {
   // An error means that the run could not be begun, or that the service will not hear of it any
   // more; the trial has failed then, as far as the service can be told.
   Result<TrialOutcome> Execute();
+  // The service knows that the trial has ended.
+  bool end_is_known() const { return end_is_known_; }
 
  private:
   Result<TrialOutcome> Run();
@@ -68,7 +71,9 @@ class TrialRun {
   void Kill(const Child& child);
   void Rest(TimePoint deadline) const;
   void ShowStatus();
-  Result<TrialOutcome> Conclude(const Outcome& outcome);
+  // False when the service cannot be told now.
+  bool FlushReports(Outcome& outcome);
+  Result<TrialOutcome> Conclude(Outcome outcome);
   Result<TrialOutcome> End(TrialStatus status, const std::string& reason, std::optional<int> code);
   Placeholders MakePlaceholders() const;
   std::vector<std::string> MakeEnvironment(const Placeholders& placeholders) const;
@@ -88,6 +93,8 @@ class TrialRun {
   bool lumps_said_ = false;
   std::optional<TrialReport> held_;
   std::optional<ReportAnswer> answer_;
+  bool end_is_known_ = false;
+  bool gone_ = false;                 // The service does not answer.
   std::optional<Error> failure_;      // Why the run is of no use any more.
   std::optional<TimePoint> kill_at_;  // When the command was asked to end.
 };
