@@ -135,6 +135,27 @@ class FaultTest(TrainTestCase):
         folder = os.path.join(self.path("data"), "zeus", "trials")
         self.assertEqual(self.record(folder)["trial"], 1)
 
+    def test_a_silent_command_is_stopped_at_the_deadline(self):
+        done = self.train(*self.options(), *self.itself(), "--eta", "0", "--deadline", "1s", "--",
+                          "sh", "-c", "sleep 600; : {batch_size}", code=1)
+        self.assertIn("did not reach the target", done.stderr)
+        trial, = self.trials()
+        self.assertEqual(trial["status"], "failed")
+        self.assertIn("deadline", trial["reason"])
+
+    def test_what_outlives_the_command_is_ended(self):
+        self.train(*self.options(), *self.itself(), "--eta", "0", "--", "sh", "-c",
+                   f"sleep 600 & echo $! > {self.path('rest')}; echo val_acc=0.95 {{batch_size}}")
+        pid = self.read_pid("rest")
+        self.wait_until(lambda: not self.runs(pid), "it lives on")
+
+    def test_what_is_no_regular_file_is_refused_before_a_trial_begins(self):
+        os.mkfifo(self.path("pipe"))
+        for name in ("pipe", "."):
+            done = self.train(*self.options(source=["--metric-file", self.path(name)]),
+                              *self.itself(), *self.command(), code=2)
+            self.assertIn("takes a regular file", done.stderr)
+
     @staticmethod
     def record(folder):
         """The only one; empty while there is none."""

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -45,6 +46,8 @@ TEST(EpochReportTest, MistakesNameTheField) {
            {R"({"metric": 1, "epoch": 1.5})", "epoch"},
            {R"({"metric": 1, "time_seconds": -1})", "time_seconds"},
            {R"({"metric": 1, "energy_joules": "x"})", "energy_joules"},
+           {R"({"metric": 1, "energy_joules": 1e22})", "energy_joules"},
+           {R"({"metric": 1, "time_seconds": 1e300})", "time_seconds"},
            {R"([1])", "object"},
            {R"({"metric": 1)", ""}}) {
     const auto report = ParseEpochReport(text);
@@ -99,6 +102,28 @@ TEST(MetricFileTest, LinesAreGivenOnceAndWhole) {
   std::ofstream(folder.path() / "m", std::ios::app) << "o\n\nthree" << std::flush;
   EXPECT_THAT(file.NewLines(), ElementsAre("two"));
   EXPECT_THAT(file.LastLines(), ElementsAre("three"));
+}
+
+TEST(MetricFileTest, AFileThatBeginsAnewIsReadFromItsStart) {
+  const testing::TemporaryDirectory folder;
+  const auto path = folder.path() / "m";
+  MetricFile file(path);
+  std::ofstream(path) << "one\ntwo\n";
+  EXPECT_THAT(file.NewLines(), ElementsAre("one", "two"));
+  std::ofstream(path) << "a\n";  // Smaller.
+  EXPECT_THAT(file.NewLines(), ElementsAre("a"));
+  std::ofstream(folder.path() / "new") << "another file\n";
+  std::filesystem::rename(folder.path() / "new", path);
+  EXPECT_THAT(file.NewLines(), ElementsAre("another file"));
+}
+
+TEST(MetricFileTest, APipeIsNoFile) {
+  const testing::TemporaryDirectory folder;
+  const auto path = folder.path() / "m";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  MetricFile file(path);
+  EXPECT_THAT(file.NewLines(), IsEmpty());
+  EXPECT_FALSE(file.BeginAnew().ok());
 }
 
 TEST(MetricFileTest, WhatAnEarlierRunLeftIsGone) {

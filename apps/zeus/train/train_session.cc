@@ -97,9 +97,11 @@ Status TrainSession::EndOrphans() {
 Result<TrainSession::RecurrenceEnd> TrainSession::RunRecurrence(unsigned number) {
   std::optional<std::int64_t> recurrence;
   unsigned runs = 0;
+  spent_ = Seconds(0);
   for (unsigned tries = 0; tries < options_.tries; ++tries) {
     ZEUS_TRY(const TrialOutcome outcome, RunTrial(number, recurrence));
     SayOutcome(outcome);
+    spent_ += outcome.trial.time;
     if (outcome.exit_code) return RecurrenceEnd{.exit_code = outcome.exit_code};
     if (outcome.trial.status == TrialStatus::kConverged) return RecurrenceEnd{.reached = true};
     ++runs;
@@ -146,8 +148,10 @@ Result<TrialOutcome> TrainSession::RunTrial(unsigned number,
   Keep(record);
   // What the bound is made from changes with every run, here and elsewhere.
   if (auto fresh = service().GetJob(job_.spec.id); fresh.ok()) job_ = std::move(fresh).value();
-  TrialRun run({service(), parts_.clock, parts_.signals, parts_.devices, line_}, options_, job_,
-               started.value(), {.recurrence = number, .recurrences = options_.recurrences});
+  std::optional<Seconds> patience;
+  if (job_.spec.deadline) patience = *job_.spec.deadline - spent_;
+  TrialRun run({service(), parts_.clock, parts_.signals, parts_.devices, line_, patience}, options_,
+               job_, started.value(), {.recurrence = number, .recurrences = options_.recurrences});
   auto outcome = run.Execute();
   if (run.end_is_known()) records_.Remove(record);
   return outcome;

@@ -57,6 +57,7 @@ class TrainSession {
   StatusLine line_;
   Job job_{};
   std::uint64_t requests_ = 0;
+  Seconds spent_{0};  // By earlier tries of the recurrence.
   bool limit_trouble_said_ = false;
   bool record_trouble_said_ = false;
 };

@@ -40,6 +40,12 @@ Status TrialMeter::Begin() {
 Result<std::optional<TrialReport>> TrialMeter::Epoch(const EpochReport& said, EpochTiming timing) {
   TrialReport report{.job_id = last_.job_id, .trial = last_.trial};
   report.epoch = said.epoch.value_or(last_.epoch + 1);
+  const bool back = report.epoch < last_.epoch || (said.time && *said.time < last_.time) ||
+                    (said.energy && *said.energy < last_.energy);
+  if (back && !std::exchange(back_said_, true))
+    log::Warning(
+        "the command reports an earlier epoch, or less time or energy, than before: they count "
+        "from its start, and what was reported stays");
   if (report.epoch <= last_.epoch) return std::optional<TrialReport>();
   report.metric =
       std::isfinite(said.metric) ? said.metric : (spec_.higher_is_better ? -kWorst : kWorst);

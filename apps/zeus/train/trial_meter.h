@@ -57,6 +57,7 @@ class TrialMeter {
   bool steady_ = false;  // The limit was the same during the whole of the next epoch.
   bool lumped_ = false;  // Epochs have come in lumps.
   bool doubted_ = false;
+  bool back_said_ = false;
 };
 
 }  // namespace zeus::cli

@@ -22,6 +22,7 @@ constexpr Seconds kLook = 20ms;      // For files, and for answers of the servic
 constexpr Seconds kLastWord = 60s;   // For reports that wait when the command has ended.
 constexpr Seconds kWorthAWord = 1s;  // Lumps of shorter epochs are not.
 constexpr Seconds kLastWordInAHurry = 1s;
+constexpr Seconds kGraceOfTheRest = 2s;  // Of what outlives the command.
 constexpr int kSignalExitCode = 128;
 
 // For the command's own randomness: of every run another one, of the same run the same.
@@ -127,10 +128,10 @@ Result<TrialOutcome> TrialRun::Run() {
   reporter_ =
       std::make_unique<TrialReporter>(parts_.service, parts_.clock, started_.trial, options_.lease);
   looked_ = parts_.clock.Now();
-  arrivals_.emplace(looked_);
+  begun_ = looked_;
+  arrivals_.emplace(begun_);
   const Outcome outcome = Attend(child);
-  // Who was told to end does not leave parts of himself behind.
-  if (kill_at_) child.SendToGroup(SIGKILL);
+  EndRestOf(child);
   sources_->Finish();
   TakeEpochs();
   // The rest may take a while, in which nobody needs it.
@@ -216,9 +217,22 @@ void TrialRun::ObeyAnswers(const Child& child) {
   answer_ = reporter_->answer();
   if (const auto refusal = reporter_->refusal(); refusal && !failure_) failure_ = refusal;
   const bool stop = answer_ && answer_->stop && !(answer_->converged && options_.let_finish);
-  if (stop || failure_) Stop(child);
+  // Reports tell the service of it; a command that is silent has none.
+  overdue_ = overdue_ || (parts_.patience && parts_.clock.Now() - begun_ >= *parts_.patience);
+  if (stop || failure_ || overdue_) Stop(child);
   status_.trouble.reset();
   if (const auto trouble = reporter_->trouble()) status_.trouble = "(waiting for the server)";
+}
+
+// Nobody leaves parts of himself behind: they would disturb the next run.
+void TrialRun::EndRestOf(const Child& child) const {
+  if (child.GroupIsEmpty()) return;
+  if (!kill_at_) {
+    child.SendToGroup(SIGTERM);
+    const TimePoint deadline = parts_.clock.Now() + std::min(options_.grace, kGraceOfTheRest);
+    while (!child.GroupIsEmpty() && parts_.clock.Now() < deadline) parts_.clock.SleepFor(kLook);
+  }
+  child.SendToGroup(SIGKILL);
 }
 
 void TrialRun::Stop(const Child& child) {
@@ -287,6 +301,15 @@ Result<TrialOutcome> TrialRun::Conclude(Outcome outcome) {
   if (gone_)
     return trouble.value_or(Error{ErrorCode::kUnavailable, "the server does not answer"})
         .While("report the run");
+  if (overdue_) {
+    ZEUS_TRY(TrialOutcome late,
+             End(meter_->epochs() > 0 ? TrialStatus::kStopped : TrialStatus::kFailed,
+                 fmt::format("stopped after {} epochs: the deadline of {:g} s has passed",
+                             meter_->epochs(), job_.spec.deadline->count()),
+                 std::nullopt));
+    late.retry = false;
+    return late;
+  }
   if (outcome.exit_code != 0) {
     const std::string reason =
         fmt::format("the command ended with exit code {}", outcome.exit_code);

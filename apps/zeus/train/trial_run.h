@@ -42,6 +42,7 @@ class TrialRun {
     SignalWatch& signals;
     ProfiledDevices* devices;  // Null when there is nothing to measure and limit.
     StatusLine& line;
+    std::optional<Seconds> patience{};  // Until the deadline of the recurrence.
   };
 
   // `status` is where the line begins.
@@ -67,6 +68,7 @@ class TrialRun {
   void Report(const TrialReport& report, bool may_wait);
   Outcome Attend(Child& child);
   void ObeyAnswers(const Child& child);
+  void EndRestOf(const Child& child) const;
   void Stop(const Child& child);
   void Kill(const Child& child);
   void Rest(TimePoint deadline) const;
@@ -89,7 +91,9 @@ class TrialRun {
   std::unique_ptr<TrialReporter> reporter_;
   std::optional<EpochArrivals> arrivals_;
   std::vector<EpochReport> noted_;  // Read together, not yet counted.
-  TimePoint looked_{};              // For epochs.
+  TimePoint begun_{};
+  bool overdue_ = false;
+  TimePoint looked_{};  // For epochs.
   bool lumps_said_ = false;
   std::optional<TrialReport> held_;
   std::optional<ReportAnswer> answer_;
