@@ -156,6 +156,12 @@ class FaultTest(TrainTestCase):
                               *self.itself(), *self.command(), code=2)
             self.assertIn("takes a regular file", done.stderr)
 
+    def test_a_command_that_may_finish_and_fails_is_said(self):
+        done = self.train(*self.options(), *self.itself(), "--eta", "0", "--let-finish", "--", "sh",
+                          "-c", "echo val_acc=0.95 {batch_size}; sleep 0.3; exit 7", code=7)
+        self.assertIn("ended with exit code 7 after it had reached the target", done.stderr)
+        self.assertEqual(self.trials()[0]["status"], "converged")
+
     @staticmethod
     def record(folder):
         """The only one; empty while there is none."""

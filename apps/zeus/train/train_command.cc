@@ -37,6 +37,9 @@ void RepairLimits(Clock& clock, bool quiet) {
 Result<std::unique_ptr<ProfiledDevices>> OpenDevices(const TrainOptions& options, Clock& clock) {
   auto devices = ProfiledDevices::Open(clock, KnobKind::kGpuPowerLimit, options.gpus);
   if (devices.ok() || options.gpus || devices.error().code != ErrorCode::kNotFound) return devices;
+  // Without a place to note what is to be put back, none is opened either.
+  if (auto folder = KnobFolder(); !folder.ok() && options.spec.gpu_model.empty())
+    return std::move(folder).error();
   return std::unique_ptr<ProfiledDevices>();
 }
 

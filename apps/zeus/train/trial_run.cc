@@ -285,6 +285,12 @@ Result<TrialOutcome> TrialRun::Conclude(Outcome outcome) {
   const auto trouble = reporter_->trouble();
   reporter_.reset();
   end_is_known_ = answer_ && answer_->stop;
+  if (end_is_known_ && options_.let_finish && !kill_at_ && outcome.exit_code != 0)
+    return TrialOutcome{
+        .trial = answer_->trial,
+        .exit_code = outcome.exit_code,
+        .failure = fmt::format("the command ended with exit code {} after it had {}",
+                               outcome.exit_code, answer_->trial.reason)};
   if (end_is_known_)
     return TrialOutcome{.trial = answer_->trial,
                         .retry = answer_->retry && !outcome.interrupted,
