@@ -1,5 +1,9 @@
 #include "apps/zeus/job/job_source.h"
 
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
 #include "apps/zeus/numbers.h"
 #include "zeus/base/file.h"
 #include "zeus/base/text.h"
@@ -29,6 +33,17 @@ std::string WithoutSecrets(const std::string& url) {
   if (scheme == std::string::npos || at == std::string::npos || url.starts_with("sqlite:"))
     return url;
   return url.substr(0, scheme + 3) + url.substr(at + 1);
+}
+
+// The same file has the same name wherever it is named from.
+std::string Absolute(const std::string& url) {
+  constexpr std::string_view kSqlite = "sqlite:";
+  if (!url.starts_with(kSqlite) || url == "sqlite::memory:") return url;
+  std::string_view path = std::string_view(url).substr(kSqlite.size());
+  if (path.starts_with("///")) path.remove_prefix(2);
+  std::error_code error;
+  const auto whole = std::filesystem::weakly_canonical(std::filesystem::absolute(path), error);
+  return error ? url : "sqlite://" + whole.string();
 }
 
 }  // namespace
@@ -70,7 +85,7 @@ Result<std::unique_ptr<JobSource>> JobSource::Open(const JobSourceFlags& flags, 
   ZEUS_TRY(std::unique_ptr<JobRepository> repository, OpenRepository(url));
   auto service = std::make_unique<LocalJobService>(*repository, clock);
   return std::unique_ptr<JobSource>(
-      new JobSource(std::move(repository), std::move(service), WithoutSecrets(url)));
+      new JobSource(std::move(repository), std::move(service), WithoutSecrets(Absolute(url))));
 }
 
 }  // namespace zeus::cli

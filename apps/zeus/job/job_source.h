@@ -31,7 +31,7 @@ class JobSource {
   JobService& service() { return *service_; }
   // Null when a server has it.
   JobRepository* repository() { return repository_.get(); }
-  // The address of the server or the database, without secrets.
+  // The address of the server or the database, without secrets; that of a file is absolute.
   const std::string& where() const { return where_; }
 
  private:

@@ -87,18 +87,19 @@ void OutputTap::Finish() {
 
 bool OutputTap::Pass(Stream& stream) {
   if (stream.source == nullptr || !Ready(stream.source->get(), POLLIN)) return false;
-  stream.blocked = !Ready(stream.target, POLLOUT);
+  stream.blocked = !stream.reader_gone && !Ready(stream.target, POLLOUT);
   if (stream.blocked) return false;
   std::array<char, kPiece> piece{};
   const ssize_t got = ::read(stream.source->get(), piece.data(), piece.size());
   if (got < 0 && errno == EINTR) return true;
   const std::string_view bytes(piece.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
-  // When our reader is gone, the command's is: it learns so as it would without us.
-  if (got <= 0 || !WriteAll(stream.target, bytes)) {
+  if (got > 0 && !stream.reader_gone) stream.reader_gone = !WriteAll(stream.target, bytes);
+  // When nobody reads any more, the command learns so as it would without us.
+  if (got <= 0 || (stream.reader_gone && !listening_)) {
     stream.source.reset();
     return false;
   }
-  line_is_open_ = bytes.back() != '\n';
+  if (!stream.reader_gone) line_is_open_ = bytes.back() != '\n';
   if (!listening_) return true;
   stream.lines.Feed(clock_.Now(), bytes);
   while (const auto line = stream.lines.Next()) listener_(*line);

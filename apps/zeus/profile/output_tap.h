@@ -17,7 +17,8 @@
 namespace zeus::cli {
 
 // Stands between a command's output and ours: passes every byte on as it is, and shows each line to
-// a listener. It never blocks: while our own reader does not read, neither does it. One owner.
+// a listener. It never blocks: while our own reader does not read, neither does it; when that one
+// is gone, the listener still gets its lines. One owner.
 class OutputTap {
  public:
   using Listener = std::function<void(const LineCutter::Line&)>;
@@ -46,6 +47,7 @@ class OutputTap {
     std::unique_ptr<FileDescriptor> source;       // Null after its end.
     std::unique_ptr<FileDescriptor> command_end;  // Null once the command has it.
     bool blocked = false;                         // Our reader does not read.
+    bool reader_gone = false;                     // Nor will it ever.
     LineCutter lines{};
   };
 

@@ -42,4 +42,14 @@ Result<std::unique_ptr<ProfiledDevices>> ProfiledDevices::Open(
   return std::unique_ptr<ProfiledDevices>(new ProfiledDevices(std::move(monitor), std::move(job)));
 }
 
+Status ProfiledDevices::CheckMeasured() const {
+  const EnergyMonitor& monitor = node_->monitor();
+  for (const std::size_t device : job_.devices) {
+    const auto present = monitor.Now(device);
+    if (!present.power.ok())
+      return present.power.error().While("measure the energy of " + monitor.device_name(device));
+  }
+  return Ok();
+}
+
 }  // namespace zeus::cli

@@ -28,6 +28,9 @@ class ProfiledDevices {
   // Another one, for what is measured at the same time.
   MonitorSliceMeter NewMeter() { return {node_->monitor(), job_.devices}; }
 
+  // Whether all of them are being measured now; says which is not, and why.
+  Status CheckMeasured() const;
+
   const std::vector<JobKnob::Device>& turned() const { return job_.turned; }
   const std::string& driver() const { return job_.driver; }  // Empty if it does not tell.
 

@@ -67,7 +67,14 @@ struct Birth {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != birth.parent) ::_exit(kNotStarted);  // It died before the call.
   }
-  if (birth.options.own_group) ::setpgid(0, 0);
+  if (birth.options.own_group) {
+    ::setpgid(0, 0);
+    // Whoever reads from a terminal that is another group's is stopped for ever.
+    if (::isatty(STDIN_FILENO) == 1) {
+      if (const int nothing = ::open("/dev/null", O_RDONLY); nothing >= 0)
+        ::dup2(nothing, STDIN_FILENO);
+    }
+  }
   if (const auto& streams = birth.options.streams) {
     ::dup2(streams->output, STDOUT_FILENO);
     ::dup2(streams->error, STDERR_FILENO);

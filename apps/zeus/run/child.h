@@ -21,7 +21,7 @@ struct ChildOptions {
   bool wait_all = false;          // Until every descendant has ended, not only the command.
   bool kill_with_parent = false;  // The command is killed when Zeus is.
   // In a process group of its own, to which every signal goes: whatever the command starts ends
-  // with it.
+  // with it. Where Zeus' input is a terminal, the command's is empty.
   bool own_group = false;
   std::optional<ChildStreams> streams{};
   std::vector<std::string> environment{};  // "NAME=value", beside what Zeus was started with.

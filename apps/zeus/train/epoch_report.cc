@@ -14,7 +14,8 @@ template <class Unit>
 Status Read(const Json& json, const char* field, std::optional<Unit>& into) {
   ZEUS_TRY(const std::optional<double> number, GetOptionalField<double>(json, field));
   if (!number) return Ok();
-  if (!std::isfinite(*number) || *number < 0)
+  constexpr double kMost = 1e21;  // Beyond it sums lose what is added to them.
+  if (!std::isfinite(*number) || *number < 0 || *number > kMost)
     return Error{ErrorCode::kInvalidArgument, fmt::format("\"{}\" cannot be {}", field, *number)};
   into = Unit(*number);
   return Ok();

@@ -27,6 +27,12 @@ Status EpochSweep::EpochEnded() {
   return Ok();
 }
 
+void EpochSweep::EpochsLumped() {
+  if (!std::exchange(measuring_, false)) return;
+  meter_.Cancel();
+  --next_;
+}
+
 void EpochSweep::Stop() {
   if (std::exchange(measuring_, false)) meter_.Cancel();
   next_ = settings_.size() + 1;

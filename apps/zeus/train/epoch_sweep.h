@@ -23,6 +23,8 @@ class EpochSweep {
 
   // An epoch has just ended, and the next one begins.
   Status EpochEnded();
+  // Epochs have ended, nobody knows when: what is being tried is tried again.
+  void EpochsLumped();
   // Drops the epoch that is under way.
   void Stop();
 

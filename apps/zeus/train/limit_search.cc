@@ -96,6 +96,10 @@ void LimitSearch::EpochEnded() {
   if (!moved.ok()) Settle(moved);
 }
 
+void LimitSearch::EpochsLumped() {
+  if (!settled_ && !ended_ && epochs_ != nullptr) epochs_->EpochsLumped();
+}
+
 // With what this run has measured so far.
 Status LimitSearch::Merge() {
   if (!searched_) return Ok();

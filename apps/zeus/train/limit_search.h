@@ -60,6 +60,8 @@ class LimitSearch {
   // Does what is due; returns when to come again.
   TimePoint Step();
   void EpochEnded();
+  // Of which it is not known when they ended.
+  void EpochsLumped();
   // The command has ended: puts the limit back and keeps what was learned.
   void End();
 

@@ -30,7 +30,8 @@ class MetricFile {
   void Read();
 
   std::filesystem::path path_;
-  std::uint64_t read_ = 0;  // Bytes.
+  std::uint64_t read_ = 0;   // Bytes …
+  std::uint64_t inode_ = 0;  // … of this file: another one is read from its start.
   std::string pending_;
 };
 

@@ -22,7 +22,7 @@ class MetricPattern {
   static Result<MetricPattern> Compile(const std::string& expression);
 
   // The metrics on this line; what the group holds and is no number counts as not a number, for a
-  // training that diverged prints such things.
+  // training that diverged prints such things. A group that holds nothing is no match.
   std::vector<double> Metrics(std::string_view line) const;
 
  private:

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "apps/zeus/output_file.h"
 #include "apps/zeus/run/run_options.h"
@@ -11,6 +13,7 @@
 #include "apps/zeus/train/train_session.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/log.h"
+#include "zeus/base/text.h"
 #include "zeus/device/knob_repair.h"
 
 namespace zeus::cli {
@@ -34,12 +37,20 @@ void RepairLimits(Clock& clock, bool quiet) {
 Result<std::unique_ptr<ProfiledDevices>> OpenDevices(const TrainOptions& options, Clock& clock) {
   auto devices = ProfiledDevices::Open(clock, KnobKind::kGpuPowerLimit, options.gpus);
   if (devices.ok() || options.gpus || devices.error().code != ErrorCode::kNotFound) return devices;
+  // Without a place to note what is to be put back, none is opened either.
+  if (auto folder = KnobFolder(); !folder.ok() && options.spec.gpu_model.empty())
+    return std::move(folder).error();
   return std::unique_ptr<ProfiledDevices>();
 }
 
 Status CheckFiles(const TrainOptions& options) {
   if (!options.json.empty() && options.json != "-")
     ZEUS_RETURN_IF_ERROR(CheckWritable(options.json));
+  std::error_code ignored;
+  const auto metrics = std::filesystem::status(options.metric_file, ignored);
+  if (std::filesystem::exists(metrics) && !std::filesystem::is_regular_file(metrics))
+    return Error{ErrorCode::kInvalidArgument,
+                 "--metric-file takes a regular file: " + Quote(options.metric_file) + " is none"};
   return options.html.empty() ? Ok() : CheckWritable(options.html);
 }
 

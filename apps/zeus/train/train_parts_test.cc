@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -45,6 +46,8 @@ TEST(EpochReportTest, MistakesNameTheField) {
            {R"({"metric": 1, "epoch": 1.5})", "epoch"},
            {R"({"metric": 1, "time_seconds": -1})", "time_seconds"},
            {R"({"metric": 1, "energy_joules": "x"})", "energy_joules"},
+           {R"({"metric": 1, "energy_joules": 1e22})", "energy_joules"},
+           {R"({"metric": 1, "time_seconds": 1e300})", "time_seconds"},
            {R"([1])", "object"},
            {R"({"metric": 1)", ""}}) {
     const auto report = ParseEpochReport(text);
@@ -68,6 +71,16 @@ TEST(MetricPatternTest, WhatIsNoNumberIsNotANumber) {
   EXPECT_TRUE(std::isnan(metrics.front()));
 }
 
+TEST(MetricPatternTest, WhatMatchesNothingIsNoEpoch) {
+  const auto pattern = MetricPattern::Compile("([0-9.]*)");
+  ASSERT_TRUE(pattern.ok());
+  EXPECT_THAT(pattern.value().Metrics("a 0.5 b 0.75 c"), ElementsAre(0.5, 0.75));
+  EXPECT_THAT(pattern.value().Metrics("0.5"), ElementsAre(0.5));
+  EXPECT_THAT(pattern.value().Metrics(""), IsEmpty());
+  EXPECT_THAT(MetricPattern::Compile("acc=([0-9.]*)").value().Metrics("acc= acc=1"),
+              ElementsAre(1.0));
+}
+
 TEST(PlaceholdersTest, OnlyKnownOnesAreReplaced) {
   const Placeholders placeholders{{"batch_size", "64"}, {"lr", "0.1"}};
   EXPECT_EQ(Substitute("--b={batch_size} {lr}{lr} {x} {{batch_size} } {", placeholders),
@@ -89,6 +102,28 @@ TEST(MetricFileTest, LinesAreGivenOnceAndWhole) {
   std::ofstream(folder.path() / "m", std::ios::app) << "o\n\nthree" << std::flush;
   EXPECT_THAT(file.NewLines(), ElementsAre("two"));
   EXPECT_THAT(file.LastLines(), ElementsAre("three"));
+}
+
+TEST(MetricFileTest, AFileThatBeginsAnewIsReadFromItsStart) {
+  const testing::TemporaryDirectory folder;
+  const auto path = folder.path() / "m";
+  MetricFile file(path);
+  std::ofstream(path) << "one\ntwo\n";
+  EXPECT_THAT(file.NewLines(), ElementsAre("one", "two"));
+  std::ofstream(path) << "a\n";  // Smaller.
+  EXPECT_THAT(file.NewLines(), ElementsAre("a"));
+  std::ofstream(folder.path() / "new") << "another file\n";
+  std::filesystem::rename(folder.path() / "new", path);
+  EXPECT_THAT(file.NewLines(), ElementsAre("another file"));
+}
+
+TEST(MetricFileTest, APipeIsNoFile) {
+  const testing::TemporaryDirectory folder;
+  const auto path = folder.path() / "m";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  MetricFile file(path);
+  EXPECT_THAT(file.NewLines(), IsEmpty());
+  EXPECT_FALSE(file.BeginAnew().ok());
 }
 
 TEST(MetricFileTest, WhatAnEarlierRunLeftIsGone) {
@@ -150,15 +185,17 @@ TEST(TrialRecordsTest, OnlyRunnersThatDiedLeaveOrphans) {
   const testing::TemporaryDirectory folder;
   const TrialRecords records(folder.path() / "trials");
   const RunningTrial alive{
-      .where = "here", .job = "a", .trial = 1, .runner = ThisProcess().value()};
+      .where = "here", .job = "a", .request = "r1", .trial = 1, .runner = ThisProcess().value()};
   RunningTrial dead = alive;
-  dead.trial = 2;
+  dead.request = "r2";
   dead.runner.start_ticks += 1;
   ASSERT_TRUE(records.Add(alive).ok());
   ASSERT_TRUE(records.Add(dead).ok());
+  dead.trial = 2;
+  ASSERT_TRUE(records.Add(dead).ok());
   const auto orphans = records.Orphans("here", "a");
   ASSERT_EQ(orphans.size(), 1U);
-  EXPECT_EQ(orphans.front().trial, 2);
+  EXPECT_EQ(orphans.front().request, "r2");
   EXPECT_THAT(records.Orphans("there", "a"), IsEmpty());
   EXPECT_THAT(records.Orphans("here", "b"), IsEmpty());
   records.Remove(dead);

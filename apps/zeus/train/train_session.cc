@@ -59,72 +59,111 @@ Result<int> TrainSession::Execute() {
   ZEUS_RETURN_IF_ERROR(EndOrphans());
   int exit_code = 0;
   for (unsigned number = 1; number <= options_.recurrences; ++number) {
-    ZEUS_TRY(const std::optional<int> failed, RunRecurrence(number));
-    if (!failed) continue;
-    exit_code = *failed;
-    if (exit_code != kTargetNotReached) break;
+    ZEUS_TRY(const RecurrenceEnd end, RunRecurrence(number));
+    if (end.exit_code) {
+      exit_code = *end.exit_code;
+      break;
+    }
+    if (!end.reached) exit_code = kTargetNotReached;
   }
-  ZEUS_RETURN_IF_ERROR(TellLessons());
+  const Status told = TellLessons();
+  if (told.ok()) return exit_code;
+  if (exit_code == 0) return told.error();
+  log::Warning("what was learned cannot be told: {}", told.error().message);
   return exit_code;
 }
 
 Status TrainSession::EndOrphans() {
   for (const RunningTrial& orphan : records_.Orphans(parts_.source.where(), job_.spec.id)) {
+    std::int64_t number = orphan.trial;
+    if (number == 0) {
+      // It was killed before it read the answer: the same question has the same one.
+      auto again = service().StartTrial(MakeRequest(orphan.request, std::nullopt));
+      if (!again.ok()) return std::move(again).error();
+      number = again.value().trial.number;
+    }
     auto ended = service().EndTrial({.job_id = orphan.job,
-                                     .trial = orphan.trial,
+                                     .trial = number,
                                      .status = TrialStatus::kFailed,
                                      .reason = "its runner was killed"});
     // A trial that nobody knows any more needs no end.
     if (!ended.ok() && ended.error().code != ErrorCode::kNotFound) return std::move(ended).error();
     records_.Remove(orphan);
-    Say(fmt::format("trial {} had lost its runner and is ended", orphan.trial));
+    Say(fmt::format("trial {} had lost its runner and is ended", number));
   }
   return Ok();
 }
 
-Result<std::optional<int>> TrainSession::RunRecurrence(unsigned number) {
+Result<TrainSession::RecurrenceEnd> TrainSession::RunRecurrence(unsigned number) {
   std::optional<std::int64_t> recurrence;
+  unsigned runs = 0;
+  spent_ = Seconds(0);
   for (unsigned tries = 0; tries < options_.tries; ++tries) {
     ZEUS_TRY(const TrialOutcome outcome, RunTrial(number, recurrence));
     SayOutcome(outcome);
-    if (outcome.exit_code) return outcome.exit_code;
-    if (outcome.trial.status == TrialStatus::kConverged) return std::optional<int>();
+    spent_ += outcome.trial.time;
+    if (outcome.exit_code) return RecurrenceEnd{.exit_code = outcome.exit_code};
+    if (outcome.trial.status == TrialStatus::kConverged) return RecurrenceEnd{.reached = true};
+    ++runs;
     if (!outcome.retry) break;
     recurrence = outcome.trial.recurrence;
   }
-  return std::optional(kTargetNotReached);
+  Say(fmt::format("recurrence {} did not reach the target in {} run{}", number, runs,
+                  runs == 1 ? "" : "s"));
+  return RecurrenceEnd{};
+}
+
+TrialRequest TrainSession::MakeRequest(const std::string& id,
+                                       std::optional<std::int64_t> recurrence) const {
+  TrialRequest request{.job_id = job_.spec.id, .recurrence = recurrence, .lease = options_.lease};
+  request.gpu_model = options_.spec.gpu_model;
+  request.max_power = options_.spec.max_power;
+  request.request_id = id;
+  return request;
+}
+
+void TrainSession::Keep(const RunningTrial& record) {
+  const Status added = records_.Add(record);
+  if (!added.ok() && !std::exchange(record_trouble_said_, true))
+    log::Warning("if zeus is killed, its run is taken for dead only after {:g} s: {}",
+                 options_.lease.count(), added.error().message);
 }
 
 Result<TrialOutcome> TrainSession::RunTrial(unsigned number,
                                             std::optional<std::int64_t> recurrence) {
   ZEUS_TRY(const ProcessIdentity self, ThisProcess());
-  TrialRequest request{.job_id = job_.spec.id, .recurrence = recurrence, .lease = options_.lease};
-  request.gpu_model = options_.spec.gpu_model;
-  request.max_power = options_.spec.max_power;
-  request.request_id =
-      fmt::format("{}-{}-{}-{}", HostName(), self.pid, self.start_ticks, ++requests_);
-  ZEUS_TRY(const StartedTrial started, service().StartTrial(request));
-  const RunningTrial record{.where = parts_.source.where(),
-                            .job = job_.spec.id,
-                            .trial = started.trial.number,
-                            .runner = self};
-  if (const Status added = records_.Add(record); !added.ok())
-    log::Warning("if zeus is killed, this run is taken for dead only after {:g} s: {}",
-                 options_.lease.count(), added.error().message);
+  RunningTrial record{
+      .where = parts_.source.where(),
+      .job = job_.spec.id,
+      .request = fmt::format("{}-{}-{}-{}", HostName(), self.pid, self.start_ticks, ++requests_),
+      .runner = self};
+  Keep(record);
+  auto started = service().StartTrial(MakeRequest(record.request, recurrence));
+  if (!started.ok()) {
+    // Where nobody answered, there may be one all the same.
+    if (!started.error().retryable()) records_.Remove(record);
+    return std::move(started).error();
+  }
+  record.trial = started.value().trial.number;
+  Keep(record);
   // What the bound is made from changes with every run, here and elsewhere.
   if (auto fresh = service().GetJob(job_.spec.id); fresh.ok()) job_ = std::move(fresh).value();
-  TrialRun run({service(), parts_.clock, parts_.signals, parts_.devices, line_}, options_, job_,
-               started, {.recurrence = number, .recurrences = options_.recurrences});
+  std::optional<Seconds> patience;
+  if (job_.spec.deadline) patience = *job_.spec.deadline - spent_;
+  TrialRun run({service(), parts_.clock, parts_.signals, parts_.devices, line_, patience}, options_,
+               job_, started.value(), {.recurrence = number, .recurrences = options_.recurrences});
   auto outcome = run.Execute();
-  records_.Remove(record);
+  if (run.end_is_known()) records_.Remove(record);
   return outcome;
 }
 
 void TrainSession::SayOutcome(const TrialOutcome& outcome) {
   if (outcome.limit_trouble && !std::exchange(limit_trouble_said_, true))
     Say("the power limit is left alone: " + outcome.limit_trouble->message);
-  if (!line_.active()) return;
   const Trial& trial = outcome.trial;
+  // Not a matter of taste: it is why zeus ends.
+  if (outcome.failure) std::fputs(fmt::format("zeus: {}\n", *outcome.failure).c_str(), stderr);
+  if (!line_.active()) return;
   Say(fmt::format("recurrence {}: batch size {}, {}, {}, {}: {}", trial.recurrence,
                   trial.batch_size, EnergyText(trial.energy), TimeText(trial.time),
                   trial.power_limit ? fmt::format("{:g} W", trial.power_limit->value())

@@ -36,9 +36,15 @@ class TrainSession {
  private:
   Status CompleteSpec();
   Status EndOrphans();
-  // nullopt when the target was reached.
-  Result<std::optional<int>> RunRecurrence(unsigned number);
+  struct RecurrenceEnd {
+    bool reached = false;
+    std::optional<int> exit_code{};  // When zeus is to end with it at once.
+  };
+  Result<RecurrenceEnd> RunRecurrence(unsigned number);
   Result<TrialOutcome> RunTrial(unsigned number, std::optional<std::int64_t> recurrence);
+  TrialRequest MakeRequest(const std::string& id, std::optional<std::int64_t> recurrence) const;
+  // So that the next start finds it.
+  void Keep(const RunningTrial& record);
   void Say(const std::string& sentence) const;
   void SayOutcome(const TrialOutcome& outcome);
   Status TellLessons() const;
@@ -51,7 +57,9 @@ class TrainSession {
   StatusLine line_;
   Job job_{};
   std::uint64_t requests_ = 0;
+  Seconds spent_{0};  // By earlier tries of the recurrence.
   bool limit_trouble_said_ = false;
+  bool record_trouble_said_ = false;
 };
 
 }  // namespace zeus::cli

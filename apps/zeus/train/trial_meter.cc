@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include "zeus/base/log.h"
 
 namespace zeus::cli {
 namespace {
@@ -9,6 +12,15 @@ namespace {
 // Numbers that no metric has, for the service takes none that is not finite: a training that
 // diverged is as bad as can be.
 constexpr double kWorst = 1e308;
+
+// Shorter epochs are not worth a warning.
+constexpr Seconds kWorthAWord{1.0};
+
+// Whether what a profile says can be true of what is seen: epochs at different limits differ less.
+bool Alike(double said, double seen) {
+  constexpr double kFactor = 2;
+  return said * kFactor >= seen && said <= seen * kFactor;
+}
 
 }  // namespace
 
@@ -25,9 +37,15 @@ Status TrialMeter::Begin() {
   return meter_->Begin("trial");
 }
 
-Result<std::optional<TrialReport>> TrialMeter::Epoch(const EpochReport& said) {
+Result<std::optional<TrialReport>> TrialMeter::Epoch(const EpochReport& said, EpochTiming timing) {
   TrialReport report{.job_id = last_.job_id, .trial = last_.trial};
   report.epoch = said.epoch.value_or(last_.epoch + 1);
+  const bool back = report.epoch < last_.epoch || (said.time && *said.time < last_.time) ||
+                    (said.energy && *said.energy < last_.energy);
+  if (back && !std::exchange(back_said_, true))
+    log::Warning(
+        "the command reports an earlier epoch, or less time or energy, than before: they count "
+        "from its start, and what was reported stays");
   if (report.epoch <= last_.epoch) return std::optional<TrialReport>();
   report.metric =
       std::isfinite(said.metric) ? said.metric : (spec_.higher_is_better ? -kWorst : kWorst);
@@ -36,12 +54,15 @@ Result<std::optional<TrialReport>> TrialMeter::Epoch(const EpochReport& said) {
   report.power_limit = said.power_limit;
   if (parts_.limit != nullptr) {
     if (!report.power_limit) report.power_limit = parts_.limit->in_force();
-    parts_.limit->EpochEnded();
+    timing == EpochTiming::kKnown ? parts_.limit->EpochEnded() : parts_.limit->EpochsLumped();
   }
+  lumped_ = lumped_ || timing != EpochTiming::kKnown;
   MeasureEpoch(said, report);
-  // The first epoch contains the start of the program.
   steady_ = parts_.limit == nullptr || parts_.limit->settled();
   last_ = report;
+  // The first epoch contains the start of the program.
+  if (!first_) first_ = report;
+  if (timing == EpochTiming::kKnown || !timed_) timed_ = report;
   return std::optional(report);
 }
 
@@ -51,6 +72,8 @@ Status TrialMeter::Measure(const EpochReport& said, TrialReport& report) {
     const auto reading = meter_->Peek();
     if (!reading.ok() && spec_.eta > 0) return reading.error().While("measure the run");
     if (reading.ok()) energy = reading.value().energy;
+    // What is lost in the middle would make the run look cheap.
+    if (spec_.eta > 0) ZEUS_RETURN_IF_ERROR(parts_.devices->CheckMeasured());
   } else if (!said.energy && spec_.eta > 0) {
     return Error{ErrorCode::kUnavailable,
                  "nothing tells the energy of the run: there is no GPU to measure, and the command "
@@ -62,19 +85,43 @@ Status TrialMeter::Measure(const EpochReport& said, TrialReport& report) {
   return Ok();
 }
 
-void TrialMeter::MeasureEpoch(const EpochReport& said, TrialReport& report) const {
+std::optional<TrialMeter::OneEpoch> TrialMeter::MeanEpoch(const std::optional<TrialReport>& since,
+                                                          const TrialReport& report) {
+  if (!since || report.epoch <= since->epoch) return std::nullopt;
+  const double epochs = report.epoch - since->epoch;
+  return OneEpoch{.time = (report.time - since->time) / epochs,
+                  .energy = (report.energy - since->energy) / epochs};
+}
+
+std::optional<TrialMeter::OneEpoch> TrialMeter::EpochAtBest(const TrialReport& report) {
+  const auto seen = MeanEpoch(first_, report);
+  const auto best = parts_.limit != nullptr && seen ? parts_.limit->EpochAtBest() : std::nullopt;
+  if (!best) return std::nullopt;
+  if (Alike(best->time_per_step.count(), seen->time.count()) &&
+      Alike(best->energy_per_step.value(), seen->energy.value()))
+    return OneEpoch{.time = best->time_per_step, .energy = best->energy_per_step};
+  if (!std::exchange(doubted_, true) && seen->time > kWorthAWord)
+    log::Warning(
+        "the profile of this job says {:.3g} J and {:.3g} s of an epoch, which takes {:.3g} J and "
+        "{:.3g} s: it is not used to plan; if the job has changed, give it another --profiles "
+        "folder",
+        best->energy_per_step.value(), best->time_per_step.count(), seen->energy.value(),
+        seen->time.count());
+  return std::nullopt;
+}
+
+void TrialMeter::MeasureEpoch(const EpochReport& said, TrialReport& report) {
+  std::optional<OneEpoch> epoch;
   if (said.epoch_time && said.epoch_energy) {
-    report.epoch_time = said.epoch_time;
-    report.epoch_energy = said.epoch_energy;
-  } else if (const auto best = parts_.limit != nullptr && !said.energy ? parts_.limit->EpochAtBest()
-                                                                       : std::nullopt) {
-    report.epoch_time = best->time_per_step;
-    report.epoch_energy = best->energy_per_step;
-  } else if (steady_ && last_.epoch > 0) {
-    const double epochs = report.epoch - last_.epoch;
-    report.epoch_time = (report.time - last_.time) / epochs;
-    report.epoch_energy = (report.energy - last_.energy) / epochs;
+    epoch = OneEpoch{.time = *said.epoch_time, .energy = *said.epoch_energy};
+  } else if (!said.energy) {
+    epoch = EpochAtBest(report);
   }
+  // After a lump the service, which sees the last epoch only, would take it for too short.
+  if (!epoch && (steady_ || lumped_)) epoch = MeanEpoch(timed_, report);
+  if (!epoch) return;
+  report.epoch_time = epoch->time;
+  report.epoch_energy = epoch->energy;
 }
 
 }  // namespace zeus::cli

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "apps/zeus/profile/profiled_devices.h"
+#include "apps/zeus/train/epoch_arrivals.h"
 #include "apps/zeus/train/epoch_report.h"
 #include "apps/zeus/train/limit_search.h"
 #include "zeus/base/clock.h"
@@ -27,21 +28,36 @@ class TrialMeter {
 
   // nullopt for an epoch that was reported before. kUnavailable when the energy counts and nobody
   // knows it.
-  Result<std::optional<TrialReport>> Epoch(const EpochReport& said);
+  Result<std::optional<TrialReport>> Epoch(const EpochReport& said, EpochTiming timing);
 
   int epochs() const { return last_.epoch; }
   const TrialReport& last() const { return last_; }
 
  private:
+  struct OneEpoch {
+    Seconds time{};
+    Joules energy{};
+  };
+
   Status Measure(const EpochReport& said, TrialReport& report);
-  void MeasureEpoch(const EpochReport& said, TrialReport& report) const;
+  void MeasureEpoch(const EpochReport& said, TrialReport& report);
+  // Of those between two reports.
+  static std::optional<OneEpoch> MeanEpoch(const std::optional<TrialReport>& since,
+                                           const TrialReport& report);
+  // At the best limit; nullopt when that is not known, or not what is seen.
+  std::optional<OneEpoch> EpochAtBest(const TrialReport& report);
 
   Parts parts_;
   const JobSpec& spec_;
   std::optional<MonitorSliceMeter> meter_;
   TimePoint begun_{};
   TrialReport last_{};
+  std::optional<TrialReport> first_{};
+  std::optional<TrialReport> timed_{};  // The first, or the last whose end was seen.
   bool steady_ = false;  // The limit was the same during the whole of the next epoch.
+  bool lumped_ = false;  // Epochs have come in lumps.
+  bool doubted_ = false;
+  bool back_said_ = false;
 };
 
 }  // namespace zeus::cli

@@ -15,6 +15,7 @@ Json ToJson(const RunningTrial& trial) {
   return {{"schema", "zeus.running_trial/1"},
           {"where", trial.where},
           {"job", trial.job},
+          {"request", trial.request},
           {"trial", trial.trial},
           {"pid", trial.runner.pid},
           {"start_ticks", trial.runner.start_ticks},
@@ -27,6 +28,7 @@ Result<RunningTrial> Read(const std::filesystem::path& file) {
   RunningTrial trial;
   ZEUS_TRY(trial.where, GetField<std::string>(json, "where"));
   ZEUS_TRY(trial.job, GetField<std::string>(json, "job"));
+  ZEUS_TRY(trial.request, GetField<std::string>(json, "request"));
   ZEUS_TRY(trial.trial, GetField<std::int64_t>(json, "trial"));
   ZEUS_TRY(trial.runner.pid, GetField<std::int64_t>(json, "pid"));
   ZEUS_TRY(trial.runner.start_ticks, GetField<std::uint64_t>(json, "start_ticks"));
@@ -37,8 +39,7 @@ Result<RunningTrial> Read(const std::filesystem::path& file) {
 }  // namespace
 
 std::filesystem::path TrialRecords::FileOf(const RunningTrial& trial) const {
-  return folder_ /
-         fmt::format("{}-{}-{}.json", FileNamePart(trial.job), trial.trial, trial.runner.pid);
+  return folder_ / fmt::format("{}-{}.json", FileNamePart(trial.job), FileNamePart(trial.request));
 }
 
 Status TrialRecords::Add(const RunningTrial& trial) const {

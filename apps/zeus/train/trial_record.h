@@ -15,7 +15,8 @@ namespace zeus::cli {
 struct RunningTrial {
   std::string where{};  // The database or server that knows it.
   std::string job{};
-  std::int64_t trial = 0;
+  std::string request{};   // By which the trial was asked for.
+  std::int64_t trial = 0;  // 0: asked for, and no answer yet.
   ProcessIdentity runner{};
 };
 
@@ -25,6 +26,7 @@ class TrialRecords {
  public:
   explicit TrialRecords(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
+  // Or replaces the one of the same request.
   Status Add(const RunningTrial& trial) const;
   void Remove(const RunningTrial& trial) const;
 

@@ -51,14 +51,14 @@ std::optional<Error> TrialReporter::trouble() const {
   return trouble_;
 }
 
-bool TrialReporter::Flush(Seconds patience) {
+bool TrialReporter::Flush(Seconds patience, const std::function<bool()>& give_up) {
   const TimePoint deadline = clock_.Now() + patience;
   for (;;) {
     {
       const std::lock_guard lock(mutex_);
       if (waiting_.empty()) return true;
     }
-    if (clock_.Now() >= deadline) return false;
+    if (clock_.Now() >= deadline || (give_up && give_up())) return false;
     if (ticker_ == nullptr) Step();
     clock_.SleepFor(kLook);
   }

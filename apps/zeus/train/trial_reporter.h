@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -31,8 +32,9 @@ class TrialReporter {
   // Why reports are waiting; nullopt when the service answered last time.
   std::optional<Error> trouble() const;
 
-  // Waits until everything is sent and answered; false when `patience` was over before.
-  bool Flush(Seconds patience);
+  // Waits until everything is sent and answered; false when `patience` was over before, or
+  // `give_up` said so.
+  bool Flush(Seconds patience, const std::function<bool()>& give_up = nullptr);
 
   // Sends what is due. Returns when to come again.
   TimePoint Step();

@@ -9,15 +9,20 @@
 #include <utility>
 
 #include "apps/zeus/run/group_guardian.h"
+#include "zeus/base/log.h"
 #include "zeus/base/random.h"
+#include "zeus/base/user_files.h"
 
 namespace zeus::cli {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Seconds kLook = 20ms;     // For files, and for answers of the service.
-constexpr Seconds kLastWord = 60s;  // For reports that wait when the command has ended.
+constexpr Seconds kLook = 20ms;      // For files, and for answers of the service.
+constexpr Seconds kLastWord = 60s;   // For reports that wait when the command has ended.
+constexpr Seconds kWorthAWord = 1s;  // Lumps of shorter epochs are not.
+constexpr Seconds kLastWordInAHurry = 1s;
+constexpr Seconds kGraceOfTheRest = 2s;  // Of what outlives the command.
 constexpr int kSignalExitCode = 128;
 
 // For the command's own randomness: of every run another one, of the same run the same.
@@ -63,6 +68,8 @@ std::vector<std::string> TrialRun::MakeEnvironment(const Placeholders& placehold
       "ZEUS_SEED=" + placeholders.at("seed")};
   if (const auto rate = placeholders.find("lr"); rate != placeholders.end())
     environment.push_back("ZEUS_LEARNING_RATE=" + rate->second);
+  // Else epochs come in lumps, which tell nothing about one of them.
+  if (!ProcessEnvironment()("PYTHONUNBUFFERED")) environment.emplace_back("PYTHONUNBUFFERED=1");
   return environment;
 }
 
@@ -78,10 +85,7 @@ Result<TrialOutcome> TrialRun::Execute() {
     return outcome;
   }
   // As far as it can be told.
-  (void)parts_.service.EndTrial({.job_id = job_.spec.id,
-                                 .trial = started_.trial.number,
-                                 .status = TrialStatus::kFailed,
-                                 .reason = outcome.error().message});
+  if (!gone_) (void)End(TrialStatus::kFailed, outcome.error().message, std::nullopt);
   return outcome;
 }
 
@@ -123,36 +127,69 @@ Result<TrialOutcome> TrialRun::Run() {
   }
   reporter_ =
       std::make_unique<TrialReporter>(parts_.service, parts_.clock, started_.trial, options_.lease);
+  looked_ = parts_.clock.Now();
+  begun_ = looked_;
+  arrivals_.emplace(begun_);
   const Outcome outcome = Attend(child);
-  // Who was told to end does not leave parts of himself behind.
-  if (kill_at_) child.SendToGroup(SIGKILL);
+  EndRestOf(child);
   sources_->Finish();
+  TakeEpochs();
+  // The rest may take a while, in which nobody needs it.
+  if (limit_ != nullptr) limit_->End();
   return Conclude(outcome);
 }
 
 Json TrialRun::NoteEpoch(const EpochReport& said) {
-  if (!(answer_ && answer_->stop) && !failure_) {
-    const auto report = meter_->Epoch(said);
-    if (!report.ok()) {
-      failure_ = report.error();
-    } else if (report.value()) {
-      Report(*report.value());
-      status_.epoch = report.value()->epoch;
-      status_.metric = report.value()->metric;
-      status_.limit = report.value()->power_limit;
-      status_.cost = ZeusCostOf(job_.spec.eta, started_.trial.max_power, report.value()->energy,
-                                report.value()->time);
-    }
-  }
+  noted_.push_back(said);
   return {{"stop", (answer_ && answer_->stop) || failure_.has_value()},
           {"converged", answer_ && answer_->converged}};
 }
 
-void TrialRun::Report(const TrialReport& report) {
+EpochTiming TrialRun::JudgeTiming() {
+  const TimePoint now = parts_.clock.Now();
+  const Seconds since_last = now - arrivals_->last();
+  const EpochTiming timing = arrivals_->Judge(noted_.size(), now, now - looked_);
+  const bool measured = std::ranges::any_of(noted_, [](const auto& said) { return !said.time; });
+  if (timing == EpochTiming::kLumped && measured && since_last > kWorthAWord &&
+      !std::exchange(lumps_said_, true))
+    log::Warning(
+        "epochs of the command come in lumps ({} at once), so no power limit can be measured by "
+        "them: let it flush its output after each epoch",
+        noted_.size());
+  return timing;
+}
+
+void TrialRun::TakeEpochs() {
+  if (!noted_.empty()) {
+    const EpochTiming timing = JudgeTiming();
+    for (std::size_t i = 0; i < noted_.size(); ++i)
+      TakeEpoch(noted_[i], timing, i + 1 < noted_.size());
+    noted_.clear();
+  }
+  looked_ = parts_.clock.Now();
+}
+
+void TrialRun::TakeEpoch(const EpochReport& said, EpochTiming timing, bool more_follow) {
+  if ((answer_ && answer_->stop) || failure_) return;
+  const auto report = meter_->Epoch(said, timing);
+  if (!report.ok()) {
+    failure_ = report.error();
+  } else if (report.value()) {
+    const bool knows_itself = said.time && (said.energy || job_.spec.eta == 0);
+    Report(*report.value(), !knows_itself && (more_follow || timing == EpochTiming::kTooSoon));
+    status_.epoch = report.value()->epoch;
+    status_.metric = report.value()->metric;
+    status_.limit = report.value()->power_limit;
+    status_.cost = ZeusCostOf(job_.spec.eta, started_.trial.max_power, report.value()->energy,
+                              report.value()->time);
+  }
+}
+
+void TrialRun::Report(const TrialReport& report, bool may_wait) {
   const JobSpec& spec = job_.spec;
   const bool reached = spec.higher_is_better ? report.metric >= spec.target_metric
                                              : report.metric <= spec.target_metric;
-  const bool says_what_epochs_cost = report.epoch > 1 || report.epoch_time;
+  const bool says_what_epochs_cost = !may_wait && (report.epoch > 1 || report.epoch_time);
   if (reached || says_what_epochs_cost || report.epoch >= spec.max_epochs) {
     held_.reset();
     reporter_->Push(report);
@@ -167,6 +204,7 @@ Outcome TrialRun::Attend(Child& child) {
     Rest(std::min<TimePoint>(next, parts_.clock.Now() + kLook));
     if (sources_->OutputWaits()) parts_.line.Hide();
     sources_->Pump();
+    TakeEpochs();
     if (const auto outcome = child.WaitFor(0s)) return *outcome;
     ObeyAnswers(child);
     if (child.interrupted() && !kill_at_) kill_at_ = parts_.clock.Now() + options_.grace;
@@ -179,9 +217,22 @@ void TrialRun::ObeyAnswers(const Child& child) {
   answer_ = reporter_->answer();
   if (const auto refusal = reporter_->refusal(); refusal && !failure_) failure_ = refusal;
   const bool stop = answer_ && answer_->stop && !(answer_->converged && options_.let_finish);
-  if (stop || failure_) Stop(child);
+  // Reports tell the service of it; a command that is silent has none.
+  overdue_ = overdue_ || (parts_.patience && parts_.clock.Now() - begun_ >= *parts_.patience);
+  if (stop || failure_ || overdue_) Stop(child);
   status_.trouble.reset();
   if (const auto trouble = reporter_->trouble()) status_.trouble = "(waiting for the server)";
+}
+
+// Nobody leaves parts of himself behind: they would disturb the next run.
+void TrialRun::EndRestOf(const Child& child) const {
+  if (child.GroupIsEmpty()) return;
+  if (!kill_at_) {
+    child.SendToGroup(SIGTERM);
+    const TimePoint deadline = parts_.clock.Now() + std::min(options_.grace, kGraceOfTheRest);
+    while (!child.GroupIsEmpty() && parts_.clock.Now() < deadline) parts_.clock.SleepFor(kLook);
+  }
+  child.SendToGroup(SIGKILL);
 }
 
 void TrialRun::Stop(const Child& child) {
@@ -209,29 +260,69 @@ void TrialRun::ShowStatus() {
   parts_.line.Show(status_);
 }
 
-Result<TrialOutcome> TrialRun::Conclude(const Outcome& outcome) {
+bool TrialRun::FlushReports(Outcome& outcome) {
   if (held_) reporter_->Push(*held_);
-  const bool told = reporter_->Flush(outcome.interrupted ? Seconds(1s) : kLastWord);
+  if (outcome.interrupted) return reporter_->Flush(kLastWordInAHurry);
+  if (reporter_->Flush(kLastWordInAHurry)) return true;
+  parts_.line.Hide();
+  log::Warning("the run has ended; its last reports wait for the server, for {:g} s more",
+               kLastWord.count());
+  return reporter_->Flush(kLastWord, [&] {
+    while (const auto signal = parts_.signals.NextWithin(0s)) {
+      const int number = static_cast<int>(signal->ssi_signo);
+      if (!AsksToEnd(number)) continue;
+      outcome.interrupted = true;
+      outcome.signal = number;
+    }
+    return outcome.interrupted;
+  });
+}
+
+Result<TrialOutcome> TrialRun::Conclude(Outcome outcome) {
+  const bool told = FlushReports(outcome);
   answer_ = reporter_->answer();
   if (const auto refusal = reporter_->refusal()) failure_ = refusal;
   const auto trouble = reporter_->trouble();
   reporter_.reset();
-  if (answer_ && answer_->stop)
+  end_is_known_ = answer_ && answer_->stop;
+  if (end_is_known_ && options_.let_finish && !kill_at_ && outcome.exit_code != 0)
+    return TrialOutcome{
+        .trial = answer_->trial,
+        .exit_code = outcome.exit_code,
+        .failure = fmt::format("the command ended with exit code {} after it had {}",
+                               outcome.exit_code, answer_->trial.reason)};
+  if (end_is_known_)
     return TrialOutcome{.trial = answer_->trial,
                         .retry = answer_->retry && !outcome.interrupted,
                         .exit_code = outcome.interrupted
                                          ? std::optional(kSignalExitCode + outcome.signal)
                                          : std::nullopt};
+  // The next start tells it, see TrialRecords.
+  gone_ = !told;
+  if (outcome.interrupted && gone_)
+    return TrialOutcome{.trial = started_.trial, .exit_code = kSignalExitCode + outcome.signal};
   if (outcome.interrupted)
     return End(TrialStatus::kFailed, "interrupted", kSignalExitCode + outcome.signal);
   if (failure_) return *failure_;
-  if (!told)
+  if (gone_)
     return trouble.value_or(Error{ErrorCode::kUnavailable, "the server does not answer"})
         .While("report the run");
-  if (outcome.exit_code != 0)
-    return End(TrialStatus::kFailed,
-               fmt::format("the command ended with exit code {}", outcome.exit_code),
-               outcome.exit_code);
+  if (overdue_) {
+    ZEUS_TRY(TrialOutcome late,
+             End(meter_->epochs() > 0 ? TrialStatus::kStopped : TrialStatus::kFailed,
+                 fmt::format("stopped after {} epochs: the deadline of {:g} s has passed",
+                             meter_->epochs(), job_.spec.deadline->count()),
+                 std::nullopt));
+    late.retry = false;
+    return late;
+  }
+  if (outcome.exit_code != 0) {
+    const std::string reason =
+        fmt::format("the command ended with exit code {}", outcome.exit_code);
+    ZEUS_TRY(TrialOutcome failed, End(TrialStatus::kFailed, reason, outcome.exit_code));
+    failed.failure = reason;
+    return failed;
+  }
   if (meter_->epochs() == 0)
     return Error{ErrorCode::kUnavailable,
                  "the command ended and told no metric: see --metric-regex, --metric-file and "
@@ -244,10 +335,12 @@ Result<TrialOutcome> TrialRun::Conclude(const Outcome& outcome) {
 
 Result<TrialOutcome> TrialRun::End(TrialStatus status, const std::string& reason,
                                    std::optional<int> code) {
-  ZEUS_TRY(const Trial trial, parts_.service.EndTrial({.job_id = job_.spec.id,
-                                                       .trial = started_.trial.number,
-                                                       .status = status,
-                                                       .reason = reason}));
+  auto ended = parts_.service.EndTrial(
+      {.job_id = job_.spec.id, .trial = started_.trial.number, .status = status, .reason = reason});
+  end_is_known_ = ended.ok() || !ended.error().retryable();
+  // Whoever ends by a signal has no more use for the answer.
+  if (!ended.ok() && !(code && *code > kSignalExitCode)) return std::move(ended).error();
+  const Trial trial = ended.ok() ? ended.value() : started_.trial;
   return TrialOutcome{
       .trial = trial, .retry = trial.status == TrialStatus::kStopped, .exit_code = code};
 }
