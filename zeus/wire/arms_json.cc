@@ -89,8 +89,8 @@ Result<JobArms> JobArmsFromJson(const Json& json) {
   if (list == json.end() || !list->is_array()) fields.Fail("arms", "must be a list");
   ZEUS_RETURN_IF_ERROR(fields.FinishAllowingOthers());
   for (const Json& item : *list) {
-    ZEUS_TRY(ArmBelief arm, ArmFromJson(item));
-    arms.arms.push_back(std::move(arm));
+    ZEUS_TRY(const ArmBelief arm, ArmFromJson(item));
+    arms.arms.push_back(arm);
   }
   return arms;
 }
