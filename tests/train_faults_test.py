@@ -108,8 +108,9 @@ class FaultTest(TrainTestCase):
             json.dump(record, file)
         done = self.train(*self.options(), *self.itself(), "--eta", "0", *self.command())
         self.assertIn("trial 2 had lost its runner", done.stderr)
-        self.assertEqual([trial["status"] for trial in self.trials()],
-                         ["converged", "failed", "converged"])
+        # On a busy machine a try may take so long that the policy stops it, and tries again.
+        statuses = [trial["status"] for trial in self.trials() if trial["status"] != "stopped"]
+        self.assertEqual(statuses, ["converged", "failed", "converged"])
 
     def test_a_signal_ends_the_wait_for_a_server_that_is_away(self):
         self.start("V100")

@@ -128,7 +128,7 @@ std::string SummaryText(const Lessons& lessons, const Lessons* baseline) {
       text += AgainstText(
           *saved, fmt::format("the default batch size {}", lessons.job.spec.default_batch_size));
   }
-  text += fmt::format("so far {} recurrences, {} runs, {}; of that exploration: {} runs, {}\n",
+  text += fmt::format("so far: recurrences {}, runs {}, {}; of that exploration: runs {}, {}\n",
                       lessons.job.recurrences, lessons.total.runs, EnergyText(lessons.total.energy),
                       lessons.exploration.runs, EnergyText(lessons.exploration.energy));
   return text;

@@ -50,11 +50,12 @@ Result<std::optional<TrialReport>> TrialMeter::Epoch(const EpochReport& said, Ep
   report.metric =
       std::isfinite(said.metric) ? said.metric : (spec_.higher_is_better ? -kWorst : kWorst);
   ZEUS_RETURN_IF_ERROR(Measure(said, report));
-  // Before the limit moves on: this epoch ran at the old one.
   report.power_limit = said.power_limit;
   if (parts_.limit != nullptr) {
-    if (!report.power_limit) report.power_limit = parts_.limit->in_force();
     timing == EpochTiming::kKnown ? parts_.limit->EpochEnded() : parts_.limit->EpochsLumped();
+    // One that is only being tried says nothing about what was chosen.
+    if (!report.power_limit && parts_.limit->settled())
+      report.power_limit = parts_.limit->in_force();
   }
   lumped_ = lumped_ || timing != EpochTiming::kKnown;
   MeasureEpoch(said, report);
