@@ -19,6 +19,11 @@
 
 namespace zeus {
 
+// What is wrong with a field, beginning with its name: who shows it to people can point at it.
+inline Error FieldError(std::string_view field, std::string_view why) {
+  return Error{ErrorCode::kInvalidArgument, fmt::format("{}: {}", field, why)};
+}
+
 // Reads an object from outside, field by field, and remembers the first thing that is wrong with
 // it: JSON numbers convert silently in every direction, but people who write "32", 3.5 or a name
 // that nobody knows mean something. Messages begin with the name of the field and a colon.
@@ -54,9 +59,7 @@ class FieldReader {
       Fail(field, fmt::format("{} needs it", what_));
   }
 
-  void Fail(std::string_view field, std::string_view why) {
-    Fail(Error{ErrorCode::kInvalidArgument, fmt::format("{}: {}", field, why)});
-  }
+  void Fail(std::string_view field, std::string_view why) { Fail(FieldError(field, why)); }
 
   // Refuses fields that nobody asked for.
   Status Finish() {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "zeus/base/field_reader.h"
 #include "zeus/base/text.h"
 
 namespace zeus {
@@ -20,10 +21,6 @@ constexpr std::size_t kMostLabels = 64;
 constexpr std::size_t kLongestLabel = 1000;
 constexpr Seconds kLongestTime = std::chrono::hours(24 * 365 * 10);
 
-Error Bad(std::string_view field, std::string_view why) {
-  return Error{ErrorCode::kInvalidArgument, fmt::format("{}: {}", field, why)};
-}
-
 bool HasZeroByte(std::string_view text) { return text.find('\0') != std::string_view::npos; }
 
 bool IsIdCharacter(char c) {
@@ -33,79 +30,84 @@ bool IsIdCharacter(char c) {
 
 Status CheckIdentity(const JobSpec& spec) {
   if (spec.id.empty() && spec.prefix.empty())
-    return Bad("id", "a job needs an id, or a prefix to make one up from");
+    return FieldError("id", "a job needs an id, or a prefix to make one up from");
   for (const auto& [field, text] :
        {std::pair{"id", std::string_view(spec.id)}, {"prefix", std::string_view(spec.prefix)}}) {
     if (text.size() > kLongestId)
-      return Bad(field, fmt::format("is longer than {} characters", kLongestId));
+      return FieldError(field, fmt::format("is longer than {} characters", kLongestId));
     if (!std::all_of(text.begin(), text.end(), IsIdCharacter) || text == "." || text == "..")
-      return Bad(field,
-                 fmt::format("{} has characters other than letters, digits and -_.:", Quote(text)));
+      return FieldError(
+          field, fmt::format("{} has characters other than letters, digits and -_.:", Quote(text)));
   }
   if (!spec.id.empty() && !spec.id.starts_with(spec.prefix))
-    return Bad("id", fmt::format("{} does not begin with the prefix {}", Quote(spec.id),
-                                 Quote(spec.prefix)));
+    return FieldError("id", fmt::format("{} does not begin with the prefix {}", Quote(spec.id),
+                                        Quote(spec.prefix)));
   return Ok();
 }
 
 Status CheckBatchSizes(const JobSpec& spec) {
-  if (spec.batch_sizes.empty()) return Bad("batch_sizes", "at least one is needed");
+  if (spec.batch_sizes.empty()) return FieldError("batch_sizes", "at least one is needed");
   if (spec.batch_sizes.size() > kMostBatchSizes)
-    return Bad("batch_sizes", fmt::format("at most {} can be compared", kMostBatchSizes));
-  if (spec.batch_sizes.front() < 1) return Bad("batch_sizes", "each must be 1 or more");
+    return FieldError("batch_sizes", fmt::format("at most {} can be compared", kMostBatchSizes));
+  if (spec.batch_sizes.front() < 1) return FieldError("batch_sizes", "each must be 1 or more");
   if (spec.batch_sizes.back() > kLargestCount)
-    return Bad("batch_sizes", fmt::format("each must be at most {}", kLargestCount));
+    return FieldError("batch_sizes", fmt::format("each must be at most {}", kLargestCount));
   if (!std::binary_search(spec.batch_sizes.begin(), spec.batch_sizes.end(),
                           spec.default_batch_size))
-    return Bad("default_batch_size",
-               fmt::format("{} is not one of batch_sizes ({})", spec.default_batch_size,
-                           fmt::join(spec.batch_sizes, ", ")));
+    return FieldError("default_batch_size",
+                      fmt::format("{} is not one of batch_sizes ({})", spec.default_batch_size,
+                                  fmt::join(spec.batch_sizes, ", ")));
   return Ok();
 }
 
 Status CheckObjective(const JobSpec& spec) {
-  if (!(spec.eta >= 0.0 && spec.eta <= 1.0)) return Bad("eta", "must be between 0 and 1");
+  if (!(spec.eta >= 0.0 && spec.eta <= 1.0)) return FieldError("eta", "must be between 0 and 1");
   if (spec.beta && !(*spec.beta > 0.0 && std::isfinite(*spec.beta)))
-    return Bad("beta", "must be greater than 0, or null for no early stop");
-  if (!std::isfinite(spec.target_metric)) return Bad("target_metric", "must be a finite number");
+    return FieldError("beta", "must be greater than 0, or null for no early stop");
+  if (!std::isfinite(spec.target_metric))
+    return FieldError("target_metric", "must be a finite number");
   if (spec.max_epochs < 1 || spec.max_epochs > kLargestCount)
-    return Bad("max_epochs", fmt::format("must be between 1 and {}", kLargestCount));
+    return FieldError("max_epochs", fmt::format("must be between 1 and {}", kLargestCount));
   if (!(spec.max_power > Watts(0.0)))
-    return Bad("max_power_watts", "must be greater than 0: the power limits of all GPUs of a run");
+    return FieldError("max_power_watts",
+                      "must be greater than 0: the power limits of all GPUs of a run");
   if (spec.max_power > kLargestPower)
-    return Bad("max_power_watts", fmt::format("must be at most {:g}", kLargestPower.value()));
+    return FieldError("max_power_watts",
+                      fmt::format("must be at most {:g}", kLargestPower.value()));
   return Ok();
 }
 
 Status CheckPolicy(const JobSpec& spec) {
   const auto names = PolicyNames();
   if (std::find(names.begin(), names.end(), spec.policy) == names.end())
-    return Bad("policy",
-               fmt::format("{} is not one of {}", Quote(spec.policy), fmt::join(names, ", ")));
+    return FieldError(
+        "policy", fmt::format("{} is not one of {}", Quote(spec.policy), fmt::join(names, ", ")));
   for (const auto& [field, count] : {std::pair{"pruning_rounds", spec.pruning_rounds},
                                      {"window", spec.window},
                                      {"explorations", spec.explorations}}) {
     if (count < 0 || count > kLargestCount)
-      return Bad(field, fmt::format("must be between 0 and {}", kLargestCount));
+      return FieldError(field, fmt::format("must be between 0 and {}", kLargestCount));
   }
-  if (!std::isfinite(spec.prior_mean)) return Bad("prior_mean", "must be a finite number");
+  if (!std::isfinite(spec.prior_mean)) return FieldError("prior_mean", "must be a finite number");
   if (!(spec.prior_precision >= 0.0) || !std::isfinite(spec.prior_precision))
-    return Bad("prior_precision", "must be 0 or more");
+    return FieldError("prior_precision", "must be 0 or more");
   return Ok();
 }
 
 Status CheckLabels(const JobSpec& spec) {
   if (spec.labels.size() > kMostLabels)
-    return Bad("labels", fmt::format("at most {} are kept", kMostLabels));
+    return FieldError("labels", fmt::format("at most {} are kept", kMostLabels));
   for (const auto& [key, value] : spec.labels) {
-    if (key.empty()) return Bad("labels", "a label needs a name");
+    if (key.empty()) return FieldError("labels", "a label needs a name");
     if (key.find(':') != std::string::npos)
-      return Bad("labels",
-                 fmt::format("{} has a colon in its name, which ends it in searches", Quote(key)));
+      return FieldError(
+          "labels",
+          fmt::format("{} has a colon in its name, which ends it in searches", Quote(key)));
     for (const std::string& text : {key, value}) {
-      if (HasZeroByte(text)) return Bad("labels", Quote(key) + " has a zero byte in it");
+      if (HasZeroByte(text)) return FieldError("labels", Quote(key) + " has a zero byte in it");
       if (text.size() > kLongestLabel)
-        return Bad("labels", fmt::format("{} is longer than {} bytes", Quote(key), kLongestLabel));
+        return FieldError("labels",
+                          fmt::format("{} is longer than {} bytes", Quote(key), kLongestLabel));
     }
   }
   return Ok();
@@ -113,14 +115,15 @@ Status CheckLabels(const JobSpec& spec) {
 
 Status CheckSurroundings(const JobSpec& spec) {
   if (spec.number_of_gpus < 1 || spec.number_of_gpus > kLargestCount)
-    return Bad("number_of_gpus", "must be 1 or more");
-  if (spec.gpu_model.empty()) return Bad("gpu_model", "must say on which GPU model the job runs");
-  if (spec.gpu_model.size() > kLongestLabel) return Bad("gpu_model", "is too long");
-  if (HasZeroByte(spec.gpu_model)) return Bad("gpu_model", "has a zero byte in it");
+    return FieldError("number_of_gpus", "must be 1 or more");
+  if (spec.gpu_model.empty())
+    return FieldError("gpu_model", "must say on which GPU model the job runs");
+  if (spec.gpu_model.size() > kLongestLabel) return FieldError("gpu_model", "is too long");
+  if (HasZeroByte(spec.gpu_model)) return FieldError("gpu_model", "has a zero byte in it");
   if (spec.deadline && !(*spec.deadline > Seconds(0) && *spec.deadline <= kLongestTime))
-    return Bad("deadline_seconds", "must be greater than 0 and at most ten years");
+    return FieldError("deadline_seconds", "must be greater than 0 and at most ten years");
   if (!(spec.lease > Seconds(0) && spec.lease <= kLongestTime))
-    return Bad("lease_seconds", "must be greater than 0 and at most ten years");
+    return FieldError("lease_seconds", "must be greater than 0 and at most ten years");
   return CheckLabels(spec);
 }
 

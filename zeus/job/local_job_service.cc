@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "zeus/base/field_reader.h"
 #include "zeus/job/job_change.h"
 
 namespace zeus {
@@ -15,44 +16,41 @@ namespace {
 
 constexpr int kJobsAtOnce = 100;
 
-Error Bad(std::string_view field, std::string_view why) {
-  return Error{ErrorCode::kInvalidArgument, fmt::format("{}: {}", field, why)};
-}
-
 // More than mankind uses in a year: costs that are computed from such amounts stay finite.
 constexpr double kLargestAmount = 1e21;
 constexpr std::size_t kLongestText = 1000;
 
 Status CheckAmount(std::string_view field, double amount) {
-  if (!std::isfinite(amount)) return Bad(field, "must be a finite number");
-  if (amount < 0.0) return Bad(field, "must not be negative");
+  if (!std::isfinite(amount)) return FieldError(field, "must be a finite number");
+  if (amount < 0.0) return FieldError(field, "must not be negative");
   if (amount > kLargestAmount)
-    return Bad(field, fmt::format("must be at most {:g}", kLargestAmount));
+    return FieldError(field, fmt::format("must be at most {:g}", kLargestAmount));
   return Ok();
 }
 
 // Empty stands for none.
 Status CheckName(std::string_view field, std::string_view text) {
   if (text.size() > kLongestText)
-    return Bad(field, fmt::format("is longer than {} bytes", kLongestText));
-  if (text.find('\0') != std::string_view::npos) return Bad(field, "has a zero byte in it");
+    return FieldError(field, fmt::format("is longer than {} bytes", kLongestText));
+  if (text.find('\0') != std::string_view::npos) return FieldError(field, "has a zero byte in it");
   return Ok();
 }
 
 Status CheckMaxPower(std::optional<Watts> power) {
-  if (power && !(*power > Watts(0.0))) return Bad("max_power_watts", "must be greater than 0");
+  if (power && !(*power > Watts(0.0)))
+    return FieldError("max_power_watts", "must be greater than 0");
   if (power) return CheckAmount("max_power_watts", power->value());
   return Ok();
 }
 
 Status Check(const TrialReport& report) {
-  if (report.epoch < 1) return Bad("epoch", "must be 1 or more: epochs completed");
+  if (report.epoch < 1) return FieldError("epoch", "must be 1 or more: epochs completed");
   ZEUS_RETURN_IF_ERROR(CheckAmount("time_seconds", report.time.count()));
   ZEUS_RETURN_IF_ERROR(CheckAmount("energy_joules", report.energy.value()));
-  if (!std::isfinite(report.metric)) return Bad("metric", "must be a finite number");
+  if (!std::isfinite(report.metric)) return FieldError("metric", "must be a finite number");
   if (report.epoch_energy.has_value() != report.epoch_time.has_value())
-    return Bad(report.epoch_energy ? "epoch_time_seconds" : "epoch_energy_joules",
-               "energy and time of an epoch come together");
+    return FieldError(report.epoch_energy ? "epoch_time_seconds" : "epoch_energy_joules",
+                      "energy and time of an epoch come together");
   if (report.epoch_energy) {
     ZEUS_RETURN_IF_ERROR(CheckAmount("epoch_energy_joules", report.epoch_energy->value()));
     ZEUS_RETURN_IF_ERROR(CheckAmount("epoch_time_seconds", report.epoch_time->count()));
@@ -151,7 +149,7 @@ Result<StartedTrial> LocalJobService::StartTrial(const TrialRequest& request) {
   ZEUS_RETURN_IF_ERROR(CheckName("gpu_model", request.gpu_model));
   ZEUS_RETURN_IF_ERROR(CheckName("request_id", request.request_id));
   if (request.lease && !(*request.lease > Seconds(0.0) && std::isfinite(request.lease->count())))
-    return Bad("lease_seconds", "must be greater than 0");
+    return FieldError("lease_seconds", "must be greater than 0");
   return Change<StartedTrial>(repository_, request.job_id, clock_,
                               [&](JobChange& change) { return change.StartTrial(request); });
 }
@@ -169,7 +167,8 @@ Result<Trial> LocalJobService::Heartbeat(const std::string& job_id, std::int64_t
 
 Result<Trial> LocalJobService::EndTrial(const TrialEnd& end) {
   if (end.status != TrialStatus::kStopped && end.status != TrialStatus::kFailed)
-    return Bad("status", "must be stopped or failed; reports say whether a trial has converged");
+    return FieldError("status",
+                      "must be stopped or failed; reports say whether a trial has converged");
   return Change<Trial>(repository_, end.job_id, clock_,
                        [&](JobChange& change) { return change.EndTrial(end); });
 }
@@ -179,7 +178,7 @@ Status LocalJobService::LearnEpochCost(const EpochCostReport& report) {
   ZEUS_RETURN_IF_ERROR(CheckAmount("energy_joules", report.energy.value()));
   ZEUS_RETURN_IF_ERROR(CheckMaxPower(report.max_power));
   ZEUS_RETURN_IF_ERROR(CheckName("gpu_model", report.gpu_model));
-  if (report.time == Seconds(0.0)) return Bad("time_seconds", "must be greater than 0");
+  if (report.time == Seconds(0.0)) return FieldError("time_seconds", "must be greater than 0");
   return Change<std::monostate>(repository_, report.job_id, clock_,
                                 [&](JobChange& change) { return change.LearnEpochCost(report); });
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -34,37 +35,38 @@ int Nesting(std::string_view text) {
   return deepest;
 }
 
-// The field of the outermost object whose value could not be read; empty if there is none.
-std::string LastField(std::string_view text) {
-  std::string field;
-  const auto remember = [&field](int depth, Json::parse_event_t event, const Json& parsed) {
-    if (depth != 1) return true;
+// What the parser passes on its way, for messages that name a field.
+class FieldWatch {
+ public:
+  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
+    using Event = Json::parse_event_t;
+    if (event == Event::object_start) seen_.emplace_back();
+    if (event == Event::object_end) seen_.pop_back();
+    if (event == Event::key && !seen_.back().insert(parsed.get<std::string>()).second)
+      repeated_ = parsed.get<std::string>();
     // A key opens a field; whatever else ends on this level is the value that closes it.
-    field = event == Json::parse_event_t::key ? parsed.get<std::string>() : "";
+    if (depth == 1) open_ = event == Event::key ? parsed.get<std::string>() : "";
     return true;
-  };
-  try {
-    const Json whole = Json::parse(text, remember);
-  } catch (const nlohmann::json::exception&) {  // This is why we are here.
-    return field;
   }
-  return "";
-}
 
-// A field that an object has twice; empty if there is none. Which of the two counts is anybody's
-// guess, and proxies and servers guess differently.
-std::string RepeatedField(std::string_view text) {
-  std::vector<std::set<std::string>> seen;  // By object that is open.
-  std::string repeated;
-  const auto watch = [&](int, Json::parse_event_t event, const Json& parsed) {
-    if (event == Json::parse_event_t::object_start) seen.emplace_back();
-    if (event == Json::parse_event_t::object_end) seen.pop_back();
-    if (event == Json::parse_event_t::key && !seen.back().insert(parsed.get<std::string>()).second)
-      repeated = parsed.get<std::string>();
-    return true;
-  };
-  const Json parsed = Json::parse(text, watch, /*allow_exceptions=*/false);
-  return repeated;
+  // Of the outermost object, when the parser gave up in its value; else empty.
+  const std::string& open() const { return open_; }
+  // That an object has twice; else empty. Which of the two counts is anybody's guess, and proxies
+  // and servers guess differently.
+  const std::string& repeated() const { return repeated_; }
+
+ private:
+  std::vector<std::set<std::string>> seen_{};  // By object that is open.
+  std::string open_{};
+  std::string repeated_{};
+};
+
+Result<Json> Parse(std::string_view text, FieldWatch& watch) {
+  try {
+    return Json::parse(text, std::ref(watch));
+  } catch (const nlohmann::json::exception&) {
+    return ParseJson(text);  // For its words; requests like this are rare.
+  }
 }
 
 }  // namespace
@@ -73,9 +75,10 @@ Result<Json> ParseBody(std::string_view text) {
   if (Nesting(text) > kDeepestNesting)
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("the body is nested more than {} levels deep", kDeepestNesting)};
-  Result<Json> json = ParseJson(text);
+  FieldWatch watch;
+  Result<Json> json = Parse(text, watch);
   if (!json.ok()) {
-    const std::string field = LastField(text);
+    const std::string& field = watch.open();
     if (field.empty()) return json.error().While("the body is no JSON object");
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("{}: is no JSON value (NaN and infinities are none): {}",
@@ -84,9 +87,9 @@ Result<Json> ParseBody(std::string_view text) {
   if (!json.value().is_object())
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("the body must be a JSON object, not {}", json.value().type_name())};
-  if (const std::string field = RepeatedField(text); !field.empty())
+  if (!watch.repeated().empty())
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("{}: is there more than once", Printable(field))};
+                 fmt::format("{}: is there more than once", Printable(watch.repeated()))};
   return json;
 }
 

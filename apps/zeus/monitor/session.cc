@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "apps/zeus/monitor/outputs.h"
-#include "apps/zeus/monitor/signals.h"
 #include "apps/zeus/output.h"
+#include "apps/zeus/signals.h"
 #include "zeus/base/ticker.h"
 #include "zeus/export/metric.h"
 #include "zeus/export/metrics_server.h"
@@ -248,6 +248,7 @@ Status Watch(const Schedule& schedule, Rounds& rounds, Clock& clock, Signals& si
       case Signals::Event::kResize:
         ZEUS_RETURN_IF_ERROR(receivers.Show(rounds.sampler.Take()));
         break;
+      case Signals::Event::kReopen:  // Only a service is asked to.
       case Signals::Event::kStop:
         return receivers.Write(rounds.Next());
       case Signals::Event::kTime:
@@ -266,7 +267,8 @@ Result<int> RunMonitor(const MonitorOptions& options) {
   wanted.patience = Seconds(0);
   ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, wanted));
   ZEUS_TRY(const auto node, OpenNode(clock, options));
-  Signals signals;  // From here on there are things to put in order at the end.
+  Signals signals(
+      Signals::Program::kOfTerminal);  // From here on there are things to put in order at the end.
   const NodeSampler sampler(*node);
   IntervalWindows windows(node->monitor());
   Rounds rounds{.sampler = sampler, .windows = windows};

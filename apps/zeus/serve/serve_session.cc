@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "apps/zeus/output.h"
-#include "apps/zeus/serve/serve_signals.h"
+#include "apps/zeus/serve/last_resort.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
@@ -94,13 +94,13 @@ class Expiry {
   Ticker ticker_;
 };
 
-using Wait = ServeSignals::Event;
+using Wait = Signals::Event;
 
 // What is needed to the very end, in the order in which it goes: the last resort guards everything
 // that is made after it.
 struct Frame {
   std::unique_ptr<server::AccessLog> log{};
-  std::optional<ServeSignals> signals{};
+  std::optional<Signals> signals{};
   std::optional<LastResort> last_resort{};
 };
 
@@ -136,7 +136,7 @@ Result<int> RunServe(const ServeOptions& options) {
   }
   ZEUS_TRY(const std::unique_ptr<JobRepository> repository, OpenRepository(database));
   // Not earlier: a database that hangs must not keep a signal from ending us.
-  frame.signals.emplace();
+  frame.signals.emplace(Signals::Program::kService);
   LocalJobService service(*repository, clock);
   server::ServerMetrics metrics;
   server::Api api(

@@ -1,4 +1,4 @@
-#include "apps/zeus/monitor/signals.h"
+#include "apps/zeus/signals.h"
 
 #include <pthread.h>
 
@@ -23,11 +23,11 @@ timespec ToTimespec(Seconds time) {
 
 }  // namespace
 
-Signals::Signals() {
+Signals::Signals(Program program) : program_(program) {
   sigemptyset(&ours_);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP})
     if (!IsIgnored(signal)) sigaddset(&ours_, signal);
-  sigaddset(&ours_, SIGWINCH);
+  if (program == Program::kOfTerminal) sigaddset(&ours_, SIGWINCH);
   pthread_sigmask(SIG_BLOCK, &ours_, &before_);
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
@@ -49,6 +49,7 @@ Signals::Event Signals::WaitUntil(TimePoint deadline, const Clock& clock) {
     const timespec patience = ToTimespec(std::max(left, Seconds(0)));
     const int signal = ::sigtimedwait(&ours_, nullptr, &patience);
     if (signal == SIGWINCH) return Event::kResize;
+    if (signal == SIGHUP && program_ == Program::kService) return Event::kReopen;
     if (signal > 0) return Event::kStop;
     if (clock.Now() >= deadline) return Event::kTime;
   }

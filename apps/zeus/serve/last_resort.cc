@@ -1,0 +1,47 @@
+#include "apps/zeus/serve/last_resort.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+
+#include "apps/zeus/exit_code.h"
+
+namespace zeus::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Seconds kLookPeriod = 50ms;
+constexpr Seconds kLastTurn = 250ms;  // For the writer of the access log.
+
+// No destructors: they wait. And no stdio: somebody may hold its lock, and nobody may read our
+// standard error.
+[[noreturn]] void EndNow(const char* why) {
+  const std::string sentence = fmt::format("zeus: {}\n", why);
+  pollfd file{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  if (::poll(&file, 1, 0) > 0) [[maybe_unused]]
+    const ssize_t written = ::write(STDERR_FILENO, sentence.data(), sentence.size());
+  ::_exit(ExitCode(ErrorCode::kUnavailable));
+}
+
+}  // namespace
+
+LastResort::LastResort(Signals& signals, TimePoint deadline, const Clock& clock)
+    : signals_(signals),
+      deadline_(std::max(deadline, clock.Now() + 2 * kLookPeriod)),
+      clock_(clock),
+      ticker_("zeus-end", [this] { return Step(); }) {}
+
+TimePoint LastResort::Step() {
+  if (why_ != nullptr) EndNow(why_);
+  if (signals_.WaitUntil(clock_.Now(), clock_) == Signals::Event::kStop)
+    why_ = "ended by a second signal: some requests got no answer";
+  else if (clock_.Now() >= deadline_)
+    why_ = "some requests did not finish in time and got no answer";
+  return clock_.Now() + (why_ == nullptr ? kLookPeriod : kLastTurn);
+}
+
+}  // namespace zeus::cli
