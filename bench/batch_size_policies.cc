@@ -12,14 +12,15 @@
 #include "zeus/base/clock.h"
 #include "zeus/base/statistics.h"
 #include "zeus/base/text.h"
-#include "zeus/optimizer/batch_size/testing/recorded_job.h"
-#include "zeus/optimizer/batch_size/testing/reference_figures.h"
-#include "zeus/optimizer/batch_size/testing/trace_replay.h"
+#include "zeus/replay/job_replay.h"
+#include "zeus/replay/replay_job.h"
+#include "zeus/replay/testing/reference_figures.h"
+#include "zeus/replay/testing/trace_directory.h"
 
 namespace {
 
 using namespace zeus;
-using namespace zeus::testing;
+using namespace zeus::replay;
 
 SampleSummary Of(const std::vector<ReplaySummary>& replays, double ReplaySummary::*figure) {
   std::vector<double> values;
@@ -32,7 +33,7 @@ struct Speed {
   std::int64_t recurrences = 0;
 };
 
-std::vector<ReplaySummary> Timed(const RecordedJob& job, const char* policy, int seeds,
+std::vector<ReplaySummary> Timed(const ReplayJob& job, const char* policy, int seeds,
                                  Speed& speed) {
   const SystemClock clock;
   const TimePoint begin = clock.Now();
@@ -59,13 +60,13 @@ int Run(int seeds) {
   double worst = 0.0;
   int jobs_done = 0;
   for (const char* const gpu : {"v100", "a40"}) {
-    const auto jobs = ReadRecordedJobs(TraceDirectory(), gpu, 0.5);
+    const auto jobs = ReadReplayJobs(TraceDirectory(), gpu, 0.5);
     if (!jobs.ok()) {
       fmt::print(stderr, "batch-size-policies: {}; ZEUS_TRACE_DIR names the traces\n",
                  jobs.error().message);
       return EXIT_FAILURE;
     }
-    for (const RecordedJob& job : jobs.value()) {
+    for (const ReplayJob& job : jobs.value()) {
       const auto* const reference =
           std::ranges::find(kReferenceFigures, job.name(), &ReferenceFigures::name);
       const auto zeus = Timed(job, "zeus", seeds, zeus_speed);

@@ -22,7 +22,8 @@ ALLOWED = {  # layer: layers it may include, besides itself
     "daemon": {"base", "device", "wire"},
     "server": {"base", "optimizer", "job", "wire", "export"},
     "client": {"base", "device", "monitor", "optimizer", "training", "job", "wire"},
-    "replay": {"base", "device", "monitor", "optimizer", "job"},
+    "report": {"base"},
+    "replay": {"base", "device", "monitor", "optimizer", "job", "report"},
 }
 
 # Folders of zeus/device that do not know each other. Discovery puts them together.

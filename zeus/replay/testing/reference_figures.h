@@ -5,7 +5,7 @@
 
 // What the reference's simulator gives (50 seeds, eta 0.5, beta 2, 2 |B| |P| recurrences; regret at
 // the end with 1000), and what `knowledge_gradient` gave when it was designed (1000 seeds).
-namespace zeus::testing {
+namespace zeus::replay {
 
 struct ReferenceFigures {
   std::string_view name;
@@ -51,4 +51,4 @@ inline constexpr std::array kReferenceFigures = {
                      14.09, 0.74, 7.31},
 };
 
-}  // namespace zeus::testing
+}  // namespace zeus::replay

@@ -1,9 +1,9 @@
-#include "zeus/optimizer/batch_size/testing/trace_replay.h"
+#include "zeus/replay/job_replay.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace zeus::testing {
+namespace zeus::replay {
 namespace {
 
 constexpr int kMostRuns = 20;
@@ -11,15 +11,15 @@ constexpr int kLatest = 5;
 
 }  // namespace
 
-TraceReplay::TraceReplay(const RecordedJob& job, std::uint64_t seed)
+JobReplay::JobReplay(const ReplayJob& job, std::uint64_t seed)
     : job_(&job), random_(Random(seed).Fork("recorded runs")) {}
 
-void TraceReplay::MoveTo(const RecordedJob& job) {
+void JobReplay::MoveTo(const ReplayJob& job) {
   job_ = &job;
   profiled_.clear();
 }
 
-ReplayedRecurrence TraceReplay::Next(BatchSizePolicy& policy) {
+ReplayedRecurrence JobReplay::Next(BatchSizePolicy& policy) {
   ReplayedRecurrence done;
   Situation situation{.recurrence = recurrence_++, .gpu_model = job_->gpu_model};
   for (; situation.attempt < kMostRuns; ++situation.attempt) {
@@ -30,10 +30,10 @@ ReplayedRecurrence TraceReplay::Next(BatchSizePolicy& policy) {
   return done;
 }
 
-ReplayedRun TraceReplay::Run(BatchSizePolicy& policy, const Situation& situation,
-                             Joules cost_so_far) {
+ReplayedRun JobReplay::Run(BatchSizePolicy& policy, const Situation& situation,
+                           Joules cost_so_far) {
   ReplayedRun run{.choice = policy.Choose(situation)};
-  const RecordedArm& arm = job_->arm(run.choice.batch_size);
+  const ReplayArm& arm = job_->arm(run.choice.batch_size);
   const PlannedRun planned{.recurrence = situation.recurrence,
                            .attempt = situation.attempt,
                            .gpu_model = situation.gpu_model,
@@ -61,7 +61,7 @@ ReplayedRun TraceReplay::Run(BatchSizePolicy& policy, const Situation& situation
   return run;
 }
 
-ReplaySummary Summarize(const RecordedJob& job, std::span<const ReplayedRecurrence> recurrences) {
+ReplaySummary Summarize(const ReplayJob& job, std::span<const ReplayedRecurrence> recurrences) {
   const Joules least = job.OracleCost();
   const Usage usual = job.DefaultUsage();
   ReplaySummary summary;
@@ -77,16 +77,16 @@ ReplaySummary Summarize(const RecordedJob& job, std::span<const ReplayedRecurren
   return summary;
 }
 
-std::vector<ReplaySummary> ReplaySeeds(const RecordedJob& job, std::string_view policy, int seeds) {
+std::vector<ReplaySummary> ReplaySeeds(const ReplayJob& job, std::string_view policy, int seeds) {
   std::vector<ReplaySummary> summaries;
   std::vector<ReplayedRecurrence> recurrences(static_cast<std::size_t>(job.recurrences()));
   for (int seed = 0; seed < seeds; ++seed) {
     auto made = MakePolicy(job.Spec(policy, static_cast<std::uint64_t>(seed)));
-    TraceReplay replay(job, static_cast<std::uint64_t>(seed));
+    JobReplay replay(job, static_cast<std::uint64_t>(seed));
     for (ReplayedRecurrence& recurrence : recurrences) recurrence = replay.Next(*made.value());
     summaries.push_back(Summarize(job, recurrences));
   }
   return summaries;
 }
 
-}  // namespace zeus::testing
+}  // namespace zeus::replay

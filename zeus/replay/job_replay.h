@@ -8,11 +8,11 @@
 
 #include "zeus/base/random.h"
 #include "zeus/optimizer/batch_size/policy.h"
-#include "zeus/optimizer/batch_size/testing/recorded_job.h"
+#include "zeus/replay/replay_job.h"
 
 // Recurrences of a recorded job under a policy, with the semantics of the reference's simulator, so
 // that results can be compared with it.
-namespace zeus::testing {
+namespace zeus::replay {
 
 struct ReplayedRun {
   Choice choice{};
@@ -28,22 +28,22 @@ struct ReplayedRecurrence {
 
 // Draws one of the recorded runs of a batch size for each run. The first run of a batch size
 // carries the profiling of power limits in its first epoch. One owner.
-class TraceReplay {
+class JobReplay {
  public:
   // `job` must outlive it.
-  TraceReplay(const RecordedJob& job, std::uint64_t seed);
+  JobReplay(const ReplayJob& job, std::uint64_t seed);
 
   // Until the target is reached, at most 20 runs.
   ReplayedRecurrence Next(BatchSizePolicy& policy);
 
   // From now on, the same job on another GPU model, whose power limits are unknown. Numbers of
   // epochs do not depend on it.
-  void MoveTo(const RecordedJob& job);
+  void MoveTo(const ReplayJob& job);
 
  private:
   ReplayedRun Run(BatchSizePolicy& policy, const Situation& situation, Joules cost_so_far);
 
-  const RecordedJob* job_;
+  const ReplayJob* job_;
   Random random_;
   std::int64_t recurrence_ = 0;
   std::set<int> profiled_{};
@@ -58,9 +58,9 @@ struct ReplaySummary {
   double regret = 0.0;  // Of all recurrences.
 };
 
-ReplaySummary Summarize(const RecordedJob& job, std::span<const ReplayedRecurrence> recurrences);
+ReplaySummary Summarize(const ReplayJob& job, std::span<const ReplayedRecurrence> recurrences);
 
 // One per seed, from 0: `recurrences()` recurrences with a new policy each.
-std::vector<ReplaySummary> ReplaySeeds(const RecordedJob& job, std::string_view policy, int seeds);
+std::vector<ReplaySummary> ReplaySeeds(const ReplayJob& job, std::string_view policy, int seeds);
 
-}  // namespace zeus::testing
+}  // namespace zeus::replay

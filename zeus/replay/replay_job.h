@@ -10,27 +10,23 @@
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 #include "zeus/optimizer/batch_size/policy.h"
+#include "zeus/replay/usage.h"
 
 // Jobs as the traces of the Zeus paper (NSDI'23) recorded them. The traces do not ship.
-namespace zeus::testing {
+namespace zeus::replay {
 
-// Time, energy and what they cost.
-struct Usage {
-  Seconds time{};
-  Joules energy{};
-  Joules cost{};
-
-  Usage& operator+=(const Usage& other);
-  friend Usage operator*(double times, const Usage& usage) {
-    return {.time = times * usage.time, .energy = times * usage.energy, .cost = times * usage.cost};
-  }
+// One batch size at one power limit.
+struct LimitRecord {
+  Watts limit{};
+  Watts power{};  // On average.
+  Usage epoch{};
 };
 
 // One batch size on one GPU model, at one eta.
-struct RecordedArm {
+struct ReplayArm {
   int batch_size = 0;
   std::vector<std::optional<int>> epochs_to_target{};  // One per recorded run; nullopt: never.
-  int power_limits = 0;
+  std::vector<LimitRecord> limits{};                   // Ascending, at least one.
   Watts best_limit{};
   Usage epoch{};            // At the best limit.
   Usage profiling_epoch{};  // Mean over the limits: a slice of the first epoch at each of them.
@@ -40,18 +36,18 @@ struct RecordedArm {
   std::optional<double> MeanEpochs(int max_epochs) const;
 };
 
-struct RecordedJob {
+struct ReplayJob {
   std::string gpu_model;  // v100, a40, rtx6000, p100.
   std::string label;      // deepspeech2, …
   int max_epochs = 0;
   int default_batch_size = 0;
   double eta = 0.5;
   Watts max_power{};
-  std::vector<RecordedArm> arms{};  // Ascending.
+  std::vector<ReplayArm> arms{};  // Ascending.
 
   std::string name() const { return gpu_model + "/" + label; }
-  const RecordedArm& arm(int batch_size) const;
-  const RecordedArm& oracle()
+  const ReplayArm& arm(int batch_size) const;
+  const ReplayArm& oracle()
       const;  // The arm of least expected cost among those that always converge.
   Joules OracleCost() const;
   Usage DefaultUsage() const;  // Expected, with the default batch size at the greatest limit.
@@ -60,11 +56,8 @@ struct RecordedJob {
   PolicySpec Spec(std::string_view policy, std::uint64_t seed) const;
 };
 
-// From the environment variable ZEUS_TRACE_DIR, else beside the repository.
-std::filesystem::path TraceDirectory();
-
 // The six jobs of the paper on one GPU model.
-Result<std::vector<RecordedJob>> ReadRecordedJobs(const std::filesystem::path& directory,
-                                                  std::string_view gpu_model, double eta);
+Result<std::vector<ReplayJob>> ReadReplayJobs(const std::filesystem::path& directory,
+                                              std::string_view gpu_model, double eta);
 
-}  // namespace zeus::testing
+}  // namespace zeus::replay

@@ -1,17 +1,16 @@
-#include "zeus/optimizer/batch_size/testing/recorded_job.h"
+#include "zeus/replay/replay_job.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <map>
 #include <sstream>
 
 #include "zeus/base/file.h"
 #include "zeus/base/text.h"
 
-namespace zeus::testing {
+namespace zeus::replay {
 namespace {
 
 // Which rows belong to a job (paper, table 1).
@@ -87,11 +86,6 @@ Result<RunsByBatchSize> RunsOf(const JobKey& key, const std::vector<Row>& rows) 
   return runs;
 }
 
-struct LimitRecord {
-  Watts limit;
-  Seconds time;
-  Watts power;
-};
 using LimitsByBatchSize = std::map<int, std::vector<LimitRecord>>;
 
 Result<LimitsByBatchSize> LimitsOf(const JobKey& key, const std::vector<Row>& rows) {
@@ -103,38 +97,32 @@ Result<LimitsByBatchSize> LimitsOf(const JobKey& key, const std::vector<Row>& ro
     ZEUS_TRY(const double time, ParseDouble(row.at("time_per_epoch")));
     ZEUS_TRY(const double power, ParseDouble(row.at("average_power")));
     limits[static_cast<int>(batch_size)].push_back(
-        {.limit = Watts(limit), .time = Seconds(time), .power = Watts(power)});
+        {.limit = Watts(limit),
+         .power = Watts(power),
+         .epoch = {.time = Seconds(time), .energy = Watts(power) * Seconds(time)}});
   }
   for (auto& [batch_size, records] : limits) std::ranges::sort(records, {}, &LimitRecord::limit);
   return limits;
 }
 
-RecordedArm MakeArm(int batch_size, const std::vector<LimitRecord>& records, double eta,
-                    Watts max_power) {
-  RecordedArm arm{.batch_size = batch_size, .power_limits = static_cast<int>(records.size())};
-  for (const LimitRecord& record : records) {
-    Usage epoch{.time = record.time, .energy = record.power * record.time};
+ReplayArm MakeArm(int batch_size, std::vector<LimitRecord> records, double eta, Watts max_power) {
+  ReplayArm arm{.batch_size = batch_size, .limits = std::move(records)};
+  for (LimitRecord& record : arm.limits) {
+    Usage& epoch = record.epoch;
     epoch.cost = eta * epoch.energy + (1 - eta) * (max_power * epoch.time);
-    arm.profiling_epoch += (1.0 / static_cast<double>(records.size())) * epoch;
+    arm.profiling_epoch += (1.0 / static_cast<double>(arm.limits.size())) * epoch;
     if (arm.best_limit == Watts(0) || epoch.cost < arm.epoch.cost) {
       arm.best_limit = record.limit;
       arm.epoch = epoch;
     }
-    arm.full_power_epoch = epoch;  // Limits ascend.
   }
+  arm.full_power_epoch = arm.limits.back().epoch;
   return arm;
 }
 
 }  // namespace
 
-Usage& Usage::operator+=(const Usage& other) {
-  time += other.time;
-  energy += other.energy;
-  cost += other.cost;
-  return *this;
-}
-
-std::optional<double> RecordedArm::MeanEpochs(int max_epochs) const {
+std::optional<double> ReplayArm::MeanEpochs(int max_epochs) const {
   double sum = 0.0;
   for (const std::optional<int>& epochs : epochs_to_target) {
     if (!epochs || *epochs > max_epochs) return std::nullopt;
@@ -143,59 +131,54 @@ std::optional<double> RecordedArm::MeanEpochs(int max_epochs) const {
   return sum / static_cast<double>(epochs_to_target.size());
 }
 
-const RecordedArm& RecordedJob::arm(int batch_size) const {
-  return *std::ranges::find(arms, batch_size, &RecordedArm::batch_size);
+const ReplayArm& ReplayJob::arm(int batch_size) const {
+  return *std::ranges::find(arms, batch_size, &ReplayArm::batch_size);
 }
 
-const RecordedArm& RecordedJob::oracle() const {
-  return *std::ranges::min_element(arms, {}, [this](const RecordedArm& arm) {
+const ReplayArm& ReplayJob::oracle() const {
+  return *std::ranges::min_element(arms, {}, [this](const ReplayArm& arm) {
     const auto epochs = arm.MeanEpochs(max_epochs);
     return epochs ? *epochs * arm.epoch.cost.value() : HUGE_VAL;
   });
 }
 
-Joules RecordedJob::OracleCost() const {
+Joules ReplayJob::OracleCost() const {
   return *oracle().MeanEpochs(max_epochs) * oracle().epoch.cost;
 }
 
-Usage RecordedJob::DefaultUsage() const {
-  const RecordedArm& usual = arm(default_batch_size);
+Usage ReplayJob::DefaultUsage() const {
+  const ReplayArm& usual = arm(default_batch_size);
   return usual.MeanEpochs(max_epochs).value_or(max_epochs) * usual.full_power_epoch;
 }
 
-int RecordedJob::recurrences() const {
-  return 2 * static_cast<int>(arms.size()) * arms.front().power_limits;
+int ReplayJob::recurrences() const {
+  return 2 * static_cast<int>(arms.size()) * static_cast<int>(arms.front().limits.size());
 }
 
-PolicySpec RecordedJob::Spec(std::string_view policy, std::uint64_t seed) const {
+PolicySpec ReplayJob::Spec(std::string_view policy, std::uint64_t seed) const {
   PolicySpec spec{.name = std::string(policy),
                   .default_batch_size = default_batch_size,
                   .max_epochs = max_epochs,
                   .seed = seed};
-  for (const RecordedArm& arm : arms) spec.batch_sizes.push_back(arm.batch_size);
+  for (const ReplayArm& arm : arms) spec.batch_sizes.push_back(arm.batch_size);
   return spec;
 }
 
-std::filesystem::path TraceDirectory() {
-  if (const char* const chosen = std::getenv("ZEUS_TRACE_DIR")) return chosen;
-  return std::filesystem::path(ZEUS_SOURCE_DIRECTORY) / ".." / "shared/data/nsdi23";
-}
-
-Result<std::vector<RecordedJob>> ReadRecordedJobs(const std::filesystem::path& directory,
-                                                  std::string_view gpu_model, double eta) {
+Result<std::vector<ReplayJob>> ReadReplayJobs(const std::filesystem::path& directory,
+                                              std::string_view gpu_model, double eta) {
   ZEUS_TRY(const std::vector<Row> training, ReadCsv(directory / "summary_train.csv"));
   ZEUS_TRY(const std::vector<Row> power,
            ReadCsv(directory / fmt::format("summary_power_{}.csv", gpu_model)));
-  std::vector<RecordedJob> jobs;
+  std::vector<ReplayJob> jobs;
   for (const JobKey& key : kJobs) {
     ZEUS_TRY(const RunsByBatchSize runs, RunsOf(key, training));
     ZEUS_TRY(const LimitsByBatchSize limits, LimitsOf(key, power));
     if (limits.empty())
       return Error{ErrorCode::kNotFound, fmt::format("no power trace of {}", key.label)};
-    RecordedJob& job = jobs.emplace_back(RecordedJob{.gpu_model = std::string(gpu_model),
-                                                     .label = std::string(key.label),
-                                                     .max_epochs = key.max_epochs,
-                                                     .eta = eta});
+    ReplayJob& job = jobs.emplace_back(ReplayJob{.gpu_model = std::string(gpu_model),
+                                                 .label = std::string(key.label),
+                                                 .max_epochs = key.max_epochs,
+                                                 .eta = eta});
     for (const auto& [batch_size, records] : limits)
       job.max_power = std::max(job.max_power, records.back().limit);
     for (const auto& [batch_size, records] : limits) {
@@ -210,4 +193,4 @@ Result<std::vector<RecordedJob>> ReadRecordedJobs(const std::filesystem::path& d
   return jobs;
 }
 
-}  // namespace zeus::testing
+}  // namespace zeus::replay

@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "zeus/base/statistics.h"
-#include "zeus/optimizer/batch_size/testing/recorded_job.h"
-#include "zeus/optimizer/batch_size/testing/reference_figures.h"
-#include "zeus/optimizer/batch_size/testing/trace_replay.h"
+#include "zeus/replay/job_replay.h"
+#include "zeus/replay/replay_job.h"
+#include "zeus/replay/testing/reference_figures.h"
+#include "zeus/replay/testing/trace_directory.h"
 
-namespace zeus::testing {
+namespace zeus::replay {
 namespace {
 
 #ifdef ZEUS_SANITIZED
@@ -28,8 +29,8 @@ SampleSummary Of(const std::vector<ReplaySummary>& replays, double ReplaySummary
   return zeus::Summarize(values);
 }
 
-RecordedJob FindJob(const std::vector<RecordedJob>& jobs, std::string_view label) {
-  return *std::ranges::find(jobs, label, &RecordedJob::label);
+ReplayJob FindJob(const std::vector<ReplayJob>& jobs, std::string_view label) {
+  return *std::ranges::find(jobs, label, &ReplayJob::label);
 }
 
 class TracesTest : public ::testing::Test {
@@ -40,10 +41,10 @@ class TracesTest : public ::testing::Test {
                    << " (ZEUS_TRACE_DIR names another directory)";
   }
 
-  static std::vector<RecordedJob> JobsOn(std::string_view gpu_model) {
-    auto jobs = ReadRecordedJobs(TraceDirectory(), gpu_model, 0.5);
+  static std::vector<ReplayJob> JobsOn(std::string_view gpu_model) {
+    auto jobs = ReadReplayJobs(TraceDirectory(), gpu_model, 0.5);
     EXPECT_TRUE(jobs.ok()) << jobs.error().message;
-    return jobs.ok() ? std::move(jobs).value() : std::vector<RecordedJob>();
+    return jobs.ok() ? std::move(jobs).value() : std::vector<ReplayJob>();
   }
 };
 
@@ -58,13 +59,13 @@ class SettingTest : public TracesTest, public ::testing::WithParamInterface<Refe
     job_ = FindJob(JobsOn(name.substr(0, slash)), name.substr(slash + 1));
   }
 
-  RecordedJob job_;
+  ReplayJob job_;
 };
 
 TEST_P(SettingTest, TheOracleIsThatOfTheReference) {
   const ReferenceFigures& reference = GetParam();
   EXPECT_EQ(job_.recurrences(), reference.recurrences);
-  const RecordedArm& oracle = job_.oracle();
+  const ReplayArm& oracle = job_.oracle();
   EXPECT_EQ(oracle.batch_size, reference.oracle_batch_size);
   EXPECT_EQ(oracle.best_limit, Watts(reference.oracle_limit));
   const double epochs = oracle.MeanEpochs(job_.max_epochs).value();
@@ -133,7 +134,7 @@ TEST_P(SettingTest, ZeusExploresDecisionForDecisionAsTheReference) {
   for (int seed = 0; seed < 50; ++seed) {
     const auto policy = MakePolicy(job_.Spec("zeus", static_cast<std::uint64_t>(seed)));
     ASSERT_TRUE(policy.ok());
-    TraceReplay replay(job_, static_cast<std::uint64_t>(seed));
+    JobReplay replay(job_, static_cast<std::uint64_t>(seed));
     std::vector<ReplayedRun> runs;
     std::vector<int> explored, sampled;
     for (int t = 0; t < job_.recurrences(); ++t) {
@@ -155,7 +156,7 @@ TEST_P(SettingTest, ZeusExploresDecisionForDecisionAsTheReference) {
 TEST_P(SettingTest, ZeusStopsRunsWhereTheReferenceDoes) {
   for (int seed = 0; seed < 20; ++seed) {
     const auto policy = MakePolicy(job_.Spec("zeus", static_cast<std::uint64_t>(seed)));
-    TraceReplay replay(job_, static_cast<std::uint64_t>(seed));
+    JobReplay replay(job_, static_cast<std::uint64_t>(seed));
     Joules least(HUGE_VAL);
     for (int t = 0; t < job_.recurrences(); ++t) {
       const ReplayedRecurrence recurrence = replay.Next(*policy.value());
@@ -197,7 +198,7 @@ TEST_F(TracesTest, KnowledgeGradientHalvesTheRegretOfZeus) {
   double log_ratios = 0.0;
   int settings = 0;
   for (const char* const gpu_model : {"v100", "a40"}) {
-    for (const RecordedJob& job : JobsOn(gpu_model)) {
+    for (const ReplayJob& job : JobsOn(gpu_model)) {
       const auto zeus = ReplaySeeds(job, "zeus", 150 / kSlowdown);
       const auto gradient = ReplaySeeds(job, "knowledge_gradient", 150 / kSlowdown);
       log_ratios += std::log(Of(gradient, &ReplaySummary::regret).mean /
@@ -210,9 +211,9 @@ TEST_F(TracesTest, KnowledgeGradientHalvesTheRegretOfZeus) {
 }
 
 // Only the batch sizes that both GPU models have memory for.
-RecordedJob WithArmsOf(RecordedJob job, const RecordedJob& other) {
-  std::erase_if(job.arms, [&](const RecordedArm& arm) {
-    return std::ranges::find(other.arms, arm.batch_size, &RecordedArm::batch_size) ==
+ReplayJob WithArmsOf(ReplayJob job, const ReplayJob& other) {
+  std::erase_if(job.arms, [&](const ReplayArm& arm) {
+    return std::ranges::find(other.arms, arm.batch_size, &ReplayArm::batch_size) ==
            other.arms.end();
   });
   return job;
@@ -225,30 +226,29 @@ class NewGpuModelTest : public TracesTest, public ::testing::WithParamInterface<
   static constexpr int kRecurrences = 40;
 
   // Of the recurrences on the new GPU model, in units of the oracle's cost there.
-  static double Regret(TraceReplay& replay, BatchSizePolicy& policy, const RecordedJob& job) {
+  static double Regret(JobReplay& replay, BatchSizePolicy& policy, const ReplayJob& job) {
     double regret = 0.0;
     for (int t = 0; t < kRecurrences; ++t)
       regret += replay.Next(policy).usage.cost / job.OracleCost() - 1;
     return regret;
   }
 
-  static double RegretAfterMoving(const RecordedJob& from, const RecordedJob& to,
-                                  std::uint64_t seed) {
+  static double RegretAfterMoving(const ReplayJob& from, const ReplayJob& to, std::uint64_t seed) {
     const auto policy = MakePolicy(from.Spec(GetParam(), seed));
-    TraceReplay replay(from, seed);
+    JobReplay replay(from, seed);
     for (int t = 0; t < kRecurrences; ++t) replay.Next(*policy.value());
     replay.MoveTo(to);
     double measuring = 0.0;
-    for (const RecordedArm& arm : to.arms) {
+    for (const ReplayArm& arm : to.arms) {
       policy.value()->LearnEpochCost(to.gpu_model, arm.batch_size, arm.epoch.cost);
       measuring += 0.01 * (arm.profiling_epoch.cost / to.OracleCost());
     }
     return measuring + Regret(replay, *policy.value(), to);
   }
 
-  static double RegretOfStartingOver(const RecordedJob& job, std::uint64_t seed) {
+  static double RegretOfStartingOver(const ReplayJob& job, std::uint64_t seed) {
     const auto policy = MakePolicy(job.Spec(GetParam(), seed));
-    TraceReplay replay(job, seed);
+    JobReplay replay(job, seed);
     return Regret(replay, *policy.value(), job);
   }
 };
@@ -257,9 +257,9 @@ TEST_P(NewGpuModelTest, WhatWasLearnedOnTheOldOneSavesRegret) {
   const auto old_jobs = JobsOn("v100");
   const auto new_jobs = JobsOn("a40");
   double moved = 0.0, fresh = 0.0;
-  for (const RecordedJob& old_job : old_jobs) {
-    const RecordedJob to = WithArmsOf(FindJob(new_jobs, old_job.label), old_job);
-    const RecordedJob from = WithArmsOf(old_job, to);
+  for (const ReplayJob& old_job : old_jobs) {
+    const ReplayJob to = WithArmsOf(FindJob(new_jobs, old_job.label), old_job);
+    const ReplayJob from = WithArmsOf(old_job, to);
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       moved += RegretAfterMoving(from, to, seed) / 120;
       fresh += RegretOfStartingOver(to, seed) / 120;
@@ -273,4 +273,4 @@ INSTANTIATE_TEST_SUITE_P(Policies, NewGpuModelTest, ::testing::Values("zeus", "k
                          [](const auto& instance) { return std::string(instance.param); });
 
 }  // namespace
-}  // namespace zeus::testing
+}  // namespace zeus::replay

@@ -1,0 +1,1 @@
+#include "zeus/report/report.h"
