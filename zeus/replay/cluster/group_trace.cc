@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "zeus/base/file.h"
-#include "zeus/replay/cluster/workload_names.h"
 #include "zeus/replay/input/csv_reader.h"
+#include "zeus/replay/workloads.h"
 
 namespace zeus::replay {
 namespace {
@@ -22,6 +22,13 @@ const CsvColumns& Columns() {
   static const CsvColumns columns{
       .required = {"group", "start_time", "end_time", "dataset", "runtime_ratio"}};
   return columns;
+}
+
+// By its data set, as the format has it, or by its label.
+const WorkloadKey* WorkloadOf(std::string_view dataset) {
+  for (const WorkloadKey& workload : PaperWorkloads())
+    if (workload.dataset == dataset || workload.label == dataset) return &workload;
+  return nullptr;
 }
 
 // The times and the ratio of the present row; nullopt: reported.
@@ -46,12 +53,12 @@ std::optional<ClusterJob> JobOf(CsvReader& reader) {
 
 void TakeRow(CsvReader& reader, ClusterTraceBuilder& builder) {
   if (reader.Text(kGroup).empty()) return reader.Report("group is empty");
-  const auto workload = WorkloadOf(reader.Text(kDataset));
-  if (!workload) return reader.Report("dataset is unknown", reader.Text(kDataset));
+  const WorkloadKey* const workload = WorkloadOf(reader.Text(kDataset));
+  if (workload == nullptr) return reader.Report("dataset is unknown", reader.Text(kDataset));
   const auto job = JobOf(reader);
   if (!job) return;
-  const std::size_t group = builder.Group(reader.Text(kGroup), *workload);
-  if (builder.workload(group) != *workload)
+  const std::size_t group = builder.Group(reader.Text(kGroup), workload->label);
+  if (builder.workload(group) != workload->label)
     return reader.Report("dataset is not that of the group's first row", reader.Text(kDataset));
   if (!builder.Add(group, *job))
     reader.Report("starts before the row above it in its group", reader.Text(kStart),
@@ -85,10 +92,10 @@ Result<ClusterTrace> ReadGroupTrace(TextSource source, RowProblems& problems) {
 Status WriteGroupTrace(const ClusterTrace& trace, const std::filesystem::path& path) {
   std::string text = "group,start_time,end_time,dataset,runtime_ratio\n";
   for (const ClusterGroup& group : trace.groups) {
-    const std::string_view dataset = DatasetOf(group.workload);
+    ZEUS_TRY(const WorkloadKey* const workload, FindWorkload(group.workload));
     for (const ClusterJob& job : trace.JobsOf(group))
       fmt::format_to(std::back_inserter(text), FMT_COMPILE("{},{},{},{},{}\n"), group.id,
-                     job.start.count(), job.end.count(), dataset, job.runtime_ratio);
+                     job.start.count(), job.end.count(), workload->dataset, job.runtime_ratio);
   }
   return ReplaceFile(path, text);
 }
