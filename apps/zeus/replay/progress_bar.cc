@@ -1,0 +1,40 @@
+#include "apps/zeus/replay/progress_bar.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+namespace zeus::cli {
+namespace {
+
+constexpr std::int64_t kSteps = 1000;  // The line is redrawn no more often.
+constexpr std::int64_t kWidth = 30;
+
+}  // namespace
+
+ProgressBar::ProgressBar(std::string what, std::int64_t total)
+    : what_(std::move(what)),
+      total_(std::max<std::int64_t>(total, 1)),
+      active_(::isatty(STDERR_FILENO) == 1) {}
+
+ProgressBar::~ProgressBar() {
+  if (active_ && shown_ >= 0) std::fputs("\r\033[K", stderr);
+}
+
+void ProgressBar::Add(std::int64_t done) {
+  if (!active_) return;
+  const std::lock_guard lock(mutex_);
+  done_ = std::min(done_ + done, total_);
+  const std::int64_t step = done_ * kSteps / total_;
+  if (step == shown_) return;
+  shown_ = step;
+  const auto filled = static_cast<std::size_t>(done_ * kWidth / total_);
+  fmt::print(stderr, "\r\033[K[{}{}] {} of {} {}", std::string(filled, '#'),
+             std::string(kWidth - filled, '.'), done_, total_, what_);
+  std::fflush(stderr);
+}
+
+}  // namespace zeus::cli
