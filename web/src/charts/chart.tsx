@@ -211,6 +211,9 @@ export function Chart({ panel, palette, title, height }: ChartProps) {
         onBlur={forget}
       >
         {drawing}
+      </svg>
+      {/* A layer of its own: the drawing below is not painted again with every move. */}
+      <svg class="overlay" viewBox={`0 0 ${width} ${height}`} aria-hidden="true">
         {tip && !cell && (
           <>
             <path class="cross" d={`M${tip.x} ${layout.top}V${layout.bottom}`} />
