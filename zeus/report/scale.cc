@@ -44,7 +44,7 @@ std::string LogLabel(double value) {
   return leading == 1 ? PowerOfTen(exponent) : fmt::format("{}×{}", leading, PowerOfTen(exponent));
 }
 
-std::vector<Scale::Tick> LinearTicks(double low, double high, int count) {
+std::vector<Scale::Tick> RoundNumbers(double low, double high, int count) {
   std::vector<Scale::Tick> ticks;
   const double step = RoundStep((high - low) / std::max(count, 1));
   for (double i = std::ceil(low / step - 1e-9); i * step <= high + step * 1e-9; ++i) {
@@ -53,6 +53,15 @@ std::vector<Scale::Tick> LinearTicks(double low, double high, int count) {
     if (ticks.size() > 100) break;  // Beyond what doubles resolve.
   }
   return ticks;
+}
+
+// Two at least, where there are so many round numbers.
+std::vector<Scale::Tick> LinearTicks(double low, double high, int count) {
+  for (int wish = count; wish < count + 3; ++wish) {
+    auto ticks = RoundNumbers(low, high, wish);
+    if (ticks.size() >= 2) return ticks;
+  }
+  return RoundNumbers(low, high, count);
 }
 
 // The digits that ticks within a decade begin with, from many to few.

@@ -62,9 +62,11 @@ function describe(panel: Panel, title: string): string {
 
 function Tooltip({ tip, layout }: { tip: Tip; layout: Layout }) {
   const right = tip.x > layout.width / 2;
-  const side = right ? { right: layout.width - tip.x + 14 } : { left: tip.x + 14 };
+  const side = right
+    ? { right: `${layout.width - tip.x + 14}px` }
+    : { left: `${tip.x + 14}px` };
   return (
-    <div class="tip" style={{ ...side, top: Math.min(tip.y, layout.bottom - 30) }}>
+    <div class="tip" style={{ ...side, top: `${Math.min(tip.y, layout.bottom - 30)}px` }}>
       <div class="tip-title">{tip.title}</div>
       {tip.rows.slice(0, 12).map((row) => (
         <div class="tip-row">

@@ -88,7 +88,16 @@ export function roundStep(wish: number): number {
   return power * ([1, 2, 5].find((factor) => factor * power >= wish * (1 - 1e-9)) ?? 10);
 }
 
+// Two at least, where there are so many round numbers.
 export function linearTicks(low: number, high: number, count: number): Tick[] {
+  for (let wish = count; wish < count + 3; ++wish) {
+    const ticks = roundNumbers(low, high, wish);
+    if (ticks.length >= 2) return ticks;
+  }
+  return roundNumbers(low, high, count);
+}
+
+function roundNumbers(low: number, high: number, count: number): Tick[] {
   const step = roundStep((high - low) / Math.max(count, 1));
   const ticks: Tick[] = [];
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; ++i) {
