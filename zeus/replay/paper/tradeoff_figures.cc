@@ -28,7 +28,7 @@ Series PowerLine(Watts power, Seconds longest) {
 
 Panel TradeoffPanel(const ReplayJob& job) {
   const std::vector<Configuration> feasible = FeasibleConfigurations(job);
-  return {.title = WorkloadTitle(job.label),
+  return {.title = job.title,
           .x = TimeAxis(),
           .y = EnergyAxis(),
           .series = {Scatter("configurations", "configurations", Mark::kPoints, feasible),
@@ -110,7 +110,7 @@ report::Figure TradeoffFigure(const ReplayJob& job) {
     all.series.push_back(PowerLine(idle.power, slowest.usage.time));
   }
   return {.id = "figure-2",
-          .title = fmt::format("Figure 2: {} on {}: energy against time", WorkloadTitle(job.label),
+          .title = fmt::format("Figure 2: {} on {}: energy against time", job.title,
                                GpuTitle(job.gpu_model)),
           .caption =
               "Less energy costs time along the Pareto front, and the default lies far from "
@@ -132,7 +132,7 @@ report::Figure TradeoffsFigure(std::span<const ReplayJob> jobs) {
 report::Figure EtaFrontFigure(const ReplayJob& job) {
   const std::vector<Configuration> feasible = FeasibleConfigurations(job);
   const std::vector<Configuration> front = ParetoFront(feasible);
-  Panel panel{.title = WorkloadTitle(job.label), .x = TimeAxis(), .y = EnergyAxis()};
+  Panel panel{.title = job.title, .x = TimeAxis(), .y = EnergyAxis()};
   panel.series.push_back(Scatter("Pareto front", "front", Mark::kLine, front));
   if (!front.empty()) {
     const Box box = BoxAround(front);
@@ -147,13 +147,13 @@ report::Figure EtaFrontFigure(const ReplayJob& job) {
     }
     panel.series.push_back(std::move(chosen));
   }
-  return {.id = "figure-11",
-          .title = fmt::format("Figure 11: The Pareto front of {} and how η navigates it",
-                               WorkloadTitle(job.label)),
-          .caption =
-              "The configurations of least cost lie on the front for every η, and the lines "
-              "of constant cost envelop it.",
-          .panels = {std::move(panel)}};
+  return {
+      .id = "figure-11",
+      .title = fmt::format("Figure 11: The Pareto front of {} and how η navigates it", job.title),
+      .caption =
+          "The configurations of least cost lie on the front for every η, and the lines "
+          "of constant cost envelop it.",
+      .panels = {std::move(panel)}};
 }
 
 }  // namespace zeus::replay::paper
