@@ -146,35 +146,64 @@ Claim FourGenerationsClaim(const Study& study) {
           .remark = "holds if every workload can save a tenth"};
 }
 
-// Falls, then rises.
-bool HasOneValley(const ReplayJob& job) {
-  std::vector<double> energies;
-  for (const ReplayArm& arm : job.arms)
-    if (const auto epochs = arm.MeanEpochs(job.max_epochs))
-      energies.push_back((*epochs * arm.full_power_epoch.energy).value());
-  const auto least = std::ranges::min_element(energies);
-  return std::is_sorted(energies.begin(), least, std::greater<>()) &&
-         std::is_sorted(least, energies.end());
+// The energy of the recorded runs of each batch size that always arrives, at the greatest limit.
+std::vector<SampleSummary> EnergyByBatchSize(const ReplayJob& job) {
+  std::vector<SampleSummary> energies;
+  for (const ReplayArm& arm : job.arms) {
+    if (!arm.MeanEpochs(job.max_epochs)) continue;
+    std::vector<double> runs;
+    for (const std::optional<int>& epochs : arm.epochs_to_target)
+      runs.push_back((*epochs * arm.full_power_epoch.energy).value());
+    energies.push_back(zeus::Summarize(runs));
+  }
+  return energies;
+}
+
+// Falls, then rises, but for steps against it of less than so many standard errors.
+bool HasOneValley(std::span<const SampleSummary> energies, double standard_errors) {
+  const auto least = std::ranges::min_element(energies, {}, &SampleSummary::mean);
+  for (auto next = energies.begin() + 1; next < energies.end(); ++next) {
+    const SampleSummary& here = *(next - 1);
+    const double rise = next->mean - here.mean;
+    const double error = std::hypot(next->StandardError(), here.StandardError());
+    const double against = next <= least ? rise : -rise;
+    if (against > standard_errors * error) return false;
+  }
+  return true;
 }
 
 Claim ConvexityClaim(const JobsOfGpu& jobs) {
-  std::string with, without;
+  constexpr double kScatter = 2.0;
+  std::string exactly, nearly, not_at_all;
   for (const ReplayJob& job : jobs) {
-    std::string& names = HasOneValley(job) ? with : without;
+    const std::vector<SampleSummary> energies = EnergyByBatchSize(job);
+    std::string& names = HasOneValley(energies, 0.0)        ? exactly
+                         : HasOneValley(energies, kScatter) ? nearly
+                                                            : not_at_all;
     names += (names.empty() ? "" : ", ") + job.title;
   }
-  return {.section = "C",
-          .claim = "energy over batch size is convex",
-          .paper = "all workloads",
-          .ours = without.empty() ? "one valley: all workloads" : "one valley: " + with,
-          .verdict = Holds(without.empty()),
-          .remark = without.empty() ? "" : "more than one valley of the means: " + without};
+  Claim claim{.section = "C",
+              .claim = "energy over batch size is convex",
+              .paper = "all workloads",
+              .ours = "one valley: " + exactly,
+              .verdict = Verdict::kReproduced};
+  if (!nearly.empty()) {
+    claim.verdict = Verdict::kWithinSpread;
+    claim.remark = nearly + ": a step against it, of less than two standard errors";
+  }
+  if (!not_at_all.empty()) {
+    claim.verdict = Verdict::kDiffers;
+    claim.remark += (nearly.empty() ? "" : "; ") + not_at_all + ": more than one valley";
+  }
+  return claim;
 }
 
-// The greatest standard deviation of epochs to the target of one batch size, of their mean.
+// Standard deviation of the epochs to the target of one batch size, of their mean.
 Claim VariationClaim(const JobsOfGpu& jobs) {
+  constexpr double kPaper = 0.14;
   double greatest = 0.0;
   std::string where;
+  int below = 0, all = 0;
   for (const ReplayJob& job : jobs) {
     for (const ReplayArm& arm : job.arms) {
       if (!arm.MeanEpochs(job.max_epochs)) continue;
@@ -182,17 +211,20 @@ Claim VariationClaim(const JobsOfGpu& jobs) {
       for (const std::optional<int>& run : arm.epochs_to_target) epochs.push_back(*run);
       const SampleSummary runs = zeus::Summarize(epochs);
       const double variation = runs.StandardDeviation() / runs.mean;
+      ++all;
+      if (variation < kPaper) ++below;
       if (variation <= greatest) continue;
       greatest = variation;
       where = fmt::format("{}, batch {}", job.title, arm.batch_size);
     }
   }
-  return {.section = "§3.2",
-          .claim = "time to accuracy varies between runs of one configuration",
-          .paper = "up to 14 % (cited)",
-          .ours = fmt::format("up to {} ({})", Percent(greatest), where),
-          .verdict = Holds(greatest > 0.0),
-          .remark = "standard deviation, of the mean"};
+  return {.section = "§3.2, §4.4",
+          .claim = "time to accuracy of one configuration usually varies by less than",
+          .paper = "14 % (cited)",
+          .ours = fmt::format("{} of {} batch sizes; up to {} ({})", below, all, Percent(greatest),
+                              where),
+          .verdict = Holds(2 * below > all),
+          .remark = "standard deviation of the recorded runs, of their mean"};
 }
 
 }  // namespace

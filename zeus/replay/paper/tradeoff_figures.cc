@@ -37,13 +37,6 @@ Panel TradeoffPanel(const ReplayJob& job) {
                              std::vector{DefaultConfiguration(job)})}};
 }
 
-const Configuration& LeastCost(std::span<const Configuration> configurations, double eta,
-                               Watts max_power) {
-  return *std::ranges::min_element(configurations, {}, [&](const Configuration& configuration) {
-    return eta * configuration.usage.energy + (1 - eta) * (max_power * configuration.usage.time);
-  });
-}
-
 struct Box {
   Seconds shortest{};
   Seconds longest{};
@@ -139,7 +132,7 @@ report::Figure EtaFrontFigure(const ReplayJob& job) {
     Series chosen{.name = "least cost by η", .role = "zeus", .mark = Mark::kPoints};
     for (int step = 0; step <= kEtaSteps; ++step) {
       const double eta = static_cast<double>(step) / kEtaSteps;
-      const Configuration& best = LeastCost(feasible, eta, job.max_power);
+      const Configuration& best = CheapestAt(feasible, eta, job.max_power);
       chosen.x.push_back(best.usage.time.count() / kKilo);
       chosen.y.push_back(best.usage.energy.value() / kMega);
       chosen.labels.push_back(fmt::format("η = {:g}: {}", eta, Knobs(best.batch_size, best.limit)));
