@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "zeus/export/csv.h"
+#include "zeus/base/csv.h"
 #include "zeus/export/unix_time.h"
 
 namespace zeus {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "zeus/export/csv.h"
+#include "zeus/base/csv.h"
 #include "zeus/export/unix_time.h"
 
 namespace zeus {

@@ -25,6 +25,8 @@ std::string ToCsv(const Table& table);
 
 // For terminals, `width` columns wide.
 std::string ToText(const Table& table, int width);
+// The tables, then findings and remarks.
+std::string ToText(const Report& report, int width);
 
 // FOLDER/ID.svg, ID.csv (and ID.png, where rsvg-convert is found) for each figure and table. Makes
 // the folder. Returns what was left out, with the reason, empty if nothing was.

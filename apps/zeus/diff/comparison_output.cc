@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "apps/zeus/diff/comparison.h"
-#include "apps/zeus/run/text_table.h"
-#include "apps/zeus/xml.h"
 #include "zeus/base/text.h"
+#include "zeus/base/text_table.h"
+#include "zeus/base/xml.h"
 
 namespace zeus::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "apps/zeus/job/energy_text.h"
-#include "apps/zeus/run/text_table.h"
+#include "zeus/base/text_table.h"
 
 namespace zeus::cli {
 namespace {

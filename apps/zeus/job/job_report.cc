@@ -7,8 +7,8 @@
 #include "apps/zeus/html_page.h"
 #include "apps/zeus/job/energy_text.h"
 #include "apps/zeus/job/job_plot.h"
-#include "apps/zeus/xml.h"
 #include "zeus/base/wall_time_text.h"
+#include "zeus/base/xml.h"
 
 namespace zeus::cli {
 namespace {

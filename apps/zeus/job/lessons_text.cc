@@ -4,7 +4,7 @@
 
 #include "apps/zeus/job/energy_text.h"
 #include "apps/zeus/job/lessons.h"
-#include "apps/zeus/run/text_table.h"
+#include "zeus/base/text_table.h"
 #include "zeus/base/wall_time_text.h"
 
 namespace zeus::cli {

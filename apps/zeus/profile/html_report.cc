@@ -7,8 +7,8 @@
 #include "apps/zeus/html_page.h"
 #include "apps/zeus/profile/svg_plot.h"
 #include "apps/zeus/profile/uncertain_text.h"
-#include "apps/zeus/xml.h"
 #include "zeus/base/wall_time_text.h"
+#include "zeus/base/xml.h"
 
 namespace zeus::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include "apps/zeus/profile/plot_scale.h"
 #include "apps/zeus/profile/svg_plot.h"
 #include "apps/zeus/profile/uncertain_text.h"
-#include "apps/zeus/xml.h"
+#include "zeus/base/xml.h"
 
 namespace zeus::cli {
 namespace {

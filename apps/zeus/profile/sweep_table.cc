@@ -6,8 +6,8 @@
 
 #include "apps/zeus/profile/sweep_report.h"
 #include "apps/zeus/profile/uncertain_text.h"
-#include "apps/zeus/run/text_table.h"
 #include "zeus/base/text.h"
+#include "zeus/base/text_table.h"
 
 namespace zeus::cli {
 namespace {

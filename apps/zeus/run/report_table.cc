@@ -6,9 +6,9 @@
 #include <map>
 
 #include "apps/zeus/run/report.h"
-#include "apps/zeus/run/text_table.h"
 #include "zeus/base/statistics.h"
 #include "zeus/base/text.h"
+#include "zeus/base/text_table.h"
 
 namespace zeus::cli {
 namespace {

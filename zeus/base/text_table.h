@@ -1,9 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
-namespace zeus::cli {
+namespace zeus {
+
+// Characters of UTF-8.
+std::size_t TextWidth(std::string_view text);
 
 enum class Align { kLeft, kRight };
 
@@ -12,4 +17,4 @@ enum class Align { kLeft, kRight };
 std::string AlignedRows(const std::vector<Align>& alignment,
                         const std::vector<std::vector<std::string>>& rows);
 
-}  // namespace zeus::cli
+}  // namespace zeus

@@ -1,4 +1,4 @@
-#include "zeus/export/csv.h"
+#include "zeus/base/csv.h"
 
 #include <gtest/gtest.h>
 

@@ -1,28 +1,24 @@
-#include "apps/zeus/run/text_table.h"
+#include "zeus/base/text_table.h"
 
 #include <algorithm>
-#include <cstddef>
 
-namespace zeus::cli {
-namespace {
+namespace zeus {
 
-std::size_t Width(const std::string& text) {
+std::size_t TextWidth(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
-
-}  // namespace
 
 std::string AlignedRows(const std::vector<Align>& alignment,
                         const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths(alignment.size(), 0);
   for (const auto& row : rows)
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], Width(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], TextWidth(row[i]));
   std::string text;
   for (const auto& row : rows) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string blanks(widths[i] - Width(row[i]), ' ');
+      const std::string blanks(widths[i] - TextWidth(row[i]), ' ');
       if (i > 0) line += "  ";
       line += alignment[i] == Align::kRight ? blanks + row[i] : row[i] + blanks;
     }
@@ -32,4 +28,4 @@ std::string AlignedRows(const std::vector<Align>& alignment,
   return text;
 }
 
-}  // namespace zeus::cli
+}  // namespace zeus

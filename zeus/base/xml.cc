@@ -1,8 +1,8 @@
-#include "apps/zeus/xml.h"
+#include "zeus/base/xml.h"
 
 #include "zeus/base/json.h"
 
-namespace zeus::cli {
+namespace zeus {
 
 std::string EscapeXml(std::string_view text) {
   // Bytes that are not UTF-8 are replaced, as in JSON.
@@ -29,4 +29,4 @@ std::string EscapeXml(std::string_view text) {
   return escaped;
 }
 
-}  // namespace zeus::cli
+}  // namespace zeus

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+
+#include "zeus/base/json.h"
+#include "zeus/base/result.h"
+#include "zeus/report/report.h"
+
+// Where the results of a replay go: the same flags for each of its verbs.
+namespace zeus::cli {
+
+struct OutputFlags {
+  bool json = false;
+  std::filesystem::path html{};
+  std::filesystem::path csv{};
+  std::filesystem::path figures{};
+};
+
+// --json, --html FILE, --csv FILE, --figures DIR.
+void AddOutputFlags(CLI::App& app, OutputFlags& flags);
+
+// Whether everything asked for can be written: found out before the work, not after it.
+Status CheckOutputs(const OutputFlags& flags);
+
+// Prints `result` as JSON or the report's tables as text, and writes the files asked for, each
+// completely or not at all.
+Status WriteOutputs(const OutputFlags& flags, const Json& result, const report::Report& report);
+
+}  // namespace zeus::cli

@@ -1,1 +1,0 @@
-#include "zeus/report/report.h"

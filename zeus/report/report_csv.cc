@@ -1,0 +1,69 @@
+// Figures and tables as comma-separated values, see docs/formats.md.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "zeus/base/csv.h"
+#include "zeus/report/report.h"
+
+namespace zeus::report {
+namespace {
+
+// The shortest text that reads back as the same number; nothing for what is not finite.
+std::string Number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
+
+std::string NumberAt(const std::vector<double>& values, std::size_t index) {
+  return index < values.size() ? Number(values[index]) : "";
+}
+
+// The name of a category where the axis has them.
+std::string Place(const Axis& axis, const std::vector<double>& values, std::size_t index) {
+  if (axis.categories.empty() || index >= values.size()) return NumberAt(values, index);
+  const double value = values[index];
+  const bool named = value >= 0 && value < static_cast<double>(axis.categories.size()) &&
+                     value == std::floor(value);
+  return named ? axis.categories[static_cast<std::size_t>(value)] : Number(value);
+}
+
+std::string Line(const std::vector<std::string>& fields) { return CsvRow(fields) + "\n"; }
+
+std::string HeatMapRows(const Panel& panel) {
+  std::string text;
+  const std::size_t width = panel.x.categories.size();
+  for (std::size_t i = 0; i < panel.heat_map->values.size() && width > 0; ++i) {
+    const std::size_t row = i / width;
+    if (row >= panel.y.categories.size()) break;
+    text += Line({panel.title, panel.heat_map->title, panel.x.categories[i % width],
+                  panel.y.categories[row], "", "", Number(panel.heat_map->values[i])});
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string ToCsv(const Figure& figure) {
+  std::string text = Line({"panel", "series", "x", "y", "low", "high", "label"});
+  for (const Panel& panel : figure.panels) {
+    if (panel.heat_map) text += HeatMapRows(panel);
+    for (const Series& series : panel.series) {
+      for (std::size_t i = 0; i < series.x.size(); ++i) {
+        text += Line({panel.title, series.name, Place(panel.x, series.x, i),
+                      Place(panel.y, series.y, i), NumberAt(series.low, i),
+                      NumberAt(series.high, i), i < series.labels.size() ? series.labels[i] : ""});
+      }
+    }
+  }
+  return text;
+}
+
+std::string ToCsv(const Table& table) {
+  std::string text = Line(table.columns);
+  for (const std::vector<Cell>& row : table.rows) {
+    std::vector<std::string> fields;
+    for (const Cell& cell : row) fields.push_back(cell.value ? Number(*cell.value) : cell.text);
+    text += Line(fields);
+  }
+  return text;
+}
+
+}  // namespace zeus::report

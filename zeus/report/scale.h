@@ -1,0 +1,64 @@
+#pragma once
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "zeus/report/figure.h"
+
+namespace zeus::report {
+
+// The smallest range that holds all finite values it was shown.
+struct Extent {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
+
+  void Take(double value);
+  bool empty() const { return low > high; }
+};
+
+// What an axis must hold: every series of the panel with its spread. On a logarithmic axis only
+// positive values count.
+enum class Direction { kX, kY };
+Extent ExtentOf(const Panel& panel, Direction direction);
+
+// The room that the bars of one x share, in units of x.
+double BarSpacing(const Panel& panel);
+
+// From values to places on paper, and where to write which numbers. An axis that is to be
+// logarithmic over nothing positive is linear.
+class Scale {
+ public:
+  struct Tick {
+    double value;
+    std::string label;
+  };
+
+  // `from` and `to` are where the low and the high end lie.
+  Scale(const Axis& axis, const Extent& extent, double from, double to, int ticks);
+
+  // NaN for what has no place: values that are not finite, or not positive on a logarithmic axis.
+  double Place(double value) const;
+  const std::vector<Tick>& ticks() const { return ticks_; }
+  double low() const { return low_; }
+  double high() const { return high_; }
+  bool logarithmic() const { return logarithmic_; }
+  double from() const { return from_; }
+  double to() const { return to_; }
+
+ private:
+  void MakeLinear(const Axis& axis, Extent extent, int ticks);
+  void MakeLogarithmic(const Extent& extent, int ticks);
+
+  bool logarithmic_ = false;
+  double low_ = 0;
+  double high_ = 1;
+  double from_;
+  double to_;
+  std::vector<Tick> ticks_;
+};
+
+// "0.05", "1,200", "35k", "2.5M": short, for the numbers on an axis whose ticks lie `step` apart.
+std::string TickLabel(double value, double step);
+
+}  // namespace zeus::report

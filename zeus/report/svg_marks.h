@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+
+#include "zeus/report/scale.h"
+
+namespace zeus::report {
+
+// How wide the bars of a panel are and where those of a series stand, in units of x.
+struct BarSlot {
+  double width = 0;
+  double offset = 0;  // Of the middle of the bar from its x.
+};
+
+// The slot of the series with this index in the panel; bars of several series stand side by side.
+BarSlot SlotOf(const Panel& panel, std::size_t index);
+
+// What a series looks like in a panel. Long lines are thinned to what the eye can tell apart.
+struct MarkPlace {
+  const Scale& x;
+  const Scale& y;
+  BarSlot bars{};
+  bool on_heat_map = false;  // Marks get a rim, to be seen on every colour.
+};
+std::string SvgMarks(const Series& series, const MarkPlace& place);
+
+}  // namespace zeus::report

@@ -1,0 +1,97 @@
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <cstddef>
+
+#include "zeus/report/report.h"
+
+namespace zeus::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::size_t Count(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++count;
+  return count;
+}
+
+Figure WithSeries(Series series) {
+  return {
+      .id = "f", .title = "A figure", .caption = "", .panels = {{.series = {std::move(series)}}}};
+}
+
+TEST(SvgTest, EveryMarkIsDrawn) {
+  for (const Mark mark : {Mark::kLine, Mark::kSteps, Mark::kPoints, Mark::kBars, Mark::kArea,
+                          Mark::kPath, Mark::kRule}) {
+    const std::string svg = ToSvg(WithSeries({.name = "s",
+                                              .role = "zeus",
+                                              .mark = mark,
+                                              .x = {1, 2, 3},
+                                              .y = {4, 5, 6},
+                                              .low = {3, 4, 5},
+                                              .high = {5, 6, 7}}));
+    EXPECT_EQ(Count(svg, "<g class=\"role-zeus\">\n</g>"), 0U) << static_cast<int>(mark);
+    EXPECT_EQ(Count(svg, "nan"), 0U);
+  }
+}
+
+TEST(SvgTest, GapsSplitALineAndALonelyPointIsSeen) {
+  const std::string svg =
+      ToSvg(WithSeries({.name = "s", .x = {1, 2, 3, 4}, .y = {1, 2, std::nan(""), 4}}));
+  EXPECT_EQ(Count(svg, "class=\"stroke\" d"), 1U);
+  EXPECT_EQ(Count(svg, "<circle"), 3U);
+  EXPECT_THAT(svg, Not(HasSubstr("nan ")));
+}
+
+TEST(SvgTest, LongLinesAreThinned) {
+  Series series{.name = "s"};
+  for (int i = 0; i < 100'000; ++i) {
+    series.x.push_back(i);
+    series.y.push_back(i % 7);
+  }
+  EXPECT_LT(ToSvg(WithSeries(series)).size(), 60'000U);
+}
+
+TEST(SvgTest, TextFromOutsideCannotLeaveItsPlace) {
+  const std::string svg =
+      ToSvg({.id = "a\"><script>",
+             .title = "</title><script>",
+             .caption = "\"&",
+             .panels = {{.title = "<b>", .series = {{.name = "<i>", .x = {1}, .y = {1}}}}}});
+  EXPECT_THAT(svg, Not(HasSubstr("<script>")));
+  EXPECT_THAT(svg, Not(HasSubstr("<b>")));
+  EXPECT_THAT(svg, Not(HasSubstr("<i>")));
+}
+
+TEST(SvgTest, ASeriesOfARoleHasItsColourAndOthersGetThemInOrder) {
+  const std::string svg = ToSvg(
+      {.id = "f",
+       .title = "",
+       .caption = "",
+       .panels = {{.series = {{.name = "first", .x = {1}, .y = {1}},
+                              {.name = "kg", .role = "knowledge_gradient", .x = {1}, .y = {1}},
+                              {.name = "second", .x = {1}, .y = {1}}}}}});
+  EXPECT_THAT(svg, HasSubstr("<g class=\"other-0\">"));
+  EXPECT_THAT(svg, HasSubstr("<g class=\"role-knowledge_gradient\">"));
+  EXPECT_THAT(svg, HasSubstr("<g class=\"other-1\">"));
+}
+
+TEST(SvgTest, HeatMapsShowWhatIsMissing) {
+  const std::string svg =
+      ToSvg({.id = "f",
+             .title = "",
+             .caption = "",
+             .panels = {{.x = {.title = "", .categories = {"8", "16"}},
+                         .y = {.title = "", .categories = {"100 W"}},
+                         .heat_map = HeatMap{.title = "regret", .values = {1, std::nan("")}}}}});
+  EXPECT_EQ(Count(svg, "class=\"absent\""), 1U);
+  EXPECT_THAT(svg, HasSubstr("<title>16, 100 W: none</title>"));
+}
+
+TEST(SvgTest, AFigureWithoutPanelsSaysSo) { EXPECT_THAT(ToSvg({.id = "f"}), HasSubstr("no data")); }
+
+}  // namespace
+}  // namespace zeus::report
