@@ -9,6 +9,7 @@
 #include "zeus/replay/paper/drawing.h"
 #include "zeus/replay/paper/testing/made_job.h"
 #include "zeus/replay/testing/trace_directory.h"
+#include "zeus/replay/trace_jobs.h"
 
 namespace zeus::replay::paper {
 namespace {

@@ -17,22 +17,14 @@ inline ReplayJob MadeJob() {
                 .max_power = Watts(200)};
   const auto add = [&job](int batch_size, std::vector<std::optional<int>> epochs, Seconds slow,
                           Seconds fast) {
-    const auto record = [&](Watts limit, Watts power, Seconds time) {
-      Usage epoch{.time = time, .energy = power * time};
-      epoch.cost = job.eta * epoch.energy + (1 - job.eta) * (job.max_power * time);
-      return LimitRecord{.limit = limit, .power = power, .epoch = epoch};
+    const auto record = [](Watts limit, Watts power, Seconds time) {
+      return LimitRecord{
+          .limit = limit, .power = power, .epoch = {.time = time, .energy = power * time}};
     };
-    ReplayArm arm{
-        .batch_size = batch_size,
-        .epochs_to_target = std::move(epochs),
-        .limits = {record(Watts(100), Watts(90), slow), record(Watts(200), Watts(160), fast)}};
-    const bool low = arm.limits[0].epoch.cost < arm.limits[1].epoch.cost;
-    const LimitRecord& best = arm.limits[low ? 0 : 1];
-    arm.best_limit = best.limit;
-    arm.epoch = best.epoch;
-    arm.profiling_epoch = 0.5 * (arm.limits[0].epoch + arm.limits[1].epoch);
-    arm.full_power_epoch = arm.limits[1].epoch;
-    job.arms.push_back(std::move(arm));
+    job.arms.push_back(
+        MakeArm(batch_size, std::move(epochs),
+                {record(Watts(100), Watts(90), slow), record(Watts(200), Watts(160), fast)},
+                job.eta, job.max_power));
   };
   add(8, {4, 4}, Seconds(150), Seconds(100));
   add(16, {2, 4}, Seconds(110), Seconds(90));
