@@ -50,9 +50,9 @@ ReplayArm MakeArm(int batch_size, std::vector<std::optional<int>> epochs_to_targ
 // A job that can be repeated at will: what its runs take, with each batch size at each power limit.
 // Recorded (trace_jobs.h), or computed (catalogue_jobs.h).
 struct ReplayJob {
-  std::string gpu_model;  // v100, a40, rtx6000, p100.
-  std::string label;      // deepspeech2, …
-  std::string title;      // As figures have it.
+  std::string gpu_model{};  // v100, a40, rtx6000, p100.
+  std::string label{};      // deepspeech2, …
+  std::string title{};      // As figures have it.
   int max_epochs = 0;
   int default_batch_size = 0;  // One of the arms.
   double eta = 0.5;
