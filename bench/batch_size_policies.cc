@@ -12,21 +12,16 @@
 #include "zeus/base/clock.h"
 #include "zeus/base/statistics.h"
 #include "zeus/base/text.h"
-#include "zeus/replay/job_replay.h"
 #include "zeus/replay/replay_job.h"
+#include "zeus/replay/replay_summary.h"
 #include "zeus/replay/testing/reference_figures.h"
 #include "zeus/replay/testing/trace_directory.h"
+#include "zeus/replay/trace_jobs.h"
 
 namespace {
 
 using namespace zeus;
 using namespace zeus::replay;
-
-SampleSummary Of(const std::vector<ReplaySummary>& replays, double ReplaySummary::*figure) {
-  std::vector<double> values;
-  for (const ReplaySummary& replay : replays) values.push_back(replay.*figure);
-  return Summarize(values);
-}
 
 struct Speed {
   Seconds time{};
@@ -37,10 +32,10 @@ std::vector<ReplaySummary> Timed(const ReplayJob& job, const char* policy, int s
                                  Speed& speed) {
   const SystemClock clock;
   const TimePoint begin = clock.Now();
-  auto replays = ReplaySeeds(job, policy, seeds);
+  auto replays = ReplaySeeds(job, {.name = policy}, seeds);
   speed.time += clock.Now() - begin;
   speed.recurrences += std::int64_t{seeds} * job.recurrences();
-  return replays;
+  return std::move(replays).value();
 }
 
 void PrintSpeed(const char* policy, const Speed& speed) {

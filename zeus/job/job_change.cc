@@ -141,27 +141,25 @@ Result<Trial> JobChange::ChooseTrial(const TrialRequest& request) {
                       .batch_size = choice.batch_size,
                       .role = choice.role,
                       .gpu_model = situation.gpu_model};
-    const auto epoch_cost = policy->ProfiledEpochCost(situation.gpu_model, choice.batch_size);
-    const bool worthwhile = !epoch_cost || policy->EpochBudget(RunOf(trial), *epoch_cost) > 0;
-    if (worthwhile || situation.attempt + 1 >= kMostAttempts) {
+    if (BoundNow(*policy, trial).begins) {
       ZEUS_RETURN_IF_ERROR(
           Append(EventKind::kTrialStarted, job_.trials + 1, ChoiceDetail(situation, choice)));
       return trial;
     }
-    ZEUS_RETURN_IF_ERROR(Skip(situation, choice));
+    ZEUS_RETURN_IF_ERROR(Skip(situation, choice, trial));
   }
 }
 
-Status JobChange::Skip(const Situation& situation, const Choice& choice) {
+// With what is known of the epoch cost before the run.
+RunBound JobChange::BoundNow(const BatchSizePolicy& policy, const Trial& trial) const {
+  return BoundOf(policy, RunOf(trial), policy.ProfiledEpochCost(trial.gpu_model, trial.batch_size),
+                 job_.spec.max_epochs);
+}
+
+Status JobChange::Skip(const Situation& situation, const Choice& choice, const Trial& trial) {
   ZEUS_TRY(BatchSizePolicy * policy, policies_.For(situation.gpu_model));
-  Trial place{.job_id = job_.spec.id,
-              .recurrence = situation.recurrence,
-              .attempt = situation.attempt,
-              .batch_size = choice.batch_size,
-              .role = choice.role,
-              .gpu_model = situation.gpu_model};
-  ZEUS_TRY(const Joules earlier, EarlierCost(place));
-  const RunResult result{.run = RunOf(place), .recurrence_cost = earlier};
+  ZEUS_TRY(const Joules earlier, EarlierCost(trial));
+  const RunResult result = ResultOf(RunOf(trial), {}, earlier);
   policy->Observe(result);
   Json detail = ChoiceDetail(situation, choice);
   detail["result"] = ResultDetail(result);
@@ -170,9 +168,7 @@ Status JobChange::Skip(const Situation& situation, const Choice& choice) {
 
 Result<StartedTrial> JobChange::Started(const Trial& trial) {
   ZEUS_TRY(BatchSizePolicy * policy, policies_.For(trial.gpu_model));
-  StartedTrial started{.trial = trial, .max_epochs = job_.spec.max_epochs};
-  if (const auto cost = policy->ProfiledEpochCost(trial.gpu_model, trial.batch_size))
-    started.max_epochs = std::max(1, policy->EpochBudget(RunOf(trial), *cost));
+  StartedTrial started{.trial = trial, .max_epochs = BoundNow(*policy, trial).last_epoch};
   for (const int batch_size : job_.spec.batch_sizes) {
     if (!policy->ProfiledEpochCost(trial.gpu_model, batch_size))
       started.unprofiled_batch_sizes.push_back(batch_size);
@@ -245,13 +241,10 @@ Result<std::optional<std::string>> JobChange::WhyStop(const Trial& trial) {
   if (trial.epochs >= job_.spec.max_epochs)
     return Reason(fmt::format("did not reach the target within {} epochs", trial.epochs));
   ZEUS_TRY(BatchSizePolicy * policy, policies_.For(trial.gpu_model));
-  // Free epochs are no reason to stop.
-  if (trial.epoch_cost && *trial.epoch_cost > Joules(0.0)) {
-    const int budget = policy->EpochBudget(RunOf(trial), *trial.epoch_cost);
-    if (trial.epochs >= budget)
-      return Reason(fmt::format("stopped after {} epochs: more would cost more than it can gain",
-                                trial.epochs));
-  }
+  const RunBound bound = BoundOf(*policy, RunOf(trial), trial.epoch_cost, job_.spec.max_epochs);
+  if (trial.epochs >= bound.last_epoch)
+    return Reason(fmt::format("stopped after {} epochs: more would cost more than it can gain",
+                              trial.epochs));
   ZEUS_TRY(const bool too_late, DeadlineHasPassed(trial));
   if (too_late)
     return Reason(fmt::format("stopped after {} epochs: the deadline of {:g} s has passed",
@@ -268,12 +261,12 @@ Status JobChange::End(Trial& trial, TrialStatus status, std::string reason) {
   detail["reason"] = trial.reason;
   if (status != TrialStatus::kFailed) {
     ZEUS_TRY(const Joules earlier, EarlierCost(trial));
-    const RunResult result{.run = RunOf(trial),
-                           .converged = status == TrialStatus::kConverged,
-                           .epochs = trial.epochs,
-                           .cost = trial.cost,
-                           .recurrence_cost = earlier + trial.cost,
-                           .epoch_cost = trial.epoch_cost};
+    const RunResult result = ResultOf(RunOf(trial),
+                                      {.converged = status == TrialStatus::kConverged,
+                                       .epochs = trial.epochs,
+                                       .cost = trial.cost,
+                                       .epoch_cost = trial.epoch_cost},
+                                      earlier);
     ZEUS_TRY(BatchSizePolicy * policy, policies_.For(trial.gpu_model));
     policy->Observe(result);
     detail["result"] = ResultDetail(result);
@@ -309,15 +302,12 @@ Result<bool> JobChange::DeadlineHasPassed(const Trial& trial) {
   return spent >= *job_.spec.deadline;
 }
 
-// Not where every batch size was run and none has ever reached the target.
 Result<bool> JobChange::AnotherTryMayHelp(const Trial& trial) {
-  if (trial.status != TrialStatus::kStopped || trial.attempt + 1 >= kMostAttempts) return false;
+  if (trial.status != TrialStatus::kStopped) return false;
   ZEUS_TRY(const bool too_late, DeadlineHasPassed(trial));
   if (too_late) return false;
-  if (job_.least_cost) return true;
   ZEUS_TRY(const BatchSizePolicy* policy, policies_.For(trial.gpu_model));
-  const std::vector<ArmBelief> arms = policy->Beliefs(trial.gpu_model);
-  return std::any_of(arms.begin(), arms.end(), [](const ArmBelief& arm) { return arm.runs == 0; });
+  return zeus::AnotherTryMayHelp(*policy, RunOf(trial), job_.least_cost.has_value());
 }
 
 Result<ReportAnswer> JobChange::AnswerAbout(const Trial& trial) {

@@ -10,11 +10,9 @@
 #include "zeus/job/job_policy.h"
 #include "zeus/job/job_repository.h"
 #include "zeus/job/job_service.h"
+#include "zeus/job/run_rules.h"
 
 namespace zeus {
-
-// Tries of a recurrence, after which it is given up: as many as the reference allows.
-inline constexpr int kMostAttempts = 20;
 
 // What happens to one job within one transaction: the life cycle of trials. The job is locked, so
 // that what is decided here is decided on the latest state, whichever server decides. Lives as long
@@ -50,7 +48,8 @@ class JobChange {
   Result<Trial> Find(std::int64_t number);
   Result<Place> NextPlace(const TrialRequest& request);
   Result<Trial> ChooseTrial(const TrialRequest& request);
-  Status Skip(const Situation& situation, const Choice& choice);
+  RunBound BoundNow(const BatchSizePolicy& policy, const Trial& trial) const;
+  Status Skip(const Situation& situation, const Choice& choice, const Trial& trial);
   Result<StartedTrial> Started(const Trial& trial);
   Result<ReportAnswer> AnswerAbout(const Trial& trial);
   Result<bool> DeadlineHasPassed(const Trial& trial);

@@ -11,8 +11,10 @@
 #include "zeus/base/statistics.h"
 #include "zeus/replay/job_replay.h"
 #include "zeus/replay/replay_job.h"
+#include "zeus/replay/replay_summary.h"
 #include "zeus/replay/testing/reference_figures.h"
 #include "zeus/replay/testing/trace_directory.h"
+#include "zeus/replay/trace_jobs.h"
 
 namespace zeus::replay {
 namespace {
@@ -23,10 +25,16 @@ constexpr int kSlowdown = 20;
 constexpr int kSlowdown = 1;
 #endif
 
-SampleSummary Of(const std::vector<ReplaySummary>& replays, double ReplaySummary::*figure) {
-  std::vector<double> values;
-  for (const ReplaySummary& replay : replays) values.push_back(replay.*figure);
-  return zeus::Summarize(values);
+JobReplay Replay(const ReplayJob& job, std::string policy, int seed) {
+  auto replay = JobReplay::Make(job, {.name = std::move(policy)}, static_cast<std::uint64_t>(seed));
+  EXPECT_TRUE(replay.ok()) << replay.error().message;
+  return std::move(replay).value();
+}
+
+std::vector<ReplaySummary> SeedsOf(const ReplayJob& job, std::string policy, int seeds) {
+  auto summaries = ReplaySeeds(job, {.name = std::move(policy)}, seeds);
+  EXPECT_TRUE(summaries.ok()) << summaries.error().message;
+  return std::move(summaries).value();
 }
 
 ReplayJob FindJob(const std::vector<ReplayJob>& jobs, std::string_view label) {
@@ -75,24 +83,44 @@ TEST_P(SettingTest, TheOracleIsThatOfTheReference) {
   EXPECT_NEAR(usual.cost / job_.OracleCost(), reference.default_cost, 0.0006);
 }
 
-// Both are means over random runs. The reference states the error of its regret; for the other
-// figures its 50 seeds scatter as ours do.
-TEST_P(SettingTest, ZeusDoesAsWellAsTheReference) {
+// Both are means over random runs; the 50 seeds of the reference scatter as ours do. It states its
+// figures rounded.
+void ExpectNear(const std::vector<ReplaySummary>& replays, double ReplaySummary::*figure,
+                double expected, double rounded) {
   constexpr int kReferenceSeeds = 50;
-  constexpr double kRounded = 0.006;
+  const SampleSummary ours = Of(replays, figure);
+  const double error =
+      std::hypot(ours.StandardError(), ours.StandardDeviation() / std::sqrt(kReferenceSeeds));
+  EXPECT_NEAR(ours.mean, expected, 3 * error + rounded);
+}
+
+TEST_P(SettingTest, ZeusDoesAsWellAsTheReference) {
   const ReferenceFigures& reference = GetParam();
-  const auto replays = ReplaySeeds(job_, "zeus", 400 / kSlowdown);
-  const auto expect_near = [&](double ReplaySummary::*figure, double expected, double rounded) {
-    const SampleSummary ours = Of(replays, figure);
-    const double error =
-        std::hypot(ours.StandardError(), ours.StandardDeviation() / std::sqrt(kReferenceSeeds));
-    EXPECT_NEAR(ours.mean, expected, 3 * error + rounded);
-  };
-  expect_near(&ReplaySummary::last_five_energy, reference.energy, 0.0006);
-  expect_near(&ReplaySummary::last_five_time, reference.time, 0.0006);
-  expect_near(&ReplaySummary::last_five_cost, reference.cost, 0.0006);
-  expect_near(&ReplaySummary::regret_of_50, reference.regret_of_50, kRounded);
-  expect_near(&ReplaySummary::regret, reference.regret, kRounded);
+  const auto replays = SeedsOf(job_, "zeus", 400 / kSlowdown);
+  ExpectNear(replays, &ReplaySummary::last_five_energy, reference.energy, 0.0006);
+  ExpectNear(replays, &ReplaySummary::last_five_time, reference.time, 0.0006);
+  ExpectNear(replays, &ReplaySummary::last_five_cost, reference.cost, 0.0006);
+  ExpectNear(replays, &ReplaySummary::regret_of_50, reference.regret_of_50, 0.006);
+  ExpectNear(replays, &ReplaySummary::regret, reference.regret, 0.006);
+}
+
+TEST_P(SettingTest, GridDoesAsWellAsTheReference) {
+  const ReferenceFigures& reference = GetParam();
+  const auto replays = SeedsOf(job_, "grid", 400 / kSlowdown);
+  ExpectNear(replays, &ReplaySummary::last_five_energy, reference.grid_energy, 0.0006);
+  ExpectNear(replays, &ReplaySummary::last_five_time, reference.grid_time, 0.0006);
+  ExpectNear(replays, &ReplaySummary::regret_of_50, reference.grid_regret_of_50, 0.06);
+  ExpectNear(replays, &ReplaySummary::regret, reference.grid_regret, 0.06);
+}
+
+// Nothing is left to learn: what remains is the scatter of single runs.
+TEST_P(SettingTest, TheOracleRegretsNothing) {
+  const auto replays = SeedsOf(job_, "oracle", 400 / kSlowdown);
+  const SampleSummary regret = Of(replays, &ReplaySummary::regret);
+  EXPECT_NEAR(regret.mean, 0.0, 4 * regret.StandardError() + 1e-9);
+  const SampleSummary cost =
+      Of(SeedsOf(job_, "default", 400 / kSlowdown), &ReplaySummary::last_five_cost);
+  EXPECT_NEAR(cost.mean, GetParam().default_cost, 4 * cost.StandardError() + 0.0006);
 }
 
 // The batch sizes that the reference's rules make of the outcomes, worked out from its description:
@@ -132,16 +160,13 @@ class ReferencePruning {
 
 TEST_P(SettingTest, ZeusExploresDecisionForDecisionAsTheReference) {
   for (int seed = 0; seed < 50; ++seed) {
-    const auto policy = MakePolicy(job_.Spec("zeus", static_cast<std::uint64_t>(seed)));
-    ASSERT_TRUE(policy.ok());
-    JobReplay replay(job_, static_cast<std::uint64_t>(seed));
+    JobReplay replay = Replay(job_, "zeus", seed);
     std::vector<ReplayedRun> runs;
     std::vector<int> explored, sampled;
     for (int t = 0; t < job_.recurrences(); ++t) {
-      for (const ReplayedRun& run : replay.Next(*policy.value()).runs) {
+      for (const ReplayedRun& run : replay.Next().runs) {
         runs.push_back(run);
-        (run.choice.role == RunRole::kExploring ? explored : sampled)
-            .push_back(run.choice.batch_size);
+        (run.role == RunRole::kExploring ? explored : sampled).push_back(run.batch_size);
       }
     }
     std::vector<int> arms = job_.Spec("zeus", 0).batch_sizes;
@@ -155,13 +180,12 @@ TEST_P(SettingTest, ZeusExploresDecisionForDecisionAsTheReference) {
 // The bound: what every run was allowed, worked out from the history alone.
 TEST_P(SettingTest, ZeusStopsRunsWhereTheReferenceDoes) {
   for (int seed = 0; seed < 20; ++seed) {
-    const auto policy = MakePolicy(job_.Spec("zeus", static_cast<std::uint64_t>(seed)));
-    JobReplay replay(job_, static_cast<std::uint64_t>(seed));
+    JobReplay replay = Replay(job_, "zeus", seed);
     Joules least(HUGE_VAL);
     for (int t = 0; t < job_.recurrences(); ++t) {
-      const ReplayedRecurrence recurrence = replay.Next(*policy.value());
+      const ReplayedRecurrence recurrence = replay.Next();
       for (const ReplayedRun& run : recurrence.runs) {
-        const double bound = 2 * least / job_.arm(run.choice.batch_size).epoch.cost;
+        const double bound = 2 * least / job_.arm(run.batch_size).epoch.cost;
         const double allowed = std::min<double>(job_.max_epochs, std::floor(bound * (1 + 1e-9)));
         if (run.converged)
           ASSERT_LE(run.epochs, allowed);
@@ -174,8 +198,8 @@ TEST_P(SettingTest, ZeusStopsRunsWhereTheReferenceDoes) {
 }
 
 TEST_P(SettingTest, KnowledgeGradientRegretsLessAndEndsAtTheOptimum) {
-  const auto zeus = ReplaySeeds(job_, "zeus", 1000 / kSlowdown);
-  const auto gradient = ReplaySeeds(job_, "knowledge_gradient", 1000 / kSlowdown);
+  const auto zeus = SeedsOf(job_, "zeus", 1000 / kSlowdown);
+  const auto gradient = SeedsOf(job_, "knowledge_gradient", 1000 / kSlowdown);
   const SampleSummary zeus_regret = Of(zeus, &ReplaySummary::regret);
   const SampleSummary regret = Of(gradient, &ReplaySummary::regret);
   const SampleSummary cost = Of(gradient, &ReplaySummary::last_five_cost);
@@ -199,8 +223,8 @@ TEST_F(TracesTest, KnowledgeGradientHalvesTheRegretOfZeus) {
   int settings = 0;
   for (const char* const gpu_model : {"v100", "a40"}) {
     for (const ReplayJob& job : JobsOn(gpu_model)) {
-      const auto zeus = ReplaySeeds(job, "zeus", 150 / kSlowdown);
-      const auto gradient = ReplaySeeds(job, "knowledge_gradient", 150 / kSlowdown);
+      const auto zeus = SeedsOf(job, "zeus", 150 / kSlowdown);
+      const auto gradient = SeedsOf(job, "knowledge_gradient", 150 / kSlowdown);
       log_ratios += std::log(Of(gradient, &ReplaySummary::regret).mean /
                              Of(zeus, &ReplaySummary::regret).mean);
       ++settings;
@@ -226,30 +250,28 @@ class NewGpuModelTest : public TracesTest, public ::testing::WithParamInterface<
   static constexpr int kRecurrences = 40;
 
   // Of the recurrences on the new GPU model, in units of the oracle's cost there.
-  static double Regret(JobReplay& replay, BatchSizePolicy& policy, const ReplayJob& job) {
+  static double Regret(JobReplay& replay, const ReplayJob& job) {
     double regret = 0.0;
     for (int t = 0; t < kRecurrences; ++t)
-      regret += replay.Next(policy).usage.cost / job.OracleCost() - 1;
+      regret += replay.Next().usage.cost / job.OracleCost() - 1;
     return regret;
   }
 
-  static double RegretAfterMoving(const ReplayJob& from, const ReplayJob& to, std::uint64_t seed) {
-    const auto policy = MakePolicy(from.Spec(GetParam(), seed));
-    JobReplay replay(from, seed);
-    for (int t = 0; t < kRecurrences; ++t) replay.Next(*policy.value());
+  static double RegretAfterMoving(const ReplayJob& from, const ReplayJob& to, int seed) {
+    JobReplay replay = Replay(from, GetParam(), seed);
+    for (int t = 0; t < kRecurrences; ++t) replay.Next();
     replay.MoveTo(to);
     double measuring = 0.0;
     for (const ReplayArm& arm : to.arms) {
-      policy.value()->LearnEpochCost(to.gpu_model, arm.batch_size, arm.epoch.cost);
+      replay.policy().LearnEpochCost(to.gpu_model, arm.batch_size, arm.epoch.cost);
       measuring += 0.01 * (arm.profiling_epoch.cost / to.OracleCost());
     }
-    return measuring + Regret(replay, *policy.value(), to);
+    return measuring + Regret(replay, to);
   }
 
-  static double RegretOfStartingOver(const ReplayJob& job, std::uint64_t seed) {
-    const auto policy = MakePolicy(job.Spec(GetParam(), seed));
-    JobReplay replay(job, seed);
-    return Regret(replay, *policy.value(), job);
+  static double RegretOfStartingOver(const ReplayJob& job, int seed) {
+    JobReplay replay = Replay(job, GetParam(), seed);
+    return Regret(replay, job);
   }
 };
 
@@ -260,7 +282,7 @@ TEST_P(NewGpuModelTest, WhatWasLearnedOnTheOldOneSavesRegret) {
   for (const ReplayJob& old_job : old_jobs) {
     const ReplayJob to = WithArmsOf(FindJob(new_jobs, old_job.label), old_job);
     const ReplayJob from = WithArmsOf(old_job, to);
-    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    for (int seed = 0; seed < 20; ++seed) {
       moved += RegretAfterMoving(from, to, seed) / 120;
       fresh += RegretOfStartingOver(to, seed) / 120;
     }

@@ -1,92 +1,92 @@
 #include "zeus/replay/job_replay.h"
 
-#include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "zeus/job/run_rules.h"
+
 namespace zeus::replay {
-namespace {
 
-constexpr int kMostRuns = 20;
-constexpr int kLatest = 5;
+JobReplay::JobReplay(const ReplayJob& job, Contender contender, bool foresees_epoch_costs,
+                     std::uint64_t seed)
+    : job_(&job),
+      contender_(std::move(contender)),
+      foresees_epoch_costs_(foresees_epoch_costs),
+      random_(Random(seed).Fork("recorded runs")) {}
 
-}  // namespace
-
-JobReplay::JobReplay(const ReplayJob& job, std::uint64_t seed)
-    : job_(&job), random_(Random(seed).Fork("recorded runs")) {}
+Result<JobReplay> JobReplay::Make(const ReplayJob& job, const ContenderSpec& spec,
+                                  std::uint64_t seed) {
+  ZEUS_TRY(Contender contender, MakeContender(job, spec, seed));
+  return JobReplay(job, std::move(contender), spec.foresees_epoch_costs, seed);
+}
 
 void JobReplay::MoveTo(const ReplayJob& job) {
   job_ = &job;
-  profiled_.clear();
+  contender_.limits->StartOver(job.arms.size());
 }
 
-ReplayedRecurrence JobReplay::Next(BatchSizePolicy& policy) {
-  ReplayedRecurrence done;
-  Situation situation{.recurrence = recurrence_++, .gpu_model = job_->gpu_model};
-  for (; situation.attempt < kMostRuns; ++situation.attempt) {
-    done.runs.push_back(Run(policy, situation, done.usage.cost));
-    done.usage += done.runs.back().usage;
-    if (done.runs.back().converged) break;
-  }
-  return done;
+PlannedRun JobReplay::PlanOf(const ReplayedRun& run) const {
+  return {.recurrence = run.recurrence,
+          .attempt = run.attempt,
+          .gpu_model = job_->gpu_model,
+          .batch_size = run.batch_size,
+          .role = run.role};
 }
 
-ReplayedRun JobReplay::Run(BatchSizePolicy& policy, const Situation& situation,
-                           Joules cost_so_far) {
-  ReplayedRun run{.choice = policy.Choose(situation)};
-  const ReplayArm& arm = job_->arm(run.choice.batch_size);
-  const PlannedRun planned{.recurrence = situation.recurrence,
-                           .attempt = situation.attempt,
-                           .gpu_model = situation.gpu_model,
-                           .batch_size = run.choice.batch_size,
-                           .role = run.choice.role};
-  // As the reference does, also for a batch size whose epoch cost nobody could know yet. Policies
-  // that mind tell it from ProfiledEpochCost().
-  const int budget = policy.EpochBudget(planned, arm.epoch.cost);
-  const auto target = arm.epochs_to_target[random_.Below(arm.epochs_to_target.size())];
-  run.converged = target && *target <= budget;
-  run.epochs = run.converged ? *target : budget;
-  if (run.epochs > 0) {
-    run.usage = run.epochs * arm.epoch;
-    if (profiled_.insert(arm.batch_size).second) {
-      run.usage = (run.epochs - 1) * arm.epoch;
-      run.usage += arm.profiling_epoch;
-    }
+ReplayedRun JobReplay::Begin(std::int64_t recurrence, int attempt, bool exploring_under_way) {
+  BatchSizePolicy& policy = *contender_.policy;
+  const Choice choice = policy.Choose({.recurrence = recurrence,
+                                       .attempt = attempt,
+                                       .gpu_model = job_->gpu_model,
+                                       .exploring = exploring_under_way});
+  ReplayedRun run{.recurrence = recurrence,
+                  .attempt = attempt,
+                  .arm = job_->IndexOf(choice.batch_size),
+                  .batch_size = choice.batch_size,
+                  .role = choice.role};
+  const ReplayArm& arm = job_->arms[run.arm];
+  const LimitChoice limit = contender_.limits->Next(run.arm, arm);
+  const Usage& epoch = arm.limits[limit.limit].epoch;
+  run.limit = arm.limits[limit.limit].limit;
+  run.epoch_cost = epoch.cost;
+  const std::optional<int>& target =
+      arm.epochs_to_target[random_.Below(arm.epochs_to_target.size())];
+  const RunBound bound = BoundOf(policy, PlanOf(run), epoch.cost, job_->max_epochs);
+  const bool cost_is_known = foresees_epoch_costs_ ||
+                             policy.ProfiledEpochCost(job_->gpu_model, run.batch_size).has_value();
+  if (!bound.begins && cost_is_known) return run;
+  contender_.limits->Begun(run.arm);
+  run.converged = target && *target <= bound.last_epoch;
+  run.epochs = run.converged ? *target : bound.last_epoch;
+  run.profiled_limits = limit.profiles;
+  run.usage = run.epochs * epoch;
+  if (limit.profiles) {
+    run.usage = (run.epochs - 1) * epoch;
+    run.usage += arm.profiling_epoch;
   }
-  policy.Observe({.run = planned,
-                  .converged = run.converged,
-                  .epochs = run.epochs,
-                  .cost = run.usage.cost,
-                  .recurrence_cost = cost_so_far + run.usage.cost,
-                  .epoch_cost = arm.epoch.cost});
   return run;
 }
 
-ReplaySummary Summarize(const ReplayJob& job, std::span<const ReplayedRecurrence> recurrences) {
-  const Joules least = job.OracleCost();
-  const Usage usual = job.DefaultUsage();
-  ReplaySummary summary;
-  for (std::size_t t = 0; t < recurrences.size(); ++t) {
-    summary.regret += recurrences[t].usage.cost / least - 1;
-    if (t + 1 == 50) summary.regret_of_50 = summary.regret;
-  }
-  for (const ReplayedRecurrence& latest : recurrences.last(kLatest)) {
-    summary.last_five_energy += latest.usage.energy / usual.energy / kLatest;
-    summary.last_five_time += latest.usage.time / usual.time / kLatest;
-    summary.last_five_cost += latest.usage.cost / least / kLatest;
-  }
-  return summary;
+bool JobReplay::End(const ReplayedRun& run, Joules earlier) {
+  const PlannedRun planned = PlanOf(run);
+  RunEnd end{.converged = run.converged, .epochs = run.epochs, .cost = run.usage.cost};
+  if (run.epochs > 0 || foresees_epoch_costs_) end.epoch_cost = run.epoch_cost;
+  contender_.policy->Observe(ResultOf(planned, end, earlier));
+  any_converged_ |= run.converged;
+  return !run.converged && AnotherTryMayHelp(*contender_.policy, planned, any_converged_);
 }
 
-std::vector<ReplaySummary> ReplaySeeds(const ReplayJob& job, std::string_view policy, int seeds) {
-  std::vector<ReplaySummary> summaries;
-  std::vector<ReplayedRecurrence> recurrences(static_cast<std::size_t>(job.recurrences()));
-  for (int seed = 0; seed < seeds; ++seed) {
-    auto made = MakePolicy(job.Spec(policy, static_cast<std::uint64_t>(seed)));
-    JobReplay replay(job, static_cast<std::uint64_t>(seed));
-    for (ReplayedRecurrence& recurrence : recurrences) recurrence = replay.Next(*made.value());
-    summaries.push_back(Summarize(job, recurrences));
+const ReplayedRecurrence& JobReplay::Next() {
+  latest_.runs.clear();
+  latest_.usage = {};
+  for (bool another = true; another;) {
+    const ReplayedRun& run =
+        latest_.runs.emplace_back(Begin(recurrence_, static_cast<int>(latest_.runs.size()), false));
+    another = End(run, latest_.usage.cost);
+    latest_.usage += run.usage;
   }
-  return summaries;
+  ++recurrence_;
+  return latest_;
 }
 
 }  // namespace zeus::replay

@@ -1,66 +1,81 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <set>
-#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "zeus/base/random.h"
+#include "zeus/base/result.h"
 #include "zeus/optimizer/batch_size/policy.h"
+#include "zeus/replay/contender.h"
 #include "zeus/replay/replay_job.h"
 
-// Recurrences of a recorded job under a policy, with the semantics of the reference's simulator, so
-// that results can be compared with it.
 namespace zeus::replay {
 
+// What was decided for a run, and what comes of it.
 struct ReplayedRun {
-  Choice choice{};
+  std::int64_t recurrence = 0;
+  int attempt = 0;
+  std::size_t arm = 0;  // Index into ReplayJob::arms.
+  int batch_size = 0;
+  RunRole role = RunRole::kExploiting;
+  Watts limit{};  // After the profiling of limits, if there was any.
   bool converged = false;
-  int epochs = 0;  // 0: not worth starting.
-  Usage usage{};
+  int epochs = 0;                // 0: not worth starting; it was not begun and costs nothing.
+  bool profiled_limits = false;  // In its first epoch.
+  Usage usage{};                 // Profiling included.
+  Joules epoch_cost{};           // Of one epoch at `limit`.
 };
 
 struct ReplayedRecurrence {
   std::vector<ReplayedRun> runs{};
-  Usage usage{};  // Of all runs, profiling included.
+  Usage usage{};  // Of all runs.
+
+  bool converged() const { return !runs.empty() && runs.back().converged; }
 };
 
-// Draws one of the recorded runs of a batch size for each run. The first run of a batch size
-// carries the profiling of power limits in its first epoch. One owner.
+// The recurrences of one recorded job under one contender. For each run one of the recorded ones of
+// its batch size is drawn; otherwise a run lives by the rules of the server (zeus/job/run_rules.h).
+// Deterministic: the same job, spec and seed give the same runs. One owner.
 class JobReplay {
  public:
-  // `job` must outlive it.
-  JobReplay(const ReplayJob& job, std::uint64_t seed);
+  // `job` must outlive it. kInvalidArgument when the spec makes no sense.
+  static Result<JobReplay> Make(const ReplayJob& job, const ContenderSpec& spec,
+                                std::uint64_t seed);
 
-  // Until the target is reached, at most 20 runs.
-  ReplayedRecurrence Next(BatchSizePolicy& policy);
+  // Decides a run and what will come of it. The policy learns of it only with End(), so that runs
+  // may overlap.
+  ReplayedRun Begin(std::int64_t recurrence, int attempt, bool exploring_under_way);
+  // Teaches the policy; `earlier` is what earlier tries of the recurrence cost. True: another try
+  // is to follow.
+  bool End(const ReplayedRun& run, Joules earlier);
+
+  // The next recurrence, one run after the other, until the target is reached or nothing can be
+  // gained from another try. Valid until the next call.
+  const ReplayedRecurrence& Next();
 
   // From now on, the same job on another GPU model, whose power limits are unknown. Numbers of
-  // epochs do not depend on it.
+  // epochs do not depend on it. Both must have the same batch sizes; `job` must outlive it.
   void MoveTo(const ReplayJob& job);
 
+  BatchSizePolicy& policy() { return *contender_.policy; }
+  const BatchSizePolicy& policy() const { return *contender_.policy; }
+
  private:
-  ReplayedRun Run(BatchSizePolicy& policy, const Situation& situation, Joules cost_so_far);
+  JobReplay(const ReplayJob& job, Contender contender, bool foresees_epoch_costs,
+            std::uint64_t seed);
+
+  PlannedRun PlanOf(const ReplayedRun& run) const;
 
   const ReplayJob* job_;
+  Contender contender_;
+  bool foresees_epoch_costs_;
   Random random_;
+  bool any_converged_ = false;
   std::int64_t recurrence_ = 0;
-  std::set<int> profiled_{};
+  ReplayedRecurrence latest_{};
 };
-
-// What policies are compared by. Costs in units of the expected cost of the oracle's choice.
-struct ReplaySummary {
-  double last_five_energy = 0.0;  // Of that of the default batch size at full power.
-  double last_five_time = 0.0;    // Likewise.
-  double last_five_cost = 0.0;
-  double regret_of_50 = 0.0;
-  double regret = 0.0;  // Of all recurrences.
-};
-
-ReplaySummary Summarize(const ReplayJob& job, std::span<const ReplayedRecurrence> recurrences);
-
-// One per seed, from 0: `recurrences()` recurrences with a new policy each.
-std::vector<ReplaySummary> ReplaySeeds(const ReplayJob& job, std::string_view policy, int seeds);
 
 }  // namespace zeus::replay

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <array>
-#include <filesystem>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,7 +12,6 @@
 #include "zeus/optimizer/batch_size/policy.h"
 #include "zeus/replay/usage.h"
 
-// Jobs as the traces of the Zeus paper (NSDI'23) recorded them. The traces do not ship.
 namespace zeus::replay {
 
 // One batch size at one power limit.
@@ -22,42 +21,61 @@ struct LimitRecord {
   Usage epoch{};
 };
 
+// Of the recorded runs of a batch size, in epochs.
+struct EpochSpread {
+  double mean = 0.0;
+  double standard_deviation = 0.0;  // 0 for a single run.
+};
+
 // One batch size on one GPU model, at one eta.
 struct ReplayArm {
   int batch_size = 0;
   std::vector<std::optional<int>> epochs_to_target{};  // One per recorded run; nullopt: never.
   std::vector<LimitRecord> limits{};                   // Ascending, at least one.
+  std::size_t best_limit_index = 0;                    // Of `limits`.
   Watts best_limit{};
   Usage epoch{};            // At the best limit.
   Usage profiling_epoch{};  // Mean over the limits: a slice of the first epoch at each of them.
   Usage full_power_epoch{};
 
-  // The mean of the recorded runs; nullopt unless all of them arrive within `max_epochs`.
+  // Of the recorded runs; nullopt unless all of them arrive within `max_epochs`.
   std::optional<double> MeanEpochs(int max_epochs) const;
+  std::optional<EpochSpread> SpreadOfEpochs(int max_epochs) const;
 };
 
+// A batch size with its cost at each limit worked out.
+ReplayArm MakeArm(int batch_size, std::vector<std::optional<int>> epochs_to_target,
+                  std::vector<LimitRecord> limits, double eta, Watts max_power);
+
+// A job that can be repeated at will: what its runs take, with each batch size at each power limit.
+// Recorded (trace_jobs.h), or computed (catalogue_jobs.h).
 struct ReplayJob {
-  std::string gpu_model;  // v100, a40, rtx6000, p100.
-  std::string label;      // deepspeech2, …
+  std::string gpu_model{};  // v100, a40, rtx6000, p100.
+  std::string label{};      // deepspeech2, …
+  std::string title{};      // As figures have it.
   int max_epochs = 0;
-  int default_batch_size = 0;
+  int default_batch_size = 0;  // One of the arms.
   double eta = 0.5;
   Watts max_power{};
-  std::vector<ReplayArm> arms{};  // Ascending.
+  std::vector<ReplayArm> arms{};  // Ascending, at least one.
 
   std::string name() const { return gpu_model + "/" + label; }
-  const ReplayArm& arm(int batch_size) const;
-  const ReplayArm& oracle()
-      const;  // The arm of least expected cost among those that always converge.
-  Joules OracleCost() const;
+  // The batch size must be one of the job's.
+  std::size_t IndexOf(int batch_size) const;
+  const ReplayArm& arm(int batch_size) const { return arms[IndexOf(batch_size)]; }
+
+  // Some batch size reaches the target in all of its runs.
+  bool HasOracle() const;
+  // The arm of least expected cost among those; without one, that of the default batch size.
+  const ReplayArm& oracle() const;
+  Joules OracleCost() const { return OracleUsage().cost; }
+  Usage OracleUsage() const;   // Expected, with the oracle's batch size at its best limit.
   Usage DefaultUsage() const;  // Expected, with the default batch size at the greatest limit.
-  int recurrences() const;     // 2 |B| |P|, as the paper evaluates.
+
+  int power_limits() const;  // |P|, the most that any batch size has.
+  int recurrences() const;   // 2 |B| |P|, as the paper evaluates.
 
   PolicySpec Spec(std::string_view policy, std::uint64_t seed) const;
 };
-
-// The six jobs of the paper on one GPU model.
-Result<std::vector<ReplayJob>> ReadReplayJobs(const std::filesystem::path& directory,
-                                              std::string_view gpu_model, double eta);
 
 }  // namespace zeus::replay

@@ -1,6 +1,7 @@
 #include "apps/zeus/train/metric_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,12 +19,17 @@ Status MetricFile::BeginAnew() {
   read_ = 0;
   pending_.clear();
   std::error_code error;
-  const auto status = std::filesystem::status(path_, error);
-  if (!std::filesystem::exists(status)) return Ok();
-  if (!std::filesystem::is_regular_file(status))
+  const auto found = std::filesystem::status(path_, error);
+  if (std::filesystem::exists(found) && !std::filesystem::is_regular_file(found))
     return Error{ErrorCode::kInvalidArgument,
                  "--metric-file takes a regular file: " + Quote(path_.string()) + " is none"};
-  if (!std::filesystem::remove(path_, error) && error) return FileError(path_, error.value());
+  held_.emplace(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666));
+  if (!held_->valid()) return FileError(path_, errno);
+  if (::flock(held_->get(), LOCK_EX | LOCK_NB) != 0)
+    return Error{ErrorCode::kConflict,
+                 "another run reports to " + Quote(path_.string()) +
+                     ": give each a file of its own, with {trial} in its name"};
+  if (::ftruncate(held_->get(), 0) != 0) return FileError(path_, errno);
   return Ok();
 }
 

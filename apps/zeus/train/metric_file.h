@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "zeus/base/file_descriptor.h"
 #include "zeus/base/result.h"
 
 namespace zeus::cli {
@@ -15,8 +17,8 @@ class MetricFile {
  public:
   explicit MetricFile(std::filesystem::path path) : path_(std::move(path)) {}
 
-  // Removes what an earlier run left: its epochs are not those of the next one. kUnavailable when
-  // it is no file or cannot be removed.
+  // Empties it: the epochs of an earlier run are not those of the next one. From now on it is ours:
+  // kConflict when another run reports to it. kInvalidArgument when it is no file.
   Status BeginAnew();
 
   // The lines that were completed since the last call.
@@ -30,8 +32,9 @@ class MetricFile {
   void Read();
 
   std::filesystem::path path_;
-  std::uint64_t read_ = 0;   // Bytes …
-  std::uint64_t inode_ = 0;  // … of this file: another one is read from its start.
+  std::optional<FileDescriptor> held_{};  // Locked.
+  std::uint64_t read_ = 0;                // Bytes …
+  std::uint64_t inode_ = 0;               // … of this file: another one is read from its start.
   std::string pending_;
 };
 

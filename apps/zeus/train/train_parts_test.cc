@@ -135,6 +135,19 @@ TEST(MetricFileTest, WhatAnEarlierRunLeftIsGone) {
   EXPECT_FALSE(MetricFile(folder.path()).BeginAnew().ok());
 }
 
+TEST(MetricFileTest, TwoRunsDoNotShareOne) {
+  const testing::TemporaryDirectory folder;
+  MetricFile second(folder.path() / "m");
+  {
+    MetricFile first(folder.path() / "m");
+    ASSERT_TRUE(first.BeginAnew().ok());
+    std::ofstream(folder.path() / "m") << "of the first\n";
+    EXPECT_EQ(second.BeginAnew().error().code, ErrorCode::kConflict);
+    EXPECT_THAT(first.NewLines(), ElementsAre("of the first"));
+  }
+  EXPECT_TRUE(second.BeginAnew().ok());
+}
+
 class ReportSocketTest : public ::testing::Test {
  protected:
   // Sends, lets the socket serve, and receives what it answered.

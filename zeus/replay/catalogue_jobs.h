@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "zeus/base/result.h"
+#include "zeus/replay/replay_job.h"
+
+namespace zeus::replay {
+
+// The same jobs as the traces have, from the workload catalogue that simulated GPUs run
+// (docs/workload-catalogue.md): for those who have no traces, and for GPU models that were never
+// recorded. kNotFound lists the models. The numbers of epochs are drawn, the same on every call.
+Result<std::vector<ReplayJob>> CatalogueJobs(std::string_view gpu_model, double eta);
+
+}  // namespace zeus::replay

@@ -1,0 +1,119 @@
+#include "zeus/replay/cluster/group_trace.h"
+
+#include <fmt/compile.h>
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "zeus/base/file.h"
+#include "zeus/replay/input/csv_reader.h"
+#include "zeus/replay/workloads.h"
+
+namespace zeus::replay {
+namespace {
+
+enum Column : std::size_t { kGroup, kStart, kEnd, kDataset, kRatio };
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+const CsvColumns& Columns() {
+  static const CsvColumns columns{
+      .required = {"group", "start_time", "end_time", "dataset", "runtime_ratio"}};
+  return columns;
+}
+
+// By its data set, as the format has it, or by its label.
+const WorkloadKey* WorkloadOf(std::string_view dataset) {
+  for (const WorkloadKey& workload : PaperWorkloads())
+    if (workload.dataset == dataset || workload.label == dataset) return &workload;
+  return nullptr;
+}
+
+// The times and the ratio of the present row; nullopt: reported.
+std::optional<ClusterJob> JobOf(CsvReader& reader) {
+  const auto start = reader.Number(kStart);
+  if (!start) return std::nullopt;
+  const auto end = reader.Number(kEnd);
+  if (!end) return std::nullopt;
+  const auto ratio = reader.Number(kRatio);
+  if (!ratio) return std::nullopt;
+  if (*start < 0) {
+    reader.Report("start_time is negative", reader.Text(kStart));
+  } else if (*end < *start) {
+    reader.Report("end_time is before start_time", reader.Text(kEnd));
+  } else if (*ratio < 0) {
+    reader.Report("runtime_ratio is negative", reader.Text(kRatio));
+  } else {
+    return ClusterJob{.start = Seconds(*start), .end = Seconds(*end), .runtime_ratio = *ratio};
+  }
+  return std::nullopt;
+}
+
+void TakeRow(CsvReader& reader, ClusterTraceBuilder& builder) {
+  if (reader.Text(kGroup).empty()) return reader.Report("group is empty");
+  const WorkloadKey* const workload = WorkloadOf(reader.Text(kDataset));
+  if (workload == nullptr) return reader.Report("dataset is unknown", reader.Text(kDataset));
+  const auto job = JobOf(reader);
+  if (!job) return;
+  const std::size_t group = builder.Group(reader.Text(kGroup), workload->label);
+  if (builder.workload(group) != workload->label)
+    return reader.Report("dataset is not that of the group's first row", reader.Text(kDataset));
+  if (!builder.Add(group, *job))
+    reader.Report("starts before the row above it in its group", reader.Text(kStart),
+                  RowFate::kKept);
+}
+
+}  // namespace
+
+Result<ClusterTrace> ReadGroupTrace(const std::filesystem::path& path, RowProblems& problems) {
+  ZEUS_TRY(TextSource source, TextSource::Open(path));
+  return ReadGroupTrace(std::move(source), problems);
+}
+
+Result<ClusterTrace> ReadGroupTrace(TextSource source, RowProblems& problems) {
+  const std::string name = source.name();
+  ZEUS_TRY(CsvReader reader, CsvReader::Make(std::move(source), Columns(), problems));
+  ClusterTraceBuilder builder;
+  while (true) {
+    ZEUS_TRY(const bool found, reader.Next());
+    if (!found) break;
+    TakeRow(reader, builder);
+  }
+  ClusterTrace trace = std::move(builder).Finish();
+  if (!trace.jobs.empty()) return trace;
+  const Status refused = problems.Refuse();
+  return Error{ErrorCode::kInvalidArgument, refused.ok()
+                                                ? name + ": no jobs below the first line"
+                                                : "no usable job: " + refused.error().message};
+}
+
+Status WriteGroupTrace(const ClusterTrace& trace, const std::filesystem::path& path) {
+  // Beside it at first: a trace is too large to hold in memory twice, and nobody shall read half.
+  std::filesystem::path partial = path;
+  partial += ".partial";
+  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(partial.c_str(), "wbe"));
+  if (!file) return FileError(partial, errno);
+  std::string text = "group,start_time,end_time,dataset,runtime_ratio\n";
+  bool written = true;
+  for (const ClusterGroup& group : trace.groups) {
+    ZEUS_TRY(const WorkloadKey* const workload, FindWorkload(group.workload));
+    for (const ClusterJob& job : trace.JobsOf(group))
+      fmt::format_to(std::back_inserter(text), FMT_COMPILE("{},{},{},{},{}\n"), group.id,
+                     job.start.count(), job.end.count(), workload->dataset, job.runtime_ratio);
+    written = written && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
+    text.clear();
+  }
+  written = written && std::fflush(file.get()) == 0;
+  if (written && std::rename(partial.c_str(), path.c_str()) == 0) return Ok();
+  const int reason = errno;
+  std::remove(partial.c_str());
+  return FileError(path, reason);
+}
+
+}  // namespace zeus::replay

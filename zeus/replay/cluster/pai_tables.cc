@@ -1,0 +1,144 @@
+#include "zeus/replay/cluster/pai_tables.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "zeus/base/file.h"
+#include "zeus/base/text.h"
+#include "zeus/replay/cluster/runtime_clusters.h"
+#include "zeus/replay/input/csv_reader.h"
+
+namespace zeus::replay {
+namespace {
+
+struct Table {
+  const char* name;
+  std::vector<std::string> required;
+  std::vector<std::string> published;  // All columns, as the trace was published.
+};
+
+Result<std::filesystem::path> FindTable(const std::filesystem::path& folder, const char* name) {
+  for (const char* const ending : {".csv", ".csv.xz", ".csv.gz", ".csv.zst"}) {
+    std::filesystem::path path = folder / (std::string(name) + ending);
+    std::error_code ignored;
+    if (std::filesystem::exists(path, ignored)) return path;
+  }
+  return Error{ErrorCode::kNotFound,
+               fmt::format("{}: no {}.csv (or .csv.xz, .csv.gz, .csv.zst) in this folder",
+                           folder.string(), name)};
+}
+
+Result<std::vector<std::string>> HeaderOf(const std::filesystem::path& folder, const Table& table) {
+  const std::filesystem::path path = folder / (std::string(table.name) + ".header");
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return table.published;
+  ZEUS_TRY(const std::string line, ReadLine(path));
+  std::vector<std::string> columns;
+  for (std::size_t start = 0; start <= line.size();) {
+    const std::size_t comma = std::min(line.find(',', start), line.size());
+    columns.emplace_back(Trim(std::string_view(line).substr(start, comma - start)));
+    start = comma + 1;
+  }
+  return columns;
+}
+
+Result<CsvReader> OpenTable(const std::filesystem::path& folder, const Table& table,
+                            RowProblems& problems) {
+  ZEUS_TRY(const std::filesystem::path path, FindTable(folder, table.name));
+  ZEUS_TRY(std::vector<std::string> header, HeaderOf(folder, table));
+  return CsvReader::Open(path, {.required = table.required, .header = std::move(header)}, problems);
+}
+
+struct TextHash : std::hash<std::string_view> {
+  using is_transparent = void;
+};
+using GroupByInstance = std::unordered_map<std::string, std::string, TextHash, std::equal_to<>>;
+
+Result<GroupByInstance> ReadGroups(const std::filesystem::path& folder, RowProblems& problems) {
+  ZEUS_TRY(CsvReader reader,
+           OpenTable(folder,
+                     {.name = "pai_group_tag_table",
+                      .required = {"inst_id", "group"},
+                      .published = {"inst_id", "user", "gpu_type_spec", "group", "workload"}},
+                     problems));
+  GroupByInstance groups;
+  while (true) {
+    ZEUS_TRY(const bool found, reader.Next());
+    if (!found) return groups;
+    if (reader.Text(0).empty() || reader.Text(1).empty()) {
+      reader.Report("inst_id or group is empty");
+      continue;
+    }
+    const auto [place, is_new] = groups.try_emplace(std::string(reader.Text(0)), reader.Text(1));
+    if (!is_new && place->second != reader.Text(1))
+      reader.Report("inst_id has another group already", reader.Text(0));
+  }
+}
+
+enum JobColumn : std::size_t { kInstance, kStatus, kStart, kEnd };
+
+std::optional<ClusterJob> JobOf(CsvReader& reader) {
+  const auto start = reader.Number(kStart);
+  if (!start) return std::nullopt;
+  const auto end = reader.Number(kEnd);
+  if (!end) return std::nullopt;
+  if (*start >= 0 && *end >= *start)
+    return ClusterJob{.start = Seconds(*start), .end = Seconds(*end)};
+  if (*start < 0) {
+    reader.Report("start_time is negative", reader.Text(kStart));
+  } else {
+    reader.Report("end_time is before start_time", reader.Text(kEnd));
+  }
+  return std::nullopt;
+}
+
+Result<PaiTrace> Join(CsvReader& jobs, const GroupByInstance& groups) {
+  PaiTrace pai;
+  ClusterTraceBuilder builder;
+  while (true) {
+    ZEUS_TRY(const bool found, jobs.Next());
+    if (!found) break;
+    if (jobs.Text(kStatus) != "Terminated") {
+      ++pai.not_terminated;
+      continue;
+    }
+    const auto group = groups.find(jobs.Text(kInstance));
+    if (group == groups.end()) {
+      ++pai.without_group;
+      continue;
+    }
+    // The table is in no order, and need not be.
+    if (const auto job = JobOf(jobs)) builder.Add(builder.Group(group->second, {}), *job);
+  }
+  pai.trace = std::move(builder).Finish();
+  return pai;
+}
+
+}  // namespace
+
+Result<PaiTrace> ReadPaiTables(const std::filesystem::path& folder,
+                               std::span<const std::string> workloads, RowProblems& problems) {
+  ZEUS_TRY(const GroupByInstance groups, ReadGroups(folder, problems));
+  ZEUS_TRY(
+      CsvReader jobs,
+      OpenTable(folder,
+                {.name = "pai_job_table",
+                 .required = {"inst_id", "status", "start_time", "end_time"},
+                 .published = {"job_name", "inst_id", "user", "status", "start_time", "end_time"}},
+                problems));
+  ZEUS_TRY(PaiTrace pai, Join(jobs, groups));
+  if (pai.trace.jobs.empty())
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("{}: no usable job: {} did not terminate, {} have no group, {} rows "
+                    "have problems",
+                    jobs.name(), pai.not_terminated, pai.without_group, problems.left_out())};
+  AssignWorkloads(pai.trace, workloads);
+  return pai;
+}
+
+}  // namespace zeus::replay

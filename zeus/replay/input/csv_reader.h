@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "zeus/base/result.h"
+#include "zeus/replay/input/row_problems.h"
+#include "zeus/replay/input/text_source.h"
+
+namespace zeus::replay {
+
+// What a reader wants of a table. Columns are called by their place here: required ones from 0,
+// optional ones after them.
+struct CsvColumns {
+  std::vector<std::string> required{};
+  std::vector<std::string> optional{};
+  // The columns of a table whose first line is a row already, in their order; empty: the first line
+  // names them.
+  std::vector<std::string> header{};
+};
+
+// Rows of comma-separated values. A row is a line; blanks around fields, carriage returns, a byte
+// order mark and blank lines are no part of it; fields in quotation marks may hold commas and
+// doubled quotation marks. Makes nothing for a row: fields are views. Rows with too many or too few
+// fields are reported and passed over. One owner.
+class CsvReader {
+ public:
+  // kInvalidArgument, naming them, when required columns are missing or the file is empty.
+  // `problems` must outlive the reader.
+  static Result<CsvReader> Open(const std::filesystem::path& path, const CsvColumns& columns,
+                                RowProblems& problems);
+  static Result<CsvReader> Make(TextSource source, const CsvColumns& columns,
+                                RowProblems& problems);
+
+  // Goes to the next row; false: there is none.
+  Result<bool> Next();
+
+  // Of the present row; valid until Next(). Columns that the table lacks are empty.
+  std::string_view Text(std::size_t column) const { return fields_[column]; }
+  bool Has(std::size_t column) const { return present_[column]; }
+
+  // The field as a finite number, or as a whole one. Otherwise reports the row and gives nullopt.
+  std::optional<double> Number(std::size_t column);
+  std::optional<std::int64_t> Integer(std::size_t column);
+
+  // Reports the present row.
+  void Report(std::string_view kind, std::string_view value = {}, RowFate fate = RowFate::kLeftOut);
+
+  const std::string& name() const { return source_.name(); }
+  std::int64_t line() const { return line_; }  // From 1.
+  std::int64_t bytes_read() const { return source_.bytes_read(); }
+
+ private:
+  CsvReader(TextSource source, RowProblems& problems)
+      : source_(std::move(source)), problems_(&problems) {}
+
+  Status Start(const CsvColumns& columns);
+  Status FindColumns(const CsvColumns& columns, const std::vector<std::string>& header);
+  Result<bool> NextLine();  // With something in it.
+  bool Split();
+  bool SplitQuoted();
+  void Put(std::size_t column, std::string_view field);
+
+  TextSource source_;
+  RowProblems* problems_;
+  std::string_view block_{};  // Lines that are still to be read.
+  std::string_view text_{};   // The present line.
+  std::int64_t line_ = 0;
+  std::vector<std::string> names_{};        // Of the wanted columns.
+  std::vector<bool> present_{};             // Likewise.
+  std::vector<std::string_view> fields_{};  // Likewise.
+  std::vector<std::ptrdiff_t> wanted_{};    // For each column of the table: which of them, or -1.
+  std::string unquoted_{};                  // What `fields_` of a row with quotation marks show.
+};
+
+}  // namespace zeus::replay

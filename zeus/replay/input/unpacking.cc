@@ -1,0 +1,188 @@
+#include "zeus/replay/input/unpacking.h"
+
+#include <fmt/format.h>
+#include <lzma.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace zeus::replay {
+namespace {
+
+constexpr std::size_t kPackedBlock = std::size_t{256} * 1024;
+
+// What one call of a library did.
+struct Progress {
+  std::size_t consumed = 0;
+  std::size_t produced = 0;
+  bool between_streams = false;  // The packed bytes may end here.
+  const char* damage = nullptr;  // What is wrong with them.
+};
+
+struct XzStream {
+  XzStream() {
+    // More than any preset of xz needs (65 MB), less than what a hostile file might ask for.
+    constexpr std::uint64_t kMemory = std::uint64_t{512} * 1024 * 1024;
+    ready = lzma_stream_decoder(&stream, kMemory, LZMA_CONCATENATED) == LZMA_OK;
+  }
+  XzStream(const XzStream&) = delete;
+  XzStream& operator=(const XzStream&) = delete;
+  ~XzStream() { lzma_end(&stream); }
+
+  Progress Step(std::span<const char> in, std::span<char> out, bool last) {
+    stream.next_in = reinterpret_cast<const std::uint8_t*>(in.data());
+    stream.avail_in = in.size();
+    stream.next_out = reinterpret_cast<std::uint8_t*>(out.data());
+    stream.avail_out = out.size();
+    const lzma_ret code = lzma_code(&stream, last ? LZMA_FINISH : LZMA_RUN);
+    Progress progress{.consumed = in.size() - stream.avail_in,
+                      .produced = out.size() - stream.avail_out,
+                      .between_streams = code == LZMA_STREAM_END};
+    if (code == LZMA_MEMLIMIT_ERROR) {
+      progress.damage = "needs more than 512 MB to unpack";
+    } else if (code != LZMA_OK && code != LZMA_STREAM_END && code != LZMA_BUF_ERROR) {
+      progress.damage = "the xz data are damaged";
+    }
+    return progress;
+  }
+
+  lzma_stream stream = LZMA_STREAM_INIT;
+  bool ready = false;
+};
+
+struct GzipStream {
+  GzipStream() {
+    constexpr int kGzipOnly = 16;  // Of zlib.h: added to the size of the window.
+    ready = inflateInit2(&stream, MAX_WBITS + kGzipOnly) == Z_OK;
+  }
+  GzipStream(const GzipStream&) = delete;
+  GzipStream& operator=(const GzipStream&) = delete;
+  ~GzipStream() { inflateEnd(&stream); }
+
+  Progress Step(std::span<const char> in, std::span<char> out, bool /*last*/) {
+    if (ended && !in.empty()) {
+      inflateReset(&stream);
+      ended = false;
+    }
+    constexpr std::size_t kMost = std::numeric_limits<uInt>::max();
+    const std::size_t space = std::min(out.size(), kMost);
+    // zlib takes what it reads as writable, and does not write.
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(in.data()));
+    stream.avail_in = static_cast<uInt>(in.size());
+    stream.next_out = reinterpret_cast<Bytef*>(out.data());
+    stream.avail_out = static_cast<uInt>(space);
+    const int code = ended ? Z_STREAM_END : inflate(&stream, Z_NO_FLUSH);
+    ended = code == Z_STREAM_END;
+    return {.consumed = in.size() - stream.avail_in,
+            .produced = space - stream.avail_out,
+            .between_streams = ended,
+            .damage = code == Z_OK || code == Z_STREAM_END || code == Z_BUF_ERROR
+                          ? nullptr
+                          : "the gzip data are damaged"};
+  }
+
+  z_stream stream{};
+  bool ready = false;
+  bool ended = false;
+};
+
+struct ZstdStream {
+  ZstdStream() : stream(ZSTD_createDStream()), ready(stream != nullptr) {}
+  ZstdStream(const ZstdStream&) = delete;
+  ZstdStream& operator=(const ZstdStream&) = delete;
+  ~ZstdStream() { ZSTD_freeDStream(stream); }
+
+  Progress Step(std::span<const char> in, std::span<char> out, bool /*last*/) {
+    ZSTD_inBuffer input{in.data(), in.size(), 0};
+    ZSTD_outBuffer output{out.data(), out.size(), 0};
+    const std::size_t hint = ZSTD_decompressStream(stream, &output, &input);
+    const bool failed = ZSTD_isError(hint) != 0;
+    // At the end of the input, the library asks for the next frame: that is no news.
+    if (input.pos > 0 || output.pos > 0) between = hint == 0;
+    return {.consumed = input.pos,
+            .produced = output.pos,
+            .between_streams = between,
+            .damage = failed ? "the zstd data are damaged" : nullptr};
+  }
+
+  ZSTD_DStream* stream;
+  bool ready;
+  bool between = false;
+};
+
+template <class Stream>
+class Unpacked final : public ByteSource {
+ public:
+  Unpacked(std::string name, std::unique_ptr<ByteSource> packed)
+      : name_(std::move(name)), packed_(std::move(packed)), block_(kPackedBlock) {}
+
+  bool ready() const { return stream_.ready; }
+
+  Result<std::size_t> Read(std::span<char> space) override {
+    while (true) {
+      if (waiting_.empty() && !exhausted_) {
+        ZEUS_TRY(const std::size_t size, packed_->Read(block_));
+        waiting_ = std::span(block_).first(size);
+        exhausted_ = size == 0;
+      }
+      const Progress progress = stream_.Step(waiting_, space, exhausted_);
+      if (progress.damage != nullptr) return Fail(progress.damage);
+      waiting_ = waiting_.subspan(progress.consumed);
+      if (progress.produced > 0) return progress.produced;
+      if (!exhausted_ || progress.consumed > 0) continue;
+      if (progress.between_streams) return std::size_t{0};
+      return Fail("the packed data end too early: the file was cut off");
+    }
+  }
+
+ private:
+  Error Fail(std::string_view reason) const {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("{}: {}", name_, reason)};
+  }
+
+  const std::string name_;
+  std::unique_ptr<ByteSource> packed_;
+  std::vector<char> block_;
+  std::span<const char> waiting_{};  // Of the block, not unpacked yet.
+  bool exhausted_ = false;
+  Stream stream_{};
+};
+
+template <class Stream>
+Result<std::unique_ptr<ByteSource>> Make(std::string name, std::unique_ptr<ByteSource> packed) {
+  auto unpacked = std::make_unique<Unpacked<Stream>>(name, std::move(packed));
+  if (!unpacked->ready())
+    return Error{ErrorCode::kUnavailable, name + ": not enough memory to unpack it"};
+  return std::unique_ptr<ByteSource>(std::move(unpacked));
+}
+
+}  // namespace
+
+std::optional<Packing> PackingOf(std::string_view start) {
+  using namespace std::string_view_literals;
+  if (start.starts_with("\xfd\x37zXZ\0"sv)) return Packing::kXz;
+  if (start.starts_with("\x1f\x8b"sv)) return Packing::kGzip;
+  if (start.starts_with("\x28\xb5\x2f\xfd"sv)) return Packing::kZstd;
+  return std::nullopt;
+}
+
+Result<std::unique_ptr<ByteSource>> Unpack(Packing packing, std::string name,
+                                           std::unique_ptr<ByteSource> packed) {
+  switch (packing) {
+    case Packing::kXz:
+      return Make<XzStream>(std::move(name), std::move(packed));
+    case Packing::kGzip:
+      return Make<GzipStream>(std::move(name), std::move(packed));
+    case Packing::kZstd:
+      break;
+  }
+  return Make<ZstdStream>(std::move(name), std::move(packed));
+}
+
+}  // namespace zeus::replay

@@ -1,0 +1,86 @@
+#include "zeus/replay/paper/configurations.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace zeus::replay::paper {
+namespace {
+
+Joules Energy(const Configuration& configuration) { return configuration.usage.energy; }
+Seconds Time(const Configuration& configuration) { return configuration.usage.time; }
+
+// Of least energy among those that `counts`; `otherwise` if there are none.
+Configuration LeastEnergy(std::span<const Configuration> configurations,
+                          const std::function<bool(const Configuration&)>& counts,
+                          const Configuration& otherwise) {
+  const Configuration* best = nullptr;
+  for (const Configuration& configuration : configurations)
+    if (counts(configuration) && (best == nullptr || Energy(configuration) < Energy(*best)))
+      best = &configuration;
+  return best == nullptr ? otherwise : *best;
+}
+
+}  // namespace
+
+std::vector<Configuration> FeasibleConfigurations(const ReplayJob& job) {
+  std::vector<Configuration> feasible;
+  for (const ReplayArm& arm : job.arms) {
+    const std::optional<double> epochs = arm.MeanEpochs(job.max_epochs);
+    if (!epochs) continue;
+    for (const LimitRecord& record : arm.limits)
+      feasible.push_back({.batch_size = arm.batch_size,
+                          .limit = record.limit,
+                          .power = record.power,
+                          .usage = *epochs * record.epoch});
+  }
+  return feasible;
+}
+
+Configuration DefaultConfiguration(const ReplayJob& job) {
+  const LimitRecord& record = job.arm(job.default_batch_size).limits.back();
+  return {.batch_size = job.default_batch_size,
+          .limit = record.limit,
+          .power = record.power,
+          .usage = job.DefaultUsage()};
+}
+
+std::vector<Configuration> ParetoFront(std::span<const Configuration> configurations) {
+  std::vector<Configuration> sorted(configurations.begin(), configurations.end());
+  std::ranges::stable_sort(sorted, [](const Configuration& a, const Configuration& b) {
+    return Time(a) != Time(b) ? Time(a) < Time(b) : Energy(a) < Energy(b);
+  });
+  std::vector<Configuration> front;
+  for (const Configuration& configuration : sorted)
+    if (front.empty() || Energy(configuration) < Energy(front.back()))
+      front.push_back(configuration);
+  return front;
+}
+
+const Configuration& CheapestAt(std::span<const Configuration> configurations, double eta,
+                                Watts max_power) {
+  return *std::ranges::min_element(configurations, {}, [&](const Configuration& configuration) {
+    return eta * Energy(configuration) + (1 - eta) * (max_power * Time(configuration));
+  });
+}
+
+std::optional<ExhaustiveSweep> SweepExhaustively(const ReplayJob& job) {
+  const std::vector<Configuration> feasible = FeasibleConfigurations(job);
+  if (feasible.empty()) return std::nullopt;
+  ExhaustiveSweep sweep{.usual = DefaultConfiguration(job)};
+  sweep.best_batch_size = LeastEnergy(
+      feasible,
+      [&](const Configuration& configuration) { return configuration.limit == job.max_power; },
+      sweep.usual);
+  sweep.best_limit = LeastEnergy(
+      feasible,
+      [&](const Configuration& configuration) {
+        return configuration.batch_size == job.default_batch_size;
+      },
+      sweep.usual);
+  sweep.best = LeastEnergy(
+      feasible, [](const Configuration&) { return true; }, sweep.usual);
+  sweep.fastest = *std::ranges::min_element(feasible, {}, Time);
+  return sweep;
+}
+
+}  // namespace zeus::replay::paper
