@@ -18,6 +18,7 @@
 #include "apps/zeus/monitor/monitor_command.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/profile/profile_command.h"
+#include "apps/zeus/replay/replay_command.h"
 #include "apps/zeus/run/run_command.h"
 #include "apps/zeus/serve/serve_command.h"
 #include "apps/zeus/sim_command.h"
@@ -91,6 +92,7 @@ int Main(int argc, char** argv) {
   AddKnobsCommand(app, action);
   AddMonitorCommand(app, action);
   AddProfileCommand(app, action, tail);
+  AddReplayCommand(app, action);
   AddRunCommand(app, action, tail);
   AddServeCommand(app, action);
   AddSimCommand(app, action);

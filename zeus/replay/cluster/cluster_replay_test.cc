@@ -45,9 +45,7 @@ TEST(ClusterReplayTest, AnyNumberOfThreadsGivesTheSameBits) {
     ASSERT_EQ(together.size(), alone.size());
     for (std::size_t i = 0; i < alone.size(); ++i)
       for (std::size_t c = 0; c < Contenders().size(); ++c)
-        EXPECT_EQ(
-            std::memcmp(&together[i].contenders[c], &alone[i].contenders[c], sizeof(ClusterTotals)),
-            0);
+        EXPECT_EQ(Numbers(together[i].contenders[c]), Numbers(alone[i].contenders[c]));
   }
 }
 

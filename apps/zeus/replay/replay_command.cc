@@ -1,0 +1,14 @@
+#include "apps/zeus/replay/replay_command.h"
+
+#include "apps/zeus/replay/cluster_command.h"
+
+namespace zeus::cli {
+
+void AddReplayCommand(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand(
+      "replay", "Compare policies on recorded or simulated jobs, without running anything");
+  verb->require_subcommand(1);
+  AddReplayClusterCommand(*verb, action);
+}
+
+}  // namespace zeus::cli
