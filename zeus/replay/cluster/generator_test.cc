@@ -67,7 +67,8 @@ TEST(GeneratorTest, EveryWorkloadHasGroupsAndRatiosAverageToOne) {
 
 double ShareOfOverlaps(double overlap) {
   const ClusterTrace trace = GenerateCluster(
-      {.jobs = 20000, .groups = 50, .overlap = overlap, .median_runtime = Seconds(10)}, kWorkloads);
+      {.jobs = 20000, .groups = 50, .overlap = overlap, .median_runtime = Seconds(100)},
+      kWorkloads);
   double overlapping = 0;
   for (const ClusterGroup& group : trace.groups) {
     Seconds latest{};
