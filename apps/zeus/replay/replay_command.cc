@@ -1,14 +1,18 @@
 #include "apps/zeus/replay/replay_command.h"
 
+#include "apps/zeus/replay/cluster_command.h"
 #include "apps/zeus/replay/job_command.h"
+#include "apps/zeus/replay/paper_command.h"
 
 namespace zeus::cli {
 
 void AddReplayCommand(CLI::App& app, Action& action) {
-  CLI::App* const replay = app.add_subcommand(
-      "replay", "Replay recorded or simulated jobs under batch size policies, and compare them");
-  replay->require_subcommand(1);
-  AddReplayJobCommand(*replay, action);
+  CLI::App* verb = app.add_subcommand(
+      "replay", "Compare policies on recorded or simulated jobs, without running anything");
+  verb->require_subcommand(1);
+  AddReplayClusterCommand(*verb, action);
+  AddReplayJobCommand(*verb, action);
+  AddReplayPaperCommand(*verb, action);
 }
 
 }  // namespace zeus::cli

@@ -4,7 +4,7 @@
 
 namespace zeus::cli {
 
-// zeus replay job | sweep: what would policies make of recorded jobs?
+// `zeus replay`: policies compared on recorded jobs.
 void AddReplayCommand(CLI::App& app, Action& action);
 
 }  // namespace zeus::cli

@@ -18,6 +18,10 @@ namespace {
 
 enum Column : std::size_t { kGroup, kStart, kEnd, kDataset, kRatio };
 
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
 const CsvColumns& Columns() {
   static const CsvColumns columns{
       .required = {"group", "start_time", "end_time", "dataset", "runtime_ratio"}};
@@ -90,14 +94,26 @@ Result<ClusterTrace> ReadGroupTrace(TextSource source, RowProblems& problems) {
 }
 
 Status WriteGroupTrace(const ClusterTrace& trace, const std::filesystem::path& path) {
+  // Beside it at first: a trace is too large to hold in memory twice, and nobody shall read half.
+  std::filesystem::path partial = path;
+  partial += ".partial";
+  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(partial.c_str(), "wbe"));
+  if (!file) return FileError(partial, errno);
   std::string text = "group,start_time,end_time,dataset,runtime_ratio\n";
+  bool written = true;
   for (const ClusterGroup& group : trace.groups) {
     ZEUS_TRY(const WorkloadKey* const workload, FindWorkload(group.workload));
     for (const ClusterJob& job : trace.JobsOf(group))
       fmt::format_to(std::back_inserter(text), FMT_COMPILE("{},{},{},{},{}\n"), group.id,
                      job.start.count(), job.end.count(), workload->dataset, job.runtime_ratio);
+    written = written && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
+    text.clear();
   }
-  return ReplaceFile(path, text);
+  written = written && std::fflush(file.get()) == 0;
+  if (written && std::rename(partial.c_str(), path.c_str()) == 0) return Ok();
+  const int reason = errno;
+  std::remove(partial.c_str());
+  return FileError(path, reason);
 }
 
 }  // namespace zeus::replay

@@ -1,0 +1,92 @@
+#include "zeus/replay/cluster/cluster_figures.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace zeus::replay {
+namespace {
+
+constexpr std::array kFigures = {
+    ClusterFigure{"energy_vs_default",
+                  [](const ContenderTotals& own, const ContenderTotals& usual) {
+                    return own.totals.usage.energy / usual.totals.usage.energy;
+                  }},
+    ClusterFigure{"time_vs_default",
+                  [](const ContenderTotals& own, const ContenderTotals& usual) {
+                    return own.totals.usage.time / usual.totals.usage.time;
+                  }},
+    ClusterFigure{"cost_vs_default",
+                  [](const ContenderTotals& own, const ContenderTotals& usual) {
+                    return own.totals.usage.cost / usual.totals.usage.cost;
+                  }},
+    ClusterFigure{"cost_vs_oracle",
+                  [](const ContenderTotals& own, const ContenderTotals&) {
+                    return own.has_oracle ? own.totals.usage.cost / own.oracle_cost : NAN;
+                  }},
+    ClusterFigure{"regret",
+                  [](const ContenderTotals& own, const ContenderTotals&) {
+                    return own.has_oracle ? own.regret : NAN;
+                  }},
+};
+
+ContenderTotals TotalsOf(const ReplayJob& job, const ClusterTotals& totals) {
+  const Joules oracle = job.OracleCost();
+  return {.totals = totals,
+          .oracle_cost = totals.ratios * oracle,
+          .regret = totals.usage.cost / oracle - totals.ratios,
+          .has_oracle = job.HasOracle() || totals.jobs == 0};
+}
+
+// Of a workload, or of all together.
+ContenderTotals Collect(const ClusterComparison& comparison,
+                        const std::vector<WorkloadTotals>& replay, std::size_t contender,
+                        std::optional<std::size_t> workload) {
+  ContenderTotals sum;
+  for (std::size_t i = 0; i < replay.size(); ++i) {
+    if (workload && i != *workload) continue;
+    const ContenderTotals part = TotalsOf(comparison.jobs[i], replay[i].contenders[contender]);
+    sum.totals += part.totals;
+    sum.oracle_cost += part.oracle_cost;
+    sum.regret += part.regret;
+    sum.has_oracle &= part.has_oracle;
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::span<const ClusterFigure> ClusterFigures() { return kFigures; }
+
+ClusterFigureSource::ClusterFigureSource(const ClusterComparison& comparison, std::size_t contender,
+                                         std::optional<std::size_t> workload) {
+  const auto usual = static_cast<std::size_t>(std::ranges::find(comparison.contenders, "default") -
+                                              comparison.contenders.begin());
+  for (const std::vector<WorkloadTotals>& replay : comparison.replays) {
+    ContenderTotals own = Collect(comparison, replay, contender, workload);
+    if (own.totals.jobs == 0) continue;
+    own_.push_back(own);
+    usual_.push_back(Collect(comparison, replay, usual, workload));
+  }
+}
+
+std::optional<SampleSummary> ClusterFigureSource::Of(std::string_view figure) const {
+  const auto* const found = std::ranges::find(kFigures, figure, &ClusterFigure::name);
+  std::vector<double> values;
+  for (std::size_t i = 0; i < own_.size(); ++i) {
+    const double value = found->of(own_[i], usual_[i]);
+    // Jobs that take no time at all compare with nothing.
+    if (!std::isfinite(value)) return std::nullopt;
+    values.push_back(value);
+  }
+  if (values.empty()) return std::nullopt;
+  return Summarize(values);
+}
+
+SampleSummary ClusterFigureSource::Of(double (*value)(const ClusterTotals&)) const {
+  std::vector<double> values;
+  for (const ContenderTotals& own : own_) values.push_back(value(own.totals));
+  return Summarize(values);
+}
+
+}  // namespace zeus::replay

@@ -1,0 +1,79 @@
+#include "zeus/replay/cluster/cluster_replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "zeus/base/parallel.h"
+#include "zeus/base/text.h"
+
+namespace zeus::replay {
+namespace {
+
+// For each group the index of its job.
+Result<std::vector<std::size_t>> JobsOfGroups(const ClusterTrace& trace,
+                                              std::span<const ReplayJob> jobs) {
+  std::vector<std::size_t> indices;
+  indices.reserve(trace.groups.size());
+  for (const ClusterGroup& group : trace.groups) {
+    const auto found = std::ranges::find(jobs, group.workload, &ReplayJob::label);
+    if (found == jobs.end())
+      return Error{ErrorCode::kNotFound,
+                   fmt::format("group {} runs {}, of which nothing is recorded", Quote(group.id),
+                               Quote(group.workload))};
+    indices.push_back(static_cast<std::size_t>(found - jobs.begin()));
+  }
+  return indices;
+}
+
+// The large ones first, so that no thread is left with one at the end.
+std::vector<std::size_t> LargestFirst(const ClusterTrace& trace) {
+  std::vector<std::size_t> order(trace.groups.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater<>(),
+                           [&trace](std::size_t i) { return trace.groups[i].job_count; });
+  return order;
+}
+
+}  // namespace
+
+Result<std::vector<WorkloadTotals>> ReplayCluster(const ClusterTrace& trace,
+                                                  std::span<const ReplayJob> jobs,
+                                                  const ClusterReplayOptions& options) {
+  ZEUS_TRY(const std::vector<std::size_t> job_of, JobsOfGroups(trace, jobs));
+  const std::size_t contenders = options.contenders.size();
+  const std::vector<std::size_t> order = LargestFirst(trace);
+  std::vector<Result<ClusterTotals>> results(order.size() * contenders, ClusterTotals{});
+  ForEachIndex(results.size(), options.threads, [&](std::size_t task) {
+    const std::size_t group = order[task / contenders];
+    const std::size_t contender = task % contenders;
+    const ClusterGroup& submitted = trace.groups[group];
+    results[group * contenders + contender] =
+        ReplayGroup(jobs[job_of[group]], options.contenders[contender],
+                    GroupSeed(submitted.id, options.replay), trace.JobsOf(submitted));
+    if (options.jobs_done) options.jobs_done(static_cast<std::int64_t>(submitted.job_count));
+  });
+  std::vector<WorkloadTotals> totals;
+  for (const ReplayJob& job : jobs)
+    totals.push_back({.workload = job.label, .contenders = std::vector<ClusterTotals>(contenders)});
+  // In the order of the groups: sums of doubles depend on it.
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!results[i].ok()) return std::move(results[i]).error();
+    totals[job_of[i / contenders]].contenders[i % contenders] += results[i].value();
+  }
+  return totals;
+}
+
+std::vector<std::string> ByDefaultRuntime(std::span<const ReplayJob> jobs) {
+  std::vector<const ReplayJob*> sorted;
+  for (const ReplayJob& job : jobs) sorted.push_back(&job);
+  std::ranges::stable_sort(sorted, {},
+                           [](const ReplayJob* job) { return job->DefaultUsage().time; });
+  std::vector<std::string> labels;
+  for (const ReplayJob* const job : sorted) labels.push_back(job->label);
+  return labels;
+}
+
+}  // namespace zeus::replay
