@@ -3,6 +3,7 @@
 #include "apps/zeus/replay/cluster_command.h"
 #include "apps/zeus/replay/job_command.h"
 #include "apps/zeus/replay/paper_command.h"
+#include "apps/zeus/replay/sweep_command.h"
 
 namespace zeus::cli {
 
@@ -13,6 +14,7 @@ void AddReplayCommand(CLI::App& app, Action& action) {
   AddReplayClusterCommand(*verb, action);
   AddReplayJobCommand(*verb, action);
   AddReplayPaperCommand(*verb, action);
+  AddReplaySweepCommand(*verb, action);
 }
 
 }  // namespace zeus::cli
