@@ -73,7 +73,7 @@ class PanelDrawing {
   static bool Slanted(const Panel& panel, const PanelBox& box) {
     if (panel.x.categories.empty()) return false;
     const double slot = (box.width - 70) / static_cast<double>(panel.x.categories.size());
-    return LongestLabel(panel.x.categories) + 8 > slot;
+    return LongestLabel(panel.x.categories) + 4 > slot;
   }
 
   static double RoomBeside(const Panel& panel) {
