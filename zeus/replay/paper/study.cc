@@ -45,14 +45,31 @@ JobsOfGpu OnlyConverging(JobsOfGpu jobs) {
   return jobs;
 }
 
+// Figures and claims need every workload of the paper, and something to compare with.
+Result<JobsOfGpu> ReadAll(const JobSource& source, std::string_view gpu_model, double eta) {
+  ZEUS_TRY(JobsOfGpu jobs, source(gpu_model, eta));
+  for (const PaperWorkload& workload : kPaperWorkloads) {
+    const auto job = std::ranges::find(jobs, workload.label, &ReplayJob::label);
+    if (job == jobs.end())
+      return Error{ErrorCode::kNotFound,
+                   fmt::format("nothing is known of {} on {}, and the paper has it", workload.label,
+                               gpu_model)};
+    if (!job->HasOracle())
+      return Error{
+          ErrorCode::kInvalidArgument,
+          fmt::format("{}: no batch size reaches the target in all of its runs", job->name())};
+  }
+  return jobs;
+}
+
 Status ReadJobs(const JobSource& source, Study& study) {
   for (const PaperGpu& gpu : kPaperGpus) {
-    ZEUS_TRY(JobsOfGpu jobs, source(gpu.model, kUsualEta));
+    ZEUS_TRY(JobsOfGpu jobs, ReadAll(source, gpu.model, kUsualEta));
     study.gpus.push_back(std::move(jobs));
     study.settings.push_back({.gpu_model = std::string(gpu.model)});
   }
   for (const double eta : kEtas) {
-    ZEUS_TRY(JobsOfGpu jobs, source(kUsualGpu, eta));
+    ZEUS_TRY(JobsOfGpu jobs, ReadAll(source, kUsualGpu, eta));
     study.jobs_by_eta.push_back(std::move(jobs));
   }
   study.converging = OnlyConverging(study.usual_jobs());

@@ -52,7 +52,8 @@ struct Study {
   const GpuResults& usual() const;
 };
 
-// Results refer to the jobs in it: it may be moved, not copied.
+// Results refer to the jobs in it: it may be moved, not copied. kNotFound when the source lacks a
+// workload of the paper, kInvalidArgument when one never reaches its target.
 Result<Study> RunStudy(const JobSource& source, const EvaluationOptions& options);
 
 }  // namespace zeus::replay::paper
