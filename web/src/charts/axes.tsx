@@ -104,10 +104,10 @@ export function Axes({ panel, layout }: { panel: Panel; layout: Layout }) {
       ))}
       <path class="frame" d={`M${left} ${top}V${bottom}H${right}`} />
       <text class="axis middle" x={(left + right) / 2} y={layout.height - 6}>
-        {panel.x.title}
+        {cut(panel.x.title, Math.floor(layout.width / letter))}
       </text>
       <text class="axis middle" transform={`translate(14 ${(top + bottom) / 2}) rotate(-90)`}>
-        {panel.y.title}
+        {cut(panel.y.title, Math.floor(layout.height / letter))}
       </text>
     </g>
   );
