@@ -1,6 +1,7 @@
 #include "apps/zeus/replay/replay_command.h"
 
 #include "apps/zeus/replay/cluster_command.h"
+#include "apps/zeus/replay/history_command.h"
 #include "apps/zeus/replay/paper_command.h"
 
 namespace zeus::cli {
@@ -11,6 +12,7 @@ void AddReplayCommand(CLI::App& app, Action& action) {
   verb->require_subcommand(1);
   AddReplayClusterCommand(*verb, action);
   AddReplayPaperCommand(*verb, action);
+  AddReplayHistoryCommand(*verb, action);
 }
 
 }  // namespace zeus::cli

@@ -27,15 +27,15 @@ std::size_t PlaceOf(std::span<const Watts> limits, Watts limit) {
   return static_cast<std::size_t>(std::ranges::find(limits, limit) - limits.begin());
 }
 
-// Regret of a run in each configuration, in costs of the oracle; none where the target is not
-// always reached.
-report::HeatMap RegretMap(const ReplayJob& job, std::span<const Watts> limits) {
-  report::HeatMap map{.title = "regret of a run (costs of the oracle)"};
+// What a run is expected to cost in each configuration: 1 and its regret. None where the target is
+// not always reached.
+report::HeatMap CostMap(const ReplayJob& job, std::span<const Watts> limits) {
+  report::HeatMap map{.title = "cost, of the oracle's", .logarithmic = true};
   map.values.assign(limits.size() * job.arms.size(), std::numeric_limits<double>::quiet_NaN());
   for (const Configuration& configuration : FeasibleConfigurations(job)) {
     const std::size_t row = PlaceOf(limits, configuration.limit);
     const std::size_t column = job.IndexOf(configuration.batch_size);
-    map.values[row * job.arms.size() + column] = configuration.usage.cost / job.OracleCost() - 1.0;
+    map.values[row * job.arms.size() + column] = configuration.usage.cost / job.OracleCost();
   }
   return map;
 }
@@ -46,7 +46,7 @@ Panel PathPanel(const MatchResult& result, std::string title) {
   Panel panel{.title = std::move(title),
               .x = {.title = "batch size"},
               .y = {.title = "power limit (W)"},
-              .heat_map = RegretMap(job, limits)};
+              .heat_map = CostMap(job, limits)};
   for (const ReplayArm& arm : job.arms)
     panel.x.categories.push_back(fmt::to_string(arm.batch_size));
   for (const Watts limit : limits) panel.y.categories.push_back(fmt::format("{:g}", limit.value()));
