@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -70,15 +69,13 @@ Result<std::vector<replay::WorkloadTotals>> ReplayOnce(
     const Options& options, const replay::ClusterTrace& trace,
     const std::vector<replay::ReplayJob>& jobs,
     const std::vector<replay::ContenderSpec>& contenders, std::uint64_t number) {
-  std::atomic<std::int64_t> done{0};
   const auto total = static_cast<std::int64_t>(trace.jobs.size() * contenders.size());
-  const ProgressBar progress(fmt::format("replay {} of {}", number + 1, options.seeds), done,
-                             total);
+  ProgressBar progress(fmt::format("jobs of replay {} of {}", number + 1, options.seeds), total);
   return ReplayCluster(trace, jobs,
                        {.contenders = contenders,
                         .replay = number,
                         .threads = options.threads > 0 ? options.threads : MachineThreads(),
-                        .jobs_done = &done});
+                        .jobs_done = [&progress](std::int64_t done) { progress.Add(done); }});
 }
 
 std::vector<std::string> Remarks(const Options& options, const replay::RowProblems& problems) {

@@ -4,34 +4,37 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 namespace zeus::cli {
+namespace {
 
-ProgressBar::ProgressBar(std::string what, const std::atomic<std::int64_t>& done,
-                         std::int64_t total)
-    : what_(std::move(what)), done_(done), total_(total), started_(clock_.Now()) {
-  if (::isatty(STDERR_FILENO) == 1)
-    ticker_ = std::make_unique<Ticker>("progress", [this] { return Draw(); });
-}
+constexpr std::int64_t kSteps = 1000;  // The line is redrawn no more often.
+constexpr std::int64_t kWidth = 30;
+
+}  // namespace
+
+ProgressBar::ProgressBar(std::string what, std::int64_t total)
+    : what_(std::move(what)),
+      total_(std::max<std::int64_t>(total, 1)),
+      active_(::isatty(STDERR_FILENO) == 1) {}
 
 ProgressBar::~ProgressBar() {
-  if (!ticker_) return;
-  ticker_.reset();
-  fmt::print(stderr, "\r\x1b[K");
+  if (active_ && shown_ >= 0) std::fputs("\r\033[K", stderr);
 }
 
-TimePoint ProgressBar::Draw() {
-  constexpr int kWidth = 30;
-  const double share =
-      total_ > 0 ? std::min(1.0, static_cast<double>(done_) / static_cast<double>(total_)) : 1.0;
-  const int filled = static_cast<int>(kWidth * share);
-  const Seconds spent = clock_.Now() - started_;
-  const std::string left =
-      share > 0.01 ? fmt::format(", {:.0f} s left", spent.count() * (1 - share) / share) : "";
-  fmt::print(stderr, "\r{} [{:=<{}}{: <{}}] {:3.0f} %{}\x1b[K", what_, "", filled, "",
-             kWidth - filled, 100 * share, left);
-  return clock_.Now() + std::chrono::milliseconds(200);
+void ProgressBar::Add(std::int64_t done) {
+  if (!active_) return;
+  const std::lock_guard lock(mutex_);
+  done_ = std::min(done_ + done, total_);
+  const std::int64_t step = done_ * kSteps / total_;
+  if (step == shown_) return;
+  shown_ = step;
+  const auto filled = static_cast<std::size_t>(done_ * kWidth / total_);
+  fmt::print(stderr, "\r\033[K[{}{}] {} of {} {}", std::string(filled, '#'),
+             std::string(kWidth - filled, '.'), done_, total_, what_);
+  std::fflush(stderr);
 }
 
 }  // namespace zeus::cli

@@ -1,34 +1,30 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <memory>
+#include <mutex>
 #include <string>
-
-#include "zeus/base/clock.h"
-#include "zeus/base/ticker.h"
 
 namespace zeus::cli {
 
-// Shows on standard error how far some work is, five times a second, for as long as it lives; then
-// wipes its line. Silent where standard error is no terminal.
+// How much of the work is done, on the last line of a terminal on standard error; nothing
+// elsewhere. The line goes away with the bar. Thread-safe.
 class ProgressBar {
  public:
-  // `done` counts up to `total`, from any thread.
-  ProgressBar(std::string what, const std::atomic<std::int64_t>& done, std::int64_t total);
+  // `total` pieces of work of some kind ("seeds").
+  ProgressBar(std::string what, std::int64_t total);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
- private:
-  TimePoint Draw();
+  void Add(std::int64_t done);
 
+ private:
   const std::string what_;
-  const std::atomic<std::int64_t>& done_;
   const std::int64_t total_;
-  SystemClock clock_{};
-  const TimePoint started_;
-  std::unique_ptr<Ticker> ticker_{};  // None: nobody watches.
+  const bool active_;
+  std::mutex mutex_;
+  std::int64_t done_ = 0;    // Guarded by mutex_.
+  std::int64_t shown_ = -1;  // Thousandths; guarded by mutex_.
 };
 
 }  // namespace zeus::cli

@@ -48,7 +48,10 @@ export function layoutOf(panel: Panel, width: number, height: number, zoom: Zoom
   const bottom =
     height - (panel.x.title ? 42 : 24) - (slanted ? labelWidth(categories) * 0.6 : 0);
   const y = yScale(panel, bottom, top, zoom);
-  const left = (panel.y.title ? 26 : 8) + labelWidth(y.ticks.map((tick) => tick.label)) + 8;
+  const beside = (panel.y.title ? 26 : 8) + labelWidth(y.ticks.map((tick) => tick.label)) + 8;
+  // The first of the slanted names reaches out to the left.
+  const below = slanted ? labelWidth(categories.slice(0, 1)) * 0.8 - slot / 2 + 4 : 0;
+  const left = Math.max(beside, below);
   const x = makeScale({
     axis: panel.x,
     extent: extentOf(panel, "x"),

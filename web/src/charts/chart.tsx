@@ -62,9 +62,11 @@ function describe(panel: Panel, title: string): string {
 
 function Tooltip({ tip, layout }: { tip: Tip; layout: Layout }) {
   const right = tip.x > layout.width / 2;
-  const side = right ? { right: layout.width - tip.x + 14 } : { left: tip.x + 14 };
+  const side = right
+    ? { right: `${layout.width - tip.x + 14}px` }
+    : { left: `${tip.x + 14}px` };
   return (
-    <div class="tip" style={{ ...side, top: Math.min(tip.y, layout.bottom - 30) }}>
+    <div class="tip" style={{ ...side, top: `${Math.min(tip.y, layout.bottom - 30)}px` }}>
       <div class="tip-title">{tip.title}</div>
       {tip.rows.slice(0, 12).map((row) => (
         <div class="tip-row">
@@ -211,6 +213,9 @@ export function Chart({ panel, palette, title, height }: ChartProps) {
         onBlur={forget}
       >
         {drawing}
+      </svg>
+      {/* A layer of its own: the drawing below is not painted again with every move. */}
+      <svg class="overlay" viewBox={`0 0 ${width} ${height}`} aria-hidden="true">
         {tip && !cell && (
           <>
             <path class="cross" d={`M${tip.x} ${layout.top}V${layout.bottom}`} />

@@ -23,7 +23,7 @@ export function HeatCells({ panel, layout }: { panel: Panel; layout: Layout }) {
   const width = Math.abs(layout.x.place(1) - layout.x.place(0));
   const height = Math.abs(layout.y.place(1) - layout.y.place(0));
   // Numbers only where marks do not cover them and they fit.
-  const numbers = panel.series.length === 0 && width > 44 && height > 18;
+  const numbers = panel.series.length === 0 && width > 34 && height > 18;
   return (
     <g class="cells">
       {(panel.y.categories ?? []).flatMap((_, row) =>

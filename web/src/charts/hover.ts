@@ -37,7 +37,7 @@ export function placeOf(panel: Panel, layout: Layout, target: Target): { x: numb
   return { x: layout.x.place(at + offset), y: layout.y.place(yOf(series, target.index)) };
 }
 
-function inSight(layout: Layout, { x, y }: { x: number; y: number }): boolean {
+function inSight(layout: Layout, x: number, y: number): boolean {
   const margin = 1;
   return (
     x >= layout.left - margin &&
@@ -47,23 +47,27 @@ function inSight(layout: Layout, { x, y }: { x: number; y: number }): boolean {
   );
 }
 
-// Lines are met by their x, dots by their distance.
-function distance(series: Series, dx: number, dy: number): number {
-  const flat = ["line", "steps", "area", "rule"].includes(series.mark);
-  return Math.hypot(dx, flat ? dy * 0.3 : dy) + (series.mark === "rule" ? 12 : 0);
-}
-
-// The nearest point that can be seen.
+// The nearest point that can be seen. Lines are met by their x, dots by their distance. Runs with
+// every move of the pointer over every point, so it makes no objects.
 export function nearest(panel: Panel, layout: Layout, x: number, y: number): Target | null {
-  let best: Target | null = null;
   let least = Infinity;
+  let best: Target | null = null;
   panel.series.forEach((series, s) => {
+    const flatness = ["line", "steps", "area", "rule"].includes(series.mark) ? 0.3 : 1;
+    const handicap = series.mark === "rule" ? 12 : 0;
+    const offset = series.mark === "bars" ? slotOf(panel, series).offset : 0;
+    let found = -1;
     for (let index = 0; index < series.x.length; ++index) {
-      const place = placeOf(panel, layout, { series: s, index });
-      if (!inSight(layout, place)) continue;
-      const far = distance(series, place.x - x, place.y - y);
-      if (far < least) [least, best] = [far, { series: s, index }];
+      const at = series.x[index];
+      if (at === null || at === undefined) continue;
+      const placeX = layout.x.place(at + offset);
+      if (Math.abs(placeX - x) + handicap >= least) continue;
+      const placeY = layout.y.place(yOf(series, index));
+      if (!inSight(layout, placeX, placeY)) continue;
+      const far = Math.hypot(placeX - x, flatness * (placeY - y)) + handicap;
+      if (far < least) [least, found] = [far, index];
     }
+    if (found >= 0) best = { series: s, index: found };
   });
   return best;
 }

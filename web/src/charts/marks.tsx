@@ -117,9 +117,9 @@ function Bars({ series, place, slot }: { series: Series; place: Place; slot: Bar
   );
 }
 
-// Later steps are darker.
+// Later steps are darker, and the last is the largest.
 function Search({ series, place }: { series: Series; place: Place }) {
-  const shade = (spot: Spot) => 0.25 + (0.75 * (spot.index + 1)) / series.x.length;
+  const shade = (spot: Spot) => 0.45 + (0.55 * (spot.index + 1)) / series.x.length;
   return (
     <>
       {runsOf(series, series.y, place.x, place.y).map((run) => (
@@ -131,7 +131,7 @@ function Search({ series, place }: { series: Series; place: Place }) {
             run.map((spot, i) => (
               <g opacity={shade(spot)}>
                 {i > 0 && <path class="line" d={outline([run[i - 1]!, spot])} />}
-                <circle class="dot" cx={spot.x} cy={spot.y} r={3.2} />
+                <circle class="dot" cx={spot.x} cy={spot.y} r={spot.index + 1 === series.x.length ? 5 : 3.2} />
               </g>
             ))
           )}

@@ -54,12 +54,13 @@ export function thinned(run: Spot[], left: number, right: number): Spot[] {
   return thin;
 }
 
-// Of many points, one for each pixel.
+// Of many points, one for each pixel; of very many, one for each four.
 export function distinct(spots: Spot[]): Spot[] {
   if (spots.length <= thinnedFrom) return spots;
+  const size = spots.length > 10 * thinnedFrom ? 2 : 1;
   const seen = new Set<number>();
   return spots.filter((spot) => {
-    const pixel = Math.round(spot.x) * 65536 + Math.round(spot.y);
+    const pixel = Math.round(spot.x / size) * 65536 + Math.round(spot.y / size);
     if (seen.has(pixel)) return false;
     seen.add(pixel);
     return true;

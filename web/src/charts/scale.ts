@@ -88,7 +88,16 @@ export function roundStep(wish: number): number {
   return power * ([1, 2, 5].find((factor) => factor * power >= wish * (1 - 1e-9)) ?? 10);
 }
 
+// Two at least, where there are so many round numbers.
 export function linearTicks(low: number, high: number, count: number): Tick[] {
+  for (let wish = count; wish < count + 3; ++wish) {
+    const ticks = roundNumbers(low, high, wish);
+    if (ticks.length >= 2) return ticks;
+  }
+  return roundNumbers(low, high, count);
+}
+
+function roundNumbers(low: number, high: number, count: number): Tick[] {
   const step = roundStep((high - low) / Math.max(count, 1));
   const ticks: Tick[] = [];
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; ++i) {
@@ -99,20 +108,31 @@ export function linearTicks(low: number, high: number, count: number): Tick[] {
   return ticks;
 }
 
-export function logTicks(low: number, high: number, count: number): Tick[] {
-  const decades = Math.log10(high / low);
-  const every = Math.max(1, Math.ceil(decades / Math.max(count, 1)));
-  const leading = decades < count / 2 ? [1, 2, 5] : [1];
+// The digits that ticks within a decade begin with, from many to few.
+const leadingDigits = [[1, 2, 3, 4, 5, 6, 7, 8, 9], [1, 2, 3, 5], [1, 2, 5], [1, 3], [1]];
+
+function decadeTicks(low: number, high: number, digits: number[], every: number): Tick[] {
   const ticks: Tick[] = [];
   for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); ++e) {
     if (e % every !== 0) continue;
-    for (const digit of leading) {
+    for (const digit of digits) {
       const value = digit * 10 ** e;
       if (value >= low && value <= high) ticks.push({ value, label: logLabel(value) });
     }
   }
-  // Less than a decade: round numbers that lie evenly.
-  return ticks.length >= 2 ? ticks : linearTicks(low, high, count);
+  return ticks;
+}
+
+// As many as there is room for; round numbers that lie evenly where the axis is less than a decade.
+export function logTicks(low: number, high: number, count: number): Tick[] {
+  const every = Math.max(1, Math.ceil(Math.log10(high / low) / Math.max(count, 1)));
+  for (const digits of leadingDigits) {
+    if (every > 1 && digits.length > 1) continue;
+    const ticks = decadeTicks(low, high, digits, every);
+    if (ticks.length <= count + 1 && ticks.length >= Math.min(3, count)) return ticks;
+  }
+  const decades = decadeTicks(low, high, [1], every);
+  return decades.length >= 2 ? decades : linearTicks(low, high, count);
 }
 
 function categoryTicks(categories: string[], low: number, high: number): Tick[] {

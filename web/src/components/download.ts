@@ -47,7 +47,7 @@ export function tableCsv(table: Table): string {
 
 // The charts of a figure as the page shows them now, one below the other, with title and legend.
 export function figureSvg(figure: Figure, element: Element): string {
-  const charts = [...element.querySelectorAll<SVGSVGElement>(".chart > svg")];
+  const charts = [...element.querySelectorAll<SVGSVGElement>(".chart > svg:not(.overlay)")];
   const keys = [...element.querySelectorAll<HTMLElement>(".legend button[aria-pressed=true]")];
   const width = Math.max(320, ...charts.map((chart) => chart.viewBox.baseVal.width));
   const drawing = document.createElementNS("http://www.w3.org/2000/svg", "svg");

@@ -18,7 +18,8 @@ function legendOf(figure: Figure): Series[] {
 function isEmpty(panel: Panel): boolean {
   const shows = (series: Series) =>
     series.x.some((x, i) => x !== null && [series.y, series.low].some((list) => list?.[i] != null));
-  return !panel.heat_map && !panel.series.some(shows);
+  const cells = panel.x.categories && panel.y.categories ? panel.heat_map?.values : undefined;
+  return !cells?.some((value) => value !== null) && !panel.series.some(shows);
 }
 
 function withoutHidden(panel: Panel, hidden: Set<string>): Panel {

@@ -12,8 +12,8 @@ function Key({ series }: { series: Series }) {
     rule: <path class="guide" d="M1 6h18" />,
   };
   return (
-    <svg class={`key ${series.role}`} width={20} height={12} aria-hidden="true">
-      {marks[series.mark]}
+    <svg class="key" width={20} height={12} aria-hidden="true">
+      <g class={series.role}>{marks[series.mark]}</g>
     </svg>
   );
 }

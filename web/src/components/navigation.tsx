@@ -46,9 +46,11 @@ export function Navigation({ entries, anchors }: { entries: Entry[]; anchors: st
             <li>
               {link(entry.anchor, entry.title)}
               <ul>
-                {entry.parts.map((part) => (
-                  <li>{link(part.anchor, part.title)}</li>
-                ))}
+                {entry.parts
+                  .filter((part) => part.title)
+                  .map((part) => (
+                    <li>{link(part.anchor, part.title)}</li>
+                  ))}
               </ul>
             </li>
           ))}

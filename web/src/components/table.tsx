@@ -28,11 +28,18 @@ function verdictOf(column: string | undefined, text: string): string {
   return "";
 }
 
-function Header(props: { name: string; order: Order | null; column: number; sort: () => void }) {
-  const { name, order, column, sort } = props;
+interface HeaderProps {
+  name: string;
+  order: Order | null;
+  column: number;
+  number: boolean;
+  sort: () => void;
+}
+
+function Header({ name, order, column, number, sort }: HeaderProps) {
   const sorted = order?.column === column ? order.direction : "none";
   return (
-    <th scope="col" aria-sort={sorted}>
+    <th scope="col" aria-sort={sorted} class={number ? "number" : ""}>
       <button type="button" onClick={sort}>
         {name}
         <i aria-hidden="true">{sorted === "ascending" ? "▲" : sorted === "descending" ? "▼" : ""}</i>
@@ -85,7 +92,13 @@ export function TableView({ table, anchor }: { table: Table; anchor: string }) {
           <thead>
             <tr>
               {table.columns.map((name, i) => (
-                <Header name={name} order={order} column={i} sort={() => sort(i)} />
+                <Header
+                  name={name}
+                  order={order}
+                  column={i}
+                  number={numbers[i] ?? false}
+                  sort={() => sort(i)}
+                />
               ))}
             </tr>
           </thead>

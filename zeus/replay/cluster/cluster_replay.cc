@@ -53,8 +53,7 @@ Result<std::vector<WorkloadTotals>> ReplayCluster(const ClusterTrace& trace,
     results[group * contenders + contender] =
         ReplayGroup(jobs[job_of[group]], options.contenders[contender],
                     GroupSeed(submitted.id, options.replay), trace.JobsOf(submitted));
-    if (options.jobs_done != nullptr)
-      *options.jobs_done += static_cast<std::int64_t>(submitted.job_count);
+    if (options.jobs_done) options.jobs_done(static_cast<std::int64_t>(submitted.job_count));
   });
   std::vector<WorkloadTotals> totals;
   for (const ReplayJob& job : jobs)

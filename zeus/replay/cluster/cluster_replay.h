@@ -1,7 +1,7 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,7 +18,9 @@ struct ClusterReplayOptions {
   std::vector<ContenderSpec> contenders{};
   std::uint64_t replay = 0;  // Other numbers draw other runs from the same records.
   int threads = 1;
-  std::atomic<std::int64_t>* jobs_done = nullptr;  // Counts jobs times contenders, if given.
+  // Told of so many more jobs that were replayed, from any thread; their number times that of the
+  // contenders is all.
+  std::function<void(std::int64_t)> jobs_done{};
 };
 
 struct WorkloadTotals {

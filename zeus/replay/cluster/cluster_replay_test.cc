@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <tuple>
 
 #include "zeus/replay/cluster/generator.h"
@@ -52,9 +53,11 @@ TEST(ClusterReplayTest, AnyNumberOfThreadsGivesTheSameBits) {
 TEST(ClusterReplayTest, NoJobIsLostOrCountedTwice) {
   const ClusterTrace trace = Trace();
   std::atomic<std::int64_t> done{0};
-  const auto totals =
-      ReplayCluster(trace, Jobs(), {.contenders = Contenders(), .threads = 2, .jobs_done = &done})
-          .value();
+  const auto totals = ReplayCluster(trace, Jobs(),
+                                    {.contenders = Contenders(),
+                                     .threads = 2,
+                                     .jobs_done = [&done](std::int64_t jobs) { done += jobs; }})
+                          .value();
   for (std::size_t c = 0; c < Contenders().size(); ++c) {
     std::int64_t jobs = 0;
     for (const WorkloadTotals& workload : totals) jobs += workload.contenders[c].jobs;

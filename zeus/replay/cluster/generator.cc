@@ -22,6 +22,7 @@ struct SpecField {
   void (*set)(ClusterSpec&, double);
 };
 
+constexpr double kDay = 86400;
 constexpr double kLargestWhole = 9007199254740992.0;  // 2^53: doubles are exact up to here.
 
 constexpr SpecField kFields[] = {
@@ -42,8 +43,8 @@ constexpr SpecField kFields[] = {
      [](ClusterSpec& spec, double value) { spec.runtime_sigma = value; }},
     {"job_sigma", 0, 3, [](const ClusterSpec& spec) { return spec.job_sigma; },
      [](ClusterSpec& spec, double value) { spec.job_sigma = value; }},
-    {"days", 0, 36500, [](const ClusterSpec& spec) { return spec.days; },
-     [](ClusterSpec& spec, double value) { spec.days = value; }},
+    {"days", 1, 36500, [](const ClusterSpec& spec) { return spec.period.count() / kDay; },
+     [](ClusterSpec& spec, double value) { spec.period = Seconds(value * kDay); }},
 };
 constexpr std::size_t kWholeFields = 3;
 
@@ -92,23 +93,35 @@ double Around(double sigma, Random& random) {
   return std::exp(sigma * random.Normal() - sigma * sigma / 2);
 }
 
-void AddGroup(const ClusterSpec& spec, std::int64_t size, Random random,
-              ClusterTraceBuilder& builder) {
-  const std::size_t group = builder.Group(RandomId(random), {});
+// One after the other, but for those that overlap; as if the group had all the time of the world.
+std::vector<ClusterJob> Sequence(const ClusterSpec& spec, std::int64_t size, Random& random) {
   const Seconds mean = spec.median_runtime * std::exp(spec.runtime_sigma * random.Normal());
-  const Seconds period(spec.days * 86400);
   const Seconds busy = mean * static_cast<double>(size) * (1 - spec.overlap);
-  const Seconds gap = std::max(mean * 0.1, (period - busy) / static_cast<double>(size));
+  const Seconds spare = spec.period - busy;
+  const Seconds gap = std::max(mean * 0.1, spare / static_cast<double>(size));
+  std::vector<ClusterJob> jobs;
   Seconds start = gap * random.Uniform();
   Seconds latest_end{};
   for (std::int64_t i = 0; i < size; ++i) {
-    // Whole seconds, as clusters record them.
-    start = Seconds(std::floor(start.count()));
     const Seconds runtime(std::ceil((mean * Around(spec.job_sigma, random)).count()));
-    builder.Add(group, {.start = start, .end = start + runtime});
+    jobs.push_back({.start = start, .end = start + runtime});
     latest_end = std::max(latest_end, start + runtime);
     start = random.Uniform() < spec.overlap ? start + runtime * random.Uniform()
                                             : latest_end + gap * -std::log(1.0 - random.Uniform());
+  }
+  return jobs;
+}
+
+// A group that does not fit into the period submits faster, so that more of its jobs overlap.
+void AddGroup(const ClusterSpec& spec, std::int64_t size, Random random,
+              ClusterTraceBuilder& builder) {
+  const std::size_t group = builder.Group(RandomId(random), {});
+  const std::vector<ClusterJob> jobs = Sequence(spec, size, random);
+  const double faster = std::max(1.0, jobs.back().start / spec.period);
+  for (const ClusterJob& job : jobs) {
+    // Whole seconds, as clusters record them.
+    const Seconds start(std::floor(job.start.count() / faster));
+    builder.Add(group, {.start = start, .end = start + (job.end - job.start)});
   }
 }
 

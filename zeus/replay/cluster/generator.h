@@ -17,12 +17,14 @@ struct ClusterSpec {
   std::int64_t jobs = 120'000;
   std::int64_t groups = 600;
   std::uint64_t seed = 1;
-  double overlap = 0.3;    // How likely a job starts before the one before it in its group ends.
-  double size_tail = 1.2;  // Of a Pareto distribution of group sizes; smaller: heavier.
-  Seconds median_runtime{900};  // Of groups, of a lognormal distribution …
-  double runtime_sigma = 1.2;   // … with this standard deviation of the logarithm.
-  double job_sigma = 0.25;      // Likewise, of the jobs of a group around its mean.
-  double days = 60;             // Groups spread over so much time, if their jobs leave any.
+  // How likely a job starts before the one before it in its group ends. More do in groups that
+  // would not fit into the period otherwise.
+  double overlap = 0.3;
+  double size_tail = 1.2;        // Of a Pareto distribution of group sizes; smaller: heavier.
+  Seconds median_runtime{900};   // Of groups, of a lognormal distribution …
+  double runtime_sigma = 1.2;    // … with this standard deviation of the logarithm.
+  double job_sigma = 0.25;       // Likewise, of the jobs of a group around its mean.
+  Seconds period{60 * 86400.0};  // In which all jobs start.
 };
 
 // "jobs=1200000,groups=6000,seed=1", also overlap, size_tail, median_runtime, runtime_sigma,

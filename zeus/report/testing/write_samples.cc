@@ -14,8 +14,6 @@ using zeus::report::Report;
 
 zeus::Status WriteSample(const Report& report, const std::filesystem::path& folder,
                          const std::string& name) {
-  const auto files = zeus::report::WriteFiles(report, folder / name);
-  if (!files.ok()) return files.error();
   ZEUS_RETURN_IF_ERROR(
       zeus::ReplaceFile(folder / (name + ".json"),
                         ToJson(report).dump(-1, ' ', false, zeus::Json::error_handler_t::replace)));
@@ -25,6 +23,8 @@ zeus::Status WriteSample(const Report& report, const std::filesystem::path& fold
 
 zeus::Status WriteSamples(const std::filesystem::path& folder) {
   using namespace zeus::report::testing;
+  const auto files = WriteFiles(SampleReport(), folder / "sample");
+  if (!files.ok()) return files.error();
   ZEUS_RETURN_IF_ERROR(WriteSample(SampleReport(), folder, "sample"));
   return WriteSample(AdverseReport(), folder, "adverse");
 }
