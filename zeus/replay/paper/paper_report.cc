@@ -54,6 +54,10 @@ report::Section ClusterSection(const Reproduction& reproduction) {
           .figures = {ClusterFigure(reproduction.cluster)}};
 }
 
+report::Section DriftSection(const Reproduction& reproduction) {
+  return {.title = "Data that drift (§6.4)", .figures = {DriftFigure(reproduction.drift)}};
+}
+
 report::Section SensitivitySection(const Study& study) {
   return {.title = "Sensitivity and ablation (§6.7, appendix F)",
           .figures = {EtaFrontFigure(UsualJob(study)), BetaFigure(study), AblationFigure(study),
@@ -117,6 +121,7 @@ std::vector<Claim> AllClaims(const Reproduction& reproduction) {
   add(MotivationClaims(reproduction.study));
   add(PerformanceClaims(reproduction.study));
   add(ClusterClaims(reproduction.cluster));
+  claims.push_back(DriftClaim(reproduction.drift));
   add(SensitivityClaims(reproduction.study));
   claims.push_back(ReferenceClaim(reproduction.study));
   return claims;
@@ -153,6 +158,7 @@ report::Report ToReport(const Reproduction& reproduction) {
                      MotivationSection(reproduction.study),
                      PerformanceSection(reproduction.study),
                      ClusterSection(reproduction),
+                     DriftSection(reproduction),
                      SensitivitySection(reproduction.study)};
   return report;
 }
