@@ -10,9 +10,9 @@
 
 #include "zeus/base/statistics.h"
 #include "zeus/replay/job_replay.h"
+#include "zeus/replay/reference_figures.h"
 #include "zeus/replay/replay_job.h"
 #include "zeus/replay/replay_summary.h"
-#include "zeus/replay/testing/reference_figures.h"
 #include "zeus/replay/testing/trace_directory.h"
 #include "zeus/replay/trace_jobs.h"
 
@@ -83,24 +83,44 @@ TEST_P(SettingTest, TheOracleIsThatOfTheReference) {
   EXPECT_NEAR(usual.cost / job_.OracleCost(), reference.default_cost, 0.0006);
 }
 
-// Both are means over random runs. The reference states the error of its regret; for the other
-// figures its 50 seeds scatter as ours do.
-TEST_P(SettingTest, ZeusDoesAsWellAsTheReference) {
+// Both are means over random runs; the 50 seeds of the reference scatter as ours do. It states its
+// figures rounded.
+void ExpectNear(const std::vector<ReplaySummary>& replays, double ReplaySummary::*figure,
+                double expected, double rounded) {
   constexpr int kReferenceSeeds = 50;
-  constexpr double kRounded = 0.006;
+  const SampleSummary ours = Of(replays, figure);
+  const double error =
+      std::hypot(ours.StandardError(), ours.StandardDeviation() / std::sqrt(kReferenceSeeds));
+  EXPECT_NEAR(ours.mean, expected, 3 * error + rounded);
+}
+
+TEST_P(SettingTest, ZeusDoesAsWellAsTheReference) {
   const ReferenceFigures& reference = GetParam();
   const auto replays = SeedsOf(job_, "zeus", 400 / kSlowdown);
-  const auto expect_near = [&](double ReplaySummary::*figure, double expected, double rounded) {
-    const SampleSummary ours = Of(replays, figure);
-    const double error =
-        std::hypot(ours.StandardError(), ours.StandardDeviation() / std::sqrt(kReferenceSeeds));
-    EXPECT_NEAR(ours.mean, expected, 3 * error + rounded);
-  };
-  expect_near(&ReplaySummary::last_five_energy, reference.energy, 0.0006);
-  expect_near(&ReplaySummary::last_five_time, reference.time, 0.0006);
-  expect_near(&ReplaySummary::last_five_cost, reference.cost, 0.0006);
-  expect_near(&ReplaySummary::regret_of_50, reference.regret_of_50, kRounded);
-  expect_near(&ReplaySummary::regret, reference.regret, kRounded);
+  ExpectNear(replays, &ReplaySummary::last_five_energy, reference.energy, 0.0006);
+  ExpectNear(replays, &ReplaySummary::last_five_time, reference.time, 0.0006);
+  ExpectNear(replays, &ReplaySummary::last_five_cost, reference.cost, 0.0006);
+  ExpectNear(replays, &ReplaySummary::regret_of_50, reference.regret_of_50, 0.006);
+  ExpectNear(replays, &ReplaySummary::regret, reference.regret, 0.006);
+}
+
+TEST_P(SettingTest, GridDoesAsWellAsTheReference) {
+  const ReferenceFigures& reference = GetParam();
+  const auto replays = SeedsOf(job_, "grid", 400 / kSlowdown);
+  ExpectNear(replays, &ReplaySummary::last_five_energy, reference.grid_energy, 0.0006);
+  ExpectNear(replays, &ReplaySummary::last_five_time, reference.grid_time, 0.0006);
+  ExpectNear(replays, &ReplaySummary::regret_of_50, reference.grid_regret_of_50, 0.06);
+  ExpectNear(replays, &ReplaySummary::regret, reference.grid_regret, 0.06);
+}
+
+// Nothing is left to learn: what remains is the scatter of single runs.
+TEST_P(SettingTest, TheOracleRegretsNothing) {
+  const auto replays = SeedsOf(job_, "oracle", 400 / kSlowdown);
+  const SampleSummary regret = Of(replays, &ReplaySummary::regret);
+  EXPECT_NEAR(regret.mean, 0.0, 4 * regret.StandardError() + 1e-9);
+  const SampleSummary cost =
+      Of(SeedsOf(job_, "default", 400 / kSlowdown), &ReplaySummary::last_five_cost);
+  EXPECT_NEAR(cost.mean, GetParam().default_cost, 4 * cost.StandardError() + 0.0006);
 }
 
 // The batch sizes that the reference's rules make of the outcomes, worked out from its description:

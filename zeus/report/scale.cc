@@ -44,6 +44,45 @@ std::string LogLabel(double value) {
   return leading == 1 ? PowerOfTen(exponent) : fmt::format("{}×{}", leading, PowerOfTen(exponent));
 }
 
+std::vector<Scale::Tick> RoundNumbers(double low, double high, int count) {
+  std::vector<Scale::Tick> ticks;
+  const double step = RoundStep((high - low) / std::max(count, 1));
+  for (double i = std::ceil(low / step - 1e-9); i * step <= high + step * 1e-9; ++i) {
+    const double value = i == 0 ? 0 : i * step;
+    ticks.push_back({value, TickLabel(value, step)});
+    if (ticks.size() > 100) break;  // Beyond what doubles resolve.
+  }
+  return ticks;
+}
+
+// Two at least, where there are so many round numbers.
+std::vector<Scale::Tick> LinearTicks(double low, double high, int count) {
+  for (int wish = count; wish < count + 3; ++wish) {
+    auto ticks = RoundNumbers(low, high, wish);
+    if (ticks.size() >= 2) return ticks;
+  }
+  return RoundNumbers(low, high, count);
+}
+
+// The digits that ticks within a decade begin with, from many to few.
+std::vector<std::vector<double>> LeadingDigits() {
+  return {{1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 2, 3, 5}, {1, 2, 5}, {1, 3}, {1}};
+}
+
+std::vector<Scale::Tick> DecadeTicks(double low, double high, const std::vector<double>& digits,
+                                     int every) {
+  std::vector<Scale::Tick> ticks;
+  const int last = static_cast<int>(std::floor(std::log10(high)));
+  for (int exponent = static_cast<int>(std::floor(std::log10(low))); exponent <= last; ++exponent) {
+    if (exponent % every != 0) continue;
+    for (const double digit : digits) {
+      const double value = digit * std::pow(10, exponent);
+      if (value >= low && value <= high) ticks.push_back({value, LogLabel(value)});
+    }
+  }
+  return ticks;
+}
+
 }  // namespace
 
 void Extent::Take(double value) {
@@ -117,12 +156,7 @@ void Scale::MakeLinear(const Axis& axis, Extent extent, int ticks) {
   // Zero stays the edge where the values end there: bars stand on the axis.
   low_ = extent.low == 0 ? 0 : extent.low - padding;
   high_ = extent.high == 0 ? 0 : extent.high + padding;
-  const double step = RoundStep((high_ - low_) / std::max(ticks, 1));
-  for (double i = std::ceil(low_ / step); i * step <= high_ * (1 + 1e-12); ++i) {
-    const double value = i * step;
-    ticks_.push_back({value, TickLabel(value == 0 ? 0 : value, step)});
-    if (ticks_.size() > 100) break;  // Beyond what doubles resolve.
-  }
+  ticks_ = LinearTicks(low_, high_, ticks);
 }
 
 void Scale::MakeLogarithmic(const Extent& extent, int ticks) {
@@ -130,24 +164,15 @@ void Scale::MakeLogarithmic(const Extent& extent, int ticks) {
   const double room = std::max(std::log10(extent.high / extent.low) * kPadding, 0.02);
   low_ = extent.low * std::pow(10, -room);
   high_ = extent.high * std::pow(10, room);
-  const double decades = std::log10(high_ / low_);
-  const int every = std::max(1, static_cast<int>(std::ceil(decades / std::max(ticks, 1))));
-  std::vector<double> leading = {1};
-  if (decades < 1.5 * ticks / 3) leading = {1, 2, 5};
-  for (int exponent = static_cast<int>(std::floor(std::log10(low_))); exponent <= std::log10(high_);
-       ++exponent) {
-    if (exponent % every != 0) continue;
-    for (const double digit : leading) {
-      const double value = digit * std::pow(10, exponent);
-      if (value >= low_ && value <= high_) ticks_.push_back({value, LogLabel(value)});
-    }
+  const auto wish = static_cast<std::size_t>(std::max(ticks, 1));
+  const int every = std::max(1, static_cast<int>(std::ceil(std::log10(high_ / low_) / ticks)));
+  for (const auto& digits : LeadingDigits()) {
+    if (every > 1 && digits.size() > 1) continue;
+    ticks_ = DecadeTicks(low_, high_, digits, every);
+    if (ticks_.size() <= wish + 1 && ticks_.size() >= std::min<std::size_t>(3, wish)) return;
   }
-  if (ticks_.size() >= 2) return;
-  // Less than a decade: round numbers that lie evenly.
-  ticks_.clear();
-  const double step = RoundStep((high_ - low_) / std::max(ticks, 1));
-  for (double i = std::ceil(low_ / step); i * step <= high_; ++i)
-    ticks_.push_back({i * step, TickLabel(i * step, step)});
+  // The last were the decades alone; where even these are too few, round numbers lie evenly.
+  if (ticks_.size() < 2) ticks_ = LinearTicks(low_, high_, ticks);
 }
 
 double Scale::Place(double value) const {

@@ -174,14 +174,15 @@ std::string Search(const Series& series, const MarkPlace& place) {
     for (std::size_t i = 0; i < run.size(); ++i) {
       const double age =
           static_cast<double>(run[i].index + 1) / static_cast<double>(series.x.size());
-      const double opacity = 0.25 + 0.75 * age;
+      const double opacity = 0.45 + 0.55 * age;
       if (i > 0) {
         text += fmt::format(
             "<path class=\"stroke\" stroke-opacity=\"{:.2f}\" d=\"M{:.1f} {:.1f}L{:.1f} "
             "{:.1f}\"/>\n",
             opacity, run[i - 1].x, run[i - 1].y, run[i].x, run[i].y);
       }
-      text += Dot(series, run[i], 3, opacity);
+      const bool last = run[i].index + 1 == series.x.size();
+      text += Dot(series, run[i], last ? 5 : 3, opacity);
     }
   }
   return text;

@@ -41,8 +41,7 @@ class PanelDrawing {
   PanelDrawing(const Panel& panel, const PanelBox& box)
       : panel_(panel),
         slanted_(Slanted(panel, box)),
-        left_(box.left + (panel.y.title.empty() ? 12 : 28) +
-              (panel.y.categories.empty() ? 40 : LongestLabel(panel.y.categories) + 8)),
+        left_(box.left + std::max(RoomBeside(panel), slanted_ ? RoomBelow(panel, box) : 0)),
         right_(box.left + box.width - (panel.heat_map ? kHeatBar : 14)),
         top_(box.top + (panel.title.empty() ? 10 : 30)),
         bottom_(box.top + box.height - (panel.x.title.empty() ? 10 : 26) -
@@ -75,6 +74,17 @@ class PanelDrawing {
     if (panel.x.categories.empty()) return false;
     const double slot = (box.width - 70) / static_cast<double>(panel.x.categories.size());
     return LongestLabel(panel.x.categories) + 8 > slot;
+  }
+
+  static double RoomBeside(const Panel& panel) {
+    return (panel.y.title.empty() ? 12 : 28) +
+           (panel.y.categories.empty() ? 40 : LongestLabel(panel.y.categories) + 8);
+  }
+
+  // The first of the slanted names reaches out to the left.
+  static double RoomBelow(const Panel& panel, const PanelBox& box) {
+    const double slot = (box.width - 70) / static_cast<double>(panel.x.categories.size());
+    return LongestLabel({panel.x.categories.front()}) * 0.8 - slot / 2 + 4;
   }
 
   std::string Title() const {

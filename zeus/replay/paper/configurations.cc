@@ -56,6 +56,13 @@ std::vector<Configuration> ParetoFront(std::span<const Configuration> configurat
   return front;
 }
 
+const Configuration& CheapestAt(std::span<const Configuration> configurations, double eta,
+                                Watts max_power) {
+  return *std::ranges::min_element(configurations, {}, [&](const Configuration& configuration) {
+    return eta * Energy(configuration) + (1 - eta) * (max_power * Time(configuration));
+  });
+}
+
 std::optional<ExhaustiveSweep> SweepExhaustively(const ReplayJob& job) {
   const std::vector<Configuration> feasible = FeasibleConfigurations(job);
   if (feasible.empty()) return std::nullopt;

@@ -26,6 +26,10 @@ Configuration DefaultConfiguration(const ReplayJob& job);
 // Those that no other one beats in both time and energy; from the fastest to the most frugal.
 std::vector<Configuration> ParetoFront(std::span<const Configuration> configurations);
 
+// Of least cost at this eta; there must be one.
+const Configuration& CheapestAt(std::span<const Configuration> configurations, double eta,
+                                Watts max_power);
+
 // What one finds who tries everything.
 struct ExhaustiveSweep {
   Configuration usual{};            // The default.

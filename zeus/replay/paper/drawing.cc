@@ -3,10 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-
-#include "zeus/replay/paper/workload_table.h"
 
 namespace zeus::replay::paper {
 
@@ -17,14 +14,9 @@ std::string GpuTitle(std::string_view gpu_model) {
   return title;
 }
 
-std::string WorkloadTitle(std::string_view label) {
-  const auto found = std::ranges::find(kPaperWorkloads, label, &PaperWorkload::label);
-  return std::string(found == kPaperWorkloads.end() ? label : found->model);
-}
-
 std::vector<std::string> WorkloadTitles(std::span<const ReplayJob> jobs) {
   std::vector<std::string> titles;
-  for (const ReplayJob& job : jobs) titles.push_back(WorkloadTitle(job.label));
+  for (const ReplayJob& job : jobs) titles.push_back(job.title);
   return titles;
 }
 

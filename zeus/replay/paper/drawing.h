@@ -16,8 +16,6 @@ constexpr double kMega = 1e6;
 
 // "V100", "RTX6000".
 std::string GpuTitle(std::string_view gpu_model);
-// "DeepSpeech2", "BERT (QA)"; an unknown label stays what it is.
-std::string WorkloadTitle(std::string_view label);
 std::vector<std::string> WorkloadTitles(std::span<const ReplayJob> jobs);
 
 // 0.2384 -> "23.8 %".

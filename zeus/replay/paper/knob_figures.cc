@@ -29,7 +29,7 @@ Panel BatchSizePanel(const ReplayJob& job) {
     spread.low.push_back(energy(*fewest));
     spread.high.push_back(energy(*most));
   }
-  return {.title = WorkloadTitle(job.label),
+  return {.title = job.title,
           .x = {.title = "batch size", .logarithmic = true},
           .y = EnergyAxis(),
           .series = {std::move(spread), std::move(mean)}};
@@ -44,7 +44,7 @@ Panel LimitPanel(const ReplayJob& job) {
     line.y.push_back((epochs * record.epoch.energy).value() / kMega);
     line.labels.push_back(Knobs(usual.batch_size, record.limit));
   }
-  return {.title = WorkloadTitle(job.label),
+  return {.title = job.title,
           .x = {.title = "power limit (W)"},
           .y = EnergyAxis(),
           .series = {std::move(line)}};
@@ -54,7 +54,7 @@ Panel LimitPanel(const ReplayJob& job) {
 
 report::Figure BatchSizeFigure(const ReplayJob& job) {
   return {.id = "figure-5",
-          .title = "Figure 5: Energy of " + WorkloadTitle(job.label) + " by batch size",
+          .title = "Figure 5: Energy of " + job.title + " by batch size",
           .caption =
               "Energy to accuracy falls and then rises with the batch size, at the greatest "
               "power limit; recorded runs of one batch size scatter.",

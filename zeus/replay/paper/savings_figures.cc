@@ -99,7 +99,7 @@ report::Table SweepTable(std::span<const JobsOfGpu> gpus) {
         return PercentCell(sweep->Saving(configuration));
       };
       table.rows.push_back({{.text = GpuTitle(job.gpu_model)},
-                            {.text = WorkloadTitle(job.label)},
+                            {.text = job.title},
                             knobs(sweep->usual),
                             {.text = fmt::to_string(sweep->best_batch_size.batch_size)},
                             saving(sweep->best_batch_size),

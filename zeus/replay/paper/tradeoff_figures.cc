@@ -28,20 +28,13 @@ Series PowerLine(Watts power, Seconds longest) {
 
 Panel TradeoffPanel(const ReplayJob& job) {
   const std::vector<Configuration> feasible = FeasibleConfigurations(job);
-  return {.title = WorkloadTitle(job.label),
+  return {.title = job.title,
           .x = TimeAxis(),
           .y = EnergyAxis(),
           .series = {Scatter("configurations", "configurations", Mark::kPoints, feasible),
                      Scatter("Pareto front", "front", Mark::kLine, ParetoFront(feasible)),
                      Scatter("default", "default", Mark::kPoints,
                              std::vector{DefaultConfiguration(job)})}};
-}
-
-const Configuration& LeastCost(std::span<const Configuration> configurations, double eta,
-                               Watts max_power) {
-  return *std::ranges::min_element(configurations, {}, [&](const Configuration& configuration) {
-    return eta * configuration.usage.energy + (1 - eta) * (max_power * configuration.usage.time);
-  });
 }
 
 struct Box {
@@ -110,7 +103,7 @@ report::Figure TradeoffFigure(const ReplayJob& job) {
     all.series.push_back(PowerLine(idle.power, slowest.usage.time));
   }
   return {.id = "figure-2",
-          .title = fmt::format("Figure 2: {} on {}: energy against time", WorkloadTitle(job.label),
+          .title = fmt::format("Figure 2: {} on {}: energy against time", job.title,
                                GpuTitle(job.gpu_model)),
           .caption =
               "Less energy costs time along the Pareto front, and the default lies far from "
@@ -132,14 +125,14 @@ report::Figure TradeoffsFigure(std::span<const ReplayJob> jobs) {
 report::Figure EtaFrontFigure(const ReplayJob& job) {
   const std::vector<Configuration> feasible = FeasibleConfigurations(job);
   const std::vector<Configuration> front = ParetoFront(feasible);
-  Panel panel{.title = WorkloadTitle(job.label), .x = TimeAxis(), .y = EnergyAxis()};
+  Panel panel{.title = job.title, .x = TimeAxis(), .y = EnergyAxis()};
   panel.series.push_back(Scatter("Pareto front", "front", Mark::kLine, front));
   if (!front.empty()) {
     const Box box = BoxAround(front);
     Series chosen{.name = "least cost by η", .role = "zeus", .mark = Mark::kPoints};
     for (int step = 0; step <= kEtaSteps; ++step) {
       const double eta = static_cast<double>(step) / kEtaSteps;
-      const Configuration& best = LeastCost(feasible, eta, job.max_power);
+      const Configuration& best = CheapestAt(feasible, eta, job.max_power);
       chosen.x.push_back(best.usage.time.count() / kKilo);
       chosen.y.push_back(best.usage.energy.value() / kMega);
       chosen.labels.push_back(fmt::format("η = {:g}: {}", eta, Knobs(best.batch_size, best.limit)));
@@ -147,13 +140,13 @@ report::Figure EtaFrontFigure(const ReplayJob& job) {
     }
     panel.series.push_back(std::move(chosen));
   }
-  return {.id = "figure-11",
-          .title = fmt::format("Figure 11: The Pareto front of {} and how η navigates it",
-                               WorkloadTitle(job.label)),
-          .caption =
-              "The configurations of least cost lie on the front for every η, and the lines "
-              "of constant cost envelop it.",
-          .panels = {std::move(panel)}};
+  return {
+      .id = "figure-11",
+      .title = fmt::format("Figure 11: The Pareto front of {} and how η navigates it", job.title),
+      .caption =
+          "The configurations of least cost lie on the front for every η, and the lines "
+          "of constant cost envelop it.",
+      .panels = {std::move(panel)}};
 }
 
 }  // namespace zeus::replay::paper

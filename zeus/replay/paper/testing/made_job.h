@@ -11,6 +11,7 @@ namespace zeus::replay::paper {
 inline ReplayJob MadeJob() {
   ReplayJob job{.gpu_model = "v100",
                 .label = "deepspeech2",
+                .title = "DeepSpeech2",
                 .max_epochs = 10,
                 .default_batch_size = 32,
                 .eta = 0.5,

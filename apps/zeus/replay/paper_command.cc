@@ -1,0 +1,121 @@
+#include "apps/zeus/replay/paper_command.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/zeus/numbers.h"
+#include "apps/zeus/output_file.h"
+#include "apps/zeus/replay/progress_bar.h"
+#include "apps/zeus/replay/replay_outputs.h"
+#include "zeus/base/file.h"
+#include "zeus/base/parallel.h"
+#include "zeus/replay/catalogue_jobs.h"
+#include "zeus/replay/paper/cluster_study.h"
+#include "zeus/replay/paper/paper_report.h"
+#include "zeus/replay/trace_jobs.h"
+
+namespace zeus::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using replay::paper::JobsOfGpu;
+using replay::paper::Reproduction;
+
+struct Options {
+  fs::path trace_dir{};
+  int seeds = 50;
+  int clusters = 10;
+  int threads = 0;  // As many as the machine has.
+  fs::path out{};
+  OutputFlags outputs{};
+
+  int Threads() const { return threads > 0 ? threads : MachineThreads(); }
+};
+
+std::string SourceTitle(const Options& options) {
+  if (options.trace_dir.empty()) return "the built-in workload catalogue";
+  return "the traces in " + options.trace_dir.string();
+}
+
+Result<replay::paper::Study> RunStudy(const Options& options) {
+  std::atomic<std::int64_t> thousandths{0};
+  const ProgressBar progress("replaying jobs", thousandths, 1000);
+  const auto source = [&](std::string_view gpu_model, double eta) -> Result<JobsOfGpu> {
+    if (options.trace_dir.empty()) return replay::CatalogueJobs(gpu_model, eta);
+    return replay::ReadReplayJobs(options.trace_dir, gpu_model, eta);
+  };
+  return replay::paper::RunStudy(source, {.seeds = options.seeds,
+                                          .threads = options.Threads(),
+                                          .progress = [&](std::size_t done, std::size_t of) {
+                                            thousandths =
+                                                static_cast<std::int64_t>(1000 * done / of);
+                                          }});
+}
+
+Result<replay::ClusterComparison> RunCluster(const Options& options, const JobsOfGpu& jobs) {
+  std::atomic<std::int64_t> done{0};
+  const replay::paper::ClusterStudyOptions study{
+      .clusters = options.clusters, .threads = options.Threads(), .jobs_done = &done};
+  const ProgressBar progress("replaying clusters", done, WorkOf(study));
+  return RunClusterStudy(jobs, study);
+}
+
+// DIR: the page, the numbers, and a folder of figures.
+Status WriteFolder(const fs::path& folder, const Json& result, const report::Report& report) {
+  ZEUS_TRY(const std::string left_out, WriteFiles(report, folder / "figures"));
+  if (!left_out.empty()) fmt::print(stderr, "zeus: {}\n", left_out);
+  ZEUS_RETURN_IF_ERROR(WriteWhole(folder / "paper.json", result.dump(1) + "\n"));
+  const Result<std::string> page = ToHtml(report);
+  if (page.ok()) return WriteWhole(folder / "paper.html", page.value());
+  fmt::print(stderr, "zeus: no page: {}\n", page.error().message);
+  return Ok();
+}
+
+Result<int> Run(const Options& options) {
+  ZEUS_RETURN_IF_ERROR(CheckOutputs(options.outputs));
+  ZEUS_RETURN_IF_ERROR(CheckOutputs({.figures = options.out}));
+  Reproduction reproduction{.source = SourceTitle(options), .seeds = options.seeds};
+  ZEUS_TRY(reproduction.study, RunStudy(options));
+  ZEUS_TRY(reproduction.cluster, RunCluster(options, reproduction.study.usual_jobs()));
+  const Json result = ToJson(reproduction);
+  const report::Report report = ToReport(reproduction);
+  if (!options.out.empty()) ZEUS_RETURN_IF_ERROR(WriteFolder(options.out, result, report));
+  ZEUS_RETURN_IF_ERROR(WriteOutputs(options.outputs, result, report));
+  return 0;
+}
+
+}  // namespace
+
+void AddReplayPaperCommand(CLI::App& replay, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = replay.add_subcommand(
+      "paper", "Reproduce the figures and tables of the Zeus paper, and judge its claims");
+  verb->add_option("--trace-dir", options->trace_dir,
+                   "Folder with the paper's traces; without it, the built-in workload catalogue")
+      ->check(NotEmpty())
+      ->type_name("DIR");
+  verb->add_option("--seeds", options->seeds, "Experiments with each policy and job")
+      ->check(WholeNumberBetween(2, 100'000))
+      ->capture_default_str();
+  verb->add_option("--clusters", options->clusters, "Generated clusters, for Figure 9")
+      ->check(WholeNumberBetween(1, 1000))
+      ->capture_default_str();
+  verb->add_option("--threads", options->threads, "0: as many as the machine runs at a time")
+      ->check(WholeNumberBetween(0, 1024))
+      ->capture_default_str();
+  verb->add_option("--out", options->out,
+                   "Write everything into a folder: the page, the numbers as JSON, the figures")
+      ->check(NotEmpty())
+      ->type_name("DIR");
+  AddOutputFlags(*verb, options->outputs);
+  verb->callback([&action, options] { action = [options] { return Run(*options); }; });
+}
+
+}  // namespace zeus::cli

@@ -1,0 +1,61 @@
+# cmake -DWEB=… -DWORK=… -DNODE=… -DNPM=… -DSOURCE=… -P build_web_page.cmake
+# Builds web/ in the folder WORK of the build tree and writes the page as C++ to SOURCE. What npm
+# fetched stays in WORK; it is fetched again only when package-lock.json changed. When that fails
+# (no node, no network on first use), the page is empty: the rest of Zeus does not need it.
+
+# Leaves the page empty and says why; a change below web/ tries again.
+function(without_page reason)
+  message(NOTICE "Reports without HTML: ${reason}")
+  write_source("")
+endfunction()
+
+function(write_source page)
+  # Compilers limit how long one literal may be, so it is cut into parts.
+  set(parts "")
+  string(LENGTH "${page}" length)
+  set(at 0)
+  while(at LESS length)
+    string(SUBSTRING "${page}" ${at} 8000 part)
+    string(APPEND parts "    R\"zeus-page(${part})zeus-page\"\n")
+    math(EXPR at "${at} + 8000")
+  endwhile()
+  file(WRITE ${SOURCE} "#include \"zeus/report/page_template.h\"\n\n\
+namespace zeus::report {\n\nstd::string_view PageTemplate() {\n  return \"\"\n${parts}    ;\n}\n\n\
+}  // namespace zeus::report\n")
+endfunction()
+
+# Runs a program in WORK; sets `failure` to what it said if it failed.
+function(try_run)
+  execute_process(COMMAND ${ARGN} WORKING_DIRECTORY ${WORK}
+    RESULT_VARIABLE result OUTPUT_VARIABLE said ERROR_VARIABLE said TIMEOUT 300)
+  set(failure "" PARENT_SCOPE)
+  if(NOT result EQUAL 0)
+    set(failure "${ARGN} failed:\n${said}" PARENT_SCOPE)
+  endif()
+endfunction()
+
+if(NOT NODE OR NOT NPM)
+  without_page("node and npm were not found")
+  return()
+endif()
+
+file(REMOVE_RECURSE ${WORK}/src ${WORK}/dist)
+file(COPY ${WEB}/src ${WEB}/index.html ${WEB}/package.json ${WEB}/package-lock.json ${WEB}/.npmrc
+          ${WEB}/tsconfig.json ${WEB}/vite.config.ts DESTINATION ${WORK})
+file(SHA256 ${WEB}/package-lock.json lock)
+set(fetched ${WORK}/fetched-${lock})
+if(NOT EXISTS ${fetched})
+  try_run(${NPM} ci --prefer-offline --no-audit --no-fund)
+  if(failure)
+    without_page("${failure}")
+    return()
+  endif()
+  file(TOUCH ${fetched})
+endif()
+try_run(${NPM} run build)
+if(failure)
+  without_page("${failure}")
+  return()
+endif()
+file(READ ${WORK}/dist/index.html page)
+write_source("${page}")

@@ -1,0 +1,161 @@
+// node report_page_browser.mjs DIR: opens what write_samples wrote there in Chromium and looks.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+
+const { chromium } = await import(pathToFileURL(process.env.PLAYWRIGHT).href);
+const folder = process.argv[2];
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM,
+  args: ["--no-sandbox", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--no-first-run"],
+});
+
+async function open(name, options) {
+  const page = await browser.newPage({ viewport: { width: 1300, height: 900 }, ...options });
+  page.complaints = [];
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) page.complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => page.complaints.push(error.message));
+  page.on("dialog", (dialog) => page.complaints.push(`a script ran: ${dialog.message()}`));
+  page.on("request", (request) => {
+    if (request.url().startsWith("http")) page.complaints.push(request.url());
+  });
+  await page.goto(pathToFileURL(`${folder}/${name}.html`).href);
+  await page.waitForSelector(".series");
+  return page;
+}
+
+let passed = 0;
+async function check(sentence, body) {
+  try {
+    await body();
+    ++passed;
+  } catch (error) {
+    error.message = `${sentence}: ${error.message}`;
+    throw error;
+  }
+}
+
+// Runs in the page. Every text with its contrast to the ground: WCAG wants 4.5.
+function faintTexts() {
+  const channels = (colour) => {
+    const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data];
+  };
+  const luminance = (colour) => {
+    const [r, g, b] = channels(colour).map((c) => c / 255)
+      .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = getComputedStyle(at).backgroundColor;
+      if (channels(colour)[3] === 255) return colour;
+    }
+    return getComputedStyle(document.documentElement).backgroundColor;
+  };
+  const faint = [];
+  for (const element of document.querySelectorAll("text, p, li, td, th button, h1, h2, h3, h4, a, button span, figcaption")) {
+    if (!element.textContent.trim() || element.closest(".cells")) continue;
+    const style = getComputedStyle(element);
+    const colour = element instanceof SVGElement ? style.fill : style.color;
+    const [a, b] = [luminance(colour), luminance(ground(element))].sort((x, y) => y - x);
+    const contrast = (a + 0.05) / (b + 0.05);
+    if (contrast < 4.5) faint.push(`${element.textContent} ${colour} ${contrast.toFixed(2)}`);
+    if (parseFloat(style.fontSize) < 11) faint.push(`${element.textContent} is small`);
+  }
+  return faint;
+}
+
+const marks = ".series :is(path[d]:not([d='']), circle, rect), .cell";
+
+try {
+  for (const colorScheme of ["light", "dark"]) {
+    const page = await open("sample", { colorScheme });
+    await check(`every figure has marks (${colorScheme})`, async () => {
+      const counts = await page.$$eval("figure", (figures, wanted) =>
+        figures.map((figure) => [...figure.querySelectorAll(".panel")]
+          .map((panel) => panel.querySelectorAll(wanted).length)), marks);
+      assert.equal(counts.length, 4);
+      assert.ok(counts.flat().every((count) => count > 0), JSON.stringify(counts));
+    });
+    await check(`text is legible (${colorScheme})`, async () =>
+      assert.deepEqual(await page.evaluate(faintTexts), []));
+    await check(`nothing complains (${colorScheme})`, () => assert.deepEqual(page.complaints, []));
+    await page.close();
+  }
+
+  const page = await open("sample");
+  const chart = page.locator("#figure-7 svg[role=img]");
+  await chart.scrollIntoViewIfNeeded();
+  const box = await chart.boundingBox();
+  const at = (x, y) => [box.x + box.width * x, box.y + box.height * y];
+  const ticks = () => page.$$eval("#figure-7 .tick.middle", (all) => all.map((t) => t.textContent));
+
+  await check("pointing at a chart tells all series of that x beside it", async () => {
+    await page.mouse.move(...at(0.5, 0.6));
+    const tip = page.locator("#figure-7 .tip");
+    const text = await tip.innerText();
+    for (const name of ["recurrence: ", "Zeus", "Knowledge gradient", "Default"])
+      assert.ok(text.includes(name), text);
+    const place = await tip.boundingBox();
+    assert.ok(place.y > box.y && place.y + place.height < box.y + box.height + 80, "far away");
+  });
+  await check("dragging zooms and the button shows everything again", async () => {
+    const before = await ticks();
+    await page.mouse.move(...at(0.3, 0.3));
+    await page.mouse.down();
+    await page.mouse.move(...at(0.5, 0.31), { steps: 4 });
+    await page.mouse.up();
+    assert.notDeepEqual(await ticks(), before);
+    await page.locator("#figure-7 .reset").click();
+    assert.deepEqual(await ticks(), before);
+  });
+  await check("the legend hides a series", async () => {
+    const series = () => page.locator("#figure-7 .series").count();
+    const before = await series();
+    await page.locator("#figure-7 .legend button", { hasText: "Grid search" }).click();
+    assert.equal(await series(), before - 1);
+  });
+  await check("arrow keys walk through the points", async () => {
+    await page.mouse.move(0, 0);
+    await chart.focus();
+    await page.keyboard.press("ArrowRight");
+    const first = await page.locator("#figure-7 .spoken").textContent();
+    await page.keyboard.press("ArrowRight");
+    assert.notEqual(await page.locator("#figure-7 .spoken").textContent(), first);
+  });
+  await check("tables are sorted by value", async () => {
+    const ours = () => page.$$eval("#claims-1 td:nth-child(3), #claims td:nth-child(3)",
+      (cells) => cells.map((cell) => cell.textContent));
+    await page.locator("th button", { hasText: "ours" }).click();
+    await page.locator("th button", { hasText: "ours" }).click();
+    assert.deepEqual(await ours(), ["2.5", "74.0 %", "15.1 %"]);
+  });
+  await check("figures are saved as drawings and as data", async () => {
+    for (const [button, start] of [["SVG", "<svg "], ["CSV", "panel,series,x,y"]]) {
+      const waiting = page.waitForEvent("download");
+      await page.locator("#figure-7 .tools button", { hasText: button }).click();
+      const text = readFileSync(await (await waiting).path(), "utf8");
+      assert.ok(text.startsWith(start), text.slice(0, 60));
+      assert.ok(!text.includes("var(--"), "a variable is left");
+    }
+  });
+  await page.close();
+
+  const adverse = await open("adverse", { viewport: { width: 360, height: 800 } });
+  await check("whatever the names say, nothing runs and the page does not grow wide", async () => {
+    assert.deepEqual(adverse.complaints, []);
+    const width = await adverse.evaluate(() => document.documentElement.scrollWidth);
+    assert.equal(width, 360);
+    assert.equal(await adverse.locator("figure").count(), 63);
+    assert.equal(await adverse.title(), "</title><script>alert(1)</script>");
+  });
+  console.log(`${passed} checks passed`);
+} finally {
+  await browser.close();
+}

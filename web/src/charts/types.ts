@@ -1,0 +1,38 @@
+// What a chart is drawn from: docs/formats.md, zeus/report/figure.h.
+
+export type Mark = "line" | "steps" | "points" | "bars" | "area" | "path" | "rule";
+
+// null stands for "not a number".
+export type Value = number | null;
+
+export interface Series {
+  name: string;
+  role: string;
+  mark: Mark;
+  x: Value[];
+  y: Value[];
+  low?: Value[];
+  high?: Value[];
+  labels?: string[];
+}
+
+export interface Axis {
+  title: string;
+  logarithmic: boolean;
+  from_zero: boolean;
+  categories?: string[];
+}
+
+export interface HeatMap {
+  title: string;
+  logarithmic: boolean;
+  values: Value[];
+}
+
+export interface Panel {
+  title: string;
+  x: Axis;
+  y: Axis;
+  series: Series[];
+  heat_map?: HeatMap;
+}

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "zeus/base/json.h"
+#include "zeus/replay/cluster/cluster_report.h"
+#include "zeus/replay/paper/claims.h"
+#include "zeus/replay/paper/study.h"
+#include "zeus/report/figure.h"
+
+namespace zeus::replay::paper {
+
+// The paper, reproduced.
+struct Reproduction {
+  std::string source{};  // What was replayed.
+  int seeds = 0;
+  Study study{};
+  ClusterComparison cluster{};  // On the usual GPU.
+};
+
+std::vector<Claim> AllClaims(const Reproduction& reproduction);
+
+// docs/formats.md.
+Json ToJson(const Reproduction& reproduction);
+
+// Claims, tables and figures, in the order of the paper.
+report::Report ToReport(const Reproduction& reproduction);
+
+}  // namespace zeus::replay::paper

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "zeus/replay/replay_job.h"
+
+namespace zeus::replay {
+
+// One batch size of a job that is made by hand.
+struct MadeArm {
+  int batch_size = 0;
+  std::vector<std::optional<int>> epochs_to_target{};
+  Seconds epoch{};  // At 200 W; at 100 W twice as long.
+};
+
+// Jobs whose costs are easy: MAXPOWER is 200 W and a GPU draws its limit, so that an epoch of 1 s
+// at 200 W costs 200 J, and 300 J at 100 W.
+inline ReplayJob MadeReplayJob(const std::vector<MadeArm>& arms, int default_batch_size) {
+  ReplayJob job{.gpu_model = "v100",
+                .label = "made",
+                .title = "Made",
+                .max_epochs = 10,
+                .default_batch_size = default_batch_size,
+                .max_power = Watts(200)};
+  for (const MadeArm& arm : arms) {
+    const auto record = [](Watts limit, Seconds time) {
+      return LimitRecord{
+          .limit = limit, .power = limit, .epoch = {.time = time, .energy = limit * time}};
+    };
+    job.arms.push_back(MakeArm(arm.batch_size, arm.epochs_to_target,
+                               {record(Watts(100), 2 * arm.epoch), record(Watts(200), arm.epoch)},
+                               job.eta, job.max_power));
+  }
+  return job;
+}
+
+}  // namespace zeus::replay
