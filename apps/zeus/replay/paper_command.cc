@@ -45,8 +45,8 @@ std::string SourceTitle(const Options& options) {
 }
 
 Result<replay::paper::Study> RunStudy(const Options& options) {
-  std::atomic<std::int64_t> thousandths{0};
-  const ProgressBar progress("replaying jobs", thousandths, 1000);
+  std::atomic<std::int64_t> told{0};
+  ProgressBar progress("thousandths of the jobs", 1000);
   const auto source = [&](std::string_view gpu_model, double eta) -> Result<JobsOfGpu> {
     if (options.trace_dir.empty()) return replay::CatalogueJobs(gpu_model, eta);
     return replay::ReadReplayJobs(options.trace_dir, gpu_model, eta);
@@ -54,16 +54,17 @@ Result<replay::paper::Study> RunStudy(const Options& options) {
   return replay::paper::RunStudy(source, {.seeds = options.seeds,
                                           .threads = options.Threads(),
                                           .progress = [&](std::size_t done, std::size_t of) {
-                                            thousandths =
+                                            const auto now =
                                                 static_cast<std::int64_t>(1000 * done / of);
+                                            progress.Add(now - told.exchange(now));
                                           }});
 }
 
 Result<replay::ClusterComparison> RunCluster(const Options& options, const JobsOfGpu& jobs) {
-  std::atomic<std::int64_t> done{0};
-  const replay::paper::ClusterStudyOptions study{
-      .clusters = options.clusters, .threads = options.Threads(), .jobs_done = &done};
-  const ProgressBar progress("replaying clusters", done, WorkOf(study));
+  replay::paper::ClusterStudyOptions study{.clusters = options.clusters,
+                                           .threads = options.Threads()};
+  ProgressBar progress("jobs of clusters", WorkOf(study));
+  study.jobs_done = [&progress](std::int64_t done) { progress.Add(done); };
   return RunClusterStudy(jobs, study);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "zeus/base/result.h"
@@ -15,7 +15,7 @@ struct ClusterStudyOptions {
   int clusters = 10;
   ClusterSpec spec{};  // Of the first; the others differ in their seed.
   int threads = 1;
-  std::atomic<std::int64_t>* jobs_done = nullptr;  // Counts jobs times contenders, if given.
+  std::function<void(std::int64_t)> jobs_done{};  // As that of ClusterReplayOptions.
 };
 
 // How far `jobs_done` counts.
