@@ -1,7 +1,8 @@
 # cmake -DWEB=… -DWORK=… -DNODE=… -DNPM=… -DSOURCE=… -P build_web_page.cmake
 # Builds web/ in the folder WORK of the build tree and writes the page as C++ to SOURCE. What npm
-# fetched stays in WORK; it is fetched again only when package-lock.json changed. When that fails
-# (no node, no network on first use), the page is empty: the rest of Zeus does not need it.
+# fetched stays in WORK; it is fetched again only when package-lock.json changed. Where that cannot be
+# done (no node or an old one, no network on first use), the page is empty: the rest of Zeus does not
+# need it. A mistake in web/ is an error.
 
 # Leaves the page empty and says why; a change below web/ tries again.
 function(without_page reason)
@@ -30,12 +31,19 @@ function(try_run)
     RESULT_VARIABLE result OUTPUT_VARIABLE said ERROR_VARIABLE said TIMEOUT 300)
   set(failure "" PARENT_SCOPE)
   if(NOT result EQUAL 0)
-    set(failure "${ARGN} failed:\n${said}" PARENT_SCOPE)
+    list(JOIN ARGN " " command)
+    set(failure "${command} failed:\n${said}" PARENT_SCOPE)
   endif()
 endfunction()
 
 if(NOT NODE OR NOT NPM)
   without_page("node and npm were not found")
+  return()
+endif()
+execute_process(COMMAND ${NODE} --version OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE)
+string(REPLACE "v" "" version "${version}")
+if(version VERSION_LESS 20.19)
+  without_page("node is ${version}, and 20.19 or newer is needed")
   return()
 endif()
 
@@ -54,8 +62,7 @@ if(NOT EXISTS ${fetched})
 endif()
 try_run(${NPM} run build)
 if(failure)
-  without_page("${failure}")
-  return()
+  message(FATAL_ERROR "The page for reports does not build. ${failure}")
 endif()
 file(READ ${WORK}/dist/index.html page)
 write_source("${page}")

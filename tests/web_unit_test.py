@@ -23,7 +23,7 @@ class WebUnitTest(unittest.TestCase):
             self.skipTest("the page was not built: node and npm, or what they need, are missing")
         with tempfile.TemporaryDirectory(prefix="zeus-web-") as folder:
             copy = pathlib.Path(folder, "web")
-            shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("node_modules", ".compiled"))
+            shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("node_modules", "dist", ".compiled"))
             (copy / "node_modules").symlink_to((WEB / "node_modules").resolve())
             self.run_npm(copy, "check")
             self.assertRegex(self.run_npm(copy, "test"), r"# fail 0\n")

@@ -120,11 +120,12 @@ std::string ToSvg(const Figure& figure) {
     text += fmt::format("<text class=\"faint\" x=\"{}\" y=\"{}\">no data</text>\n", kMargin + 6,
                         panels_top + 20);
   for (std::size_t i = 0; i < figure.panels.size(); ++i) {
-    const PanelBox box{
-        .left = kMargin + grid.panel_width * static_cast<double>(i % grid.columns),
-        .top = panels_top + grid.panel_height * static_cast<double>(i / grid.columns),
-        .width = grid.panel_width,
-        .height = grid.panel_height};
+    const std::size_t row = i / grid.columns;
+    const std::size_t column = i % grid.columns;
+    const PanelBox box{.left = kMargin + grid.panel_width * static_cast<double>(column),
+                       .top = panels_top + grid.panel_height * static_cast<double>(row),
+                       .width = grid.panel_width,
+                       .height = grid.panel_height};
     text += SvgPanel(figure.panels[i], palette, box, fmt::format("{}-clip-{}", id, i));
   }
   return text + "</svg>\n";

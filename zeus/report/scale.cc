@@ -91,29 +91,33 @@ void Extent::Take(double value) {
   high = std::max(high, value);
 }
 
+namespace {
+
+// All values of a series along one axis.
+std::vector<double> ValuesOf(const Series& series, Direction direction) {
+  if (direction == Direction::kX) return series.x;
+  std::vector<double> values = series.y;
+  values.insert(values.end(), series.low.begin(), series.low.end());
+  values.insert(values.end(), series.high.begin(), series.high.end());
+  return values;
+}
+
+}  // namespace
+
 Extent ExtentOf(const Panel& panel, Direction direction) {
-  const bool along_x = direction == Direction::kX;
-  const Axis& axis = along_x ? panel.x : panel.y;
+  const Axis& axis = direction == Direction::kX ? panel.x : panel.y;
   Extent extent;
-  bool bars = false;  // They need room at both ends.
-  const auto take = [&](const std::vector<double>& values) {
-    for (const double value : values)
-      if (value > 0 || !axis.logarithmic) extent.Take(value);
-  };
+  bool bars = false;
   for (const Series& series : panel.series) {
-    if (along_x) {
-      take(series.x);
-      if (series.mark == Mark::kBars) bars = true;
-    } else {
-      take(series.y);
-      take(series.low);
-      take(series.high);
-      // Bars stand on zero.
-      if (series.mark == Mark::kBars && !axis.logarithmic) extent.Take(0);
-    }
+    for (const double value : ValuesOf(series, direction))
+      if (value > 0 || !axis.logarithmic) extent.Take(value);
+    bars = bars || series.mark == Mark::kBars;
   }
-  if (bars && panel.x.categories.empty() && !extent.empty()) {
-    const double room = BarSpacing(panel) / 2;
+  if (!bars || extent.empty()) return extent;
+  if (direction == Direction::kY) {
+    if (!axis.logarithmic) extent.Take(0);  // Bars stand on it.
+  } else if (axis.categories.empty()) {
+    const double room = BarSpacing(panel) / 2;  // Half a bar lies beyond each end.
     if (extent.low > room || !axis.logarithmic) extent.low -= room;
     extent.high += room;
   }

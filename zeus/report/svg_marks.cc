@@ -13,7 +13,8 @@
 namespace zeus::report {
 namespace {
 
-constexpr std::size_t kDotted = 24;     // Lines up to this many points show them.
+constexpr std::size_t kDotted = 24;  // Lines up to this many points show them.
+constexpr std::size_t kFew = 8;
 constexpr std::size_t kLabelled = 400;  // More points than this have no labels of their own.
 constexpr std::size_t kThinned = 2000;  // Longer lines are thinned.
 
@@ -132,6 +133,8 @@ std::string Lines(const Series& series, const MarkPlace& place) {
 std::string Points(const Series& series, const MarkPlace& place) {
   std::string text;
   std::set<std::pair<long, long>> drawn;
+  // A few points among many are what the figure is about.
+  const bool few = series.x.size() <= kFew;
   for (const Run& run : RunsOf(series, series.y, place)) {
     for (const Spot& spot : run) {
       // Of many points, one for each pixel.
@@ -139,7 +142,8 @@ std::string Points(const Series& series, const MarkPlace& place) {
           !drawn.emplace(std::lround(spot.x), std::lround(spot.y)).second)
         continue;
       text += Whisker(series, place, spot.x, spot.index, "");
-      text += Dot(series, spot, series.x.size() > kLabelled ? 1.6 : 3.4);
+      text += few ? Dot(series, spot, 4.6)
+                  : Dot(series, spot, series.x.size() > kLabelled ? 1.6 : 3.2, 0.75);
     }
   }
   return text;

@@ -73,7 +73,7 @@ class PanelDrawing {
   static bool Slanted(const Panel& panel, const PanelBox& box) {
     if (panel.x.categories.empty()) return false;
     const double slot = (box.width - 70) / static_cast<double>(panel.x.categories.size());
-    return LongestLabel(panel.x.categories) + 8 > slot;
+    return LongestLabel(panel.x.categories) + 4 > slot;
   }
 
   static double RoomBeside(const Panel& panel) {
@@ -163,6 +163,8 @@ class PanelDrawing {
     const double height = (bottom_ - top_) / static_cast<double>(rows);
     std::string text;
     for (std::size_t i = 0; i < std::min(panel_.heat_map->values.size(), rows * columns); ++i) {
+      const std::size_t row = i / columns;
+      const std::size_t column = i % columns;
       const double value = panel_.heat_map->values[i];
       const double share = heat.Place(value);
       const std::string look =
@@ -170,9 +172,9 @@ class PanelDrawing {
       text += fmt::format(
           "<rect {} x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"><title>{}, {}: {}"
           "</title></rect>\n",
-          look, left_ + width * static_cast<double>(i % columns) + 0.5,
-          bottom_ - height * static_cast<double>(i / columns + 1) + 0.5, width - 1, height - 1,
-          EscapeXml(panel_.x.categories[i % columns]), EscapeXml(panel_.y.categories[i / columns]),
+          look, left_ + width * static_cast<double>(column) + 0.5,
+          bottom_ - height * static_cast<double>(row + 1) + 0.5, width - 1, height - 1,
+          EscapeXml(panel_.x.categories[column]), EscapeXml(panel_.y.categories[row]),
           std::isfinite(value) ? Number(value) : "none");
     }
     return text;

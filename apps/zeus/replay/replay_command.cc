@@ -1,6 +1,7 @@
 #include "apps/zeus/replay/replay_command.h"
 
 #include "apps/zeus/replay/cluster_command.h"
+#include "apps/zeus/replay/history_command.h"
 #include "apps/zeus/replay/job_command.h"
 #include "apps/zeus/replay/paper_command.h"
 #include "apps/zeus/replay/sweep_command.h"
@@ -14,6 +15,7 @@ void AddReplayCommand(CLI::App& app, Action& action) {
   AddReplayClusterCommand(*verb, action);
   AddReplayJobCommand(*verb, action);
   AddReplayPaperCommand(*verb, action);
+  AddReplayHistoryCommand(*verb, action);
   AddReplaySweepCommand(*verb, action);
 }
 

@@ -43,7 +43,7 @@ export function layoutOf(panel: Panel, width: number, height: number, zoom: Zoom
   const categories = panel.x.categories ?? [];
   const right = width - (panel.heat_map ? 66 : 12);
   const slot = (right - 70) / Math.max(categories.length, 1);
-  const slanted = labelWidth(categories) + 8 > slot;
+  const slanted = labelWidth(categories) + 4 > slot;
   const top = panel.heat_map ? 24 : 12;
   const bottom =
     height - (panel.x.title ? 42 : 24) - (slanted ? labelWidth(categories) * 0.6 : 0);
@@ -104,10 +104,10 @@ export function Axes({ panel, layout }: { panel: Panel; layout: Layout }) {
       ))}
       <path class="frame" d={`M${left} ${top}V${bottom}H${right}`} />
       <text class="axis middle" x={(left + right) / 2} y={layout.height - 6}>
-        {panel.x.title}
+        {cut(panel.x.title, Math.floor(layout.width / letter))}
       </text>
       <text class="axis middle" transform={`translate(14 ${(top + bottom) / 2}) rotate(-90)`}>
-        {panel.y.title}
+        {cut(panel.y.title, Math.floor(layout.height / letter))}
       </text>
     </g>
   );

@@ -6,6 +6,7 @@ import { HeatBar, HeatCells } from "./heat_map";
 import { cellTip, nearest, placeOf, tipOf } from "./hover";
 import type { Target, Tip } from "./hover";
 import { Marks } from "./marks";
+import { Tooltip } from "./tooltip";
 import type { Palette } from "./palette";
 import type { Panel } from "./types";
 
@@ -58,25 +59,6 @@ function describe(panel: Panel, title: string): string {
   ]
     .filter(Boolean)
     .join(". ");
-}
-
-function Tooltip({ tip, layout }: { tip: Tip; layout: Layout }) {
-  const right = tip.x > layout.width / 2;
-  const side = right
-    ? { right: `${layout.width - tip.x + 14}px` }
-    : { left: `${tip.x + 14}px` };
-  return (
-    <div class="tip" style={{ ...side, top: `${Math.min(tip.y, layout.bottom - 30)}px` }}>
-      <div class="tip-title">{tip.title}</div>
-      {tip.rows.slice(0, 12).map((row) => (
-        <div class="tip-row">
-          <i style={{ background: row.colour }} />
-          <span>{row.name}</span>
-          <b>{row.value}</b>
-        </div>
-      ))}
-    </div>
-  );
 }
 
 // The next point that is in sight, `step` further in the series.
@@ -241,9 +223,9 @@ export function Chart({ panel, palette, title, height }: ChartProps) {
           Show everything
         </button>
       )}
-      {tip && <Tooltip tip={tip} layout={layout} />}
+      {tip && <Tooltip tip={tip} width={width} />}
       <div class="spoken" aria-live="polite">
-        {tip ? [tip.title, ...tip.rows.map((row) => `${row.name} ${row.value}`)].join("; ") : ""}
+        {tip ? [tip.title, ...tip.rows.map((row) => `${row.name} ${row.value} ${row.spread}`)].join("; ") : ""}
       </div>
     </div>
   );

@@ -15,6 +15,7 @@ export interface TipRow {
   colour: string;
   name: string;
   value: string;
+  spread: string;
 }
 
 export interface Tip {
@@ -78,14 +79,15 @@ function axisText(axis: Axis, value: Value | undefined): string {
   );
 }
 
-function valueText(panel: Panel, series: Series, index: number): string {
-  const spread =
-    series.low?.[index] !== undefined && series.high?.[index] !== undefined
-      ? `${formatNumber(series.low[index])} … ${formatNumber(series.high[index])}`
-      : "";
-  if (series.mark === "area") return spread;
-  const value = axisText(panel.y, series.y[index]);
-  return spread ? `${value} (${spread})` : value;
+function rowOf(panel: Panel, series: Series, index: number, palette: Palette): TipRow {
+  const [low, high] = [series.low?.[index], series.high?.[index]];
+  const known = typeof low === "number" && typeof high === "number";
+  return {
+    colour: palette(series),
+    name: series.name,
+    value: series.mark === "area" ? "" : axisText(panel.y, series.y[index]),
+    spread: known ? `${formatNumber(low)} … ${formatNumber(high)}` : "",
+  };
 }
 
 // The point of another series that belongs to the same x.
@@ -107,7 +109,7 @@ export function tipOf(panel: Panel, layout: Layout, palette: Palette, target: Ta
   const rows = panel.series.flatMap((one, s) => {
     const index = companion(panel, one, s, target);
     if (index < 0) return [];
-    return [{ colour: palette(one), name: one.name, value: valueText(panel, one, index) }];
+    return [rowOf(panel, one, index, palette)];
   });
   return { ...place, title: label || (panel.x.title ? `${panel.x.title}: ${x}` : x), rows };
 }
@@ -128,6 +130,7 @@ export function cellTip(panel: Panel, layout: Layout, x: number, y: number): Tip
         colour: "var(--frame)",
         name: panel.heat_map.title,
         value: formatNumber(heatValue(panel, column, row)),
+        spread: "",
       },
     ],
   };

@@ -78,12 +78,16 @@ function Line({ series, place }: { series: Series; place: Place }) {
 
 function Points({ series, place }: { series: Series; place: Place }) {
   const spots = distinct(runsOf(series, series.y, place.x, place.y).flat());
+  // A few points among many are what the figure is about.
+  const few = series.x.length <= 8;
   const whiskers = series.low && series.high && series.x.length <= thinnedFrom;
   return (
     <>
       {whiskers &&
         spots.map(({ x, index }) => <Whisker series={series} place={place} x={x} index={index} />)}
-      <Dots spots={spots} radius={series.x.length > 400 ? 1.6 : 3.6} />
+      <g class={few ? "few" : "many"}>
+        <Dots spots={spots} radius={few ? 5 : series.x.length > 400 ? 1.6 : 3.4} />
+      </g>
     </>
   );
 }

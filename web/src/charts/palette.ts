@@ -113,5 +113,5 @@ export function heatColour(share: number): string {
 
 // What is read on a cell of a heat map.
 export function inkOn(share: number): string {
-  return share > 0.55 ? "#ffffff" : "#1b1f24";
+  return share > 0.6 ? "#ffffff" : "#1b1f24";
 }

@@ -48,6 +48,7 @@ export function tableCsv(table: Table): string {
 // The charts of a figure as the page shows them now, one below the other, with title and legend.
 export function figureSvg(figure: Figure, element: Element): string {
   const charts = [...element.querySelectorAll<SVGSVGElement>(".chart > svg:not(.overlay)")];
+  const titles = charts.map((chart) => chart.closest(".panel")?.querySelector("h4")?.textContent);
   const keys = [...element.querySelectorAll<HTMLElement>(".legend button[aria-pressed=true]")];
   const width = Math.max(320, ...charts.map((chart) => chart.viewBox.baseVal.width));
   const drawing = document.createElementNS("http://www.w3.org/2000/svg", "svg");
@@ -66,12 +67,13 @@ export function figureSvg(figure: Figure, element: Element): string {
     top += 18;
   }
   charts.forEach((chart, i) => {
-    write(12, top + 8, figure.panels[i]?.title ?? "", "font-weight: 600");
+    const title = titles[i] ?? "";
+    if (title) write(12, (top += 12), title, "font-weight: 600");
     const copy = chart.cloneNode(true) as SVGSVGElement;
-    copy.setAttribute("y", String(top + 14));
+    copy.setAttribute("y", String(top));
     copy.removeAttribute("tabindex");
     drawing.append(copy);
-    top += chart.viewBox.baseVal.height + 30;
+    top += chart.viewBox.baseVal.height + 16;
   });
   drawing.setAttribute("viewBox", `0 0 ${width} ${top}`);
   drawing.setAttribute("width", String(width));

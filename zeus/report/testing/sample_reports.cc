@@ -90,9 +90,9 @@ Figure FrontFigure() {
     all.y.push_back(4e4 + 4e7 / all.x.back() + 1e5 * Noise(i + 0.5));
     all.labels.push_back(fmt::format("batch size {}, {} W", 8 << (i % 5), 100 + 25 * (i % 7)));
   }
-  for (double x = 900; x < 10000; x *= 1.6) {
-    front.x.push_back(x);
-    front.y.push_back(3.8e4 + 4e7 / x);
+  for (int i = 0; i < 6; ++i) {
+    front.x.push_back(900 * std::pow(1.6, i));
+    front.y.push_back(3.8e4 + 4e7 / front.x.back());
   }
   Series area{.name = "Within 5 %",
               .role = "zeus",

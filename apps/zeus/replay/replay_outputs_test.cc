@@ -1,0 +1,80 @@
+#include "apps/zeus/replay/replay_outputs.h"
+
+#include <gmock/gmock.h>
+
+#include "zeus/base/file.h"
+#include "zeus/base/testing/temporary_directory.h"
+
+namespace zeus::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+report::Report AReport() {
+  return {.title = "A replay",
+          .sections = {{.tables = {{.id = "totals",
+                                    .columns = {"policy", "energy"},
+                                    .rows = {{{"zeus"}, {"1 J", 1.0}}}}},
+                        .figures = {{.id = "figure-1", .title = "A figure"}}}}};
+}
+
+class ReplayOutputsTest : public ::testing::Test {
+ protected:
+  zeus::testing::TemporaryDirectory directory_;
+};
+
+TEST_F(ReplayOutputsTest, FlagsSayWhereResultsGo) {
+  CLI::App app;
+  OutputFlags flags;
+  AddOutputFlags(app, flags);
+  app.parse("--json --html a.html --csv b.csv --figures c");
+  EXPECT_TRUE(flags.json);
+  EXPECT_EQ(flags.html, "a.html");
+  EXPECT_EQ(flags.csv, "b.csv");
+  EXPECT_EQ(flags.figures, "c");
+}
+
+TEST_F(ReplayOutputsTest, WhatCannotBeWrittenIsFoundOutBeforeTheWork) {
+  const auto file = directory_.AddFile("file", "");
+  EXPECT_TRUE(CheckOutputs({}).ok());
+  EXPECT_FALSE(CheckOutputs({.csv = directory_.path() / "missing" / "b.csv"}).ok());
+  EXPECT_FALSE(CheckOutputs({.figures = file}).ok());
+  EXPECT_TRUE(CheckOutputs({.figures = directory_.path() / "new"}).ok());
+}
+
+TEST_F(ReplayOutputsTest, TextGoesToTheTerminalAndTheMainTableToItsFile) {
+  const auto csv = directory_.path() / "b.csv";
+  ::testing::internal::CaptureStdout();
+  const Status written = WriteOutputs({.csv = csv, .figures = directory_.path() / "figures"},
+                                      Json::object(), AReport());
+  const std::string printed = ::testing::internal::GetCapturedStdout();
+  ASSERT_TRUE(written.ok()) << written.error().message;
+  EXPECT_THAT(printed, StartsWith("A replay\n"));
+  EXPECT_EQ(ReadSmallFile(csv).value(), "policy,energy\nzeus,1\n");
+  EXPECT_TRUE(std::filesystem::exists(directory_.path() / "figures" / "figure-1.svg"));
+}
+
+TEST_F(ReplayOutputsTest, JsonIsTheResultAlone) {
+  ::testing::internal::CaptureStdout();
+  const Status written = WriteOutputs({.json = true}, Json{{"recurrences", 3}}, AReport());
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "{\n  \"recurrences\": 3\n}\n");
+  EXPECT_TRUE(written.ok());
+}
+
+TEST_F(ReplayOutputsTest, APageHoldsTheReportOrOneSentenceSaysWhyThereIsNone) {
+  const auto html = directory_.path() / "a.html";
+  const Status possible = CheckOutputs({.html = html});
+  if (!possible.ok()) {
+    EXPECT_THAT(possible.error().message, HasSubstr("install nodejs and npm"));
+    GTEST_SKIP() << possible.error().message;
+  }
+  ::testing::internal::CaptureStdout();
+  const Status written = WriteOutputs({.json = true, .html = html}, Json::object(), AReport());
+  (void)::testing::internal::GetCapturedStdout();
+  ASSERT_TRUE(written.ok()) << written.error().message;
+  EXPECT_THAT(ReadSmallFile(html, 1 << 20).value(), HasSubstr("<title>A replay</title>"));
+}
+
+}  // namespace
+}  // namespace zeus::cli
