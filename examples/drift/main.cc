@@ -36,6 +36,7 @@ struct Options {
   int max_epochs = 60;
   std::size_t training_samples = 1024;
   std::string svg;
+  std::string table;
 };
 
 struct Course {
@@ -110,6 +111,20 @@ void PrintTable(const DriftTable& table) {
     }
     fmt::print(" {:>7}\n", table.arms[table.BestArm(slice)].batch_size);
   }
+}
+
+// What zeus/replay/paper/drift_record.cc was made from.
+std::string ToCsv(const DriftTable& table) {
+  std::string csv = "slice,batch_size,repetition,epochs\n";
+  for (int slice = 0; slice < table.slices; ++slice)
+    for (const auto& arm : table.arms)
+      for (int repetition = 0; repetition < table.repetitions; ++repetition) {
+        const std::optional<int> epochs =
+            arm.epochs[static_cast<std::size_t>(slice)][static_cast<std::size_t>(repetition)];
+        csv += fmt::format("{},{},{},{}\n", slice, arm.batch_size, repetition,
+                           epochs ? fmt::to_string(*epochs) : "");
+      }
+  return csv;
 }
 
 Result<Course> Follow(const DriftTable& table, const std::string& policy, int window,
@@ -204,10 +219,12 @@ void PrintCourses(const std::vector<Course>& courses) {
 }
 
 Result<int> Perform(const Options& options) {
-  if (!options.svg.empty()) ZEUS_RETURN_IF_ERROR(cli::CheckWritable(options.svg));
+  for (const std::string& file : {options.svg, options.table})
+    if (!file.empty()) ZEUS_RETURN_IF_ERROR(cli::CheckWritable(file));
   UseOneBlasThread();
   ZEUS_TRY(const DriftTable table, TrainEverything(options));
   PrintTable(table);
+  if (!options.table.empty()) ZEUS_RETURN_IF_ERROR(cli::WriteWhole(options.table, ToCsv(table)));
   std::vector<Course> courses{OfOracle(table)};
   for (const char* const policy : {"zeus", "knowledge_gradient"}) {
     for (const int window : {0, options.window}) {
@@ -246,6 +263,7 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option("--max-epochs", options.max_epochs, "Of a training")
       ->check(WholeNumberBetween(1, kMost));
   app.add_option("--svg", options.svg, "Write a plot to this file");
+  app.add_option("--table", options.table, "Write the epochs of every training as CSV");
 }
 
 int Main(int argc, char** argv) {

@@ -57,7 +57,8 @@ struct ReplayJob {
   int default_batch_size = 0;  // One of the arms.
   double eta = 0.5;
   Watts max_power{};
-  std::vector<ReplayArm> arms{};  // Ascending, at least one.
+  std::vector<ReplayArm> arms{};       // Ascending, at least one.
+  std::vector<std::string> remarks{};  // What was left out, each a sentence.
 
   std::string name() const { return gpu_model + "/" + label; }
   // The batch size must be one of the job's.

@@ -1,119 +1,201 @@
 #include "zeus/replay/trace_jobs.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
-#include <sstream>
+#include <string>
+#include <utility>
 
-#include "zeus/base/file.h"
 #include "zeus/base/text.h"
+#include "zeus/replay/input/csv_reader.h"
 #include "zeus/replay/workloads.h"
 
 namespace zeus::replay {
 namespace {
 
-using Row = std::map<std::string, std::string, std::less<>>;  // By column.
+namespace fs = std::filesystem;
 
-std::vector<std::string> Split(const std::string& line) {
-  std::vector<std::string> fields;
-  std::istringstream stream(line);
-  for (std::string field; std::getline(stream, field, ',');) fields.emplace_back(Trim(field));
-  return fields;
-}
+constexpr int kLargestBatchSize = 1 << 30;
+constexpr double kMostEpochs = 1e9;
 
-Result<std::vector<Row>> ReadCsv(const std::filesystem::path& path) {
-  constexpr std::size_t kLargestTrace = std::size_t{16} * 1024 * 1024;
-  ZEUS_TRY(const std::string text, ReadSmallFile(path, kLargestTrace));
-  std::istringstream stream(text);
-  std::string line;
-  std::getline(stream, line);
-  const std::vector<std::string> columns = Split(line);
-  std::vector<Row> rows;
-  while (std::getline(stream, line)) {
-    const std::vector<std::string> fields = Split(line);
-    if (fields.size() != columns.size())
-      return Error{
-          ErrorCode::kInvalidArgument,
-          fmt::format("{}: expected {} fields in {}", path.string(), columns.size(), Quote(line))};
-    Row& row = rows.emplace_back();
-    for (std::size_t i = 0; i < columns.size(); ++i) row[columns[i]] = fields[i];
+// What the traces hold about one workload, by batch size.
+struct Recorded {
+  std::map<int, std::vector<std::optional<int>>> runs{};
+  std::map<int, std::vector<LimitRecord>> limits{};
+};
+using RecordedByWorkload = std::vector<Recorded>;  // In the order of PaperWorkloads().
+
+// Columns that say which job a row is of; both files begin with them.
+enum KeyColumn : std::size_t { kDataset, kNetwork, kOptimizer, kBatchSize, kFirstOther };
+
+// The file or a packed one.
+Result<fs::path> FindTrace(const fs::path& directory, const std::string& name) {
+  for (const char* const packed : {"", ".xz", ".gz", ".zst"}) {
+    fs::path path = directory / (name + packed);
+    std::error_code ignored;
+    if (fs::exists(path, ignored)) return path;
   }
-  return rows;
+  return Error{ErrorCode::kNotFound,
+               fmt::format("there is no {} (nor .xz, .gz or .zst of it) in {}", Printable(name),
+                           Printable(directory.string()))};
 }
 
-bool Matches(const WorkloadKey& key, const Row& row) {
-  return row.at("dataset") == key.dataset && row.at("network") == key.network &&
-         row.at("optimizer") == key.optimizer;
-}
-
-using RunsByBatchSize = std::map<int, std::vector<std::optional<int>>>;
-
-Result<RunsByBatchSize> RunsOf(const WorkloadKey& key, const std::vector<Row>& rows) {
-  RunsByBatchSize runs;
-  for (const Row& row : rows) {
-    if (!Matches(key, row)) continue;
-    ZEUS_TRY(const double target, ParseDouble(row.at("target_metric")));
-    if (std::abs(target - key.target) > 1e-9) continue;
-    ZEUS_TRY(const std::int64_t batch_size, ParseInteger(row.at("batch_size")));
-    std::optional<int> epochs;
-    if (row.at("target_epoch") != "nan") {
-      ZEUS_TRY(const double number, ParseDouble(row.at("target_epoch")));
-      epochs = static_cast<int>(number);
-    }
-    runs[static_cast<int>(batch_size)].push_back(epochs);
+// Workloads may share everything but the target, which only one of the files has.
+std::optional<std::size_t> WorkloadOf(const CsvReader& row, std::optional<double> target) {
+  const auto workloads = PaperWorkloads();
+  for (std::size_t i = 0; i < workloads.size(); ++i) {
+    const WorkloadKey& key = workloads[i];
+    if (row.Text(kDataset) == key.dataset && row.Text(kNetwork) == key.network &&
+        row.Text(kOptimizer) == key.optimizer && (!target || std::abs(*target - key.target) < 1e-9))
+      return i;
   }
-  return runs;
+  return std::nullopt;
 }
 
-using LimitsByBatchSize = std::map<int, std::vector<LimitRecord>>;
+std::optional<int> BatchSizeOf(CsvReader& row) {
+  const auto batch_size = row.Integer(kBatchSize);
+  if (!batch_size) return std::nullopt;
+  if (*batch_size >= 1 && *batch_size <= kLargestBatchSize) return static_cast<int>(*batch_size);
+  row.Report("batch_size is not positive", row.Text(kBatchSize));
+  return std::nullopt;
+}
 
-Result<LimitsByBatchSize> LimitsOf(const WorkloadKey& key, const std::vector<Row>& rows) {
-  LimitsByBatchSize limits;
-  for (const Row& row : rows) {
-    if (!Matches(key, row)) continue;
-    ZEUS_TRY(const std::int64_t batch_size, ParseInteger(row.at("batch_size")));
-    ZEUS_TRY(const double limit, ParseDouble(row.at("power_limit")));
-    ZEUS_TRY(const double time, ParseDouble(row.at("time_per_epoch")));
-    ZEUS_TRY(const double power, ParseDouble(row.at("average_power")));
-    limits[static_cast<int>(batch_size)].push_back(
-        {.limit = Watts(limit),
-         .power = Watts(power),
-         .epoch = {.time = Seconds(time), .energy = Watts(power) * Seconds(time)}});
+std::optional<double> PositiveNumber(CsvReader& row, std::size_t column, std::string_view name) {
+  const auto number = row.Number(column);
+  if (!number || *number > 0) return number;
+  row.Report(fmt::format("{} is not positive", name), row.Text(column));
+  return std::nullopt;
+}
+
+void AddRun(CsvReader& row, RecordedByWorkload& recorded) {
+  constexpr std::size_t kTarget = kFirstOther, kEpochs = kFirstOther + 1;
+  const auto target = row.Number(kTarget);
+  if (!target) return;
+  const auto workload = WorkloadOf(row, target);
+  if (!workload) return;
+  const auto batch_size = BatchSizeOf(row);
+  if (!batch_size) return;
+  std::optional<int> epochs;
+  // A run that never reached the target has no epoch.
+  if (const std::string_view text = row.Text(kEpochs); !text.empty() && LowerCase(text) != "nan") {
+    const auto number = PositiveNumber(row, kEpochs, "target_epoch");
+    if (!number) return;
+    if (*number != std::floor(*number) || *number > kMostEpochs)
+      return row.Report("target_epoch is no whole number of epochs", text);
+    epochs = static_cast<int>(*number);
   }
-  for (auto& [batch_size, records] : limits) std::ranges::sort(records, {}, &LimitRecord::limit);
-  return limits;
+  recorded[*workload].runs[*batch_size].push_back(epochs);
+}
+
+void AddLimit(CsvReader& row, RecordedByWorkload& recorded) {
+  constexpr std::size_t kLimit = kFirstOther, kTime = kFirstOther + 1, kPower = kFirstOther + 2;
+  const auto workload = WorkloadOf(row, std::nullopt);
+  if (!workload) return;
+  const auto batch_size = BatchSizeOf(row);
+  if (!batch_size) return;
+  const auto limit = PositiveNumber(row, kLimit, "power_limit");
+  if (!limit) return;
+  const auto time = PositiveNumber(row, kTime, "time_per_epoch");
+  if (!time) return;
+  const auto power = PositiveNumber(row, kPower, "average_power");
+  if (!power) return;
+  std::vector<LimitRecord>& limits = recorded[*workload].limits[*batch_size];
+  if (std::ranges::find(limits, Watts(*limit), &LimitRecord::limit) != limits.end())
+    return row.Report("there is an earlier row of this batch size and power limit");
+  limits.push_back({.limit = Watts(*limit),
+                    .power = Watts(*power),
+                    .epoch = {.time = Seconds(*time), .energy = Watts(*power) * Seconds(*time)}});
+}
+
+// Calls `add` with each row of a trace.
+Status ReadTrace(const fs::path& path, std::vector<std::string> other_columns,
+                 void (*add)(CsvReader& row, RecordedByWorkload& recorded),
+                 RecordedByWorkload& recorded, RowProblems& problems) {
+  CsvColumns columns{.required = {"dataset", "network", "optimizer", "batch_size"}};
+  std::ranges::move(other_columns, std::back_inserter(columns.required));
+  ZEUS_TRY(CsvReader reader, CsvReader::Open(path, columns, problems));
+  while (true) {
+    ZEUS_TRY(const bool row, reader.Next());
+    if (!row) return Ok();
+    add(reader, recorded);
+  }
+}
+
+// Which batch sizes only one file knows.
+std::vector<std::string> RemarksOn(const ReplayJob& job, const Recorded& recorded) {
+  std::vector<int> unpowered, untrained;
+  for (const auto& [batch_size, runs] : recorded.runs)
+    if (!recorded.limits.contains(batch_size)) unpowered.push_back(batch_size);
+  for (const auto& [batch_size, limits] : recorded.limits)
+    if (!recorded.runs.contains(batch_size)) untrained.push_back(batch_size);
+  std::vector<std::string> remarks;
+  if (!unpowered.empty())
+    remarks.push_back(fmt::format("{}: batch sizes without power rows are left out: {}", job.name(),
+                                  fmt::join(unpowered, ", ")));
+  if (!untrained.empty())
+    remarks.push_back(fmt::format("{}: batch sizes without training rows are left out: {}",
+                                  job.name(), fmt::join(untrained, ", ")));
+  return remarks;
+}
+
+std::optional<ReplayJob> MakeJob(std::string_view gpu_model, const WorkloadKey& key,
+                                 const Recorded& recorded, double eta) {
+  ReplayJob job{.gpu_model = std::string(gpu_model),
+                .label = std::string(key.label),
+                .title = std::string(key.title),
+                .max_epochs = key.max_epochs,
+                .eta = eta};
+  for (const auto& [batch_size, limits] : recorded.limits)
+    job.max_power =
+        std::max(job.max_power, std::ranges::max(limits, {}, &LimitRecord::limit).limit);
+  for (const auto& [batch_size, limits] : recorded.limits) {
+    const auto runs = recorded.runs.find(batch_size);
+    if (runs == recorded.runs.end()) continue;
+    std::vector<LimitRecord> ascending = limits;
+    std::ranges::sort(ascending, {}, &LimitRecord::limit);
+    job.arms.push_back(MakeArm(batch_size, runs->second, std::move(ascending), eta, job.max_power));
+    // No memory for the usual default: the largest that fits.
+    if (job.default_batch_size == 0 || batch_size <= key.default_batch_size)
+      job.default_batch_size = batch_size;
+  }
+  if (job.arms.empty()) return std::nullopt;
+  job.remarks = RemarksOn(job, recorded);
+  return job;
 }
 
 }  // namespace
 
-Result<std::vector<ReplayJob>> ReadReplayJobs(const std::filesystem::path& directory,
-                                              std::string_view gpu_model, double eta) {
-  ZEUS_TRY(const std::vector<Row> training, ReadCsv(directory / "summary_train.csv"));
-  ZEUS_TRY(const std::vector<Row> power,
-           ReadCsv(directory / fmt::format("summary_power_{}.csv", gpu_model)));
+Result<std::vector<ReplayJob>> ReadReplayJobs(const fs::path& directory, std::string_view gpu_model,
+                                              double eta, RowProblems& problems) {
+  const std::string model = LowerCase(gpu_model);
+  ZEUS_TRY(const fs::path training, FindTrace(directory, "summary_train.csv"));
+  ZEUS_TRY(const fs::path power, FindTrace(directory, fmt::format("summary_power_{}.csv", model)));
+  RecordedByWorkload recorded(PaperWorkloads().size());
+  ZEUS_RETURN_IF_ERROR(
+      ReadTrace(training, {"target_metric", "target_epoch"}, AddRun, recorded, problems));
+  ZEUS_RETURN_IF_ERROR(ReadTrace(power, {"power_limit", "time_per_epoch", "average_power"},
+                                 AddLimit, recorded, problems));
   std::vector<ReplayJob> jobs;
-  for (const WorkloadKey& key : PaperWorkloads()) {
-    ZEUS_TRY(const RunsByBatchSize runs, RunsOf(key, training));
-    ZEUS_TRY(const LimitsByBatchSize limits, LimitsOf(key, power));
-    if (limits.empty())
-      return Error{ErrorCode::kNotFound, fmt::format("no power trace of {}", key.label)};
-    ReplayJob& job = jobs.emplace_back(ReplayJob{.gpu_model = std::string(gpu_model),
-                                                 .label = std::string(key.label),
-                                                 .title = std::string(key.title),
-                                                 .max_epochs = key.max_epochs,
-                                                 .eta = eta});
-    for (const auto& [batch_size, records] : limits)
-      job.max_power = std::max(job.max_power, records.back().limit);
-    for (const auto& [batch_size, records] : limits) {
-      // No memory for the usual default: the largest that fits.
-      if (batch_size <= key.default_batch_size) job.default_batch_size = batch_size;
-      const auto recorded = runs.find(batch_size);
-      if (recorded == runs.end()) continue;
-      job.arms.push_back(MakeArm(batch_size, recorded->second, records, eta, job.max_power));
-    }
+  for (std::size_t i = 0; i < recorded.size(); ++i) {
+    if (auto job = MakeJob(model, PaperWorkloads()[i], recorded[i], eta))
+      jobs.push_back(*std::move(job));
   }
+  if (jobs.empty())
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("{} and {} have no batch size of any workload in common",
+                             Printable(training.string()), Printable(power.string()))};
+  return jobs;
+}
+
+Result<std::vector<ReplayJob>> ReadReplayJobs(const fs::path& directory, std::string_view gpu_model,
+                                              double eta) {
+  RowProblems problems;
+  ZEUS_TRY(std::vector<ReplayJob> jobs, ReadReplayJobs(directory, gpu_model, eta, problems));
+  ZEUS_RETURN_IF_ERROR(problems.Refuse());
   return jobs;
 }
 

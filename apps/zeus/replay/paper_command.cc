@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
@@ -68,6 +69,12 @@ Result<replay::ClusterComparison> RunCluster(const Options& options, const JobsO
   return RunClusterStudy(jobs, study);
 }
 
+// Of sentiment analysis, as in the paper (Zeus §6.4). The study has made sure that it is there.
+Result<std::vector<replay::paper::DriftCourse>> RunDriftOn(const JobsOfGpu& jobs, int seeds) {
+  return replay::paper::RunDrift(*std::ranges::find(jobs, "bert_sa", &replay::ReplayJob::label),
+                                 seeds);
+}
+
 // DIR: the page, the numbers, and a folder of figures.
 Status WriteFolder(const fs::path& folder, const Json& result, const report::Report& report) {
   ZEUS_TRY(const std::string left_out, WriteFiles(report, folder / "figures"));
@@ -85,6 +92,7 @@ Result<int> Run(const Options& options) {
   Reproduction reproduction{.source = SourceTitle(options), .seeds = options.seeds};
   ZEUS_TRY(reproduction.study, RunStudy(options));
   ZEUS_TRY(reproduction.cluster, RunCluster(options, reproduction.study.usual_jobs()));
+  ZEUS_TRY(reproduction.drift, RunDriftOn(reproduction.study.usual_jobs(), options.seeds));
   const Json result = ToJson(reproduction);
   const report::Report report = ToReport(reproduction);
   if (!options.out.empty()) ZEUS_RETURN_IF_ERROR(WriteFolder(options.out, result, report));

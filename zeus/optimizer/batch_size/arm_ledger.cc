@@ -37,8 +37,12 @@ Joules ArmLedger::EpochCost(std::string_view gpu_model, int batch_size) const {
   return epoch_costs_.Estimate(gpu_model, batch_size).value_or(Joules(1));
 }
 
-GaussianThompson::EpochCost ArmLedger::EpochCostOn(std::string_view gpu_model) const {
-  return [this, gpu_model](int batch_size) { return EpochCost(gpu_model, batch_size); };
+std::vector<Joules> ArmLedger::EpochCosts(std::string_view gpu_model,
+                                          std::span<const int> batch_sizes) const {
+  std::vector<Joules> costs;
+  costs.reserve(batch_sizes.size());
+  for (const int batch_size : batch_sizes) costs.push_back(EpochCost(gpu_model, batch_size));
+  return costs;
 }
 
 ArmBelief ArmLedger::Describe(std::string_view gpu_model, int batch_size) const {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "zeus/optimizer/batch_size/epoch_cost_table.h"
 #include "zeus/optimizer/batch_size/gaussian_thompson.h"
@@ -27,7 +29,8 @@ class ArmLedger {
   // What an epoch costs, as well as it is known; anything when nothing was ever measured, since
   // then there is no cost to convert either.
   Joules EpochCost(std::string_view gpu_model, int batch_size) const;
-  GaussianThompson::EpochCost EpochCostOn(std::string_view gpu_model) const;
+  std::vector<Joules> EpochCosts(std::string_view gpu_model,
+                                 std::span<const int> batch_sizes) const;
 
   // Untried, or a candidate.
   ArmBelief Describe(std::string_view gpu_model, int batch_size) const;

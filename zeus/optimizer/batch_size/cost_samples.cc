@@ -21,7 +21,7 @@ void CostSamples::Add(double cost, bool converged) {
   const Sample sample{.cost = cost, .converged = converged};
   if (window_ == 0) return Count(sample);
   latest_.push_back(sample);
-  if (std::ssize(latest_) > window_) latest_.pop_front();
+  if (std::ssize(latest_) > window_) latest_.erase(latest_.begin());
   // Anew, so that no rounding error of samples that have left stays behind.
   count_ = converged_ = 0;
   mean_ = squares_ = 0.0;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <vector>
 
 #include "zeus/base/json.h"
 #include "zeus/base/result.h"
@@ -37,8 +37,8 @@ class CostSamples {
   std::int64_t count_ = 0;
   std::int64_t converged_ = 0;
   double mean_ = 0.0;
-  double squares_ = 0.0;         // Sum of squared deviations from the mean.
-  std::deque<Sample> latest_{};  // Empty without a window.
+  double squares_ = 0.0;          // Sum of squared deviations from the mean.
+  std::vector<Sample> latest_{};  // Empty without a window.
 };
 
 }  // namespace zeus

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +8,7 @@
 #include "zeus/base/json.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
+#include "zeus/optimizer/batch_size/by_batch_size.h"
 
 namespace zeus {
 
@@ -40,12 +40,12 @@ class EpochCostTable {
 
  private:
   struct Measured {
-    Joules cost;
+    Joules cost{};
     int count = 0;
   };
   struct Model {
     std::string name;
-    std::map<int, Measured> costs{};
+    ByBatchSize<Measured> costs{};
   };
 
   const Model* Find(std::string_view gpu_model) const;

@@ -19,7 +19,11 @@ void GaussianThompson::Observe(int batch_size, double cost, bool converged) {
 }
 
 std::optional<CostBelief> GaussianThompson::Belief(int batch_size, Joules epoch_cost) const {
-  const CostSamples& samples = samples_.at(batch_size);
+  return BeliefFrom(samples_.at(batch_size), epoch_cost);
+}
+
+std::optional<CostBelief> GaussianThompson::BeliefFrom(const CostSamples& samples,
+                                                       Joules epoch_cost) const {
   const double count = static_cast<double>(samples.count());
   const double prior_precision = options_.prior_precision;
   if (count == 0) {
@@ -38,30 +42,41 @@ std::optional<CostBelief> GaussianThompson::Belief(int batch_size, Joules epoch_
       .sigma = Joules(std::sqrt(variance / (count + weight)))};
 }
 
-int GaussianThompson::Predict(std::span<const int> arms, const EpochCost& epoch_cost,
+bool GaussianThompson::NeedsObservations(int batch_size) const {
+  const std::int64_t count = samples_.at(batch_size).count();
+  return count < options_.explorations || (count == 0 && options_.prior_precision <= 0);
+}
+
+int GaussianThompson::Predict(std::span<const int> arms, std::span<const Joules> epoch_costs,
                               Random& random) const {
-  std::vector<int> unexplored;
-  for (const int arm : arms)
-    if (samples_.at(arm).count() < options_.explorations || !Belief(arm, epoch_cost(arm)))
-      unexplored.push_back(arm);
-  if (!unexplored.empty()) return unexplored[random.Below(unexplored.size())];
+  const auto needs = [this](int arm) { return NeedsObservations(arm); };
+  if (const auto needing = std::ranges::count_if(arms, needs); needing > 0) {
+    std::uint64_t skipped = random.Below(static_cast<std::uint64_t>(needing));
+    return *std::ranges::find_if(arms, [&](int arm) { return needs(arm) && skipped-- == 0; });
+  }
   int best = arms.front();
   Joules least(std::numeric_limits<double>::infinity());
-  for (const int arm : arms) {
-    const CostBelief belief = *Belief(arm, epoch_cost(arm));
-    const Joules drawn = belief.mean + random.Normal() * belief.sigma;
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    const CostBelief belief = *Belief(arms[i], epoch_costs[i]);
+    Joules drawn = belief.mean;
+    if (belief.sigma > Joules(0)) drawn += random.Normal() * belief.sigma;
     if (drawn >= least) continue;
     least = drawn;
-    best = arm;
+    best = arms[i];
   }
   return best;
 }
 
-int GaussianThompson::Best(std::span<const int> arms, const EpochCost& epoch_cost) const {
-  return *std::ranges::min_element(arms, {}, [&](int arm) {
-    const auto belief = Belief(arm, epoch_cost(arm));
-    return belief ? belief->mean : Joules(std::numeric_limits<double>::infinity());
-  });
+int GaussianThompson::Best(std::span<const int> arms, std::span<const Joules> epoch_costs) const {
+  int best = arms.front();
+  Joules least(std::numeric_limits<double>::infinity());
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    const auto belief = Belief(arms[i], epoch_costs[i]);
+    if (!belief || belief->mean >= least) continue;
+    least = belief->mean;
+    best = arms[i];
+  }
+  return best;
 }
 
 Json GaussianThompson::Save() const {

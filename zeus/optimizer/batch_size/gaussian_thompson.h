@@ -1,7 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -10,6 +8,7 @@
 #include "zeus/base/random.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
+#include "zeus/optimizer/batch_size/by_batch_size.h"
 #include "zeus/optimizer/batch_size/cost_samples.h"
 
 namespace zeus {
@@ -32,7 +31,6 @@ class GaussianThompson {
     double prior_precision = 0.0;
     int explorations = 2;  // Observations an arm needs before its belief is sampled.
   };
-  using EpochCost = std::function<Joules(int batch_size)>;
 
   GaussianThompson(std::span<const int> batch_sizes, const Options& options);
 
@@ -44,17 +42,20 @@ class GaussianThompson {
   std::optional<CostBelief> Belief(int batch_size, Joules epoch_cost) const;
 
   // The arm whose sampled mean cost is least. Arms that need more observations come first, in
-  // random order.
-  int Predict(std::span<const int> arms, const EpochCost& epoch_cost, Random& random) const;
+  // random order. Epoch costs are those of the arms, here and below.
+  int Predict(std::span<const int> arms, std::span<const Joules> epoch_costs, Random& random) const;
   // The arm whose mean cost is believed to be least.
-  int Best(std::span<const int> arms, const EpochCost& epoch_cost) const;
+  int Best(std::span<const int> arms, std::span<const Joules> epoch_costs) const;
 
   Json Save() const;
   Status Restore(const Json& state);
 
  private:
+  std::optional<CostBelief> BeliefFrom(const CostSamples& samples, Joules epoch_cost) const;
+  bool NeedsObservations(int batch_size) const;
+
   Options options_;
-  std::map<int, CostSamples> samples_{};  // By batch size.
+  ByBatchSize<CostSamples> samples_{};
 };
 
 }  // namespace zeus

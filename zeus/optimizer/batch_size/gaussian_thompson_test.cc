@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::array kArms = {8, 16, 32};
 
-Joules OneJoule(int) { return Joules(1); }
+constexpr std::array kOneJoule = {Joules(1), Joules(1), Joules(1)};
 
 TEST(CostSamplesTest, MeanAndVarianceAreThoseOfTheSamples) {
   CostSamples samples(0);
@@ -74,7 +74,7 @@ TEST(GaussianThompsonTest, ArmsThatNeedObservationsComeFirstInRandomOrder) {
   arms.Observe(8, 1, true);
   Random random(1);
   std::map<int, int> predicted;
-  for (int i = 0; i < 1000; ++i) ++predicted[arms.Predict(kArms, OneJoule, random)];
+  for (int i = 0; i < 1000; ++i) ++predicted[arms.Predict(kArms, kOneJoule, random)];
   EXPECT_EQ(predicted[16], 0);
   EXPECT_NEAR(predicted[8], 500, 80);
   EXPECT_NEAR(predicted[32], 500, 80);
@@ -87,18 +87,17 @@ TEST(GaussianThompsonTest, ArmsAreDrawnAsOftenAsTheyAreBelievedToBeBest) {
   for (int i = 0; i < 2; ++i) arms.Observe(32, 20, true);
   Random random(1);
   std::map<int, int> predicted;
-  for (int i = 0; i < 10000; ++i) ++predicted[arms.Predict(kArms, OneJoule, random)];
+  for (int i = 0; i < 10000; ++i) ++predicted[arms.Predict(kArms, kOneJoule, random)];
   EXPECT_NEAR(predicted[8], 8413, 150);  // P(Z < 1)
   EXPECT_EQ(predicted[32], 0);
-  EXPECT_EQ(arms.Best(kArms, OneJoule), 8);
+  EXPECT_EQ(arms.Best(kArms, kOneJoule), 8);
 }
 
 TEST(GaussianThompsonTest, EpochCostsTurnUnitsIntoCosts) {
   GaussianThompson arms(kArms, {});
   for (const int arm : kArms)
     for (int i = 0; i < 2; ++i) arms.Observe(arm, 10, true);
-  const auto epoch_cost = [](int batch_size) { return Joules(batch_size == 16 ? 1 : 2); };
-  EXPECT_EQ(arms.Best(kArms, epoch_cost), 16);
+  EXPECT_EQ(arms.Best(kArms, std::array{Joules(2), Joules(1), Joules(2)}), 16);
 }
 
 }  // namespace

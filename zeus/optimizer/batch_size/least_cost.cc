@@ -8,8 +8,8 @@ namespace zeus {
 
 void LeastCost::Add(int batch_size, double cost) {
   if (window_ == 0) {
-    const auto [found, inserted] = least_.emplace(batch_size, cost);
-    found->second = std::min(found->second, cost);
+    double& least = least_.emplace(batch_size, cost);
+    least = std::min(least, cost);
     return;
   }
   latest_.push_back({.batch_size = batch_size, .cost = cost});
@@ -23,7 +23,7 @@ void LeastCost::AddFailure() {
 }
 
 void LeastCost::Forget() {
-  if (std::ssize(latest_) > window_) latest_.pop_front();
+  if (std::ssize(latest_) > window_) latest_.erase(latest_.begin());
 }
 
 std::optional<LeastCost::Recurrence> LeastCost::On(std::string_view gpu_model,

@@ -1,14 +1,14 @@
 #pragma once
 
-#include <deque>
-#include <map>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "zeus/base/json.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
+#include "zeus/optimizer/batch_size/by_batch_size.h"
 #include "zeus/optimizer/batch_size/epoch_cost_table.h"
 
 namespace zeus {
@@ -46,8 +46,8 @@ class LeastCost {
   void Forget();
 
   int window_;
-  std::map<int, double> least_{};  // By batch size, without a window.
-  std::deque<Entry> latest_{};     // With one.
+  ByBatchSize<double> least_{};  // Without a window.
+  std::vector<Entry> latest_{};  // With one.
 };
 
 }  // namespace zeus

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <map>
 #include <optional>
 #include <vector>
 
 #include "zeus/base/json.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
+#include "zeus/optimizer/batch_size/by_batch_size.h"
 
 namespace zeus {
 
@@ -41,8 +41,8 @@ class PruningExplorer {
   std::vector<int> candidates_;
   int default_;
   int rounds_left_;
-  bool any_converged_ = false;      // In any round.
-  std::map<int, Cost> explored_{};  // In this round.
+  bool any_converged_ = false;    // In any round.
+  ByBatchSize<Cost> explored_{};  // In this round.
 };
 
 }  // namespace zeus

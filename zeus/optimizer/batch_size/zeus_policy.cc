@@ -1,7 +1,5 @@
 #include "zeus/optimizer/batch_size/zeus_policy.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
 #include "zeus/base/random.h"
@@ -17,6 +15,13 @@ constexpr double kNotWorthStarting = 100.0;
 // A run whose cost equals the bound goes on; the bound itself went through a few roundings.
 constexpr double kRounding = 1e-9;
 
+// A stream of its own for each draw: an odd constant spreads the numbers of draws over all bits of
+// the seed, which Random mixes.
+Random StreamOf(std::uint64_t seed, std::int64_t draw) {
+  constexpr std::uint64_t kSpread = 0xd1342543de82ef95ULL;
+  return Random(seed ^ (static_cast<std::uint64_t>(draw + 1) * kSpread));
+}
+
 }  // namespace
 
 ZeusPolicy::ZeusPolicy(const PolicySpec& spec)
@@ -30,9 +35,10 @@ Choice ZeusPolicy::Choose(const Situation& situation) {
     if (!situation.exploring) return {.batch_size = *next, .role = RunRole::kExploring};
     return {.batch_size = Best(situation.gpu_model), .role = RunRole::kConcurrent};
   }
-  Random random = Random(spec_.seed).Fork(fmt::format("draw {}", draws_++));
-  const int drawn = ledger_.arms().Predict(explorer_.candidates(),
-                                           ledger_.EpochCostOn(situation.gpu_model), random);
+  const std::vector<int>& arms = explorer_.candidates();
+  Random random = StreamOf(spec_.seed, draws_++);
+  const int drawn =
+      ledger_.arms().Predict(arms, ledger_.EpochCosts(situation.gpu_model, arms), random);
   return {.batch_size = drawn, .role = RunRole::kExploiting};
 }
 
@@ -89,7 +95,8 @@ std::vector<ArmBelief> ZeusPolicy::Beliefs(std::string_view gpu_model) const {
 
 int ZeusPolicy::Best(std::string_view gpu_model) const {
   if (!explorer_.Next())
-    return ledger_.arms().Best(explorer_.candidates(), ledger_.EpochCostOn(gpu_model));
+    return ledger_.arms().Best(explorer_.candidates(),
+                               ledger_.EpochCosts(gpu_model, explorer_.candidates()));
   const auto least = least_cost_.On(gpu_model, ledger_.epoch_costs());
   return least ? least->batch_size : spec_.default_batch_size;
 }

@@ -12,7 +12,8 @@ namespace zeus::replay::paper {
 namespace {
 
 constexpr const char* kOtherCluster =
-    "generated clusters: the paper's assignment of Alibaba's groups to workloads is not public";
+    "generated clusters, whose groups recur more often than Alibaba's, so that exploring weighs "
+    "less; the paper's trace is not public in the form that it was replayed";
 
 // Of one figure, by workload: mean over the replays; nullopt where the cluster has no such jobs.
 std::vector<std::optional<double>> ByWorkload(const ClusterComparison& cluster,

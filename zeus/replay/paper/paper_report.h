@@ -7,6 +7,7 @@
 #include "zeus/base/json.h"
 #include "zeus/replay/cluster/cluster_report.h"
 #include "zeus/replay/paper/claims.h"
+#include "zeus/replay/paper/drift.h"
 #include "zeus/replay/paper/study.h"
 #include "zeus/report/figure.h"
 
@@ -17,7 +18,8 @@ struct Reproduction {
   std::string source{};  // What was replayed.
   int seeds = 0;
   Study study{};
-  ClusterComparison cluster{};  // On the usual GPU.
+  ClusterComparison cluster{};       // On the usual GPU.
+  std::vector<DriftCourse> drift{};  // Likewise.
 };
 
 std::vector<Claim> AllClaims(const Reproduction& reproduction);

@@ -15,8 +15,8 @@ using report::Series;
 
 constexpr double kLowShare = 0.1;  // Of the seeds, below the band and above it.
 
-// Cumulative regret after each recurrence: the mean over the seeds, and where most of them lie.
-// On a logarithmic axis what is not positive has no place.
+// Cumulative regret after each recurrence: the mean over the seeds, and where most of them lie. On
+// a logarithmic axis only the mean: a lucky seed's regret may be negative.
 void AddCurve(Panel& panel, const MatchResult& result) {
   const std::string& name = result.match.contender.name;
   Series band{.name = name + ", 80 % of the seeds", .role = name, .mark = Mark::kArea};
@@ -25,16 +25,15 @@ void AddCurve(Panel& panel, const MatchResult& result) {
     std::vector<double> values;
     for (const std::vector<double>& seed : result.regret) values.push_back(seed[t]);
     const double mean = zeus::Summarize(values).mean;
-    const double low = Quantile(values, kLowShare);
-    if (panel.y.logarithmic && !(low > 0.0)) continue;
+    if (panel.y.logarithmic && mean <= 0.0) continue;
     for (Series* const series : {&band, &line}) {
       series->x.push_back(static_cast<double>(t + 1));
       series->y.push_back(mean);
     }
-    band.low.push_back(low);
+    band.low.push_back(Quantile(values, kLowShare));
     band.high.push_back(Quantile(values, 1 - kLowShare));
   }
-  panel.series.push_back(std::move(band));
+  if (!panel.y.logarithmic) panel.series.push_back(std::move(band));
   panel.series.push_back(std::move(line));
 }
 

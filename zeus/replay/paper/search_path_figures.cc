@@ -27,17 +27,42 @@ std::size_t PlaceOf(std::span<const Watts> limits, Watts limit) {
   return static_cast<std::size_t>(std::ranges::find(limits, limit) - limits.begin());
 }
 
-// Regret of a run in each configuration, in costs of the oracle; none where the target is not
-// always reached.
-report::HeatMap RegretMap(const ReplayJob& job, std::span<const Watts> limits) {
-  report::HeatMap map{.title = "regret of a run (costs of the oracle)"};
+// What a run is expected to cost in each configuration: 1 and its regret. None where the target is
+// not always reached.
+report::HeatMap CostMap(const ReplayJob& job, std::span<const Watts> limits) {
+  report::HeatMap map{.title = "cost, of the oracle's", .logarithmic = true};
   map.values.assign(limits.size() * job.arms.size(), std::numeric_limits<double>::quiet_NaN());
   for (const Configuration& configuration : FeasibleConfigurations(job)) {
     const std::size_t row = PlaceOf(limits, configuration.limit);
     const std::size_t column = job.IndexOf(configuration.batch_size);
-    map.values[row * job.arms.size() + column] = configuration.usage.cost / job.OracleCost() - 1.0;
+    map.values[row * job.arms.size() + column] = configuration.usage.cost / job.OracleCost();
   }
   return map;
+}
+
+std::string StayLabel(const SearchStep& first, const SearchStep& last) {
+  const std::string knobs = Knobs(first.batch_size, first.limit);
+  if (first.recurrence != last.recurrence)
+    return fmt::format("recurrences {} to {}: {}", first.recurrence + 1, last.recurrence + 1,
+                       knobs);
+  return fmt::format("recurrence {}: {}{}", first.recurrence + 1, knobs,
+                     last.converged ? "" : ", not reached");
+}
+
+// A point for each stay at the same knobs.
+Series PathOf(const MatchResult& result, std::span<const Watts> limits) {
+  const std::string& name = result.match.contender.name;
+  Series path{.name = "search of " + name, .role = name, .mark = Mark::kPath};
+  for (auto step = result.path.begin(); step != result.path.end();) {
+    const auto next = std::find_if(step, result.path.end(), [&](const SearchStep& other) {
+      return other.batch_size != step->batch_size || other.limit != step->limit;
+    });
+    path.x.push_back(static_cast<double>(result.match.job->IndexOf(step->batch_size)));
+    path.y.push_back(static_cast<double>(PlaceOf(limits, step->limit)));
+    path.labels.push_back(StayLabel(*step, *(next - 1)));
+    step = next;
+  }
+  return path;
 }
 
 Panel PathPanel(const MatchResult& result, std::string title) {
@@ -46,20 +71,11 @@ Panel PathPanel(const MatchResult& result, std::string title) {
   Panel panel{.title = std::move(title),
               .x = {.title = "batch size"},
               .y = {.title = "power limit (W)"},
-              .heat_map = RegretMap(job, limits)};
+              .heat_map = CostMap(job, limits)};
   for (const ReplayArm& arm : job.arms)
     panel.x.categories.push_back(fmt::to_string(arm.batch_size));
   for (const Watts limit : limits) panel.y.categories.push_back(fmt::format("{:g}", limit.value()));
-  const std::string& name = result.match.contender.name;
-  Series path{.name = "search of " + name, .role = name, .mark = Mark::kPath};
-  for (const SearchStep& step : result.path) {
-    path.x.push_back(static_cast<double>(job.IndexOf(step.batch_size)));
-    path.y.push_back(static_cast<double>(PlaceOf(limits, step.limit)));
-    path.labels.push_back(fmt::format("recurrence {}: {}{}", step.recurrence + 1,
-                                      Knobs(step.batch_size, step.limit),
-                                      step.converged ? "" : ", not reached"));
-  }
-  panel.series.push_back(std::move(path));
+  panel.series.push_back(PathOf(result, limits));
   if (job.HasOracle())
     panel.series.push_back({.name = "oracle",
                             .role = "oracle",

@@ -44,7 +44,7 @@ void AddLines(Panel& panel, std::span<const WorkloadResults> variants, const Rat
 Panel AblationPanel(const Study& study, std::string title, const RatioOf& ratio) {
   Panel panel{.title = std::move(title),
               .x = {.categories = WorkloadTitles(study.usual_jobs())},
-              .y = {.title = "of that of zeus", .from_zero = true}};
+              .y = {.title = "of that of zeus", .logarithmic = true}};
   panel.x.categories.emplace_back(kMeanName);
   for (const WorkloadResults& ablation : study.ablations) {
     Series bars{.name = ablation.name, .role = ablation.name, .mark = Mark::kBars};

@@ -125,10 +125,10 @@ TEST(StudyTest, HeatMapsHaveACellForEachConfiguration) {
     const report::Series& path = panel.series.front();
     EXPECT_LT(std::ranges::max(path.x), static_cast<double>(panel.x.categories.size()));
     EXPECT_LT(std::ranges::max(path.y), static_cast<double>(panel.y.categories.size()));
-    // The oracle has no regret.
+    // Nothing is cheaper than the oracle's choice.
     EXPECT_NEAR(std::ranges::min(panel.heat_map->values,
                                  [](double a, double b) { return std::isnan(b) || a < b; }),
-                0.0, 1e-9);
+                1.0, 1e-9);
   }
 }
 

@@ -1,0 +1,88 @@
+#include "apps/zeus/replay/history_command.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/zeus/lists.h"
+#include "apps/zeus/numbers.h"
+#include "apps/zeus/replay/history_file.h"
+#include "apps/zeus/replay/replay_outputs.h"
+#include "zeus/replay/history/what_if.h"
+
+namespace zeus::cli {
+namespace {
+
+struct Options {
+  std::filesystem::path file{};
+  std::optional<double> eta{};
+  std::string gpu{};
+  std::string policy{};
+  std::int64_t recurrences = 0;
+  int seeds = 50;
+  OutputFlags outputs{};
+};
+
+// Without --policy: the job's own, what happens without Zeus, and what could be had at best.
+Result<std::vector<replay::ContenderSpec>> Contenders(const Options& options, const JobSpec& spec) {
+  const std::string text =
+      options.policy.empty() ? "default," + spec.policy + ",oracle" : options.policy;
+  std::vector<replay::ContenderSpec> contenders;
+  for (const std::string_view name : SplitAtCommas(text)) {
+    ZEUS_RETURN_IF_ERROR(replay::CheckContender(name));
+    if (std::ranges::find(contenders, name, &replay::ContenderSpec::name) == contenders.end())
+      contenders.push_back({.name = std::string(name), .beta = spec.beta, .window = spec.window});
+  }
+  return contenders;
+}
+
+Result<int> Run(const Options& options) {
+  ZEUS_RETURN_IF_ERROR(CheckOutputs(options.outputs));
+  ZEUS_TRY(const replay::RunHistory history, ReadHistory(options.file));
+  ZEUS_TRY(std::vector<replay::ContenderSpec> contenders, Contenders(options, history.spec));
+  ZEUS_TRY(const replay::WhatIfAnswer answer,
+           replay::Answer(history, {.eta = options.eta,
+                                    .gpu_model = options.gpu,
+                                    .contenders = std::move(contenders),
+                                    .recurrences = options.recurrences,
+                                    .seeds = options.seeds}));
+  ZEUS_RETURN_IF_ERROR(WriteOutputs(options.outputs, ToJson(answer), ToReport(answer)));
+  return 0;
+}
+
+}  // namespace
+
+void AddReplayHistoryCommand(CLI::App& replay, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = replay.add_subcommand(
+      "history", "What your own job would have taken: another eta, GPU model or policy");
+  verb->add_option("file", options->file,
+                   "What zeus job export wrote; - reads it from standard input")
+      ->required()
+      ->check(NotEmpty())
+      ->type_name("FILE");
+  verb->add_option("--eta", options->eta,
+                   "1: only energy counts, 0: only time; without it, the job's own")
+      ->check(NumberBetween(0, 1));
+  verb->add_option("--gpu", options->gpu,
+                   "GPU model to move the job to: estimated from the built-in catalogue")
+      ->check(NotEmpty());
+  verb->add_option("--policy", options->policy,
+                   "Policies, with commas between them; without it, default, the job's own, oracle")
+      ->check(NotEmpty());
+  verb->add_option("--recurrences", options->recurrences,
+                   "How often the job recurs; 0: as often as it was recorded")
+      ->check(WholeNumberBetween(0, 1'000'000))
+      ->capture_default_str();
+  verb->add_option("--seeds", options->seeds, "Experiments with each policy")
+      ->check(WholeNumberBetween(2, 10'000))
+      ->capture_default_str();
+  AddOutputFlags(*verb, options->outputs);
+  verb->callback([&action, options] { action = [options] { return Run(*options); }; });
+}
+
+}  // namespace zeus::cli

@@ -1,0 +1,125 @@
+#include "apps/zeus/replay/job_command.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "apps/zeus/numbers.h"
+#include "apps/zeus/replay/progress_bar.h"
+#include "apps/zeus/replay/replay_flags.h"
+#include "apps/zeus/replay/replay_outputs.h"
+#include "zeus/replay/comparison_report.h"
+#include "zeus/replay/job_comparison.h"
+
+namespace zeus::cli {
+namespace {
+
+constexpr std::uint64_t kMostSeeds = 1'000'000;
+constexpr std::uint64_t kMostRecurrences = 1'000'000'000;
+
+struct ReplayJobFlags {
+  SourceFlags source{};
+  OutputFlags outputs{};
+  std::string gpu = "v100";
+  std::string workload{};
+  std::string policies = "zeus,knowledge_gradient";
+  int seeds = 50;
+  std::int64_t recurrences = 0;
+  double eta = 0.5;
+  std::string beta = "2";
+  int window = 0;
+  bool histories = false;
+  bool without_foresight = false;
+  int threads = 1;
+};
+
+Result<std::vector<replay::ContenderSpec>> ContendersOf(const ReplayJobFlags& flags) {
+  ZEUS_TRY(const std::vector<std::string> names, ParseContenders(flags.policies));
+  ZEUS_TRY(const std::optional<double> beta, ParseBeta(flags.beta));
+  std::vector<replay::ContenderSpec> contenders;
+  for (const std::string& name : names)
+    contenders.push_back({.name = name,
+                          .beta = beta,
+                          .window = flags.window,
+                          .foresees_epoch_costs = !flags.without_foresight});
+  return contenders;
+}
+
+Result<int> ReplayJobs(const ReplayJobFlags& flags) {
+  ZEUS_TRY(const std::vector<replay::ContenderSpec> contenders, ContendersOf(flags));
+  ZEUS_RETURN_IF_ERROR(CheckOutputs(flags.outputs));
+  ZEUS_TRY(const LoadedJobs loaded, LoadJobs(flags.source, flags.gpu, flags.eta));
+  ZEUS_TRY(const replay::ReplayJob* const job, loaded.Find(flags.workload));
+  Result<replay::JobComparison> comparison = [&] {
+    ProgressBar progress("seeds", std::int64_t{flags.seeds} * std::ssize(contenders));
+    return replay::Compare(*job, {.contenders = contenders,
+                                  .seeds = flags.seeds,
+                                  .recurrences = flags.recurrences,
+                                  .histories = flags.histories,
+                                  .threads = flags.threads,
+                                  .seed_done = [&progress] { progress.Add(1); }});
+  }();
+  if (!comparison.ok()) return std::move(comparison).error();
+  Json json = ToJson(comparison.value());
+  json["beta"] = contenders.front().beta ? Json(*contenders.front().beta) : Json();
+  json["source"] = loaded.source;
+  if (!loaded.problems.empty()) json["problems"] = loaded.problems.ToJson();
+  report::Report report = MakeReport(comparison.value());
+  report.remarks.push_back(fmt::format("Replayed from {}.", loaded.source));
+  ZEUS_RETURN_IF_ERROR(WriteOutputs(flags.outputs, json, report));
+  return 0;
+}
+
+void AddPolicyFlags(CLI::App& verb, ReplayJobFlags& flags) {
+  verb.add_option("--policy", flags.policies,
+                  "Policies to compare, separated by commas: default, grid, zeus, "
+                  "knowledge_gradient, oracle, zeus_no_early_stop, zeus_no_pruning, zeus_no_jit")
+      ->capture_default_str()
+      ->type_name("NAMES");
+  verb.add_option("--eta", flags.eta, "0: time is what counts; 1: energy is")
+      ->check(NumberBetween(0, 1))
+      ->capture_default_str();
+  verb.add_option("--beta", flags.beta,
+                  "Stop a run at so many times the least cost; none: never stop early")
+      ->capture_default_str()
+      ->type_name("NUMBER|none");
+  verb.add_option("--window", flags.window, "Only so many of the latest results count; 0: all")
+      ->check(WholeNumberBetween(0, kMostSeeds))
+      ->capture_default_str();
+  verb.add_flag("--without-foresight", flags.without_foresight,
+                "Policies learn what an epoch costs from the first run with a batch size, as on a "
+                "real GPU, instead of knowing it as the reference's simulator does");
+}
+
+}  // namespace
+
+void AddReplayJobCommand(CLI::App& replay, Action& action) {
+  auto flags = std::make_shared<ReplayJobFlags>();
+  CLI::App* const verb =
+      replay.add_subcommand("job", "Compare policies on the recurrences of one job");
+  AddSourceFlags(*verb, flags->source);
+  verb->add_option("--gpu", flags->gpu, "GPU model")
+      ->check(NotEmpty())
+      ->capture_default_str()
+      ->type_name("MODEL");
+  verb->add_option("--workload", flags->workload,
+                   "deepspeech2, bert_qa, bert_sa, resnet50, shufflenet or neumf")
+      ->required()
+      ->type_name("NAME");
+  AddPolicyFlags(*verb, *flags);
+  verb->add_option("--seeds", flags->seeds, "Replays of each policy, with seeds from 0")
+      ->check(WholeNumberBetween(1, kMostSeeds))
+      ->capture_default_str();
+  verb->add_option("--recurrences", flags->recurrences,
+                   "Of the job; 2 |B| |P| unless told, as the paper has it")
+      ->check(WholeNumberBetween(1, kMostRecurrences));
+  verb->add_flag("--histories", flags->histories, "With --json: every run of every seed");
+  AddThreadsFlag(*verb, flags->threads);
+  AddOutputFlags(*verb, flags->outputs);
+  verb->callback([flags, &action] { action = [flags] { return ReplayJobs(*flags); }; });
+}
+
+}  // namespace zeus::cli

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "zeus/base/json.h"
+#include "zeus/base/result.h"
+#include "zeus/replay/contender.h"
+#include "zeus/replay/input/row_problems.h"
+#include "zeus/replay/replay_job.h"
+
+// What the verbs of `zeus replay` have in common.
+namespace zeus::cli {
+
+// Where the recorded jobs come from.
+struct SourceFlags {
+  std::filesystem::path trace_dir{};  // Empty: the built-in catalogue.
+  bool strict = false;
+};
+
+// --trace-dir DIR, --strict.
+void AddSourceFlags(CLI::App& app, SourceFlags& flags);
+
+struct LoadedJobs {
+  std::vector<replay::ReplayJob> jobs{};
+  std::string source{};  // "the traces in DIR", "the built-in catalogue".
+  replay::RowProblems problems{};
+
+  // kNotFound when the traces have no rows of this workload.
+  Result<const replay::ReplayJob*> Find(std::string_view workload) const;
+};
+
+// The jobs on one GPU model. Bad rows of traces are told on standard error, or refused (--strict).
+Result<LoadedJobs> LoadJobs(const SourceFlags& flags, std::string_view gpu_model, double eta);
+
+// "zeus,default": each known and once.
+Result<std::vector<std::string>> ParseContenders(const std::string& text);
+// "2" or "none" (nullopt: runs are never stopped early).
+Result<std::optional<double>> ParseBeta(std::string_view text);
+
+// --threads N; as many as the machine has unless told.
+void AddThreadsFlag(CLI::App& app, int& threads);
+
+}  // namespace zeus::cli

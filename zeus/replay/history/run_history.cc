@@ -1,0 +1,194 @@
+#include "zeus/replay/history/run_history.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "zeus/base/json.h"
+#include "zeus/base/text.h"
+
+namespace zeus::replay {
+namespace {
+
+// Cumulative, as reported.
+struct Progress {
+  int epochs = 0;
+  Seconds time{};
+  Joules energy{};
+  std::optional<Watts> limit{};
+};
+
+struct Sum {
+  int epochs = 0;
+  Seconds time{};
+  Joules energy{};
+};
+using SumsByLimit = std::map<Watts, Sum>;
+
+Result<Progress> ProgressOf(const JobEvent& event) {
+  ZEUS_TRY(const int epochs, GetField<int>(event.detail, "epochs"));
+  ZEUS_TRY(const double time, GetField<double>(event.detail, "time_seconds"));
+  ZEUS_TRY(const double energy, GetField<double>(event.detail, "energy_joules"));
+  ZEUS_TRY(const auto limit, GetOptionalField<double>(event.detail, "power_limit_watts"));
+  return Progress{.epochs = epochs,
+                  .time = Seconds(time),
+                  .energy = Joules(energy),
+                  .limit = limit ? std::optional(Watts(*limit)) : std::nullopt};
+}
+
+using Courses = std::map<std::int64_t, std::vector<Progress>>;  // By trial.
+
+Result<Courses> CoursesOf(const std::vector<JobEvent>& events) {
+  Courses courses;
+  for (const JobEvent& event : events) {
+    if (event.kind != EventKind::kTrialReported || !event.trial) continue;
+    Result<Progress> progress = ProgressOf(event);
+    if (!progress.ok())
+      return std::move(progress).error().While(fmt::format("event {}", event.sequence));
+    courses[*event.trial].push_back(std::move(progress).value());
+  }
+  return courses;
+}
+
+void Add(SumsByLimit& sums, const Progress& from, const Progress& until, Watts max_power) {
+  if (until.epochs <= from.epochs) return;
+  Sum& sum = sums[until.limit.value_or(max_power)];
+  sum.epochs += until.epochs - from.epochs;
+  sum.time += until.time - from.time;
+  sum.energy += until.energy - from.energy;
+}
+
+// Epochs at a limit that did not change. The first one may have been spent on profiling limits: it
+// counts only where there is nothing else.
+void AddCourse(SumsByLimit& steady, SumsByLimit& first, const Trial& trial,
+               const std::vector<Progress>& course) {
+  for (std::size_t i = 1; i < course.size(); ++i)
+    if (course[i].limit == course[i - 1].limit)
+      Add(steady, course[i - 1], course[i], trial.max_power);
+  const Progress whole{.epochs = trial.epochs,
+                       .time = trial.time,
+                       .energy = trial.energy,
+                       .limit = trial.power_limit};
+  Add(first, {}, course.empty() ? whole : course.front(), trial.max_power);
+}
+
+std::vector<LimitRecord> RecordsOf(const SumsByLimit& sums) {
+  std::vector<LimitRecord> records;
+  for (const auto& [limit, sum] : sums) {
+    if (!(sum.time > Seconds(0))) continue;
+    const double epochs = sum.epochs;
+    records.push_back({.limit = limit,
+                       .power = sum.energy / sum.time,
+                       .epoch = {.time = sum.time / epochs, .energy = sum.energy / epochs}});
+  }
+  return records;
+}
+
+std::string MostFrequentGpu(const std::vector<Trial>& trials) {
+  std::map<std::string, int> counts;
+  for (const Trial& trial : trials) ++counts[trial.gpu_model];
+  return counts.empty()
+             ? ""
+             : std::ranges::max_element(counts, {}, &std::pair<const std::string, int>::second)
+                   ->first;
+}
+
+// Runs that were stopped say that the target is further away, not how far. Where others arrived
+// they are left out, else the batch size is taken for one that never arrives.
+std::vector<std::optional<int>> EpochsOf(const std::vector<const Trial*>& trials,
+                                         std::vector<std::string>& remarks) {
+  std::vector<std::optional<int>> epochs;
+  for (const Trial* const trial : trials)
+    if (trial->status == TrialStatus::kConverged) epochs.emplace_back(trial->epochs);
+  const std::size_t stopped = trials.size() - epochs.size();
+  const int batch_size = trials.front()->batch_size;
+  if (epochs.empty()) {
+    remarks.push_back(
+        fmt::format("Batch size {} never reached the target in {} runs: it is taken "
+                    "for one that never does.",
+                    batch_size, stopped));
+    return {std::nullopt};
+  }
+  if (stopped > 0)
+    remarks.push_back(
+        fmt::format("Batch size {}: {} of {} runs were stopped early; how many epochs they would "
+                    "have needed is "
+                    "not known, so they are left out.",
+                    batch_size, stopped, trials.size()));
+  return epochs;
+}
+
+bool Counts(const Trial& trial) {
+  return (trial.status == TrialStatus::kConverged || trial.status == TrialStatus::kStopped) &&
+         trial.epochs > 0;
+}
+
+std::string Listing(const std::vector<int>& numbers) {
+  return fmt::format("{}", fmt::join(numbers, ", "));
+}
+
+void AddUntried(MeasuredJob& job) {
+  std::vector<int> untried;
+  for (const int batch_size : job.spec.batch_sizes)
+    if (std::ranges::find(job.arms, batch_size, &MeasuredArm::batch_size) == job.arms.end())
+      untried.push_back(batch_size);
+  if (!untried.empty())
+    job.remarks.push_back(fmt::format(
+        "Nothing is known of batch sizes that no run on {} ended with: {}. They are left out.",
+        Printable(job.gpu_model), Listing(untried)));
+  const int nearest = job.default_arm().batch_size;
+  if (nearest != job.spec.default_batch_size)
+    job.remarks.push_back(fmt::format("The default batch size {} is one of them: {} stands for it.",
+                                      job.spec.default_batch_size, nearest));
+}
+
+}  // namespace
+
+const MeasuredArm& MeasuredJob::default_arm() const {
+  return *std::ranges::min_element(arms, {}, [this](const MeasuredArm& arm) {
+    return std::abs(std::log(static_cast<double>(arm.batch_size) / spec.default_batch_size));
+  });
+}
+
+Result<MeasuredJob> MeasureHistory(const RunHistory& history, std::string_view gpu_model) {
+  MeasuredJob job{.spec = history.spec, .gpu_model = std::string(gpu_model)};
+  if (job.gpu_model.empty()) job.gpu_model = MostFrequentGpu(history.trials);
+  ZEUS_TRY(const Courses courses, CoursesOf(history.events));
+  std::map<int, std::vector<const Trial*>> by_batch_size;
+  std::set<std::int64_t> recurrences;
+  for (const Trial& trial : history.trials) {
+    if (trial.gpu_model != job.gpu_model) continue;
+    recurrences.insert(trial.recurrence);
+    job.time += trial.time;
+    job.energy += trial.energy;
+    job.max_power = std::max(job.max_power, trial.max_power);
+    if (Counts(trial)) by_batch_size[trial.batch_size].push_back(&trial);
+  }
+  job.recurrences = static_cast<std::int64_t>(recurrences.size());
+  for (const auto& [batch_size, trials] : by_batch_size) {
+    SumsByLimit steady, first;
+    for (const Trial* const trial : trials) {
+      const auto course = courses.find(trial->number);
+      AddCourse(steady, first, *trial,
+                course == courses.end() ? std::vector<Progress>() : course->second);
+    }
+    std::vector<LimitRecord> limits = RecordsOf(steady.empty() ? first : steady);
+    if (limits.empty()) continue;
+    job.arms.push_back({.batch_size = batch_size,
+                        .epochs_to_target = EpochsOf(trials, job.remarks),
+                        .limits = std::move(limits)});
+  }
+  if (job.arms.empty())
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("no run of job {} on {} came to an end, so there is nothing to replay",
+                             Quote(job.spec.id), Quote(job.gpu_model))};
+  AddUntried(job);
+  return job;
+}
+
+}  // namespace zeus::replay

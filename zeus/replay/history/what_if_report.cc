@@ -1,0 +1,128 @@
+#include <fmt/format.h>
+
+#include "zeus/replay/history/what_if.h"
+
+namespace zeus::replay {
+namespace {
+
+constexpr double kMega = 1e6;
+constexpr double kHour = 3600;
+
+Json ToJson(const Estimate& estimate) {
+  return {{"mean", estimate.mean},
+          {"deviation", estimate.deviation},
+          {"low", estimate.low},
+          {"high", estimate.high}};
+}
+
+// "12.3 ± 0.4 (11.9 to 13.0)"
+report::Cell CellOf(const Estimate& estimate, double unit) {
+  std::string text =
+      fmt::format("{:.3f} ± {:.3f}", estimate.mean / unit, estimate.deviation / unit);
+  if (estimate.low != estimate.high)
+    text += fmt::format(" ({:.3f} to {:.3f})", estimate.low / unit, estimate.high / unit);
+  return {.text = std::move(text), .value = estimate.mean / unit};
+}
+
+report::Cell Number(double value, int decimals) {
+  return {.text = fmt::format("{:.{}f}", value, decimals), .value = value};
+}
+
+report::Table OutcomeTable(const WhatIfAnswer& answer) {
+  report::Table table{
+      .id = "table-what-if",
+      .title = "What it would take",
+      .caption =
+          "Mean over the seeds ± their standard deviation; in brackets, what comes out under "
+          "other assumptions about what was not measured.",
+      .columns = {"policy", "recurrences", "energy (MJ)", "time (h)", "cost (MJ)",
+                  "target reached"}};
+  table.rows.push_back({{.text = "as recorded on " + answer.recorded_gpu_model},
+                        Number(static_cast<double>(answer.recorded_recurrences), 0),
+                        Number(answer.recorded.energy.value() / kMega, 3),
+                        Number(answer.recorded.time.count() / kHour, 3),
+                        Number(answer.recorded.cost.value() / kMega, 3),
+                        {}});
+  for (const WhatIfOutcome& outcome : answer.outcomes)
+    table.rows.push_back({{.text = outcome.contender},
+                          Number(static_cast<double>(answer.recurrences), 0),
+                          CellOf(outcome.energy, kMega),
+                          CellOf(outcome.time, kHour),
+                          CellOf(outcome.cost, kMega),
+                          {.text = fmt::format("{:.0f} %", 100 * outcome.reached.mean),
+                           .value = outcome.reached.mean}});
+  return table;
+}
+
+report::Figure OutcomeFigure(const WhatIfAnswer& answer) {
+  report::Panel energy{.title = "energy", .y = {.title = "energy (MJ)", .from_zero = true}};
+  report::Panel time{.title = "time", .y = {.title = "time (h)", .from_zero = true}};
+  const auto add = [](report::Panel& panel, const WhatIfOutcome& outcome, const Estimate& estimate,
+                      double unit) {
+    const double place = static_cast<double>(panel.x.categories.size());
+    panel.x.categories.push_back(outcome.contender);
+    panel.series.push_back({.name = outcome.contender,
+                            .role = outcome.contender,
+                            .mark = report::Mark::kBars,
+                            .x = {place},
+                            .y = {estimate.mean / unit},
+                            .low = {estimate.low / unit},
+                            .high = {estimate.high / unit}});
+  };
+  for (const WhatIfOutcome& outcome : answer.outcomes) {
+    add(energy, outcome, outcome.energy, kMega);
+    add(time, outcome, outcome.time, kHour);
+  }
+  return {.id = "figure-what-if",
+          .title = "Energy and time of all recurrences",
+          .caption =
+              "What each policy would take; the spread is what comes out under other "
+              "assumptions about what was not measured.",
+          .panels = {std::move(energy), std::move(time)}};
+}
+
+}  // namespace
+
+Json ToJson(const WhatIfAnswer& answer) {
+  Json policies = Json::object();
+  for (const WhatIfOutcome& outcome : answer.outcomes)
+    policies[outcome.contender] = {{"energy_joules", ToJson(outcome.energy)},
+                                   {"time_seconds", ToJson(outcome.time)},
+                                   {"cost_joules", ToJson(outcome.cost)},
+                                   {"target_reached", ToJson(outcome.reached)}};
+  return {{"schema", "zeus.replay_history/1"},
+          {"job", answer.job_id},
+          {"recorded",
+           {{"gpu_model", answer.recorded_gpu_model},
+            {"recurrences", answer.recorded_recurrences},
+            {"energy_joules", answer.recorded.energy.value()},
+            {"time_seconds", answer.recorded.time.count()},
+            {"cost_joules", answer.recorded.cost.value()}}},
+          {"gpu_model", answer.gpu_model},
+          {"eta", answer.eta},
+          {"recurrences", answer.recurrences},
+          {"best", answer.best_batch_size ? Json{{"batch_size", *answer.best_batch_size},
+                                                 {"power_limit_watts", answer.best_limit->value()}}
+                                          : Json(nullptr)},
+          {"policies", std::move(policies)},
+          {"measured", answer.measured},
+          {"estimated", answer.estimated},
+          {"unknown", answer.unknown}};
+}
+
+report::Report ToReport(const WhatIfAnswer& answer) {
+  report::Report report{.title = "What if: " + answer.job_id,
+                        .subtitle = fmt::format("eta = {:g}, on {}, {} recurrences", answer.eta,
+                                                answer.gpu_model, answer.recurrences)};
+  if (answer.best_batch_size)
+    report.findings.push_back(fmt::format("Least cost: batch size {} at {:g} W.",
+                                          *answer.best_batch_size, answer.best_limit->value()));
+  for (const std::string& text : answer.measured) report.remarks.push_back("Measured. " + text);
+  for (const std::string& text : answer.estimated) report.remarks.push_back("Estimated. " + text);
+  for (const std::string& text : answer.unknown) report.remarks.push_back("Not known. " + text);
+  report.sections.push_back(
+      {.title = "Answer", .tables = {OutcomeTable(answer)}, .figures = {OutcomeFigure(answer)}});
+  return report;
+}
+
+}  // namespace zeus::replay
