@@ -84,7 +84,8 @@ TEST(StudyTest, AWorkloadThatIsMissingIsNamed) {
 }
 
 TEST(StudyTest, EachPolicySavesEnergyOnEachWorkloadOfThePaper) {
-  for (const report::Series& bars : LastFiveFigure(TheStudy()).panels.at(0).series) {
+  const report::Figure figure = LastFiveFigure(TheStudy());
+  for (const report::Series& bars : figure.panels.at(0).series) {
     if (bars.mark != report::Mark::kBars) continue;
     EXPECT_EQ(bars.x.size(), 6u) << bars.name;
     for (const double energy : bars.y) EXPECT_LT(energy, 1.0) << bars.name;
@@ -119,7 +120,8 @@ TEST(StudyTest, TheMeanOfRatiosToItselfIsOne) {
 }
 
 TEST(StudyTest, HeatMapsHaveACellForEachConfiguration) {
-  for (const report::Panel& panel : ZeusPathsFigure(TheStudy()).panels) {
+  const report::Figure figure = ZeusPathsFigure(TheStudy());
+  for (const report::Panel& panel : figure.panels) {
     ASSERT_TRUE(panel.heat_map.has_value());
     EXPECT_EQ(panel.heat_map->values.size(), panel.x.categories.size() * panel.y.categories.size());
     const report::Series& path = panel.series.front();
