@@ -51,7 +51,7 @@ struct SweepPlan {
 };
 
 Result<double> ParseEta(std::string_view text) {
-  const auto eta = ParseDouble(text);
+  auto eta = ParseDouble(text);
   if (!eta.ok() || !(eta.value() >= 0 && eta.value() <= 1))
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("eta is {}: it must be a number from 0 to 1", Quote(text))};
