@@ -52,7 +52,7 @@ class GroupEvents {
 
   void EndNext() {
     std::ranges::pop_heap(under_way_, EndsLater);
-    RunUnderWay ended = std::move(under_way_.back());
+    RunUnderWay ended = under_way_.back();
     under_way_.pop_back();
     clock_.SleepUntil(ended.end);
     if (ended.run.role == RunRole::kExploring) --exploring_;
