@@ -19,6 +19,9 @@ class ReportPageTest(unittest.TestCase):
         playwright = pathlib.Path(WEB, "node_modules/playwright-core/index.mjs")
         if not browser or not node:
             self.skipTest("chromium or node is not installed")
+        version = subprocess.run([node, "--version"], capture_output=True, text=True).stdout
+        if int(version.strip("v\n").split(".")[0]) < 20:
+            self.skipTest(f"playwright needs node 20, this is {version.strip()}")
         with tempfile.TemporaryDirectory(prefix="zeus-report-page-") as folder:
             samples = subprocess.run([WRITE_SAMPLES, folder], capture_output=True, text=True,
                                      timeout=100)

@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kLetter = 6.4;   // How wide a letter is, about.
 constexpr double kHeatBar = 78;   // Room for the scale of colours.
+constexpr double kNameRoom = 15;  // Between two names of categories, which may be slanted.
 constexpr double kTickRoom = 62;  // Between two numbers on the axis of x.
 
 // The first characters of a text that is too long.
@@ -119,10 +120,18 @@ class PanelDrawing {
     for (const Scale::Tick& tick : x_.ticks()) {
       const double x = x_.Place(tick.value);
       if (panel_.x.categories.empty()) text += Line(x, top_, x, bottom_);
-      text += XLabel(x, EscapeXml(Cut(tick.label, 22)));
+      if (HasRoom(tick)) text += XLabel(x, EscapeXml(Cut(tick.label, 22)));
     }
     return text + fmt::format("<path class=\"frame\" d=\"M{0:.1f} {1:.1f}V{2:.1f}H{3:.1f}\"/>\n",
                               left_, top_, bottom_, right_);
+  }
+
+  // Categories that lie too close for all of their names show some of them.
+  bool HasRoom(const Scale::Tick& tick) const {
+    if (panel_.x.categories.empty()) return true;
+    const double slot = (right_ - left_) / static_cast<double>(panel_.x.categories.size());
+    const double every = std::max(1.0, std::ceil(kNameRoom / slot));
+    return std::fmod(tick.value, every) == 0;
   }
 
   static std::string Line(double x1, double y1, double x2, double y2) {

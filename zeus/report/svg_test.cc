@@ -91,6 +91,14 @@ TEST(SvgTest, HeatMapsShowWhatIsMissing) {
   EXPECT_THAT(svg, HasSubstr("<title>16, 100 W: none</title>"));
 }
 
+TEST(SvgTest, NamesThatLieTooCloseAreLeftOut) {
+  Panel panel{.x = {.title = "", .categories = {}}};
+  for (int i = 0; i < 100; ++i) panel.x.categories.push_back("n" + std::to_string(i));
+  const std::string svg = ToSvg({.id = "f", .title = "", .caption = "", .panels = {panel}});
+  EXPECT_THAT(svg, HasSubstr(">n0<"));
+  EXPECT_THAT(svg, Not(HasSubstr(">n1<")));
+}
+
 TEST(SvgTest, AFigureWithoutPanelsSaysSo) { EXPECT_THAT(ToSvg({.id = "f"}), HasSubstr("no data")); }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "apps/zeus/replay/history_command.h"
 #include "apps/zeus/replay/job_command.h"
 #include "apps/zeus/replay/paper_command.h"
+#include "apps/zeus/replay/sweep_command.h"
 
 namespace zeus::cli {
 
@@ -15,6 +16,7 @@ void AddReplayCommand(CLI::App& app, Action& action) {
   AddReplayJobCommand(*verb, action);
   AddReplayPaperCommand(*verb, action);
   AddReplayHistoryCommand(*verb, action);
+  AddReplaySweepCommand(*verb, action);
 }
 
 }  // namespace zeus::cli

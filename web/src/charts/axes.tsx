@@ -96,7 +96,7 @@ export function Axes({ panel, layout }: { panel: Panel; layout: Layout }) {
           </text>
         </g>
       ))}
-      {shown(panel.x, x, 12).map(({ value, label }) => (
+      {shown(panel.x, x, 15).map(({ value, label }) => (
         <g>
           {!panel.x.categories && <path class="grid" d={`M${x.place(value)} ${top}V${bottom}`} />}
           <XLabel x={x.place(value)} y={bottom} text={label} slanted={slanted} />

@@ -27,7 +27,7 @@ const isVoid = (cell: Cell | undefined) => valueOf(cell) === null && textOf(cell
 export function sortedRows(rows: Cell[][], order: Order | null): Cell[][] {
   if (!order) return rows;
   const sign = order.direction === "ascending" ? 1 : -1;
-  return rows.toSorted((a, b) => {
+  return [...rows].sort((a, b) => {
     const [left, right] = [a[order.column], b[order.column]];
     if (isVoid(left) !== isVoid(right)) return isVoid(left) ? 1 : -1;
     return sign * compare(left, right);

@@ -1,5 +1,7 @@
 #include "zeus/optimizer/batch_size/arm_ledger.h"
 
+#include <algorithm>
+
 #include "zeus/optimizer/batch_size/policy_state.h"
 
 namespace zeus {
@@ -14,7 +16,8 @@ GaussianThompson::Options ThompsonOptions(const PolicySpec& spec) {
 
 }  // namespace
 
-ArmLedger::ArmLedger(const PolicySpec& spec) : arms_(spec.batch_sizes, ThompsonOptions(spec)) {}
+ArmLedger::ArmLedger(const PolicySpec& spec)
+    : batch_sizes_(spec.batch_sizes), arms_(spec.batch_sizes, ThompsonOptions(spec)) {}
 
 void ArmLedger::LearnEpochCost(std::string_view gpu_model, int batch_size, Joules cost) {
   epoch_costs_.LearnOnce(gpu_model, batch_size, cost);
@@ -33,16 +36,26 @@ void ArmLedger::Observe(const RunResult& result, Joules cost) {
   arms_.Observe(run.batch_size, cost / EpochCost(run.gpu_model, run.batch_size), result.converged);
 }
 
-Joules ArmLedger::EpochCost(std::string_view gpu_model, int batch_size) const {
-  return epoch_costs_.Estimate(gpu_model, batch_size).value_or(Joules(1));
+std::size_t ArmLedger::IndexOf(int batch_size) const {
+  return static_cast<std::size_t>(std::ranges::lower_bound(batch_sizes_, batch_size) -
+                                  batch_sizes_.begin());
 }
 
-std::vector<Joules> ArmLedger::EpochCosts(std::string_view gpu_model,
-                                          std::span<const int> batch_sizes) const {
-  std::vector<Joules> costs;
-  costs.reserve(batch_sizes.size());
-  for (const int batch_size : batch_sizes) costs.push_back(EpochCost(gpu_model, batch_size));
-  return costs;
+Joules ArmLedger::EpochCost(std::string_view gpu_model, int batch_size) const {
+  const std::span<const Joules> costs = EpochCosts(gpu_model);
+  return costs.empty() ? Joules(1) : costs[IndexOf(batch_size)];
+}
+
+std::span<const Joules> ArmLedger::EpochCosts(std::string_view gpu_model) const {
+  if (latest_changes_ == epoch_costs_.changes() && latest_model_ == gpu_model) return latest_costs_;
+  latest_costs_.clear();
+  for (const int batch_size : batch_sizes_) {
+    const auto cost = epoch_costs_.Estimate(gpu_model, batch_size);
+    if (cost) latest_costs_.push_back(*cost);
+  }
+  latest_model_ = gpu_model;
+  latest_changes_ = epoch_costs_.changes();
+  return latest_costs_;
 }
 
 ArmBelief ArmLedger::Describe(std::string_view gpu_model, int batch_size) const {
@@ -71,6 +84,7 @@ void ArmLedger::SaveTo(Json& state) const {
 Status ArmLedger::RestoreFrom(const Json& state) {
   ZEUS_TRY(const Json* const costs, FindPart(state, "epoch_costs"));
   ZEUS_TRY(epoch_costs_, EpochCostTable::Restore(*costs));
+  latest_changes_ = -1;
   ZEUS_TRY(const Json* const arms, FindPart(state, "arms"));
   return arms_.Restore(*arms);
 }

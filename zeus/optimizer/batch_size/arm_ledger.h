@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,8 +32,9 @@ class ArmLedger {
   // What an epoch costs, as well as it is known; anything when nothing was ever measured, since
   // then there is no cost to convert either.
   Joules EpochCost(std::string_view gpu_model, int batch_size) const;
-  std::vector<Joules> EpochCosts(std::string_view gpu_model,
-                                 std::span<const int> batch_sizes) const;
+  // Of all batch sizes, in their order; empty when nothing was ever measured. Valid until something
+  // is learned, or asked about another model.
+  std::span<const Joules> EpochCosts(std::string_view gpu_model) const;
 
   // Untried, or a candidate.
   ArmBelief Describe(std::string_view gpu_model, int batch_size) const;
@@ -39,8 +43,15 @@ class ArmLedger {
   Status RestoreFrom(const Json& state);
 
  private:
+  std::size_t IndexOf(int batch_size) const;
+
+  std::vector<int> batch_sizes_;
   EpochCostTable epoch_costs_{};
   GaussianThompson arms_;
+  // What EpochCosts() said last, about which model, and after how many changes of the table.
+  mutable std::vector<Joules> latest_costs_{};
+  mutable std::string latest_model_{};
+  mutable std::int64_t latest_changes_ = 0;
 };
 
 }  // namespace zeus

@@ -13,6 +13,7 @@ template <class T>
 class ByBatchSize {
  public:
   using Entry = std::pair<int, T>;
+  using Place = typename std::vector<Entry>::const_iterator;
 
   auto begin() { return entries_.begin(); }
   auto end() { return entries_.end(); }

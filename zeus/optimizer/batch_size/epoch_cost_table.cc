@@ -33,14 +33,18 @@ EpochCostTable::Measured* EpochCostTable::Slot(std::string_view gpu_model, int b
 
 void EpochCostTable::LearnOnce(std::string_view gpu_model, int batch_size, Joules cost) {
   Measured* const slot = Slot(gpu_model, batch_size, cost);
-  if (slot != nullptr && slot->count == 0) *slot = {.cost = cost, .count = 1};
+  if (slot == nullptr || slot->count > 0) return;
+  *slot = {.cost = cost, .count = 1};
+  ++changes_;
 }
 
 void EpochCostTable::Refine(std::string_view gpu_model, int batch_size, Joules cost) {
   Measured* const slot = Slot(gpu_model, batch_size, cost);
   if (slot == nullptr) return;
   slot->count = std::min(slot->count + 1, kMostMeasurements);
+  const Joules before = slot->cost;
   slot->cost += (cost - slot->cost) / slot->count;
+  if (slot->cost != before) ++changes_;
 }
 
 std::optional<Joules> EpochCostTable::Profiled(std::string_view gpu_model, int batch_size) const {

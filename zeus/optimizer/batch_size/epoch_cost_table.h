@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,6 +33,9 @@ class EpochCostTable {
   // Profiled, else translated, else that of the nearest batch size known.
   std::optional<Joules> Estimate(std::string_view gpu_model, int batch_size) const;
 
+  // Grows whenever an answer above may have become another one.
+  std::int64_t changes() const { return changes_; }
+
   // The model that was measured first; empty when there is none.
   std::string_view home() const;
 
@@ -52,6 +56,7 @@ class EpochCostTable {
   Measured* Slot(std::string_view gpu_model, int batch_size, Joules cost);
 
   std::vector<Model> models_;  // In the order of their first measurement.
+  std::int64_t changes_ = 0;
 };
 
 }  // namespace zeus

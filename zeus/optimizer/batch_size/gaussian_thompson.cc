@@ -42,27 +42,28 @@ std::optional<CostBelief> GaussianThompson::BeliefFrom(const CostSamples& sample
       .sigma = Joules(std::sqrt(variance / (count + weight)))};
 }
 
-bool GaussianThompson::NeedsObservations(int batch_size) const {
-  const std::int64_t count = samples_.at(batch_size).count();
+bool GaussianThompson::NeedsObservations(const CostSamples& samples) const {
+  const std::int64_t count = samples.count();
   return count < options_.explorations || (count == 0 && options_.prior_precision <= 0);
 }
 
 int GaussianThompson::Predict(std::span<const int> arms, std::span<const Joules> epoch_costs,
                               Random& random) const {
-  const auto needs = [this](int arm) { return NeedsObservations(arm); };
+  const auto needs = [this](int arm) { return NeedsObservations(samples_.at(arm)); };
   if (const auto needing = std::ranges::count_if(arms, needs); needing > 0) {
     std::uint64_t skipped = random.Below(static_cast<std::uint64_t>(needing));
     return *std::ranges::find_if(arms, [&](int arm) { return needs(arm) && skipped-- == 0; });
   }
   int best = arms.front();
   Joules least(std::numeric_limits<double>::infinity());
-  for (std::size_t i = 0; i < arms.size(); ++i) {
-    const CostBelief belief = *Belief(arms[i], epoch_costs[i]);
+  for (const int arm : arms) {
+    const auto samples = samples_.find(arm);
+    const CostBelief belief = *BeliefFrom(samples->second, CostAt(epoch_costs, samples));
     Joules drawn = belief.mean;
     if (belief.sigma > Joules(0)) drawn += random.Normal() * belief.sigma;
     if (drawn >= least) continue;
     least = drawn;
-    best = arms[i];
+    best = arm;
   }
   return best;
 }
@@ -70,13 +71,21 @@ int GaussianThompson::Predict(std::span<const int> arms, std::span<const Joules>
 int GaussianThompson::Best(std::span<const int> arms, std::span<const Joules> epoch_costs) const {
   int best = arms.front();
   Joules least(std::numeric_limits<double>::infinity());
-  for (std::size_t i = 0; i < arms.size(); ++i) {
-    const auto belief = Belief(arms[i], epoch_costs[i]);
+  for (const int arm : arms) {
+    const auto samples = samples_.find(arm);
+    const auto belief = BeliefFrom(samples->second, CostAt(epoch_costs, samples));
     if (!belief || belief->mean >= least) continue;
     least = belief->mean;
-    best = arms[i];
+    best = arm;
   }
   return best;
+}
+
+// Without epoch costs there are no costs to convert either.
+Joules GaussianThompson::CostAt(std::span<const Joules> epoch_costs,
+                                ByBatchSize<CostSamples>::Place samples) const {
+  return epoch_costs.empty() ? Joules(1)
+                             : epoch_costs[static_cast<std::size_t>(samples - samples_.begin())];
 }
 
 Json GaussianThompson::Save() const {

@@ -42,7 +42,7 @@ class GaussianThompson {
   std::optional<CostBelief> Belief(int batch_size, Joules epoch_cost) const;
 
   // The arm whose sampled mean cost is least. Arms that need more observations come first, in
-  // random order. Epoch costs are those of the arms, here and below.
+  // random order. Epoch costs are those of all batch sizes, here and below.
   int Predict(std::span<const int> arms, std::span<const Joules> epoch_costs, Random& random) const;
   // The arm whose mean cost is believed to be least.
   int Best(std::span<const int> arms, std::span<const Joules> epoch_costs) const;
@@ -52,7 +52,8 @@ class GaussianThompson {
 
  private:
   std::optional<CostBelief> BeliefFrom(const CostSamples& samples, Joules epoch_cost) const;
-  bool NeedsObservations(int batch_size) const;
+  bool NeedsObservations(const CostSamples& samples) const;
+  Joules CostAt(std::span<const Joules> epoch_costs, ByBatchSize<CostSamples>::Place samples) const;
 
   Options options_;
   ByBatchSize<CostSamples> samples_{};

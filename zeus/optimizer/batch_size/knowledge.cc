@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "zeus/optimizer/batch_size/epoch_cost_belief.h"
-
 namespace zeus {
 namespace {
 
@@ -18,15 +16,14 @@ std::optional<std::size_t> Leader(const std::vector<ArmKnowledge>& arms) {
 }
 
 // Within an octave of those that converged, and at least the next one on each side.
-void MarkCandidates(std::span<const ArmEpochs> shown, std::vector<ArmKnowledge>& arms) {
+void MarkCandidates(std::span<const ArmEpochs> shown, std::span<const double> octaves,
+                    std::vector<ArmKnowledge>& arms) {
   const auto first = std::ranges::find(shown, true, &ArmEpochs::ever_converged) - shown.begin();
   const auto last =
       shown.rend() -
       std::ranges::find(shown.rbegin(), shown.rend(), true, &ArmEpochs::ever_converged) - 1;
   if (last < first) return;
-  const auto octave = [&](std::ptrdiff_t i) {
-    return std::log2(arms[static_cast<std::size_t>(i)].batch_size);
-  };
+  const auto octave = [&](std::ptrdiff_t i) { return octaves[static_cast<std::size_t>(i)]; };
   for (std::ptrdiff_t i = 0; i < std::ssize(arms); ++i) {
     const bool next = i >= first - 1 && i <= last + 1;
     const bool near =
@@ -40,14 +37,16 @@ void MarkCandidates(std::span<const ArmEpochs> shown, std::vector<ArmKnowledge>&
 
 KnowledgeSource::KnowledgeSource(std::span<const int> batch_sizes, int default_batch_size)
     : batch_sizes_(batch_sizes.begin(), batch_sizes.end()),
-      belief_(batch_sizes, default_batch_size) {}
+      belief_(batch_sizes, default_batch_size) {
+  for (const int batch_size : batch_sizes) octaves_.push_back(std::log2(batch_size));
+}
 
-Knowledge KnowledgeSource::About(const EpochHistory& history, const EpochCostTable& table,
-                                 std::string_view gpu_model) const {
+Knowledge KnowledgeSource::About(const EpochHistory& history,
+                                 std::span<const std::optional<EpochCostBelief>> costs) const {
   Knowledge knowledge{.noise = history.NoiseVariance()};
   const auto epochs = belief_.Update(history.AllEvidence());
-  const auto costs = BelieveEpochCosts(table, gpu_model, batch_sizes_);
   const std::span<const ArmEpochs> shown = history.arms();
+  knowledge.arms.reserve(batch_sizes_.size());
   for (std::size_t i = 0; i < batch_sizes_.size(); ++i) {
     const EpochCostBelief cost = costs[i].value_or(EpochCostBelief{});
     ArmKnowledge arm{.batch_size = batch_sizes_[i],
@@ -67,7 +66,7 @@ Knowledge KnowledgeSource::About(const EpochHistory& history, const EpochCostTab
   if (knowledge.leader)
     knowledge.leader_cost =
         std::exp(knowledge.arms[*knowledge.leader].log_cost() + knowledge.noise / 2);
-  MarkCandidates(shown, knowledge.arms);
+  MarkCandidates(shown, octaves_, knowledge.arms);
   return knowledge;
 }
 

@@ -3,11 +3,10 @@
 #include <cstddef>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "zeus/optimizer/batch_size/epoch_belief.h"
-#include "zeus/optimizer/batch_size/epoch_cost_table.h"
+#include "zeus/optimizer/batch_size/epoch_cost_belief.h"
 #include "zeus/optimizer/batch_size/epoch_history.h"
 
 namespace zeus {
@@ -43,11 +42,13 @@ class KnowledgeSource {
  public:
   KnowledgeSource(std::span<const int> batch_sizes, int default_batch_size);
 
-  Knowledge About(const EpochHistory& history, const EpochCostTable& table,
-                  std::string_view gpu_model) const;
+  // `costs` is what is believed about epoch costs, one per batch size.
+  Knowledge About(const EpochHistory& history,
+                  std::span<const std::optional<EpochCostBelief>> costs) const;
 
  private:
   std::vector<int> batch_sizes_;
+  std::vector<double> octaves_{};  // log2 of them.
   EpochBelief belief_;
 };
 

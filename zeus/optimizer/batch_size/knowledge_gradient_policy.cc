@@ -45,10 +45,14 @@ KnowledgeGradientPolicy::KnowledgeGradientPolicy(const PolicySpec& spec)
       history_(spec.batch_sizes.size(), spec.window) {}
 
 const Knowledge& KnowledgeGradientPolicy::KnowledgeOn(std::string_view gpu_model) const {
-  if (!latest_knowledge_ || latest_model_ != gpu_model) {
-    latest_knowledge_ = source_.About(history_, table_, gpu_model);
-    latest_model_ = gpu_model;
+  const bool same_model = latest_model_ == gpu_model;
+  if (latest_knowledge_ && same_model) return *latest_knowledge_;
+  if (!same_model || latest_changes_ != table_.changes()) {
+    latest_costs_ = BelieveEpochCosts(table_, gpu_model, spec_.batch_sizes);
+    latest_changes_ = table_.changes();
   }
+  latest_knowledge_ = source_.About(history_, latest_costs_);
+  latest_model_ = gpu_model;
   return *latest_knowledge_;
 }
 

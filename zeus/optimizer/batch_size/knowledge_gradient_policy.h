@@ -49,6 +49,9 @@ class KnowledgeGradientPolicy final : public BatchSizePolicy {
   EpochHistory history_;
   mutable std::optional<Knowledge> latest_knowledge_{};
   mutable std::string latest_model_{};
+  // About that model, after so many changes of the table.
+  mutable std::vector<std::optional<EpochCostBelief>> latest_costs_{};
+  mutable std::int64_t latest_changes_ = -1;
 };
 
 }  // namespace zeus

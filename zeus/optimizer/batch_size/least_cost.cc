@@ -26,13 +26,13 @@ void LeastCost::Forget() {
   if (std::ssize(latest_) > window_) latest_.erase(latest_.begin());
 }
 
-std::optional<LeastCost::Recurrence> LeastCost::On(std::string_view gpu_model,
-                                                   const EpochCostTable& table) const {
+std::optional<LeastCost::Recurrence> LeastCost::At(std::span<const int> batch_sizes,
+                                                   std::span<const Joules> epoch_costs) const {
   std::optional<Recurrence> least;
+  if (epoch_costs.empty()) return least;
   const auto consider = [&](int batch_size, double cost) {
-    const auto epoch_cost = table.Estimate(gpu_model, batch_size);
-    if (!epoch_cost) return;
-    const Joules translated = cost * *epoch_cost;
+    const auto index = std::ranges::lower_bound(batch_sizes, batch_size) - batch_sizes.begin();
+    const Joules translated = cost * epoch_costs[static_cast<std::size_t>(index)];
     if (!least || translated < least->cost)
       least = Recurrence{.batch_size = batch_size, .cost = translated};
   };

@@ -2,14 +2,12 @@
 
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "zeus/base/json.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 #include "zeus/optimizer/batch_size/by_batch_size.h"
-#include "zeus/optimizer/batch_size/epoch_cost_table.h"
 
 namespace zeus {
 
@@ -31,8 +29,10 @@ class LeastCost {
   // A result without convergence; it only takes its place in the window.
   void AddFailure();
 
-  // As it would be on a GPU model; nullopt when nothing converged.
-  std::optional<Recurrence> On(std::string_view gpu_model, const EpochCostTable& table) const;
+  // As it would be on a GPU model where epochs with the job's batch sizes cost so much; nullopt
+  // when nothing converged, or no epoch cost is known.
+  std::optional<Recurrence> At(std::span<const int> batch_sizes,
+                               std::span<const Joules> epoch_costs) const;
 
   Json Save() const;
   static Result<LeastCost> Restore(int window, std::span<const int> batch_sizes, const Json& state);

@@ -37,13 +37,12 @@ Choice ZeusPolicy::Choose(const Situation& situation) {
   }
   const std::vector<int>& arms = explorer_.candidates();
   Random random = StreamOf(spec_.seed, draws_++);
-  const int drawn =
-      ledger_.arms().Predict(arms, ledger_.EpochCosts(situation.gpu_model, arms), random);
+  const int drawn = ledger_.arms().Predict(arms, ledger_.EpochCosts(situation.gpu_model), random);
   return {.batch_size = drawn, .role = RunRole::kExploiting};
 }
 
 int ZeusPolicy::EpochBudget(const PlannedRun& run, Joules epoch_cost) const {
-  const auto least = least_cost_.On(run.gpu_model, ledger_.epoch_costs());
+  const auto least = least_cost_.At(spec_.batch_sizes, ledger_.EpochCosts(run.gpu_model));
   if (!spec_.beta || !least || run.attempt >= kBoundedTries) return spec_.max_epochs;
   const double epochs = *spec_.beta * (least->cost / epoch_cost) * (1 + kRounding);
   // Also when it is no number: an epoch that costs nothing.
@@ -53,7 +52,7 @@ int ZeusPolicy::EpochBudget(const PlannedRun& run, Joules epoch_cost) const {
 
 Joules ZeusPolicy::CostToLearnFrom(const RunResult& result) const {
   if (result.epochs > 0) return result.cost;
-  const auto least = least_cost_.On(result.run.gpu_model, ledger_.epoch_costs());
+  const auto least = least_cost_.At(spec_.batch_sizes, ledger_.EpochCosts(result.run.gpu_model));
   return least ? kNotWorthStarting * spec_.beta.value_or(1.0) * least->cost : result.cost;
 }
 
@@ -95,9 +94,8 @@ std::vector<ArmBelief> ZeusPolicy::Beliefs(std::string_view gpu_model) const {
 
 int ZeusPolicy::Best(std::string_view gpu_model) const {
   if (!explorer_.Next())
-    return ledger_.arms().Best(explorer_.candidates(),
-                               ledger_.EpochCosts(gpu_model, explorer_.candidates()));
-  const auto least = least_cost_.On(gpu_model, ledger_.epoch_costs());
+    return ledger_.arms().Best(explorer_.candidates(), ledger_.EpochCosts(gpu_model));
+  const auto least = least_cost_.At(spec_.batch_sizes, ledger_.EpochCosts(gpu_model));
   return least ? least->batch_size : spec_.default_batch_size;
 }
 

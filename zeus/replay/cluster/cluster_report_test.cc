@@ -73,5 +73,12 @@ TEST(ClusterReportTest, PeopleGetTheSentenceTheTableAndTheFigure) {
   EXPECT_EQ(figure.panels[0].series[1].y[0], 0.6);
 }
 
+TEST(ClusterReportTest, OneThatTakesManyTimesAsMuchDoesNotFlattenTheOthers) {
+  ClusterComparison comparison = Comparison(testing::MadeClusterJob("neumf", Seconds(1)));
+  EXPECT_FALSE(SavingsFigure(comparison).panels[0].y.logarithmic);
+  comparison.replays[0][0].contenders[1].usage.energy = Joules(500);
+  EXPECT_TRUE(SavingsFigure(comparison).panels[0].y.logarithmic);
+}
+
 }  // namespace
 }  // namespace zeus::replay

@@ -1,0 +1,150 @@
+#include "apps/zeus/replay/sweep_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/zeus/lists.h"
+#include "apps/zeus/numbers.h"
+#include "apps/zeus/replay/progress_bar.h"
+#include "apps/zeus/replay/replay_flags.h"
+#include "apps/zeus/replay/replay_outputs.h"
+#include "zeus/base/text.h"
+#include "zeus/replay/sweep.h"
+#include "zeus/replay/workloads.h"
+
+namespace zeus::cli {
+namespace {
+
+constexpr std::uint64_t kMostSeeds = 1'000'000;
+
+struct SweepFlags {
+  SourceFlags source{};
+  OutputFlags outputs{};
+  std::string gpus = "v100";
+  std::string workloads = "all";
+  std::string policies = "zeus,knowledge_gradient";
+  std::string etas = "0.5";
+  std::string betas = "2";
+  int seeds = 20;
+  int threads = 1;
+};
+
+// What the flags mean.
+struct SweepPlan {
+  std::vector<std::string> gpus{};
+  std::vector<std::string> workloads{};
+  std::vector<double> etas{};
+  // For each beta, all policies.
+  std::vector<std::vector<replay::ContenderSpec>> contenders{};
+
+  std::int64_t comparisons() const {
+    return std::ssize(gpus) * std::ssize(workloads) * std::ssize(etas) * std::ssize(contenders);
+  }
+};
+
+Result<double> ParseEta(std::string_view text) {
+  const auto eta = ParseDouble(text);
+  if (!eta.ok() || !(eta.value() >= 0 && eta.value() <= 1))
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("eta is {}: it must be a number from 0 to 1", Quote(text))};
+  return eta;
+}
+
+Result<SweepPlan> PlanOf(const SweepFlags& flags) {
+  SweepPlan plan;
+  for (const std::string_view gpu : SplitAtCommas(flags.gpus)) plan.gpus.emplace_back(gpu);
+  if (flags.workloads == "all") {
+    for (const replay::WorkloadKey& key : replay::PaperWorkloads())
+      plan.workloads.emplace_back(key.label);
+  } else {
+    for (const std::string_view workload : SplitAtCommas(flags.workloads)) {
+      ZEUS_RETURN_IF_ERROR(replay::FindWorkload(workload));
+      plan.workloads.emplace_back(workload);
+    }
+  }
+  for (const std::string_view text : SplitAtCommas(flags.etas)) {
+    ZEUS_TRY(const double eta, ParseEta(text));
+    plan.etas.push_back(eta);
+  }
+  ZEUS_TRY(const std::vector<std::string> names, ParseContenders(flags.policies));
+  for (const std::string_view text : SplitAtCommas(flags.betas)) {
+    ZEUS_TRY(const std::optional<double> beta, ParseBeta(text));
+    std::vector<replay::ContenderSpec>& contenders = plan.contenders.emplace_back();
+    for (const std::string& name : names) contenders.push_back({.name = name, .beta = beta});
+  }
+  return plan;
+}
+
+Result<std::vector<replay::SweepRow>> RunSweep(const SweepFlags& flags, const SweepPlan& plan,
+                                               std::vector<std::string>& remarks) {
+  std::vector<replay::SweepRow> rows;
+  ProgressBar progress("comparisons", plan.comparisons());
+  for (const std::string& gpu : plan.gpus) {
+    for (const double eta : plan.etas) {
+      ZEUS_TRY(const LoadedJobs loaded, LoadJobs(flags.source, gpu, eta));
+      if (rows.empty()) remarks.push_back(fmt::format("Replayed from {}.", loaded.source));
+      for (const std::string& workload : plan.workloads) {
+        ZEUS_TRY(const replay::ReplayJob* const job, loaded.Find(workload));
+        for (const std::vector<replay::ContenderSpec>& contenders : plan.contenders) {
+          ZEUS_TRY(
+              const replay::JobComparison comparison,
+              Compare(*job,
+                      {.contenders = contenders, .seeds = flags.seeds, .threads = flags.threads}));
+          std::vector<replay::SweepRow> more = RowsOf(comparison);
+          std::ranges::move(more, std::back_inserter(rows));
+          progress.Add(1);
+        }
+      }
+    }
+  }
+  return rows;
+}
+
+Result<int> Sweep(const SweepFlags& flags) {
+  ZEUS_TRY(const SweepPlan plan, PlanOf(flags));
+  ZEUS_RETURN_IF_ERROR(CheckOutputs(flags.outputs));
+  std::vector<std::string> remarks;
+  ZEUS_TRY(const std::vector<replay::SweepRow> rows, RunSweep(flags, plan, remarks));
+  Json json = {{"seeds", flags.seeds}};
+  json.update(replay::SweepJson(rows));
+  report::Report report = replay::SweepReport(rows, flags.seeds);
+  report.remarks = std::move(remarks);
+  ZEUS_RETURN_IF_ERROR(WriteOutputs(flags.outputs, json, report));
+  return 0;
+}
+
+}  // namespace
+
+void AddReplaySweepCommand(CLI::App& replay, Action& action) {
+  auto flags = std::make_shared<SweepFlags>();
+  CLI::App* const verb = replay.add_subcommand(
+      "sweep", "Compare policies over GPU models, workloads, eta and beta; lists with commas");
+  const auto add = [verb](const char* name, std::string& value, const char* description) {
+    verb->add_option(name, value, description)
+        ->check(NotEmpty())
+        ->capture_default_str()
+        ->type_name("LIST");
+  };
+  AddSourceFlags(*verb, flags->source);
+  add("--gpu", flags->gpus, "GPU models");
+  add("--workload", flags->workloads, "Workloads, or all");
+  add("--policy", flags->policies, "Policies");
+  add("--eta", flags->etas, "Each from 0 (time is what counts) to 1 (energy is)");
+  add("--beta", flags->betas, "Stop a run at so many times the least cost; none: never stop early");
+  verb->add_option("--seeds", flags->seeds, "Replays of each policy, with seeds from 0")
+      ->check(WholeNumberBetween(1, kMostSeeds))
+      ->capture_default_str();
+  AddThreadsFlag(*verb, flags->threads);
+  AddOutputFlags(*verb, flags->outputs);
+  verb->callback([flags, &action] { action = [flags] { return Sweep(*flags); }; });
+}
+
+}  // namespace zeus::cli

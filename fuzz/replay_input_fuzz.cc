@@ -1,0 +1,28 @@
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "zeus/replay/cluster/group_trace.h"
+#include "zeus/replay/input/unpacking.h"
+
+// Traces that somebody sent: text, or packed and damaged. Whatever they hold, jobs that are taken
+// from them make sense.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  auto bytes = zeus::replay::BytesOf(text);
+  if (const std::optional packing = zeus::replay::PackingOf(text)) {
+    auto unpacked = zeus::replay::Unpack(*packing, "fuzz", std::move(bytes));
+    if (!unpacked.ok()) return 0;
+    bytes = std::move(unpacked).value();
+  }
+  zeus::replay::RowProblems problems;
+  const auto trace =
+      zeus::replay::ReadGroupTrace(zeus::replay::TextSource("fuzz", std::move(bytes)), problems);
+  if (!trace.ok()) return 0;
+  for (const auto& group : trace.value().groups)
+    for (const auto& job : trace.value().JobsOf(group))
+      if (!(job.end >= job.start) || !(job.runtime_ratio >= 0)) __builtin_trap();
+  return 0;
+}
