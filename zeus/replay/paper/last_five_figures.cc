@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include "zeus/replay/paper/drawing.h"
 #include "zeus/replay/paper/evaluation_figures.h"
 

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "zeus/replay/paper/claims.h"
 #include "zeus/replay/paper/drawing.h"

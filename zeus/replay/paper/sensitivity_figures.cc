@@ -1,7 +1,3 @@
-#include <fmt/format.h>
-
-#include <algorithm>
-
 #include "zeus/replay/paper/drawing.h"
 #include "zeus/replay/paper/evaluation_figures.h"
 #include "zeus/replay/paper/sensitivity.h"

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "zeus/replay/paper/configurations.h"
 #include "zeus/replay/paper/drawing.h"
