@@ -28,6 +28,14 @@ function verdictOf(column: string | undefined, text: string): string {
   return "";
 }
 
+// What is as short as this stays on one line.
+const longestUnbroken = 20;
+
+function classOf(column: string | undefined, text: string): string {
+  const unbroken = text.length <= longestUnbroken ? "unbroken" : "";
+  return `${verdictOf(column, text)} ${unbroken}`.trim();
+}
+
 interface HeaderProps {
   name: string;
   order: Order | null;
@@ -106,7 +114,7 @@ export function TableView({ table, anchor }: { table: Table; anchor: string }) {
             {rows.map((row) => (
               <tr>
                 {row.map((cell, i) => (
-                  <td class={numbers[i] ? "number" : verdictOf(table.columns[i], textOf(cell))}>
+                  <td class={numbers[i] ? "number" : classOf(table.columns[i], textOf(cell))}>
                     {textOf(cell)}
                   </td>
                 ))}
