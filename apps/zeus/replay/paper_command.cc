@@ -13,9 +13,9 @@
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output_file.h"
 #include "apps/zeus/replay/progress_bar.h"
+#include "apps/zeus/replay/replay_flags.h"
 #include "apps/zeus/replay/replay_outputs.h"
 #include "zeus/base/file.h"
-#include "zeus/base/parallel.h"
 #include "zeus/replay/catalogue_jobs.h"
 #include "zeus/replay/paper/cluster_study.h"
 #include "zeus/replay/paper/paper_report.h"
@@ -32,11 +32,9 @@ struct Options {
   fs::path trace_dir{};
   int seeds = 50;
   int clusters = 10;
-  int threads = 0;  // As many as the machine has.
+  int threads = 1;
   fs::path out{};
   OutputFlags outputs{};
-
-  int Threads() const { return threads > 0 ? threads : MachineThreads(); }
 };
 
 std::string SourceTitle(const Options& options) {
@@ -52,7 +50,7 @@ Result<replay::paper::Study> RunStudy(const Options& options) {
     return replay::ReadReplayJobs(options.trace_dir, gpu_model, eta);
   };
   return replay::paper::RunStudy(source, {.seeds = options.seeds,
-                                          .threads = options.Threads(),
+                                          .threads = options.threads,
                                           .progress = [&](std::size_t done, std::size_t of) {
                                             const auto now =
                                                 static_cast<std::int64_t>(1000 * done / of);
@@ -62,7 +60,7 @@ Result<replay::paper::Study> RunStudy(const Options& options) {
 
 Result<replay::ClusterComparison> RunCluster(const Options& options, const JobsOfGpu& jobs) {
   replay::paper::ClusterStudyOptions study{.clusters = options.clusters,
-                                           .threads = options.Threads()};
+                                           .threads = options.threads};
   ProgressBar progress("jobs of clusters", WorkOf(study));
   study.jobs_done = [&progress](std::int64_t done) { progress.Add(done); };
   return RunClusterStudy(jobs, study);
@@ -115,9 +113,7 @@ void AddReplayPaperCommand(CLI::App& replay, Action& action) {
   verb->add_option("--clusters", options->clusters, "Generated clusters, for Figure 9")
       ->check(WholeNumberBetween(1, 1000))
       ->capture_default_str();
-  verb->add_option("--threads", options->threads, "0: as many as the machine runs at a time")
-      ->check(WholeNumberBetween(0, 1024))
-      ->capture_default_str();
+  AddThreadsFlag(*verb, options->threads);
   verb->add_option("--out", options->out,
                    "Write everything into a folder: the page, the numbers as JSON, the figures")
       ->check(NotEmpty())
