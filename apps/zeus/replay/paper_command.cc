@@ -91,7 +91,11 @@ Result<int> Run(const Options& options) {
   ZEUS_TRY(reproduction.cluster, RunCluster(options, reproduction.study.usual_jobs()));
   ZEUS_TRY(reproduction.drift, RunDriftOn(reproduction.study.usual_jobs(), options.seeds));
   const Json result = ToJson(reproduction);
-  const report::Report report = ToReport(reproduction);
+  report::Report report = ToReport(reproduction);
+  if (options.trace_dir.empty())
+    report.findings.insert(report.findings.begin(),
+                           "The built-in catalogue, fitted to the paper's traces, stands in for "
+                           "them: with the traces (--trace-dir) more claims come out.");
   if (!options.out.empty()) ZEUS_RETURN_IF_ERROR(WriteFolder(options.out, result, report));
   ZEUS_RETURN_IF_ERROR(WriteOutputs(options.outputs, result, report));
   return 0;

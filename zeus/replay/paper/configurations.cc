@@ -63,6 +63,24 @@ const Configuration& CheapestAt(std::span<const Configuration> configurations, d
   });
 }
 
+namespace {
+
+// The default batch size at each limit, also if it does not always reach the target: that does not
+// depend on the limit.
+std::vector<Configuration> DefaultAtEachLimit(const ReplayJob& job) {
+  const ReplayArm& arm = job.arm(job.default_batch_size);
+  const double epochs = job.DefaultUsage().time / arm.full_power_epoch.time;
+  std::vector<Configuration> configurations;
+  for (const LimitRecord& record : arm.limits)
+    configurations.push_back({.batch_size = arm.batch_size,
+                              .limit = record.limit,
+                              .power = record.power,
+                              .usage = epochs * record.epoch});
+  return configurations;
+}
+
+}  // namespace
+
 std::optional<ExhaustiveSweep> SweepExhaustively(const ReplayJob& job) {
   const std::vector<Configuration> feasible = FeasibleConfigurations(job);
   if (feasible.empty()) return std::nullopt;
@@ -71,12 +89,8 @@ std::optional<ExhaustiveSweep> SweepExhaustively(const ReplayJob& job) {
       feasible,
       [&](const Configuration& configuration) { return configuration.limit == job.max_power; },
       sweep.usual);
-  sweep.best_limit = LeastEnergy(
-      feasible,
-      [&](const Configuration& configuration) {
-        return configuration.batch_size == job.default_batch_size;
-      },
-      sweep.usual);
+  const std::vector<Configuration> usual_batch_size = DefaultAtEachLimit(job);
+  sweep.best_limit = *std::ranges::min_element(usual_batch_size, {}, Energy);
   sweep.best = LeastEnergy(
       feasible, [](const Configuration&) { return true; }, sweep.usual);
   sweep.fastest = *std::ranges::min_element(feasible, {}, Time);

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "zeus/replay/paper/drawing.h"
 #include "zeus/replay/paper/evaluation_figures.h"
 
@@ -10,12 +12,13 @@ using report::Panel;
 using report::Series;
 
 struct Quantity {
+  const char* name;
   const char* title;
   double ReplaySummary::*figure;
 };
 
-constexpr Quantity kEnergy{"energy, of the default's", &ReplaySummary::last_five_energy};
-constexpr Quantity kTime{"time, of the default's", &ReplaySummary::last_five_time};
+constexpr Quantity kEnergy{"energy", "energy, of the default's", &ReplaySummary::last_five_energy};
+constexpr Quantity kTime{"time", "time, of the default's", &ReplaySummary::last_five_time};
 
 Series Bars(std::string_view contender) {
   return {.name = std::string(contender), .role = std::string(contender), .mark = Mark::kBars};
@@ -31,7 +34,7 @@ void Push(Series& bars, std::size_t place, const SampleSummary& value) {
 
 Panel LastFivePanel(const GpuResults& gpu, std::span<const ReplayJob> jobs,
                     const Quantity& quantity) {
-  Panel panel{.title = GpuTitle(gpu.gpu_model),
+  Panel panel{.title = fmt::format("{}: {}", GpuTitle(gpu.gpu_model), quantity.name),
               .x = {.categories = WorkloadTitles(jobs)},
               .y = {.title = quantity.title, .from_zero = true}};
   for (const WorkloadResults& contender : gpu.contenders) {

@@ -54,14 +54,17 @@ struct SweepStatement {
   Configuration ExhaustiveSweep::*configuration;
   double least;
   double greatest;
-  const char* remark;
+  // Why the least differs, where it is that of this workload.
+  const char* least_of = "";
+  const char* remark = "";
 };
 
 constexpr SweepStatement kSweepStatements[] = {
     {"the best batch size alone saves energy", &ExhaustiveSweep::best_batch_size, 0.034, 0.650,
+     "ResNet-50",
      "by the traces ResNet-50 saves less than BERT (SA), of which the paper's 3.4 % is"},
-    {"the best power limit alone saves energy", &ExhaustiveSweep::best_limit, 0.030, 0.315, ""},
-    {"both together save energy", &ExhaustiveSweep::best, 0.238, 0.747, ""},
+    {"the best power limit alone saves energy", &ExhaustiveSweep::best_limit, 0.030, 0.315},
+    {"both together save energy", &ExhaustiveSweep::best, 0.238, 0.747},
 };
 
 Claim SweepClaim(const JobsOfGpu& jobs, const SweepStatement& statement) {
@@ -76,7 +79,8 @@ Claim SweepClaim(const JobsOfGpu& jobs, const SweepStatement& statement) {
   };
   claim.verdict =
       Both(judge(statement.least, range.least), judge(statement.greatest, range.greatest));
-  if (claim.verdict != Verdict::kReproduced) claim.remark = statement.remark;
+  if (claim.verdict != Verdict::kReproduced && range.least_of == statement.least_of)
+    claim.remark = statement.remark;
   return claim;
 }
 

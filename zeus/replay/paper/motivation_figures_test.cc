@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "zeus/replay/catalogue_jobs.h"
 #include "zeus/replay/paper/configurations.h"
 #include "zeus/replay/paper/drawing.h"
 #include "zeus/replay/paper/testing/made_job.h"
@@ -162,6 +163,18 @@ TEST_F(PaperTracesTest, DeepSpeech2HasTheOptimaThatThePaperNames) {
   EXPECT_EQ(sweep.best.limit, Watts(100));
   EXPECT_EQ(sweep.fastest.batch_size, 48);
   EXPECT_EQ(sweep.fastest.limit, Watts(250));
+}
+
+// A power limit changes neither how many epochs a run takes nor whether it arrives.
+TEST(SweepTest, LimitsOfADefaultThatDoesNotAlwaysArriveCount) {
+  const auto jobs = CatalogueJobs("v100", 0.5);
+  ASSERT_TRUE(jobs.ok());
+  const ReplayJob& job = *std::ranges::find(jobs.value(), "shufflenet", &ReplayJob::label);
+  ASSERT_FALSE(job.arm(job.default_batch_size).MeanEpochs(job.max_epochs));
+  const auto sweep = SweepExhaustively(job);
+  ASSERT_TRUE(sweep);
+  EXPECT_EQ(sweep->best_limit.batch_size, job.default_batch_size);
+  EXPECT_GT(sweep->Saving(sweep->best_limit), 0.2);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ const ReplayJob& UsualJob(const Study& study) { return study.usual_jobs().front(
 report::Section MotivationSection(const Study& study) {
   const JobsOfGpu& jobs = study.usual_jobs();
   return {.title = "Opportunities and trade-offs (§2, appendices A to C)",
-          .text = "What the traces say without any policy.",
+          .text = "What is known of the jobs, without any policy.",
           .tables = {WorkloadTable(jobs), GpuTable(study.gpus), SweepTable(study.gpus)},
           .figures = {SavingsFigure(jobs), TradeoffFigure(UsualJob(study)),
                       BatchSizeFigure(UsualJob(study)), SavingsByGpuFigure(study.gpus),
