@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -94,6 +95,11 @@ int Run(int seeds) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (!std::filesystem::exists(TraceDirectory())) {
+    fmt::print("batch-size-policies: skipped, no traces in {} (set ZEUS_TRACE_DIR)\n",
+               TraceDirectory().string());
+    return EXIT_SUCCESS;
+  }
   const auto seeds = argc > 1 ? ParseInteger(argv[1]) : Result<std::int64_t>(1000);
   if (!seeds.ok() || seeds.value() < 2 || seeds.value() > 1'000'000) {
     fmt::print(stderr, "usage: batch-size-policies [SEEDS, from 2]\n");
