@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <string>
 #include <string_view>
 
@@ -56,6 +57,8 @@ Result<int> Perform(const Action& action) {
     ZEUS_TRY(const int code, action());
     ZEUS_RETURN_IF_ERROR(FlushOutput());
     return code;
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::kInternal, "there is not enough memory for what was asked"};
   } catch (const std::exception& error) {
     ZEUS_RETURN_IF_ERROR(FlushOutput());
     return Error{ErrorCode::kInternal, error.what()};

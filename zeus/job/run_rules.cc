@@ -34,7 +34,8 @@ bool AnotherTryMayHelp(const BatchSizePolicy& policy, const PlannedRun& run, boo
   if (run.attempt + 1 >= kMostAttempts) return false;
   if (any_converged) return true;
   const std::vector<ArmBelief> arms = policy.Beliefs(run.gpu_model);
-  return std::ranges::any_of(arms, [](const ArmBelief& arm) { return arm.runs == 0; });
+  return std::ranges::any_of(
+      arms, [](const ArmBelief& arm) { return arm.runs == 0 && arm.state != ArmState::kDropped; });
 }
 
 }  // namespace zeus

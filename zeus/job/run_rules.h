@@ -37,8 +37,8 @@ struct RunEnd {
 // What the policy is told; `earlier` is what the earlier tries of the recurrence cost.
 RunResult ResultOf(const PlannedRun& run, const RunEnd& end, Joules earlier);
 
-// After a run that did not reach its target. Not where every batch size was run and none has ever
-// reached it.
+// After a run that did not reach its target. Not where every batch size that the policy may choose
+// was run and none has ever reached it.
 bool AnotherTryMayHelp(const BatchSizePolicy& policy, const PlannedRun& run, bool any_converged);
 
 }  // namespace zeus

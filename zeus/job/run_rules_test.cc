@@ -62,5 +62,16 @@ TEST_F(RunRulesTest, WhileABatchSizeWasNeverRunAnotherTryMayHelp) {
   EXPECT_TRUE(AnotherTryMayHelp(*policy_, Run(0), true));
 }
 
+TEST_F(RunRulesTest, BatchSizesThatThePolicyNeverChoosesPromiseNothing) {
+  const auto made =
+      MakePolicy({.name = "default", .batch_sizes = {8, 16}, .default_batch_size = 8});
+  ASSERT_TRUE(made.ok());
+  BatchSizePolicy& policy = *made.value();
+  EXPECT_TRUE(AnotherTryMayHelp(policy, Run(0), false));
+  policy.Observe(ResultOf(Run(0), {.epochs = 100, .cost = Joules(40)}, Joules(0)));
+  EXPECT_FALSE(AnotherTryMayHelp(policy, Run(0), false));
+  EXPECT_TRUE(AnotherTryMayHelp(policy, Run(0), true));
+}
+
 }  // namespace
 }  // namespace zeus

@@ -75,7 +75,17 @@ std::optional<Joules> GridPolicy::ProfiledEpochCost(std::string_view gpu_model,
 }
 
 std::vector<ArmBelief> GridPolicy::Beliefs(std::string_view gpu_model) const {
-  return books_.Beliefs(gpu_model);
+  std::vector<ArmBelief> beliefs = books_.Beliefs(gpu_model);
+  for (ArmBelief& belief : beliefs) {
+    const auto waiting = pairs_.begin() + static_cast<std::ptrdiff_t>(next_);
+    const bool is_left = belief.batch_size == best_.batch_size ||
+                         std::ranges::find(waiting, pairs_.end(), belief.batch_size,
+                                           &Pair::batch_size) != pairs_.end();
+    belief.state = !is_left           ? ArmState::kDropped
+                   : belief.runs == 0 ? ArmState::kUntried
+                                      : ArmState::kCandidate;
+  }
+  return beliefs;
 }
 
 int GridPolicy::Best(std::string_view) const { return best_.batch_size; }

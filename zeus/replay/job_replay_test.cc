@@ -142,7 +142,9 @@ TEST(JobReplayTest, AJobThatNeverConvergesDegradesToTheDefault) {
   }
   JobReplay zeus = Make(job, {.name = "zeus"});
   EXPECT_EQ(zeus.Next().runs.size(), 3u) << "every batch size once, then nothing can be gained";
-  EXPECT_EQ(zeus.Next().runs.size(), 1u);
+  EXPECT_THAT(BatchSizes(zeus.Next()), ElementsAre(16));
+  EXPECT_THAT(BatchSizes(Make(job, {.name = "default"}).Next()), ElementsAre(16));
+  EXPECT_THAT(BatchSizes(Make(job, {.name = "oracle"}).Next()), ElementsAre(16));
 }
 
 TEST(JobReplayTest, TheSameSeedGivesTheSameRuns) {

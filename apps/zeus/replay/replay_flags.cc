@@ -59,9 +59,9 @@ Result<std::vector<std::string>> ParseContenders(const std::string& text) {
 Result<std::optional<double>> ParseBeta(std::string_view text) {
   if (text == "none") return std::optional<double>();
   const auto beta = ParseDouble(text);
-  if (!beta.ok() || !std::isfinite(beta.value()) || beta.value() <= 0)
+  if (!beta.ok() || !std::isfinite(beta.value()) || beta.value() < 1)
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("beta is {}: it must be a positive number, or none to never stop a "
+                 fmt::format("beta is {}: it must be 1 or more, or none to never stop a "
                              "run early",
                              Quote(text))};
   return std::optional(beta.value());

@@ -28,8 +28,10 @@ std::optional<Joules> DefaultPolicy::ProfiledEpochCost(std::string_view gpu_mode
 
 std::vector<ArmBelief> DefaultPolicy::Beliefs(std::string_view gpu_model) const {
   std::vector<ArmBelief> beliefs;
-  for (const int batch_size : spec_.batch_sizes)
+  for (const int batch_size : spec_.batch_sizes) {
     beliefs.push_back(ledger_.Describe(gpu_model, batch_size));
+    if (batch_size != spec_.default_batch_size) beliefs.back().state = ArmState::kDropped;
+  }
   return beliefs;
 }
 

@@ -76,7 +76,7 @@ struct RunResult {
 enum class ArmState {
   kUntried,
   kCandidate,  // May be chosen again.
-  kDropped,    // Pruned: never chosen again, unless drift re-opens it.
+  kDropped,    // Pruned, or never chosen by this policy at all; drift may re-open it.
 };
 
 // What is believed about one batch size on one GPU model.

@@ -8,7 +8,10 @@
 namespace zeus {
 
 PruningExplorer::PruningExplorer(std::vector<int> batch_sizes, int default_batch_size, int rounds)
-    : candidates_(std::move(batch_sizes)), default_(default_batch_size), rounds_left_(rounds) {}
+    : candidates_(std::move(batch_sizes)),
+      usual_(default_batch_size),
+      default_(default_batch_size),
+      rounds_left_(rounds) {}
 
 std::optional<int> PruningExplorer::Next() const {
   if (rounds_left_ == 0) return std::nullopt;
@@ -65,11 +68,16 @@ void PruningExplorer::EndRound() {
     default_ = above == untried.begin() ? *above : *std::prev(above);
     candidates_ = std::move(untried);
   } else {
-    // Nothing can be learned by pruning. The last default is as good as any.
-    candidates_ = {default_};
-    rounds_left_ = 0;
+    GiveUp();
   }
   explored_.clear();
+}
+
+// Nothing can be learned by pruning: the job goes on as if nobody chose its batch size.
+void PruningExplorer::GiveUp() {
+  default_ = usual_;
+  candidates_ = {usual_};
+  rounds_left_ = 0;
 }
 
 bool PruningExplorer::Dropped(int batch_size) const {
@@ -117,6 +125,9 @@ Result<PruningExplorer> PruningExplorer::Restore(PruningExplorer fresh, const Js
       !std::ranges::is_sorted(candidates) || !std::ranges::includes(all, candidates) ||
       !std::ranges::binary_search(candidates, explorer.default_))
     return DamagedState("pruning");
+  // Earlier versions gave up with whatever batch size they had come to.
+  const bool gave_up = rounds > 0 && explorer.rounds_left_ == 0 && !explorer.any_converged_;
+  if (gave_up) explorer.GiveUp();
   return explorer;
 }
 

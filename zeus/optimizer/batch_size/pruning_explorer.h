@@ -13,7 +13,7 @@ namespace zeus {
 // The exploration of Zeus §4.4 (Algorithm 3, lines 2-9): in each round the default batch size, then
 // smaller ones until one fails, then larger ones until one fails. Those that converged are the
 // batch sizes of the next round, the cheapest of them its default. What is left after the last
-// round is worth sampling. One owner.
+// round is worth sampling; if nothing ever converged, that is the default. One owner.
 class PruningExplorer {
  public:
   // Batch sizes ascending; the default is one of them.
@@ -37,9 +37,11 @@ class PruningExplorer {
 
   std::optional<int> NextOfRound() const;
   void EndRound();
+  void GiveUp();
 
   std::vector<int> candidates_;
-  int default_;
+  int usual_;    // The default of the job.
+  int default_;  // Of this round.
   int rounds_left_;
   bool any_converged_ = false;    // In any round.
   ByBatchSize<Cost> explored_{};  // In this round.

@@ -79,11 +79,22 @@ TEST(PruningExplorerTest, GoesOnWithWhatWasNotReachedUntilSomethingConverges) {
   EXPECT_THAT(explorer.candidates(), ElementsAre(8));
 }
 
-TEST(PruningExplorerTest, EndsAlsoWhenNothingConverges) {
+TEST(PruningExplorerTest, EndsWithTheDefaultWhenNothingConverges) {
   PruningExplorer explorer({8, 16, 32}, 16, 2);
   const auto explored = Explore(explorer, [](int, int) { return Outcome{.converged = false}; });
   EXPECT_THAT(explored, ElementsAre(16, 32, 8));
-  EXPECT_EQ(explorer.candidates().size(), 1);
+  EXPECT_THAT(explorer.candidates(), ElementsAre(16));
+}
+
+TEST(PruningExplorerTest, AStateThatEndedWithAnotherBatchSizeEndsWithTheDefault) {
+  const Json state = {{"rounds_left", 0},
+                      {"default", 8},
+                      {"any_converged", false},
+                      {"candidates", {8}},
+                      {"explored", Json::array()}};
+  const auto explorer = PruningExplorer::Restore(PruningExplorer({8, 16, 32}, 16, 2), state);
+  ASSERT_TRUE(explorer.ok());
+  EXPECT_THAT(explorer.value().candidates(), ElementsAre(16));
 }
 
 TEST(PruningExplorerTest, WithoutRoundsEveryBatchSizeIsLeft) {
