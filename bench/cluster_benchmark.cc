@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -30,7 +31,13 @@ class TraceFile {
   explicit TraceFile(std::int64_t jobs)
       : path_(std::filesystem::temp_directory_path() /
               ("zeus-cluster-benchmark-" + std::to_string(::getpid()) + ".csv")) {
-    written_ = WriteGroupTrace(Generate(jobs, std::max<std::int64_t>(1, jobs / 200)), path_).ok();
+    std::ofstream file(path_);
+    const Status written = WriteGroupTrace(Generate(jobs, std::max<std::int64_t>(1, jobs / 200)),
+                                           [&file](std::string_view part) {
+                                             file << part;
+                                             return Ok();
+                                           });
+    written_ = written.ok() && file.flush().good();
   }
   TraceFile(const TraceFile&) = delete;
   TraceFile& operator=(const TraceFile&) = delete;

@@ -72,6 +72,36 @@ class ReplayClusterTest(unittest.TestCase):
     def test_default_is_always_there_to_compare_with(self):
         self.assertEqual(set(self.replay("--generate", SMALL, "--policy", "zeus")["policies"]), {"zeus", "default"})
 
+    def test_writing_follows_links_and_spares_protected_files_and_devices(self):
+        target = self.file("target.csv", "old")
+        os.symlink(target, self.path("link.csv"))
+        self.cluster("--generate", SMALL, "--write", self.path("link.csv"))
+        self.assertTrue(os.path.islink(self.path("link.csv")))
+        with open(target) as file:
+            self.assertEqual(file.readline(), HEADER)
+        self.assertEqual(sorted(os.listdir(self.directory)), ["link.csv", "target.csv"])
+        piped = subprocess.run([ZEUS, "replay", "cluster", "--generate", SMALL, "--write", "/dev/stderr"],
+                               capture_output=True, text=True, timeout=100)
+        self.assertTrue(piped.stderr.startswith(HEADER))
+        self.assertIn("cannot write", self.refused("--generate", SMALL, "--write", self.directory)[1])
+        self.assertIn("cannot write", self.refused("--generate", SMALL, "--write", self.path("no/where.csv"))[1])
+
+    def test_two_that_write_the_same_file_leave_the_whole_of_one(self):
+        path = self.path("groups.csv")
+        writers = [subprocess.Popen([ZEUS, "replay", "cluster", "--generate", f"jobs=60000,groups=60,seed={seed}", "--write", path],
+                                    stdout=subprocess.DEVNULL) for seed in range(4)]
+        self.assertEqual([writer.wait(100) for writer in writers], [0] * 4)
+        self.assertEqual(os.listdir(self.directory), ["groups.csv"])
+        result = self.replay("--groups", path, "--policy", "default")
+        self.assertEqual(result["problems"]["rows_left_out"], 0)
+        self.assertEqual(result["policies"]["default"]["total"]["jobs"], 60000)
+
+    def test_writing_replays_nothing_so_it_goes_with_no_other_output(self):
+        for output in (["--json"], ["--csv", self.path("a.csv")], ["--figures", self.path("figures")]):
+            _, error = self.refused("--generate", SMALL, "--write", self.path("groups.csv"), *output)
+            self.assertIn("--write replays nothing", error)
+        self.assertEqual(os.listdir(self.directory), [])
+
     def test_a_written_cluster_is_the_generated_one_also_packed(self):
         path = self.path("groups.csv")
         text = self.cluster("--generate", SMALL, "--write", path)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -19,7 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr ::mode_t kMode = 0666;  // Less the user's umask.
+constexpr ::mode_t kMode = 0666;      // Less the user's umask.
+constexpr ::mode_t kReadable = 0644;  // As ReplaceFile() leaves it.
 
 bool IsSpecial(const fs::path& path) {
   std::error_code ignored;
@@ -48,12 +50,32 @@ Status WriteAll(int file, std::string_view content, const fs::path& path) {
   return Ok();
 }
 
-Status WriteInto(const fs::path& path, int flags, std::string_view content) {
+using WriteParts = std::function<Status(const TakePart& take)>;
+
+Status WriteInto(const fs::path& path, const WriteParts& write) {
   // A pipe that nobody reads is an error, not a reason to wait for ever.
-  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | flags, kMode));
+  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.valid()) return CannotWrite(path, errno);
   ::fcntl(file.get(), F_SETFL, ::fcntl(file.get(), F_GETFL) & ~O_NONBLOCK);
-  return WriteAll(file.get(), content, path);
+  return write([&](std::string_view part) { return WriteAll(file.get(), part, path); });
+}
+
+// As ReplaceFile() does it: under another name at first, which no other process has.
+Status ReplaceInParts(const fs::path& path, const WriteParts& write) {
+  std::string temporary = path.string() + ".XXXXXX";
+  const FileDescriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (!file.valid()) return CannotWrite(path, errno);
+  const auto fill = [&]() -> Status {
+    ZEUS_RETURN_IF_ERROR(
+        write([&](std::string_view part) { return WriteAll(file.get(), part, path); }));
+    if (::fchmod(file.get(), kReadable) != 0 || ::fsync(file.get()) != 0 ||
+        ::rename(temporary.c_str(), path.c_str()) != 0)
+      return CannotWrite(path, errno);
+    return Ok();
+  };
+  Status filled = fill();
+  if (!filled.ok()) ::unlink(temporary.c_str());
+  return filled;
 }
 
 }  // namespace
@@ -76,10 +98,15 @@ Status CheckWritable(const fs::path& path) {
 }
 
 Status WriteWhole(const fs::path& path, std::string_view content) {
-  if (IsSpecial(path)) return WriteInto(path, 0, content);
+  if (IsSpecial(path))
+    return WriteInto(path, [content](const TakePart& take) { return take(content); });
   auto written = ReplaceFile(Target(path), content);
   if (!written.ok()) return std::move(written).error().While("cannot write");
   return written;
+}
+
+Status WriteWhole(const fs::path& path, const WriteParts& write) {
+  return IsSpecial(path) ? WriteInto(path, write) : ReplaceInParts(Target(path), write);
 }
 
 Status Append(const fs::path& path, std::string_view header, std::string_view content) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string_view>
 
 #include "zeus/base/result.h"
@@ -15,6 +16,11 @@ Status CheckWritable(const std::filesystem::path& path);
 // Replaces the file in one step: readers see the old content or the new one, and a full disk leaves
 // the old one. What is no regular file (a pipe, /dev/stderr) is written directly.
 Status WriteWhole(const std::filesystem::path& path, std::string_view content);
+
+// Likewise, of content that is too large to hold: `write` hands it to `take` in parts.
+using TakePart = std::function<Status(std::string_view part)>;
+Status WriteWhole(const std::filesystem::path& path,
+                  const std::function<Status(const TakePart& take)>& write);
 
 // Appends to the file, after `header` when it is new or empty, in one piece even when several
 // processes do so at once.

@@ -10,10 +10,13 @@
 #include <vector>
 
 #include "apps/zeus/numbers.h"
+#include "apps/zeus/output.h"
+#include "apps/zeus/output_file.h"
 #include "apps/zeus/replay/cluster_source.h"
 #include "apps/zeus/replay/progress_bar.h"
 #include "apps/zeus/replay/replay_flags.h"
 #include "apps/zeus/replay/replay_outputs.h"
+#include "zeus/base/text.h"
 #include "zeus/replay/cluster/cluster_replay.h"
 #include "zeus/replay/cluster/cluster_report.h"
 #include "zeus/replay/cluster/group_trace.h"
@@ -92,9 +95,23 @@ Result<int> Write(const Options& options, const std::vector<replay::ReplayJob>& 
   replay::RowProblems problems;
   ZEUS_TRY(const ClusterSource source, Open(options, jobs, 0, problems));
   Warn(problems);
-  ZEUS_RETURN_IF_ERROR(WriteGroupTrace(source.trace, options.write));
-  fmt::print("{}: {}\n", options.write.string(), ToText(Describe(source.trace)));
+  ZEUS_RETURN_IF_ERROR(WriteWhole(options.write, [&source](const TakePart& take) {
+    return WriteGroupTrace(source.trace, take);
+  }));
+  for (const std::string& remark : source.remarks) fmt::print(stderr, "zeus: {}\n", remark);
+  fmt::print("{}: {}\n", Printable(options.write.string()), ToText(Describe(source.trace)));
+  ZEUS_RETURN_IF_ERROR(FlushOutput());
   return 0;
+}
+
+Status CheckWrite(const Options& options) {
+  if (options.write.empty()) return Ok();
+  const OutputFlags& others = options.outputs;
+  if (others.json || !others.html.empty() || !others.csv.empty() || !others.figures.empty())
+    return Error{ErrorCode::kInvalidArgument,
+                 "--write replays nothing, so there is nothing for --json, --html, --csv and "
+                 "--figures: leave them out"};
+  return CheckWritable(options.write);
 }
 
 // Every replay, of the first trace or of a new one each.
@@ -115,6 +132,7 @@ Status ReplayAll(const Options& options, const std::vector<replay::ContenderSpec
 Result<int> Run(const Options& options) {
   ZEUS_TRY(const std::vector<replay::ContenderSpec> contenders, Contenders(options));
   ZEUS_RETURN_IF_ERROR(CheckOutputs(options.outputs));
+  ZEUS_RETURN_IF_ERROR(CheckWrite(options));
   ZEUS_TRY(const LoadedJobs loaded, LoadJobs(options.source, options.gpu, options.eta));
   if (!options.write.empty()) return Write(options, loaded.jobs);
   replay::ClusterComparison comparison{.jobs = loaded.jobs};

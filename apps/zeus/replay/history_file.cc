@@ -8,6 +8,7 @@
 #include "zeus/base/file.h"
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
+#include "zeus/replay/history/history_builder.h"
 #include "zeus/wire/answers.h"
 
 namespace zeus::cli {
@@ -15,7 +16,7 @@ namespace {
 
 constexpr const char* kSchema = "zeus.job_export/1";
 
-Status TakeRecord(const Json& line, bool first, replay::RunHistory& history) {
+Status TakeRecord(const Json& line, bool first, replay::HistoryBuilder& history) {
   ZEUS_TRY(const std::string record, GetField<std::string>(line, "record"));
   if (first != (record == "job"))
     return Error{ErrorCode::kInvalidArgument,
@@ -27,13 +28,13 @@ Status TakeRecord(const Json& line, bool first, replay::RunHistory& history) {
       return Error{ErrorCode::kInvalidArgument,
                    fmt::format("schema {} is not {}", Quote(schema), kSchema)};
     ZEUS_TRY(Job job, wire::JobFromJson(line));
-    history.spec = std::move(job.spec);
+    history.SetJob(std::move(job.spec));
   } else if (record == "trial") {
     ZEUS_TRY(Trial trial, wire::TrialFromJson(line));
-    history.trials.push_back(std::move(trial));
+    return history.Add(std::move(trial));
   } else if (record == "event") {
     ZEUS_TRY(JobEvent event, wire::JobEventFromJson(line));
-    history.events.push_back(std::move(event));
+    return history.Add(std::move(event));
   }
   return Ok();  // What a newer version adds is not ours.
 }
@@ -41,7 +42,7 @@ Status TakeRecord(const Json& line, bool first, replay::RunHistory& history) {
 }  // namespace
 
 Result<replay::RunHistory> ParseHistory(std::string_view text) {
-  replay::RunHistory history;
+  replay::HistoryBuilder history;
   std::int64_t number = 0;
   bool first = true;
   while (!text.empty()) {
@@ -59,7 +60,7 @@ Result<replay::RunHistory> ParseHistory(std::string_view text) {
     first = false;
   }
   if (first) return Error{ErrorCode::kInvalidArgument, "empty: give what zeus job export writes"};
-  return history;
+  return std::move(history).Finish();
 }
 
 Result<replay::RunHistory> ReadHistory(const std::filesystem::path& path) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <vector>
 
 #include "zeus/base/random.h"
@@ -23,12 +24,12 @@ struct SpecField {
 };
 
 constexpr double kDay = 86400;
-constexpr double kLargestWhole = 9007199254740992.0;  // 2^53: doubles are exact up to here.
+constexpr double kLargestWhole = 9007199254740991.0;  // 2^53 - 1: doubles are exact up to here.
 
 constexpr SpecField kFields[] = {
-    {"jobs", 1, 1e9, [](const ClusterSpec& spec) { return static_cast<double>(spec.jobs); },
+    {"jobs", 1, 5e7, [](const ClusterSpec& spec) { return static_cast<double>(spec.jobs); },
      [](ClusterSpec& spec, double value) { spec.jobs = static_cast<std::int64_t>(value); }},
-    {"groups", 1, 1e9, [](const ClusterSpec& spec) { return static_cast<double>(spec.groups); },
+    {"groups", 1, 5e7, [](const ClusterSpec& spec) { return static_cast<double>(spec.groups); },
      [](ClusterSpec& spec, double value) { spec.groups = static_cast<std::int64_t>(value); }},
     {"seed", 0, kLargestWhole,
      [](const ClusterSpec& spec) { return static_cast<double>(spec.seed); },
@@ -48,6 +49,12 @@ constexpr SpecField kFields[] = {
 };
 constexpr std::size_t kWholeFields = 3;
 
+bool IsWhole(const SpecField& field) {
+  return &field - std::begin(kFields) < static_cast<std::ptrdiff_t>(kWholeFields);
+}
+
+std::string Bound(double bound) { return fmt::format("{:.16g}", bound); }
+
 Status SetField(ClusterSpec& spec, std::string_view part) {
   const std::size_t equals = std::min(part.find('='), part.size());
   const std::string_view name = Trim(part.substr(0, equals));
@@ -58,12 +65,12 @@ Status SetField(ClusterSpec& spec, std::string_view part) {
                              "median_runtime, runtime_sigma, job_sigma and days are",
                              Quote(name))};
   const auto value = ParseDouble(Trim(part.substr(std::min(equals + 1, part.size()))));
-  const bool whole = field - std::begin(kFields) < static_cast<std::ptrdiff_t>(kWholeFields);
+  const bool whole = IsWhole(*field);
   if (!value.ok() || !(value.value() >= field->least && value.value() <= field->most) ||
       (whole && value.value() != std::floor(value.value())))
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("{} must be a {}number from {} to {}: {}", name, whole ? "whole " : "",
-                             field->least, field->most, Quote(part))};
+                             Bound(field->least), Bound(field->most), Quote(part))};
   field->set(spec, value.value());
   return Ok();
 }
@@ -129,9 +136,15 @@ void AddGroup(const ClusterSpec& spec, std::int64_t size, Random random,
 
 Result<ClusterSpec> ParseClusterSpec(std::string_view text) {
   ClusterSpec spec;
+  std::set<std::string_view> given;
   while (!text.empty()) {
     const std::size_t comma = std::min(text.find(','), text.size());
-    ZEUS_RETURN_IF_ERROR(SetField(spec, text.substr(0, comma)));
+    const std::string_view part = text.substr(0, comma);
+    ZEUS_RETURN_IF_ERROR(SetField(spec, part));
+    const std::string_view name = Trim(part.substr(0, part.find('=')));
+    if (!given.insert(name).second)
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("{} is given twice: give it once", name)};
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
   if (spec.groups > spec.jobs)
@@ -144,7 +157,9 @@ Result<ClusterSpec> ParseClusterSpec(std::string_view text) {
 std::string ToText(const ClusterSpec& spec) {
   std::string text;
   for (const SpecField& field : kFields)
-    text += fmt::format("{}{}={:.15g}", text.empty() ? "" : ",", field.name, field.get(spec));
+    // Sixteen digits for whole numbers alone: fractions would show how doubles are rounded.
+    text += fmt::format("{}{}={:.{}g}", text.empty() ? "" : ",", field.name, field.get(spec),
+                        IsWhole(field) ? 16 : 15);
   return text;
 }
 

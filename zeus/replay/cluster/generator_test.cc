@@ -39,6 +39,25 @@ TEST(GeneratorTest, TheSameSeedGivesTheSameClusterAndAnotherSeedAnother) {
                         GenerateCluster({.jobs = 2000, .groups = 20, .seed = 8}, kWorkloads)));
 }
 
+TEST(GeneratorTest, SeedsAreExactOrRefused) {
+  const auto largest = ParseClusterSpec("seed=9007199254740991");
+  ASSERT_TRUE(largest.ok());
+  EXPECT_EQ(largest.value().seed, 9007199254740991U);
+  EXPECT_THAT(ToText(largest.value()), HasSubstr("seed=9007199254740991,"));
+  EXPECT_THAT(ParseClusterSpec("seed=9007199254740993").error().message,
+              HasSubstr("seed must be a whole number from 0 to 9007199254740991"));
+}
+
+TEST(GeneratorTest, MoreJobsThanMemoryHoldsAreRefusedWithTheLimit) {
+  EXPECT_THAT(ParseClusterSpec("jobs=1e9").error().message,
+              HasSubstr("jobs must be a whole number from 1 to 50000000"));
+}
+
+TEST(GeneratorTest, ATraitIsGivenOnce) {
+  EXPECT_EQ(ParseClusterSpec("seed=1,jobs=1000,seed=2").error().message,
+            "seed is given twice: give it once");
+}
+
 TEST(GeneratorTest, FewGroupsSubmitMostJobs) {
   const ClusterTrace trace = GenerateCluster({.jobs = 100000, .groups = 1000}, kWorkloads);
   std::vector<std::size_t> sizes;

@@ -3,13 +3,10 @@
 #include <fmt/compile.h>
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <memory>
 #include <optional>
 #include <utility>
 
-#include "zeus/base/file.h"
+#include "zeus/base/csv.h"
 #include "zeus/replay/input/csv_reader.h"
 #include "zeus/replay/workloads.h"
 
@@ -18,9 +15,9 @@ namespace {
 
 enum Column : std::size_t { kGroup, kStart, kEnd, kDataset, kRatio };
 
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
+// Far beyond any cluster, and small enough for sums over all jobs.
+constexpr double kLatestTime = 1e15;  // Seconds.
+constexpr double kLargestRatio = 1e9;
 
 const CsvColumns& Columns() {
   static const CsvColumns columns{
@@ -47,8 +44,12 @@ std::optional<ClusterJob> JobOf(CsvReader& reader) {
     reader.Report("start_time is negative", reader.Text(kStart));
   } else if (*end < *start) {
     reader.Report("end_time is before start_time", reader.Text(kEnd));
+  } else if (*end > kLatestTime) {
+    reader.Report("end_time is above 1e15 seconds", reader.Text(kEnd));
   } else if (*ratio < 0) {
     reader.Report("runtime_ratio is negative", reader.Text(kRatio));
+  } else if (*ratio > kLargestRatio) {
+    reader.Report("runtime_ratio is above 1e9", reader.Text(kRatio));
   } else {
     return ClusterJob{.start = Seconds(*start), .end = Seconds(*end), .runtime_ratio = *ratio};
   }
@@ -93,27 +94,19 @@ Result<ClusterTrace> ReadGroupTrace(TextSource source, RowProblems& problems) {
                                                 : "no usable job: " + refused.error().message};
 }
 
-Status WriteGroupTrace(const ClusterTrace& trace, const std::filesystem::path& path) {
-  // Beside it at first: a trace is too large to hold in memory twice, and nobody shall read half.
-  std::filesystem::path partial = path;
-  partial += ".partial";
-  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(partial.c_str(), "wbe"));
-  if (!file) return FileError(partial, errno);
+Status WriteGroupTrace(const ClusterTrace& trace,
+                       const std::function<Status(std::string_view part)>& take) {
   std::string text = "group,start_time,end_time,dataset,runtime_ratio\n";
-  bool written = true;
   for (const ClusterGroup& group : trace.groups) {
     ZEUS_TRY(const WorkloadKey* const workload, FindWorkload(group.workload));
+    const std::string id = CsvField(group.id);
     for (const ClusterJob& job : trace.JobsOf(group))
-      fmt::format_to(std::back_inserter(text), FMT_COMPILE("{},{},{},{},{}\n"), group.id,
+      fmt::format_to(std::back_inserter(text), FMT_COMPILE("{},{},{},{},{}\n"), id,
                      job.start.count(), job.end.count(), workload->dataset, job.runtime_ratio);
-    written = written && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
+    ZEUS_RETURN_IF_ERROR(take(text));
     text.clear();
   }
-  written = written && std::fflush(file.get()) == 0;
-  if (written && std::rename(partial.c_str(), path.c_str()) == 0) return Ok();
-  const int reason = errno;
-  std::remove(partial.c_str());
-  return FileError(path, reason);
+  return Ok();
 }
 
 }  // namespace zeus::replay

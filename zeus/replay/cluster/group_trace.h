@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +20,9 @@ namespace zeus::replay {
 Result<ClusterTrace> ReadGroupTrace(const std::filesystem::path& path, RowProblems& problems);
 Result<ClusterTrace> ReadGroupTrace(TextSource source, RowProblems& problems);
 
-// Replaces the file.
-Status WriteGroupTrace(const ClusterTrace& trace, const std::filesystem::path& path);
+// The text that ReadGroupTrace() reads, handed to `take` in parts: a trace is too large to hold in
+// memory twice. Ends at the first part that is not taken.
+Status WriteGroupTrace(const ClusterTrace& trace,
+                       const std::function<Status(std::string_view part)>& take);
 
 }  // namespace zeus::replay

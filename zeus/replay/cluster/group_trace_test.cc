@@ -2,8 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include "zeus/base/testing/temporary_directory.h"
-
 namespace zeus::replay {
 namespace {
 
@@ -17,6 +15,15 @@ class GroupTraceTest : public ::testing::Test {
   Result<ClusterTrace> Read(const std::string& rows) { return ReadText(kHeader + rows); }
   Result<ClusterTrace> ReadText(std::string text) {
     return ReadGroupTrace(TextSource("groups.csv", BytesOf(std::move(text))), problems_);
+  }
+  static std::string Written(const ClusterTrace& trace) {
+    std::string text;
+    const Status written = WriteGroupTrace(trace, [&text](std::string_view part) {
+      text += part;
+      return Ok();
+    });
+    EXPECT_TRUE(written.ok());
+    return text;
   }
 
   RowProblems problems_{};
@@ -86,6 +93,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadRow{"Negative", "a,-1,1,squad,1", "start_time is negative: \"-1\""},
         BadRow{"Backwards", "a,2,1,squad,1", "end_time is before start_time: \"1\""},
         BadRow{"NegativeRatio", "a,1,2,squad,-0.5", "runtime_ratio is negative: \"-0.5\""},
+        BadRow{"FarRatio", "a,1,2,squad,1e300", "runtime_ratio is above 1e9: \"1e300\""},
+        BadRow{"FarTime", "a,1,1e300,squad,1", "end_time is above 1e15 seconds: \"1e300\""},
         BadRow{"UnknownDataset", "a,1,2,mnist,1", "dataset is unknown: \"mnist\""},
         BadRow{"OtherDataset", "a,1,2,imagenet,1",
                "dataset is not that of the group's first row: \"imagenet\""},
@@ -107,16 +116,33 @@ TEST_F(GroupTraceTest, MissingColumnsAreNamed) {
 
 TEST_F(GroupTraceTest, WhatIsWrittenIsReadBackExactly) {
   const auto trace = Read("a,0.1,1.5,squad,0.3333333333333333\nb,2,3,neumf,1e-05\n").value();
-  const testing::TemporaryDirectory directory;
-  const auto path = directory.path() / "groups.csv";
-  ASSERT_TRUE(WriteGroupTrace(trace, path).ok());
-  const auto again = ReadGroupTrace(path, problems_).value();
+  const auto again = ReadText(Written(trace)).value();
   ASSERT_EQ(again.jobs.size(), 2U);
   EXPECT_EQ(again.groups[0].workload, "bert_qa");
   EXPECT_EQ(again.groups[1].workload, "neumf");
   EXPECT_EQ(again.jobs[0].start, Seconds(0.1));
   EXPECT_EQ(again.jobs[0].runtime_ratio, 0.3333333333333333);
   EXPECT_EQ(again.jobs[1].runtime_ratio, 1e-05);
+}
+
+TEST_F(GroupTraceTest, NamesOfGroupsWithCommasAndQuotationMarksAreReadBack) {
+  const auto trace = Read("\"a,b\",0,1,squad,1\n\"q\"\"x\",2,3,neumf,1\n").value();
+  const auto again = ReadText(Written(trace)).value();
+  EXPECT_TRUE(problems_.empty());
+  ASSERT_EQ(again.groups.size(), 2U);
+  EXPECT_EQ(again.groups[0].id, "a,b");
+  EXPECT_EQ(again.groups[1].id, "q\"x");
+}
+
+TEST_F(GroupTraceTest, WritingEndsWhereNothingIsTaken) {
+  const auto trace = Read("a,0,1,squad,1\nb,2,3,neumf,1\n").value();
+  int parts = 0;
+  const Status written = WriteGroupTrace(trace, [&parts](std::string_view) -> Status {
+    ++parts;
+    return Error{ErrorCode::kUnavailable, "full"};
+  });
+  EXPECT_FALSE(written.ok());
+  EXPECT_EQ(parts, 1);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -14,6 +16,11 @@
 
 namespace zeus::replay {
 namespace {
+
+constexpr std::array<std::string_view, 2> kGroupColumns{"inst_id", "group"};
+constexpr std::array<std::string_view, 4> kJobColumns{"inst_id", "status", "start_time",
+                                                      "end_time"};
+constexpr double kLatestTime = 1e15;  // Seconds; sums over all jobs stay finite.
 
 struct Table {
   const char* name;
@@ -29,7 +36,7 @@ Result<std::filesystem::path> FindTable(const std::filesystem::path& folder, con
   }
   return Error{ErrorCode::kNotFound,
                fmt::format("{}: no {}.csv (or .csv.xz, .csv.gz, .csv.zst) in this folder",
-                           folder.string(), name)};
+                           Printable(folder.string()), name)};
 }
 
 Result<std::vector<std::string>> HeaderOf(const std::filesystem::path& folder, const Table& table) {
@@ -43,6 +50,11 @@ Result<std::vector<std::string>> HeaderOf(const std::filesystem::path& folder, c
     columns.emplace_back(Trim(std::string_view(line).substr(start, comma - start)));
     start = comma + 1;
   }
+  for (const std::string& column : table.required)
+    if (std::ranges::count(columns, column) != 1)
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("{}: column {} must be there once; the file has {}",
+                               Printable(path.string()), column, Quote(line))};
   return columns;
 }
 
@@ -51,6 +63,14 @@ Result<CsvReader> OpenTable(const std::filesystem::path& folder, const Table& ta
   ZEUS_TRY(const std::filesystem::path path, FindTable(folder, table.name));
   ZEUS_TRY(std::vector<std::string> header, HeaderOf(folder, table));
   return CsvReader::Open(path, {.required = table.required, .header = std::move(header)}, problems);
+}
+
+// Published tables have no header, but others may have put one there.
+bool IsHeader(const CsvReader& reader, std::span<const std::string_view> columns) {
+  if (reader.line() != 1) return false;
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    if (reader.Text(i) != columns[i]) return false;
+  return true;
 }
 
 struct TextHash : std::hash<std::string_view> {
@@ -62,13 +82,14 @@ Result<GroupByInstance> ReadGroups(const std::filesystem::path& folder, RowProbl
   ZEUS_TRY(CsvReader reader,
            OpenTable(folder,
                      {.name = "pai_group_tag_table",
-                      .required = {"inst_id", "group"},
+                      .required = {kGroupColumns.begin(), kGroupColumns.end()},
                       .published = {"inst_id", "user", "gpu_type_spec", "group", "workload"}},
                      problems));
   GroupByInstance groups;
   while (true) {
     ZEUS_TRY(const bool found, reader.Next());
     if (!found) return groups;
+    if (IsHeader(reader, kGroupColumns)) continue;
     if (reader.Text(0).empty() || reader.Text(1).empty()) {
       reader.Report("inst_id or group is empty");
       continue;
@@ -86,10 +107,12 @@ std::optional<ClusterJob> JobOf(CsvReader& reader) {
   if (!start) return std::nullopt;
   const auto end = reader.Number(kEnd);
   if (!end) return std::nullopt;
-  if (*start >= 0 && *end >= *start)
+  if (*start >= 0 && *end >= *start && *end <= kLatestTime)
     return ClusterJob{.start = Seconds(*start), .end = Seconds(*end)};
   if (*start < 0) {
     reader.Report("start_time is negative", reader.Text(kStart));
+  } else if (*end > kLatestTime) {
+    reader.Report("end_time is above 1e15 seconds", reader.Text(kEnd));
   } else {
     reader.Report("end_time is before start_time", reader.Text(kEnd));
   }
@@ -102,6 +125,7 @@ Result<PaiTrace> Join(CsvReader& jobs, const GroupByInstance& groups) {
   while (true) {
     ZEUS_TRY(const bool found, jobs.Next());
     if (!found) break;
+    if (IsHeader(jobs, kJobColumns)) continue;
     if (jobs.Text(kStatus) != "Terminated") {
       ++pai.not_terminated;
       continue;
@@ -118,6 +142,15 @@ Result<PaiTrace> Join(CsvReader& jobs, const GroupByInstance& groups) {
   return pai;
 }
 
+Error Nothing(const std::string& name, const PaiTrace& pai, const RowProblems& problems) {
+  std::string text = fmt::format(
+      "{}: no usable job: {} did not terminate, {} have no group, {} rows have problems",
+      Printable(name), pai.not_terminated, pai.without_group, problems.left_out());
+  if (const Status refused = problems.Refuse(); !refused.ok())
+    text += ", the first: " + refused.error().message;
+  return {ErrorCode::kInvalidArgument, std::move(text)};
+}
+
 }  // namespace
 
 Result<PaiTrace> ReadPaiTables(const std::filesystem::path& folder,
@@ -127,16 +160,11 @@ Result<PaiTrace> ReadPaiTables(const std::filesystem::path& folder,
       CsvReader jobs,
       OpenTable(folder,
                 {.name = "pai_job_table",
-                 .required = {"inst_id", "status", "start_time", "end_time"},
+                 .required = {kJobColumns.begin(), kJobColumns.end()},
                  .published = {"job_name", "inst_id", "user", "status", "start_time", "end_time"}},
                 problems));
   ZEUS_TRY(PaiTrace pai, Join(jobs, groups));
-  if (pai.trace.jobs.empty())
-    return Error{
-        ErrorCode::kInvalidArgument,
-        fmt::format("{}: no usable job: {} did not terminate, {} have no group, {} rows "
-                    "have problems",
-                    jobs.name(), pai.not_terminated, pai.without_group, problems.left_out())};
+  if (pai.trace.jobs.empty()) return Nothing(jobs.name(), pai, problems);
   AssignWorkloads(pai.trace, workloads);
   return pai;
 }

@@ -49,6 +49,32 @@ TEST_F(PaiTablesTest, JoinsJobsThatTerminatedWithTheirGroups) {
   EXPECT_TRUE(problems_.empty());
 }
 
+TEST_F(PaiTablesTest, AFirstLineWithTheColumnNamesIsNoJob) {
+  AddTables(
+      "job_name,inst_id,user,status,start_time,end_time\n"
+      "j1,i1,u,Terminated,100.0,110.0\n",
+      "inst_id,user,gpu_type_spec,group,workload\n"
+      "i1,u,V100,g1,\n");
+  const auto pai = Read();
+  ASSERT_TRUE(pai.ok());
+  EXPECT_EQ(pai.value().trace.jobs.size(), 1U);
+  EXPECT_EQ(pai.value().not_terminated, 0);
+  EXPECT_TRUE(problems_.empty());
+}
+
+TEST_F(PaiTablesTest, ABadHeaderFileIsNamed) {
+  AddTables("Terminated,i1,100,110\n", "i1,u,V100,g1,\n");
+  directory_.AddFile("pai_job_table.header", "status,inst_id,start\n");
+  EXPECT_THAT(Read().error().message,
+              HasSubstr("pai_job_table.header: column start_time must be there once"));
+}
+
+TEST_F(PaiTablesTest, WhereNothingIsLeftTheFirstProblemIsSaid) {
+  AddTables("j1,i1,u,Terminated,100.0,soon\n", "i1,u,V100,g1,\n");
+  EXPECT_THAT(Read().error().message,
+              HasSubstr("pai_job_table.csv:1: end_time is not a finite number: \"soon\""));
+}
+
 TEST_F(PaiTablesTest, AHeaderFileSaysWhereColumnsAre) {
   AddTables("Terminated,i1,100,110\n", "g1,i1\n");
   directory_.AddFile("pai_job_table.header", "status,inst_id,start_time,end_time\n");

@@ -9,19 +9,11 @@
 #include <set>
 #include <utility>
 
-#include "zeus/base/json.h"
 #include "zeus/base/text.h"
+#include "zeus/replay/history/history_builder.h"
 
 namespace zeus::replay {
 namespace {
-
-// Cumulative, as reported.
-struct Progress {
-  int epochs = 0;
-  Seconds time{};
-  Joules energy{};
-  std::optional<Watts> limit{};
-};
 
 struct Sum {
   int epochs = 0;
@@ -30,24 +22,13 @@ struct Sum {
 };
 using SumsByLimit = std::map<Watts, Sum>;
 
-Result<Progress> ProgressOf(const JobEvent& event) {
-  ZEUS_TRY(const int epochs, GetField<int>(event.detail, "epochs"));
-  ZEUS_TRY(const double time, GetField<double>(event.detail, "time_seconds"));
-  ZEUS_TRY(const double energy, GetField<double>(event.detail, "energy_joules"));
-  ZEUS_TRY(const auto limit, GetOptionalField<double>(event.detail, "power_limit_watts"));
-  return Progress{.epochs = epochs,
-                  .time = Seconds(time),
-                  .energy = Joules(energy),
-                  .limit = limit ? std::optional(Watts(*limit)) : std::nullopt};
-}
-
-using Courses = std::map<std::int64_t, std::vector<Progress>>;  // By trial.
+using Courses = std::map<std::int64_t, std::vector<RunProgress>>;  // By trial.
 
 Result<Courses> CoursesOf(const std::vector<JobEvent>& events) {
   Courses courses;
   for (const JobEvent& event : events) {
     if (event.kind != EventKind::kTrialReported || !event.trial) continue;
-    Result<Progress> progress = ProgressOf(event);
+    Result<RunProgress> progress = ProgressOf(event);
     if (!progress.ok())
       return std::move(progress).error().While(fmt::format("event {}", event.sequence));
     courses[*event.trial].push_back(std::move(progress).value());
@@ -55,7 +36,7 @@ Result<Courses> CoursesOf(const std::vector<JobEvent>& events) {
   return courses;
 }
 
-void Add(SumsByLimit& sums, const Progress& from, const Progress& until, Watts max_power) {
+void Add(SumsByLimit& sums, const RunProgress& from, const RunProgress& until, Watts max_power) {
   if (until.epochs <= from.epochs) return;
   Sum& sum = sums[until.limit.value_or(max_power)];
   sum.epochs += until.epochs - from.epochs;
@@ -66,14 +47,14 @@ void Add(SumsByLimit& sums, const Progress& from, const Progress& until, Watts m
 // Epochs at a limit that did not change. The first one may have been spent on profiling limits: it
 // counts only where there is nothing else.
 void AddCourse(SumsByLimit& steady, SumsByLimit& first, const Trial& trial,
-               const std::vector<Progress>& course) {
+               const std::vector<RunProgress>& course) {
   for (std::size_t i = 1; i < course.size(); ++i)
     if (course[i].limit == course[i - 1].limit)
       Add(steady, course[i - 1], course[i], trial.max_power);
-  const Progress whole{.epochs = trial.epochs,
-                       .time = trial.time,
-                       .energy = trial.energy,
-                       .limit = trial.power_limit};
+  const RunProgress whole{.epochs = trial.epochs,
+                          .time = trial.time,
+                          .energy = trial.energy,
+                          .limit = trial.power_limit};
   Add(first, {}, course.empty() ? whole : course.front(), trial.max_power);
 }
 
@@ -128,6 +109,23 @@ bool Counts(const Trial& trial) {
          trial.epochs > 0;
 }
 
+// Only the runs on one GPU model are answered from.
+void AddOtherModels(const RunHistory& history, MeasuredJob& job) {
+  std::map<std::string, std::pair<int, std::set<std::int64_t>>> others;
+  for (const Trial& trial : history.trials) {
+    if (trial.gpu_model == job.gpu_model) continue;
+    auto& [runs, recurrences] = others[trial.gpu_model];
+    ++runs;
+    recurrences.insert(trial.recurrence);
+  }
+  for (const auto& [model, counts] : others)
+    job.remarks.push_back(
+        fmt::format("{} of {} runs, of {} recurrences, were on {}: they are left out, and the "
+                    "answer rests on those on {} alone.",
+                    counts.first, history.trials.size(), counts.second.size(), Quote(model),
+                    Quote(job.gpu_model)));
+}
+
 std::string Listing(const std::vector<int>& numbers) {
   return fmt::format("{}", fmt::join(numbers, ", "));
 }
@@ -175,7 +173,7 @@ Result<MeasuredJob> MeasureHistory(const RunHistory& history, std::string_view g
     for (const Trial* const trial : trials) {
       const auto course = courses.find(trial->number);
       AddCourse(steady, first, *trial,
-                course == courses.end() ? std::vector<Progress>() : course->second);
+                course == courses.end() ? std::vector<RunProgress>() : course->second);
     }
     std::vector<LimitRecord> limits = RecordsOf(steady.empty() ? first : steady);
     if (limits.empty()) continue;
@@ -187,6 +185,7 @@ Result<MeasuredJob> MeasureHistory(const RunHistory& history, std::string_view g
     return Error{ErrorCode::kNotFound,
                  fmt::format("no run of job {} on {} came to an end, so there is nothing to replay",
                              Quote(job.spec.id), Quote(job.gpu_model))};
+  AddOtherModels(history, job);
   AddUntried(job);
   return job;
 }

@@ -1,4 +1,7 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "zeus/replay/history/what_if.h"
 
@@ -28,6 +31,22 @@ report::Cell Number(double value, int decimals) {
   return {.text = fmt::format("{:.{}f}", value, decimals), .value = value};
 }
 
+bool Reaches(const WhatIfOutcome& outcome) { return outcome.reached.mean > 0.0; }
+
+// What failing takes is no saving, however little it is.
+void AddFailures(const WhatIfAnswer& answer, report::Report& report) {
+  std::vector<std::string> never;
+  for (const WhatIfOutcome& outcome : answer.outcomes)
+    if (!Reaches(outcome)) never.push_back(outcome.contender);
+  if (never.empty()) return;
+  report.findings.push_back(fmt::format(
+      "The target is not reached by {}: what {} is what failing takes, and cannot be "
+      "compared.",
+      never.size() == answer.outcomes.size() ? "any policy"
+                                             : fmt::format("{}", fmt::join(never, ", ")),
+      never.size() == 1 ? "its row says" : "their rows say"));
+}
+
 report::Table OutcomeTable(const WhatIfAnswer& answer) {
   report::Table table{
       .id = "table-what-if",
@@ -44,7 +63,7 @@ report::Table OutcomeTable(const WhatIfAnswer& answer) {
                         Number(answer.recorded.cost.value() / kMega, 3),
                         {}});
   for (const WhatIfOutcome& outcome : answer.outcomes)
-    table.rows.push_back({{.text = outcome.contender},
+    table.rows.push_back({{.text = outcome.contender + (Reaches(outcome) ? "" : " (fails)")},
                           Number(static_cast<double>(answer.recurrences), 0),
                           CellOf(outcome.energy, kMega),
                           CellOf(outcome.time, kHour),
@@ -70,6 +89,7 @@ report::Figure OutcomeFigure(const WhatIfAnswer& answer) {
                             .high = {estimate.high / unit}});
   };
   for (const WhatIfOutcome& outcome : answer.outcomes) {
+    if (!Reaches(outcome)) continue;
     add(energy, outcome, outcome.energy, kMega);
     add(time, outcome, outcome.time, kHour);
   }
@@ -117,11 +137,13 @@ report::Report ToReport(const WhatIfAnswer& answer) {
   if (answer.best_batch_size)
     report.findings.push_back(fmt::format("Least cost: batch size {} at {:g} W.",
                                           *answer.best_batch_size, answer.best_limit->value()));
+  AddFailures(answer, report);
   for (const std::string& text : answer.measured) report.remarks.push_back("Measured. " + text);
   for (const std::string& text : answer.estimated) report.remarks.push_back("Estimated. " + text);
   for (const std::string& text : answer.unknown) report.remarks.push_back("Not known. " + text);
-  report.sections.push_back(
-      {.title = "Answer", .tables = {OutcomeTable(answer)}, .figures = {OutcomeFigure(answer)}});
+  report.sections.push_back({.title = "Answer", .tables = {OutcomeTable(answer)}});
+  if (std::ranges::any_of(answer.outcomes, Reaches))
+    report.sections.back().figures.push_back(OutcomeFigure(answer));
   return report;
 }
 

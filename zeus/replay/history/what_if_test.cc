@@ -100,6 +100,24 @@ TEST_F(HistoryTest, WithoutEventsTheWholeRunIsTheMeasurement) {
   EXPECT_DOUBLE_EQ(measured.arms[1].limits[0].epoch.time.count(), first.time.count() / 8);
 }
 
+TEST_F(HistoryTest, RunsOnOtherModelsAreSaidToBeLeftOut) {
+  history_.trials[3].gpu_model = "A40";
+  const auto answer = Answer(history_, {.contenders = {{.name = "zeus"}}, .seeds = 2}).value();
+  EXPECT_EQ(answer.recorded_gpu_model, "V100");
+  EXPECT_THAT(answer.unknown,
+              Contains(HasSubstr("1 of 4 runs, of 1 recurrences, were on \"A40\"")));
+}
+
+TEST_F(HistoryTest, WhatNeverArrivesIsNotComparedAsIfItSaved) {
+  for (Trial& trial : history_.trials) trial.status = TrialStatus::kStopped;
+  const auto answer =
+      Answer(history_, {.contenders = {{.name = "zeus"}, {.name = "default"}}, .seeds = 2}).value();
+  const report::Report report = ToReport(answer);
+  EXPECT_THAT(report.findings, Contains(HasSubstr("The target is not reached by any policy")));
+  EXPECT_TRUE(report.sections.at(0).figures.empty());
+  EXPECT_EQ(report.sections.at(0).tables.at(0).rows.at(1).at(0).text, "zeus (fails)");
+}
+
 TEST_F(HistoryTest, NoFinishedRunIsNothingToReplay) {
   for (Trial& trial : history_.trials) trial.status = TrialStatus::kFailed;
   const auto answer = Answer(history_, {.contenders = {{.name = "zeus"}}});

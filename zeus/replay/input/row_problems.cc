@@ -7,6 +7,10 @@
 namespace zeus::replay {
 namespace {
 
+// Kinds may hold numbers from the input: there must be an end to them.
+constexpr std::size_t kMostKinds = 20;
+constexpr std::string_view kOtherKinds = "other problems";
+
 std::string Place(const RowProblem& problem) {
   return fmt::format("{}:{}: {}", Printable(problem.file), problem.line, problem.reason);
 }
@@ -17,7 +21,11 @@ void RowProblems::Add(std::string_view file, std::int64_t line, std::string_view
                       std::string_view value, RowFate fate) {
   ++(fate == RowFate::kLeftOut ? left_out_ : put_right_);
   const auto known = kinds_.find(kind);
-  ++(known != kinds_.end() ? known->second : kinds_[std::string(kind)]);
+  if (known != kinds_.end()) {
+    ++known->second;
+  } else {
+    ++kinds_[std::string(kinds_.size() < kMostKinds ? kind : kOtherKinds)];
+  }
   if (first_.size() >= kept_) return;
   first_.push_back(
       {.file = std::string(file),

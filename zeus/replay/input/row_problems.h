@@ -22,8 +22,8 @@ struct RowProblem {
   std::string reason{};  // "end_time is not a number: \"soon\""
 };
 
-// What was wrong with rows of input: all are counted, by kind, and the first few are kept word for
-// word. One owner.
+// What was wrong with rows of input: all are counted, by kind (from the twenty-first kind on as
+// "other problems"), and the first few are kept word for word. One owner.
 class RowProblems {
  public:
   explicit RowProblems(std::size_t kept = 20) : kept_(kept) {}

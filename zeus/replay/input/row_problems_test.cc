@@ -43,6 +43,16 @@ TEST(RowProblemsTest, WhoWantsGoodRowsOnlyHearsOfTheFirst) {
   EXPECT_EQ(refused.error().message, "jobs.csv:3: dataset is unknown: \"mnist\" (and 1 more)");
 }
 
+TEST(RowProblemsTest, KindsComeToAnEnd) {
+  RowProblems problems;
+  for (int i = 0; i < 3000; ++i)
+    problems.Add("jobs.csv", i, std::to_string(i) + " fields instead of 5");
+  const Json kinds = problems.ToJson()["kinds"];
+  EXPECT_EQ(kinds.size(), 21u);
+  EXPECT_EQ(kinds["other problems"], 2980);
+  EXPECT_EQ(problems.left_out(), 3000);
+}
+
 TEST(RowProblemsTest, ATerminalSurvivesWhatRowsHold) {
   RowProblems problems;
   problems.Add("jobs.csv", 1, "dataset is unknown", "\x1b[2J");
