@@ -39,7 +39,11 @@ Status CheckFolder(const fs::path& folder) {
   fs::path parent = fs::absolute(folder, ignored);
   while (!fs::exists(parent, ignored) && parent.has_relative_path()) parent = parent.parent_path();
   if (!fs::is_directory(parent, ignored)) return FileError(folder, ENOTDIR).While("cannot write");
-  return CheckWritable(parent / "zeus-output");
+  const Status possible = CheckWritable(parent / "zeus-output");
+  if (possible.ok()) return Ok();
+  return Error{possible.error().code,
+               fmt::format("cannot write: {}: no file can be made in {}",
+                           Printable(folder.string()), Printable(parent.string()))};
 }
 
 // A file, that is: two outputs may well go to one terminal.
