@@ -96,6 +96,27 @@ class ReplayClusterTest(unittest.TestCase):
         self.assertEqual(result["problems"]["rows_left_out"], 0)
         self.assertEqual(result["policies"]["default"]["total"]["jobs"], 60000)
 
+    def test_writing_raw_tables_says_what_is_no_part_of_them(self):
+        self.file("pai_job_table.csv", "j1,i1,u,Terminated,1,2\nj2,i1,u,Failed,1,2\nj3,i9,u,Terminated,1,2\n")
+        self.file("pai_group_tag_table.csv", "i1,u,V100,g1,\n")
+        done = self.run_cluster("--pai", self.directory, "--write", self.path("groups.csv"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("1 jobs did not terminate and 1 have no group", done.stderr)
+
+    def test_names_of_files_do_nothing_to_the_terminal(self):
+        for name, content in (("gone\x1b[2J", None), ("empty\x1b[2J", ""), ("columns\x1b[2J", "a,b\n"), ("rows\x1b[2J", HEADER)):
+            path = self.path(name) if content is None else self.file(name, content)
+            self.assertNotIn("\x1b", self.refused("--groups", path)[1])
+
+    def test_statistics_of_several_clusters_are_those_of_the_first(self):
+        for seeds, counted in (("1", 0), ("2", 1)):
+            page = self.path("page.html")
+            done = self.run_cluster("--generate", SMALL, "--policy", "default", "--seeds", seeds, "--html", page)
+            if "install nodejs" in done.stderr:
+                self.skipTest(done.stderr)
+            with open(page, encoding="utf-8") as file:
+                self.assertEqual(file.read().count("The first replay: 6000 jobs"), counted)
+
     def test_writing_replays_nothing_so_it_goes_with_no_other_output(self):
         for output in (["--json"], ["--csv", self.path("a.csv")], ["--figures", self.path("figures")]):
             _, error = self.refused("--generate", SMALL, "--write", self.path("groups.csv"), *output)

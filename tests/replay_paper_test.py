@@ -61,6 +61,12 @@ class PaperTest(unittest.TestCase):
                              threads) for threads in ("1", "8"))
         self.assertEqual(one, eight)
 
+    def test_a_folder_that_cannot_be_written_is_found_out_before_the_work(self):
+        done = subprocess.run([ZEUS, "replay", "paper", "--out", "/proc/zeus-paper"], capture_output=True,
+                              text=True, timeout=600, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("cannot write: /proc/zeus-paper: no file can be made in /proc", done.stderr)
+
     def test_traces_that_are_not_there_are_named(self):
         self.assertIn("/nowhere", replay("paper", "--trace-dir", "/nowhere", status=3))
 
@@ -117,6 +123,18 @@ class HistoryTest(TrainTestCase):
         with open(bad, "w", encoding="utf-8") as file:
             file.write(lines[0])
         self.assertIn("nothing to replay", replay("history", bad, status=3))
+
+    def test_reports_that_cannot_be_are_refused_with_their_line(self):
+        with open(self.export, encoding="utf-8") as file:
+            records = [json.loads(line) for line in file]
+        place = max(i for i, record in enumerate(records) if record.get("kind") == "trial_reported")
+        bad = self.path("bad.jsonl")
+        for field, value in (("energy_joules", -1e5), ("epochs", 2**31 - 1), ("power_limit_watts", 0)):
+            changed = json.loads(json.dumps(records))
+            changed[place]["detail"][field] = value
+            with open(bad, "w", encoding="utf-8") as file:
+                file.write("\n".join(json.dumps(record) for record in changed))
+            self.assertIn(f"bad.jsonl: line {place + 1}: {field}", replay("history", bad, status=2))
 
     def test_unknown_names_are_listed(self):
         self.assertIn("V100", replay("history", self.export, "--gpu", "z80", status=3))

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { slotOf } from "../src/charts/marks";
 import { formatNumber, tickLabel } from "../src/charts/format";
 import { extentOf, linearTicks, logTicks, makeScale } from "../src/charts/scale";
 import type { Axis, Panel, Series } from "../src/charts/types";
@@ -82,4 +83,14 @@ test("an axis of nothing is linear and has ticks", () => {
   const scale = makeScale({ axis: axis({ logarithmic: true }), extent, from: 0, to: 1, ticks: 5 });
   assert.equal(scale.logarithmic, false);
   assert.ok(scale.ticks.length > 1);
+});
+
+test("bars that share no place stand in the middle of theirs", () => {
+  const bars = (x: number[]): Series => ({ name: "s", role: "", mark: "bars", x, y: x.map(() => 1) });
+  const apart = { ...panelOf({}), series: [bars([0]), bars([1])] };
+  assert.deepEqual(apart.series.map((series) => slotOf(apart, series).offset), [0, 0]);
+  assert.ok(slotOf(apart, apart.series[0]!).width > 0.7);
+  const together = { ...panelOf({}), series: [bars([0]), bars([0])] };
+  assert.ok(slotOf(together, together.series[0]!).offset < 0);
+  assert.ok(slotOf(together, together.series[1]!).offset > 0);
 });

@@ -22,8 +22,8 @@ Error FileError(const std::filesystem::path& path, int error_number) {
   ErrorCode code = ErrorCode::kUnavailable;
   if (error_number == ENOENT || error_number == ENOTDIR) code = ErrorCode::kNotFound;
   if (error_number == EACCES || error_number == EPERM) code = ErrorCode::kPermissionDenied;
-  return {code,
-          fmt::format("{}: {}", path.string(), std::generic_category().message(error_number))};
+  return {code, fmt::format("{}: {}", Printable(path.string()),
+                            std::generic_category().message(error_number))};
 }
 
 Result<std::string> ReadSmallFile(const std::filesystem::path& path, std::size_t limit) {
@@ -46,7 +46,7 @@ Result<std::string> ReadSmallFile(const std::filesystem::path& path, std::size_t
   }
   if (size > limit) {
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("{}: larger than {} bytes", path.string(), limit)};
+                 fmt::format("{}: larger than {} bytes", Printable(path.string()), limit)};
   }
   content.resize(size);
   return content;
@@ -56,10 +56,10 @@ Result<std::string> ReadLine(const std::filesystem::path& path) {
   constexpr std::size_t kPage = 4096;
   ZEUS_TRY(const std::string content, ReadSmallFile(path, kPage));
   const std::string_view line = Trim(std::string_view(content).substr(0, content.find('\n')));
-  if (line.empty()) return Error{ErrorCode::kInvalidArgument, path.string() + ": empty"};
+  if (line.empty()) return Error{ErrorCode::kInvalidArgument, Printable(path.string()) + ": empty"};
   for (const char c : line) {
     if (std::iscntrl(static_cast<unsigned char>(c)) != 0)
-      return Error{ErrorCode::kInvalidArgument, path.string() + ": not text"};
+      return Error{ErrorCode::kInvalidArgument, Printable(path.string()) + ": not text"};
   }
   return std::string(line);
 }

@@ -1,6 +1,7 @@
 // Figures and tables as files.
 #include <spawn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -47,7 +48,8 @@ class Folder {
     ZEUS_RETURN_IF_ERROR(ReplaceFile(svg, ToSvg(figure)));
     // One reason is enough: the next picture would fail likewise.
     if (!left_out_.empty()) return Ok();
-    const fs::path part = folder_ / ("." + name + ".png.part");
+    // A name that no other process has.
+    const fs::path part = folder_ / ("." + name + "." + std::to_string(::getpid()) + ".png.part");
     left_out_ = ConvertToPng(svg, part);
     std::error_code failed;
     if (left_out_.empty()) {

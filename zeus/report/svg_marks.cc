@@ -200,6 +200,17 @@ std::string Rules(const Series& series, const MarkPlace& place) {
   return text;
 }
 
+// Whether each x has a bar of one series at most.
+bool StandAlone(const Panel& panel) {
+  std::set<double> taken;
+  for (const Series& series : panel.series) {
+    if (series.mark != Mark::kBars) continue;
+    for (const double x : std::set<double>(series.x.begin(), series.x.end()))
+      if (!taken.insert(x).second) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 BarSlot SlotOf(const Panel& panel, std::size_t index) {
@@ -211,6 +222,10 @@ BarSlot SlotOf(const Panel& panel, std::size_t index) {
     if (i < index) ++before;
   }
   if (count == 0) return {};
+  if (StandAlone(panel)) {
+    count = 1;
+    before = 0;
+  }
   const double width = 0.8 * BarSpacing(panel) / count;
   return {.width = width * 0.92, .offset = (before - (count - 1) / 2) * width};
 }

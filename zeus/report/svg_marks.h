@@ -12,7 +12,8 @@ struct BarSlot {
   double offset = 0;  // Of the middle of the bar from its x.
 };
 
-// The slot of the series with this index in the panel; bars of several series stand side by side.
+// The slot of the series with this index in the panel; bars of several series stand side by side
+// where they share an x, and in the middle of their places otherwise.
 BarSlot SlotOf(const Panel& panel, std::size_t index);
 
 // What a series looks like in a panel. Long lines are thinned to what the eye can tell apart.

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "zeus/report/report.h"
+#include "zeus/report/svg_marks.h"
 
 namespace zeus::report {
 namespace {
@@ -77,6 +78,18 @@ TEST(SvgTest, ASeriesOfARoleHasItsColourAndOthersGetThemInOrder) {
   EXPECT_THAT(svg, HasSubstr("<g class=\"other-0\">"));
   EXPECT_THAT(svg, HasSubstr("<g class=\"role-knowledge_gradient\">"));
   EXPECT_THAT(svg, HasSubstr("<g class=\"other-1\">"));
+}
+
+TEST(SvgTest, BarsThatShareNoPlaceStandInTheMiddleOfTheirs) {
+  Panel panel{.x = {.title = "", .categories = {"zeus", "grid"}},
+              .series = {{.name = "zeus", .mark = Mark::kBars, .x = {0}, .y = {1}},
+                         {.name = "grid", .mark = Mark::kBars, .x = {1}, .y = {2}}}};
+  EXPECT_EQ(SlotOf(panel, 0).offset, 0);
+  EXPECT_EQ(SlotOf(panel, 1).offset, 0);
+  EXPECT_GT(SlotOf(panel, 1).width, 0.7);
+  panel.series[1].x = {0};
+  EXPECT_LT(SlotOf(panel, 0).offset, 0);
+  EXPECT_GT(SlotOf(panel, 1).offset, 0);
 }
 
 TEST(SvgTest, HeatMapsShowWhatIsMissing) {

@@ -16,6 +16,7 @@
 #include "apps/zeus/replay/replay_flags.h"
 #include "apps/zeus/replay/replay_outputs.h"
 #include "zeus/base/file.h"
+#include "zeus/base/text.h"
 #include "zeus/replay/catalogue_jobs.h"
 #include "zeus/replay/paper/cluster_study.h"
 #include "zeus/replay/paper/paper_report.h"
@@ -39,7 +40,7 @@ struct Options {
 
 std::string SourceTitle(const Options& options) {
   if (options.trace_dir.empty()) return "the built-in workload catalogue";
-  return "the traces in " + options.trace_dir.string();
+  return "the traces in " + Printable(options.trace_dir.string());
 }
 
 Result<replay::paper::Study> RunStudy(const Options& options) {
@@ -72,11 +73,21 @@ Result<std::vector<replay::paper::DriftCourse>> RunDriftOn(const JobsOfGpu& jobs
                                  seeds);
 }
 
+Status CheckWholeFolder(const fs::path& folder) {
+  ZEUS_RETURN_IF_ERROR(CheckOutputs({.figures = folder}));
+  ZEUS_RETURN_IF_ERROR(CheckOutputs({.figures = folder / "figures"}));
+  std::error_code ignored;
+  if (!fs::exists(folder, ignored)) return Ok();
+  ZEUS_RETURN_IF_ERROR(CheckWritable(folder / "paper.json"));
+  return CheckWritable(folder / "paper.html");
+}
+
 // DIR: the page, the numbers, and a folder of figures.
 Status WriteFolder(const fs::path& folder, const Json& result, const report::Report& report) {
   ZEUS_TRY(const std::string left_out, WriteFiles(report, folder / "figures"));
   if (!left_out.empty()) fmt::print(stderr, "zeus: {}\n", left_out);
-  ZEUS_RETURN_IF_ERROR(WriteWhole(folder / "paper.json", result.dump(1) + "\n"));
+  ZEUS_RETURN_IF_ERROR(WriteWhole(
+      folder / "paper.json", result.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"));
   const Result<std::string> page = ToHtml(report);
   if (page.ok()) return WriteWhole(folder / "paper.html", page.value());
   fmt::print(stderr, "zeus: no page: {}\n", page.error().message);
@@ -85,7 +96,7 @@ Status WriteFolder(const fs::path& folder, const Json& result, const report::Rep
 
 Result<int> Run(const Options& options) {
   ZEUS_RETURN_IF_ERROR(CheckOutputs(options.outputs));
-  ZEUS_RETURN_IF_ERROR(CheckOutputs({.figures = options.out}));
+  if (!options.out.empty()) ZEUS_RETURN_IF_ERROR(CheckWholeFolder(options.out));
   Reproduction reproduction{.source = SourceTitle(options), .seeds = options.seeds};
   ZEUS_TRY(reproduction.study, RunStudy(options));
   ZEUS_TRY(reproduction.cluster, RunCluster(options, reproduction.study.usual_jobs()));

@@ -11,6 +11,7 @@
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
 #include "zeus/base/file.h"
+#include "zeus/base/text.h"
 
 namespace zeus::cli {
 namespace {
@@ -32,11 +33,26 @@ std::string MainTable(const report::Report& report) {
   return "";
 }
 
+// Whether files can be made in the folder, or the folder itself where there is none.
 Status CheckFolder(const fs::path& folder) {
   std::error_code ignored;
-  if (fs::exists(folder, ignored) && !fs::is_directory(folder, ignored))
-    return FileError(folder, ENOTDIR).While("cannot write");
-  return Ok();
+  fs::path parent = fs::absolute(folder, ignored);
+  while (!fs::exists(parent, ignored) && parent.has_relative_path()) parent = parent.parent_path();
+  if (!fs::is_directory(parent, ignored)) return FileError(folder, ENOTDIR).While("cannot write");
+  const Status possible = CheckWritable(parent / "zeus-output");
+  if (possible.ok()) return Ok();
+  return Error{possible.error().code,
+               fmt::format("cannot write: {}: no file can be made in {}",
+                           Printable(folder.string()), Printable(parent.string()))};
+}
+
+// A file, that is: two outputs may well go to one terminal.
+bool IsSameFile(const fs::path& a, const fs::path& b) {
+  std::error_code failed;
+  const fs::path target = fs::weakly_canonical(a, failed);
+  if (failed || target != fs::weakly_canonical(b, failed) || failed) return false;
+  const fs::file_status status = fs::status(target, failed);
+  return !fs::exists(status) || fs::is_regular_file(status);
 }
 
 }  // namespace
@@ -56,6 +72,10 @@ void AddOutputFlags(CLI::App& app, OutputFlags& flags) {
 }
 
 Status CheckOutputs(const OutputFlags& flags) {
+  if (!flags.html.empty() && !flags.csv.empty() && IsSameFile(flags.html, flags.csv))
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("--html and --csv name the same file, {}: give each its own",
+                             Quote(flags.csv.string()))};
   if (!flags.html.empty()) {
     ZEUS_TRY([[maybe_unused]] const std::string page, report::ToHtml({}));
     ZEUS_RETURN_IF_ERROR(CheckWritable(flags.html));

@@ -41,6 +41,19 @@ TEST_F(ReplayOutputsTest, WhatCannotBeWrittenIsFoundOutBeforeTheWork) {
   EXPECT_FALSE(CheckOutputs({.csv = directory_.path() / "missing" / "b.csv"}).ok());
   EXPECT_FALSE(CheckOutputs({.figures = file}).ok());
   EXPECT_TRUE(CheckOutputs({.figures = directory_.path() / "new"}).ok());
+  EXPECT_TRUE(CheckOutputs({.figures = directory_.path() / "new" / "below"}).ok());
+  EXPECT_FALSE(std::filesystem::exists(directory_.path() / "new"));
+  EXPECT_FALSE(CheckOutputs({.figures = file / "below"}).ok());
+  EXPECT_FALSE(CheckOutputs({.figures = "/proc/nothing/can/be/made/here"}).ok());
+  EXPECT_FALSE(CheckOutputs({.figures = "/proc"}).ok());
+}
+
+TEST_F(ReplayOutputsTest, OneFileIsNotWrittenTwice) {
+  const auto file = directory_.path() / "file";
+  if (const Status html = CheckOutputs({.html = file}); !html.ok())
+    GTEST_SKIP() << html.error().message;
+  EXPECT_FALSE(CheckOutputs({.html = file, .csv = directory_.path() / "." / "file"}).ok());
+  EXPECT_TRUE(CheckOutputs({.html = file, .csv = directory_.path() / "other"}).ok());
 }
 
 TEST_F(ReplayOutputsTest, TextGoesToTheTerminalAndTheMainTableToItsFile) {

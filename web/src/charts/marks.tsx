@@ -23,10 +23,18 @@ export interface BarSlot {
   offset: number;
 }
 
-// Bars of several series stand side by side; hidden ones leave no gap.
+// Whether each x has a bar of one series at most.
+function standAlone(bars: Series[]): boolean {
+  const places = bars.flatMap((series) => [...new Set(series.x)]);
+  return new Set(places).size === places.length;
+}
+
+// Bars of several series stand side by side where they share an x, and in the middle of their places
+// otherwise; hidden ones leave no gap.
 export function slotOf(panel: Panel, series: Series): BarSlot {
   const bars = panel.series.filter((one) => one.mark === "bars");
   if (bars.length === 0) return { width: 0, offset: 0 };
+  if (standAlone(bars)) return { width: 0.8 * 0.92 * barSpacing(panel), offset: 0 };
   const width = (0.8 * barSpacing(panel)) / bars.length;
   return { width: width * 0.92, offset: (bars.indexOf(series) - (bars.length - 1) / 2) * width };
 }

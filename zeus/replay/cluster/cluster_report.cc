@@ -203,7 +203,8 @@ report::Report ToReport(const ClusterComparison& comparison) {
     if (auto finding = Finding(comparison, c)) report.findings.push_back(std::move(*finding));
   }
   report.sections.push_back({.title = "What each policy takes",
-                             .text = ToText(comparison.statistics),
+                             .text = (comparison.replays.size() > 1 ? "The first replay: " : "") +
+                                     ToText(comparison.statistics),
                              .tables = {TotalsTable(comparison)},
                              .figures = {SavingsFigure(comparison)}});
   return report;

@@ -10,6 +10,7 @@
 
 #include "zeus/base/file.h"
 #include "zeus/base/file_descriptor.h"
+#include "zeus/base/text.h"
 #include "zeus/replay/input/unpacking.h"
 
 namespace zeus::replay {
@@ -89,7 +90,7 @@ Result<std::unique_ptr<ByteSource>> OpenFile(const std::filesystem::path& path) 
   std::unique_ptr<ByteSource> bytes =
       std::make_unique<Continued>(std::move(start), std::move(file));
   if (!packing) return bytes;
-  return Unpack(*packing, path.string(), std::move(bytes));
+  return Unpack(*packing, Printable(path.string()), std::move(bytes));
 }
 
 std::unique_ptr<ByteSource> BytesOf(std::string bytes) {

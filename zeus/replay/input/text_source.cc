@@ -7,6 +7,8 @@
 #include <span>
 #include <utility>
 
+#include "zeus/base/text.h"
+
 namespace zeus::replay {
 namespace {
 
@@ -17,7 +19,7 @@ constexpr std::size_t kLongestLine = std::size_t{16} * 1024 * 1024;
 
 Result<TextSource> TextSource::Open(const std::filesystem::path& path) {
   ZEUS_TRY(std::unique_ptr<ByteSource> bytes, OpenFile(path));
-  return TextSource(path.string(), std::move(bytes));
+  return TextSource(Printable(path.string()), std::move(bytes));
 }
 
 TextSource::TextSource(std::string name, std::unique_ptr<ByteSource> bytes)
