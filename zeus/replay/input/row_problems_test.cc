@@ -43,6 +43,18 @@ TEST(RowProblemsTest, WhoWantsGoodRowsOnlyHearsOfTheFirst) {
   EXPECT_EQ(refused.error().message, "jobs.csv:3: dataset is unknown: \"mnist\" (and 1 more)");
 }
 
+TEST(RowProblemsTest, AFileThatIsReadTwiceIsToldOfOnce) {
+  RowProblems of_file;
+  of_file.Add("jobs.csv", 3, "dataset is unknown", "mnist");
+  RowProblems problems;
+  problems.AddFile("jobs.csv", of_file);
+  problems.AddFile("jobs.csv", of_file);
+  EXPECT_EQ(problems.left_out(), 1);
+  problems.AddFile("others.csv", of_file);
+  EXPECT_EQ(problems.left_out(), 2);
+  EXPECT_EQ(problems.first().size(), 2U);
+}
+
 TEST(RowProblemsTest, ATerminalSurvivesWhatRowsHold) {
   RowProblems problems;
   problems.Add("jobs.csv", 1, "dataset is unknown", "\x1b[2J");
