@@ -116,6 +116,42 @@ class ReplayCliTest(unittest.TestCase):
         self.assertIsNone(result["policies"]["zeus"]["regret"])
         self.assertIn("no oracle", " ".join(result["remarks"]))
 
+        self.assertEqual(result["policies"]["default"]["runs"], result["recurrences"], "one try each")
+        self.assertEqual(result["policies"]["zeus"]["unfinished_recurrences"], result["recurrences"])
+        told = self.replay("job", *arguments, "--policy", "zeus").stdout
+        self.assertIn("recurrences do not reach the target", told)
+
+    def test_a_default_that_is_not_complete_is_named(self):
+        limits = power_rows().replace(NEUMF_LIMIT.format(1024, 250, 10, 250), "")
+        runs = training_rows() + NEUMF_RUN.format(1024, 3, "nan")
+        remarks = " ".join(self.job(self.traces(TRAINING + runs, POWER + limits))[0]["remarks"])
+        self.assertIn("was not recorded at 250 W", remarks)
+        self.assertIn("reaches the target in 2 of 3 recorded runs", remarks)
+        small = "".join(NEUMF_LIMIT.format(256, limit, 10, limit) for limit in (100, 250))
+        remarks = " ".join(self.job(self.traces(TRAINING + training_rows(), POWER + small))[0]["remarks"])
+        self.assertIn("batch size 256 stands in for the default, 1024", remarks)
+
+    def test_a_sweep_and_a_cluster_tell_of_bad_rows_once(self):
+        arguments = self.traces(TRAINING + training_rows() + NEUMF_RUN.format(256, 3, -4),
+                                POWER + power_rows() + NEUMF_LIMIT.format(256, 150, "1e308", 100))
+        done = self.replay("sweep", *arguments, "--gpu", "v100,V100", "--eta", "0,0.5,1,0.5", "--beta", "2,2.0",
+                           "--policy", "zeus", "--json")
+        result = json.loads(done.stdout)
+        self.assertEqual(len(result["rows"]), 3)
+        self.assertEqual(result["problems"]["rows_left_out"], 2)
+        self.assertEqual(done.stderr.count("summary_train.csv"), 1)
+        self.assertIn("time_per_epoch is not between", done.stderr)
+        groups = os.path.join(self.directory, "groups.csv")
+        with open(groups, "w", encoding="utf-8") as file:
+            file.write("group,start_time,end_time,dataset,runtime_ratio\na,0,5,movielens-1m,1\n")
+        done = self.replay("cluster", "--trace-dir", self.directory, "--groups", groups, "--json")
+        self.assertEqual(json.loads(done.stdout)["problems"]["rows_left_out"], 2)
+
+    def test_betas_below_one_are_refused(self):
+        done = self.run_replay("job", "--workload", "neumf", "--beta", "0.5")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("it must be 1 or more", done.stderr)
+
     def test_what_cannot_be_read_is_refused(self):
         for training, power, reason in (
                 ("", POWER + power_rows(), "summary_train.csv"),

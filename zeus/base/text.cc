@@ -21,17 +21,38 @@ Result<Number> ParseNumber(std::string_view text, const char* kind, Base... base
   return number;
 }
 
+// Bytes of the UTF-8 character that `text` begins with, if it is one beyond ASCII; else 0.
+std::size_t LengthBeyondAscii(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text.front());
+  const std::size_t length = lead >= 0xf8   ? 0
+                             : lead >= 0xf0 ? 4
+                             : lead >= 0xe0 ? 3
+                             : lead >= 0xc2 ? 2
+                                            : 0;
+  const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
+  if (length == 0 || text.size() < length) return 0;
+  const std::string_view rest = text.substr(1, length - 1);
+  // U+0080 to U+009f are control characters.
+  if (lead == 0xc2 && static_cast<unsigned char>(rest.front()) < 0xa0) return 0;
+  return std::all_of(rest.begin(), rest.end(), continues) ? length : 0;
+}
+
 std::string Escape(std::string_view text, std::size_t shown) {
   std::string escaped;
-  for (const char c : text.substr(0, shown)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (std::isprint(byte) != 0) {
-      escaped += c;
+  std::size_t at = 0;
+  while (at < std::min(text.size(), shown)) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const std::size_t length = LengthBeyondAscii(text.substr(at));
+    if (length > 0) {
+      escaped += text.substr(at, length);
+    } else if (std::isprint(byte) != 0) {
+      escaped += text[at];
     } else {
       escaped += fmt::format("\\x{:02x}", byte);
     }
+    at += std::max<std::size_t>(length, 1);
   }
-  return text.size() > shown ? escaped + "..." : escaped;
+  return at < text.size() ? escaped + "..." : escaped;
 }
 
 }  // namespace

@@ -21,6 +21,10 @@ Cell NumberCell(const SampleSummary& summary, int decimals) {
           .value = summary.mean};
 }
 
+Cell UnfinishedCell(double recurrences) {
+  return {.text = fmt::format("{:.4g}", recurrences), .value = recurrences};
+}
+
 report::Table MakeTable(const JobComparison& comparison) {
   report::Table table{
       .id = "replay-job",
@@ -28,9 +32,10 @@ report::Table MakeTable(const JobComparison& comparison) {
       .caption =
           "Energy and time of the last five recurrences as shares of those of the default "
           "batch size at full power; costs and cumulative regret in units of the oracle's "
-          "cost. Means over the seeds and their standard errors.",
+          "cost. Means over the seeds and their standard errors. Unfinished: recurrences "
+          "of which no try reached the target.",
       .columns = {"policy", "energy of last 5", "time of last 5", "cost of last 5",
-                  "regret of first 50", "regret"}};
+                  "regret of first 50", "regret", "unfinished"}};
   for (const ContenderReplays& replays : comparison.contenders) {
     const std::vector<ReplaySummary> summaries = replays.Summaries();
     table.rows.push_back({{.text = replays.spec.name},
@@ -38,7 +43,8 @@ report::Table MakeTable(const JobComparison& comparison) {
                           NumberCell(Of(summaries, &ReplaySummary::last_five_time), 3),
                           NumberCell(Of(summaries, &ReplaySummary::last_five_cost), 3),
                           NumberCell(Of(summaries, &ReplaySummary::regret_of_50), 2),
-                          NumberCell(Of(summaries, &ReplaySummary::regret), 2)});
+                          NumberCell(Of(summaries, &ReplaySummary::regret), 2),
+                          UnfinishedCell(Of(summaries, &ReplaySummary::unfinished).mean)});
   }
   return table;
 }
@@ -101,6 +107,15 @@ report::Figure LatestFigure(const JobComparison& comparison) {
                      LatestPanel(comparison, &ReplaySummary::last_five_time, "time")}};
 }
 
+// ", which reaches the target in 3 of 4 recorded runs", unless it does in all.
+std::string ArrivalOfDefault(const ReplayJob& job) {
+  const ReplayArm& usual = job.arm(job.default_batch_size);
+  const std::size_t arriving = usual.RunsThatArrive(job.max_epochs);
+  if (arriving == usual.epochs_to_target.size()) return "";
+  return fmt::format(", which reaches the target in {} of {} recorded runs", arriving,
+                     usual.epochs_to_target.size());
+}
+
 std::vector<std::string> Findings(const JobComparison& comparison) {
   const ReplayJob& job = *comparison.job;
   std::vector<std::string> findings;
@@ -109,11 +124,17 @@ std::vector<std::string> Findings(const JobComparison& comparison) {
     const Usage usual = job.DefaultUsage();
     findings.push_back(fmt::format(
         "The least cost is that of batch size {} at {:g} W: {:.1f} % less energy and {:.1f} % {} "
-        "time than batch size {} at {:g} W.",
+        "time than batch size {} at {:g} W{}.",
         job.oracle().batch_size, job.oracle().best_limit.value(),
         100 * (1 - best.energy / usual.energy), 100 * std::abs(1 - best.time / usual.time),
         best.time > usual.time ? "more" : "less", job.default_batch_size,
-        job.arm(job.default_batch_size).limits.back().limit.value()));
+        job.arm(job.default_batch_size).limits.back().limit.value(), ArrivalOfDefault(job)));
+  }
+  for (const ContenderReplays& replays : comparison.contenders) {
+    const double unfinished = Of(replays.Summaries(), &ReplaySummary::unfinished).mean;
+    if (unfinished > 0)
+      findings.push_back(fmt::format("With {}, {:.4g} of {} recurrences do not reach the target.",
+                                     replays.spec.name, unfinished, comparison.recurrences));
   }
   return findings;
 }

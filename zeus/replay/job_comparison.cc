@@ -93,6 +93,7 @@ Json ContenderJson(const ContenderReplays& replays) {
   json["time_seconds"] = share * total.time.count();
   json["cost"] = share * total.cost.value();
   json["runs"] = share * static_cast<double>(runs);
+  json["unfinished_recurrences"] = of(&ReplaySummary::unfinished).mean;
   json["runs_stopped"] = share * static_cast<double>(stopped);
   if (!replays.seeds.front().history.empty()) {
     Json histories = Json::array();

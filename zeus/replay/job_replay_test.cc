@@ -138,6 +138,7 @@ TEST(JobReplayTest, AJobThatNeverConvergesDegradesToTheDefault) {
     EXPECT_TRUE(std::isnan(summary.value().regret)) << name;
     EXPECT_GT(summary.value().usage.energy, Joules(0)) << name;
     EXPECT_EQ(summary.value().runs, summary.value().stopped) << name;
+    EXPECT_EQ(summary.value().unfinished, 10) << name;
     EXPECT_TRUE(std::isfinite(summary.value().last_five_energy)) << name;
   }
   JobReplay zeus = Make(job, {.name = "zeus"});
@@ -145,6 +146,21 @@ TEST(JobReplayTest, AJobThatNeverConvergesDegradesToTheDefault) {
   EXPECT_THAT(BatchSizes(zeus.Next()), ElementsAre(16));
   EXPECT_THAT(BatchSizes(Make(job, {.name = "default"}).Next()), ElementsAre(16));
   EXPECT_THAT(BatchSizes(Make(job, {.name = "oracle"}).Next()), ElementsAre(16));
+}
+
+TEST(JobReplayTest, TheDefaultsUsageIsWhatTheDefaultTakesTriesThatFailIncluded) {
+  const ReplayJob job =
+      MadeReplayJob({{8, {2}, Seconds(1)}, {16, {4, std::nullopt}, Seconds(1)}}, 16);
+  // 4 or 10 epochs, twice on average.
+  EXPECT_NEAR(job.DefaultUsage().time.count(), 14.0, 1e-3);
+  constexpr int kRecurrences = 20'000;
+  const auto summary = ReplaySeed(job, {.name = "default"}, 1, kRecurrences);
+  ASSERT_TRUE(summary.ok());
+  EXPECT_NEAR(summary.value().usage.time.count() / kRecurrences, 14.0, 0.3);
+  EXPECT_THAT(RemarksOnDefault(job, 32),
+              ElementsAre(HasSubstr("16 stands in for the default, 32"),
+                          HasSubstr("16, reaches the target in 1 of 2 recorded runs")));
+  EXPECT_TRUE(RemarksOnDefault(JobWithADearArm(), 16).empty());
 }
 
 TEST(JobReplayTest, TheSameSeedGivesTheSameRuns) {

@@ -1,11 +1,14 @@
 #include "zeus/replay/replay_job.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
 
 #include "zeus/base/statistics.h"
+#include "zeus/job/run_rules.h"
 
 namespace zeus::replay {
 
@@ -24,6 +27,25 @@ std::optional<double> ReplayArm::MeanEpochs(int max_epochs) const {
   const auto spread = SpreadOfEpochs(max_epochs);
   if (!spread) return std::nullopt;
   return spread->mean;
+}
+
+std::size_t ReplayArm::RunsThatArrive(int max_epochs) const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      epochs_to_target,
+      [max_epochs](const std::optional<int>& epochs) { return epochs && *epochs <= max_epochs; }));
+}
+
+double ReplayArm::ExpectedEpochs(int max_epochs) const {
+  if (const auto mean = MeanEpochs(max_epochs)) return *mean;
+  const std::size_t arriving = RunsThatArrive(max_epochs);
+  if (arriving == 0) return max_epochs;
+  double sum = 0;
+  for (const std::optional<int>& epochs : epochs_to_target)
+    sum += epochs ? std::min(*epochs, max_epochs) : max_epochs;
+  const auto runs = static_cast<double>(epochs_to_target.size());
+  const double failure = 1 - static_cast<double>(arriving) / runs;
+  const double tries = (1 - std::pow(failure, kMostAttempts)) / (1 - failure);
+  return tries * sum / runs;
 }
 
 ReplayArm MakeArm(int batch_size, std::vector<std::optional<int>> epochs_to_target,
@@ -72,7 +94,7 @@ Usage ReplayJob::OracleUsage() const {
 
 Usage ReplayJob::DefaultUsage() const {
   const ReplayArm& usual = arm(default_batch_size);
-  return usual.MeanEpochs(max_epochs).value_or(max_epochs) * usual.full_power_epoch;
+  return usual.ExpectedEpochs(max_epochs) * usual.full_power_epoch;
 }
 
 int ReplayJob::power_limits() const {
@@ -90,6 +112,28 @@ PolicySpec ReplayJob::Spec(std::string_view policy, std::uint64_t seed) const {
                   .seed = seed};
   for (const ReplayArm& arm : arms) spec.batch_sizes.push_back(arm.batch_size);
   return spec;
+}
+
+std::vector<std::string> RemarksOnDefault(const ReplayJob& job, int usual_default) {
+  std::vector<std::string> remarks;
+  const ReplayArm& arm = job.arm(job.default_batch_size);
+  if (job.default_batch_size != usual_default)
+    remarks.push_back(fmt::format(
+        "{}: batch size {} stands in for the default, {}, of which not all rows are there",
+        job.name(), job.default_batch_size, usual_default));
+  if (const Watts limit = arm.limits.back().limit; limit < job.max_power)
+    remarks.push_back(fmt::format(
+        "{}: the default batch size, {}, was not recorded at {:g} W: the default is that at {:g} W",
+        job.name(), arm.batch_size, job.max_power.value(), limit.value()));
+  const std::size_t arriving = arm.RunsThatArrive(job.max_epochs);
+  if (arriving == arm.epochs_to_target.size()) return remarks;
+  remarks.push_back(fmt::format(
+      "{}: the default batch size, {}, reaches the target in {} of {} recorded runs: what the "
+      "default takes {}",
+      job.name(), arm.batch_size, arriving, arm.epochs_to_target.size(),
+      arriving > 0 ? "counts the tries that fail"
+                   : fmt::format("is {} epochs without the target", job.max_epochs)));
+  return remarks;
 }
 
 }  // namespace zeus::replay

@@ -41,6 +41,11 @@ struct ReplayArm {
   // Of the recorded runs; nullopt unless all of them arrive within `max_epochs`.
   std::optional<double> MeanEpochs(int max_epochs) const;
   std::optional<EpochSpread> SpreadOfEpochs(int max_epochs) const;
+  // How many of the recorded runs arrive within `max_epochs`.
+  std::size_t RunsThatArrive(int max_epochs) const;
+  // Of a recurrence with nothing but this batch size: a try that fails takes `max_epochs`, and
+  // another follows (kMostAttempts) unless none ever arrives.
+  double ExpectedEpochs(int max_epochs) const;
 };
 
 // A batch size with its cost at each limit worked out.
@@ -70,13 +75,19 @@ struct ReplayJob {
   // The arm of least expected cost among those; without one, that of the default batch size.
   const ReplayArm& oracle() const;
   Joules OracleCost() const { return OracleUsage().cost; }
-  Usage OracleUsage() const;   // Expected, with the oracle's batch size at its best limit.
-  Usage DefaultUsage() const;  // Expected, with the default batch size at the greatest limit.
+  Usage OracleUsage() const;  // Expected, with the oracle's batch size at its best limit.
+  // Expected of a recurrence with the default batch size at its greatest limit, the tries that fail
+  // included: what the contender `default` takes on average.
+  Usage DefaultUsage() const;
 
   int power_limits() const;  // |P|, the most that any batch size has.
   int recurrences() const;   // 2 |B| |P|, as the paper evaluates.
 
   PolicySpec Spec(std::string_view policy, std::uint64_t seed) const;
 };
+
+// What one should know of the default before comparing with it, each a sentence: another batch size
+// stands in for `usual_default`, it was not recorded at MAXPOWER, it does not always arrive.
+std::vector<std::string> RemarksOnDefault(const ReplayJob& job, int usual_default);
 
 }  // namespace zeus::replay

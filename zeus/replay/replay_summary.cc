@@ -23,6 +23,7 @@ void ReplaySummarizer::Add(const ReplayedRecurrence& recurrence) {
   summary_.usage += usage;
   summary_.regret += cost - 1;
   if (added_ < kEarly) summary_.regret_of_50 = summary_.regret;
+  if (!recurrence.runs.back().converged) ++summary_.unfinished;
   for (const ReplayedRun& run : recurrence.runs) {
     if (run.epochs == 0) continue;
     ++summary_.runs;

@@ -22,6 +22,7 @@ struct ReplaySummary {
   Usage usage{};              // Of all recurrences.
   std::int64_t runs = 0;      // Tries that were begun.
   std::int64_t stopped = 0;   // Of them, without having reached the target.
+  double unfinished = 0.0;    // Recurrences of which no try reached it.
 };
 
 // Puts a summary together, recurrence by recurrence. One owner.

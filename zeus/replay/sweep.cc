@@ -35,7 +35,8 @@ std::vector<SweepRow> RowsOf(const JobComparison& comparison) {
                     .regret = Of(summaries, &ReplaySummary::regret),
                     .energy = share * (total.energy / usual.energy),
                     .time = share * (total.time / usual.time),
-                    .cost = share * (total.cost / usual.cost)});
+                    .cost = share * (total.cost / usual.cost),
+                    .unfinished = Of(summaries, &ReplaySummary::unfinished).mean});
   }
   return rows;
 }
@@ -77,7 +78,8 @@ Json SweepJson(const std::vector<SweepRow>& rows) {
                       {"regret_sem", Number(row.regret.StandardError())},
                       {"energy_vs_default", row.energy},
                       {"time_vs_default", row.time},
-                      {"cost_vs_default", row.cost}});
+                      {"cost_vs_default", row.cost},
+                      {"unfinished_recurrences", row.unfinished}});
   Json means = Json::array();
   for (const SweepMean& mean : GeometricMeans(rows))
     means.push_back({{"eta", mean.eta},

@@ -30,6 +30,7 @@ struct SweepRow {
   double energy = 0.0;
   double time = 0.0;
   double cost = 0.0;
+  double unfinished = 0.0;  // Recurrences of which no try reached the target, mean over the seeds.
 };
 
 std::vector<SweepRow> RowsOf(const JobComparison& comparison);
@@ -50,6 +51,8 @@ std::vector<SweepMean> GeometricMeans(const std::vector<SweepRow>& rows);
 
 // {"rows": [...], "geometric_means": [...]} (docs/replay.md).
 Json SweepJson(const std::vector<SweepRow>& rows);
+// Of settings in which not every recurrence reaches the target; empty if there is none.
+std::vector<std::string> UnfinishedRemarks(const std::vector<SweepRow>& rows);
 report::Report SweepReport(const std::vector<SweepRow>& rows, int seeds);
 
 }  // namespace zeus::replay

@@ -34,19 +34,22 @@ report::Table RowTable(const std::vector<SweepRow>& rows) {
       .title = "Settings",
       .caption =
           "Energy and time of the last five recurrences, and the cost of all of them, as "
-          "shares of the default's; cumulative regret in units of the oracle's cost.",
+          "shares of the default's; cumulative regret in units of the oracle's cost; "
+          "unfinished: recurrences of which no try reached the target.",
       .columns = {"gpu", "workload", "eta", "beta", "policy", "energy of last 5", "time of last 5",
-                  "cost", "regret"}};
+                  "cost", "regret", "unfinished"}};
   for (const SweepRow& row : rows)
-    table.rows.push_back({{.text = row.gpu_model},
-                          {.text = row.workload},
-                          {.text = fmt::format("{:g}", row.eta), .value = row.eta},
-                          {.text = BetaText(row.beta), .value = row.beta},
-                          {.text = row.policy},
-                          WithError(row.last_five_energy, 3),
-                          WithError(row.last_five_time, 3),
-                          Plain(row.cost, 3),
-                          WithError(row.regret, 2)});
+    table.rows.push_back(
+        {{.text = row.gpu_model},
+         {.text = row.workload},
+         {.text = fmt::format("{:g}", row.eta), .value = row.eta},
+         {.text = BetaText(row.beta), .value = row.beta},
+         {.text = row.policy},
+         WithError(row.last_five_energy, 3),
+         WithError(row.last_five_time, 3),
+         Plain(row.cost, 3),
+         WithError(row.regret, 2),
+         {.text = fmt::format("{:.4g}", row.unfinished), .value = row.unfinished}});
   return table;
 }
 
@@ -104,6 +107,17 @@ report::Figure MeanFigure(const std::vector<SweepMean>& means) {
 }
 
 }  // namespace
+
+std::vector<std::string> UnfinishedRemarks(const std::vector<SweepRow>& rows) {
+  std::vector<std::string> remarks;
+  for (const SweepRow& row : rows)
+    if (row.unfinished > 0)
+      remarks.push_back(fmt::format(
+          "{}/{}, eta {:g}, beta {}: with {}, {:.4g} of {} recurrences do not reach the target.",
+          row.gpu_model, row.workload, row.eta, BetaText(row.beta), row.policy, row.unfinished,
+          row.recurrences));
+  return remarks;
+}
 
 report::Report SweepReport(const std::vector<SweepRow>& rows, int seeds) {
   const std::vector<SweepMean> means = GeometricMeans(rows);

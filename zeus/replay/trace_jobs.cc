@@ -22,6 +22,14 @@ namespace fs = std::filesystem;
 constexpr int kLargestBatchSize = 1 << 30;
 constexpr double kMostEpochs = 1e9;
 
+// Beyond what any GPU does, and far from where sums overflow.
+struct Bounds {
+  double least;
+  double greatest;
+};
+constexpr Bounds kWattBounds{1e-3, 1e6};
+constexpr Bounds kSecondBounds{1e-6, 1e9};
+
 // What the traces hold about one workload, by batch size.
 struct Recorded {
   std::map<int, std::vector<std::optional<int>>> runs{};
@@ -71,6 +79,15 @@ std::optional<double> PositiveNumber(CsvReader& row, std::size_t column, std::st
   return std::nullopt;
 }
 
+std::optional<double> NumberWithin(CsvReader& row, std::size_t column, std::string_view name,
+                                   const Bounds& bounds) {
+  const auto number = PositiveNumber(row, column, name);
+  if (!number || (*number >= bounds.least && *number <= bounds.greatest)) return number;
+  row.Report(fmt::format("{} is not between {:g} and {:g}", name, bounds.least, bounds.greatest),
+             row.Text(column));
+  return std::nullopt;
+}
+
 void AddRun(CsvReader& row, RecordedByWorkload& recorded) {
   constexpr std::size_t kTarget = kFirstOther, kEpochs = kFirstOther + 1;
   const auto target = row.Number(kTarget);
@@ -97,11 +114,11 @@ void AddLimit(CsvReader& row, RecordedByWorkload& recorded) {
   if (!workload) return;
   const auto batch_size = BatchSizeOf(row);
   if (!batch_size) return;
-  const auto limit = PositiveNumber(row, kLimit, "power_limit");
+  const auto limit = NumberWithin(row, kLimit, "power_limit", kWattBounds);
   if (!limit) return;
-  const auto time = PositiveNumber(row, kTime, "time_per_epoch");
+  const auto time = NumberWithin(row, kTime, "time_per_epoch", kSecondBounds);
   if (!time) return;
-  const auto power = PositiveNumber(row, kPower, "average_power");
+  const auto power = NumberWithin(row, kPower, "average_power", kWattBounds);
   if (!power) return;
   std::vector<LimitRecord>& limits = recorded[*workload].limits[*batch_size];
   if (std::ranges::find(limits, Watts(*limit), &LimitRecord::limit) != limits.end())
@@ -117,12 +134,15 @@ Status ReadTrace(const fs::path& path, std::vector<std::string> other_columns,
                  RecordedByWorkload& recorded, RowProblems& problems) {
   CsvColumns columns{.required = {"dataset", "network", "optimizer", "batch_size"}};
   std::ranges::move(other_columns, std::back_inserter(columns.required));
-  ZEUS_TRY(CsvReader reader, CsvReader::Open(path, columns, problems));
+  RowProblems of_file;
+  ZEUS_TRY(CsvReader reader, CsvReader::Open(path, columns, of_file));
   while (true) {
     ZEUS_TRY(const bool row, reader.Next());
-    if (!row) return Ok();
+    if (!row) break;
     add(reader, recorded);
   }
+  problems.AddFile(path.string(), of_file);
+  return Ok();
 }
 
 // Which batch sizes only one file knows.
@@ -164,6 +184,8 @@ std::optional<ReplayJob> MakeJob(std::string_view gpu_model, const WorkloadKey& 
   }
   if (job.arms.empty()) return std::nullopt;
   job.remarks = RemarksOn(job, recorded);
+  for (std::string& remark : RemarksOnDefault(job, key.default_batch_size))
+    job.remarks.push_back(std::move(remark));
   return job;
 }
 

@@ -13,8 +13,9 @@ namespace zeus::replay {
 // The jobs of the Zeus paper (NSDI'23) on one GPU model, as its traces recorded them:
 // summary_train.csv and summary_power_<GPU model>.csv, also packed (.xz, .gz, .zst). The traces do
 // not ship. In the order of PaperWorkloads(), without those that have no rows. Bad rows are left
-// out and reported; batch sizes of which one of the two files knows nothing are left out, as
-// ReplayJob::remarks say. kNotFound when there are no such files, or no rows of any workload.
+// out and reported, those of a file once however often it is read with the same `problems`; batch
+// sizes of which one of the two files knows nothing are left out, as ReplayJob::remarks say.
+// kNotFound when there are no such files, or no rows of any workload.
 Result<std::vector<ReplayJob>> ReadReplayJobs(const std::filesystem::path& directory,
                                               std::string_view gpu_model, double eta,
                                               RowProblems& problems);

@@ -78,17 +78,15 @@ std::vector<std::string> Remarks(const Options& options, const LoadedJobs& loade
     remarks.push_back(
         fmt::format("Means over {} {}, with the standard deviation of one.", options.seeds,
                     options.cluster.generate.empty() ? "replays" : "generated clusters"));
-  for (const replay::ReplayJob& job : loaded.jobs)
+  for (const replay::ReplayJob& job : loaded.jobs) {
+    remarks.insert(remarks.end(), job.remarks.begin(), job.remarks.end());
     if (!job.HasOracle())
       remarks.push_back(
           fmt::format("No batch size of {} always reaches the target: there is no "
                       "oracle to compare with, and no regret.",
                       job.title));
+  }
   return remarks;
-}
-
-void Warn(const replay::RowProblems& problems) {
-  if (!problems.empty()) fmt::print(stderr, "zeus: {}", problems.Summary());
 }
 
 Result<int> Write(const Options& options, const std::vector<replay::ReplayJob>& jobs) {
@@ -141,6 +139,7 @@ Result<int> Run(const Options& options) {
   replay::RowProblems problems;
   ZEUS_TRY(ClusterSource source, Open(options, comparison.jobs, 0, problems));
   Warn(problems);
+  problems.Add(loaded.problems);
   comparison.source = source.title;
   comparison.statistics = Describe(source.trace);
   comparison.remarks = Remarks(options, loaded, problems);

@@ -34,6 +34,15 @@ Result<const replay::ReplayJob*> LoadedJobs::Find(std::string_view workload) con
 }
 
 Result<LoadedJobs> LoadJobs(const SourceFlags& flags, std::string_view gpu_model, double eta) {
+  replay::RowProblems problems;
+  ZEUS_TRY(LoadedJobs loaded, LoadJobs(flags, gpu_model, eta, problems));
+  Warn(problems);
+  loaded.problems = std::move(problems);
+  return loaded;
+}
+
+Result<LoadedJobs> LoadJobs(const SourceFlags& flags, std::string_view gpu_model, double eta,
+                            replay::RowProblems& problems) {
   LoadedJobs loaded;
   if (flags.trace_dir.empty()) {
     loaded.source = "the built-in catalogue";
@@ -41,10 +50,13 @@ Result<LoadedJobs> LoadJobs(const SourceFlags& flags, std::string_view gpu_model
     return loaded;
   }
   loaded.source = fmt::format("the traces in {}", Printable(flags.trace_dir.string()));
-  ZEUS_TRY(loaded.jobs, replay::ReadReplayJobs(flags.trace_dir, gpu_model, eta, loaded.problems));
-  if (flags.strict) ZEUS_RETURN_IF_ERROR(loaded.problems.Refuse());
-  if (!loaded.problems.empty()) fmt::print(stderr, "zeus: {}", loaded.problems.Summary());
+  ZEUS_TRY(loaded.jobs, replay::ReadReplayJobs(flags.trace_dir, gpu_model, eta, problems));
+  if (flags.strict) ZEUS_RETURN_IF_ERROR(problems.Refuse());
   return loaded;
+}
+
+void Warn(const replay::RowProblems& problems) {
+  if (!problems.empty()) fmt::print(stderr, "zeus: {}", problems.Summary());
 }
 
 Result<std::vector<std::string>> ParseContenders(const std::string& text) {

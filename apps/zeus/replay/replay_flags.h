@@ -36,6 +36,12 @@ struct LoadedJobs {
 
 // The jobs on one GPU model. Bad rows of traces are told on standard error, or refused (--strict).
 Result<LoadedJobs> LoadJobs(const SourceFlags& flags, std::string_view gpu_model, double eta);
+// Bad rows are added to `problems`, for the caller to tell of, or refused.
+Result<LoadedJobs> LoadJobs(const SourceFlags& flags, std::string_view gpu_model, double eta,
+                            replay::RowProblems& problems);
+
+// On standard error; nothing if there is none.
+void Warn(const replay::RowProblems& problems);
 
 // "zeus,default": each known and once.
 Result<std::vector<std::string>> ParseContenders(const std::string& text);

@@ -58,65 +58,97 @@ Result<double> ParseEta(std::string_view text) {
   return eta;
 }
 
+template <typename T>
+void AddOnce(std::vector<T>& list, T value) {
+  if (std::ranges::find(list, value) == list.end()) list.push_back(std::move(value));
+}
+
+// Each once: a setting that was asked for twice would count twice in the means.
 Result<SweepPlan> PlanOf(const SweepFlags& flags) {
   SweepPlan plan;
-  for (const std::string_view gpu : SplitAtCommas(flags.gpus)) plan.gpus.emplace_back(gpu);
+  for (const std::string_view gpu : SplitAtCommas(flags.gpus)) AddOnce(plan.gpus, LowerCase(gpu));
   if (flags.workloads == "all") {
     for (const replay::WorkloadKey& key : replay::PaperWorkloads())
       plan.workloads.emplace_back(key.label);
   } else {
     for (const std::string_view workload : SplitAtCommas(flags.workloads)) {
       ZEUS_RETURN_IF_ERROR(replay::FindWorkload(workload));
-      plan.workloads.emplace_back(workload);
+      AddOnce(plan.workloads, std::string(workload));
     }
   }
   for (const std::string_view text : SplitAtCommas(flags.etas)) {
     ZEUS_TRY(const double eta, ParseEta(text));
-    plan.etas.push_back(eta);
+    AddOnce(plan.etas, eta);
   }
   ZEUS_TRY(const std::vector<std::string> names, ParseContenders(flags.policies));
+  std::vector<std::optional<double>> betas;
   for (const std::string_view text : SplitAtCommas(flags.betas)) {
     ZEUS_TRY(const std::optional<double> beta, ParseBeta(text));
+    AddOnce(betas, beta);
+  }
+  for (const std::optional<double>& beta : betas) {
     std::vector<replay::ContenderSpec>& contenders = plan.contenders.emplace_back();
     for (const std::string& name : names) contenders.push_back({.name = name, .beta = beta});
   }
   return plan;
 }
 
-Result<std::vector<replay::SweepRow>> RunSweep(const SweepFlags& flags, const SweepPlan& plan,
-                                               std::vector<std::string>& remarks) {
-  std::vector<replay::SweepRow> rows;
-  ProgressBar progress("comparisons", plan.comparisons());
+// Of each GPU model at each eta.
+Result<std::vector<LoadedJobs>> LoadAll(const SweepFlags& flags, const SweepPlan& plan,
+                                        replay::RowProblems& problems) {
+  std::vector<LoadedJobs> all;
   for (const std::string& gpu : plan.gpus) {
     for (const double eta : plan.etas) {
-      ZEUS_TRY(const LoadedJobs loaded, LoadJobs(flags.source, gpu, eta));
-      if (rows.empty()) remarks.push_back(fmt::format("Replayed from {}.", loaded.source));
-      for (const std::string& workload : plan.workloads) {
-        ZEUS_TRY(const replay::ReplayJob* const job, loaded.Find(workload));
-        for (const std::vector<replay::ContenderSpec>& contenders : plan.contenders) {
-          ZEUS_TRY(
-              const replay::JobComparison comparison,
-              Compare(*job,
-                      {.contenders = contenders, .seeds = flags.seeds, .threads = flags.threads}));
-          std::vector<replay::SweepRow> more = RowsOf(comparison);
-          std::ranges::move(more, std::back_inserter(rows));
-          progress.Add(1);
-        }
+      ZEUS_TRY(LoadedJobs loaded, LoadJobs(flags.source, gpu, eta, problems));
+      all.push_back(std::move(loaded));
+    }
+  }
+  Warn(problems);
+  return all;
+}
+
+Result<std::vector<replay::SweepRow>> RunSweep(const SweepFlags& flags, const SweepPlan& plan,
+                                               const std::vector<LoadedJobs>& all) {
+  std::vector<replay::SweepRow> rows;
+  ProgressBar progress("comparisons", plan.comparisons());
+  for (const LoadedJobs& loaded : all) {
+    for (const std::string& workload : plan.workloads) {
+      ZEUS_TRY(const replay::ReplayJob* const job, loaded.Find(workload));
+      for (const std::vector<replay::ContenderSpec>& contenders : plan.contenders) {
+        ZEUS_TRY(const replay::JobComparison comparison, Compare(*job, {.contenders = contenders,
+                                                                        .seeds = flags.seeds,
+                                                                        .threads = flags.threads}));
+        std::vector<replay::SweepRow> more = RowsOf(comparison);
+        std::ranges::move(more, std::back_inserter(rows));
+        progress.Add(1);
       }
     }
   }
   return rows;
 }
 
+std::vector<std::string> Remarks(const SweepPlan& plan, const std::vector<LoadedJobs>& all,
+                                 const std::vector<replay::SweepRow>& rows) {
+  std::vector<std::string> remarks{fmt::format("Replayed from {}.", all.front().source)};
+  for (const LoadedJobs& loaded : all)
+    for (const replay::ReplayJob& job : loaded.jobs)
+      if (std::ranges::find(plan.workloads, job.label) != plan.workloads.end())
+        for (const std::string& remark : job.remarks) AddOnce(remarks, remark);
+  for (std::string& remark : UnfinishedRemarks(rows)) remarks.push_back(std::move(remark));
+  return remarks;
+}
+
 Result<int> Sweep(const SweepFlags& flags) {
   ZEUS_TRY(const SweepPlan plan, PlanOf(flags));
   ZEUS_RETURN_IF_ERROR(CheckOutputs(flags.outputs));
-  std::vector<std::string> remarks;
-  ZEUS_TRY(const std::vector<replay::SweepRow> rows, RunSweep(flags, plan, remarks));
-  Json json = {{"seeds", flags.seeds}};
-  json.update(replay::SweepJson(rows));
+  replay::RowProblems problems;
+  ZEUS_TRY(const std::vector<LoadedJobs> all, LoadAll(flags, plan, problems));
+  ZEUS_TRY(const std::vector<replay::SweepRow> rows, RunSweep(flags, plan, all));
   report::Report report = replay::SweepReport(rows, flags.seeds);
-  report.remarks = std::move(remarks);
+  report.remarks = Remarks(plan, all, rows);
+  Json json = {{"seeds", flags.seeds}, {"remarks", report.remarks}};
+  json.update(replay::SweepJson(rows));
+  if (!problems.empty()) json["problems"] = problems.ToJson();
   ZEUS_RETURN_IF_ERROR(WriteOutputs(flags.outputs, json, report));
   return 0;
 }

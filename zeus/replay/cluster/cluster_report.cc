@@ -11,6 +11,8 @@
 namespace zeus::replay {
 namespace {
 
+double UnfinishedOf(const ClusterTotals& totals) { return static_cast<double>(totals.unfinished); }
+
 struct Amount {
   std::string_view name;
   double (*of)(const ClusterTotals&);
@@ -22,8 +24,7 @@ constexpr Amount kCounts[] = {
     {"retries", [](const ClusterTotals& totals) { return static_cast<double>(totals.retries); }},
     {"concurrent_runs",
      [](const ClusterTotals& totals) { return static_cast<double>(totals.concurrent); }},
-    {"unfinished_jobs",
-     [](const ClusterTotals& totals) { return static_cast<double>(totals.unfinished); }},
+    {"unfinished_jobs", UnfinishedOf},
 };
 constexpr Amount kAmounts[] = {
     {"energy_joules", [](const ClusterTotals& totals) { return totals.usage.energy.value(); }},
@@ -82,6 +83,7 @@ std::vector<report::Cell> TableRow(const std::string& contender, const std::stri
   for (const char* const figure : {"energy_vs_default", "time_vs_default", "cost_vs_oracle"})
     row.push_back(FigureCell(source, figure, 3));
   row.push_back(FigureCell(source, "regret", 1));
+  row.push_back(NumberCell(source.Of(UnfinishedOf).mean, 0));
   return row;
 }
 
@@ -91,9 +93,10 @@ report::Table TotalsTable(const ClusterComparison& comparison) {
       .title = "Totals per policy and workload",
       .caption =
           "Energy, time and cost of all jobs, retries and profiling included; regret in "
-          "units of the oracle's cost of a job.",
+          "units of the oracle's cost of a job. Unfinished: jobs of which no try reached the "
+          "target.",
       .columns = {"policy", "workload", "jobs", "retries", "energy (MWh)", "energy vs default",
-                  "time vs default", "cost vs oracle", "regret"}};
+                  "time vs default", "cost vs oracle", "regret", "unfinished"}};
   for (std::size_t c = 0; c < comparison.contenders.size(); ++c) {
     for (std::size_t i = 0; i < comparison.jobs.size(); ++i) {
       const ClusterFigureSource source(comparison, c, i);
@@ -144,6 +147,22 @@ std::string Change(double ratio) {
   return fmt::format("{:.1f} % {}", 100 * std::abs(1 - ratio), ratio <= 1 ? "less" : "more");
 }
 
+// ", but 12 of 100 jobs with zeus and 3 with default did not reach the target"; empty if all did.
+std::string Shortfall(const ClusterComparison& comparison, std::size_t contender) {
+  const auto usual = static_cast<std::size_t>(std::ranges::find(comparison.contenders, "default") -
+                                              comparison.contenders.begin());
+  const ClusterFigureSource own(comparison, contender, std::nullopt);
+  const double unfinished = own.Of(UnfinishedOf).mean;
+  const double unfinished_usual =
+      ClusterFigureSource(comparison, usual, std::nullopt).Of(UnfinishedOf).mean;
+  if (unfinished == 0 && unfinished_usual == 0) return "";
+  return fmt::format(
+      ", but {:.0f} of {:.0f} jobs with {} and {:.0f} with default did not reach "
+      "the target",
+      std::ceil(unfinished), own.Of(kCounts[0].of).mean, comparison.contenders[contender],
+      std::ceil(unfinished_usual));
+}
+
 // "zeus uses 21.5 % less energy than default (7.1 % less to 52.3 % less by workload), …"
 std::optional<std::string> Finding(const ClusterComparison& comparison, std::size_t contender) {
   double least = HUGE_VAL;
@@ -158,9 +177,9 @@ std::optional<std::string> Finding(const ClusterComparison& comparison, std::siz
   const auto energy = all.Of("energy_vs_default");
   const auto time = all.Of("time_vs_default");
   if (!energy || !time) return std::nullopt;
-  return fmt::format("{} uses {} energy than default ({} to {} by workload) and {} time.",
+  return fmt::format("{} uses {} energy than default ({} to {} by workload) and {} time{}.",
                      comparison.contenders[contender], Change(energy->mean), Change(most),
-                     Change(least), Change(time->mean));
+                     Change(least), Change(time->mean), Shortfall(comparison, contender));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ namespace zeus::replay {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Two replays of one job; by default 10 J and 1 s each time.
 ClusterComparison Comparison(ReplayJob job) {
@@ -71,6 +72,16 @@ TEST(ClusterReportTest, PeopleGetTheSentenceTheTableAndTheFigure) {
   ASSERT_EQ(figure.panels.size(), 3U);
   EXPECT_EQ(figure.panels[0].series.size(), 2U);
   EXPECT_EQ(figure.panels[0].series[1].y[0], 0.6);
+}
+
+TEST(ClusterReportTest, NobodyIsSaidToSaveWithoutTheJobsThatDidNotReachTheTarget) {
+  ClusterComparison comparison = Comparison(testing::MadeClusterJob("neumf", Seconds(1)));
+  EXPECT_THAT(ToReport(comparison).findings[0], Not(HasSubstr("target")));
+  for (auto& replay : comparison.replays) replay[0].contenders[0].unfinished = 1;
+  const report::Report report = ToReport(comparison);
+  EXPECT_THAT(report.findings[0],
+              HasSubstr("but 0 of 2 jobs with zeus and 1 with default did not reach the target"));
+  EXPECT_EQ(report.sections[0].tables[0].rows[0].back().text, "1");
 }
 
 TEST(ClusterReportTest, OneThatTakesManyTimesAsMuchDoesNotFlattenTheOthers) {

@@ -33,6 +33,18 @@ void RowProblems::Add(std::string_view file, std::int64_t line, std::string_view
        .reason = value.empty() ? std::string(kind) : fmt::format("{}: {}", kind, Quote(value))});
 }
 
+void RowProblems::Add(const RowProblems& others) {
+  left_out_ += others.left_out_;
+  put_right_ += others.put_right_;
+  for (const auto& [kind, rows] : others.kinds_) kinds_[kind] += rows;
+  for (const RowProblem& problem : others.first_)
+    if (first_.size() < kept_) first_.push_back(problem);
+}
+
+void RowProblems::AddFile(const std::string& file, const RowProblems& of_file) {
+  if (files_.insert(file).second) Add(of_file);
+}
+
 std::string RowProblems::Summary() const {
   if (empty()) return {};
   std::string text = fmt::format("{} rows left out, {} put right\n", left_out_, put_right_);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,11 @@ class RowProblems {
   void Add(std::string_view file, std::int64_t line, std::string_view kind,
            std::string_view value = {}, RowFate fate = RowFate::kLeftOut);
 
+  // All of another's.
+  void Add(const RowProblems& others);
+  // All of a file's, unless that was done before.
+  void AddFile(const std::string& file, const RowProblems& of_file);
+
   bool empty() const { return left_out_ + put_right_ == 0; }
   std::int64_t left_out() const { return left_out_; }    // Rows.
   std::int64_t put_right() const { return put_right_; }  // Rows.
@@ -51,6 +57,7 @@ class RowProblems {
   std::int64_t put_right_ = 0;
   std::map<std::string, std::int64_t, std::less<>> kinds_{};
   std::vector<RowProblem> first_{};
+  std::set<std::string> files_{};  // That AddFile() was told of.
 };
 
 }  // namespace zeus::replay

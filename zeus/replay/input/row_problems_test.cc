@@ -53,6 +53,18 @@ TEST(RowProblemsTest, KindsComeToAnEnd) {
   EXPECT_EQ(problems.left_out(), 3000);
 }
 
+TEST(RowProblemsTest, AFileThatIsReadTwiceIsToldOfOnce) {
+  RowProblems of_file;
+  of_file.Add("jobs.csv", 3, "dataset is unknown", "mnist");
+  RowProblems problems;
+  problems.AddFile("jobs.csv", of_file);
+  problems.AddFile("jobs.csv", of_file);
+  EXPECT_EQ(problems.left_out(), 1);
+  problems.AddFile("others.csv", of_file);
+  EXPECT_EQ(problems.left_out(), 2);
+  EXPECT_EQ(problems.first().size(), 2U);
+}
+
 TEST(RowProblemsTest, ATerminalSurvivesWhatRowsHold) {
   RowProblems problems;
   problems.Add("jobs.csv", 1, "dataset is unknown", "\x1b[2J");

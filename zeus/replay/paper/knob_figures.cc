@@ -1,8 +1,11 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "zeus/replay/paper/configurations.h"
 #include "zeus/replay/paper/drawing.h"
 #include "zeus/replay/paper/motivation_figures.h"
+#include "zeus/replay/paper/valleys.h"
 
 // Energy against one knob, the other as it is by default: figures 5, 17 and 18.
 namespace zeus::replay::paper {
@@ -50,14 +53,30 @@ Panel LimitPanel(const ReplayJob& job) {
           .series = {std::move(line)}};
 }
 
+// Of which workloads the energy falls and then rises, and of which it does not.
+std::string ValleyCaption(std::span<const ReplayJob> jobs) {
+  const Valleys valleys = ValleysOf(jobs);
+  std::string caption = "Energy to accuracy by batch size, at the greatest power limit.";
+  if (!valleys.one.empty()) caption += " It falls and then rises: " + valleys.one + ".";
+  if (!valleys.one_within_scatter.empty())
+    caption += " So it does within two standard errors: " + valleys.one_within_scatter + ".";
+  if (!valleys.several.empty())
+    caption += " There is more than one valley: " + valleys.several + ".";
+  return caption;
+}
+
+bool SavesBelowGreatestLimit(const ReplayJob& job) {
+  const std::vector<LimitRecord>& limits = job.arm(job.default_batch_size).limits;
+  const auto energy = [](const LimitRecord& record) { return record.epoch.energy; };
+  return std::ranges::min(limits, {}, energy).epoch.energy < limits.back().epoch.energy;
+}
+
 }  // namespace
 
 report::Figure BatchSizeFigure(const ReplayJob& job) {
   return {.id = "figure-5",
           .title = "Figure 5: Energy of " + job.title + " by batch size",
-          .caption =
-              "Energy to accuracy falls and then rises with the batch size, at the greatest "
-              "power limit; recorded runs of one batch size scatter.",
+          .caption = ValleyCaption({&job, 1}) + " Recorded runs of one batch size scatter.",
           .panels = {BatchSizePanel(job)}};
 }
 
@@ -65,9 +84,8 @@ report::Figure BatchSizesFigure(std::span<const ReplayJob> jobs) {
   report::Figure figure{
       .id = "figure-17",
       .title = "Figure 17: Energy by batch size, all workloads",
-      .caption =
-          "Every curve has one valley, which is what pruning by walking down and up from "
-          "the default relies on."};
+      .caption = ValleyCaption(jobs) +
+                 " Pruning by walking down and up from the default relies on a single valley."};
   for (const ReplayJob& job : jobs) figure.panels.push_back(BatchSizePanel(job));
   return figure;
 }
@@ -76,9 +94,10 @@ report::Figure LimitsFigure(std::span<const ReplayJob> jobs) {
   report::Figure figure{
       .id = "figure-18",
       .title = "Figure 18: Energy by power limit, all workloads",
-      .caption =
-          "With the default batch size, the greatest power limit is never the one of least "
-          "energy."};
+      .caption = fmt::format(
+          "With the default batch size, {} of {} workloads take the least energy below the "
+          "greatest power limit.",
+          std::ranges::count_if(jobs, SavesBelowGreatestLimit), jobs.size())};
   for (const ReplayJob& job : jobs) figure.panels.push_back(LimitPanel(job));
   return figure;
 }

@@ -7,6 +7,7 @@
 #include "zeus/replay/paper/claims.h"
 #include "zeus/replay/paper/configurations.h"
 #include "zeus/replay/paper/drawing.h"
+#include "zeus/replay/paper/valleys.h"
 
 namespace zeus::replay::paper {
 namespace {
@@ -150,42 +151,8 @@ Claim FourGenerationsClaim(const Study& study) {
           .remark = "holds if every workload can save a tenth"};
 }
 
-// The energy of the recorded runs of each batch size that always arrives, at the greatest limit.
-std::vector<SampleSummary> EnergyByBatchSize(const ReplayJob& job) {
-  std::vector<SampleSummary> energies;
-  for (const ReplayArm& arm : job.arms) {
-    if (!arm.MeanEpochs(job.max_epochs)) continue;
-    std::vector<double> runs;
-    for (const std::optional<int>& epochs : arm.epochs_to_target)
-      runs.push_back((*epochs * arm.full_power_epoch.energy).value());
-    energies.push_back(zeus::Summarize(runs));
-  }
-  return energies;
-}
-
-// Falls, then rises, but for steps against it of less than so many standard errors.
-bool HasOneValley(std::span<const SampleSummary> energies, double standard_errors) {
-  const auto least = std::ranges::min_element(energies, {}, &SampleSummary::mean);
-  for (auto next = energies.begin() + 1; next < energies.end(); ++next) {
-    const SampleSummary& here = *(next - 1);
-    const double rise = next->mean - here.mean;
-    const double error = std::hypot(next->StandardError(), here.StandardError());
-    const double against = next <= least ? rise : -rise;
-    if (against > standard_errors * error) return false;
-  }
-  return true;
-}
-
 Claim ConvexityClaim(const JobsOfGpu& jobs) {
-  constexpr double kScatter = 2.0;
-  std::string exactly, nearly, not_at_all;
-  for (const ReplayJob& job : jobs) {
-    const std::vector<SampleSummary> energies = EnergyByBatchSize(job);
-    std::string& names = HasOneValley(energies, 0.0)        ? exactly
-                         : HasOneValley(energies, kScatter) ? nearly
-                                                            : not_at_all;
-    names += (names.empty() ? "" : ", ") + job.title;
-  }
+  const auto& [exactly, nearly, not_at_all] = ValleysOf(jobs);
   Claim claim{.section = "C",
               .claim = "energy over batch size is convex",
               .paper = "all workloads",

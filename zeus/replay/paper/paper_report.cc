@@ -80,6 +80,15 @@ std::vector<std::string> Findings(std::span<const Claim> claims) {
   return findings;
 }
 
+// Of the recorded jobs.
+std::vector<std::string> RemarksOf(const Study& study) {
+  std::vector<std::string> remarks;
+  for (const JobsOfGpu& jobs : study.gpus)
+    for (const ReplayJob& job : jobs)
+      remarks.insert(remarks.end(), job.remarks.begin(), job.remarks.end());
+  return remarks;
+}
+
 Json SummaryOf(const MatchResult& result) {
   const auto number = [&](double ReplaySummary::*figure) {
     const double mean = Mean(result, figure).mean;
@@ -139,6 +148,7 @@ Json ToJson(const Reproduction& reproduction) {
   return {{"schema", "zeus.replay_paper/1"},
           {"source", reproduction.source},
           {"seeds", reproduction.seeds},
+          {"remarks", RemarksOf(reproduction.study)},
           {"claims", std::move(claims)},
           {"settings", SettingsOf(reproduction.study)},
           {"cluster", replay::ToJson(reproduction.cluster)}};
@@ -154,6 +164,8 @@ report::Report ToReport(const Reproduction& reproduction) {
                   "and power of an epoch are those of its batch size and power limit.",
                   "Bars and lines are means over the seeds; spread is one standard deviation "
                   "unless a caption says otherwise."}};
+  for (std::string& remark : RemarksOf(reproduction.study))
+    report.remarks.push_back(std::move(remark));
   report.sections = {{.title = "Claims", .tables = {ClaimsTable(claims)}},
                      MotivationSection(reproduction.study),
                      PerformanceSection(reproduction.study),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "zeus/replay/paper/drawing.h"
 #include "zeus/replay/reference_figures.h"
@@ -37,9 +38,11 @@ struct Difference {
   SampleSummary ours{};
 
   // In standard errors, beyond what the reference was rounded by: its 50 seeds scatter as ours do.
-  double StandardErrors() const {
+  // nullopt: beyond it, but the seeds came to the same, so that nothing is known of the scatter.
+  std::optional<double> StandardErrors() const {
     const double apart = std::abs(ours.mean - reference) - figure->rounding;
     if (apart <= 0.0) return 0.0;
+    if (ours.StandardDeviation() <= 0.0) return std::nullopt;
     return apart /
            std::hypot(ours.StandardError(), ours.StandardDeviation() / std::sqrt(kReferenceSeeds));
   }
@@ -79,24 +82,33 @@ report::Table ReferenceTable(const Study& study) {
          NumberCell(difference.reference, difference.figure->decimals),
          NumberCell(difference.ours.mean, difference.figure->decimals),
          NumberCell(difference.ours.StandardDeviation(), difference.figure->decimals),
-         NumberCell(difference.StandardErrors(), 1)});
+         difference.StandardErrors() ? NumberCell(*difference.StandardErrors(), 1)
+                                     : report::Cell{.text = "-"}});
   return table;
 }
 
 Claim ReferenceClaim(const Study& study) {
   const std::vector<Difference> differences = Differences(study);
   double furthest = 0.0;
-  std::size_t agree = 0;
+  std::size_t agree = 0, unjudged = 0;
   for (const Difference& difference : differences) {
-    furthest = std::max(furthest, difference.StandardErrors());
-    if (difference.StandardErrors() <= kAgreement) ++agree;
+    const std::optional<double> apart = difference.StandardErrors();
+    furthest = std::max(furthest, apart.value_or(0.0));
+    if (!apart)
+      ++unjudged;
+    else if (*apart <= kAgreement)
+      ++agree;
   }
   return {.section = "reference",
           .claim = "energy, time and regret of zeus are those of the reference's simulator",
           .paper = fmt::format("{} figures of 50 seeds", differences.size()),
           .ours = fmt::format("{} agree within {:g} standard errors; furthest {:.1f}", agree,
                               kAgreement, furthest),
-          .verdict = agree == differences.size() ? Verdict::kWithinSpread : Verdict::kDiffers};
+          .verdict = agree == differences.size() ? Verdict::kWithinSpread : Verdict::kDiffers,
+          .remark = unjudged == 0 ? ""
+                                  : fmt::format("{} are the same with all seeds, and not that of "
+                                                "the reference: there may be too few seeds",
+                                                unjudged)};
 }
 
 }  // namespace zeus::replay::paper

@@ -1,3 +1,7 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
 #include "zeus/replay/paper/drawing.h"
 #include "zeus/replay/paper/evaluation_figures.h"
 #include "zeus/replay/paper/sensitivity.h"
@@ -54,6 +58,20 @@ Panel AblationPanel(const Study& study, std::string title, const RatioOf& ratio)
   return panel;
 }
 
+// What the least and the greatest threshold take, beside the usual one.
+std::string BetaCaption(const Study& study) {
+  const RatioOf ratio = CumulativeEnergyOf(study.usual().contender("zeus"));
+  const auto change = [&](const WorkloadResults& variant) {
+    const double more = zeus::Summarize(GeometricMeans(variant, ratio)).mean - 1;
+    return fmt::format("{} takes {:.1f} % {} energy", variant.name, 100 * std::abs(more),
+                       more > 0 ? "more" : "less");
+  };
+  return fmt::format(
+      "A low threshold stops runs that may have been worth it, a high one lets bad runs go on. "
+      "Geometric mean, beside β = 2: {}, {}. Spread is the standard error over the seeds.",
+      change(study.betas.front()), change(study.betas.back()));
+}
+
 }  // namespace
 
 report::Figure BetaFigure(const Study& study) {
@@ -63,9 +81,7 @@ report::Figure BetaFigure(const Study& study) {
   AddLines(panel, study.betas, CumulativeEnergyOf(study.usual().contender("zeus")));
   return {.id = "figure-12",
           .title = "Figure 12: Energy by early stopping threshold",
-          .caption =
-              "A threshold that is too low stops runs that were worth it, one that is too "
-              "high lets bad runs go on; spread is the standard error over the seeds.",
+          .caption = BetaCaption(study),
           .panels = {std::move(panel)}};
 }
 
