@@ -89,6 +89,21 @@ std::vector<std::string> RemarksOf(const Study& study) {
   return remarks;
 }
 
+report::Table RemarksTable(const std::vector<std::string>& remarks) {
+  report::Table table{.id = "table-missing",
+                      .title = "Batch sizes without rows, and defaults that others stand in for",
+                      .caption = "A batch size needs both power and training rows to be replayed.",
+                      .columns = {"setting", "remark"}};
+  for (const std::string& remark : remarks) {
+    const std::size_t colon = remark.find(": ");
+    if (colon == std::string::npos)
+      table.rows.push_back({{.text = ""}, {.text = remark}});
+    else
+      table.rows.push_back({{.text = remark.substr(0, colon)}, {.text = remark.substr(colon + 2)}});
+  }
+  return table;
+}
+
 Json SummaryOf(const MatchResult& result) {
   const auto number = [&](double ReplaySummary::*figure) {
     const double mean = Mean(result, figure).mean;
@@ -164,14 +179,15 @@ report::Report ToReport(const Reproduction& reproduction) {
                   "and power of an epoch are those of its batch size and power limit.",
                   "Bars and lines are means over the seeds; spread is one standard deviation "
                   "unless a caption says otherwise."}};
-  for (std::string& remark : RemarksOf(reproduction.study))
-    report.remarks.push_back(std::move(remark));
   report.sections = {{.title = "Claims", .tables = {ClaimsTable(claims)}},
                      MotivationSection(reproduction.study),
                      PerformanceSection(reproduction.study),
                      ClusterSection(reproduction),
                      DriftSection(reproduction),
                      SensitivitySection(reproduction.study)};
+  if (const auto remarks = RemarksOf(reproduction.study); !remarks.empty())
+    report.sections.push_back(
+        {.title = "What is missing in the traces", .tables = {RemarksTable(remarks)}});
   return report;
 }
 
