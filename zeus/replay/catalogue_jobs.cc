@@ -8,7 +8,6 @@
 
 #include "zeus/base/random.h"
 #include "zeus/base/text.h"
-#include "zeus/device/sim/gpu_model.h"
 #include "zeus/device/sim/workload.h"
 #include "zeus/replay/workloads.h"
 
@@ -39,15 +38,6 @@ unsigned LargestBatchSize(const sim::GpuModel& model, std::size_t workload) {
   return largest;
 }
 
-// From the lowest, in steps as the traces have them; the greatest is always one of them.
-std::vector<Watts> LimitsOf(const sim::GpuModel& model) {
-  std::vector<Watts> limits;
-  for (Watts limit = model.limit_range.min; limit < model.limit_range.max; limit += kLimitStep)
-    limits.push_back(limit);
-  limits.push_back(model.limit_range.max);
-  return limits;
-}
-
 std::vector<std::optional<int>> DrawRuns(const sim::Workload& workload, unsigned batch_size) {
   Random random = Random(0).Fork(fmt::format("{} {}", workload.name, batch_size));
   std::vector<std::optional<int>> runs;
@@ -61,7 +51,7 @@ std::vector<std::optional<int>> DrawRuns(const sim::Workload& workload, unsigned
 Result<std::vector<LimitRecord>> PredictLimits(const sim::GpuModel& model,
                                                const sim::Workload& workload, unsigned batch_size) {
   std::vector<LimitRecord> records;
-  for (const Watts limit : LimitsOf(model)) {
+  for (const Watts limit : CatalogueLimits(model)) {
     ZEUS_TRY(const sim::OperatingPoint point,
              sim::Predict(model, workload, batch_size, {.power_limit = limit, .clock_cap = {}}));
     records.push_back({.limit = limit,
@@ -93,6 +83,14 @@ Result<ReplayJob> MakeJob(const sim::GpuModel& model, const WorkloadKey& key, un
 }
 
 }  // namespace
+
+std::vector<Watts> CatalogueLimits(const sim::GpuModel& model) {
+  std::vector<Watts> limits;
+  for (Watts limit = model.limit_range.min; limit < model.limit_range.max; limit += kLimitStep)
+    limits.push_back(limit);
+  limits.push_back(model.limit_range.max);
+  return limits;
+}
 
 Result<std::vector<ReplayJob>> CatalogueJobs(std::string_view gpu_model, double eta) {
   ZEUS_TRY(const sim::GpuModel* const model, sim::FindGpuModel(gpu_model));

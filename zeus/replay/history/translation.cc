@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include "zeus/base/text.h"
+#include "zeus/replay/catalogue_jobs.h"
 
 namespace zeus::replay {
 namespace {
 
-constexpr Watts kStep(25.0);
 constexpr Watts kSameLimit(5.0);
 
 // Batch sizes of different workloads have nothing in common but their place beside the default.
@@ -33,14 +33,6 @@ Watts Distance(Watts a, Watts b) { return a < b ? b - a : a - b; }
 const LimitRecord& NearestLimit(const MeasuredArm& arm, Watts limit) {
   return *std::ranges::min_element(
       arm.limits, {}, [limit](const LimitRecord& record) { return Distance(record.limit, limit); });
-}
-
-std::vector<Watts> LimitsOf(const sim::GpuModel& model) {
-  std::vector<Watts> limits;
-  for (Watts limit = model.limit_range.min; limit < model.limit_range.max; limit += kStep)
-    limits.push_back(limit);
-  limits.push_back(model.limit_range.max);
-  return limits;
 }
 
 }  // namespace
@@ -77,7 +69,7 @@ std::vector<LimitRecord> TranslateLimits(const MeasuredJob& job, const MeasuredA
   std::vector<LimitRecord> limits;
   if (same_model) limits = arm.limits;
   const unsigned batch_size = Corresponding(job, arm, *translation.workload);
-  for (const Watts limit : LimitsOf(*translation.to)) {
+  for (const Watts limit : CatalogueLimits(*translation.to)) {
     const LimitRecord& known = NearestLimit(arm, limit);
     if (same_model && Distance(known.limit, limit) < kSameLimit) continue;
     const auto before = PointAt(*translation.from, *translation.workload, batch_size, known.limit);
