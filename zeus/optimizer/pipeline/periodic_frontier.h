@@ -1,0 +1,23 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "zeus/base/result.h"
+#include "zeus/optimizer/pipeline/frontier.h"
+#include "zeus/optimizer/pipeline/frontier_solver.h"
+
+namespace zeus::pipeline {
+
+// The points of the frontier of a pipeline with many microbatches from those with few: in its
+// steady state each further microbatch adds the same to every segment. Not proven: `make` builds
+// the problem for any number of microbatches (of the same kinds as `costs`), and the rule must
+// predict a third, larger size exactly. nullopt where it does not, or where `microbatches` is too
+// few to gain by it; solve it whole then.
+using ProblemOfSize = std::function<Result<Problem>(int microbatches)>;
+Result<std::optional<std::vector<FrontierPoint>>> ExtrapolateFrontier(
+    const ProblemOfSize& make, const CostTable& costs, int stages, int microbatches,
+    const SolveOptions& options = {});
+
+}  // namespace zeus::pipeline

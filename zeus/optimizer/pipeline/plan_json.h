@@ -1,0 +1,17 @@
+#pragma once
+
+#include "zeus/base/json.h"
+#include "zeus/base/result.h"
+#include "zeus/optimizer/pipeline/plan.h"
+#include "zeus/optimizer/pipeline/profile.h"
+
+// Plans and profiles in files and on the wire: docs/formats.md.
+namespace zeus::pipeline {
+
+Json ToJson(const PipelinePlan& plan);
+Result<PipelinePlan> PlanFromJson(const Json& json);
+
+Json ToJson(const PipelineProfile& profile);
+Result<PipelineProfile> ProfileFromJson(const Json& json);
+
+}  // namespace zeus::pipeline
