@@ -34,7 +34,7 @@ struct ConvexCost {
 
 // The costs of a problem's kinds in exact integers.
 struct CostTable {
-  CostKind kind = CostKind::kHull;
+  CostKind model = CostKind::kHull;
   Seconds tick{1e-6};
   double slope_unit = 1e-12;        // Joules per tick.
   std::vector<ConvexCost> costs{};  // As Problem::kinds.

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,25 +24,40 @@ struct Computation {
   int kind = 0;  // Index into Problem::kinds.
 };
 
-// Computations and who waits for whom. Edges u -> v are kept in one list, sorted by u.
+// Computations and who waits for whom.
 class ComputationGraph {
  public:
   // kInvalidArgument when an edge leads nowhere or when a computation would wait for itself, with
-  // one such circle in the message.
-  static Result<ComputationGraph> Of(int computations, std::vector<std::pair<int, int>> edges);
+  // one such circle in the message; `name` says what a computation is called there.
+  static Result<ComputationGraph> Of(int computations,
+                                     const std::vector<std::pair<int, int>>& edges,
+                                     const std::function<std::string(int)>& name);
 
-  int size() const { return static_cast<int>(first_.size()) - 1; }
-  int edges() const { return static_cast<int>(successors_.size()); }
-  std::span<const int> Successors(int computation) const;
-  std::span<const int> Predecessors(int computation) const;
+  int size() const { return static_cast<int>(order_.size()); }
+  int edges() const { return static_cast<int>(successors_.ends.size()); }
+  std::span<const int> Successors(int computation) const { return successors_.Of(computation); }
+  std::span<const int> Predecessors(int computation) const { return predecessors_.Of(computation); }
   // Every computation after all that it waits for.
   std::span<const int> topological_order() const { return order_; }
 
  private:
-  std::vector<int> first_{0};
-  std::vector<int> successors_{};
-  std::vector<int> first_predecessor_{0};
-  std::vector<int> predecessors_{};
+  // The other ends of each computation's edges, one after the other.
+  struct Neighbours {
+    std::vector<std::size_t> first{0};
+    std::vector<int> ends{};
+
+    std::span<const int> Of(int computation) const {
+      const auto at = static_cast<std::size_t>(computation);
+      return std::span(ends).subspan(first[at], first[at + 1] - first[at]);
+    }
+  };
+  template <class From, class To>
+  static Neighbours Sorted(int computations, const std::vector<std::pair<int, int>>& edges,
+                           From from, To to);
+  Status Sort(const std::function<std::string(int)>& name);
+
+  Neighbours successors_{};
+  Neighbours predecessors_{};
   std::vector<int> order_{};
 };
 

@@ -1,0 +1,196 @@
+#include "zeus/optimizer/pipeline/problem.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <unordered_map>
+
+#include "zeus/base/text.h"
+
+namespace zeus::pipeline {
+namespace {
+
+Error Invalid(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
+
+// The two directions in which microbatches travel through the stages.
+enum class Direction { kForward, kBackward };
+
+std::optional<Direction> DirectionOf(std::string_view instruction) {
+  if (instruction == kForward) return Direction::kForward;
+  if (instruction == kBackward || instruction == kForwardBackward) return Direction::kBackward;
+  return std::nullopt;
+}
+
+// Puts a graph together from a profile and a schedule.
+class ProblemBuilder {
+ public:
+  ProblemBuilder(const PipelineProfile& profile, const Schedule& schedule)
+      : profile_(profile), schedule_(schedule) {
+    problem_.name = schedule.name;
+    problem_.stages = profile.stages;
+    problem_.microbatches = schedule.microbatches;
+    problem_.blocking_power = profile.blocking_power;
+    problem_.stage_order.resize(schedule.stages.size());
+  }
+
+  Result<Problem> Build() {
+    for (int stage = 0; stage < profile_.stages; ++stage) ZEUS_RETURN_IF_ERROR(AddStage(stage));
+    const int computations = static_cast<int>(problem_.computations.size());
+    for (int i = 0; i < computations; ++i) ZEUS_RETURN_IF_ERROR(AddTravel(i));
+    const auto name = [this](int i) { return Name(i); };
+    ZEUS_TRY(problem_.graph,
+             ComputationGraph::Of(static_cast<int>(problem_.computations.size()), edges_, name));
+    return std::move(problem_);
+  }
+
+ private:
+  // What passes a stage once in each direction.
+  struct Passage {
+    Direction direction;
+    int stage;
+    int chunk;
+    int microbatch;
+
+    std::uint64_t key() const {
+      return ((static_cast<std::uint64_t>(stage) << 21 | static_cast<std::uint64_t>(chunk)) << 21 |
+              static_cast<std::uint64_t>(microbatch))
+                 << 1 |
+             (direction == Direction::kForward ? 1U : 0U);
+    }
+  };
+
+  std::string Name(int computation) const {
+    const Computation& c = problem_.computations[static_cast<std::size_t>(computation)];
+    return fmt::format("{} of microbatch {} on stage {}",
+                       Printable(problem_.KindOf(computation).instruction), c.microbatch, c.stage);
+  }
+
+  Result<int> KindIndex(int stage, const std::string& instruction) {
+    const auto [found, inserted] =
+        kinds_.try_emplace({stage, instruction}, static_cast<int>(problem_.kinds.size()));
+    if (!inserted) return found->second;
+    const InstructionProfile* const profile = profile_.Find(stage, instruction);
+    if (profile == nullptr)
+      return Invalid(
+          fmt::format("the profile has nothing about {} on stage {}, which the schedule "
+                      "needs: measure it or take it out of the schedule",
+                      Quote(instruction), stage));
+    problem_.kinds.push_back({.stage = stage,
+                              .instruction = instruction,
+                              .beside_the_stage = instruction == kTransfer,
+                              .points = profile->points});
+    return found->second;
+  }
+
+  Result<int> Append(int stage, const Instruction& instruction) {
+    ZEUS_TRY(const int kind, KindIndex(stage, instruction.name));
+    const int computation = static_cast<int>(problem_.computations.size());
+    problem_.computations.push_back({stage, instruction.microbatch, instruction.chunk, kind});
+    return computation;
+  }
+
+  // In the order of the stage, after what was issued before.
+  Status Issue(int stage, const Instruction& instruction) {
+    ZEUS_TRY(const int computation, Append(stage, instruction));
+    std::vector<int>& order = problem_.stage_order[static_cast<std::size_t>(stage)];
+    if (!order.empty()) edges_.emplace_back(order.back(), computation);
+    order.push_back(computation);
+    const auto direction = DirectionOf(instruction.name);
+    if (!direction) return Ok();
+    const Passage passage{*direction, stage, instruction.chunk, instruction.microbatch};
+    if (!passages_.emplace(passage.key(), computation).second)
+      return Invalid(fmt::format("the schedule has {} twice", Name(computation)));
+    if (*direction == Direction::kBackward) return CheckForwardCameFirst(passage, computation);
+    return Ok();
+  }
+
+  Status CheckForwardCameFirst(Passage passage, int computation) const {
+    passage.direction = Direction::kForward;
+    if (passages_.contains(passage.key())) return Ok();
+    return Invalid(fmt::format("the schedule has {} before its forward", Name(computation)));
+  }
+
+  Status AddStage(int stage) {
+    const bool loads = profile_.Find(stage, kDataLoad) != nullptr;
+    bool loads_on_its_own = false;
+    for (const Instruction& instruction : schedule_.stages[static_cast<std::size_t>(stage)])
+      loads_on_its_own |= instruction.name == kDataLoad;
+    bool steps = profile_.Find(stage, kOptimizerStep) != nullptr;
+    for (const Instruction& instruction : schedule_.stages[static_cast<std::size_t>(stage)]) {
+      if (loads && !loads_on_its_own && instruction.name == kForward)
+        ZEUS_RETURN_IF_ERROR(
+            Issue(stage, {std::string(kDataLoad), instruction.microbatch, instruction.chunk}));
+      ZEUS_RETURN_IF_ERROR(Issue(stage, instruction));
+      steps = steps && instruction.name != kOptimizerStep;
+    }
+    if (steps) ZEUS_RETURN_IF_ERROR(Issue(stage, {std::string(kOptimizerStep), 0, 0}));
+    return Ok();
+  }
+
+  // Where a microbatch is before it comes to `passage`; nullopt where it enters the pipeline.
+  std::optional<Passage> Before(Passage passage) const {
+    const int last = profile_.stages - 1;
+    if (passage.direction == Direction::kForward) {
+      if (passage.stage > 0) return Moved(passage, passage.stage - 1, passage.chunk);
+      if (passage.chunk > 0) return Moved(passage, last, passage.chunk - 1);
+    } else {
+      if (passage.stage < last) return Moved(passage, passage.stage + 1, passage.chunk);
+      if (passage.chunk + 1 < schedule_.chunks) return Moved(passage, 0, passage.chunk + 1);
+    }
+    return std::nullopt;
+  }
+  static Passage Moved(Passage passage, int stage, int chunk) {
+    passage.stage = stage;
+    passage.chunk = chunk;
+    return passage;
+  }
+
+  // The edge from the stage that a computation's input comes from.
+  Status AddTravel(int computation) {
+    const Computation c = problem_.computations[static_cast<std::size_t>(computation)];
+    const auto direction = DirectionOf(problem_.KindOf(computation).instruction);
+    if (!direction) return Ok();
+    const auto before = Before({*direction, c.stage, c.chunk, c.microbatch});
+    if (!before) return Ok();
+    const auto found = passages_.find(before->key());
+    if (found == passages_.end())
+      return Invalid(
+          fmt::format("the schedule has {} but not on stage {}, where its input comes "
+                      "from",
+                      Name(computation), before->stage));
+    if (before->stage == c.stage || profile_.Find(before->stage, kTransfer) == nullptr) {
+      edges_.emplace_back(found->second, computation);
+      return Ok();
+    }
+    ZEUS_TRY(const int transfer,
+             Append(before->stage, {std::string(kTransfer), c.microbatch, before->chunk}));
+    edges_.emplace_back(found->second, transfer);
+    edges_.emplace_back(transfer, computation);
+    return Ok();
+  }
+
+  const PipelineProfile& profile_;
+  const Schedule& schedule_;
+  Problem problem_{};
+  std::map<std::pair<int, std::string>, int> kinds_{};
+  std::unordered_map<std::uint64_t, int> passages_{};
+  std::vector<std::pair<int, int>> edges_{};
+};
+
+}  // namespace
+
+Result<Problem> MakeProblem(const PipelineProfile& profile, const Schedule& schedule) {
+  ZEUS_RETURN_IF_ERROR(Check(profile));
+  if (static_cast<int>(schedule.stages.size()) != profile.stages)
+    return Invalid(fmt::format("the profile has {} stages and the schedule {}: they must agree",
+                               profile.stages, schedule.stages.size()));
+  return ProblemBuilder(profile, schedule).Build();
+}
+
+Joules EffectiveEnergy(const Problem& problem, const ComputationKind& kind,
+                       const OperatingPoint& point) {
+  if (kind.beside_the_stage) return point.energy;
+  return point.energy - problem.blocking_power * point.time;
+}
+
+}  // namespace zeus::pipeline

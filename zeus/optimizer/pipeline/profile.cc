@@ -1,0 +1,83 @@
+#include "zeus/optimizer/pipeline/profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "zeus/base/text.h"
+
+namespace zeus::pipeline {
+namespace {
+
+Error Wrong(const InstructionProfile& profile, std::string_view why) {
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("stage {}, {}: {}", profile.stage, Quote(profile.instruction), why)};
+}
+
+// Beyond these a number is a mistake of its unit, and sums would overflow the exact arithmetic.
+constexpr Seconds kLongestTime{3600};
+constexpr Joules kMostEnergy{1e8};
+
+Status CheckPoint(const InstructionProfile& profile, const OperatingPoint& point) {
+  const auto mhz = point.clock.ToMega();
+  if (!std::isfinite(mhz) || mhz < 0 || mhz > 1e5)
+    return Wrong(profile, fmt::format("{} MHz is not a clock", mhz));
+  if (!(point.time.count() >= 1e-6) || !(point.time <= kLongestTime))
+    return Wrong(profile, fmt::format("takes {} s at {} MHz: give a time from 1e-6 to {} s",
+                                      point.time.count(), mhz, kLongestTime.count()));
+  if (!(point.energy.value() >= 0) || !(point.energy <= kMostEnergy))
+    return Wrong(profile, fmt::format("takes {} J at {} MHz: give an energy from 0 to {} J",
+                                      point.energy.value(), mhz, kMostEnergy.value()));
+  return Ok();
+}
+
+Status CheckInstruction(const InstructionProfile& profile) {
+  if (profile.instruction.empty()) return Wrong(profile, "an instruction needs a name");
+  if (profile.points.empty()) return Wrong(profile, "has no measured point");
+  std::map<double, int> clocks;
+  for (const OperatingPoint& point : profile.points) {
+    ZEUS_RETURN_IF_ERROR(CheckPoint(profile, point));
+    if (++clocks[point.clock.ToMega()] > 1)
+      return Wrong(profile, fmt::format("{} MHz stands there twice", point.clock.ToMega()));
+  }
+  return Ok();
+}
+
+}  // namespace
+
+const InstructionProfile* PipelineProfile::Find(int stage, std::string_view instruction) const {
+  const auto found = std::ranges::find_if(instructions, [&](const InstructionProfile& profile) {
+    return profile.stage == stage && profile.instruction == instruction;
+  });
+  return found == instructions.end() ? nullptr : &*found;
+}
+
+Status Check(const PipelineProfile& profile) {
+  if (profile.stages < 1)
+    return Error{ErrorCode::kInvalidArgument, "the profile has no stage: give it some rows"};
+  const double blocking = profile.blocking_power.value();
+  if (!(blocking >= 0) || blocking > 1e7)
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("a blocking power of {} W cannot be: measure a stage that waits", blocking)};
+  std::map<std::pair<int, std::string>, int> seen;
+  std::vector<bool> stages(static_cast<std::size_t>(profile.stages));
+  for (const InstructionProfile& instruction : profile.instructions) {
+    ZEUS_RETURN_IF_ERROR(CheckInstruction(instruction));
+    if (instruction.stage < 0 || instruction.stage >= profile.stages)
+      return Wrong(instruction, fmt::format("the profile has stages 0 to {}", profile.stages - 1));
+    if (++seen[{instruction.stage, instruction.instruction}] > 1)
+      return Wrong(instruction, "stands there twice");
+    stages[static_cast<std::size_t>(instruction.stage)] = true;
+  }
+  if (const auto gap = std::ranges::find(stages, false); gap != stages.end())
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("the profile has nothing about stage {}: it needs all from 0 to {}",
+                             gap - stages.begin(), profile.stages - 1)};
+  return Ok();
+}
+
+}  // namespace zeus::pipeline
