@@ -112,6 +112,8 @@ class FieldReader {
     if (!std::in_range<T>(number)) return Fail(field, "is too small");
     target = static_cast<T>(number);
   }
+  // What somebody else reads.
+  void Store(const char* /*field*/, const Json& value, Json& target) { target = value; }
   // Null is nullopt.
   template <class T>
   void Store(const char* field, const Json& value, std::optional<T>& target) {

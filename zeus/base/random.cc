@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <numbers>
+#include <random>
 
 namespace zeus {
 namespace {
@@ -58,6 +59,11 @@ std::uint64_t Random::Below(std::uint64_t bound) {
   std::uint64_t bits = NextBits();
   while (bits < biased) bits = NextBits();
   return bits % bound;
+}
+
+std::uint64_t SystemEntropy() {
+  std::random_device device;
+  return ((std::uint64_t{device()} << 32U) | device()) >> 11U;
 }
 
 }  // namespace zeus

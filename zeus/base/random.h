@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
 namespace zeus {
@@ -32,5 +33,11 @@ class Random {
  private:
   std::array<std::uint64_t, 4> state_;
 };
+
+// Where seeds and made-up names come from.
+using Entropy = std::function<std::uint64_t()>;
+
+// 53 bits that nobody can foretell: also programs whose numbers are doubles read them as they are.
+std::uint64_t SystemEntropy();
 
 }  // namespace zeus

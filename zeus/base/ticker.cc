@@ -27,14 +27,27 @@ Ticker::~Ticker() {
   thread_.join();
 }
 
+void Ticker::Wake() {
+  {
+    const std::lock_guard lock(mutex_);
+    woken_ = true;
+  }
+  wake_.notify_one();
+}
+
 void Ticker::Loop() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
+    woken_ = false;
     lock.unlock();
     const TimePoint next = step_();
     lock.lock();
-    wake_.wait_until(lock, std::chrono::time_point_cast<std::chrono::nanoseconds>(next),
-                     [this] { return stopping_; });
+    const auto called = [this] { return stopping_ || woken_; };
+    if (next == kWhenWoken) {
+      wake_.wait(lock, called);  // No number of nanoseconds is that large.
+    } else {
+      wake_.wait_until(lock, std::chrono::time_point_cast<std::chrono::nanoseconds>(next), called);
+    }
   }
 }
 

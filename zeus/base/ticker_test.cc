@@ -34,5 +34,38 @@ TEST(TickerTest, DestructionInterruptsTheSleep) {
   }  // Would take an hour.
 }
 
+TEST(TickerTest, WakingCallsTheStepWithoutWaitingForItsTime) {
+  std::promise<void> first;
+  std::promise<void> second;
+  int calls = 0;  // Of the ticker's thread alone.
+  Ticker ticker("test", [&] {
+    if (++calls == 1) first.set_value();
+    if (calls == 2) second.set_value();
+    return Ticker::kWhenWoken;
+  });
+  first.get_future().wait();
+  ticker.Wake();
+  second.get_future().wait();
+}
+
+TEST(TickerTest, AWakeUpDuringAStepIsNotLost) {
+  std::promise<void> in_step;
+  std::promise<void> woken;
+  std::promise<void> second;
+  int calls = 0;
+  Ticker ticker("test", [&] {
+    if (++calls == 1) {
+      in_step.set_value();
+      woken.get_future().wait();
+    }
+    if (calls == 2) second.set_value();
+    return Ticker::kWhenWoken;
+  });
+  in_step.get_future().wait();
+  ticker.Wake();
+  woken.set_value();
+  second.get_future().wait();
+}
+
 }  // namespace
 }  // namespace zeus

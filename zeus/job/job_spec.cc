@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "zeus/base/field_reader.h"
+#include "zeus/base/identifier.h"
 #include "zeus/base/text.h"
 
 namespace zeus {
 namespace {
 
-constexpr std::size_t kLongestId = 200;
 constexpr std::size_t kMostBatchSizes = 64;  // Beliefs cost the cube of it.
 constexpr int kLargestCount = 1'000'000'000;
 constexpr Watts kLargestPower = Watts(1e12);
@@ -23,22 +23,11 @@ constexpr Seconds kLongestTime = std::chrono::hours(24 * 365 * 10);
 
 bool HasZeroByte(std::string_view text) { return text.find('\0') != std::string_view::npos; }
 
-bool IsIdCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("-_.:").find(c) != std::string_view::npos;
-}
-
 Status CheckIdentity(const JobSpec& spec) {
   if (spec.id.empty() && spec.prefix.empty())
     return FieldError("id", "a job needs an id, or a prefix to make one up from");
-  for (const auto& [field, text] :
-       {std::pair{"id", std::string_view(spec.id)}, {"prefix", std::string_view(spec.prefix)}}) {
-    if (text.size() > kLongestId)
-      return FieldError(field, fmt::format("is longer than {} characters", kLongestId));
-    if (!std::all_of(text.begin(), text.end(), IsIdCharacter) || text == "." || text == "..")
-      return FieldError(
-          field, fmt::format("{} has characters other than letters, digits and -_.:", Quote(text)));
-  }
+  ZEUS_RETURN_IF_ERROR(CheckIdentifier("id", spec.id));
+  ZEUS_RETURN_IF_ERROR(CheckIdentifier("prefix", spec.prefix));
   if (!spec.id.empty() && !spec.id.starts_with(spec.prefix))
     return FieldError("id", fmt::format("{} does not begin with the prefix {}", Quote(spec.id),
                                         Quote(spec.prefix)));

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <optional>
-#include <random>
 #include <string_view>
 #include <utility>
 
@@ -104,12 +103,6 @@ Job NewJob(JobSpec spec, std::uint64_t entropy, WallTime now) {
 }
 
 }  // namespace
-
-std::uint64_t LocalJobService::SystemEntropy() {
-  std::random_device device;
-  // 53 bits: also programs whose numbers are doubles read the seed as it is.
-  return ((std::uint64_t{device()} << 32U) | device()) >> 11U;
-}
 
 LocalJobService::LocalJobService(JobRepository& repository, const Clock& clock, Entropy entropy)
     : repository_(repository), clock_(clock), entropy_(std::move(entropy)) {}

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "zeus/base/clock.h"
+#include "zeus/base/random.h"
 #include "zeus/job/job_repository.h"
 #include "zeus/job/job_service.h"
 
@@ -16,10 +16,6 @@ namespace zeus {
 // these may share one. Thread-safe; what it is given must outlive it.
 class LocalJobService final : public JobService {
  public:
-  // Where seeds and made-up ids come from.
-  using Entropy = std::function<std::uint64_t()>;
-  static std::uint64_t SystemEntropy();
-
   LocalJobService(JobRepository& repository, const Clock& clock, Entropy entropy = SystemEntropy);
 
   Result<RegisteredJob> Register(const JobSpec& spec) override;

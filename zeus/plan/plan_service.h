@@ -38,6 +38,7 @@ struct CurrentPlan {
   pipeline::PipelinePlan plan{};
   Seconds baseline_time{0};  // All computations at their highest clock.
   Joules baseline_energy{};
+  bool created = false;  // By this Submit(); false: there was one with the same spec.
 };
 
 struct PlanFrontier {

@@ -121,6 +121,7 @@ void GpuCore::BeginRegime(Celsius temperature, double step_position) {
   state_ = Operate(
       model, loads_,
       {.power_limit = limit, .locked_clock = graphics_lock_.effective(), .cooling = cooling_});
+  loads_.ForeseeEndOfWork(now_);
 
   // A change of knobs does not start the step again.
   const Load* lead = loads_.first_workload();
@@ -259,6 +260,13 @@ Result<Seconds> GpuCore::StepTime(std::uint32_t id) const {
 Result<double> GpuCore::StepsDone(std::uint32_t id) const {
   ZEUS_TRY(const Load* const load, FindTraining(id));
   return load->steps_done + (now_ - regime_.start) / load->step_time;
+}
+
+Result<Seconds> GpuCore::EndOf(std::uint32_t id) const {
+  const Load* load = loads_.Find(id);
+  if (load == nullptr)
+    return Error{ErrorCode::kNotFound, fmt::format("no load {} on GPU {}", id, index_)};
+  return load->end();
 }
 
 Status GpuCore::InjectFault(const Fault& fault) {

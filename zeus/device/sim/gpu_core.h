@@ -91,6 +91,9 @@ class GpuCore {
   Result<Seconds> StepTime(std::uint32_t id) const;
   // Steps of a workload since it was attached; not whole in the midst of one.
   Result<double> StepsDone(std::uint32_t id) const;
+  // When a load ends by itself if nothing changes, in node time; infinite if it does not. kNotFound
+  // once it has.
+  Result<Seconds> EndOf(std::uint32_t id) const;
 
   // kInvalidArgument when the fault means nothing, kUnavailable when the schedule is full.
   Status InjectFault(const Fault& fault);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace zeus::sim {
 namespace {
@@ -28,6 +29,13 @@ Status CheckSpec(const LoadSpec& spec) {
                  fmt::format("a load must last longer than 0 s, not {} s", spec.duration.count())};
   if (!(spec.heartbeat_timeout > Seconds(0)))
     return Error{ErrorCode::kInvalidArgument, "the heartbeat timeout of a load must be above 0 s"};
+  if (!(spec.steps > 0.0))
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("a load does more than 0 steps, not {}", spec.steps)};
+  if (spec.demand && std::isfinite(spec.steps))
+    return Error{ErrorCode::kInvalidArgument, "a power draw has no steps after which it could end"};
+  if (spec.waits && !spec.demand)
+    return Error{ErrorCode::kInvalidArgument, "a load that waits must say which power it draws"};
   if (spec.demand && (!(*spec.demand >= Watts(0)) || !(*spec.demand <= kMaxDemand)))
     return Error{
         ErrorCode::kInvalidArgument,
@@ -63,6 +71,9 @@ Result<Load> MakeLoad(const LoadSpec& spec, const GpuModel& model) {
   Load load{};
   load.pid = spec.pid;
   load.heartbeat_timeout = spec.pid != 0 ? spec.heartbeat_timeout : kForever;
+  load.planned_steps = spec.steps;
+  load.work_end = kForever;
+  load.waits = spec.waits;
   if (spec.demand) {
     load.kind = Load::Kind::kDraw;
     load.demand = *spec.demand;
@@ -107,6 +118,12 @@ void LoadTable::CountSteps(Seconds time) {
     if (load.step_time > Seconds(0)) load.steps_done += time / load.step_time;
 }
 
+void LoadTable::ForeseeEndOfWork(Seconds now) {
+  for (Load& load : loads())
+    if (!load.plain())
+      load.work_end = now + (load.planned_steps - load.steps_done) * load.step_time;
+}
+
 const Load* LoadTable::Find(std::uint32_t id) const {
   for (const Load& load : loads())
     if (load.id == id) return &load;
@@ -135,6 +152,10 @@ int LoadTable::workload_count() const {
   const auto loads = this->loads();
   return static_cast<int>(
       std::count_if(loads.begin(), loads.end(), [](const Load& load) { return !load.plain(); }));
+}
+
+bool LoadTable::only_waits() const {
+  return std::ranges::all_of(loads(), [](const Load& load) { return load.waits; });
 }
 
 }  // namespace zeus::sim

@@ -27,6 +27,11 @@ struct LoadSpec {
   const Workload* workload = nullptr;
   std::optional<StepWork> work{};
   unsigned batch_size = 0;  // Of the workload.
+  // It ends by itself when so many steps are done, whatever becomes of the clock meanwhile.
+  double steps = std::numeric_limits<double>::infinity();
+  // Draws its demand only while the GPU runs nothing else: a process that waits for data of another
+  // one and asks for them all the time.
+  bool waits = false;
 
   // Of the process that runs it. 0 for none: then the load needs no heartbeats.
   int pid = 0;
@@ -44,9 +49,12 @@ struct Load {
   Seconds planned_end;
   Seconds heartbeat_timeout;  // Infinite without a process.
   Seconds heartbeat_due;
+  double planned_steps;  // Infinite unless it ends by itself.
+  Seconds work_end;      // When they are done, if the regime lasts.
 
   enum class Kind : std::uint8_t { kDraw, kWorkload, kSteps } kind;
   Watts demand;  // Of a plain draw.
+  bool waits;    // Draws only while nothing else runs.
   int workload;  // Index into the catalogue.
   unsigned batch_size;
   StepWork work;  // Of steps.
@@ -60,7 +68,7 @@ struct Load {
   double steps_done;
 
   // When it ends unless a heartbeat comes first.
-  Seconds end() const { return std::min(planned_end, heartbeat_due); }
+  Seconds end() const { return std::min({planned_end, heartbeat_due, work_end}); }
   void Beat(Seconds now) { heartbeat_due = now + heartbeat_timeout; }
 
   bool plain() const { return kind == Kind::kDraw; }
@@ -83,6 +91,8 @@ class LoadTable {
   void RemoveEnded(Seconds now);
   // The workloads that ran in the last `time` have done so many steps more.
   void CountSteps(Seconds time);
+  // To be called whenever step times have changed.
+  void ForeseeEndOfWork(Seconds now);
 
   const Load* Find(std::uint32_t id) const;
   Load* Find(std::uint32_t id);
@@ -90,6 +100,7 @@ class LoadTable {
   Seconds next_end() const;
   const Load* first_workload() const;
   int workload_count() const;
+  bool only_waits() const;
 
  private:
   std::array<Load, 8> loads_{};

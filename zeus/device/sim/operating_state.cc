@@ -38,7 +38,9 @@ Wish Collect(const GpuModel& model, LoadTable& loads, Watts limit, Hertz cap) {
 
   Wish wish{.clock = cap};
   const double plain_share = PowerShareAt(model, cap);
+  const bool only_waits = loads.only_waits();
   for (Load& load : loads.loads()) {
+    if (load.waits && !only_waits) continue;
     if (load.plain()) {
       wish.plain += std::max(load.demand - model.idle_power, Watts(0)) * plain_share;
       wish.computing += 1.0;

@@ -184,6 +184,13 @@ Result<double> SimulatedGpu::StepsDone(std::uint32_t id) {
   return WithCore([id](GpuCore& core) { return core.StepsDone(id); });
 }
 
+Result<Seconds> SimulatedGpu::TimeLeft(std::uint32_t id) {
+  return WithCore([id](GpuCore& core) -> Result<Seconds> {
+    ZEUS_TRY(const Seconds end, core.EndOf(id));
+    return end - core.now();
+  });
+}
+
 bool SimulatedGpu::InjectFault(const Fault& fault) {
   return WithCore([&fault](GpuCore& core) { return core.InjectFault(fault).ok(); });
 }

@@ -56,6 +56,8 @@ class SimulatedGpu final : public Gpu {
   void DetachLoad(std::uint32_t id);
   Result<Seconds> StepTime(std::uint32_t id);
   Result<double> StepsDone(std::uint32_t id);
+  // From now on until the load ends by itself, if nothing changes. kNotFound once it has.
+  Result<Seconds> TimeLeft(std::uint32_t id);
   // Fault::at counts from the construction of this object. Whether the fault means something and
   // there was room for it: GpuCore says more.
   bool InjectFault(const Fault& fault);

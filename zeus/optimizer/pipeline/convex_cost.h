@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -45,5 +47,30 @@ struct CostTable {
 // Hull: microseconds. Exponential: Problem::quantum; kinds without a model are fitted, and
 // kInvalidArgument names the one that cannot be.
 Result<CostTable> MakeCosts(const Problem& problem, CostKind kind);
+
+// How long an iteration takes when every computation takes as long as `duration` says of its cost.
+template <class Duration>
+Ticks LongestPath(const Problem& problem, const CostTable& costs, Duration duration) {
+  std::vector<Ticks> ends(problem.computations.size(), 0);
+  Ticks longest = 0;
+  for (const int computation : problem.graph.topological_order()) {
+    const auto at = static_cast<std::size_t>(computation);
+    const auto kind = static_cast<std::size_t>(problem.computations[at].kind);
+    Ticks start = 0;
+    for (const int before : problem.graph.Predecessors(computation))
+      start = std::max(start, ends[static_cast<std::size_t>(before)]);
+    ends[at] = start + duration(costs.costs[kind]);
+    longest = std::max(longest, ends[at]);
+  }
+  return longest;
+}
+
+// The ends of every frontier.
+inline Ticks FastestTicks(const Problem& problem, const CostTable& costs) {
+  return LongestPath(problem, costs, [](const ConvexCost& cost) { return cost.shortest(); });
+}
+inline Ticks SlowestTicks(const Problem& problem, const CostTable& costs) {
+  return LongestPath(problem, costs, [](const ConvexCost& cost) { return cost.longest(); });
+}
 
 }  // namespace zeus::pipeline

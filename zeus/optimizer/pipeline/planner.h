@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 
@@ -49,6 +48,9 @@ class Planner {
  private:
   Planner(Problem problem, CostTable costs, Frontier frontier);
 
+  Result<PipelinePlan> PlanTowards(Ticks target, Seconds deadline, std::optional<Seconds> pace,
+                                   const ClockChangeRules& rules) const;
+
   Problem problem_;
   CostTable costs_;
   Frontier frontier_;
@@ -57,11 +59,12 @@ class Planner {
 };
 
 // A plan for one deadline alone, without the frontier: for graphs that are too large to wait for
-// it.
+// it. Takes the time that it may, also where a shorter iteration would take less energy.
 Result<PipelinePlan> PlanOnce(const Problem& problem, Seconds deadline,
                               const ClockChangeRules& rules = {});
 
-// What the plan saves against the highest clock everywhere, which waits as long: 0.15 is 15 %.
+// What the plan saves against the highest clock everywhere, which waits for a straggler, too: 0.15
+// is 15 %.
 double Saving(const PipelinePlan& plan, const Evaluation& baseline, const Problem& problem);
 
 }  // namespace zeus::pipeline

@@ -1,0 +1,173 @@
+#include "zeus/optimizer/pipeline/clock_runs.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <set>
+
+namespace zeus::pipeline {
+namespace {
+
+std::size_t At(int index) { return static_cast<std::size_t>(index); }
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+// Joules for each second that a computation takes too long: much more than any clock saves.
+constexpr double kPenaltyPerSecond = 1e9;
+
+// The best runs of one stage.
+class StageRuns {
+ public:
+  StageRuns(const Problem& problem, std::span<const int> order, std::span<const Seconds> durations,
+            const ClockChangeRules& rules)
+      : problem_(problem), order_(order), durations_(durations), rules_(rules) {
+    std::set<Hertz, std::greater<>> clocks;
+    for (const int computation : order)
+      for (const OperatingPoint& point : problem.KindOf(computation).points)
+        if (!AnyClock(problem.KindOf(computation))) clocks.insert(point.clock);
+    clocks_.assign(clocks.begin(), clocks.end());
+  }
+
+  void Choose(ClockRuns& runs) {
+    if (clocks_.empty() || order_.empty()) return;
+    const std::size_t least =
+        std::min(static_cast<std::size_t>(std::max(rules_.least_instructions, 1)), order_.size());
+    FillTable(least);
+    WriteRuns(runs);
+  }
+
+ private:
+  // nullopt where the kind was not measured at that clock.
+  std::optional<int> PointAt(int computation, Hertz clock) const {
+    const ComputationKind& kind = problem_.KindOf(computation);
+    if (AnyClock(kind)) return 0;
+    const auto found = std::ranges::find(kind.points, clock, &OperatingPoint::clock);
+    if (found == kind.points.end()) return std::nullopt;
+    return static_cast<int>(found - kind.points.begin());
+  }
+
+  double Cost(int computation, Hertz clock, Seconds wait) const {
+    const auto index = PointAt(computation, clock);
+    if (!index) return kNever;
+    const ComputationKind& kind = problem_.KindOf(computation);
+    const OperatingPoint& point = kind.points[At(*index)];
+    const Seconds late = point.time + wait - durations_[At(computation)];
+    return EffectiveEnergy(problem_, kind, point).value() +
+           std::max(late.count(), 0.0) * kPenaltyPerSecond;
+  }
+
+  // cost_[i][c]: of the first i instructions when the last of them ends a run at clock c that may
+  // end there. from_[i][c]: where that run began.
+  void FillTable(std::size_t least) {
+    const std::size_t n = order_.size();
+    cost_.assign(n + 1, std::vector<double>(clocks_.size(), kNever));
+    from_.assign(n + 1, std::vector<std::size_t>(clocks_.size(), 0));
+    std::vector<double> best(n + 1, kNever);  // Over all clocks.
+    best[0] = 0;
+    for (const Hertz clock : clocks_) sums_.push_back(SumsAt(clock));
+    for (std::size_t i = least; i <= n; ++i) {
+      for (std::size_t c = 0; c < clocks_.size(); ++c) {
+        Extend(i, c);
+        Begin(i, c, least, best);
+      }
+      best[i] = *std::ranges::min_element(cost_[i]);
+    }
+  }
+  // Of the first i instructions at one clock, for each i.
+  struct Sums {
+    std::vector<double> cost{0};
+    std::vector<int> missing{0};  // How many were not measured at it.
+  };
+  Sums SumsAt(Hertz clock) const {
+    Sums sums;
+    for (const int computation : order_) {
+      const double cost = Cost(computation, clock, {});
+      sums.cost.push_back(sums.cost.back() + (cost == kNever ? 0 : cost));
+      sums.missing.push_back(sums.missing.back() + (cost == kNever ? 1 : 0));
+    }
+    return sums;
+  }
+  double Between(std::size_t begin, std::size_t end, std::size_t c) const {
+    if (sums_[c].missing[end] > sums_[c].missing[begin]) return kNever;
+    return sums_[c].cost[end] - sums_[c].cost[begin];
+  }
+  // The run that ended at i - 1 goes on.
+  void Extend(std::size_t i, std::size_t c) {
+    const double cost = cost_[i - 1][c] + Between(i - 1, i, c);
+    if (cost >= cost_[i][c]) return;
+    cost_[i][c] = cost;
+    from_[i][c] = from_[i - 1][c];
+  }
+  // A run of the least length ends at i.
+  void Begin(std::size_t i, std::size_t c, std::size_t least, const std::vector<double>& best) {
+    const std::size_t begin = i - least;
+    const int first = order_[begin];
+    const double run = Between(begin, i, c);
+    if (run == kNever) return;
+    const double change =
+        begin == 0 ? 0
+                   : Cost(first, clocks_[c], rules_.latency) - Cost(first, clocks_[c], Seconds(0));
+    const double cost = best[begin] + change + run;
+    if (cost >= cost_[i][c]) return;
+    cost_[i][c] = cost;
+    from_[i][c] = begin;
+  }
+
+  void WriteRuns(ClockRuns& runs) const {
+    std::size_t end = order_.size();
+    const std::size_t last_clock = Cheapest(end);
+    std::size_t clock = last_clock;
+    while (end > 0) {
+      clock = Cheapest(end);
+      if (cost_[end][clock] == kNever) return;  // No clock was measured for all: the fastest stay.
+      const std::size_t begin = from_[end][clock];
+      for (std::size_t i = begin; i < end; ++i)
+        runs.choice[At(order_[i])] = PointAt(order_[i], clocks_[clock]).value_or(0);
+      if (begin > 0) runs.extra[At(order_[begin])] = rules_.latency;
+      end = begin;
+    }
+    // The next iteration begins where this one ended.
+    if (clock != last_clock) runs.extra[At(order_.front())] = rules_.latency;
+  }
+  std::size_t Cheapest(std::size_t end) const {
+    return static_cast<std::size_t>(std::ranges::min_element(cost_[end]) - cost_[end].begin());
+  }
+
+  const Problem& problem_;
+  const std::span<const int> order_;
+  const std::span<const Seconds> durations_;
+  const ClockChangeRules& rules_;
+  std::vector<Hertz> clocks_{};
+  std::vector<Sums> sums_{};
+  std::vector<std::vector<double>> cost_{};
+  std::vector<std::vector<std::size_t>> from_{};
+};
+
+}  // namespace
+
+bool AnyClock(const ComputationKind& kind) { return kind.points.size() == 1; }
+
+ClockRuns ChooseRuns(const Problem& problem, std::span<const Seconds> durations,
+                     const ClockChangeRules& rules) {
+  ClockRuns runs{.choice = FastestChoice(problem),
+                 .extra = std::vector<Seconds>(problem.computations.size(), Seconds(0))};
+  for (const std::vector<int>& order : problem.stage_order)
+    StageRuns(problem, order, durations, rules).Choose(runs);
+  return runs;
+}
+
+int CountClockChanges(const Problem& problem, std::span<const int> choice) {
+  int changes = 0;
+  for (const std::vector<int>& order : problem.stage_order) {
+    std::vector<Hertz> clocks;
+    for (const int computation : order) {
+      const ComputationKind& kind = problem.KindOf(computation);
+      if (!AnyClock(kind)) clocks.push_back(kind.points[At(choice[At(computation)])].clock);
+    }
+    for (std::size_t i = 0; i < clocks.size(); ++i)
+      changes += clocks[i] != clocks[(i + 1) % clocks.size()] ? 1 : 0;
+  }
+  return changes;
+}
+
+}  // namespace zeus::pipeline

@@ -1,0 +1,199 @@
+#include "zeus/optimizer/pipeline/exponential_fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <span>
+
+namespace zeus::pipeline {
+namespace {
+
+// A point must be beaten by this share to be dropped where few points are left otherwise: of
+// noisy measurements on a plateau nearly every one is beaten by a hair.
+constexpr double kNoise = 0.05;
+constexpr std::size_t kFewCandidates = 3;
+
+struct Option {
+  double time = 0;
+  double filtered_by = 0;  // Measured or effective energy.
+  FitCandidate candidate{};
+};
+
+std::vector<Option> OptionsOf(const ComputationKind& kind, Watts blocking_power, Seconds quantum,
+                              ParetoFilter filter) {
+  const Watts blocked = kind.beside_the_stage ? Watts{} : blocking_power;
+  std::vector<Option> options;
+  for (const OperatingPoint& point : kind.points) {
+    const auto quanta = static_cast<std::int64_t>(std::floor(point.time / quantum));
+    const Joules cost = point.energy - blocked * (quantum * static_cast<double>(quanta));
+    const Joules decisive = filter == ParetoFilter::kMeasured ? point.energy : cost;
+    options.push_back({.time = point.time.count(),
+                       .filtered_by = decisive.value(),
+                       .candidate = {.quanta = quanta, .cost = cost}});
+  }
+  return options;
+}
+
+bool Beaten(const Option& option, const std::vector<Option>& options, double allowance) {
+  const double time = option.time - allowance * option.time;
+  const double energy = option.filtered_by - allowance * std::abs(option.filtered_by);
+  return std::ranges::any_of(options, [&](const Option& other) {
+    return other.time < time && other.filtered_by < energy;
+  });
+}
+
+// Of several points within one quantum the dearest stays: its true time is nearest to the
+// quantum's beginning, which is the time that the model gives all of them.
+std::vector<FitCandidate> Unbeaten(const std::vector<Option>& options, double allowance) {
+  std::map<std::int64_t, Joules> dearest;
+  for (const Option& option : options) {
+    if (Beaten(option, options, allowance)) continue;
+    const auto [entry, is_new] =
+        dearest.try_emplace(option.candidate.quanta, option.candidate.cost);
+    if (!is_new) entry->second = std::max(entry->second, option.candidate.cost);
+  }
+  std::vector<FitCandidate> candidates;
+  for (const auto& [quanta, cost] : dearest) candidates.push_back({.quanta = quanta, .cost = cost});
+  return candidates;
+}
+
+// start + drop * Basis(decay, x), x from 0 at the shortest candidate to 1 at the longest.
+struct Curve {
+  double decay = 0;
+  double drop = 0;
+  double start = 0;
+  double error = std::numeric_limits<double>::infinity();
+};
+
+// (exp(-decay * x) - 1) / decay: becomes the line -x, without loss of digits, as decay becomes 0.
+double Basis(double decay, double x) { return std::expm1(-decay * x) / decay; }
+
+// For a given decay the rest is linear least squares.
+Curve BestWithDecay(double decay, std::span<const double> x, std::span<const double> y) {
+  const auto count = static_cast<double>(x.size());
+  double mean_basis = 0;
+  double mean_y = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    mean_basis += Basis(decay, x[i]) / count;
+    mean_y += y[i] / count;
+  }
+  double product = 0;
+  double square = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double basis = Basis(decay, x[i]) - mean_basis;
+    product += basis * (y[i] - mean_y);
+    square += basis * basis;
+  }
+  Curve curve{.decay = decay, .drop = std::max(0.0, product / square), .error = 0};
+  curve.start = mean_y - curve.drop * mean_basis;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double miss = curve.start + curve.drop * Basis(decay, x[i]) - y[i];
+    curve.error += miss * miss;
+  }
+  return curve;
+}
+
+// Golden-section search over the logarithm of the decay.
+Curve Refine(Curve best, double lowest, double highest, std::span<const double> x,
+             std::span<const double> y) {
+  constexpr double kGolden = 0.6180339887498949;
+  constexpr int kSteps = 60;  // Shrinks the bracket below the precision of a double.
+  double low = std::log(lowest);
+  double high = std::log(highest);
+  for (int step = 0; step < kSteps; ++step) {
+    const double reach = kGolden * (high - low);
+    const Curve left = BestWithDecay(std::exp(high - reach), x, y);
+    const Curve right = BestWithDecay(std::exp(low + reach), x, y);
+    for (const Curve& curve : {left, right})
+      if (curve.error < best.error) best = curve;
+    (left.error < right.error ? high : low) = left.error < right.error ? low + reach : high - reach;
+  }
+  return best;
+}
+
+// The error over the decay may have several valleys: look everywhere coarsely, then into the
+// deepest. Among equals (two candidates lie on every curve) the gentlest.
+Curve BestCurve(double sharpest, std::span<const double> x, std::span<const double> y) {
+  constexpr double kGentlest = 1e-6;  // A line for all purposes, and its a and c still have digits.
+  constexpr int kDecays = 160;
+  const double ratio = std::pow(std::max(sharpest, 2 * kGentlest) / kGentlest, 1.0 / kDecays);
+  Curve best;
+  for (int i = 0; i <= kDecays; ++i) {
+    const Curve curve = BestWithDecay(kGentlest * std::pow(ratio, i), x, y);
+    if (i == 0 || curve.error < best.error * (1 - 1e-9) - 1e-18) best = curve;
+  }
+  return Refine(best, std::max(kGentlest, best.decay / ratio), best.decay * ratio, x, y);
+}
+
+// As steep as lets the longest candidate's part vanish, and as the model can be written: its a is
+// the height at zero quanta, which must not overflow.
+double SharpestDecay(const std::vector<FitCandidate>& candidates) {
+  constexpr double kVanishing = 40;
+  constexpr double kLargestExponent = 600;
+  const auto shortest = static_cast<double>(candidates.front().quanta);
+  const auto span = static_cast<double>(candidates.back().quanta) - shortest;
+  return std::min(kVanishing * span, kLargestExponent * span / std::max(shortest, 1.0));
+}
+
+std::string NameOf(const ComputationKind& kind) {
+  return fmt::format("{} of stage {}", kind.instruction, kind.stage);
+}
+
+}  // namespace
+
+std::vector<FitCandidate> FitCandidates(const ComputationKind& kind, Watts blocking_power,
+                                        Seconds quantum, ParetoFilter filter) {
+  const std::vector<Option> options = OptionsOf(kind, blocking_power, quantum, filter);
+  std::vector<FitCandidate> candidates = Unbeaten(options, 0);
+  if (candidates.size() > kFewCandidates) return candidates;
+  return Unbeaten(options, kNoise);
+}
+
+Result<ExponentialModel> FitExponential(const ComputationKind& kind, Watts blocking_power,
+                                        Seconds quantum, ParetoFilter filter) {
+  const std::vector<FitCandidate> candidates = FitCandidates(kind, blocking_power, quantum, filter);
+  if (candidates.empty())
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("no measurement of {}: add it to the profile", NameOf(kind))};
+  const std::int64_t shortest = candidates.front().quanta;
+  const std::int64_t longest = candidates.back().quanta;
+  if (shortest == longest)
+    return ExponentialModel{
+        .a = 0, .b = -1, .c = candidates.front().cost.value(), .min = shortest, .max = longest};
+
+  const auto span = static_cast<double>(longest - shortest);
+  std::vector<double> x;
+  std::vector<double> y;
+  for (const FitCandidate& candidate : candidates) {
+    x.push_back(static_cast<double>(candidate.quanta - shortest) / span);
+    y.push_back(candidate.cost.value());
+  }
+  const Curve curve = BestCurve(SharpestDecay(candidates), x, y);
+  if (!(curve.drop > 0) || !std::isfinite(curve.error))
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("the energy of {} does not fall with its time, so no exponential fits "
+                             "it: measure it at more clocks, or plan on the hull",
+                             NameOf(kind))};
+  const double b = -curve.decay / span;
+  const double height = curve.drop / curve.decay;
+  return ExponentialModel{.a = height * std::exp(-b * static_cast<double>(shortest)),
+                          .b = b,
+                          .c = curve.start - height,
+                          .min = shortest,
+                          .max = longest};
+}
+
+double SquaredError(const ExponentialModel& model, const std::vector<FitCandidate>& candidates) {
+  double error = 0;
+  for (const FitCandidate& candidate : candidates) {
+    const double miss = model.a * std::exp(model.b * static_cast<double>(candidate.quanta)) +
+                        model.c - candidate.cost.value();
+    error += miss * miss;
+  }
+  return error;
+}
+
+}  // namespace zeus::pipeline

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "zeus/base/result.h"
+#include "zeus/optimizer/pipeline/clock_runs.h"
+#include "zeus/optimizer/pipeline/deadline_solver.h"
+#include "zeus/optimizer/pipeline/plan.h"
+#include "zeus/optimizer/pipeline/planner.h"
+
+namespace zeus::pipeline {
+
+// What is to be planned.
+struct PlanTask {
+  Seconds deadline{0};
+  std::optional<Seconds> pace{};  // Iterations last that long whatever is planned.
+  ClockChangeRules rules{};
+  Ticks first_target = 0;  // For which the relaxation is asked first.
+  Ticks fastest = 0;       // Below it the relaxation has no solution.
+};
+
+// The relaxed optimum for a time, in ticks: from a frontier or on its own.
+using Relaxation = std::function<Result<DeadlineSolution>(Ticks)>;
+
+// Finds measured points near the relaxed optimum that meet the deadline in true times. The rest of
+// the plan (its bound) is up to the caller. kInvalidArgument where the rules allow no plan in time.
+Result<PipelinePlan> SearchPlan(const Problem& problem, Seconds tick, const PlanTask& task,
+                                const Relaxation& relax);
+
+// The plan that runs each computation at the chosen point.
+PipelinePlan MakePlan(const Problem& problem, const ClockRuns& runs);
+
+}  // namespace zeus::pipeline

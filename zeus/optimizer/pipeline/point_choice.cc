@@ -1,0 +1,149 @@
+#include "zeus/optimizer/pipeline/point_choice.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <queue>
+#include <tuple>
+
+#include "zeus/base/random.h"
+
+namespace zeus::pipeline {
+namespace {
+
+std::size_t At(int index) { return static_cast<std::size_t>(index); }
+
+// Visits to computations that exchanges may cost: a fraction of a second.
+constexpr std::size_t kExchangeVisits = 3'000'000;
+constexpr std::uint64_t kExchangeSteps = 2;
+
+}  // namespace
+
+std::vector<EfficientPoints> EfficientPointsOf(const Problem& problem) {
+  std::vector<EfficientPoints> all;
+  for (const ComputationKind& kind : problem.kinds) {
+    EfficientPoints points;
+    for (std::size_t i = 0; i < kind.points.size(); ++i)
+      points.push_back({static_cast<int>(i), kind.points[i].time,
+                        EffectiveEnergy(problem, kind, kind.points[i])});
+    std::ranges::sort(points, {}, [](const EfficientPoint& point) {
+      return std::tuple(point.time, point.effective);
+    });
+    EfficientPoints efficient;
+    for (const EfficientPoint& point : points)
+      if (efficient.empty() || point.effective < efficient.back().effective)
+        efficient.push_back(point);
+    all.push_back(std::move(efficient));
+  }
+  return all;
+}
+
+PointChooser::PointChooser(const Problem& problem, std::optional<Seconds> pace)
+    : problem_(problem), pace_(pace), points_(EfficientPointsOf(problem)), slack_(problem) {}
+
+const EfficientPoints& PointChooser::PointsOf(int computation) const {
+  return points_[At(problem_.computations[At(computation)].kind)];
+}
+
+PointChooser::Levels PointChooser::RoundDown(std::span<const Ticks> durations, Seconds tick) const {
+  Levels levels;
+  for (std::size_t i = 0; i < durations.size(); ++i) {
+    const EfficientPoints& points = PointsOf(static_cast<int>(i));
+    // Costs were made from times in whole ticks: compare in those.
+    const auto slower = std::ranges::find_if(points, [&](const EfficientPoint& point) {
+      return std::llround(point.time / tick) > durations[i];
+    });
+    levels.push_back(std::max(static_cast<int>(slower - points.begin()) - 1, 0));
+  }
+  return levels;
+}
+
+void PointChooser::Reset(const Levels& levels, Seconds deadline) {
+  std::vector<Seconds> durations;
+  durations.reserve(levels.size());
+  for (std::size_t i = 0; i < levels.size(); ++i)
+    durations.push_back(PointsOf(static_cast<int>(i))[At(levels[i])].time);
+  slack_.Reset(durations, deadline);
+}
+
+Joules PointChooser::Energy(const Levels& levels) {
+  Joules energy{};
+  for (std::size_t i = 0; i < levels.size(); ++i)
+    energy += PointsOf(static_cast<int>(i))[At(levels[i])].effective;
+  if (pace_) return energy;
+  return energy + problem_.blocking_power * slack_.makespan() * double(problem_.stages);
+}
+
+void PointChooser::UseSlack(Levels& levels, Seconds deadline) {
+  Reset(levels, deadline);
+  std::priority_queue<std::pair<Joules, int>> moves;
+  const auto offer = [&](int computation) {
+    const EfficientPoints& points = PointsOf(computation);
+    const std::size_t level = At(levels[At(computation)]);
+    if (level + 1 == points.size()) return;
+    if (points[level + 1].time - points[level].time > slack_.Slack(computation)) return;
+    moves.emplace(points[level].effective - points[level + 1].effective, computation);
+  };
+  const int computations = static_cast<int>(levels.size());
+  for (int i = 0; i < computations; ++i) offer(i);
+  while (!moves.empty()) {
+    const int computation = moves.top().second;
+    moves.pop();
+    const EfficientPoints& points = PointsOf(computation);
+    int& level = levels[At(computation)];
+    const Seconds longer = points[At(level + 1)].time - points[At(level)].time;
+    if (longer > slack_.Slack(computation)) continue;
+    ++level;
+    slack_.Lengthen(computation, longer);
+    offer(computation);
+  }
+}
+
+void PointChooser::Exchange(Levels& levels, Seconds deadline) {
+  Joules best = Energy(levels);
+  Random random(1);
+  const std::size_t tries = kExchangeVisits / levels.size();
+  const std::size_t patience = 2 * levels.size();
+  std::size_t in_vain = 0;
+  for (std::size_t tried = 0; tried < tries && in_vain < patience; ++tried, ++in_vain) {
+    const std::size_t at = random.Below(levels.size());
+    const int faster_by = 1 + static_cast<int>(random.Below(kExchangeSteps));
+    if (levels[at] < faster_by) continue;
+    Levels changed = levels;
+    changed[at] -= faster_by;
+    UseSlack(changed, deadline);
+    const Joules energy = Energy(changed);
+    if (energy >= best) continue;
+    best = energy;
+    levels = std::move(changed);
+    in_vain = 0;
+  }
+}
+
+std::vector<int> PointChooser::Choose(std::span<const Ticks> durations, Seconds tick,
+                                      Seconds deadline) {
+  const Levels rounded = RoundDown(durations, tick);
+  Reset(rounded, deadline);
+  // A shorter iteration may be worth more than what slower computations save.
+  const Seconds shortest = std::min(slack_.makespan(), deadline);
+  Levels best{};
+  Joules least{};
+  Seconds limit{};
+  for (const Seconds within : {shortest, deadline}) {
+    Levels levels = rounded;
+    UseSlack(levels, within);
+    const Joules energy = Energy(levels);
+    if (!best.empty() && energy >= least) continue;
+    best = std::move(levels);
+    least = energy;
+    limit = within;
+  }
+  UseSlack(best, limit);
+  Exchange(best, limit);
+  std::vector<int> choice;
+  for (std::size_t i = 0; i < best.size(); ++i)
+    choice.push_back(PointsOf(static_cast<int>(i))[At(best[i])].index);
+  return choice;
+}
+
+}  // namespace zeus::pipeline

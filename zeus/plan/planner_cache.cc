@@ -1,0 +1,126 @@
+#include "zeus/plan/planner_cache.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+
+namespace zeus {
+namespace {
+
+Error Stopped() { return Error{ErrorCode::kUnavailable, "the planner is about to end"}; }
+
+}  // namespace
+
+Result<PlannerCache::Solved> PlannerCache::Get(const PlanRecord& plan, const Solve& solve) {
+  const Key key(plan.id, plan.incarnation);
+  std::unique_lock lock(mutex_);
+  if (const auto found = flights_.find(key); found != flights_.end()) {
+    const std::shared_ptr<Flight> flight = found->second;
+    changed_.wait(lock, [&] { return flight->outcome.has_value(); });
+    // Unless it was dropped meanwhile it is now the latest.
+    if (const auto kept = flights_.find(key); kept != flights_.end() && kept->second == flight)
+      order_.splice(order_.begin(), order_, flight->place);
+    return *flight->outcome;
+  }
+  const auto flight = std::make_shared<Flight>();
+  flights_.emplace(key, flight);
+  lock.unlock();
+  Result<Solved> outcome = SolveOne(solve);
+  lock.lock();
+  flight->outcome = outcome;
+  Keep(key, *flight);
+  lock.unlock();
+  changed_.notify_all();
+  return outcome;
+}
+
+Result<PlannerCache::Solved> PlannerCache::SolveOne(const Solve& solve) {
+  if (Status turn = TakeTurn(); !turn.ok()) {
+    const std::lock_guard lock(mutex_);
+    ++figures_.failures;
+    return std::move(turn).error();
+  }
+  const TimePoint start = clock_.Now();
+  const pipeline::SolveOptions options{.progress = [this](double) {
+    const std::lock_guard lock(mutex_);
+    return !stopping_;
+  }};
+  // Others wait for this one: whatever happens, they must hear of it.
+  Result<Solved> outcome = [&]() -> Result<Solved> {
+    try {
+      return solve(options);
+    } catch (const std::exception& failure) {
+      return Error{ErrorCode::kInternal, std::string("solving failed: ") + failure.what()};
+    }
+  }();
+  const std::lock_guard lock(mutex_);
+  --solving_;
+  ++(outcome.ok() ? figures_.solves : figures_.failures);
+  figures_.time += clock_.Now() - start;
+  changed_.notify_all();
+  return outcome;
+}
+
+Status PlannerCache::TakeTurn() {
+  std::unique_lock lock(mutex_);
+  if (solving_ >= limits_.solves_at_once && waiting_ >= limits_.most_waiting)
+    return Error{ErrorCode::kUnavailable,
+                 fmt::format("{} pipelines are being solved and {} wait for it: ask again later",
+                             solving_, waiting_)};
+  ++waiting_;
+  changed_.wait(lock, [this] { return stopping_ || solving_ < limits_.solves_at_once; });
+  --waiting_;
+  if (stopping_) return Stopped();
+  ++solving_;
+  return Ok();
+}
+
+void PlannerCache::Keep(const Key& key, Flight& flight) {
+  const auto place = flights_.find(key);
+  const bool forgotten = place == flights_.end() || place->second.get() != &flight;
+  if (!flight.outcome->ok()) {
+    if (!forgotten) flights_.erase(place);
+    return;
+  }
+  if (forgotten) return;
+  order_.push_front(key);
+  flight.place = order_.begin();
+  ++figures_.pipelines;
+  figures_.computations += flight.outcome->value()->computations();
+  while (figures_.computations > limits_.most_computations && order_.size() > 1)
+    Remove(flights_.find(order_.back()));
+}
+
+void PlannerCache::Remove(std::map<Key, std::shared_ptr<Flight>>::iterator flight) {
+  --figures_.pipelines;
+  figures_.computations -= flight->second->outcome->value()->computations();
+  order_.erase(flight->second->place);
+  flights_.erase(flight);
+}
+
+void PlannerCache::Forget(const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  for (auto next = flights_.lower_bound({id, 0});
+       next != flights_.end() && next->first.first == id;) {
+    const auto flight = next++;
+    if (flight->second->outcome)
+      Remove(flight);
+    else
+      flights_.erase(flight);  // Who solves it will find that nobody wants to keep it.
+  }
+}
+
+void PlannerCache::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+}
+
+SolveFigures PlannerCache::figures() const {
+  const std::lock_guard lock(mutex_);
+  return figures_;
+}
+
+}  // namespace zeus
