@@ -44,7 +44,7 @@ const char* const kSvgStyle = R"(  <style>
     .thin { fill: none; stroke: currentColor; stroke-width: 1.1; stroke-dasharray: 5 4 }
     .fill { fill: currentColor } .band { fill: currentColor; fill-opacity: .18 }
     .whisker { fill: none; stroke: currentColor; stroke-width: 1.2 }
-    .dark { stroke: #1b1f24 }
+    .dark { stroke: #1b1f24 } .outlined { stroke: #8c959f; stroke-width: .6 }
     .role-oracle .stroke { stroke-dasharray: 6 3 }
     .role-default { color: #6e7781 } .role-grid { color: #b07400 } .role-zeus { color: #0b62c4 }
     .role-knowledge_gradient { color: #00806a } .role-oracle { color: #14171a }
