@@ -92,4 +92,9 @@ std::string HeatColour(double share) {
                      mix(from.blue, to.blue));
 }
 
+std::string SpanColour(double share) {
+  constexpr double kDarkest = 0.84;
+  return HeatColour(kDarkest * std::clamp(share, 0.0, 1.0));
+}
+
 }  // namespace zeus::report

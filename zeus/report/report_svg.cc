@@ -75,7 +75,7 @@ std::string Key(const Series& series, double x, double y) {
     case Mark::kSpans:
       return fmt::format(
           "<rect class=\"outlined\" fill=\"{}\" x=\"{}\" y=\"{}\" width=\"18\" height=\"10\"/>",
-          HeatColour(0.5), x, y - 5);
+          SpanColour(0.5), x, y - 5);
     case Mark::kRule:
       return fmt::format("<path class=\"thin\" d=\"M{} {}h18\"/>", x, y);
     default:

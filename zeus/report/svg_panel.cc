@@ -209,7 +209,8 @@ class PanelDrawing {
     for (int i = 0; i < kSteps; ++i) {
       text += fmt::format(
           "<rect fill=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"10\" height=\"{:.1f}\"/>\n",
-          HeatColour((i + 0.5) / kSteps), left, bottom_ - step * (i + 1), step + 0.5);
+          panel_.heat_map ? HeatColour((i + 0.5) / kSteps) : SpanColour((i + 0.5) / kSteps), left,
+          bottom_ - step * (i + 1), step + 0.5);
     }
     const Scale scale = HeatScale(bottom_, top_);
     for (const Scale::Tick& tick : scale.ticks()) {

@@ -18,7 +18,7 @@ namespace {
 constexpr double kNarrow = 1.2;      // Pixels: narrower neighbours become one.
 constexpr double kOutlined = 5;      // Wider boxes have an outline.
 constexpr double kLetter = 6.4;      // How wide a letter is, about.
-constexpr double kDarkFrom = 0.6;    // On darker boxes the ink is light.
+constexpr double kDarkFrom = 0.7;    // On darker boxes the ink is light.
 constexpr std::size_t kMany = 4000;  // More spans than this have no labels of their own.
 
 struct Box {
@@ -90,7 +90,7 @@ std::string SvgSpans(const Series& series, const MarkPlace& place) {
     text += fmt::format(
         "<rect {}fill=\"{}\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\">{}"
         "</rect>\n",
-        box.width() > kOutlined ? "class=\"outlined\" " : "", HeatColour(box.share), box.left,
+        box.width() > kOutlined ? "class=\"outlined\" " : "", SpanColour(box.share), box.left,
         std::min(top, bottom), std::max(box.width(), 0.3), std::abs(bottom - top),
         TipOf(series, box));
     text += NameIn(series, box, (top + bottom) / 2);

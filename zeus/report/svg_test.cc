@@ -139,8 +139,8 @@ TEST(SvgTest, SpansAreBoxesFromStartToEndInTheColourOfTheirValue) {
   EXPECT_THAT(svg, HasSubstr("power (W)"));
   EXPECT_EQ(Count(svg, "nan"), 0U);
   // 100 and 300 W, as far apart as the scale of colours allows.
-  EXPECT_THAT(svg, HasSubstr("fill=\"" + HeatColour(1.0 / 27) + "\""));
-  EXPECT_THAT(svg, HasSubstr("fill=\"" + HeatColour(26.0 / 27) + "\""));
+  EXPECT_THAT(svg, HasSubstr("fill=\"" + SpanColour(1.0 / 27) + "\""));
+  EXPECT_THAT(svg, HasSubstr("fill=\"" + SpanColour(26.0 / 27) + "\""));
 }
 
 TEST(SvgTest, SpansTooNarrowToBeToldApartAreDrawnAsOne) {

@@ -1,5 +1,5 @@
 import { formatNumber } from "./format";
-import { heatColour, inkOn } from "./palette";
+import { heatColour, inkOn, spanColour } from "./palette";
 import { emptyExtent, makeScale, take } from "./scale";
 import type { Scale } from "./scale";
 import type { Layout } from "./axes";
@@ -81,7 +81,7 @@ export function HeatBar({ panel, layout }: { panel: Panel; layout: Layout }) {
           y={layout.bottom - step * (i + 1)}
           width={10}
           height={step + 0.5}
-          fill={heatColour((i + 0.5) / steps)}
+          fill={(panel.heat_map ? heatColour : spanColour)((i + 0.5) / steps)}
         />
       ))}
       {scale.ticks.map(({ value, label }) => (

@@ -2,7 +2,7 @@
 import { coloursOf, heatValue } from "./heat_map";
 import { formatNumber } from "./format";
 import { slotOf } from "./marks";
-import { heatColour } from "./palette";
+import { spanColour } from "./palette";
 import { spanAt, spanPlace } from "./spans";
 import type { Layout } from "./axes";
 import type { Palette } from "./palette";
@@ -92,7 +92,7 @@ function spanRow(panel: Panel, series: Series, index: number): TipRow {
   const heat = series.heat?.[index];
   const share = coloursOf(panel, 0, 1)?.place(heat) ?? NaN;
   return {
-    colour: Number.isFinite(share) ? heatColour(share) : "var(--frame)",
+    colour: Number.isFinite(share) ? spanColour(share) : "var(--frame)",
     name: panel.colour_scale?.title ?? series.name,
     value: formatNumber(heat),
     spread: `${formatNumber(series.x[index])} … ${formatNumber(series.until?.[index])}`,

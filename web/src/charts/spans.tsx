@@ -1,6 +1,6 @@
 // Bars from a start to an end in lanes, coloured by a value: timelines.
 import { coloursOf } from "./heat_map";
-import { heatColour, inkOn } from "./palette";
+import { inkOn, spanColour } from "./palette";
 import type { Layout } from "./axes";
 import type { Scale } from "./scale";
 import type { Panel, Series, Value } from "./types";
@@ -96,7 +96,7 @@ export function Spans(props: { panel: Panel; series: Series; place: { x: Scale; 
           <>
             <rect
               class={width > outlinedFrom ? "span outlined" : "span"}
-              fill={heatColour(box.share)}
+              fill={spanColour(box.share)}
               x={box.left}
               y={middle - height / 2}
               width={Math.max(width, 0.3)}
@@ -105,7 +105,7 @@ export function Spans(props: { panel: Panel; series: Series; place: { x: Scale; 
             {name && [...name].length * letter + 2 <= width && height > 10 && (
               <text
                 class="span-name"
-                style={{ fill: inkOn(box.share) }}
+                style={{ fill: inkOn(0.84 * box.share) }}
                 x={(box.left + box.right) / 2}
                 y={middle + 4}
               >
