@@ -60,7 +60,7 @@ function faintTexts() {
   };
   const faint = [];
   for (const element of document.querySelectorAll("text, p, li, td, th button, h1, h2, h3, h4, a, button span, figcaption")) {
-    if (!element.textContent.trim() || element.closest(".cells")) continue;
+    if (!element.textContent.trim() || element.closest(".cells, .span-name")) continue;
     const style = getComputedStyle(element);
     const colour = element instanceof SVGElement ? style.fill : style.color;
     const [a, b] = [luminance(colour), luminance(ground(element))].sort((x, y) => y - x);
@@ -80,7 +80,7 @@ try {
       const counts = await page.$$eval("figure", (figures, wanted) =>
         figures.map((figure) => [...figure.querySelectorAll(".panel")]
           .map((panel) => panel.querySelectorAll(wanted).length)), marks);
-      assert.equal(counts.length, 4);
+      assert.equal(counts.length, 5);
       assert.ok(counts.flat().every((count) => count > 0), JSON.stringify(counts));
     });
     await check(`text is legible (${colorScheme})`, async () =>
@@ -128,6 +128,17 @@ try {
     const first = await page.locator("#figure-7 .spoken").textContent();
     await page.keyboard.press("ArrowRight");
     assert.notEqual(await page.locator("#figure-7 .spoken").textContent(), first);
+  });
+  await check("pointing at a span tells what it is, and timelines lie one below the other", async () => {
+    const timeline = page.locator("#timeline svg[role=img]");
+    const before = await timeline.nth(0).boundingBox();
+    const after = await timeline.nth(1).boundingBox();
+    assert.equal(before.x, after.x);
+    await timeline.nth(1).scrollIntoViewIfNeeded();
+    const span = await page.locator("#timeline .panel:nth-child(2) .span").nth(5).boundingBox();
+    await page.mouse.move(span.x + span.width / 2, span.y + span.height / 2);
+    const text = await page.locator("#timeline .tip").innerText();
+    for (const part of ["forward 5 of stage 0", "power (W)"]) assert.ok(text.includes(part), text);
   });
   await check("tables are sorted by value", async () => {
     const ours = () => page.$$eval("#claims-1 td:nth-child(3), #claims td:nth-child(3)",

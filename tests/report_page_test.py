@@ -34,7 +34,7 @@ class ReportPageTest(unittest.TestCase):
             done = subprocess.run([node, str(SCRIPT), folder], capture_output=True, text=True,
                                   timeout=200, env=environment)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-            self.assertIn("13 checks passed", done.stdout)
+            self.assertIn("14 checks passed", done.stdout)
 
 
 if __name__ == "__main__":

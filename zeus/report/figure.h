@@ -11,10 +11,11 @@ enum class Mark {
   kLine,
   kSteps,  // A line that jumps.
   kPoints,
-  kBars,  // Side by side with those of the other series of a panel.
-  kArea,  // Between low and high.
-  kPath,  // Points joined in their order, later ones darker: a search.
-  kRule,  // A thin line that explains: a bound, a constant cost.
+  kBars,   // Side by side with those of the other series of a panel.
+  kArea,   // Between low and high.
+  kPath,   // Points joined in their order, later ones darker: a search.
+  kRule,   // A thin line that explains: a bound, a constant cost.
+  kSpans,  // Bars from x to `until` in the lane y, coloured by `heat`: a timeline.
 };
 
 // Lists are as long as `x`, or empty where they are optional.
@@ -29,6 +30,10 @@ struct Series {
   std::vector<double> low{};  // The spread of y, optional.
   std::vector<double> high{};
   std::vector<std::string> labels{};  // What a point says when one points at it, optional.
+  // Of spans only.
+  std::vector<double> until{};
+  std::vector<double> heat{};             // On the panel's scale of colours.
+  std::vector<std::string> span_names{};  // Written into them where there is room, optional.
 };
 
 struct Axis {
@@ -45,12 +50,20 @@ struct HeatMap {
   bool logarithmic = false;
 };
 
+// What the colours of spans mean.
+struct ColourScale {
+  std::string title{};  // With its unit.
+  double low = 0;
+  double high = 1;
+};
+
 struct Panel {
   std::string title{};
   Axis x{};
   Axis y{};
   std::vector<Series> series{};
   std::optional<HeatMap> heat_map{};
+  std::optional<ColourScale> colour_scale{};  // Where there are spans.
 };
 
 struct Figure {

@@ -44,7 +44,7 @@ const char* const kSvgStyle = R"(  <style>
     .thin { fill: none; stroke: currentColor; stroke-width: 1.1; stroke-dasharray: 5 4 }
     .fill { fill: currentColor } .band { fill: currentColor; fill-opacity: .18 }
     .whisker { fill: none; stroke: currentColor; stroke-width: 1.2 }
-    .dark { stroke: #1b1f24 }
+    .dark { stroke: #1b1f24 } .outlined { stroke: #8c959f; stroke-width: .6 }
     .role-oracle .stroke { stroke-dasharray: 6 3 }
     .role-default { color: #6e7781 } .role-grid { color: #b07400 } .role-zeus { color: #0b62c4 }
     .role-knowledge_gradient { color: #00806a } .role-oracle { color: #14171a }
@@ -90,6 +90,11 @@ std::string HeatColour(double share) {
   const Colour& to = kHeat[below + 1];
   return fmt::format("#{:02x}{:02x}{:02x}", mix(from.red, to.red), mix(from.green, to.green),
                      mix(from.blue, to.blue));
+}
+
+std::string SpanColour(double share) {
+  constexpr double kDarkest = 0.84;
+  return HeatColour(kDarkest * std::clamp(share, 0.0, 1.0));
 }
 
 }  // namespace zeus::report

@@ -28,5 +28,7 @@ extern const char* const kSvgStyle;
 
 // A colour between the ends of the scale of heat maps; share in [0, 1].
 std::string HeatColour(double share);
+// Likewise for spans, which must stand out from a dark page, too.
+std::string SpanColour(double share);
 
 }  // namespace zeus::report

@@ -27,6 +27,13 @@ std::string Place(const Axis& axis, const std::vector<double>& values, std::size
 
 std::string Line(const std::vector<std::string>& fields) { return CsvRow(fields) + "\n"; }
 
+bool HasSpans(const Figure& figure) {
+  for (const Panel& panel : figure.panels)
+    for (const Series& series : panel.series)
+      if (series.mark == Mark::kSpans) return true;
+  return false;
+}
+
 std::string HeatMapRows(const Panel& panel) {
   std::string text;
   const std::size_t width = panel.x.categories.size();
@@ -42,14 +49,26 @@ std::string HeatMapRows(const Panel& panel) {
 }  // namespace
 
 std::string ToCsv(const Figure& figure) {
-  std::string text = Line({"panel", "series", "x", "y", "low", "high", "label"});
+  std::vector<std::string> header{"panel", "series", "x", "y", "low", "high", "label"};
+  const bool spans = HasSpans(figure);
+  if (spans) header.insert(header.end(), {"until", "heat"});
+  std::string text = Line(header);
   for (const Panel& panel : figure.panels) {
     if (panel.heat_map) text += HeatMapRows(panel);
     for (const Series& series : panel.series) {
       for (std::size_t i = 0; i < series.x.size(); ++i) {
-        text += Line({panel.title, series.name, Place(panel.x, series.x, i),
-                      Place(panel.y, series.y, i), NumberAt(series.low, i),
-                      NumberAt(series.high, i), i < series.labels.size() ? series.labels[i] : ""});
+        std::vector<std::string> row{panel.title,
+                                     series.name,
+                                     Place(panel.x, series.x, i),
+                                     Place(panel.y, series.y, i),
+                                     NumberAt(series.low, i),
+                                     NumberAt(series.high, i),
+                                     i < series.labels.size() ? series.labels[i] : ""};
+        if (spans) {
+          row.push_back(NumberAt(series.until, i));
+          row.push_back(NumberAt(series.heat, i));
+        }
+        text += Line(row);
       }
     }
   }

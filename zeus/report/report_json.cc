@@ -22,6 +22,8 @@ const char* NameOf(Mark mark) {
       return "path";
     case Mark::kRule:
       return "rule";
+    case Mark::kSpans:
+      return "spans";
   }
   return "line";
 }
@@ -57,6 +59,9 @@ Json SeriesJson(const Series& series) {
   if (!series.low.empty()) json["low"] = Numbers(series.low);
   if (!series.high.empty()) json["high"] = Numbers(series.high);
   if (!series.labels.empty()) json["labels"] = series.labels;
+  if (!series.until.empty()) json["until"] = Numbers(series.until);
+  if (!series.heat.empty()) json["heat"] = Numbers(series.heat);
+  if (!series.span_names.empty()) json["span_names"] = series.span_names;
   return json;
 }
 
@@ -69,6 +74,11 @@ Json PanelJson(const Panel& panel) {
     json["heat_map"] = {{"title", panel.heat_map->title},
                         {"logarithmic", panel.heat_map->logarithmic},
                         {"values", Numbers(panel.heat_map->values)}};
+  }
+  if (panel.colour_scale) {
+    json["colour_scale"] = {{"title", panel.colour_scale->title},
+                            {"low", Number(panel.colour_scale->low)},
+                            {"high", Number(panel.colour_scale->high)}};
   }
   return json;
 }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "zeus/base/text_table.h"
@@ -25,7 +26,19 @@ struct Grid {
   double panel_height;
 };
 
+// Timelines lie one below the other, so that what happens at the same time does.
+std::optional<Grid> TimelineGrid(const Figure& figure) {
+  std::size_t lanes = 0;
+  for (const Panel& panel : figure.panels)
+    for (const Series& series : panel.series)
+      if (series.mark == Mark::kSpans) lanes = std::max(lanes, panel.y.categories.size());
+  if (lanes == 0) return std::nullopt;
+  const double height = std::clamp(static_cast<double>(lanes) * 24, 80.0, 720.0);
+  return Grid{1, 1040, height + 84};
+}
+
 Grid GridOf(const Figure& figure) {
+  if (const auto timelines = TimelineGrid(figure)) return *timelines;
   switch (figure.panels.size()) {
     case 0:
     case 1:
@@ -59,6 +72,10 @@ std::string Key(const Series& series, double x, double y) {
     case Mark::kArea:
       return fmt::format("<rect class=\"band\" x=\"{}\" y=\"{}\" width=\"18\" height=\"10\"/>", x,
                          y - 5);
+    case Mark::kSpans:
+      return fmt::format(
+          "<rect class=\"outlined\" fill=\"{}\" x=\"{}\" y=\"{}\" width=\"18\" height=\"10\"/>",
+          SpanColour(0.5), x, y - 5);
     case Mark::kRule:
       return fmt::format("<path class=\"thin\" d=\"M{} {}h18\"/>", x, y);
     default:

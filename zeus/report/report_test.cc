@@ -53,6 +53,20 @@ TEST(ReportCsvTest, FiguresGiveARowForEachPointAndNameCategories) {
             "panel,series,x,y,low,high,label\np,zeus,neumf,2.5,2,,\np,zeus,bert,,1,,\n");
 }
 
+TEST(ReportCsvTest, SpansHaveTheirEndAndTheirValue) {
+  const Series spans{.name = "work",
+                     .mark = Mark::kSpans,
+                     .x = {1, 2},
+                     .y = {0, 0},
+                     .until = {1.5, 3},
+                     .heat = {250, 300}};
+  const Panel panel{.y = {.title = "", .categories = {"stage 0"}}, .series = {spans}};
+  EXPECT_EQ(ToCsv(Figure{.id = "f", .title = "", .caption = "", .panels = {panel}}),
+            "panel,series,x,y,low,high,label,until,heat\n"
+            ",work,1,stage 0,,,,1.5,250\n"
+            ",work,2,stage 0,,,,3,300\n");
+}
+
 TEST(ReportCsvTest, HeatMapsGiveARowForEachCell) {
   const Figure figure{.id = "f",
                       .panels = {{.title = "p",

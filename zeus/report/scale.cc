@@ -95,8 +95,11 @@ namespace {
 
 // All values of a series along one axis.
 std::vector<double> ValuesOf(const Series& series, Direction direction) {
-  if (direction == Direction::kX) return series.x;
-  std::vector<double> values = series.y;
+  std::vector<double> values = direction == Direction::kX ? series.x : series.y;
+  if (direction == Direction::kX) {
+    values.insert(values.end(), series.until.begin(), series.until.end());
+    return values;
+  }
   values.insert(values.end(), series.low.begin(), series.low.end());
   values.insert(values.end(), series.high.begin(), series.high.end());
   return values;

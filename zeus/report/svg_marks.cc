@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "zeus/base/xml.h"
+#include "zeus/report/svg_spans.h"
 
 namespace zeus::report {
 namespace {
@@ -245,6 +246,8 @@ std::string SvgMarks(const Series& series, const MarkPlace& place) {
       return Search(series, place);
     case Mark::kRule:
       return Rules(series, place);
+    case Mark::kSpans:
+      return SvgSpans(series, place);
   }
   return "";
 }

@@ -21,7 +21,8 @@ struct MarkPlace {
   const Scale& x;
   const Scale& y;
   BarSlot bars{};
-  bool on_heat_map = false;  // Marks get a rim, to be seen on every colour.
+  bool on_heat_map = false;        // Marks get a rim, to be seen on every colour.
+  const Scale* colours = nullptr;  // From 0 to 1, for spans.
 };
 std::string SvgMarks(const Series& series, const MarkPlace& place);
 

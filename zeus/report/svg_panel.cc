@@ -43,7 +43,7 @@ class PanelDrawing {
       : panel_(panel),
         slanted_(Slanted(panel, box)),
         left_(box.left + std::max(RoomBeside(panel), slanted_ ? RoomBelow(panel, box) : 0)),
-        right_(box.left + box.width - (panel.heat_map ? kHeatBar : 14)),
+        right_(box.left + box.width - (HasColours(panel) ? kHeatBar : 14)),
         top_(box.top + (panel.title.empty() ? 10 : 30)),
         bottom_(box.top + box.height - (panel.x.title.empty() ? 10 : 26) -
                 (slanted_ ? LongestLabel(panel.x.categories) * 0.62 + 14 : 22)),
@@ -59,18 +59,24 @@ class PanelDrawing {
         "<clipPath id=\"{0}\"><rect x=\"{1:.1f}\" y=\"{2:.1f}\" width=\"{3:.1f}\" "
         "height=\"{4:.1f}\"/></clipPath>\n<g clip-path=\"url(#{0})\">\n",
         name, left_ - 4, top_ - 4, right_ - left_ + 8, bottom_ - top_ + 8);
+    const Scale colours = HeatScale(0, 1);
     for (std::size_t i = 0; i < panel_.series.size(); ++i) {
       const Series& series = panel_.series[i];
       text += fmt::format("<g class=\"{}\">\n{}</g>\n", palette.ClassOf(series),
                           SvgMarks(series, {.x = x_,
                                             .y = y_,
                                             .bars = SlotOf(panel_, i),
-                                            .on_heat_map = panel_.heat_map.has_value()}));
+                                            .on_heat_map = panel_.heat_map.has_value(),
+                                            .colours = &colours}));
     }
-    return text + "</g>\n" + (panel_.heat_map ? HeatBar() : "");
+    return text + "</g>\n" + (HasColours(panel_) ? HeatBar() : "");
   }
 
  private:
+  static bool HasColours(const Panel& panel) {
+    return panel.heat_map.has_value() || panel.colour_scale.has_value();
+  }
+
   static bool Slanted(const Panel& panel, const PanelBox& box) {
     if (panel.x.categories.empty()) return false;
     const double slot = (box.width - 70) / static_cast<double>(panel.x.categories.size());
@@ -152,15 +158,21 @@ class PanelDrawing {
 
   Extent HeatExtent() const {
     Extent extent;
-    for (const double value : panel_.heat_map->values)
-      if (value > 0 || !panel_.heat_map->logarithmic) extent.Take(value);
+    if (panel_.colour_scale) {
+      extent.Take(panel_.colour_scale->low);
+      extent.Take(panel_.colour_scale->high);
+    } else if (panel_.heat_map) {
+      for (const double value : panel_.heat_map->values)
+        if (value > 0 || !panel_.heat_map->logarithmic) extent.Take(value);
+    }
     return extent;
   }
 
   Scale HeatScale(double from, double to) const {
     Extent extent = HeatExtent();
     if (extent.empty()) extent = {0, 1};
-    return {Axis{.title = "", .logarithmic = panel_.heat_map->logarithmic}, extent, from, to, 4};
+    const bool logarithmic = panel_.heat_map && panel_.heat_map->logarithmic;
+    return {Axis{.title = "", .logarithmic = logarithmic}, extent, from, to, 4};
   }
 
   std::string HeatMapCells() const {
@@ -197,7 +209,8 @@ class PanelDrawing {
     for (int i = 0; i < kSteps; ++i) {
       text += fmt::format(
           "<rect fill=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"10\" height=\"{:.1f}\"/>\n",
-          HeatColour((i + 0.5) / kSteps), left, bottom_ - step * (i + 1), step + 0.5);
+          panel_.heat_map ? HeatColour((i + 0.5) / kSteps) : SpanColour((i + 0.5) / kSteps), left,
+          bottom_ - step * (i + 1), step + 0.5);
     }
     const Scale scale = HeatScale(bottom_, top_);
     for (const Scale::Tick& tick : scale.ticks()) {
@@ -205,8 +218,10 @@ class PanelDrawing {
                           left + 14, scale.Place(tick.value) + 4, tick.label);
     }
     return text +
-           fmt::format("<text class=\"faint small end\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
-                       box_.left + box_.width - 2, top_ - 8, EscapeXml(panel_.heat_map->title));
+           fmt::format(
+               "<text class=\"faint small end\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
+               box_.left + box_.width - 2, top_ - 8,
+               EscapeXml(panel_.heat_map ? panel_.heat_map->title : panel_.colour_scale->title));
   }
 
   const Panel& panel_;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "zeus/report/palette.h"
 #include "zeus/report/report.h"
 #include "zeus/report/svg_marks.h"
 
@@ -110,6 +111,43 @@ TEST(SvgTest, NamesThatLieTooCloseAreLeftOut) {
   const std::string svg = ToSvg({.id = "f", .title = "", .caption = "", .panels = {panel}});
   EXPECT_THAT(svg, HasSubstr(">n0<"));
   EXPECT_THAT(svg, Not(HasSubstr(">n1<")));
+}
+
+Panel Timeline(std::size_t spans) {
+  Series work{.name = "work", .mark = Mark::kSpans};
+  for (std::size_t i = 0; i < spans; ++i) {
+    const auto at = static_cast<double>(i);
+    work.x.push_back(at);
+    work.until.push_back(at + 0.9);
+    work.y.push_back(i % 2 == 0 ? 0 : 1);
+    work.heat.push_back(i % 2 == 0 ? 100 : 300);
+    work.span_names.push_back("F" + std::to_string(i));
+    work.labels.push_back("forward " + std::to_string(i));
+  }
+  return {.x = {.title = "time (s)"},
+          .y = {.title = "", .categories = {"stage 1", "stage 0"}},
+          .series = {work},
+          .colour_scale = ColourScale{.title = "power (W)", .low = 100, .high = 300}};
+}
+
+TEST(SvgTest, SpansAreBoxesFromStartToEndInTheColourOfTheirValue) {
+  Panel panel = Timeline(4);
+  panel.series[0].until[3] = std::nan("");
+  const std::string svg = ToSvg({.id = "f", .title = "", .caption = "", .panels = {panel}});
+  EXPECT_EQ(Count(svg, "<title>forward "), 3U);
+  EXPECT_THAT(svg, HasSubstr(">F0</text>"));
+  EXPECT_THAT(svg, HasSubstr("power (W)"));
+  EXPECT_EQ(Count(svg, "nan"), 0U);
+  // 100 and 300 W, as far apart as the scale of colours allows.
+  EXPECT_THAT(svg, HasSubstr("fill=\"" + SpanColour(1.0 / 27) + "\""));
+  EXPECT_THAT(svg, HasSubstr("fill=\"" + SpanColour(26.0 / 27) + "\""));
+}
+
+TEST(SvgTest, SpansTooNarrowToBeToldApartAreDrawnAsOne) {
+  const std::string svg =
+      ToSvg({.id = "f", .title = "", .caption = "", .panels = {Timeline(100'000)}});
+  EXPECT_LT(Count(svg, "<rect"), 5000U);
+  EXPECT_GT(Count(svg, "<rect"), 500U);
 }
 
 TEST(SvgTest, AFigureWithoutPanelsSaysSo) { EXPECT_THAT(ToSvg({.id = "f"}), HasSubstr("no data")); }

@@ -3,7 +3,7 @@
 #include <exception>
 #include <utility>
 
-#include "zeus/store/sql_job_transaction.h"
+#include "zeus/store/store_transaction.h"
 
 namespace zeus {
 namespace {
@@ -13,11 +13,11 @@ constexpr std::size_t kMostInGroup = 128;
 constexpr int kAttempts = 4;
 
 // The caller's function runs in a thread that has others to answer, too.
-Status Call(const JobRepository::Change& change, JobTransaction& transaction) {
+Status Call(const GroupCommitter::Change& change, StoreTransaction& transaction) {
   try {
     return change(transaction);
   } catch (const std::exception& exception) {
-    return Error{ErrorCode::kInternal, std::string("a change of a job threw: ") + exception.what()};
+    return Error{ErrorCode::kInternal, std::string("a change threw: ") + exception.what()};
   }
 }
 
@@ -26,16 +26,16 @@ struct Attempt {
   bool again = false;  // The database took it back, and may take it the next time.
 };
 
-using Failure = SqlJobTransaction::Failure;
+using Failure = StoreTransaction::Failure;
 
 Attempt RunAlone(SqlConnection& connection, ParsedJobs& parsed,
-                 const JobRepository::Change& change) {
-  SqlJobTransaction transaction(connection, parsed);
+                 const GroupCommitter::Change& change) {
+  StoreTransaction transaction(connection, parsed);
   Status outcome = Call(change, transaction);
   auto failure = transaction.TakeFailure();
   if (outcome.ok() && !failure) {
     outcome = transaction.Keep();
-    if (outcome.ok()) outcome = transaction.WriteJobs();
+    if (outcome.ok()) outcome = transaction.WriteHeld();
     failure = transaction.TakeFailure();
   }
   if (failure || !outcome.ok()) {
@@ -53,7 +53,7 @@ Attempt RunAlone(SqlConnection& connection, ParsedJobs& parsed,
 GroupCommitter::GroupCommitter(ConnectionPool& connections, int groups, ParsedJobs& parsed)
     : connections_(connections), parsed_(parsed), most_groups_(groups) {}
 
-Status GroupCommitter::Write(const JobRepository::Change& change) {
+Status GroupCommitter::Write(const Change& change) {
   Waiting self{change};
   {
     std::unique_lock lock(mutex_);
@@ -114,11 +114,11 @@ GroupCommitter::Group GroupCommitter::Lead(Waiting& first) {
 
 GroupCommitter::Group GroupCommitter::RunTogether(SqlConnection& connection, Waiting& first) {
   Group group;
-  SqlJobTransaction transaction(connection, parsed_);
+  StoreTransaction transaction(connection, parsed_);
   for (Waiting* next = &first; next != nullptr;
        next = group.answered.size() < kMostInGroup ? NextInLine() : nullptr) {
     const Part part = RunPart(transaction, *next, group);
-    if (part == Part::kJobIsBusy) group.put_back.push_back(next);
+    if (part == Part::kBusy) group.put_back.push_back(next);
     if (part != Part::kTransactionLost) continue;
     connection.Rollback();
     std::vector<Waiting*> again = CallersOf(group);
@@ -131,17 +131,17 @@ GroupCommitter::Group GroupCommitter::RunTogether(SqlConnection& connection, Wai
   return group;
 }
 
-GroupCommitter::Part GroupCommitter::RunPart(SqlJobTransaction& transaction, Waiting& caller,
+GroupCommitter::Part GroupCommitter::RunPart(StoreTransaction& transaction, Waiting& caller,
                                              Group& group) {
   Status outcome = Call(caller.change, transaction);
   const auto failure = transaction.TakeFailure();
-  if (failure && failure->kind != Failure::Kind::kJobIsBusy) return Part::kTransactionLost;
+  if (failure && failure->kind != Failure::Kind::kBusy) return Part::kTransactionLost;
   const bool keep = outcome.ok() && !failure;
   const Status settled = keep ? transaction.Keep() : transaction.TakeBack();
   if (!settled.ok()) return Part::kTransactionLost;
   if (failure) {
-    // The first had nobody's job but its own to wait for: it wants two of them.
-    if (!group.answered.empty()) return Part::kJobIsBusy;
+    // The first had nobody's lock but its own to wait for: it wants two of them.
+    if (!group.answered.empty()) return Part::kBusy;
     outcome = failure->error;
   }
   group.answered.push_back({&caller, std::move(outcome)});
@@ -149,9 +149,9 @@ GroupCommitter::Part GroupCommitter::RunPart(SqlJobTransaction& transaction, Wai
 }
 
 // Also who gets an error waits for this: it may be due to what others of the group did.
-void GroupCommitter::Commit(SqlConnection& connection, SqlJobTransaction& transaction,
+void GroupCommitter::Commit(SqlConnection& connection, StoreTransaction& transaction,
                             Group& group) {
-  Status committed = transaction.WriteJobs();
+  Status committed = transaction.WriteHeld();
   if (committed.ok()) {
     committed = connection.Commit();
     if (committed.ok()) return;

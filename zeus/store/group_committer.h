@@ -2,18 +2,18 @@
 
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <vector>
 
 #include "zeus/base/result.h"
-#include "zeus/job/job_repository.h"
 #include "zeus/store/connection_pool.h"
 
 namespace zeus {
 
 class ParsedJobs;
-class SqlJobTransaction;
+class StoreTransaction;
 
 // Lets callers that wait at the same time share a commit, which is a wait for the disk. There is no
 // thread of its own: the caller who waits longest takes a connection, runs its own change and those
@@ -21,16 +21,19 @@ class SqlJobTransaction;
 // for nobody. Thread-safe.
 class GroupCommitter {
  public:
+  // What it does to the database, and nothing else.
+  using Change = std::function<Status(StoreTransaction&)>;
+
   // As many groups as there are connections may be under way at once.
   GroupCommitter(ConnectionPool& connections, int groups, ParsedJobs& parsed);
 
   // Ok once `change` is on disk. It may be called again, and from another thread than the caller's,
   // who waits here. kUnavailable when it is not known whether it was committed.
-  Status Write(const JobRepository::Change& change);
+  Status Write(const Change& change);
 
  private:
   struct Waiting {
-    const JobRepository::Change& change;
+    const Change& change;
     std::optional<Status> outcome{};  // Guarded by mutex_; once it is there the caller goes.
     std::condition_variable wake{};
   };
@@ -41,9 +44,9 @@ class GroupCommitter {
   // What became of the callers of a group.
   struct Group {
     std::vector<Answered> answered{};
-    std::vector<Waiting*> put_back{};  // Another server holds their job: again, later.
+    std::vector<Waiting*> put_back{};  // Another server holds what they lock: again, later.
   };
-  enum class Part { kDone, kJobIsBusy, kTransactionLost };
+  enum class Part { kDone, kBusy, kTransactionLost };
 
   Waiting* NextInLine();
   std::vector<Waiting*> WholeLine();
@@ -51,8 +54,8 @@ class GroupCommitter {
 
   Group Lead(Waiting& first);
   Group RunTogether(SqlConnection& connection, Waiting& first);
-  static Part RunPart(SqlJobTransaction& transaction, Waiting& caller, Group& group);
-  void Commit(SqlConnection& connection, SqlJobTransaction& transaction, Group& group);
+  static Part RunPart(StoreTransaction& transaction, Waiting& caller, Group& group);
+  void Commit(SqlConnection& connection, StoreTransaction& transaction, Group& group);
   static std::vector<Waiting*> CallersOf(const Group& group);
   Group RunOneByOne(SqlConnection& connection, const std::vector<Waiting*>& callers);
   void Tell(const Group& group);

@@ -1,13 +1,11 @@
 #include "zeus/store/job_rows.h"
 
-#include <fmt/format.h>
-
-#include <cmath>
 #include <string_view>
 #include <utility>
 
 #include "zeus/base/text.h"
 #include "zeus/store/row_reader.h"
+#include "zeus/store/sql_values.h"
 
 namespace zeus {
 namespace {
@@ -21,14 +19,6 @@ SqlValue OptionalUnit(const std::optional<Quantity<Unit>>& value) {
 }
 SqlValue OptionalTime(const std::optional<WallTime>& value) {
   return value ? SqlValue(SqlTime(*value)) : SqlValue();
-}
-
-bool AllFinite(const Json& json) {
-  if (json.is_number_float()) return std::isfinite(json.get<double>());
-  if (!json.is_structured()) return true;
-  for (const Json& part : json)
-    if (!AllFinite(part)) return false;
-  return true;
 }
 
 template <class Unit>
@@ -48,39 +38,6 @@ const std::string kTrialColumnsButKey =
     "energy_joules, cost_joules, metric, epoch_cost_joules, power_limit_watts, reason";
 const std::string kTrialColumns = "job_id, number, " + kTrialColumnsButKey;
 const std::string kEventColumns = "job_id, sequence, at, kind, trial, detail";
-
-std::string Placeholders(int first, int last) {
-  std::string text = fmt::format("${}", first);
-  for (int i = first + 1; i <= last; ++i) text += fmt::format(", ${}", i);
-  return text;
-}
-
-std::string InsertInto(const std::string& table, const std::string& columns, int count) {
-  return "INSERT INTO " + table + " (" + columns + ") VALUES (" + Placeholders(1, count) + ")";
-}
-
-Result<std::string> JsonText(const Json& json) {
-  if (!AllFinite(json))
-    return Error{ErrorCode::kInternal, "a number that is not finite cannot be stored as JSON"};
-  try {
-    return json.dump();
-  } catch (const nlohmann::json::exception&) {
-    return Error{ErrorCode::kInvalidArgument, "text to be stored must be UTF-8"};
-  }
-}
-
-Status CheckValues(const SqlRow& row, std::string_view what) {
-  for (const SqlValue& value : row) {
-    const auto* real = std::get_if<double>(&value);
-    if (real != nullptr && std::isnan(*real))
-      return Error{ErrorCode::kInvalidArgument, std::string(what) + ": a value is not a number"};
-    const auto* text = std::get_if<std::string>(&value);
-    if (text != nullptr && (text->find('\0') != std::string::npos || !JsonText(*text).ok()))
-      return Error{ErrorCode::kInvalidArgument,
-                   std::string(what) + ": text must be UTF-8 without zero bytes: " + Quote(*text)};
-  }
-  return Ok();
-}
 
 Result<SqlRow> RowOf(const Job& job) {
   ZEUS_TRY(std::string spec, JsonText(ToJson(job.spec)));

@@ -82,8 +82,48 @@ constexpr std::array kFirst = {
     " PRIMARY KEY (job_id, sequence))",
 };
 
+// Plans of pipelines, and pipelines whose ranks register by themselves.
+constexpr std::array kPlans = {
+    "CREATE TABLE plans ("
+    " id ID_TEXT PRIMARY KEY,"
+    " incarnation BIGINT NOT NULL,"
+    " created_at BIGINT NOT NULL,"
+    " revision BIGINT NOT NULL,"
+    " version BIGINT NOT NULL,"
+    " pace_seconds DOUBLE PRECISION,"
+    " spec TEXT NOT NULL)",
+
+    "CREATE TABLE pipeline_sessions ("
+    " id ID_TEXT PRIMARY KEY,"
+    " created_at BIGINT NOT NULL,"
+    " used_at BIGINT NOT NULL,"
+    " round BIGINT NOT NULL,"
+    " plan_id ID_TEXT NOT NULL,"
+    " data_parallel BIGINT NOT NULL,"
+    " pipeline_parallel BIGINT NOT NULL,"
+    " tensor_parallel BIGINT NOT NULL,"
+    " metadata TEXT NOT NULL)",
+    "CREATE INDEX pipeline_sessions_by_use ON pipeline_sessions (used_at)",
+
+    "CREATE TABLE pipeline_ranks ("
+    " session_id ID_TEXT NOT NULL,"
+    " rank BIGINT NOT NULL,"
+    " data_rank BIGINT NOT NULL,"
+    " pipeline_rank BIGINT NOT NULL,"
+    " tensor_rank BIGINT NOT NULL,"
+    " clocks_mhz TEXT NOT NULL,"
+    " PRIMARY KEY (session_id, rank))",
+
+    "CREATE TABLE pipeline_measurements ("
+    " session_id ID_TEXT NOT NULL,"
+    " round BIGINT NOT NULL,"
+    " rank BIGINT NOT NULL,"
+    " points TEXT NOT NULL,"
+    " PRIMARY KEY (session_id, round, rank))",
+};
+
 // In order; the first has number 1.
-const std::array<std::span<const char* const>, 1> kMigrations = {kFirst};
+const std::array<std::span<const char* const>, 2> kMigrations = {kFirst, kPlans};
 
 constexpr const char* kVersionTable =
     "CREATE TABLE IF NOT EXISTS zeus_migrations (version BIGINT PRIMARY KEY)";

@@ -8,6 +8,8 @@
 #include "zeus/store/migrations.h"
 #include "zeus/store/postgres_connection.h"
 #include "zeus/store/sql_job_repository.h"
+#include "zeus/store/sql_plan_repository.h"
+#include "zeus/store/sql_session_repository.h"
 #include "zeus/store/sqlite_connection.h"
 
 namespace zeus {
@@ -48,11 +50,11 @@ Result<std::unique_ptr<ConnectionPool>> Writers(ConnectionPool::Opener open, int
   return pool;
 }
 
-Result<std::unique_ptr<JobRepository>> OpenSqlite(const std::filesystem::path& file,
-                                                  const RepositoryOptions& options) {
+Result<std::shared_ptr<SqlDatabase>> OpenSqlite(const std::filesystem::path& file,
+                                                const RepositoryOptions& options) {
   const bool in_memory = file == kMemory;
   if (!in_memory) ZEUS_RETURN_IF_ERROR(PrepareSqliteFile(file));
-  SqlJobRepository::Connections connections;
+  SqlDatabase::Connections connections;
   ZEUS_TRY(
       connections.writers,
       Writers([file] { return SqliteConnection::Open(file, SqliteConnection::Use::kReadAndWrite); },
@@ -61,28 +63,41 @@ Result<std::unique_ptr<JobRepository>> OpenSqlite(const std::filesystem::path& f
     connections.readers = std::make_unique<ConnectionPool>(
         [file] { return SqliteConnection::Open(file, SqliteConnection::Use::kReadOnly); },
         options.most_readers);
-  return std::unique_ptr<JobRepository>(std::make_unique<SqlJobRepository>(std::move(connections)));
+  return std::make_shared<SqlDatabase>(std::move(connections));
 }
 
-Result<std::unique_ptr<JobRepository>> OpenPostgres(const std::string& url,
-                                                    const RepositoryOptions& options) {
+Result<std::shared_ptr<SqlDatabase>> OpenPostgres(const std::string& url,
+                                                  const RepositoryOptions& options) {
   const auto open = [url] { return PostgresConnection::Open(url); };
-  SqlJobRepository::Connections connections;
+  SqlDatabase::Connections connections;
   connections.most_writers = options.most_postgres_writers;
   ZEUS_TRY(connections.writers, Writers(open, connections.most_writers));
   connections.readers = std::make_unique<ConnectionPool>(open, options.most_readers);
-  return std::unique_ptr<JobRepository>(std::make_unique<SqlJobRepository>(std::move(connections)));
+  return std::make_shared<SqlDatabase>(std::move(connections));
 }
 
-}  // namespace
-
-Result<std::unique_ptr<JobRepository>> OpenRepository(const std::string& url,
-                                                      const RepositoryOptions& options) {
+Result<std::shared_ptr<SqlDatabase>> OpenDatabase(const std::string& url,
+                                                  const RepositoryOptions& options) {
   if (IsPostgres(url)) return OpenPostgres(url, options);
   if (!url.starts_with(kSqlite)) return UnknownUrl(url);
   ZEUS_TRY(const std::filesystem::path file,
            SqlitePath(std::string_view(url).substr(kSqlite.size())));
   return OpenSqlite(file, options);
+}
+
+}  // namespace
+
+Result<Store> OpenStore(const std::string& url, const RepositoryOptions& options) {
+  ZEUS_TRY(const std::shared_ptr<SqlDatabase> database, OpenDatabase(url, options));
+  return Store{.jobs = std::make_unique<SqlJobRepository>(database),
+               .plans = std::make_unique<SqlPlanRepository>(database),
+               .sessions = std::make_unique<SqlSessionRepository>(database)};
+}
+
+Result<std::unique_ptr<JobRepository>> OpenRepository(const std::string& url,
+                                                      const RepositoryOptions& options) {
+  ZEUS_TRY(Store store, OpenStore(url, options));
+  return std::move(store.jobs);
 }
 
 Result<std::string> DefaultDatabaseUrl(const Environment& environment) {

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "zeus/store/open_repository.h"
+#include "zeus/store/testing/plan_conformance.h"
 #include "zeus/store/testing/postgres_server.h"
 #include "zeus/store/testing/repository_concurrency.h"
 #include "zeus/store/testing/repository_conformance.h"
+#include "zeus/store/testing/session_conformance.h"
 
 namespace zeus::testing {
 namespace {
@@ -43,13 +45,15 @@ const auto* const kEnvironment = ::testing::AddGlobalTestEnvironment(&Environmen
 
 RepositoryHarness InADatabase() {
   const std::string url = Environment().NewDatabase();
-  return {nullptr, [url] { return OpenRepository(url); }};
+  return {nullptr, [url] { return OpenStore(url); }};
 }
 
 const auto kCases = ::testing::Values(RepositoryCase{"Server", InADatabase});
 
 INSTANTIATE_TEST_SUITE_P(Postgres, RepositoryConformance, kCases, NameOfRepositoryCase());
 INSTANTIATE_TEST_SUITE_P(Postgres, RepositoryConcurrency, kCases, NameOfRepositoryCase());
+INSTANTIATE_TEST_SUITE_P(Postgres, PlanConformance, kCases, NameOfRepositoryCase());
+INSTANTIATE_TEST_SUITE_P(Postgres, SessionConformance, kCases, NameOfRepositoryCase());
 
 // The server dies while changes are under way.
 class PostgresCrash : public RepositoryTest {};

@@ -6,27 +6,21 @@
 
 #include "zeus/base/text.h"
 #include "zeus/store/job_rows.h"
+#include "zeus/store/sql_values.h"
+#include "zeus/store/store_transaction.h"
 
 namespace zeus {
 
-SqlJobRepository::SqlJobRepository(Connections connections)
-    : connections_(std::move(connections)),
-      committer_(*connections_.writers, connections_.most_writers, parsed_) {}
-
-Status SqlJobRepository::Write(const Change& change) { return committer_.Write(change); }
-
-Result<SqlAnswer> SqlJobRepository::Read(const std::string& sql, const SqlRow& values) {
-  ZEUS_RETURN_IF_ERROR(CheckValues(values, "a question"));
-  ConnectionPool& pool = connections_.readers ? *connections_.readers : *connections_.writers;
-  ZEUS_TRY(const ConnectionPool::Loan connection, pool.Borrow());
-  return connection->Run(sql, values);
+Status SqlJobRepository::Write(const Change& change) {
+  return database_->Write(
+      [&](StoreTransaction& transaction) { return change(transaction.jobs()); });
 }
 
 Result<Job> SqlJobRepository::FindJob(const std::string& id) {
   static const std::string kSelect = "SELECT " + kJobColumns + " FROM jobs WHERE id = $1";
-  ZEUS_TRY(SqlAnswer answer, Read(kSelect, Values(id)));
+  ZEUS_TRY(SqlAnswer answer, database_->Read(kSelect, Values(id)));
   if (answer.rows.empty()) return Error{ErrorCode::kNotFound, "id: there is no job " + Quote(id)};
-  return parsed_.JobFrom(std::move(answer.rows.front()));
+  return database_->parsed_jobs().JobFrom(std::move(answer.rows.front()));
 }
 
 Result<std::vector<Job>> SqlJobRepository::ListJobs(const JobQuery& query) {
@@ -41,10 +35,10 @@ Result<std::vector<Job>> SqlJobRepository::ListJobs(const JobQuery& query) {
     }
     sql += ")";
   }
-  ZEUS_TRY(SqlAnswer answer, Read(sql + " ORDER BY id LIMIT $2", values));
+  ZEUS_TRY(SqlAnswer answer, database_->Read(sql + " ORDER BY id LIMIT $2", values));
   std::vector<Job> jobs;
   for (SqlRow& row : answer.rows) {
-    ZEUS_TRY(Job job, parsed_.JobFrom(std::move(row)));
+    ZEUS_TRY(Job job, database_->parsed_jobs().JobFrom(std::move(row)));
     jobs.push_back(std::move(job));
   }
   return jobs;
@@ -53,7 +47,7 @@ Result<std::vector<Job>> SqlJobRepository::ListJobs(const JobQuery& query) {
 Result<Trial> SqlJobRepository::FindTrial(const std::string& job_id, std::int64_t number) {
   static const std::string kSelect =
       "SELECT " + kTrialColumns + " FROM trials WHERE job_id = $1 AND number = $2";
-  ZEUS_TRY(SqlAnswer answer, Read(kSelect, Values(job_id, number)));
+  ZEUS_TRY(SqlAnswer answer, database_->Read(kSelect, Values(job_id, number)));
   if (answer.rows.empty())
     return Error{ErrorCode::kNotFound,
                  fmt::format("trial: there is no trial {} of job {}", number, Quote(job_id))};
@@ -68,7 +62,7 @@ Result<std::vector<Trial>> SqlJobRepository::ListTrials(const std::string& job_i
     sql += " AND status = $4";
     values.emplace_back(std::string(Name(*query.status)));
   }
-  ZEUS_TRY(SqlAnswer answer, Read(sql + " ORDER BY number LIMIT $3", values));
+  ZEUS_TRY(SqlAnswer answer, database_->Read(sql + " ORDER BY number LIMIT $3", values));
   return AllFrom(std::move(answer), TrialFrom);
 }
 
@@ -77,23 +71,20 @@ Result<std::vector<JobEvent>> SqlJobRepository::ListEvents(const std::string& jo
   static const std::string kSelect =
       "SELECT " + kEventColumns +
       " FROM events WHERE job_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3";
-  ZEUS_TRY(SqlAnswer answer, Read(kSelect, Values(job_id, after, std::int64_t{limit})));
+  ZEUS_TRY(SqlAnswer answer, database_->Read(kSelect, Values(job_id, after, std::int64_t{limit})));
   return AllFrom(std::move(answer), EventFrom);
 }
 
 Result<std::vector<std::string>> SqlJobRepository::JobsWithOverdueTrials(WallTime now, int limit) {
   ZEUS_TRY(const SqlAnswer answer,
-           Read("SELECT DISTINCT job_id FROM trials WHERE lease_until < $1"
-                " AND status IN ('dispatched', 'reporting') ORDER BY job_id LIMIT $2",
-                Values(SqlTime(now), std::int64_t{limit})));
+           database_->Read("SELECT DISTINCT job_id FROM trials WHERE lease_until < $1"
+                           " AND status IN ('dispatched', 'reporting') ORDER BY job_id LIMIT $2",
+                           Values(SqlTime(now), std::int64_t{limit})));
   std::vector<std::string> ids;
   for (const SqlRow& row : answer.rows) ids.push_back(std::get<std::string>(row.at(0)));
   return ids;
 }
 
-Status SqlJobRepository::Ping() {
-  ZEUS_RETURN_IF_ERROR(Read("SELECT MAX(version) FROM zeus_migrations", {}));
-  return Ok();
-}
+Status SqlJobRepository::Ping() { return database_->Ping(); }
 
 }  // namespace zeus

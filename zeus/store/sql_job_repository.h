@@ -2,28 +2,19 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "zeus/job/job_repository.h"
-#include "zeus/store/connection_pool.h"
-#include "zeus/store/group_committer.h"
-#include "zeus/store/parsed_jobs.h"
+#include "zeus/store/sql_database.h"
 
 namespace zeus {
 
-// Jobs in an SQL database whose schema is in place (Migrate()). Everything that protects one change
-// from another is a lock of the database, so any number of processes may have one of these on the
-// same database. Thread-safe.
+// Jobs in an SQL database. Thread-safe.
 class SqlJobRepository final : public JobRepository {
  public:
-  struct Connections {
-    std::unique_ptr<ConnectionPool> writers;
-    int most_writers = 1;
-    // nullptr: reads use the writers' connections too, as a database in memory needs it.
-    std::unique_ptr<ConnectionPool> readers{};
-  };
-
-  explicit SqlJobRepository(Connections connections);
+  explicit SqlJobRepository(std::shared_ptr<SqlDatabase> database)
+      : database_(std::move(database)) {}
 
   Status Write(const Change& change) override;
   Result<Job> FindJob(const std::string& id) override;
@@ -37,11 +28,7 @@ class SqlJobRepository final : public JobRepository {
   Status Ping() override;
 
  private:
-  Result<SqlAnswer> Read(const std::string& sql, const SqlRow& values);
-
-  Connections connections_;
-  ParsedJobs parsed_;
-  GroupCommitter committer_;
+  const std::shared_ptr<SqlDatabase> database_;
 };
 
 }  // namespace zeus

@@ -6,11 +6,13 @@
 
 #include "zeus/base/text.h"
 #include "zeus/store/job_rows.h"
+#include "zeus/store/sql_values.h"
 
 namespace zeus {
 namespace {
 
 constexpr std::int64_t kMostActiveTrials = 256;
+const std::string kTable = "jobs";
 
 const std::string kActive = " AND status IN ('dispatched', 'reporting')";
 
@@ -26,48 +28,7 @@ const std::string kUpdateJob =
 
 // --- the change as a whole ---
 
-std::optional<SqlJobTransaction::Failure> SqlJobTransaction::TakeFailure() {
-  missed_.clear();
-  return std::exchange(failure_, std::nullopt);
-}
-
-// Remembers why the database gave no answer.
-template <class T>
-Result<T> SqlJobTransaction::Noted(Result<T> result) {
-  if (!result.ok() && !failure_) {
-    const bool again = connection_.trouble() == SqlTrouble::kTransactionLost;
-    failure_ = Failure{again ? Failure::Kind::kRunAgain : Failure::Kind::kOther, result.error()};
-  }
-  return result;
-}
-
-Status SqlJobTransaction::SendWrites() {
-  for (const Statement& write : writes_)
-    ZEUS_RETURN_IF_ERROR(Noted(connection_.Post(write.sql, write.values)));
-  writes_.clear();
-  return Ok();
-}
-
-// What is sent before the change has succeeded may have to be taken back.
-Status SqlJobTransaction::OpenPart() {
-  if (part_is_open_) return Ok();
-  ZEUS_RETURN_IF_ERROR(Noted(connection_.BeginPart()));
-  part_is_open_ = true;
-  return Ok();
-}
-
-Result<SqlAnswer> SqlJobTransaction::Ask(const std::string& sql, const SqlRow& values) {
-  if (failure_) return failure_->error;
-  ZEUS_RETURN_IF_ERROR(CheckValues(values, "a question"));
-  if (!writes_.empty()) {
-    ZEUS_RETURN_IF_ERROR(OpenPart());
-    ZEUS_RETURN_IF_ERROR(SendWrites());
-  }
-  return Noted(connection_.Run(sql, values));
-}
-
-Status SqlJobTransaction::Keep() {
-  ZEUS_RETURN_IF_ERROR(SendWrites());
+void SqlJobTransaction::Keep() {
   before_.clear();
   for (auto& [id, held] : held_) {
     held.locked_in_part = false;
@@ -76,12 +37,9 @@ Status SqlJobTransaction::Keep() {
     else
       held.ask_for_active = true;
   }
-  if (std::exchange(part_is_open_, false)) return Noted(connection_.KeepPart());
-  return Ok();
 }
 
-Status SqlJobTransaction::TakeBack() {
-  writes_.clear();
+void SqlJobTransaction::TakeBack() {
   for (auto& [id, held] : before_) {
     held_.erase(id);
     if (held) held_.emplace(id, *std::move(held));
@@ -90,15 +48,13 @@ Status SqlJobTransaction::TakeBack() {
   std::erase_if(held_, [](const auto& entry) { return entry.second.locked_in_part; });
   for (auto& [id, held] : held_)
     if (held.active) held.active->TakeBack();
-  if (std::exchange(part_is_open_, false)) return Noted(connection_.TakeBackPart());
-  return Ok();
 }
 
 Status SqlJobTransaction::WriteJobs() {
   for (const auto& [id, held] : held_) {
     if (!held.changed) continue;
     ZEUS_TRY(SqlRow values, UpdatedColumns(*held.job));
-    ZEUS_RETURN_IF_ERROR(Noted(connection_.Post(kUpdateJob, values)));
+    ZEUS_RETURN_IF_ERROR(transaction_.Post(kUpdateJob, values));
     parsed_.Expect(id, std::get<std::string>(std::move(values[kStateColumn])),
                    held.job->policy_state);
   }
@@ -114,58 +70,25 @@ void SqlJobTransaction::Remember(const std::string& id) {
 
 // --- jobs ---
 
-// Whether there is such a job; if so it is locked, and `answer` has its columns.
-Result<bool> SqlJobTransaction::Locked(const std::string& id, SqlAnswer& answer,
-                                       const std::string& columns) {
-  const std::string select = "SELECT " + columns + " FROM jobs WHERE id = $1";
-  const bool sqlite = connection_.dialect() == SqlDialect::kSqlite;  // BEGIN IMMEDIATE locked all.
-  const std::string lock = sqlite ? "" : (holds_locks_ ? " FOR UPDATE SKIP LOCKED" : " FOR UPDATE");
-  ZEUS_TRY(answer, Ask(select + lock, Values(id)));
-  if (!answer.rows.empty()) {
-    holds_locks_ = true;
-    return true;
-  }
-  if (!sqlite && holds_locks_) {
-    ZEUS_TRY(const SqlAnswer there, Ask("SELECT 1 FROM jobs WHERE id = $1", Values(id)));
-    if (!there.rows.empty()) {
-      failure_ = Failure{Failure::Kind::kJobIsBusy,
-                         {ErrorCode::kUnavailable, "another server holds job " + Quote(id)}};
-      return failure_->error;
-    }
-  }
-  missed_.insert(id);
-  return false;
-}
-
 Result<Job> SqlJobTransaction::LockJob(const std::string& id) {
   if (const auto held = held_.find(id); held != held_.end()) return *held->second.job;
   SqlAnswer answer;
-  ZEUS_TRY(const bool there, Locked(id, answer, kJobColumns));
+  ZEUS_TRY(const bool there, transaction_.Lock(kTable, id, kJobColumns, answer));
   if (!there) return NoSuchJob(id);
   ZEUS_TRY(Job job, parsed_.JobFrom(std::move(answer.rows.front())));
-  held_[id] = HeldJob{.job = std::make_shared<const Job>(job), .locked_in_part = part_is_open_};
+  held_[id] = HeldJob{.job = std::make_shared<const Job>(job),
+                      .locked_in_part = transaction_.part_is_open()};
   return job;
 }
 
 Status SqlJobTransaction::InsertJob(const Job& job) {
-  static const std::string kInsert =
-      InsertInto("jobs", kJobColumns, 10) + " ON CONFLICT (id) DO NOTHING";
   static const std::string kInsertLabel = InsertInto("job_labels", "job_id, name, value", 3);
   ZEUS_TRY(const SqlRow row, RowOf(job));
-  ZEUS_RETURN_IF_ERROR(OpenPart());
-  ZEUS_TRY(const SqlAnswer inserted, Ask(kInsert, row));
-  holds_locks_ = true;
-  if (inserted.changed == 0) return JobIsThere(job.spec.id);
+  ZEUS_TRY(const bool inserted, transaction_.InsertNew(kTable, kJobColumns, row));
+  if (!inserted) return Error{ErrorCode::kConflict, "id: there is a job " + Quote(job.spec.id)};
   for (const auto& [name, value] : job.spec.labels)
-    writes_.push_back({kInsertLabel, Values(job.spec.id, name, value)});
+    transaction_.Write(kInsertLabel, Values(job.spec.id, name, value));
   return Ok();
-}
-
-Error SqlJobTransaction::JobIsThere(const std::string& id) {
-  Error error{ErrorCode::kConflict, "id: there is a job " + Quote(id)};
-  // It was not there a moment ago: another server made it. The change may decide otherwise now.
-  if (missed_.contains(id)) failure_ = Failure{Failure::Kind::kRunAgain, error};
-  return error;
 }
 
 Status SqlJobTransaction::UpdateJob(const Job& job) {
@@ -176,22 +99,22 @@ Status SqlJobTransaction::UpdateJob(const Job& job) {
     return Ok();
   }
   ZEUS_TRY(SqlRow values, UpdatedColumns(job));
-  writes_.push_back({kUpdateJob, std::move(values)});
+  transaction_.Write(kUpdateJob, std::move(values));
   return Ok();
 }
 
 Status SqlJobTransaction::DeleteJob(const std::string& id) {
   if (!held_.contains(id)) {
     SqlAnswer ignored;
-    ZEUS_TRY(const bool there, Locked(id, ignored, "id"));
+    ZEUS_TRY(const bool there, transaction_.Lock(kTable, id, "id", ignored));
     if (!there) return NoSuchJob(id);
   }
   Remember(id);
   held_.erase(id);
-  ZEUS_RETURN_IF_ERROR(OpenPart());
   for (const char* table : {"events", "trials", "job_labels"})
-    ZEUS_RETURN_IF_ERROR(Ask(fmt::format("DELETE FROM {} WHERE job_id = $1", table), Values(id)));
-  writes_.push_back({"DELETE FROM jobs WHERE id = $1", Values(id)});
+    ZEUS_RETURN_IF_ERROR(
+        transaction_.Change(fmt::format("DELETE FROM {} WHERE job_id = $1", table), Values(id)));
+  transaction_.Write("DELETE FROM jobs WHERE id = $1", Values(id));
   return Ok();
 }
 
@@ -199,7 +122,7 @@ Status SqlJobTransaction::DeleteJob(const std::string& id) {
 
 Result<std::optional<Trial>> SqlJobTransaction::OneTrial(const std::string& sql,
                                                          const SqlRow& values) {
-  ZEUS_TRY(SqlAnswer answer, Ask(sql, values));
+  ZEUS_TRY(SqlAnswer answer, transaction_.Ask(sql, values));
   if (answer.rows.empty()) return std::optional<Trial>();
   ZEUS_TRY(Trial trial, TrialFrom(std::move(answer.rows.front())));
   return std::optional<Trial>(std::move(trial));
@@ -211,12 +134,11 @@ Result<ActiveTrials*> SqlJobTransaction::ActiveOf(const std::string& job_id) {
   const auto found = held_.find(job_id);
   if (found == held_.end()) return nullptr;
   HeldJob& held = found->second;
-  if (held.active || !held.ask_for_active || part_is_open_ || !writes_.empty())
-    return held.active.get();
+  if (held.active || !held.ask_for_active || transaction_.has_written()) return held.active.get();
   held.ask_for_active = false;
   static const std::string kSelect =
       "SELECT " + kTrialColumns + " FROM trials WHERE job_id = $1" + kActive + " LIMIT $2";
-  ZEUS_TRY(SqlAnswer answer, Ask(kSelect, Values(job_id, kMostActiveTrials + 1)));
+  ZEUS_TRY(SqlAnswer answer, transaction_.Ask(kSelect, Values(job_id, kMostActiveTrials + 1)));
   if (std::ssize(answer.rows) > kMostActiveTrials) return nullptr;
   ZEUS_TRY(std::vector<Trial> trials, AllFrom(std::move(answer), TrialFrom));
   held.active = std::make_shared<ActiveTrials>(std::move(trials));
@@ -225,7 +147,7 @@ Result<ActiveTrials*> SqlJobTransaction::ActiveOf(const std::string& job_id) {
 
 // What is to be written, and what later questions of the group shall see.
 void SqlJobTransaction::Put(std::string sql, SqlRow row, const Trial& trial) {
-  writes_.push_back({std::move(sql), std::move(row)});
+  transaction_.Write(std::move(sql), std::move(row));
   const auto held = held_.find(trial.job_id);
   if (held != held_.end() && held->second.active) held->second.active->Put(trial);
 }
@@ -249,7 +171,8 @@ Result<bool> SqlJobTransaction::HasActiveTrial(const std::string& job_id, RunRol
   ZEUS_TRY(const ActiveTrials* const active, ActiveOf(job_id));
   if (active != nullptr) return active->Has(role);
   ZEUS_TRY(const SqlAnswer answer,
-           Ask("SELECT 1 FROM trials WHERE job_id = $1 AND role = $2" + kActive + " LIMIT 1",
+           transaction_.Ask(
+               "SELECT 1 FROM trials WHERE job_id = $1 AND role = $2" + kActive + " LIMIT 1",
                Values(job_id, std::string(Name(role)))));
   return !answer.rows.empty();
 }
@@ -259,18 +182,20 @@ Result<std::vector<Trial>> SqlJobTransaction::OverdueTrials(const std::string& j
   ZEUS_TRY(const ActiveTrials* const active, ActiveOf(job_id));
   if (active != nullptr) return active->Overdue(now, limit);
   ZEUS_TRY(SqlAnswer answer,
-           Ask("SELECT " + kTrialColumns + " FROM trials WHERE job_id = $1 AND lease_until < $2" +
-                   kActive + " ORDER BY number LIMIT $3",
-               Values(job_id, SqlTime(now), std::int64_t{limit})));
+           transaction_.Ask("SELECT " + kTrialColumns +
+                                " FROM trials WHERE job_id = $1 AND lease_until < $2" + kActive +
+                                " ORDER BY number LIMIT $3",
+                            Values(job_id, SqlTime(now), std::int64_t{limit})));
   return AllFrom(std::move(answer), TrialFrom);
 }
 
 Result<std::vector<Trial>> SqlJobTransaction::TrialsOfRecurrence(const std::string& job_id,
                                                                  std::int64_t recurrence) {
-  ZEUS_TRY(SqlAnswer answer, Ask("SELECT " + kTrialColumns +
-                                     " FROM trials WHERE job_id = $1 AND recurrence = $2 "
-                                     "ORDER BY attempt, number",
-                                 Values(job_id, recurrence)));
+  ZEUS_TRY(SqlAnswer answer,
+           transaction_.Ask("SELECT " + kTrialColumns +
+                                " FROM trials WHERE job_id = $1 AND recurrence = $2 "
+                                "ORDER BY attempt, number",
+                            Values(job_id, recurrence)));
   return AllFrom(std::move(answer), TrialFrom);
 }
 
@@ -292,7 +217,7 @@ Status SqlJobTransaction::UpdateTrial(const Trial& trial) {
 Status SqlJobTransaction::AppendEvent(const JobEvent& event) {
   static const std::string kInsert = InsertInto("events", kEventColumns, 6);
   ZEUS_TRY(SqlRow row, RowOf(event));
-  writes_.push_back({kInsert, std::move(row)});
+  transaction_.Write(kInsert, std::move(row));
   return Ok();
 }
 

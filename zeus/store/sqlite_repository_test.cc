@@ -4,9 +4,13 @@
 #include <string>
 
 #include "zeus/base/testing/temporary_directory.h"
+#include "zeus/plan/memory_plan_repository.h"
+#include "zeus/plan/memory_session_repository.h"
 #include "zeus/store/open_repository.h"
+#include "zeus/store/testing/plan_conformance.h"
 #include "zeus/store/testing/repository_concurrency.h"
 #include "zeus/store/testing/repository_conformance.h"
+#include "zeus/store/testing/session_conformance.h"
 
 namespace zeus::testing {
 namespace {
@@ -14,11 +18,11 @@ namespace {
 RepositoryHarness InAFile() {
   auto folder = std::make_shared<TemporaryDirectory>();
   const std::string url = "sqlite://" + (folder->path() / "zeus.db").string();
-  return {folder, [url] { return OpenRepository(url); }};
+  return {folder, [url] { return OpenStore(url); }};
 }
 
 RepositoryHarness InMemory() {
-  return {nullptr, [] { return OpenRepository("sqlite::memory:"); }};
+  return {nullptr, [] { return OpenStore("sqlite::memory:"); }};
 }
 
 const auto kCases =
@@ -26,6 +30,19 @@ const auto kCases =
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, RepositoryConformance, kCases, NameOfRepositoryCase());
 INSTANTIATE_TEST_SUITE_P(Sqlite, RepositoryConcurrency, kCases, NameOfRepositoryCase());
+INSTANTIATE_TEST_SUITE_P(Sqlite, PlanConformance, kCases, NameOfRepositoryCase());
+INSTANTIATE_TEST_SUITE_P(Sqlite, SessionConformance, kCases, NameOfRepositoryCase());
+
+// What lives in the process alone keeps the same promises.
+RepositoryHarness InTheProcess() {
+  return {nullptr, []() -> Result<Store> {
+            return Store{.plans = std::make_unique<MemoryPlanRepository>(),
+                         .sessions = std::make_unique<MemorySessionRepository>()};
+          }};
+}
+const auto kInTheProcess = ::testing::Values(RepositoryCase{"Process", InTheProcess, false});
+INSTANTIATE_TEST_SUITE_P(Memory, PlanConformance, kInTheProcess, NameOfRepositoryCase());
+INSTANTIATE_TEST_SUITE_P(Memory, SessionConformance, kInTheProcess, NameOfRepositoryCase());
 
 }  // namespace
 }  // namespace zeus::testing

@@ -41,10 +41,11 @@ function yScale(panel: Panel, from: number, to: number, zoom: Zoom | null): Scal
 
 export function layoutOf(panel: Panel, width: number, height: number, zoom: Zoom | null): Layout {
   const categories = panel.x.categories ?? [];
-  const right = width - (panel.heat_map ? 66 : 12);
+  const coloured = panel.heat_map !== undefined || panel.colour_scale !== undefined;
+  const right = width - (coloured ? 66 : 12);
   const slot = (right - 70) / Math.max(categories.length, 1);
   const slanted = labelWidth(categories) + 4 > slot;
-  const top = panel.heat_map ? 24 : 12;
+  const top = coloured ? 24 : 12;
   const bottom =
     height - (panel.x.title ? 42 : 24) - (slanted ? labelWidth(categories) * 0.6 : 0);
   const y = yScale(panel, bottom, top, zoom);

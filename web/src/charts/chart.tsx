@@ -115,7 +115,7 @@ export function Chart({ panel, palette, title, height }: ChartProps) {
             </g>
           ))}
         </g>
-        {panel.heat_map && <HeatBar map={panel.heat_map} layout={layout} />}
+        <HeatBar panel={panel} layout={layout} />
       </>
     ),
     [panel, layout, palette],

@@ -1,5 +1,5 @@
 import { formatNumber } from "./format";
-import { heatColour, inkOn } from "./palette";
+import { heatColour, inkOn, spanColour } from "./palette";
 import { emptyExtent, makeScale, take } from "./scale";
 import type { Scale } from "./scale";
 import type { Layout } from "./axes";
@@ -9,6 +9,17 @@ export function heatScale(map: HeatMap, from: number, to: number): Scale {
   const extent = emptyExtent();
   for (const value of map.values) if (!map.logarithmic || (value ?? 0) > 0) take(extent, value);
   const axis = { title: "", logarithmic: map.logarithmic, from_zero: false };
+  return makeScale({ axis, extent, from, to, ticks: 4 });
+}
+
+// The colours of a panel: those of its map or of its spans.
+export function coloursOf(panel: Panel, from: number, to: number): Scale | null {
+  if (panel.heat_map) return heatScale(panel.heat_map, from, to);
+  if (!panel.colour_scale) return null;
+  const extent = emptyExtent();
+  take(extent, panel.colour_scale.low);
+  take(extent, panel.colour_scale.high);
+  const axis = { title: "", logarithmic: false, from_zero: false };
   return makeScale({ axis, extent, from, to, ticks: 4 });
 }
 
@@ -55,10 +66,11 @@ export function HeatCells({ panel, layout }: { panel: Panel; layout: Layout }) {
   );
 }
 
-// The scale of colours beside the map.
-export function HeatBar({ map, layout }: { map: HeatMap; layout: Layout }) {
+// The scale of colours beside the chart.
+export function HeatBar({ panel, layout }: { panel: Panel; layout: Layout }) {
   const steps = 32;
-  const scale = heatScale(map, layout.bottom, layout.top);
+  const scale = coloursOf(panel, layout.bottom, layout.top);
+  if (!scale) return null;
   const step = (layout.bottom - layout.top) / steps;
   const left = layout.right + 12;
   return (
@@ -69,7 +81,7 @@ export function HeatBar({ map, layout }: { map: HeatMap; layout: Layout }) {
           y={layout.bottom - step * (i + 1)}
           width={10}
           height={step + 0.5}
-          fill={heatColour((i + 0.5) / steps)}
+          fill={(panel.heat_map ? heatColour : spanColour)((i + 0.5) / steps)}
         />
       ))}
       {scale.ticks.map(({ value, label }) => (
@@ -78,7 +90,7 @@ export function HeatBar({ map, layout }: { map: HeatMap; layout: Layout }) {
         </text>
       ))}
       <text class="tick end" x={layout.width - 2} y={layout.top - 10}>
-        {map.title}
+        {panel.heat_map?.title ?? panel.colour_scale?.title}
       </text>
     </g>
   );

@@ -1,7 +1,9 @@
 // What one points at, and what is said about it.
-import { heatValue } from "./heat_map";
+import { coloursOf, heatValue } from "./heat_map";
 import { formatNumber } from "./format";
 import { slotOf } from "./marks";
+import { spanColour } from "./palette";
+import { spanAt, spanPlace } from "./spans";
 import type { Layout } from "./axes";
 import type { Palette } from "./palette";
 import type { Axis, Panel, Series, Value } from "./types";
@@ -34,6 +36,7 @@ export function placeOf(panel: Panel, layout: Layout, target: Target): { x: numb
   const series = panel.series[target.series];
   const at = series?.x[target.index];
   if (!series || at === undefined || at === null) return { x: NaN, y: NaN };
+  if (series.mark === "spans") return spanPlace(series, layout, target.index);
   const offset = series.mark === "bars" ? slotOf(panel, series).offset : 0;
   return { x: layout.x.place(at + offset), y: layout.y.place(yOf(series, target.index)) };
 }
@@ -54,6 +57,12 @@ export function nearest(panel: Panel, layout: Layout, x: number, y: number): Tar
   let least = Infinity;
   let best: Target | null = null;
   panel.series.forEach((series, s) => {
+    if (series.mark === "spans") {
+      // The one below the pointer, whatever else is near.
+      const index = spanAt(series, layout.x.valueAt(x), layout.y.valueAt(y));
+      if (index >= 0) [least, best] = [0, { series: s, index }];
+      return;
+    }
     const flatness = ["line", "steps", "area", "rule"].includes(series.mark) ? 0.3 : 1;
     const handicap = series.mark === "rule" ? 12 : 0;
     const offset = series.mark === "bars" ? slotOf(panel, series).offset : 0;
@@ -79,7 +88,19 @@ function axisText(axis: Axis, value: Value | undefined): string {
   );
 }
 
+function spanRow(panel: Panel, series: Series, index: number): TipRow {
+  const heat = series.heat?.[index];
+  const share = coloursOf(panel, 0, 1)?.place(heat) ?? NaN;
+  return {
+    colour: Number.isFinite(share) ? spanColour(share) : "var(--frame)",
+    name: panel.colour_scale?.title ?? series.name,
+    value: formatNumber(heat),
+    spread: `${formatNumber(series.x[index])} … ${formatNumber(series.until?.[index])}`,
+  };
+}
+
 function rowOf(panel: Panel, series: Series, index: number, palette: Palette): TipRow {
+  if (series.mark === "spans") return spanRow(panel, series, index);
   const [low, high] = [series.low?.[index], series.high?.[index]];
   const known = typeof low === "number" && typeof high === "number";
   return {
@@ -94,7 +115,7 @@ function rowOf(panel: Panel, series: Series, index: number, palette: Palette): T
 function companion(panel: Panel, series: Series, s: number, target: Target): number {
   if (s === target.series) return target.index;
   const { mark } = panel.series[target.series]!;
-  const alone = (kind: string) => kind === "points" || kind === "path" || kind === "rule";
+  const alone = (kind: string) => ["points", "path", "rule", "spans"].includes(kind);
   if (alone(mark) || alone(series.mark)) return -1;
   return series.x.indexOf(panel.series[target.series]!.x[target.index]!);
 }

@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { distinct, outline, runsOf, thinned, thinnedFrom } from "./points";
 import type { Spot } from "./points";
 import { barSpacing } from "./scale";
+import { Spans } from "./spans";
 import type { Scale } from "./scale";
 import type { Panel, Series } from "./types";
 
@@ -174,6 +175,8 @@ export function Marks(props: { panel: Panel; series: Series; place: Place }): JS
       return <Search series={series} place={place} />;
     case "rule":
       return <Rule series={series} place={place} />;
+    case "spans":
+      return <Spans panel={panel} series={series} place={place} />;
     default:
       return null;
   }

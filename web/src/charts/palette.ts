@@ -111,6 +111,11 @@ export function heatColour(share: number): string {
   return `rgb(${mixed.join(" ")})`;
 }
 
+// Likewise for spans, which must stand out from a dark page, too.
+export function spanColour(share: number): string {
+  return heatColour(0.84 * Math.min(Math.max(share, 0), 1));
+}
+
 // What is read on a cell of a heat map.
 export function inkOn(share: number): string {
   return share > 0.6 ? "#ffffff" : "#1b1f24";

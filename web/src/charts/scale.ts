@@ -63,6 +63,7 @@ export function extentOf(panel: Panel, direction: "x" | "y", within?: Extent): E
   for (const series of panel.series) {
     if (direction === "x") {
       series.x.forEach(add);
+      series.until?.forEach(add);
       continue;
     }
     series.x.forEach((x, i) => {

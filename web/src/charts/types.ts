@@ -1,6 +1,6 @@
 // What a chart is drawn from: docs/formats.md, zeus/report/figure.h.
 
-export type Mark = "line" | "steps" | "points" | "bars" | "area" | "path" | "rule";
+export type Mark = "line" | "steps" | "points" | "bars" | "area" | "path" | "rule" | "spans";
 
 // null stands for "not a number".
 export type Value = number | null;
@@ -14,6 +14,10 @@ export interface Series {
   low?: Value[];
   high?: Value[];
   labels?: string[];
+  // Of spans: from x to until in the lane y, coloured by heat on the panel's scale.
+  until?: Value[];
+  heat?: Value[];
+  span_names?: string[];
 }
 
 export interface Axis {
@@ -29,10 +33,17 @@ export interface HeatMap {
   values: Value[];
 }
 
+export interface ColourScale {
+  title: string;
+  low: Value;
+  high: Value;
+}
+
 export interface Panel {
   title: string;
   x: Axis;
   y: Axis;
   series: Series[];
   heat_map?: HeatMap;
+  colour_scale?: ColourScale;
 }

@@ -22,7 +22,9 @@ function field(value: string | Value | undefined): string {
 const row = (fields: (string | Value | undefined)[]) => fields.map(field).join(",") + "\n";
 
 export function figureCsv(figure: Figure): string {
-  let text = row(["panel", "series", "x", "y", "low", "high", "label"]);
+  const spans = figure.panels.some((panel) => panel.series.some(({ mark }) => mark === "spans"));
+  const more = spans ? ["until", "heat"] : [];
+  let text = row(["panel", "series", "x", "y", "low", "high", "label", ...more]);
   for (const { title, x, y, series, heat_map } of figure.panels) {
     const named = (categories: string[] | undefined, value: Value | undefined) =>
       (typeof value === "number" ? categories?.[value] : undefined) ?? value;
@@ -34,7 +36,8 @@ export function figureCsv(figure: Figure): string {
     for (const one of series)
       one.x.forEach((at, i) => {
         const place = [named(x.categories, at), named(y.categories, one.y[i])];
-        text += row([title, one.name, ...place, one.low?.[i], one.high?.[i], one.labels?.[i]]);
+        const point = [title, one.name, ...place, one.low?.[i], one.high?.[i], one.labels?.[i]];
+        text += row(spans ? [...point, one.until?.[i], one.heat?.[i]] : point);
       });
   }
   return text;

@@ -27,8 +27,13 @@ function withoutHidden(panel: Panel, hidden: Set<string>): Panel {
   return { ...panel, series: panel.series.filter((series) => !hidden.has(series.name)) };
 }
 
+function isTimeline(figure: Figure): boolean {
+  return figure.panels.some((panel) => panel.series.some(({ mark }) => mark === "spans"));
+}
+
 function heightOf(panel: Panel, count: number): number {
   const rows = panel.y.categories?.length ?? 0;
+  if (panel.colour_scale) return Math.min(Math.max(rows * 24, 80), 720) + 66;
   return Math.min(Math.max(count === 1 ? 380 : 280, rows * 22 + 90), 760);
 }
 
@@ -71,8 +76,10 @@ export function FigureView({ figure, anchor }: { figure: Figure; anchor: string 
     setHidden(next);
   };
   const name = figure.id || "figure";
+  // Timelines lie one below the other, so that what happens at the same time does.
+  const columns = isTimeline(figure) ? 1 : Math.min(figure.panels.length, 3);
   return (
-    <figure id={anchor} class={`panels-${Math.min(figure.panels.length, 3)}`} ref={element}>
+    <figure id={anchor} class={`panels-${columns}`} ref={element}>
       <header>
         <h3>{figure.title}</h3>
         <div class="tools">

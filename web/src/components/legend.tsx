@@ -1,3 +1,4 @@
+import { spanColour } from "../charts/palette";
 import type { Palette } from "../charts/palette";
 import type { Series } from "../charts/types";
 
@@ -10,6 +11,7 @@ function Key({ series }: { series: Series }) {
     bars: <rect class="bar" x={4} y={1} width={12} height={10} rx={1.5} />,
     area: <rect class="band" x={1} y={1} width={18} height={10} />,
     rule: <path class="guide" d="M1 6h18" />,
+    spans: <rect class="outlined" fill={spanColour(0.5)} x={1} y={1} width={18} height={10} />,
   };
   return (
     <svg class="key" width={20} height={12} aria-hidden="true">

@@ -15,6 +15,20 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 // Joules for each second that a computation takes too long: much more than any clock saves.
 constexpr double kPenaltyPerSecond = 1e9;
 
+// nullopt where the kind was not measured at that clock.
+std::optional<int> PointAt(const Problem& problem, int computation, Hertz clock) {
+  const ComputationKind& kind = problem.KindOf(computation);
+  if (AnyClock(kind)) return 0;
+  const auto found = std::ranges::find(kind.points, clock, &OperatingPoint::clock);
+  if (found == kind.points.end()) return std::nullopt;
+  return static_cast<int>(found - kind.points.begin());
+}
+
+const OperatingPoint& ChosenPoint(const Problem& problem, std::span<const int> choice,
+                                  int computation) {
+  return problem.KindOf(computation).points[At(choice[At(computation)])];
+}
+
 // The best runs of one stage.
 class StageRuns {
  public:
@@ -28,26 +42,17 @@ class StageRuns {
     clocks_.assign(clocks.begin(), clocks.end());
   }
 
-  void Choose(ClockRuns& runs) {
+  void Choose(std::vector<int>& choice) {
     if (clocks_.empty() || order_.empty()) return;
     const std::size_t least =
         std::min(static_cast<std::size_t>(std::max(rules_.least_instructions, 1)), order_.size());
     FillTable(least);
-    WriteRuns(runs);
+    WriteRuns(choice);
   }
 
  private:
-  // nullopt where the kind was not measured at that clock.
-  std::optional<int> PointAt(int computation, Hertz clock) const {
-    const ComputationKind& kind = problem_.KindOf(computation);
-    if (AnyClock(kind)) return 0;
-    const auto found = std::ranges::find(kind.points, clock, &OperatingPoint::clock);
-    if (found == kind.points.end()) return std::nullopt;
-    return static_cast<int>(found - kind.points.begin());
-  }
-
   double Cost(int computation, Hertz clock, Seconds wait) const {
-    const auto index = PointAt(computation, clock);
+    const auto index = PointAt(problem_, computation, clock);
     if (!index) return kNever;
     const ComputationKind& kind = problem_.KindOf(computation);
     const OperatingPoint& point = kind.points[At(*index)];
@@ -113,24 +118,17 @@ class StageRuns {
     from_[i][c] = begin;
   }
 
-  void WriteRuns(ClockRuns& runs) const {
+  void WriteRuns(std::vector<int>& choice) const {
     std::size_t end = order_.size();
-    const std::size_t last_clock = Cheapest(end);
-    std::size_t clock = last_clock;
     while (end > 0) {
-      clock = Cheapest(end);
+      const auto clock =
+          static_cast<std::size_t>(std::ranges::min_element(cost_[end]) - cost_[end].begin());
       if (cost_[end][clock] == kNever) return;  // No clock was measured for all: the fastest stay.
       const std::size_t begin = from_[end][clock];
       for (std::size_t i = begin; i < end; ++i)
-        runs.choice[At(order_[i])] = PointAt(order_[i], clocks_[clock]).value_or(0);
-      if (begin > 0) runs.extra[At(order_[begin])] = rules_.latency;
+        choice[At(order_[i])] = *PointAt(problem_, order_[i], clocks_[clock]);
       end = begin;
     }
-    // The next iteration begins where this one ended.
-    if (clock != last_clock) runs.extra[At(order_.front())] = rules_.latency;
-  }
-  std::size_t Cheapest(std::size_t end) const {
-    return static_cast<std::size_t>(std::ranges::min_element(cost_[end]) - cost_[end].begin());
   }
 
   const Problem& problem_;
@@ -147,27 +145,34 @@ class StageRuns {
 
 bool AnyClock(const ComputationKind& kind) { return kind.points.size() == 1; }
 
-ClockRuns ChooseRuns(const Problem& problem, std::span<const Seconds> durations,
-                     const ClockChangeRules& rules) {
-  ClockRuns runs{.choice = FastestChoice(problem),
-                 .extra = std::vector<Seconds>(problem.computations.size(), Seconds(0))};
+std::vector<int> ChooseRuns(const Problem& problem, std::span<const Seconds> durations,
+                            const ClockChangeRules& rules) {
+  std::vector<int> choice = FastestChoice(problem);
   for (const std::vector<int>& order : problem.stage_order)
-    StageRuns(problem, order, durations, rules).Choose(runs);
-  return runs;
+    StageRuns(problem, order, durations, rules).Choose(choice);
+  return choice;
+}
+
+std::vector<Seconds> WaitsForChanges(const Problem& problem, std::span<const int> choice,
+                                     Seconds latency) {
+  std::vector<Seconds> waits(choice.size(), Seconds(0));
+  for (const std::vector<int>& order : problem.stage_order) {
+    std::vector<int> clocked;
+    for (const int computation : order)
+      if (!AnyClock(problem.KindOf(computation))) clocked.push_back(computation);
+    for (std::size_t i = 0; i < clocked.size(); ++i) {
+      const int before = clocked[(i + clocked.size() - 1) % clocked.size()];
+      if (ChosenPoint(problem, choice, before).clock !=
+          ChosenPoint(problem, choice, clocked[i]).clock)
+        waits[At(clocked[i])] = latency;
+    }
+  }
+  return waits;
 }
 
 int CountClockChanges(const Problem& problem, std::span<const int> choice) {
-  int changes = 0;
-  for (const std::vector<int>& order : problem.stage_order) {
-    std::vector<Hertz> clocks;
-    for (const int computation : order) {
-      const ComputationKind& kind = problem.KindOf(computation);
-      if (!AnyClock(kind)) clocks.push_back(kind.points[At(choice[At(computation)])].clock);
-    }
-    for (std::size_t i = 0; i < clocks.size(); ++i)
-      changes += clocks[i] != clocks[(i + 1) % clocks.size()] ? 1 : 0;
-  }
-  return changes;
+  const std::vector<Seconds> waits = WaitsForChanges(problem, choice, Seconds(1));
+  return static_cast<int>(std::ranges::count(waits, Seconds(1)));
 }
 
 }  // namespace zeus::pipeline

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "zeus/base/text.h"
+#include "zeus/optimizer/pipeline/exponential_fit.h"
 
 namespace zeus::pipeline {
 namespace {
@@ -78,6 +79,12 @@ Result<Curve> ExponentialOf(const ComputationKind& kind, const ExponentialModel&
   return curve;
 }
 
+Result<ExponentialModel> ModelOf(const Problem& problem, const ComputationKind& kind) {
+  if (kind.exponential) return *kind.exponential;
+  const Watts blocking = kind.beside_the_stage ? Watts() : problem.blocking_power;
+  return FitExponential(kind, blocking, problem.quantum);
+}
+
 // Slopes in integers, so small a unit that rounding does not matter and so large a one that the
 // flow through all computations together cannot overflow.
 double SlopeUnit(const Problem& problem, const std::vector<Curve>& curves, double finest) {
@@ -124,8 +131,8 @@ Result<CostTable> MakeCosts(const Problem& problem, CostKind kind) {
       curves.push_back(HullOf(problem, computation));
       continue;
     }
-    if (!computation.exponential) return Unusable(computation, "is not given");
-    ZEUS_TRY(Curve curve, ExponentialOf(computation, *computation.exponential));
+    ZEUS_TRY(const ExponentialModel model, ModelOf(problem, computation));
+    ZEUS_TRY(Curve curve, ExponentialOf(computation, model));
     curves.push_back(std::move(curve));
   }
   if (kind == CostKind::kExponential) table.tick = problem.quantum;

@@ -42,62 +42,78 @@ class PlanSearch {
     Ticks target = task_.first_target;
     for (int retry = 0; retry < kRetries; ++retry) {
       ZEUS_TRY(const DeadlineSolution relaxed, relax_(target));
-      ClockRuns runs{.choice = chooser.Choose(relaxed.durations, tick_, task_.deadline)};
-      const Evaluation evaluation = Evaluate(problem_, runs.choice);
-      if (InTime(evaluation)) return MakePlan(problem_, runs);
+      const std::vector<int> choice = chooser.Choose(relaxed.durations, tick_, task_.deadline);
+      const Evaluation evaluation = Evaluate(problem_, choice);
+      if (InTime(evaluation)) return MakePlan(problem_, choice, Seconds(0));
       if (target == task_.fastest) break;
       const double late = (evaluation.time - task_.deadline) / tick_;
       target = std::max(task_.fastest, target - static_cast<Ticks>(std::ceil(late)) - retry);
     }
-    return MakePlan(problem_, {.choice = FastestChoice(problem_)});
+    return MakePlan(problem_, FastestChoice(problem_), Seconds(0));
   }
 
-  // Runs at one clock need more room than the relaxation knows of: try it for less and less time,
-  // and take the plan of least energy that is in time.
+  // Runs at one clock need more room than the relaxation knows of, and rounding a whole run down
+  // leaves room that it does not know of either: look for the target that just meets the deadline.
   Result<PipelinePlan> RunWithRules() {
     Consider(OneClock());
+    Ticks in_time = task_.fastest;
+    Ticks too_late = task_.slowest + 1;
     Ticks target = task_.first_target;
-    for (int retry = 0; retry < kRetries; ++retry) {
+    for (int retry = 0; retry < kRetries && in_time < too_late; ++retry) {
       ZEUS_TRY(const DeadlineSolution relaxed, relax_(target));
-      std::vector<Seconds> allowed;
-      for (const Ticks duration : relaxed.durations)
-        allowed.push_back(static_cast<double>(duration) * tick_ + tick_);
-      Consider(ChooseRuns(problem_, allowed, task_.rules));
-      if (target == task_.fastest) break;
-      target -= (target - task_.fastest + 1) / 2;
+      if (Consider(ChooseRuns(problem_, Allowed(relaxed), task_.rules)))
+        in_time = target + 1;
+      else
+        too_late = target;
+      target = in_time + (too_late - in_time) / 2;
     }
-    if (best_) return *std::move(best_);
-    return Error{
-        ErrorCode::kInvalidArgument,
-        fmt::format("no plan that changes clocks this seldom meets a deadline of {:.6g} s: "
-                    "the fastest found takes {:.6g} s",
-                    task_.deadline.count(), fastest_found_.count())};
+    if (!best_)
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("no plan that changes clocks this seldom meets a deadline of "
+                               "{:.6g} s: the fastest found takes {:.6g} s",
+                               task_.deadline.count(), fastest_found_.count())};
+    std::vector<int> slower = *best_;
+    SlowRunsDown(problem_, task_.deadline, task_.rules.latency, slower);
+    Consider(std::move(slower));
+    return MakePlan(problem_, *best_, task_.rules.latency);
+  }
+
+  std::vector<Seconds> Allowed(const DeadlineSolution& relaxed) const {
+    std::vector<Seconds> allowed;
+    for (const Ticks duration : relaxed.durations)
+      allowed.push_back(static_cast<double>(duration) * tick_ + tick_);
+    return allowed;
   }
 
   // Each stage at the clock at which it is fastest: never a change.
-  ClockRuns OneClock() const {
-    ClockChangeRules never{.least_instructions = kMostInstructions, .latency = task_.rules.latency};
+  std::vector<int> OneClock() const {
+    const ClockChangeRules never{.least_instructions = kMostInstructions};
     return ChooseRuns(problem_, std::vector<Seconds>(problem_.computations.size(), Seconds(0)),
                       never);
   }
 
-  void Consider(const ClockRuns& runs) {
-    const Evaluation evaluation = Evaluate(problem_, runs.choice, runs.extra);
+  // Keeps the best in time. Whether this is in time.
+  bool Consider(std::vector<int> choice) {
+    const Evaluation evaluation =
+        Evaluate(problem_, choice, WaitsForChanges(problem_, choice, task_.rules.latency));
     fastest_found_ = std::min(fastest_found_, evaluation.time);
-    if (!InTime(evaluation)) return;
-    PipelinePlan plan = MakePlan(problem_, runs);
-    const auto cost = [&](const PipelinePlan& p) {
-      const Seconds waits = task_.pace.value_or(p.time) - p.time;
-      return p.energy + problem_.blocking_power * waits * double(problem_.stages);
-    };
-    if (!best_ || cost(plan) < cost(*best_)) best_ = std::move(plan);
+    if (!InTime(evaluation)) return false;
+    const Seconds waits = task_.pace.value_or(evaluation.time) - evaluation.time;
+    const Joules energy =
+        evaluation.energy + problem_.blocking_power * waits * double(problem_.stages);
+    if (!best_ || energy < least_) {
+      best_ = std::move(choice);
+      least_ = energy;
+    }
+    return true;
   }
 
   const Problem& problem_;
   const Seconds tick_;
   const PlanTask& task_;
   const Relaxation& relax_;
-  std::optional<PipelinePlan> best_{};
+  std::optional<std::vector<int>> best_{};
+  Joules least_{};  // Of the best.
   Seconds fastest_found_ = Seconds::max();
 };
 
@@ -114,24 +130,24 @@ Result<PipelinePlan> SearchPlan(const Problem& problem, Seconds tick, const Plan
   return plan;
 }
 
-PipelinePlan MakePlan(const Problem& problem, const ClockRuns& runs) {
-  const Evaluation evaluation = Evaluate(problem, runs.choice, runs.extra);
+PipelinePlan MakePlan(const Problem& problem, std::span<const int> choice, Seconds latency) {
+  const std::vector<Seconds> waits = WaitsForChanges(problem, choice, latency);
+  const Evaluation evaluation = Evaluate(problem, choice, waits);
   PipelinePlan plan{.deadline = evaluation.time,
                     .time = evaluation.time,
                     .energy = evaluation.energy,
                     .waits_until = evaluation.time,
-                    .clock_changes = CountClockChanges(problem, runs.choice)};
+                    .clock_changes = CountClockChanges(problem, choice)};
   for (const std::vector<int>& order : problem.stage_order) {
     std::vector<PlannedInstruction>& stage = plan.stages.emplace_back();
     for (const int computation : order) {
       const ComputationKind& kind = problem.KindOf(computation);
-      const OperatingPoint& point = kind.points[At(runs.choice[At(computation)])];
-      const Seconds waits = runs.extra.empty() ? Seconds(0) : runs.extra[At(computation)];
+      const OperatingPoint& point = kind.points[At(choice[At(computation)])];
       stage.push_back({.instruction = kind.instruction,
                        .microbatch = problem.computations[At(computation)].microbatch,
                        .chunk = problem.computations[At(computation)].chunk,
                        .clock = AnyClock(kind) ? Hertz() : point.clock,
-                       .start = evaluation.starts[At(computation)] + waits,
+                       .start = evaluation.starts[At(computation)] + waits[At(computation)],
                        .time = point.time,
                        .energy = point.energy});
     }

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 
 #include "zeus/base/result.h"
 #include "zeus/optimizer/pipeline/clock_runs.h"
@@ -17,7 +18,9 @@ struct PlanTask {
   std::optional<Seconds> pace{};  // Iterations last that long whatever is planned.
   ClockChangeRules rules{};
   Ticks first_target = 0;  // For which the relaxation is asked first.
-  Ticks fastest = 0;       // Below it the relaxation has no solution.
+  // The ends of the relaxation.
+  Ticks fastest = 0;
+  Ticks slowest = 0;
 };
 
 // The relaxed optimum for a time, in ticks: from a frontier or on its own.
@@ -28,7 +31,7 @@ using Relaxation = std::function<Result<DeadlineSolution>(Ticks)>;
 Result<PipelinePlan> SearchPlan(const Problem& problem, Seconds tick, const PlanTask& task,
                                 const Relaxation& relax);
 
-// The plan that runs each computation at the chosen point.
-PipelinePlan MakePlan(const Problem& problem, const ClockRuns& runs);
+// The plan that runs each computation at the chosen point, with a wait at each change of the clock.
+PipelinePlan MakePlan(const Problem& problem, std::span<const int> choice, Seconds latency);
 
 }  // namespace zeus::pipeline

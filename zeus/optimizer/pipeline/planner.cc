@@ -74,7 +74,12 @@ Result<PipelinePlan> Planner::PlanTowards(Ticks target, Seconds deadline,
   ZEUS_RETURN_IF_ERROR(CheckDeadline(deadline, fastest_.time));
   // The relaxation's fastest time is rounded to ticks, the true one is not.
   target = std::max(target, frontier_.fastest().ticks);
-  const PlanTask task{deadline, pace, rules, target, frontier_.fastest().ticks};
+  const PlanTask task{.deadline = deadline,
+                      .pace = pace,
+                      .rules = rules,
+                      .first_target = target,
+                      .fastest = frontier_.fastest().ticks,
+                      .slowest = frontier_.slowest().ticks};
   const auto relax = [this](Ticks ticks) -> Result<DeadlineSolution> {
     return DeadlineSolution{ticks, frontier_.EnergyAt(ticks), frontier_.DurationsAt(ticks)};
   };

@@ -16,6 +16,7 @@ std::size_t At(int index) { return static_cast<std::size_t>(index); }
 // Visits to computations that exchanges may cost: a fraction of a second.
 constexpr std::size_t kExchangeVisits = 3'000'000;
 constexpr std::uint64_t kExchangeSteps = 2;
+constexpr std::uint64_t kMostExchanged = 3;
 
 }  // namespace
 
@@ -103,14 +104,14 @@ void PointChooser::Exchange(Levels& levels, Seconds deadline) {
   Joules best = Energy(levels);
   Random random(1);
   const std::size_t tries = kExchangeVisits / levels.size();
-  const std::size_t patience = 2 * levels.size();
+  const std::size_t patience = 8 * levels.size();
   std::size_t in_vain = 0;
   for (std::size_t tried = 0; tried < tries && in_vain < patience; ++tried, ++in_vain) {
-    const std::size_t at = random.Below(levels.size());
-    const int faster_by = 1 + static_cast<int>(random.Below(kExchangeSteps));
-    if (levels[at] < faster_by) continue;
     Levels changed = levels;
-    changed[at] -= faster_by;
+    for (std::uint64_t n = random.Below(kMostExchanged) + 1; n > 0; --n) {
+      int& level = changed[random.Below(changed.size())];
+      level = std::max(level - 1 - static_cast<int>(random.Below(kExchangeSteps)), 0);
+    }
     UseSlack(changed, deadline);
     const Joules energy = Energy(changed);
     if (energy >= best) continue;

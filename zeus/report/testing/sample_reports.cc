@@ -142,6 +142,36 @@ Figure SearchFigure() {
                      SearchPanel("Knowledge gradient", "knowledge_gradient", 2), bare}};
 }
 
+Panel TimelinePanel(const std::string& title, double slowest) {
+  Panel panel{.title = title,
+              .x = {.title = "time (s)", .from_zero = true},
+              .y = {.title = "", .categories = {"stage 3", "stage 2", "stage 1", "stage 0"}},
+              .colour_scale = ColourScale{.title = "power (W)", .low = 70, .high = 300}};
+  Series work{.name = "Computations", .mark = Mark::kSpans};
+  for (int stage = 0; stage < 4; ++stage) {
+    for (int microbatch = 0; microbatch < 24; ++microbatch) {
+      const double start = stage + microbatch * 1.5;
+      work.x.push_back(start);
+      work.until.push_back(start + 1 + 0.4 * slowest * Noise(microbatch));
+      work.y.push_back(3 - stage);
+      work.heat.push_back(300 - 200 * slowest * Noise(microbatch));
+      work.span_names.push_back(fmt::format("F{}", microbatch));
+      work.labels.push_back(fmt::format("forward {} of stage {}", microbatch, stage));
+    }
+  }
+  panel.series = {
+      work,
+      {.name = "Deadline", .role = "paper", .mark = Mark::kRule, .x = {40, 40}, .y = {-0.5, 3.5}}};
+  return panel;
+}
+
+Figure TimelineFigure() {
+  return {.id = "timeline",
+          .title = "One iteration, drawn to scale",
+          .caption = "Computations that nobody waits for run slower and take less power.",
+          .panels = {TimelinePanel("Before", 0), TimelinePanel("After", 1)}};
+}
+
 Table Claims() {
   Table table{.id = "claims",
               .title = "Claims",
@@ -198,6 +228,17 @@ Figure OddFigure() {
                                   .y = {3, kNone, -2},
                                   .low = {2, kNone, -3},
                                   .high = {huge, kNone, -1}}}},
+                     {.title = "spans of one, none and less",
+                      .y = {.title = "", .categories = {"a", "b"}},
+                      .series = {{.name = hostile,
+                                  .mark = Mark::kSpans,
+                                  .x = {1, 2, kNone, 9},
+                                  .y = {0, 1, 1, 7},
+                                  .labels = {hostile},
+                                  .until = {3, 2, 4, 8},
+                                  .heat = {kNone, huge},
+                                  .span_names = {hostile, hostile}}},
+                      .colour_scale = ColourScale{.title = hostile, .low = 1, .high = 1}},
                      {.title = "an empty map", .heat_map = HeatMap{.title = "nothing"}}}};
 }
 
@@ -219,7 +260,7 @@ Report SampleReport() {
                        {.title = "Inside the search",
                         .text = "",
                         .tables = {},
-                        .figures = {FrontFigure(), SearchFigure()}}}};
+                        .figures = {FrontFigure(), SearchFigure(), TimelineFigure()}}}};
 }
 
 Report AdverseReport() {

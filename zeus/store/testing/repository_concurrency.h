@@ -164,8 +164,8 @@ TEST_P(RepositoryConcurrency, WhatWasWrittenIsReadByTheNext) {
   auto other = harness_.open();
   ASSERT_TRUE(other.ok()) << other.error().message;
   for (int i = 1; i <= 20; ++i) {
-    JobRepository& writer = i % 2 == 0 ? *repository_ : *other.value();
-    JobRepository& reader = i % 2 == 0 ? *other.value() : *repository_;
+    JobRepository& writer = i % 2 == 0 ? *repository_ : *other.value().jobs;
+    JobRepository& reader = i % 2 == 0 ? *other.value().jobs : *repository_;
     ASSERT_TRUE(CountUp(writer, "job").ok());
     EXPECT_EQ(reader.FindJob("job").value().trials, i);
   }
@@ -182,7 +182,7 @@ TEST_P(RepositoryConcurrency, TwoServersNeitherLoseChangesNorWaitInACircle) {
   ASSERT_TRUE(other.ok()) << other.error().message;
   for (int i = 0; i < kJobs; ++i) ASSERT_TRUE(Insert(AJob("job" + std::to_string(i))).ok());
   InThreads([&](int thread) {
-    JobRepository& mine = thread % 2 == 0 ? *repository_ : *other.value();
+    JobRepository& mine = thread % 2 == 0 ? *repository_ : *other.value().jobs;
     for (int i = 0; i < kJobs * kRounds; ++i) {
       const int job = thread % 2 == 0 ? i % kJobs : kJobs - 1 - i % kJobs;
       const Status counted = CountUp(mine, "job" + std::to_string(job));
@@ -201,10 +201,10 @@ TEST_P(RepositoryConcurrency, ServersThatStartAtOnceAgreeOnTheSchema) {
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     const std::string id = "job" + std::to_string(thread);
     EXPECT_TRUE(opened.value()
-                    ->Write([&](JobTransaction& change) { return change.InsertJob(AJob(id)); })
+                    .jobs->Write([&](JobTransaction& change) { return change.InsertJob(AJob(id)); })
                     .ok());
   });
-  EXPECT_EQ(fresh.open().value()->ListJobs({}).value().size(), std::size_t{kThreads});
+  EXPECT_EQ(fresh.open().value().jobs->ListJobs({}).value().size(), std::size_t{kThreads});
 }
 
 }  // namespace zeus::testing

@@ -8,13 +8,14 @@
 #include <utility>
 
 #include "zeus/job/job_repository.h"
+#include "zeus/store/open_repository.h"
 
 namespace zeus::testing {
 
 // An empty database to test.
 struct RepositoryHarness {
   std::shared_ptr<void> database;  // What it lives on.
-  std::function<Result<std::unique_ptr<JobRepository>>()> open;
+  std::function<Result<Store>()> open;
 };
 
 struct RepositoryCase {
@@ -65,14 +66,14 @@ inline JobEvent AnEvent(const std::string& job_id, std::int64_t sequence) {
           .detail = {{"batch_size", 64}}};
 }
 
-// What every test of a repository starts with: an empty one, opened.
+// What every test of jobs starts with: an empty one, opened.
 class RepositoryTest : public ::testing::TestWithParam<RepositoryCase> {
  protected:
   void SetUp() override {
     harness_ = GetParam().make();
     auto opened = harness_.open();
     ASSERT_TRUE(opened.ok()) << opened.error().message;
-    repository_ = std::move(opened).value();
+    repository_ = std::move(opened.value().jobs);
   }
 
   Status Insert(const Job& job) {

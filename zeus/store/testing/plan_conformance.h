@@ -1,0 +1,151 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "zeus/plan/plan_repository.h"
+#include "zeus/store/testing/repository_harness.h"
+
+namespace zeus::testing {
+
+inline PlanSpec APlanSpec(const std::string& id) {
+  const auto points = [](double time) {
+    return std::vector<pipeline::OperatingPoint>{
+        {.clock = Hertz::FromMega(1410), .time = Seconds(time), .energy = Joules(30.1)},
+        {.clock = Hertz::FromMega(1005), .time = Seconds(time * 1.3), .energy = Joules(22.7)}};
+  };
+  PlanSpec spec{.id = id,
+                .profile = {.stages = 2, .blocking_power = Watts(83.64)},
+                .microbatches = 4,
+                .clock_changes = {.least_instructions = 2, .latency = Seconds(0.01)},
+                .slowdown = 1.0 / 3.0 + 1.0};
+  for (const int stage : {0, 1})
+    for (const char* name : {"forward", "backward"})
+      spec.profile.instructions.push_back(
+          {.stage = stage, .instruction = name, .points = points(0.1 + 0.02 * stage)});
+  return spec;
+}
+
+inline PlanRecord APlanRecord(const std::string& id) {
+  return {.id = id,
+          .incarnation = (std::uint64_t{1} << 53) - 1,
+          .created_at = WallTime(std::chrono::microseconds(1'700'000'000'123'456))};
+}
+
+// What every PlanRepository promises. Include this in one file of a test program only.
+class PlanConformance : public ::testing::TestWithParam<RepositoryCase> {
+ protected:
+  void SetUp() override {
+    harness_ = GetParam().make();
+    auto opened = harness_.open();
+    ASSERT_TRUE(opened.ok()) << opened.error().message;
+    plans_ = std::move(opened.value().plans);
+  }
+  Status Insert(const std::string& id) { return plans_->Insert(APlanRecord(id), APlanSpec(id)); }
+
+  RepositoryHarness harness_;
+  std::unique_ptr<PlanRepository> plans_;
+};
+
+TEST_P(PlanConformance, APlanComesBackAsItWasStored) {
+  PlanRecord record = APlanRecord("gpt:1.a_B-c");
+  record.version = 7;
+  record.pace = Seconds(0.1 + 0.2);
+  const PlanSpec spec = APlanSpec("gpt:1.a_B-c");
+  ASSERT_TRUE(plans_->Insert(record, spec).ok());
+
+  const auto found = plans_->Find(record.id);
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  EXPECT_EQ(found.value(), record);
+  const auto found_spec = plans_->FindSpec(found.value());
+  ASSERT_TRUE(found_spec.ok()) << found_spec.error().message;
+  EXPECT_EQ(found_spec.value(), spec);
+}
+
+TEST_P(PlanConformance, AnIdOfAPlanIsTakenOnce) {
+  ASSERT_TRUE(Insert("a").ok());
+  const Status again = Insert("a");
+  ASSERT_FALSE(again.ok());
+  EXPECT_EQ(again.error().code, ErrorCode::kConflict);
+}
+
+TEST_P(PlanConformance, WhatIsNotThereIsNotFound) {
+  ASSERT_TRUE(Insert("a").ok());
+  EXPECT_EQ(plans_->Find("b").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(plans_->Delete("b").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(plans_->Update(APlanRecord("b")).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(plans_->FindSpec(APlanRecord("b")).error().code, ErrorCode::kNotFound);
+}
+
+TEST_P(PlanConformance, AChangeIsMadeOnceAndOnlyOnWhatItKnew) {
+  ASSERT_TRUE(Insert("a").ok());
+  PlanRecord record = plans_->Find("a").value();
+  record.version = 2;
+  record.pace = Seconds(3.5);
+  EXPECT_TRUE(plans_->Update(record).value());
+  EXPECT_FALSE(plans_->Update(record).value());
+
+  PlanRecord found = plans_->Find("a").value();
+  EXPECT_EQ(found.version, 2);
+  EXPECT_EQ(found.pace, Seconds(3.5));
+  EXPECT_EQ(found.revision, record.revision + 1);
+  found.pace.reset();
+  EXPECT_TRUE(plans_->Update(found).value());
+  EXPECT_EQ(plans_->Find("a").value().pace, std::nullopt);
+}
+
+TEST_P(PlanConformance, APlanMadeAnewIsAnother) {
+  ASSERT_TRUE(Insert("a").ok());
+  const PlanRecord before = plans_->Find("a").value();
+  ASSERT_TRUE(plans_->Delete("a").ok());
+  PlanRecord anew = APlanRecord("a");
+  anew.incarnation = 5;
+  ASSERT_TRUE(plans_->Insert(anew, APlanSpec("a")).ok());
+  EXPECT_EQ(plans_->Update(before).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(plans_->FindSpec(before).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(plans_->Find("a").value(), anew);
+}
+
+TEST_P(PlanConformance, PlansAreListedByIdPageByPage) {
+  for (const char* id : {"b", "A", "c", "a-1", "a", "_"}) ASSERT_TRUE(Insert(id).ok());
+  using Ids = std::vector<std::string>;
+  EXPECT_EQ(plans_->List("", 100).value(), (Ids{"A", "_", "a", "a-1", "b", "c"}));
+  EXPECT_EQ(plans_->List("_", 2).value(), (Ids{"a", "a-1"}));
+  EXPECT_EQ(plans_->List("c", 2).value(), Ids{});
+}
+
+// Each adds one to the version, however often somebody else was quicker.
+inline void CountVersionUp(PlanRepository& plans) {
+  for (bool updated = false; !updated;) {
+    PlanRecord record = plans.Find("a").value();
+    ++record.version;
+    record.pace = Seconds(static_cast<double>(record.version));
+    const auto outcome = plans.Update(record);
+    ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+    updated = outcome.value();
+  }
+}
+
+TEST_P(PlanConformance, NoChangeOfTwoServersIsLost) {
+  constexpr int kThreads = 8;
+  constexpr int kChanges = 10;
+  ASSERT_TRUE(Insert("a").ok());
+  std::unique_ptr<PlanRepository> other;
+  if (GetParam().shared) other = std::move(harness_.open().value().plans);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i)
+    threads.emplace_back([&, i] {
+      for (int change = 0; change < kChanges; ++change)
+        CountVersionUp(other && i % 2 == 0 ? *other : *plans_);
+    });
+  for (std::thread& thread : threads) thread.join();
+  const PlanRecord record = plans_->Find("a").value();
+  EXPECT_EQ(record.version, 1 + kThreads * kChanges);
+  EXPECT_EQ(record.pace, Seconds(1 + kThreads * kChanges));
+}
+
+}  // namespace zeus::testing
