@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "zeus/base/result.h"
@@ -20,6 +21,11 @@ class Agreement {
   Result<bool> AtLeader(bool holds);
   // The numbers of the first rank, however many.
   Result<std::vector<double>> FromLeader(std::vector<double> numbers);
+
+  // The text of the first rank.
+  Result<std::string> TextFromLeader(std::string text);
+  // The texts of all ranks, in their order.
+  Result<std::vector<std::string>> Gather(const std::string& text);
 
   // The same outcome on all ranks: an error everywhere if there was one anywhere.
   Status Together(Status status);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace zeus {
 
@@ -14,6 +15,9 @@ class TrainingCallback {
   virtual void OnEpochBegin(std::int64_t /*epoch*/) {}
   virtual void OnStepBegin() {}
   virtual void OnStepEnd() {}
+  // Of a pipeline stage: "forward", "backward", …, within a step. Called by the program itself.
+  virtual void OnInstructionBegin(std::string_view /*instruction*/) {}
+  virtual void OnInstructionEnd(std::string_view /*instruction*/) {}
   virtual void OnEpochEnd(std::int64_t /*epoch*/) {}
   // The validation metric of the epoch that just ended.
   virtual void OnEvaluate(double /*metric*/) {}

@@ -24,7 +24,8 @@ struct PipelinePlan {
   Seconds time{0};         // Of an iteration; never above the deadline.
   Joules energy{};         // Of an iteration and of waiting until `waits_until`, blocking included.
   Seconds waits_until{0};  // A straggler's pace; `time` where there is none.
-  Joules bound{};          // No plan within the deadline takes less (linear relaxation).
+  Joules bound{};          // No plan within the deadline takes less (linear relaxation, with
+                           // times to a microsecond).
   int clock_changes = 0;   // In all stages together, in a steady run of iterations.
   std::vector<std::vector<PlannedInstruction>> stages{};
 
