@@ -18,6 +18,7 @@
 #include "apps/zeus/knobs_command.h"
 #include "apps/zeus/monitor/monitor_command.h"
 #include "apps/zeus/output.h"
+#include "apps/zeus/plan/plan_command.h"
 #include "apps/zeus/profile/profile_command.h"
 #include "apps/zeus/replay/replay_command.h"
 #include "apps/zeus/run/run_command.h"
@@ -94,6 +95,7 @@ int Main(int argc, char** argv) {
   AddJobCommand(app, action);
   AddKnobsCommand(app, action);
   AddMonitorCommand(app, action);
+  AddPlanCommand(app, action);
   AddProfileCommand(app, action, tail);
   AddReplayCommand(app, action);
   AddRunCommand(app, action, tail);

@@ -11,7 +11,7 @@
 #include "apps/zeus/lists.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/replay/history_file.h"
-#include "apps/zeus/replay/replay_outputs.h"
+#include "apps/zeus/report_outputs.h"
 #include "zeus/replay/history/what_if.h"
 
 namespace zeus::cli {

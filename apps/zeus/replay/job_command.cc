@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "apps/zeus/numbers.h"
-#include "apps/zeus/replay/progress_bar.h"
+#include "apps/zeus/progress_bar.h"
 #include "apps/zeus/replay/replay_flags.h"
-#include "apps/zeus/replay/replay_outputs.h"
+#include "apps/zeus/report_outputs.h"
 #include "zeus/replay/comparison_report.h"
 #include "zeus/replay/job_comparison.h"
 

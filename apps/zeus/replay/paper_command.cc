@@ -12,9 +12,9 @@
 
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output_file.h"
-#include "apps/zeus/replay/progress_bar.h"
+#include "apps/zeus/progress_bar.h"
 #include "apps/zeus/replay/replay_flags.h"
-#include "apps/zeus/replay/replay_outputs.h"
+#include "apps/zeus/report_outputs.h"
 #include "zeus/base/file.h"
 #include "zeus/base/text.h"
 #include "zeus/replay/catalogue_jobs.h"

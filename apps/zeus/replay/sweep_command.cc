@@ -13,9 +13,9 @@
 
 #include "apps/zeus/lists.h"
 #include "apps/zeus/numbers.h"
-#include "apps/zeus/replay/progress_bar.h"
+#include "apps/zeus/progress_bar.h"
 #include "apps/zeus/replay/replay_flags.h"
-#include "apps/zeus/replay/replay_outputs.h"
+#include "apps/zeus/report_outputs.h"
 #include "zeus/base/text.h"
 #include "zeus/replay/sweep.h"
 #include "zeus/replay/workloads.h"

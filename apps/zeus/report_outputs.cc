@@ -1,4 +1,4 @@
-#include "apps/zeus/replay/replay_outputs.h"
+#include "apps/zeus/report_outputs.h"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -19,12 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kUsualWidth = 110;  // Where the output is no terminal.
-
-int OutputWidth() {
-  struct ::winsize size {};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsualWidth;
-  return size.ws_col;
-}
 
 // The first table is the one that a verb is about; the others are among the figures.
 std::string MainTable(const report::Report& report) {
@@ -57,6 +51,12 @@ bool IsSameFile(const fs::path& a, const fs::path& b) {
 
 }  // namespace
 
+int OutputWidth() {
+  struct ::winsize size {};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsualWidth;
+  return size.ws_col;
+}
+
 void AddOutputFlags(CLI::App& app, OutputFlags& flags) {
   app.add_flag("--json", flags.json, "Print JSON instead of tables");
   app.add_option("--html", flags.html, "Write a report to read in a browser: one file")
@@ -85,16 +85,21 @@ Status CheckOutputs(const OutputFlags& flags) {
   return Ok();
 }
 
-Status WriteOutputs(const OutputFlags& flags, const Json& result, const report::Report& report) {
+Status WriteFiles(const OutputFlags& flags, const report::Report& report) {
   if (!flags.html.empty()) {
     ZEUS_TRY(const std::string page, ToHtml(report));
     ZEUS_RETURN_IF_ERROR(WriteWhole(flags.html, page));
   }
   if (!flags.csv.empty()) ZEUS_RETURN_IF_ERROR(WriteWhole(flags.csv, MainTable(report)));
   if (!flags.figures.empty()) {
-    ZEUS_TRY(const std::string left_out, WriteFiles(report, flags.figures));
+    ZEUS_TRY(const std::string left_out, report::WriteFiles(report, flags.figures));
     if (!left_out.empty()) fmt::print(stderr, "zeus: {}\n", left_out);
   }
+  return Ok();
+}
+
+Status WriteOutputs(const OutputFlags& flags, const Json& result, const report::Report& report) {
+  ZEUS_RETURN_IF_ERROR(WriteFiles(flags, report));
   if (flags.json)
     PrintJson(result);
   else

@@ -1,4 +1,4 @@
-#include "apps/zeus/replay/progress_bar.h"
+#include "apps/zeus/progress_bar.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

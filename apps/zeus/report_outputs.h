@@ -8,7 +8,7 @@
 #include "zeus/base/result.h"
 #include "zeus/report/report.h"
 
-// Where the results of a replay go: the same flags for each of its verbs.
+// Where the results of verbs that make reports go: the same flags for each of them.
 namespace zeus::cli {
 
 struct OutputFlags {
@@ -23,6 +23,12 @@ void AddOutputFlags(CLI::App& app, OutputFlags& flags);
 
 // Whether everything asked for can be written: found out before the work, not after it.
 Status CheckOutputs(const OutputFlags& flags);
+
+// Writes the files asked for, each completely or not at all.
+Status WriteFiles(const OutputFlags& flags, const report::Report& report);
+
+// Columns of the terminal; as many as people like to read where the output is none.
+int OutputWidth();
 
 // Prints `result` as JSON or the report's tables as text, and writes the files asked for, each
 // completely or not at all.

@@ -1,4 +1,4 @@
-#include "apps/zeus/replay/replay_outputs.h"
+#include "apps/zeus/report_outputs.h"
 
 #include <gmock/gmock.h>
 
@@ -19,12 +19,12 @@ report::Report AReport() {
                         .figures = {{.id = "figure-1", .title = "A figure"}}}}};
 }
 
-class ReplayOutputsTest : public ::testing::Test {
+class ReportOutputsTest : public ::testing::Test {
  protected:
   zeus::testing::TemporaryDirectory directory_;
 };
 
-TEST_F(ReplayOutputsTest, FlagsSayWhereResultsGo) {
+TEST_F(ReportOutputsTest, FlagsSayWhereResultsGo) {
   CLI::App app;
   OutputFlags flags;
   AddOutputFlags(app, flags);
@@ -35,7 +35,7 @@ TEST_F(ReplayOutputsTest, FlagsSayWhereResultsGo) {
   EXPECT_EQ(flags.figures, "c");
 }
 
-TEST_F(ReplayOutputsTest, WhatCannotBeWrittenIsFoundOutBeforeTheWork) {
+TEST_F(ReportOutputsTest, WhatCannotBeWrittenIsFoundOutBeforeTheWork) {
   const auto file = directory_.AddFile("file", "");
   EXPECT_TRUE(CheckOutputs({}).ok());
   EXPECT_FALSE(CheckOutputs({.csv = directory_.path() / "missing" / "b.csv"}).ok());
@@ -48,7 +48,7 @@ TEST_F(ReplayOutputsTest, WhatCannotBeWrittenIsFoundOutBeforeTheWork) {
   EXPECT_FALSE(CheckOutputs({.figures = "/proc"}).ok());
 }
 
-TEST_F(ReplayOutputsTest, OneFileIsNotWrittenTwice) {
+TEST_F(ReportOutputsTest, OneFileIsNotWrittenTwice) {
   const auto file = directory_.path() / "file";
   if (const Status html = CheckOutputs({.html = file}); !html.ok())
     GTEST_SKIP() << html.error().message;
@@ -56,7 +56,7 @@ TEST_F(ReplayOutputsTest, OneFileIsNotWrittenTwice) {
   EXPECT_TRUE(CheckOutputs({.html = file, .csv = directory_.path() / "other"}).ok());
 }
 
-TEST_F(ReplayOutputsTest, TextGoesToTheTerminalAndTheMainTableToItsFile) {
+TEST_F(ReportOutputsTest, TextGoesToTheTerminalAndTheMainTableToItsFile) {
   const auto csv = directory_.path() / "b.csv";
   ::testing::internal::CaptureStdout();
   const Status written = WriteOutputs({.csv = csv, .figures = directory_.path() / "figures"},
@@ -68,14 +68,14 @@ TEST_F(ReplayOutputsTest, TextGoesToTheTerminalAndTheMainTableToItsFile) {
   EXPECT_TRUE(std::filesystem::exists(directory_.path() / "figures" / "figure-1.svg"));
 }
 
-TEST_F(ReplayOutputsTest, JsonIsTheResultAlone) {
+TEST_F(ReportOutputsTest, JsonIsTheResultAlone) {
   ::testing::internal::CaptureStdout();
   const Status written = WriteOutputs({.json = true}, Json{{"recurrences", 3}}, AReport());
   EXPECT_EQ(::testing::internal::GetCapturedStdout(), "{\n  \"recurrences\": 3\n}\n");
   EXPECT_TRUE(written.ok());
 }
 
-TEST_F(ReplayOutputsTest, APageHoldsTheReportOrOneSentenceSaysWhyThereIsNone) {
+TEST_F(ReportOutputsTest, APageHoldsTheReportOrOneSentenceSaysWhyThereIsNone) {
   const auto html = directory_.path() / "a.html";
   const Status possible = CheckOutputs({.html = html});
   if (!possible.ok()) {

@@ -1,0 +1,183 @@
+#include "apps/zeus/plan/plan_answer.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "apps/zeus/plan/reference_plan.h"
+#include "apps/zeus/progress_bar.h"
+#include "zeus/optimizer/pipeline/convex_cost.h"
+#include "zeus/optimizer/pipeline/frontier_solver.h"
+
+namespace zeus::cli {
+namespace {
+
+using pipeline::CostKind;
+using pipeline::FrontierPoint;
+using pipeline::PipelinePlan;
+using pipeline::Planner;
+
+constexpr std::array kSlowdowns = {0.0, 0.01, 0.02, 0.05, 0.1, 0.2};
+
+// Tells the bar how far the solver is.
+class SolveProgress {
+ public:
+  pipeline::SolveOptions Options() {
+    return {.progress = [this](double share) {
+      const auto percent = static_cast<std::int64_t>(share * 100);
+      if (percent > told_) bar_.Add(percent - told_);
+      told_ = std::max(told_, percent);
+      return true;
+    }};
+  }
+
+ private:
+  ProgressBar bar_{"% of the frontier", 100};
+  std::int64_t told_ = 0;
+};
+
+// Runs `work` and says how long it took.
+template <class Work>
+auto Timed(const Clock& clock, Seconds& took, const Work& work) {
+  const TimePoint begin = clock.Now();
+  auto result = work();
+  took = clock.Now() - begin;
+  return result;
+}
+
+double SavingOf(Joules energy, const PlanAnswer& answer) {
+  return 1 - energy / answer.baseline.energy;
+}
+
+Result<SlackRow> RowOf(const PlanAnswer& answer, const Planner& planner, double slowdown) {
+  SlackRow row{.slowdown = slowdown, .deadline = answer.baseline.time * (1 + slowdown)};
+  ZEUS_TRY(row.plan, planner.Plan(row.deadline));
+  row.plan->stages.clear();
+  row.bound = row.plan->bound;
+  row.saving = SavingOf(row.plan->energy, answer);
+  return row;
+}
+
+Result<std::unique_ptr<Planner>> SolvePlanner(PlanAnswer& answer, const Clock& clock) {
+  auto planner = Timed(clock, answer.solve_time, [&] {
+    SolveProgress progress;
+    return Planner::Make(answer.problem, progress.Options());
+  });
+  if (!planner.ok()) return planner;
+  answer.method = "the whole frontier";
+  answer.frontier = planner.value()->frontier().points();
+  return planner;
+}
+
+Status AddSlacks(PlanAnswer& answer, const Planner& planner) {
+  for (const double slowdown : kSlowdowns) {
+    ZEUS_TRY(SlackRow row, RowOf(answer, planner, slowdown));
+    answer.slacks.push_back(std::move(row));
+  }
+  return Ok();
+}
+
+Result<PipelinePlan> PlanOf(const PlanAnswer& answer, const Planner& planner,
+                            const PlanRequest& request) {
+  const Seconds baseline = answer.baseline.time;
+  if (request.pace) return planner.PlanForPace(request.pace->Of(baseline), request.rules);
+  if (request.without_deadline)
+    return planner.Plan(std::max(planner.frontier().slowest().time, answer.baseline.time),
+                        request.rules);
+  return planner.Plan(request.deadline ? request.deadline->Of(baseline) : baseline, request.rules);
+}
+
+Status PlanOnFrontier(PlanAnswer& answer, const PlanRequest& request, const Clock& clock) {
+  ZEUS_TRY(const std::unique_ptr<Planner> planner, SolvePlanner(answer, clock));
+  auto plan = Timed(clock, answer.plan_time, [&] { return PlanOf(answer, *planner, request); });
+  if (!plan.ok()) return std::move(plan).error();
+  answer.plan = std::move(plan).value();
+  ZEUS_RETURN_IF_ERROR(AddSlacks(answer, *planner));
+  if (!request.pace || request.replicas < 2) return Ok();
+  const Seconds pace = request.pace->Of(answer.baseline.time);
+  ZEUS_TRY(answer.replicas, PlanReplicas(*planner, {.replicas = request.replicas,
+                                                    .stragglers = 1,
+                                                    .slowdown = pace / answer.baseline.time}));
+  return Ok();
+}
+
+Status PlanAlone(PlanAnswer& answer, const PlanRequest& request, const Clock& clock) {
+  const Seconds deadline = request.deadline->Of(answer.baseline.time);
+  auto plan = Timed(clock, answer.solve_time,
+                    [&] { return PlanOnce(answer.problem, deadline, request.rules); });
+  if (!plan.ok()) return std::move(plan).error();
+  answer.plan = std::move(plan).value();
+  answer.method = "this deadline alone";
+  return Ok();
+}
+
+// Of the reference's model; it knows no clocks, so there is no plan.
+Status SolveModel(PlanAnswer& answer, const PlanRequest& request, const Clock& clock) {
+  auto frontier = Timed(clock, answer.solve_time, [&]() -> Result<pipeline::Frontier> {
+    ZEUS_TRY(const pipeline::CostTable costs, MakeCosts(answer.problem, request.cost));
+    SolveProgress progress;
+    pipeline::SolveOptions options = progress.Options();
+    if (request.deadline) options.until = request.deadline->Of(answer.baseline.time);
+    return SolveFrontier(answer.problem, costs, options);
+  });
+  if (!frontier.ok()) return std::move(frontier).error();
+  const pipeline::Frontier& solved = frontier.value();
+  answer.method = request.deadline ? "the frontier down to the deadline" : "the whole frontier";
+  answer.frontier = solved.points();
+  for (const double slowdown : kSlowdowns) {
+    SlackRow row{.slowdown = slowdown, .deadline = answer.baseline.time * (1 + slowdown)};
+    const pipeline::Ticks ticks = solved.TicksWithin(row.deadline);
+    if (ticks < solved.fastest().ticks) continue;
+    row.bound = solved.EnergyAt(ticks);
+    row.saving = SavingOf(row.bound, answer);
+    answer.slacks.push_back(row);
+  }
+  return Ok();
+}
+
+PlanAnswer Begin(pipeline::Problem problem) {
+  PlanAnswer answer{.problem = std::move(problem)};
+  answer.baseline = Evaluate(answer.problem, HighestClockChoice(answer.problem));
+  answer.fastest = Evaluate(answer.problem, FastestChoice(answer.problem)).time;
+  return answer;
+}
+
+}  // namespace
+
+Result<PlanAnswer> AnswerPlan(pipeline::Problem problem, const PlanRequest& request,
+                              const Clock& clock) {
+  PlanAnswer answer = Begin(std::move(problem));
+  answer.cost = request.cost;
+  answer.data_parallel = request.replicas;
+  const bool alone = answer.problem.computations.size() > kLargeGraph && request.deadline &&
+                     !request.whole_frontier;
+  if (request.cost == CostKind::kExponential)
+    ZEUS_RETURN_IF_ERROR(SolveModel(answer, request, clock));
+  else if (alone)
+    ZEUS_RETURN_IF_ERROR(PlanAlone(answer, request, clock));
+  else
+    ZEUS_RETURN_IF_ERROR(PlanOnFrontier(answer, request, clock));
+  if (answer.plan) answer.saving = Saving(*answer.plan, answer.baseline, answer.problem);
+  return answer;
+}
+
+Result<PlanAnswer> AnswerReference(pipeline::Problem problem,
+                                   const std::vector<pipeline::RankClocks>& ranks,
+                                   const Clock& clock) {
+  PlanAnswer answer = Begin(std::move(problem));
+  // Before the solver works in vain.
+  ZEUS_TRY(answer.plan, EvaluateReference(answer.problem, ranks));
+  ZEUS_TRY(const std::unique_ptr<Planner> planner, SolvePlanner(answer, clock));
+  ZEUS_RETURN_IF_ERROR(AddSlacks(answer, *planner));
+  const pipeline::Frontier& frontier = planner->frontier();
+  // True times are not whole ticks; the frontier's fastest time is rounded up to them.
+  const pipeline::Ticks ticks =
+      std::max(frontier.TicksWithin(answer.plan->time), frontier.fastest().ticks);
+  answer.plan->bound = frontier.EnergyAt(ticks);
+  answer.plan_name = "given schedule";
+  answer.saving = Saving(*answer.plan, answer.baseline, answer.problem);
+  return answer;
+}
+
+}  // namespace zeus::cli

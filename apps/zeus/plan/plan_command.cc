@@ -1,0 +1,88 @@
+#include "apps/zeus/plan/plan_command.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/zeus/output.h"
+#include "apps/zeus/output_file.h"
+#include "apps/zeus/plan/plan_answer.h"
+#include "apps/zeus/plan/plan_flags.h"
+#include "apps/zeus/plan/plan_json_answer.h"
+#include "apps/zeus/plan/plan_report.h"
+#include "apps/zeus/plan/plan_source.h"
+#include "zeus/base/file.h"
+#include "zeus/base/text.h"
+#include "zeus/optimizer/pipeline/plan_json.h"
+#include "zeus/optimizer/pipeline/reference_schedule.h"
+
+namespace zeus::cli {
+namespace {
+
+constexpr std::size_t kLargestReference = std::size_t{128} << 20;
+
+// Found out before the work, not after it.
+Status CheckFiles(const PlanFlags& flags) {
+  ZEUS_RETURN_IF_ERROR(CheckOutputs(flags.outputs));
+  if (!flags.out.empty()) ZEUS_RETURN_IF_ERROR(CheckWritable(flags.out));
+  if (!flags.reference_schedule.empty())
+    ZEUS_RETURN_IF_ERROR(CheckWritable(flags.reference_schedule));
+  return Ok();
+}
+
+Result<std::vector<pipeline::RankClocks>> ReadReference(const std::filesystem::path& path) {
+  Result<std::string> text = ReadSmallFile(path, kLargestReference);
+  if (!text.ok()) return std::move(text).error().While("cannot read");
+  auto ranks = pipeline::ParseReferenceSchedule(text.value());
+  if (!ranks.ok()) return std::move(ranks).error().While(Printable(path.string()));
+  return ranks;
+}
+
+Result<PlanAnswer> Answer(const PlanFlags& flags) {
+  const SystemClock clock;
+  ZEUS_TRY(const PlanRequest request, RequestOf(flags));
+  ZEUS_RETURN_IF_ERROR(CheckFiles(flags));
+  ZEUS_TRY(pipeline::Problem problem, LoadPipeline(flags));
+  if (flags.from_reference.empty()) return AnswerPlan(std::move(problem), request, clock);
+  ZEUS_TRY(const auto ranks, ReadReference(flags.from_reference));
+  return AnswerReference(std::move(problem), ranks, clock);
+}
+
+Status WritePlan(const PlanFlags& flags, const pipeline::PipelinePlan& plan) {
+  if (!flags.out.empty())
+    ZEUS_RETURN_IF_ERROR(WriteWhole(flags.out, pipeline::ToJson(plan).dump(1) + "\n"));
+  if (!flags.reference_schedule.empty())
+    ZEUS_RETURN_IF_ERROR(WriteWhole(flags.reference_schedule, pipeline::ToReferenceSchedule(plan)));
+  return Ok();
+}
+
+Result<int> Plan(const PlanFlags& flags) {
+  ZEUS_TRY(const PlanAnswer answer, Answer(flags));
+  if (answer.plan) ZEUS_RETURN_IF_ERROR(WritePlan(flags, *answer.plan));
+  const report::Report report = MakePlanReport(answer);
+  ZEUS_RETURN_IF_ERROR(WriteFiles(flags.outputs, report));
+  if (flags.outputs.json) {
+    PrintJson(ToJson(answer));
+  } else {
+    const int width = OutputWidth();
+    const std::string picture = PlanPicture(answer, width);
+    fmt::print("{}{}{}", picture, picture.empty() ? "" : "\n", ToText(report, width));
+  }
+  ZEUS_RETURN_IF_ERROR(FlushOutput());
+  return 0;
+}
+
+}  // namespace
+
+void AddPlanCommand(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<PlanFlags>();
+  CLI::App* const verb = app.add_subcommand(
+      "plan", "Plan the clocks of pipeline-parallel training: the least energy for its time");
+  AddPlanFlags(*verb, *flags);
+  verb->callback([flags, &action] { action = [flags] { return Plan(*flags); }; });
+}
+
+}  // namespace zeus::cli

@@ -1,0 +1,170 @@
+#include "apps/zeus/plan/plan_figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/zeus/plan/timeline.h"
+#include "zeus/optimizer/pipeline/plan_search.h"
+
+namespace zeus::cli {
+namespace {
+
+using pipeline::PipelinePlan;
+using pipeline::PlannedInstruction;
+using report::Figure;
+using report::Mark;
+using report::Panel;
+using report::Series;
+
+constexpr std::size_t kMostBoxes = 6000;  // In one panel.
+
+// A part of the time of an iteration.
+struct Window {
+  Seconds from{0};
+  Seconds to{0};
+  std::string name{};  // " (its beginning)"
+};
+
+std::size_t BoxesOf(const PipelinePlan& plan) {
+  std::size_t boxes = 0;
+  for (const auto& stage : plan.stages) boxes += stage.size();
+  return boxes;
+}
+
+// All of it, or the beginning and the end, so that a panel has no more boxes than can be told
+// apart.
+std::vector<Window> WindowsOf(std::size_t boxes, Seconds until) {
+  if (boxes <= kMostBoxes) return {{.from = Seconds(0), .to = until}};
+  const Seconds part = until * (static_cast<double>(kMostBoxes) / 2 / static_cast<double>(boxes));
+  return {{.from = Seconds(0), .to = part, .name = ": the beginning"},
+          {.from = until - part, .to = until, .name = ": the end"}};
+}
+
+Series SpansOf(const PipelinePlan& plan, const Window& window) {
+  Series series{.name = "Computations", .mark = Mark::kSpans};
+  for (std::size_t stage = 0; stage < plan.stages.size(); ++stage) {
+    for (const PlannedInstruction& planned : plan.stages[stage]) {
+      const Seconds end = planned.start + planned.time;
+      if (end <= window.from || planned.start >= window.to) continue;
+      series.x.push_back(std::max(planned.start, window.from).count());
+      series.until.push_back(std::min(end, window.to).count());
+      series.y.push_back(static_cast<double>(plan.stages.size() - 1 - stage));
+      series.heat.push_back(PowerOf(planned).value());
+      series.span_names.push_back(ShortName(planned));
+      series.labels.push_back(fmt::format("stage {}: {}", stage, LongName(planned)));
+    }
+  }
+  return series;
+}
+
+// A line across all stages. It also makes panels of the same window equally long.
+Series UprightRule(std::string name, std::string role, Seconds at, std::size_t stages) {
+  return {.name = std::move(name),
+          .role = std::move(role),
+          .mark = Mark::kRule,
+          .x = {at.count(), at.count()},
+          .y = {-0.5, static_cast<double>(stages) - 0.5}};
+}
+
+Panel PipelinePanel(std::string title, const PipelinePlan& plan, const PowerRange& powers,
+                    const Window& window) {
+  Panel panel{.title = std::move(title),
+              .x = {.title = "time (s)", .from_zero = window.from == Seconds(0)},
+              .y = {},
+              .series = {SpansOf(plan, window)},
+              .colour_scale = report::ColourScale{
+                  .title = "power (W)", .low = powers.low.value(), .high = powers.high.value()}};
+  for (std::size_t i = plan.stages.size(); i-- > 0;)
+    panel.y.categories.push_back(fmt::format("stage {}", i));
+  return panel;
+}
+
+Series OnePoint(std::string name, std::string role, Seconds time, Joules energy) {
+  return {.name = std::move(name),
+          .role = std::move(role),
+          .mark = Mark::kPoints,
+          .x = {time.count()},
+          .y = {energy.value()}};
+}
+
+}  // namespace
+
+Figure PipelineFigure(const PlanAnswer& answer) {
+  const PipelinePlan& plan = *answer.plan;
+  const PipelinePlan before =
+      MakePlan(answer.problem, HighestClockChoice(answer.problem), Seconds(0));
+  const PowerRange powers = RangeOf({&before, &plan}, answer.problem.blocking_power);
+  const Seconds until = std::max({before.time, plan.time, plan.waits_until});
+  const std::vector<Window> windows = WindowsOf(BoxesOf(plan), until);
+  Figure figure{.id = "pipeline",
+                .title = "One iteration, drawn to scale",
+                .caption =
+                    "What is not on the critical path runs at a lower clock and takes less "
+                    "power; where a stage waits there is nothing."};
+  if (windows.size() > 1)
+    figure.caption +=
+        fmt::format(" Of {} computations those at the beginning and at the end.", BoxesOf(plan));
+  for (const Window& window : windows) {
+    Panel first = PipelinePanel("All at the highest clock" + window.name, before, powers, window);
+    Panel second = PipelinePanel("The " + answer.plan_name + window.name, plan, powers, window);
+    for (Panel* panel : {&first, &second}) {
+      if (window.to < until) {
+        panel->series.push_back(UprightRule("", "", window.to, plan.stages.size()));
+        continue;
+      }
+      panel->series.push_back(UprightRule("Before", "default", before.time, plan.stages.size()));
+      panel->series.push_back(UprightRule(plan.waits_until > plan.time ? "Straggler" : "After",
+                                          "zeus", std::max(plan.time, plan.waits_until),
+                                          plan.stages.size()));
+    }
+    figure.panels.push_back(std::move(first));
+    figure.panels.push_back(std::move(second));
+  }
+  return figure;
+}
+
+Figure FrontierFigure(const PlanAnswer& answer) {
+  Series frontier{.name = "Frontier", .role = "front", .mark = Mark::kLine};
+  for (const pipeline::FrontierPoint& point : answer.frontier) {
+    frontier.x.push_back(point.time.count());
+    frontier.y.push_back(point.energy.value());
+  }
+  // The first point is the slowest; axes grow to the right.
+  std::ranges::reverse(frontier.x);
+  std::ranges::reverse(frontier.y);
+  Series others{.name = "Plans", .role = "knowledge_gradient", .mark = Mark::kPoints};
+  for (const SlackRow& row : answer.slacks) {
+    if (!row.plan) continue;
+    others.x.push_back(row.plan->time.count());
+    others.y.push_back(row.plan->energy.value());
+    others.labels.push_back(fmt::format("{:.0f} % slower", 100 * row.slowdown));
+  }
+  Panel panel{.title = "",
+              .x = {.title = "iteration time (s)"},
+              .y = {.title = "energy of an iteration (J)"},
+              .series = {frontier, others}};
+  panel.series.push_back(OnePoint("All at the highest clock", "default", answer.baseline.time,
+                                  answer.baseline.energy));
+  // A plan for a straggler includes waiting for it: not on this axis.
+  if (answer.plan && answer.plan->waits_until <= answer.plan->time) {
+    const PipelinePlan& plan = *answer.plan;
+    const auto [low, high] = std::ranges::minmax(frontier.y);
+    panel.series.push_back({.name = "Deadline",
+                            .role = "paper",
+                            .mark = Mark::kRule,
+                            .x = {plan.deadline.count(), plan.deadline.count()},
+                            .y = {low, std::max(high, answer.baseline.energy.value())}});
+    panel.series.push_back(OnePoint("The " + answer.plan_name, "zeus", plan.time, plan.energy));
+  }
+  return {.id = "frontier",
+          .title = "The least energy for every iteration time",
+          .caption = "No plan lies below the frontier, of which every point is exact.",
+          .panels = {panel}};
+}
+
+}  // namespace zeus::cli

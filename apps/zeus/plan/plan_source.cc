@@ -1,0 +1,170 @@
+#include "apps/zeus/plan/plan_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "apps/zeus/lists.h"
+#include "zeus/base/file.h"
+#include "zeus/base/text.h"
+#include "zeus/optimizer/pipeline/instance_json.h"
+#include "zeus/optimizer/pipeline/profile_csv.h"
+#include "zeus/optimizer/pipeline/schedule.h"
+
+namespace zeus::cli {
+namespace {
+
+constexpr std::size_t kLargestFile = std::size_t{512} << 20;
+constexpr int kMostStages = 4096;
+constexpr std::array<std::string_view, 4> kSchedules = {"1f1b", "gpipe", "interleaved",
+                                                        "early_recompute"};
+
+Error Wrong(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
+
+// What was wrong with a file's content begins with its name.
+template <class T>
+Result<T> OfFile(const std::filesystem::path& path, Result<T> result) {
+  if (result.ok()) return result;
+  return std::move(result).error().While(Printable(path.string()));
+}
+
+Result<std::string> ReadInput(const std::filesystem::path& path) {
+  Result<std::string> text = ReadSmallFile(path, kLargestFile);
+  if (!text.ok()) return std::move(text).error().While("cannot read");
+  return text;
+}
+
+// Whether a profile has rows for every GPU of a stage.
+bool HasTensorRanks(std::string_view csv) {
+  return csv.substr(0, csv.find('\n')).find("tp_rank") != std::string_view::npos;
+}
+
+void ScaleEnergy(pipeline::PipelineProfile& profile, double factor) {
+  for (pipeline::InstructionProfile& instruction : profile.instructions)
+    for (pipeline::OperatingPoint& point : instruction.points) point.energy = point.energy * factor;
+}
+
+Result<pipeline::PipelineProfile> LoadProfile(const PlanFlags& flags) {
+  if (!flags.blocking_power)
+    return Wrong(
+        "--blocking-power is missing: the power of a GPU that waits for another stage, as in 70 "
+        "for an A40 or 84 for an A100");
+  ZEUS_TRY(const std::string text, ReadInput(flags.profile));
+  ZEUS_TRY(pipeline::PipelineProfile profile,
+           OfFile(flags.profile, pipeline::ParseProfileCsv(text)));
+  profile.blocking_power = Watts(*flags.blocking_power * flags.tensor_parallel);
+  if (!HasTensorRanks(text)) ScaleEnergy(profile, flags.tensor_parallel);
+  if (flags.stages.empty()) return profile;
+  ZEUS_TRY(const std::vector<int> stages, ParseStages(flags.stages, profile.stages));
+  return WithStages(profile, stages);
+}
+
+Result<pipeline::Schedule> ReadSchedule(const PlanFlags& flags) {
+  const std::filesystem::path path(flags.schedule);
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored))
+    return Wrong(fmt::format("--schedule: {} is neither {} nor a file", Quote(flags.schedule),
+                             fmt::join(kSchedules, ", ")));
+  ZEUS_TRY(const std::string text, ReadInput(path));
+  ZEUS_TRY(pipeline::Schedule schedule, OfFile(path, pipeline::ParseSchedule(text)));
+  if (flags.microbatches > 0 && flags.microbatches != schedule.microbatches)
+    return Wrong(fmt::format("{} has {} microbatches and --microbatches says {}: leave it out",
+                             Printable(flags.schedule), schedule.microbatches, flags.microbatches));
+  return schedule;
+}
+
+Result<pipeline::Schedule> ScheduleOf(const PlanFlags& flags, int stages) {
+  if (std::ranges::find(kSchedules, flags.schedule) == kSchedules.end()) return ReadSchedule(flags);
+  if (flags.microbatches < 1)
+    return Wrong("--microbatches is missing: how many go through the pipeline in an iteration");
+  return pipeline::MakeSchedule(
+      flags.schedule,
+      {.stages = stages, .microbatches = flags.microbatches, .chunks = flags.chunks});
+}
+
+// An instance says everything itself.
+Status CheckAlone(const PlanFlags& flags) {
+  if (flags.microbatches == 0 && flags.stages.empty() && !flags.blocking_power &&
+      flags.schedule == "1f1b" && flags.chunks == 1 && flags.tensor_parallel == 1)
+    return Ok();
+  return Wrong(
+      "--instance has its own schedule, stages, microbatches and power: leave out --schedule, "
+      "--stages, --microbatches, --chunks, --blocking-power and --tensor-parallel");
+}
+
+// Evenly, with the first and the last; where there are more than were measured, those in between
+// repeat, for they are the alike ones.
+std::vector<int> Spread(int wanted, int profiled) {
+  std::vector<int> stages;
+  for (int i = 0; i < wanted; ++i) {
+    if (wanted <= profiled)
+      stages.push_back(wanted == 1 ? 0
+                                   : static_cast<int>(std::lround(static_cast<double>(i) *
+                                                                  (profiled - 1) / (wanted - 1))));
+    else if (i == 0 || i == wanted - 1 || profiled < 3)
+      stages.push_back(i == wanted - 1 ? profiled - 1 : 0);
+    else
+      stages.push_back(1 + (i - 1) % (profiled - 2));
+  }
+  return stages;
+}
+
+}  // namespace
+
+Result<std::vector<int>> ParseStages(const std::string& text, int profiled) {
+  std::vector<int> stages;
+  for (const std::string_view part : SplitAtCommas(text)) {
+    const auto number = ParseInteger(part);
+    if (!number.ok() || number.value() < 0 || number.value() > kMostStages)
+      return Wrong(fmt::format("--stages takes a number up to {}, or a list as in 0,2,5,7, not {}",
+                               kMostStages, Quote(text)));
+    stages.push_back(static_cast<int>(number.value()));
+  }
+  if (stages.size() == 1) {
+    if (stages.front() < 1) return Wrong("--stages: a pipeline has at least 1");
+    return Spread(stages.front(), profiled);
+  }
+  for (const int stage : stages)
+    if (stage >= profiled)
+      return Wrong(
+          fmt::format("--stages: the profile has stages 0 to {}, not {}", profiled - 1, stage));
+  return stages;
+}
+
+pipeline::PipelineProfile WithStages(const pipeline::PipelineProfile& profile,
+                                     const std::vector<int>& stages) {
+  pipeline::PipelineProfile chosen{.stages = static_cast<int>(stages.size()),
+                                   .blocking_power = profile.blocking_power};
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    for (const pipeline::InstructionProfile& instruction : profile.instructions) {
+      if (instruction.stage != stages[i]) continue;
+      chosen.instructions.push_back(instruction);
+      chosen.instructions.back().stage = static_cast<int>(i);
+    }
+  }
+  return chosen;
+}
+
+Result<pipeline::Problem> LoadPipeline(const PlanFlags& flags) {
+  if (!flags.instance.empty()) {
+    ZEUS_RETURN_IF_ERROR(CheckAlone(flags));
+    ZEUS_TRY(const std::string text, ReadInput(flags.instance));
+    ZEUS_TRY(pipeline::Problem problem, OfFile(flags.instance, pipeline::ParseInstance(text)));
+    if (problem.name.empty()) problem.name = flags.instance.stem().string();
+    return problem;
+  }
+  if (flags.profile.empty())
+    return Wrong(
+        "what is the pipeline? Give --profile FILE and --microbatches, or --instance FILE");
+  ZEUS_TRY(const pipeline::PipelineProfile profile, LoadProfile(flags));
+  ZEUS_TRY(const pipeline::Schedule schedule, ScheduleOf(flags, profile.stages));
+  return pipeline::MakeProblem(profile, schedule);
+}
+
+}  // namespace zeus::cli
