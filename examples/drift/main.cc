@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "apps/zeus/exit_code.h"
-#include "apps/zeus/job/series_plot.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output_file.h"
 #include "examples/drift/drift_study.h"
@@ -20,6 +19,7 @@
 #include "examples/training/blas_threads.h"
 #include "zeus/device/sim/gpu_model.h"
 #include "zeus/device/sim/workload.h"
+#include "zeus/report/report.h"
 
 namespace zeus::examples {
 namespace {
@@ -157,12 +157,13 @@ Course OfOracle(const DriftTable& table) {
   return course;
 }
 
-cli::Series CostSeries(const Course& course) {
-  cli::Series series{.name = course.name};
+report::Series CostSeries(const Course& course) {
+  report::Series series{.name = course.name};
   double sum = 0;
   for (std::size_t i = 0; i < course.costs.size(); ++i) {
     sum += course.costs[i] / kMega;
-    series.points.push_back({static_cast<double>(i), sum, {}, false});
+    series.x.push_back(static_cast<double>(i));
+    series.y.push_back(sum);
   }
   return series;
 }
@@ -178,28 +179,33 @@ double PlaceAmong(const std::vector<int>& batch_sizes, double log2_size) {
   return static_cast<double>(batch_sizes.size() - 1);
 }
 
-cli::Series SizeSeries(const Course& course, const std::vector<int>& batch_sizes) {
-  cli::Series series{.name = course.name};
-  for (std::size_t i = 0; i < course.sizes.size(); ++i)
-    series.points.push_back(
-        {static_cast<double>(i), PlaceAmong(batch_sizes, course.sizes[i]), {}, false});
+report::Series SizeSeries(const Course& course, const std::vector<int>& batch_sizes) {
+  report::Series series{.name = course.name};
+  for (std::size_t i = 0; i < course.sizes.size(); ++i) {
+    series.x.push_back(static_cast<double>(i));
+    series.y.push_back(PlaceAmong(batch_sizes, course.sizes[i]));
+  }
   return series;
 }
 
 // As Figure 10 of the paper: what was spent by then, and with which batch sizes.
-cli::SeriesPlot PlotOf(const std::vector<Course>& courses, const std::vector<int>& batch_sizes) {
-  cli::SeriesPanel spent{.title = "cost so far (MJ)"};
-  cli::SeriesPanel sizes{.title = "batch size (geometric mean)"};
-  for (const int batch_size : batch_sizes) sizes.ticks.push_back(fmt::to_string(batch_size));
+report::Figure PlotOf(const std::vector<Course>& courses, const std::vector<int>& batch_sizes) {
+  report::Panel spent{.title = "cost so far",
+                      .x = {.title = "slice"},
+                      .y = {.title = "cost so far (MJ)", .from_zero = true}};
+  report::Panel sizes{.title = "batch size",
+                      .x = {.title = "slice"},
+                      .y = {.title = "batch size (geometric mean)"}};
+  for (const int batch_size : batch_sizes) sizes.y.categories.push_back(fmt::to_string(batch_size));
   for (const Course& course : courses) {
     spent.series.push_back(CostSeries(course));
     sizes.series.push_back(SizeSeries(course, batch_sizes));
   }
-  return {.title = "Recurring job on data that drift",
-          .description =
+  return {.id = "drift",
+          .title = "Recurring job on data that drift",
+          .caption =
               "Cumulative cost and batch size by slice of data, of policies with and "
               "without a window and of an oracle.",
-          .x_title = "slice",
           .panels = {std::move(spent), std::move(sizes)}};
 }
 
@@ -235,7 +241,7 @@ Result<int> Perform(const Options& options) {
   PrintCourses(courses);
   if (!options.svg.empty())
     ZEUS_RETURN_IF_ERROR(
-        cli::WriteWhole(options.svg, cli::ToSvg(PlotOf(courses, options.batch_sizes))));
+        cli::WriteWhole(options.svg, report::ToSvg(PlotOf(courses, options.batch_sizes))));
   return 0;
 }
 

@@ -6,15 +6,15 @@
 #include <utility>
 
 #include "zeus/wire/answers.h"
-#include "zeus/wire/body.h"
-#include "zeus/wire/error.h"
 #include "zeus/wire/requests.h"
 
 namespace zeus {
 namespace {
 
+using Method = ServerCalls::Method;
+using Reply = ServerCalls::Reply;
+
 constexpr int kCreated = 201;
-constexpr int kNoContent = 204;
 
 std::string JobPath(const std::string& job_id) { return "/v1/jobs/" + PercentEncoded(job_id); }
 
@@ -32,68 +32,21 @@ std::string NewRequestId() {
 
 Result<std::unique_ptr<RemoteJobService>> RemoteJobService::Connect(const Options& options,
                                                                     Clock& clock) {
-  ZEUS_TRY(std::unique_ptr<HttpConnection> connection,
-           HttpConnection::Create({.url = options.url,
-                                   .token = options.token,
-                                   .authorities = options.authorities,
-                                   .answer_timeout = options.answer_timeout}));
-  return std::unique_ptr<RemoteJobService>(
-      new RemoteJobService(std::move(connection), options, clock));
-}
-
-RemoteJobService::RemoteJobService(std::unique_ptr<HttpConnection> connection,
-                                   const Options& options, Clock& clock)
-    : connection_(std::move(connection)),
-      attempts_(options.attempts),
-      pause_(options.pause),
-      clock_(clock) {}
-
-Result<RemoteJobService::Reply> RemoteJobService::AskOnce(Method method, const std::string& path,
-                                                          const std::string& body) {
-  ZEUS_TRY(const HttpConnection::Answer answer, connection_->Ask(method, path, body));
-  constexpr int kFirstRedirection = 300;
-  if (answer.status >= kFirstRedirection || answer.status < 200)
-    return wire::ErrorFromAnswer(answer.status, answer.body);
-  Reply reply{.status = answer.status};
-  if (answer.status == kNoContent || answer.body.empty()) return reply;
-  auto parsed = wire::ParseBody(answer.body);
-  if (!parsed.ok())
-    return Error{ErrorCode::kInternal,
-                 "the server's answer is not understood: " + parsed.error().message};
-  reply.body = std::move(parsed).value();
-  return reply;
-}
-
-Result<RemoteJobService::Reply> RemoteJobService::Ask(Method method, const std::string& path,
-                                                      const Json& body) {
-  const std::string text = method == Method::kPost ? wire::Text(body) : "";
-  Seconds pause = pause_;
-  for (int attempt = 1;; ++attempt) {
-    auto reply = AskOnce(method, path, text);
-    if (reply.ok()) {
-      reply.value().attempts = attempt;
-      return reply;
-    }
-    // Done by an attempt whose answer was lost.
-    if (method == Method::kDelete && attempt > 1 && reply.error().code == ErrorCode::kNotFound)
-      return Reply{.status = kNoContent, .attempts = attempt};
-    if (!reply.error().retryable() || attempt >= attempts_) return reply;
-    clock_.SleepFor(pause);
-    pause *= 2;
-  }
+  ZEUS_TRY(std::unique_ptr<ServerCalls> calls, ServerCalls::Create(options, clock));
+  return std::unique_ptr<RemoteJobService>(new RemoteJobService(std::move(calls)));
 }
 
 Result<RegisteredJob> RemoteJobService::Register(const JobSpec& spec) {
   // An id that the server makes up would be made up twice.
   ZEUS_TRY(const Reply reply, spec.id.empty()
-                                  ? AskOnce(Method::kPost, "/v1/jobs", wire::Text(ToJson(spec)))
-                                  : Ask(Method::kPost, "/v1/jobs", ToJson(spec)));
+                                  ? calls_->AskOnce(Method::kPost, "/v1/jobs", ToJson(spec))
+                                  : calls_->Ask(Method::kPost, "/v1/jobs", ToJson(spec)));
   ZEUS_TRY(Job job, wire::JobFromJson(reply.body));
   return RegisteredJob{.job = std::move(job), .created = reply.status == kCreated};
 }
 
 Status RemoteJobService::Delete(const std::string& job_id) {
-  ZEUS_TRY([[maybe_unused]] const Reply reply, Ask(Method::kDelete, JobPath(job_id)));
+  ZEUS_TRY([[maybe_unused]] const Reply reply, calls_->Ask(Method::kDelete, JobPath(job_id)));
   return Ok();
 }
 
@@ -101,37 +54,38 @@ Result<StartedTrial> RemoteJobService::StartTrial(const TrialRequest& request) {
   TrialRequest named = request;
   if (named.request_id.empty()) named.request_id = NewRequestId();
   ZEUS_TRY(const Reply reply,
-           Ask(Method::kPost, JobPath(request.job_id) + "/trials", wire::ToJson(named)));
+           calls_->Ask(Method::kPost, JobPath(request.job_id) + "/trials", wire::ToJson(named)));
   return wire::StartedTrialFromJson(reply.body);
 }
 
 Result<ReportAnswer> RemoteJobService::Report(const TrialReport& report) {
   ZEUS_TRY(const Reply reply,
-           Ask(Method::kPost, TrialPath(report.job_id, report.trial) + "/reports",
-               wire::ToJson(report)));
+           calls_->Ask(Method::kPost, TrialPath(report.job_id, report.trial) + "/reports",
+                       wire::ToJson(report)));
   return wire::ReportAnswerFromJson(reply.body);
 }
 
 Result<Trial> RemoteJobService::Heartbeat(const std::string& job_id, std::int64_t trial) {
   ZEUS_TRY(const Reply reply,
-           Ask(Method::kPost, TrialPath(job_id, trial) + "/heartbeat", Json::object()));
+           calls_->Ask(Method::kPost, TrialPath(job_id, trial) + "/heartbeat", Json::object()));
   return wire::TrialFromJson(reply.body);
 }
 
 Result<Trial> RemoteJobService::EndTrial(const TrialEnd& end) {
-  ZEUS_TRY(const Reply reply,
-           Ask(Method::kPost, TrialPath(end.job_id, end.trial) + "/end", wire::ToJson(end)));
+  ZEUS_TRY(const Reply reply, calls_->Ask(Method::kPost, TrialPath(end.job_id, end.trial) + "/end",
+                                          wire::ToJson(end)));
   return wire::TrialFromJson(reply.body);
 }
 
 Status RemoteJobService::LearnEpochCost(const EpochCostReport& report) {
-  ZEUS_TRY([[maybe_unused]] const Reply reply,
-           Ask(Method::kPost, JobPath(report.job_id) + "/epoch-costs", wire::ToJson(report)));
+  ZEUS_TRY(
+      [[maybe_unused]] const Reply reply,
+      calls_->Ask(Method::kPost, JobPath(report.job_id) + "/epoch-costs", wire::ToJson(report)));
   return Ok();
 }
 
 Result<Job> RemoteJobService::GetJob(const std::string& job_id) {
-  ZEUS_TRY(const Reply reply, Ask(Method::kGet, JobPath(job_id)));
+  ZEUS_TRY(const Reply reply, calls_->Ask(Method::kGet, JobPath(job_id)));
   return wire::JobFromJson(reply.body);
 }
 
@@ -140,12 +94,12 @@ Result<std::vector<Job>> RemoteJobService::ListJobs(const JobQuery& query) {
   if (!query.after.empty()) path += "&after=" + PercentEncoded(query.after);
   if (query.label) path += "&label=" + PercentEncoded(*query.label);
   if (query.label && query.label_value) path += ":" + PercentEncoded(*query.label_value);
-  ZEUS_TRY(const Reply reply, Ask(Method::kGet, path));
+  ZEUS_TRY(const Reply reply, calls_->Ask(Method::kGet, path));
   return wire::JobsFromJson(reply.body);
 }
 
 Result<Trial> RemoteJobService::GetTrial(const std::string& job_id, std::int64_t trial) {
-  ZEUS_TRY(const Reply reply, Ask(Method::kGet, TrialPath(job_id, trial)));
+  ZEUS_TRY(const Reply reply, calls_->Ask(Method::kGet, TrialPath(job_id, trial)));
   return wire::TrialFromJson(reply.body);
 }
 
@@ -154,21 +108,22 @@ Result<std::vector<Trial>> RemoteJobService::ListTrials(const std::string& job_i
   std::string path =
       fmt::format("{}/trials?after={}&limit={}", JobPath(job_id), query.after, query.limit);
   if (query.status) path += fmt::format("&status={}", Name(*query.status));
-  ZEUS_TRY(const Reply reply, Ask(Method::kGet, path));
+  ZEUS_TRY(const Reply reply, calls_->Ask(Method::kGet, path));
   return wire::TrialsFromJson(reply.body);
 }
 
 Result<JobArms> RemoteJobService::GetArms(const std::string& job_id, const std::string& gpu_model) {
   std::string path = JobPath(job_id) + "/arms";
   if (!gpu_model.empty()) path += "?gpu_model=" + PercentEncoded(gpu_model);
-  ZEUS_TRY(const Reply reply, Ask(Method::kGet, path));
+  ZEUS_TRY(const Reply reply, calls_->Ask(Method::kGet, path));
   return wire::JobArmsFromJson(reply.body);
 }
 
 Result<std::vector<JobEvent>> RemoteJobService::ListEvents(const std::string& job_id,
                                                            std::int64_t after, int limit) {
-  ZEUS_TRY(const Reply reply, Ask(Method::kGet, fmt::format("{}/events?after={}&limit={}",
-                                                            JobPath(job_id), after, limit)));
+  ZEUS_TRY(const Reply reply,
+           calls_->Ask(Method::kGet,
+                       fmt::format("{}/events?after={}&limit={}", JobPath(job_id), after, limit)));
   return wire::EventsFromJson(reply.body);
 }
 

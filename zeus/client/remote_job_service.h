@@ -2,11 +2,12 @@
 
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "zeus/base/clock.h"
-#include "zeus/base/json.h"
 #include "zeus/base/result.h"
-#include "zeus/client/http_connection.h"
+#include "zeus/client/server_calls.h"
 #include "zeus/job/job_service.h"
 
 namespace zeus {
@@ -18,14 +19,7 @@ namespace zeus {
 // Of jobs, the state of the policy stays on the server: GetArms() tells what it means.
 class RemoteJobService final : public JobService {
  public:
-  struct Options {
-    std::string url{};    // See HttpConnection::Options.
-    std::string token{};  // Sent as bearer; empty: none.
-    std::string authorities{};
-    int attempts = 4;    // Of each call, the first included.
-    Seconds pause{0.1};  // Before the second; doubles.
-    Seconds answer_timeout{30};
-  };
+  using Options = CallOptions;
 
   // Does not connect yet. The clock must outlive it.
   static Result<std::unique_ptr<RemoteJobService>> Connect(const Options& options, Clock& clock);
@@ -47,24 +41,9 @@ class RemoteJobService final : public JobService {
                                            int limit) override;
 
  private:
-  using Method = HttpConnection::Method;
+  explicit RemoteJobService(std::unique_ptr<ServerCalls> calls) : calls_(std::move(calls)) {}
 
-  struct Reply {
-    int status = 0;
-    Json body{};
-    int attempts = 1;  // That it took.
-  };
-
-  RemoteJobService(std::unique_ptr<HttpConnection> connection, const Options& options,
-                   Clock& clock);
-
-  Result<Reply> Ask(Method method, const std::string& path, const Json& body = {});
-  Result<Reply> AskOnce(Method method, const std::string& path, const std::string& body);
-
-  std::unique_ptr<HttpConnection> connection_;
-  const int attempts_;
-  const Seconds pause_;
-  Clock& clock_;
+  std::unique_ptr<ServerCalls> calls_;
 };
 
 }  // namespace zeus

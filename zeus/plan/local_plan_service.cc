@@ -113,9 +113,12 @@ Result<CurrentPlan> LocalPlanService::Get(const std::string& id) {
   return Current(record);
 }
 
-Result<std::int64_t> LocalPlanService::CurrentVersion(const std::string& id) {
+Result<std::optional<CurrentPlan>> LocalPlanService::GetNewer(const std::string& id,
+                                                              std::int64_t version) {
   ZEUS_TRY(const PlanRecord record, repository_.Find(id));
-  return record.version;
+  if (record.version <= version) return std::optional<CurrentPlan>();
+  ZEUS_TRY(CurrentPlan current, Current(record));
+  return std::optional(std::move(current));
 }
 
 Result<PlanFrontier> LocalPlanService::GetFrontier(const std::string& id) {

@@ -31,14 +31,12 @@ class LocalPlanService final : public PlanService {
 
   Result<CurrentPlan> Submit(const PlanSpec& spec) override;
   Result<CurrentPlan> Get(const std::string& id) override;
+  Result<std::optional<CurrentPlan>> GetNewer(const std::string& id, std::int64_t version) override;
   Result<PlanFrontier> GetFrontier(const std::string& id) override;
   Result<pipeline::PipelinePlan> PlanFor(const std::string& id, Seconds deadline) override;
   Result<CurrentPlan> ReportPace(const std::string& id, std::optional<Seconds> pace) override;
   Result<std::vector<std::string>> List(const std::string& after, int limit) override;
   Status Delete(const std::string& id) override;
-
-  // Without planning: quick, even when nothing is solved yet.
-  Result<std::int64_t> CurrentVersion(const std::string& id);
 
   // Lets nobody wait any longer: what is not answered yet becomes kUnavailable.
   void Stop() { cache_.Stop(); }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "zeus/base/result.h"
@@ -58,6 +59,12 @@ class PlanService {
   // kConflict.
   virtual Result<CurrentPlan> Submit(const PlanSpec& spec) = 0;
   virtual Result<CurrentPlan> Get(const std::string& id) = 0;
+  // nullopt when `version` is still the latest: cheap to ask at every iteration.
+  virtual Result<std::optional<CurrentPlan>> GetNewer(const std::string& id, std::int64_t version) {
+    ZEUS_TRY(CurrentPlan current, Get(id));
+    if (current.version <= version) return std::optional<CurrentPlan>();
+    return std::optional(std::move(current));
+  }
   virtual Result<PlanFrontier> GetFrontier(const std::string& id) = 0;
   // For any deadline, without changing the current plan.
   virtual Result<pipeline::PipelinePlan> PlanFor(const std::string& id, Seconds deadline) = 0;

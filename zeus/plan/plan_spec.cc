@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +18,7 @@ namespace {
 constexpr std::string_view kCustom = "custom";
 constexpr int kMostReplicas = 1'000'000;
 constexpr double kLargestSlowdown = 1000;
+constexpr Seconds kLongestLatency{60};
 
 Status CheckCount(std::string_view field, int count) {
   if (count < 1) return FieldError(field, fmt::format("must be 1 or more: {}", count));
@@ -42,8 +42,9 @@ Status CheckSchedule(const PlanSpec& spec) {
 Status CheckClockChanges(const pipeline::ClockChangeRules& rules) {
   if (rules.least_instructions < 1)
     return FieldError("least_instructions", "must be 1 or more instructions between two changes");
-  if (!(rules.latency >= Seconds(0)) || !std::isfinite(rules.latency.count()))
-    return FieldError("latency_seconds", "must be finite and not negative");
+  if (!(rules.latency >= Seconds(0) && rules.latency <= kLongestLatency))
+    return FieldError("latency_seconds",
+                      fmt::format("must be between 0 and {}", kLongestLatency.count()));
   return Ok();
 }
 

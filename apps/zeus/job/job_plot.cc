@@ -27,26 +27,39 @@ double PositionOf(int batch_size, const JobSpec& spec) {
 
 }  // namespace
 
-SeriesPlot PlotOf(const Lessons& lessons) {
+report::Figure PlotOf(const Lessons& lessons) {
   const JobSpec& spec = lessons.job.spec;
-  Series costs{.name = "cost", .shape = Series::Shape::kDots};
-  Series sizes{.name = "batch size", .shape = Series::Shape::kDots};
+  const std::string missed = "target not reached";
+  using report::Mark;
+  report::Panel costs{.title = "cost",
+                      .x = {.title = "recurrence"},
+                      .y = {.title = "cost of a recurrence (kJ)", .from_zero = true}};
+  report::Panel sizes{
+      .title = "batch size", .x = {.title = "recurrence"}, .y = {.title = "batch size"}};
+  for (report::Panel* const panel : {&costs, &sizes})
+    panel->series = {{.name = "recurrence", .role = "zeus", .mark = Mark::kPoints},
+                     {.name = missed, .role = "default", .mark = Mark::kPoints}};
+  const auto add = [](report::Series& series, double x, double y, const std::string& label) {
+    series.x.push_back(x);
+    series.y.push_back(y);
+    series.labels.push_back(label);
+  };
   for (const RecurrenceAmounts& recurrence : lessons.recurrences) {
     const auto x = static_cast<double>(recurrence.recurrence);
+    const std::size_t series = recurrence.converged ? 0 : 1;
     const std::string label = LabelOf(recurrence);
-    const bool hollow = !recurrence.converged;
-    costs.points.push_back({x, recurrence.cost.value() / 1e3, label, hollow});
-    sizes.points.push_back({x, PositionOf(recurrence.batch_size, spec), label, hollow});
+    add(costs.series[series], x, recurrence.cost.value() / 1e3, label);
+    add(sizes.series[series], x, PositionOf(recurrence.batch_size, spec), label);
   }
-  SeriesPanel size_panel{.title = "batch size", .series = {std::move(sizes)}};
+  for (report::Panel* const panel : {&costs, &sizes})
+    std::erase_if(panel->series, [](const report::Series& series) { return series.x.empty(); });
   for (const int batch_size : spec.batch_sizes)
-    size_panel.ticks.push_back(fmt::to_string(batch_size));
-  return {.title = fmt::format("Cost of job {} by recurrence", spec.id),
-          .description = fmt::format("{} recurrences; the best batch size is {}.",
-                                     lessons.recurrences.size(), lessons.arms.best_batch_size),
-          .x_title = "recurrence",
-          .panels = {{.title = "cost of a recurrence (kJ)", .series = {std::move(costs)}},
-                     std::move(size_panel)}};
+    sizes.y.categories.push_back(fmt::to_string(batch_size));
+  return {.id = "recurrences",
+          .title = fmt::format("Cost of job {} by recurrence", spec.id),
+          .caption = fmt::format("{} recurrences; the best batch size is {}.",
+                                 lessons.recurrences.size(), lessons.arms.best_batch_size),
+          .panels = {std::move(costs), std::move(sizes)}};
 }
 
 std::string ToTextPlot(const Lessons& lessons, std::size_t rows) {

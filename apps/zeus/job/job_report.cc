@@ -9,6 +9,7 @@
 #include "apps/zeus/job/job_plot.h"
 #include "zeus/base/wall_time_text.h"
 #include "zeus/base/xml.h"
+#include "zeus/report/report.h"
 
 namespace zeus::cli {
 namespace {
@@ -84,7 +85,7 @@ std::string ToHtml(const Lessons& lessons, const Lessons* baseline) {
   const std::string id = EscapeXml(lessons.job.spec.id);
   return HtmlBegin("zeus job: " + id) + fmt::format("<h1>Recurring job {}</h1>\n", id) +
          fmt::format("<pre>{}</pre>\n", EscapeXml(SummaryText(lessons, baseline))) +
-         "<figure style=\"margin: 0\">\n" + ToSvg(PlotOf(lessons)) + "</figure>\n" +
+         "<figure style=\"margin: 0\">\n" + report::ToSvg(PlotOf(lessons)) + "</figure>\n" +
          "<h2>What is believed</h2>\n" + Arms(lessons) + "<h2>Runs</h2>\n" + Trials(lessons) +
          Facts(lessons) + HtmlEnd();
 }

@@ -1,0 +1,44 @@
+#include "examples/pipeline/channel.h"
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+
+namespace zeus::examples {
+namespace {
+
+Error PeerIsGone() { return {ErrorCode::kUnavailable, "another stage of the pipeline has ended"}; }
+
+}  // namespace
+
+Result<std::pair<int, int>> Channel::Pair() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    return Error{ErrorCode::kUnavailable, "no sockets for the stages: too many files are open"};
+  return std::pair(ends[0], ends[1]);
+}
+
+Status Channel::Send(std::span<const double> numbers) {
+  auto bytes = std::as_bytes(numbers);
+  while (!bytes.empty()) {
+    const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return PeerIsGone();
+    bytes = bytes.subspan(static_cast<std::size_t>(sent));
+  }
+  return Ok();
+}
+
+Status Channel::Receive(std::span<double> numbers) {
+  auto bytes = std::as_writable_bytes(numbers);
+  while (!bytes.empty()) {
+    const ssize_t received = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
+    if (received < 0 && errno == EINTR) continue;
+    if (received <= 0) return PeerIsGone();
+    bytes = bytes.subspan(static_cast<std::size_t>(received));
+  }
+  return Ok();
+}
+
+}  // namespace zeus::examples

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <functional>
+
+#include "examples/pipeline/socket_collective.h"
+#include "examples/pipeline/stage_training.h"
+#include "zeus/base/result.h"
+
+namespace zeus::examples {
+
+// What a process of the job needs to take part in it.
+struct StageLinks {
+  int stage = 0;
+  Neighbours neighbours{};
+  std::unique_ptr<SocketCollective> collective{};
+};
+
+// Forks a process for each stage, connects them, and lets each call `run`, whose outcome is its
+// exit code. Waits for all; when one ends badly the others are told to end. To be called before
+// there are threads. The worst exit code.
+Result<int> RunStages(int stages, const std::function<int(StageLinks)>& run);
+
+}  // namespace zeus::examples

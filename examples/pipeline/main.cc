@@ -1,0 +1,89 @@
+// Trains a pipeline of several processes on simulated GPUs: measures it while it trains, plans a
+// clock for each instruction, and shows what that saves.
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "apps/zeus/exit_code.h"
+#include "apps/zeus/output_file.h"
+#include "examples/pipeline/launch.h"
+#include "examples/pipeline/options.h"
+#include "examples/pipeline/report.h"
+#include "examples/pipeline/stage_gpu.h"
+#include "examples/pipeline/stage_training.h"
+#include "zeus/client/remote_plan_service.h"
+#include "zeus/device/sim/node_directory.h"
+#include "zeus/plan/local_plan_service.h"
+#include "zeus/plan/memory_plan_repository.h"
+
+namespace zeus::examples {
+namespace {
+
+Result<std::unique_ptr<StageGpu>> OpenGpu(const Options& options, int stage) {
+  const auto index = static_cast<unsigned>(stage);
+  if (!options.node.empty()) return OpenNodeGpu(options.node, index);
+  ZEUS_TRY(const sim::GpuModel* const model, sim::FindGpuModel(options.gpu));
+  return OpenVirtualGpu(*model, index, options.seed);
+}
+
+Result<double> TimeScale(const Options& options) {
+  if (options.node.empty()) return 1.0;
+  SystemClock clock;
+  ZEUS_TRY(const auto directory, sim::NodeDirectory::FromEnvironment(clock));
+  ZEUS_TRY(const sim::SharedNode node, directory.Open(options.node, sim::Access::kRead));
+  return node.time_scale();
+}
+
+Status Report(const Outcome& outcome, const Options& options) {
+  ZEUS_TRY(const double time_scale, TimeScale(options));
+  std::fputs(ToText(outcome, options, time_scale).c_str(), stdout);
+  if (options.json.empty()) return Ok();
+  return cli::WriteWhole(options.json, ToJson(outcome, options).dump(2) + "\n");
+}
+
+Status RunStage(const Options& options, StageLinks links) {
+  ZEUS_TRY(const auto gpu, OpenGpu(options, links.stage));
+  SystemClock clock;
+  MemoryPlanRepository repository;
+  LocalPlanService local(repository, clock);
+  std::unique_ptr<RemotePlanService> remote;
+  if (links.stage == 0 && !options.server.empty())
+    ZEUS_TRY(remote,
+             RemotePlanService::Connect(RemotePlanService::PatientOptions(options.server), clock));
+  PlanService* const service = remote ? static_cast<PlanService*>(remote.get()) : &local;
+  const bool first = links.stage == 0;
+  StageTraining training(options, links.stage, std::move(links.neighbours), *links.collective,
+                         *gpu);
+  ZEUS_TRY(const Outcome outcome, training.Run(first ? service : nullptr));
+  return first ? Report(outcome, options) : Ok();
+}
+
+int Complain(const Error& error, const std::string& who) {
+  std::fputs((who + ": " + error.message + "\n").c_str(), stderr);
+  return cli::ExitCode(error.code);
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Trains a pipeline on simulated GPUs and plans its clocks meanwhile.", "pipeline");
+  Options options;
+  AddOptions(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : cli::ExitCode(ErrorCode::kInvalidArgument);
+  }
+  const auto outcome = RunStages(options.stages, [&options](StageLinks links) {
+    const std::string who = "pipeline, stage " + std::to_string(links.stage);
+    const Status trained = RunStage(options, std::move(links));
+    return trained.ok() ? 0 : Complain(trained.error(), who);
+  });
+  return outcome.ok() ? outcome.value() : Complain(outcome.error(), "pipeline");
+}
+
+}  // namespace
+}  // namespace zeus::examples
+
+int main(int argc, char** argv) { return zeus::examples::Main(argc, argv); }

@@ -1,0 +1,71 @@
+#include "examples/pipeline/options.h"
+
+#include "apps/zeus/numbers.h"
+#include "zeus/base/text.h"
+#include "zeus/device/sim/gpu_model.h"
+
+namespace zeus::examples {
+namespace {
+
+constexpr std::uint64_t kMostStages = 16;
+constexpr std::uint64_t kMostMicrobatches = 256;
+constexpr std::uint64_t kMostIterations = 1000;
+constexpr double kWorstSlowdown = 10;
+
+std::optional<Straggler> ParseStraggler(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos) return std::nullopt;
+  const auto stage = ParseInteger(std::string_view(text).substr(0, colon));
+  const auto slowdown = ParseDouble(std::string_view(text).substr(colon + 1));
+  if (!stage.ok() || !slowdown.ok()) return std::nullopt;
+  const bool sensible = stage.value() >= 0 && stage.value() < static_cast<int>(kMostStages) &&
+                        slowdown.value() > 1 && slowdown.value() <= kWorstSlowdown;
+  if (!sensible) return std::nullopt;
+  return Straggler{.stage = static_cast<int>(stage.value()), .slowdown = slowdown.value()};
+}
+
+std::string CheckStraggler(const std::string& text) {
+  if (ParseStraggler(text)) return "";
+  return "STAGE:SLOWDOWN expected, as in 2:1.2, not " + Quote(text);
+}
+
+std::string CheckModel(const std::string& text) {
+  const auto model = sim::FindGpuModel(text);
+  if (!model.ok()) return model.error().message;
+  if (sim::CanLockClocks(*model.value(), ClockDomain::kGraphics)) return "";
+  return "a " + text + " cannot lock its clocks: choose a V100 or a later model";
+}
+
+}  // namespace
+
+void AddOptions(CLI::App& app, Options& options) {
+  using cli::NumberBetween;
+  using cli::WholeNumberBetween;
+  app.add_option("--stages", options.stages, "Stages of the pipeline, one process and GPU each")
+      ->check(WholeNumberBetween(2, kMostStages));
+  app.add_option("--microbatches", options.microbatches, "Microbatches of an iteration")
+      ->check(WholeNumberBetween(1, kMostMicrobatches));
+  app.add_option("--gpu", options.gpu, "Model of the GPUs in virtual time: A100, A40, …")
+      ->check(CheckModel);
+  app.add_option("--seed", options.seed, "Which specimens of it they are")
+      ->check(WholeNumberBetween(0, UINT64_MAX));
+  app.add_option("--node", options.node,
+                 "Use the GPUs of this simulated node (zeus sim start) instead, in its time");
+  app.add_option("--iterations", options.iterations, "So many are measured before and after")
+      ->check(WholeNumberBetween(1, kMostIterations));
+  app.add_option("--slowdown", options.slowdown,
+                 "How much longer than at the highest clock an iteration may take")
+      ->check(NumberBetween(1, 2));
+  app.add_option("--straggler", options.straggler,
+                 "STAGE:SLOWDOWN, as in 2:1.2: in the end this stage becomes so much slower")
+      ->check(CheckStraggler);
+  app.add_option("--server", options.server, "URL of a zeus serve that makes the plans")
+      ->check(cli::NotEmpty());
+  app.add_option("--json", options.json, "Write the figures into this file, too");
+}
+
+std::optional<Straggler> StragglerOf(const Options& options) {
+  return ParseStraggler(options.straggler);
+}
+
+}  // namespace zeus::examples

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace zeus::examples {
+
+struct Straggler {
+  int stage = 0;
+  double slowdown = 1;
+};
+
+struct Options {
+  int stages = 4;
+  int microbatches = 8;
+  std::string gpu = "A100";
+  std::uint64_t seed = 1;
+  std::string node{};  // Of zeus sim; empty: GPUs of the processes, in virtual time.
+  int iterations = 5;  // That are measured, before and after planning.
+  double slowdown = 1.0;
+  std::string straggler{};
+  std::string server{};  // Plans come from a `zeus serve`.
+  std::string json{};
+};
+
+void AddOptions(CLI::App& app, Options& options);
+
+// "2:1.2": stage 2 takes 1.2 times as long. nullopt without one.
+std::optional<Straggler> StragglerOf(const Options& options);
+
+}  // namespace zeus::examples

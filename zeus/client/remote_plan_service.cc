@@ -1,0 +1,87 @@
+#include "zeus/client/remote_plan_service.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "zeus/optimizer/pipeline/plan_json.h"
+#include "zeus/plan/plan_spec.h"
+#include "zeus/wire/plans.h"
+
+namespace zeus {
+namespace {
+
+using Method = ServerCalls::Method;
+using Reply = ServerCalls::Reply;
+
+constexpr int kCreated = 201;
+constexpr int kNoContent = 204;
+constexpr const char* kPlans = "/v1/plans";
+
+std::string PlanPath(const std::string& id) {
+  return fmt::format("{}/{}", kPlans, PercentEncoded(id));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RemotePlanService>> RemotePlanService::Connect(const CallOptions& options,
+                                                                      Clock& clock) {
+  ZEUS_TRY(std::unique_ptr<ServerCalls> calls, ServerCalls::Create(options, clock));
+  return std::unique_ptr<RemotePlanService>(new RemotePlanService(std::move(calls)));
+}
+
+Result<CurrentPlan> RemotePlanService::Submit(const PlanSpec& spec) {
+  // An id that the server makes up would be made up twice.
+  ZEUS_TRY(const Reply reply, spec.id.empty() ? calls_->AskOnce(Method::kPost, kPlans, ToJson(spec))
+                                              : calls_->Ask(Method::kPost, kPlans, ToJson(spec)));
+  ZEUS_TRY(CurrentPlan current, wire::CurrentPlanFromJson(reply.body));
+  current.created = reply.status == kCreated;
+  return current;
+}
+
+Result<CurrentPlan> RemotePlanService::Get(const std::string& id) {
+  ZEUS_TRY(const Reply reply, calls_->Ask(Method::kGet, PlanPath(id)));
+  return wire::CurrentPlanFromJson(reply.body);
+}
+
+Result<std::optional<CurrentPlan>> RemotePlanService::GetNewer(const std::string& id,
+                                                               std::int64_t version) {
+  ZEUS_TRY(const Reply reply,
+           calls_->Ask(Method::kGet, fmt::format("{}?after_version={}", PlanPath(id), version)));
+  if (reply.status == kNoContent) return std::optional<CurrentPlan>();
+  ZEUS_TRY(CurrentPlan current, wire::CurrentPlanFromJson(reply.body));
+  return std::optional(std::move(current));
+}
+
+Result<PlanFrontier> RemotePlanService::GetFrontier(const std::string& id) {
+  ZEUS_TRY(const Reply reply, calls_->Ask(Method::kGet, PlanPath(id) + "/frontier"));
+  return wire::PlanFrontierFromJson(reply.body);
+}
+
+Result<pipeline::PipelinePlan> RemotePlanService::PlanFor(const std::string& id, Seconds deadline) {
+  ZEUS_TRY(const Reply reply,
+           calls_->Ask(Method::kGet,
+                       fmt::format("{}/plan?deadline_seconds={}", PlanPath(id), deadline.count())));
+  return pipeline::PlanFromJson(reply.body);
+}
+
+Result<CurrentPlan> RemotePlanService::ReportPace(const std::string& id,
+                                                  std::optional<Seconds> pace) {
+  ZEUS_TRY(const Reply reply,
+           calls_->Ask(Method::kPost, PlanPath(id) + "/pace", wire::PaceToJson(pace)));
+  return wire::CurrentPlanFromJson(reply.body);
+}
+
+Result<std::vector<std::string>> RemotePlanService::List(const std::string& after, int limit) {
+  std::string path = fmt::format("{}?limit={}", kPlans, limit);
+  if (!after.empty()) path += "&after=" + PercentEncoded(after);
+  ZEUS_TRY(const Reply reply, calls_->Ask(Method::kGet, path));
+  return wire::PlanIdsFromJson(reply.body);
+}
+
+Status RemotePlanService::Delete(const std::string& id) {
+  ZEUS_RETURN_IF_ERROR(calls_->Ask(Method::kDelete, PlanPath(id)));
+  return Ok();
+}
+
+}  // namespace zeus

@@ -1,0 +1,73 @@
+#include "zeus/client/server_calls.h"
+
+#include <utility>
+
+#include "zeus/wire/answers.h"
+#include "zeus/wire/body.h"
+#include "zeus/wire/error.h"
+
+namespace zeus {
+namespace {
+
+constexpr int kNoContent = 204;
+
+std::string BodyText(ServerCalls::Method method, const Json& body) {
+  return method == ServerCalls::Method::kPost ? wire::Text(body) : "";
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ServerCalls>> ServerCalls::Create(const CallOptions& options, Clock& clock) {
+  ZEUS_TRY(std::unique_ptr<HttpConnection> connection,
+           HttpConnection::Create({.url = options.url,
+                                   .token = options.token,
+                                   .authorities = options.authorities,
+                                   .answer_timeout = options.answer_timeout}));
+  return std::unique_ptr<ServerCalls>(new ServerCalls(std::move(connection), options, clock));
+}
+
+ServerCalls::ServerCalls(std::unique_ptr<HttpConnection> connection, const CallOptions& options,
+                         Clock& clock)
+    : connection_(std::move(connection)),
+      attempts_(options.attempts),
+      pause_(options.pause),
+      clock_(clock) {}
+
+Result<ServerCalls::Reply> ServerCalls::Send(Method method, const std::string& path,
+                                             const std::string& body) {
+  ZEUS_TRY(const HttpConnection::Answer answer, connection_->Ask(method, path, body));
+  constexpr int kFirstRedirection = 300;
+  if (answer.status >= kFirstRedirection || answer.status < 200)
+    return wire::ErrorFromAnswer(answer.status, answer.body);
+  Reply reply{.status = answer.status};
+  if (answer.status == kNoContent || answer.body.empty()) return reply;
+  auto parsed = wire::ParseBody(answer.body);
+  if (!parsed.ok())
+    return Error{ErrorCode::kInternal,
+                 "the server's answer is not understood: " + parsed.error().message};
+  reply.body = std::move(parsed).value();
+  return reply;
+}
+
+Result<ServerCalls::Reply> ServerCalls::AskOnce(Method method, const std::string& path,
+                                                const Json& body) {
+  return Send(method, path, BodyText(method, body));
+}
+
+Result<ServerCalls::Reply> ServerCalls::Ask(Method method, const std::string& path,
+                                            const Json& body) {
+  const std::string text = BodyText(method, body);
+  Seconds pause = pause_;
+  for (int attempt = 1;; ++attempt) {
+    auto reply = Send(method, path, text);
+    if (reply.ok()) return reply;
+    // Done by an attempt whose answer was lost.
+    if (method == Method::kDelete && attempt > 1 && reply.error().code == ErrorCode::kNotFound)
+      return Reply{.status = kNoContent};
+    if (!reply.error().retryable() || attempt >= attempts_) return reply;
+    clock_.SleepFor(pause);
+    pause *= 2;
+  }
+}
+
+}  // namespace zeus

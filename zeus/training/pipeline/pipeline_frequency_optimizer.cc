@@ -1,0 +1,279 @@
+#include "zeus/training/pipeline/pipeline_frequency_optimizer.h"
+
+#include <cmath>
+#include <utility>
+#include <variant>
+
+#include "zeus/base/json.h"
+#include "zeus/base/log.h"
+#include "zeus/device/knob_guard.h"
+#include "zeus/device/knob_repair.h"
+#include "zeus/optimizer/agreement.h"
+#include "zeus/training/job_knob.h"
+#include "zeus/training/pipeline/clock_setter.h"
+#include "zeus/training/pipeline/pipeline_profiler.h"
+#include "zeus/training/pipeline/plan_follower.h"
+#include "zeus/training/pipeline/plan_text.h"
+
+namespace zeus {
+namespace {
+
+// A straggler whose pace changed by less is not reported again.
+constexpr double kSameSlowdown = 0.03;
+
+}  // namespace
+
+class PipelineFrequencyOptimizer::Session {
+ public:
+  Session(NodeMonitor& monitor, PipelineOptions options)
+      : monitor_(monitor),
+        options_(std::move(options)),
+        collective_(options_.collective != nullptr ? *options_.collective : alone_),
+        ranks_(collective_) {
+    Start();
+  }
+  ~Session() { End(); }
+
+  void OnInstructionBegin(std::string_view instruction);
+  void OnInstructionEnd(std::string_view instruction);
+  void OnStepEnd();
+  void End();
+
+  void ReportStraggler(double slowdown) { told_slowdown_ = slowdown; }
+  const CurrentPlan* plan() const {
+    return follower_ && follower_->current() ? &*follower_->current() : nullptr;
+  }
+  const pipeline::PipelineProfile* profile() const { return profile_ ? &*profile_ : nullptr; }
+  int profiling_iterations() const { return profiler_ ? profiler_->iterations() : 0; }
+  std::int64_t clock_changes() const { return setter_ ? setter_->changes() : changes_; }
+  std::optional<Error> trouble() const;
+  void WaitForClock() {
+    if (setter_) setter_->WaitUntilDone();
+  }
+
+ private:
+  void Start();
+  Status FindClocks();
+  Status AskForKnownPlan();
+  Status FinishProfile();
+  Status FollowPlan();
+  Status Share(const std::optional<CurrentPlan>& plan);
+  std::optional<CurrentPlan> NewPlan(double worst);
+  double Slowdown(double measured) const;
+  void GiveUp(Error error);
+  bool leads() const { return ranks_.leader(); }
+  bool profiling() const { return profiler_ && !profiler_->done(); }
+
+  NodeMonitor& monitor_;
+  PipelineOptions options_;
+  SingleProcess alone_;
+  Collective& collective_;
+  Agreement ranks_;
+  JobKnob job_;
+  std::unique_ptr<KnobGuard> guard_;
+  std::unique_ptr<ClockSetter> setter_;  // Null once ended.
+  Hertz highest_{};
+  std::unique_ptr<PipelineProfiler> profiler_;
+  std::unique_ptr<PlanFollower> follower_;
+  std::optional<pipeline::PipelineProfile> profile_;
+  std::optional<Error> trouble_;
+  std::optional<double> told_slowdown_;
+  double reported_slowdown_ = 1;  // To the service; of the leader.
+  TimePoint asked_{};             // When the leader last asked for a new plan.
+  bool service_failed_ = false;
+  std::int64_t changes_ = 0;
+  bool ended_ = false;
+};
+
+// --- beginning and end ---
+
+void PipelineFrequencyOptimizer::Session::Start() {
+  Status begun = FindClocks();
+  if (begun.ok() && leads() && options_.service == nullptr)
+    begun =
+        Error{ErrorCode::kInvalidArgument, "rank 0 has no plan service: give PipelineOptions one"};
+  begun = ranks_.Together(std::move(begun));
+  if (begun.ok()) begun = AskForKnownPlan();
+  if (!begun.ok()) return GiveUp(begun.error());
+  if (plan() != nullptr) return;
+  profiler_ = std::make_unique<PipelineProfiler>(
+      PipelineProfiler::Parts{monitor_.monitor(), job_.devices, *guard_, *setter_, collective_},
+      PipelineProfiler::Options{.rank = options_.rank,
+                                .rules = options_.sweep,
+                                .stride = options_.stride,
+                                .synchronize = options_.synchronize});
+}
+
+Status PipelineFrequencyOptimizer::Session::FindClocks() {
+  ZEUS_TRY(job_, FindJobKnob(KnobKind::kGraphicsClock, monitor_));
+  guard_ = std::make_unique<KnobGuard>(*job_.knob);
+  ZEUS_TRY(const std::vector<Setting> settings, guard_->Settings(options_.stride));
+  highest_ = std::get<Hertz>(settings.front());
+  setter_ = std::make_unique<ClockSetter>(*guard_);
+  follower_ = std::make_unique<PlanFollower>(*setter_, monitor_.monitor().clock(),
+                                             options_.rank.pp_rank, highest_);
+  return Ok();
+}
+
+// Nobody turns the knob any more when it is put back.
+void PipelineFrequencyOptimizer::Session::End() {
+  if (std::exchange(ended_, true)) return;
+  changes_ = clock_changes();
+  setter_.reset();
+  if (!guard_) return;
+  if (const Status restored = guard_->Restore(); !restored.ok())
+    log::Failure("{}", restored.error().message);
+}
+
+// The job goes on, all of it without us: ranks that still answer have been told the same.
+void PipelineFrequencyOptimizer::Session::GiveUp(Error error) {
+  trouble_ = std::move(error);
+  log::Warning("the clocks of the pipeline are not planned: {}", trouble_->message);
+  End();
+  // A peer that was killed cannot unlock its clock.
+  if (job_.journal && !ranks_.alone())
+    (void)RepairKnobs(*job_.journal, RealSurroundings(monitor_.monitor().clock()));
+}
+
+std::optional<Error> PipelineFrequencyOptimizer::Session::trouble() const {
+  if (trouble_) return trouble_;
+  if (follower_ && follower_->trouble()) return follower_->trouble();
+  return setter_ ? setter_->trouble() : std::nullopt;
+}
+
+// --- instructions ---
+
+void PipelineFrequencyOptimizer::Session::OnInstructionBegin(std::string_view instruction) {
+  if (ended_) return;
+  if (profiling()) return profiler_->OnInstructionBegin(instruction);
+  if (options_.synchronize && options_.straggler_threshold) options_.synchronize();
+  follower_->Begin(instruction);
+}
+
+void PipelineFrequencyOptimizer::Session::OnInstructionEnd(std::string_view instruction) {
+  if (ended_) return;
+  if (profiling()) return profiler_->OnInstructionEnd(instruction);
+  if (options_.synchronize && options_.straggler_threshold) options_.synchronize();
+  follower_->End();
+}
+
+void PipelineFrequencyOptimizer::Session::OnStepEnd() {
+  if (ended_) return;
+  Status done = Ok();
+  if (profiling()) {
+    profiler_->OnStepEnd();
+    if (profiler_->done()) done = FinishProfile();
+  } else {
+    done = FollowPlan();
+  }
+  if (!done.ok()) GiveUp(done.error());
+}
+
+// --- plans ---
+
+Status PipelineFrequencyOptimizer::Session::AskForKnownPlan() {
+  std::optional<CurrentPlan> known;
+  if (leads() && !options_.job.id.empty())
+    if (auto found = options_.service->Get(options_.job.id); found.ok())
+      known = std::move(found).value();
+  return Share(known);
+}
+
+Status PipelineFrequencyOptimizer::Session::FinishProfile() {
+  ZEUS_TRY(profile_, profiler_->Gather());
+  Status submitted = Ok();
+  std::optional<CurrentPlan> plan;
+  if (leads()) {
+    PlanSpec spec = options_.job;
+    spec.profile = *profile_;
+    spec.data_parallel = options_.rank.dp_degree;
+    spec.tensor_parallel = options_.rank.tp_degree;
+    if (auto made = options_.service->Submit(spec); made.ok())
+      plan = std::move(made).value();
+    else
+      submitted = made.error().While("plan the pipeline");
+  }
+  ZEUS_RETURN_IF_ERROR(ranks_.Together(std::move(submitted)));
+  return Share(plan);
+}
+
+// The leader's plan, if it has one, becomes everybody's.
+Status PipelineFrequencyOptimizer::Session::Share(const std::optional<CurrentPlan>& plan) {
+  ZEUS_TRY(const bool is_new, ranks_.AtLeader(plan.has_value()));
+  if (!is_new) return Ok();
+  ZEUS_TRY(const std::string text, ranks_.TextFromLeader(plan ? ToText(*plan) : ""));
+  ZEUS_TRY(const CurrentPlan shared, PlanFromText(text));
+  follower_->Adopt(shared);
+  asked_ = monitor_.monitor().clock().Now();
+  return Ok();
+}
+
+double PipelineFrequencyOptimizer::Session::Slowdown(double measured) const {
+  if (told_slowdown_) return *told_slowdown_;
+  const bool slow = options_.straggler_threshold && measured > *options_.straggler_threshold;
+  return slow ? measured : 1;
+}
+
+Status PipelineFrequencyOptimizer::Session::FollowPlan() {
+  const double slowdown = Slowdown(follower_->EndIteration());
+  follower_->KeepUnpaced(slowdown > 1);
+  std::vector<double> worst{slowdown};
+  ZEUS_RETURN_IF_ERROR(ranks_.Max(worst));
+  std::optional<CurrentPlan> plan;
+  if (leads()) plan = NewPlan(worst[0]);
+  return Share(plan);
+}
+
+// A service that cannot be reached leaves the plan as it is.
+std::optional<CurrentPlan> PipelineFrequencyOptimizer::Session::NewPlan(double worst) {
+  const TimePoint now = monitor_.monitor().clock().Now();
+  const bool paced = std::abs(worst - reported_slowdown_) > kSameSlowdown * reported_slowdown_;
+  if (!paced && now < asked_ + options_.poll_interval) return std::nullopt;
+  asked_ = now;
+  const CurrentPlan& present = *follower_->current();
+  std::optional<Seconds> pace;
+  if (worst > 1) pace = worst * follower_->unpaced_time();
+  auto answer =
+      paced ? options_.service->ReportPace(present.id, pace) : options_.service->Get(present.id);
+  if (!answer.ok()) {
+    if (!std::exchange(service_failed_, true))
+      log::Warning("the plan of the pipeline stays as it is: {}", answer.error().message);
+    return std::nullopt;
+  }
+  service_failed_ = false;
+  if (paced) reported_slowdown_ = worst;
+  if (answer.value().version == present.version) return std::nullopt;
+  return std::move(answer).value();
+}
+
+// --- the public face ---
+
+PipelineFrequencyOptimizer::PipelineFrequencyOptimizer(NodeMonitor& monitor,
+                                                       PipelineOptions options)
+    : session_(std::make_unique<Session>(monitor, std::move(options))) {}
+
+PipelineFrequencyOptimizer::~PipelineFrequencyOptimizer() = default;
+
+void PipelineFrequencyOptimizer::OnInstructionBegin(std::string_view instruction) {
+  session_->OnInstructionBegin(instruction);
+}
+void PipelineFrequencyOptimizer::OnInstructionEnd(std::string_view instruction) {
+  session_->OnInstructionEnd(instruction);
+}
+void PipelineFrequencyOptimizer::OnStepEnd() { session_->OnStepEnd(); }
+void PipelineFrequencyOptimizer::OnTrainEnd() { session_->End(); }
+void PipelineFrequencyOptimizer::ReportStraggler(double slowdown) {
+  session_->ReportStraggler(slowdown);
+}
+const CurrentPlan* PipelineFrequencyOptimizer::plan() const { return session_->plan(); }
+const pipeline::PipelineProfile* PipelineFrequencyOptimizer::profile() const {
+  return session_->profile();
+}
+int PipelineFrequencyOptimizer::profiling_iterations() const {
+  return session_->profiling_iterations();
+}
+std::int64_t PipelineFrequencyOptimizer::clock_changes() const { return session_->clock_changes(); }
+std::optional<Error> PipelineFrequencyOptimizer::trouble() const { return session_->trouble(); }
+void PipelineFrequencyOptimizer::WaitForClock() { session_->WaitForClock(); }
+
+}  // namespace zeus

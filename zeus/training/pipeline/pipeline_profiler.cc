@@ -1,0 +1,155 @@
+#include "zeus/training/pipeline/pipeline_profiler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <variant>
+
+#include "zeus/base/log.h"
+#include "zeus/base/text.h"
+#include "zeus/optimizer/pipeline/profile_csv.h"
+
+namespace zeus {
+namespace {
+
+using pipeline::InstructionEstimate;
+
+constexpr const char* kHeader =
+    "rank,dp_rank,pp_rank,tp_rank,stage,instruction,frequency,time,energy\n";
+
+// A power that is less certain than this is none.
+constexpr double kUseless = 0.5;
+
+}  // namespace
+
+PipelineProfiler::PipelineProfiler(Parts parts, Options options)
+    : parts_(std::move(parts)),
+      options_(std::move(options)),
+      ranks_(parts_.collective),
+      meter_(parts_.monitor, parts_.devices),
+      waiting_{0, 0} {
+  Start();
+}
+
+void PipelineProfiler::Start() {
+  const auto settings = parts_.knob.Settings(options_.stride);
+  if (!settings.ok()) {
+    trouble_ = settings.error();  // Said, and told to the others, when the first iteration ends.
+    return;
+  }
+  std::vector<Hertz> clocks;
+  for (const Setting& setting : settings.value()) clocks.push_back(std::get<Hertz>(setting));
+  sweep_.emplace(std::move(clocks), options_.rules);
+  parts_.setter.Ask(sweep_->clock());
+}
+
+void PipelineProfiler::OnInstructionBegin(std::string_view instruction) {
+  if (done_) return;
+  if (options_.synchronize) options_.synchronize();
+  meter_.Begin(instruction);
+}
+
+void PipelineProfiler::OnInstructionEnd(std::string_view instruction) {
+  if (done_) return;
+  if (options_.synchronize) options_.synchronize();
+  meter_.End(instruction);
+}
+
+void PipelineProfiler::OnStepEnd() {
+  if (done_) return;
+  ++all_iterations_;
+  if (const Status proceeded = Proceed(); !proceeded.ok()) Fail(proceeded.error());
+}
+
+void PipelineProfiler::Fail(Error error) {
+  done_ = true;
+  trouble_ = std::move(error);
+  log::Warning("the pipeline is not profiled: {}", trouble_->message);
+}
+
+Status PipelineProfiler::CheckUse(const StageMeter::Reading& reading) const {
+  if (reading.instructions.empty())
+    return Error{ErrorCode::kInvalidArgument,
+                 "no instruction was announced: call OnInstructionBegin() and OnInstructionEnd()"};
+  for (const InstructionEstimate& estimate : reading.instructions)
+    if (estimate.repetitions == 0 || !(estimate.power > Watts(0)) ||
+        !(estimate.power_sigma < kUseless * estimate.power))
+      return Error{
+          ErrorCode::kUnavailable,
+          fmt::format("after {} iterations at {:.0f} MHz the power of {} cannot be told from "
+                      "the rest: use longer iterations",
+                      iterations_, sweep_->clock().ToMega(), Quote(estimate.instruction))};
+  return Ok();
+}
+
+Status PipelineProfiler::Proceed() {
+  Status own = Ok();
+  if (trouble_) own = *trouble_;
+  if (const auto failed = parts_.setter.trouble(); own.ok() && failed) own = *failed;
+  const bool warm = all_iterations_ > options_.warm_up;
+  if (warm) ++iterations_;
+  bool enough = false;
+  StageMeter::Reading reading;
+  if (own.ok() && warm) {
+    reading = meter_.Read();
+    enough = sweep_->KnowsEnough(reading.instructions, iterations_);
+    if (enough) own = CheckUse(reading);
+  }
+  ZEUS_RETURN_IF_ERROR(ranks_.Together(std::move(own)));
+  std::vector<double> waits_for_more{enough ? 0.0 : 1.0};
+  ZEUS_RETURN_IF_ERROR(ranks_.Max(waits_for_more));
+  if (waits_for_more[0] == 0.0) return ConcludeClock(std::move(reading));
+  if (!warm) meter_.StartOver(0);
+  return Ok();
+}
+
+Status PipelineProfiler::ConcludeClock(StageMeter::Reading reading) {
+  std::vector<double> waiting{0, 0};
+  const double variance = std::pow(reading.waiting.sigma.value(), 2);
+  if (std::isfinite(variance) && variance > 0)
+    waiting = {reading.waiting.power.value() / variance, 1 / variance};
+  ZEUS_RETURN_IF_ERROR(ranks_.Sum(waiting));
+  for (std::size_t i = 0; i < waiting.size(); ++i) waiting_[i] += waiting[i];
+  if (waiting_[1] > 0) blocking_ = std::max(Watts(waiting_[0] / waiting_[1]), Watts(0));
+
+  sweep_->Take(std::move(reading.instructions));
+  std::vector<double> lower{sweep_->WantsLower(blocking_) ? 1.0 : 0.0};
+  ZEUS_RETURN_IF_ERROR(ranks_.Max(lower));
+  done_ = lower[0] == 0.0;
+  // A rank that has no lower clock measures its lowest again, and tells of it once.
+  if (!done_ && !sweep_->AtLowest()) sweep_->GoLower();
+  parts_.setter.Ask(done_ ? sweep_->highest() : sweep_->clock());
+  meter_.StartOver(options_.rules.settling_instructions);
+  iterations_ = 0;
+  return Ok();
+}
+
+std::string PipelineProfiler::Rows() const {
+  const PipelineRank& rank = options_.rank;
+  std::string rows;
+  std::optional<Hertz> last;
+  for (const auto& [clock, estimates] : sweep_->measured()) {
+    if (std::exchange(last, clock) == clock) continue;
+    for (const InstructionEstimate& estimate : estimates)
+      rows += fmt::format("{},{},{},{},{},{},{},{},{}\n", parts_.collective.rank(), rank.dp_rank,
+                          rank.pp_rank, rank.tp_rank, rank.pp_rank, estimate.instruction,
+                          clock.ToMega(), estimate.time.count(), estimate.energy().value());
+  }
+  return rows;
+}
+
+Result<pipeline::PipelineProfile> PipelineProfiler::Gather() {
+  if (trouble_) return *trouble_;
+  ZEUS_TRY(const std::vector<std::string> rows, ranks_.Gather(Rows()));
+  std::string text = kHeader;
+  for (const std::string& part : rows) text += part;
+  ZEUS_TRY(pipeline::PipelineProfile profile, pipeline::ParseProfileCsv(text));
+  profile.blocking_power = blocking_ * options_.rank.tp_degree;
+  pipeline::DropDominated(profile);
+  ZEUS_RETURN_IF_ERROR(pipeline::Check(profile));
+  return profile;
+}
+
+}  // namespace zeus

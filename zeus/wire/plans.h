@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "zeus/base/json.h"
+#include "zeus/base/result.h"
+#include "zeus/base/units.h"
+#include "zeus/plan/plan_service.h"
+
+// Bodies of /v1/plans (docs/server.md). A spec is that of zeus/plan/plan_spec.h, a plan that of
+// zeus/optimizer/pipeline/plan_json.h.
+namespace zeus::wire {
+
+// Answers: readers ignore what they do not know.
+Json ToJson(const CurrentPlan& plan);
+Result<CurrentPlan> CurrentPlanFromJson(const Json& json);
+
+Json ToJson(const PlanFrontier& frontier);
+Result<PlanFrontier> PlanFrontierFromJson(const Json& json);
+
+// {"plans": [ids], "next": …}
+Result<std::vector<std::string>> PlanIdsFromJson(const Json& json);
+
+// A request: {"pace_seconds": 3.4 or null}, and who noticed, which is for people alone. Refuses
+// what it does not know.
+Json PaceToJson(std::optional<Seconds> pace);
+Result<std::optional<Seconds>> PaceFromJson(const Json& json);
+
+}  // namespace zeus::wire
