@@ -42,6 +42,8 @@ Result<std::string> ReadInput(const std::filesystem::path& path) {
 
 // Whether a profile has rows for every GPU of a stage.
 bool HasTensorRanks(std::string_view csv) {
+  while (csv.starts_with('#') && csv.find('\n') != std::string_view::npos)
+    csv.remove_prefix(csv.find('\n') + 1);
   return csv.substr(0, csv.find('\n')).find("tp_rank") != std::string_view::npos;
 }
 

@@ -14,6 +14,9 @@ struct FrontierPoint {
   Joules energy{};  // Of the iteration, blocking included.
 };
 
+// The largest whole number of ticks within a time.
+Ticks WholeTicks(Seconds time, Seconds tick);
+
 // A change of a duration while the deadline goes from `from` down to `to`: by `sign` for each tick.
 struct DurationChange {
   Ticks from = 0;

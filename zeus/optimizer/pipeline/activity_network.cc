@@ -1,0 +1,132 @@
+#include "zeus/optimizer/pipeline/activity_network.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace zeus::pipeline {
+namespace {
+
+std::size_t Index(int number) { return static_cast<std::size_t>(number); }
+
+const ConvexCost& CostOf(const Problem& problem, const CostTable& costs, int computation) {
+  return costs.costs[Index(problem.computations[Index(computation)].kind)];
+}
+
+std::vector<Ticks> EarliestBegins(const ComputationGraph& graph, std::span<const Ticks> durations) {
+  std::vector<Ticks> begins(Index(graph.size()), 0);
+  for (const int computation : graph.topological_order())
+    for (const int next : graph.Successors(computation))
+      begins[Index(next)] =
+          std::max(begins[Index(next)], begins[Index(computation)] + durations[Index(computation)]);
+  return begins;
+}
+
+// Puts the arcs of a problem into a network; computations are ranked by when they begin.
+class Builder {
+ public:
+  Builder(ActivityNetwork& network, const Problem& problem, const CostTable& costs)
+      : network_(network), problem_(problem), costs_(costs), graph_(problem.graph) {}
+
+  void Build() {
+    RankComputations();
+    network_.nodes.resize(2 * rank_.size() + 3);
+    AddActivities();
+    AddWaits();
+    AddIncidences();
+  }
+
+ private:
+  int Begin(int computation) const { return 1 + 2 * rank_[Index(computation)]; }
+  int End(int computation) const { return 2 + 2 * rank_[Index(computation)]; }
+
+  void RankComputations() {
+    for (int i = 0; i < graph_.size(); ++i)
+      durations_.push_back(CostOf(problem_, costs_, i).longest());
+    begins_ = EarliestBegins(graph_, durations_);
+    // The topological order first, for those of no duration that begin at the same time.
+    order_.assign(graph_.topological_order().begin(), graph_.topological_order().end());
+    std::ranges::stable_sort(order_, {}, [&](int i) { return begins_[Index(i)]; });
+    rank_.resize(order_.size());
+    for (std::size_t i = 0; i < order_.size(); ++i) rank_[Index(order_[i])] = static_cast<int>(i);
+  }
+
+  void AddActivities() {
+    for (const int i : order_) {
+      const ConvexCost& cost = CostOf(problem_, costs_, i);
+      const Ticks begin = begins_[Index(i)];
+      const Ticks end = begin + durations_[Index(i)];
+      network_.node(Begin(i)).anchor = begin;
+      network_.node(End(i)).anchor = end;
+      network_.longest = std::max(network_.longest, end);
+      network_.arcs.push_back({.duration = durations_[Index(i)], .ends = {Begin(i), End(i)}});
+      network_.activities.push_back(
+          {.cost = &cost, .breakpoint = static_cast<int>(cost.times.size()) - 1, .computation = i});
+    }
+    network_.node(network_.sink()).anchor = network_.longest;
+    for (int activity = 0; activity < graph_.size(); ++activity) network_.SetBounds(activity);
+  }
+
+  void AddWaits() {
+    for (const int i : order_)
+      if (graph_.Predecessors(i).empty())
+        network_.arcs.push_back({.ends = {network_.source(), Begin(i)}});
+    for (const int i : order_) {
+      for (const int next : graph_.Successors(i))
+        network_.arcs.push_back({.ends = {End(i), Begin(next)}});
+      if (graph_.Successors(i).empty())
+        network_.arcs.push_back({.ends = {End(i), network_.sink()}});
+    }
+  }
+
+  void AddIncidences() {
+    for (const NetworkArc& arc : network_.arcs)
+      for (const int end : arc.ends) ++network_.node(end + 1).first;
+    for (std::size_t i = 1; i < network_.nodes.size(); ++i)
+      network_.nodes[i].first += network_.nodes[i - 1].first;
+    network_.incidences.resize(2 * network_.arcs.size());
+    std::vector<std::int32_t> next;
+    for (const NetworkNode& node : network_.nodes) next.push_back(node.first);
+    for (int way = 0; way < static_cast<int>(2 * network_.arcs.size()); ++way) {
+      const NetworkArc& arc = network_.arc(ArcOf(way));
+      network_.incidences[Index(next[Index(arc.From(way))]++)] = {way, arc.To(way)};
+    }
+  }
+
+  ActivityNetwork& network_;
+  const Problem& problem_;
+  const CostTable& costs_;
+  const ComputationGraph& graph_;
+  std::vector<Ticks> durations_{};
+  std::vector<Ticks> begins_{};
+  std::vector<int> order_{};
+  std::vector<int> rank_{};  // Of each computation.
+};
+
+}  // namespace
+
+ActivityNetwork::ActivityNetwork(const Problem& problem, const CostTable& costs) {
+  Builder(*this, problem, costs).Build();
+}
+
+void ActivityNetwork::SetBounds(int activity) {
+  Activity& state = activities[Index(activity)];
+  NetworkArc& arc = arcs[Index(activity)];
+  const ConvexCost& cost = *state.cost;
+  const std::size_t k = Index(state.breakpoint);
+  const Slope flow = state.lower + arc.residual[1];
+  const Slope above = k + 1 < cost.times.size() ? cost.slopes[k + 1] : 0;
+  Slope below = above;
+  if (arc.duration == cost.times[k]) below = k == 0 ? kUnlimited : cost.slopes[k];
+  state.lower = above;
+  arc.residual = {below - flow, flow - above};
+}
+
+Ticks LongestPath(const ComputationGraph& graph, std::span<const Ticks> durations) {
+  const std::vector<Ticks> begins = EarliestBegins(graph, durations);
+  Ticks longest = 0;
+  for (std::size_t i = 0; i < begins.size(); ++i)
+    longest = std::max(longest, begins[i] + durations[i]);
+  return longest;
+}
+
+}  // namespace zeus::pipeline

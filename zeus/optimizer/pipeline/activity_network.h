@@ -1,0 +1,110 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "zeus/optimizer/pipeline/convex_cost.h"
+#include "zeus/optimizer/pipeline/problem.h"
+
+namespace zeus::pipeline {
+
+// Far above any sum of slopes, which stays below 2^60 (see CostTable).
+inline constexpr Slope kUnlimited = Slope{1} << 62;
+
+// An arc is named by a number; a way along it by twice that number, plus one against its direction.
+constexpr int ArcOf(int way) { return way >> 1; }
+constexpr int Opposite(int way) { return way ^ 1; }
+
+struct NetworkArc {
+  std::array<Slope, 2> residual{kUnlimited, 0};  // How much more may flow along, and be taken back.
+  Ticks duration = 0;                            // While it moves: what it was when that began.
+  std::array<std::int32_t, 2> ends{};
+
+  int From(int way) const { return ends[static_cast<std::size_t>(way & 1)]; }
+  int To(int way) const { return ends[static_cast<std::size_t>(~way & 1)]; }
+  Slope Residual(int way) const { return residual[static_cast<std::size_t>(way & 1)]; }
+  void Push(int way, Slope amount) {
+    residual[static_cast<std::size_t>(way & 1)] -= amount;
+    residual[static_cast<std::size_t>(~way & 1)] += amount;
+  }
+};
+
+// What a node's parent may be other than the way that leads to it.
+inline constexpr int kOutside = -1;  // Not inside the cut.
+inline constexpr int kOrphan = -2;   // Its way is full; see CutTree.
+inline constexpr int kRoot = -3;     // The source.
+
+struct NetworkNode {
+  // Its time: `anchor` inside the cut, `anchor` plus the sweep's time outside. So those outside
+  // move all together without being touched.
+  Ticks anchor = 0;
+  std::int32_t parent = kOutside;
+  std::int32_t first = 0;  // Of its incidences.
+  // Stamps and ways of CutTree's searches, here because they are read with the rest.
+  std::uint32_t rooted = 0;
+  std::uint32_t adrift = 0;
+  std::uint32_t visited = 0;
+  std::int32_t onward = 0;
+
+  bool inside() const { return parent != kOutside; }
+};
+
+struct Incidence {
+  std::int32_t way = 0;  // From the node that has it.
+  std::int32_t neighbour = 0;
+};
+
+// What only arcs of computations have.
+struct Activity {
+  const ConvexCost* cost = nullptr;
+  Slope lower = 0;              // The least flow: what a tick more would save.
+  Ticks since = 0;              // When it began to move.
+  std::int32_t breakpoint = 0;  // The last of `cost` that is not above the duration.
+  std::int32_t direction = 0;   // 1: it grows while time falls; -1: it shrinks; 0: it rests.
+  std::int32_t computation = 0;
+};
+
+// The graph of a problem with computations as arcs between their begin and their end, waiting as
+// arcs without duration, and one source and one sink. Nodes and arcs are in the order of time, so
+// that neighbours are near in memory. Refers to the costs. For the solver and its parts alone.
+struct ActivityNetwork {
+  // All computations at their longest, each node as early as can be, no flow.
+  ActivityNetwork(const Problem& problem, const CostTable& costs);
+
+  int source() const { return 0; }
+  int sink() const { return static_cast<int>(nodes.size()) - 2; }
+  bool IsActivity(int arc) const { return static_cast<std::size_t>(arc) < activities.size(); }
+
+  NetworkNode& node(int number) { return nodes[static_cast<std::size_t>(number)]; }
+  const NetworkNode& node(int number) const { return nodes[static_cast<std::size_t>(number)]; }
+  NetworkArc& arc(int number) { return arcs[static_cast<std::size_t>(number)]; }
+  const NetworkArc& arc(int number) const { return arcs[static_cast<std::size_t>(number)]; }
+
+  std::span<const Incidence> Incidences(int number) const {
+    const auto begin = static_cast<std::size_t>(node(number).first);
+    const auto end = static_cast<std::size_t>(node(number + 1).first);
+    return {incidences.data() + begin, end - begin};
+  }
+
+  // The other end of the way that leads to a node which has one.
+  int ParentOf(int number) const {
+    const int way = node(number).parent;
+    return arc(ArcOf(way)).From(way);
+  }
+
+  // Gives an activity the bounds of its duration; its flow stays.
+  void SetBounds(int activity);
+
+  Ticks longest = 0;                 // Of the whole, at the start.
+  std::vector<NetworkNode> nodes{};  // One more than there are: it ends the last one's incidences.
+  std::vector<NetworkArc> arcs{};    // Those of computations come first.
+  std::vector<Activity> activities{};
+  std::vector<Incidence> incidences{};
+};
+
+// When the last computation ends if each lasts as long as `durations` says.
+Ticks LongestPath(const ComputationGraph& graph, std::span<const Ticks> durations);
+
+}  // namespace zeus::pipeline

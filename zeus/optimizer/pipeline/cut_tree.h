@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "zeus/optimizer/pipeline/activity_network.h"
+#include "zeus/optimizer/pipeline/growing_cut.h"
+
+namespace zeus::pipeline {
+
+// Sends flow from the source to the sink along the tree of ways by which the nodes inside the cut
+// were reached, and mends the tree where a way became full: from the node behind it backwards to
+// the nearest one that the source still reaches. All that hangs below comes along untouched. A
+// search that finds nothing has seen only nodes that the source does not reach any more, and they
+// leave the cut: so no work is lost.
+class CutTree {
+ public:
+  // Both must outlive it.
+  CutTree(ActivityNetwork& network, GrowingCut& cut) : network_(network), cut_(cut) {}
+
+  // As much as can flow until the sink leaves the cut; nullopt when that is without limit.
+  std::optional<Slope> SendAll();
+
+ private:
+  std::optional<Slope> Send();
+  void FindPath();
+  void Mend();
+  bool Reattach(int orphan);
+  bool HangsOnSource(int node);
+  void Attach(int node, int way, int orphan);
+  void Lose();
+  void Renew();
+  bool IsOpen(int way) const;
+
+  ActivityNetwork& network_;
+  GrowingCut& cut_;
+  std::vector<int> path_{};     // Ways, from the sink to the source.
+  std::vector<int> orphans_{};  // To be mended.
+  std::vector<int> seen_{};     // By the current search.
+  std::uint32_t mending_ = 0;
+  std::uint32_t search_ = 0;
+  std::size_t short_path_ = 0;  // When the tree was last made anew.
+};
+
+}  // namespace zeus::pipeline

@@ -1,0 +1,91 @@
+#include "zeus/optimizer/pipeline/frontier_solver.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "zeus/optimizer/pipeline/frontier_sweep.h"
+
+namespace zeus::pipeline {
+namespace {
+
+// Energies of points from what the sweep has paid.
+class Accounts {
+ public:
+  Accounts(const Problem& problem, const CostTable& costs)
+      : costs_(costs), blocking_(static_cast<double>(problem.stages) * problem.blocking_power) {
+    for (const Computation& computation : problem.computations)
+      at_longest_ += costs.costs[static_cast<std::size_t>(computation.kind)].at_longest;
+  }
+
+  FrontierPoint PointAt(Ticks ticks, double paid) const {
+    const Seconds time = costs_.tick * static_cast<double>(ticks);
+    return {.ticks = ticks,
+            .time = time,
+            .energy = at_longest_ + Joules(paid * costs_.slope_unit) + blocking_ * time};
+  }
+
+ private:
+  const CostTable& costs_;
+  Watts blocking_;
+  Joules at_longest_{};
+};
+
+Ticks FastestTime(const Problem& problem, const CostTable& costs) {
+  std::vector<Ticks> durations;
+  for (const Computation& computation : problem.computations)
+    durations.push_back(costs.costs[static_cast<std::size_t>(computation.kind)].shortest());
+  return LongestPath(problem.graph, durations);
+}
+
+// Tells how far a solve is, a hundred times in all.
+class Progress {
+ public:
+  Progress(const SolveOptions& options, Ticks from, Ticks to)
+      : tell_(options.progress), from_(from), to_(to), next_(from) {}
+
+  // False when it should end.
+  bool At(Ticks time) {
+    if (!tell_ || time > next_) return true;
+    const Ticks way = std::max<Ticks>(from_ - to_, 1);
+    next_ = time - std::max<Ticks>(way / 100, 1);
+    return tell_(static_cast<double>(from_ - time) / static_cast<double>(way));
+  }
+
+ private:
+  const std::function<bool(double)>& tell_;
+  Ticks from_;
+  Ticks to_;
+  Ticks next_;
+};
+
+}  // namespace
+
+Result<Frontier> SolveFrontier(const Problem& problem, const CostTable& costs,
+                               const SolveOptions& options) {
+  FrontierSweep sweep(problem, costs);
+  const Accounts accounts(problem, costs);
+  Frontier::Parts parts{.tick = costs.tick, .points = {accounts.PointAt(sweep.time(), 0)}};
+  for (const Computation& computation : problem.computations)
+    parts.slowest_durations.push_back(
+        costs.costs[static_cast<std::size_t>(computation.kind)].longest());
+
+  Ticks until = FastestTime(problem, costs);
+  if (options.until) until = std::max(until, WholeTicks(*options.until, costs.tick));
+  Progress progress(options, sweep.time(), until);
+  for (bool ahead = until < sweep.time(); ahead;) {
+    const Slope before = sweep.marginal_cost();
+    ahead = sweep.Step(until);
+    const bool turns = sweep.marginal_cost() != before || !ahead;
+    if (turns && sweep.time() < parts.points.back().ticks)
+      parts.points.push_back(accounts.PointAt(sweep.time(), sweep.cost()));
+    if (!progress.At(sweep.time()))
+      return Error{ErrorCode::kUnavailable, "the solve of the frontier was cancelled"};
+  }
+  sweep.Settle();
+  parts.changes = std::move(sweep.changes());
+  std::ranges::stable_sort(parts.changes, std::ranges::greater{}, &DurationChange::from);
+  return Frontier(std::move(parts));
+}
+
+}  // namespace zeus::pipeline

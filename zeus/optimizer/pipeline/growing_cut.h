@@ -1,0 +1,56 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "zeus/optimizer/pipeline/activity_network.h"
+#include "zeus/optimizer/pipeline/event_queue.h"
+#include "zeus/optimizer/pipeline/frontier.h"
+
+namespace zeus::pipeline {
+
+// The cut whose computations change while time falls: inside is all that the source reaches along
+// tight arcs that are not full. Nodes outside move towards the source with time; computations that
+// lead out shrink, those that lead back in grow again. What is inside only grows until the sink
+// joins, and each change of it is an event that is known beforehand.
+class GrowingCut {
+ public:
+  // Both must outlive it.
+  GrowingCut(ActivityNetwork& network, std::vector<DurationChange>& changes);
+
+  Ticks time() const { return time_; }
+  bool ReachesSink() const { return network_.node(network_.sink()).inside(); }
+
+  // The time of the next event, or `bound` if that is later.
+  Ticks NextTime(Ticks bound);
+  // Lets time fall to the next event, which must not be before it, and grows.
+  void PassEvent();
+  // Lets time fall to one that is not beyond the next event.
+  void FallTo(Ticks time) { time_ = time; }
+
+  // Nodes that the source no longer reaches: all of them at once. Then what may happen to them from
+  // now on.
+  void Remove(int node);
+  void WatchRemoved();
+
+  // Brings the durations of all that moves up to the present.
+  void SettleAll();
+
+ private:
+  void Join(int node, int way);
+  void Grow();
+  void Look(int way, int from, int to);
+  void LookAhead(int way, int from, int to);
+  void LookBack(int way, int from, int to);
+  void Move(int activity, int direction);
+  void Settle(int arc);
+
+  ActivityNetwork& network_;
+  std::vector<DurationChange>& changes_;
+  EventQueue events_;
+  Ticks time_ = 0;
+  std::vector<int> joined_{};   // Not looked around from yet.
+  std::vector<int> removed_{};  // Not watched yet.
+};
+
+}  // namespace zeus::pipeline
