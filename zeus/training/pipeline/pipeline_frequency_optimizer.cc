@@ -4,7 +4,6 @@
 #include <utility>
 #include <variant>
 
-#include "zeus/base/json.h"
 #include "zeus/base/log.h"
 #include "zeus/device/knob_guard.h"
 #include "zeus/device/knob_repair.h"
@@ -58,7 +57,8 @@ class PipelineFrequencyOptimizer::Session {
   Status FinishProfile();
   Status FollowPlan();
   Status Share(const std::optional<CurrentPlan>& plan);
-  std::optional<CurrentPlan> NewPlan(double worst);
+  Result<std::optional<CurrentPlan>> ReportPace(const CurrentPlan& present, double slowdown);
+  std::optional<CurrentPlan> NewPlan(double slowdown);
   double Slowdown(double measured) const;
   void GiveUp(Error error);
   bool leads() const { return ranks_.leader(); }
@@ -224,25 +224,31 @@ Status PipelineFrequencyOptimizer::Session::FollowPlan() {
   return Share(plan);
 }
 
+Result<std::optional<CurrentPlan>> PipelineFrequencyOptimizer::Session::ReportPace(
+    const CurrentPlan& present, double slowdown) {
+  std::optional<Seconds> pace;
+  if (slowdown > 1) pace = slowdown * follower_->unpaced_time();
+  ZEUS_TRY(CurrentPlan answer, options_.service->ReportPace(present.id, pace));
+  reported_slowdown_ = slowdown;
+  if (answer.version == present.version) return std::optional<CurrentPlan>();
+  return std::optional(std::move(answer));
+}
+
 // A service that cannot be reached leaves the plan as it is.
-std::optional<CurrentPlan> PipelineFrequencyOptimizer::Session::NewPlan(double worst) {
+std::optional<CurrentPlan> PipelineFrequencyOptimizer::Session::NewPlan(double slowdown) {
   const TimePoint now = monitor_.monitor().clock().Now();
-  const bool paced = std::abs(worst - reported_slowdown_) > kSameSlowdown * reported_slowdown_;
-  if (!paced && now < asked_ + options_.poll_interval) return std::nullopt;
+  const bool changed = std::abs(slowdown - reported_slowdown_) > kSameSlowdown * reported_slowdown_;
+  if (!changed && now < asked_ + options_.poll_interval) return std::nullopt;
   asked_ = now;
   const CurrentPlan& present = *follower_->current();
-  std::optional<Seconds> pace;
-  if (worst > 1) pace = worst * follower_->unpaced_time();
-  auto answer =
-      paced ? options_.service->ReportPace(present.id, pace) : options_.service->Get(present.id);
+  auto answer = changed ? ReportPace(present, slowdown)
+                        : options_.service->GetNewer(present.id, present.version);
   if (!answer.ok()) {
     if (!std::exchange(service_failed_, true))
       log::Warning("the plan of the pipeline stays as it is: {}", answer.error().message);
     return std::nullopt;
   }
   service_failed_ = false;
-  if (paced) reported_slowdown_ = worst;
-  if (answer.value().version == present.version) return std::nullopt;
   return std::move(answer).value();
 }
 

@@ -30,7 +30,7 @@ struct PipelineOptions {
   PlanSpec job{};
 
   pipeline::SweepRules sweep{};
-  Hertz stride{};  // Between the clocks that are measured; zero: about 15 of them.
+  Hertz stride = Hertz::FromMega(60);  // Between the clocks that are measured.
   // Called before times are taken: waits until the GPU has done what was asked of it. While a plan
   // is in force it is called only where stragglers are watched for.
   std::function<void()> synchronize{};

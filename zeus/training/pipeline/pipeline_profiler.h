@@ -37,8 +37,8 @@ class PipelineProfiler final : public TrainingCallback {
   struct Options {
     PipelineRank rank{};
     pipeline::SweepRules rules{};
-    Hertz stride{};   // Between two clocks; zero: the knob's own, about 15 clocks.
-    int warm_up = 1;  // Iterations before anything is measured.
+    Hertz stride = Hertz::FromMega(60);  // Between two clocks.
+    int warm_up = 1;                     // Iterations before anything is measured.
     // Called before times are taken: waits until the GPU has done what was asked of it.
     std::function<void()> synchronize{};
   };
