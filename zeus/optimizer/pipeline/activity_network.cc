@@ -36,8 +36,8 @@ class Builder {
   }
 
  private:
-  int Begin(int computation) const { return 1 + 2 * rank_[Index(computation)]; }
-  int End(int computation) const { return 2 + 2 * rank_[Index(computation)]; }
+  int Begin(int computation) const { return 2 + 2 * rank_[Index(computation)]; }
+  int End(int computation) const { return 3 + 2 * rank_[Index(computation)]; }
 
   void RankComputations() {
     for (int i = 0; i < graph_.size(); ++i)

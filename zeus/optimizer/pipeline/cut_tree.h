@@ -28,10 +28,12 @@ class CutTree {
   void Mend();
   bool Reattach(int orphan);
   bool HangsOnSource(int node);
-  void Attach(int node, int way, int orphan);
-  void Lose();
+  void Attach(int node, Incidence back, int orphan);
   void Renew();
-  bool IsOpen(int way) const;
+  // Marks of the current search: nodes that do not hang on the source, and among them those that
+  // it has been to.
+  std::uint32_t adrift() const { return 2 * search_; }
+  std::uint32_t visited() const { return 2 * search_ + 1; }
 
   ActivityNetwork& network_;
   GrowingCut& cut_;
