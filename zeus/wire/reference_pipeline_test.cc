@@ -58,12 +58,10 @@ TEST(ReferencePipelineTest, AScheduleIsAListOfNamesAndMegahertz) {
 }
 
 TEST(ReferencePipelineTest, AResultIsTheMeanOfItsIterations) {
-  const auto report =
-      RankReportFromJson({{"rank", 2},
-                          {"iter_time", {1.0, 2.0}},
-                          {"iter_energy", {10, 20}},
-                          {"time_breakdown", {{"forward", {{1, 2}, {3, 6}}}, {"idle", {{}}}}},
-                          {"energy_breakdown", {{"forward", {{10, 20}, {30, 60}}}}}});
+  const auto report = RankReportFromJson(Json::parse(R"({
+      "rank": 2, "iter_time": [1.0, 2.0], "iter_energy": [10, 20],
+      "time_breakdown": {"forward": [[1, 2], [3, 6]], "idle": [[]]},
+      "energy_breakdown": {"forward": [[10, 20], [30, 60]]}})"));
   ASSERT_TRUE(report.ok()) << report.error().message;
   EXPECT_EQ(report.value().rank, 2);
   ASSERT_EQ(report.value().points.size(), 1U);
