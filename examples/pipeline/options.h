@@ -23,7 +23,7 @@ struct Options {
   double slowdown = 1.0;
   std::string straggler{};
   std::string server{};  // Plans come from a `zeus serve`.
-  std::string json{};
+  bool json = false;
 };
 
 void AddOptions(CLI::App& app, Options& options);
