@@ -2,16 +2,18 @@
 
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 
 namespace zeus::pipeline {
 namespace {
 
-// In multiples of the stages: with fewer microbatches a pipeline has hardly a steady state.
-constexpr int kFirstSize = 3;
-constexpr int kSecondSize = 4;
-constexpr int kCheckedSize = 5;
-// Below this the three small frontiers take longer than the one that they replace.
-constexpr int kLeastSize = kFirstSize + kSecondSize + kCheckedSize;
+// In multiples of the stages: with three of them the hull frontier of a real pipeline still lacks
+// segments that larger ones have.
+constexpr int kFirstSize = 4;
+constexpr int kSecondSize = 5;
+// The check is on half of the asked size: segments were seen that exist only from eight times the
+// stages on, which a check on six times had not noticed. So below this there is nothing to gain.
+constexpr int kLeastSize = 14;
 
 using Points = std::vector<FrontierPoint>;
 
@@ -59,23 +61,21 @@ Result<std::optional<std::vector<FrontierPoint>>> ExtrapolateFrontier(const Prob
                                                                       int stages, int microbatches,
                                                                       const SolveOptions& options) {
   using Outcome = std::optional<Points>;
-  if (microbatches <= kLeastSize * stages) return Outcome();
+  if (microbatches < kLeastSize * stages) return Outcome();
+  const std::vector<int> sizes{kFirstSize * stages, kSecondSize * stages, microbatches / 2};
+  const int total = std::accumulate(sizes.begin(), sizes.end(), 0);
   std::vector<Points> solved;
-  int solved_sizes = 0;
-  for (const int size : {kFirstSize, kSecondSize, kCheckedSize}) {
+  double done = 0;
+  for (const int size : sizes) {
     SolveOptions part{};
-    if (options.progress) {
-      part.progress = [&, size](double share) {
-        return options.progress((solved_sizes + share * size) / kLeastSize);
-      };
-    }
-    ZEUS_TRY(const Problem problem, make(size * stages));
+    if (options.progress)
+      part.progress = [&](double share) { return options.progress((done + share * size) / total); };
+    ZEUS_TRY(const Problem problem, make(size));
     ZEUS_TRY(const Frontier frontier, SolveFrontier(problem, costs, part));
     solved.push_back(frontier.points());
-    solved_sizes += size;
+    done += size;
   }
-  const auto check =
-      ExtrapolateAll(solved[0], solved[1], costs.tick, kCheckedSize * stages, stages);
+  const auto check = ExtrapolateAll(solved[0], solved[1], costs.tick, sizes.back(), stages);
   if (!check || !AreTheSame(*check, solved[2])) return Outcome();
   return ExtrapolateAll(solved[0], solved[1], costs.tick, microbatches, stages);
 }

@@ -11,11 +11,12 @@ namespace zeus::pipeline {
 namespace {
 
 constexpr int kStages = 3;
+constexpr double kImbalance = 0.05;
 
 Result<Problem> OfSize(int microbatches) {
   ZEUS_TRY(const Schedule schedule,
            MakeSchedule("1f1b", {.stages = kStages, .microbatches = microbatches}));
-  return MakeProblem(SyntheticProfile(kStages), schedule);
+  return MakeProblem(SyntheticProfile(kStages, kImbalance), schedule);
 }
 
 CostTable Costs() { return MakeCosts(OfSize(4).value(), CostKind::kHull).value(); }
@@ -39,12 +40,25 @@ TEST(PeriodicFrontierTest, IsTheFrontierOfTheWholePipeline) {
 }
 
 TEST(PeriodicFrontierTest, APipelineThatChangesWithItsSizeIsRefused) {
-  const CostTable costs = Costs();
   // The checked size has one microbatch more than it should.
   const ProblemOfSize odd = [](int microbatches) {
-    return OfSize(microbatches == 5 * kStages ? microbatches + 1 : microbatches);
+    return OfSize(microbatches == 8 * kStages ? microbatches + 1 : microbatches);
   };
-  const auto extrapolated = ExtrapolateFrontier(odd, costs, kStages, 16 * kStages);
+  const auto extrapolated = ExtrapolateFrontier(odd, Costs(), kStages, 16 * kStages);
+  ASSERT_TRUE(extrapolated.ok());
+  EXPECT_FALSE(extrapolated.value().has_value());
+}
+
+TEST(PeriodicFrontierTest, SegmentsThatOnlyLargePipelinesHaveAreNoticed) {
+  // Up to seven times its stages this one has 263 points, from nine times on 267.
+  constexpr int kFour = 4;
+  const ProblemOfSize make = [](int microbatches) -> Result<Problem> {
+    ZEUS_TRY(const Schedule schedule,
+             MakeSchedule("1f1b", {.stages = kFour, .microbatches = microbatches}));
+    return MakeProblem(SyntheticProfile(kFour, 0.02), schedule);
+  };
+  const CostTable costs = MakeCosts(make(4).value(), CostKind::kHull).value();
+  const auto extrapolated = ExtrapolateFrontier(make, costs, kFour, 16 * kFour);
   ASSERT_TRUE(extrapolated.ok());
   EXPECT_FALSE(extrapolated.value().has_value());
 }
@@ -53,7 +67,7 @@ TEST(PeriodicFrontierTest, FewMicrobatchesAreNotWorthIt) {
   const auto never = [](int) -> Result<Problem> {
     return Error{ErrorCode::kInternal, "must not be built"};
   };
-  const auto extrapolated = ExtrapolateFrontier(never, Costs(), kStages, 12 * kStages);
+  const auto extrapolated = ExtrapolateFrontier(never, Costs(), kStages, 13 * kStages);
   ASSERT_TRUE(extrapolated.ok());
   EXPECT_FALSE(extrapolated.value().has_value());
 }
