@@ -50,9 +50,10 @@ Status RunStage(const Options& options, StageLinks links) {
   MemoryPlanRepository repository;
   LocalPlanService local(repository, clock);
   std::unique_ptr<RemotePlanService> remote;
-  if (links.stage == 0 && !options.server.empty())
+  if (links.stage == 0 && !options.server.empty()) {
     ZEUS_TRY(remote,
              RemotePlanService::Connect(RemotePlanService::PatientOptions(options.server), clock));
+  }
   PlanService* const service = remote ? static_cast<PlanService*>(remote.get()) : &local;
   const bool first = links.stage == 0;
   StageTraining training(options, links.stage, std::move(links.neighbours), *links.collective,

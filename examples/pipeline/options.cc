@@ -52,6 +52,15 @@ void AddOptions(CLI::App& app, Options& options) {
   app.add_option("--slowdown", options.slowdown,
                  "How much longer than at the highest clock an iteration may take")
       ->check(CLI::Range(1.0, 2.0));
+  app.add_option("--forward", options.forward,
+                 "Seconds of a forward on an average stage at the highest clock; backward: twice")
+      ->check(CLI::Range(0.01, 10.0));
+  app.add_option("--imbalance", options.imbalance,
+                 "How many times as long the last stage takes, which has the output layer")
+      ->check(CLI::Range(1.0, 3.0));
+  app.add_option("--clock-change", options.clock_change,
+                 "Milliseconds that a plan charges for a change of the clock")
+      ->check(CLI::Range(0.0, 1000.0));
   app.add_option("--straggler", options.straggler,
                  "STAGE:SLOWDOWN, as in 2:1.2: in the end this stage becomes so much slower")
       ->check(CheckStraggler);
