@@ -130,7 +130,8 @@ void CostScaling::CollectExcesses() {
 
 void CostScaling::Refine(Ticks tolerance) {
   tolerance_ = tolerance;
-  RaiseTimes(tolerance, kSweepsBeforePhase);
+  if (has_flow_) RaiseTimes(tolerance, kSweepsBeforePhase);
+  has_flow_ = true;
   RestoreOrder(tolerance);
   RestoreDeadline(tolerance);
   AgreeWithTimes(tolerance);

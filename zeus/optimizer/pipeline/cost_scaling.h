@@ -48,6 +48,7 @@ class CostScaling {
   DeadlineNetwork& network_;
   PriceUpdate price_update_;
   Ticks tolerance_ = 1;
+  bool has_flow_ = false;     // From a phase before.
   std::vector<int> queue_{};  // Nodes with excess; those before next_ are done.
   std::size_t next_ = 0;
   std::vector<char> is_queued_;

@@ -66,10 +66,10 @@ void SetFirstTimes(DeadlineNetwork& network, Ticks deadline) {
   Centre(network, DurationsAt(network, fast), deadline);
 }
 
-// About a thirtieth of what an average activity can be slowed by. Coarser phases cost more than
-// they help: they forget more of the first times than they find.
+// A small part of what an average activity can be slowed by. Coarser phases cost more than they
+// help: they forget more of the first times than they find.
 Ticks FirstTolerance(const DeadlineNetwork& network) {
-  constexpr double kShare = 1.0 / 32;
+  constexpr double kShare = 1.0 / 512;
   double range = 0;
   for (int i = 0; i < network.deadline_activity(); ++i) {
     const FlowCurve& curve = network.CurveOf(i);
