@@ -158,6 +158,7 @@ Result<std::optional<pipeline::RankClocks>> PipelineSessions::ClocksFor(const st
   if (state.session.plan_id.empty() && HasReported(state.measurements, state.session.round, rank))
     return std::optional<pipeline::RankClocks>();
   ZEUS_TRY(pipeline::RankClocks clocks, ClocksOf(state, *asking));
+  ZEUS_RETURN_IF_ERROR(repository_.MarkUsed(id, clock_.WallNow()));
   return std::optional(std::move(clocks));
 }
 

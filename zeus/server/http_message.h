@@ -50,7 +50,7 @@ class AwaitedAnswer {
   virtual const std::string& job_id() const = 0;
   // nullopt: not yet.
   virtual std::optional<HttpAnswer> Next() = 0;
-  // Instead of an answer, when it has taken this long.
+  // Instead of an answer, when it has taken this long. Must not wait.
   virtual Seconds patience() const = 0;
   virtual HttpAnswer TooLate() = 0;
 };

@@ -59,17 +59,17 @@ class AwaitedSchedule final : public AwaitedAnswer {
   std::optional<HttpAnswer> Next() override {
     const auto clocks = sessions_.ClocksFor(id_, rank_);
     if (!clocks.ok()) return ErrorAnswer(clocks.error(), Dialect::kReference);
-    if (!clocks.value()) return std::nullopt;
-    return JsonAnswer(200, reference::ToJson(rank_, *clocks.value()));
+    if (clocks.value()) return JsonAnswer(200, reference::ToJson(rank_, *clocks.value()));
+    const auto registered = sessions_.RegisteredRanks(id_);
+    if (registered.ok()) registered_ = registered.value();
+    return std::nullopt;
   }
 
   HttpAnswer TooLate() override {
-    const auto registered = sessions_.RegisteredRanks(id_);
     return ErrorAnswer(
         {ErrorCode::kUnavailable,
          fmt::format("the other ranks of {} did not come in time ({} have registered): ask again",
-                     id_,
-                     registered.ok() ? std::to_string(registered.value()) : "who knows how many")},
+                     id_, registered_)},
         Dialect::kReference);
   }
 
@@ -78,6 +78,7 @@ class AwaitedSchedule final : public AwaitedAnswer {
   const std::string id_;
   const int rank_;
   const Seconds patience_;
+  int registered_ = 0;
 };
 
 Result<HttpAnswer> GetSchedule(PipelineSessions& sessions, Seconds patience,

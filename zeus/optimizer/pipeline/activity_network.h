@@ -45,10 +45,10 @@ struct NetworkNode {
   std::int32_t parent = kOutside;
   std::int32_t parent_node = 0;  // Where that way comes from.
   std::int32_t first = 0;        // Of its incidences.
+  std::int32_t end = 0;
   // What CutTree's searches know of it, here because it is read with the rest.
   std::uint32_t rooted = 0;
   std::uint32_t mark = 0;
-  std::int32_t onward = 0;
 
   bool inside() const { return parent != kOutside; }
   void Hang(int way, int from) {
@@ -106,9 +106,8 @@ struct ActivityNetwork {
   const NetworkArc& arc(int number) const { return arcs[static_cast<std::size_t>(number)]; }
 
   std::span<const Incidence> Incidences(int number) const {
-    const auto begin = static_cast<std::size_t>(node(number).first);
-    const auto end = static_cast<std::size_t>(node(number + 1).first);
-    return {incidences.data() + begin, end - begin};
+    const NetworkNode& at = node(number);
+    return {incidences.data() + at.first, incidences.data() + at.end};
   }
 
   // Whether something can flow along a way between nodes inside at these times.
@@ -133,7 +132,6 @@ struct ActivityNetwork {
   void SetBounds(int activity);
 
   Ticks longest = 0;  // Of the whole, at the start.
-  // One more than there are: it ends the last one's incidences.
   std::vector<NetworkNode, CacheAligned<NetworkNode>> nodes{};
   std::vector<NetworkArc> arcs{};  // Those of computations come first.
   std::vector<Activity> activities{};

@@ -58,33 +58,50 @@ std::optional<Slope> CutTree::Send() {
 void CutTree::Mend() {
   network_.node(network_.source()).rooted = mending_;
   for (std::size_t i = 0; i < orphans_.size(); ++i)  // Grows meanwhile.
-    if (network_.node(orphans_[i]).parent == kOrphan && !Reattach(orphans_[i]))
-      cut_.Remove(seen_, visited(), orphans_);
+    if (network_.node(orphans_[i]).parent == kOrphan && !Reattach(orphans_[i])) LoseVisited();
   orphans_.clear();
 }
 
 bool CutTree::Reattach(int orphan) {
   ++search_;
-  seen_.assign(1, orphan);
+  visits_.assign(1, {.node = orphan});
+  edge_.clear();
   network_.node(orphan).mark = visited();
-  for (std::size_t i = 0; i < seen_.size(); ++i) {
-    const int node = seen_[i];
+  for (std::size_t i = 0; i < visits_.size(); ++i) {
+    const int node = visits_[i].node;
     const Ticks time = network_.node(node).anchor;
     for (const Incidence& back : network_.Incidences(node)) {
       NetworkNode& other = network_.node(back.neighbour);
-      if (!other.inside() || other.mark == visited()) continue;
-      if (!network_.IsOpen(Opposite(back.way), other.anchor, time)) continue;
+      if (other.mark == visited()) continue;
+      const int way = Opposite(back.way);
+      if (!other.inside() || !network_.IsOpen(way, other.anchor, time)) {
+        edge_.push_back(back.way);
+        continue;
+      }
       if (HangsOnSource(back.neighbour)) {
-        Attach(node, back, orphan);
+        Attach(i, back);
         return true;
       }
       other.mark = visited();
-      other.onward = Opposite(back.way);
-      seen_.push_back(back.neighbour);
+      visits_.push_back({back.neighbour, way, static_cast<std::uint32_t>(i)});
       network_.Prefetch(back.neighbour);
     }
   }
   return false;
+}
+
+// What the last search saw leaves the cut.
+void CutTree::LoseVisited() {
+  for (const int way : edge_) {
+    const int neighbour = network_.arc(ArcOf(way)).To(way);
+    NetworkNode& other = network_.node(neighbour);
+    if (other.mark == visited()) continue;
+    cut_.Part(way, other);
+    if (other.parent != way) continue;
+    other.parent = kOrphan;
+    orphans_.push_back(neighbour);
+  }
+  for (const Visit& visit : visits_) cut_.Remove(network_.node(visit.node));
 }
 
 // Follows the tree upwards as far as it is not known where that ends, and remembers it.
@@ -104,27 +121,28 @@ bool CutTree::HangsOnSource(int node) {
   return hangs;
 }
 
-// Turns the tree: from a node that has a way back to where the source is, onwards to the orphan.
-void CutTree::Attach(int node, Incidence back, int orphan) {
+// Turns the tree: what the source reaches again, and from there onwards to the orphan.
+void CutTree::Attach(std::size_t seen, Incidence back) {
   int way = Opposite(back.way);
   for (int from = back.neighbour;;) {
-    NetworkNode& attached = network_.node(node);
+    const Visit& visit = visits_[seen];
+    NetworkNode& attached = network_.node(visit.node);
     attached.Hang(way, from);
     attached.rooted = mending_;
-    if (node == orphan) return;
-    from = node;
-    way = attached.onward;
-    node = network_.arc(ArcOf(way)).To(way);
+    if (seen == 0) return;
+    from = visit.node;
+    way = visit.way;
+    seen = visit.next;
   }
 }
 
 // The shortest ways to all nodes inside.
 void CutTree::Renew() {
   ++search_;
-  seen_.assign(1, network_.source());
+  visits_.assign(1, {.node = network_.source()});
   network_.node(network_.source()).mark = visited();
-  for (std::size_t i = 0; i < seen_.size(); ++i) {
-    const int node = seen_[i];
+  for (std::size_t i = 0; i < visits_.size(); ++i) {
+    const int node = visits_[i].node;
     const Ticks time = network_.node(node).anchor;
     for (const auto [way, neighbour] : network_.Incidences(node)) {
       NetworkNode& other = network_.node(neighbour);
@@ -132,7 +150,7 @@ void CutTree::Renew() {
       if (!network_.IsOpen(way, time, other.anchor)) continue;
       other.mark = visited();
       other.Hang(way, node);
-      seen_.push_back(neighbour);
+      visits_.push_back({.node = neighbour});
     }
   }
 }

@@ -28,7 +28,8 @@ class CutTree {
   void Mend();
   bool Reattach(int orphan);
   bool HangsOnSource(int node);
-  void Attach(int node, Incidence back, int orphan);
+  void Attach(std::size_t seen, Incidence back);
+  void LoseVisited();
   void Renew();
   // Marks of the current search: nodes that do not hang on the source, and among them those that
   // it has been to.
@@ -39,7 +40,14 @@ class CutTree {
   GrowingCut& cut_;
   std::vector<int> path_{};     // Ways, from the sink to the source.
   std::vector<int> orphans_{};  // To be mended.
-  std::vector<int> seen_{};     // By the current search.
+  // What the current search has been to: the node, and the way and the place here by which it came.
+  struct Visit {
+    std::int32_t node = 0;
+    std::int32_t way = 0;
+    std::uint32_t next = 0;
+  };
+  std::vector<Visit> visits_{};
+  std::vector<int> edge_{};  // Ways from there to what it has not been to, at that time.
   std::uint32_t mending_ = 0;
   std::uint32_t search_ = 0;
   std::size_t short_path_ = 0;  // When the tree was last made anew.

@@ -125,26 +125,6 @@ void GrowingCut::SettleAll() {
     if (events_.Waits(arc)) Settle(arc);
 }
 
-void GrowingCut::Remove(std::span<const int> nodes, std::uint32_t mark, std::vector<int>& orphans) {
-  for (const int node : nodes)
-    for (const auto [way, neighbour] : network_.Incidences(node)) {
-      NetworkNode& other = network_.node(neighbour);
-      if (!other.inside()) {
-        if (events_.Waits(ArcOf(way))) Settle(ArcOf(way));
-      } else if (other.mark != mark) {
-        edge_.push_back(way);
-        if (other.parent != way) continue;
-        other.parent = kOrphan;
-        orphans.push_back(neighbour);
-      }
-    }
-  for (const int node : nodes) {
-    NetworkNode& leaving = network_.node(node);
-    leaving.parent = kOutside;
-    leaving.anchor -= time_;
-  }
-}
-
 void GrowingCut::WatchRemoved() {
   for (const int way : edge_) {
     const NetworkArc& arc = network_.arc(ArcOf(way));

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "zeus/optimizer/pipeline/activity_network.h"
@@ -28,10 +27,19 @@ class GrowingCut {
   // Lets time fall to one that is not beyond the next event.
   void FallTo(Ticks time) { time_ = time; }
 
-  // Takes nodes out that the source no longer reaches; all have this mark. What hung on them and
-  // stays becomes an orphan.
-  void Remove(std::span<const int> nodes, std::uint32_t mark, std::vector<int>& orphans);
-  // When all have gone: waits for what will bring them back.
+  // Takes nodes out that the source no longer reaches: first each of their ways to other nodes,
+  // then the nodes themselves; when all have gone, waits for what will bring them back.
+  void Part(int way, const NetworkNode& to) {
+    if (to.inside()) {
+      edge_.push_back(way);
+    } else if (events_.Waits(ArcOf(way))) {
+      Settle(ArcOf(way));
+    }
+  }
+  void Remove(NetworkNode& node) const {
+    node.parent = kOutside;
+    node.anchor -= time_;
+  }
   void WatchRemoved();
 
   // Brings the durations of all that moves up to the present.
