@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 #include <vector>
 
+#include "zeus/base/file.h"
+#include "zeus/optimizer/pipeline/instance_json.h"
+#include "zeus/optimizer/pipeline/testing/known_frontier.h"
 #include "zeus/optimizer/pipeline/testing/synthetic_profile.h"
 
 namespace zeus::pipeline {
@@ -78,6 +82,62 @@ TEST(PeriodicFrontierTest, CanBeCancelled) {
   ASSERT_FALSE(extrapolated.ok());
   EXPECT_EQ(extrapolated.error().code, ErrorCode::kUnavailable);
 }
+
+// A pipeline of another size with the kinds of an instance.
+Result<Problem> Resized(const Problem& instance, int microbatches) {
+  PipelineProfile profile{.stages = instance.stages, .blocking_power = instance.blocking_power};
+  for (const ComputationKind& kind : instance.kinds)
+    profile.instructions.push_back(
+        {.stage = kind.stage, .instruction = kind.instruction, .points = kind.points});
+  ZEUS_TRY(const Schedule schedule,
+           MakeSchedule("1f1b", {.stages = instance.stages, .microbatches = microbatches}));
+  ZEUS_TRY(Problem problem, MakeProblem(profile, schedule));
+  for (Computation& computation : problem.computations) {
+    const ComputationKind& made = problem.kinds[static_cast<std::size_t>(computation.kind)];
+    for (std::size_t k = 0; k < instance.kinds.size(); ++k) {
+      if (instance.kinds[k].stage != made.stage ||
+          instance.kinds[k].instruction != made.instruction)
+        continue;
+      computation.kind = static_cast<int>(k);
+      break;
+    }
+  }
+  problem.kinds = instance.kinds;
+  return problem;
+}
+
+class KnownPeriodicFrontierTest : public testing::TestWithParam<CostKind> {};
+
+TEST_P(KnownPeriodicFrontierTest, IsTheKnownOneOfARealPipeline) {
+  const std::string name = "gpt3_a100_8x128";
+  const std::vector<KnownPoint> known = KnownFrontier(name, GetParam());
+  if (known.empty()) GTEST_SKIP() << "no " << name << " in " << InstanceDirectory();
+  const auto text = ReadSmallFile(InstanceDirectory() / "instances" / (name + ".json"), 1 << 24);
+  const Problem instance = ParseInstance(text.value()).value();
+  const CostTable costs = MakeCosts(instance, GetParam()).value();
+
+  const auto extrapolated = ExtrapolateFrontier([&](int size) { return Resized(instance, size); },
+                                                costs, instance.stages, instance.microbatches);
+
+  ASSERT_TRUE(extrapolated.ok()) << extrapolated.error().message;
+  ASSERT_TRUE(extrapolated.value().has_value());
+  const Frontier frontier({.tick = costs.tick, .points = *extrapolated.value()});
+  EXPECT_EQ(frontier.slowest().ticks, known.front().ticks);
+  EXPECT_EQ(frontier.fastest().ticks, known.back().ticks);
+  for (const KnownPoint& point : known) {
+    const Joules blocking = instance.blocking_power *
+                            (costs.tick * static_cast<double>(point.ticks)) *
+                            static_cast<double>(instance.stages);
+    EXPECT_NEAR((frontier.EnergyAt(point.ticks) - blocking) / point.effective_energy, 1, 1e-6);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(BothModels, KnownPeriodicFrontierTest,
+                         testing::Values(CostKind::kExponential, CostKind::kHull),
+                         [](const auto& model) {
+                           return model.param == CostKind::kHull ? std::string("Hull")
+                                                                 : std::string("Exponential");
+                         });
 
 }  // namespace
 }  // namespace zeus::pipeline
