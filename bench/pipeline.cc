@@ -182,6 +182,8 @@ void AddPoint(Growth& growth, CostKind kind, int stages, int microbatches) {
     return problem.ok() ? SolveWhole(problem.value(), kind, {}) : std::nullopt;
   });
   const double computations = 2.0 * stages * microbatches;
+  fmt::print(stderr, "{} stages, {} microbatches, {}: {:.3f} s\n", stages, microbatches, name,
+             cost ? cost->seconds : std::nan(""));  // Large ones take minutes in all.
   const Cost shown = cost.value_or(Cost{std::nan(""), std::nan(""), std::nan("")});
   growth.table.rows.push_back({Number(stages, 0),
                                Number(microbatches, 0),
