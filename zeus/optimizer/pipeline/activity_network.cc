@@ -1,7 +1,6 @@
 #include "zeus/optimizer/pipeline/activity_network.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace zeus::pipeline {
 namespace {
@@ -120,14 +119,6 @@ void ActivityNetwork::SetBounds(int activity) {
   if (arc.duration == cost.times[k]) below = k == 0 ? kUnlimited : cost.slopes[k];
   state.lower = above;
   arc.residual = {below - flow, flow - above};
-}
-
-Ticks LongestPath(const ComputationGraph& graph, std::span<const Ticks> durations) {
-  const std::vector<Ticks> begins = EarliestBegins(graph, durations);
-  Ticks longest = 0;
-  for (std::size_t i = 0; i < begins.size(); ++i)
-    longest = std::max(longest, begins[i] + durations[i]);
-  return longest;
 }
 
 }  // namespace zeus::pipeline

@@ -138,7 +138,4 @@ struct ActivityNetwork {
   std::vector<Incidence> incidences{};
 };
 
-// When the last computation ends if each lasts as long as `durations` says.
-Ticks LongestPath(const ComputationGraph& graph, std::span<const Ticks> durations);
-
 }  // namespace zeus::pipeline

@@ -31,13 +31,6 @@ class Accounts {
   Joules at_longest_{};
 };
 
-Ticks FastestTime(const Problem& problem, const CostTable& costs) {
-  std::vector<Ticks> durations;
-  for (const Computation& computation : problem.computations)
-    durations.push_back(costs.costs[static_cast<std::size_t>(computation.kind)].shortest());
-  return LongestPath(problem.graph, durations);
-}
-
 // Tells how far a solve is, a hundred times in all.
 class Progress {
  public:
@@ -70,7 +63,7 @@ Result<Frontier> SolveFrontier(const Problem& problem, const CostTable& costs,
     parts.slowest_durations.push_back(
         costs.costs[static_cast<std::size_t>(computation.kind)].longest());
 
-  Ticks until = FastestTime(problem, costs);
+  Ticks until = FastestTicks(problem, costs);
   if (options.until) until = std::max(until, WholeTicks(*options.until, costs.tick));
   Progress progress(options, sweep.time(), until);
   for (bool ahead = until < sweep.time(); ahead;) {

@@ -18,6 +18,18 @@ Frontier Solve(const RandomProblem& random, const SolveOptions& options = {}) {
   return SolveFrontier(random.problem, random.costs, options).value();
 }
 
+// When the last computation ends.
+Ticks LongestPath(const ComputationGraph& graph, const std::vector<Ticks>& durations) {
+  std::vector<Ticks> ends(durations.size(), 0);
+  for (const int i : graph.topological_order()) {
+    Ticks begin = 0;
+    for (const int before : graph.Predecessors(i))
+      begin = std::max(begin, ends[static_cast<std::size_t>(before)]);
+    ends[static_cast<std::size_t>(i)] = begin + durations[static_cast<std::size_t>(i)];
+  }
+  return std::ranges::max(ends);
+}
+
 std::vector<Ticks> EndDurations(const RandomProblem& random, bool longest) {
   std::vector<Ticks> durations;
   for (const ConvexCost& cost : random.costs.costs)

@@ -1,0 +1,240 @@
+// What the frontier of a pipeline costs: the shared instances against their targets, compared with
+// the frontiers that are known, and the growth with the number of computations as a table and, with
+// a folder as argument, as a figure. Each point is a process of its own, so that its memory is its
+// own; times are those of the processor, since others may use the machine.
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "zeus/base/file.h"
+#include "zeus/optimizer/pipeline/deadline_solver.h"
+#include "zeus/optimizer/pipeline/frontier_solver.h"
+#include "zeus/optimizer/pipeline/instance_json.h"
+#include "zeus/optimizer/pipeline/testing/known_frontier.h"
+#include "zeus/optimizer/pipeline/testing/synthetic_profile.h"
+#include "zeus/report/report.h"
+
+namespace zeus::pipeline {
+namespace {
+
+struct Cost {
+  double seconds = 0;  // Of the processor.
+  double megabytes = 0;
+  double points = 0;
+  double error = std::nan("");  // The largest relative difference to the known frontier.
+};
+
+double ProcessorSeconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+double PeakMegabytes() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+// Runs it in a child; nullopt when that fails.
+std::optional<Cost> InChild(const std::function<std::optional<Cost>()>& work) {
+  int ends[2];
+  if (::pipe(ends) != 0) return std::nullopt;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const std::optional<Cost> cost = work();
+    ::_exit(cost && ::write(ends[1], &*cost, sizeof *cost) == sizeof *cost ? 0 : 1);
+  }
+  ::close(ends[1]);
+  Cost cost;
+  const bool told = ::read(ends[0], &cost, sizeof cost) == sizeof cost;
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return told && status == 0 ? std::optional(cost) : std::nullopt;
+}
+
+double LargestError(const Problem& problem, const CostTable& costs, const Frontier& frontier,
+                    const std::vector<KnownPoint>& known) {
+  const Watts blocking = problem.blocking_power * problem.stages;
+  double worst = known.empty() ? std::nan("") : 0;
+  for (const KnownPoint& point : known) {
+    const Seconds time = costs.tick * static_cast<double>(point.ticks);
+    const Joules ours = frontier.EnergyAt(point.ticks) - blocking * time;
+    worst = std::max(worst, std::abs(ours / point.effective_energy - 1));
+  }
+  return worst;
+}
+
+// The best of a few runs of what is quick.
+std::optional<Cost> SolveWhole(const Problem& problem, CostKind kind,
+                               const std::vector<KnownPoint>& known) {
+  const auto costs = MakeCosts(problem, kind);
+  if (!costs.ok()) return std::nullopt;
+  Cost cost{.seconds = INFINITY};
+  const int runs = problem.graph.size() > 4096 ? 1 : 5;
+  for (int run = 0; run < runs; ++run) {
+    const double before = ProcessorSeconds();
+    const auto frontier = SolveFrontier(problem, costs.value());
+    if (!frontier.ok()) return std::nullopt;
+    cost.seconds = std::min(cost.seconds, ProcessorSeconds() - before);
+    cost.points = static_cast<double>(frontier.value().points().size());
+    cost.error = LargestError(problem, costs.value(), frontier.value(), known);
+  }
+  cost.megabytes = PeakMegabytes();
+  return cost;
+}
+
+std::optional<Cost> SolveOne(const Problem& problem, CostKind kind) {
+  const auto costs = MakeCosts(problem, kind);
+  if (!costs.ok()) return std::nullopt;
+  const Ticks middle =
+      (FastestTicks(problem, costs.value()) + SlowestTicks(problem, costs.value())) / 2;
+  const double before = ProcessorSeconds();
+  if (!SolveDeadline(problem, costs.value(), middle).ok()) return std::nullopt;
+  return Cost{.seconds = ProcessorSeconds() - before, .megabytes = PeakMegabytes(), .points = 1};
+}
+
+report::Cell Number(double value, int decimals) {
+  if (std::isnan(value)) return {.text = "-"};
+  return {.text = fmt::format("{:.{}f}", value, decimals), .value = value};
+}
+
+struct Target {
+  std::string instance{};
+  CostKind kind = CostKind::kExponential;
+  double seconds = 0;
+  bool whole = true;  // Else one deadline.
+};
+
+const std::vector<Target> kTargets{
+    {"sosp24_gpt3-175b_a100_sxm_8x12", CostKind::kExponential, 0.010},
+    {"gpt3_a100_8x32", CostKind::kExponential, 0.040},
+    {"gpt3_a100_8x128", CostKind::kExponential, 0.3},
+    {"gpt3_a100_16x64", CostKind::kExponential, 0.4},
+    {"gpt3_a100_32x512", CostKind::kExponential, 10},
+    {"gpt3_a100_32x512", CostKind::kHull, 10},
+    {"gpt3_a100_32x512", CostKind::kHull, 1, false},
+};
+
+std::optional<Cost> Run(const Target& target) {
+  const auto text =
+      ReadSmallFile(InstanceDirectory() / "instances" / (target.instance + ".json"), 1 << 24);
+  if (!text.ok()) return std::nullopt;
+  const auto problem = ParseInstance(text.value());
+  if (!problem.ok()) return std::nullopt;
+  if (!target.whole) return SolveOne(problem.value(), target.kind);
+  return SolveWhole(problem.value(), target.kind, KnownFrontier(target.instance, target.kind));
+}
+
+report::Table Targets() {
+  report::Table table{.id = "pipeline-targets",
+                      .title = "Shared instances",
+                      .caption = "Needs the instances beside the repository.",
+                      .columns = {"instance", "cost", "what", "points", "CPU (s)", "target (s)",
+                                  "peak memory (MB)", "largest relative error"}};
+  if (InstanceNames().empty()) return table;
+  for (const Target& target : kTargets) {
+    const auto cost = InChild([&] { return Run(target); });
+    const Cost shown = cost.value_or(Cost{std::nan(""), std::nan(""), std::nan("")});
+    table.rows.push_back(
+        {{.text = target.instance},
+         {.text = target.kind == CostKind::kHull ? "hull" : "exponential"},
+         {.text = target.whole ? "frontier" : "one deadline"},
+         Number(shown.points, 0),
+         Number(shown.seconds, 4),
+         Number(target.seconds, 3),
+         Number(shown.megabytes, 0),
+         {.text = std::isnan(shown.error) ? "-" : fmt::format("{:.1e}", shown.error)}});
+  }
+  return table;
+}
+
+struct Growth {
+  report::Table table{.id = "pipeline-growth",
+                      .title = "Growth with computations",
+                      .caption = "1F1B, made-up profile, later stages 1 % slower each.",
+                      .columns = {"stages", "microbatches", "computations", "cost", "points",
+                                  "CPU (s)", "peak memory (MB)"}};
+  report::Panel seconds{.title = "Time",
+                        .x = {.title = "computations", .logarithmic = true},
+                        .y = {.title = "processor time (s)", .logarithmic = true}};
+  report::Panel megabytes{.title = "Memory",
+                          .x = {.title = "computations", .logarithmic = true},
+                          .y = {.title = "peak memory (MB)", .logarithmic = true}};
+};
+
+void AddPoint(Growth& growth, CostKind kind, int stages, int microbatches) {
+  const std::string name = kind == CostKind::kHull ? "hull" : "exponential";
+  const auto cost = InChild([&]() -> std::optional<Cost> {
+    const auto schedule = MakeSchedule("1f1b", {.stages = stages, .microbatches = microbatches});
+    const auto problem = MakeProblem(SyntheticProfile(stages, 0.01), schedule.value());
+    return problem.ok() ? SolveWhole(problem.value(), kind, {}) : std::nullopt;
+  });
+  const double computations = 2.0 * stages * microbatches;
+  fmt::print(stderr, "{} stages, {} microbatches, {}: {:.3f} s\n", stages, microbatches, name,
+             cost ? cost->seconds : std::nan(""));  // Large ones take minutes in all.
+  const Cost shown = cost.value_or(Cost{std::nan(""), std::nan(""), std::nan("")});
+  growth.table.rows.push_back({Number(stages, 0),
+                               Number(microbatches, 0),
+                               Number(computations, 0),
+                               {.text = name},
+                               Number(shown.points, 0),
+                               Number(shown.seconds, 4),
+                               Number(shown.megabytes, 0)});
+  if (!cost) return;
+  const auto add = [&](report::Panel& panel, double y) {
+    if (panel.series.empty() || panel.series.back().name != name)
+      panel.series.push_back({.name = name, .role = name});
+    panel.series.back().x.push_back(computations);
+    panel.series.back().y.push_back(y);
+  };
+  add(growth.seconds, cost->seconds);
+  add(growth.megabytes, cost->megabytes);
+}
+
+int Main(int argc, char** argv) {
+  report::Report report{.title = "What the frontier of a pipeline costs",
+                        .subtitle = "Processor time and memory of one thread"};
+  Growth growth;
+  for (const CostKind kind : {CostKind::kExponential, CostKind::kHull})
+    for (const auto& [stages, microbatches] : {std::pair(4, 8),
+                                               {4, 16},
+                                               {8, 16},
+                                               {8, 32},
+                                               {8, 64},
+                                               {8, 128},
+                                               {16, 128},
+                                               {16, 256},
+                                               {32, 256},
+                                               {32, 512}})
+      AddPoint(growth, kind, stages, microbatches);
+  report::Figure figure{.id = "pipeline-growth",
+                        .title = "What the frontier of a pipeline costs",
+                        .caption = "The whole frontier, from the least energy to the fastest."};
+  figure.panels = {std::move(growth.seconds), std::move(growth.megabytes)};
+  report::Section section{.title = "The exact frontier"};
+  section.tables = {Targets(), std::move(growth.table)};
+  section.figures.push_back(std::move(figure));
+  report.sections.push_back(std::move(section));
+  fmt::print("{}", report::ToText(report, 120));
+  if (argc < 2) return 0;
+  const auto left_out = report::WriteFiles(report, argv[1]);
+  if (!left_out.ok()) fmt::print(stderr, "{}\n", left_out.error().message);
+  return left_out.ok() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace zeus::pipeline
+
+int main(int argc, char** argv) { return zeus::pipeline::Main(argc, argv); }
