@@ -5,6 +5,7 @@ import re
 import subprocess
 import unittest
 
+from serve_plans_test import spec
 from serve_testing import JOB, REPORT, ServeTestCase
 
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
@@ -152,10 +153,65 @@ class OpenApiTest(ServeTestCase):
         self.ask("DELETE", "/jobs?job_id=a-1", status=404)
         self.ask("DELETE", "/jobs", status=422)
 
+    def walk_plans(self):
+        plan = "/v1/plans/gpt"
+        self.ask("POST", "/v1/plans", spec(), 201)
+        self.ask("POST", "/v1/plans", spec(), 200)
+        self.ask("POST", "/v1/plans", spec(microbatches=4), 409)
+        self.ask("POST", "/v1/plans", {}, 422, sensible=False)
+        self.ask("GET", "/v1/plans")
+        self.ask("GET", "/v1/plans?limit=0", status=422)
+        self.ask("GET", plan)
+        self.ask("GET", plan + "?after_version=1", status=204)
+        self.ask("GET", plan + "?after_version=x", status=422)
+        self.ask("GET", plan + "/frontier")
+        self.ask("GET", plan + "/plan?slowdown=1.1")
+        self.ask("GET", plan + "/plan", status=422)
+        self.ask("POST", plan + "/pace", {"pace_seconds": 100.5, "rank": 3})
+        self.ask("POST", plan + "/pace", {"pace_seconds": None})
+        self.ask("POST", plan + "/pace", {}, 422, sensible=False)
+        self.ask("DELETE", plan, status=204)
+        for method, path, body in (("GET", plan, None), ("DELETE", plan, None),
+                                   ("GET", plan + "/frontier", None),
+                                   ("GET", plan + "/plan?slowdown=1", None),
+                                   ("POST", plan + "/pace", {"pace_seconds": 1.5})):
+            self.ask(method, path, body, 404)
+
+    def walk_reference_pipelines(self):
+        job = {"job_id": "", "pp_degree": 2, "dp_degree": 1, "tp_degree": 1, "world_size": 2,
+               "job_metadata": "microbatches=4"}
+        rank = {"rank": 0, "dp_rank": 0, "pp_rank": 0, "tp_rank": 0,
+                "available_frequencies": [1410, 1200]}
+        result = {"rank": 0, "iter_time": [1.0], "iter_energy": [100.0],
+                  "time_breakdown": {"forward": [[0.1] * 4], "backward": [[0.2] * 4]},
+                  "energy_breakdown": {"forward": [[30] * 4], "backward": [[60] * 4]}}
+        self.ask("POST", "/register_job", {}, 422, sensible=False)
+        self.ask("POST", "/register_job", job | {"job_metadata": "plan=nobody"}, 404)
+        name = self.ask("POST", "/register_job", job).strip('"')
+        self.ask("POST", f"/register_rank/{name}", rank)
+        self.ask("POST", f"/register_rank/{name}", rank | {"pp_rank": 1}, 409)
+        self.ask("POST", f"/register_rank/{name}", {}, 422, sensible=False)
+        self.ask("POST", "/register_rank/nobody", rank, 404)
+        self.ask("POST", f"/result/{name}", result, 409)
+        other = rank | {"rank": 1, "pp_rank": 1}
+        self.ask("POST", f"/register_rank/{name}", other)
+        self.ask("GET", f"/schedule/{name}?rank=0")
+        self.ask("GET", f"/schedule/{name}", status=422)
+        self.ask("GET", "/schedule/nobody?rank=0", status=404)
+        self.ask("POST", f"/result/{name}", result)
+        self.ask("POST", f"/result/{name}", {}, 422, sensible=False)
+        self.ask("POST", "/result/nobody", result, 404)
+        name = self.ask("POST", "/register_job", job).strip('"')
+        self.ask("POST", f"/register_rank/{name}", rank)
+        self.ask("POST", f"/register_rank/{name}", other | {"available_frequencies": [900]})
+        self.ask("GET", f"/schedule/{name}?rank=0", status=409)
+
     def test_every_route_and_status_of_the_document_is_as_it_says(self):
         self.assertTrue(self.document["openapi"].startswith("3.1"))
         self.walk_v1()
         self.walk_reference()
+        self.walk_plans()
+        self.walk_reference_pipelines()
         for path in ("/healthz", "/readyz", "/openapi.json", "/metrics"):
             self.ask("GET", path)
         promised = {(method.upper(), pattern, int(status))

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "apps/zeus/exit_code.h"
-#include "apps/zeus/output_file.h"
 #include "examples/pipeline/launch.h"
 #include "examples/pipeline/options.h"
 #include "examples/pipeline/report.h"
@@ -39,9 +38,10 @@ Result<double> TimeScale(const Options& options) {
 
 Status Report(const Outcome& outcome, const Options& options) {
   ZEUS_TRY(const double time_scale, TimeScale(options));
-  std::fputs(ToText(outcome, options, time_scale).c_str(), stdout);
-  if (options.json.empty()) return Ok();
-  return cli::WriteWhole(options.json, ToJson(outcome, options).dump(2) + "\n");
+  const std::string text =
+      options.json ? ToJson(outcome, options).dump(2) + "\n" : ToText(outcome, options, time_scale);
+  std::fputs(text.c_str(), stdout);
+  return Ok();
 }
 
 Status RunStage(const Options& options, StageLinks links) {
@@ -50,9 +50,10 @@ Status RunStage(const Options& options, StageLinks links) {
   MemoryPlanRepository repository;
   LocalPlanService local(repository, clock);
   std::unique_ptr<RemotePlanService> remote;
-  if (links.stage == 0 && !options.server.empty())
+  if (links.stage == 0 && !options.server.empty()) {
     ZEUS_TRY(remote,
              RemotePlanService::Connect(RemotePlanService::PatientOptions(options.server), clock));
+  }
   PlanService* const service = remote ? static_cast<PlanService*>(remote.get()) : &local;
   const bool first = links.stage == 0;
   StageTraining training(options, links.stage, std::move(links.neighbours), *links.collective,
@@ -75,6 +76,10 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : cli::ExitCode(ErrorCode::kInvalidArgument);
   }
+  if (const auto straggler = StragglerOf(options); straggler && straggler->stage >= options.stages)
+    return Complain({ErrorCode::kInvalidArgument,
+                     "--straggler: the pipeline has no stage " + std::to_string(straggler->stage)},
+                    "pipeline");
   const auto outcome = RunStages(options.stages, [&options](StageLinks links) {
     const std::string who = "pipeline, stage " + std::to_string(links.stage);
     const Status trained = RunStage(options, std::move(links));

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -18,7 +19,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Seconds kHeartbeat = 100ms;  // Of real time.
+// Of real time.
+constexpr Seconds kHeartbeat = 100ms;
+constexpr Seconds kLookAgain = 5ms;  // A change of the clock moves the end of the work.
 
 class NodeGpu final : public StageGpu {
  public:
@@ -64,7 +67,7 @@ class NodeGpu final : public StageGpu {
       ZEUS_TRY(const auto view, node_.Read(index_, now));
       const auto end = view.core.EndOf(id);
       if (!end.ok()) return Ok();
-      clock_.SleepFor(end.value() - now);
+      clock_.SleepFor(std::min(end.value() - now, kLookAgain * node_.time_scale()));
     }
   }
 

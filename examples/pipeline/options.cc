@@ -1,15 +1,14 @@
 #include "examples/pipeline/options.h"
 
-#include "apps/zeus/numbers.h"
 #include "zeus/base/text.h"
 #include "zeus/device/sim/gpu_model.h"
 
 namespace zeus::examples {
 namespace {
 
-constexpr std::uint64_t kMostStages = 16;
-constexpr std::uint64_t kMostMicrobatches = 256;
-constexpr std::uint64_t kMostIterations = 1000;
+constexpr int kMostStages = 16;
+constexpr int kMostMicrobatches = 256;
+constexpr int kMostIterations = 1000;
 constexpr double kWorstSlowdown = 10;
 
 std::optional<Straggler> ParseStraggler(const std::string& text) {
@@ -18,8 +17,8 @@ std::optional<Straggler> ParseStraggler(const std::string& text) {
   const auto stage = ParseInteger(std::string_view(text).substr(0, colon));
   const auto slowdown = ParseDouble(std::string_view(text).substr(colon + 1));
   if (!stage.ok() || !slowdown.ok()) return std::nullopt;
-  const bool sensible = stage.value() >= 0 && stage.value() < static_cast<int>(kMostStages) &&
-                        slowdown.value() > 1 && slowdown.value() <= kWorstSlowdown;
+  const bool sensible = stage.value() >= 0 && stage.value() < kMostStages && slowdown.value() > 1 &&
+                        slowdown.value() <= kWorstSlowdown;
   if (!sensible) return std::nullopt;
   return Straggler{.stage = static_cast<int>(stage.value()), .slowdown = slowdown.value()};
 }
@@ -39,29 +38,34 @@ std::string CheckModel(const std::string& text) {
 }  // namespace
 
 void AddOptions(CLI::App& app, Options& options) {
-  using cli::NumberBetween;
-  using cli::WholeNumberBetween;
   app.add_option("--stages", options.stages, "Stages of the pipeline, one process and GPU each")
-      ->check(WholeNumberBetween(2, kMostStages));
+      ->check(CLI::Range(2, kMostStages));
   app.add_option("--microbatches", options.microbatches, "Microbatches of an iteration")
-      ->check(WholeNumberBetween(1, kMostMicrobatches));
+      ->check(CLI::Range(1, kMostMicrobatches));
   app.add_option("--gpu", options.gpu, "Model of the GPUs in virtual time: A100, A40, …")
       ->check(CheckModel);
-  app.add_option("--seed", options.seed, "Which specimens of it they are")
-      ->check(WholeNumberBetween(0, UINT64_MAX));
+  app.add_option("--seed", options.seed, "Which specimens of it they are");
   app.add_option("--node", options.node,
                  "Use the GPUs of this simulated node (zeus sim start) instead, in its time");
   app.add_option("--iterations", options.iterations, "So many are measured before and after")
-      ->check(WholeNumberBetween(1, kMostIterations));
+      ->check(CLI::Range(1, kMostIterations));
   app.add_option("--slowdown", options.slowdown,
                  "How much longer than at the highest clock an iteration may take")
-      ->check(NumberBetween(1, 2));
+      ->check(CLI::Range(1.0, 2.0));
+  app.add_option("--forward", options.forward,
+                 "Seconds of a forward on an average stage at the highest clock; backward: twice")
+      ->check(CLI::Range(0.01, 10.0));
+  app.add_option("--imbalance", options.imbalance,
+                 "How many times as long the last stage takes, which has the output layer")
+      ->check(CLI::Range(1.0, 3.0));
+  app.add_option("--clock-change", options.clock_change,
+                 "Milliseconds that a plan charges for a change of the clock")
+      ->check(CLI::Range(0.0, 1000.0));
   app.add_option("--straggler", options.straggler,
                  "STAGE:SLOWDOWN, as in 2:1.2: in the end this stage becomes so much slower")
       ->check(CheckStraggler);
-  app.add_option("--server", options.server, "URL of a zeus serve that makes the plans")
-      ->check(cli::NotEmpty());
-  app.add_option("--json", options.json, "Write the figures into this file, too");
+  app.add_option("--server", options.server, "URL of a zeus serve that makes the plans");
+  app.add_flag("--json", options.json, "Print the figures as JSON");
 }
 
 std::optional<Straggler> StragglerOf(const Options& options) {

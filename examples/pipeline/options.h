@@ -18,12 +18,15 @@ struct Options {
   int microbatches = 8;
   std::string gpu = "A100";
   std::uint64_t seed = 1;
-  std::string node{};  // Of zeus sim; empty: GPUs of the processes, in virtual time.
-  int iterations = 5;  // That are measured, before and after planning.
+  std::string node{};       // Of zeus sim; empty: GPUs of the processes, in virtual time.
+  int iterations = 5;       // That are measured, before and after planning.
+  double forward = 0.2;     // Seconds, of an average stage at the highest clock; backward: twice.
+  double imbalance = 1.25;  // The last stage, which has the output layer, against an average one.
+  double clock_change = 4;  // Milliseconds that a plan charges for a change of the clock.
   double slowdown = 1.0;
   std::string straggler{};
   std::string server{};  // Plans come from a `zeus serve`.
-  std::string json{};
+  bool json = false;
 };
 
 void AddOptions(CLI::App& app, Options& options);

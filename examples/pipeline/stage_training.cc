@@ -4,35 +4,18 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <utility>
 
 namespace zeus::examples {
 namespace {
 
-using namespace std::chrono_literals;
-
-constexpr Seconds kForward = 200ms;   // Of an average stage at the highest clock.
-constexpr Seconds kBackward = 400ms;  // It computes the gradients of inputs and of weights.
+constexpr double kBackward = 2;       // Gradients of inputs and of weights, against a forward.
 constexpr double kMemoryShare = 0.1;  // Of that time.
 
-// Layers cannot be divided evenly: the first stage has the embedding, the last one the large output
-// layer.
-constexpr double kFirstStage = 1.05;
-constexpr double kLastStage = 1.15;
-constexpr std::array kMiddleStages = {0.92, 0.98};
-
-// A change of the clock takes the driver about 20 ms, during which an instruction runs at the clock
-// of the one before: that costs it some milliseconds.
-constexpr Seconds kClockChange = 4ms;
+// Layers cannot be divided evenly.
+constexpr std::array kOtherStages = {1.0, 0.92, 0.96};
 
 constexpr int kMostProfilingIterations = 500;
-
-double ShareOf(int stage, int stages) {
-  if (stage == 0) return kFirstStage;
-  if (stage == stages - 1) return kLastStage;
-  return kMiddleStages[static_cast<std::size_t>(stage) % kMiddleStages.size()];
-}
 
 // As much as takes `time` at the highest clock.
 sim::StepWork WorkFor(const sim::GpuModel& model, Seconds time) {
@@ -76,8 +59,11 @@ Result<Outcome> StageTraining::Run(PlanService* service) {
 // --- an iteration ---
 
 sim::StepWork StageTraining::WorkOf(const std::string& instruction) const {
-  const Seconds time = instruction == pipeline::kForward ? kForward : kBackward;
-  return WorkFor(gpu_.model(), time * ShareOf(stage_, options_.stages) * slowdown_);
+  const double share = stage_ == options_.stages - 1
+                           ? options_.imbalance
+                           : kOtherStages[static_cast<std::size_t>(stage_) % kOtherStages.size()];
+  const double times = instruction == pipeline::kForward ? 1 : kBackward;
+  return WorkFor(gpu_.model(), Seconds(options_.forward * times * share * slowdown_));
 }
 
 Status StageTraining::Receive(Channel* from) {
@@ -149,13 +135,14 @@ Result<IterationFigures> StageTraining::Measure(const std::string& window, int i
 // --- planning ---
 
 Status StageTraining::Plan(PlanService* service, Outcome& outcome) {
-  PipelineOptions options{.rank = {.pp_rank = stage_, .pp_degree = options_.stages},
-                          .collective = &collective_,
-                          .service = service,
-                          .job = {.schedule = "1f1b",
-                                  .microbatches = options_.microbatches,
-                                  .clock_changes = {.latency = kClockChange},
-                                  .slowdown = options_.slowdown}};
+  PipelineOptions options{
+      .rank = {.pp_rank = stage_, .pp_degree = options_.stages},
+      .collective = &collective_,
+      .service = service,
+      .job = {.schedule = "1f1b",
+              .microbatches = options_.microbatches,
+              .clock_changes = {.latency = Seconds(options_.clock_change / 1e3)},
+              .slowdown = options_.slowdown}};
   optimizer_ = std::make_unique<PipelineFrequencyOptimizer>(gpu_.monitor(), std::move(options));
   LetTheClockSettle();
   for (int i = 0; optimizer_->plan() == nullptr; ++i) {

@@ -14,6 +14,9 @@ using namespace std::chrono_literals;
 // Less than this is rounding: a clock that moves by it may not move at all.
 constexpr Seconds kInstant = 1ns;
 
+// A clock that is on its way to the GPU moves the end of the work.
+constexpr Seconds kLookAgain = 2ms;
+
 class VirtualGpu final : public StageGpu {
  public:
   static Result<std::unique_ptr<StageGpu>> Open(const sim::GpuModel& model, unsigned stage,
@@ -43,9 +46,8 @@ class VirtualGpu final : public StageGpu {
     load.work = work;
     load.steps = 1;
     ZEUS_TRY(const std::uint32_t id, gpu_->AttachLoad(load));
-    // A change of the clock on the way moves the end.
     for (auto left = gpu_->TimeLeft(id); left.ok(); left = gpu_->TimeLeft(id))
-      clock_.Advance(std::max(left.value(), kInstant));
+      clock_.Advance(std::clamp(left.value(), kInstant, kLookAgain));
     return Ok();
   }
 

@@ -21,7 +21,7 @@ namespace zeus {
 // What solving may take from the rest of the machine.
 struct SolveLimits {
   int solves_at_once = 2;
-  int most_waiting = 16;  // For their turn; more are told to come again (kUnavailable).
+  int most_waiting = 6;  // For their turn; more are told to come again (kUnavailable).
   // Of all pipelines that are kept solved; the one asked for last is kept in any case.
   std::int64_t most_computations = std::int64_t{1} << 18;
 };

@@ -11,6 +11,8 @@
 #include "zeus/server/job_routes.h"
 #include "zeus/server/json_answer.h"
 #include "zeus/server/openapi.h"
+#include "zeus/server/pipeline_routes.h"
+#include "zeus/server/plan_routes.h"
 #include "zeus/server/reference_routes.h"
 #include "zeus/server/target.h"
 #include "zeus/wire/answers.h"
@@ -53,6 +55,9 @@ Api::Api(JobService& service, ServerMetrics& metrics, AccessLog* log, ApiOptions
   AddJobRoutes(service, metrics_, router_);
   AddTrialRoutes(service, metrics_, router_);
   AddReferenceRoutes(service, metrics_, router_);
+  if (options_.plans != nullptr) AddPlanRoutes(*options_.plans, metrics_, router_);
+  if (options_.sessions != nullptr)
+    AddPipelineRoutes(*options_.sessions, options_.rank_patience, router_);
   AddSystemRoutes();
   openapi_ = wire::Text(OpenApiDocument(router_.routes(), options_.version));
 }
@@ -141,7 +146,17 @@ WaitsFor Api::Weigh(const HttpRequest& request) const {
   if (!target.ok()) return WaitsFor::kNothing;
   const Route* route = router_.Find(request.method, target.value().segments).route;
   if (route == nullptr || route->at_once) return WaitsFor::kNothing;
+  if (route->plans) return WaitsFor::kPlanning;
   return route->access == Access::kWrite ? WaitsFor::kWriting : WaitsFor::kReading;
+}
+
+// Strangers get to fill little memory.
+bool Api::TakesLargeBody(const HttpRequest& header) const {
+  const auto target = ParseTarget(header.target);
+  if (!target.ok()) return false;
+  const Route* route = router_.Find(header.method, target.value().segments).route;
+  std::string user;
+  return route != nullptr && route->large_body && !RefuseAccess(header, *route, user);
 }
 
 HttpAnswer Api::Handle(HttpRequest& request) {

@@ -7,6 +7,8 @@
 
 #include "zeus/base/clock.h"
 #include "zeus/job/job_service.h"
+#include "zeus/plan/pipeline_sessions.h"
+#include "zeus/plan/plan_service.h"
 #include "zeus/server/access_log.h"
 #include "zeus/server/http_message.h"
 #include "zeus/server/router.h"
@@ -16,6 +18,9 @@
 namespace zeus::server {
 
 struct ApiOptions {
+  PlanService* plans = nullptr;                    // nullptr: there is no planning here.
+  PipelineSessions* sessions = nullptr;            // nullptr: nor for the reference's clients.
+  Seconds rank_patience = Seconds(600);            // Of a rank with the others.
   std::optional<TokenStore> tokens{};              // nullopt: everybody may do everything.
   std::function<Status()> ready{};                 // Whether the database answers.
   std::function<void(MetricSet&)> more_metrics{};  // Of whom the server does not know.
@@ -30,6 +35,7 @@ class Api final : public RequestHandler {
   Api(JobService& service, ServerMetrics& metrics, AccessLog* log, ApiOptions options);
 
   WaitsFor Weigh(const HttpRequest& request) const override;
+  bool TakesLargeBody(const HttpRequest& header) const override;
   HttpAnswer Handle(HttpRequest& request) override;
   HttpAnswer Refusal(int status, const std::string& why) override;
   void Finished(const FinishedRequest& request) override;

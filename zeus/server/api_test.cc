@@ -7,6 +7,8 @@
 #include "zeus/base/testing/temporary_directory.h"
 #include "zeus/job/local_job_service.h"
 #include "zeus/job/memory_repository.h"
+#include "zeus/plan/local_plan_service.h"
+#include "zeus/plan/memory_plan_repository.h"
 
 namespace zeus::server {
 namespace {
@@ -64,6 +66,19 @@ TEST_F(ApiTest, OnlyRoutesThatWriteChangeSomething) {
   EXPECT_EQ(api.Weigh({.method = "GET", .target = "/readyz"}), WaitsFor::kReading);
   for (const char* target : {"/nowhere", "/v1/%zz", "/healthz", "/metrics", "/openapi.json"})
     EXPECT_EQ(api.Weigh({.method = "GET", .target = target}), WaitsFor::kNothing) << target;
+}
+
+TEST_F(ApiTest, PlansAreMadeApartFromEverythingElse) {
+  MemoryPlanRepository repository;
+  LocalPlanService plans(repository, clock_);
+  Api api(service_, metrics_, nullptr, {.plans = &plans});
+  EXPECT_EQ(api.Weigh({.method = "POST", .target = "/v1/plans"}), WaitsFor::kPlanning);
+  EXPECT_EQ(api.Weigh({.method = "GET", .target = "/v1/plans/a"}), WaitsFor::kPlanning);
+  EXPECT_EQ(api.Weigh({.method = "GET", .target = "/v1/plans"}), WaitsFor::kReading);
+  EXPECT_EQ(api.Weigh({.method = "DELETE", .target = "/v1/plans/a"}), WaitsFor::kWriting);
+  EXPECT_TRUE(api.TakesLargeBody({.method = "POST", .target = "/v1/plans"}));
+  EXPECT_FALSE(api.TakesLargeBody({.method = "POST", .target = "/v1/plans/a/pace"}));
+  EXPECT_FALSE(api.TakesLargeBody({.method = "POST", .target = "/v1/jobs"}));
 }
 
 TEST_F(ApiTest, TokensAreRecognisedWhateverTheCaseOfTheScheme) {

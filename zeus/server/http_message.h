@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,14 +40,31 @@ class EventSource {
   virtual Result<std::string> Next() = 0;
 };
 
+struct HttpAnswer;
+
+// An answer that is not there yet. Used by one thread at a time.
+class AwaitedAnswer {
+ public:
+  virtual ~AwaitedAnswer() = default;
+  // Whose changes it waits for.
+  virtual const std::string& job_id() const = 0;
+  // nullopt: not yet.
+  virtual std::optional<HttpAnswer> Next() = 0;
+  // Instead of an answer, when it has taken this long. Must not wait.
+  virtual Seconds patience() const = 0;
+  virtual HttpAnswer TooLate() = 0;
+};
+
 struct HttpAnswer {
   int status = 200;
   std::string body{};
   std::string content_type = "application/json";
   std::vector<std::pair<std::string, std::string>> headers{};
   std::shared_ptr<EventSource> events{};  // Instead of a body: a stream without an end.
-  std::string changed_job{};              // Streams of this job have something new.
-  std::string route{};                    // For metrics: a bounded set.
+  // Instead of everything else: looked at now and then, while no thread waits for it.
+  std::shared_ptr<AwaitedAnswer> awaited{};
+  std::string changed_job{};  // Who waits for this job has something new to look at.
+  std::string route{};        // For metrics: a bounded set.
 };
 
 // A request whose answer was sent, or whose client left before.
@@ -63,7 +81,7 @@ struct FinishedRequest {
 };
 
 // What answering a request waits for.
-enum class WaitsFor { kNothing, kReading, kWriting };
+enum class WaitsFor { kNothing, kReading, kWriting, kPlanning };
 
 // What stands behind the sockets. Thread-safe.
 class RequestHandler {
@@ -72,6 +90,8 @@ class RequestHandler {
 
   // Must not wait itself.
   virtual WaitsFor Weigh(const HttpRequest& request) const = 0;
+  // Whether its body may be large, before it arrives. Must not wait either.
+  virtual bool TakesLargeBody(const HttpRequest& header) const = 0;
   // Called on a worker if it waits for something, else on the thread of the sockets.
   virtual HttpAnswer Handle(HttpRequest& request) = 0;
   // The answer to what never became a request: too large, too slow, not HTTP.

@@ -106,10 +106,12 @@ class HttpServer::State {
         clock_(clock),
         readers_(options.limits.readers),
         workers_(options.limits.workers),
+        planners_(options.limits.planners),
         context_{.io = io_,
                  .handler = handler,
                  .readers = readers_,
                  .workers = workers_,
+                 .planners = planners_,
                  .clock = clock,
                  .limits = limits_,
                  .draining = draining_,
@@ -297,6 +299,7 @@ class HttpServer::State {
   bool drained_ = false;  // Guarded by mutex_.
   WorkerPool readers_;
   WorkerPool workers_;
+  WorkerPool planners_;
   SessionContext context_;
   Sessions sessions_{};
   std::unique_ptr<Ticker> thread_{};

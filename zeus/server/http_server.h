@@ -15,12 +15,14 @@ namespace zeus::server {
 
 // What one client may take from the others.
 struct HttpLimits {
-  std::size_t body = std::size_t{1} << 20;  // Bytes; more is answered with 413.
-  std::size_t header = 16 * 1024;           // Bytes; more is answered with 431.
-  std::size_t connections = 1024;           // More are answered with 503 and closed.
-  int workers = 64;                         // Changes that are worked on at the same time.
-  int readers = 8;                          // Reads, likewise: few threads wake less often.
-  Seconds header_time = Seconds(10);        // From the first byte to the last; then 408.
+  std::size_t body = std::size_t{1} << 20;         // Bytes; more is answered with 413.
+  std::size_t large_body = std::size_t{16} << 20;  // Where profiles of pipelines are sent.
+  std::size_t header = 16 * 1024;                  // Bytes; more is answered with 431.
+  std::size_t connections = 1024;                  // More are answered with 503 and closed.
+  int workers = 64;                                // Changes that are worked on at the same time.
+  int readers = 8;                                 // Reads, likewise: few threads wake less often.
+  int planners = 16;                               // Requests that may have to wait for a frontier.
+  Seconds header_time = Seconds(10);               // From the first byte to the last; then 408.
   Seconds body_time = Seconds(30);
   Seconds idle_time = Seconds(75);     // Between requests of a connection; then it is closed.
   Seconds request_time = Seconds(60);  // For the answer; then 503.

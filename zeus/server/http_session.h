@@ -111,12 +111,13 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     if (!arrives) co_return false;
     parser_.emplace();
     parser_->header_limit(static_cast<std::uint32_t>(context_.limits.header));
-    parser_->body_limit(context_.limits.body);
+    parser_->body_limit(context_.limits.large_body);
     SetArrival(context_.limits.header_time);
     error_code failure;
     co_await http::async_read_header(stream_, buffer_, *parser_,
                                      asio::redirect_error(asio::use_awaitable, failure));
-    const std::optional<RequestRefusal> refusal = failure ? std::nullopt : CheckFields();
+    std::optional<RequestRefusal> refusal = failure ? std::nullopt : CheckFields();
+    if (!failure && !refusal) refusal = LimitBody();
     const bool has_body = !failure && !refusal && !parser_->is_done();
     if (has_body) failure = co_await ReadBody();
     arriving_ = false;
@@ -147,6 +148,25 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     return std::nullopt;
   }
 
+  // Which limit holds is known when the header has been read.
+  std::optional<RequestRefusal> LimitBody() {
+    const auto& message = parser_->get();
+    const bool large = context_.handler.TakesLargeBody(
+        {.method = std::string(message.method_string()),
+         .target = std::string(message.target()),
+         .authorization = std::string(message[http::field::authorization])});
+    body_limit_ = large ? context_.limits.large_body : context_.limits.body;
+    const auto announced = parser_->content_length();
+    if (announced && *announced > body_limit_)
+      return RequestRefusal{.status = 413, .why = TooLargeText()};
+    parser_->body_limit(body_limit_);
+    return std::nullopt;
+  }
+
+  std::string TooLargeText() const {
+    return fmt::format("the body is larger than {} bytes", body_limit_);
+  }
+
   asio::awaitable<error_code> ReadBody() {
     SetArrival(context_.limits.body_time);
     error_code failure;
@@ -168,7 +188,7 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     } else if (failure == http::error::header_limit) {
       co_await SendRefusal(431, "the header is too large");
     } else if (failure == http::error::body_limit) {
-      const std::string why = fmt::format("the body is larger than {} bytes", context_.limits.body);
+      const std::string why = TooLargeText();
       co_await SendRefusal(413, why);
     } else if (failure.category() == http::make_error_code(http::error::bad_method).category() &&
                failure != http::error::end_of_stream && failure != http::error::partial_message) {
@@ -229,9 +249,9 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     if (waits == WaitsFor::kNothing) {
       handle();
     } else {
-      WorkerPool& pool = waits == WaitsFor::kWriting ? context_.workers : context_.readers;
-      answered = co_await OnWorker(pool, std::move(handle));
+      answered = co_await OnWorker(PoolFor(waits), std::move(handle));
     }
+    if (answered && answer->awaited) answered = co_await Await(answer);
     // Nobody waits for a late answer: it stays where it is, and the worker's alone.
     if (!answered)
       answer = std::make_shared<HttpAnswer>(
@@ -247,6 +267,38 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     finished.duration = context_.clock.Now() - start;
     context_.handler.Finished(finished);
     co_return sent&& stays;
+  }
+
+  WorkerPool& PoolFor(WaitsFor waits) {
+    if (waits == WaitsFor::kPlanning) return context_.planners;
+    return waits == WaitsFor::kWriting ? context_.workers : context_.readers;
+  }
+
+  // Puts what is awaited in the place of `answer`. Other servers may change what it waits for, so
+  // it is looked at now and then. False when a look took too long.
+  asio::awaitable<bool> Await(std::shared_ptr<HttpAnswer> answer) {
+    constexpr auto kPollPeriod = std::chrono::seconds(2);
+    const std::shared_ptr<AwaitedAnswer> awaited = answer->awaited;
+    const std::string route = answer->route;
+    const TimePoint until = context_.clock.Now() + awaited->patience();
+    waits_for_ = awaited->job_id();
+    auto found = std::make_shared<std::optional<HttpAnswer>>();
+    bool looked = true;
+    while (looked && !*found) {
+      news_ = false;
+      SetDeadline(context_.limits.request_time);
+      std::function<void()> look = [found, awaited] { *found = awaited->Next(); };
+      looked = co_await OnWorker(context_.planners, std::move(look));
+      if (!looked || *found) continue;
+      if (context_.draining || context_.clock.Now() >= until)
+        *found = awaited->TooLate();
+      else
+        co_await WaitForNews(kPollPeriod);
+    }
+    waits_for_.clear();
+    if (looked) *answer = **std::move(found);
+    answer->route = route;
+    co_return looked;
   }
 
   asio::awaitable<bool> Send(const HttpAnswer& answer, FinishedRequest& finished,
@@ -280,7 +332,8 @@ class Session final : public SessionControl, public std::enable_shared_from_this
   asio::awaitable<void> Follow(std::shared_ptr<EventSource> source, FinishedRequest& finished) {
     constexpr auto kPollPeriod = std::chrono::seconds(1);
     constexpr int kSilentPolls = 15;
-    stream_of_ = source->job_id();
+    waits_for_ = source->job_id();
+    is_stream_ = true;
     for (int silence = 0; !context_.draining;) {
       auto text = std::make_shared<Result<std::string>>(std::string());
       news_ = false;
@@ -298,7 +351,8 @@ class Session final : public SessionControl, public std::enable_shared_from_this
       if (!written) break;
       if (text->value().empty()) co_await WaitForNews(kPollPeriod);
     }
-    stream_of_.clear();
+    waits_for_.clear();
+    is_stream_ = false;
   }
 
   asio::awaitable<void> WaitForNews(std::chrono::seconds patience) {
@@ -334,7 +388,8 @@ class Session final : public SessionControl, public std::enable_shared_from_this
   SessionContext& context_;
   boost::beast::flat_buffer buffer_{};
   std::optional<Parser> parser_{};
-  bool served_ = false;  // At least one request.
+  std::size_t body_limit_ = 0;  // Of the present request.
+  bool served_ = false;         // At least one request.
 };
 
 }  // namespace zeus::server

@@ -51,7 +51,7 @@ std::string_view Meaning(int status) {
     case 403:
       return "The token is for reading only";
     case 404:
-      return "There is no such job or trial";
+      return "There is no such job, trial or plan";
     case 409:
       return "At odds with what is already there";
     case 422:
@@ -65,7 +65,7 @@ Json AnswerOf(const Route& route, int status) {
   Json answer = {{"description", Meaning(status)}};
   if (status >= 400) {
     answer["content"] = JsonContent(route.dialect == Dialect::kOurs ? "Error" : "ReferenceError");
-  } else if (!route.answer_schema.empty()) {
+  } else if (!route.answer_schema.empty() && status != 204) {
     answer["content"] = JsonContent(route.answer_schema);
   } else if (status == 200) {
     answer["content"] = {{"text/plain", {{"schema", {{"type", "string"}}}}}};

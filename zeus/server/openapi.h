@@ -13,5 +13,7 @@ Json OpenApiDocument(const std::vector<Route>& routes, std::string_view version)
 
 // JSON Schemas by the names that routes use.
 Json OpenApiSchemas();
+// Those of them that are about pipelines.
+Json OpenApiPlanSchemas();
 
 }  // namespace zeus::server

@@ -201,6 +201,7 @@ Json OpenApiSchemas() {
   Json schemas = Json::parse(kRequests);
   schemas.update(Json::parse(kAnswers));
   schemas.update(Json::parse(kReference));
+  schemas.update(OpenApiPlanSchemas());
   return schemas;
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "zeus/base/text.h"
 
 namespace zeus::server {
@@ -28,6 +30,14 @@ Result<std::int64_t> IntegerParameter(const Query& query, const std::string& nam
   return Error{ErrorCode::kInvalidArgument,
                fmt::format("{}: must be a whole number from {} to {}: {}", name, range.min,
                            range.max, Quote(found->second))};
+}
+
+Result<double> PositiveParameter(const Query& query, const std::string& name) {
+  ZEUS_TRY(const std::string text, RequireParameter(query, name));
+  const auto number = ParseDouble(text);
+  if (number.ok() && std::isfinite(number.value()) && number.value() > 0) return number.value();
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("{}: must be a number greater than 0: {}", name, Quote(text))};
 }
 
 Result<int> PageSize(const Query& query) {

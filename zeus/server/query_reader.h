@@ -24,6 +24,9 @@ Result<std::string> RequireParameter(const Query& query, const std::string& name
 Result<std::int64_t> IntegerParameter(const Query& query, const std::string& name,
                                       std::int64_t otherwise, IntegerRange range = {});
 
+// A finite number greater than 0 that must be there.
+Result<double> PositiveParameter(const Query& query, const std::string& name);
+
 // How many entries a page has: `limit`, from 1 to 1000.
 Result<int> PageSize(const Query& query);
 

@@ -34,6 +34,8 @@ struct Route {
   std::vector<int> statuses{};        // Those that are its own; 401, 403 and 5xx go without saying.
   std::vector<std::string_view> query{};  // Parameters it knows.
   bool at_once = false;                   // Needs no database.
+  bool plans = false;       // May have to solve a frontier first, which takes the processor long.
+  bool large_body = false;  // Takes bodies of up to HttpLimits::large_body.
 };
 
 // A match, or the reason why there is none.

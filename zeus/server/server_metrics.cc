@@ -22,6 +22,16 @@ constexpr MetricDescription kTrials{"zeus_server_trial_answers_total", MetricTyp
     "status", "Answers to what runners ask and report, by the status of their trial."};
 constexpr MetricDescription kExpired{"zeus_server_trials_expired_total", MetricType::kCounter, "",
     "Trials that were not heard of for the time of their lease."};
+constexpr MetricDescription kPlans{"zeus_server_plans_created_total", MetricType::kCounter, "",
+    "Plans that were submitted for the first time."};
+constexpr MetricDescription kPaceReports{"zeus_server_pace_reports_total", MetricType::kCounter,
+    "", "Reports that a straggler came or went."};
+constexpr MetricDescription kSolves{"zeus_server_plan_solves_total", MetricType::kCounter,
+    "outcome", "Frontiers that were solved, or could not be."};
+constexpr MetricDescription kSolveTime{"zeus_server_plan_solve_seconds_total",
+    MetricType::kCounter, "", "Time that solving frontiers took."};
+constexpr MetricDescription kSolved{"zeus_server_plans_solved", MetricType::kGauge, "",
+    "Pipelines whose frontier is in memory."};
 // clang-format on
 
 constexpr std::array kBounds = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
@@ -47,6 +57,8 @@ void ServerMetrics::AddTo(MetricSet& metrics) const {
   metrics.Add(kRefused, {}, number(connections_refused_.load()));
   metrics.Add(kJobs, {}, number(jobs_created_.load()));
   metrics.Add(kExpired, {}, number(expired_.load()));
+  metrics.Add(kPlans, {}, number(plans_created_.load()));
+  metrics.Add(kPaceReports, {}, number(pace_reports_.load()));
   const std::lock_guard lock(mutex_);
   for (const auto& [status, count] : trial_answers_)
     metrics.Add(kTrials, {{"status", std::string(Name(status))}}, number(count));
@@ -58,6 +70,13 @@ void ServerMetrics::AddTo(MetricSet& metrics) const {
                 number(count));
   for (const auto& [route, histogram] : durations_)
     metrics.Add(kDuration, {{"route", route}}, histogram);
+}
+
+void AddSolveFigures(const SolveFigures& figures, MetricSet& metrics) {
+  metrics.Add(kSolves, {{"outcome", "solved"}}, static_cast<double>(figures.solves));
+  metrics.Add(kSolves, {{"outcome", "failed"}}, static_cast<double>(figures.failures));
+  metrics.Add(kSolveTime, {}, figures.time.count());
+  metrics.Add(kSolved, {}, static_cast<double>(figures.pipelines));
 }
 
 }  // namespace zeus::server

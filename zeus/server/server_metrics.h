@@ -9,6 +9,7 @@
 
 #include "zeus/export/metric.h"
 #include "zeus/job/job.h"
+#include "zeus/plan/planner_cache.h"
 #include "zeus/server/http_message.h"
 
 namespace zeus::server {
@@ -19,6 +20,8 @@ class ServerMetrics {
   void Observe(const FinishedRequest& request);
   void CountJob() { ++jobs_created_; }
   void CountTrial(const Trial& trial);
+  void CountPlan() { ++plans_created_; }
+  void CountPaceReport() { ++pace_reports_; }
   void CountExpired(int trials) { expired_ += static_cast<std::uint64_t>(trials); }
   void CountRefusedConnection() { ++connections_refused_; }
   void SetConnections(std::size_t open, std::size_t streams) {
@@ -33,6 +36,8 @@ class ServerMetrics {
 
   std::atomic<std::uint64_t> jobs_created_ = 0;
   std::atomic<std::uint64_t> expired_ = 0;
+  std::atomic<std::uint64_t> plans_created_ = 0;
+  std::atomic<std::uint64_t> pace_reports_ = 0;
   std::atomic<std::uint64_t> connections_refused_ = 0;
   std::atomic<std::size_t> connections_ = 0;
   std::atomic<std::size_t> streams_ = 0;
@@ -41,5 +46,8 @@ class ServerMetrics {
   std::map<std::string, Histogram> durations_{};          // By route.
   std::map<TrialStatus, std::uint64_t> trial_answers_{};  // By the trial's status.
 };
+
+// What solving pipelines took.
+void AddSolveFigures(const SolveFigures& figures, MetricSet& metrics);
 
 }  // namespace zeus::server

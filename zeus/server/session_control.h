@@ -24,6 +24,7 @@ struct SessionContext {
   RequestHandler& handler;
   WorkerPool& readers;  // For what changes nothing, so that it never waits behind what does.
   WorkerPool& workers;
+  WorkerPool& planners;  // For what may take long, so that the others never wait behind it.
   const Clock& clock;
   const HttpLimits& limits;
   const bool& draining;
@@ -34,7 +35,7 @@ struct SessionContext {
 // Why a request is not answered, though its header could be read.
 struct RequestRefusal {
   int status;
-  const char* why;
+  std::string why;
 };
 
 // The part of a connection that does not depend on its kind. Lives on the thread of the sockets.
@@ -58,12 +59,12 @@ class SessionControl {
     wake_.cancel();
   }
   void WakeStream(const std::string& job_id) {
-    if (stream_of_ != job_id) return;
+    if (waits_for_ != job_id) return;
     news_ = true;
     wake_.cancel();
   }
   static constexpr Seconds kLastArrival{2};
-  bool is_stream() const { return !stream_of_.empty(); }
+  bool is_stream() const { return is_stream_; }
 
  protected:
   virtual void CancelSocket() = 0;
@@ -78,7 +79,8 @@ class SessionControl {
   bool idle_ = false;      // Between two requests.
   bool arriving_ = false;  // Within one, or the client's half of a handshake.
   bool news_ = false;
-  std::string stream_of_{};  // The job whose events it follows.
+  bool is_stream_ = false;
+  std::string waits_for_{};  // The job whose changes it waits for.
   asio::steady_timer wake_;  // Cancelled when there is something to look at.
 };
 

@@ -4,6 +4,7 @@
 
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/serve/serve_session.h"
+#include "zeus/optimizer/pipeline/schedule.h"
 
 namespace zeus::cli {
 namespace {
@@ -59,12 +60,34 @@ void AddLimitOptions(CLI::App& verb, ServeOptions& options) {
       ->capture_default_str();
 }
 
+void AddPlanningOptions(CLI::App& verb, ServeOptions& options) {
+  verb.add_option("--solves", options.solves, "Frontiers of pipelines solved at the same time")
+      ->check(WholeNumberBetween(1, 64))
+      ->capture_default_str();
+  verb.add_option("--max-instructions", options.max_instructions,
+                  "Instructions of the largest pipeline to plan for")
+      ->check(WholeNumberBetween(1, pipeline::kMostInstructions))
+      ->capture_default_str();
+  verb.add_option("--pipeline-schedule", options.pipeline_schedule,
+                  "Schedule file of the Python implementation, for its clients that name no plan")
+      ->check(NotEmpty())
+      ->type_name("FILE");
+  verb.add_option("--rank-timeout", options.rank_timeout,
+                  "Seconds that a rank of such a client waits for the others")
+      ->check(NumberBetween(0, 86400))
+      ->capture_default_str();
+  verb.add_option("--session-timeout", options.session_timeout,
+                  "Seconds after which such a pipeline is forgotten that nobody asks about")
+      ->check(NumberBetween(60, 1e9))
+      ->capture_default_str();
+}
+
 }  // namespace
 
 void AddServeCommand(CLI::App& app, Action& action) {
   auto options = std::make_shared<ServeOptions>();
   CLI::App* verb =
-      app.add_subcommand("serve", "Serve recurring jobs over HTTP: batch sizes, trials, beliefs");
+      app.add_subcommand("serve", "Serve recurring jobs and plans of pipelines over HTTP");
   verb->add_option("--listen", options->listen,
                    "host:port, a port of this machine, or unix:/path; port 0 is one that is free")
       ->check(NotEmpty())
@@ -82,6 +105,7 @@ void AddServeCommand(CLI::App& app, Action& action) {
                   ->capture_default_str();
   verb->add_flag("--no-access-log", options->no_access_log, "Log no requests")->excludes(log);
   AddLimitOptions(*verb, *options);
+  AddPlanningOptions(*verb, *options);
   verb->footer(
       "Prints \"listening on URL\" when it is ready. SIGINT and SIGTERM let requests finish and "
       "end "

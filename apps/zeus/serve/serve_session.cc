@@ -12,12 +12,15 @@
 #include "apps/zeus/output.h"
 #include "apps/zeus/serve/last_resort.h"
 #include "zeus/base/clock.h"
+#include "zeus/base/file.h"
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
 #include "zeus/base/ticker.h"
 #include "zeus/base/user_files.h"
 #include "zeus/export/prometheus.h"
 #include "zeus/job/local_job_service.h"
+#include "zeus/plan/local_plan_service.h"
+#include "zeus/plan/pipeline_sessions.h"
 #include "zeus/server/api.h"
 #include "zeus/server/http_server.h"
 #include "zeus/store/open_repository.h"
@@ -29,6 +32,7 @@ using namespace std::chrono_literals;
 
 constexpr Seconds kExpiryPeriod = 5s;
 constexpr Seconds kForever = std::chrono::hours(24 * 365);
+constexpr std::size_t kLargestSchedule = std::size_t{64} << 20;
 
 std::optional<std::string> EnvironmentVariable(const std::string& name) {
   const char* value = std::getenv(name.c_str());
@@ -69,11 +73,36 @@ Result<std::optional<server::TokenStore>> LoadTokens(const ServeOptions& options
   return std::optional(std::move(tokens));
 }
 
-// Frees the places of runs that died, now and then.
+Result<std::vector<pipeline::RankClocks>> LoadSchedule(const std::string& file) {
+  if (file.empty()) return std::vector<pipeline::RankClocks>();
+  ZEUS_TRY(const std::string text, ReadSmallFile(file, kLargestSchedule));
+  auto schedule = pipeline::ParseReferenceSchedule(text);
+  if (!schedule.ok()) return std::move(schedule).error().While(Printable(file));
+  return schedule;
+}
+
+// What answers for pipelines.
+struct Planning {
+  LocalPlanService plans;
+  PipelineSessions sessions;
+
+  Planning(Store& store, const Clock& clock, const ServeOptions& options,
+           std::vector<pipeline::RankClocks> schedule)
+      : plans(*store.plans, clock,
+              {.solving = {.solves_at_once = static_cast<int>(options.solves)},
+               .most_instructions = static_cast<int>(options.max_instructions)}),
+        sessions(*store.sessions, plans, clock,
+                 {.schedule = std::move(schedule),
+                  .forgotten_after = Seconds(options.session_timeout)}) {}
+};
+
+// Frees the places of runs that died, and forgets pipelines, now and then.
 class Expiry {
  public:
-  Expiry(LocalJobService& service, server::ServerMetrics& metrics, const Clock& clock)
+  Expiry(LocalJobService& service, PipelineSessions& sessions, server::ServerMetrics& metrics,
+         const Clock& clock)
       : service_(service),
+        sessions_(sessions),
         metrics_(metrics),
         clock_(clock),
         ticker_("zeus-expiry", [this] { return Step(); }) {}
@@ -85,10 +114,13 @@ class Expiry {
       metrics_.CountExpired(expired.value());
     else
       log::Warning("looking for dead runs failed: {}", expired.error().message);
+    if (const Result<int> forgotten = sessions_.DeleteUnused(); !forgotten.ok())
+      log::Warning("forgetting old pipelines failed: {}", forgotten.error().message);
     return clock_.Now() + kExpiryPeriod;
   }
 
   LocalJobService& service_;
+  PipelineSessions& sessions_;
   server::ServerMetrics& metrics_;
   const Clock& clock_;
   Ticker ticker_;
@@ -105,8 +137,8 @@ struct Frame {
 };
 
 // The exit code, unless the last resort has one.
-Result<int> ServeUntilSignal(server::HttpServer& server, Frame& frame, const Clock& clock,
-                             Seconds patience) {
+Result<int> ServeUntilSignal(server::HttpServer& server, LocalPlanService& plans, Frame& frame,
+                             const Clock& clock, Seconds patience) {
   fmt::print("listening on {}\n", server.url());
   ZEUS_RETURN_IF_ERROR(FlushOutput());
   Wait event = Wait::kTime;
@@ -115,6 +147,7 @@ Result<int> ServeUntilSignal(server::HttpServer& server, Frame& frame, const Clo
     if (event == Wait::kReopen && frame.log) frame.log->Reopen();
   }
   frame.last_resort.emplace(*frame.signals, clock.Now() + patience, clock);
+  plans.Stop();  // Whoever waits for a frontier may ask the next server.
   server.BeginShutdown();
   while (!server.WaitForShutdown(kForever)) {
   }
@@ -134,21 +167,29 @@ Result<int> RunServe(const ServeOptions& options) {
   if (!options.no_access_log) {
     ZEUS_TRY(frame.log, server::AccessLog::Open(options.access_log, clock));
   }
-  ZEUS_TRY(const std::unique_ptr<JobRepository> repository, OpenRepository(database));
+  ZEUS_TRY(auto schedule, LoadSchedule(options.pipeline_schedule));
+  ZEUS_TRY(Store store, OpenStore(database));
   // Not earlier: a database that hangs must not keep a signal from ending us.
   frame.signals.emplace(Signals::Program::kService);
-  LocalJobService service(*repository, clock);
+  LocalJobService service(*store.jobs, clock);
+  Planning planning(store, clock, options, std::move(schedule));
   server::ServerMetrics metrics;
-  server::Api api(
-      service, metrics, frame.log.get(),
-      {.tokens = std::move(tokens),
-       .ready = [&repository] { return repository->Ping(); },
-       .more_metrics = [](MetricSet& set) { AddProcess(ZEUS_VERSION, ProcessCpuTime(), set); },
-       .version = ZEUS_VERSION});
+  server::Api api(service, metrics, frame.log.get(),
+                  {.plans = &planning.plans,
+                   .sessions = &planning.sessions,
+                   .rank_patience = Seconds(options.rank_timeout),
+                   .tokens = std::move(tokens),
+                   .ready = [&store] { return store.jobs->Ping(); },
+                   .more_metrics =
+                       [&planning](MetricSet& set) {
+                         server::AddSolveFigures(planning.plans.figures(), set);
+                         AddProcess(ZEUS_VERSION, ProcessCpuTime(), set);
+                       },
+                   .version = ZEUS_VERSION});
   ZEUS_TRY(const std::unique_ptr<server::HttpServer> server,
            server::HttpServer::Start(HttpOptions(options), api, metrics, clock));
-  const Expiry expiry(service, metrics, clock);
-  return ServeUntilSignal(*server, frame, clock, Seconds(options.shutdown_timeout));
+  const Expiry expiry(service, planning.sessions, metrics, clock);
+  return ServeUntilSignal(*server, planning.plans, frame, clock, Seconds(options.shutdown_timeout));
 }
 
 Result<int> MakeToken(const ServeOptions& options) {

@@ -25,6 +25,11 @@ struct ServeOptions {
   double idle_timeout = 75;
   double request_timeout = 60;
   double shutdown_timeout = 30;
+  std::uint64_t solves = 2;                  // Frontiers that are solved at the same time.
+  std::uint64_t max_instructions = 1 << 16;  // Of a pipeline to plan for.
+  std::string pipeline_schedule{};           // A file; empty: none.
+  double rank_timeout = 600;                 // Of a rank that waits for the others.
+  double session_timeout = 7 * 24 * 3600.0;  // Of a pipeline that nobody asks about.
 };
 
 // Serves until a signal ends it. The value is the exit code.

@@ -29,15 +29,15 @@ class Builder {
 
   void Build() {
     RankComputations();
-    network_.nodes.resize(2 * rank_.size() + 3);
+    network_.nodes.resize(2 * rank_.size() + 2);
     AddActivities();
     AddWaits();
     AddIncidences();
   }
 
  private:
-  int Begin(int computation) const { return 1 + 2 * rank_[Index(computation)]; }
-  int End(int computation) const { return 2 + 2 * rank_[Index(computation)]; }
+  int Begin(int computation) const { return 2 + 2 * rank_[Index(computation)]; }
+  int End(int computation) const { return 3 + 2 * rank_[Index(computation)]; }
 
   void RankComputations() {
     for (int i = 0; i < graph_.size(); ++i)
@@ -80,15 +80,16 @@ class Builder {
 
   void AddIncidences() {
     for (const NetworkArc& arc : network_.arcs)
-      for (const int end : arc.ends) ++network_.node(end + 1).first;
-    for (std::size_t i = 1; i < network_.nodes.size(); ++i)
-      network_.nodes[i].first += network_.nodes[i - 1].first;
+      for (const int end : arc.ends) ++network_.node(end).end;
+    std::int32_t sum = 0;
+    for (NetworkNode& node : network_.nodes) {
+      sum += node.end;
+      node.first = node.end = sum - node.end;
+    }
     network_.incidences.resize(2 * network_.arcs.size());
-    std::vector<std::int32_t> next;
-    for (const NetworkNode& node : network_.nodes) next.push_back(node.first);
     for (int way = 0; way < static_cast<int>(2 * network_.arcs.size()); ++way) {
       const NetworkArc& arc = network_.arc(ArcOf(way));
-      network_.incidences[Index(next[Index(arc.From(way))]++)] = {way, arc.To(way)};
+      network_.incidences[Index(network_.node(arc.From(way)).end++)] = {way, arc.To(way)};
     }
   }
 

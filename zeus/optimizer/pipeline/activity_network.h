@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <new>
 #include <span>
 #include <vector>
 
@@ -41,14 +43,34 @@ struct NetworkNode {
   // move all together without being touched.
   Ticks anchor = 0;
   std::int32_t parent = kOutside;
-  std::int32_t first = 0;  // Of its incidences.
-  // Stamps and ways of CutTree's searches, here because they are read with the rest.
+  std::int32_t parent_node = 0;  // Where that way comes from.
+  std::int32_t first = 0;        // Of its incidences.
+  std::int32_t end = 0;
+  // What CutTree's searches know of it, here because it is read with the rest.
   std::uint32_t rooted = 0;
-  std::uint32_t adrift = 0;
-  std::uint32_t visited = 0;
-  std::int32_t onward = 0;
+  std::uint32_t mark = 0;
 
   bool inside() const { return parent != kOutside; }
+  void Hang(int way, int from) {
+    parent = way;
+    parent_node = from;
+  }
+};
+
+// Keeps things that are read together in one cache line.
+template <typename T>
+struct CacheAligned {
+  using value_type = T;
+  static constexpr std::align_val_t kLine{64};
+
+  CacheAligned() = default;
+  template <typename U>
+  explicit CacheAligned(const CacheAligned<U>& /*other*/) {}
+  T* allocate(std::size_t count) {
+    return static_cast<T*>(::operator new(count * sizeof(T), kLine));
+  }
+  void deallocate(T* memory, std::size_t /*count*/) { ::operator delete(memory, kLine); }
+  bool operator==(const CacheAligned&) const = default;
 };
 
 struct Incidence {
@@ -68,13 +90,14 @@ struct Activity {
 
 // The graph of a problem with computations as arcs between their begin and their end, waiting as
 // arcs without duration, and one source and one sink. Nodes and arcs are in the order of time, so
-// that neighbours are near in memory. Refers to the costs. For the solver and its parts alone.
+// that neighbours are near in memory; both ends of a computation share a cache line. Refers to the
+// costs. For the solver and its parts alone.
 struct ActivityNetwork {
   // All computations at their longest, each node as early as can be, no flow.
   ActivityNetwork(const Problem& problem, const CostTable& costs);
 
   int source() const { return 0; }
-  int sink() const { return static_cast<int>(nodes.size()) - 2; }
+  int sink() const { return 1; }
   bool IsActivity(int arc) const { return static_cast<std::size_t>(arc) < activities.size(); }
 
   NetworkNode& node(int number) { return nodes[static_cast<std::size_t>(number)]; }
@@ -83,23 +106,34 @@ struct ActivityNetwork {
   const NetworkArc& arc(int number) const { return arcs[static_cast<std::size_t>(number)]; }
 
   std::span<const Incidence> Incidences(int number) const {
-    const auto begin = static_cast<std::size_t>(node(number).first);
-    const auto end = static_cast<std::size_t>(node(number + 1).first);
-    return {incidences.data() + begin, end - begin};
+    const NetworkNode& at = node(number);
+    return {incidences.data() + at.first, incidences.data() + at.end};
   }
 
-  // The other end of the way that leads to a node which has one.
-  int ParentOf(int number) const {
-    const int way = node(number).parent;
-    return arc(ArcOf(way)).From(way);
+  // Whether something can flow along a way between nodes inside at these times.
+  bool IsOpen(int way, Ticks from, Ticks to) const {
+    if (!IsActivity(ArcOf(way))) {
+      // Known without a look at the arc, more often than not.
+      if (from != to) return false;
+      if ((way & 1) == 0) return true;
+    }
+    const NetworkArc& along = arc(ArcOf(way));
+    return along.Residual(way) > 0 && ((way & 1) == 0 ? to - from : from - to) == along.duration;
+  }
+
+  // Asks the processor for what the visit of a node will need: searches would otherwise wait for
+  // memory most of the time.
+  void Prefetch(int number) const {
+    __builtin_prefetch(incidences.data() + node(number).first);
+    __builtin_prefetch(arcs.data() + std::max(number / 2 - 1, 0));
   }
 
   // Gives an activity the bounds of its duration; its flow stays.
   void SetBounds(int activity);
 
-  Ticks longest = 0;                 // Of the whole, at the start.
-  std::vector<NetworkNode> nodes{};  // One more than there are: it ends the last one's incidences.
-  std::vector<NetworkArc> arcs{};    // Those of computations come first.
+  Ticks longest = 0;  // Of the whole, at the start.
+  std::vector<NetworkNode, CacheAligned<NetworkNode>> nodes{};
+  std::vector<NetworkArc> arcs{};  // Those of computations come first.
   std::vector<Activity> activities{};
   std::vector<Incidence> incidences{};
 };

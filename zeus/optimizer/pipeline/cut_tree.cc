@@ -3,7 +3,6 @@
 #include <algorithm>
 
 namespace zeus::pipeline {
-
 std::optional<Slope> CutTree::SendAll() {
   // Mending leaves detours behind. Where they have made a path that much longer than it need be,
   // the tree is made anew.
@@ -29,9 +28,9 @@ std::optional<Slope> CutTree::SendAll() {
 void CutTree::FindPath() {
   path_.clear();
   for (int node = network_.sink(); node != network_.source();) {
-    const int way = network_.node(node).parent;
-    path_.push_back(way);
-    node = network_.arc(ArcOf(way)).From(way);
+    const NetworkNode& at = network_.node(node);
+    path_.push_back(at.parent);
+    node = at.parent_node;
   }
 }
 
@@ -59,88 +58,99 @@ std::optional<Slope> CutTree::Send() {
 void CutTree::Mend() {
   network_.node(network_.source()).rooted = mending_;
   for (std::size_t i = 0; i < orphans_.size(); ++i)  // Grows meanwhile.
-    if (network_.node(orphans_[i]).parent == kOrphan && !Reattach(orphans_[i])) Lose();
+    if (network_.node(orphans_[i]).parent == kOrphan && !Reattach(orphans_[i])) LoseVisited();
   orphans_.clear();
-}
-
-// Whether something can flow along a way between nodes inside.
-bool CutTree::IsOpen(int way) const {
-  const NetworkArc& arc = network_.arc(ArcOf(way));
-  return arc.Residual(way) > 0 &&
-         network_.node(arc.ends[1]).anchor - network_.node(arc.ends[0]).anchor == arc.duration;
 }
 
 bool CutTree::Reattach(int orphan) {
   ++search_;
-  seen_.assign(1, orphan);
-  network_.node(orphan).visited = search_;
-  for (std::size_t i = 0; i < seen_.size(); ++i) {
-    const int node = seen_[i];
-    for (const auto [way, neighbour] : network_.Incidences(node)) {
-      NetworkNode& other = network_.node(neighbour);
-      if (!other.inside() || other.visited == search_ || !IsOpen(Opposite(way))) continue;
-      if (HangsOnSource(neighbour)) {
-        Attach(node, Opposite(way), orphan);
+  visits_.assign(1, {.node = orphan});
+  edge_.clear();
+  network_.node(orphan).mark = visited();
+  for (std::size_t i = 0; i < visits_.size(); ++i) {
+    const int node = visits_[i].node;
+    const Ticks time = network_.node(node).anchor;
+    for (const Incidence& back : network_.Incidences(node)) {
+      NetworkNode& other = network_.node(back.neighbour);
+      if (other.mark == visited()) continue;
+      const int way = Opposite(back.way);
+      if (!other.inside() || !network_.IsOpen(way, other.anchor, time)) {
+        edge_.push_back(back.way);
+        continue;
+      }
+      if (HangsOnSource(back.neighbour)) {
+        Attach(i, back);
         return true;
       }
-      other.visited = search_;
-      other.onward = Opposite(way);
-      seen_.push_back(neighbour);
+      other.mark = visited();
+      visits_.push_back({back.neighbour, way, static_cast<std::uint32_t>(i)});
+      network_.Prefetch(back.neighbour);
     }
   }
   return false;
 }
 
+// What the last search saw leaves the cut.
+void CutTree::LoseVisited() {
+  for (const int way : edge_) {
+    const int neighbour = network_.arc(ArcOf(way)).To(way);
+    NetworkNode& other = network_.node(neighbour);
+    if (other.mark == visited()) continue;
+    cut_.Part(way, other);
+    if (other.parent != way) continue;
+    other.parent = kOrphan;
+    orphans_.push_back(neighbour);
+  }
+  for (const Visit& visit : visits_) cut_.Remove(network_.node(visit.node));
+}
+
 // Follows the tree upwards as far as it is not known where that ends, and remembers it.
 bool CutTree::HangsOnSource(int node) {
   int at = node;
-  while (network_.node(at).rooted != mending_ && network_.node(at).adrift != search_ &&
-         network_.node(at).parent != kOrphan)
-    at = network_.ParentOf(at);
+  for (;;) {
+    const NetworkNode& upper = network_.node(at);
+    if (upper.rooted == mending_ || upper.mark >= adrift() || upper.parent == kOrphan) break;
+    at = upper.parent_node;
+  }
   const bool hangs = network_.node(at).rooted == mending_;
-  for (int below = node; below != at; below = network_.ParentOf(below)) {
+  for (int below = node; below != at;) {
     NetworkNode& known = network_.node(below);
-    (hangs ? known.rooted : known.adrift) = hangs ? mending_ : search_;
+    (hangs ? known.rooted : known.mark) = hangs ? mending_ : adrift();
+    below = known.parent_node;
   }
   return hangs;
 }
 
-// Turns the tree from a node that `way` leads to, onwards to the orphan.
-void CutTree::Attach(int node, int way, int orphan) {
-  for (;;) {
-    NetworkNode& attached = network_.node(node);
-    attached.parent = way;
+// Turns the tree: what the source reaches again, and from there onwards to the orphan.
+void CutTree::Attach(std::size_t seen, Incidence back) {
+  int way = Opposite(back.way);
+  for (int from = back.neighbour;;) {
+    const Visit& visit = visits_[seen];
+    NetworkNode& attached = network_.node(visit.node);
+    attached.Hang(way, from);
     attached.rooted = mending_;
-    if (node == orphan) return;
-    way = attached.onward;
-    node = network_.arc(ArcOf(way)).To(way);
+    if (seen == 0) return;
+    from = visit.node;
+    way = visit.way;
+    seen = visit.next;
   }
-}
-
-// What the last search saw leaves the cut; what hung on it looks for something else.
-void CutTree::Lose() {
-  for (const int node : seen_)
-    for (const auto [way, neighbour] : network_.Incidences(node)) {
-      NetworkNode& other = network_.node(neighbour);
-      if (other.parent != way || other.visited == search_) continue;
-      other.parent = kOrphan;
-      orphans_.push_back(neighbour);
-    }
-  for (const int node : seen_) cut_.Remove(node);
 }
 
 // The shortest ways to all nodes inside.
 void CutTree::Renew() {
   ++search_;
-  seen_.assign(1, network_.source());
-  network_.node(network_.source()).visited = search_;
-  for (std::size_t i = 0; i < seen_.size(); ++i) {
-    for (const auto [way, neighbour] : network_.Incidences(seen_[i])) {
+  visits_.assign(1, {.node = network_.source()});
+  network_.node(network_.source()).mark = visited();
+  for (std::size_t i = 0; i < visits_.size(); ++i) {
+    const int node = visits_[i].node;
+    const Ticks time = network_.node(node).anchor;
+    for (const auto [way, neighbour] : network_.Incidences(node)) {
       NetworkNode& other = network_.node(neighbour);
-      if (!other.inside() || other.visited == search_ || !IsOpen(way)) continue;
-      other.visited = search_;
-      other.parent = way;
-      seen_.push_back(neighbour);
+      if (!other.inside() || other.mark == visited()) continue;
+      if (!network_.IsOpen(way, time, other.anchor)) continue;
+      other.mark = visited();
+      other.Hang(way, node);
+      visits_.push_back({.node = neighbour});
     }
   }
 }

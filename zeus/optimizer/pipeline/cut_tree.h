@@ -28,16 +28,26 @@ class CutTree {
   void Mend();
   bool Reattach(int orphan);
   bool HangsOnSource(int node);
-  void Attach(int node, int way, int orphan);
-  void Lose();
+  void Attach(std::size_t seen, Incidence back);
+  void LoseVisited();
   void Renew();
-  bool IsOpen(int way) const;
+  // Marks of the current search: nodes that do not hang on the source, and among them those that
+  // it has been to.
+  std::uint32_t adrift() const { return 2 * search_; }
+  std::uint32_t visited() const { return 2 * search_ + 1; }
 
   ActivityNetwork& network_;
   GrowingCut& cut_;
   std::vector<int> path_{};     // Ways, from the sink to the source.
   std::vector<int> orphans_{};  // To be mended.
-  std::vector<int> seen_{};     // By the current search.
+  // What the current search has been to: the node, and the way and the place here by which it came.
+  struct Visit {
+    std::int32_t node = 0;
+    std::int32_t way = 0;
+    std::uint32_t next = 0;
+  };
+  std::vector<Visit> visits_{};
+  std::vector<int> edge_{};  // Ways from there to what it has not been to, at that time.
   std::uint32_t mending_ = 0;
   std::uint32_t search_ = 0;
   std::size_t short_path_ = 0;  // When the tree was last made anew.

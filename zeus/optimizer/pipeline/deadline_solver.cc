@@ -3,23 +3,139 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <optional>
+#include <span>
 
-#include "zeus/optimizer/pipeline/frontier_solver.h"
+#include "zeus/optimizer/pipeline/cost_scaling.h"
+#include "zeus/optimizer/pipeline/deadline_certificate.h"
+#include "zeus/optimizer/pipeline/deadline_network.h"
 
 namespace zeus::pipeline {
+namespace {
+
+using internal::CostScaling;
+using internal::DeadlineNetwork;
+using internal::FlowCurve;
+
+// The durations at the same share of the way from the shortest to the longest.
+std::vector<Ticks> DurationsAt(const DeadlineNetwork& network, double share) {
+  std::vector<Ticks> durations;
+  for (int i = 0; i < network.deadline_activity(); ++i) {
+    const FlowCurve& curve = network.CurveOf(i);
+    const Ticks range = curve.times.back() - curve.times.front();
+    durations.push_back(curve.times.front() +
+                        static_cast<Ticks>(share * static_cast<double>(range)));
+  }
+  return durations;
+}
+
+// Each node halfway between its earliest and its latest time.
+void Centre(DeadlineNetwork& network, std::span<const Ticks> durations, Ticks deadline) {
+  const int whole = network.deadline_activity();
+  network.SetEarliestTimes(durations);
+  std::vector<Ticks> latest_begin(static_cast<std::size_t>(whole) + 1, deadline);
+  for (int i = whole; i-- > 0;) {
+    Ticks latest_end = deadline;
+    const auto [first, last] = network.WaitsFrom(i);
+    for (int wait = first; wait < last; ++wait)
+      latest_end =
+          std::min(latest_end, latest_begin[static_cast<std::size_t>(network.WaitTo(wait) / 2)]);
+    const auto index = static_cast<std::size_t>(i);
+    latest_begin[index] = latest_end - durations[index];
+  }
+  for (int i = 0; i < whole; ++i) {
+    const auto index = static_cast<std::size_t>(i);
+    Ticks& begin = network.node(DeadlineNetwork::Begin(i)).time;
+    begin += (latest_begin[index] - begin) / 2;
+    network.node(DeadlineNetwork::End(i)).time = begin + durations[index];
+  }
+  network.node(DeadlineNetwork::Begin(whole)).time = deadline;
+}
+
+// Everything faster by the same share, until the deadline is met.
+void SetFirstTimes(DeadlineNetwork& network, Ticks deadline) {
+  constexpr int kHalvings = 12;
+  double fast = 0;
+  double slow = 1;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double share = (fast + slow) / 2;
+    const bool in_time = network.SetEarliestTimes(DurationsAt(network, share)) <= deadline;
+    (in_time ? fast : slow) = share;
+  }
+  Centre(network, DurationsAt(network, fast), deadline);
+}
+
+// A small part of what an average activity can be slowed by. Coarser phases cost more than they
+// help: they forget more of the first times than they find.
+Ticks FirstTolerance(const DeadlineNetwork& network) {
+  constexpr double kShare = 1.0 / 512;
+  double range = 0;
+  for (int i = 0; i < network.deadline_activity(); ++i) {
+    const FlowCurve& curve = network.CurveOf(i);
+    range += static_cast<double>(curve.times.back() - curve.times.front());
+  }
+  return std::max<Ticks>(1, static_cast<Ticks>(kShare * range / std::max(1, network.size() - 1)));
+}
+
+// False when even the finest tolerance does not give whole ticks.
+bool Optimise(DeadlineNetwork& network) {
+  constexpr Ticks kFiner = 16;
+  constexpr int kSweeps = 40;
+  CostScaling scaling(network);
+  for (Ticks tolerance = FirstTolerance(network);;
+       tolerance = std::max<Ticks>(1, tolerance / kFiner)) {
+    scaling.Refine(tolerance);
+    const bool is_last = tolerance == 1;
+    if (scaling.MakeTimesExact(is_last ? 2 * network.size() : kSweeps)) return true;
+    if (is_last) return false;
+  }
+}
+
+DeadlineSolution SolutionOf(const DeadlineNetwork& network, const Problem& problem,
+                            const CostTable& costs, Ticks time) {
+  DeadlineSolution solution{.time = time};
+  solution.durations.resize(problem.computations.size());
+  Joules energy{};
+  for (int i = 0; i < network.deadline_activity(); ++i) {
+    const auto computation =
+        static_cast<std::size_t>(network.computation_of[static_cast<std::size_t>(i)]);
+    const Ticks longest = network.CurveOf(i).times.back();
+    const Ticks duration = std::min(network.Gap(i), longest) / network.scale;
+    solution.durations[computation] = duration;
+    energy += costs.At(problem.computations[computation].kind, duration);
+  }
+  const Seconds seconds = costs.tick * static_cast<double>(time);
+  solution.energy = energy + problem.blocking_power * seconds * static_cast<double>(problem.stages);
+  return solution;
+}
+
+double InSeconds(const CostTable& costs, Ticks ticks) {
+  return costs.tick.count() * static_cast<double>(ticks);
+}
+
+}  // namespace
 
 Result<DeadlineSolution> SolveDeadline(const Problem& problem, const CostTable& costs,
                                        Ticks deadline) {
-  const Ticks fastest = FastestTicks(problem, costs);
+  DeadlineNetwork network(problem, costs);
+  const Ticks fastest = network.SetEarliestTimes(DurationsAt(network, 0)) / network.scale;
   if (deadline < fastest)
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("no iteration takes {:.6g} s: the fastest takes {:.6g} s",
-                             static_cast<double>(deadline) * costs.tick.count(),
-                             static_cast<double>(fastest) * costs.tick.count())};
-  SolveOptions options{.until = static_cast<double>(deadline) * costs.tick};
-  ZEUS_TRY(const Frontier frontier, SolveFrontier(problem, costs, options));
-  const Ticks time = std::min(deadline, frontier.slowest().ticks);
-  return DeadlineSolution{time, frontier.EnergyAt(time), frontier.DurationsAt(time)};
+                 fmt::format("no plan meets a deadline of {:.6g} s: the fastest iteration takes "
+                             "{:.6g} s",
+                             InSeconds(costs, deadline), InSeconds(costs, fastest))};
+  const Ticks slowest = network.SetEarliestTimes(DurationsAt(network, 1)) / network.scale;
+  if (deadline >= slowest) return SolutionOf(network, problem, costs, slowest);
+
+  network.SetDeadline(deadline);
+  SetFirstTimes(network, deadline * network.scale);
+  if (!Optimise(network) || !internal::IsOptimal(network, costs, deadline))
+    return Error{ErrorCode::kInternal,
+                 fmt::format("the plan for a deadline of {:.6g} s is not the best one: please "
+                             "report this problem with its profile",
+                             InSeconds(costs, deadline))};
+  return SolutionOf(network, problem, costs, deadline);
 }
 
 }  // namespace zeus::pipeline

@@ -7,7 +7,7 @@ namespace zeus::pipeline {
 GrowingCut::GrowingCut(ActivityNetwork& network, std::vector<DurationChange>& changes)
     : network_(network), changes_(changes), events_(network.arcs.size()), time_(network.longest) {
   for (NetworkNode& node : network_.nodes) node.anchor -= time_;
-  Join(network_.source(), kRoot);
+  Join(network_.source(), kRoot, network_.source());
   Grow();
 }
 
@@ -26,19 +26,24 @@ void GrowingCut::PassEvent() {
   Grow();
 }
 
-void GrowingCut::Join(int node, int way) {
+void GrowingCut::Join(int node, int way, int from) {
   NetworkNode& joining = network_.node(node);
   joining.anchor += time_;
-  joining.parent = way;
+  joining.Hang(way, from);
   joined_.push_back(node);
+  network_.Prefetch(node);
 }
 
 void GrowingCut::Grow() {
   for (std::size_t i = 0; i < joined_.size(); ++i) {
     const int from = joined_[i];
     for (const auto [way, neighbour] : network_.Incidences(from)) {
-      if (events_.Waits(ArcOf(way))) Settle(ArcOf(way));
-      if (!network_.node(neighbour).inside()) Look(way, from, neighbour);
+      // Only arcs across the edge of the cut wait, and this one was across until `from` joined.
+      if (!network_.node(neighbour).inside()) {
+        Look(way, from, neighbour);
+      } else if (events_.Waits(ArcOf(way))) {
+        Settle(ArcOf(way));
+      }
     }
   }
   joined_.clear();
@@ -54,25 +59,28 @@ void GrowingCut::Look(int way, int from, int to) {
 }
 
 void GrowingCut::LookAhead(int way, int from, int to) {
-  const NetworkArc& arc = network_.arc(ArcOf(way));
-  const Ticks slack = network_.node(to).anchor + time_ - network_.node(from).anchor - arc.duration;
+  const Ticks gap = network_.node(to).anchor + time_ - network_.node(from).anchor;
+  const bool waits = !network_.IsActivity(ArcOf(way));  // And so has neither duration nor limit.
+  const Ticks slack = waits ? gap : gap - network_.arc(ArcOf(way)).duration;
   if (slack > 0) {
     events_.Schedule(ArcOf(way), time_ - slack);
-  } else if (arc.residual[0] > 0) {
-    Join(to, way);
+  } else if (waits || network_.arc(ArcOf(way)).residual[0] > 0) {
+    Join(to, way, from);
   } else {
     Move(ArcOf(way), -1);
   }
 }
 
 void GrowingCut::LookBack(int way, int from, int to) {
-  const NetworkArc& arc = network_.arc(ArcOf(way));
+  const Ticks gap = network_.node(from).anchor - network_.node(to).anchor - time_;
+  const bool waits = !network_.IsActivity(ArcOf(way));
   // An arc that leads back in and is not tight gets more slack as time falls.
-  if (network_.node(from).anchor - network_.node(to).anchor - time_ > arc.duration) return;
+  if (waits && gap > 0) return;
+  const NetworkArc& arc = network_.arc(ArcOf(way));
+  if (gap > arc.duration) return;
   if (arc.residual[1] > 0) {
-    Join(to, way);
-  } else if (network_.IsActivity(ArcOf(way)) &&
-             network_.activities[static_cast<std::size_t>(ArcOf(way))].lower > 0) {
+    Join(to, way, from);
+  } else if (!waits && network_.activities[static_cast<std::size_t>(ArcOf(way))].lower > 0) {
     Move(ArcOf(way), 1);
   }
 }
@@ -117,20 +125,12 @@ void GrowingCut::SettleAll() {
     if (events_.Waits(arc)) Settle(arc);
 }
 
-void GrowingCut::Remove(int node) {
-  for (const Incidence& incidence : network_.Incidences(node))
-    if (events_.Waits(ArcOf(incidence.way))) Settle(ArcOf(incidence.way));
-  NetworkNode& leaving = network_.node(node);
-  leaving.parent = kOutside;
-  leaving.anchor -= time_;
-  removed_.push_back(node);
-}
-
 void GrowingCut::WatchRemoved() {
-  for (const int to : removed_)
-    for (const auto [way, neighbour] : network_.Incidences(to))
-      if (network_.node(neighbour).inside()) Look(Opposite(way), neighbour, to);
-  removed_.clear();
+  for (const int way : edge_) {
+    const NetworkArc& arc = network_.arc(ArcOf(way));
+    if (network_.node(arc.To(way)).inside()) Look(Opposite(way), arc.To(way), arc.From(way));
+  }
+  edge_.clear();
 }
 
 }  // namespace zeus::pipeline

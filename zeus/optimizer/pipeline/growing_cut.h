@@ -1,6 +1,5 @@
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "zeus/optimizer/pipeline/activity_network.h"
@@ -28,16 +27,26 @@ class GrowingCut {
   // Lets time fall to one that is not beyond the next event.
   void FallTo(Ticks time) { time_ = time; }
 
-  // Nodes that the source no longer reaches: all of them at once. Then what may happen to them from
-  // now on.
-  void Remove(int node);
+  // Takes nodes out that the source no longer reaches: first each of their ways to other nodes,
+  // then the nodes themselves; when all have gone, waits for what will bring them back.
+  void Part(int way, const NetworkNode& to) {
+    if (to.inside()) {
+      edge_.push_back(way);
+    } else if (events_.Waits(ArcOf(way))) {
+      Settle(ArcOf(way));
+    }
+  }
+  void Remove(NetworkNode& node) const {
+    node.parent = kOutside;
+    node.anchor -= time_;
+  }
   void WatchRemoved();
 
   // Brings the durations of all that moves up to the present.
   void SettleAll();
 
  private:
-  void Join(int node, int way);
+  void Join(int node, int way, int from);
   void Grow();
   void Look(int way, int from, int to);
   void LookAhead(int way, int from, int to);
@@ -49,8 +58,8 @@ class GrowingCut {
   std::vector<DurationChange>& changes_;
   EventQueue events_;
   Ticks time_ = 0;
-  std::vector<int> joined_{};   // Not looked around from yet.
-  std::vector<int> removed_{};  // Not watched yet.
+  std::vector<int> joined_{};  // Not looked around from yet.
+  std::vector<int> edge_{};    // Ways from removed nodes to what was still inside.
 };
 
 }  // namespace zeus::pipeline

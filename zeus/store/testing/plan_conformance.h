@@ -8,27 +8,10 @@
 #include <vector>
 
 #include "zeus/plan/plan_repository.h"
+#include "zeus/plan/testing/plan_samples.h"
 #include "zeus/store/testing/repository_harness.h"
 
 namespace zeus::testing {
-
-inline PlanSpec APlanSpec(const std::string& id) {
-  const auto points = [](double time) {
-    return std::vector<pipeline::OperatingPoint>{
-        {.clock = Hertz::FromMega(1410), .time = Seconds(time), .energy = Joules(30.1)},
-        {.clock = Hertz::FromMega(1005), .time = Seconds(time * 1.3), .energy = Joules(22.7)}};
-  };
-  PlanSpec spec{.id = id,
-                .profile = {.stages = 2, .blocking_power = Watts(83.64)},
-                .microbatches = 4,
-                .clock_changes = {.least_instructions = 2, .latency = Seconds(0.01)},
-                .slowdown = 1.0 / 3.0 + 1.0};
-  for (const int stage : {0, 1})
-    for (const char* name : {"forward", "backward"})
-      spec.profile.instructions.push_back(
-          {.stage = stage, .instruction = name, .points = points(0.1 + 0.02 * stage)});
-  return spec;
-}
 
 inline PlanRecord APlanRecord(const std::string& id) {
   return {.id = id,
@@ -55,7 +38,9 @@ TEST_P(PlanConformance, APlanComesBackAsItWasStored) {
   PlanRecord record = APlanRecord("gpt:1.a_B-c");
   record.version = 7;
   record.pace = Seconds(0.1 + 0.2);
-  const PlanSpec spec = APlanSpec("gpt:1.a_B-c");
+  PlanSpec spec = APlanSpec("gpt:1.a_B-c");
+  spec.clock_changes = {.least_instructions = 2, .latency = Seconds(0.01)};
+  spec.slowdown = 1.0 + 1.0 / 3.0;
   ASSERT_TRUE(plans_->Insert(record, spec).ok());
 
   const auto found = plans_->Find(record.id);

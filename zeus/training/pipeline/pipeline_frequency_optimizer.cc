@@ -61,6 +61,7 @@ class PipelineFrequencyOptimizer::Session {
   std::optional<CurrentPlan> NewPlan(double slowdown);
   double Slowdown(double measured) const;
   void GiveUp(Error error);
+  void RepairPeers();
   bool leads() const { return ranks_.leader(); }
   bool profiling() const { return profiler_ && !profiler_->done(); }
 
@@ -106,7 +107,7 @@ void PipelineFrequencyOptimizer::Session::Start() {
 
 Status PipelineFrequencyOptimizer::Session::FindClocks() {
   ZEUS_TRY(job_, FindJobKnob(KnobKind::kGraphicsClock, monitor_));
-  guard_ = std::make_unique<KnobGuard>(*job_.knob);
+  guard_ = std::make_unique<KnobGuard>(*job_.knob, [this] { RepairPeers(); });
   ZEUS_TRY(const std::vector<Setting> settings, guard_->Settings(options_.stride));
   highest_ = std::get<Hertz>(settings.front());
   setter_ = std::make_unique<ClockSetter>(*guard_);
@@ -130,7 +131,11 @@ void PipelineFrequencyOptimizer::Session::GiveUp(Error error) {
   trouble_ = std::move(error);
   log::Warning("the clocks of the pipeline are not planned: {}", trouble_->message);
   End();
-  // A peer that was killed cannot unlock its clock.
+  RepairPeers();
+}
+
+// A peer that was killed cannot unlock its clock.
+void PipelineFrequencyOptimizer::Session::RepairPeers() {
   if (job_.journal && !ranks_.alone())
     (void)RepairKnobs(*job_.journal, RealSurroundings(monitor_.monitor().clock()));
 }

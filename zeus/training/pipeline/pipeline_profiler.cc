@@ -66,7 +66,7 @@ void PipelineProfiler::OnStepEnd() {
 void PipelineProfiler::Fail(Error error) {
   done_ = true;
   trouble_ = std::move(error);
-  log::Warning("the pipeline is not profiled: {}", trouble_->message);
+  log::Debug("the pipeline is not profiled: {}", trouble_->message);
 }
 
 Status PipelineProfiler::CheckUse(const StageMeter::Reading& reading) const {

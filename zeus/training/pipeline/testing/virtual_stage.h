@@ -43,8 +43,9 @@ class VirtualStage {
     load.work = Work(time);
     load.steps = 1;
     const std::uint32_t id = gpu->AttachLoad(load).value();
+    // A clock that is on its way to the GPU moves the end.
     for (auto left = gpu->TimeLeft(id); left.ok(); left = gpu->TimeLeft(id))
-      clock.Advance(std::max(left.value(), Seconds(1e-9)));
+      clock.Advance(std::clamp(left.value(), Seconds(1e-9), Seconds(0.002)));
   }
 
   // What a GPU does with it once it is warm.

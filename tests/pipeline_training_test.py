@@ -1,0 +1,139 @@
+"""A pipeline of processes on simulated GPUs measures itself, plans its clocks and keeps to the plan."""
+
+import glob
+import json
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+from sim_testing import ZEUS, SimTestCase
+
+PROGRAM = os.environ.get("TRAIN_PIPELINE", "build/dev/examples/train_pipeline")
+
+
+class VirtualTimeTest(unittest.TestCase):
+    """Stages are processes with a GPU each; what they send each other carries the time."""
+
+    def train(self, *arguments):
+        done = subprocess.run([PROGRAM, "--json", *arguments], capture_output=True, text=True,
+                              timeout=110)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def check_plan(self, figures, least_saving):
+        baseline, predicted, planned = (figures[k] for k in ("baseline", "predicted", "planned"))
+        self.assertLess(abs(planned["energy_joules"] / predicted["energy_joules"] - 1), 0.03)
+        self.assertLess(abs(planned["time_seconds"] / baseline["time_seconds"] - 1), 0.01)
+        # What was measured at the highest clock is what the profile says about it.
+        self.assertLess(
+            abs(predicted["baseline_energy_joules"] / baseline["energy_joules"] - 1), 0.03)
+        for quantity in ("energy_joules", "exact_energy_joules"):
+            self.assertGreater(1 - planned[quantity] / baseline[quantity], least_saving)
+
+    def check_straggler(self, figures):
+        straggler = figures["straggler"]
+        self.assertEqual(straggler["iterations_until_new_plan"], 1)
+        pace = straggler["pace_seconds"] / figures["planned"]["time_seconds"]
+        self.assertLess(abs(pace - 1.2), 0.05)
+        before, after = straggler["before"], straggler["after"]
+        self.assertLess(after["energy_joules"], before["energy_joules"])
+        # The others may be slower, but not so slow that the straggler waits for them.
+        self.assertLess(after["time_seconds"], 1.03 * straggler["pace_seconds"])
+
+    def test_a100_saves_without_slowing_down_and_follows_a_straggler(self):
+        figures = self.train("--gpu", "A100", "--straggler", "3:1.2")
+        self.check_plan(figures, 0.03)
+        self.check_straggler(figures)
+
+    def test_a40_saves_without_slowing_down(self):
+        self.check_plan(self.train("--gpu", "A40"), 0.04)
+
+    def test_the_same_seed_gives_the_same_figures(self):
+        self.assertEqual(self.train("--seed", "7"), self.train("--seed", "7"))
+
+    def test_nonsense_is_refused(self):
+        for arguments in (["--straggler", "2"], ["--straggler", "2:0.5"], ["--straggler", "4:1.2"],
+                          ["--gpu", "P100"],
+                          ["--stages", "1"]):
+            done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True,
+                                  timeout=60)
+            self.assertNotEqual(done.returncode, 0, arguments)
+
+
+class NodeTest(SimTestCase):
+    """The same on a node in real time, through NVML: what becomes of locked clocks."""
+
+    def setUp(self):
+        super().setUp()
+        for name in ("CUDA_VISIBLE_DEVICES", "ZEUS_NVML_LIBRARY"):
+            self.environment.pop(name, None)
+        self.sim("start", "--gpus", "4xA100", "--time-scale", "10")
+        self.addCleanup(self.run_sim, "stop")
+        self.environment = self.evaluated_environment()
+
+    def entries(self):
+        return glob.glob(os.path.join(self.environment["ZEUS_KNOB_DIR"], "*.json"))
+
+    def start(self):
+        """A training that is being profiled: all clocks are locked."""
+        program = subprocess.Popen(
+            [PROGRAM, "--node", "default", "--iterations", "1"], env=self.environment, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+        self.addCleanup(self.stop, program)
+        while len(self.entries()) < 4:
+            self.assertIsNone(program.poll(), "the training ended before it locked a clock")
+            time.sleep(0.05)
+        return program
+
+    @staticmethod
+    def stop(program):
+        try:
+            os.killpg(program.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        program.communicate()
+
+    @staticmethod
+    def stages(program):
+        path = f"/proc/{program.pid}/task/{program.pid}/children"
+        with open(path, encoding="ascii") as children:
+            return [int(child) for child in children.read().split()]
+
+    def restore(self):
+        done = subprocess.run([ZEUS, "knobs", "restore"], env=self.environment,
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_sigterm_unlocks_at_once(self):
+        program = self.start()
+        for stage in self.stages(program):
+            os.kill(stage, signal.SIGTERM)
+        program.communicate(timeout=60)
+        self.assertEqual(program.returncode, 128 + signal.SIGTERM)
+        self.assertEqual(self.entries(), [])
+
+    def test_the_clock_of_a_killed_stage_is_unlocked_by_the_others(self):
+        program = self.start()
+        os.kill(self.stages(program)[2], signal.SIGKILL)
+        program.communicate(timeout=60)
+        self.assertNotEqual(program.returncode, 0)
+        self.assertEqual(self.entries(), [])
+
+    def test_clocks_of_a_job_that_was_killed_as_a_whole_are_unlocked_by_a_repair(self):
+        program = self.start()
+        stages = self.stages(program)
+        for stage in stages:  # None has the time to clean up behind another.
+            os.kill(stage, signal.SIGSTOP)
+        for stage in stages:
+            os.kill(stage, signal.SIGKILL)
+        program.communicate(timeout=60)
+        self.assertEqual(len(self.entries()), 4)
+        self.assertIn("graphics clock", self.restore())
+        self.assertEqual(self.entries(), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

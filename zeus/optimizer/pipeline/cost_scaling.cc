@@ -1,0 +1,255 @@
+#include "zeus/optimizer/pipeline/cost_scaling.h"
+
+#include <algorithm>
+#include <span>
+
+namespace zeus::pipeline::internal {
+namespace {
+
+constexpr Ticks kNoArc = std::numeric_limits<Ticks>::max() / 4;
+constexpr int kSweepsBeforePhase = 20;
+// A price update after so many relabels for each node.
+constexpr double kRelabelsPerUpdate = 0.2;
+constexpr std::size_t kDoneToForget = 1 << 16;
+
+}  // namespace
+
+CostScaling::CostScaling(DeadlineNetwork& network)
+    : network_(network), price_update_(network), is_queued_(network.nodes.size(), 0) {}
+
+bool CostScaling::RaiseBegin(int i, Ticks tolerance) {
+  FlowNode& begin = network_.node(DeadlineNetwork::Begin(i));
+  const FlowActivity& activity = network_.activity(i);
+  Ticks time = begin.time;
+  for (const IncomingWait& wait : network_.WaitsFor(i))
+    time = std::max(time, network_.node(wait.from).time - tolerance);
+  if (activity.flow > 0)
+    time =
+        std::max(time, network_.node(DeadlineNetwork::End(i)).time - activity.longest - tolerance);
+  const bool raised = time > begin.time;
+  begin.time = time;
+  return raised;
+}
+
+bool CostScaling::RaiseEnd(int i, Ticks tolerance) {
+  FlowNode& end = network_.node(DeadlineNetwork::End(i));
+  Ticks time = std::max(end.time, network_.node(DeadlineNetwork::Begin(i)).time +
+                                      network_.activity(i).shortest - tolerance);
+  const auto [first, last] = network_.WaitsFrom(i);
+  for (int wait = first; wait < last; ++wait) {
+    if (network_.WaitFlow(wait) > 0)
+      time = std::max(time, network_.node(network_.WaitTo(wait)).time - tolerance);
+  }
+  const bool raised = time > end.time;
+  end.time = time;
+  return raised;
+}
+
+bool CostScaling::RaiseTimes(Ticks tolerance, int sweeps) {
+  const int whole = network_.deadline_activity();
+  for (int sweep = 0; sweep < sweeps; ++sweep) {
+    bool raised = RaiseEnd(whole, tolerance);
+    for (int i = 0; i < whole; ++i) {
+      raised |= RaiseBegin(i, tolerance);
+      raised |= RaiseEnd(i, tolerance);
+    }
+    raised |= RaiseBegin(whole, tolerance);
+    raised |= RaiseEnd(whole, tolerance);
+    if (!raised) return true;
+    for (int i = whole; i-- > 0;) {
+      RaiseEnd(i, tolerance);
+      RaiseBegin(i, tolerance);
+    }
+  }
+  return false;
+}
+
+void CostScaling::RestoreOrder(Ticks tolerance) {
+  const int whole = network_.deadline_activity();
+  for (int i = 0; i <= whole; ++i) {
+    FlowNode& begin = network_.node(DeadlineNetwork::Begin(i));
+    for (const IncomingWait& wait : network_.WaitsFor(i))
+      begin.time = std::max(begin.time, network_.node(wait.from).time - tolerance);
+    if (i == whole) break;
+    FlowNode& end = network_.node(DeadlineNetwork::End(i));
+    end.time = std::max(end.time, begin.time + network_.CurveOf(i).times.front() - tolerance);
+  }
+}
+
+// What ends too late, and what then does, goes back.
+void CostScaling::RestoreDeadline(Ticks tolerance) {
+  const int whole = network_.deadline_activity();
+  const Ticks deadline = -network_.CurveOf(whole).times.front();
+  FlowNode& last = network_.node(DeadlineNetwork::Begin(whole));
+  const Ticks latest = network_.node(DeadlineNetwork::End(whole)).time + deadline + tolerance;
+  if (last.time <= latest) return;
+  last.time = latest;
+  for (int i = whole; i-- > 0;) {
+    FlowNode& end = network_.node(DeadlineNetwork::End(i));
+    const auto [first_wait, last_wait] = network_.WaitsFrom(i);
+    for (int wait = first_wait; wait < last_wait; ++wait)
+      end.time = std::min(end.time, network_.node(network_.WaitTo(wait)).time + tolerance);
+    FlowNode& begin = network_.node(DeadlineNetwork::Begin(i));
+    begin.time = std::min(begin.time, end.time - network_.CurveOf(i).times.front() + tolerance);
+  }
+}
+
+void CostScaling::AgreeWithTimes(Ticks tolerance) {
+  for (int i = 0; i < network_.size(); ++i) {
+    FlowNode& begin = network_.node(DeadlineNetwork::Begin(i));
+    FlowNode& end = network_.node(DeadlineNetwork::End(i));
+    const Slope before = network_.activity(i).flow;
+    network_.AgreeWithGap(i, tolerance);
+    const Slope more = network_.activity(i).flow - before;
+    begin.excess -= more;
+    end.excess += more;
+    const auto [first, last] = network_.WaitsFrom(i);
+    for (int wait = first; wait < last; ++wait) {
+      FlowNode& to = network_.node(network_.WaitTo(wait));
+      Slope& flow = network_.WaitFlow(wait);
+      if (flow == 0 || to.time <= end.time + tolerance) continue;
+      end.excess += flow;
+      to.excess -= flow;
+      flow = 0;
+    }
+  }
+}
+
+void CostScaling::CollectExcesses() {
+  queue_.clear();
+  next_ = 0;
+  in_deficit_.clear();
+  for (int at = 0; at < 2 * network_.size(); ++at) {
+    const Slope excess = network_.node(at).excess;
+    if (excess < 0) in_deficit_.push_back(at);
+    if (excess <= 0) continue;
+    queue_.push_back(at);
+    is_queued_[static_cast<std::size_t>(at)] = 1;
+  }
+}
+
+void CostScaling::Refine(Ticks tolerance) {
+  tolerance_ = tolerance;
+  if (has_flow_) RaiseTimes(tolerance, kSweepsBeforePhase);
+  has_flow_ = true;
+  RestoreOrder(tolerance);
+  RestoreDeadline(tolerance);
+  AgreeWithTimes(tolerance);
+  CollectExcesses();
+  const auto most_relabels =
+      static_cast<std::size_t>(kRelabelsPerUpdate * static_cast<double>(network_.nodes.size()));
+  relabels_ = most_relabels + 1;  // Begin with an update.
+  while (next_ < queue_.size()) {
+    if (relabels_ > most_relabels) {
+      price_update_.Run(std::span(queue_).subspan(next_), in_deficit_, tolerance);
+      relabels_ = 0;
+    }
+    const int at = queue_[next_++];
+    is_queued_[static_cast<std::size_t>(at)] = 0;
+    Discharge(at);
+    if (next_ < kDoneToForget) continue;
+    queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(next_));
+    next_ = 0;
+  }
+}
+
+void CostScaling::Discharge(int at) {
+  FlowNode& node = network_.node(at);
+  while (node.excess > 0) {
+    const bool is_end = at % 2 == 1;
+    const Ticks first = is_end ? PushToWaiting(at) : PushActivity(at);
+    if (node.excess == 0) return;
+    const Ticks second = is_end ? PushBackActivity(at) : PushBackWaits(at);
+    if (node.excess == 0) return;
+    node.time += std::min(first, second) + tolerance_;
+    ++relabels_;
+  }
+}
+
+Ticks CostScaling::PushToWaiting(int at) {
+  const FlowNode& node = network_.node(at);
+  const auto [first, last] = network_.WaitsFrom(at / 2);
+  Ticks least = kNoArc;
+  for (int wait = first; wait < last; ++wait) {
+    const int to = network_.WaitTo(wait);
+    const Ticks reduced_cost = network_.node(to).time - node.time;
+    if (reduced_cost < 0) {
+      network_.WaitFlow(wait) += node.excess;
+      Move(at, to, node.excess);
+      return 0;
+    }
+    least = std::min(least, reduced_cost);
+  }
+  return least;
+}
+
+Ticks CostScaling::PushBackActivity(int at) {
+  const FlowNode& node = network_.node(at);
+  const int i = at / 2;
+  while (network_.activity(i).flow > 0) {
+    const Ticks reduced_cost =
+        network_.activity(i).longest + network_.node(at - 1).time - node.time;
+    if (reduced_cost >= 0) return reduced_cost;
+    const Slope amount = std::min(node.excess, network_.RoomForLess(i));
+    network_.TakeFlow(i, amount);
+    Move(at, at - 1, amount);
+    if (node.excess == 0) return 0;
+  }
+  return kNoArc;
+}
+
+Ticks CostScaling::PushActivity(int at) {
+  const FlowNode& node = network_.node(at);
+  const int i = at / 2;
+  while (true) {
+    const Ticks reduced_cost =
+        network_.node(at + 1).time - network_.activity(i).shortest - node.time;
+    if (reduced_cost >= 0) return reduced_cost;
+    const Slope amount = std::min(node.excess, network_.RoomForMore(i));
+    network_.AddFlow(i, amount);
+    Move(at, at + 1, amount);
+    if (node.excess == 0) return 0;
+  }
+}
+
+Ticks CostScaling::PushBackWaits(int at) {
+  const FlowNode& node = network_.node(at);
+  Ticks least = kNoArc;
+  for (const IncomingWait& wait : network_.WaitsFor(at / 2)) {
+    Slope& flow = network_.WaitFlow(wait.wait);
+    if (flow == 0) continue;
+    const Ticks reduced_cost = network_.node(wait.from).time - node.time;
+    if (reduced_cost < 0) {
+      const Slope amount = std::min(node.excess, flow);
+      flow -= amount;
+      Move(at, wait.from, amount);
+      if (node.excess == 0) return 0;
+    } else {
+      least = std::min(least, reduced_cost);
+    }
+  }
+  return least;
+}
+
+void CostScaling::Move(int from, int to, Slope amount) {
+  network_.node(from).excess -= amount;
+  FlowNode& target = network_.node(to);
+  target.excess += amount;
+  char& queued = is_queued_[static_cast<std::size_t>(to)];
+  if (target.excess <= 0 || queued != 0) return;
+  queued = 1;
+  queue_.push_back(to);
+}
+
+bool CostScaling::MakeTimesExact(int sweeps) {
+  const std::vector<FlowNode> before = network_.nodes;
+  for (FlowNode& node : network_.nodes) {
+    const Ticks below = node.time % network_.scale;
+    node.time -= below < 0 ? below + network_.scale : below;
+  }
+  if (RaiseTimes(0, sweeps)) return true;
+  network_.nodes = before;
+  return false;
+}
+
+}  // namespace zeus::pipeline::internal

@@ -1,0 +1,149 @@
+#include "zeus/server/plan_routes.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "zeus/base/text.h"
+#include "zeus/optimizer/pipeline/plan_json.h"
+#include "zeus/plan/plan_spec.h"
+#include "zeus/server/json_answer.h"
+#include "zeus/server/query_reader.h"
+#include "zeus/wire/body.h"
+#include "zeus/wire/plans.h"
+
+namespace zeus::server {
+namespace {
+
+Result<HttpAnswer> Submit(PlanService& service, ServerMetrics& metrics,
+                          const HttpRequest& request) {
+  ZEUS_TRY(const Json body, wire::ParseBody(request.body));
+  ZEUS_TRY(const PlanSpec spec, PlanSpecFromJson(body));
+  ZEUS_TRY(const CurrentPlan current, service.Submit(spec));
+  HttpAnswer answer = JsonAnswer(current.created ? 201 : 200, wire::ToJson(current));
+  if (!current.created) return answer;
+  metrics.CountPlan();
+  answer.headers.emplace_back("Location", "/v1/plans/" + current.id);
+  return answer;
+}
+
+Result<HttpAnswer> ListPlans(PlanService& service, const HttpRequest& request) {
+  ZEUS_TRY(const int limit, PageSize(request.query));
+  ZEUS_TRY(const std::vector<std::string> ids,
+           service.List(FindParameter(request.query, "after").value_or(""), limit));
+  const bool full = ids.size() == static_cast<std::size_t>(limit);
+  return JsonAnswer(200, {{"plans", ids}, {"next", full ? Json(ids.back()) : Json()}});
+}
+
+// Who has the latest version already is told so at once, without a plan being made.
+Result<HttpAnswer> GetPlan(PlanService& service, const HttpRequest& request) {
+  ZEUS_TRY(const std::int64_t known, IntegerParameter(request.query, "after_version", 0));
+  ZEUS_TRY(const std::optional<CurrentPlan> newer, service.GetNewer(request.parameters[0], known));
+  if (!newer) return HttpAnswer{.status = 204};
+  return JsonAnswer(200, wire::ToJson(*newer));
+}
+
+Result<HttpAnswer> GetFrontier(PlanService& service, const HttpRequest& request) {
+  ZEUS_TRY(const PlanFrontier frontier, service.GetFrontier(request.parameters[0]));
+  return JsonAnswer(200, wire::ToJson(frontier));
+}
+
+Result<Seconds> DeadlineOf(PlanService& service, const HttpRequest& request) {
+  const bool relative = request.query.contains("slowdown");
+  if (relative == request.query.contains("deadline_seconds"))
+    return Error{ErrorCode::kInvalidArgument,
+                 "deadline_seconds: give this, or slowdown (1.05 is 5 % over the baseline), but "
+                 "not both"};
+  ZEUS_TRY(const double number,
+           PositiveParameter(request.query, relative ? "slowdown" : "deadline_seconds"));
+  if (!relative) return Seconds(number);
+  ZEUS_TRY(const PlanFrontier frontier, service.GetFrontier(request.parameters[0]));
+  return number * frontier.baseline_time;
+}
+
+Result<HttpAnswer> GetPlanFor(PlanService& service, const HttpRequest& request) {
+  ZEUS_TRY(const Seconds deadline, DeadlineOf(service, request));
+  ZEUS_TRY(const pipeline::PipelinePlan plan, service.PlanFor(request.parameters[0], deadline));
+  return JsonAnswer(200, pipeline::ToJson(plan));
+}
+
+Result<HttpAnswer> ReportPace(PlanService& service, ServerMetrics& metrics,
+                              const HttpRequest& request) {
+  ZEUS_TRY(const Json body, wire::ParseBody(request.body));
+  ZEUS_TRY(const std::optional<Seconds> pace, wire::PaceFromJson(body));
+  ZEUS_TRY(const CurrentPlan current, service.ReportPace(request.parameters[0], pace));
+  metrics.CountPaceReport();
+  return JsonAnswer(200, wire::ToJson(current));
+}
+
+Result<HttpAnswer> DeletePlan(PlanService& service, const HttpRequest& request) {
+  ZEUS_RETURN_IF_ERROR(service.Delete(request.parameters[0]));
+  return HttpAnswer{.status = 204};
+}
+
+void AddReadingRoutes(PlanService& service, Router& router) {
+  router.Add({.method = "GET",
+              .pattern = "/v1/plans",
+              .handler = [&](const HttpRequest& r) { return ListPlans(service, r); },
+              .summary = "List the ids of plans",
+              .answer_schema = "PlanPage",
+              .statuses = {200, 422},
+              .query = {"after", "limit"}});
+  router.Add({.method = "GET",
+              .pattern = "/v1/plans/{id}",
+              .handler = [&](const HttpRequest& r) { return GetPlan(service, r); },
+              .summary = "The plan that holds now; 204 when after_version is the latest",
+              .answer_schema = "CurrentPlan",
+              .statuses = {200, 204, 404, 422},
+              .query = {"after_version"},
+              .plans = true});
+  router.Add({.method = "GET",
+              .pattern = "/v1/plans/{id}/frontier",
+              .handler = [&](const HttpRequest& r) { return GetFrontier(service, r); },
+              .summary = "The least energy of an iteration for every time that it may take",
+              .answer_schema = "PlanFrontier",
+              .statuses = {200, 404},
+              .plans = true});
+  router.Add({.method = "GET",
+              .pattern = "/v1/plans/{id}/plan",
+              .handler = [&](const HttpRequest& r) { return GetPlanFor(service, r); },
+              .summary = "A plan for any deadline; the one that holds stays",
+              .answer_schema = "Plan",
+              .statuses = {200, 404, 422},
+              .query = {"deadline_seconds", "slowdown"},
+              .plans = true});
+}
+
+}  // namespace
+
+void AddPlanRoutes(PlanService& service, ServerMetrics& metrics, Router& router) {
+  AddReadingRoutes(service, router);
+  router.Add({.method = "POST",
+              .pattern = "/v1/plans",
+              .access = Access::kWrite,
+              .handler = [&](const HttpRequest& r) { return Submit(service, metrics, r); },
+              .summary = "Submit a pipeline's profile and schedule, and get the plan for it",
+              .request_schema = "PlanSpec",
+              .answer_schema = "CurrentPlan",
+              .statuses = {200, 201, 409, 422},
+              .plans = true,
+              .large_body = true});
+  router.Add({.method = "POST",
+              .pattern = "/v1/plans/{id}/pace",
+              .access = Access::kWrite,
+              .handler = [&](const HttpRequest& r) { return ReportPace(service, metrics, r); },
+              .summary = "Tell how long iterations take because of a straggler; null: it is gone",
+              .request_schema = "PaceReport",
+              .answer_schema = "CurrentPlan",
+              .statuses = {200, 404, 422},
+              .plans = true});
+  router.Add({.method = "DELETE",
+              .pattern = "/v1/plans/{id}",
+              .access = Access::kWrite,
+              .handler = [&](const HttpRequest& r) { return DeletePlan(service, r); },
+              .summary = "Delete a plan",
+              .statuses = {204, 404}});
+}
+
+}  // namespace zeus::server

@@ -1,0 +1,106 @@
+#include "zeus/wire/reference_pipeline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace zeus::wire::reference {
+namespace {
+
+using ::testing::HasSubstr;
+
+const Json kJob = {{"job_id", ""},    {"pp_degree", 4},  {"dp_degree", 2},
+                   {"tp_degree", 1},  {"world_size", 8}, {"job_metadata", "plan=gpt"},
+                   {"framework", "x"}};
+
+TEST(ReferencePipelineTest, AJobIsItsDegreesAndItsMetadata) {
+  const auto job = PipelineFromJson(kJob);
+  ASSERT_TRUE(job.ok()) << job.error().message;
+  EXPECT_EQ(job.value().pipeline_parallel, 4);
+  EXPECT_EQ(job.value().data_parallel, 2);
+  EXPECT_EQ(job.value().tensor_parallel, 1);
+  EXPECT_EQ(job.value().metadata, "plan=gpt");
+}
+
+TEST(ReferencePipelineTest, TheWorldIsTheProductOfTheDegrees) {
+  for (const auto& [field, value] : {std::pair<std::string, Json>{"world_size", 7},
+                                     {"pp_degree", 0},
+                                     {"tp_degree", -1},
+                                     {"dp_degree", "2"},
+                                     {"world_size", nullptr},
+                                     {"pp_degree", 1'000'000'000}}) {
+    Json job = kJob;
+    job[field] = value;
+    EXPECT_FALSE(PipelineFromJson(job).ok()) << field;
+  }
+}
+
+TEST(ReferencePipelineTest, ARankSaysWhereItStandsAndWhatItCan) {
+  const auto rank = RankFromJson({{"rank", 5},
+                                  {"dp_rank", 1},
+                                  {"pp_rank", 1},
+                                  {"tp_rank", 0},
+                                  {"available_frequencies", {1410, 1200}}});
+  ASSERT_TRUE(rank.ok()) << rank.error().message;
+  EXPECT_EQ(rank.value(), (SessionRank{.rank = 5,
+                                       .data_rank = 1,
+                                       .pipeline_rank = 1,
+                                       .tensor_rank = 0,
+                                       .clocks_mhz = {1410, 1200}}));
+  EXPECT_FALSE(RankFromJson({{"rank", 5}}).ok());
+}
+
+TEST(ReferencePipelineTest, AScheduleIsAListOfNamesAndMegahertz) {
+  const Json schedule =
+      ToJson(3, {{"forward", Hertz::FromMega(1410)}, {"backward", Hertz::FromMega(0)}});
+  EXPECT_EQ(schedule.dump(), R"({"rank":3,"frequencies":[["forward",1410],["backward",0]]})");
+}
+
+TEST(ReferencePipelineTest, AResultIsTheMeanOfItsIterations) {
+  const auto report =
+      RankReportFromJson({{"rank", 2},
+                          {"iter_time", {1.0, 2.0}},
+                          {"iter_energy", {10, 20}},
+                          {"time_breakdown", {{"forward", {{1, 2}, {3, 6}}}, {"idle", {{}}}}},
+                          {"energy_breakdown", {{"forward", {{10, 20}, {30, 60}}}}}});
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(report.value().rank, 2);
+  ASSERT_EQ(report.value().points.size(), 1U);
+  EXPECT_EQ(report.value().points[0].instruction, "forward");
+  EXPECT_EQ(report.value().points[0].clock, std::nullopt);
+  EXPECT_EQ(report.value().points[0].time, Seconds(3));
+  EXPECT_EQ(report.value().points[0].energy, Joules(30));
+}
+
+TEST(ReferencePipelineTest, AnOfflineResultKnowsItsClocks) {
+  const auto report = RankReportFromJson({{"rank", 0},
+                                          {"forward_time", {{"1410", 0.1}, {"1200", 0.12}}},
+                                          {"forward_energy", {{"1410", 30}, {"1200", 25}}},
+                                          {"backward_time", {{"1410", 0.2}}},
+                                          {"backward_energy", {{"1410", 60}}}});
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  ASSERT_EQ(report.value().points.size(), 3U);
+  EXPECT_EQ(report.value().points[1].clock, Hertz::FromMega(1200));
+  EXPECT_EQ(report.value().points[1].energy, Joules(25));
+  EXPECT_EQ(report.value().points[2].instruction, "backward");
+}
+
+TEST(ReferencePipelineTest, ResultsThatMakeNoSenseNameTheField) {
+  const auto why = [](const Json& json) { return RankReportFromJson(json).error().message; };
+  EXPECT_THAT(why({{"rank", 0}}), HasSubstr("time_breakdown: "));
+  const Json times = {{"forward", {{1, 2}}}};
+  EXPECT_THAT(why({{"rank", 0}, {"time_breakdown", times}, {"energy_breakdown", Json::object()}}),
+              HasSubstr("energy_breakdown: has no energy of \"forward\""));
+  for (const Json& wrong : {Json{{"forward", {1, 2}}}, Json{{"forward", {{-1}}}},
+                            Json{{"forward", {{"1"}}}}, Json{{"forward", 1}}, Json("forward")})
+    EXPECT_THAT(why({{"rank", 0}, {"time_breakdown", wrong}, {"energy_breakdown", times}}),
+                HasSubstr("time_breakdown: "))
+        << wrong;
+  const Json offline = {
+      {"rank", 0}, {"forward_time", {{"fast", 0.1}}}, {"forward_energy", {{"fast", 30}}}};
+  EXPECT_THAT(why(offline), HasSubstr("\"fast\" is no clock in MHz"));
+}
+
+}  // namespace
+}  // namespace zeus::wire::reference
