@@ -112,6 +112,19 @@ Status PlanAlone(PlanAnswer& answer, const PlanRequest& request, const Clock& cl
   return Ok();
 }
 
+// The model's durations are whole steps, and so are the points that the reference writes: those on
+// a straight line, too. Of extremely many steps the breakpoints will do.
+std::vector<FrontierPoint> EveryStep(const pipeline::Frontier& frontier) {
+  constexpr pipeline::Ticks kMostSteps = 1 << 20;
+  const pipeline::Ticks last = frontier.fastest().ticks;
+  if (frontier.slowest().ticks - last > kMostSteps) return frontier.points();
+  std::vector<FrontierPoint> points;
+  for (pipeline::Ticks ticks = frontier.slowest().ticks; ticks >= last; --ticks)
+    points.push_back(
+        {ticks, static_cast<double>(ticks) * frontier.tick(), frontier.EnergyAt(ticks)});
+  return points;
+}
+
 // Of the reference's model; it knows no clocks, so there is no plan.
 Status SolveModel(PlanAnswer& answer, const PlanRequest& request, const Clock& clock) {
   auto frontier = Timed(clock, answer.solve_time, [&]() -> Result<pipeline::Frontier> {
@@ -124,7 +137,7 @@ Status SolveModel(PlanAnswer& answer, const PlanRequest& request, const Clock& c
   if (!frontier.ok()) return std::move(frontier).error();
   const pipeline::Frontier& solved = frontier.value();
   answer.method = request.deadline ? "the frontier down to the deadline" : "the whole frontier";
-  answer.frontier = solved.points();
+  answer.frontier = EveryStep(solved);
   for (const double slowdown : kSlowdowns) {
     SlackRow row{.slowdown = slowdown, .deadline = answer.baseline.time * (1 + slowdown)};
     const pipeline::Ticks ticks = solved.TicksWithin(row.deadline);
