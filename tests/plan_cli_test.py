@@ -221,7 +221,7 @@ class BadInputTest(PlanTestCase):
 
     def test_schedules_that_cannot_be_are_refused(self):
         usual = ["--profile", self.file("p.csv", HEADER + rows()), "--blocking-power", "80", "--schedule"]
-        circle = self.file("circle.txt", "F0 F1 B0 B1\nF1 B1 F0 B0\n")
+        circle = self.file("circle.txt", "F0 B0 F1 B1\nF1 B1 F0 B0\n")
         self.assertIn("wait", self.refused(*usual, circle))
         self.assertIn("line 1", self.refused(*usual, self.file("words.txt", "F0 what3\nF0 B0\n")))
         self.assertIn("neither", self.refused(*usual, "zigzag", "--microbatches", "4"))

@@ -97,7 +97,7 @@ def gaps_table(planner: Planner, names: list[str]) -> str:
         gaps = [f"{100 * by_slowdown[slowdown]['gap']:.2f}" for slowdown in SLOWDOWNS]
         published = REFERENCE_GAPS.get(name)
         for i, gap in enumerate(published or ()):
-            gaps[i] += f" (none)" if gap is None and name != "recon_gpt3-xl_a100_4x128" else ""
+            gaps[i] += " (none)" if gap is None and name != "recon_gpt3-xl_a100_4x128" else ""
             gaps[i] += f" ({gap:.2f})" if gap is not None else ""
         rows.append([f"`{name}`", *gaps])
     return table(["instance"] + [f"{100 * slowdown:.0f} %" for slowdown in SLOWDOWNS], rows)

@@ -75,7 +75,7 @@ class StageRow {
     const auto first = static_cast<std::size_t>(std::lround(PlaceOf(planned.start)));
     const auto last = static_cast<std::size_t>(std::lround(PlaceOf(planned.start + planned.time)));
     const std::string name = ShortName(planned);
-    if (last > cells_.size() || first + name.size() + 1 >= last) return;
+    if (last > cells_.size() || first + name.size() >= last) return;
     for (std::size_t i = 0; i < name.size(); ++i) cells_[first + i] = name.substr(i, 1);
   }
 

@@ -21,7 +21,8 @@ using report::Mark;
 using report::Panel;
 using report::Series;
 
-constexpr std::size_t kMostBoxes = 6000;  // In one panel.
+constexpr std::size_t kMostBoxes = 6000;  // Of an iteration that is shown whole.
+constexpr double kBoxesInWindow = 100;    // Of each stage, where it is not.
 
 // A part of the time of an iteration.
 struct Window {
@@ -36,13 +37,14 @@ std::size_t BoxesOf(const PipelinePlan& plan) {
   return boxes;
 }
 
-// All of it, or the beginning and the end, so that a panel has no more boxes than can be told
-// apart.
-std::vector<Window> WindowsOf(std::size_t boxes, Seconds until) {
-  if (boxes <= kMostBoxes) return {{.from = Seconds(0), .to = until}};
-  const Seconds part = until * (static_cast<double>(kMostBoxes) / 2 / static_cast<double>(boxes));
+// Parts of an iteration that are drawn alone because nobody could tell the boxes of all of it
+// apart: where a share of each stage's computations runs, at the beginning and at the end.
+std::vector<Window> WindowsOf(const PipelinePlan& plan) {
+  const auto boxes = static_cast<double>(BoxesOf(plan));
+  const Seconds part =
+      plan.time * std::min(1.0, kBoxesInWindow * static_cast<double>(plan.stages.size()) / boxes);
   return {{.from = Seconds(0), .to = part, .name = ": the beginning"},
-          {.from = until - part, .to = until, .name = ": the end"}};
+          {.from = plan.time - part, .to = plan.time, .name = ": the end"}};
 }
 
 Series SpansOf(const PipelinePlan& plan, const Window& window) {
@@ -62,7 +64,7 @@ Series SpansOf(const PipelinePlan& plan, const Window& window) {
   return series;
 }
 
-// A line across all stages. It also makes panels of the same window equally long.
+// A line across all stages.
 Series UprightRule(std::string name, std::string role, Seconds at, std::size_t stages) {
   return {.name = std::move(name),
           .role = std::move(role),
@@ -99,31 +101,31 @@ Figure PipelineFigure(const PlanAnswer& answer) {
   const PipelinePlan before =
       MakePlan(answer.problem, HighestClockChoice(answer.problem), Seconds(0));
   const PowerRange powers = RangeOf({&before, &plan}, answer.problem.blocking_power);
-  const Seconds until = std::max({before.time, plan.time, plan.waits_until});
-  const std::vector<Window> windows = WindowsOf(BoxesOf(plan), until);
   Figure figure{.id = "pipeline",
                 .title = "One iteration, drawn to scale",
                 .caption =
                     "What is not on the critical path runs at a lower clock and takes less "
                     "power; where a stage waits there is nothing."};
-  if (windows.size() > 1)
-    figure.caption +=
-        fmt::format(" Of {} computations those at the beginning and at the end.", BoxesOf(plan));
-  for (const Window& window : windows) {
-    Panel first = PipelinePanel("All at the highest clock" + window.name, before, powers, window);
-    Panel second = PipelinePanel("The " + answer.plan_name + window.name, plan, powers, window);
-    for (Panel* panel : {&first, &second}) {
-      if (window.to < until) {
-        panel->series.push_back(UprightRule("", "", window.to, plan.stages.size()));
-        continue;
+  const std::pair<std::string, const PipelinePlan*> both[] = {{"All at the highest clock", &before},
+                                                              {"The " + answer.plan_name, &plan}};
+  if (BoxesOf(plan) > kMostBoxes) {
+    figure.caption += fmt::format(" The beginning and the end of {} computations.", BoxesOf(plan));
+    for (std::size_t i = 0; i < 2; ++i)
+      for (const auto& [title, shown] : both) {
+        const Window window = WindowsOf(*shown)[i];
+        figure.panels.push_back(PipelinePanel(title + window.name, *shown, powers, window));
       }
-      panel->series.push_back(UprightRule("Before", "default", before.time, plan.stages.size()));
-      panel->series.push_back(UprightRule(plan.waits_until > plan.time ? "Straggler" : "After",
-                                          "zeus", std::max(plan.time, plan.waits_until),
-                                          plan.stages.size()));
-    }
-    figure.panels.push_back(std::move(first));
-    figure.panels.push_back(std::move(second));
+    return figure;
+  }
+  const Seconds until = std::max({before.time, plan.time, plan.waits_until});
+  const bool waits = plan.waits_until > plan.time;
+  for (const auto& [title, shown] : both) {
+    Panel panel = PipelinePanel(title, *shown, powers, {.from = Seconds(0), .to = until});
+    // Also make both panels equally long.
+    panel.series.push_back(UprightRule("Before", "default", before.time, plan.stages.size()));
+    panel.series.push_back(UprightRule(waits ? "Straggler" : "After", "zeus",
+                                       std::max(plan.time, plan.waits_until), plan.stages.size()));
+    figure.panels.push_back(std::move(panel));
   }
   return figure;
 }

@@ -29,7 +29,7 @@ std::string Percent(double share) { return fmt::format("{:.1f} %", 100 * share);
 
 // Rounded up: it is a promise.
 std::string GapText(double gap) {
-  const double tenths = std::ceil(std::max(gap, 0.0) * 1000 - 1e-6);
+  const double tenths = std::max(std::ceil(gap * 1000 - 1e-6), 0.0);
   return fmt::format("{:.1f} %", tenths / 10);
 }
 

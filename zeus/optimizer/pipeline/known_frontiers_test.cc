@@ -1,6 +1,8 @@
 // The frontiers of real pipelines against those that are known exactly.
 #include <gtest/gtest.h>
 
+#include <iostream>
+
 #include "zeus/base/file.h"
 #include "zeus/optimizer/pipeline/frontier_solver.h"
 #include "zeus/optimizer/pipeline/instance_json.h"
@@ -9,10 +11,11 @@
 namespace zeus::pipeline {
 namespace {
 
+// Larger ones take too long here; bench/pipeline compares the largest.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
-constexpr int kMostComputations = 1000;  // Larger ones take minutes.
+constexpr int kMostComputations = 600;
 #else
-constexpr int kMostComputations = 100'000;
+constexpr int kMostComputations = 10'000;
 #endif
 
 class KnownFrontiersTest : public testing::TestWithParam<CostKind> {};
@@ -23,7 +26,10 @@ void ExpectKnown(const std::string& name, CostKind kind) {
   ASSERT_TRUE(text.ok());
   const auto problem = ParseInstance(text.value());
   ASSERT_TRUE(problem.ok()) << problem.error().message;
-  if (problem.value().graph.size() > kMostComputations) return;
+  if (problem.value().graph.size() > kMostComputations) {
+    std::cout << name << " is left to bench/pipeline: too large for a test\n";
+    return;
+  }
   const auto costs = MakeCosts(problem.value(), kind);
   ASSERT_TRUE(costs.ok()) << costs.error().message;
   const auto frontier = SolveFrontier(problem.value(), costs.value());

@@ -13,8 +13,9 @@ namespace zeus::pipeline {
 // The points of the frontier of a pipeline with many microbatches from those with few: in its
 // steady state each further microbatch adds the same to every segment. Not proven: `make` builds
 // the problem for any number of microbatches (of the same kinds as `costs`), and the rule must
-// predict a third, larger size exactly. nullopt where it does not, or where `microbatches` is too
-// few to gain by it; solve it whole then.
+// predict the frontier of half the size exactly. nullopt where it does not, or where `microbatches`
+// is too few to gain by it; solve it whole then. Always the whole frontier: options.until is
+// ignored.
 using ProblemOfSize = std::function<Result<Problem>(int microbatches)>;
 Result<std::optional<std::vector<FrontierPoint>>> ExtrapolateFrontier(
     const ProblemOfSize& make, const CostTable& costs, int stages, int microbatches,
