@@ -1,5 +1,6 @@
 #include "zeus/training/pipeline/pipeline_frequency_optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <variant>
@@ -57,8 +58,9 @@ class PipelineFrequencyOptimizer::Session {
   Status FinishProfile();
   Status FollowPlan();
   Status Share(const std::optional<CurrentPlan>& plan);
-  Result<std::optional<CurrentPlan>> ReportPace(const CurrentPlan& present, double slowdown);
-  std::optional<CurrentPlan> NewPlan(double slowdown);
+  Result<std::optional<CurrentPlan>> ReportPace(const CurrentPlan& present, double slowdown,
+                                                Seconds iteration);
+  std::optional<CurrentPlan> NewPlan(double slowdown, Seconds iteration);
   double Slowdown(double measured) const;
   void GiveUp(Error error);
   void RepairPeers();
@@ -220,19 +222,22 @@ double PipelineFrequencyOptimizer::Session::Slowdown(double measured) const {
 }
 
 Status PipelineFrequencyOptimizer::Session::FollowPlan() {
-  const double slowdown = Slowdown(follower_->EndIteration());
+  const PlanFollower::Iteration iteration = follower_->EndIteration();
+  const double slowdown = Slowdown(iteration.slowdown);
   follower_->KeepUnpaced(slowdown > 1);
-  std::vector<double> worst{slowdown};
+  std::vector<double> worst{slowdown, iteration.time.count()};
   ZEUS_RETURN_IF_ERROR(ranks_.Max(worst));
   std::optional<CurrentPlan> plan;
-  if (leads()) plan = NewPlan(worst[0]);
+  if (leads()) plan = NewPlan(worst[0], Seconds(worst[1]));
   return Share(plan);
 }
 
+// A straggler that is not on the critical path all the time slows the pipeline by less than itself;
+// an iteration may have been held up by something else besides.
 Result<std::optional<CurrentPlan>> PipelineFrequencyOptimizer::Session::ReportPace(
-    const CurrentPlan& present, double slowdown) {
+    const CurrentPlan& present, double slowdown, Seconds iteration) {
   std::optional<Seconds> pace;
-  if (slowdown > 1) pace = slowdown * follower_->unpaced_time();
+  if (slowdown > 1) pace = std::min(iteration, slowdown * follower_->unpaced_time());
   ZEUS_TRY(CurrentPlan answer, options_.service->ReportPace(present.id, pace));
   reported_slowdown_ = slowdown;
   if (answer.version == present.version) return std::optional<CurrentPlan>();
@@ -240,13 +245,14 @@ Result<std::optional<CurrentPlan>> PipelineFrequencyOptimizer::Session::ReportPa
 }
 
 // A service that cannot be reached leaves the plan as it is.
-std::optional<CurrentPlan> PipelineFrequencyOptimizer::Session::NewPlan(double slowdown) {
+std::optional<CurrentPlan> PipelineFrequencyOptimizer::Session::NewPlan(double slowdown,
+                                                                        Seconds iteration) {
   const TimePoint now = monitor_.monitor().clock().Now();
   const bool changed = std::abs(slowdown - reported_slowdown_) > kSameSlowdown * reported_slowdown_;
   if (!changed && now < asked_ + options_.poll_interval) return std::nullopt;
   asked_ = now;
   const CurrentPlan& present = *follower_->current();
-  auto answer = changed ? ReportPace(present, slowdown)
+  auto answer = changed ? ReportPace(present, slowdown, iteration)
                         : options_.service->GetNewer(present.id, present.version);
   if (!answer.ok()) {
     if (!std::exchange(service_failed_, true))

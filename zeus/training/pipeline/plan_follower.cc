@@ -36,6 +36,7 @@ void PlanFollower::Begin(std::string_view instruction) {
   if (!clock.ok()) return GiveUp(clock.error());
   Ask(clock.value());
   begun_ = clock_.Now();
+  if (!iteration_begun_) iteration_begun_ = begun_;
 }
 
 // The clock of the next instruction is asked for at once: what the driver takes to change it passes
@@ -46,13 +47,16 @@ void PlanFollower::End() {
   if (current_ && !trouble_) Ask(clocks_.Next());
 }
 
-double PlanFollower::EndIteration() {
-  if (!current_ || trouble_) return 1;
+PlanFollower::Iteration PlanFollower::EndIteration() {
+  Iteration iteration;
+  if (const auto begun = std::exchange(iteration_begun_, std::nullopt))
+    iteration.time = clock_.Now() - *begun;
+  if (!current_ || trouble_) return iteration;
   const Seconds planned = clocks_.planned_time();
-  const double slowdown = planned > Seconds(0) ? busy_ / planned : 1;
+  if (planned > Seconds(0)) iteration.slowdown = busy_ / planned;
   busy_ = Seconds(0);
   if (const Status ended = clocks_.EndIteration(); !ended.ok()) GiveUp(ended.error());
-  return slowdown;
+  return iteration;
 }
 
 Seconds PlanFollower::unpaced_time() const {

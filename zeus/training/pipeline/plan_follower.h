@@ -27,8 +27,11 @@ class PlanFollower {
 
   void Begin(std::string_view instruction);
   void End();
-  // How many times longer than planned the instructions of this iteration took.
-  double EndIteration();
+  struct Iteration {
+    double slowdown = 1;  // How many times longer than planned its instructions took.
+    Seconds time{0};      // From its first instruction on.
+  };
+  Iteration EndIteration();
 
   // The program does not follow the plan.
   const std::optional<Error>& trouble() const { return trouble_; }
@@ -48,7 +51,8 @@ class PlanFollower {
   std::optional<CurrentPlan> unpaced_;  // The last plan that was made for no straggler.
   bool keeps_unpaced_ = false;
   pipeline::StageClocks clocks_{{}};
-  std::optional<TimePoint> begun_;
+  std::optional<TimePoint> begun_;            // The open instruction.
+  std::optional<TimePoint> iteration_begun_;  // Nullopt before its first instruction.
   Seconds busy_{0};
   std::optional<Error> trouble_;
   bool complained_ = false;
