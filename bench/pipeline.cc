@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <optional>
@@ -15,8 +16,11 @@
 
 #include "zeus/base/file.h"
 #include "zeus/optimizer/pipeline/deadline_solver.h"
+#include "zeus/optimizer/pipeline/evaluation.h"
 #include "zeus/optimizer/pipeline/frontier_solver.h"
 #include "zeus/optimizer/pipeline/instance_json.h"
+#include "zeus/optimizer/pipeline/periodic_frontier.h"
+#include "zeus/optimizer/pipeline/resized_problem.h"
 #include "zeus/optimizer/pipeline/testing/known_frontier.h"
 #include "zeus/optimizer/pipeline/testing/synthetic_profile.h"
 #include "zeus/report/report.h"
@@ -95,14 +99,35 @@ std::optional<Cost> SolveWhole(const Problem& problem, CostKind kind,
   return cost;
 }
 
-std::optional<Cost> SolveOne(const Problem& problem, CostKind kind) {
+// One deadline: the baseline's time, made longer by `slowdown`.
+std::optional<Cost> SolveOne(const Problem& problem, CostKind kind, double slowdown) {
   const auto costs = MakeCosts(problem, kind);
   if (!costs.ok()) return std::nullopt;
-  const Ticks middle =
-      (FastestTicks(problem, costs.value()) + SlowestTicks(problem, costs.value())) / 2;
+  const Seconds deadline =
+      Evaluate(problem, HighestClockChoice(problem)).time * (1 + slowdown) + costs.value().tick;
   const double before = ProcessorSeconds();
-  if (!SolveDeadline(problem, costs.value(), middle).ok()) return std::nullopt;
+  const Ticks ticks =
+      std::max(WholeTicks(deadline, costs.value().tick), FastestTicks(problem, costs.value()));
+  if (!SolveDeadline(problem, costs.value(), ticks).ok()) return std::nullopt;
   return Cost{.seconds = ProcessorSeconds() - before, .megabytes = PeakMegabytes(), .points = 1};
+}
+
+// The points of the frontier from those of fewer microbatches.
+std::optional<Cost> SolveFromSmaller(const Problem& problem, CostKind kind,
+                                     const std::vector<KnownPoint>& known) {
+  const auto costs = MakeCosts(problem, kind);
+  if (!costs.ok()) return std::nullopt;
+  const double before = ProcessorSeconds();
+  const auto resizable = Resizable(problem);
+  if (!resizable) return std::nullopt;
+  auto points =
+      ExtrapolateFrontier(*resizable, costs.value(), problem.stages, problem.microbatches);
+  if (!points.ok() || !points.value()) return std::nullopt;
+  Cost cost{.seconds = ProcessorSeconds() - before, .megabytes = PeakMegabytes()};
+  const Frontier frontier({.tick = costs.value().tick, .points = *std::move(points).value()});
+  cost.points = static_cast<double>(frontier.points().size());
+  cost.error = LargestError(problem, costs.value(), frontier, known);
+  return cost;
 }
 
 report::Cell Number(double value, int decimals) {
@@ -110,11 +135,14 @@ report::Cell Number(double value, int decimals) {
   return {.text = fmt::format("{:.{}f}", value, decimals), .value = value};
 }
 
+enum class Task { kFrontier, kFromSmaller, kDeadline };
+
 struct Target {
   std::string instance{};
   CostKind kind = CostKind::kExponential;
   double seconds = 0;
-  bool whole = true;  // Else one deadline.
+  Task task = Task::kFrontier;
+  double slowdown = 0;  // Of the deadline.
 };
 
 const std::vector<Target> kTargets{
@@ -123,18 +151,43 @@ const std::vector<Target> kTargets{
     {"gpt3_a100_8x128", CostKind::kExponential, 0.3},
     {"gpt3_a100_16x64", CostKind::kExponential, 0.4},
     {"gpt3_a100_32x512", CostKind::kExponential, 10},
+    {"gpt3_a100_32x512", CostKind::kExponential, 10, Task::kFromSmaller},
     {"gpt3_a100_32x512", CostKind::kHull, 10},
-    {"gpt3_a100_32x512", CostKind::kHull, 1, false},
+    {"gpt3_a100_32x512", CostKind::kHull, 10, Task::kFromSmaller},
+    {"gpt3_a100_32x512", CostKind::kHull, 1, Task::kDeadline, 0},
+    {"gpt3_a100_32x512", CostKind::kHull, 1, Task::kDeadline, 0.02},
+    {"gpt3_a100_32x512", CostKind::kHull, 1, Task::kDeadline, 0.05},
+    {"gpt3_a100_32x512", CostKind::kHull, 1, Task::kDeadline, 0.2},
 };
 
-std::optional<Cost> Run(const Target& target) {
+std::string NameOf(const Target& target) {
+  switch (target.task) {
+    case Task::kFrontier:
+      return "frontier";
+    case Task::kFromSmaller:
+      return "from smaller";
+    case Task::kDeadline:
+      break;
+  }
+  return fmt::format("deadline +{:g} %", target.slowdown * 100);
+}
+
+std::optional<Problem> Load(const std::string& instance) {
   const auto text =
-      ReadSmallFile(InstanceDirectory() / "instances" / (target.instance + ".json"), 1 << 24);
+      ReadSmallFile(InstanceDirectory() / "instances" / (instance + ".json"), 1 << 24);
   if (!text.ok()) return std::nullopt;
-  const auto problem = ParseInstance(text.value());
+  auto problem = ParseInstance(text.value());
   if (!problem.ok()) return std::nullopt;
-  if (!target.whole) return SolveOne(problem.value(), target.kind);
-  return SolveWhole(problem.value(), target.kind, KnownFrontier(target.instance, target.kind));
+  return std::move(problem).value();
+}
+
+std::optional<Cost> Run(const Target& target) {
+  const auto problem = Load(target.instance);
+  if (!problem) return std::nullopt;
+  if (target.task == Task::kDeadline) return SolveOne(*problem, target.kind, target.slowdown);
+  const auto known = KnownFrontier(target.instance, target.kind);
+  if (target.task == Task::kFrontier) return SolveWhole(*problem, target.kind, known);
+  return SolveFromSmaller(*problem, target.kind, known);
 }
 
 report::Table Targets() {
@@ -150,7 +203,7 @@ report::Table Targets() {
     table.rows.push_back(
         {{.text = target.instance},
          {.text = target.kind == CostKind::kHull ? "hull" : "exponential"},
-         {.text = target.whole ? "frontier" : "one deadline"},
+         {.text = NameOf(target)},
          Number(shown.points, 0),
          Number(shown.seconds, 4),
          Number(target.seconds, 3),
@@ -161,11 +214,12 @@ report::Table Targets() {
 }
 
 struct Growth {
-  report::Table table{.id = "pipeline-growth",
-                      .title = "Growth with computations",
-                      .caption = "1F1B, made-up profile, later stages 1 % slower each.",
-                      .columns = {"stages", "microbatches", "computations", "cost", "points",
-                                  "CPU (s)", "peak memory (MB)"}};
+  report::Table table{
+      .id = "pipeline-growth",
+      .title = "Growth with computations",
+      .caption = "1F1B; profiles of the shared instances, made-up ones without them.",
+      .columns = {"stages", "microbatches", "computations", "cost", "points", "CPU (s)",
+                  "peak memory (MB)"}};
   report::Panel seconds{.title = "Time",
                         .x = {.title = "computations", .logarithmic = true},
                         .y = {.title = "processor time (s)", .logarithmic = true}};
@@ -174,11 +228,23 @@ struct Growth {
                           .y = {.title = "peak memory (MB)", .logarithmic = true}};
 };
 
+// A pipeline with the profile of the shared instance of so many stages, if there is one.
+Result<Problem> MakeSized(int stages, int microbatches) {
+  for (const std::string_view instance : {"4x8", "8x32", "16x64", "32x512"}) {
+    if (!instance.starts_with(fmt::format("{}x", stages))) continue;
+    const auto problem = Load(fmt::format("gpt3_a100_{}", instance));
+    if (!problem) break;
+    if (const auto resizable = Resizable(*problem)) return (*resizable)(microbatches);
+  }
+  ZEUS_TRY(const Schedule schedule,
+           MakeSchedule("1f1b", {.stages = stages, .microbatches = microbatches}));
+  return MakeProblem(SyntheticProfile(stages, 0.01), schedule);
+}
+
 void AddPoint(Growth& growth, CostKind kind, int stages, int microbatches) {
   const std::string name = kind == CostKind::kHull ? "hull" : "exponential";
   const auto cost = InChild([&]() -> std::optional<Cost> {
-    const auto schedule = MakeSchedule("1f1b", {.stages = stages, .microbatches = microbatches});
-    const auto problem = MakeProblem(SyntheticProfile(stages, 0.01), schedule.value());
+    const auto problem = MakeSized(stages, microbatches);
     return problem.ok() ? SolveWhole(problem.value(), kind, {}) : std::nullopt;
   });
   const double computations = 2.0 * stages * microbatches;
@@ -206,6 +272,9 @@ void AddPoint(Growth& growth, CostKind kind, int stages, int microbatches) {
 int Main(int argc, char** argv) {
   report::Report report{.title = "What the frontier of a pipeline costs",
                         .subtitle = "Processor time and memory of one thread"};
+  report::Section section{.title = "The exact frontier"};
+  section.tables.push_back(Targets());
+  fmt::print(stderr, "{}", report::ToText(section.tables.back(), 140));
   Growth growth;
   for (const CostKind kind : {CostKind::kExponential, CostKind::kHull})
     for (const auto& [stages, microbatches] : {std::pair(4, 8),
@@ -223,8 +292,7 @@ int Main(int argc, char** argv) {
                         .title = "What the frontier of a pipeline costs",
                         .caption = "The whole frontier, from the least energy to the fastest."};
   figure.panels = {std::move(growth.seconds), std::move(growth.megabytes)};
-  report::Section section{.title = "The exact frontier"};
-  section.tables = {Targets(), std::move(growth.table)};
+  section.tables.push_back(std::move(growth.table));
   section.figures.push_back(std::move(figure));
   report.sections.push_back(std::move(section));
   fmt::print("{}", report::ToText(report, 120));

@@ -48,7 +48,8 @@ class DemoTest(unittest.TestCase):
         for name in ("oracle", "zeus", "zeus, window 10", "knowledge_gradient",
                      "knowledge_gradient, window 10"):
             self.assertRegex(output, rf"(?m)^{name} +[\d.]+ +[\d.]+ +[\d.]+$")
-        lines = xml.dom.minidom.parse(str(plot)).getElementsByTagName("polyline")
+        paths = xml.dom.minidom.parse(str(plot)).getElementsByTagName("path")
+        lines = [path for path in paths if path.getAttribute("class") == "stroke"]
         self.assertEqual(len(lines), 10)  # Five courses, cost and batch size each.
 
 

@@ -9,6 +9,8 @@
 #include "apps/zeus/progress_bar.h"
 #include "zeus/optimizer/pipeline/convex_cost.h"
 #include "zeus/optimizer/pipeline/frontier_solver.h"
+#include "zeus/optimizer/pipeline/periodic_frontier.h"
+#include "zeus/optimizer/pipeline/resized_problem.h"
 
 namespace zeus::cli {
 namespace {
@@ -17,6 +19,10 @@ using pipeline::CostKind;
 using pipeline::FrontierPoint;
 using pipeline::PipelinePlan;
 using pipeline::Planner;
+
+constexpr const char* kWholeFrontier = "the whole frontier";
+constexpr const char* kFromSmaller =
+    "the frontier from pipelines of fewer microbatches, checked at half of them,";
 
 constexpr std::array kSlowdowns = {0.0, 0.01, 0.02, 0.05, 0.1, 0.2};
 
@@ -65,7 +71,7 @@ Result<std::unique_ptr<Planner>> SolvePlanner(PlanAnswer& answer, const Clock& c
     return Planner::Make(answer.problem, progress.Options());
   });
   if (!planner.ok()) return planner;
-  answer.method = "the whole frontier";
+  answer.method = kWholeFrontier;
   answer.frontier = planner.value()->frontier().points();
   return planner;
 }
@@ -112,6 +118,20 @@ Status PlanAlone(PlanAnswer& answer, const PlanRequest& request, const Clock& cl
   return Ok();
 }
 
+// Of a large pipeline from smaller ones, where its schedule and the check allow it.
+Result<std::optional<pipeline::Frontier>> SolveFromSmaller(const PlanAnswer& answer,
+                                                           const pipeline::CostTable& costs,
+                                                           const pipeline::SolveOptions& options) {
+  using Outcome = std::optional<pipeline::Frontier>;
+  const pipeline::Problem& problem = answer.problem;
+  const auto resizable = pipeline::Resizable(problem);
+  if (!resizable) return Outcome();
+  ZEUS_TRY(auto points, pipeline::ExtrapolateFrontier(*resizable, costs, problem.stages,
+                                                      problem.microbatches, options));
+  if (!points) return Outcome();
+  return Outcome(pipeline::Frontier({.tick = costs.tick, .points = *std::move(points)}));
+}
+
 // The model's durations are whole steps, and so are the points that the reference writes: those on
 // a straight line, too. Of extremely many steps the breakpoints will do.
 std::vector<FrontierPoint> EveryStep(const pipeline::Frontier& frontier) {
@@ -125,28 +145,76 @@ std::vector<FrontierPoint> EveryStep(const pipeline::Frontier& frontier) {
   return points;
 }
 
+// What the frontier itself says, where it makes no plans.
+void AddBounds(PlanAnswer& answer, const pipeline::Frontier& frontier) {
+  for (const double slowdown : kSlowdowns) {
+    SlackRow row{.slowdown = slowdown, .deadline = answer.baseline.time * (1 + slowdown)};
+    // True times are not whole ticks: the fastest is meant where it is missed by less than one.
+    const pipeline::Ticks ticks = frontier.TicksWithin(row.deadline + frontier.tick());
+    if (ticks < frontier.fastest().ticks) continue;
+    row.bound = frontier.EnergyAt(ticks);
+    row.saving = SavingOf(row.bound, answer);
+    answer.slacks.push_back(row);
+  }
+}
+
+bool IsLarge(const PlanAnswer& answer, const PlanRequest& request) {
+  return answer.problem.computations.size() > kLargeGraph && !request.whole_frontier;
+}
+
 // Of the reference's model; it knows no clocks, so there is no plan.
 Status SolveModel(PlanAnswer& answer, const PlanRequest& request, const Clock& clock) {
   auto frontier = Timed(clock, answer.solve_time, [&]() -> Result<pipeline::Frontier> {
     ZEUS_TRY(const pipeline::CostTable costs, MakeCosts(answer.problem, request.cost));
     SolveProgress progress;
     pipeline::SolveOptions options = progress.Options();
-    if (request.deadline) options.until = request.deadline->Of(answer.baseline.time);
+    answer.method = kWholeFrontier;
+    if (request.deadline) {
+      options.until = request.deadline->Of(answer.baseline.time);
+      answer.method = "the frontier down to the deadline";
+    } else if (IsLarge(answer, request)) {
+      ZEUS_TRY(auto from_smaller, SolveFromSmaller(answer, costs, options));
+      answer.method = kFromSmaller;
+      if (from_smaller) return *std::move(from_smaller);
+      answer.method = kWholeFrontier;
+    }
     return SolveFrontier(answer.problem, costs, options);
   });
   if (!frontier.ok()) return std::move(frontier).error();
-  const pipeline::Frontier& solved = frontier.value();
-  answer.method = request.deadline ? "the frontier down to the deadline" : "the whole frontier";
-  answer.frontier = EveryStep(solved);
-  for (const double slowdown : kSlowdowns) {
-    SlackRow row{.slowdown = slowdown, .deadline = answer.baseline.time * (1 + slowdown)};
-    const pipeline::Ticks ticks = solved.TicksWithin(row.deadline);
-    if (ticks < solved.fastest().ticks) continue;
-    row.bound = solved.EnergyAt(ticks);
-    row.saving = SavingOf(row.bound, answer);
-    answer.slacks.push_back(row);
-  }
+  answer.frontier = EveryStep(frontier.value());
+  AddBounds(answer, frontier.value());
   return Ok();
+}
+
+// The frontier of a large pipeline from smaller ones and a plan for the baseline's time alone.
+// False where the frontier cannot be had like this.
+Result<bool> PlanLarge(PlanAnswer& answer, const PlanRequest& request, const Clock& clock) {
+  using Outcome = std::optional<pipeline::Frontier>;
+  const auto frontier = Timed(clock, answer.solve_time, [&]() -> Result<Outcome> {
+    ZEUS_TRY(const pipeline::CostTable costs, MakeCosts(answer.problem, request.cost));
+    SolveProgress progress;
+    return SolveFromSmaller(answer, costs, progress.Options());
+  });
+  if (!frontier.ok()) return frontier.error();
+  if (!frontier.value()) return false;
+  answer.frontier = frontier.value()->points();
+  answer.method = kFromSmaller;
+  AddBounds(answer, *frontier.value());
+  auto plan = Timed(clock, answer.plan_time,
+                    [&] { return PlanOnce(answer.problem, answer.baseline.time, request.rules); });
+  if (!plan.ok()) return std::move(plan).error();
+  answer.plan = std::move(plan).value();
+  return true;
+}
+
+// With the measured points, in the way that takes least time.
+Status SolvePoints(PlanAnswer& answer, const PlanRequest& request, const Clock& clock) {
+  if (IsLarge(answer, request) && request.deadline) return PlanAlone(answer, request, clock);
+  if (IsLarge(answer, request) && !request.pace && !request.without_deadline) {
+    ZEUS_TRY(const bool planned, PlanLarge(answer, request, clock));
+    if (planned) return Ok();
+  }
+  return PlanOnFrontier(answer, request, clock);
 }
 
 PlanAnswer Begin(pipeline::Problem problem) {
@@ -163,14 +231,10 @@ Result<PlanAnswer> AnswerPlan(pipeline::Problem problem, const PlanRequest& requ
   PlanAnswer answer = Begin(std::move(problem));
   answer.cost = request.cost;
   answer.data_parallel = request.replicas;
-  const bool alone = answer.problem.computations.size() > kLargeGraph && request.deadline &&
-                     !request.whole_frontier;
   if (request.cost == CostKind::kExponential)
     ZEUS_RETURN_IF_ERROR(SolveModel(answer, request, clock));
-  else if (alone)
-    ZEUS_RETURN_IF_ERROR(PlanAlone(answer, request, clock));
   else
-    ZEUS_RETURN_IF_ERROR(PlanOnFrontier(answer, request, clock));
+    ZEUS_RETURN_IF_ERROR(SolvePoints(answer, request, clock));
   if (answer.plan) answer.saving = Saving(*answer.plan, answer.baseline, answer.problem);
   return answer;
 }

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <vector>
 
 #include "zeus/base/result.h"
 #include "zeus/optimizer/pipeline/frontier.h"
 #include "zeus/optimizer/pipeline/frontier_solver.h"
+#include "zeus/optimizer/pipeline/resized_problem.h"
 
 namespace zeus::pipeline {
 
@@ -16,7 +16,6 @@ namespace zeus::pipeline {
 // predict the frontier of half the size exactly. nullopt where it does not, or where `microbatches`
 // is too few to gain by it; solve it whole then. Always the whole frontier: options.until is
 // ignored.
-using ProblemOfSize = std::function<Result<Problem>(int microbatches)>;
 Result<std::optional<std::vector<FrontierPoint>>> ExtrapolateFrontier(
     const ProblemOfSize& make, const CostTable& costs, int stages, int microbatches,
     const SolveOptions& options = {});

@@ -207,7 +207,7 @@ TEST(PlannerTest, APlanForOneDeadlineIsAsGoodAsOneFromTheFrontier) {
     const PipelinePlan whole = planner->Plan(deadline).value();
     EXPECT_NEAR(once.bound.value(), whole.bound.value(), 1e-6 * whole.bound.value());
     EXPECT_LE(once.time, deadline + Seconds(1e-9));
-    EXPECT_LT(once.gap(), 0.01);
+    EXPECT_LT(once.gap(), kCoarse);
   }
   EXPECT_THAT(PlanOnce(problem, planner->fastest_time() / 2).error().message,
               HasSubstr("the fastest iteration takes"));

@@ -10,6 +10,7 @@
 #include "zeus/base/file.h"
 #include "zeus/optimizer/pipeline/evaluation.h"
 #include "zeus/optimizer/pipeline/instance_json.h"
+#include "zeus/optimizer/pipeline/resized_problem.h"
 #include "zeus/optimizer/pipeline/testing/instance_directory.h"
 #include "zeus/optimizer/pipeline/testing/synthetic_profile.h"
 
@@ -161,6 +162,28 @@ TEST(ProblemTest, AMillionComputationsAreNoTrouble) {
   const auto problem = MakeProblem(SyntheticProfile(16), schedule.value());
   ASSERT_TRUE(problem.ok()) << problem.error().message;
   EXPECT_EQ(problem.value().graph.size(), 1 << 20);
+}
+
+TEST(ResizableTest, GivesTheSamePipelineWithOtherMicrobatches) {
+  for (const char* const name : {"1f1b", "gpipe"}) {
+    const auto of_size = [&](int microbatches) {
+      const auto schedule = MakeSchedule(name, {.stages = 3, .microbatches = microbatches});
+      return MakeProblem(SyntheticProfile(3), schedule.value()).value();
+    };
+    const Problem problem = of_size(4);
+    const auto resizable = Resizable(problem);
+    ASSERT_TRUE(resizable) << name;
+    const Problem larger = (*resizable)(9).value();
+    EXPECT_EQ(EdgesOf(larger), EdgesOf(of_size(9))) << name;
+    for (std::size_t i = 0; i < larger.kinds.size(); ++i)
+      EXPECT_EQ(larger.kinds[i].instruction, problem.kinds[i].instruction) << name;
+  }
+}
+
+TEST(ResizableTest, KnowsWhenAPipelineIsNotOneOfOurs) {
+  const PipelineProfile profile = SyntheticProfile(2);
+  const Problem custom = MakeProblem(profile, Custom("F0 F1 B1 B0\nF0 F1 B1 B0\n")).value();
+  EXPECT_FALSE(Resizable(custom));
 }
 
 TEST(InstanceTest, TheGraphOfASharedInstanceIsTheOneWeBuild) {
