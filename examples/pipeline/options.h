@@ -13,7 +13,7 @@ struct Straggler {
   double slowdown = 1;
 };
 
-struct Options {
+struct PipelineOptions {
   int stages = 4;
   int microbatches = 8;
   std::string gpu = "A100";
@@ -29,9 +29,9 @@ struct Options {
   bool json = false;
 };
 
-void AddOptions(CLI::App& app, Options& options);
+void AddOptions(CLI::App& app, PipelineOptions& options);
 
 // "2:1.2": stage 2 takes 1.2 times as long. nullopt without one.
-std::optional<Straggler> StragglerOf(const Options& options);
+std::optional<Straggler> StragglerOf(const PipelineOptions& options);
 
 }  // namespace zeus::examples

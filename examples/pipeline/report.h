@@ -8,7 +8,7 @@
 
 namespace zeus::examples {
 
-std::string ToText(const Outcome& outcome, const Options& options, double time_scale);
-Json ToJson(const Outcome& outcome, const Options& options);
+std::string ToText(const StageOutcome& outcome, const PipelineOptions& options, double time_scale);
+Json ToJson(const StageOutcome& outcome, const PipelineOptions& options);
 
 }  // namespace zeus::examples

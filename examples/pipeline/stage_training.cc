@@ -31,7 +31,7 @@ sim::StepWork WorkFor(const sim::GpuModel& model, Seconds time) {
 
 }  // namespace
 
-StageTraining::StageTraining(const Options& options, int stage, Neighbours neighbours,
+StageTraining::StageTraining(const PipelineOptions& options, int stage, Neighbours neighbours,
                              Collective& collective, StageGpu& gpu)
     : options_(options),
       stage_(stage),
@@ -39,12 +39,12 @@ StageTraining::StageTraining(const Options& options, int stage, Neighbours neigh
       collective_(collective),
       gpu_(gpu) {}
 
-Result<Outcome> StageTraining::Run(PlanService* service) {
+Result<StageOutcome> StageTraining::Run(PlanService* service) {
   ZEUS_TRY(const pipeline::Schedule schedule,
            pipeline::MakeSchedule(
                "1f1b", {.stages = options_.stages, .microbatches = options_.microbatches}));
   schedule_ = schedule.stages[static_cast<std::size_t>(stage_)];
-  Outcome outcome;
+  StageOutcome outcome;
   ZEUS_RETURN_IF_ERROR(Iterate());  // Warms up.
   ZEUS_TRY(outcome.baseline, Measure("baseline", options_.iterations));
   ZEUS_RETURN_IF_ERROR(Plan(service, outcome));
@@ -134,8 +134,8 @@ Result<IterationFigures> StageTraining::Measure(const std::string& window, int i
 
 // --- planning ---
 
-Status StageTraining::Plan(PlanService* service, Outcome& outcome) {
-  PipelineOptions options{
+Status StageTraining::Plan(PlanService* service, StageOutcome& outcome) {
+  PipelineFrequencyOptimizer::Options options{
       .rank = {.pp_rank = stage_, .pp_degree = options_.stages},
       .collective = &collective_,
       .service = service,
@@ -160,7 +160,7 @@ Status StageTraining::Plan(PlanService* service, Outcome& outcome) {
   return Ok();
 }
 
-Status StageTraining::Straggle(const Straggler& straggler, Outcome& outcome) {
+Status StageTraining::Straggle(const Straggler& straggler, StageOutcome& outcome) {
   if (stage_ == straggler.stage) slowdown_ = straggler.slowdown;
   const std::int64_t version = optimizer_->plan()->version;
   StragglerFigures figures;

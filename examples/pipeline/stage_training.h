@@ -31,7 +31,7 @@ struct StragglerFigures {
 };
 
 // What came of a training.
-struct Outcome {
+struct StageOutcome {
   IterationFigures baseline{};
   IterationFigures planned{};
   CurrentPlan plan{};
@@ -51,11 +51,11 @@ struct Neighbours {
 // stages do the same at the same time. One owner.
 class StageTraining {
  public:
-  StageTraining(const Options& options, int stage, Neighbours neighbours, Collective& collective,
-                StageGpu& gpu);
+  StageTraining(const PipelineOptions& options, int stage, Neighbours neighbours,
+                Collective& collective, StageGpu& gpu);
 
   // First as hardware does it, then measured, planned and as planned. `service` is of stage 0.
-  Result<Outcome> Run(PlanService* service);
+  Result<StageOutcome> Run(PlanService* service);
 
  private:
   Status Iterate();
@@ -65,11 +65,11 @@ class StageTraining {
   Status MeetAll();
   void LetTheClockSettle();
   Result<IterationFigures> Measure(const std::string& window, int iterations);
-  Status Plan(PlanService* service, Outcome& outcome);
-  Status Straggle(const Straggler& straggler, Outcome& outcome);
+  Status Plan(PlanService* service, StageOutcome& outcome);
+  Status Straggle(const Straggler& straggler, StageOutcome& outcome);
   sim::StepWork WorkOf(const std::string& instruction) const;
 
-  const Options options_;
+  const PipelineOptions options_;
   const int stage_;
   Neighbours neighbours_;
   Collective& collective_;

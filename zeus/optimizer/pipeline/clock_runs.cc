@@ -9,8 +9,6 @@
 namespace zeus::pipeline {
 namespace {
 
-std::size_t At(int index) { return static_cast<std::size_t>(index); }
-
 constexpr double kNever = std::numeric_limits<double>::infinity();
 // Joules for each second that a computation takes too long: much more than any clock saves.
 constexpr double kPenaltyPerSecond = 1e9;

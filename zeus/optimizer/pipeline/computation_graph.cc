@@ -9,19 +9,17 @@ namespace {
 
 // A circle among those that were never free of predecessors: walk backwards until one repeats.
 std::vector<int> FindCircle(const ComputationGraph& graph, const std::vector<int>& waiting) {
-  const auto stuck = [&](int computation) {
-    return waiting[static_cast<std::size_t>(computation)] > 0;
-  };
+  const auto stuck = [&](int computation) { return waiting[At(computation)] > 0; };
   int at = 0;
   while (!stuck(at)) ++at;
   std::vector<int> seen_at(waiting.size(), -1);
   std::vector<int> walk;
-  while (seen_at[static_cast<std::size_t>(at)] < 0) {
-    seen_at[static_cast<std::size_t>(at)] = static_cast<int>(walk.size());
+  while (seen_at[At(at)] < 0) {
+    seen_at[At(at)] = static_cast<int>(walk.size());
     walk.push_back(at);
     at = *std::ranges::find_if(graph.Predecessors(at), stuck);
   }
-  walk.erase(walk.begin(), walk.begin() + seen_at[static_cast<std::size_t>(at)]);
+  walk.erase(walk.begin(), walk.begin() + seen_at[At(at)]);
   return walk;
 }
 
@@ -41,27 +39,26 @@ ComputationGraph::Neighbours ComputationGraph::Sorted(int computations,
                                                       const std::vector<std::pair<int, int>>& edges,
                                                       From from, To to) {
   Neighbours neighbours;
-  neighbours.first.assign(static_cast<std::size_t>(computations) + 1, 0);
-  for (const auto& edge : edges) ++neighbours.first[static_cast<std::size_t>(edge.*from) + 1];
+  neighbours.first.assign(At(computations) + 1, 0);
+  for (const auto& edge : edges) ++neighbours.first[At(edge.*from) + 1];
   for (std::size_t i = 1; i < neighbours.first.size(); ++i)
     neighbours.first[i] += neighbours.first[i - 1];
   std::vector<std::size_t> next = neighbours.first;
   neighbours.ends.resize(edges.size());
-  for (const auto& edge : edges)
-    neighbours.ends[next[static_cast<std::size_t>(edge.*from)]++] = edge.*to;
+  for (const auto& edge : edges) neighbours.ends[next[At(edge.*from)]++] = edge.*to;
   return neighbours;
 }
 
 Status ComputationGraph::Sort(const std::function<std::string(int)>& name) {
   const int computations = static_cast<int>(successors_.first.size()) - 1;
-  std::vector<int> waiting(static_cast<std::size_t>(computations));
+  std::vector<int> waiting(At(computations));
   for (int i = 0; i < computations; ++i) {
-    waiting[static_cast<std::size_t>(i)] = static_cast<int>(Predecessors(i).size());
+    waiting[At(i)] = static_cast<int>(Predecessors(i).size());
     if (Predecessors(i).empty()) order_.push_back(i);
   }
   for (std::size_t at = 0; at < order_.size(); ++at) {
     for (const int next : Successors(order_[at]))
-      if (--waiting[static_cast<std::size_t>(next)] == 0) order_.push_back(next);
+      if (--waiting[At(next)] == 0) order_.push_back(next);
   }
   if (static_cast<int>(order_.size()) == computations) return Ok();
   return Error{

@@ -90,7 +90,7 @@ Result<ExponentialModel> ModelOf(const Problem& problem, const ComputationKind& 
 double SlopeUnit(const Problem& problem, const std::vector<Curve>& curves, double finest) {
   double sum = 0;
   for (const Computation& computation : problem.computations) {
-    const Curve& curve = curves[static_cast<std::size_t>(computation.kind)];
+    const Curve& curve = curves[At(computation.kind)];
     if (curve.times.size() > 1) sum += curve.SlopeBefore(1);
   }
   return std::max(finest, sum / 0x1p60);

@@ -54,11 +54,11 @@ Ticks LongestPath(const Problem& problem, const CostTable& costs, Duration durat
   std::vector<Ticks> ends(problem.computations.size(), 0);
   Ticks longest = 0;
   for (const int computation : problem.graph.topological_order()) {
-    const auto at = static_cast<std::size_t>(computation);
-    const auto kind = static_cast<std::size_t>(problem.computations[at].kind);
+    const auto at = At(computation);
+    const auto kind = At(problem.computations[at].kind);
     Ticks start = 0;
     for (const int before : problem.graph.Predecessors(computation))
-      start = std::max(start, ends[static_cast<std::size_t>(before)]);
+      start = std::max(start, ends[At(before)]);
     ends[at] = start + duration(costs.costs[kind]);
     longest = std::max(longest, ends[at]);
   }

@@ -7,9 +7,9 @@
 #include <optional>
 #include <span>
 
-#include "zeus/optimizer/pipeline/cost_scaling.h"
-#include "zeus/optimizer/pipeline/deadline_certificate.h"
-#include "zeus/optimizer/pipeline/deadline_network.h"
+#include "zeus/optimizer/pipeline/deadline/cost_scaling.h"
+#include "zeus/optimizer/pipeline/deadline/deadline_certificate.h"
+#include "zeus/optimizer/pipeline/deadline/deadline_network.h"
 
 namespace zeus::pipeline {
 namespace {

@@ -14,7 +14,7 @@ std::vector<int> BestPoints(const Problem& problem, Better better) {
         static_cast<int>(std::ranges::min_element(kind.points, better) - kind.points.begin()));
   std::vector<int> choice;
   for (const Computation& computation : problem.computations)
-    choice.push_back(of_kind[static_cast<std::size_t>(computation.kind)]);
+    choice.push_back(of_kind[At(computation.kind)]);
   return choice;
 }
 
@@ -25,15 +25,15 @@ Evaluation Evaluate(const Problem& problem, std::span<const int> choice,
   Evaluation evaluation;
   evaluation.starts.assign(problem.computations.size(), Seconds(0));
   for (const int computation : problem.graph.topological_order()) {
-    const auto at = static_cast<std::size_t>(computation);
+    const auto at = At(computation);
     const ComputationKind& kind = problem.KindOf(computation);
-    const OperatingPoint& point = kind.points[static_cast<std::size_t>(choice[at])];
+    const OperatingPoint& point = kind.points[At(choice[at])];
     evaluation.energy += EffectiveEnergy(problem, kind, point);
     const Seconds end =
         evaluation.starts[at] + point.time + (extra.empty() ? Seconds(0) : extra[at]);
     evaluation.time = std::max(evaluation.time, end);
     for (const int next : problem.graph.Successors(computation)) {
-      Seconds& start = evaluation.starts[static_cast<std::size_t>(next)];
+      Seconds& start = evaluation.starts[At(next)];
       start = std::max(start, end);
     }
   }

@@ -11,7 +11,7 @@
 namespace zeus::pipeline {
 namespace {
 
-Error At(std::string_view field, std::size_t index, std::string_view why) {
+Error WrongEntry(std::string_view field, std::size_t index, std::string_view why) {
   return FieldError(fmt::format("{}[{}]", field, index), why);
 }
 
@@ -67,7 +67,7 @@ Result<ComputationKind> ReadSpec(const Json& json) {
   ZEUS_TRY(const Json* const options, List(json, "options_all"));
   for (std::size_t i = 0; i < options->size(); ++i) {
     Result<OperatingPoint> point = ReadPoint((*options)[i]);
-    if (!point.ok()) return At("options_all", i, point.error().message);
+    if (!point.ok()) return WrongEntry("options_all", i, point.error().message);
     kind.points.push_back(point.value());
   }
   if (const auto model = json.find("cost_model"); model != json.end() && !model->is_null()) {
@@ -81,7 +81,7 @@ Status ReadSpecs(const Json& json, Problem& problem) {
   PipelineProfile profile{.stages = problem.stages, .blocking_power = problem.blocking_power};
   for (std::size_t i = 0; i < specs->size(); ++i) {
     Result<ComputationKind> kind = ReadSpec((*specs)[i]);
-    if (!kind.ok()) return At("specs", i, kind.error().message);
+    if (!kind.ok()) return WrongEntry("specs", i, kind.error().message);
     problem.kinds.push_back(std::move(kind).value());
     const ComputationKind& added = problem.kinds.back();
     profile.instructions.push_back({added.stage, added.instruction, added.points});
@@ -100,16 +100,16 @@ Status ReadNodes(const Json& json, Problem& problem) {
   for (std::size_t i = 0; i < nodes->size(); ++i) {
     const Json& node = (*nodes)[i];
     if (!node.is_array() || node.size() != 4)
-      return At("nodes", i, "must be [stage, microbatch, \"F\" or \"B\", spec]");
-    const Result<int> stage = Index(node[0], static_cast<std::size_t>(problem.stages));
+      return WrongEntry("nodes", i, "must be [stage, microbatch, \"F\" or \"B\", spec]");
+    const Result<int> stage = Index(node[0], At(problem.stages));
     const Result<int> microbatch = Index(node[1], kMostInstructions);
     const Result<int> kind = Index(node[3], problem.kinds.size());
     for (const Result<int>* number : {&stage, &microbatch, &kind})
-      if (!number->ok()) return At("nodes", i, number->error().message);
+      if (!number->ok()) return WrongEntry("nodes", i, number->error().message);
     problem.computations.push_back(
         {.stage = stage.value(), .microbatch = microbatch.value(), .kind = kind.value()});
     if (problem.KindOf(static_cast<int>(i)).stage != stage.value())
-      return At("nodes", i, "names a spec of another stage");
+      return WrongEntry("nodes", i, "names a spec of another stage");
   }
   return Ok();
 }
@@ -120,11 +120,11 @@ Status ReadEdges(const Json& json, Problem& problem) {
   ends.reserve(edges->size());
   for (std::size_t i = 0; i < edges->size(); ++i) {
     const Json& edge = (*edges)[i];
-    if (!edge.is_array() || edge.size() != 2) return At("edges", i, "must be [from, to]");
+    if (!edge.is_array() || edge.size() != 2) return WrongEntry("edges", i, "must be [from, to]");
     const Result<int> from = Index(edge[0], problem.computations.size());
     const Result<int> to = Index(edge[1], problem.computations.size());
     for (const Result<int>* number : {&from, &to})
-      if (!number->ok()) return At("edges", i, number->error().message);
+      if (!number->ok()) return WrongEntry("edges", i, number->error().message);
     ends.emplace_back(from.value(), to.value());
   }
   const auto name = [](int node) { return fmt::format("node {}", node); };
@@ -156,10 +156,10 @@ Result<Problem> ParseInstance(std::string_view text) {
   ZEUS_RETURN_IF_ERROR(ReadSpecs(json, problem));
   ZEUS_RETURN_IF_ERROR(ReadNodes(json, problem));
   ZEUS_RETURN_IF_ERROR(ReadEdges(json, problem));
-  problem.stage_order.resize(static_cast<std::size_t>(problem.stages));
+  problem.stage_order.resize(At(problem.stages));
   for (const int computation : problem.graph.topological_order()) {
-    const Computation& c = problem.computations[static_cast<std::size_t>(computation)];
-    problem.stage_order[static_cast<std::size_t>(c.stage)].push_back(computation);
+    const Computation& c = problem.computations[At(computation)];
+    problem.stage_order[At(c.stage)].push_back(computation);
   }
   return problem;
 }

@@ -13,8 +13,6 @@
 namespace zeus::pipeline {
 namespace {
 
-std::size_t At(int index) { return static_cast<std::size_t>(index); }
-
 // Sums of times in another order differ by less; no clock is that exact.
 constexpr Seconds kRounding{1e-9};
 // How often the relaxation is asked for less time, where what was found takes too long.

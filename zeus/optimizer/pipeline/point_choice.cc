@@ -11,8 +11,6 @@
 namespace zeus::pipeline {
 namespace {
 
-std::size_t At(int index) { return static_cast<std::size_t>(index); }
-
 // Visits to computations that exchanges may cost: a fraction of a second.
 constexpr std::size_t kExchangeVisits = 3'000'000;
 constexpr std::uint64_t kExchangeSteps = 2;

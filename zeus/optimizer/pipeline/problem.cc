@@ -60,7 +60,7 @@ class ProblemBuilder {
   };
 
   std::string Name(int computation) const {
-    const Computation& c = problem_.computations[static_cast<std::size_t>(computation)];
+    const Computation& c = problem_.computations[At(computation)];
     return fmt::format("{} of microbatch {} on stage {}",
                        Printable(problem_.KindOf(computation).instruction), c.microbatch, c.stage);
   }
@@ -92,7 +92,7 @@ class ProblemBuilder {
   // In the order of the stage, after what was issued before.
   Status Issue(int stage, const Instruction& instruction) {
     ZEUS_TRY(const int computation, Append(stage, instruction));
-    std::vector<int>& order = problem_.stage_order[static_cast<std::size_t>(stage)];
+    std::vector<int>& order = problem_.stage_order[At(stage)];
     if (!order.empty()) edges_.emplace_back(order.back(), computation);
     order.push_back(computation);
     const auto direction = DirectionOf(instruction.name);
@@ -113,10 +113,10 @@ class ProblemBuilder {
   Status AddStage(int stage) {
     const bool loads = profile_.Find(stage, kDataLoad) != nullptr;
     bool loads_on_its_own = false;
-    for (const Instruction& instruction : schedule_.stages[static_cast<std::size_t>(stage)])
+    for (const Instruction& instruction : schedule_.stages[At(stage)])
       loads_on_its_own |= instruction.name == kDataLoad;
     bool steps = profile_.Find(stage, kOptimizerStep) != nullptr;
-    for (const Instruction& instruction : schedule_.stages[static_cast<std::size_t>(stage)]) {
+    for (const Instruction& instruction : schedule_.stages[At(stage)]) {
       if (loads && !loads_on_its_own && instruction.name == kForward)
         ZEUS_RETURN_IF_ERROR(
             Issue(stage, {std::string(kDataLoad), instruction.microbatch, instruction.chunk}));
@@ -147,7 +147,7 @@ class ProblemBuilder {
 
   // The edge from the stage that a computation's input comes from.
   Status AddTravel(int computation) {
-    const Computation c = problem_.computations[static_cast<std::size_t>(computation)];
+    const Computation c = problem_.computations[At(computation)];
     const auto direction = DirectionOf(problem_.KindOf(computation).instruction);
     if (!direction) return Ok();
     const auto before = Before({*direction, c.stage, c.chunk, c.microbatch});

@@ -16,6 +16,9 @@
 
 namespace zeus::pipeline {
 
+// Numbers of computations, kinds and points are signed; containers want them otherwise.
+constexpr std::size_t At(int index) { return static_cast<std::size_t>(index); }
+
 // A node of the computation graph.
 struct Computation {
   int stage = 0;
@@ -93,8 +96,7 @@ struct Problem {
   std::vector<std::vector<int>> stage_order{};  // Of each stage, in the order it issues them.
 
   const ComputationKind& KindOf(int computation) const {
-    return kinds[static_cast<std::size_t>(
-        computations[static_cast<std::size_t>(computation)].kind)];
+    return kinds[At(computations[At(computation)].kind)];
   }
 };
 

@@ -10,8 +10,6 @@
 namespace zeus::pipeline {
 namespace {
 
-std::size_t At(int index) { return static_cast<std::size_t>(index); }
-
 // Gives the computations of `resized` the kinds of `problem`.
 void TakeKinds(const Problem& problem, Problem& resized) {
   std::map<std::pair<int, std::string>, int> numbers;

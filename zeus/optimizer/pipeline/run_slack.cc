@@ -9,8 +9,6 @@
 namespace zeus::pipeline {
 namespace {
 
-std::size_t At(int index) { return static_cast<std::size_t>(index); }
-
 // Visits to computations that this may cost: a fraction of a second.
 constexpr std::size_t kMostVisits = 20'000'000;
 

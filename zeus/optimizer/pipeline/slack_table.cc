@@ -4,12 +4,6 @@
 #include <cstddef>
 
 namespace zeus::pipeline {
-namespace {
-
-std::size_t At(int computation) { return static_cast<std::size_t>(computation); }
-
-}  // namespace
-
 SlackTable::SlackTable(const Problem& problem)
     : problem_(problem), rank_(problem.computations.size()), queued_(problem.computations.size()) {
   const auto order = problem.graph.topological_order();

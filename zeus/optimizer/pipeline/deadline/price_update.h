@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "zeus/optimizer/pipeline/deadline_network.h"
+#include "zeus/optimizer/pipeline/deadline/deadline_network.h"
 
 namespace zeus::pipeline::internal {
 

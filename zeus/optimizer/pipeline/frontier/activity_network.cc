@@ -1,22 +1,20 @@
-#include "zeus/optimizer/pipeline/activity_network.h"
+#include "zeus/optimizer/pipeline/frontier/activity_network.h"
 
 #include <algorithm>
 
 namespace zeus::pipeline {
 namespace {
 
-std::size_t Index(int number) { return static_cast<std::size_t>(number); }
-
 const ConvexCost& CostOf(const Problem& problem, const CostTable& costs, int computation) {
-  return costs.costs[Index(problem.computations[Index(computation)].kind)];
+  return costs.costs[At(problem.computations[At(computation)].kind)];
 }
 
 std::vector<Ticks> EarliestBegins(const ComputationGraph& graph, std::span<const Ticks> durations) {
-  std::vector<Ticks> begins(Index(graph.size()), 0);
+  std::vector<Ticks> begins(At(graph.size()), 0);
   for (const int computation : graph.topological_order())
     for (const int next : graph.Successors(computation))
-      begins[Index(next)] =
-          std::max(begins[Index(next)], begins[Index(computation)] + durations[Index(computation)]);
+      begins[At(next)] =
+          std::max(begins[At(next)], begins[At(computation)] + durations[At(computation)]);
   return begins;
 }
 
@@ -35,8 +33,8 @@ class Builder {
   }
 
  private:
-  int Begin(int computation) const { return 2 + 2 * rank_[Index(computation)]; }
-  int End(int computation) const { return 3 + 2 * rank_[Index(computation)]; }
+  int Begin(int computation) const { return 2 + 2 * rank_[At(computation)]; }
+  int End(int computation) const { return 3 + 2 * rank_[At(computation)]; }
 
   void RankComputations() {
     for (int i = 0; i < graph_.size(); ++i)
@@ -44,20 +42,20 @@ class Builder {
     begins_ = EarliestBegins(graph_, durations_);
     // The topological order first, for those of no duration that begin at the same time.
     order_.assign(graph_.topological_order().begin(), graph_.topological_order().end());
-    std::ranges::stable_sort(order_, {}, [&](int i) { return begins_[Index(i)]; });
+    std::ranges::stable_sort(order_, {}, [&](int i) { return begins_[At(i)]; });
     rank_.resize(order_.size());
-    for (std::size_t i = 0; i < order_.size(); ++i) rank_[Index(order_[i])] = static_cast<int>(i);
+    for (std::size_t i = 0; i < order_.size(); ++i) rank_[At(order_[i])] = static_cast<int>(i);
   }
 
   void AddActivities() {
     for (const int i : order_) {
       const ConvexCost& cost = CostOf(problem_, costs_, i);
-      const Ticks begin = begins_[Index(i)];
-      const Ticks end = begin + durations_[Index(i)];
+      const Ticks begin = begins_[At(i)];
+      const Ticks end = begin + durations_[At(i)];
       network_.node(Begin(i)).anchor = begin;
       network_.node(End(i)).anchor = end;
       network_.longest = std::max(network_.longest, end);
-      network_.arcs.push_back({.duration = durations_[Index(i)], .ends = {Begin(i), End(i)}});
+      network_.arcs.push_back({.duration = durations_[At(i)], .ends = {Begin(i), End(i)}});
       network_.activities.push_back(
           {.cost = &cost, .breakpoint = static_cast<int>(cost.times.size()) - 1, .computation = i});
     }
@@ -88,7 +86,7 @@ class Builder {
     network_.incidences.resize(2 * network_.arcs.size());
     for (int way = 0; way < static_cast<int>(2 * network_.arcs.size()); ++way) {
       const NetworkArc& arc = network_.arc(ArcOf(way));
-      network_.incidences[Index(network_.node(arc.From(way)).end++)] = {way, arc.To(way)};
+      network_.incidences[At(network_.node(arc.From(way)).end++)] = {way, arc.To(way)};
     }
   }
 
@@ -109,10 +107,10 @@ ActivityNetwork::ActivityNetwork(const Problem& problem, const CostTable& costs)
 }
 
 void ActivityNetwork::SetBounds(int activity) {
-  Activity& state = activities[Index(activity)];
-  NetworkArc& arc = arcs[Index(activity)];
+  Activity& state = activities[At(activity)];
+  NetworkArc& arc = arcs[At(activity)];
   const ConvexCost& cost = *state.cost;
-  const std::size_t k = Index(state.breakpoint);
+  const std::size_t k = At(state.breakpoint);
   const Slope flow = state.lower + arc.residual[1];
   const Slope above = k + 1 < cost.times.size() ? cost.slopes[k + 1] : 0;
   Slope below = above;

@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "zeus/optimizer/pipeline/activity_network.h"
-#include "zeus/optimizer/pipeline/event_queue.h"
 #include "zeus/optimizer/pipeline/frontier.h"
+#include "zeus/optimizer/pipeline/frontier/activity_network.h"
+#include "zeus/optimizer/pipeline/frontier/event_queue.h"
 
 namespace zeus::pipeline {
 

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "zeus/optimizer/pipeline/deadline_network.h"
-#include "zeus/optimizer/pipeline/price_update.h"
+#include "zeus/optimizer/pipeline/deadline/deadline_network.h"
+#include "zeus/optimizer/pipeline/deadline/price_update.h"
 
 namespace zeus::pipeline::internal {
 

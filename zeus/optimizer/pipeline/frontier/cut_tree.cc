@@ -1,4 +1,4 @@
-#include "zeus/optimizer/pipeline/cut_tree.h"
+#include "zeus/optimizer/pipeline/frontier/cut_tree.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "zeus/optimizer/pipeline/frontier_sweep.h"
+#include "zeus/optimizer/pipeline/frontier/frontier_sweep.h"
 
 namespace zeus::pipeline {
 

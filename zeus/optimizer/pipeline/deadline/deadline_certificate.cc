@@ -1,4 +1,4 @@
-#include "zeus/optimizer/pipeline/deadline_certificate.h"
+#include "zeus/optimizer/pipeline/deadline/deadline_certificate.h"
 
 #include <algorithm>
 #include <vector>

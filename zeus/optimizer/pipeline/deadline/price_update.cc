@@ -1,4 +1,4 @@
-#include "zeus/optimizer/pipeline/price_update.h"
+#include "zeus/optimizer/pipeline/deadline/price_update.h"
 
 #include <algorithm>
 

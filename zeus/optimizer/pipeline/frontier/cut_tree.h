@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "zeus/optimizer/pipeline/activity_network.h"
-#include "zeus/optimizer/pipeline/growing_cut.h"
+#include "zeus/optimizer/pipeline/frontier/activity_network.h"
+#include "zeus/optimizer/pipeline/frontier/growing_cut.h"
 
 namespace zeus::pipeline {
 

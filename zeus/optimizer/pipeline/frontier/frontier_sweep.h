@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "zeus/optimizer/pipeline/activity_network.h"
-#include "zeus/optimizer/pipeline/cut_tree.h"
-#include "zeus/optimizer/pipeline/growing_cut.h"
+#include "zeus/optimizer/pipeline/frontier/activity_network.h"
+#include "zeus/optimizer/pipeline/frontier/cut_tree.h"
+#include "zeus/optimizer/pipeline/frontier/growing_cut.h"
 
 namespace zeus::pipeline {
 

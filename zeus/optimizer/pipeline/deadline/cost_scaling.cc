@@ -1,4 +1,4 @@
-#include "zeus/optimizer/pipeline/cost_scaling.h"
+#include "zeus/optimizer/pipeline/deadline/cost_scaling.h"
 
 #include <algorithm>
 #include <span>

@@ -1,4 +1,4 @@
-#include "zeus/optimizer/pipeline/growing_cut.h"
+#include "zeus/optimizer/pipeline/frontier/growing_cut.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "zeus/optimizer/pipeline/convex_cost.h"
-#include "zeus/optimizer/pipeline/deadline_network.h"
+#include "zeus/optimizer/pipeline/deadline/deadline_network.h"
 
 namespace zeus::pipeline::internal {
 

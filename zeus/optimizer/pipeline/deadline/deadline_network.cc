@@ -1,4 +1,4 @@
-#include "zeus/optimizer/pipeline/deadline_network.h"
+#include "zeus/optimizer/pipeline/deadline/deadline_network.h"
 
 #include <algorithm>
 #include <bit>
