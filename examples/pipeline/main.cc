@@ -21,14 +21,14 @@
 namespace zeus::examples {
 namespace {
 
-Result<std::unique_ptr<StageGpu>> OpenGpu(const PipelineOptions& options, int stage) {
+Result<std::unique_ptr<StageGpu>> OpenGpu(const RunOptions& options, int stage) {
   const auto index = static_cast<unsigned>(stage);
   if (!options.node.empty()) return OpenNodeGpu(options.node, index);
   ZEUS_TRY(const sim::GpuModel* const model, sim::FindGpuModel(options.gpu));
   return OpenVirtualGpu(*model, index, options.seed);
 }
 
-Result<double> TimeScale(const PipelineOptions& options) {
+Result<double> TimeScale(const RunOptions& options) {
   if (options.node.empty()) return 1.0;
   SystemClock clock;
   ZEUS_TRY(const auto directory, sim::NodeDirectory::FromEnvironment(clock));
@@ -36,7 +36,7 @@ Result<double> TimeScale(const PipelineOptions& options) {
   return node.time_scale();
 }
 
-Status Report(const StageOutcome& outcome, const PipelineOptions& options) {
+Status Report(const StageOutcome& outcome, const RunOptions& options) {
   ZEUS_TRY(const double time_scale, TimeScale(options));
   const std::string text =
       options.json ? ToJson(outcome, options).dump(2) + "\n" : ToText(outcome, options, time_scale);
@@ -44,7 +44,7 @@ Status Report(const StageOutcome& outcome, const PipelineOptions& options) {
   return Ok();
 }
 
-Status RunStage(const PipelineOptions& options, StageLinks links) {
+Status RunStage(const RunOptions& options, StageLinks links) {
   ZEUS_TRY(const auto gpu, OpenGpu(options, links.stage));
   SystemClock clock;
   MemoryPlanRepository repository;
@@ -69,7 +69,7 @@ int Complain(const Error& error, const std::string& who) {
 
 int Main(int argc, char** argv) {
   CLI::App app("Trains a pipeline on simulated GPUs and plans its clocks meanwhile.", "pipeline");
-  PipelineOptions options;
+  RunOptions options;
   AddOptions(app, options);
   try {
     app.parse(argc, argv);

@@ -37,7 +37,7 @@ std::string CheckModel(const std::string& text) {
 
 }  // namespace
 
-void AddOptions(CLI::App& app, PipelineOptions& options) {
+void AddOptions(CLI::App& app, RunOptions& options) {
   app.add_option("--stages", options.stages, "Stages of the pipeline, one process and GPU each")
       ->check(CLI::Range(2, kMostStages));
   app.add_option("--microbatches", options.microbatches, "Microbatches of an iteration")
@@ -68,7 +68,7 @@ void AddOptions(CLI::App& app, PipelineOptions& options) {
   app.add_flag("--json", options.json, "Print the figures as JSON");
 }
 
-std::optional<Straggler> StragglerOf(const PipelineOptions& options) {
+std::optional<Straggler> StragglerOf(const RunOptions& options) {
   return ParseStraggler(options.straggler);
 }
 

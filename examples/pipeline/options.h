@@ -13,7 +13,7 @@ struct Straggler {
   double slowdown = 1;
 };
 
-struct PipelineOptions {
+struct RunOptions {
   int stages = 4;
   int microbatches = 8;
   std::string gpu = "A100";
@@ -29,9 +29,9 @@ struct PipelineOptions {
   bool json = false;
 };
 
-void AddOptions(CLI::App& app, PipelineOptions& options);
+void AddOptions(CLI::App& app, RunOptions& options);
 
 // "2:1.2": stage 2 takes 1.2 times as long. nullopt without one.
-std::optional<Straggler> StragglerOf(const PipelineOptions& options);
+std::optional<Straggler> StragglerOf(const RunOptions& options);
 
 }  // namespace zeus::examples

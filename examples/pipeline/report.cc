@@ -33,7 +33,7 @@ Json FiguresJson(const IterationFigures& figures) {
 
 }  // namespace
 
-std::string ToText(const StageOutcome& outcome, const PipelineOptions& options, double time_scale) {
+std::string ToText(const StageOutcome& outcome, const RunOptions& options, double time_scale) {
   const IterationFigures& base = outcome.baseline;
   std::string text = fmt::format(
       "{} stages on {}, {} microbatches, 1F1B; {}\n", options.stages,
@@ -53,7 +53,7 @@ std::string ToText(const StageOutcome& outcome, const PipelineOptions& options, 
   return text;
 }
 
-Json ToJson(const StageOutcome& outcome, const PipelineOptions& options) {
+Json ToJson(const StageOutcome& outcome, const RunOptions& options) {
   Json json{{"stages", options.stages},
             {"microbatches", options.microbatches},
             {"profiling_iterations", outcome.profiling_iterations},

@@ -8,7 +8,7 @@
 
 namespace zeus::examples {
 
-std::string ToText(const StageOutcome& outcome, const PipelineOptions& options, double time_scale);
-Json ToJson(const StageOutcome& outcome, const PipelineOptions& options);
+std::string ToText(const StageOutcome& outcome, const RunOptions& options, double time_scale);
+Json ToJson(const StageOutcome& outcome, const RunOptions& options);
 
 }  // namespace zeus::examples

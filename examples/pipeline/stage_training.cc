@@ -31,7 +31,7 @@ sim::StepWork WorkFor(const sim::GpuModel& model, Seconds time) {
 
 }  // namespace
 
-StageTraining::StageTraining(const PipelineOptions& options, int stage, Neighbours neighbours,
+StageTraining::StageTraining(const RunOptions& options, int stage, Neighbours neighbours,
                              Collective& collective, StageGpu& gpu)
     : options_(options),
       stage_(stage),
@@ -135,7 +135,7 @@ Result<IterationFigures> StageTraining::Measure(const std::string& window, int i
 // --- planning ---
 
 Status StageTraining::Plan(PlanService* service, StageOutcome& outcome) {
-  PipelineFrequencyOptimizer::Options options{
+  PipelineOptions options{
       .rank = {.pp_rank = stage_, .pp_degree = options_.stages},
       .collective = &collective_,
       .service = service,

@@ -51,8 +51,8 @@ struct Neighbours {
 // stages do the same at the same time. One owner.
 class StageTraining {
  public:
-  StageTraining(const PipelineOptions& options, int stage, Neighbours neighbours,
-                Collective& collective, StageGpu& gpu);
+  StageTraining(const RunOptions& options, int stage, Neighbours neighbours, Collective& collective,
+                StageGpu& gpu);
 
   // First as hardware does it, then measured, planned and as planned. `service` is of stage 0.
   Result<StageOutcome> Run(PlanService* service);
@@ -69,7 +69,7 @@ class StageTraining {
   Status Straggle(const Straggler& straggler, StageOutcome& outcome);
   sim::StepWork WorkOf(const std::string& instruction) const;
 
-  const PipelineOptions options_;
+  const RunOptions options_;
   const int stage_;
   Neighbours neighbours_;
   Collective& collective_;
