@@ -231,6 +231,7 @@ Result<PlanAnswer> AnswerPlan(pipeline::Problem problem, const PlanRequest& requ
   PlanAnswer answer = Begin(std::move(problem));
   answer.cost = request.cost;
   answer.data_parallel = request.replicas;
+  answer.rules = request.rules;
   if (request.cost == CostKind::kExponential)
     ZEUS_RETURN_IF_ERROR(SolveModel(answer, request, clock));
   else

@@ -10,6 +10,7 @@
 #include "zeus/optimizer/pipeline/evaluation.h"
 #include "zeus/optimizer/pipeline/frontier.h"
 #include "zeus/optimizer/pipeline/plan.h"
+#include "zeus/optimizer/pipeline/planner.h"
 #include "zeus/optimizer/pipeline/problem.h"
 #include "zeus/optimizer/pipeline/reference_schedule.h"
 #include "zeus/optimizer/pipeline/replicas.h"
@@ -35,6 +36,7 @@ struct PlanAnswer {
   std::vector<SlackRow> slacks{};
   std::optional<pipeline::PipelinePlan> plan{};
   std::string plan_name = "plan";
+  pipeline::ClockChangeRules rules{};                  // That the plan keeps.
   double saving = 0;                                   // Of the plan.
   std::optional<pipeline::ReplicaOutcome> replicas{};  // Where a straggler slows several.
   int data_parallel = 1;

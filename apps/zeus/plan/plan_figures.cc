@@ -103,9 +103,10 @@ Figure PipelineFigure(const PlanAnswer& answer) {
   const PowerRange powers = RangeOf({&before, &plan}, answer.problem.blocking_power);
   Figure figure{.id = "pipeline",
                 .title = "One iteration, drawn to scale",
-                .caption =
+                .caption = fmt::format(
                     "What is not on the critical path runs at a lower clock and takes less "
-                    "power; where a stage waits there is nothing."};
+                    "power. Blank: the stage waits, at {:.3g} W.",
+                    answer.problem.blocking_power.value())};
   const std::pair<std::string, const PipelinePlan*> both[] = {{"All at the highest clock", &before},
                                                               {"The " + answer.plan_name, &plan}};
   if (BoxesOf(plan) > kMostBoxes) {
@@ -122,9 +123,11 @@ Figure PipelineFigure(const PlanAnswer& answer) {
   for (const auto& [title, shown] : both) {
     Panel panel = PipelinePanel(title, *shown, powers, {.from = Seconds(0), .to = until});
     // Also make both panels equally long.
-    panel.series.push_back(UprightRule("Before", "default", before.time, plan.stages.size()));
-    panel.series.push_back(UprightRule(waits ? "Straggler" : "After", "zeus",
-                                       std::max(plan.time, plan.waits_until), plan.stages.size()));
+    panel.series.push_back(
+        UprightRule("End at the highest clock", "default", before.time, plan.stages.size()));
+    panel.series.push_back(
+        UprightRule(waits ? "End of the straggler" : "End of the " + answer.plan_name, "zeus",
+                    std::max(plan.time, plan.waits_until), plan.stages.size()));
     figure.panels.push_back(std::move(panel));
   }
   return figure;
@@ -152,20 +155,25 @@ Figure FrontierFigure(const PlanAnswer& answer) {
               .series = {frontier, others}};
   panel.series.push_back(OnePoint("All at the highest clock", "default", answer.baseline.time,
                                   answer.baseline.energy));
-  // A plan for a straggler includes waiting for it: not on this axis.
-  if (answer.plan && answer.plan->waits_until <= answer.plan->time) {
+  if (answer.plan) {
     const PipelinePlan& plan = *answer.plan;
+    // Waiting for a straggler is no part of this axis.
+    const Joules waiting = answer.problem.blocking_power * (plan.waits_until - plan.time) *
+                           static_cast<double>(answer.problem.stages);
     const auto [low, high] = std::ranges::minmax(frontier.y);
-    panel.series.push_back({.name = "Deadline",
+    panel.series.push_back({.name = plan.waits_until > plan.time ? "Pace" : "Deadline",
                             .role = "paper",
                             .mark = Mark::kRule,
                             .x = {plan.deadline.count(), plan.deadline.count()},
                             .y = {low, std::max(high, answer.baseline.energy.value())}});
-    panel.series.push_back(OnePoint("The " + answer.plan_name, "zeus", plan.time, plan.energy));
+    panel.series.push_back(
+        OnePoint("The " + answer.plan_name, "zeus", plan.time, plan.energy - waiting));
   }
   return {.id = "frontier",
           .title = "The least energy for every iteration time",
-          .caption = "No plan lies below the frontier, of which every point is exact.",
+          .caption =
+              "No plan lies below the frontier, of which every point is exact. It rises where "
+              "waiting for the end costs more than slower computations save.",
           .panels = {panel}};
 }
 

@@ -29,7 +29,7 @@ std::string Percent(double share) { return fmt::format("{:.1f} %", 100 * share);
 
 // Rounded up: it is a promise.
 std::string GapText(double gap) {
-  const double tenths = std::max(std::ceil(gap * 1000 - 1e-6), 0.0);
+  const double tenths = std::max(0.0, std::ceil(gap * 1000 - 1e-6));
   return fmt::format("{:.1f} %", tenths / 10);
 }
 
@@ -54,14 +54,20 @@ Table FrontierTable(const PlanAnswer& answer) {
     if (row.plan) cells.push_back(ShareCell(row.plan->gap(), GapText(row.plan->gap())));
     table.rows.push_back(std::move(cells));
   }
-  if (!hull) table.caption = "By the exponential model, which no clock follows exactly.";
+  table.caption = hull ? "Saving against all at the highest clock. The distance from the least "
+                         "possible is rounded up."
+                       : "By the exponential model, which no clock follows exactly.";
   return table;
 }
 
-std::string ChangesText(const PipelinePlan& plan) {
-  if (plan.clock_changes == 0) return "No clock changes during an iteration.";
-  return fmt::format("Clocks change {} times an iteration, in all stages together.",
-                     plan.clock_changes);
+std::string ChangesText(const PlanAnswer& answer) {
+  const int changes = answer.plan->clock_changes;
+  if (changes == 0) return "No clock changes during an iteration.";
+  const Seconds latency = answer.rules.latency;
+  return fmt::format("Clocks change {} times an iteration, in all stages together; {}.", changes,
+                     latency > Seconds(0)
+                         ? fmt::format("each change takes {:.3g} ms", latency.count() * 1e3)
+                         : "a change is taken to cost nothing, --latency says otherwise");
 }
 
 void AddPlanFindings(const PlanAnswer& answer, std::vector<std::string>& findings) {
@@ -69,17 +75,18 @@ void AddPlanFindings(const PlanAnswer& answer, std::vector<std::string>& finding
   const double slower = plan.time / answer.baseline.time - 1;
   const bool waits = plan.waits_until > plan.time;
   findings.push_back(fmt::format(
-      "The {} takes {} and {}{}: {} {} energy, and it is {} {}.", answer.plan_name,
+      "The {} takes {} and {}{}: {} {} energy{}, and it is {} {}.", answer.plan_name,
       SecondsText(plan.time), JoulesText(plan.energy),
       waits
           ? fmt::format(", with waiting until {} for the straggler", SecondsText(plan.waits_until))
           : "",
       Percent(std::abs(answer.saving)), answer.saving < 0 ? "more" : "less",
-      Percent(std::abs(slower)), slower < -5e-4 ? "faster" : "slower"));
+      waits ? " than all at the highest clock, who wait as well" : "", Percent(std::abs(slower)),
+      slower < -5e-4 ? "faster" : "slower"));
   findings.push_back(fmt::format(
       "No plan within {} takes less than {}: this one is at most {} above the least possible.",
       SecondsText(plan.deadline), JoulesText(plan.bound), GapText(plan.gap())));
-  findings.push_back(ChangesText(plan));
+  findings.push_back(ChangesText(answer));
   if (answer.replicas) {
     findings.push_back(fmt::format(
         "{} pipelines that wait for a straggler at {}: {} less energy in all, {} if they were "

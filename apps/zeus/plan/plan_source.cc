@@ -166,7 +166,9 @@ Result<pipeline::Problem> LoadPipeline(const PlanFlags& flags) {
         "what is the pipeline? Give --profile FILE and --microbatches, or --instance FILE");
   ZEUS_TRY(const pipeline::PipelineProfile profile, LoadProfile(flags));
   ZEUS_TRY(const pipeline::Schedule schedule, ScheduleOf(flags, profile.stages));
-  return pipeline::MakeProblem(profile, schedule);
+  ZEUS_TRY(pipeline::Problem problem, pipeline::MakeProblem(profile, schedule));
+  problem.name = fmt::format("{}, {}", flags.profile.filename().string(), schedule.name);
+  return problem;
 }
 
 }  // namespace zeus::cli
