@@ -241,11 +241,12 @@ Result<PlanAnswer> AnswerPlan(pipeline::Problem problem, const PlanRequest& requ
 }
 
 Result<PlanAnswer> AnswerReference(pipeline::Problem problem,
-                                   const std::vector<pipeline::RankClocks>& ranks,
+                                   const std::vector<pipeline::RankClocks>& ranks, Seconds latency,
                                    const Clock& clock) {
   PlanAnswer answer = Begin(std::move(problem));
+  answer.rules.latency = latency;
   // Before the solver works in vain.
-  ZEUS_TRY(answer.plan, EvaluateReference(answer.problem, ranks));
+  ZEUS_TRY(answer.plan, EvaluateReference(answer.problem, ranks, latency));
   ZEUS_TRY(const std::unique_ptr<Planner> planner, SolvePlanner(answer, clock));
   ZEUS_RETURN_IF_ERROR(AddSlacks(answer, *planner));
   const pipeline::Frontier& frontier = planner->frontier();

@@ -54,7 +54,7 @@ Result<PlanAnswer> AnswerPlan(pipeline::Problem problem, const PlanRequest& requ
 
 // The same for a schedule that somebody else made.
 Result<PlanAnswer> AnswerReference(pipeline::Problem problem,
-                                   const std::vector<pipeline::RankClocks>& ranks,
+                                   const std::vector<pipeline::RankClocks>& ranks, Seconds latency,
                                    const Clock& clock);
 
 }  // namespace zeus::cli

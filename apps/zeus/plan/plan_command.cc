@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -24,8 +26,34 @@ namespace {
 
 constexpr std::size_t kLargestReference = std::size_t{128} << 20;
 
+// A file that is read, or written for something else, must not be written over.
+Status CheckDistinct(const PlanFlags& flags) {
+  const std::pair<const char*, std::filesystem::path> files[] = {
+      {"--profile", flags.profile},   {"--instance", flags.instance},
+      {"--schedule", flags.schedule}, {"--from-reference", flags.from_reference},
+      {"--out", flags.out},           {"--reference-schedule", flags.reference_schedule},
+      {"--html", flags.outputs.html}, {"--csv", flags.outputs.csv}};
+  constexpr std::size_t kRead = 4;
+  for (std::size_t i = kRead; i < std::size(files); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      std::error_code ignored;
+      const auto& [flag, path] = files[i];
+      const auto& [other_flag, other] = files[j];
+      if (path.empty() || other.empty()) continue;
+      if (std::filesystem::weakly_canonical(path, ignored) !=
+          std::filesystem::weakly_canonical(other, ignored))
+        continue;
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("{} and {} are the same file, {}: choose another", other_flag, flag,
+                               Quote(path.string()))};
+    }
+  }
+  return Ok();
+}
+
 // Found out before the work, not after it.
 Status CheckFiles(const PlanFlags& flags) {
+  ZEUS_RETURN_IF_ERROR(CheckDistinct(flags));
   ZEUS_RETURN_IF_ERROR(CheckOutputs(flags.outputs));
   if (!flags.out.empty()) ZEUS_RETURN_IF_ERROR(CheckWritable(flags.out));
   if (!flags.reference_schedule.empty())
@@ -48,7 +76,7 @@ Result<PlanAnswer> Answer(const PlanFlags& flags) {
   ZEUS_TRY(pipeline::Problem problem, LoadPipeline(flags));
   if (flags.from_reference.empty()) return AnswerPlan(std::move(problem), request, clock);
   ZEUS_TRY(const auto ranks, ReadReference(flags.from_reference));
-  return AnswerReference(std::move(problem), ranks, clock);
+  return AnswerReference(std::move(problem), ranks, request.rules.latency, clock);
 }
 
 Status WritePlan(const PlanFlags& flags, const pipeline::PipelinePlan& plan) {

@@ -65,7 +65,8 @@ Status ChooseStage(const Problem& problem, int stage, const RankClocks& rank,
 }  // namespace
 
 Result<pipeline::PipelinePlan> EvaluateReference(const Problem& problem,
-                                                 const std::vector<RankClocks>& ranks) {
+                                                 const std::vector<RankClocks>& ranks,
+                                                 Seconds latency) {
   if (static_cast<int>(ranks.size()) != problem.stages)
     return Wrong(
         fmt::format("the schedule has lists for {} stages and the pipeline has {}: they "
@@ -75,7 +76,7 @@ Result<pipeline::PipelinePlan> EvaluateReference(const Problem& problem,
   for (int stage = 0; stage < problem.stages; ++stage)
     ZEUS_RETURN_IF_ERROR(
         ChooseStage(problem, stage, ranks[static_cast<std::size_t>(stage)], choice));
-  return MakePlan(problem, choice, Seconds(0));
+  return MakePlan(problem, choice, latency);
 }
 
 }  // namespace zeus::cli

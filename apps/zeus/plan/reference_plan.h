@@ -11,9 +11,10 @@ namespace zeus::cli {
 
 // What a schedule of the reference implementation takes in true times, by the profile: one list for
 // each stage, in the order in which it issues its instructions. A clock of 0 keeps the one before
-// it. The plan has no bound yet. kInvalidArgument names the stage and the instruction that does not
-// fit.
+// it, and each change takes `latency`. The plan has no bound yet. kInvalidArgument names the stage
+// and the instruction that does not fit.
 Result<pipeline::PipelinePlan> EvaluateReference(const pipeline::Problem& problem,
-                                                 const std::vector<pipeline::RankClocks>& ranks);
+                                                 const std::vector<pipeline::RankClocks>& ranks,
+                                                 Seconds latency);
 
 }  // namespace zeus::cli

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "zeus/base/field_reader.h"
@@ -133,6 +134,23 @@ Status ReadEdges(const Json& json, Problem& problem) {
   return Ok();
 }
 
+// A stage does one thing after the other, or its energy while it waits would have no meaning.
+Status OrderStages(Problem& problem) {
+  problem.stage_order.resize(At(problem.stages));
+  for (const int computation : problem.graph.topological_order()) {
+    const int stage = problem.computations[At(computation)].stage;
+    std::vector<int>& order = problem.stage_order[At(stage)];
+    if (!order.empty() && std::ranges::find(problem.graph.Successors(order.back()), computation) ==
+                              problem.graph.Successors(order.back()).end())
+      return FieldError("edges",
+                        fmt::format("let node {} and node {} of stage {} at the same time: "
+                                    "give an edge from one to the next",
+                                    order.back(), computation, stage));
+    order.push_back(computation);
+  }
+  return Ok();
+}
+
 }  // namespace
 
 Result<Problem> ParseInstance(std::string_view text) {
@@ -149,6 +167,8 @@ Result<Problem> ParseInstance(std::string_view text) {
   ZEUS_RETURN_IF_ERROR(reader.FinishAllowingOthers());
   if (problem.stages < 1 || problem.stages > kMostInstructions)
     return FieldError("num_stages", fmt::format("must be from 1 to {}", kMostInstructions));
+  if (problem.microbatches < 1 || problem.microbatches > kMostInstructions)
+    return FieldError("num_microbatches", fmt::format("must be from 1 to {}", kMostInstructions));
   if (!(quantum >= 1e-6) || !(quantum <= 60))
     return FieldError("unit_time_s", "must be from 1e-6 to 60 seconds");
   problem.quantum = Seconds(quantum);
@@ -156,11 +176,7 @@ Result<Problem> ParseInstance(std::string_view text) {
   ZEUS_RETURN_IF_ERROR(ReadSpecs(json, problem));
   ZEUS_RETURN_IF_ERROR(ReadNodes(json, problem));
   ZEUS_RETURN_IF_ERROR(ReadEdges(json, problem));
-  problem.stage_order.resize(At(problem.stages));
-  for (const int computation : problem.graph.topological_order()) {
-    const Computation& c = problem.computations[At(computation)];
-    problem.stage_order[At(c.stage)].push_back(computation);
-  }
+  ZEUS_RETURN_IF_ERROR(OrderStages(problem));
   return problem;
 }
 

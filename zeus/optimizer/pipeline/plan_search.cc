@@ -50,30 +50,66 @@ class PlanSearch {
     return MakePlan(problem_, FastestChoice(problem_), Seconds(0));
   }
 
-  // Runs at one clock need more room than the relaxation knows of, and rounding a whole run down
-  // leaves room that it does not know of either: look for the target that just meets the deadline.
+  // Runs may be chosen as if changes were rarer or dearer than the rules say: within the rules, and
+  // better where many runs, each rounded for itself, take more than a few long ones.
+  std::vector<ClockChangeRules> StricterRules() const {
+    std::vector<ClockChangeRules> all;
+    for (const int factor : {1, 2, 4, 8})
+      all.push_back({.least_instructions = task_.rules.least_instructions * factor,
+                     .latency = task_.rules.latency * factor});
+    all.push_back({.least_instructions = kMostInstructions});
+    return all;
+  }
+
   Result<PipelinePlan> RunWithRules() {
-    Consider(OneClock());
-    Ticks in_time = task_.fastest;
-    Ticks too_late = task_.slowest + 1;
-    Ticks target = task_.first_target;
-    for (int retry = 0; retry < kRetries && in_time < too_late; ++retry) {
-      ZEUS_TRY(const DeadlineSolution relaxed, relax_(target));
-      if (Consider(ChooseRuns(problem_, Allowed(relaxed), task_.rules)))
-        in_time = target + 1;
-      else
-        too_late = target;
-      target = in_time + (too_late - in_time) / 2;
-    }
+    for (const ClockChangeRules& rules : StricterRules()) ZEUS_RETURN_IF_ERROR(SearchRuns(rules));
+    if (task_.rules.least_instructions <= 1) ZEUS_RETURN_IF_ERROR(SearchFreely());
     if (!best_)
       return Error{ErrorCode::kInvalidArgument,
                    fmt::format("no plan that changes clocks this seldom meets a deadline of "
                                "{:.6g} s: the fastest found takes {:.6g} s",
                                task_.deadline.count(), fastest_found_.count())};
-    std::vector<int> slower = *best_;
-    SlowRunsDown(problem_, task_.deadline, task_.rules.latency, slower);
-    Consider(std::move(slower));
     return MakePlan(problem_, *best_, task_.rules.latency);
+  }
+
+  // Runs at one clock need more room than the relaxation knows of, and rounding a whole run down
+  // leaves room that it does not know of either: look for the target that just meets the deadline.
+  Status SearchRuns(const ClockChangeRules& rules) {
+    std::vector<int> last =
+        ChooseRuns(problem_, std::vector<Seconds>(problem_.computations.size(), Seconds(0)), rules);
+    bool found = Consider(last);
+    Ticks in_time = task_.fastest;
+    Ticks too_late = task_.slowest + 1;
+    Ticks target = task_.first_target;
+    for (int retry = 0; retry < kRetries && in_time < too_late; ++retry) {
+      ZEUS_TRY(const DeadlineSolution relaxed, relax_(target));
+      std::vector<int> choice = ChooseRuns(problem_, Allowed(relaxed), rules);
+      if (Consider(choice)) {
+        last = std::move(choice);
+        found = true;
+        in_time = target + 1;
+      } else {
+        too_late = target;
+      }
+      target = in_time + (too_late - in_time) / 2;
+    }
+    if (!found) return Ok();
+    SlowRunsDown(problem_, task_.deadline, task_.rules.latency, last);
+    Consider(std::move(last));
+    return Ok();
+  }
+
+  // A plan that may change as it likes, made for so much less time that the changes fit in.
+  Status SearchFreely() {
+    PointChooser chooser(problem_, task_.pace);
+    for (const double share : {0.9999, 0.999, 0.995, 0.99, 0.98, 0.95}) {
+      const Seconds deadline = task_.deadline * share;
+      const auto target = static_cast<Ticks>(std::floor(deadline / tick_));
+      if (target < task_.fastest) break;
+      ZEUS_TRY(const DeadlineSolution relaxed, relax_(std::min(target, task_.first_target)));
+      if (Consider(chooser.Choose(relaxed.durations, tick_, deadline))) break;
+    }
+    return Ok();
   }
 
   std::vector<Seconds> Allowed(const DeadlineSolution& relaxed) const {
@@ -81,13 +117,6 @@ class PlanSearch {
     for (const Ticks duration : relaxed.durations)
       allowed.push_back(static_cast<double>(duration) * tick_ + tick_);
     return allowed;
-  }
-
-  // Each stage at the clock at which it is fastest: never a change.
-  std::vector<int> OneClock() const {
-    const ClockChangeRules never{.least_instructions = kMostInstructions};
-    return ChooseRuns(problem_, std::vector<Seconds>(problem_.computations.size(), Seconds(0)),
-                      never);
   }
 
   // Keeps the best in time. Whether this is in time.

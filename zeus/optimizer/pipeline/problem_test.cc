@@ -156,12 +156,14 @@ TEST(ProblemTest, NamesACircleOfComputations) {
   EXPECT_THAT(graph.error().message, HasSubstr("1 waits for 3 waits for 2 waits for 1"));
 }
 
-TEST(ProblemTest, AMillionComputationsAreNoTrouble) {
-  const auto schedule = MakeSchedule("1f1b", {.stages = 16, .microbatches = 32'768});
+TEST(ProblemTest, ManyComputationsAreNoTroubleAndTooManyAreRefused) {
+  const auto schedule = MakeSchedule("1f1b", {.stages = 16, .microbatches = 4096});
   ASSERT_TRUE(schedule.ok()) << schedule.error().message;
   const auto problem = MakeProblem(SyntheticProfile(16), schedule.value());
   ASSERT_TRUE(problem.ok()) << problem.error().message;
-  EXPECT_EQ(problem.value().graph.size(), 1 << 20);
+  EXPECT_EQ(problem.value().graph.size(), kMostInstructions);
+  EXPECT_THAT(MakeSchedule("1f1b", {.stages = 16, .microbatches = 32'768}).error().message,
+              HasSubstr("1048576 instructions, more than the 131072"));
 }
 
 TEST(ResizableTest, GivesTheSamePipelineWithOtherMicrobatches) {
@@ -219,6 +221,10 @@ TEST(InstanceTest, NamesTheFieldThatIsWrong) {
   EXPECT_THAT(why(with("\"edges\": []", "\"edges\": [[0, 0]]")), HasSubstr("can never finish"));
   EXPECT_THAT(why(with("\"edges\": []", "\"edges\": [[0, 5]]")), HasSubstr("edges[0]"));
   EXPECT_THAT(why(with("\"edges\": []", "\"edges\": 3")), HasSubstr("edges: must be a list"));
+  EXPECT_THAT(why(with("[[0, 0, \"F\", 0]]", "[[0, 0, \"F\", 0], [0, 1, \"F\", 0]]")),
+              HasSubstr("node 0 and node 1 of stage 0 at the same time"));
+  EXPECT_THAT(why(with("\"num_microbatches\": 1", "\"num_microbatches\": 0")),
+              HasSubstr("num_microbatches"));
 }
 
 }  // namespace

@@ -21,25 +21,13 @@ Error Wrong(const InstructionProfile& profile, std::string_view why) {
 constexpr Seconds kLongestTime{3600};
 constexpr Joules kMostEnergy{1e8};
 
-Status CheckPoint(const InstructionProfile& profile, const OperatingPoint& point) {
-  const auto mhz = point.clock.ToMega();
-  if (!std::isfinite(mhz) || mhz < 0 || mhz > 1e5)
-    return Wrong(profile, fmt::format("{} MHz is not a clock", mhz));
-  if (!(point.time.count() >= 1e-6) || !(point.time <= kLongestTime))
-    return Wrong(profile, fmt::format("takes {} s at {} MHz: give a time from 1e-6 to {} s",
-                                      point.time.count(), mhz, kLongestTime.count()));
-  if (!(point.energy.value() >= 0) || !(point.energy <= kMostEnergy))
-    return Wrong(profile, fmt::format("takes {} J at {} MHz: give an energy from 0 to {} J",
-                                      point.energy.value(), mhz, kMostEnergy.value()));
-  return Ok();
-}
-
 Status CheckInstruction(const InstructionProfile& profile) {
   if (profile.instruction.empty()) return Wrong(profile, "an instruction needs a name");
   if (profile.points.empty()) return Wrong(profile, "has no measured point");
   std::map<double, int> clocks;
   for (const OperatingPoint& point : profile.points) {
-    ZEUS_RETURN_IF_ERROR(CheckPoint(profile, point));
+    if (const Status checked = Check(point); !checked.ok())
+      return Wrong(profile, checked.error().message);
     if (++clocks[point.clock.ToMega()] > 1)
       return Wrong(profile, fmt::format("{} MHz stands there twice", point.clock.ToMega()));
   }
@@ -47,6 +35,22 @@ Status CheckInstruction(const InstructionProfile& profile) {
 }
 
 }  // namespace
+
+Status Check(const OperatingPoint& point) {
+  const auto invalid = [](std::string message) {
+    return Error{ErrorCode::kInvalidArgument, std::move(message)};
+  };
+  const double mhz = point.clock.ToMega();
+  if (!std::isfinite(mhz) || mhz < 0 || mhz > 1e5)
+    return invalid(fmt::format("{} MHz is not a clock", mhz));
+  if (!(point.time.count() >= 1e-6) || !(point.time <= kLongestTime))
+    return invalid(fmt::format("takes {} s at {} MHz: give a time from 1e-6 to {} s",
+                               point.time.count(), mhz, kLongestTime.count()));
+  if (!(point.energy.value() >= 0) || !(point.energy <= kMostEnergy))
+    return invalid(fmt::format("takes {} J at {} MHz: give an energy from 0 to {} J",
+                               point.energy.value(), mhz, kMostEnergy.value()));
+  return Ok();
+}
 
 const InstructionProfile* PipelineProfile::Find(int stage, std::string_view instruction) const {
   const auto found = std::ranges::find_if(instructions, [&](const InstructionProfile& profile) {

@@ -35,6 +35,9 @@ struct PipelineProfile {
   const InstructionProfile* Find(int stage, std::string_view instruction) const;
 };
 
+// Whether the numbers can be true. The message says which one cannot.
+Status Check(const OperatingPoint& point);
+
 // Whether the numbers can be true: every time positive and finite, no negative energy, no clock
 // twice for the same instruction, stages from 0 without a gap. The message names the row and the
 // fix.

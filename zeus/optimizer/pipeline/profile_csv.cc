@@ -84,6 +84,8 @@ class RowReader {
     ZEUS_TRY(const double seconds, Number(kTime));
     ZEUS_TRY(const double joules, Number(kEnergy));
     row.point = {Hertz::FromMega(mhz), Seconds(seconds), Joules(joules)};
+    const Status checked = Check(row.point);
+    if (!checked.ok()) return AtLine(line_, checked.error().message);
     ZEUS_TRY(row.rank.first, Rank(kDpRank));
     ZEUS_TRY(row.rank.second, Rank(kTpRank));
     return row;

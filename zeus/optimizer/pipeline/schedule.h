@@ -43,8 +43,8 @@ struct ScheduleShape {
   int chunks = 1;  // Only interleaved schedules have more than one.
 };
 
-// More instructions than this are refused: plans would take gigabytes.
-inline constexpr int kMostInstructions = 1 << 20;
+// More instructions than this are refused: nobody would wait for the plan.
+inline constexpr int kMostInstructions = 1 << 17;
 
 // By its name in Schedule. kInvalidArgument for an unknown name, for stages, microbatches or chunks
 // below 1, for more than kMostInstructions, and where an interleaved schedule does not exist (its

@@ -74,8 +74,8 @@ TEST(ScheduleTest, RefusesShapesThatDoNotExist) {
   EXPECT_THAT(Made("interleaved", {.stages = 4, .microbatches = 6, .chunks = 2}),
               HasSubstr("not a multiple"));
   EXPECT_THAT(Made("zigzag", {.stages = 4, .microbatches = 6}), HasSubstr("\"zigzag\""));
-  EXPECT_THAT(Made("1f1b", {.stages = 1024, .microbatches = 1 << 20}), HasSubstr("1048576"));
-  EXPECT_THAT(Made("1f1b", {.stages = 1 << 20, .microbatches = 1 << 20}), HasSubstr("1048576"));
+  EXPECT_THAT(Made("1f1b", {.stages = 1024, .microbatches = 1 << 20}), HasSubstr("131072"));
+  EXPECT_THAT(Made("1f1b", {.stages = 1 << 20, .microbatches = 1 << 20}), HasSubstr("131072"));
 }
 
 TEST(ScheduleTest, ReadsAListOfAUser) {
