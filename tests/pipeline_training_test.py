@@ -52,6 +52,12 @@ class VirtualTimeTest(unittest.TestCase):
     def test_a40_saves_without_slowing_down(self):
         self.check_plan(self.train("--gpu", "A40"), 0.04)
 
+    def test_a_plan_that_saves_nothing_predicts_nothing(self):
+        predicted = self.train("--stages", "8", "--microbatches", "1")["predicted"]
+        expected = 1 - predicted["energy_joules"] / predicted["baseline_energy_joules"]
+        self.assertAlmostEqual(predicted["energy_saving"], expected, places=9)
+        self.assertLess(predicted["energy_saving"], 0.005)
+
     def test_the_same_seed_gives_the_same_figures(self):
         self.assertEqual(self.train("--seed", "7"), self.train("--seed", "7"))
 
