@@ -123,6 +123,34 @@ class NodeTest(SimTestCase):
         self.assertEqual(program.returncode, 128 + signal.SIGTERM)
         self.assertEqual(self.entries(), [])
 
+    @staticmethod
+    def runs(process):
+        try:
+            with open(f"/proc/{process}/stat", encoding="ascii") as stat:
+                return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+
+    def check_nothing_is_left(self, program, stages):
+        while any(self.runs(stage) for stage in stages):
+            time.sleep(0.05)
+        program.communicate(timeout=60)
+        self.assertEqual(self.entries(), [])
+
+    def test_a_signal_to_the_job_ends_all_of_it(self):
+        for ending in (signal.SIGTERM, signal.SIGINT):
+            program = self.start()
+            stages = self.stages(program)
+            os.kill(program.pid, ending)
+            self.check_nothing_is_left(program, stages)
+            self.assertEqual(program.returncode, 128 + ending)
+
+    def test_stages_do_not_outlive_a_job_that_was_killed(self):
+        program = self.start()
+        stages = self.stages(program)
+        os.kill(program.pid, signal.SIGKILL)
+        self.check_nothing_is_left(program, stages)
+
     def test_the_clock_of_a_killed_stage_is_unlocked_by_the_others(self):
         program = self.start()
         os.kill(self.stages(program)[2], signal.SIGKILL)
