@@ -52,6 +52,12 @@ class VirtualTimeTest(unittest.TestCase):
     def test_a40_saves_without_slowing_down(self):
         self.check_plan(self.train("--gpu", "A40"), 0.04)
 
+    def test_bubbles_are_predicted(self):
+        for stages, microbatches in (("16", "4"), ("8", "1")):
+            figures = self.train("--stages", stages, "--microbatches", microbatches)
+            predicted, planned = figures["predicted"], figures["planned"]
+            self.assertLess(abs(planned["energy_joules"] / predicted["energy_joules"] - 1), 0.03)
+
     def test_a_plan_that_saves_nothing_predicts_nothing(self):
         predicted = self.train("--stages", "8", "--microbatches", "1")["predicted"]
         expected = 1 - predicted["energy_joules"] / predicted["baseline_energy_joules"]
