@@ -67,6 +67,14 @@ class VirtualTimeTest(unittest.TestCase):
     def test_the_same_seed_gives_the_same_figures(self):
         self.assertEqual(self.train("--seed", "7"), self.train("--seed", "7"))
 
+    def test_output_that_cannot_be_written_is_an_error(self):
+        for arguments in (["--iterations", "1"], ["--help"]):
+            with open("/dev/full", "w", encoding="ascii") as full:
+                done = subprocess.run([PROGRAM, *arguments], stdout=full, stderr=subprocess.PIPE,
+                                      text=True, timeout=60)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("cannot write the output", done.stderr)
+
     def test_nonsense_is_refused(self):
         for arguments in (["--straggler", "2"], ["--straggler", "2:0.5"], ["--straggler", "4:1.2"],
                           ["--gpu", "P100"],

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/zeus/exit_code.h"
+#include "apps/zeus/output.h"
 #include "examples/pipeline/launch.h"
 #include "examples/pipeline/options.h"
 #include "examples/pipeline/report.h"
@@ -41,7 +42,7 @@ Status Report(const StageOutcome& outcome, const RunOptions& options) {
   const std::string text =
       options.json ? ToJson(outcome, options).dump(2) + "\n" : ToText(outcome, options, time_scale);
   std::fputs(text.c_str(), stdout);
-  return Ok();
+  return cli::FlushOutput();
 }
 
 Status RunStage(const RunOptions& options, StageLinks links) {
@@ -74,7 +75,9 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : cli::ExitCode(ErrorCode::kInvalidArgument);
+    if (app.exit(error) != 0) return cli::ExitCode(ErrorCode::kInvalidArgument);
+    const Status written = cli::FlushOutput();
+    return written.ok() ? 0 : Complain(written.error(), "pipeline");
   }
   if (const auto straggler = StragglerOf(options); straggler && straggler->stage >= options.stages)
     return Complain({ErrorCode::kInvalidArgument,
