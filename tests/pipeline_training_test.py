@@ -165,6 +165,28 @@ class NodeTest(SimTestCase):
         os.kill(program.pid, signal.SIGKILL)
         self.check_nothing_is_left(program, stages)
 
+    def truth(self, quantity):
+        """Of all GPUs of the node."""
+        return sum(gpu[quantity] for gpu in json.loads(self.sim("truth", "--json")))
+
+    def node_time(self):
+        return json.loads(self.sim("list", "--json"))[0]["time_seconds"]
+
+    def test_a_second_job_finds_the_gpus_held_before_it_loads_them(self):
+        first = self.start()
+        time.sleep(0.5)  # Nobody is to be stopped while it writes the journal.
+        os.killpg(first.pid, signal.SIGSTOP)
+        idle = 4 * 60.0
+        while self.truth("power_watts") > idle:  # Its loads end with its heartbeats.
+            time.sleep(0.05)
+        begin, energy = self.node_time(), self.truth("energy_joules")
+        second = subprocess.run([PROGRAM, "--node", "default"], env=self.environment, text=True,
+                                capture_output=True, timeout=60)
+        energy = self.truth("energy_joules") - energy
+        self.assertNotEqual(second.returncode, 0)
+        self.assertIn("is held by process", second.stderr)
+        self.assertLess(energy, idle * (self.node_time() - begin))
+
     def test_the_clock_of_a_killed_stage_is_unlocked_by_the_others(self):
         program = self.start()
         os.kill(self.stages(program)[2], signal.SIGKILL)
