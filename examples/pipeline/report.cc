@@ -2,10 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace zeus::examples {
 namespace {
 
-double Percent(double changed, double base) { return 100 * (changed / base - 1); }
+// To two decimals; what is none of them is 0, not -0.
+double Percent(double changed, double base) {
+  return std::round(1e4 * (changed / base - 1)) / 100 + 0.0;
+}
 
 std::string Row(const std::string& name, Seconds time, Joules energy,
                 const IterationFigures& base) {
