@@ -52,8 +52,28 @@ class VirtualTimeTest(unittest.TestCase):
     def test_a40_saves_without_slowing_down(self):
         self.check_plan(self.train("--gpu", "A40"), 0.04)
 
+    def test_bubbles_are_predicted(self):
+        for stages, microbatches in (("16", "4"), ("8", "1")):
+            figures = self.train("--stages", stages, "--microbatches", microbatches)
+            predicted, planned = figures["predicted"], figures["planned"]
+            self.assertLess(abs(planned["energy_joules"] / predicted["energy_joules"] - 1), 0.03)
+
+    def test_a_plan_that_saves_nothing_predicts_nothing(self):
+        predicted = self.train("--stages", "8", "--microbatches", "1")["predicted"]
+        expected = 1 - predicted["energy_joules"] / predicted["baseline_energy_joules"]
+        self.assertAlmostEqual(predicted["energy_saving"], expected, places=9)
+        self.assertLess(predicted["energy_saving"], 0.005)
+
     def test_the_same_seed_gives_the_same_figures(self):
         self.assertEqual(self.train("--seed", "7"), self.train("--seed", "7"))
+
+    def test_output_that_cannot_be_written_is_an_error(self):
+        for arguments in (["--iterations", "1"], ["--help"]):
+            with open("/dev/full", "w", encoding="ascii") as full:
+                done = subprocess.run([PROGRAM, *arguments], stdout=full, stderr=subprocess.PIPE,
+                                      text=True, timeout=60)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("cannot write the output", done.stderr)
 
     def test_nonsense_is_refused(self):
         for arguments in (["--straggler", "2"], ["--straggler", "2:0.5"], ["--straggler", "4:1.2"],
@@ -116,6 +136,56 @@ class NodeTest(SimTestCase):
         program.communicate(timeout=60)
         self.assertEqual(program.returncode, 128 + signal.SIGTERM)
         self.assertEqual(self.entries(), [])
+
+    @staticmethod
+    def runs(process):
+        try:
+            with open(f"/proc/{process}/stat", encoding="ascii") as stat:
+                return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+
+    def check_nothing_is_left(self, program, stages):
+        while any(self.runs(stage) for stage in stages):
+            time.sleep(0.05)
+        program.communicate(timeout=60)
+        self.assertEqual(self.entries(), [])
+
+    def test_a_signal_to_the_job_ends_all_of_it(self):
+        for ending in (signal.SIGTERM, signal.SIGINT):
+            program = self.start()
+            stages = self.stages(program)
+            os.kill(program.pid, ending)
+            self.check_nothing_is_left(program, stages)
+            self.assertEqual(program.returncode, 128 + ending)
+
+    def test_stages_do_not_outlive_a_job_that_was_killed(self):
+        program = self.start()
+        stages = self.stages(program)
+        os.kill(program.pid, signal.SIGKILL)
+        self.check_nothing_is_left(program, stages)
+
+    def truth(self, quantity):
+        """Of all GPUs of the node."""
+        return sum(gpu[quantity] for gpu in json.loads(self.sim("truth", "--json")))
+
+    def node_time(self):
+        return json.loads(self.sim("list", "--json"))[0]["time_seconds"]
+
+    def test_a_second_job_finds_the_gpus_held_before_it_loads_them(self):
+        first = self.start()
+        time.sleep(0.5)  # Nobody is to be stopped while it writes the journal.
+        os.killpg(first.pid, signal.SIGSTOP)
+        idle = 4 * 60.0
+        while self.truth("power_watts") > idle:  # Its loads end with its heartbeats.
+            time.sleep(0.05)
+        begin, energy = self.node_time(), self.truth("energy_joules")
+        second = subprocess.run([PROGRAM, "--node", "default"], env=self.environment, text=True,
+                                capture_output=True, timeout=60)
+        energy = self.truth("energy_joules") - energy
+        self.assertNotEqual(second.returncode, 0)
+        self.assertIn("is held by process", second.stderr)
+        self.assertLess(energy, idle * (self.node_time() - begin))
 
     def test_the_clock_of_a_killed_stage_is_unlocked_by_the_others(self):
         program = self.start()

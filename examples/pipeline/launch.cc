@@ -1,15 +1,16 @@
 #include "examples/pipeline/launch.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -67,21 +68,72 @@ int ExitCodeOf(int status) {
   return WIFSIGNALED(status) ? kSignalExitCode + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-// Those that still run are told to end once one of them failed.
-int WaitForAll(std::vector<pid_t> running) {
+// Holds the signals that end a job back, so that the job's process can wait for them and for its
+// children alike. Those that the caller had us ignore (nohup) stay ignored.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    ::signal(SIGCHLD, SIG_DFL);  // Ignored, children would leave no exit code.
+    ::sigemptyset(&held_);
+    ::sigaddset(&held_, SIGCHLD);
+    for (const int ending : {SIGINT, SIGTERM, SIGHUP}) {
+      struct sigaction present {};
+      ::sigaction(ending, nullptr, &present);
+      if (present.sa_handler != SIG_IGN) ::sigaddset(&held_, ending);
+    }
+    ::sigprocmask(SIG_BLOCK, &held_, &before_);
+  }
+  ~HeldSignals() { Release(); }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+  void Release() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  int Wait() const { return ::sigwaitinfo(&held_, nullptr); }
+
+ private:
+  sigset_t held_{};
+  sigset_t before_{};
+};
+
+void Tell(std::span<const pid_t> stages, int signal) {
+  for (const pid_t stage : stages) ::kill(stage, signal);
+}
+
+// The exit code of the first child that failed, of those that have ended by now; else 0.
+int Reap(std::vector<pid_t>& running) {
+  int failed = 0;
+  int status = 0;
+  for (pid_t ended = 0; (ended = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+    std::erase(running, ended);
+    if (failed == 0) failed = ExitCodeOf(status);
+  }
+  return failed;
+}
+
+// Those that still run are told to end once one of them failed, and told of signals that end the
+// job: each puts its clock back before it ends.
+int WaitForAll(std::vector<pid_t> running, const HeldSignals& signals) {
   int worst = 0;
   while (!running.empty()) {
-    int status = 0;
-    const pid_t ended = ::waitpid(-1, &status, 0);
-    if (ended < 0 && errno == EINTR) continue;
-    if (ended < 0) return std::max(worst, 1);
-    std::erase(running, ended);
-    const int code = ExitCodeOf(status);
-    if (code != 0 && worst == 0)
-      for (const pid_t other : running) ::kill(other, SIGTERM);
-    worst = worst == 0 ? code : worst;
+    const int signal = signals.Wait();
+    if (signal < 0) continue;  // Stopped and continued.
+    const int before = worst;
+    if (signal == SIGCHLD) {
+      const int failed = Reap(running);
+      worst = worst == 0 ? failed : worst;
+      if (before == 0 && worst != 0) Tell(running, SIGTERM);
+    } else {
+      worst = worst == 0 ? kSignalExitCode + signal : worst;
+      Tell(running, signal);
+    }
   }
   return worst;
+}
+
+// A stage does not outlive its job, however that ends.
+void EndWith(pid_t job) {
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != job) std::exit(kSignalExitCode + SIGTERM);  // It ended before that.
 }
 
 }  // namespace
@@ -89,19 +141,25 @@ int WaitForAll(std::vector<pid_t> running) {
 Result<int> RunStages(int stages, const std::function<int(StageLinks)>& run) {
   ZEUS_TRY(Sockets sockets, MakeSockets(stages));
   std::fflush(nullptr);
+  HeldSignals signals;
+  const pid_t job = ::getpid();
   std::vector<pid_t> running;
   for (int stage = 0; stage < stages; ++stage) {
     const pid_t child = ::fork();
-    if (child == 0) std::exit(run(LinksOf(stage, stages, sockets)));
+    if (child == 0) {
+      EndWith(job);
+      signals.Release();
+      std::exit(run(LinksOf(stage, stages, sockets)));
+    }
     if (child > 0) {
       running.push_back(child);
       continue;
     }
-    for (const pid_t other : running) ::kill(other, SIGTERM);
+    Tell(running, SIGTERM);
     return Error{ErrorCode::kUnavailable, "no more processes can be started on this machine"};
   }
   sockets.CloseAll();
-  return WaitForAll(std::move(running));
+  return WaitForAll(std::move(running), signals);
 }
 
 }  // namespace zeus::examples

@@ -16,8 +16,9 @@ struct StageLinks {
 };
 
 // Forks a process for each stage, connects them, and lets each call `run`, whose outcome is its
-// exit code. Waits for all; when one ends badly the others are told to end. To be called before
-// there are threads. The worst exit code.
+// exit code. Waits for all; when one ends badly the others are told to end, as they are when
+// SIGINT, SIGTERM or SIGHUP ends the job or it is killed. To be called before there are threads.
+// The first exit code that is not 0.
 Result<int> RunStages(int stages, const std::function<int(StageLinks)>& run);
 
 }  // namespace zeus::examples

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/zeus/exit_code.h"
+#include "apps/zeus/output.h"
 #include "examples/pipeline/launch.h"
 #include "examples/pipeline/options.h"
 #include "examples/pipeline/report.h"
@@ -41,7 +42,7 @@ Status Report(const StageOutcome& outcome, const RunOptions& options) {
   const std::string text =
       options.json ? ToJson(outcome, options).dump(2) + "\n" : ToText(outcome, options, time_scale);
   std::fputs(text.c_str(), stdout);
-  return Ok();
+  return cli::FlushOutput();
 }
 
 Status RunStage(const RunOptions& options, StageLinks links) {
@@ -68,24 +69,27 @@ int Complain(const Error& error, const std::string& who) {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("Trains a pipeline on simulated GPUs and plans its clocks meanwhile.", "pipeline");
+  CLI::App app("Trains a pipeline on simulated GPUs and plans its clocks meanwhile.",
+               "train_pipeline");
   RunOptions options;
   AddOptions(app, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : cli::ExitCode(ErrorCode::kInvalidArgument);
+    if (app.exit(error) != 0) return cli::ExitCode(ErrorCode::kInvalidArgument);
+    const Status written = cli::FlushOutput();
+    return written.ok() ? 0 : Complain(written.error(), "train_pipeline");
   }
   if (const auto straggler = StragglerOf(options); straggler && straggler->stage >= options.stages)
     return Complain({ErrorCode::kInvalidArgument,
                      "--straggler: the pipeline has no stage " + std::to_string(straggler->stage)},
-                    "pipeline");
+                    "train_pipeline");
   const auto outcome = RunStages(options.stages, [&options](StageLinks links) {
-    const std::string who = "pipeline, stage " + std::to_string(links.stage);
+    const std::string who = "train_pipeline, stage " + std::to_string(links.stage);
     const Status trained = RunStage(options, std::move(links));
     return trained.ok() ? 0 : Complain(trained.error(), who);
   });
-  return outcome.ok() ? outcome.value() : Complain(outcome.error(), "pipeline");
+  return outcome.ok() ? outcome.value() : Complain(outcome.error(), "train_pipeline");
 }
 
 }  // namespace

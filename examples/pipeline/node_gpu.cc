@@ -31,7 +31,6 @@ class NodeGpu final : public StageGpu {
     ZEUS_TRY(sim::SharedNode node, directory.Open(name, sim::Access::kWrite));
     auto gpu = std::make_unique<NodeGpu>(std::move(system), std::move(node));
     ZEUS_RETURN_IF_ERROR(gpu->Record(stage));
-    ZEUS_RETURN_IF_ERROR(gpu->BeginToWait());
     return std::unique_ptr<StageGpu>(std::move(gpu));
   }
 
@@ -39,6 +38,7 @@ class NodeGpu final : public StageGpu {
       : system_(std::move(system)), node_(std::move(node)), clock_(*system_, node_.time_scale()) {}
 
   ~NodeGpu() override {
+    if (!heartbeat_) return;
     heartbeat_.reset();
     // What fails here ends by itself when the heartbeats do.
     (void)node_.Update(index_, [this](sim::GpuCore& core) {
@@ -49,6 +49,19 @@ class NodeGpu final : public StageGpu {
 
   NodeMonitor& monitor() override { return *monitor_; }
   const sim::GpuModel& model() const override { return *model_; }
+
+  Status BeginToWait() override {
+    waiting_.demand = BlockingPower(*model_);
+    waiting_.waits = true;
+    waiting_.pid = ::getpid();
+    waiting_.heartbeat_timeout *= node_.time_scale();
+    ZEUS_RETURN_IF_ERROR(node_.Update(index_, [this](sim::GpuCore& core) -> Status {
+      ZEUS_TRY(waiting_id_, core.AttachLoad(waiting_));
+      return Ok();
+    }));
+    heartbeat_.emplace("heartbeat", [this] { return Beat(); });
+    return Ok();
+  }
 
   Status Compute(const sim::StepWork& work) override {
     sim::LoadSpec load;
@@ -112,19 +125,6 @@ class NodeGpu final : public StageGpu {
                  fmt::format("{} is not a GPU of the simulated node \"{}\": eval \"$(zeus sim env "
                              "--name {})\"",
                              visible.name(), node_.name(), node_.name())};
-  }
-
-  Status BeginToWait() {
-    waiting_.demand = BlockingPower(*model_);
-    waiting_.waits = true;
-    waiting_.pid = ::getpid();
-    waiting_.heartbeat_timeout *= node_.time_scale();
-    ZEUS_RETURN_IF_ERROR(node_.Update(index_, [this](sim::GpuCore& core) -> Status {
-      ZEUS_TRY(waiting_id_, core.AttachLoad(waiting_));
-      return Ok();
-    }));
-    heartbeat_.emplace("heartbeat", [this] { return Beat(); });
-    return Ok();
   }
 
   TimePoint Beat() {

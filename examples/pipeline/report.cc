@@ -2,10 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace zeus::examples {
 namespace {
 
-double Percent(double changed, double base) { return 100 * (changed / base - 1); }
+// To two decimals; what is none of them is 0, not -0.
+double Percent(double changed, double base) {
+  return std::round(1e4 * (changed / base - 1)) / 100 + 0.0;
+}
 
 std::string Row(const std::string& name, Seconds time, Joules energy,
                 const IterationFigures& base) {
@@ -13,6 +18,13 @@ std::string Row(const std::string& name, Seconds time, Joules energy,
                      Percent(time.count(), base.time.count()), energy.value(),
                      Percent(energy.value(), base.energy.value()));
 }
+
+// A prediction is compared with a prediction: what the model is wrong about saves nothing.
+IterationFigures PredictedBaseline(const CurrentPlan& plan) {
+  return {.time = plan.baseline_time, .energy = plan.baseline_energy};
+}
+
+double Saving(Joules energy, Joules base) { return 1 - energy / base; }
 
 std::string StragglerText(const StragglerFigures& figures, const IterationFigures& base) {
   std::string text =
@@ -45,7 +57,8 @@ std::string ToText(const StageOutcome& outcome, const RunOptions& options, doubl
                   outcome.profiling_iterations, outcome.clocks, outcome.blocking_power.value());
   text += fmt::format("{:<28} {:>20} {:>23}\n", "of an iteration", "time", "energy");
   text += Row("highest clock, measured", base.time, base.energy, base);
-  text += Row("plan, predicted", outcome.plan.plan.time, outcome.plan.plan.energy, base);
+  text += Row("plan, predicted", outcome.plan.plan.time, outcome.plan.plan.energy,
+              PredictedBaseline(outcome.plan));
   text += Row("plan, measured", outcome.planned.time, outcome.planned.energy, base);
   text += fmt::format("measured against predicted: {:+.2f} % energy\n",
                       Percent(outcome.planned.energy.value(), outcome.plan.plan.energy.value()));
@@ -64,8 +77,10 @@ Json ToJson(const StageOutcome& outcome, const RunOptions& options) {
              {{"time_seconds", outcome.plan.plan.time.count()},
               {"energy_joules", outcome.plan.plan.energy.value()},
               {"baseline_time_seconds", outcome.plan.baseline_time.count()},
-              {"baseline_energy_joules", outcome.plan.baseline_energy.value()}}},
+              {"baseline_energy_joules", outcome.plan.baseline_energy.value()},
+              {"energy_saving", Saving(outcome.plan.plan.energy, outcome.plan.baseline_energy)}}},
             {"planned", FiguresJson(outcome.planned)}};
+  json["planned"]["energy_saving"] = Saving(outcome.planned.energy, outcome.baseline.energy);
   if (outcome.straggler)
     json["straggler"] = {
         {"before", FiguresJson(outcome.straggler->before)},

@@ -13,13 +13,16 @@
 namespace zeus::examples {
 
 // The simulated GPU of one stage, the clock that rules it and the monitor that watches it. While it
-// computes nothing it waits for its peers, at blocking power. One owner.
+// computes nothing it waits for its peers, at blocking power, once told to. One owner.
 class StageGpu {
  public:
   virtual ~StageGpu() = default;
 
   virtual NodeMonitor& monitor() = 0;
   virtual const sim::GpuModel& model() const = 0;
+
+  // From now on the GPU is not idle when it computes nothing. Once, before anything else.
+  virtual Status BeginToWait() = 0;
 
   // Returns when the GPU has done the work, at whatever clock holds meanwhile.
   virtual Status Compute(const sim::StepWork& work) = 0;

@@ -45,9 +45,11 @@ Result<StageOutcome> StageTraining::Run(PlanService* service) {
                "1f1b", {.stages = options_.stages, .microbatches = options_.microbatches}));
   schedule_ = schedule.stages[static_cast<std::size_t>(stage_)];
   StageOutcome outcome;
+  ZEUS_RETURN_IF_ERROR(TakeClock(service));
+  ZEUS_RETURN_IF_ERROR(gpu_.BeginToWait());
   ZEUS_RETURN_IF_ERROR(Iterate());  // Warms up.
   ZEUS_TRY(outcome.baseline, Measure("baseline", options_.iterations));
-  ZEUS_RETURN_IF_ERROR(Plan(service, outcome));
+  ZEUS_RETURN_IF_ERROR(Plan(outcome));
   ZEUS_RETURN_IF_ERROR(Iterate());
   ZEUS_TRY(outcome.planned, Measure("planned", options_.iterations));
   if (const auto straggler = StragglerOf(options_))
@@ -85,10 +87,10 @@ Status StageTraining::Perform(const pipeline::Instruction& instruction) {
   Channel* const from = forward ? neighbours_.left.get() : neighbours_.right.get();
   Channel* const to = forward ? neighbours_.right.get() : neighbours_.left.get();
   ZEUS_RETURN_IF_ERROR(Receive(from));
-  if (optimizer_) optimizer_->OnInstructionBegin(instruction.name);
+  if (optimizes_) optimizer_->OnInstructionBegin(instruction.name);
   LetTheClockSettle();
   ZEUS_RETURN_IF_ERROR(gpu_.Compute(WorkOf(instruction.name)));
-  if (optimizer_) optimizer_->OnInstructionEnd(instruction.name);
+  if (optimizes_) optimizer_->OnInstructionEnd(instruction.name);
   LetTheClockSettle();
   return Send(to);
 }
@@ -105,13 +107,13 @@ Status StageTraining::Iterate() {
   for (const pipeline::Instruction& instruction : schedule_)
     ZEUS_RETURN_IF_ERROR(Perform(instruction));
   ZEUS_RETURN_IF_ERROR(MeetAll());
-  if (optimizer_) optimizer_->OnStepEnd();
+  if (optimizes_) optimizer_->OnStepEnd();
   LetTheClockSettle();
   return Ok();
 }
 
 void StageTraining::LetTheClockSettle() {
-  if (optimizer_ && gpu_.virtual_time()) optimizer_->WaitForClock();
+  if (gpu_.virtual_time()) optimizer_->WaitForClock();
 }
 
 Result<IterationFigures> StageTraining::Measure(const std::string& window, int iterations) {
@@ -134,7 +136,9 @@ Result<IterationFigures> StageTraining::Measure(const std::string& window, int i
 
 // --- planning ---
 
-Status StageTraining::Plan(PlanService* service, StageOutcome& outcome) {
+// The highest one, before the GPU is loaded: whoever holds it already is not disturbed, on none of
+// the stages' GPUs.
+Status StageTraining::TakeClock(PlanService* service) {
   PipelineOptions options{
       .rank = {.pp_rank = stage_, .pp_degree = options_.stages},
       .collective = &collective_,
@@ -144,7 +148,13 @@ Status StageTraining::Plan(PlanService* service, StageOutcome& outcome) {
               .clock_changes = {.latency = Seconds(options_.clock_change / 1e3)},
               .slowdown = options_.slowdown}};
   optimizer_ = std::make_unique<PipelineFrequencyOptimizer>(gpu_.monitor(), std::move(options));
-  LetTheClockSettle();
+  optimizer_->WaitForClock();
+  if (const auto trouble = optimizer_->trouble()) return *trouble;
+  return MeetAll();
+}
+
+Status StageTraining::Plan(StageOutcome& outcome) {
+  optimizes_ = true;
   for (int i = 0; optimizer_->plan() == nullptr; ++i) {
     if (const auto trouble = optimizer_->trouble()) return *trouble;
     if (i == kMostProfilingIterations)

@@ -65,7 +65,8 @@ class StageTraining {
   Status MeetAll();
   void LetTheClockSettle();
   Result<IterationFigures> Measure(const std::string& window, int iterations);
-  Status Plan(PlanService* service, StageOutcome& outcome);
+  Status TakeClock(PlanService* service);
+  Status Plan(StageOutcome& outcome);
   Status Straggle(const Straggler& straggler, StageOutcome& outcome);
   sim::StepWork WorkOf(const std::string& instruction) const;
 
@@ -75,8 +76,9 @@ class StageTraining {
   Collective& collective_;
   StageGpu& gpu_;
   std::vector<pipeline::Instruction> schedule_;
-  std::unique_ptr<PipelineFrequencyOptimizer> optimizer_;  // Null before there is a plan to make.
-  double slowdown_ = 1;                                    // Of this stage.
+  std::unique_ptr<PipelineFrequencyOptimizer> optimizer_;
+  bool optimizes_ = false;  // Whether the optimiser is told what happens.
+  double slowdown_ = 1;     // Of this stage.
 };
 
 }  // namespace zeus::examples

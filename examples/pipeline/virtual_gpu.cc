@@ -25,10 +25,6 @@ class VirtualGpu final : public StageGpu {
     auto gpu = std::make_unique<sim::SimulatedGpu>(
         host->clock_, model, sim::SimulatedGpu::Options{.seed = seed, .index = stage});
     host->gpu_ = gpu.get();
-    sim::LoadSpec waiting;
-    waiting.demand = BlockingPower(model);
-    waiting.waits = true;
-    ZEUS_RETURN_IF_ERROR(gpu->AttachLoad(waiting));
     Node node;
     node.gpus.push_back(std::move(gpu));
     ZEUS_TRY(host->monitor_,
@@ -40,6 +36,14 @@ class VirtualGpu final : public StageGpu {
 
   NodeMonitor& monitor() override { return *monitor_; }
   const sim::GpuModel& model() const override { return *model_; }
+
+  Status BeginToWait() override {
+    sim::LoadSpec waiting;
+    waiting.demand = BlockingPower(*model_);
+    waiting.waits = true;
+    ZEUS_RETURN_IF_ERROR(gpu_->AttachLoad(waiting));
+    return Ok();
+  }
 
   Status Compute(const sim::StepWork& work) override {
     sim::LoadSpec load;

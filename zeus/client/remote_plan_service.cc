@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "zeus/optimizer/pipeline/plan_json.h"
@@ -22,12 +23,22 @@ std::string PlanPath(const std::string& id) {
   return fmt::format("{}/{}", kPlans, PercentEncoded(id));
 }
 
+// One connection that has gone stale is forgiven.
+CallOptions Brisk(CallOptions options) {
+  options.attempts = std::min(options.attempts, 2);
+  options.pause = std::min(options.pause, Seconds(0.1));
+  options.answer_timeout = std::min(options.answer_timeout, Seconds(2.5));
+  return options;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<RemotePlanService>> RemotePlanService::Connect(const CallOptions& options,
                                                                       Clock& clock) {
   ZEUS_TRY(std::unique_ptr<ServerCalls> calls, ServerCalls::Create(options, clock));
-  return std::unique_ptr<RemotePlanService>(new RemotePlanService(std::move(calls)));
+  ZEUS_TRY(std::unique_ptr<ServerCalls> brisk, ServerCalls::Create(Brisk(options), clock));
+  return std::unique_ptr<RemotePlanService>(
+      new RemotePlanService(std::move(calls), std::move(brisk)));
 }
 
 Result<CurrentPlan> RemotePlanService::Submit(const PlanSpec& spec) {
@@ -47,7 +58,7 @@ Result<CurrentPlan> RemotePlanService::Get(const std::string& id) {
 Result<std::optional<CurrentPlan>> RemotePlanService::GetNewer(const std::string& id,
                                                                std::int64_t version) {
   ZEUS_TRY(const Reply reply,
-           calls_->Ask(Method::kGet, fmt::format("{}?after_version={}", PlanPath(id), version)));
+           brisk_->Ask(Method::kGet, fmt::format("{}?after_version={}", PlanPath(id), version)));
   if (reply.status == kNoContent) return std::optional<CurrentPlan>();
   ZEUS_TRY(CurrentPlan current, wire::CurrentPlanFromJson(reply.body));
   return std::optional(std::move(current));
@@ -68,7 +79,7 @@ Result<pipeline::PipelinePlan> RemotePlanService::PlanFor(const std::string& id,
 Result<CurrentPlan> RemotePlanService::ReportPace(const std::string& id,
                                                   std::optional<Seconds> pace) {
   ZEUS_TRY(const Reply reply,
-           calls_->Ask(Method::kPost, PlanPath(id) + "/pace", wire::PaceToJson(pace)));
+           brisk_->Ask(Method::kPost, PlanPath(id) + "/pace", wire::PaceToJson(pace)));
   return wire::CurrentPlanFromJson(reply.body);
 }
 

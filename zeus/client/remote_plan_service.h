@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "zeus/base/clock.h"
@@ -14,7 +15,8 @@ namespace zeus {
 
 // The plans of a `zeus serve`, over HTTP. Calls are repeated as those of RemoteJobService, and
 // safely: every one of them is idempotent, but a Submit() whose id the server makes up, which is
-// sent once. Thread-safe.
+// sent once. GetNewer() and ReportPace() give up within seconds: trainings make them between two
+// iterations, and again later. Thread-safe.
 class RemotePlanService final : public PlanService {
  public:
   // A frontier takes its time, and the server works on while it is asked again.
@@ -36,9 +38,11 @@ class RemotePlanService final : public PlanService {
   Status Delete(const std::string& id) override;
 
  private:
-  explicit RemotePlanService(std::unique_ptr<ServerCalls> calls) : calls_(std::move(calls)) {}
+  RemotePlanService(std::unique_ptr<ServerCalls> calls, std::unique_ptr<ServerCalls> brisk)
+      : calls_(std::move(calls)), brisk_(std::move(brisk)) {}
 
   std::unique_ptr<ServerCalls> calls_;
+  std::unique_ptr<ServerCalls> brisk_;  // Of those that keep a training waiting.
 };
 
 }  // namespace zeus

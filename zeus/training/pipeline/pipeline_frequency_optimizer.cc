@@ -21,6 +21,11 @@ namespace {
 // A straggler whose pace changed by less is not reported again.
 constexpr double kSameSlowdown = 0.03;
 
+// Iterations without a call of a service that failed: the first time, and doubled at each failure
+// in a row up to the last. A call may take seconds, in which all ranks wait.
+constexpr int kFirstRest = 16;
+constexpr int kLongestRest = 1024;
+
 }  // namespace
 
 class PipelineFrequencyOptimizer::Session {
@@ -61,6 +66,7 @@ class PipelineFrequencyOptimizer::Session {
   Result<std::optional<CurrentPlan>> ReportPace(const CurrentPlan& present, double slowdown,
                                                 Seconds iteration);
   std::optional<CurrentPlan> NewPlan(double slowdown, Seconds iteration);
+  void LeaveServiceAlone(const Error& error);
   double Slowdown(double measured) const;
   void GiveUp(Error error);
   void RepairPeers();
@@ -83,7 +89,8 @@ class PipelineFrequencyOptimizer::Session {
   std::optional<double> told_slowdown_;
   double reported_slowdown_ = 1;  // To the service; of the leader.
   TimePoint asked_{};             // When the leader last asked for a new plan.
-  bool service_failed_ = false;
+  int rest_ = 0;                  // After the last failure in a row; zero: it did not fail.
+  int iterations_to_rest_ = 0;
   std::int64_t changes_ = 0;
   bool ended_ = false;
 };
@@ -244,9 +251,12 @@ Result<std::optional<CurrentPlan>> PipelineFrequencyOptimizer::Session::ReportPa
   return std::optional(std::move(answer));
 }
 
-// A service that cannot be reached leaves the plan as it is.
 std::optional<CurrentPlan> PipelineFrequencyOptimizer::Session::NewPlan(double slowdown,
                                                                         Seconds iteration) {
+  if (iterations_to_rest_ > 0) {
+    --iterations_to_rest_;
+    return std::nullopt;
+  }
   const TimePoint now = monitor_.monitor().clock().Now();
   const bool changed = std::abs(slowdown - reported_slowdown_) > kSameSlowdown * reported_slowdown_;
   if (!changed && now < asked_ + options_.poll_interval) return std::nullopt;
@@ -255,12 +265,18 @@ std::optional<CurrentPlan> PipelineFrequencyOptimizer::Session::NewPlan(double s
   auto answer = changed ? ReportPace(present, slowdown, iteration)
                         : options_.service->GetNewer(present.id, present.version);
   if (!answer.ok()) {
-    if (!std::exchange(service_failed_, true))
-      log::Warning("the plan of the pipeline stays as it is: {}", answer.error().message);
+    LeaveServiceAlone(answer.error());
     return std::nullopt;
   }
-  service_failed_ = false;
+  rest_ = 0;
   return std::move(answer).value();
+}
+
+// A service that cannot be reached leaves the plan as it is.
+void PipelineFrequencyOptimizer::Session::LeaveServiceAlone(const Error& error) {
+  if (rest_ == 0) log::Warning("the plan of the pipeline stays as it is: {}", error.message);
+  rest_ = rest_ == 0 ? kFirstRest : std::min(2 * rest_, kLongestRest);
+  iterations_to_rest_ = rest_;
 }
 
 // --- the public face ---

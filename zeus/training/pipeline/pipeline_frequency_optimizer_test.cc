@@ -205,8 +205,21 @@ TEST_F(PipelineFrequencyOptimizerTest, AServiceThatIsAwayLeavesThePlanAsItIs) {
   Iterate();
   EXPECT_EQ(optimizer->plan()->version, 1);
   service.fails = false;
-  Iterate();
+  for (int i = 0; i < 20; ++i) Iterate();
   EXPECT_EQ(optimizer->plan()->version, 2);
+}
+
+TEST_F(PipelineFrequencyOptimizerTest, AServiceThatFailsSlowlyIsLeftAlone) {
+  Start();
+  Profile();
+  service.fails = true;
+  service.before_failure = [this] { stage.clock.Advance(10s); };
+  for (int i = 0; i < 45; ++i) {
+    slowdown = 1.5 + 0.1 * (i % 3);  // There is something to report after every iteration.
+    Iterate();
+  }
+  EXPECT_EQ(service.failures, 2);
+  EXPECT_EQ(optimizer->plan()->version, 1);
 }
 
 TEST_F(PipelineFrequencyOptimizerTest, WithoutPermissionTrainingGoesOn) {

@@ -22,6 +22,9 @@ constexpr const char* kHeader =
 // A power that is less certain than this is none.
 constexpr double kUseless = 0.5;
 
+// A blocking power that is less certain than this needs more clocks.
+constexpr double kWellKnown = 0.02;
+
 }  // namespace
 
 PipelineProfiler::PipelineProfiler(Parts parts, Options options)
@@ -111,9 +114,7 @@ Status PipelineProfiler::ConcludeClock(StageMeter::Reading reading) {
   if (std::isfinite(variance) && variance > 0)
     waiting = {reading.waiting.power.value() / variance, 1 / variance};
   ZEUS_RETURN_IF_ERROR(ranks_.Sum(waiting));
-  for (std::size_t i = 0; i < waiting.size(); ++i) waiting_[i] += waiting[i];
-  if (waiting_[1] > 0) blocking_ = std::max(Watts(waiting_[0] / waiting_[1]), Watts(0));
-
+  AddWaiting(waiting);
   sweep_->Take(std::move(reading.instructions));
   std::vector<double> lower{sweep_->WantsLower(blocking_) ? 1.0 : 0.0};
   ZEUS_RETURN_IF_ERROR(ranks_.Max(lower));
@@ -124,6 +125,15 @@ Status PipelineProfiler::ConcludeClock(StageMeter::Reading reading) {
   meter_.StartOver(options_.rules.settling_instructions);
   iterations_ = 0;
   return Ok();
+}
+
+// Waiting takes more at a high clock, and a baseline waits at the highest. Lower clocks count only
+// while the higher ones tell too little.
+void PipelineProfiler::AddWaiting(const std::vector<double>& sums) {
+  const Watts sigma(waiting_[1] > 0 ? 1 / std::sqrt(waiting_[1]) : 0);
+  if (waiting_[1] > 0 && sigma < kWellKnown * blocking_) return;
+  for (std::size_t i = 0; i < sums.size(); ++i) waiting_[i] += sums[i];
+  if (waiting_[1] > 0) blocking_ = std::max(Watts(waiting_[0] / waiting_[1]), Watts(0));
 }
 
 std::string PipelineProfiler::Rows() const {

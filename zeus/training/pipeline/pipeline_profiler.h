@@ -65,6 +65,7 @@ class PipelineProfiler final : public TrainingCallback {
   Status CheckUse(const StageMeter::Reading& reading) const;
   Status Proceed();
   Status ConcludeClock(StageMeter::Reading reading);
+  void AddWaiting(const std::vector<double>& sums);
   std::string Rows() const;
 
   Parts parts_;
@@ -72,7 +73,7 @@ class PipelineProfiler final : public TrainingCallback {
   Agreement ranks_;
   StageMeter meter_;
   std::optional<pipeline::ClockSweep> sweep_;
-  Watts blocking_{};             // Of a rank's devices, over all ranks and clocks.
+  Watts blocking_{};             // Of a rank's devices, over all ranks.
   std::vector<double> waiting_;  // Sums: weight times power, weight.
   int iterations_ = 0;           // At this clock.
   int all_iterations_ = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -20,7 +21,7 @@ class FixedPlans final : public PlanService {
     return Make(std::nullopt);
   }
   Result<CurrentPlan> Get(const std::string& id) override {
-    if (fails) return Error{ErrorCode::kUnavailable, "the server is away"};
+    if (fails) return Fail();
     if (!current_ || current_->id != id) return Error{ErrorCode::kNotFound, "no such plan"};
     return *current_;
   }
@@ -29,7 +30,7 @@ class FixedPlans final : public PlanService {
     return current_->plan;
   }
   Result<CurrentPlan> ReportPace(const std::string&, std::optional<Seconds> pace) override {
-    if (fails) return Error{ErrorCode::kUnavailable, "the server is away"};
+    if (fails) return Fail();
     paces.push_back(pace);
     return Make(pace);
   }
@@ -44,8 +45,16 @@ class FixedPlans final : public PlanService {
   int submitted = 0;
   std::vector<std::optional<Seconds>> paces{};
   bool fails = false;
+  int failures = 0;
+  std::function<void()> before_failure{};  // Lets time pass.
 
  private:
+  Error Fail() {
+    ++failures;
+    if (before_failure) before_failure();
+    return {ErrorCode::kUnavailable, "the server is away"};
+  }
+
   CurrentPlan Make(std::optional<Seconds> pace) {
     CurrentPlan next{.id = "job", .version = current_ ? current_->version + 1 : 1, .pace = pace};
     for (int stage = 0; stage < spec_.profile.stages; ++stage) {
