@@ -1,7 +1,5 @@
 #include "zeus/plan/memory_session_repository.h"
 
-#include <fmt/format.h>
-
 #include "zeus/base/text.h"
 
 namespace zeus {
@@ -36,10 +34,9 @@ Status MemorySessionRepository::MarkUsed(const std::string& id, WallTime at) {
 Status MemorySessionRepository::AddRank(const std::string& id, const SessionRank& rank) {
   const std::lock_guard lock(mutex_);
   ZEUS_TRY(Entry* const entry, FindEntry(id));
-  const auto [place, added] = entry->ranks.try_emplace(rank.rank, rank);
-  if (added || place->second == rank) return Ok();
-  return Error{ErrorCode::kConflict,
-               fmt::format("rank: {} has registered as somebody else", rank.rank)};
+  for (const auto& [number, known] : entry->ranks) ZEUS_RETURN_IF_ERROR(CheckBeside(rank, known));
+  entry->ranks.try_emplace(rank.rank, rank);
+  return Ok();
 }
 
 Result<std::vector<SessionRank>> MemorySessionRepository::Ranks(const std::string& id) {

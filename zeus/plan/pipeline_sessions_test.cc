@@ -161,6 +161,24 @@ TEST_F(PipelineSessionsTest, RanksThatCannotBeAreRefused) {
   EXPECT_EQ(sessions_.AddRank("nobody", Rank(0)).error().code, ErrorCode::kNotFound);
 }
 
+TEST_F(PipelineSessionsTest, TwoRanksCannotStandInOnePlace) {
+  const std::string id =
+      sessions_.Register({.pipeline_parallel = 2, .metadata = "microbatches=4"}).value().id;
+  ASSERT_TRUE(sessions_.AddRank(id, Rank(0)).ok());
+  SessionRank second = Rank(0);
+  second.rank = 1;
+  const auto refused = sessions_.AddRank(id, second);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kConflict);
+  EXPECT_THAT(refused.error().message, HasSubstr("rank 0 is"));
+  for (const auto& outside : {SessionRank{.rank = 1, .data_rank = 1, .clocks_mhz = {1410}},
+                              SessionRank{.rank = 1, .pipeline_rank = 2, .clocks_mhz = {1410}},
+                              SessionRank{.rank = 1, .tensor_rank = -1, .clocks_mhz = {1410}}})
+    EXPECT_EQ(sessions_.AddRank(id, outside).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(sessions_.RegisteredRanks(id).value(), 1);
+  EXPECT_TRUE(sessions_.AddRank(id, Rank(1)).value());
+}
+
 TEST_F(PipelineSessionsTest, WhatNobodyAsksAboutIsForgotten) {
   VirtualClock clock;
   PipelineSessions sessions(repository_, plans_, clock, {.forgotten_after = Seconds(100)});

@@ -36,6 +36,10 @@ struct SessionRank {
   friend bool operator==(const SessionRank&, const SessionRank&) = default;
 };
 
+// Ok when `rank` may register beside `known`: no other rank, and nobody else in its place.
+// kConflict otherwise, which says who is there.
+Status CheckBeside(const SessionRank& rank, const SessionRank& known);
+
 // What a rank measured in a round: lines of a profile (pipeline/profile_csv.h), without the header.
 struct SessionMeasurement {
   int round = 0;
@@ -57,7 +61,8 @@ class SessionRepository {
   virtual Result<PipelineSession> Find(const std::string& id) = 0;
   virtual Status MarkUsed(const std::string& id, WallTime at) = 0;
 
-  // The same once more is fine; a rank that is there and different is a kConflict.
+  // The same once more is fine; a rank that is there and different, or that takes the place of
+  // another, is a kConflict.
   virtual Status AddRank(const std::string& id, const SessionRank& rank) = 0;
   virtual Result<std::vector<SessionRank>> Ranks(const std::string& id) = 0;  // By rank.
 

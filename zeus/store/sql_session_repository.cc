@@ -124,18 +124,19 @@ Status SqlSessionRepository::MarkUsed(const std::string& id, WallTime at) {
 
 Status SqlSessionRepository::AddRank(const std::string& id, const SessionRank& rank) {
   return ChangeSession(id, [&](const PipelineSession&, SqlTransaction& rows) -> Status {
-    ZEUS_TRY(SqlAnswer known, rows.Ask("SELECT " + kRankColumns +
-                                           " FROM pipeline_ranks "
-                                           "WHERE session_id = $1 AND rank = $2",
-                                       Values(id, Number(rank.rank))));
-    if (known.rows.empty()) {
+    // Itself, and whoever is in its place.
+    ZEUS_TRY(SqlAnswer answer,
+             rows.Ask("SELECT " + kRankColumns +
+                          " FROM pipeline_ranks WHERE session_id = $1 AND "
+                          "(rank = $2 OR (data_rank = $3 AND pipeline_rank = $4 "
+                          "AND tensor_rank = $5)) ORDER BY rank",
+                      Values(id, Number(rank.rank), Number(rank.data_rank),
+                             Number(rank.pipeline_rank), Number(rank.tensor_rank))));
+    ZEUS_TRY(const std::vector<SessionRank> known, AllFrom(std::move(answer), RankFrom));
+    for (const SessionRank& other : known) ZEUS_RETURN_IF_ERROR(CheckBeside(rank, other));
+    if (known.empty())
       rows.Write(InsertInto("pipeline_ranks", "session_id, " + kRankColumns, 6), RowOf(id, rank));
-      return Ok();
-    }
-    ZEUS_TRY(const SessionRank stored, RankFrom(std::move(known.rows.front())));
-    if (stored == rank) return Ok();
-    return Error{ErrorCode::kConflict,
-                 fmt::format("rank: {} has registered as somebody else", rank.rank)};
+    return Ok();
   });
 }
 

@@ -66,6 +66,19 @@ TEST_P(SessionConformance, ARankRegistersOnceAndMaySaySoAgain) {
   EXPECT_EQ(sessions_->Ranks("a").value(), (std::vector{ARank(1), ARank(3)}));
 }
 
+TEST_P(SessionConformance, APlaceIsTakenByOneRank) {
+  ASSERT_TRUE(sessions_->AddRank("a", ARank(3)).ok());
+  SessionRank second = ARank(3);
+  second.rank = 5;
+  const Status refused = sessions_->AddRank("a", second);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kConflict);
+  EXPECT_EQ(refused.error().message,
+            "rank: 5 cannot be dp_rank 0, pp_rank 3, tp_rank 0: rank 3 is");
+  EXPECT_EQ(sessions_->Ranks("a").value(), (std::vector{ARank(3)}));
+  EXPECT_TRUE(sessions_->AddRank("a", ARank(5)).ok());
+}
+
 TEST_P(SessionConformance, NoRankOfManyAtOnceIsLost) {
   constexpr int kRanks = 8;
   std::unique_ptr<SessionRepository> other;
