@@ -116,7 +116,7 @@ Result<CurrentPlan> LocalPlanService::Get(const std::string& id) {
 Result<std::optional<CurrentPlan>> LocalPlanService::GetNewer(const std::string& id,
                                                               std::int64_t version) {
   ZEUS_TRY(const PlanRecord record, repository_.Find(id));
-  if (record.version <= version) return std::optional<CurrentPlan>();
+  if (record.version == version) return std::optional<CurrentPlan>();
   ZEUS_TRY(CurrentPlan current, Current(record));
   return std::optional(std::move(current));
 }

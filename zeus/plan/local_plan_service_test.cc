@@ -121,6 +121,17 @@ TEST_F(LocalPlanServiceTest, PipelinesThatAreTooLargeAreRefusedWithTheLimit) {
   EXPECT_THAT(refused.error().message, HasSubstr("at most 15"));
 }
 
+TEST_F(LocalPlanServiceTest, WhoKnowsALaterVersionOfADeletedPlanGetsThePresentOne) {
+  const CurrentPlan usual = Submit(APlanSpec("a"));
+  ASSERT_EQ(service_.ReportPace("a", 1.2 * usual.baseline_time).value().version, 2);
+  ASSERT_TRUE(service_.Delete("a").ok());
+  Submit(APlanSpec("a"));
+  const auto present = service_.GetNewer("a", 2).value();
+  ASSERT_TRUE(present);
+  EXPECT_EQ(present->version, 1);
+  EXPECT_FALSE(service_.GetNewer("a", 1).value());
+}
+
 TEST_F(LocalPlanServiceTest, AStragglersPaceIsANewVersionUntilItIsGone) {
   const CurrentPlan usual = Submit(APlanSpec("a"));
   const Seconds pace = 1.2 * usual.baseline_time;
