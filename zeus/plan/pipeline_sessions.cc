@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <utility>
 
 #include "zeus/base/field_reader.h"
@@ -44,6 +46,17 @@ Status CheckPlace(const PipelineSession& session, const SessionRank& rank) {
   if (rank.clocks_mhz.empty() || !std::ranges::all_of(rank.clocks_mhz, positive))
     return FieldError("available_frequencies", "at least one is needed, each in MHz");
   return Ok();
+}
+
+// What its GPU can be set to: the nearest that is not slower than planned, so that nobody waits for
+// it; the highest, where none is. Zero, which leaves the clock as it is, stays.
+Hertz NearestAvailable(const SessionRank& rank, Hertz planned) {
+  if (planned == Hertz()) return planned;
+  int nearest = 0;
+  for (const int clock : rank.clocks_mhz)
+    if (clock >= std::llround(planned.ToMega()) && (nearest == 0 || clock < nearest))
+      nearest = clock;
+  return Hertz::FromMega(nearest > 0 ? nearest : std::ranges::max(rank.clocks_mhz));
 }
 
 bool AllRegistered(const PipelineSession& session, const std::vector<SessionRank>& ranks) {
@@ -158,6 +171,7 @@ Result<std::optional<pipeline::RankClocks>> PipelineSessions::ClocksFor(const st
   if (state.session.plan_id.empty() && HasReported(state.measurements, state.session.round, rank))
     return std::optional<pipeline::RankClocks>();
   ZEUS_TRY(pipeline::RankClocks clocks, ClocksOf(state, *asking));
+  for (auto& [instruction, clock] : clocks) clock = NearestAvailable(*asking, clock);
   ZEUS_RETURN_IF_ERROR(repository_.MarkUsed(id, clock_.WallNow()));
   return std::optional(std::move(clocks));
 }

@@ -86,7 +86,7 @@ TEST_F(PipelineSessionsTest, APlanIsRunByEveryReplicaAndFollowsStragglers) {
                     .AddRank(id, {.rank = rank,
                                   .data_rank = rank / 2,
                                   .pipeline_rank = rank % 2,
-                                  .clocks_mhz = {1410}})
+                                  .clocks_mhz = {1410, 1200, 1005}})
                     .ok());
   EXPECT_EQ(Clocks(sessions_, id, 1), Clocks(sessions_, id, 3));
   EXPECT_EQ(Clocks(sessions_, id, 0)[0].second, plan.plan.stages[0][0].clock);
@@ -130,13 +130,29 @@ TEST_F(PipelineSessionsTest, TheServersScheduleIsForWhoSaysNothing) {
   const auto clocks = [](double mhz) {
     return pipeline::RankClocks{{"forward", Hertz::FromMega(mhz)}};
   };
-  PipelineSessions sessions(repository_, plans_, clock_, {.schedule = {clocks(1), clocks(2)}});
+  PipelineSessions sessions(repository_, plans_, clock_,
+                            {.schedule = {clocks(1410), clocks(1200)}});
   const std::string id = Register(sessions, "just words");
-  EXPECT_EQ(Clocks(sessions, id, 1), clocks(2));
+  EXPECT_EQ(Clocks(sessions, id, 1), clocks(1200));
   EXPECT_FALSE(sessions.Report(id, Measured(0, 1)).value());
   const auto larger = sessions.Register({.pipeline_parallel = 3});
   ASSERT_FALSE(larger.ok());
   EXPECT_THAT(larger.error().message, HasSubstr("2 lists"));
+}
+
+TEST_F(PipelineSessionsTest, ARankGetsOnlyClocksThatItsGpuHas) {
+  const auto clocks = [](double first, double second, double third, double fourth) {
+    return pipeline::RankClocks{{"forward", Hertz::FromMega(first)},
+                                {"forward", Hertz::FromMega(second)},
+                                {"backward", Hertz::FromMega(third)},
+                                {"backward", Hertz::FromMega(fourth)}};
+  };
+  PipelineSessions sessions(
+      repository_, plans_, clock_,
+      {.schedule = {clocks(1201, 1005, 210, 0), clocks(1980, 1200, 1199, 1410)}});
+  const std::string id = Register(sessions, "");
+  EXPECT_EQ(Clocks(sessions, id, 0), clocks(1410, 1005, 1005, 0));
+  EXPECT_EQ(Clocks(sessions, id, 1), clocks(1410, 1200, 1200, 1410));
 }
 
 TEST_F(PipelineSessionsTest, WhatCannotComeToClocksIsRefusedAtOnce) {
