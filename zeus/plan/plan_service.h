@@ -40,6 +40,7 @@ struct CurrentPlan {
   Seconds baseline_time{0};  // All computations at their highest clock.
   Joules baseline_energy{};
   bool created = false;  // By this Submit(); false: there was one with the same spec.
+  int ranks = 0;         // GPUs of all replicas; 0: not known, as it does not travel.
 };
 
 struct PlanFrontier {
