@@ -208,7 +208,7 @@ Result<pipeline::RankClocks> PipelineSessions::ClocksOf(const State& state,
 
 // --- measurements ---
 
-Result<bool> PipelineSessions::Report(const std::string& id, const RankReport& report) {
+Result<bool> PipelineSessions::Report(const std::string& id, RankReport report) {
   ZEUS_TRY(State state, Load(id));
   const SessionRank* const rank = FindRank(state.ranks, report.rank);
   if (rank == nullptr) return FieldError("rank", fmt::format("{} has not registered", report.rank));
@@ -216,6 +216,11 @@ Result<bool> PipelineSessions::Report(const std::string& id, const RankReport& r
   ZEUS_TRY(const SessionSettings settings, SettingsFrom(state.session.metadata));
   // Who has a plan needs no measurements any more.
   if (!state.session.plan_id.empty() || settings.microbatches == 0) return false;
+  ZEUS_TRY(const pipeline::Schedule schedule, ScheduleOf(state.session, settings));
+  std::map<std::string, int> runs;
+  for (const auto& instruction : schedule.stages.at(static_cast<std::size_t>(rank->pipeline_rank)))
+    ++runs[instruction.name];
+  ZEUS_RETURN_IF_ERROR(KeepInstructions(runs, report));
   std::optional<Hertz> given;
   if (AllRegistered(state.session, state.ranks)) {
     ZEUS_TRY(const pipeline::RankClocks clocks, ClocksOf(state, *rank));
@@ -246,7 +251,16 @@ Result<bool> PipelineSessions::Settle(State& state) {
       return measurement.round != session.round;
     });
   if (whole || session.round + 1 >= rounds) {
-    ZEUS_TRY(session.plan_id, SubmitPlan(state));
+    auto submitted = SubmitPlan(state);
+    // Whose measurements are at fault is not known: all are taken again, rather than never a plan.
+    if (!submitted.ok() && submitted.error().code == ErrorCode::kInvalidArgument) {
+      ZEUS_RETURN_IF_ERROR(repository_.StartOver(session));
+      return Error{ErrorCode::kInvalidArgument,
+                   submitted.error().message +
+                       ": no plan can be made of what was measured, and it is forgotten: ask for "
+                       "a schedule and measure again"};
+    }
+    ZEUS_TRY(session.plan_id, std::move(submitted));
   }
   ZEUS_RETURN_IF_ERROR(repository_.EndRound(session));
   ++session.round;
