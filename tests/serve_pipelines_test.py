@@ -220,7 +220,12 @@ class PipelinesTest(PipelineTestCase):
         refused(422, "POST", f"/result/{pipeline}", {"rank": 0})
         self.assertIn("has not registered", refused(
             422, "POST", f"/result/{pipeline}",
-            {"rank": 1, "time_breakdown": {}, "energy_breakdown": {}}))
+            {"rank": 1, "time_breakdown": {"forward": [[1]]},
+             "energy_breakdown": {"forward": [[1]]}}))
+        self.assertIn("of rank 0", refused(
+            422, "POST", f"/result/{pipeline}",
+            {"rank": 0, "time_breakdown": {"forward": [[0]]},
+             "energy_breakdown": {"forward": [[1]]}}))
 
 
 @unittest.skipIf(postgres_testing.programs() is None, "PostgreSQL is not here")

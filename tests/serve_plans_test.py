@@ -162,6 +162,28 @@ class PlansTest(ServeTestCase):
         self.assertEqual(server.ask("POST", "/v1/jobs", blanks).status, 413)
         self.assertEqual(server.ask("POST", "/v1/plans/gpt/pace", blanks).status, 413)
 
+    def test_a_pace_that_cannot_be_is_refused(self):
+        server = self.serve("--no-access-log")
+        self.submit(server, spec(data_parallel=2))
+        for body, field in (({"pace_seconds": 1e308}, "pace_seconds"),
+                            ({"pace_seconds": 1e-9}, "pace_seconds"),
+                            ({"pace_seconds": 9, "rank": 8}, "rank"),
+                            ({"pace_seconds": 9, "rank": -1}, "rank")):
+            answer = server.ask("POST", "/v1/plans/gpt/pace", body)
+            self.assertEqual(answer.status, 422, answer.text)
+            self.assertIn(field + ": ", answer.text)
+        self.assertIsNone(server.ask("GET", "/v1/plans/gpt").json["pace_seconds"])
+        answer = server.ask("POST", "/v1/plans/gpt/pace", {"pace_seconds": 9, "rank": 7})
+        self.assertEqual(answer.status, 200)
+
+    def test_who_sends_too_much_is_told_the_limit(self):
+        server = self.serve("--no-access-log")
+        for path, limit in (("/v1/plans", 16 << 20), ("/v1/jobs", 1 << 20)):
+            head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {17 << 20}\r\n\r\n"
+            raw = self.exchange(server, head.encode())
+            self.assertTrue(raw.startswith("HTTP/1.1 413 "), raw)
+            self.assertIn(f"larger than {limit} bytes", raw)
+
     def test_tokens_for_reading_report_no_pace(self):
         tokens = self.path("tokens")
         writer = self.new_token(tokens, "ci")

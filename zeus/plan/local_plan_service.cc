@@ -14,6 +14,9 @@ namespace {
 
 // Each time somebody else was quicker.
 constexpr int kAttempts = 16;
+// Beyond these a report is a mistake, and energies of waiting would leave what numbers can hold.
+constexpr Seconds kShortestPace{1e-6};
+constexpr Seconds kLongestPace{1e6};
 
 Error Contended(const std::string& id) {
   return Error{ErrorCode::kUnavailable,
@@ -95,7 +98,8 @@ Result<CurrentPlan> LocalPlanService::Current(const PlanRecord& record) {
                      .pace = record.pace,
                      .plan = *plan,
                      .baseline_time = solved->baseline().time,
-                     .baseline_energy = solved->baseline().energy};
+                     .baseline_energy = solved->baseline().energy,
+                     .ranks = solved->ranks()};
 }
 
 Result<CurrentPlan> LocalPlanService::Submit(const PlanSpec& asked) {
@@ -116,7 +120,7 @@ Result<CurrentPlan> LocalPlanService::Get(const std::string& id) {
 Result<std::optional<CurrentPlan>> LocalPlanService::GetNewer(const std::string& id,
                                                               std::int64_t version) {
   ZEUS_TRY(const PlanRecord record, repository_.Find(id));
-  if (record.version <= version) return std::optional<CurrentPlan>();
+  if (record.version == version) return std::optional<CurrentPlan>();
   ZEUS_TRY(CurrentPlan current, Current(record));
   return std::optional(std::move(current));
 }
@@ -136,7 +140,9 @@ Result<pipeline::PipelinePlan> LocalPlanService::PlanFor(const std::string& id, 
 
 Result<CurrentPlan> LocalPlanService::ReportPace(const std::string& id,
                                                  std::optional<Seconds> pace) {
-  if (pace) ZEUS_RETURN_IF_ERROR(CheckTime("pace_seconds", *pace));
+  if (pace && !(*pace >= kShortestPace && *pace <= kLongestPace))
+    return FieldError("pace_seconds", fmt::format("must be between {:g} and {:g}",
+                                                  kShortestPace.count(), kLongestPace.count()));
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     ZEUS_TRY(PlanRecord record, repository_.Find(id));
     if (record.pace == pace) return Current(record);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <thread>
@@ -121,6 +122,17 @@ TEST_F(LocalPlanServiceTest, PipelinesThatAreTooLargeAreRefusedWithTheLimit) {
   EXPECT_THAT(refused.error().message, HasSubstr("at most 15"));
 }
 
+TEST_F(LocalPlanServiceTest, WhoKnowsALaterVersionOfADeletedPlanGetsThePresentOne) {
+  const CurrentPlan usual = Submit(APlanSpec("a"));
+  ASSERT_EQ(service_.ReportPace("a", 1.2 * usual.baseline_time).value().version, 2);
+  ASSERT_TRUE(service_.Delete("a").ok());
+  Submit(APlanSpec("a"));
+  const auto present = service_.GetNewer("a", 2).value();
+  ASSERT_TRUE(present);
+  EXPECT_EQ(present->version, 1);
+  EXPECT_FALSE(service_.GetNewer("a", 1).value());
+}
+
 TEST_F(LocalPlanServiceTest, AStragglersPaceIsANewVersionUntilItIsGone) {
   const CurrentPlan usual = Submit(APlanSpec("a"));
   const Seconds pace = 1.2 * usual.baseline_time;
@@ -134,6 +146,24 @@ TEST_F(LocalPlanServiceTest, AStragglersPaceIsANewVersionUntilItIsGone) {
   const CurrentPlan after = service_.ReportPace("a", std::nullopt).value();
   EXPECT_EQ(after.version, 3);
   EXPECT_TRUE(SameClocks(after.plan, usual.plan));
+}
+
+TEST_F(LocalPlanServiceTest, APaceThatNoIterationHasIsRefused) {
+  PlanSpec spec = APlanSpec("a");
+  spec.data_parallel = 3;
+  spec.tensor_parallel = 2;
+  EXPECT_EQ(Submit(spec).ranks, 12);
+  for (const double pace : {0.0, -1.0, 9e-7, 1.1e6, 1e308, std::numeric_limits<double>::infinity(),
+                            std::numeric_limits<double>::quiet_NaN()}) {
+    const auto refused = service_.ReportPace("a", Seconds(pace));
+    ASSERT_FALSE(refused.ok()) << pace;
+    EXPECT_THAT(refused.error().message,
+                HasSubstr("pace_seconds: must be between 1e-06 and 1e+06"));
+  }
+  EXPECT_EQ(service_.Get("a").value().pace, std::nullopt);
+  const auto longest = service_.ReportPace("a", Seconds(1e6));
+  ASSERT_TRUE(longest.ok());
+  EXPECT_TRUE(std::isfinite(longest.value().plan.energy.value()));
 }
 
 TEST_F(LocalPlanServiceTest, APaceThatChangesNoClockIsNoNewVersion) {

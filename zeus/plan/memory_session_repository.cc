@@ -73,6 +73,15 @@ Status MemorySessionRepository::EndRound(const PipelineSession& session) {
   return Ok();
 }
 
+Status MemorySessionRepository::StartOver(const PipelineSession& session) {
+  const std::lock_guard lock(mutex_);
+  ZEUS_TRY(Entry* const entry, FindEntry(session.id));
+  if (entry->session.round != session.round) return Ok();
+  entry->session.round = 0;
+  entry->measurements.clear();
+  return Ok();
+}
+
 Result<int> MemorySessionRepository::DeleteUnused(WallTime before, int limit) {
   const std::lock_guard lock(mutex_);
   int deleted = 0;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <utility>
 
 #include "zeus/base/field_reader.h"
@@ -44,6 +46,17 @@ Status CheckPlace(const PipelineSession& session, const SessionRank& rank) {
   if (rank.clocks_mhz.empty() || !std::ranges::all_of(rank.clocks_mhz, positive))
     return FieldError("available_frequencies", "at least one is needed, each in MHz");
   return Ok();
+}
+
+// What its GPU can be set to: the nearest that is not slower than planned, so that nobody waits for
+// it; the highest, where none is. Zero, which leaves the clock as it is, stays.
+Hertz NearestAvailable(const SessionRank& rank, Hertz planned) {
+  if (planned == Hertz()) return planned;
+  int nearest = 0;
+  for (const int clock : rank.clocks_mhz)
+    if (clock >= std::llround(planned.ToMega()) && (nearest == 0 || clock < nearest))
+      nearest = clock;
+  return Hertz::FromMega(nearest > 0 ? nearest : std::ranges::max(rank.clocks_mhz));
 }
 
 bool AllRegistered(const PipelineSession& session, const std::vector<SessionRank>& ranks) {
@@ -158,6 +171,7 @@ Result<std::optional<pipeline::RankClocks>> PipelineSessions::ClocksFor(const st
   if (state.session.plan_id.empty() && HasReported(state.measurements, state.session.round, rank))
     return std::optional<pipeline::RankClocks>();
   ZEUS_TRY(pipeline::RankClocks clocks, ClocksOf(state, *asking));
+  for (auto& [instruction, clock] : clocks) clock = NearestAvailable(*asking, clock);
   ZEUS_RETURN_IF_ERROR(repository_.MarkUsed(id, clock_.WallNow()));
   return std::optional(std::move(clocks));
 }
@@ -194,7 +208,7 @@ Result<pipeline::RankClocks> PipelineSessions::ClocksOf(const State& state,
 
 // --- measurements ---
 
-Result<bool> PipelineSessions::Report(const std::string& id, const RankReport& report) {
+Result<bool> PipelineSessions::Report(const std::string& id, RankReport report) {
   ZEUS_TRY(State state, Load(id));
   const SessionRank* const rank = FindRank(state.ranks, report.rank);
   if (rank == nullptr) return FieldError("rank", fmt::format("{} has not registered", report.rank));
@@ -202,6 +216,11 @@ Result<bool> PipelineSessions::Report(const std::string& id, const RankReport& r
   ZEUS_TRY(const SessionSettings settings, SettingsFrom(state.session.metadata));
   // Who has a plan needs no measurements any more.
   if (!state.session.plan_id.empty() || settings.microbatches == 0) return false;
+  ZEUS_TRY(const pipeline::Schedule schedule, ScheduleOf(state.session, settings));
+  std::map<std::string, int> runs;
+  for (const auto& instruction : schedule.stages.at(static_cast<std::size_t>(rank->pipeline_rank)))
+    ++runs[instruction.name];
+  ZEUS_RETURN_IF_ERROR(KeepInstructions(runs, report));
   std::optional<Hertz> given;
   if (AllRegistered(state.session, state.ranks)) {
     ZEUS_TRY(const pipeline::RankClocks clocks, ClocksOf(state, *rank));
@@ -232,7 +251,16 @@ Result<bool> PipelineSessions::Settle(State& state) {
       return measurement.round != session.round;
     });
   if (whole || session.round + 1 >= rounds) {
-    ZEUS_TRY(session.plan_id, SubmitPlan(state));
+    auto submitted = SubmitPlan(state);
+    // Whose measurements are at fault is not known: all are taken again, rather than never a plan.
+    if (!submitted.ok() && submitted.error().code == ErrorCode::kInvalidArgument) {
+      ZEUS_RETURN_IF_ERROR(repository_.StartOver(session));
+      return Error{ErrorCode::kInvalidArgument,
+                   submitted.error().message +
+                       ": no plan can be made of what was measured, and it is forgotten: ask for "
+                       "a schedule and measure again"};
+    }
+    ZEUS_TRY(session.plan_id, std::move(submitted));
   }
   ZEUS_RETURN_IF_ERROR(repository_.EndRound(session));
   ++session.round;

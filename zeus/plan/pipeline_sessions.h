@@ -45,8 +45,9 @@ class PipelineSessions {
   Result<std::optional<pipeline::RankClocks>> ClocksFor(const std::string& id, int rank);
   // How many ranks have registered.
   Result<int> RegisteredRanks(const std::string& id);
-  // Whether this ended the round.
-  Result<bool> Report(const std::string& id, const RankReport& report);
+  // Whether this ended the round. kInvalidArgument when the report makes no sense, which is not
+  // kept then; or when no plan can be made of all that was measured: the session starts over then.
+  Result<bool> Report(const std::string& id, RankReport report);
 
   // Forgets sessions that nobody uses any more. Returns how many; call it now and then.
   Result<int> DeleteUnused();

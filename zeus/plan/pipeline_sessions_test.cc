@@ -86,7 +86,7 @@ TEST_F(PipelineSessionsTest, APlanIsRunByEveryReplicaAndFollowsStragglers) {
                     .AddRank(id, {.rank = rank,
                                   .data_rank = rank / 2,
                                   .pipeline_rank = rank % 2,
-                                  .clocks_mhz = {1410}})
+                                  .clocks_mhz = {1410, 1200, 1005}})
                     .ok());
   EXPECT_EQ(Clocks(sessions_, id, 1), Clocks(sessions_, id, 3));
   EXPECT_EQ(Clocks(sessions_, id, 0)[0].second, plan.plan.stages[0][0].clock);
@@ -126,17 +126,66 @@ TEST_F(PipelineSessionsTest, AWholeProfileIsPlannedAtOnce) {
   EXPECT_TRUE(plans_.Get(id).ok());
 }
 
+TEST_F(PipelineSessionsTest, WhatAStageDoesNotRunSoIsRefusedAndMayBeSentAgain) {
+  const std::string id = Register(sessions_, "microbatches=4");
+  const auto why = [&](const RankReport& report) {
+    const auto taken = sessions_.Report(id, report);
+    return taken.ok() ? "taken" : taken.error().message;
+  };
+  EXPECT_THAT(why({.rank = 0}), HasSubstr("time_breakdown: of rank 0 lacks \"backward\""));
+  RankReport rare = Measured(0, 1410);
+  rare.points[0].times_in_iteration = 3;
+  EXPECT_THAT(why(rare), HasSubstr("3 times of \"forward\""));
+  EXPECT_TRUE(repository_.Measurements(id).value().empty());
+  rare.points[0].times_in_iteration = 4;
+  rare.points.push_back({.instruction = "idle", .time = Seconds(1), .energy = Joules(1)});
+  EXPECT_EQ(why(rare), "taken");
+}
+
+TEST_F(PipelineSessionsTest, AProfileThatCannotBePlannedIsMeasuredAgain) {
+  const std::string id = Register(sessions_, "microbatches=4");
+  RankReport part = Measured(0, 1410);
+  for (RankReport::Point& point : part.points) point.clock = Hertz::FromMega(1410);
+  part.points.push_back(part.points[0]);  // Twice at one clock: whole, and a contradiction.
+  ASSERT_TRUE(sessions_.Report(id, part).ok());
+  const auto failed = sessions_.Report(id, Measured(1, 1410));
+  ASSERT_FALSE(failed.ok());
+  EXPECT_THAT(failed.error().message, HasSubstr("measure again"));
+  for (const double mhz : {1410.0, 1200.0, 1005.0})
+    for (const int rank : {0, 1}) {
+      EXPECT_EQ(Clocks(sessions_, id, rank)[0].second, Hertz::FromMega(mhz));
+      ASSERT_TRUE(sessions_.Report(id, Measured(rank, mhz)).ok());
+    }
+  EXPECT_TRUE(plans_.Get(id).ok());
+}
+
 TEST_F(PipelineSessionsTest, TheServersScheduleIsForWhoSaysNothing) {
   const auto clocks = [](double mhz) {
     return pipeline::RankClocks{{"forward", Hertz::FromMega(mhz)}};
   };
-  PipelineSessions sessions(repository_, plans_, clock_, {.schedule = {clocks(1), clocks(2)}});
+  PipelineSessions sessions(repository_, plans_, clock_,
+                            {.schedule = {clocks(1410), clocks(1200)}});
   const std::string id = Register(sessions, "just words");
-  EXPECT_EQ(Clocks(sessions, id, 1), clocks(2));
+  EXPECT_EQ(Clocks(sessions, id, 1), clocks(1200));
   EXPECT_FALSE(sessions.Report(id, Measured(0, 1)).value());
   const auto larger = sessions.Register({.pipeline_parallel = 3});
   ASSERT_FALSE(larger.ok());
   EXPECT_THAT(larger.error().message, HasSubstr("2 lists"));
+}
+
+TEST_F(PipelineSessionsTest, ARankGetsOnlyClocksThatItsGpuHas) {
+  const auto clocks = [](double first, double second, double third, double fourth) {
+    return pipeline::RankClocks{{"forward", Hertz::FromMega(first)},
+                                {"forward", Hertz::FromMega(second)},
+                                {"backward", Hertz::FromMega(third)},
+                                {"backward", Hertz::FromMega(fourth)}};
+  };
+  PipelineSessions sessions(
+      repository_, plans_, clock_,
+      {.schedule = {clocks(1201, 1005, 210, 0), clocks(1980, 1200, 1199, 1410)}});
+  const std::string id = Register(sessions, "");
+  EXPECT_EQ(Clocks(sessions, id, 0), clocks(1410, 1005, 1005, 0));
+  EXPECT_EQ(Clocks(sessions, id, 1), clocks(1410, 1200, 1200, 1410));
 }
 
 TEST_F(PipelineSessionsTest, WhatCannotComeToClocksIsRefusedAtOnce) {

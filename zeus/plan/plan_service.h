@@ -40,6 +40,7 @@ struct CurrentPlan {
   Seconds baseline_time{0};  // All computations at their highest clock.
   Joules baseline_energy{};
   bool created = false;  // By this Submit(); false: there was one with the same spec.
+  int ranks = 0;         // GPUs of all replicas; 0: not known, as it does not travel.
 };
 
 struct PlanFrontier {
@@ -59,10 +60,11 @@ class PlanService {
   // kConflict.
   virtual Result<CurrentPlan> Submit(const PlanSpec& spec) = 0;
   virtual Result<CurrentPlan> Get(const std::string& id) = 0;
-  // nullopt when `version` is still the latest: cheap to ask at every iteration.
+  // nullopt when `version` is still the latest: cheap to ask at every iteration. Who knows a later
+  // one knows that of a plan that was deleted, and gets the present one.
   virtual Result<std::optional<CurrentPlan>> GetNewer(const std::string& id, std::int64_t version) {
     ZEUS_TRY(CurrentPlan current, Get(id));
-    if (current.version <= version) return std::optional<CurrentPlan>();
+    if (current.version == version) return std::optional<CurrentPlan>();
     return std::optional(std::move(current));
   }
   virtual Result<PlanFrontier> GetFrontier(const std::string& id) = 0;

@@ -24,6 +24,25 @@ std::string_view NextLine(std::string_view& rest) {
 
 }  // namespace
 
+Status KeepInstructions(const std::map<std::string, int>& runs, RankReport& report) {
+  std::erase_if(report.points,
+                [&](const RankReport::Point& point) { return !runs.contains(point.instruction); });
+  for (const auto& [name, count] : runs)
+    if (std::ranges::find(report.points, name, &RankReport::Point::instruction) ==
+        report.points.end())
+      return FieldError("time_breakdown", fmt::format("of rank {} lacks {}, which its stage runs",
+                                                      report.rank, Quote(name)));
+  for (const RankReport::Point& point : report.points)
+    if (const int count = runs.at(point.instruction);
+        point.times_in_iteration != 0 && point.times_in_iteration != count)
+      return FieldError(
+          "time_breakdown",
+          fmt::format("of rank {} has {} times of {} in an iteration: its schedule "
+                      "runs it {} times",
+                      report.rank, point.times_in_iteration, Quote(point.instruction), count));
+  return Ok();
+}
+
 // "instruction,MHz,seconds,joules", a line for each point.
 Result<std::string> PointLines(const RankReport& report, std::optional<Hertz> given) {
   std::string lines;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,10 +20,15 @@ struct RankReport {
     std::optional<Hertz> clock{};
     Seconds time{0};
     Joules energy{};
+    int times_in_iteration = 0;  // How often it ran in each; 0: not said.
   };
   int rank = 0;
   std::vector<Point> points{};
 };
+
+// Leaves in it what the stage of the rank runs, how often being said by `runs`. kInvalidArgument
+// when something of that is missing, or ran more or less often.
+Status KeepInstructions(const std::map<std::string, int>& runs, RankReport& report);
 
 // SessionMeasurement::points of a report. kConflict when a clock is missing and none was given.
 Result<std::string> PointLines(const RankReport& report, std::optional<Hertz> given);

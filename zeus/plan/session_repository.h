@@ -75,6 +75,10 @@ class SessionRepository {
   // then.
   virtual Status EndRound(const PipelineSession& session) = 0;
 
+  // Forgets all measurements and goes back to the first round, unless somebody else has ended round
+  // `session.round`: does nothing then.
+  virtual Status StartOver(const PipelineSession& session) = 0;
+
   // Deletes sessions, with all that belongs to them, that were not used since `before`; at most
   // `limit`. Returns how many.
   virtual Result<int> DeleteUnused(WallTime before, int limit) = 0;

@@ -17,15 +17,14 @@ Result<std::shared_ptr<const SolvedPipeline>> SolvedPipeline::Solve(
   ZEUS_TRY(pipeline::Problem problem, ProblemOf(spec));
   ZEUS_TRY(std::unique_ptr<pipeline::Planner> planner,
            pipeline::Planner::Make(std::move(problem), options));
-  return std::shared_ptr<const SolvedPipeline>(
-      new SolvedPipeline(std::move(planner), spec.clock_changes, spec.slowdown));
+  return std::shared_ptr<const SolvedPipeline>(new SolvedPipeline(std::move(planner), spec));
 }
 
-SolvedPipeline::SolvedPipeline(std::unique_ptr<pipeline::Planner> planner,
-                               pipeline::ClockChangeRules rules, double slowdown)
+SolvedPipeline::SolvedPipeline(std::unique_ptr<pipeline::Planner> planner, const PlanSpec& spec)
     : planner_(std::move(planner)),
-      rules_(rules),
-      usual_deadline_(planner_->baseline().time * slowdown) {}
+      rules_(spec.clock_changes),
+      usual_deadline_(planner_->baseline().time * spec.slowdown),
+      ranks_(spec.profile.stages * spec.data_parallel * spec.tensor_parallel) {}
 
 Result<SolvedPipeline::Plan> SolvedPipeline::PlanAt(std::optional<Seconds> pace) const {
   if (pace && *pace <= usual_deadline_) pace.reset();

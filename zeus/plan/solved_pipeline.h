@@ -28,16 +28,17 @@ class SolvedPipeline {
   PlanFrontier frontier() const;
 
   const pipeline::Evaluation& baseline() const { return planner_->baseline(); }
+  int ranks() const { return ranks_; }
   // What it takes in memory grows with them.
   int computations() const { return planner_->problem().graph.size(); }
 
  private:
-  SolvedPipeline(std::unique_ptr<pipeline::Planner> planner, pipeline::ClockChangeRules rules,
-                 double slowdown);
+  SolvedPipeline(std::unique_ptr<pipeline::Planner> planner, const PlanSpec& spec);
 
   std::unique_ptr<const pipeline::Planner> planner_;
   const pipeline::ClockChangeRules rules_;
   const Seconds usual_deadline_;
+  const int ranks_;
   mutable std::mutex mutex_;
   mutable std::map<std::optional<double>, Plan> plans_{};  // By pace; guarded by mutex_.
 };

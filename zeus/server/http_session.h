@@ -111,7 +111,7 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     if (!arrives) co_return false;
     parser_.emplace();
     parser_->header_limit(static_cast<std::uint32_t>(context_.limits.header));
-    parser_->body_limit(context_.limits.large_body);
+    parser_->body_limit(boost::none);  // LimitBody() knows it, once the header is there.
     SetArrival(context_.limits.header_time);
     error_code failure;
     co_await http::async_read_header(stream_, buffer_, *parser_,

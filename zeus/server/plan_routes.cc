@@ -1,10 +1,13 @@
 #include "zeus/server/plan_routes.h"
 
+#include <fmt/format.h>
+
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "zeus/base/field_reader.h"
 #include "zeus/base/text.h"
 #include "zeus/optimizer/pipeline/plan_json.h"
 #include "zeus/plan/plan_spec.h"
@@ -71,8 +74,13 @@ Result<HttpAnswer> GetPlanFor(PlanService& service, const HttpRequest& request) 
 Result<HttpAnswer> ReportPace(PlanService& service, ServerMetrics& metrics,
                               const HttpRequest& request) {
   ZEUS_TRY(const Json body, wire::ParseBody(request.body));
-  ZEUS_TRY(const std::optional<Seconds> pace, wire::PaceFromJson(body));
-  ZEUS_TRY(const CurrentPlan current, service.ReportPace(request.parameters[0], pace));
+  ZEUS_TRY(const wire::PaceReport report, wire::PaceFromJson(body));
+  if (report.rank) {
+    ZEUS_TRY(const CurrentPlan present, service.Get(request.parameters[0]));
+    if (*report.rank < 0 || *report.rank >= present.ranks)
+      return FieldError("rank", fmt::format("must be between 0 and {}", present.ranks - 1));
+  }
+  ZEUS_TRY(const CurrentPlan current, service.ReportPace(request.parameters[0], report.pace));
   metrics.CountPaceReport();
   return JsonAnswer(200, wire::ToJson(current));
 }

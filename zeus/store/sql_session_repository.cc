@@ -180,6 +180,17 @@ Status SqlSessionRepository::EndRound(const PipelineSession& ended) {
   });
 }
 
+Status SqlSessionRepository::StartOver(const PipelineSession& failed) {
+  return ChangeSession(
+      failed.id, [&](const PipelineSession& session, SqlTransaction& rows) -> Status {
+        if (session.round != failed.round) return Ok();
+        ZEUS_RETURN_IF_ERROR(rows.Change("DELETE FROM pipeline_measurements WHERE session_id = $1",
+                                         Values(failed.id)));
+        rows.Write("UPDATE pipeline_sessions SET round = 0 WHERE id = $1", Values(failed.id));
+        return Ok();
+      });
+}
+
 Result<int> SqlSessionRepository::DeleteUnused(WallTime before, int limit) {
   ZEUS_TRY(const SqlAnswer answer,
            database_->Read("SELECT id FROM pipeline_sessions WHERE used_at < $1 LIMIT $2",

@@ -27,6 +27,7 @@ class SqlSessionRepository final : public SessionRepository {
   Status PutMeasurement(const std::string& id, const SessionMeasurement& measurement) override;
   Result<std::vector<SessionMeasurement>> Measurements(const std::string& id) override;
   Status EndRound(const PipelineSession& session) override;
+  Status StartOver(const PipelineSession& session) override;
   Result<int> DeleteUnused(WallTime before, int limit) override;
 
  private:

@@ -88,16 +88,17 @@ Json PaceToJson(std::optional<Seconds> pace) {
   return {{"pace_seconds", pace ? Json(pace->count()) : Json()}};
 }
 
-Result<std::optional<Seconds>> PaceFromJson(const Json& json) {
+Result<PaceReport> PaceFromJson(const Json& json) {
+  PaceReport report;
   std::optional<double> pace;
-  std::optional<int> rank;
   FieldReader fields("a report of a pace", json);
   fields.Require("pace_seconds", pace);
   if (pace && !(*pace > 0))
     fields.Fail("pace_seconds", "must be greater than 0, or null when nobody is slow any more");
-  fields.Read("rank", rank);
+  fields.Read("rank", report.rank);
   ZEUS_RETURN_IF_ERROR(fields.Finish());
-  return pace ? std::optional(Seconds(*pace)) : std::nullopt;
+  if (pace) report.pace = Seconds(*pace);
+  return report;
 }
 
 }  // namespace zeus::wire

@@ -23,9 +23,13 @@ Result<PlanFrontier> PlanFrontierFromJson(const Json& json);
 // {"plans": [ids], "next": …}
 Result<std::vector<std::string>> PlanIdsFromJson(const Json& json);
 
-// A request: {"pace_seconds": 3.4 or null}, and who noticed, which is for people alone. Refuses
-// what it does not know.
+struct PaceReport {
+  std::optional<Seconds> pace{};
+  std::optional<int> rank{};  // Who noticed, which is for people alone.
+};
+
+// A request: {"pace_seconds": 3.4 or null}, perhaps with a rank. Refuses what it does not know.
 Json PaceToJson(std::optional<Seconds> pace);
-Result<std::optional<Seconds>> PaceFromJson(const Json& json);
+Result<PaceReport> PaceFromJson(const Json& json);
 
 }  // namespace zeus::wire

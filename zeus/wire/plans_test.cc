@@ -72,9 +72,11 @@ TEST(PlansTest, AFrontierTravelsWhole) {
 }
 
 TEST(PlansTest, APaceIsANumberOrNullAndNothingElse) {
-  EXPECT_EQ(PaceFromJson(PaceToJson(Seconds(3.4))).value(), Seconds(3.4));
-  EXPECT_EQ(PaceFromJson(PaceToJson(std::nullopt)).value(), std::nullopt);
-  EXPECT_EQ(PaceFromJson({{"pace_seconds", 3.4}, {"rank", 5}}).value(), Seconds(3.4));
+  EXPECT_EQ(PaceFromJson(PaceToJson(Seconds(3.4))).value().pace, Seconds(3.4));
+  EXPECT_EQ(PaceFromJson(PaceToJson(std::nullopt)).value().pace, std::nullopt);
+  const PaceReport report = PaceFromJson({{"pace_seconds", 3.4}, {"rank", 5}}).value();
+  EXPECT_EQ(report.pace, Seconds(3.4));
+  EXPECT_EQ(report.rank, 5);
   for (const Json& wrong :
        {Json::object(), Json{{"pace_seconds", "3.4"}}, Json{{"pace_seconds", 0}},
         Json{{"pace_seconds", -1}}, Json{{"pace_seconds", 1}, {"pase", 2}},

@@ -60,7 +60,7 @@ TEST(ReferencePipelineTest, AScheduleIsAListOfNamesAndMegahertz) {
 TEST(ReferencePipelineTest, AResultIsTheMeanOfItsIterations) {
   const auto report = RankReportFromJson(Json::parse(R"({
       "rank": 2, "iter_time": [1.0, 2.0], "iter_energy": [10, 20],
-      "time_breakdown": {"forward": [[1, 2], [3, 6]], "idle": [[]]},
+      "time_breakdown": {"forward": [[1, 2], [3, 6]]},
       "energy_breakdown": {"forward": [[10, 20], [30, 60]]}})"));
   ASSERT_TRUE(report.ok()) << report.error().message;
   EXPECT_EQ(report.value().rank, 2);
@@ -89,7 +89,7 @@ TEST(ReferencePipelineTest, ResultsThatMakeNoSenseNameTheField) {
   EXPECT_THAT(why({{"rank", 0}}), HasSubstr("time_breakdown: "));
   const Json times = {{"forward", {{1, 2}}}};
   EXPECT_THAT(why({{"rank", 0}, {"time_breakdown", times}, {"energy_breakdown", Json::object()}}),
-              HasSubstr("energy_breakdown: has no energy of \"forward\""));
+              HasSubstr("energy_breakdown: of rank 0 must be an object"));
   for (const Json& wrong : {Json{{"forward", {1, 2}}}, Json{{"forward", {{-1}}}},
                             Json{{"forward", {{"1"}}}}, Json{{"forward", 1}}, Json("forward")})
     EXPECT_THAT(why({{"rank", 0}, {"time_breakdown", wrong}, {"energy_breakdown", times}}),
@@ -97,7 +97,31 @@ TEST(ReferencePipelineTest, ResultsThatMakeNoSenseNameTheField) {
         << wrong;
   const Json offline = {
       {"rank", 0}, {"forward_time", {{"fast", 0.1}}}, {"forward_energy", {{"fast", 30}}}};
-  EXPECT_THAT(why(offline), HasSubstr("\"fast\" is no clock in MHz"));
+  EXPECT_THAT(why(offline), HasSubstr("\"fast\", which is no clock in MHz"));
+}
+
+TEST(ReferencePipelineTest, ResultsThatNobodyCanHaveMeasuredNameRankAndField) {
+  const Json good = {{"forward", {{1, 2}, {3, 4}}}};
+  const auto why = [](const Json& times, const Json& energies) {
+    const auto report = RankReportFromJson(
+        {{"rank", 7}, {"time_breakdown", times}, {"energy_breakdown", energies}});
+    return report.ok() ? "taken" : report.error().message;
+  };
+  ASSERT_EQ(why(good, good), "taken");
+  for (const char* wrong :
+       {"{}", "[]", "null", R"({"forward": []})", R"({"forward": [[]]})",
+        R"({"forward": [[1], []]})", R"({"forward": [[0, 1], [1, 1]]})",
+        R"({"forward": [[-1, 1], [1, 1]]})", R"({"forward": [[1e300, 1], [1, 1]]})",
+        R"({"forward": [["1", 1], [1, 1]]})", R"({"forward": [[null, 1], [1, 1]]})",
+        R"({"forward": [[true, 1], [1, 1]]})"})
+    EXPECT_THAT(why(Json::parse(wrong), good), HasSubstr("time_breakdown: of rank 7 ")) << wrong;
+  for (const char* wrong :
+       {"{}", R"({"backward": [[1, 2], [3, 4]]})", R"({"forward": [[1, 2]]})",
+        R"({"forward": [[1, 2], [3]]})", R"({"forward": [[0, 0], [0, 0]]})",
+        R"({"forward": [[-1, 2], [3, 4]]})", R"({"forward": [[1e300, 2], [3, 4]]})"})
+    EXPECT_THAT(why(good, Json::parse(wrong)), HasSubstr("energy_breakdown: of rank 7 ")) << wrong;
+  const Json uneven = {{"forward", {{1, 2}, Json::array({3})}}};
+  EXPECT_THAT(why(uneven, uneven), HasSubstr("iterations that differ"));
 }
 
 }  // namespace

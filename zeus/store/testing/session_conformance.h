@@ -113,6 +113,19 @@ TEST_P(SessionConformance, ARoundEndsOnce) {
   EXPECT_EQ(sessions_->Find("a").value().plan_id, "first");
 }
 
+TEST_P(SessionConformance, MeasuringStartsOverUnlessTheRoundHasEnded) {
+  PipelineSession session = sessions_->Find("a").value();
+  ASSERT_TRUE(sessions_->PutMeasurement("a", {.round = 0, .rank = 1, .points = "x\n"}).ok());
+  ASSERT_TRUE(sessions_->EndRound(session).ok());
+  ASSERT_TRUE(sessions_->StartOver(session).ok());
+  EXPECT_EQ(sessions_->Find("a").value().round, 1);
+  EXPECT_EQ(sessions_->Measurements("a").value().size(), 1U);
+  session.round = 1;
+  ASSERT_TRUE(sessions_->StartOver(session).ok());
+  EXPECT_EQ(sessions_->Find("a").value().round, 0);
+  EXPECT_TRUE(sessions_->Measurements("a").value().empty());
+}
+
 TEST_P(SessionConformance, WhatNobodyUsesIsDeleted) {
   ASSERT_TRUE(sessions_->Insert(ASession("b")).ok());
   ASSERT_TRUE(sessions_->AddRank("a", ARank(0)).ok());
