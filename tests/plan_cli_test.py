@@ -228,10 +228,28 @@ class BadInputTest(PlanTestCase):
         self.assertIn("before its forward", self.refused(*usual, self.file("early.txt", "B0 F0\nF0 B0\n")))
         self.assertIn("they must agree", self.refused(*usual, self.file("one.txt", "F0 B0\n")))
 
+    def test_an_output_never_replaces_an_input_or_another_output(self):
+        profile = self.file("profile.csv", HEADER + rows())
+        usual = ["--profile", profile, "--microbatches", "4", "--blocking-power", "80"]
+        before = pathlib.Path(profile).read_text(encoding="utf-8")
+        self.assertIn("--profile and --out are the same file", self.refused(*usual, "--out", profile))
+        self.assertEqual(pathlib.Path(profile).read_text(encoding="utf-8"), before)
+        target = self.directory / "both"
+        self.assertIn("--out and --html are the same file",
+                      self.refused(*usual, "--out", target, "--html", self.directory / "." / "both"))
+        self.assertFalse(target.exists())
+
+    def test_a_reference_schedule_is_judged_with_the_latency_of_its_changes(self):
+        schedule = self.directory / "schedule.py"
+        planned = self.answer(*USUAL, "--deadline", "1.05x", "--latency", "4ms", "--reference-schedule", schedule)
+        judged = self.answer(*USUAL, "--from-reference", schedule, "--latency", "4ms")
+        self.assertAlmostEqual(judged["plan"]["energy_joules"], planned["plan"]["energy_joules"], places=6)
+        self.assertAlmostEqual(judged["plan"]["time_seconds"], planned["plan"]["time_seconds"], places=9)
+
     def test_numbers_that_cannot_be_are_refused(self):
         base = ["--profile", EXAMPLE, "--blocking-power", "80", "--microbatches"]
         self.assertIn("--microbatches", self.refused(*base, "0"))
-        self.assertIn("1048576", self.refused(*base, "1000000"))
+        self.assertIn("131072", self.refused(*base, "1000000"))
         self.assertIn("--microbatches is missing", self.refused(*base[:-1]))
         self.assertIn("--blocking-power is missing", self.refused("--profile", EXAMPLE, "--microbatches", "8"))
         for flag, value in (("--deadline", "soon"), ("--deadline", "-1s"), ("--deadline", "0x"), ("--pace", "nan"),

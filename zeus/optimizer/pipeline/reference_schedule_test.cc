@@ -71,7 +71,7 @@ TEST(ReferenceScheduleTest, DeepNestingIsRefusedWithoutRecursion) {
 TEST(ReferenceScheduleTest, MoreThanTheMostInstructionsAreRefused) {
   std::string text = "[[";
   for (int i = 0; i <= kMostInstructions; ++i) text += "('f',1),";
-  EXPECT_NE(Problem(text + "]]").find("at most 1048576 instructions"), std::string::npos);
+  EXPECT_NE(Problem(text + "]]").find("at most 131072 instructions"), std::string::npos);
 }
 
 TEST(ReferenceScheduleTest, WhatIsWrittenCanBeReadBack) {
