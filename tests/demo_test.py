@@ -50,7 +50,7 @@ class DemoTest(unittest.TestCase):
             self.assertRegex(output, rf"(?m)^{name} +[\d.]+ +[\d.]+ +[\d.]+$")
         paths = xml.dom.minidom.parse(str(plot)).getElementsByTagName("path")
         lines = [path for path in paths if path.getAttribute("class") == "stroke"]
-        self.assertEqual(len(lines), 10)  # Five courses, cost and batch size each.
+        self.assertEqual(len(lines), 15)  # Five courses: cost, batch size and the legend.
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -111,7 +112,8 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     if (!arrives) co_return false;
     parser_.emplace();
     parser_->header_limit(static_cast<std::uint32_t>(context_.limits.header));
-    parser_->body_limit(boost::none);  // LimitBody() knows it, once the header is there.
+    // LimitBody() knows it, once the header is there.
+    parser_->body_limit(std::numeric_limits<std::uint64_t>::max());
     SetArrival(context_.limits.header_time);
     error_code failure;
     co_await http::async_read_header(stream_, buffer_, *parser_,
