@@ -15,7 +15,7 @@ endforeach()
 target_link_libraries(zeus_shared
   PRIVATE ${static_libraries} PUBLIC fmt::fmt nlohmann_json::nlohmann_json)
 target_include_directories(zeus_shared INTERFACE
-  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR};${PROJECT_SOURCE_DIR}/zeus/c>
+  "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR};${PROJECT_SOURCE_DIR}/zeus/c>"
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(zeus_shared PUBLIC cxx_std_20)
 set_target_properties(zeus_shared PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME zeus EXPORT_NAME zeus

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "examples/pipeline/stage_gpu.h"
-#include "examples/training/scaled_clock.h"
 #include "zeus/base/log.h"
+#include "zeus/base/scaled_clock.h"
 #include "zeus/base/ticker.h"
 #include "zeus/device/node.h"
 #include "zeus/device/sim/node_directory.h"

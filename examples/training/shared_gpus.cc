@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "examples/training/gpu_host.h"
-#include "examples/training/scaled_clock.h"
+#include "zeus/base/scaled_clock.h"
 #include "zeus/base/ticker.h"
 #include "zeus/device/node.h"
 #include "zeus/device/sim/node_directory.h"

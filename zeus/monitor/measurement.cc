@@ -55,6 +55,13 @@ std::vector<std::string_view> MeasurementFlags::Names() const {
   return names;
 }
 
+std::optional<MeasurementFlag> MeasurementFlags::Parse(std::string_view name) {
+  const auto found =
+      std::ranges::find(kFlagNames, name, [](const auto& entry) { return entry.second; });
+  if (found == kFlagNames.end()) return std::nullopt;
+  return found->first;
+}
+
 Measurement::Total Measurement::Sum() const {
   Total total;
   double variance = 0;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,8 @@ class MeasurementFlags {
 
   // "counter_reset", …, in the order of the enumeration.
   std::vector<std::string_view> Names() const;
+  // The flag of such a name; nullopt if there is none.
+  static std::optional<MeasurementFlag> Parse(std::string_view name);
 
   // What either has.
   friend constexpr MeasurementFlags operator|(MeasurementFlags a, MeasurementFlags b) {

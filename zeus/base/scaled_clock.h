@@ -2,7 +2,7 @@
 
 #include "zeus/base/clock.h"
 
-namespace zeus::examples {
+namespace zeus {
 
 // Time that passes faster than a clock's by a constant factor, as on a simulated node. Thread-safe
 // if the clock is; it must outlive this one.
@@ -23,4 +23,4 @@ class ScaledClock final : public Clock {
   const double scale_;
 };
 
-}  // namespace zeus::examples
+}  // namespace zeus

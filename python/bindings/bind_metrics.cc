@@ -1,0 +1,7 @@
+#include "python/bindings/bind.h"
+
+namespace zeus::python {
+
+void BindMetrics(py::module_& core) { core.def_submodule("metrics"); }
+
+}  // namespace zeus::python

@@ -1,0 +1,65 @@
+#include "python/bindings/closeable.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "python/bindings/errors.h"
+#include "zeus/base/fork.h"
+
+namespace zeus::python {
+namespace {
+
+// In the order in which they were made. Never destroyed: the interpreter's end may ask late.
+std::vector<Closeable*>& Open() {
+  static auto* const open = new std::vector<Closeable*>();
+  return *open;
+}
+
+}  // namespace
+
+Closeable::Closeable(const Closeable* upon)
+    : upon_(upon), fork_generation_((WatchForks(), ForkGeneration())) {
+  Open().push_back(this);
+}
+
+Closeable::~Closeable() { std::erase(Open(), this); }
+
+bool Closeable::InForkedChild() const { return ForkGeneration() != fork_generation_; }
+
+void Closeable::Close() {
+  if (closed_) return;
+  closed_ = true;
+  if (InForkedChild()) return Abandon();
+  // Closing lets go of the GIL, and so may change the list: looked up anew each time.
+  const auto next = [this]() -> Closeable* {
+    const auto& open = Open();
+    const auto found = std::find_if(open.rbegin(), open.rend(), [this](const Closeable* other) {
+      return other->upon_ == this && !other->closed_;
+    });
+    return found == open.rend() ? nullptr : *found;
+  };
+  while (Closeable* dependent = next()) dependent->Close();
+  DoClose();
+}
+
+void Closeable::CheckOpen(const char* what) const {
+  if (InForkedChild())
+    throw Failure({ErrorCode::kConflict,
+                   fmt::format("this {} belongs to the process that was forked: make one of your "
+                               "own here",
+                               what)});
+  if (closed_)
+    throw Failure({ErrorCode::kConflict, fmt::format("this {} is closed: make another one", what)});
+}
+
+void Closeable::CloseAll() {
+  while (!Open().empty()) {
+    Closeable* newest = Open().back();
+    Open().pop_back();
+    newest->Close();
+  }
+}
+
+}  // namespace zeus::python

@@ -1,0 +1,76 @@
+#include "python/bindings/errors.h"
+
+#include <fmt/format.h>
+
+#include "python/bindings/bind.h"
+
+namespace zeus::python {
+namespace {
+
+const char* CodeName(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalidArgument:
+      return "invalid_argument";
+    case ErrorCode::kNotFound:
+      return "not_found";
+    case ErrorCode::kConflict:
+      return "conflict";
+    case ErrorCode::kNotSupported:
+      return "not_supported";
+    case ErrorCode::kPermissionDenied:
+      return "permission_denied";
+    case ErrorCode::kUnavailable:
+      return "unavailable";
+    case ErrorCode::kInternal:
+      return "internal";
+  }
+  return "internal";
+}
+
+const char* FamilyName(Family family) {
+  switch (family) {
+    case Family::kGeneral:
+      return "general";
+    case Family::kGpu:
+      return "gpu";
+    case Family::kCpu:
+      return "cpu";
+  }
+  return "general";
+}
+
+void Raise(const Failure& failure) {
+  const py::object exception =
+      py::module_::import("zeus.errors")
+          .attr("exception_for")(CodeName(failure.error().code), failure.error().message,
+                                 FamilyName(failure.family()));
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+}
+
+}  // namespace
+
+void BindErrors(py::module_&) {
+  py::register_exception_translator([](std::exception_ptr pointer) {
+    try {
+      if (pointer) std::rethrow_exception(pointer);
+    } catch (const Failure& failure) {
+      try {
+        Raise(failure);
+      } catch (py::error_already_set& broken) {
+        broken.restore();
+      }
+    }
+  });
+}
+
+Error CurrentPythonError(std::string_view doing) {
+  try {
+    throw;
+  } catch (const Failure& failure) {
+    return failure.error().While(doing);
+  } catch (const std::exception& failure) {
+    return {ErrorCode::kInternal, fmt::format("{}: {}", doing, failure.what())};
+  }
+}
+
+}  // namespace zeus::python

@@ -1,0 +1,334 @@
+#include "python/bindings/measurement.h"
+
+#include <fmt/format.h>
+#include <pybind11/stl.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "python/bindings/errors.h"
+#include "python/bindings/waiting.h"
+#include "zeus/base/json.h"
+
+namespace zeus::python {
+namespace {
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+// "gpu:3" is the GPU with the index 3.
+std::string_view KindOf(std::string_view device) { return device.substr(0, device.find(':')); }
+
+std::optional<int> IndexOf(std::string_view device) {
+  const std::string_view text = device.substr(device.find(':') + 1);
+  int index = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), index);
+  if (failure != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return index;
+}
+
+double EnergyOrNan(const DeviceMeasurement& device) {
+  return device.energy.ok() ? device.energy.value().energy.value() : kUnknown;
+}
+
+// A value of an estimate, or None where there is no number.
+template <class Get>
+py::object IfKnown(const DeviceMeasurement& device, Get get) {
+  if (!device.energy.ok()) return py::none();
+  return py::cast(get(device.energy.value()));
+}
+
+py::object Reason(const DeviceMeasurement& device) {
+  return device.energy.ok() ? py::object(py::none()) : py::str(device.energy.error().message);
+}
+
+std::string EnergyText(Joules energy, Joules sigma) {
+  return std::isnan(sigma.value()) ? fmt::format("{:.6g} J", energy.value())
+                                   : ToText(energy, sigma);
+}
+
+Json FiniteOrNull(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json DeviceJson(const DeviceMeasurement& device) {
+  Json json{{"device", device.device}, {"in_total", device.in_total}};
+  if (!device.energy.ok()) {
+    json["reason"] = device.energy.error().message;
+    return json;
+  }
+  const EnergyEstimate& estimate = device.energy.value();
+  json["energy"] = FiniteOrNull(estimate.energy.value());
+  json["sigma"] = FiniteOrNull(estimate.sigma.value());
+  json["shared_sigma"] = FiniteOrNull(estimate.shared_sigma.value());
+  json["attributed"] = FiniteOrNull(estimate.attributed.value());
+  json["source"] = EnergySourceName(estimate.source);
+  json["coverage"] = FiniteOrNull(estimate.coverage);
+  json["updates"] = estimate.updates;
+  json["update_period"] = FiniteOrNull(estimate.update_period.count());
+  json["flags"] = estimate.flags.Names();
+  return json;
+}
+
+double NumberOrNan(const py::dict& fields, const char* name) {
+  const py::object value = fields.attr("get")(name);
+  return value.is_none() ? kUnknown : value.cast<double>();
+}
+
+EnergySource SourceOf(const std::string& name) {
+  for (const EnergySource source :
+       {EnergySource::kCounter, EnergySource::kIntegrated, EnergySource::kModel})
+    if (name == EnergySourceName(source)) return source;
+  throw Failure({ErrorCode::kInvalidArgument, "no source of energy is called \"" + name + "\""});
+}
+
+DeviceMeasurement DeviceFrom(const py::dict& fields) {
+  DeviceMeasurement device{.device = fields["device"].cast<std::string>(),
+                           .energy = Error{ErrorCode::kUnavailable, ""},
+                           .in_total = fields["in_total"].cast<bool>()};
+  if (fields.contains("reason")) {
+    device.energy = Error{ErrorCode::kUnavailable, fields["reason"].cast<std::string>()};
+    return device;
+  }
+  EnergyEstimate estimate{.energy = Joules(NumberOrNan(fields, "energy")),
+                          .sigma = Joules(NumberOrNan(fields, "sigma")),
+                          .shared_sigma = Joules(NumberOrNan(fields, "shared_sigma")),
+                          .attributed = Joules(NumberOrNan(fields, "attributed")),
+                          .source = SourceOf(fields["source"].cast<std::string>()),
+                          .coverage = NumberOrNan(fields, "coverage"),
+                          .updates = fields["updates"].cast<int>(),
+                          .update_period = Seconds(NumberOrNan(fields, "update_period")),
+                          .flags = {}};
+  for (const auto name : fields["flags"])
+    if (const auto flag = MeasurementFlags::Parse(name.cast<std::string>()))
+      estimate.flags.Set(*flag);
+  device.energy = estimate;
+  return device;
+}
+
+void AddNumbers(std::vector<DeviceMeasurement>& devices, const char* kind, const py::dict& values) {
+  for (const auto& [index, joules] : values) {
+    const Joules energy(joules.cast<double>());
+    devices.push_back({.device = fmt::format("{}:{}", kind, index.cast<int>()),
+                       .energy = EnergyEstimate{.energy = energy,
+                                                .sigma = Joules(kUnknown),
+                                                .shared_sigma = Joules(kUnknown),
+                                                .attributed = energy,
+                                                .source = EnergySource::kCounter,
+                                                .coverage = kUnknown,
+                                                .updates = 0,
+                                                .update_period = Seconds(kUnknown),
+                                                .flags = {}}});
+  }
+}
+
+double UnixSeconds(WallTime time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+WallTime FromUnixSeconds(double seconds) {
+  return WallTime(std::chrono::duration_cast<std::chrono::microseconds>(
+      std::chrono::duration<double>(seconds)));
+}
+
+// The sum, and not a number where something is missing: what is not known must not look small.
+double TotalOrNan(const Measurement& measurement) {
+  const Measurement::Total total = measurement.Sum();
+  return total.missing.empty() && !total.contains.empty() ? total.energy.value() : kUnknown;
+}
+
+}  // namespace
+
+py::object MeasurementObject::EnergyOf(const char* kind) const {
+  py::dict energies;
+  for (const DeviceMeasurement& device : measurement_.devices) {
+    if (KindOf(device.device) != kind) continue;
+    if (const auto index = IndexOf(device.device))
+      energies[py::int_(*index)] = py::float_(EnergyOrNan(device));
+  }
+  if (energies.empty() && std::string_view(kind) != "gpu") return py::none();
+  return energies;
+}
+
+MeasurementObject MeasurementObject::Refined(double patience) const {
+  if (measurement_.stage == Measurement::Stage::kRefined) return *this;
+  const std::shared_ptr<Monitor> monitor = monitor_.lock();
+  if (!monitor)
+    throw Failure(
+        {ErrorCode::kNotFound, "the monitor of this window is gone: ask while it is there"});
+  const std::shared_ptr<NodeMonitor> recording = monitor->recording();
+  const WindowId id = measurement_.id;
+  std::optional<Result<Measurement>> last;
+  WaitUntil(
+      [&] {
+        last.emplace(recording->monitor().RefinedResult(id));
+        return last->ok() || !last->error().retryable();
+      },
+      patience);
+  return MeasurementObject(Unwrap(*std::move(last)), monitor_);
+}
+
+std::string MeasurementObject::ToText() const {
+  const Measurement::Total total = measurement_.Sum();
+  std::string text = total.contains.empty()
+                         ? "no energy"
+                         : EnergyText(total.energy, total.sigma) +
+                               fmt::format(" over {:.4g} s ({})", measurement_.time.count(),
+                                           fmt::join(total.contains, ", "));
+  for (const DeviceMeasurement& device : measurement_.devices)
+    if (!device.energy.ok())
+      text += fmt::format("; {}: {}", device.device, device.energy.error().message);
+  return text;
+}
+
+std::string MeasurementObject::ToJson() const {
+  Json json{{"window", measurement_.window},
+            {"start_time", UnixSeconds(measurement_.started)},
+            {"time", FiniteOrNull(measurement_.time.count())},
+            {"refined", measurement_.stage == Measurement::Stage::kRefined},
+            {"total_energy", FiniteOrNull(TotalOrNan(measurement_))},
+            {"total_sigma", FiniteOrNull(measurement_.Sum().sigma.value())},
+            {"devices", Json::array()}};
+  for (const DeviceMeasurement& device : measurement_.devices)
+    json["devices"].push_back(DeviceJson(device));
+  return json.dump();
+}
+
+py::dict MeasurementObject::ToDict() const {
+  return py::module_::import("json").attr("loads")(ToJson());
+}
+
+MeasurementObject MeasurementObject::FromDict(const py::dict& state) {
+  Measurement measurement;
+  measurement.window = state["window"].cast<std::string>();
+  measurement.started = FromUnixSeconds(state["start_time"].cast<double>());
+  measurement.time = Seconds(NumberOrNan(state, "time"));
+  measurement.stage =
+      state["refined"].cast<bool>() ? Measurement::Stage::kRefined : Measurement::Stage::kImmediate;
+  for (const auto device : state["devices"])
+    measurement.devices.push_back(DeviceFrom(device.cast<py::dict>()));
+  return MeasurementObject(std::move(measurement));
+}
+
+MeasurementObject MeasurementObject::FromNumbers(double time, const py::dict& gpu,
+                                                 const py::object& cpu, const py::object& dram,
+                                                 const std::string& window) {
+  Measurement measurement;
+  measurement.window = window;
+  measurement.time = Seconds(time);
+  measurement.stage = Measurement::Stage::kRefined;  // Nobody will ever know better.
+  AddNumbers(measurement.devices, "gpu", gpu);
+  if (!cpu.is_none()) AddNumbers(measurement.devices, "cpu", cpu.cast<py::dict>());
+  if (!dram.is_none()) AddNumbers(measurement.devices, "dram", dram.cast<py::dict>());
+  return MeasurementObject(std::move(measurement));
+}
+
+namespace {
+
+void BindDevice(py::module_& module) {
+  py::class_<DeviceMeasurement>(module, "DeviceEnergy")
+      .def_readonly("device", &DeviceMeasurement::device)
+      .def_readonly("in_total", &DeviceMeasurement::in_total)
+      .def_property_readonly("energy", &EnergyOrNan)
+      .def_property_readonly("reason", &Reason)
+      .def_property_readonly("sigma",
+                             [](const DeviceMeasurement& device) {
+                               return device.energy.ok() ? device.energy.value().sigma.value()
+                                                         : kUnknown;
+                             })
+      .def_property_readonly("attributed",
+                             [](const DeviceMeasurement& device) {
+                               return device.energy.ok() ? device.energy.value().attributed.value()
+                                                         : kUnknown;
+                             })
+      .def_property_readonly("source",
+                             [](const DeviceMeasurement& device) {
+                               return IfKnown(device, [](const EnergyEstimate& estimate) {
+                                 return EnergySourceName(estimate.source);
+                               });
+                             })
+      .def_property_readonly("coverage",
+                             [](const DeviceMeasurement& device) {
+                               return IfKnown(device, [](const EnergyEstimate& estimate) {
+                                 return estimate.coverage;
+                               });
+                             })
+      .def_property_readonly(
+          "updates",
+          [](const DeviceMeasurement& device) {
+            return IfKnown(device, [](const EnergyEstimate& estimate) { return estimate.updates; });
+          })
+      .def_property_readonly("update_period",
+                             [](const DeviceMeasurement& device) {
+                               return IfKnown(device, [](const EnergyEstimate& estimate) {
+                                 return estimate.update_period.count();
+                               });
+                             })
+      .def_property_readonly("flags",
+                             [](const DeviceMeasurement& device) {
+                               return device.energy.ok() ? device.energy.value().flags.Names()
+                                                         : std::vector<std::string_view>();
+                             })
+      .def("__str__", [](const DeviceMeasurement& device) {
+        if (device.energy.ok() && std::isnan(device.energy.value().sigma.value()))
+          return EnergyText(device.energy.value().energy, Joules(kUnknown));
+        return ToText(device);
+      });
+}
+
+}  // namespace
+
+void BindMeasurement(py::module_& module) {
+  BindDevice(module);
+  using Object = MeasurementObject;
+  py::class_<Object>(module, "Measurement")
+      .def(py::init(&Object::FromNumbers), py::arg("time"), py::arg("gpu_energy"),
+           py::arg("cpu_energy") = py::none(), py::arg("dram_energy") = py::none(),
+           py::arg("window") = "")
+      .def_property_readonly("window", [](const Object& m) { return m.get().window; })
+      .def_property_readonly("start_time",
+                             [](const Object& m) { return UnixSeconds(m.get().started); })
+      .def_property_readonly("time", [](const Object& m) { return m.get().time.count(); })
+      .def_property_readonly(
+          "is_refined",
+          [](const Object& m) { return m.get().stage == Measurement::Stage::kRefined; })
+      .def_property_readonly("gpu_energy", [](const Object& m) { return m.EnergyOf("gpu"); })
+      .def_property_readonly("cpu_energy", [](const Object& m) { return m.EnergyOf("cpu"); })
+      .def_property_readonly("dram_energy", [](const Object& m) { return m.EnergyOf("dram"); })
+      .def_property_readonly("soc_energy", [](const Object& m) { return m.EnergyOf("rail"); })
+      .def_property_readonly("total_energy", [](const Object& m) { return TotalOrNan(m.get()); })
+      .def_property_readonly("total_sigma",
+                             [](const Object& m) { return m.get().Sum().sigma.value(); })
+      .def_property_readonly("devices",
+                             [](const Object& m) {
+                               py::dict devices;
+                               for (const DeviceMeasurement& device : m.get().devices)
+                                 devices[py::str(device.device)] = py::cast(device);
+                               return devices;
+                             })
+      .def("refined", &Object::Refined, py::arg("timeout") = 2.0)
+      .def("to_dict", &Object::ToDict)
+      .def("to_json", &Object::ToJson)
+      .def("to_pandas",
+           [](const Object& m) {
+             return py::module_::import("zeus._pandas").attr("measurement_frame")(m.ToDict());
+           })
+      .def("__str__", &Object::ToText)
+      .def("__repr__",
+           [](const Object& m) {
+             return fmt::format("<Measurement {}: {}>",
+                                py::repr(py::str(m.get().window)).cast<std::string>(), m.ToText());
+           })
+      .def("__eq__",
+           [](const Object& m, const py::object& other) -> bool {
+             return py::isinstance<Object>(other) &&
+                    m.ToJson() == other.cast<const Object&>().ToJson();
+           })
+      .def(py::pickle([](const Object& m) { return m.ToDict(); },
+                      [](const py::dict& state) { return Object::FromDict(state); }));
+}
+
+}  // namespace zeus::python

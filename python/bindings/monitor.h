@@ -1,0 +1,60 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "python/bindings/closeable.h"
+#include "python/bindings/synchronizer.h"
+#include "zeus/base/clock.h"
+#include "zeus/base/scaled_clock.h"
+#include "zeus/base/ticker.h"
+#include "zeus/export/window_log.h"
+#include "zeus/monitor/node_monitor.h"
+
+namespace zeus::python {
+
+// What Python calls a monitor: the devices of a node, the recorder thread, and the windows. Used
+// with the GIL held; who lets go of it meanwhile keeps what recording() returned.
+class Monitor final : public Closeable {
+ public:
+  struct Options {
+    std::optional<std::vector<unsigned>> gpus{};
+    std::optional<std::vector<unsigned>> cpus{};  // Positions in Node::cpus; none: no CPU.
+    bool share = true;
+    std::string log_file{};   // Finished windows are written there; empty: nowhere.
+    std::string framework{};  // See Synchronizer.
+  };
+
+  // Throws Failure. Blocks, without the GIL.
+  static std::shared_ptr<Monitor> Open(const Options& options);
+  ~Monitor() override { Close(); }
+
+  // Throw Failure when it is closed, and in a fork()ed child.
+  NodeMonitor& node() const;
+  EnergyMonitor& energy() const { return node().monitor(); }
+  std::shared_ptr<NodeMonitor> recording() const;
+
+  // Whether time passes as the system's does: not on a simulated node in a hurry.
+  bool in_real_time() const;
+  // What was looked for and is not there.
+  const std::vector<Absence>& absent() const { return absent_; }
+
+  Synchronizer& synchronizer() { return synchronizer_; }
+  void Log(const Measurement& measurement);
+
+ private:
+  struct Recording;
+
+  explicit Monitor(Synchronizer synchronizer) : synchronizer_(std::move(synchronizer)) {}
+  void DoClose() override;
+  void Abandon() override;
+
+  Synchronizer synchronizer_;
+  std::vector<Absence> absent_;
+  std::shared_ptr<Recording> recording_;
+  std::unique_ptr<WindowLog> log_;
+};
+
+}  // namespace zeus::python

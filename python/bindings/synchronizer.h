@@ -1,0 +1,37 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <string>
+#include <vector>
+
+namespace zeus::python {
+
+namespace py = pybind11;
+
+// Waits until the GPUs have done what a framework asked of them, if the program uses one: torch,
+// JAX or CuPy. None is imported for it; one that the program imports later is noticed. What there
+// is to wait for is up to zeus.utils.framework.synchronizer().
+class Synchronizer {
+ public:
+  // `framework` is "torch", "jax" or "cupy", or empty for whichever is there.
+  Synchronizer(const std::string& framework, std::vector<int> gpus);
+
+  void operator()() {
+    if (function_) {
+      function_();
+    } else if (!names_.empty()) {
+      LookForFramework();
+    }
+  }
+
+ private:
+  void LookForFramework();
+
+  py::dict modules_;            // sys.modules
+  std::vector<py::str> names_;  // That may still come.
+  std::vector<int> gpus_;
+  py::object function_;
+};
+
+}  // namespace zeus::python

@@ -1,0 +1,1 @@
+"""Emissions and cost."""

@@ -1,0 +1,1 @@
+"""GPUs, CPUs and rails: what can be read and set."""

@@ -1,0 +1,1 @@
+"""Clocks of pipelines, and the planner."""

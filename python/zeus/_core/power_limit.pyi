@@ -1,0 +1,1 @@
+"""Power limits just in time, selectors, profiles."""

@@ -1,0 +1,1 @@
+"""Power and temperature over time."""

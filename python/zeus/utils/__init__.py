@@ -1,0 +1,1 @@
+"""What training programs need beside the rest."""
