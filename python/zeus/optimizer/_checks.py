@@ -1,0 +1,53 @@
+"""Checks of what a program gives us: one sentence that names the field and the fix."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+LARGEST_COUNT = 1_000_000_000
+
+
+def text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is a string, not {value!r}")
+    return value
+
+
+def flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} is True or False, not {value!r}")
+    return value
+
+
+def whole(name: str, value: Any, least: int, most: int = LARGEST_COUNT) -> int:
+    """A whole number, also one of numpy's, between two others."""
+    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+        raise TypeError(f"{name} is a whole number, not {value!r}")
+    number = value.__index__()
+    if not least <= number <= most:
+        raise ValueError(f"{name} is {least} to {most}, not {number}")
+    return int(number)
+
+
+def number(name: str, value: Any) -> float:
+    """A finite number, also one of numpy's or torch's."""
+    if isinstance(value, (bool, str, bytes)) or not (
+        hasattr(type(value), "__float__") or hasattr(type(value), "__index__")
+    ):
+        raise TypeError(f"{name} is a number, not {value!r}")
+    try:
+        result = float(value)
+    except OverflowError:
+        result = math.inf
+    if not math.isfinite(result):
+        raise ValueError(f"{name} is a finite number, not {value!r}")
+    return result
+
+
+def positive(name: str, value: Any, most: float = math.inf) -> float:
+    result = number(name, value)
+    if not 0 < result <= most:
+        limit = "" if most == math.inf else f" and at most {most:g}"
+        raise ValueError(f"{name} is greater than 0{limit}, not {value!r}")
+    return result
