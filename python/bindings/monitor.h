@@ -42,6 +42,7 @@ class Monitor final : public Closeable {
   const std::vector<Absence>& absent() const { return absent_; }
 
   Synchronizer& synchronizer() { return synchronizer_; }
+  bool logs() const { return log_ != nullptr; }
   void Log(const Measurement& measurement);
 
  private:
