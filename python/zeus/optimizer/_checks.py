@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from zeus._core.monitor import Monitor
+from zeus.utils.distributed import Collective, check_collective
+
 LARGEST_COUNT = 1_000_000_000
 
 
@@ -51,3 +54,26 @@ def positive(name: str, value: Any, most: float = math.inf) -> float:
         limit = "" if most == math.inf else f" and at most {most:g}"
         raise ValueError(f"{name} is greater than 0{limit}, not {value!r}")
     return result
+
+
+def monitor(value: Any) -> Monitor:
+    if not isinstance(value, Monitor):
+        raise TypeError(f"monitor is a ZeusMonitor, not {value!r}")
+    return value
+
+
+def collective(given: Any, rank: int, world_size: int | None = None) -> Collective | None:
+    """How the ranks talk; None for one process alone. It must see the ranks as the program does."""
+    found = check_collective(given)
+    if found is None:
+        if rank != 0 or (world_size or 1) > 1:
+            raise ValueError(
+                f"rank {rank} of several needs a collective: initialise torch.distributed first, "
+                "or pass collective="
+            )
+        return None
+    if found.rank != rank:
+        raise ValueError(f"rank is {rank}, and the collective says {found.rank}")
+    if world_size is not None and found.size != world_size:
+        raise ValueError(f"world_size is {world_size}, and the collective says {found.size}")
+    return found

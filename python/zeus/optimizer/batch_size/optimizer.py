@@ -7,10 +7,9 @@ import math
 import sys
 import warnings
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import TYPE_CHECKING, Iterator
 
 from zeus._core.batch_size import JobRun
-from zeus._core.monitor import Monitor
 from zeus.errors import ZeusError
 from zeus.optimizer import _checks as checks
 from zeus.optimizer.batch_size.exceptions import (
@@ -23,6 +22,7 @@ from zeus.optimizer.batch_size.job_spec import JobSpec
 
 if TYPE_CHECKING:
     from zeus.monitor import ZeusMonitor
+    from zeus.utils.distributed import Collective
 
 #: In which the run is measured, under the name that logs of earlier tools have.
 _WINDOW = "BatciSizeOptimizerClient"
@@ -79,7 +79,7 @@ class BatchSizeOptimizer:
         *,
         token: str | None = None,
         authorities: str | None = None,
-        collective: Any = None,
+        collective: Collective | None = None,
         recurrence: int | None = None,
         raise_on_failure: bool = True,
     ) -> None:
@@ -87,7 +87,7 @@ class BatchSizeOptimizer:
             raise TypeError(f"job is a JobSpec, not {job!r}")
         checks.text("server_url", server_url)
         checks.whole("rank", rank, 0)
-        collective = _collective(collective, rank)
+        ranks = checks.collective(collective, rank)
         if recurrence is not None:
             recurrence = checks.whole("recurrence", recurrence, 1)
         self.monitor = monitor
@@ -99,16 +99,16 @@ class BatchSizeOptimizer:
         self._last_metric: float | None = None
         with _our_exceptions():
             self._run = JobRun(
-                monitor=_native(monitor),
+                monitor=checks.monitor(monitor),
                 url=server_url,
                 token="" if token is None else checks.text("token", token),
                 authorities="" if authorities is None else str(authorities),
                 job=job.to_dict(),
                 window=_WINDOW,
                 recurrence=recurrence,
-                collective=collective,
+                collective=ranks,
             )
-            if collective is not None:
+            if ranks is not None:
                 # Later calls may then be made by one rank alone.
                 self._run.begin_trial()
         if job.job_id is None and rank == 0:
@@ -273,16 +273,3 @@ def _our_exceptions() -> Iterator[None]:
         yield
     except ZeusError as error:
         raise translated(error) from None
-
-
-def _native(monitor: Any) -> Monitor:
-    if not isinstance(monitor, Monitor):
-        raise TypeError(f"monitor is a ZeusMonitor, not {monitor!r}")
-    return monitor
-
-
-def _collective(given: Any, rank: int) -> Any:
-    """How the ranks talk; None for one process alone."""
-    if given is None and rank != 0:
-        raise ValueError(f"rank {rank} needs a collective: initialise torch.distributed first")
-    return given

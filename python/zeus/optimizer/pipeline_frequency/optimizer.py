@@ -11,6 +11,7 @@ from zeus.optimizer.pipeline_frequency.planner import schedule_of
 
 if TYPE_CHECKING:
     from zeus.monitor import ZeusMonitor
+    from zeus.utils.distributed import Collective
 
 _IDENTIFIER_CHARACTERS = "-_."
 
@@ -87,7 +88,7 @@ class PipelineFrequencyOptimizer:
         job_metadata: str | None = None,
         *,
         monitor: ZeusMonitor | None = None,
-        collective: Any = None,
+        collective: Collective | None = None,
         token: str | None = None,
         authorities: str | None = None,
         schedule: str = "1f1b",
@@ -117,16 +118,16 @@ class PipelineFrequencyOptimizer:
             "straggler_threshold": _threshold(straggler_threshold),
             "poll_interval": checks.positive("poll_interval", poll_interval, 1e6),
         }
-        collective = collective_of(collective, rank, world_size)
+        ranks = checks.collective(collective, rank, world_size)
         self._own_monitor = monitor is None
         self.monitor = _monitor(device_id) if monitor is None else monitor
         self.rank = rank
         self._run = PipelineRun(
-            monitor=native_monitor(self.monitor),
+            monitor=checks.monitor(self.monitor),
             server_url="" if server_url is None else checks.text("server_url", server_url),
             token="" if token is None else checks.text("token", token),
             authorities="" if authorities is None else os.fspath(authorities),
-            collective=collective,
+            collective=ranks,
             rank=place,
             options=options,
         )
