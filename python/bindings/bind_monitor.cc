@@ -55,7 +55,11 @@ MeasurementObject EndWindow(const std::shared_ptr<Monitor>& monitor, const py::h
   if (sync_execution) monitor->synchronizer()();
   auto ended = energy.EndWindow(name);
   if (!ended.ok()) throw Failure(std::move(ended).error());
-  monitor->Log(ended.value());
+  // What was measured is not lost for the sake of a full disk.
+  if (const Status logged = monitor->Log(ended.value()); !logged.ok()) {
+    if (PyErr_WarnEx(PyExc_RuntimeWarning, logged.error().message.c_str(), 1) != 0)
+      throw py::error_already_set();
+  }
   return MeasurementObject(std::move(ended).value(), monitor);
 }
 
@@ -173,6 +177,7 @@ void BindMonitor(py::module_& core) {
       .def("reset_windows", [](Monitor& monitor) { monitor.energy().CancelAllWindows(); })
       .def("close", &Monitor::Close)
       .def_property_readonly("closed", &Monitor::closed)
+      .def_property_readonly("in_forked_child", &Monitor::InForkedChild)
       .def_property_readonly("device_names", &DeviceNames)
       .def_property_readonly("absent", &AbsentDevices);
   BindFastCalls(type);

@@ -43,7 +43,7 @@ class Monitor final : public Closeable {
 
   Synchronizer& synchronizer() { return synchronizer_; }
   bool logs() const { return log_ != nullptr; }
-  void Log(const Measurement& measurement);
+  Status Log(const Measurement& measurement);
 
  private:
   struct Recording;
