@@ -13,7 +13,7 @@ _STROKES = {  # Rows and columns of an image of 8x8.
 }
 
 
-def digits(count: int, seed: int, noise: float = 0.9) -> tuple[Tensor, Tensor]:
+def digits(count: int, seed: int, noise: float = 0.3) -> tuple[Tensor, Tensor]:
     """So many images of 1x8x8, and which digit each of them shows."""
     clean = torch.zeros(10, 1, 8, 8)
     for digit, segments in enumerate(_SEGMENTS):
@@ -27,16 +27,16 @@ def digits(count: int, seed: int, noise: float = 0.9) -> tuple[Tensor, Tensor]:
 class Learner:
     """A network with its data and its optimiser: batches(), step(batch) and accuracy()."""
 
-    def __init__(self, batch_size: int, seed: int = 0, samples: int = 4096) -> None:
+    def __init__(self, batch_size: int, seed: int = 0, samples: int = 1024) -> None:
         torch.manual_seed(seed)
         torch.set_num_threads(1)
         self.batch_size = batch_size
         self.images, self.labels = digits(samples, seed=1)
-        self.validation = digits(1024, seed=2)
+        self.validation = digits(512, seed=2)
         self.model: nn.Module = nn.Sequential(
             nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
             nn.Linear(128, 10))
-        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1, momentum=0.5)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.003)
 
     def batches(self, rank: int = 0, ranks: int = 1) -> list[Tensor]:
         """Those of an epoch, as positions of samples; of each, this rank has its part."""

@@ -6,7 +6,7 @@ import dataclasses
 import re
 from typing import Any, Mapping, Sequence
 
-from zeus.optimizer import _checks as checks
+from zeus.optimizer import _arguments as checks
 
 _MOST_BATCH_SIZES = 64
 _LONGEST_TIME = 10 * 365 * 24 * 3600.0

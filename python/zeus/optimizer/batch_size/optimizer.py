@@ -10,8 +10,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Iterator
 
 from zeus._core.batch_size import JobRun
+from zeus.callback import Callback
 from zeus.errors import ZeusError
-from zeus.optimizer import _checks as checks
+from zeus.optimizer import _arguments as checks
 from zeus.optimizer.batch_size.exceptions import (
     ZeusBSOBadOperationError,
     ZeusBSOOperationOrderError,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _WINDOW = "BatciSizeOptimizerClient"
 
 
-class BatchSizeOptimizer:
+class BatchSizeOptimizer(Callback):
     """Asks a ``zeus serve`` which batch size to use, and tells it what became of it.
 
         optimizer = BatchSizeOptimizer(ZeusMonitor(), "http://zeus:8000", job)

@@ -6,7 +6,8 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from zeus._core.pipeline import PipelineRun, Plan, Profile
-from zeus.optimizer import _checks as checks
+from zeus.callback import Callback
+from zeus.optimizer import _arguments as checks
 from zeus.optimizer.pipeline_frequency.planner import schedule_of
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _IDENTIFIER_CHARACTERS = "-_."
 
 
-class PipelineFrequencyOptimizer:
+class PipelineFrequencyOptimizer(Callback):
     """Trains a pipeline with less energy and no slowdown, by the clock of every instruction.
 
         optimizer = PipelineFrequencyOptimizer(
@@ -122,18 +123,20 @@ class PipelineFrequencyOptimizer:
         self._own_monitor = monitor is None
         self.monitor = _monitor(device_id) if monitor is None else monitor
         self.rank = rank
-        self._run = PipelineRun(
-            monitor=checks.monitor(self.monitor),
-            server_url="" if server_url is None else checks.text("server_url", server_url),
-            token="" if token is None else checks.text("token", token),
-            authorities="" if authorities is None else os.fspath(authorities),
-            collective=ranks,
-            rank=place,
-            options=options,
-        )
-
-    def on_step_begin(self) -> None:
-        """An iteration begins. Nothing is to be done; called for symmetry."""
+        try:
+            self._run = PipelineRun(
+                monitor=checks.monitor(self.monitor),
+                server_url="" if server_url is None else checks.text("server_url", server_url),
+                token="" if token is None else checks.text("token", token),
+                authorities="" if authorities is None else os.fspath(authorities),
+                collective=ranks,
+                rank=place,
+                options=options,
+            )
+        except BaseException:
+            if self._own_monitor:
+                self.monitor.close()
+            raise
 
     def on_step_end(self) -> None:
         """An iteration ends. Ranks exchange a few numbers, and a plan when there is a new one."""

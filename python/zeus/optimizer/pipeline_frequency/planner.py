@@ -7,7 +7,7 @@ from typing import Any, Callable, NamedTuple, Sequence
 
 from zeus._core import pipeline as core
 from zeus._core.pipeline import Plan, Profile
-from zeus.optimizer import _checks as checks
+from zeus.optimizer import _arguments as checks
 
 #: Larger pipelines are planned for one deadline alone: their frontier takes long.
 _LARGE = 8192
