@@ -40,7 +40,10 @@ class KnobTest(NodeTestCase):
 
     def start(self, program: str) -> subprocess.Popen:
         process = subprocess.Popen(
-            [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-c", program],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.stderr.close)
@@ -115,12 +118,18 @@ class KnobTest(NodeTestCase):
         self.assert_put_back()
 
     def test_a_forked_child_that_ends_puts_nothing_back(self):
-        self.gpus.set_power_management_limit(0, 220_000)
-        child = os.fork()
-        if child == 0:
-            sys.exit(0) if get_gpus().get_power_management_limit(0) == 220_000 else os._exit(1)
-        self.assertEqual(os.waitpid(child, 0)[1], 0)
-        self.assertEqual(self.gpus.get_power_management_limit(0), 220_000)
+        program = SETS + (
+            "if (child := os.fork()) == 0:\n"
+            "    assert get_gpus() is not gpus\n"
+            "    assert get_gpus().get_power_management_limit(0) == 200_000\n"
+            "    sys.exit(0)\n"
+            "assert os.waitpid(child, 0)[1] == 0\n"
+            "assert gpus.get_power_management_limit(0) == 200_000\n"
+        )
+        process = self.start(program)
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, errors)
+        self.assert_put_back()
 
     def test_two_programs_do_not_turn_the_same_knob(self):
         self.start_and_wait_until_set()

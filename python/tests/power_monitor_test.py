@@ -17,6 +17,14 @@ def energy_of(gpu: int) -> float:
     return json.loads(zeus("sim", "truth", "--json"))[gpu]["energy_joules"]
 
 
+def wait_until(holds, seconds=20.0):
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            raise AssertionError("it did not happen")
+        time.sleep(0.05)
+
+
 class Load:
     """A load on a GPU as long as the block lasts."""
 
@@ -32,7 +40,7 @@ class Load:
 
 
 class PowerMonitorTest(NodeTestCase):
-    GPUS = "2xA100,1xV100"
+    GPUS = "1xH100,1xA100,1xP100"
 
     def tearDown(self):
         for gpu in range(3):
@@ -84,11 +92,13 @@ class PowerMonitorTest(NodeTestCase):
             begin = time.time()
             time.sleep(0.5)
             true = json.loads(zeus("sim", "truth", "--json"))[0]["power_watts"]
-            self.assertAlmostEqual(monitor.get_power()[0], true, delta=0.1 * true)
-            self.assertAlmostEqual(monitor.get_power(time.time())[0], true, delta=0.1 * true)
+            self.assertAlmostEqual(monitor.get_power()[0], true, delta=0.2 * true)
+            self.assertAlmostEqual(monitor.get_power(time.time())[0], true, delta=0.2 * true)
             self.assertIsNone(monitor.get_power(begin - 100))
-            average = monitor.get_power(power_domain=PowerDomain.DEVICE_AVERAGE)
-            self.assertAlmostEqual(average[0], true, delta=0.1 * true)
+            wait_until(
+                lambda: abs(monitor.get_power(power_domain=PowerDomain.DEVICE_AVERAGE)[0] - true)
+                < 0.2 * true
+            )
 
     def test_averages_are_recorded_as_often_as_asked(self):
         with PowerMonitor([0], update_period=0.1) as monitor, Load(0, 250):
@@ -133,14 +143,14 @@ class PowerMonitorTest(NodeTestCase):
 
     def test_a_shared_monitor_goes_on_when_it_stops(self):
         with ZeusMonitor(gpu_indices=[1, 2]) as shared:
-            with PowerMonitor(monitor=shared) as power, TemperatureMonitor([2], monitor=shared) as t:
+            heat = TemperatureMonitor([2], monitor=shared)
+            with PowerMonitor(monitor=shared) as power, heat:
                 self.assertEqual(power.gpu_indices, [1, 2])
-                self.assertEqual(list(t.get_temperature()), [2])
+                self.assertEqual(list(heat.get_temperature()), [2])
             self.assertFalse(shared.closed)
             self.assertRaises(ZeusGPUNotFoundError, PowerMonitor, [0], monitor=shared)
 
     def test_an_unsupported_domain_is_refused_with_the_reason(self):
-        zeus("sim", "fault", "--gpu", "2", "--kind", "not-supported")
         with self.assertRaisesRegex(ValueError, "GPU 2 has no memory_average power"):
             PowerMonitor([2], power_domains=[PowerDomain.MEMORY_AVERAGE])
 
@@ -182,7 +192,7 @@ class PowerMonitorTest(NodeTestCase):
 
 
 class HurryTest(NodeTestCase):
-    GPUS = "1xA100"
+    GPUS = "1xH100"
     TIME_SCALE = 20
 
     def test_energy_is_that_of_the_node(self):

@@ -229,6 +229,7 @@ Result<EnergyEstimate> DeviceRecord::Between(TimePoint begin, TimePoint end) con
   if (!(begin <= end))
     return Error{ErrorCode::kInvalidArgument, "the end of a time span lies before its begin"};
   if (!known()) return reason_;
+  if (track_.failing() && end > track_.curve().end()) return BetweenUnseen(begin, end);
   const TimePoint split = std::clamp(track_.curve().remembered_since(), begin, end);
   auto estimate = Estimate(split, At(split), end, At(end));
   if (split == begin || !estimate.ok()) return estimate;
@@ -242,6 +243,18 @@ Result<EnergyEstimate> DeviceRecord::Between(TimePoint begin, TimePoint end) con
   whole.sigma = Joules(std::hypot(whole.sigma.value(), sensor.gain_sigma * forgotten.value(),
                                   (sensor.offset_sigma * (split - begin)).value()));
   whole.flags = incidents_.Between(begin, end);
+  return estimate;
+}
+
+// Nothing is guessed about a device that does not answer but how far it may be off.
+Result<EnergyEstimate> DeviceRecord::BetweenUnseen(TimePoint begin, TimePoint end) const {
+  const TimePoint seen = track_.curve().end();
+  if (begin >= seen) return reason_;
+  auto estimate = Between(begin, seen);
+  if (!estimate.ok()) return estimate;
+  const Joules unseen = estimate.value().energy * ((end - seen) / (seen - begin));
+  estimate.value().sigma = Joules(std::hypot(estimate.value().sigma.value(), unseen.value()));
+  estimate.value().flags.Set(MeasurementFlag::kPartial);
   return estimate;
 }
 

@@ -63,6 +63,7 @@ class DeviceRecord {
   void RecordPower();
   void ShowEnergy(TimePoint now, EnergyMonitor::Present& present);
   EnergySource source() const;
+  Result<EnergyEstimate> BetweenUnseen(TimePoint begin, TimePoint end) const;
   bool Throttled() const;  // When last asked.
   // The point at begin_: remembered, for the curve forgets.
   EnergyCurve::Point Origin() const { return origin_ ? *origin_ : At(begin_); }

@@ -67,6 +67,20 @@ TEST_F(EnergyBetweenTest, AnEndBeforeTheBeginIsRefused) {
   EXPECT_EQ(energy.error().code, ErrorCode::kInvalidArgument);
 }
 
+TEST_F(EnergyBetweenTest, NothingIsGuessedAboutADeviceThatDoesNotAnswer) {
+  meter_.SetPower(At(0), 100_W);
+  EnergyMonitor monitor(clock_, {{.meter = &meter_}});
+  Until(monitor, 10);
+  meter_.Fail(Error{ErrorCode::kUnavailable, "lost"});
+  Until(monitor, 20);
+  EXPECT_EQ(monitor.EnergyBetween(0, At(15), At(20)).error().message, "lost");
+  const auto half = monitor.EnergyBetween(0, At(5), At(15));
+  ASSERT_TRUE(half.ok()) << half.error().message;
+  EXPECT_NEAR(half.value().energy.value(), 500, 25);
+  EXPECT_GT(half.value().sigma, 400_J);
+  EXPECT_TRUE(half.value().flags.Has(MeasurementFlag::kPartial));
+}
+
 TEST_F(EnergyBetweenTest, AverageAndMemoryPowerAreRecordedWithTheTelemetry) {
   sim::SimulatedGpu gpu(clock_, sim::testing::Model("H100"));
   EnergyMonitor monitor(clock_, {{.meter = &gpu, .gpu = &gpu}},

@@ -1,7 +1,8 @@
 """``python -m zeus.monitor energy`` and ``python -m zeus.monitor power``: from now until Ctrl-C.
 
 Exit code: 0 when it was ended by Ctrl-C or after ``--seconds``, 1 when nothing can be measured,
-2 for a wrong command line. ``zeus monitor`` and ``zeus run`` do more.
+2 for a wrong command line, 130 for a Ctrl-C before anything was measured.
+``zeus monitor`` and ``zeus run`` do more.
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ZeusError, ValueError) as failure:
         print(f"error: {failure}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:  # Before anything was measured.
+        return 130
 
 
 def _energy(options: argparse.Namespace) -> int:
     with ZeusMonitor(gpu_indices=options.gpu_indices) as monitor:
         monitor.begin_window(_WINDOW, sync_execution=False)
-        print("Measuring; Ctrl-C ends it.", flush=True)
         _wait(options.seconds)
         measurement = monitor.end_window(_WINDOW, sync_execution=False).refined()
     print(measurement)
@@ -72,6 +74,7 @@ def _line(power: dict[int, float] | None) -> str:
 
 def _wait(seconds: float | None) -> None:
     try:
+        print("Measuring; Ctrl-C ends it.", flush=True)
         if seconds is not None:
             time.sleep(seconds)
         else:

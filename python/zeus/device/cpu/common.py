@@ -157,6 +157,6 @@ class EmptyCPUs:
             raise AttributeError(name)
 
         def refuse(*_: object, **__: object) -> Any:
-            raise ZeusCPUNotFoundError(f"{name}() has no CPU to ask: the energy of none can be read")
+            raise ZeusCPUNotFoundError(f"{name}() has no CPU to ask: none can be read")
 
         return refuse
