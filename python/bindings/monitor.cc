@@ -115,8 +115,8 @@ bool Monitor::in_real_time() const {
   return recording_->scaled == nullptr;
 }
 
-void Monitor::Log(const Measurement& measurement) {
-  if (log_) Check(log_->Write(measurement));
+Status Monitor::Log(const Measurement& measurement) {
+  return log_ ? log_->Write(measurement) : Ok();
 }
 
 void Monitor::DoClose() {
