@@ -77,7 +77,7 @@ def mistakes(root: pathlib.Path) -> list[str]:
     found = []
     for path in repository.files("*.h", "*.cc", root=root):
         if path.parts[0] != "zeus":
-            continue  # apps/, tests/, bench/ and fuzz/ compose: they may include everything.
+            continue  # apps/, python/, tests/, bench/ and fuzz/ compose: they include everything.
         for include in INCLUDE.findall((root / path).read_text()):
             if why := mistake(path, include):
                 found.append(f"{path}: {why}")

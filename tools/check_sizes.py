@@ -6,7 +6,7 @@ import sys
 import repository
 
 LIMIT = 400
-SOURCES = ("*.h", "*.cc", "*.c", "*.py", "*.sh", "*.ts", "*.tsx", "*.css", "*.mjs", "*.cmake", "CMakeLists.txt", "dev")
+SOURCES = ("*.h", "*.cc", "*.c", "*.py", "*.pyi", "*.sh", "*.ts", "*.tsx", "*.css", "*.mjs", "*.cmake", "CMakeLists.txt", "dev")
 
 # path: why it may be longer. For generated data only; code is split instead.
 LONGER: dict[str, str] = {}

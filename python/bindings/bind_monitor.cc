@@ -55,8 +55,81 @@ MeasurementObject EndWindow(const std::shared_ptr<Monitor>& monitor, const py::h
   if (sync_execution) monitor->synchronizer()();
   auto ended = energy.EndWindow(name);
   if (!ended.ok()) throw Failure(std::move(ended).error());
-  monitor->Log(ended.value());
+  // What was measured is not lost for the sake of a full disk.
+  if (const Status logged = monitor->Log(ended.value()); !logged.ok()) {
+    if (PyErr_WarnEx(PyExc_RuntimeWarning, logged.error().message.c_str(), 1) != 0)
+      throw py::error_already_set();
+  }
   return MeasurementObject(std::move(ended).value(), monitor);
+}
+
+// begin_window(name) and end_window(name) are on the way of every step. pybind11's dispatcher takes
+// about as long as they do, so these calls go past it; whatever is not as simple as that, errors
+// included, is left to the functions above.
+PyObject* CallFully(PyObject* self, const char* method, PyObject* const* arguments,
+                    Py_ssize_t count, PyObject* names) {
+  const auto function = py::reinterpret_steal<py::object>(PyObject_GetAttrString(self, method));
+  if (!function) return nullptr;
+  return PyObject_Vectorcall(function.ptr(), arguments, static_cast<std::size_t>(count), names);
+}
+
+// Null when it is closed, or was never opened.
+std::shared_ptr<Monitor>* OpenMonitorOf(PyObject* self) {
+  auto place = reinterpret_cast<py::detail::instance*>(self)->get_value_and_holder();
+  if (!place.holder_constructed()) return nullptr;
+  auto& monitor = place.holder<std::shared_ptr<Monitor>>();
+  return monitor->closed() || monitor->InForkedChild() ? nullptr : &monitor;
+}
+
+std::string_view NameOrEmpty(PyObject* key) {
+  Py_ssize_t size = 0;
+  const char* text = PyUnicode_Check(key) ? PyUnicode_AsUTF8AndSize(key, &size) : nullptr;
+  if (text == nullptr) PyErr_Clear();
+  return {text == nullptr ? "" : text, static_cast<std::size_t>(size)};
+}
+
+PyObject* FastBegin(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
+  std::shared_ptr<Monitor>* monitor = OpenMonitorOf(self);
+  if (monitor != nullptr && count == 1 && names == nullptr) {
+    try {
+      (*monitor)->synchronizer()();
+      const std::string_view name = NameOrEmpty(arguments[0]);
+      if (!name.empty() && (*monitor)->energy().BeginWindow(name, {.synchronize = false}).ok())
+        Py_RETURN_NONE;
+    } catch (py::error_already_set& raised) {  // By the framework.
+      raised.restore();
+      return nullptr;
+    }
+  }
+  return CallFully(self, "_begin_window", arguments, count, names);
+}
+
+PyObject* FastEnd(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
+  std::shared_ptr<Monitor>* monitor = OpenMonitorOf(self);
+  if (monitor != nullptr && count == 1 && names == nullptr && !(*monitor)->logs()) {
+    try {
+      (*monitor)->synchronizer()();
+      auto ended = (*monitor)->energy().EndWindow(NameOrEmpty(arguments[0]));
+      if (ended.ok())
+        return py::cast(MeasurementObject(std::move(ended).value(), *monitor)).release().ptr();
+    } catch (py::error_already_set& raised) {
+      raised.restore();
+      return nullptr;
+    }
+  }
+  return CallFully(self, "_end_window", arguments, count, names);
+}
+
+void BindFastCalls(const py::handle& type) {
+  constexpr int kFlags = METH_FASTCALL | METH_KEYWORDS;
+  static PyMethodDef methods[] = {
+      {"begin_window", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&FastBegin)),
+       kFlags, nullptr},
+      {"end_window", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&FastEnd)), kFlags,
+       nullptr}};
+  for (PyMethodDef& method : methods)
+    type.attr(method.ml_name) = py::reinterpret_steal<py::object>(
+        PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type.ptr()), &method));
 }
 
 std::vector<std::string> DeviceNames(const Monitor& monitor) {
@@ -88,12 +161,12 @@ std::shared_ptr<Monitor> OpenMonitor(std::optional<std::vector<unsigned>> gpus,
 void BindMonitor(py::module_& core) {
   py::module_ module = core.def_submodule("monitor");
   BindMeasurement(module);
-  py::class_<Monitor, std::shared_ptr<Monitor>>(module, "Monitor")
-      .def(py::init(&OpenMonitor), py::arg("gpus"), py::arg("cpus"), py::arg("share"),
+  py::class_<Monitor, std::shared_ptr<Monitor>> type(module, "Monitor");
+  type.def(py::init(&OpenMonitor), py::arg("gpus"), py::arg("cpus"), py::arg("share"),
            py::arg("log_file"), py::arg("framework"))
-      .def("begin_window", &BeginWindow, py::arg("key"), py::arg("sync_execution") = true,
+      .def("_begin_window", &BeginWindow, py::arg("key"), py::arg("sync_execution") = true,
            py::arg("restart") = false)
-      .def("end_window", &EndWindow, py::arg("key"), py::arg("sync_execution") = true,
+      .def("_end_window", &EndWindow, py::arg("key"), py::arg("sync_execution") = true,
            py::arg("cancel") = false)
       .def(
           "peek_window",
@@ -104,8 +177,10 @@ void BindMonitor(py::module_& core) {
       .def("reset_windows", [](Monitor& monitor) { monitor.energy().CancelAllWindows(); })
       .def("close", &Monitor::Close)
       .def_property_readonly("closed", &Monitor::closed)
+      .def_property_readonly("in_forked_child", &Monitor::InForkedChild)
       .def_property_readonly("device_names", &DeviceNames)
       .def_property_readonly("absent", &AbsentDevices);
+  BindFastCalls(type);
 }
 
 }  // namespace zeus::python

@@ -54,6 +54,18 @@ void Closeable::CheckOpen(const char* what) const {
     throw Failure({ErrorCode::kConflict, fmt::format("this {} is closed: make another one", what)});
 }
 
+void Closeable::CloseNewerThan(const Closeable& first) {
+  // Closing may change the list: looked up anew each time.
+  const auto newest = [&first]() -> Closeable* {
+    const auto& open = Open();
+    const auto begin = std::find(open.begin(), open.end(), &first);
+    for (auto next = open.end(); next != begin && --next != begin;)
+      if (!(*next)->closed_) return *next;
+    return nullptr;
+  };
+  while (Closeable* next = newest()) next->Close();
+}
+
 void Closeable::CloseAll() {
   while (!Open().empty()) {
     Closeable* newest = Open().back();

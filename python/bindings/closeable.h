@@ -25,8 +25,9 @@ class Closeable {
   // "monitor".
   void CheckOpen(const char* what) const;
 
-  // Everything that is open in this process.
+  // Everything that is open in this process, or that was made after `first`.
   static void CloseAll();
+  static void CloseNewerThan(const Closeable& first);
 
  protected:
   // Takes what must end out of the object and ends it, without the GIL where it blocks.

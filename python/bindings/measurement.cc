@@ -24,12 +24,13 @@ constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 // "gpu:3" is the GPU with the index 3.
 std::string_view KindOf(std::string_view device) { return device.substr(0, device.find(':')); }
 
-std::optional<int> IndexOf(std::string_view device) {
+// Its index, or what a rail is called.
+py::object KeyOf(std::string_view device) {
   const std::string_view text = device.substr(device.find(':') + 1);
   int index = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), index);
-  if (failure != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return index;
+  if (failure == std::errc() && end == text.data() + text.size()) return py::int_(index);
+  return py::str(text.data(), text.size());
 }
 
 double EnergyOrNan(const DeviceMeasurement& device) {
@@ -109,10 +110,16 @@ DeviceMeasurement DeviceFrom(const py::dict& fields) {
   return device;
 }
 
-void AddNumbers(std::vector<DeviceMeasurement>& devices, const char* kind, const py::dict& values) {
-  for (const auto& [index, joules] : values) {
+void AddNumbers(std::vector<DeviceMeasurement>& devices, const char* kind,
+                const py::object& given) {
+  if (given.is_none()) return;
+  if (!py::isinstance<py::dict>(given))
+    throw py::type_error(
+        fmt::format("the energies of a measurement are a dictionary of joules, not {}",
+                    py::repr(given).cast<std::string>()));
+  for (const auto& [index, joules] : given.cast<py::dict>()) {
     const Joules energy(joules.cast<double>());
-    devices.push_back({.device = fmt::format("{}:{}", kind, index.cast<int>()),
+    devices.push_back({.device = fmt::format("{}:{}", kind, py::str(index).cast<std::string>()),
                        .energy = EnergyEstimate{.energy = energy,
                                                 .sigma = Joules(kUnknown),
                                                 .shared_sigma = Joules(kUnknown),
@@ -146,8 +153,7 @@ py::object MeasurementObject::EnergyOf(const char* kind) const {
   py::dict energies;
   for (const DeviceMeasurement& device : measurement_.devices) {
     if (KindOf(device.device) != kind) continue;
-    if (const auto index = IndexOf(device.device))
-      energies[py::int_(*index)] = py::float_(EnergyOrNan(device));
+    energies[KeyOf(device.device)] = py::float_(EnergyOrNan(device));
   }
   if (energies.empty() && std::string_view(kind) != "gpu") return py::none();
   return energies;
@@ -213,16 +219,19 @@ MeasurementObject MeasurementObject::FromDict(const py::dict& state) {
   return MeasurementObject(std::move(measurement));
 }
 
-MeasurementObject MeasurementObject::FromNumbers(double time, const py::dict& gpu,
-                                                 const py::object& cpu, const py::object& dram,
-                                                 const std::string& window) {
+MeasurementObject MeasurementObject::FromNumbers(double time, const Numbers& numbers,
+                                                 std::string window) {
+  if (!(time >= 0))
+    throw Failure({ErrorCode::kInvalidArgument,
+                   fmt::format("the time of a measurement is 0 or more seconds, not {}", time)});
   Measurement measurement;
-  measurement.window = window;
+  measurement.window = std::move(window);
   measurement.time = Seconds(time);
   measurement.stage = Measurement::Stage::kRefined;  // Nobody will ever know better.
-  AddNumbers(measurement.devices, "gpu", gpu);
-  if (!cpu.is_none()) AddNumbers(measurement.devices, "cpu", cpu.cast<py::dict>());
-  if (!dram.is_none()) AddNumbers(measurement.devices, "dram", dram.cast<py::dict>());
+  AddNumbers(measurement.devices, "gpu", numbers.gpu);
+  AddNumbers(measurement.devices, "cpu", numbers.cpu);
+  AddNumbers(measurement.devices, "dram", numbers.dram);
+  AddNumbers(measurement.devices, "rail", numbers.soc);
   return MeasurementObject(std::move(measurement));
 }
 
@@ -285,8 +294,14 @@ void BindMeasurement(py::module_& module) {
   BindDevice(module);
   using Object = MeasurementObject;
   py::class_<Object>(module, "Measurement")
-      .def(py::init(&Object::FromNumbers), py::arg("time"), py::arg("gpu_energy"),
-           py::arg("cpu_energy") = py::none(), py::arg("dram_energy") = py::none(),
+      .def(py::init([](double time, py::object gpu, py::object cpu, py::object dram, py::object soc,
+                       std::string window) {
+             return Object::FromNumbers(
+                 time, {std::move(gpu), std::move(cpu), std::move(dram), std::move(soc)},
+                 std::move(window));
+           }),
+           py::arg("time"), py::arg("gpu_energy"), py::arg("cpu_energy") = py::none(),
+           py::arg("dram_energy") = py::none(), py::arg("soc_energy") = py::none(),
            py::arg("window") = "")
       .def_property_readonly("window", [](const Object& m) { return m.get().window; })
       .def_property_readonly("start_time",

@@ -21,8 +21,8 @@ class MeasurementObject {
 
   const Measurement& get() const { return measurement_; }
 
-  // Joules by index of the GPU ("gpu"), CPU ("cpu") or memory ("dram"); not a number where a device
-  // could not be read. None where there is no such device, but for GPUs: {}.
+  // Joules by index of the GPU ("gpu"), CPU ("cpu") or memory ("dram"), or by name of the "rail";
+  // not a number where a device could not be read. None where there is no such device; {} for GPUs.
   py::object EnergyOf(const char* kind) const;
 
   // Waits until the sensors have shown what happened at its end, at most so many seconds.
@@ -34,9 +34,14 @@ class MeasurementObject {
 
   // From what ToDict() gave.
   static MeasurementObject FromDict(const py::dict& state);
-  // From bare numbers, of unknown uncertainty.
-  static MeasurementObject FromNumbers(double time, const py::dict& gpu, const py::object& cpu,
-                                       const py::object& dram, const std::string& window);
+  // From bare numbers, joules by index, of unknown uncertainty.
+  struct Numbers {
+    py::object gpu;
+    py::object cpu;
+    py::object dram;
+    py::object soc;
+  };
+  static MeasurementObject FromNumbers(double time, const Numbers& numbers, std::string window);
 
  private:
   Measurement measurement_;

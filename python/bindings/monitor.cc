@@ -116,8 +116,8 @@ double Monitor::time_scale() const {
   return recording_->scaled ? recording_->scaled->scale() : 1;
 }
 
-void Monitor::Log(const Measurement& measurement) {
-  if (log_) Check(log_->Write(measurement));
+Status Monitor::Log(const Measurement& measurement) {
+  return log_ ? log_->Write(measurement) : Ok();
 }
 
 void Monitor::DoClose() {

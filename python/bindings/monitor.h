@@ -45,7 +45,8 @@ class Monitor final : public Closeable {
   const std::vector<Absence>& absent() const { return absent_; }
 
   Synchronizer& synchronizer() { return synchronizer_; }
-  void Log(const Measurement& measurement);
+  bool logs() const { return log_ != nullptr; }
+  Status Log(const Measurement& measurement);
 
  private:
   struct Recording;

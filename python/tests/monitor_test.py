@@ -1,23 +1,384 @@
-"""zeus.monitor on simulated GPUs."""
+"""zeus.monitor on simulated GPUs: windows, what they measured, and what they refuse."""
 
+import asyncio
+import csv
+import json
+import math
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import threading
 import time
+import types
 import unittest
+import warnings
 
-from node_testing import NodeTestCase
+from node_testing import NodeTestCase, zeus
 
-from zeus.monitor import ZeusMonitor
+import zeus.errors as errors
+from zeus.monitor import Measurement, ZeusMonitor
+
+IDLE_WATTS = 40  # Less than what an A100 draws that does nothing.
+
+
+def true_joules(gpu):
+    return json.loads(zeus("sim", "truth", "--json"))[gpu]["energy_joules"]
 
 
 class WindowTest(NodeTestCase):
+    def setUp(self):
+        self.monitor = ZeusMonitor()
+        self.addCleanup(self.monitor.close)
+
     def test_a_window_has_time_and_energy_of_every_gpu(self):
         with ZeusMonitor(gpu_indices=[0, 2]) as monitor:
+            self.assertEqual(monitor.gpu_indices, [0, 2])
+            before = true_joules(2)
             monitor.begin_window("epoch")
-            time.sleep(0.3)
+            time.sleep(0.4)
             measurement = monitor.end_window("epoch").refined()
-        self.assertGreater(measurement.time, 0.3)
+            spent = true_joules(2) - before
+        self.assertGreater(measurement.time, 0.4)
         self.assertEqual(list(measurement.gpu_energy), [0, 2])
-        self.assertGreater(measurement.gpu_energy[0], 0.3 * 40)
+        self.assertGreater(measurement.gpu_energy[2], 0.4 * IDLE_WATTS)
+        self.assertLess(measurement.gpu_energy[2], spent * 1.1)
+        self.assertAlmostEqual(measurement.total_energy, sum(measurement.gpu_energy.values()))
+
+    def test_values_carry_sigma_source_and_flags(self):
+        self.monitor.begin_window("short")
+        measurement = self.monitor.end_window("short").refined()
+        device = measurement.devices["gpu:0"]
+        self.assertGreater(device.sigma, 0)
+        self.assertEqual(device.source, "counter")
+        self.assertIsNone(device.reason)
+        self.assertIn("short_window", device.flags)
+        self.assertAlmostEqual(device.update_period, 0.1, delta=0.05)
+        self.assertRegex(str(device), r"J ± .* J \(counter, ")
+
+    def test_it_prints_energy_with_its_uncertainty(self):
+        with self.monitor.window("epoch") as epoch:
+            time.sleep(0.1)
+        self.assertRegex(str(epoch), r"^\d+(\.\d+)? J ± \d+(\.\d+)? J over 0\.\d+ s \(gpu:0, ")
+
+    def test_it_converts_to_dict_json_pandas_and_pickle(self):
+        self.monitor.begin_window("converted")
+        measurement = self.monitor.end_window("converted")
+        as_dict = measurement.to_dict()
+        self.assertEqual(as_dict, json.loads(measurement.to_json()))
+        self.assertEqual(as_dict["window"], "converted")
+        self.assertEqual(len(as_dict["devices"]), 4)
+        self.assertEqual(pickle.loads(pickle.dumps(measurement)), measurement)
+        self.assertAlmostEqual(measurement.start_time, time.time(), delta=60)
+
+    def test_windows_nest_and_overlap(self):
+        self.monitor.begin_window("outer")
+        self.monitor.begin_window("first")
+        time.sleep(0.15)
+        self.monitor.begin_window("second")
+        first = self.monitor.end_window("first")
+        time.sleep(0.15)
+        second = self.monitor.end_window("second")
+        outer = self.monitor.end_window("outer").refined()
+        parts = first.refined().gpu_energy[0] + second.refined().gpu_energy[0]
+        self.assertAlmostEqual(parts, outer.gpu_energy[0], delta=0.05 * outer.gpu_energy[0])
+
+    def test_an_exception_ends_the_window_and_passes(self):
+        with self.assertRaisesRegex(ArithmeticError, "diverged"):
+            with self.monitor.window("epoch") as epoch:
+                raise ArithmeticError("diverged")
+        self.assertGreater(epoch.measurement.time, 0)
+        self.monitor.begin_window("epoch")  # Nothing was left open.
+        self.monitor.end_window("epoch")
+
+    def test_a_window_in_a_block_behaves_as_its_measurement(self):
+        with self.monitor.window("epoch") as epoch:
+            with self.assertRaisesRegex(AttributeError, "'epoch' has not ended"):
+                epoch.total_energy
+        self.assertEqual(epoch.total_energy, epoch.measurement.total_energy)
+        self.assertEqual(epoch.window, "epoch")
+
+    def test_a_decorated_function_is_measured_at_every_call(self):
+        window = self.monitor.window("factorial")
+
+        @window
+        def factorial(number):
+            """Of a number."""
+            return 1 if number < 2 else number * factorial(number - 1)
+
+        self.assertEqual(factorial(5), 120)  # Calls within calls.
+        self.assertEqual(factorial.__doc__, "Of a number.")
+        self.assertEqual(window.measurement.window, "factorial")
+        self.assertIs(factorial.window, window)
+
+    def test_coroutines_that_overlap_have_windows_of_their_own(self):
+        window = self.monitor.window("request")
+
+        @window
+        async def serve(seconds):
+            await asyncio.sleep(seconds)
+
+        async def serve_two():
+            await asyncio.gather(serve(0.05), serve(0.01))
+
+        asyncio.run(serve_two())
+        self.assertGreater(window.measurement.time, 0.05)  # The longer one ended last.
+
+    def test_threads_use_one_window_object_at_once(self):
+        window = self.monitor.window("shared")
+        barrier = threading.Barrier(4)
+
+        def work():
+            with window:
+                barrier.wait()
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        with self.monitor.window("shared") as again:
+            pass
+        self.assertEqual(again.measurement.window, "shared")  # All four were ended.
+
+    def test_a_window_that_is_open_is_refused_or_restarted(self):
+        self.monitor.begin_window("epoch")
+        with self.assertRaisesRegex(ValueError, 'window "epoch" is open already'):
+            self.monitor.begin_window("epoch")
+        time.sleep(0.1)
+        self.monitor.begin_window("epoch", restart=True)
+        self.assertLess(self.monitor.end_window("epoch").time, 0.1)
+
+    def test_in_a_notebook_a_cell_may_be_run_again(self):
+        sys.modules["ipykernel"] = types.ModuleType("ipykernel")
+        self.addCleanup(sys.modules.pop, "ipykernel")
+        with ZeusMonitor() as monitor:
+            monitor.begin_window("cell")
+            monitor.begin_window("cell")
+            monitor.end_window("cell")
+            with self.assertRaises(KeyError):
+                monitor.end_window("cell")
+
+    def test_a_cancelled_window_has_no_energy_and_says_so(self):
+        self.monitor.begin_window("epoch")
+        cancelled = self.monitor.end_window("epoch", cancel=True)
+        self.assertTrue(math.isnan(cancelled.gpu_energy[0]))
+        self.assertTrue(math.isnan(cancelled.total_energy))
+        self.assertEqual(cancelled.devices["gpu:0"].reason, "the window was cancelled")
+        with self.assertRaises(KeyError):
+            self.monitor.end_window("epoch")
+
+    def test_peeking_leaves_the_window_open(self):
+        self.monitor.begin_window("epoch")
+        peeked = self.monitor.peek_window("epoch")
+        self.assertGreaterEqual(self.monitor.end_window("epoch").time, peeked.time)
+
+    def test_all_windows_can_be_forgotten(self):
+        self.monitor.begin_window("a")
+        self.monitor.begin_window("b")
+        self.monitor.reset_windows()
+        for name in "ab":
+            with self.assertRaisesRegex(KeyError, f'no window "{name}" is open'):
+                self.monitor.end_window(name)
+
+    def test_windows_are_logged_as_the_reference_does(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "windows.csv")
+            with ZeusMonitor(gpu_indices=[1, 3], log_file=path) as monitor:
+                monitor.begin_window("a, \"quoted\" name")
+                measurement = monitor.end_window("a, \"quoted\" name")
+                monitor.begin_window("cancelled")
+                monitor.end_window("cancelled", cancel=True)
+            with open(path, newline="") as log:
+                rows = list(csv.DictReader(log))
+        self.assertEqual(len(rows), 1)
+        self.assertEqual(
+            list(rows[0]),
+            ["start_time", "window_name", "elapsed_time", "gpu1_energy", "gpu3_energy"],
+        )
+        self.assertEqual(rows[0]["window_name"], 'a, "quoted" name')
+        self.assertAlmostEqual(float(rows[0]["gpu3_energy"]), measurement.gpu_energy[3])
+
+
+class BadUseTest(NodeTestCase):
+    GPUS = "2xV100"
+
+    def refuses(self, exception, sentence, *arguments, **options):
+        with self.assertRaisesRegex(exception, sentence) as caught:
+            ZeusMonitor(*arguments, **options)
+        return caught.exception
+
+    def test_names_of_windows_are_strings(self):
+        with ZeusMonitor() as monitor:
+            for function in monitor.begin_window, monitor.end_window, monitor.peek_window:
+                with self.assertRaisesRegex(TypeError, "name of a window is a string, not int"):
+                    function(7)
+            with self.assertRaises(UnicodeEncodeError):
+                monitor.begin_window("\ud800")
+            with self.assertRaises(TypeError):
+                monitor.begin_window()
+
+    def test_gpus_that_do_not_exist_are_named(self):
+        error = self.refuses(KeyError, "there is no GPU 5: this machine shows GPUs 0 to 1", [5])
+        self.assertIsInstance(error, errors.NotFoundError)
+        self.assertIsInstance(error, errors.ZeusError)
+        self.refuses(ValueError, "gpu_indices has -1: positions count from 0", [-1])
+        self.refuses(TypeError, "gpu_indices is a list of whole numbers", "0")
+        self.refuses(TypeError, "gpu_indices is a list of whole numbers", [0.5])
+        self.refuses(TypeError, "gpu_indices is a list of whole numbers", [True])
+        self.refuses(KeyError, "there is no CPU 9", None, [9])
+
+    def test_other_options_are_checked(self):
+        self.refuses(ValueError, '"tensorflow": one of "torch"', sync_execution_with="tensorflow")
+        self.refuses(Exception, "no-such-folder", log_file="/no-such-folder/windows.csv")
+
+    def test_a_measurement_of_nonsense_is_refused(self):
+        for time_ in -1.0, math.nan:
+            with self.assertRaisesRegex(ValueError, "0 or more seconds"):
+                Measurement(time_, {})
+        with self.assertRaisesRegex(TypeError, "a dictionary of joules, not 5"):
+            Measurement(1.0, 5)
+
+    def test_a_wait_of_nonsense_is_refused(self):
+        with ZeusMonitor() as monitor:
+            monitor.begin_window("a")
+            measurement = monitor.end_window("a")
+            for timeout in -1.0, math.nan:
+                with self.assertRaisesRegex(ValueError, "a timeout is 0 or more seconds"):
+                    measurement.refined(timeout)
+
+    def test_a_closed_monitor_refuses(self):
+        monitor = ZeusMonitor()
+        monitor.begin_window("a")
+        with monitor.window("b") as window:
+            monitor.close()
+        self.assertIsNone(window.measurement)
+        monitor.close()
+        with self.assertRaisesRegex(errors.ConflictError, "this monitor is closed"):
+            monitor.end_window("a")
+        with self.assertRaisesRegex(errors.ConflictError, "this monitor is closed"):
+            monitor.begin_window("a")
+
+    def test_a_result_outlives_its_monitor_but_not_its_refinement(self):
+        monitor = ZeusMonitor()
+        monitor.begin_window("a")
+        measurement = monitor.end_window("a")
+        del monitor
+        self.assertGreater(measurement.total_energy, 0)
+        with self.assertRaisesRegex(KeyError, "the monitor of this window is gone"):
+            measurement.refined()
+
+    def test_a_monitor_that_was_not_initialised_refuses(self):
+        class Forgetful(ZeusMonitor):
+            def __init__(self):
+                pass
+
+        with self.assertRaises(TypeError):
+            Forgetful()
+
+
+class MadeByHandTest(unittest.TestCase):
+    def test_bare_numbers_have_no_uncertainty(self):
+        measurement = Measurement(
+            2.0, {0: 100.0, 1: 50.0}, cpu_energy={0: 7.0}, soc_energy={"VDD_IN": 1.0}
+        )
+        self.assertEqual(measurement.gpu_energy, {0: 100.0, 1: 50.0})
+        self.assertEqual(measurement.cpu_energy, {0: 7.0})
+        self.assertIsNone(measurement.dram_energy)
+        self.assertEqual(measurement.soc_energy, {"VDD_IN": 1.0})
+        self.assertEqual(measurement.total_energy, 158.0)
+        self.assertTrue(math.isnan(measurement.devices["gpu:0"].sigma))
+        self.assertEqual(str(measurement.devices["gpu:0"]), "100 J")
+        self.assertTrue(measurement.is_refined)
+        self.assertEqual(measurement.refined().to_dict(), measurement.to_dict())
+        self.assertEqual(pickle.loads(pickle.dumps(measurement)).to_dict(), measurement.to_dict())
+
+
+class NoDeviceTest(unittest.TestCase):
+    def test_without_any_device_the_reasons_are_told(self):
+        program = "from zeus.monitor import ZeusMonitor; ZeusMonitor()"
+        environment = dict(os.environ, ZEUS_NVML_LIBRARY="/no/such/library.so")
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True
+        )
+        if done.returncode == 0:  # The CPUs of this machine can be measured.
+            self.assertIn("no GPU is measured", done.stderr)
+        else:
+            self.assertRegex(done.stderr, r"NotFoundError: no device here can be measured .*NVIDIA")
+
+
+class ImportTest(unittest.TestCase):
+    def test_nothing_heavy_is_imported(self):
+        program = (
+            "import sys, zeus, zeus.monitor; "
+            "print([name for name in ('torch', 'numpy', 'pandas', 'json', 'asyncio', 'inspect', "
+            "'dataclasses', 'http', 'subprocess') if name in sys.modules])"
+        )
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        self.assertEqual(done.stdout, "[]\n", done.stderr)
+
+
+class Tensor:
+    """Stands for a framework with GPUs that work on their own."""
+
+    def __init__(self):
+        self.synchronized = []
+        self.cuda = types.SimpleNamespace(
+            is_available=lambda: True,
+            is_initialized=lambda: True,
+            current_device=lambda: 0,
+            device_count=lambda: 4,
+            memory_reserved=lambda index: 1 if index == 2 else 0,
+            synchronize=self.synchronized.append,
+        )
+
+
+class SynchronisationTest(NodeTestCase):
+    def framework(self, name, module):
+        sys.modules[name] = module
+        self.addCleanup(sys.modules.pop, name)
+        return module
+
+    def test_a_framework_that_is_imported_later_is_waited_for(self):
+        with ZeusMonitor() as monitor:
+            monitor.begin_window("before")
+            torch = self.framework("torch", Tensor())
+            monitor.end_window("before")
+            self.assertEqual(torch.synchronized, [0, 2])  # Where this process works.
+            monitor.begin_window("after")
+            monitor.end_window("after", sync_execution=False)
+            self.assertEqual(torch.synchronized, [0, 2, 0, 2])
+
+    def test_the_framework_can_be_chosen(self):
+        self.framework("torch", Tensor())
+        with ZeusMonitor(sync_execution_with="jax") as monitor:
+            monitor.begin_window("a")
+            monitor.end_window("a")
+        self.assertEqual(sys.modules["torch"].synchronized, [])
+
+    def test_a_framework_without_gpus_is_left_alone(self):
+        torch = self.framework("torch", Tensor())
+        torch.cuda.is_available = lambda: False
+        with ZeusMonitor() as monitor:
+            monitor.begin_window("a")
+            monitor.end_window("a")
+        self.assertEqual(torch.synchronized, [])
+
+    def test_what_the_framework_raises_passes(self):
+        torch = self.framework("torch", Tensor())
+
+        def fail(_):
+            raise RuntimeError("device-side assert")
+
+        with ZeusMonitor() as monitor:
+            monitor.begin_window("a")
+            torch.cuda.synchronize = fail
+            with self.assertRaisesRegex(RuntimeError, "device-side assert"):
+                monitor.end_window("a")
+            monitor.end_window("a", sync_execution=False)  # Still open.
 
 
 if __name__ == "__main__":
+    warnings.simplefilter("ignore", ResourceWarning)
     unittest.main()

@@ -6,6 +6,8 @@ import subprocess
 import tempfile
 import unittest
 
+from zeus.sim import Node
+
 ZEUS = os.environ["ZEUS_BINARY"]
 
 _directory = tempfile.TemporaryDirectory(prefix="zeus-python-test-")
@@ -25,16 +27,14 @@ def zeus(*arguments: str) -> str:
 
 
 class NodeTestCase(unittest.TestCase):
-    """All tests of a class see one simulated node."""
+    """All tests of a class see one simulated node: `node`."""
 
     GPUS = "4xA100"
     TIME_SCALE = 1
 
+    node: Node
+
     @classmethod
     def setUpClass(cls) -> None:
-        zeus("sim", "start", "--gpus", cls.GPUS, "--time-scale", str(cls.TIME_SCALE))
-        cls.addClassCleanup(zeus, "sim", "stop")
-        for line in zeus("sim", "env").splitlines():
-            name, value = line.removeprefix("export ").split("=", 1)
-            if name != "LD_LIBRARY_PATH":  # Too late for a process that runs.
-                os.environ[name] = shlex.split(value)[0]
+        cls.node = Node(cls.GPUS, time_scale=cls.TIME_SCALE)
+        cls.addClassCleanup(cls.node.stop)

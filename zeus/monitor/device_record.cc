@@ -194,8 +194,9 @@ Result<EnergyEstimate> DeviceRecord::Estimate(TimePoint begin, const EnergyCurve
   const Joules energy = to.energy - from.energy;
   const SensorProfile& sensor = device_.sensor;
   const double lit = std::max((time - dark).count(), 1e-9);
-  const Joules shared_sigma(
-      std::hypot(sensor.gain_sigma * energy.value(), (sensor.offset_sigma * time).value()));
+  // No std::hypot(): nothing here overflows, and every window pays for it.
+  const double shared_variance =
+      Square(sensor.gain_sigma * energy.value()) + Square((sensor.offset_sigma * time).value());
   const double variance =
       from.edge_variance + to.edge_variance +
       std::max(to.sampling_variance - from.sampling_variance, 0.0) +
@@ -208,8 +209,8 @@ Result<EnergyEstimate> DeviceRecord::Estimate(TimePoint begin, const EnergyCurve
       1.0 + 0.5 * std::min(1.0, 3 * resolution / std::max<Seconds>(time, 1ns));
   EnergyEstimate estimate{
       .energy = energy,
-      .sigma = Joules(std::hypot(std::sqrt(variance) * correlated, shared_sigma.value())),
-      .shared_sigma = shared_sigma,
+      .sigma = Joules(std::sqrt(variance * Square(correlated) + shared_variance)),
+      .shared_sigma = Joules(std::sqrt(shared_variance)),
       .attributed = energy,
       .source = source(),
       .coverage = 1.0,

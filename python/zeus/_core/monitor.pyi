@@ -48,6 +48,7 @@ class Measurement:
         gpu_energy: dict[int, float],
         cpu_energy: dict[int, float] | None = None,
         dram_energy: dict[int, float] | None = None,
+        soc_energy: dict[str, float] | None = None,
         window: str = "",
     ) -> None: ...
     @property
@@ -69,8 +70,8 @@ class Measurement:
     def dram_energy(self) -> dict[int, float] | None:
         """Joules by index of the package; None where no memory is measured."""
     @property
-    def soc_energy(self) -> dict[int, float] | None:
-        """Joules of the rails of a board; None where there are none."""
+    def soc_energy(self) -> dict[str, float] | None:
+        """Joules by name of the board's rail; None where there are none."""
     @property
     def total_energy(self) -> float:
         """Joules of all devices together; not a number when one of them could not be read."""
@@ -93,6 +94,8 @@ class Measurement:
         """A pandas.DataFrame with a row for each device. Needs pandas."""
 
 class Monitor:
+    """What ZeusMonitor is made of."""
+
     def __init__(
         self,
         gpus: list[int] | None,
@@ -124,9 +127,14 @@ class Monitor:
     def close(self) -> None:
         """Ends the recording. Open windows are forgotten, and whatever uses the monitor ends."""
     @property
-    def closed(self) -> bool: ...
+    def closed(self) -> bool:
+        """Whether close() was called."""
     @property
-    def device_names(self) -> list[str]: ...
+    def in_forked_child(self) -> bool:
+        """Whether this is a fork of the process that made it: then it cannot be used."""
+    @property
+    def device_names(self) -> list[str]:
+        """For example ``["gpu:0", "cpu:0", "dram:0"]``."""
     @property
     def absent(self) -> list[tuple[str, str, str]]:
         """What was looked for and is not there: what, why, and what would help."""

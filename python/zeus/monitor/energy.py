@@ -6,6 +6,7 @@ import functools
 import os
 import sys
 import warnings
+from _thread import get_ident
 from types import TracebackType
 from typing import Any, Callable, Literal, Sequence, TypeVar
 
@@ -21,24 +22,26 @@ class Window:
 
         with monitor.window("epoch") as epoch:
             ...
-        print(epoch.measurement)
+        print(epoch, epoch.total_energy)  # What its measurement has, it has.
 
         @monitor.window("step")
         def step(batch): ...
 
-    It ends when an exception passes, too, and may be used again and by several threads at once.
+    It ends when an exception passes, too. It may be used again, also while it is open and by
+    several threads at once: those besides the first are called "step (2)", ...
     """
 
     def __init__(self, monitor: ZeusMonitor, name: str, sync_execution: bool) -> None:
         self._monitor = monitor
         self._sync = sync_execution
-        self._open: list[str] = []
+        self._open: dict[int, list[str]] = {}  # By thread.
         self.name = name
         #: Of the last time that the window ended; None before.
         self.measurement: Measurement | None = None
 
     def __enter__(self) -> Window:
-        self._open.append(self._monitor._begin_any(self.name, self._sync))
+        key = self._monitor._begin_any(self.name, self._sync)
+        self._open.setdefault(get_ident(), []).append(key)
         return self
 
     def __exit__(
@@ -47,23 +50,40 @@ class Window:
         exception: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        key = self._open.pop()
-        if not self._monitor.closed:
+        key = self._open[get_ident()].pop()
+        if not self._monitor.closed and not self._monitor.in_forked_child:
             self.measurement = self._monitor.end_window(key, self._sync)
 
     def __call__(self, function: _Function) -> _Function:
-        @functools.wraps(function)
-        def measured(*arguments: Any, **options: Any) -> Any:
-            # Calls may overlap, and each has a window of its own.
-            once = Window(self._monitor, self.name, self._sync)
-            try:
-                with once:
-                    return function(*arguments, **options)
-            finally:
-                self.measurement = once.measurement
+        import inspect
 
+        if inspect.iscoroutinefunction(function):
+
+            async def measured(*arguments: Any, **options: Any) -> Any:
+                # Coroutines of one thread do not end in the order in which they began.
+                once = Window(self._monitor, self.name, self._sync)
+                try:
+                    with once:
+                        return await function(*arguments, **options)
+                finally:
+                    self.measurement = once.measurement
+
+        else:
+
+            def measured(*arguments: Any, **options: Any) -> Any:  # type: ignore[misc]
+                with self:
+                    return function(*arguments, **options)
+
+        functools.update_wrapper(measured, function)
         measured.window = self  # type: ignore[attr-defined]
         return measured  # type: ignore[return-value]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if self.measurement is None:
+            raise AttributeError(f"the window {self.name!r} has not ended: it has no {name} yet")
+        return getattr(self.measurement, name)
 
     def __str__(self) -> str:
         return "not ended yet" if self.measurement is None else str(self.measurement)
@@ -123,7 +143,7 @@ class ZeusMonitor(Monitor):
             warnings.warn(f"no GPU is measured: {reasons} (see zeus doctor)", stacklevel=2)
         if self._restart:
             # Found on the instance, so that programs do not pay for what notebooks want.
-            self.begin_window = self._begin_or_restart  # type: ignore[method-assign]
+            self.begin_window = self._begin_or_restart  # type: ignore[assignment]
 
     def window(self, name: str, sync_execution: bool = True) -> Window:
         """A window around a block or a function: see `Window`."""

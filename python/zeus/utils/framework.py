@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Literal, Sequence
+
+from zeus.errors import InvalidArgumentError, NotSupportedError, UnavailableError
+
+__all__ = [
+    "all_reduce",
+    "get_rank",
+    "get_world_size",
+    "is_distributed",
+    "sync_execution",
+    "synchronizer",
+]
 
 
 def _used_torch_devices(torch: Any, gpus: Sequence[int]) -> list[int]:
@@ -76,3 +87,112 @@ def synchronizer(framework: str, gpus: Sequence[int]) -> Any:
         return _SYNCHRONIZERS[framework](gpus)
     except (AttributeError, KeyError):
         return NotImplemented
+
+
+def sync_imported(gpu_devices: Sequence[int]) -> None:
+    """Waits for the GPUs of whichever framework the program has imported, if any."""
+    for framework in _SYNCHRONIZERS:
+        if framework in sys.modules:
+            wait = synchronizer(framework, gpu_devices)
+            if callable(wait):
+                wait()
+                return
+
+
+def sync_execution(
+    gpu_devices: Sequence[int], sync_with: Literal["torch", "jax", "cupy"] = "torch"
+) -> None:
+    """Waits until these GPUs have done what the framework asked of them; no GPUs means all.
+
+    A framework that is installed but that the program does not use has nothing to wait for.
+
+    Raises:
+        InvalidArgumentError: (a ValueError) if Zeus does not know the framework.
+        UnavailableError: (a RuntimeError) if it is not installed.
+    """
+    if sync_with not in _SYNCHRONIZERS:
+        raise InvalidArgumentError(
+            f'sync_with is {sync_with!r}: one of "torch", "jax" and "cupy"'
+        )
+    if sync_with not in sys.modules:
+        from importlib.util import find_spec
+
+        if find_spec(sync_with) is None:
+            raise UnavailableError(f"{sync_with} is not installed, so there is nothing to wait for")
+        return
+    wait = synchronizer(sync_with, gpu_devices)
+    if callable(wait):
+        wait()
+
+
+def _torch_distributed() -> Any:
+    """torch.distributed, if the program has imported torch and initialised a process group."""
+    distributed: Any = getattr(sys.modules.get("torch"), "distributed", None)
+    try:
+        if distributed.is_available() and distributed.is_initialized():
+            return distributed
+    except AttributeError:  # There is no torch, or it is being imported.
+        pass
+    return None
+
+
+def _jax_processes() -> tuple[int, int]:
+    """Rank and number of the processes of JAX: (0, 1) without it, and where it has no backend."""
+    jax: Any = sys.modules.get("jax")
+    try:
+        return int(jax.process_index()), int(jax.process_count())
+    except (AttributeError, RuntimeError):
+        return 0, 1
+
+
+def is_distributed() -> bool:
+    """Whether this process is one of several that train together."""
+    return get_world_size() > 1
+
+
+def get_rank() -> int:
+    """Which of the processes that train together this one is; 0 if it is alone."""
+    distributed = _torch_distributed()
+    return int(distributed.get_rank()) if distributed else _jax_processes()[0]
+
+
+def get_world_size() -> int:
+    """How many processes train together; 1 if this one is alone."""
+    distributed = _torch_distributed()
+    return int(distributed.get_world_size()) if distributed else _jax_processes()[1]
+
+
+def all_reduce(
+    object: Sequence[int] | Sequence[float], operation: Literal["sum", "max"]
+) -> list[int] | list[float]:
+    """The sum or the maximum over all processes, number by number. All of them must call it.
+
+    Without torch.distributed it gives back the numbers. Whole numbers stay whole.
+
+    Raises:
+        NotSupportedError: (a NotImplementedError) with several processes of JAX.
+    """
+    if operation not in ("sum", "max"):
+        raise InvalidArgumentError(f'operation is {operation!r}: "sum" or "max"')
+    numbers: list[Any] = list(object)
+    distributed = _torch_distributed()
+    if distributed is not None:
+        return _torch_all_reduce(distributed, numbers, operation)
+    if _jax_processes()[1] > 1:
+        raise NotSupportedError("all_reduce over processes of JAX: use torch.distributed for it")
+    return numbers
+
+
+def _torch_all_reduce(distributed: Any, numbers: list[Any], operation: str) -> list[Any]:
+    torch: Any = sys.modules["torch"]
+    whole = all(isinstance(number, int) for number in numbers)
+    # NCCL and its like know only tensors on the GPU; a group with several backends takes either.
+    on_cpu = any(name in str(distributed.get_backend()) for name in ("gloo", "mpi", "ucc"))
+    tensor = torch.tensor(
+        numbers,
+        dtype=torch.int64 if whole else torch.float64,
+        device="cpu" if on_cpu else torch.device("cuda", torch.cuda.current_device()),
+    )
+    reduction = distributed.ReduceOp.SUM if operation == "sum" else distributed.ReduceOp.MAX
+    distributed.all_reduce(tensor, op=reduction)
+    return list(tensor.cpu().tolist())

@@ -152,6 +152,13 @@ std::optional<std::size_t> PowerLimitOptimizer::best() const {
   return best_ && done_ ? builder_.PositionOf(*best_) : std::nullopt;
 }
 
+std::optional<Setting> PowerLimitOptimizer::trying() const {
+  if (const auto* warmup = std::get_if<Warmup>(&state_)) return builder_.setting(warmup->current);
+  if (const auto* profiling = std::get_if<Profiling>(&state_))
+    return builder_.setting(profiling->current);
+  return std::nullopt;
+}
+
 std::vector<std::int64_t> PowerLimitOptimizer::StepsAtPoints() const {
   std::vector<std::int64_t> at_points(profile().points.size());
   const auto count = [&](std::size_t setting, std::int64_t steps) {

@@ -1,0 +1,377 @@
+"""zeus.optimizer.batch_size against a real server, on simulated GPUs."""
+
+import contextlib
+import http.server
+import io
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+import urllib.request
+
+from node_testing import ZEUS, NodeTestCase
+from ranks_testing import Ranks
+
+from zeus.errors import UnavailableError
+from zeus.monitor import ZeusMonitor
+from zeus.optimizer.batch_size import BatchSizeOptimizer, JobSpec, LocalServer
+from zeus.optimizer.batch_size.exceptions import (
+    ZeusBSOBadOperationError,
+    ZeusBSOConfigError,
+    ZeusBSOOperationOrderError,
+    ZeusBSORuntimError,
+    ZeusBSORuntimeError,
+    ZeusBSOTrainFailError,
+)
+
+WINDOW = "BatciSizeOptimizerClient"
+
+
+def spec(**changes) -> JobSpec:
+    fields = {"job_id_prefix": "mnist", "batch_sizes": [32, 64, 128], "default_batch_size": 64,
+              "job_id": "mnist-1", "target_metric": 0.9, "max_epochs": 6, "mab_seed": 7}
+    return JobSpec(**{**fields, **changes})
+
+
+def ask(server: LocalServer, path: str) -> dict:
+    with urllib.request.urlopen(server.url + path, timeout=30) as answer:
+        return json.load(answer)
+
+
+class JobTestCase(NodeTestCase):
+    GPUS = "2xA100"
+    TIME_SCALE = 20
+
+    def setUp(self) -> None:
+        self.server = LocalServer()
+        self.addCleanup(self.server.stop)
+        self.monitor = ZeusMonitor(gpu_indices=[0], cpu_indices=[])
+        self.addCleanup(self.monitor.close)
+
+    def optimizer(self, job: JobSpec | None = None, **options) -> BatchSizeOptimizer:
+        made = BatchSizeOptimizer(self.monitor, self.server.url, job or spec(), **options)
+        self.addCleanup(made.close)
+        return made
+
+    def trial(self, number: int = 1, job: str = "mnist-1") -> dict:
+        return ask(self.server, f"/v1/jobs/{job}/trials/{number}")
+
+
+class RunTest(JobTestCase):
+    def test_a_run_until_the_target_is_measured_and_kept(self):
+        optimizer = self.optimizer()
+        self.assertEqual(optimizer.get_batch_size(), 64)
+        self.assertEqual(optimizer.get_batch_size(), 64)
+        optimizer.on_train_begin()
+        self.assertGreaterEqual(self.monitor.peek_window(WINDOW).time, 0)
+        for metric in (0.3, 0.6, 0.95):
+            self.assertFalse(optimizer.training_finished)
+            optimizer.on_evaluate(metric)
+        self.assertTrue(optimizer.training_finished)
+        self.assertTrue(optimizer.converged)
+        self.assertIsNone(optimizer.trouble)
+        self.assertTrue(optimizer.message)
+        optimizer.on_train_end()
+        trial = self.trial()
+        self.assertEqual((trial["status"], trial["epochs"]), ("converged", 3))
+        self.assertEqual(trial["batch_size"], 64)
+        self.assertGreater(trial["energy_joules"], 0)
+        self.assertEqual(len(ask(self.server, "/v1/jobs/mnist-1/trials")["trials"]), 1)
+        self.assertTrue(optimizer.converged)  # What it learnt can still be asked.
+
+    def test_a_run_without_the_target_raises_once_and_asks_for_a_retry(self):
+        optimizer = self.optimizer(spec(max_epochs=2))
+        optimizer.on_train_begin()
+        optimizer.on_evaluate(0.1)
+        with self.assertRaises(ZeusBSOTrainFailError) as raised:
+            optimizer.on_evaluate(0.2)
+        self.assertIn("epoch", str(raised.exception))
+        self.assertTrue(optimizer.training_finished)
+        self.assertFalse(optimizer.converged)
+        self.assertTrue(optimizer.retry)
+        optimizer.on_evaluate(0.3)  # Nobody listens any more.
+        again = self.optimizer(spec(max_epochs=2), recurrence=optimizer.recurrence)
+        again.get_batch_size()
+        self.assertEqual(again.recurrence, optimizer.recurrence)
+        self.assertEqual(again.trial_number, 2)
+
+    def test_a_run_without_the_target_can_end_without_an_exception(self):
+        optimizer = self.optimizer(spec(max_epochs=1), raise_on_failure=False)
+        optimizer.on_train_begin()
+        optimizer.on_evaluate(0.1)
+        self.assertTrue(optimizer.training_finished)
+        self.assertFalse(optimizer.converged)
+
+    def test_a_training_that_diverges_makes_no_progress(self):
+        optimizer = self.optimizer(
+            spec(higher_is_better_metric=False, target_metric=0.1, max_epochs=3))
+        optimizer.on_train_begin()
+        for metric in (math.nan, math.inf):
+            with self.assertWarnsRegex(UserWarning, "diverged"):
+                optimizer.on_evaluate(metric)
+        self.assertFalse(optimizer.training_finished)
+        self.assertIsNone(optimizer.trouble)
+        self.assertEqual(self.trial()["epochs"], 2)
+
+    def test_the_gpus_of_the_monitor_are_those_of_the_job(self):
+        self.monitor = ZeusMonitor(cpu_indices=[])
+        self.addCleanup(self.monitor.close)
+        self.optimizer()
+        job = ask(self.server, "/v1/jobs/mnist-1")["spec"]
+        self.assertEqual(job["number_of_gpus"], 2)
+        self.assertEqual(job["max_power_watts"], 2 * 400)
+        self.assertIn("A100", job["gpu_model"])
+
+    def test_all_fields_arrive_at_the_server(self):
+        self.optimizer(spec(
+            eta_knob=0.25, beta_knob=None, num_pruning_rounds=3, window_size=5, mab_prior_mean=-2.0,
+            mab_prior_precision=0.5, mab_num_explorations=4, policy="zeus", max_power=123.0,
+            number_of_gpus=3, gpu_model="V100", translate_gpu_models=False, deadline=50.0,
+            lease=77.0, labels={"team": "vision"}, higher_is_better_metric=False))
+        job = ask(self.server, "/v1/jobs/mnist-1")["spec"]
+        expected = {
+            "id": "mnist-1", "prefix": "mnist", "batch_sizes": [32, 64, 128],
+            "default_batch_size": 64, "eta": 0.25, "beta": None, "target_metric": 0.9,
+            "higher_is_better": False, "max_epochs": 6, "policy": "zeus", "pruning_rounds": 3,
+            "window": 5, "prior_mean": -2.0, "prior_precision": 0.5, "explorations": 4, "seed": 7,
+            "max_power_watts": 123.0, "number_of_gpus": 3, "gpu_model": "V100",
+            "translate_gpu_models": False, "deadline_seconds": 50.0, "lease_seconds": 77.0,
+            "labels": {"team": "vision"}}
+        self.assertEqual(job, expected)
+
+    def test_the_server_makes_up_an_id_which_later_runs_use(self):
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            first = self.optimizer(spec(job_id=None))
+        self.assertTrue(first.job_id.startswith("mnist-"))
+        self.assertIn(f"job_id='{first.job_id}'", said.getvalue())
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            second = self.optimizer(spec(job_id=first.job_id))
+        self.assertEqual(said.getvalue(), "")
+        self.assertEqual(second.job_id, first.job_id)
+
+
+class EndTest(JobTestCase):
+    def test_a_block_that_ends_by_itself_teaches(self):
+        with self.optimizer() as optimizer:
+            optimizer.on_train_begin()
+            optimizer.on_evaluate(0.1)
+        self.assertEqual(self.trial()["status"], "stopped")
+
+    def test_an_exception_in_a_block_teaches_nothing(self):
+        with self.assertRaises(ZeroDivisionError), self.optimizer() as optimizer:
+            optimizer.on_train_begin()
+            optimizer.on_evaluate(0.1)
+            raise ZeroDivisionError
+        self.assertEqual(self.trial()["status"], "failed")
+
+    def test_closing_the_monitor_gives_the_run_up(self):
+        optimizer = self.optimizer()
+        optimizer.on_train_begin()
+        self.monitor.close()
+        self.assertEqual(self.trial()["status"], "failed")
+        self.assertTrue(optimizer.training_finished)
+        optimizer.on_evaluate(0.5)
+        optimizer.on_train_end()
+
+    def program(self, text: str) -> subprocess.CompletedProcess:
+        prologue = (
+            "import os\n"
+            "from zeus.monitor import ZeusMonitor\n"
+            "from zeus.optimizer.batch_size import BatchSizeOptimizer, JobSpec\n"
+            "optimizer = BatchSizeOptimizer(ZeusMonitor([0], []), os.environ['SERVER'],\n"
+            "    JobSpec('mnist', [32, 64], 64, 'mnist-1', target_metric=0.9))\n"
+            "optimizer.on_train_begin()\n"
+            "optimizer.on_evaluate(0.1)\n")
+        environment = {**os.environ, "SERVER": self.server.url}
+        return subprocess.run([sys.executable, "-c", prologue + text], env=environment,
+                              capture_output=True, text=True, timeout=60)
+
+    def test_the_end_of_the_program_gives_the_run_up(self):
+        self.assertEqual(self.program("").returncode, 0)
+        self.assertEqual(self.trial()["status"], "failed")
+
+    def test_a_forked_child_leaves_the_run_alone(self):
+        done = self.program(
+            "pid = os.fork()\n"
+            "if pid == 0:\n"
+            "    try:\n"
+            "        optimizer.get_batch_size()\n"
+            "        optimizer.on_evaluate(0.5)\n"
+            "    except RuntimeError as error:\n"
+            "        print(error, flush=True)\n"
+            "    raise SystemExit\n"
+            "os.waitpid(pid, 0)\n"
+            "optimizer.on_evaluate(0.95)\n"
+            "print(optimizer.converged)\n")
+        self.assertEqual(done.stdout.splitlines()[1:], ["True"], done.stderr)
+        self.assertIn("forked", done.stdout)
+        self.assertEqual(self.trial()["status"], "converged")
+
+
+class TroubleTest(JobTestCase):
+    def test_a_server_that_is_not_there_is_one_sentence(self):
+        url = self.server.url
+        self.server.stop()
+        with self.assertRaises(ZeusBSORuntimError) as raised:
+            BatchSizeOptimizer(self.monitor, url, spec())
+        self.assertIs(ZeusBSORuntimError, ZeusBSORuntimeError)
+        self.assertEqual(len(str(raised.exception).splitlines()), 1)
+        self.assertIn(url.split("//")[1].split(":")[1], str(raised.exception))
+
+    def test_a_server_that_dies_stops_nothing(self):
+        optimizer = self.optimizer()
+        optimizer.on_train_begin()
+        optimizer.on_evaluate(0.1)
+        self.server.process.kill()
+        self.server.process.wait()
+        optimizer.on_evaluate(0.2)
+        self.assertFalse(optimizer.training_finished)
+        self.assertIsNotNone(optimizer.trouble)
+        optimizer.on_train_end()
+
+    def test_addresses_that_are_none_are_refused(self):
+        for url in ("", "zeus", "ftp://zeus", "http://"):
+            with self.subTest(url=url), self.assertRaises(ValueError):
+                BatchSizeOptimizer(self.monitor, url, spec())
+        with self.assertRaisesRegex(TypeError, "server_url"):
+            BatchSizeOptimizer(self.monitor, None, spec())
+
+    def test_another_spec_under_the_same_id_is_refused(self):
+        self.optimizer()
+        with self.assertRaisesRegex(ZeusBSOConfigError, "max_epochs"):
+            self.optimizer(spec(max_epochs=7))
+
+    def test_arguments_are_checked(self):
+        for arguments in ({"monitor": None}, {"job": {"job_id": "mnist-1"}}, {"rank": "0"},
+                          {"token": 3}, {"recurrence": 1.5}, {"raise_on_failure": 1},
+                          {"collective": 3}):
+            given = {"monitor": self.monitor, "server_url": self.server.url, "job": spec()}
+            with self.subTest(arguments=arguments), self.assertRaises(TypeError) as raised:
+                BatchSizeOptimizer(**{**given, **arguments})
+            self.assertIn(next(iter(arguments)), str(raised.exception))
+        with self.assertRaisesRegex(ValueError, "torch.distributed"):
+            self.optimizer(rank=1)
+
+    def test_evaluating_before_training_is_refused(self):
+        with self.assertRaises(ZeusBSOOperationOrderError):
+            self.optimizer().on_evaluate(0.5)
+
+    def test_a_metric_that_is_no_number_is_refused(self):
+        optimizer = self.optimizer()
+        optimizer.on_train_begin()
+        for metric in ("0.5", None, True):
+            with self.subTest(metric=metric), self.assertRaisesRegex(TypeError, "metric"):
+                optimizer.on_evaluate(metric)
+
+    def test_answers_that_make_no_sense_are_one_sentence(self):
+        for status, body in ((500, "boom"), (404, "{}"), (422, "[]"), (200, "nonsense"), (200, "{}")):
+            with self.subTest(status=status, body=body), _answering(status, body) as url:
+                with self.assertRaises((ZeusBSORuntimeError, ZeusBSOConfigError)) as raised:
+                    BatchSizeOptimizer(self.monitor, url, spec())
+                self.assertEqual(len(str(raised.exception).splitlines()), 1)
+
+    def test_a_token_is_needed_where_the_server_wants_one(self):
+        with tempfile.TemporaryDirectory() as folder:
+            tokens = os.path.join(folder, "tokens")
+            token = subprocess.run([ZEUS, "serve", "--tokens", tokens, "--new-token", "trainer"],
+                                   capture_output=True, text=True, check=True).stdout.split()[-1]
+            with LocalServer(arguments=["--tokens", tokens]) as server:
+                with self.assertRaises(PermissionError):
+                    BatchSizeOptimizer(self.monitor, server.url, spec())
+                with BatchSizeOptimizer(self.monitor, server.url, spec(), token=token) as optimizer:
+                    self.assertEqual(optimizer.get_batch_size(), 64)
+
+
+@contextlib.contextmanager
+def _answering(status: int, body: str):
+    """A server that says the same to everything."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class RanksTest(JobTestCase):
+    def train(self, member) -> tuple:
+        with ZeusMonitor(gpu_indices=[member.rank], cpu_indices=[]) as monitor:
+            url = self.server.url if member.rank == 0 else "http://127.0.0.1:9"
+            optimizer = BatchSizeOptimizer(
+                monitor, url, spec(), rank=member.rank, collective=member)
+            if member.rank == 0:  # The others know it anyway.
+                optimizer.get_batch_size()
+            optimizer.current_batch_size = 64
+            optimizer.trial_number = 1
+            optimizer.on_train_begin()
+            epochs = 0
+            while not optimizer.training_finished:
+                epochs += 1
+                optimizer.on_evaluate(0.4 * epochs)
+            with contextlib.suppress(ZeusBSOBadOperationError):
+                optimizer.current_batch_size = 32
+                raise AssertionError("ranks disagree")
+            optimizer.on_train_end()
+            return optimizer.job_id, optimizer.current_batch_size, epochs, optimizer.converged
+
+    def test_ranks_agree_and_are_one_trial(self):
+        results = Ranks(2).run(self.train)
+        self.assertEqual(results, [("mnist-1", 64, 3, True)] * 2)
+        trial = self.trial()
+        self.assertEqual(trial["status"], "converged")
+        self.assertEqual(trial["max_power_watts"], 2 * 400)
+        self.assertEqual(ask(self.server, "/v1/jobs/mnist-1")["spec"]["number_of_gpus"], 2)
+
+    def test_a_server_that_is_not_there_fails_on_every_rank(self):
+        self.server.stop()
+
+        def construct(member):
+            with ZeusMonitor(gpu_indices=[member.rank], cpu_indices=[]) as monitor:
+                BatchSizeOptimizer(monitor, self.server.url, spec(), member.rank, collective=member)
+
+        for result in Ranks(2).run(construct):
+            self.assertIsInstance(result, ZeusBSORuntimeError)
+
+    def test_a_rank_that_the_collective_does_not_know_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "rank"):
+            self.optimizer(rank=1, collective=Ranks(2).member(0))
+
+
+class LocalServerTest(unittest.TestCase):
+    def test_jobs_stay_in_a_database_of_ones_own(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "jobs.db")
+            with LocalServer(path) as server:
+                self.assertTrue(server.running)
+                self.assertEqual(ask(server, "/v1/jobs")["jobs"], [])
+            self.assertFalse(server.running)
+            self.assertTrue(os.path.exists(path))
+            server.stop()
+
+    def test_a_server_that_cannot_start_says_why(self):
+        with self.assertRaisesRegex(ZeusBSORuntimeError, "did not start: .*zeus.db"):
+            LocalServer("/nowhere/at/all/zeus.db")
+        self.assertFalse(issubclass(ZeusBSORuntimeError, UnavailableError))
+
+
+if __name__ == "__main__":
+    unittest.main()

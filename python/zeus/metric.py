@@ -1,0 +1,344 @@
+"""Energy and power of windows for Prometheus: pushed to a gateway, or served to be scraped.
+
+    histogram = EnergyHistogram(cpu_indices=[], gpu_indices=[0], job="training",
+                                pushgateway_url="http://localhost:9091")
+    histogram.begin_window("epoch")
+    ...
+    histogram.end_window("epoch")
+
+A native thread does the pushing. Training never waits for it, and a gateway that is down is
+warned of once and tried again. Jobs on several nodes or ranks do not replace each other's metrics:
+each has an `instance` of its own. Without a gateway, `serve()` lets Prometheus come and ask.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import weakref
+from typing import Sequence
+
+from zeus._core.metrics import Kind, Publisher, Server
+from zeus._core.monitor import Measurement
+from zeus.monitor.energy import ZeusMonitor
+
+__all__ = [
+    "EnergyCumulativeCounter",
+    "EnergyHistogram",
+    "Metric",
+    "MetricServer",
+    "PowerGauge",
+    "serve",
+]
+
+_publishers: dict[tuple[int, str, str, str], Publisher] = {}
+_servers: weakref.WeakSet[MetricServer] = weakref.WeakSet()
+
+
+def default_instance() -> str:
+    """The host and, where several processes train together, the rank: `node1`, `node1-rank3`."""
+    import socket
+
+    from zeus.utils.framework import get_rank, is_distributed
+
+    host = socket.gethostname() or "localhost"
+    return f"{host}-rank{get_rank()}" if is_distributed() else host
+
+
+def _publisher(url: str | None, job: str, instance: str | None) -> Publisher:
+    """That of the job: metrics of one job and instance are pushed together, or they would replace
+    each other."""
+    for name, value in (("pushgateway_url", url or ""), ("job", job), ("instance", instance or "")):
+        if not isinstance(value, str):
+            raise TypeError(f"{name} is a string, not {value!r}")
+    if not job:
+        raise ValueError("job is empty: the metrics need the name of a job")
+    address = url if not url or "://" in url else f"http://{url}"
+    key = (os.getpid(), address or "", job, instance or default_instance())
+    publisher = _publishers.get(key)
+    if publisher is None or publisher.closed:
+        publisher = _publishers[key] = Publisher(*key[1:])
+        for server in _servers:
+            if not server.closed:
+                server._add(publisher)
+    return publisher
+
+
+class Metric:
+    """What the metrics have in common: a monitor, a job, and windows."""
+
+    _PREFIX = ""
+
+    def __init__(
+        self,
+        monitor: ZeusMonitor,
+        owns_monitor: bool,
+        pushgateway_url: str | None,
+        job: str,
+        instance: str | None,
+    ) -> None:
+        self.monitor = monitor
+        self.job = job
+        self._owns_monitor = owns_monitor
+        self._open: dict[str, str] = {}
+        try:
+            self._publisher = _publisher(pushgateway_url, job, instance)
+        except BaseException:
+            self.close()
+            raise
+
+    def begin_window(self, name: str, sync_execution: bool = True) -> None:
+        """Begins a window. ValueError if one of this name is open."""
+        key = f"{self._PREFIX}{name}"
+        self.monitor.begin_window(key, sync_execution)
+        self._open[name] = key
+
+    def end_window(self, name: str, sync_execution: bool = True) -> Measurement:
+        """Ends a window; its metrics are pushed soon after. What it used is returned, too."""
+        measurement = self.monitor.end_window(f"{self._PREFIX}{name}", sync_execution)
+        self._open.pop(name, None)
+        return measurement
+
+    def flush(self, timeout: float = 5.0) -> bool:
+        """Waits until the gateway has everything; False if it has not after so many seconds."""
+        return self._publisher.flush(timeout)
+
+    def text(self) -> str:
+        """All metrics of this job and instance, as Prometheus reads them."""
+        return self._publisher.text()
+
+    def close(self) -> None:
+        """Ends open windows, and the monitor if it was made for this metric."""
+        for name in list(getattr(self, "_open", ())):
+            if not self.monitor.closed:
+                self.end_window(name, sync_execution=False)
+        if self._owns_monitor:
+            self.monitor.close()
+
+    def __enter__(self) -> Metric:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class EnergyHistogram(Metric):
+    """How often windows used how much energy, by window and device.
+
+    The metrics are ``energy_monitor_{gpu,cpu,dram}_energy_joules`` with the labels `window` and
+    `index`.
+
+    Args:
+        cpu_indices: CPUs to measure; None for all.
+        gpu_indices: GPUs to measure; None for all.
+        pushgateway_url: ``http://host:9091``; None to push nowhere (see `serve`).
+        job: The name of the job.
+        gpu_bucket_range: Upper ends of the buckets, in joules; likewise for CPUs and memory.
+        monitor: Measures instead of one made for this purpose.
+        instance: Tells processes of a job apart; None for the host, with the rank if there are
+            several.
+    """
+
+    _PREFIX = "__EnergyHistogram_"
+
+    def __init__(
+        self,
+        cpu_indices: Sequence[int] | None,
+        gpu_indices: Sequence[int] | None,
+        pushgateway_url: str | None,
+        job: str,
+        gpu_bucket_range: Sequence[float] = (50.0, 100.0, 200.0, 500.0, 1000.0),
+        cpu_bucket_range: Sequence[float] = (10.0, 50.0, 100.0, 500.0, 1000.0),
+        dram_bucket_range: Sequence[float] = (5.0, 10.0, 20.0, 50.0, 150.0),
+        *,
+        monitor: ZeusMonitor | None = None,
+        instance: str | None = None,
+    ) -> None:
+        self.gpu_bucket_range = _buckets("gpu_bucket_range", gpu_bucket_range)
+        self.cpu_bucket_range = _buckets("cpu_bucket_range", cpu_bucket_range)
+        self.dram_bucket_range = _buckets("dram_bucket_range", dram_bucket_range)
+        super().__init__(
+            monitor or ZeusMonitor(gpu_indices, cpu_indices), monitor is None, pushgateway_url, job,
+            instance,
+        )  # fmt: skip
+
+    def end_window(self, name: str, sync_execution: bool = True) -> Measurement:
+        """Ends a window and counts it."""
+        measurement = super().end_window(name, sync_execution)
+        self._publisher.observe(
+            name, measurement, self.gpu_bucket_range, self.cpu_bucket_range, self.dram_bucket_range
+        )
+        return measurement
+
+
+class _Updated(Metric):
+    """A metric that changes while a window is open."""
+
+    _KIND = Kind.COUNTER
+
+    def __init__(
+        self,
+        monitor: ZeusMonitor,
+        owns_monitor: bool,
+        update_period: float,
+        pushgateway_url: str | None,
+        job: str,
+        instance: str | None,
+    ) -> None:
+        self.update_period = update_period
+        super().__init__(monitor, owns_monitor, pushgateway_url, job, instance)
+
+    def begin_window(self, name: str, sync_execution: bool = True) -> None:
+        """Begins a window. Its metrics are pushed in every period from now on."""
+        super().begin_window(name, sync_execution)
+        key = self._open[name]
+        self._publisher.begin(self._KIND, self.monitor, key, name, self.update_period)
+
+    def end_window(self, name: str, sync_execution: bool = True) -> Measurement:
+        """Ends a window. Its metrics keep their last value."""
+        measurement = super().end_window(name, sync_execution)
+        self._publisher.end(self._KIND, f"{self._PREFIX}{name}", name, measurement)
+        return measurement
+
+
+class EnergyCumulativeCounter(_Updated):
+    """The energy that windows of a name have used so far, all of them together.
+
+    The metrics are ``energy_monitor_{gpu,cpu,dram}_energy_joules_total`` with the labels `window`
+    and `index`. They grow while a window is open, and nothing is lost between two pushes or two
+    windows: a window is measured as one, from its begin to its end.
+
+    Args:
+        cpu_indices: CPUs to measure; None for all.
+        gpu_indices: GPUs to measure; None for all.
+        update_period: Seconds between two pushes while a window is open.
+        pushgateway_url: ``http://host:9091``; None to push nowhere (see `serve`).
+        job: The name of the job.
+        monitor, instance: As for `EnergyHistogram`.
+    """
+
+    _PREFIX = "__EnergyCumulativeCounter_"
+    _KIND = Kind.COUNTER
+
+    def __init__(
+        self,
+        cpu_indices: Sequence[int] | None,
+        gpu_indices: Sequence[int] | None,
+        update_period: float,
+        pushgateway_url: str | None,
+        job: str,
+        *,
+        monitor: ZeusMonitor | None = None,
+        instance: str | None = None,
+    ) -> None:
+        period = _period(update_period)
+        super().__init__(
+            monitor or ZeusMonitor(gpu_indices, cpu_indices), monitor is None, period,
+            pushgateway_url, job, instance,
+        )  # fmt: skip
+
+
+class PowerGauge(_Updated):
+    """The power of GPUs while a window is open.
+
+    The metric is ``power_monitor_gpu_power_watts`` with the labels `window` and `index`.
+
+    Args:
+        gpu_indices: GPUs to measure; None for all.
+        update_period: Seconds between two pushes while a window is open.
+        pushgateway_url: ``http://host:9091``; None to push nowhere (see `serve`).
+        job: The name of the job.
+        monitor, instance: As for `EnergyHistogram`.
+    """
+
+    _PREFIX = "__PowerGauge_"
+    _KIND = Kind.GAUGE
+
+    def __init__(
+        self,
+        gpu_indices: Sequence[int] | None,
+        update_period: float,
+        pushgateway_url: str | None,
+        job: str,
+        *,
+        monitor: ZeusMonitor | None = None,
+        instance: str | None = None,
+    ) -> None:
+        period = _period(update_period)
+        super().__init__(
+            monitor or ZeusMonitor(gpu_indices, []), monitor is None, period, pushgateway_url, job,
+            instance,
+        )  # fmt: skip
+
+
+class MetricServer:
+    """Answers Prometheus until it is closed: see `serve`."""
+
+    def __init__(self, address: str, monitor: ZeusMonitor | None) -> None:
+        self._server = Server(address, monitor)
+        self.url = f"{self._server.url}/metrics"
+        _servers.add(self)
+
+    def _add(self, publisher: Publisher) -> None:
+        self._server.add(publisher)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has ended."""
+        return self._server.closed
+
+    def close(self) -> None:
+        """Ends it."""
+        self._server.close()
+
+    def __enter__(self) -> MetricServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def serve(
+    port: int = 0, host: str = "127.0.0.1", *, monitor: ZeusMonitor | None = None
+) -> MetricServer:
+    """Serves all metrics of this process at ``/metrics``, also of those made later.
+
+        server = serve(port=9400)
+        print(server.url)  # http://127.0.0.1:9400/metrics
+
+    Args:
+        port: 0 for one that is free.
+        host: An address of this machine; the default lets only this machine ask.
+        monitor: Its devices are served, too, as by `zeus monitor --serve`.
+
+    Raises:
+        UnavailableError: If the address is taken, or none of this machine.
+    """
+    if isinstance(port, bool) or not isinstance(port, int):
+        raise TypeError(f"port is a whole number, not {port!r}")
+    if not 0 <= port <= 65535:
+        raise ValueError(f"port is {port}: from 0 to 65535")
+    server = MetricServer(f"[{host}]:{port}" if ":" in host else f"{host}:{port}", monitor)
+    for key, publisher in _publishers.items():
+        if key[0] == os.getpid() and not publisher.closed:
+            server._add(publisher)
+    return server
+
+
+def _period(value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"update_period is a number of seconds, not {value!r}")
+    if not 0 < value < 1e9:
+        raise ValueError(f"update_period is {value}: it must be above 0")
+    return float(value)
+
+
+def _buckets(name: str, bounds: Sequence[float]) -> list[float]:
+    numbers = [float(bound) for bound in bounds]
+    if not numbers or any(math.isnan(bound) or bound < 0 for bound in numbers):
+        raise ValueError(f"{name} is {list(bounds)}: at least one number of joules, 0 or more")
+    if numbers[-1] == math.inf:
+        numbers.pop()  # There is such a bucket anyway.
+    if any(low >= high for low, high in zip(numbers, numbers[1:])):
+        raise ValueError(f"{name} is {list(bounds)}: the ends of buckets must rise")
+    return numbers

@@ -1,0 +1,252 @@
+"""The energy of one call of a function, and how long one must measure for a number to rely on.
+
+    result = measure(lambda: model(batch), monitor, measurement_duration=5, cooldown_duration=10)
+    print(result.energy_per_iter, "J")
+
+Short measurements are noisy, and those on a chip that is still warm from the last one are biased.
+`profile_measurement_duration` and `profile_cooldown_duration` find out how short is long enough.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import Any, Callable, Sequence
+
+from zeus._profile import (
+    SweepReport,
+    SweepResult,
+    TrialResult,
+    Trials,
+    mean_and_deviation,
+    positive,
+)
+
+__all__ = [
+    "SweepReport",
+    "SweepResult",
+    "TrialResult",
+    "measure",
+    "profile_cooldown_duration",
+    "profile_measurement_duration",
+    "profile_parameters",
+]
+
+_log = logging.getLogger(__name__)
+_RANGE = tuple(float(seconds) for seconds in range(1, 11))
+
+
+def measure(
+    fn: Callable[[], Any],
+    monitor: Any,
+    measurement_duration: float,
+    cooldown_duration: float,
+    num_warmup_iterations: int = 10,
+    num_calibration_iterations: int = 100,
+    warmup_settle_duration: float | None = None,
+) -> TrialResult:
+    """Energy and time of one call of `fn`, from as many calls as fill `measurement_duration`.
+
+    Calls it to warm up, then to learn how long a call takes, lets the devices rest, warms up again
+    and measures.
+
+    Args:
+        fn: What is to be measured.
+        monitor: A ZeusMonitor. All its devices count.
+        measurement_duration: Seconds that the measurement lasts, as far as calls last alike.
+        cooldown_duration: Seconds of rest before it.
+        num_warmup_iterations: Calls before each measurement.
+        num_calibration_iterations: Calls from which the time of one is learnt.
+        warmup_settle_duration: Seconds of rest after these; None for `cooldown_duration`.
+    """
+    trials = Trials(fn, monitor, num_warmup_iterations)
+    positive("measurement_duration", measurement_duration)
+    with trials:
+        seconds = trials.calibrate(num_calibration_iterations)
+        settle = cooldown_duration if warmup_settle_duration is None else warmup_settle_duration
+        trials.rest(max(0.0, settle - cooldown_duration))
+        return trials.run(measurement_duration, cooldown_duration, seconds)
+
+
+def profile_measurement_duration(
+    fn: Callable[[], Any],
+    monitor: Any,
+    range: Sequence[float] = _RANGE,
+    cooldown_duration: float = 10.0,
+    num_trials: int = 10,
+    num_warmup_trials: int = 2,
+    trial_stddev_threshold: float = 0.01,
+    num_warmup_iterations: int = 10,
+    num_calibration_iterations: int = 100,
+    iteration_duration: float | None = None,
+    *,
+    stop_when_valid: bool = False,
+) -> SweepReport:
+    """How reproducible measurements of different lengths are.
+
+    Args:
+        fn, monitor: As for `measure`.
+        range: The lengths to try, in seconds.
+        cooldown_duration: Seconds of rest before each trial.
+        num_trials: Trials for each length, at most: they end once it is clear, with 95 %
+            confidence, on which side of the threshold their standard deviation is.
+        num_warmup_trials: Trials before them that do not count.
+        trial_stddev_threshold: The standard deviation of the energy of a call that is good enough,
+            as a share of the energy: 0.01 is one percent, for large models and small ones.
+        num_warmup_iterations, num_calibration_iterations: As for `measure`.
+        iteration_duration: Seconds of one call, where they are known.
+        stop_when_valid: Leave out the lengths after the first that is good enough.
+    """
+    return _sweep(
+        Trials(fn, monitor, num_warmup_iterations),
+        "measurement_duration",
+        {"cooldown_duration": cooldown_duration},
+        range,
+        (num_trials, num_warmup_trials, trial_stddev_threshold),
+        (num_calibration_iterations, iteration_duration),
+        stop_when_valid,
+    )
+
+
+def profile_cooldown_duration(
+    fn: Callable[[], Any],
+    monitor: Any,
+    range: Sequence[float] = _RANGE,
+    measurement_duration: float = 10.0,
+    num_trials: int = 10,
+    num_warmup_trials: int = 2,
+    trial_stddev_threshold: float = 0.01,
+    num_warmup_iterations: int = 10,
+    num_calibration_iterations: int = 100,
+    iteration_duration: float | None = None,
+    *,
+    stop_when_valid: bool = False,
+) -> SweepReport:
+    """How reproducible measurements are after rests of different lengths.
+
+    See `profile_measurement_duration`; here `range` has the lengths of the rest.
+    """
+    return _sweep(
+        Trials(fn, monitor, num_warmup_iterations),
+        "cooldown_duration",
+        {"measurement_duration": measurement_duration},
+        range,
+        (num_trials, num_warmup_trials, trial_stddev_threshold),
+        (num_calibration_iterations, iteration_duration),
+        stop_when_valid,
+    )
+
+
+def profile_parameters(
+    fn: Callable[[], Any],
+    monitor: Any,
+    measurement_range: Sequence[float] = _RANGE,
+    cooldown_range: Sequence[float] = _RANGE,
+    cooldown_duration: float = 10.0,
+    num_trials: int = 10,
+    num_warmup_trials: int = 2,
+    trial_stddev_threshold: float = 0.01,
+    num_warmup_iterations: int = 10,
+    num_calibration_iterations: int = 100,
+    iteration_duration: float | None = None,
+    *,
+    stop_when_valid: bool = False,
+) -> tuple[SweepReport, SweepReport]:
+    """Both: first how long to measure, then, measuring so long, how long to rest before.
+
+    `report.best` of each is the value to use; None if none of those tried is good enough.
+    """
+    common: dict[str, Any] = {
+        "num_trials": num_trials,
+        "num_warmup_trials": num_warmup_trials,
+        "trial_stddev_threshold": trial_stddev_threshold,
+        "num_warmup_iterations": num_warmup_iterations,
+        "num_calibration_iterations": num_calibration_iterations,
+        "iteration_duration": iteration_duration,
+        "stop_when_valid": stop_when_valid,
+    }
+    lengths = profile_measurement_duration(
+        fn, monitor, measurement_range, cooldown_duration, **common
+    )
+    best = lengths.best
+    rests = profile_cooldown_duration(
+        fn,
+        monitor,
+        cooldown_range,
+        max(measurement_range) if best is None else best.measurement_duration,
+        **common,
+    )
+    return lengths, rests
+
+
+def _sweep(
+    trials: Trials,
+    swept: str,
+    fixed: dict[str, float],
+    values: Sequence[float],
+    repetitions: tuple[int, int, float],
+    calibration: tuple[int, float | None],
+    stop_when_valid: bool,
+) -> SweepReport:
+    if not values:
+        raise ValueError("range is empty: name at least one number of seconds")
+    for name, value in (*fixed.items(), *((f"{swept} in range", value) for value in values)):
+        positive(name, value, or_zero="cooldown" in name)
+    most, uncounted, threshold = repetitions
+    if most < 2:
+        raise ValueError(f"num_trials is {most}: a standard deviation needs at least 2")
+    positive("trial_stddev_threshold", threshold)
+    report = SweepReport(swept, fixed, [])
+    with trials:
+        seconds = calibration[1]
+        if seconds is None:
+            seconds = trials.calibrate(calibration[0])
+        positive("iteration_duration", seconds)
+        for value in values:
+            durations = {**fixed, swept: value}
+            length, rest = durations["measurement_duration"], durations["cooldown_duration"]
+            for _ in range(uncounted):
+                trials.run(length, rest, seconds)
+            result = _repeat(trials, length, rest, seconds, most, threshold)
+            report.entries.append(result)
+            if trials.is_first_rank:
+                _log.info("%s %g s: %s", swept, value, result)
+            if stop_when_valid and result.is_valid:
+                break
+    return report
+
+
+def _repeat(
+    trials: Trials, length: float, rest: float, seconds: float, most: int, threshold: float
+) -> SweepResult:
+    """Trials until it is clear on which side of the threshold they are, `most` of them at most."""
+    done: list[TrialResult] = []
+    while len(done) < most:
+        done.append(trials.run(length, rest, seconds))
+        if len(done) >= 3:
+            low, high = _deviation_bounds([trial.energy_per_iter for trial in done])
+            if high < threshold or low > threshold:
+                break
+    return SweepResult.of(length, rest, done, threshold)
+
+
+def _deviation_bounds(energies: Sequence[float]) -> tuple[float, float]:
+    """Between what the true standard deviation is, relative to the mean, with 95 % confidence."""
+    degrees = len(energies) - 1
+    mean, deviation = mean_and_deviation(energies)
+    if not mean > 0:
+        return 0.0, math.inf
+    relative = deviation / mean
+    return (
+        relative * math.sqrt(degrees / _chi_square(degrees, 1.959964)),
+        relative * math.sqrt(degrees / _chi_square(degrees, -1.959964)),
+    )
+
+
+def _chi_square(degrees: int, normal: float) -> float:
+    """The quantile of the chi-square distribution that belongs to one of the normal distribution.
+
+    Wilson and Hilferty's approximation, good to some percent from 2 degrees of freedom on.
+    """
+    spread = 2 / (9 * degrees)
+    return degrees * max(0.05, 1 - spread + normal * math.sqrt(spread)) ** 3

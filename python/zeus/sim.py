@@ -1,0 +1,357 @@
+"""Simulated GPUs for notebooks and tests.
+
+    import zeus.sim
+    from zeus.monitor import ZeusMonitor
+
+    with zeus.sim.Node("4xA100", time_scale=20) as node:
+        monitor = ZeusMonitor()
+        training = node.run("resnet50", batch_size=256)
+        with monitor.window("epoch") as epoch:
+            for _ in range(100):
+                training.step()
+    print(epoch.measurement)
+
+While the node runs, this process and those that it starts see its GPUs and no others, through the
+same NVML interface as real ones. It is in a directory of its own and ends with the process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from types import TracebackType
+from typing import Any, Callable, NamedTuple, Sequence, TypeVar, overload
+
+from zeus import _native_files
+from zeus._core import sim as _sim
+from zeus._simulated_environment import Surroundings, check_library_is_free
+from zeus.errors import ConflictError, NotFoundError
+
+__all__ = ["Draw", "GpuTruth", "Node", "Work", "attach", "models", "start", "workloads"]
+
+_Result = TypeVar("_Result")
+_NAME = "default"  # The one that `zeus sim` means unless it is told another.
+_running: Node | None = None
+
+
+class GpuTruth(NamedTuple):
+    """What no sensor shows, to judge those that claim to know."""
+
+    gpu: int  #: As the node counts.
+    model: str
+    uuid: str
+    energy: float  #: Joules since the node started.
+    power: float  #: Watts at this moment.
+
+
+class Work:
+    """Training on GPUs of a node: made by `Node.run`.
+
+    The GPUs compute while somebody waits in `step` and are idle otherwise.
+    """
+
+    def __init__(self, work: _sim.Work) -> None:
+        self._work = work
+
+    @overload
+    def step(self, steps: float = 1) -> None: ...
+    @overload
+    def step(self, steps: Callable[[], _Result]) -> _Result: ...
+    @overload
+    def step(self, steps: float, compute: Callable[[], _Result]) -> _Result: ...
+
+    def step(
+        self,
+        steps: float | Callable[[], _Result] = 1,
+        compute: Callable[[], _Result] | None = None,
+    ) -> _Result | None:
+        """Returns when every GPU has done so many steps, at whatever limit and clock it has then.
+
+            work.step()
+            work.step(10)
+            loss = work.step(lambda: train_on(batch))  # On the CPU, while the GPUs do one step.
+
+        Other threads run meanwhile, and Ctrl-C ends it. What `compute` raises is raised here, and
+        the GPUs stop. One thread at a time: another one makes work of its own.
+        """
+        count: float = 1
+        if callable(steps):
+            compute = steps
+        else:
+            count = _positive(steps, "the number of steps")
+        self._work.launch(count)
+        try:
+            result = None if compute is None else compute()
+            self._work.wait()
+            return result
+        finally:
+            self._work.cancel()
+
+    def close(self) -> None:
+        """Ends it; so does the end of the node."""
+        self._work.close()
+
+
+class Draw:
+    """A plain draw of power on GPUs of a node, until it is stopped: made by `Node.draw`."""
+
+    def __init__(self, work: _sim.Work) -> None:
+        self._work = work
+
+    def stop(self) -> None:
+        """The GPUs are idle again."""
+        self._work.close()
+
+    def __enter__(self) -> Draw:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+class Node:
+    """A simulated node. It runs from here on until `stop`, the end of a ``with`` or of the process.
+
+    Args:
+        gpus: For example "4xA100", "H100", "2xV100,2xA100". See `models`.
+        time_scale: Node seconds per real second, 0.001 to 1e6. With 20, what takes the GPUs a
+            minute is over in three seconds, and monitors measure a minute.
+        seed: Errors of the sensors and the UUIDs of the GPUs follow from it.
+        ambient: Temperature of the air in degrees Celsius; None for the models' own.
+
+    Raises:
+        ConflictError: If this process sees a simulated node already, or still uses the GPUs of an
+            earlier one.
+    """
+
+    def __init__(
+        self,
+        gpus: str = "4xA100",
+        *,
+        time_scale: float = 1.0,
+        seed: int = 0,
+        ambient: float | None = None,
+    ) -> None:
+        global _running
+        if not isinstance(gpus, str):
+            raise TypeError(f'gpus is a text such as "4xA100", not {gpus!r}')
+        scale = _positive(time_scale, "time_scale")
+        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
+            raise ValueError(f"seed is a whole number from 0 to 2**64 - 1, not {seed!r}")
+        _refuse_node_in_node()
+        library = _native_files.simulated_nvml()
+        check_library_is_free(library)
+        self._surroundings: Surroundings | None = Surroundings(_NAME, library)
+        try:
+            self._node = _sim.Node.start(_NAME, gpus, seed, scale, ambient)
+        except BaseException:
+            self._surroundings.leave()
+            raise
+        _running = self
+        atexit.register(self.stop)
+
+    @classmethod
+    def current(cls) -> Node:
+        """The node of this process, or the one that it finds in its environment.
+
+        For processes that were started while a node runs, such as the ranks of a training; also
+        after ``eval "$(zeus sim env)"``. A node that somebody else started is not ended by `stop`.
+        """
+        global _running
+        if _running is not None and not _running.stopped and not _running._is_of_parent():
+            return _running
+        name = os.environ.get("ZEUS_SIM_NODE")
+        if not name:
+            raise NotFoundError(
+                "no simulated node is here: start one with zeus.sim.Node(), or with zeus sim start "
+                'and eval "$(zeus sim env)"'
+            )
+        node = cls.__new__(cls)
+        node._surroundings = None
+        node._node = _sim.Node.attach(name)
+        _running = node
+        return node
+
+    def stop(self) -> None:
+        """Ends the node. Monitors and whatever else was made since it started are closed first.
+
+        The environment is as it was before. The second time nothing happens, and in a child that
+        was forked nothing at all: there the node belongs to its parent.
+        """
+        global _running
+        if self._is_of_parent():
+            return
+        self._node.stop()
+        if self._surroundings is not None:
+            self._surroundings.leave()
+            self._surroundings = None
+            atexit.unregister(self.stop)
+        if _running is self:
+            _running = None
+
+    @property
+    def stopped(self) -> bool:
+        return self._node.closed
+
+    @property
+    def name(self) -> str:
+        return self._node.name
+
+    @property
+    def time_scale(self) -> float:
+        """Node seconds per real second."""
+        return self._node.time_scale
+
+    @property
+    def now(self) -> float:
+        """Seconds of the node since it started."""
+        return self._node.now
+
+    def run(
+        self,
+        workload: str | None = None,
+        *,
+        batch_size: int | None = None,
+        operations: float | None = None,
+        bytes: float | None = None,
+        gpus: Sequence[int] | None = None,
+    ) -> Work:
+        """Something to train: a job of the catalogue (see `workloads`), or steps of known work.
+
+            node.run("resnet50", batch_size=256)
+            node.run(operations=5e12, bytes=2e10, gpus=[0])
+
+        Args:
+            operations, bytes: Of one step on one GPU: floating-point operations of half precision,
+                and bytes to and from its memory.
+            gpus: Positions as `ZeusMonitor` counts them; None for all that this process may see.
+        """
+        positions = _positions(gpus)
+        if workload is not None:
+            if operations is not None or bytes is not None:
+                raise ValueError("a workload has its own operations and bytes: leave them out")
+            size = 0 if batch_size is None else _count(batch_size, "batch_size")
+            return Work(_sim.Work.of_workload(self._node, positions, workload, size))
+        if operations is None or bytes is None:
+            raise ValueError(
+                "say what to run: the name of a workload, or the operations and bytes of a step"
+            )
+        if batch_size is not None:
+            raise ValueError("batch_size belongs to a workload: operations are of a whole step")
+        return Work(
+            _sim.Work.of_steps(
+                self._node,
+                positions,
+                _positive(operations, "operations"),
+                _positive(bytes, "bytes"),
+            )
+        )
+
+    def draw(self, watts: float, *, gpus: Sequence[int] | None = None) -> Draw:
+        """Every GPU draws so much, within its limit, until the draw is stopped.
+
+            with node.draw(250, gpus=[0]):
+                ...
+        """
+        positions = _positions(gpus)
+        work = _sim.Work.of_watts(self._node, positions, _number(watts, "watts"))
+        work.launch(None)
+        return Draw(work)
+
+    def truth(self) -> list[GpuTruth]:
+        """Exact energy and power of every GPU, all of one moment."""
+        return [GpuTruth(*gpu) for gpu in self._node.truth()]
+
+    def fault(
+        self, gpu: int, kind: str, *, at: float | None = None, probability: float | None = None
+    ) -> None:
+        """Lets something go wrong on a GPU, counted as the node does, from now or a time on.
+
+        The kinds are those of ``zeus sim fault``: "lost", "reset", "frozen", "na-power",
+        "no-permission", "not-supported", "oob-cap:200W", "slow:50ms", "clock-reset", "mig"; and
+        "clear" ends all that are on the GPU. `at` is node time, `probability` the share of calls.
+        """
+        index = _count(gpu, "gpu", least=0)
+        if kind != "clear":
+            self._node.fault(
+                index,
+                kind,
+                None if at is None else _number(at, "at"),
+                None if probability is None else _positive(probability, "probability"),
+            )
+        elif at is None and probability is None:
+            self._node.clear_faults(index)
+        else:
+            raise ValueError('"clear" ends all faults at once: it takes no time or probability')
+
+    def __enter__(self) -> Node:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _is_of_parent(self) -> bool:
+        return self._surroundings is not None and self._surroundings.process != os.getpid()
+
+
+def start(gpus: str = "4xA100", **options: Any) -> Node:
+    """A node that runs until `Node.stop`: the same as ``Node(gpus, ...)``."""
+    return Node(gpus, **options)
+
+
+def attach() -> Node:
+    """The node that this process finds in its environment: see `Node.current`."""
+    return Node.current()
+
+
+def models() -> list[dict[str, Any]]:
+    """GPU models that a node may have: id, name, power limits in watts, and so on."""
+    return _sim.models()
+
+
+def workloads() -> list[dict[str, Any]]:
+    """Training jobs that `Node.run` knows: name, batch sizes, size of the data."""
+    return _sim.workloads()
+
+
+def _refuse_node_in_node() -> None:
+    if name := os.environ.get("ZEUS_SIM_NODE"):
+        raise ConflictError(
+            f'this process sees the simulated node "{name}" already: stop that one first, or work '
+            "on it with zeus.sim.attach()"
+        )
+
+
+def _number(value: float, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} is a number, not {value!r}")
+    if not 0 <= value < float("inf"):
+        raise ValueError(f"{name} is 0 or more, not {value!r}")
+    return float(value)
+
+
+def _positive(value: float, name: str) -> float:
+    if (number := _number(value, name)) == 0:
+        raise ValueError(f"{name} is more than 0")
+    return number
+
+
+def _count(value: int, name: str, least: int = 1) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} is a whole number, not {value!r}")
+    if not least <= value < 2**31:
+        raise ValueError(f"{name} is {least} or more, not {value}")
+    return value
+
+
+def _positions(gpus: Sequence[int] | None) -> list[int] | None:
+    if gpus is None:
+        return None
+    if isinstance(gpus, (str, bytes, int)):
+        raise TypeError(f"gpus is a list of whole numbers, not {gpus!r}")
+    return [_count(gpu, "a position in gpus", least=0) for gpu in gpus]

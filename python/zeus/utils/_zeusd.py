@@ -1,0 +1,244 @@
+"""How zeusd is reached, and what it answers: the parts of zeus.utils.zeusd."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+from dataclasses import dataclass, field
+from typing import Sequence
+
+from zeus.errors import InvalidArgumentError, ZeusError
+
+_DEFAULT_TIMEOUT = 5.0
+
+
+class ZeusdError(ZeusError):
+    """Something is wrong with zeusd or with what was asked of it."""
+
+
+class ZeusdConnectionError(ZeusdError, ConnectionError):
+    """It does not answer."""
+
+
+class ZeusdAuthError(ZeusdError, PermissionError):
+    """The token is missing, invalid, or lacks a scope."""
+
+
+class ZeusdCapabilityError(ZeusdError, RuntimeError):
+    """It has no such device or API."""
+
+
+class ZeusdResponseError(ZeusdError, RuntimeError):
+    """It refused, or failed."""
+
+    def __init__(self, message: str, status: int, errors: dict[int, str] | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        #: What went wrong, by device.
+        self.errors = errors or {}
+
+
+@dataclass(frozen=True)
+class GpuInfo:
+    """A GPU of the daemon's machine."""
+
+    id: int
+    name: str
+    pci_address: str
+    cumulative_energy_available: bool
+
+
+@dataclass(frozen=True)
+class CpuInfo:
+    """A CPU package of the daemon's machine."""
+
+    id: int
+    dram_available: bool
+
+
+@dataclass(frozen=True)
+class GpuPowerSnapshot:
+    """Milliwatts by id, at one moment."""
+
+    timestamp_s: float
+    power_mw: dict[int, int]
+
+
+@dataclass(frozen=True)
+class CpuEnergy:
+    """Microjoules; None where they were not asked for or cannot be measured."""
+
+    cpu_energy_uj: int | None
+    dram_energy_uj: int | None
+
+
+@dataclass(frozen=True)
+class CpuPower:
+    """Milliwatts; None where memory cannot be measured."""
+
+    cpu_mw: int
+    dram_mw: int | None
+
+
+@dataclass(frozen=True)
+class CpuPowerSnapshot:
+    """Milliwatts by id, at one moment."""
+
+    timestamp_s: float
+    power_mw: dict[int, CpuPower]
+
+
+@dataclass(frozen=True)
+class ZeusdConfig:
+    """Where a zeusd is, and what is wanted of it. Made by tcp(), uds() or from_env().
+
+    The indices are for clients that stream power: None for all, [] for none.
+    """
+
+    socket_path: str | None = None
+    host: str | None = None
+    port: int | None = None
+    token: str | None = field(default=None, repr=False)
+    gpu_indices: Sequence[int] | None = None
+    cpu_indices: Sequence[int] | None = None
+    timeout: float = _DEFAULT_TIMEOUT  #: Seconds for connecting, and for an answer.
+
+    @classmethod
+    def tcp(
+        cls,
+        host: str,
+        port: int,
+        *,
+        token: str | None = None,
+        gpu_indices: Sequence[int] | None = None,
+        cpu_indices: Sequence[int] | None = None,
+        timeout: float = _DEFAULT_TIMEOUT,
+    ) -> ZeusdConfig:
+        """A daemon at a host and port."""
+        if isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 65536:
+            raise InvalidArgumentError(f"port is {port!r}: a whole number from 1 to 65535")
+        if not host:
+            raise InvalidArgumentError("host is empty: the name or address of a machine")
+        return cls(None, host, port, token, gpu_indices, cpu_indices, _checked(timeout))
+
+    @classmethod
+    def uds(
+        cls,
+        socket_path: str | os.PathLike[str],
+        *,
+        token: str | None = None,
+        gpu_indices: Sequence[int] | None = None,
+        cpu_indices: Sequence[int] | None = None,
+        timeout: float = _DEFAULT_TIMEOUT,
+    ) -> ZeusdConfig:
+        """A daemon of this machine, at a Unix socket."""
+        path = os.fspath(socket_path)
+        if not path:
+            raise InvalidArgumentError("socket_path is empty: for example /run/zeusd/zeusd.sock")
+        return cls(path, None, None, token, gpu_indices, cpu_indices, _checked(timeout))
+
+    @classmethod
+    def from_env(cls) -> ZeusdConfig | None:
+        """What ZEUSD_SOCK_PATH or else ZEUSD_HOST_PORT says, with ZEUSD_TOKEN; None if neither."""
+        token = os.environ.get("ZEUSD_TOKEN") or None
+        if path := os.environ.get("ZEUSD_SOCK_PATH"):
+            return cls.uds(path, token=token)
+        if address := os.environ.get("ZEUSD_HOST_PORT"):
+            host, _, port = address.rpartition(":")
+            if not host or not port.isdigit():
+                raise InvalidArgumentError(f"ZEUSD_HOST_PORT is {address!r}: use host:port")
+            return cls.tcp(host.strip("[]"), int(port), token=token)
+        return None
+
+    @property
+    def endpoint(self) -> str:
+        """The socket's path, or ``host:port``."""
+        return self.socket_path or f"{self.host}:{self.port}"
+
+    def url(self, path: str) -> str:
+        """For people and logs: ``http://host:port/path``."""
+        return f"http://{'localhost' if self.socket_path else self.endpoint}{path}"
+
+    def make_client(self) -> ZeusdConnection:
+        """What sends requests there."""
+        return ZeusdConnection(self)
+
+
+class ZeusdConnection:
+    """Sends requests, each over a connection of its own: nothing to keep alive or to lock."""
+
+    def __init__(self, config: ZeusdConfig) -> None:
+        self.config = config
+
+    def open(self) -> http.client.HTTPConnection:
+        """A connection, for who reads a stream."""
+        if self.config.socket_path:
+            return _UnixConnection(self.config.socket_path, self.config.timeout)
+        return http.client.HTTPConnection(
+            str(self.config.host), self.config.port, timeout=self.config.timeout
+        )
+
+    def headers(self) -> dict[str, str]:
+        """With the token."""
+        token = self.config.token
+        return {"Authorization": f"Bearer {token}"} if token else {}
+
+    def request(self, method: str, path: str) -> tuple[int, bytes]:
+        """Status and body. ZeusdConnectionError if none came in time."""
+        connection = self.open()
+        try:
+            connection.request(method, path, headers=self.headers())
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise unreachable(self.config, error) from error
+        finally:
+            connection.close()
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+def unreachable(config: ZeusdConfig, error: Exception) -> ZeusdConnectionError:
+    """The exception that says so."""
+    return ZeusdConnectionError(f"zeusd at {config.endpoint} does not answer: {error}")
+
+
+def check_status(status: int, body: bytes, what: str, config: ZeusdConfig) -> None:
+    """Raises what a status other than success means."""
+    if status < 300:
+        return
+    text, errors = _explanation(body)
+    message = f"{what}: zeusd at {config.endpoint} answered {status}{': ' if text else ''}{text}"
+    if status in (401, 403) and not errors:
+        raise ZeusdAuthError(message)
+    if status == 404:
+        raise ZeusdCapabilityError(f"{message} (is the API enabled there?)")
+    raise ZeusdResponseError(message, status, errors)
+
+
+def _explanation(body: bytes) -> tuple[str, dict[int, str]]:
+    """What the daemon said, and by device where it did so."""
+    text = body.decode("utf-8", "replace").strip()
+    try:
+        parsed = json.loads(text)
+        errors = {int(device): str(error) for device, error in parsed["errors"].items()}
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return text[:500], {}
+    return "; ".join(f"device {device}: {error}" for device, error in errors.items()), errors
+
+
+def _checked(timeout: float) -> float:
+    if not 0 < timeout < 1e6:
+        raise InvalidArgumentError(f"timeout is {timeout}: seconds, above 0")
+    return float(timeout)

@@ -1,0 +1,106 @@
+"""The processes that train one model together, where a program has any.
+
+The optimisers ask `default_collective()`: `torch.distributed` if the program has initialised it,
+else nothing. A program with another way of talking (MPI, a file, ...) passes an object of its own:
+anything with the members of `Collective`.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Protocol
+
+__all__ = ["Collective", "TorchCollective", "check_collective", "default_collective"]
+
+
+class Collective(Protocol):
+    """Every process makes the same calls in the same order; each returns when all have made it.
+
+    An exception means that the others are gone: the job goes on, and is not optimised any more.
+    """
+
+    @property
+    def rank(self) -> int:
+        """Of this process, from 0."""
+
+    @property
+    def size(self) -> int:
+        """How many processes there are."""
+
+    def sum(self, values: list[float]) -> list[float]:
+        """Element by element, over all processes."""
+
+    def max(self, values: list[float]) -> list[float]:
+        """Element by element, over all processes."""
+
+    def broadcast(self, values: list[float], root: int) -> list[float]:
+        """The values of the process `root`."""
+
+
+class TorchCollective:
+    """The processes of a group of `torch.distributed`; None for all of them.
+
+    Numbers travel in double precision: on the CPU with gloo and MPI, on the current CUDA device
+    with NCCL, which knows no other.
+    """
+
+    def __init__(self, group: Any = None) -> None:
+        self._torch: Any = sys.modules["torch"]
+        self._group = group
+        distributed = self._torch.distributed
+        self.rank: int = distributed.get_rank(group)
+        self.size: int = distributed.get_world_size(group)
+
+    def _exchange(self, operation: str, values: list[float]) -> list[float]:
+        distributed = self._torch.distributed
+        tensor = self._tensor(values)
+        distributed.all_reduce(
+            tensor, op=getattr(distributed.ReduceOp, operation), group=self._group
+        )
+        return list(tensor.tolist())
+
+    def _tensor(self, values: list[float]) -> Any:
+        torch = self._torch
+        on_gpu = torch.distributed.get_backend(self._group) == "nccl"
+        device = torch.device("cuda", torch.cuda.current_device()) if on_gpu else "cpu"
+        return torch.tensor(values, dtype=torch.float64, device=device)
+
+    def sum(self, values: list[float]) -> list[float]:
+        """Element by element, over all processes."""
+        return self._exchange("SUM", values)
+
+    def max(self, values: list[float]) -> list[float]:
+        """Element by element, over all processes."""
+        return self._exchange("MAX", values)
+
+    def broadcast(self, values: list[float], root: int) -> list[float]:
+        """The values of the process `root` of the group."""
+        distributed = self._torch.distributed
+        tensor = self._tensor(values)
+        source = root
+        if self._group is not None and hasattr(distributed, "get_global_rank"):
+            source = distributed.get_global_rank(self._group, root)
+        distributed.broadcast(tensor, src=source, group=self._group)
+        return list(tensor.tolist())
+
+
+def default_collective() -> Collective | None:
+    """The processes of `torch.distributed`, if the program initialised it and has several."""
+    distributed: Any = sys.modules.get("torch.distributed")
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return None
+    return TorchCollective() if distributed.get_world_size() > 1 else None
+
+
+def check_collective(collective: Any) -> Collective | None:
+    """What a user passed as ``collective=``, or the default; TypeError if it is neither."""
+    if collective is None:
+        return default_collective()
+    for member in ("rank", "size", "sum", "max", "broadcast"):
+        if not hasattr(collective, member):
+            raise TypeError(
+                f"a collective has rank, size, sum(), max() and broadcast(): {collective!r} has "
+                f"no {member}"
+            )
+    checked: Collective = collective
+    return checked

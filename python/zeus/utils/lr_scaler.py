@@ -1,0 +1,60 @@
+"""The learning rate that suits another batch size.
+
+    scaler = SquareRootScaler(bs=256, lr=1e-3)
+    optimizer = Adam(model.parameters(), lr=scaler.compute_lr(new_bs=1024))  # 2e-3
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+
+__all__ = ["LRScaler", "LinearScaler", "SquareRootScaler"]
+
+
+class LRScaler(ABC):
+    """Knows one good pair of batch size and learning rate, and derives others from it.
+
+    Args:
+        bs: A batch size,
+        lr: and the learning rate that is right for it.
+    """
+
+    def __init__(self, bs: int, lr: float) -> None:
+        if isinstance(lr, bool) or not isinstance(lr, (int, float)):
+            raise TypeError(f"the learning rate is a number, not {lr!r}")
+        if not 0 < lr < math.inf:
+            raise ValueError(f"the learning rate is {lr}: it must be finite and above 0")
+        self.bs = _batch_size(bs)
+        self.lr = lr
+
+    @abstractmethod
+    def compute_lr(self, new_bs: int) -> float:
+        """The learning rate for another batch size."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(bs={self.bs}, lr={self.lr})"
+
+
+class LinearScaler(LRScaler):
+    """In proportion to the batch size, as suits SGD."""
+
+    def compute_lr(self, new_bs: int) -> float:
+        """The learning rate for another batch size."""
+        return self.lr * _batch_size(new_bs) / self.bs
+
+
+class SquareRootScaler(LRScaler):
+    """With the square root of the batch size, as suits adaptive optimisers such as Adam."""
+
+    def compute_lr(self, new_bs: int) -> float:
+        """The learning rate for another batch size."""
+        return self.lr * math.sqrt(_batch_size(new_bs) / self.bs)
+
+
+def _batch_size(value: int) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"the batch size is a whole number, not {value!r}")
+    if value < 1:
+        raise ValueError(f"the batch size is {value}: it must be at least 1")
+    return int(value)
