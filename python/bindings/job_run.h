@@ -24,7 +24,7 @@ class JobRun final : public Closeable {
   struct Options {
     CallOptions server{};
     JobSpec job{};
-    std::string window{};
+    std::string window{};  // Of each epoch, for the monitor's log.
     std::optional<std::int64_t> recurrence{};
     pybind11::object collective{};  // None for one process alone.
   };
@@ -69,10 +69,13 @@ class JobRun final : public Closeable {
   // With the client, without the GIL.
   template <class Action>
   void Do(const Action& action);
+  void BeginEpochWindow();
+  void LogEpochWindow();
   void DoClose() override;
   void Abandon() override;
 
   const std::shared_ptr<Monitor> monitor_;
+  const std::string window_;
   std::shared_ptr<Parts> parts_;
   State state_;
 };

@@ -11,6 +11,7 @@
 namespace zeus {
 namespace {
 
+constexpr const char* kWindow = "__zeus_trial";
 constexpr double kHeartbeatsPerLease = 3;
 
 // Of the GPUs of this process.
@@ -141,7 +142,7 @@ void BatchSizeClient::SendHeartbeats(const StartedTrial& started) {
 void BatchSizeClient::OnTrainBegin() {
   // A window that cannot be opened shows when its energy is asked for.
   if (last_.epoch == 0)
-    (void)monitor_.monitor().BeginWindow(options_.window, {.if_open = IfOpen::kRestart});
+    (void)monitor_.monitor().BeginWindow(kWindow, {.if_open = IfOpen::kRestart});
   steady_ = optimizer_ == nullptr || optimizer_->done();
 }
 
@@ -150,7 +151,7 @@ Result<TrialReport> BatchSizeClient::Measure(double metric) {
   report.metric = metric;
   std::array<double, 1> energy{};
   std::array<double, 2> time{};  // And whether a rank could not measure.
-  const auto measured = monitor_.monitor().PeekWindow(options_.window);
+  const auto measured = monitor_.monitor().PeekWindow(kWindow);
   if (measured.ok()) {
     energy[0] = measured.value().Sum().energy.value();
     time[0] = measured.value().time.count();
@@ -215,7 +216,7 @@ void BatchSizeClient::GiveUp() { End(TrialStatus::kFailed, "the training was giv
 void BatchSizeClient::End(TrialStatus status, const std::string& reason) {
   if (std::exchange(ended_, true)) return;
   heartbeat_.reset();
-  (void)monitor_.monitor().CancelWindow(options_.window);
+  (void)monitor_.monitor().CancelWindow(kWindow);
   if (service_ == nullptr || answer_.stop || trial_ == 0) return;
   const auto ended = service_->EndTrial(
       {.job_id = options_.job.id, .trial = trial_, .status = status, .reason = reason});

@@ -44,7 +44,6 @@ class BatchSizeClient final : public TrainingCallback {
     Collective* collective = nullptr;  // Of the ranks that train together; null for one process.
     // From a thread of its own, between epochs. Not with clocks that are no system clock.
     bool heartbeats = true;
-    std::string window = "__zeus_trial";  // Of the monitor, in which the run is measured.
   };
 
   // Registers the job and begins a trial. Only rank 0 needs a service. Errors are the same on all

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from zeus.monitor import ZeusMonitor
     from zeus.utils.distributed import Collective
 
-#: In which the run is measured, under the name that logs of earlier tools have.
+#: Of each epoch, in the monitor's log, under the name that logs of earlier tools have.
 _WINDOW = "BatciSizeOptimizerClient"
 
 
@@ -90,7 +90,7 @@ class BatchSizeOptimizer(Callback):
         checks.whole("rank", rank, 0)
         ranks = checks.collective(collective, rank)
         if recurrence is not None:
-            recurrence = checks.whole("recurrence", recurrence, 1)
+            recurrence = checks.whole("recurrence", recurrence, 0)
         self.monitor = monitor
         self.server_url = server_url
         self.job = job
@@ -98,7 +98,7 @@ class BatchSizeOptimizer(Callback):
         self._raise_on_failure = checks.flag("raise_on_failure", raise_on_failure)
         self._begun = False
         self._last_metric: float | None = None
-        with _our_exceptions():
+        with _our_exceptions(registering=True):
             self._run = JobRun(
                 monitor=checks.monitor(monitor),
                 url=server_url,
@@ -196,9 +196,9 @@ class BatchSizeOptimizer(Callback):
         return self._run.retry
 
     @property
-    def recurrence(self) -> int:
-        """How often the job was run, from 1; retries count once. 0 before the trial begins."""
-        return self._run.recurrence
+    def recurrence(self) -> int | None:
+        """Which one of the job, from 0; retries belong to the same. None before the trial begins."""
+        return self._run.recurrence if self._run.trial else None
 
     @property
     def trouble(self) -> str | None:
@@ -269,8 +269,8 @@ class BatchSizeOptimizer(Callback):
 
 
 @contextlib.contextmanager
-def _our_exceptions() -> Iterator[None]:
+def _our_exceptions(registering: bool = False) -> Iterator[None]:
     try:
         yield
     except ZeusError as error:
-        raise translated(error) from None
+        raise translated(error, registering) from None

@@ -149,7 +149,8 @@ class Planner:
         Raises:
             ValueError: No plan is that fast.
         """
-        given = [name for name in ("deadline", "slowdown", "pace") if locals()[name] is not None]
+        asked = {"deadline": deadline, "slowdown": slowdown, "pace": pace}
+        given = [name for name, value in asked.items() if value is not None]
         if len(given) > 1:
             raise ValueError(f"give one of deadline, slowdown and pace, not {' and '.join(given)}")
         rules = _rules(least_instructions, clock_latency)
