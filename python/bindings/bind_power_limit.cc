@@ -1,7 +1,198 @@
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
 #include "python/bindings/bind.h"
+#include "python/bindings/errors.h"
+#include "python/bindings/power_limit.h"
+#include "zeus/optimizer/power_limit/profile_json.h"
+#include "zeus/training/profile_folder.h"
 
 namespace zeus::python {
+namespace {
 
-void BindPowerLimit(py::module_& core) { core.def_submodule("power_limit"); }
+// Built-in: (objective, parameter). A user's: (name, function).
+using SelectorSpec = std::pair<std::string, std::variant<double, py::function>>;
+
+Selector SelectorFrom(const SelectorSpec& spec) {
+  if (const auto* parameter = std::get_if<double>(&spec.second))
+    return SelectorOf(spec.first, *parameter);
+  return SelectorOf(spec.first, std::get<py::function>(spec.second));
+}
+
+// Numbers of a monitor that does not say how certain they are, taken at their word.
+Selector Trusting(Selector selector) {
+  return {.name = selector.name,
+          .select = [select = std::move(selector.select)](const Profile& profile) {
+            Profile exact = profile;
+            for (ProfilePoint& point : exact.points) {
+              point.time_sigma = Seconds(0);
+              point.energy_sigma = Joules(0);
+            }
+            return select(exact);
+          }};
+}
+
+SliceRule RuleOf(const py::dict& options) {
+  const auto wait = options["wait_steps"].cast<std::int64_t>();
+  const auto seconds = options["seconds_per_limit"].cast<std::optional<double>>();
+  if (seconds) return {.wait_steps = wait, .profile = {.time = Seconds(*seconds)}};
+  return SliceRule::BySteps(wait, options["warmup_steps"].cast<std::int64_t>(),
+                            options["profile_steps"].cast<std::int64_t>());
+}
+
+// The Python layer has looked at all of them: zeus.optimizer.power_limit.
+std::shared_ptr<JitOptimizer> MakeOptimizer(const std::shared_ptr<Monitor>& monitor,
+                                            const SelectorSpec& selector, const py::object& meter,
+                                            const py::object& collective, const py::dict& options) {
+  JitOptions jit{
+      .mode = options["observe"].cast<bool>() ? OptimizerMode::kObserve : OptimizerMode::kOptimize,
+      .rule = RuleOf(options),
+      .profile_folder = options["profile_folder"].cast<std::string>(),
+      .profile_file = options["profile_path"].cast<std::string>(),
+      .job = options["job"].cast<std::string>(),
+      .batch_size = options["batch_size"].cast<unsigned>()};
+  jit.knobs.clear();
+  for (const auto& knob : options["knobs"].cast<std::vector<std::string>>())
+    jit.knobs.push_back(Unwrap(ParseKnobKind(knob)));
+  if (const auto stride = options["stride"].cast<std::optional<double>>())
+    jit.stride = SettingOf(jit.knobs.front(), *stride);
+  for (const double setting : options["settings"].cast<std::vector<double>>())
+    jit.settings.push_back(SettingOf(jit.knobs.front(), setting));
+  Selector chosen = SelectorFrom(selector);
+  if (!meter.is_none()) chosen = Trusting(std::move(chosen));
+  return std::make_shared<JitOptimizer>(JitOptimizer::Options{.monitor = monitor,
+                                                              .selector = std::move(chosen),
+                                                              .jit = std::move(jit),
+                                                              .collective = collective,
+                                                              .meter = meter});
+}
+
+// (name, setting, steps, seconds)
+py::tuple StateOf(const JitOptimizer& jit) {
+  const PowerLimitOptimizer& current = jit.get().current();
+  const auto& state = current.state();
+  const auto trying = current.trying();
+  const py::object setting = trying ? py::object(py::float_(ToNumber(*trying))) : py::none();
+  if (const auto* ready = std::get_if<PowerLimitOptimizer::Ready>(&state))
+    return py::make_tuple("ready", setting, ready->steps_left, 0.0);
+  if (const auto* warmup = std::get_if<PowerLimitOptimizer::Warmup>(&state))
+    return py::make_tuple("warmup", setting, warmup->steps, warmup->time.count());
+  if (const auto* profiling = std::get_if<PowerLimitOptimizer::Profiling>(&state))
+    return py::make_tuple("profiling", setting, profiling->steps, profiling->time.count());
+  if (const auto* settling = std::get_if<PowerLimitOptimizer::Settling>(&state))
+    return py::make_tuple("settling", setting, 0, settling->time.count());
+  return py::make_tuple("done", setting, 0, 0.0);
+}
+
+py::object TroubleOf(const JitOptimizer& jit) {
+  const auto trouble = jit.get().trouble();
+  if (!trouble) return py::none();
+  return ExceptionOf(*trouble);
+}
+
+py::tuple UseOf(const JobUse& use) {
+  return py::make_tuple(use.energy.value(), use.energy_sigma.value(), use.time.count(),
+                        use.time_sigma.count());
+}
+
+py::dict SavingsOf(JitOptimizer& jit, std::size_t knob) {
+  const SavingsReport report = jit.Savings(knob);
+  py::dict savings;
+  savings["text"] = ToText(report);
+  savings["knob"] = KnobKindName(report.knob);
+  savings["steps"] = report.steps;
+  savings["original"] = ToNumber(report.original);
+  savings["best"] = ToNumber(report.best);
+  savings["used"] = UseOf(report.used);
+  savings["at_original"] = UseOf(report.at_original);
+  savings["at_best"] = UseOf(report.at_best);
+  savings["change"] = UseOf(report.change);
+  return savings;
+}
+
+std::vector<double> ChosenBy(const JitOptimizer& jit) {
+  std::vector<double> numbers;
+  for (const Setting& setting : jit.get().chosen()) numbers.push_back(ToNumber(setting));
+  return numbers;
+}
+
+Profile ProfileFrom(const py::list& points, double max_power) {
+  Profile profile{.max_power = Watts(max_power), .complete = true};
+  for (const auto& item : points) {
+    const auto numbers = item.cast<py::tuple>();
+    profile.points.push_back({.setting = Watts(numbers[0].cast<double>()),
+                              .steps = numbers[5].cast<std::int64_t>(),
+                              .time_per_step = Seconds(numbers[2].cast<double>()),
+                              .time_sigma = Seconds(numbers[4].cast<double>()),
+                              .energy_per_step = Joules(numbers[1].cast<double>()),
+                              .energy_sigma = Joules(numbers[3].cast<double>())});
+  }
+  return profile;
+}
+
+// --- past the dispatcher: a call at every step of a training ---
+
+PyObject* OnStepBegin(PyObject* self, PyObject*) {
+  auto place = reinterpret_cast<py::detail::instance*>(self)->get_value_and_holder();
+  if (place.holder_constructed()) {
+    JitOptimizer& jit = *place.holder<std::shared_ptr<JitOptimizer>>();
+    if (jit.CountStep()) Py_RETURN_NONE;
+  }
+  return PyObject_CallMethod(self, "_on_step_begin", nullptr);
+}
+
+PyObject* DoNothing(PyObject*, PyObject*) { Py_RETURN_NONE; }
+
+void BindFastCalls(const py::handle& type) {
+  static PyMethodDef methods[] = {{"on_step_begin", &OnStepBegin, METH_NOARGS, nullptr},
+                                  {"on_step_end", &DoNothing, METH_NOARGS, nullptr},
+                                  {"on_epoch_begin", &DoNothing, METH_NOARGS, nullptr}};
+  for (PyMethodDef& method : methods)
+    type.attr(method.ml_name) = py::reinterpret_steal<py::object>(
+        PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type.ptr()), &method));
+}
+
+}  // namespace
+
+void BindPowerLimit(py::module_& core) {
+  py::module_ module = core.def_submodule("power_limit");
+  py::class_<JitOptimizer, std::shared_ptr<JitOptimizer>> type(module, "JitOptimizer");
+  type.def(py::init(&MakeOptimizer), py::arg("monitor"), py::arg("selector"), py::arg("meter"),
+           py::arg("collective"), py::arg("options"))
+      .def("on_train_begin", &JitOptimizer::OnTrainBegin)
+      .def("_on_step_begin", &JitOptimizer::OnStepBegin)
+      .def("on_epoch_end", &JitOptimizer::OnEpochEnd)
+      .def("on_train_end", &JitOptimizer::OnTrainEnd)
+      .def("close",
+           [](JitOptimizer& jit) {
+             if (!jit.closed() && !jit.InForkedChild()) (void)jit.get();  // Of another thread?
+             jit.Close();
+           })
+      .def_property_readonly("closed", &JitOptimizer::closed)
+      .def_property_readonly("done", &JitOptimizer::done)
+      .def_property_readonly("trouble", &TroubleOf)
+      .def("_state", &StateOf)
+      .def("_chosen", &ChosenBy)
+      .def("_points",
+           [](const JitOptimizer& jit, std::size_t knob) { return PointsOf(jit.ProfileOf(knob)); })
+      .def("_used", [](JitOptimizer& jit) { return UseOf(jit.Used()); })
+      .def("_savings", &SavingsOf)
+      .def("_save_profile", [](const JitOptimizer& jit, std::size_t knob, const std::string& file) {
+        Check(WriteProfileFile(file, jit.ProfileOf(knob)));
+      });
+  BindFastCalls(type);
+  module.def("select", [](const SelectorSpec& selector, const py::list& points, double max_power) {
+    return Unwrap(SelectorFrom(selector).select(ProfileFrom(points, max_power)));
+  });
+  module.def("read_profile",
+             [](const std::string& file) { return PointsOf(Unwrap(ReadProfileFile(file))); });
+}
 
 }  // namespace zeus::python

@@ -40,10 +40,7 @@ const char* FamilyName(Family family) {
 }
 
 void Raise(const Failure& failure) {
-  const py::object exception =
-      py::module_::import("zeus.errors")
-          .attr("exception_for")(CodeName(failure.error().code), failure.error().message,
-                                 FamilyName(failure.family()));
+  const py::object exception = ExceptionOf(failure.error(), failure.family());
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
 }
 
@@ -61,6 +58,11 @@ void BindErrors(py::module_&) {
       }
     }
   });
+}
+
+py::object ExceptionOf(const Error& error, Family family) {
+  return py::module_::import("zeus.errors")
+      .attr("exception_for")(CodeName(error.code), error.message, FamilyName(family));
 }
 
 Error CurrentPythonError(std::string_view doing) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <pybind11/pybind11.h>
+
 #include <exception>
 #include <string>
 #include <utility>
@@ -36,6 +38,9 @@ T Unwrap(Result<T> result, Family family = Family::kGeneral) {
 inline void Check(const Status& status, Family family = Family::kGeneral) {
   if (!status.ok()) throw Failure(status.error(), family);
 }
+
+// The exception of zeus.errors that stands for an error: with the GIL held.
+pybind11::object ExceptionOf(const Error& error, Family family = Family::kGeneral);
 
 // The error that a Python exception stands for, for C++ that must go on: with the GIL held.
 Error CurrentPythonError(std::string_view doing);

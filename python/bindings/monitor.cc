@@ -73,6 +73,7 @@ struct Monitor::Recording {
          .rails = real,
          .thread = real,
          .share = options.share && real,
+         .telemetry_interval = options.telemetry_interval,
          .calibration = ProfileStore::FromEnvironment(surroundings.environment).Lookup()}));
     if (node->monitor().device_count() == 0)
       throw Failure({ErrorCode::kNotFound, NothingToMeasure(absent)});
@@ -110,9 +111,9 @@ NodeMonitor& Monitor::node() const {
 
 std::shared_ptr<NodeMonitor> Monitor::recording() const { return {recording_, &node()}; }
 
-bool Monitor::in_real_time() const {
+double Monitor::time_scale() const {
   CheckOpen("monitor");
-  return recording_->scaled == nullptr;
+  return recording_->scaled ? recording_->scaled->scale() : 1;
 }
 
 Status Monitor::Log(const Measurement& measurement) {

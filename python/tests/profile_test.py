@@ -39,7 +39,7 @@ class ProfileTest(NodeTestCase):
         self.assertEqual(len(calls), 3 + 10 + 3 + result.iterations)
         self.assertAlmostEqual(result.energy_per_iter * result.iterations, result.total_energy)
         self.assertAlmostEqual(result.time_per_iter * result.iterations, result.total_time)
-        self.assertGreater(result.total_time, 1.0)  # Of the node: calls vary in length.
+        self.assertGreater(result.total_time, 0.1)  # Of the node: calls vary in length.
         self.assertGreater(result.total_energy, 40 * result.total_time)
         self.assertGreater(result.temperature_before, 10)
         with self.assertRaises(KeyError):
@@ -116,8 +116,7 @@ class ValidityTest(unittest.TestCase):
     def test_the_best_is_the_shortest_that_is_valid(self):
         good, bad = self.result([1.0, 1.0]), self.result([1.0, 2.0])
         longer = SweepResult.of(5.0, 2.0, good.trials, 0.01)
-        report = SweepReport("measurement_duration", {"cooldown_duration": 2.0}, [bad, longer, good])
-        self.assertIs(report.best, good)
+        self.assertIs(SweepReport("measurement_duration", {}, [bad, longer, good]).best, good)
         self.assertIsNone(SweepReport("measurement_duration", {}, [bad]).best)
 
     def test_bounds_of_the_deviation_enclose_it_and_narrow_with_trials(self):

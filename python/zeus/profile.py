@@ -53,7 +53,7 @@ def measure(
     Args:
         fn: What is to be measured.
         monitor: A ZeusMonitor. All its devices count.
-        measurement_duration: Seconds that the measurement lasts, at least.
+        measurement_duration: Seconds that the measurement lasts, as far as calls last alike.
         cooldown_duration: Seconds of rest before it.
         num_warmup_iterations: Calls before each measurement.
         num_calibration_iterations: Calls from which the time of one is learnt.

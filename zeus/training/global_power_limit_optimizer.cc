@@ -75,6 +75,7 @@ class GlobalPowerLimitOptimizer::Session {
   void End();
 
   bool decided() const { return decided_; }
+  const PowerLimitOptimizer& current() const { return stages_.back()->optimizer; }
   std::size_t profile_count() const { return stages_.size(); }
   const Profile& profile(std::size_t knob) const { return stages_[knob]->optimizer.profile(); }
   std::vector<Setting> chosen() const;
@@ -91,7 +92,9 @@ class GlobalPowerLimitOptimizer::Session {
                   if (job.journal) session.RepairPeers(*job.journal);
                 }),
           meter(session.monitor_.monitor(), job.devices),
-          optimizer({session.monitor_.monitor().clock(), guard, meter, session.collective_},
+          optimizer({session.monitor_.monitor().clock(), guard,
+                     session.options_.meter != nullptr ? *session.options_.meter : meter,
+                     session.collective_},
                     std::move(options)) {}
 
     JobKnob job;
@@ -310,6 +313,9 @@ void GlobalPowerLimitOptimizer::OnStepBegin() { session_->OnStepBegin(); }
 void GlobalPowerLimitOptimizer::OnEpochEnd(std::int64_t) { session_->OnEpochEnd(); }
 void GlobalPowerLimitOptimizer::OnTrainEnd() { session_->End(); }
 bool GlobalPowerLimitOptimizer::done() const { return session_->decided(); }
+const PowerLimitOptimizer& GlobalPowerLimitOptimizer::current() const {
+  return session_->current();
+}
 std::size_t GlobalPowerLimitOptimizer::profile_count() const { return session_->profile_count(); }
 const Profile& GlobalPowerLimitOptimizer::profile(std::size_t knob) const {
   return session_->profile(knob);

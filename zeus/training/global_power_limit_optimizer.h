@@ -13,6 +13,7 @@
 #include "zeus/optimizer/collective.h"
 #include "zeus/optimizer/power_limit/power_limit_optimizer.h"
 #include "zeus/optimizer/power_limit/savings.h"
+#include "zeus/optimizer/power_limit/slice_meter.h"
 #include "zeus/training/callback.h"
 
 namespace zeus {
@@ -35,6 +36,10 @@ struct JitOptions {
 
   // Of the ranks that train together; null for one process. Each rank's monitor has its own GPUs.
   Collective* collective = nullptr;
+
+  // Measures the slices instead of the monitor, whose devices are turned all the same. It must
+  // outlive the optimiser.
+  SliceMeter* meter = nullptr;
 };
 
 // What a job used, and would have used had all its steps run as it began or at the best setting.
@@ -88,6 +93,8 @@ class GlobalPowerLimitOptimizer final : public TrainingCallback {
 
   // Whether all knobs are decided on.
   bool done() const;
+  // The part that is under way: of the knob that was looked at last.
+  const PowerLimitOptimizer& current() const;
   // Of the knobs that were looked at so far, in their order; of the first there always is one.
   std::size_t profile_count() const;
   const Profile& profile(std::size_t knob = 0) const;

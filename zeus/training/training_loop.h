@@ -82,19 +82,15 @@ class TrainingLoop {
   // from handlers of signals.
   void Stop() { stop_.store(true, std::memory_order_relaxed); }
 
-  // As well as known by now: the sensors need `patience` to show the end of the last epoch.
-  TrainingSummary Summary(Seconds patience = Seconds(2));
-
- private:
-  class Session;
-
-  bool BeginTraining();  // False if there is no epoch to train, as with NextEpoch().
+  // --- what Epochs() and Batches() do, for batches that no range-based for takes ---
+  // BeginTraining(), and NextEpoch() after each epoch, as long as they return true; LeaveTraining()
+  // when the epochs are left before that. Within an epoch BeginBatches(), then, for each batch and
+  // while MayStep(), BeginStep() and EndStep(), then EndBatches().
+  bool BeginTraining();
   bool NextEpoch();
   void LeaveTraining(bool by_exception);
-  void EnterEpoch();
   void BeginBatches();
   void EndBatches();
-
   bool MayStep() const { return !stop_within_epoch_ || !stop_.load(std::memory_order_relaxed); }
   void BeginStep() {
     if (has_callbacks_) TellStepBegin();
@@ -104,6 +100,15 @@ class TrainingLoop {
     if (has_callbacks_) TellStepEnd();
     if (--steps_until_check_ <= 0) CheckCost();
   }
+  int epoch() const { return epoch_; }  // That is under way, or the last one; -1 before the first.
+
+  // As well as known by now: the sensors need `patience` to show the end of the last epoch.
+  TrainingSummary Summary(Seconds patience = Seconds(2));
+
+ private:
+  class Session;
+
+  void EnterEpoch();
   void TellStepBegin();
   void TellStepEnd();
   void CheckCost();

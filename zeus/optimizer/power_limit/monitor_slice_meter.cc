@@ -5,16 +5,13 @@
 #include <utility>
 
 namespace zeus {
-namespace {
 
-std::string WindowName(const std::string& label) {
+std::string SliceWindowName(const std::string& label) {
   return "__GlobalPowerLimitOptimizer_" + label.substr(0, label.find(' '));
 }
 
-}  // namespace
-
 Status MonitorSliceMeter::Begin(const std::string& label) {
-  open_ = WindowName(label);
+  open_ = SliceWindowName(label);
   const auto begun = monitor_.BeginWindow(open_, {.if_open = IfOpen::kRestart});
   if (begun.ok()) return Ok();
   open_.clear();

@@ -9,8 +9,11 @@
 
 namespace zeus {
 
-// Measures slices as windows of a monitor. They are called as those of the reference
-// implementation, "__GlobalPowerLimitOptimizer_300", so that logs of both read alike.
+// "__GlobalPowerLimitOptimizer_300" for "300 W": as those of the reference implementation, so that
+// logs of both read alike.
+std::string SliceWindowName(const std::string& label);
+
+// Measures slices as windows of a monitor.
 class MonitorSliceMeter final : public SliceMeter {
  public:
   // `devices` are positions in the monitor: the energy of a slice is their sum. The monitor must

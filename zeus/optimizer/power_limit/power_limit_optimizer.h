@@ -93,6 +93,8 @@ class PowerLimitOptimizer {
   }
 
   const State& state() const { return state_; }
+  // The setting that is being tried; nullopt before the first and after the last one.
+  std::optional<Setting> trying() const;
   bool done() const { return done_; }
   std::int64_t steps() const { return steps_; }
 

@@ -19,7 +19,7 @@ constexpr Hertz kClockStride = Hertz::FromMega(120);
 constexpr std::size_t kPointNumbers = 6;
 
 Setting DefaultStride(KnobKind kind) {
-  if (kind == KnobKind::kGraphicsClock) return kClockStride;
+  if (IsClock(kind)) return kClockStride;
   return kPowerStride;
 }
 
@@ -150,6 +150,13 @@ std::optional<std::size_t> PowerLimitOptimizer::original() const {
 
 std::optional<std::size_t> PowerLimitOptimizer::best() const {
   return best_ && done_ ? builder_.PositionOf(*best_) : std::nullopt;
+}
+
+std::optional<Setting> PowerLimitOptimizer::trying() const {
+  if (const auto* warmup = std::get_if<Warmup>(&state_)) return builder_.setting(warmup->current);
+  if (const auto* profiling = std::get_if<Profiling>(&state_))
+    return builder_.setting(profiling->current);
+  return std::nullopt;
 }
 
 std::vector<std::int64_t> PowerLimitOptimizer::StepsAtPoints() const {

@@ -25,7 +25,7 @@ constexpr double kLeast = 1e-12;
 Error Invalid(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
 
 const char* SettingField(KnobKind knob) {
-  return knob == KnobKind::kGraphicsClock ? "clock_megahertz" : "limit_watts";
+  return IsClock(knob) ? "clock_megahertz" : "limit_watts";
 }
 
 std::string Dump(const Json& json, int indent) {
@@ -161,6 +161,20 @@ Result<Profile> ParseReference(const Json& json, int devices) {
   return profile;
 }
 
+Json ReferenceMeasurements(const Profile& profile) {
+  Json measurements = Json::array();
+  for (const ProfilePoint& point : profile.points) {
+    const double limit = ToNumber(point.setting);
+    // Whole watts without a point: its reader wants an integer.
+    const bool whole = limit == std::floor(limit) && limit < kMost;
+    measurements.push_back(
+        {{"power_limit", whole ? Json(static_cast<std::int64_t>(limit)) : Json(limit)},
+         {"energy", point.energy_per_step.value()},
+         {"time", point.time_per_step.count()}});
+  }
+  return measurements;
+}
+
 }  // namespace
 
 std::string ProfileToJson(const Profile& profile) {
@@ -168,7 +182,7 @@ std::string ProfileToJson(const Profile& profile) {
   Json points = Json::array();
   for (const ProfilePoint& point : profile.points)
     points.push_back(PointToJson(profile.knob, point));
-  return Dump({{"schema", kSchema},
+  Json json = {{"schema", kSchema},
                {"knob", KnobKindName(profile.knob)},
                {"job", context.job},
                {"batch_size", context.batch_size},
@@ -180,8 +194,11 @@ std::string ProfileToJson(const Profile& profile) {
                {"max_power_watts", profile.max_power.value()},
                {"shared_error", profile.shared_error},
                {"complete", profile.complete},
-               {"points", std::move(points)}},
-              2);
+               {"points", std::move(points)}};
+  // For readers of the reference's format; nobody else looks at it.
+  if (profile.knob == KnobKind::kGpuPowerLimit)
+    json["measurements"] = ReferenceMeasurements(profile);
+  return Dump(json, 2);
 }
 
 Result<std::string> ProfileToReferenceJson(const Profile& profile) {
@@ -189,17 +206,7 @@ Result<std::string> ProfileToReferenceJson(const Profile& profile) {
     return Error{ErrorCode::kNotSupported,
                  fmt::format("the reference's format has no {}", KnobKindName(profile.knob))};
   }
-  Json measurements = Json::array();
-  for (const ProfilePoint& point : profile.points) {
-    const double limit = ToNumber(point.setting);
-    // Whole watts without a point: its reader wants an integer.
-    const bool whole = limit == std::floor(limit) && limit < kMost;
-    measurements.push_back(
-        {{"power_limit", whole ? Json(static_cast<std::int64_t>(limit)) : Json(limit)},
-         {"energy", point.energy_per_step.value()},
-         {"time", point.time_per_step.count()}});
-  }
-  return Dump({{"measurements", std::move(measurements)}}, 4);
+  return Dump({{"measurements", ReferenceMeasurements(profile)}}, 4);
 }
 
 Result<Profile> ParseProfile(std::string_view text, int devices) {

@@ -1,0 +1,67 @@
+"""Batches of whatever a program has: a torch Dataset, a loader, a list, an iterable."""
+
+from __future__ import annotations
+
+import sys
+from itertools import islice
+from typing import Any, Iterable, Iterator
+
+from zeus.optimizer import _checks
+
+
+class Batches:
+    """Lists of `batch_size` samples, in order; the last may be shorter."""
+
+    def __init__(self, data: Iterable[Any], batch_size: int) -> None:
+        self.dataset = data
+        self.batch_size = batch_size
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        samples = _iterate(self.dataset)
+        while batch := list(islice(samples, self.batch_size)):
+            yield batch
+
+    def __len__(self) -> int:
+        samples: Any = self.dataset
+        return -(-len(samples) // self.batch_size)
+
+
+def _iterate(data: Any) -> Iterator[Any]:
+    """As iter(), which does not know that some data sets end where their length says so."""
+    if hasattr(data, "__iter__"):
+        return iter(data)
+    return (data[index] for index in range(len(data)))
+
+
+def batches_of(data: Any, batch_size: int | None, loader_options: dict[str, Any]) -> Any:
+    """What to iterate over for the batches of an epoch."""
+    sequence = hasattr(data, "__getitem__") and hasattr(data, "__len__")
+    if not hasattr(data, "__iter__") and not sequence:
+        raise TypeError(f"data is something to iterate over, or a data set, not {data!r}")
+    if _is_torch_dataset(data) or (loader_options and batch_size is not None):
+        from torch.utils.data import DataLoader
+
+        if batch_size is None:
+            raise ValueError("a torch Dataset needs a batch_size")
+        return DataLoader(data, _checks.whole("batch_size", batch_size, 1), **loader_options)
+    if loader_options:
+        raise TypeError(f"{next(iter(loader_options))} is an option of a loader that is made here")
+    if batch_size is None:
+        if isinstance(data, Iterator):
+            raise TypeError(
+                "data is used up after one epoch: pass what it is an iterator of, such as a list"
+            )
+        return data
+    if _is_torch_loader(data):
+        raise ValueError("the DataLoader has a batch size of its own: leave batch_size out")
+    return Batches(data, _checks.whole("batch_size", batch_size, 1))
+
+
+def _is_torch_dataset(data: Any) -> bool:
+    module: Any = sys.modules.get("torch.utils.data")
+    return module is not None and isinstance(data, module.Dataset)
+
+
+def _is_torch_loader(data: Any) -> bool:
+    module: Any = sys.modules.get("torch.utils.data")
+    return module is not None and isinstance(data, module.DataLoader)

@@ -1,0 +1,64 @@
+"""What a training took: the result of `zeus.ZeusDataLoader`."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+__all__ = ["EpochSummary", "TrainingSummary"]
+
+
+class EpochSummary(NamedTuple):
+    """One epoch with its evaluation. Sigmas are one standard deviation."""
+
+    epoch: int
+    steps: int
+    #: Seconds, of the slowest rank.
+    time: float
+    #: Joules, of the GPUs of all ranks.
+    energy: float
+    energy_sigma: float
+    #: Joules, as eta weighs energy and time; None where the GPUs do not tell their highest power.
+    cost: float | None
+    cost_sigma: float | None
+    metric: float | None
+
+
+class TrainingSummary(NamedTuple):
+    """All epochs so far. Prints in one line."""
+
+    epochs: int
+    #: "target_reached", "cost_bound", "max_epochs", "stopped_by_user" (also a break or an exception
+    #: that left the epochs), "others_gone"; None while training goes on.
+    reason: str | None
+    steps: int
+    time: float
+    energy: float
+    energy_sigma: float
+    cost: float | None
+    cost_sigma: float | None
+    best_metric: float | None
+    records: list[EpochSummary]
+    #: Devices whose energy is not, or not always, contained: they could not be read.
+    missing: list[str]
+
+    def __str__(self) -> str:
+        parts = [f"{self.epochs} epoch{'' if self.epochs == 1 else 's'}"]
+        if self.reason is not None:
+            parts[0] += f" ({self.reason.replace('_', ' ')})"
+        parts.append(f"{self.energy:.0f} J ± {self.energy_sigma:.0f} J over {self.time:.1f} s")
+        if self.best_metric is not None:
+            parts.append(f"best metric {self.best_metric:g}")
+        if self.missing:
+            parts.append(f"without {', '.join(self.missing)}")
+        return ", ".join(parts)
+
+
+def summary_of(numbers: dict[str, Any]) -> TrainingSummary:
+    """From what the library returns."""
+    records = []
+    for epoch, amounts, metric in numbers["records"]:
+        records.append(EpochSummary._make((epoch, *amounts, metric)))
+    last = (numbers["best_metric"], records, numbers["missing"])
+    return TrainingSummary._make(
+        (numbers["epochs"], numbers["reason"], *numbers["amounts"], *last)
+    )

@@ -1,0 +1,188 @@
+"""Windows whose energy is accounted by the hour: what carbon and price have in common."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+import warnings
+from typing import Any, Callable, Sequence, TypeVar
+
+from zeus._core.monitor import Measurement
+from zeus.monitor.energy import ZeusMonitor
+
+_Answer = TypeVar("_Answer")
+
+
+def ask(question: Callable[[], _Answer], timeout: float, who: str) -> _Answer:
+    """The answer of somebody who may never give one. TimeoutError after so many seconds."""
+    answers: list[_Answer] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            answers.append(question())
+        except BaseException as error:  # Raised again below.
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="zeus-ask", daemon=True)
+    thread.start()
+    thread.join(timeout)
+    if errors:
+        raise errors[0]
+    if not answers:
+        raise TimeoutError(f"{who} did not answer within {timeout:g} s")
+    return answers[0]
+
+
+class _Window:
+    """What an open window had used at certain moments."""
+
+    def __init__(self) -> None:
+        self.looks: list[Measurement] = []
+
+    def pieces(self, device: str, end: Measurement) -> list[tuple[float, float, float]]:
+        """Of one device, from look to look."""
+        pieces = []
+        begin, used = end.start_time, 0.0
+        for look in (*self.looks, end):
+            energy = look.devices[device].energy
+            moment = end.start_time + look.time
+            if math.isnan(energy):
+                continue
+            pieces.append((begin, max(begin, moment), energy - used))
+            begin, used = max(begin, moment), energy
+        return pieces
+
+
+class AccountingMonitor:
+    """A monitor whose windows are looked at whenever the value of energy may change.
+
+    That is done by one thread, only while a window is open. Used with one process; a fork()ed
+    child makes a monitor of its own.
+    """
+
+    def __init__(
+        self,
+        gpu_indices: Sequence[int] | None,
+        cpu_indices: Sequence[int] | None,
+        sync_execution_with: Any,
+        monitor: ZeusMonitor | None,
+        timeout: float,
+    ) -> None:
+        if not 0 < timeout < math.inf:
+            raise ValueError(f"timeout is {timeout}: it must be above 0 and finite")
+        self._owns_monitor = monitor is None
+        self.zeus_monitor = monitor or ZeusMonitor(
+            gpu_indices, cpu_indices, sync_execution_with=sync_execution_with
+        )
+        self.gpu_indices = self.zeus_monitor.gpu_indices
+        self.cpu_indices = self.zeus_monitor.cpu_indices
+        self.timeout = timeout
+        self._changed = threading.Condition()
+        self._windows: dict[str, _Window] = {}
+        self._thread: threading.Thread | None = None
+        self._process = os.getpid()
+
+    def begin_window(self, key: str, sync_execution: bool = True) -> None:
+        """Begins a window. ValueError if one of this name is open."""
+        self.zeus_monitor.begin_window(key, sync_execution)
+        with self._changed:
+            self._windows[key] = _Window()
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._watch, name="zeus-accounting", daemon=True
+                )
+                self._thread.start()
+
+    def close(self) -> None:
+        """Forgets open windows, and ends the monitor if it was made for this one."""
+        with self._changed:
+            self._windows.clear()
+            self._changed.notify_all()
+        if self._owns_monitor:
+            self.zeus_monitor.close()
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _end(self, key: str, sync_execution: bool) -> tuple[Measurement, _Window]:
+        measurement = self.zeus_monitor.end_window(key, sync_execution)
+        with self._changed:
+            window = self._windows.pop(key, _Window())
+            self._changed.notify_all()
+        return measurement, window
+
+    def _period(self) -> float:
+        """Seconds between two moments at which the value of energy may change."""
+        return 3600.0
+
+    def _on_boundary(self) -> None:
+        """Called by the thread at each of them, without a lock."""
+
+    def _watch(self) -> None:
+        while True:
+            with self._changed:
+                period = self._period()
+                self._changed.wait_for(
+                    lambda: not self._windows, period - time.time() % period + 0.001
+                )
+                if not self._windows or self.zeus_monitor.closed:
+                    self._thread = None
+                    return
+                self._look()
+            self._on_boundary()
+
+    def _look(self) -> None:
+        for key, window in self._windows.items():
+            try:
+                window.looks.append(self.zeus_monitor.peek_window(key))
+            except KeyError:  # It is being ended at this moment.
+                pass
+
+
+class Accounts:
+    """What each device of a window amounts to, in grams or money."""
+
+    def __init__(self, measurement: Measurement, window: _Window) -> None:
+        self._measurement = measurement
+        self._window = window
+        self.sigma: dict[str, float] = {}
+        self.notes: list[str] = []
+
+    def of(self, kind: str, account: Callable[[Any, float], Any]) -> dict[int, float] | None:
+        """By index of the devices of that kind; None if there are none.
+
+        Not a number for a device that could not be read, or for energy that has no value.
+        """
+        energies: dict[int, float] | None = getattr(self._measurement, f"{kind}_energy")
+        if energies is None:
+            return None
+        return {index: self._amount(f"{kind}:{index}", account) for index in energies}
+
+    def _amount(self, device: str, account: Callable[[Any, float], Any]) -> float:
+        energy = self._measurement.devices[device]
+        if energy.reason is not None:
+            self._note(f"{device}: {energy.reason}")
+            return math.nan
+        sigma = 0.0 if math.isnan(energy.sigma) else energy.sigma
+        amount, self.sigma[device], missing, notes = account(
+            self._window.pieces(device, self._measurement), sigma
+        )
+        for note in notes:
+            self._note(note)
+        return math.nan if missing else float(amount)
+
+    def _note(self, note: str) -> None:
+        if note not in self.notes:
+            self.notes.append(note)
+
+
+def warn_of(notes: list[str], what: str) -> None:
+    """Notes as one warning: an incomplete account is no reason to end the training."""
+    if notes:
+        warnings.warn(f"{what}: {'; '.join(notes)}", RuntimeWarning, stacklevel=3)

@@ -1,0 +1,303 @@
+"""Carbon emissions of windows.
+
+    monitor = CarbonEmissionMonitor(ElectricityMapsClient((52.5, 13.4)), gpu_indices=[0])
+    monitor.begin_window("epoch")
+    ...
+    print(monitor.end_window("epoch").gpu_carbon_emission)  # {0: 12.3}, grams of CO2
+
+Energy is multiplied with the intensity of the hour in which it was used. No answer from the
+network means no number and a warning that says why; the program neither ends nor waits for long.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from typing import Any, Literal, Sequence
+
+from zeus._core import carbon as _carbon
+from zeus.errors import UnavailableError, ZeusError
+from zeus.monitor._accounting import Accounts, AccountingMonitor, ask, warn_of
+from zeus.monitor.energy import ZeusMonitor
+
+__all__ = [
+    "CarbonEmissionMeasurement",
+    "CarbonEmissionMonitor",
+    "CarbonIntensityProvider",
+    "ConstantCarbonIntensity",
+    "ElectricityMapsClient",
+    "ElectrictyMapsClient",
+    "ZeusCarbonIntensityError",
+    "ZeusCarbonIntensityHTTPError",
+    "ZeusCarbonIntensityNotFoundError",
+]
+
+
+class ZeusCarbonIntensityError(ZeusError, RuntimeError):
+    """The carbon intensity is not known."""
+
+
+class ZeusCarbonIntensityHTTPError(ZeusCarbonIntensityError):
+    """The service did not answer, or refused to."""
+
+
+class ZeusCarbonIntensityNotFoundError(ZeusCarbonIntensityError):
+    """The service knows no intensity for this place."""
+
+
+class CarbonIntensityProvider(ABC):
+    """Says how many grams of CO2 a kilowatt-hour costs. Programs may have one of their own."""
+
+    @abstractmethod
+    def get_current_carbon_intensity(self) -> float:
+        """At present, in gCO2eq/kWh."""
+
+    @abstractmethod
+    def get_recent_carbon_intensity(self) -> dict[datetime, float]:
+        """By the moments from which the values hold. Moments without a time zone are UTC."""
+
+    @property
+    def update_period(self) -> timedelta:
+        """How long a value holds."""
+        return timedelta(hours=1)
+
+    @property
+    def history_length(self) -> int:
+        """How many periods get_recent_carbon_intensity() reaches back."""
+        return 24
+
+
+class ConstantCarbonIntensity(CarbonIntensityProvider):
+    """One number that somebody knows, from a contract or a yearly report."""
+
+    def __init__(self, grams_per_kwh: float) -> None:
+        if not 0 <= grams_per_kwh < math.inf:
+            raise ValueError(f"grams_per_kwh is {grams_per_kwh}: it must be 0 or more, and finite")
+        self.grams_per_kwh = float(grams_per_kwh)
+
+    def get_current_carbon_intensity(self) -> float:
+        """The number."""
+        return self.grams_per_kwh
+
+    def get_recent_carbon_intensity(self) -> dict[datetime, float]:
+        """The number, for every hour of the last day."""
+        hour = datetime.now(timezone.utc).replace(minute=0, second=0, microsecond=0)
+        return {hour - timedelta(hours=back): self.grams_per_kwh for back in range(25)}
+
+
+class ElectricityMapsClient(CarbonIntensityProvider):
+    """The grid of a place, from electricitymaps.com.
+
+    Args:
+        location: Latitude and longitude.
+        estimate: Whether estimates will do where nothing was measured.
+        emission_factor_type: "direct" for what power stations emit, "lifecycle" for their making
+            and fuel as well.
+        token: Of an account there; None for the environment variable ELECTRICITY_MAPS_TOKEN.
+        timeout: Seconds for finding the server, for connecting, and for its answer.
+    """
+
+    def __init__(
+        self,
+        location: tuple[float, float],
+        estimate: bool = False,
+        emission_factor_type: Literal["direct", "lifecycle"] = "direct",
+        *,
+        token: str | None = None,
+        timeout: float = 5.0,
+        base_url: str = "https://api.electricitymaps.com",
+    ) -> None:
+        self.lat, self.long = check_location(location)
+        if emission_factor_type not in ("direct", "lifecycle"):
+            raise ValueError(
+                f'emission_factor_type is {emission_factor_type!r}: "direct" or "lifecycle"'
+            )
+        self.estimate = estimate
+        self.emission_factor_type = emission_factor_type
+        self._token = os.environ.get("ELECTRICITY_MAPS_TOKEN", "") if token is None else token
+        self._timeout = timeout
+        self._base_url = base_url
+
+    def get_current_carbon_intensity(self) -> float:
+        """At present. ZeusCarbonIntensityError if nobody knows."""
+        intensity = self._get("latest").get("carbonIntensity")
+        if not isinstance(intensity, (int, float)):
+            raise ZeusCarbonIntensityNotFoundError(
+                f"no carbon intensity is known for {self.lat}, {self.long}: try estimate=True"
+            )
+        return float(intensity)
+
+    def get_recent_carbon_intensity(self) -> dict[datetime, float]:
+        """Of the last 24 hours. ZeusCarbonIntensityError if nobody knows."""
+        recent = {}
+        for entry in self._get("history").get("history") or []:
+            intensity = entry.get("carbonIntensity")
+            if isinstance(intensity, (int, float)):
+                moment = str(entry["datetime"]).replace("Z", "+00:00")
+                recent[datetime.fromisoformat(moment)] = float(intensity)
+        if not recent:
+            raise ZeusCarbonIntensityNotFoundError(
+                f"no recent carbon intensity is known for {self.lat}, {self.long}: "
+                "try estimate=True"
+            )
+        return recent
+
+    def _get(self, what: str) -> Any:
+        path = (
+            f"/v3/carbon-intensity/{what}?lat={self.lat}&lon={self.long}"
+            f"&disableEstimations={str(not self.estimate).lower()}"
+            f"&emissionFactorType={self.emission_factor_type}"
+        )
+        try:
+            status, body = _carbon.http_get(
+                self._base_url, path, "auth-token", self._token, self._timeout
+            )
+            answer = json.loads(body) if status == 200 else None
+        except (UnavailableError, ValueError) as error:
+            raise ZeusCarbonIntensityHTTPError(f"electricity maps: {error}") from error
+        if status in (401, 403):
+            raise ZeusCarbonIntensityHTTPError(
+                f"electricity maps refused the token ({status}): set ELECTRICITY_MAPS_TOKEN"
+            )
+        if status == 404:
+            raise ZeusCarbonIntensityNotFoundError(
+                f"electricity maps knows nothing about {self.lat}, {self.long}"
+            )
+        if not isinstance(answer, dict):
+            raise ZeusCarbonIntensityHTTPError(f"electricity maps answered {status}")
+        return answer
+
+
+#: The name that scripts written for earlier tools of this kind use.
+ElectrictyMapsClient = ElectricityMapsClient
+
+
+@dataclass
+class CarbonEmissionMeasurement:
+    """Time, joules, and grams of CO2 equivalents by index of the device.
+
+    A number that is not known is not a number, and `notes` says why.
+    """
+
+    time: float
+    gpu_energy: dict[int, float] | None
+    gpu_carbon_emission: dict[int, float] | None
+    cpu_energy: dict[int, float] | None = None
+    cpu_carbon_emission: dict[int, float] | None = None
+    dram_energy: dict[int, float] | None = None
+    dram_carbon_emission: dict[int, float] | None = None
+    sigma: dict[str, float] = field(default_factory=dict)  #: Of the grams, by device: "gpu:0".
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def total_carbon_emission(self) -> float:
+        """Grams of all devices together."""
+        parts = (self.gpu_carbon_emission, self.cpu_carbon_emission, self.dram_carbon_emission)
+        return math.fsum(grams for part in parts for grams in (part or {}).values())
+
+
+class CarbonEmissionMonitor(AccountingMonitor):
+    """Measures energy, and what it emits.
+
+    Args:
+        carbon_intensity_provider: Where intensities come from.
+        gpu_indices, cpu_indices, sync_execution_with: As for ZeusMonitor.
+        monitor: Measures instead of one made for this purpose.
+        timeout: Seconds that end_window() waits for the provider, at most.
+    """
+
+    def __init__(
+        self,
+        carbon_intensity_provider: CarbonIntensityProvider,
+        gpu_indices: Sequence[int] | None = None,
+        cpu_indices: Sequence[int] | None = None,
+        sync_execution_with: Literal["torch", "jax", "cupy"] | None = None,
+        *,
+        monitor: ZeusMonitor | None = None,
+        timeout: float = 15.0,
+    ) -> None:
+        if not hasattr(carbon_intensity_provider, "get_recent_carbon_intensity"):
+            raise TypeError(
+                f"carbon_intensity_provider is {carbon_intensity_provider!r}, which is no "
+                "CarbonIntensityProvider"
+            )
+        self.carbon_intensity_provider = carbon_intensity_provider
+        self._intensities: dict[float, float] = {}  # By seconds since 1970.
+        self._fetched_at = -math.inf
+        super().__init__(gpu_indices, cpu_indices, sync_execution_with, monitor, timeout)
+
+    def end_window(self, key: str, sync_execution: bool = True) -> CarbonEmissionMeasurement:
+        """Time, energy and emissions since begin_window()."""
+        measurement, window = self._end(key, sync_execution)
+        accounts = Accounts(measurement, window)
+        try:
+            self._fetch()
+        except Exception as error:
+            accounts.notes.append(f"{type(error).__name__}: {error}")
+        rows = sorted(self._intensities.items())
+
+        def account(pieces: Any, sigma: float) -> Any:
+            return _carbon.emissions(pieces, sigma, rows, "provider")
+
+        result = CarbonEmissionMeasurement(
+            time=measurement.time,
+            gpu_energy=measurement.gpu_energy,
+            gpu_carbon_emission=accounts.of("gpu", account),
+            cpu_energy=measurement.cpu_energy,
+            cpu_carbon_emission=accounts.of("cpu", account),
+            dram_energy=measurement.dram_energy,
+            dram_carbon_emission=accounts.of("dram", account),
+            sigma=accounts.sigma,
+            notes=accounts.notes,
+        )
+        warn_of(result.notes, f'carbon emissions of the window "{key}"')
+        return result
+
+    def _period(self) -> float:
+        return max(1.0, self.carbon_intensity_provider.update_period.total_seconds())
+
+    def _on_boundary(self) -> None:
+        # A window may be longer than the provider's memory.
+        memory = self._period() * max(1, self.carbon_intensity_provider.history_length - 1)
+        if time.monotonic() - self._fetched_at >= memory:
+            try:
+                self._fetch()
+            except Exception as error:
+                warn_of([str(error)], "carbon intensity")
+
+    def _fetch(self) -> None:
+        provider = self.carbon_intensity_provider
+        recent = ask(provider.get_recent_carbon_intensity, self.timeout, type(provider).__name__)
+        for moment, grams in recent.items():
+            if not 0 <= grams < math.inf:
+                raise ZeusCarbonIntensityError(f"an intensity of {grams} g/kWh makes no sense")
+            self._intensities[_unix(moment)] = float(grams)
+        now = time.time()
+        period = self._period()
+        if not recent or now >= max(map(_unix, recent)) + period:
+            # Histories often end before the present hour.
+            current = ask(
+                provider.get_current_carbon_intensity, self.timeout, type(provider).__name__
+            )
+            self._intensities[now - now % period] = float(current)
+        self._fetched_at = time.monotonic()
+
+
+def _unix(moment: datetime) -> float:
+    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
+
+
+def check_location(location: tuple[float, float]) -> tuple[float, float]:
+    """Latitude and longitude, or one sentence about what is wrong with them."""
+    try:
+        latitude, longitude = (float(degrees) for degrees in location)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"location is latitude and longitude, not {location!r}") from error
+    if not (-90 <= latitude <= 90 and -180 <= longitude <= 180):
+        raise ValueError(f"location is {location}: no such latitude and longitude")
+    return latitude, longitude

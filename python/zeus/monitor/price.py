@@ -1,0 +1,321 @@
+"""What the electricity of windows costs.
+
+    client = OpenEIClient((38.6, -90.3), label="Residential Rate 1M", timezone="America/Chicago")
+    monitor = EnergyCostMonitor(client, gpu_indices=[0])
+    monitor.begin_window("epoch")
+    ...
+    print(monitor.end_window("epoch").gpu_energy_cost)  # {0: 0.0021}, dollars
+
+A price holds for hours of the local day. No answer from the network means no number and a warning
+that says why; the program neither ends nor waits for long.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, Sequence
+from urllib.parse import urlencode
+
+from zeus._core import carbon as _carbon
+from zeus.errors import UnavailableError, ZeusError
+from zeus.monitor._accounting import Accounts, AccountingMonitor, ask, warn_of
+from zeus.monitor.carbon import check_location
+from zeus.monitor.energy import ZeusMonitor
+
+__all__ = [
+    "ElectricityPriceProvider",
+    "EnergyCostMeasurement",
+    "EnergyCostMonitor",
+    "OpenEIClient",
+    "ZeusElectricityPriceError",
+    "ZeusElectricityPriceHTTPError",
+    "ZeusElectricityPriceNotFoundError",
+    "get_time_info",
+]
+
+_WEEKDAYS, _WEEKEND = 0b0111110, 0b1000001  # Bit 0 is Sunday.
+
+
+class ZeusElectricityPriceError(ZeusError, RuntimeError):
+    """The price of electricity is not known."""
+
+
+class ZeusElectricityPriceHTTPError(ZeusElectricityPriceError):
+    """The service did not answer, or refused to."""
+
+
+class ZeusElectricityPriceNotFoundError(ZeusElectricityPriceError):
+    """The service knows no such rate."""
+
+
+class ElectricityPriceProvider(ABC):
+    """Says what electricity costs. Programs may have one of their own."""
+
+    #: Of the prices, as ISO 4217 has it.
+    currency = "USD"
+    #: Whose time the schedules are in: "Europe/Berlin"; None for this machine's.
+    timezone: str | None = None
+
+    @abstractmethod
+    def get_current_electricity_prices(self) -> dict[str, list[Any]]:
+        """``energy_rate_structure``, ``energy_weekday_schedule``, ``energy_weekend_schedule``.
+
+        A schedule has 12 months of 24 hours, each the number of a rate in the structure. A rate
+        is a list of tiers ``{"rate": price of a kWh, "adj": added to it, "max": kWh a month}``.
+        """
+
+
+class OpenEIClient(ElectricityPriceProvider):
+    """Rates of utilities in the United States, from openei.org.
+
+    Args:
+        location: Latitude and longitude.
+        label: Of the rate, or its name, as openei.org has it.
+        sector: Of customers.
+        radius: Miles around the location.
+        api_key: Of an account there; None for the environment variable OPENEI_API_KEY.
+        timezone: Of the location; None for this machine's.
+        timeout: Seconds for finding the server, for connecting, and for its answer.
+    """
+
+    def __init__(
+        self,
+        location: tuple[float, float],
+        label: str,
+        sector: Literal["Residential", "Commercial", "Industrial", "Lighting"] = "Residential",
+        radius: float = 0,
+        *,
+        api_key: str | None = None,
+        timezone: str | None = None,
+        timeout: float = 10.0,
+        base_url: str = "https://api.openei.org",
+    ) -> None:
+        self.lat, self.long = check_location(location)
+        if sector not in ("Residential", "Commercial", "Industrial", "Lighting"):
+            raise ValueError(
+                f"sector is {sector!r}: Residential, Commercial, Industrial or Lighting"
+            )
+        if not 0 <= radius < math.inf:
+            raise ValueError(f"radius is {radius}: it must be 0 or more miles")
+        self.label = label
+        self.sector = sector
+        self.radius = radius
+        self.timezone = timezone
+        self._key = os.environ.get("OPENEI_API_KEY", "") if api_key is None else api_key
+        self._timeout = timeout
+        self._base_url = base_url
+
+    def get_current_electricity_prices(self) -> dict[str, list[Any]]:
+        """The rate's prices and when they hold. ZeusElectricityPriceError if nobody knows."""
+        rate = self.search_json(self._get())
+        if rate is None:
+            raise ZeusElectricityPriceNotFoundError(
+                f'openei.org has no rate "{self.label}" at {self.lat}, {self.long}: '
+                "compare the label with its list, or give a radius"
+            )
+        try:
+            return {
+                "energy_rate_structure": rate["energyratestructure"],
+                "energy_weekday_schedule": rate["energyweekdayschedule"],
+                "energy_weekend_schedule": rate["energyweekendschedule"],
+            }
+        except KeyError as error:
+            raise ZeusElectricityPriceNotFoundError(
+                f'the rate "{self.label}" of openei.org has no {error.args[0]}'
+            ) from error
+
+    def search_json(self, data: Any) -> dict[str, Any] | None:
+        """The first object with the label, however deep; None if there is none."""
+        waiting = [data]
+        while waiting:
+            part = waiting.pop(0)
+            if isinstance(part, dict):
+                if self.label in (part.get("label"), part.get("name")):
+                    return part
+                waiting.extend(part.values())
+            elif isinstance(part, list):
+                waiting.extend(part)
+        return None
+
+    def _get(self) -> Any:
+        query = urlencode(
+            {
+                "version": "latest",
+                "format": "json",
+                "detail": "full",
+                "lat": self.lat,
+                "lon": self.long,
+                "sector": self.sector,
+                "radius": self.radius,
+                "limit": 500,
+            }
+        )
+        try:
+            status, body = _carbon.http_get(
+                self._base_url, f"/utility_rates?{query}", "X-Api-Key", self._key, self._timeout
+            )
+            answer = json.loads(body) if status == 200 else None
+        except (UnavailableError, ValueError) as error:
+            raise ZeusElectricityPriceHTTPError(f"openei.org: {error}") from error
+        if status in (401, 403):
+            raise ZeusElectricityPriceHTTPError(
+                f"openei.org refused the key ({status}): set OPENEI_API_KEY"
+            )
+        if status != 200:
+            raise ZeusElectricityPriceHTTPError(f"openei.org answered {status}")
+        return answer
+
+
+@dataclass
+class EnergyCostMeasurement:
+    """Time, joules, and money by index of the device.
+
+    A number that is not known is not a number, and `notes` says why.
+    """
+
+    time: float
+    gpu_energy: dict[int, float] | None
+    gpu_energy_cost: dict[int, float] | None
+    cpu_energy: dict[int, float] | None = None
+    cpu_energy_cost: dict[int, float] | None = None
+    dram_energy: dict[int, float] | None = None
+    dram_energy_cost: dict[int, float] | None = None
+    currency: str = "USD"
+    sigma: dict[str, float] = field(default_factory=dict)  #: Of the money, by device: "gpu:0".
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def total_energy_cost(self) -> float:
+        """Of all devices together."""
+        parts = (self.gpu_energy_cost, self.cpu_energy_cost, self.dram_energy_cost)
+        return math.fsum(cost for part in parts for cost in (part or {}).values())
+
+
+class EnergyCostMonitor(AccountingMonitor):
+    """Measures energy, and what it costs.
+
+    Prices are asked for once, at the end of the first window.
+
+    Args:
+        electricity_price_provider: Where prices come from.
+        gpu_indices, cpu_indices, sync_execution_with: As for ZeusMonitor.
+        monitor: Measures instead of one made for this purpose.
+        timeout: Seconds that end_window() waits for the provider, at most.
+        used_this_month: Kilowatt-hours before these windows: they decide the tier.
+    """
+
+    def __init__(
+        self,
+        electricity_price_provider: ElectricityPriceProvider,
+        gpu_indices: Sequence[int] | None = None,
+        cpu_indices: Sequence[int] | None = None,
+        sync_execution_with: Literal["torch", "jax", "cupy"] | None = None,
+        *,
+        monitor: ZeusMonitor | None = None,
+        timeout: float = 15.0,
+        used_this_month: float = 0.0,
+    ) -> None:
+        if not hasattr(electricity_price_provider, "get_current_electricity_prices"):
+            raise TypeError(
+                f"electricity_price_provider is {electricity_price_provider!r}, which is no "
+                "ElectricityPriceProvider"
+            )
+        if not 0 <= used_this_month < math.inf:
+            raise ValueError(f"used_this_month is {used_this_month}: it must be 0 or more kWh")
+        self.electricity_price_provider = electricity_price_provider
+        self.used_this_month = used_this_month
+        self._tariff: _carbon.Tariff | None = None
+        super().__init__(gpu_indices, cpu_indices, sync_execution_with, monitor, timeout)
+
+    def end_window(self, key: str, sync_execution: bool = True) -> EnergyCostMeasurement:
+        """Time, energy and cost since begin_window()."""
+        measurement, window = self._end(key, sync_execution)
+        accounts = Accounts(measurement, window)
+        try:
+            self._tariff = self._tariff or self._fetch()
+        except Exception as error:
+            accounts.notes.append(f"{type(error).__name__}: {error}")
+
+        def account(pieces: Any, sigma: float) -> Any:
+            if self._tariff is None:
+                return math.nan, math.nan, math.inf, []
+            return self._tariff.cost(pieces, sigma)
+
+        result = EnergyCostMeasurement(
+            time=measurement.time,
+            gpu_energy=measurement.gpu_energy,
+            gpu_energy_cost=accounts.of("gpu", account),
+            cpu_energy=measurement.cpu_energy,
+            cpu_energy_cost=accounts.of("cpu", account),
+            dram_energy=measurement.dram_energy,
+            dram_energy_cost=accounts.of("dram", account),
+            currency=getattr(self.electricity_price_provider, "currency", "USD"),
+            sigma=accounts.sigma,
+            notes=accounts.notes,
+        )
+        warn_of(result.notes, f'cost of the window "{key}"')
+        return result
+
+    def _fetch(self) -> _carbon.Tariff:
+        provider = self.electricity_price_provider
+        name = type(provider).__name__
+        prices = ask(provider.get_current_electricity_prices, self.timeout, name)
+        return _carbon.Tariff(
+            rates=rates_of(prices),
+            zone=getattr(provider, "timezone", None) or _local_zone(),
+            currency=getattr(provider, "currency", "USD"),
+            already_used=self.used_this_month,
+            name=name,
+        )
+
+
+def rates_of(prices: dict[str, list[Any]]) -> list[_carbon.Rate]:
+    """The hours of all months and days of the week, with their prices."""
+    try:
+        tiers = [_tiers(rate) for rate in prices["energy_rate_structure"]]
+        rates: list[_carbon.Rate] = []
+        for days, schedule in (
+            (_WEEKDAYS, prices["energy_weekday_schedule"]),
+            (_WEEKEND, prices["energy_weekend_schedule"]),
+        ):
+            if [len(month) for month in schedule] != [24] * 12:
+                raise ValueError("a schedule must have 12 months of 24 hours")
+            for month, hours in enumerate(schedule):
+                for hour, rate in enumerate(hours):
+                    rates.append((1 << month, days, 60 * hour, 60 * (hour + 1), tiers[rate]))
+        return rates
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise ZeusElectricityPriceError(
+            f"the prices make no sense: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _tiers(rate: list[dict[str, Any]]) -> list[tuple[float, float]]:
+    """Upper ends in kilowatt-hours, and prices; the last has no end."""
+    tiers = [
+        (float(tier.get("max", math.inf)), float(tier["rate"]) + float(tier.get("adj", 0)))
+        for tier in rate
+    ]
+    if not tiers:
+        raise ValueError("a rate has no tier")
+    return [*tiers[:-1], (math.inf, tiers[-1][1])]
+
+
+def _local_zone() -> str:
+    """The name of this machine's time zone; UTC where nothing says it."""
+    named = os.environ.get("TZ", "").lstrip(":")
+    if named:
+        return named
+    _, found, name = os.path.realpath("/etc/localtime").partition("/zoneinfo/")
+    return name if found else "UTC"
+
+
+def get_time_info(moment: datetime | None = None) -> tuple[int, str, int]:
+    """Month (0 is January), "Weekday" or "Weekend", and hour: local ones, now by default."""
+    moment = moment or datetime.now()
+    return moment.month - 1, "Weekend" if moment.weekday() >= 5 else "Weekday", moment.hour

@@ -1,0 +1,93 @@
+"""Where a power limit optimiser is, and what came of it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Union
+
+__all__ = ["Done", "JobUse", "Profiling", "Ready", "Savings", "Settling", "State", "Warmup"]
+
+
+class Ready(NamedTuple):
+    """Nothing is touched yet: the first steps of a job are unusual."""
+
+    steps_left: int
+
+
+class Warmup(NamedTuple):
+    """A limit was just set; what comes now is not measured."""
+
+    current_power_limit: float
+    steps: int
+    time: float
+
+
+class Profiling(NamedTuple):
+    """A limit is being measured."""
+
+    current_power_limit: float
+    steps: int
+    time: float
+
+
+class Settling(NamedTuple):
+    """The sensors have yet to show the end of the last slice."""
+
+    time: float
+
+
+class Done(NamedTuple):
+    """Decided. None if it could not be: see `trouble`."""
+
+    optimal_power_limit: float | None
+
+
+State = Union[Ready, Warmup, Profiling, Settling, Done]
+
+
+class JobUse(NamedTuple):
+    """Energy and time of a job, with one standard deviation each: joules and seconds."""
+
+    energy: float
+    energy_sigma: float
+    time: float
+    time_sigma: float
+
+
+class Savings(NamedTuple):
+    """What a job used, and what it would have used at one setting from beginning to end.
+
+    Prints like ``175 W instead of 250 W: energy -12.14 % ± 0.04 %, time +3.02 % ± 0.01 %``.
+    """
+
+    text: str
+    knob: str
+    steps: int
+    original: float
+    best: float
+    used: JobUse
+    at_original: JobUse
+    at_best: JobUse
+    #: From the original setting to the best; more certain than the difference of the two.
+    change: JobUse
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def state_of(name: str, setting: float | None, steps: int, time: float, best: Any) -> State:
+    """From what the library returns."""
+    if name == "ready":
+        return Ready(steps)
+    if name == "warmup" and setting is not None:
+        return Warmup(setting, steps, time)
+    if name == "profiling" and setting is not None:
+        return Profiling(setting, steps, time)
+    if name == "settling":
+        return Settling(time)
+    return Done(best)
+
+
+def savings_of(numbers: dict[str, Any]) -> Savings:
+    """From what the library returns."""
+    uses = ("used", "at_original", "at_best", "change")
+    return Savings(**{k: JobUse(*v) if k in uses else v for k, v in numbers.items()})
