@@ -42,6 +42,7 @@ JobRun::JobRun(const std::shared_ptr<Monitor>& monitor, Options options)
                                                    .recurrence = options.recurrence,
                                                    .collective = parts.collective.get(),
                                                    .heartbeats = heartbeats}));
+  parts.client->Observe([&parts] { return parts.decided.load(); });
   state_ = StateOf(*parts.client);
 }
 
@@ -64,8 +65,21 @@ void JobRun::BeginTrial() {
   Do([](BatchSizeClient& client) { Check(client.BeginTrial()); });
 }
 
+void JobRun::Observe(pybind11::object power_limit_optimizer) {
+  CheckOpen("batch size optimizer");
+  observed_ = std::move(power_limit_optimizer);
+}
+
+// With the GIL, before a call in which the client wants to know.
+void JobRun::AskObserved() {
+  if (!observed_) return;
+  // One that is closed decides nothing any more.
+  parts_->decided = observed_.attr("closed").cast<bool>() || observed_.attr("done").cast<bool>();
+}
+
 void JobRun::OnTrainBegin() {
   CheckOpen("batch size optimizer");
+  AskObserved();
   monitor_->synchronizer()();
   Do([](BatchSizeClient& client) { client.OnTrainBegin(); });
   BeginEpochWindow();
@@ -73,6 +87,7 @@ void JobRun::OnTrainBegin() {
 
 void JobRun::OnEvaluate(double metric) {
   CheckOpen("batch size optimizer");
+  AskObserved();
   monitor_->synchronizer()();
   Do([metric](BatchSizeClient& client) { client.OnEvaluate(metric); });
   LogEpochWindow();

@@ -26,6 +26,7 @@ from zeus.optimizer.batch_size.exceptions import (
     ZeusBSORuntimeError,
     ZeusBSOTrainFailError,
 )
+from zeus.optimizer.power_limit import GlobalPowerLimitOptimizer
 
 WINDOW = "BatciSizeOptimizerClient"
 
@@ -61,6 +62,10 @@ class JobTestCase(NodeTestCase):
 
 
 class RunTest(JobTestCase):
+    def knows_epoch_cost(self) -> bool:
+        arms = ask(self.server, "/v1/jobs/mnist-1/arms")["arms"]
+        return next(arm["epoch_cost_profiled"] for arm in arms if arm["batch_size"] == 64)
+
     def test_a_run_until_the_target_is_measured_and_kept(self):
         optimizer = self.optimizer()
         self.assertEqual(optimizer.get_batch_size(), 64)
@@ -117,6 +122,20 @@ class RunTest(JobTestCase):
         optimizer.on_evaluate(0.1)
         self.assertTrue(optimizer.training_finished)
         self.assertFalse(optimizer.converged)
+
+    def test_epochs_in_which_limits_are_tried_are_not_the_epochs_to_come(self):
+        optimizer = self.optimizer()
+        with GlobalPowerLimitOptimizer(self.monitor) as limits:
+            optimizer.observe(limits)
+            optimizer.on_train_begin()
+            optimizer.on_evaluate(0.1)
+            optimizer.on_evaluate(0.2)
+            self.assertFalse(self.knows_epoch_cost())
+        optimizer.on_evaluate(0.3)
+        optimizer.on_evaluate(0.4)
+        self.assertTrue(self.knows_epoch_cost())
+        with self.assertRaisesRegex(TypeError, "power_limit_optimizer"):
+            optimizer.observe(3)
 
     def test_a_training_that_diverges_makes_no_progress(self):
         optimizer = self.optimizer(

@@ -143,7 +143,7 @@ void BatchSizeClient::OnTrainBegin() {
   // A window that cannot be opened shows when its energy is asked for.
   if (last_.epoch == 0)
     (void)monitor_.monitor().BeginWindow(kWindow, {.if_open = IfOpen::kRestart});
-  steady_ = optimizer_ == nullptr || optimizer_->done();
+  steady_ = !decided_ || decided_();
 }
 
 Result<TrialReport> BatchSizeClient::Measure(double metric) {
@@ -168,7 +168,7 @@ Result<TrialReport> BatchSizeClient::Measure(double metric) {
     report.epoch_time = report.time - last_.time;
     report.epoch_energy = report.energy - last_.energy;
   }
-  steady_ = optimizer_ == nullptr || optimizer_->done();
+  steady_ = !decided_ || decided_();
   if (Gpu* const gpu = monitor_.monitor().device_count() > 0 ? monitor_.gpu(0) : nullptr)
     if (const auto limit = gpu->CurrentPowerLimit(); limit.ok())
       report.power_limit = limit.value().requested;

@@ -23,6 +23,7 @@ from zeus.optimizer.batch_size.job_spec import JobSpec
 
 if TYPE_CHECKING:
     from zeus.monitor import ZeusMonitor
+    from zeus.optimizer.power_limit import GlobalPowerLimitOptimizer
     from zeus.utils.distributed import Collective
 
 #: Of each epoch, in the monitor's log, under the name that logs of earlier tools have.
@@ -128,6 +129,20 @@ class BatchSizeOptimizer(Callback):
             with _our_exceptions():
                 self._run.begin_trial()
         return self._run.batch_size
+
+    def observe(self, power_limit_optimizer: GlobalPowerLimitOptimizer) -> None:
+        """Tells of an optimiser that tries power limits during this run.
+
+        What epochs cost before it has decided is not taken for what they will cost later.
+        """
+        for member in ("closed", "done"):
+            if not hasattr(type(power_limit_optimizer), member):
+                raise TypeError(
+                    f"power_limit_optimizer is a GlobalPowerLimitOptimizer, not "
+                    f"{power_limit_optimizer!r}"
+                )
+        with _our_exceptions():
+            self._run.observe(power_limit_optimizer)
 
     def on_train_begin(self) -> None:
         """Begins to measure. The batch size is asked for, if it was not."""
