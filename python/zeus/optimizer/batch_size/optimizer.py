@@ -212,7 +212,7 @@ class BatchSizeOptimizer(Callback):
 
     @property
     def recurrence(self) -> int | None:
-        """Which one of the job, from 0; retries belong to the same. None before the trial begins."""
+        """Of the job, from 0; retries belong to the same. None before the trial begins."""
         return self._run.recurrence if self._run.trial else None
 
     @property

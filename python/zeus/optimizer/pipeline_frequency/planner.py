@@ -27,10 +27,10 @@ class Frontier(NamedTuple):
 def load_profile(
     path: str | os.PathLike[str], blocking_power: float, tensor_parallel: int = 1
 ) -> Profile:
-    """Reads a profile: comma-separated, with the columns stage, instruction, frequency, time, energy.
+    """Reads a profile with the columns stage, instruction, frequency, time and energy.
 
-    That is what profilers write: MHz, seconds and joules, a row for each clock that was tried. With
-    the columns rank, dp_rank, pp_rank and tp_rank every rank has rows of its own.
+    That is what profilers write, separated by commas: MHz, seconds and joules, a row for each clock
+    that was tried. With the columns rank, dp_rank, pp_rank and tp_rank every rank has rows of its own.
 
     Args:
         path: Of the file.
