@@ -81,15 +81,16 @@ TEST_F(DeviceKnobTest, ALockedClockIsFreeAgainAfterwards) {
 }
 
 TEST_F(DeviceKnobTest, TheMemoryClockIsAKnobOfItsOwn) {
-  const Hertz before = gpu_.CurrentClock(ClockDomain::kMemory).value();
+  sim::SimulatedGpu gpu(clock_, sim::testing::Model("A100"));
+  const Hertz before = gpu.CurrentClock(ClockDomain::kMemory).value();
   {
-    const auto knob = DeviceKnob::Of(KnobKind::kMemoryClock, gpu_).value();
+    const auto knob = DeviceKnob::Of(KnobKind::kMemoryClock, gpu).value();
     EXPECT_EQ(knob->name(), "memory clock of gpu:0");
-    const Hertz lowest = gpu_.SupportedClocks(ClockDomain::kMemory).value().front();
+    const Hertz lowest = gpu.SupportedClocks(ClockDomain::kMemory).value().front();
     ASSERT_TRUE(knob->Set(lowest).ok());
-    EXPECT_EQ(gpu_.CurrentClock(ClockDomain::kMemory).value(), lowest);
+    EXPECT_EQ(gpu.CurrentClock(ClockDomain::kMemory).value(), lowest);
   }
-  EXPECT_EQ(gpu_.CurrentClock(ClockDomain::kMemory).value(), before);
+  EXPECT_EQ(gpu.CurrentClock(ClockDomain::kMemory).value(), before);
 }
 
 TEST_F(DeviceKnobTest, AGpuThatCannotLockItsClockSaysSo) {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from zeus.device.cpu.common import CPU, CpuDramMeasurement, CPUs, EmptyCPUs
 from zeus.device.cpu.exception import (
-    ZeusBaseCPUError,
     ZeusCPUInitError,
     ZeusCPUInvalidArgError,
     ZeusCPUNoPermissionError,
@@ -13,6 +12,7 @@ from zeus.device.cpu.exception import (
     ZeusCPUUnknownError,
 )
 from zeus.device.discovery import find_devices, reasons
+from zeus.device.exception import ZeusBaseCPUError
 
 __all__ = [
     "CPU",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zeus.device.exception import ZeusBaseError
+from zeus.device.exception import ZeusBaseCPUError
 from zeus.errors import (
     InvalidArgumentError,
     NotFoundError,
@@ -11,10 +11,6 @@ from zeus.errors import (
     UnavailableError,
     register_family,
 )
-
-
-class ZeusBaseCPUError(ZeusBaseError):
-    """Of all exceptions about CPUs."""
 
 
 class ZeusCPUInitError(ZeusBaseCPUError, NotFoundError):

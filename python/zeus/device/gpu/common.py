@@ -8,6 +8,7 @@ from typing import Iterator, NamedTuple
 from zeus._core.device import Gpu
 from zeus.device import _check
 from zeus.device.gpu.aliases import OldNames
+from zeus.device.gpu.exception import *  # noqa: F403  (Programs look for them here, too.)
 
 __all__ = ["GPU", "MemoryUse", "Utilization"]
 

@@ -6,7 +6,7 @@ the built-in one: ``except PermissionError`` catches `ZeusGPUNoPermissionError`.
 
 from __future__ import annotations
 
-from zeus.device.exception import ZeusBaseError
+from zeus.device.exception import ZeusBaseGPUError
 from zeus.errors import (
     ConflictError,
     InternalError,
@@ -18,9 +18,31 @@ from zeus.errors import (
     register_family,
 )
 
-
-class ZeusBaseGPUError(ZeusBaseError):
-    """Of all exceptions about GPUs."""
+__all__ = [
+    "ZeusBaseGPUError",
+    "ZeusGPUAlreadyInitializedError",
+    "ZeusGPUCorruptedInfoROMError",
+    "ZeusGPUDriverNotLoadedError",
+    "ZeusGPUFunctionNotFoundError",
+    "ZeusGPUHeterogeneousError",
+    "ZeusGPUIRQError",
+    "ZeusGPUInitError",
+    "ZeusGPUInsufficientPowerError",
+    "ZeusGPUInsufficientSizeError",
+    "ZeusGPUInternalError",
+    "ZeusGPUInvalidArgError",
+    "ZeusGPULibRMVersionMismatchError",
+    "ZeusGPULibraryNotFoundError",
+    "ZeusGPULostError",
+    "ZeusGPUMemoryError",
+    "ZeusGPUNoPermissionError",
+    "ZeusGPUNotFoundError",
+    "ZeusGPUNotSupportedError",
+    "ZeusGPUOperatingSystemError",
+    "ZeusGPUResetRequiredError",
+    "ZeusGPUTimeoutError",
+    "ZeusGPUUnknownError",
+]
 
 
 class ZeusGPUInitError(ZeusBaseGPUError, NotFoundError):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from zeus.device.discovery import find_devices, reasons
+from zeus.device.exception import ZeusBaseSoCError
 from zeus.device.soc.common import EmptySoC, JetsonMeasurement, SoC, SoCMeasurement
 from zeus.device.soc.exception import (
-    ZeusBaseSoCError,
     ZeusSoCInitError,
     ZeusSoCInvalidArgError,
     ZeusSoCNotFoundError,

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from zeus.device.exception import ZeusBaseError
+from zeus.device.exception import ZeusBaseSoCError
 from zeus.errors import InvalidArgumentError, NotFoundError
-
-
-class ZeusBaseSoCError(ZeusBaseError):
-    """Of all exceptions about boards."""
 
 
 class ZeusSoCInitError(ZeusBaseSoCError, NotFoundError):
