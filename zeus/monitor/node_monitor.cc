@@ -13,18 +13,37 @@
 namespace zeus {
 namespace {
 
+// "gpu:2" is called 2, also where gpu:1 is lost.
+std::string NameOf(unsigned gpu) { return fmt::format("gpu:{}", gpu); }
+
+std::string LostReason(const Node& node, unsigned gpu) {
+  const auto absent = std::ranges::find(node.absent, NameOf(gpu), &Absence::what);
+  return absent == node.absent.end() ? "" : absent->reason;
+}
+
 Status CheckGpus(const Node& node, const std::vector<unsigned>& wanted) {
+  const std::size_t shown = node.gpus.size() + node.lost_gpus;
   for (const unsigned index : wanted) {
-    if (index < node.gpus.size()) continue;
-    if (node.gpus.empty())
+    if (std::ranges::any_of(node.gpus,
+                            [&](const auto& gpu) { return gpu->name() == NameOf(index); }))
+      continue;
+    if (const std::string reason = LostReason(node, index); !reason.empty())
+      return Error{ErrorCode::kNotFound,
+                   fmt::format("GPU {} cannot be used: {} (see zeus doctor)", index, reason)};
+    if (shown == 0)
       return Error{
           ErrorCode::kNotFound,
           fmt::format("there is no GPU {}: no GPU was found here (see zeus doctor)", index)};
-    return Error{ErrorCode::kNotFound,
-                 fmt::format("there is no GPU {}: this machine shows GPUs 0 to {}", index,
-                             node.gpus.size() - 1)};
+    return Error{
+        ErrorCode::kNotFound,
+        fmt::format("there is no GPU {}: this machine shows GPUs 0 to {}", index, shown - 1)};
   }
   return Ok();
+}
+
+bool IsWanted(const std::optional<std::vector<unsigned>>& wanted, const Gpu& gpu) {
+  return !wanted ||
+         std::ranges::any_of(*wanted, [&](unsigned index) { return gpu.name() == NameOf(index); });
 }
 
 // What the device is called by every process that sees it. Names count the devices that a process
@@ -63,9 +82,9 @@ Result<std::unique_ptr<NodeMonitor>> NodeMonitor::Open(Clock& clock, Node node,
                                                        NodeMonitorOptions options) {
   if (options.gpus) ZEUS_RETURN_IF_ERROR(CheckGpus(node, *options.gpus));
   std::vector<MonitoredDevice> devices;
-  for (unsigned i = 0; i < node.gpus.size(); ++i) {
-    if (options.gpus && std::ranges::find(*options.gpus, i) == options.gpus->end()) continue;
-    Gpu* gpu = node.gpus[i].get();
+  for (const auto& found : node.gpus) {
+    Gpu* gpu = found.get();
+    if (!IsWanted(options.gpus, *gpu)) continue;
     std::optional<SensorProfile> profile;
     if (options.calibration) profile = options.calibration(gpu->identity());
     devices.push_back({.meter = gpu,

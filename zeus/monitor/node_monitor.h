@@ -17,7 +17,7 @@ namespace zeus {
 
 // Which devices, and how.
 struct NodeMonitorOptions {
-  // Positions in Node::gpus; all of them when empty is not set. kNotFound names a wrong one.
+  // By number: 2 is "gpu:2", whatever else is lost. All when not set. kNotFound names a wrong one.
   std::optional<std::vector<unsigned>> gpus{};
   bool cpus = true;    // CPU packages and their memory.
   bool rails = true;   // Board rails.
