@@ -32,11 +32,11 @@ TARGETS = {
 IMPORT = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
-begin = time.perf_counter()
+begin, worked = time.perf_counter(), time.process_time()
 {statement}
-took = time.perf_counter() - begin
+took, worked = time.perf_counter() - begin, time.process_time() - worked
 resident = next(line for line in open("/proc/self/status") if line.startswith("VmRSS"))
-print(1e3 * took, int(resident.split()[1]) / 1024)
+print(1e3 * took, 1e3 * worked, int(resident.split()[1]) / 1024)
 """
 
 
@@ -118,21 +118,18 @@ def step_figures(rounds: int) -> dict[str, dict[str, float]]:
 
 
 def import_figures(rounds: int) -> dict[str, float]:
-    """Milliseconds and megabytes that the import adds to a bare interpreter."""
-    figures: dict[str, list[tuple[float, float]]] = {"pass": [], "import zeus.monitor": []}
+    """Milliseconds, those of them that it computes, and megabytes above a bare interpreter."""
+    figures: dict[str, list[list[float]]] = {"pass": [], "import zeus.monitor": []}
     for _ in range(rounds):
         for statement, measured in figures.items():
             printed = subprocess.run(
                 [sys.executable, "-I", "-c", IMPORT.format(statement=statement), BUILD / "python"],
                 check=True, capture_output=True, text=True).stdout
-            took, resident = printed.split()
-            measured.append((float(took), float(resident)))
-    bare, imported = figures.values()
-    return {
-        "import time": statistics.median(row[0] for row in imported),
-        "import memory": statistics.median(row[1] for row in imported)
-        - statistics.median(row[1] for row in bare),
-    }
+            measured.append([float(figure) for figure in printed.split()])
+    bare, imported = ([statistics.median(column) for column in zip(*rows)]
+                      for rows in figures.values())
+    names = ("import time", "import CPU time", "import memory")
+    return {name: with_zeus - without for name, with_zeus, without in zip(names, imported, bare)}
 
 
 def bare_call() -> None:
@@ -150,7 +147,7 @@ def measured(rounds: int) -> dict[str, float]:
 
 
 def unit(name: str) -> str:
-    return {"import time": "ms", "import memory": "MB"}.get(name, "us")
+    return {"import time": "ms", "import CPU time": "ms", "import memory": "MB"}.get(name, "us")
 
 
 def print_table(figures: dict[str, float]) -> None:

@@ -1,12 +1,12 @@
 # What a wheel consists of: cmake --install BUILD --component python (build_backend.py calls it).
 # The old kind of run-time path holds for the libraries of libraries, too, and those that come along
-# (libfmt, libssl, ...) know nothing of the place where they are.
+# (libfmt, libssl, ...) know nothing of the place where they are. The build tree has the same shape.
 foreach(part "zeus_python|$ORIGIN/_native/lib" "zeus_shared|$ORIGIN" "zeus|$ORIGIN/../lib"
         "nvml_simulator|$ORIGIN/../..")
   string(REPLACE "|" ";" part "${part}")
   list(POP_FRONT part target)
   target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
-  set_target_properties(${target} PROPERTIES INSTALL_RPATH "${part}")
+  set_target_properties(${target} PROPERTIES INSTALL_RPATH "${part}" BUILD_WITH_INSTALL_RPATH ON)
 endforeach()
 
 set(in_wheel COMPONENT python EXCLUDE_FROM_ALL)

@@ -1,7 +1,105 @@
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "python/bindings/bind.h"
+#include "python/bindings/errors.h"
+#include "python/bindings/job_run.h"
 
 namespace zeus::python {
+namespace {
 
-void BindBatchSize(py::module_& core) { core.def_submodule("batch_size"); }
+// Fields of a spec by their names in zeus.optimizer.batch_size.JobSpec, which has checked them.
+JobSpec SpecOf(const py::dict& fields) {
+  const auto text = [&fields](const char* name) {
+    return fields[name].is_none() ? std::string() : fields[name].cast<std::string>();
+  };
+  JobSpec spec;
+  spec.id = text("job_id");
+  spec.prefix = text("job_id_prefix");
+  spec.batch_sizes = fields["batch_sizes"].cast<std::vector<int>>();
+  spec.default_batch_size = fields["default_batch_size"].cast<int>();
+  spec.eta = fields["eta_knob"].cast<double>();
+  spec.beta = fields["beta_knob"].cast<std::optional<double>>();
+  spec.target_metric = fields["target_metric"].cast<double>();
+  spec.higher_is_better = fields["higher_is_better_metric"].cast<bool>();
+  spec.max_epochs = fields["max_epochs"].cast<int>();
+  spec.policy = text("policy");
+  spec.pruning_rounds = fields["num_pruning_rounds"].cast<int>();
+  spec.window = fields["window_size"].cast<int>();
+  spec.prior_mean = fields["mab_prior_mean"].cast<double>();
+  spec.prior_precision = fields["mab_prior_precision"].cast<double>();
+  spec.explorations = fields["mab_num_explorations"].cast<int>();
+  spec.seed = fields["mab_seed"].cast<std::optional<std::uint64_t>>();
+  spec.max_power = Watts(fields["max_power"].cast<std::optional<double>>().value_or(0));
+  spec.number_of_gpus = fields["number_of_gpus"].cast<std::optional<int>>().value_or(0);
+  spec.gpu_model = text("gpu_model");
+  spec.translate_gpu_models = fields["translate_gpu_models"].cast<bool>();
+  if (const auto deadline = fields["deadline"].cast<std::optional<double>>())
+    spec.deadline = Seconds(*deadline);
+  spec.lease = Seconds(fields["lease"].cast<double>());
+  spec.labels = fields["labels"].cast<std::map<std::string, std::string>>();
+  return spec;
+}
+
+std::unique_ptr<JobRun> OpenRun(const std::shared_ptr<Monitor>& monitor, std::string url,
+                                std::string token, std::string authorities, const py::dict& job,
+                                std::string window, std::optional<std::int64_t> recurrence,
+                                py::object collective) {
+  return std::make_unique<JobRun>(monitor,
+                                  JobRun::Options{.server = {.url = std::move(url),
+                                                             .token = std::move(token),
+                                                             .authorities = std::move(authorities)},
+                                                  .job = SpecOf(job),
+                                                  .window = std::move(window),
+                                                  .recurrence = recurrence,
+                                                  .collective = std::move(collective)});
+}
+
+}  // namespace
+
+void BindBatchSize(py::module_& core) {
+  py::module_ module = core.def_submodule("batch_size");
+  const auto known = [](auto getter) {
+    return [getter](const JobRun& run) { return getter(run.state()); };
+  };
+  py::class_<JobRun>(module, "JobRun")
+      .def(py::init(&OpenRun), py::arg("monitor"), py::arg("url"), py::arg("token"),
+           py::arg("authorities"), py::arg("job"), py::arg("window"), py::arg("recurrence"),
+           py::arg("collective"))
+      .def("begin_trial", &JobRun::BeginTrial)
+      .def("observe", &JobRun::Observe, py::arg("power_limit_optimizer"))
+      .def("on_train_begin", &JobRun::OnTrainBegin)
+      .def("on_evaluate", &JobRun::OnEvaluate, py::arg("metric"))
+      .def("on_train_end", &JobRun::OnTrainEnd)
+      .def("close", &JobRun::Close)
+      .def_property_readonly("closed", &JobRun::closed)
+      .def_property_readonly("job_id", known([](const auto& state) { return state.job.id; }))
+      .def_property_readonly("gpu_model",
+                             known([](const auto& state) { return state.job.gpu_model; }))
+      .def_property_readonly("max_power",
+                             known([](const auto& state) { return state.job.max_power.value(); }))
+      .def_property_readonly("number_of_gpus",
+                             known([](const auto& state) { return state.job.number_of_gpus; }))
+      .def_property_readonly("batch_size",
+                             known([](const auto& state) { return state.batch_size; }))
+      .def_property_readonly("max_epochs",
+                             known([](const auto& state) { return state.max_epochs; }))
+      .def_property_readonly("trial", known([](const auto& state) { return state.trial; }))
+      .def_property_readonly("recurrence",
+                             known([](const auto& state) { return state.recurrence; }))
+      .def_property_readonly("stop", known([](const auto& state) { return state.stop; }))
+      .def_property_readonly("converged", known([](const auto& state) { return state.converged; }))
+      .def_property_readonly("retry", known([](const auto& state) { return state.retry; }))
+      .def_property_readonly("message", known([](const auto& state) { return state.message; }))
+      .def_property_readonly("trouble", known([](const auto& state) { return state.trouble; }));
+}
 
 }  // namespace zeus::python

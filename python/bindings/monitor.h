@@ -25,6 +25,7 @@ class Monitor final : public Closeable {
     bool share = true;
     std::string log_file{};   // Finished windows are written there; empty: nowhere.
     std::string framework{};  // See Synchronizer.
+    Seconds telemetry_interval{1.0};
   };
 
   // Throws Failure. Blocks, without the GIL.
@@ -37,7 +38,9 @@ class Monitor final : public Closeable {
   std::shared_ptr<NodeMonitor> recording() const;
 
   // Whether time passes as the system's does: not on a simulated node in a hurry.
-  bool in_real_time() const;
+  bool in_real_time() const { return time_scale() == 1; }
+  // Seconds of its time per second of the system's.
+  double time_scale() const;
   // What was looked for and is not there.
   const std::vector<Absence>& absent() const { return absent_; }
 

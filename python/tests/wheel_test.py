@@ -47,8 +47,10 @@ class WheelTest(unittest.TestCase):
         cls.names = set(zipfile.ZipFile(cls.wheel).namelist())
         run(sys.executable, "-m", "venv", cls.folder / "venv", cwd=cls.folder)
         cls.bin = cls.folder / "venv/bin"
-        cls.environment = {"PATH": f"{cls.bin}:/usr/bin:/bin", "HOME": str(cls.folder),
-                           "ZEUS_SIM_DIR": str(cls.folder / "sim")}
+        cls.environment = {"PATH": f"{cls.bin}:/usr/bin:/bin", "HOME": str(cls.folder)}
+        for variable in ("ZEUS_SIM_DIR", "ZEUS_ACTIVITY_DIR", "ZEUS_KNOB_DIR"):
+            cls.environment[variable] = str(cls.folder / variable)
+            (cls.folder / variable).mkdir()
         cls.install()
 
     @classmethod
@@ -66,7 +68,7 @@ class WheelTest(unittest.TestCase):
         self.addCleanup(self.inside, "zeus", "sim", "stop")
         for line in self.inside("zeus", "sim", "env").splitlines():
             name, value = line.removeprefix("export ").split("=", 1)
-            if name != "LD_LIBRARY_PATH":
+            if name in ("ZEUS_SIM_NODE", "ZEUS_NVML_LIBRARY"):
                 self.environment[name] = value.strip("'")
                 self.addCleanup(self.environment.pop, name)
 

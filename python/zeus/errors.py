@@ -7,6 +7,8 @@ The message is one sentence that names the thing and the fix.
 
 from __future__ import annotations
 
+from typing import Callable, Mapping
+
 
 class ZeusError(Exception):
     """Whatever this package raises by itself."""
@@ -56,10 +58,10 @@ _GENERAL: dict[str, type[ZeusError]] = {
     "unavailable": UnavailableError,
     "internal": InternalError,
 }
-_FAMILIES: dict[str, dict[str, type[ZeusError]]] = {"general": _GENERAL}
+_FAMILIES: dict[str, Mapping[str, Callable[[str], ZeusError]]] = {"general": _GENERAL}
 
 
-def register_family(family: str, exceptions: dict[str, type[ZeusError]]) -> None:
+def register_family(family: str, exceptions: Mapping[str, Callable[[str], ZeusError]]) -> None:
     """Errors of that family of devices become these exceptions, by code."""
     _FAMILIES[family] = {**_GENERAL, **exceptions}
 

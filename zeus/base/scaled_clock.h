@@ -14,6 +14,8 @@ class ScaledClock final : public Clock {
   WallTime WallNow() const override { return clock_.WallNow(); }
   void SleepUntil(TimePoint deadline) override { clock_.SleepUntil(Unscaled(deadline)); }
 
+  double scale() const { return scale_; }
+
   // The same moment by the clock underneath.
   TimePoint Unscaled(TimePoint time) const { return origin_ + (time - origin_) / scale_; }
 

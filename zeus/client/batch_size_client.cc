@@ -4,6 +4,7 @@
 #include <array>
 #include <exception>
 #include <utility>
+#include <vector>
 
 #include "zeus/base/log.h"
 
@@ -13,16 +14,24 @@ namespace {
 constexpr const char* kWindow = "__zeus_trial";
 constexpr double kHeartbeatsPerLease = 3;
 
-// What the GPUs of this process are, where the owner of the job did not say.
-void Complete(JobSpec& spec, NodeMonitor& monitor) {
-  const bool power_given = spec.max_power > Watts(0);
+// Of the GPUs of this process.
+struct OwnGpus {
+  std::string model{};
+  Watts power{};
+  int count = 0;
+};
+
+OwnGpus GpusOf(NodeMonitor& monitor) {
+  OwnGpus gpus;
   for (std::size_t device = 0; device < monitor.monitor().device_count(); ++device) {
     Gpu* const gpu = monitor.gpu(device);
     if (gpu == nullptr) continue;
-    if (spec.gpu_model.empty()) spec.gpu_model = gpu->identity().model;
-    if (const auto limit = gpu->CurrentPowerLimit(); !power_given && limit.ok())
-      spec.max_power += limit.value().range.max;
+    ++gpus.count;
+    if (gpus.model.empty()) gpus.model = gpu->identity().model;
+    if (const auto limit = gpu->CurrentPowerLimit(); limit.ok())
+      gpus.power += limit.value().range.max;
   }
+  return gpus;
 }
 
 }  // namespace
@@ -30,9 +39,17 @@ void Complete(JobSpec& spec, NodeMonitor& monitor) {
 Result<std::unique_ptr<BatchSizeClient>> BatchSizeClient::Begin(JobService* service,
                                                                 NodeMonitor& monitor,
                                                                 Options options) {
+  ZEUS_TRY(auto client, Register(service, monitor, std::move(options)));
+  ZEUS_RETURN_IF_ERROR(client->BeginTrial());
+  return client;
+}
+
+Result<std::unique_ptr<BatchSizeClient>> BatchSizeClient::Register(JobService* service,
+                                                                   NodeMonitor& monitor,
+                                                                   Options options) {
   std::unique_ptr<BatchSizeClient> client(
       new BatchSizeClient(service, monitor, std::move(options)));
-  ZEUS_RETURN_IF_ERROR(client->Start());
+  ZEUS_RETURN_IF_ERROR(client->RegisterJob());
   return client;
 }
 
@@ -40,77 +57,97 @@ BatchSizeClient::BatchSizeClient(JobService* service, NodeMonitor& monitor, Opti
     : service_(service),
       monitor_(monitor),
       options_(std::move(options)),
-      collective_(options_.collective != nullptr ? *options_.collective : alone_) {
-  if (collective_.rank() != 0) service_ = nullptr;
+      collective_(options_.collective != nullptr ? *options_.collective : alone_),
+      ranks_(collective_) {
+  if (!ranks_.leader()) service_ = nullptr;
 }
 
 BatchSizeClient::~BatchSizeClient() { OnTrainEnd(); }
 
-Status BatchSizeClient::Start() {
+// What the GPUs of the job are, where its owner did not say.
+Status BatchSizeClient::Complete() {
   JobSpec& spec = options_.job;
-  const bool power_given = spec.max_power > Watts(0);
-  Complete(spec, monitor_);
-  std::array<double, 1> power{spec.max_power.value()};
-  if (!power_given) {
-    ZEUS_RETURN_IF_ERROR(collective_.Sum(power));
-    spec.max_power = Watts(power[0]);
-  }
-  // Success, batch size, epochs and recurrence: what the other ranks need to know.
-  std::array<double, 4> shared{};
+  const OwnGpus gpus = GpusOf(monitor_);
+  std::vector<double> sums{gpus.power.value(), static_cast<double>(gpus.count)};
+  ZEUS_RETURN_IF_ERROR(ranks_.Sum(sums));
+  if (spec.gpu_model.empty()) spec.gpu_model = gpus.model;
+  if (!(spec.max_power > Watts(0))) spec.max_power = Watts(sums[0]);
+  if (spec.number_of_gpus == 0) spec.number_of_gpus = static_cast<int>(sums[1]);
+  return Ok();
+}
+
+Status BatchSizeClient::RegisterJob() {
+  ZEUS_RETURN_IF_ERROR(Complete());
   Status outcome = Ok();
-  if (collective_.rank() == 0) {
+  if (ranks_.leader() && service_ == nullptr)
+    outcome = Error{ErrorCode::kInvalidArgument, "rank 0 needs a service to ask for a batch size"};
+  if (service_ != nullptr) {
+    const auto registered = service_->Register(options_.job);
+    if (registered.ok())
+      options_.job.id = registered.value().job.spec.id;
+    else
+      outcome = registered.error();
+  }
+  ZEUS_RETURN_IF_ERROR(ranks_.Together(std::move(outcome)));
+  ZEUS_TRY(options_.job.id, ranks_.TextFromLeader(options_.job.id));
+  return Ok();
+}
+
+Status BatchSizeClient::BeginTrial() {
+  if (trial_ != 0) return Ok();
+  std::vector<double> shared;
+  Status outcome = Ok();
+  if (service_ != nullptr) {
     const auto started = StartTrial();
     if (started.ok()) {
-      trial_ = started.value().trial;
-      shared = {1, static_cast<double>(trial_.batch_size),
+      const Trial& trial = started.value().trial;
+      shared = {static_cast<double>(trial.number), static_cast<double>(trial.batch_size),
                 static_cast<double>(started.value().max_epochs),
-                static_cast<double>(trial_.recurrence)};
+                static_cast<double>(trial.recurrence)};
     } else {
       outcome = started.error();
     }
   }
-  ZEUS_RETURN_IF_ERROR(collective_.Broadcast(shared, 0));
-  ZEUS_RETURN_IF_ERROR(outcome);
-  if (shared[0] == 0)
-    return Error{ErrorCode::kUnavailable, "rank 0 could not begin a trial: it says why"};
-  batch_size_ = static_cast<int>(shared[1]);
-  max_epochs_ = static_cast<int>(shared[2]);
-  recurrence_ = static_cast<std::int64_t>(shared[3]);
-  last_ = {.job_id = trial_.job_id, .trial = trial_.number};
+  ZEUS_RETURN_IF_ERROR(ranks_.Together(std::move(outcome)));
+  ZEUS_TRY(shared, ranks_.FromLeader(std::move(shared)));
+  trial_ = static_cast<std::int64_t>(shared.at(0));
+  batch_size_ = static_cast<int>(shared.at(1));
+  max_epochs_ = static_cast<int>(shared.at(2));
+  recurrence_ = static_cast<std::int64_t>(shared.at(3));
+  last_ = {.job_id = options_.job.id, .trial = trial_};
   return Ok();
 }
 
 Result<StartedTrial> BatchSizeClient::StartTrial() {
-  if (service_ == nullptr)
-    return Error{ErrorCode::kInvalidArgument, "rank 0 needs a service to ask for a batch size"};
-  ZEUS_TRY(const RegisteredJob registered, service_->Register(options_.job));
-  ZEUS_TRY(StartedTrial started, service_->StartTrial({.job_id = registered.job.spec.id,
+  ZEUS_TRY(StartedTrial started, service_->StartTrial({.job_id = options_.job.id,
                                                        .gpu_model = options_.job.gpu_model,
                                                        .max_power = options_.job.max_power,
                                                        .recurrence = options_.recurrence,
                                                        .request_id = options_.request_id}));
-  if (options_.heartbeats) {
-    const Seconds pause = started.trial.lease / kHeartbeatsPerLease;
-    heartbeat_ = std::make_unique<Ticker>(
-        "zeus-heartbeat", [this, pause, job = started.trial.job_id, trial = started.trial.number,
-                           first = true]() mutable {
-          // What goes wrong shows with the next report.
-          if (!std::exchange(first, false)) (void)service_->Heartbeat(job, trial);
-          return monitor_.monitor().clock().Now() + pause;
-        });
-  }
+  if (options_.heartbeats) SendHeartbeats(started);
   return started;
+}
+
+void BatchSizeClient::SendHeartbeats(const StartedTrial& started) {
+  const Seconds pause = started.trial.lease / kHeartbeatsPerLease;
+  heartbeat_ = std::make_unique<Ticker>(
+      "zeus-heartbeat", [this, pause, job = started.trial.job_id, trial = started.trial.number,
+                         first = true]() mutable {
+        // What goes wrong shows with the next report.
+        if (!std::exchange(first, false)) (void)service_->Heartbeat(job, trial);
+        return monitor_.monitor().clock().Now() + pause;
+      });
 }
 
 void BatchSizeClient::OnTrainBegin() {
   // A window that cannot be opened shows when its energy is asked for.
   if (last_.epoch == 0)
     (void)monitor_.monitor().BeginWindow(kWindow, {.if_open = IfOpen::kRestart});
-  steady_ = optimizer_ == nullptr || optimizer_->done();
+  steady_ = !decided_ || decided_();
 }
 
 Result<TrialReport> BatchSizeClient::Measure(double metric) {
-  TrialReport report{.job_id = trial_.job_id, .trial = trial_.number, .epoch = last_.epoch + 1};
+  TrialReport report{.job_id = options_.job.id, .trial = trial_, .epoch = last_.epoch + 1};
   report.metric = metric;
   std::array<double, 1> energy{};
   std::array<double, 2> time{};  // And whether a rank could not measure.
@@ -131,7 +168,7 @@ Result<TrialReport> BatchSizeClient::Measure(double metric) {
     report.epoch_time = report.time - last_.time;
     report.epoch_energy = report.energy - last_.energy;
   }
-  steady_ = optimizer_ == nullptr || optimizer_->done();
+  steady_ = !decided_ || decided_();
   if (Gpu* const gpu = monitor_.monitor().device_count() > 0 ? monitor_.gpu(0) : nullptr)
     if (const auto limit = gpu->CurrentPowerLimit(); limit.ok())
       report.power_limit = limit.value().requested;
@@ -167,18 +204,22 @@ Status BatchSizeClient::ShareAnswer() {
 }
 
 void BatchSizeClient::OnTrainEnd() {
+  // By itself, before anybody said stop: that teaches, an exception does not.
+  if (std::uncaught_exceptions() == 0 && last_.epoch > 0)
+    End(TrialStatus::kStopped, "the training ended without reaching the target");
+  else
+    GiveUp();
+}
+
+void BatchSizeClient::GiveUp() { End(TrialStatus::kFailed, "the training was given up"); }
+
+void BatchSizeClient::End(TrialStatus status, const std::string& reason) {
   if (std::exchange(ended_, true)) return;
   heartbeat_.reset();
   (void)monitor_.monitor().CancelWindow(kWindow);
-  if (service_ == nullptr || answer_.stop || trial_.number == 0) return;
-  // By itself, before anybody said stop: that teaches, an exception does not.
-  const bool by_itself = std::uncaught_exceptions() == 0 && last_.epoch > 0;
-  const auto ended =
-      service_->EndTrial({.job_id = trial_.job_id,
-                          .trial = trial_.number,
-                          .status = by_itself ? TrialStatus::kStopped : TrialStatus::kFailed,
-                          .reason = by_itself ? "the training ended without reaching the target"
-                                              : "the training was given up"});
+  if (service_ == nullptr || answer_.stop || trial_ == 0) return;
+  const auto ended = service_->EndTrial(
+      {.job_id = options_.job.id, .trial = trial_, .status = status, .reason = reason});
   if (!ended.ok()) Note(ended.error());
 }
 

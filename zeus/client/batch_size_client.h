@@ -1,14 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "zeus/base/result.h"
 #include "zeus/base/ticker.h"
 #include "zeus/job/job_service.h"
 #include "zeus/monitor/node_monitor.h"
+#include "zeus/optimizer/agreement.h"
 #include "zeus/optimizer/collective.h"
 #include "zeus/training/callback.h"
 #include "zeus/training/global_power_limit_optimizer.h"
@@ -35,7 +38,8 @@ namespace zeus {
 class BatchSizeClient final : public TrainingCallback {
  public:
   struct Options {
-    JobSpec job{};  // gpu_model and max_power, where they are not set, are those of the monitor.
+    // gpu_model, max_power and a number_of_gpus of 0 are taken from the monitors of the ranks.
+    JobSpec job{};
     // Another try of this recurrence, after a run for which retry() held.
     std::optional<std::int64_t> recurrence{};
     std::string request_id{};
@@ -48,22 +52,35 @@ class BatchSizeClient final : public TrainingCallback {
   // ranks.
   static Result<std::unique_ptr<BatchSizeClient>> Begin(JobService* service, NodeMonitor& monitor,
                                                         Options options);
+  // Registers the job alone, for programs that begin the trial later.
+  static Result<std::unique_ptr<BatchSizeClient>> Register(JobService* service,
+                                                           NodeMonitor& monitor, Options options);
+  Status BeginTrial();
   // A trial that is not over is given up.
   ~BatchSizeClient() override;
   BatchSizeClient(const BatchSizeClient&) = delete;
   BatchSizeClient& operator=(const BatchSizeClient&) = delete;
 
+  // As it is registered, with its id. Of the trial: 0 before it begins.
+  const JobSpec& job() const { return options_.job; }
   int batch_size() const { return batch_size_; }
   int max_epochs() const { return max_epochs_; }
   std::int64_t recurrence() const { return recurrence_; }
+  std::int64_t trial() const { return trial_; }
 
   // Epochs before it has decided are not what they will cost later.
-  void Observe(const GlobalPowerLimitOptimizer& optimizer) { optimizer_ = &optimizer; }
+  void Observe(const GlobalPowerLimitOptimizer& optimizer) {
+    Observe([&optimizer] { return optimizer.done(); });
+  }
+  // The same of anything else that knows whether it has decided.
+  void Observe(std::function<bool()> decided) { decided_ = std::move(decided); }
 
   void OnTrainBegin() override;
   void OnEvaluate(double metric) override;
   // Also after an exception, which makes the trial a failed one.
   void OnTrainEnd() override;
+  // Instead of OnTrainEnd(): the run crashed, or its user ended it, which teaches nothing.
+  void GiveUp();
   bool ShouldStop() const override { return answer_.stop; }
 
   bool converged() const { return answer_.converged; }
@@ -76,8 +93,11 @@ class BatchSizeClient final : public TrainingCallback {
  private:
   BatchSizeClient(JobService* service, NodeMonitor& monitor, Options options);
 
-  Status Start();
+  Status Complete();
+  Status RegisterJob();
   Result<StartedTrial> StartTrial();
+  void SendHeartbeats(const StartedTrial& started);
+  void End(TrialStatus status, const std::string& reason);
   Result<TrialReport> Measure(double metric);
   void Tell(const TrialReport& report);
   Status ShareAnswer();
@@ -88,11 +108,12 @@ class BatchSizeClient final : public TrainingCallback {
   Options options_;
   SingleProcess alone_;
   Collective& collective_;
-  const GlobalPowerLimitOptimizer* optimizer_ = nullptr;
+  Agreement ranks_;
+  std::function<bool()> decided_;
   int batch_size_ = 0;
   int max_epochs_ = 0;
   std::int64_t recurrence_ = 0;
-  Trial trial_{};
+  std::int64_t trial_ = 0;
   TrialReport last_{};
   bool steady_ = false;  // The power limit stays as it is during the next epoch.
   bool ended_ = false;

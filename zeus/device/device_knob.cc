@@ -20,8 +20,9 @@ unsigned WatchedForkGeneration() {
 }  // namespace
 
 std::string KnobName(KnobKind kind, const std::string& device) {
-  const char* what = kind == KnobKind::kGraphicsClock ? "graphics clock" : "power limit";
-  return fmt::format("{} of {}", what, device);
+  if (!IsClock(kind)) return "power limit of " + device;
+  const char* const domain = kind == KnobKind::kGraphicsClock ? "graphics" : "memory";
+  return fmt::format("{} clock of {}", domain, device);
 }
 
 Result<std::unique_ptr<DeviceKnob>> DeviceKnob::Of(KnobKind kind, Gpu& gpu, KnobJournal* journal) {

@@ -80,6 +80,18 @@ TEST_F(DeviceKnobTest, ALockedClockIsFreeAgainAfterwards) {
   EXPECT_EQ(Clock(), free);
 }
 
+TEST_F(DeviceKnobTest, TheMemoryClockIsAKnobOfItsOwn) {
+  const Hertz before = gpu_.CurrentClock(ClockDomain::kMemory).value();
+  {
+    const auto knob = DeviceKnob::Of(KnobKind::kMemoryClock, gpu_).value();
+    EXPECT_EQ(knob->name(), "memory clock of gpu:0");
+    const Hertz lowest = gpu_.SupportedClocks(ClockDomain::kMemory).value().front();
+    ASSERT_TRUE(knob->Set(lowest).ok());
+    EXPECT_EQ(gpu_.CurrentClock(ClockDomain::kMemory).value(), lowest);
+  }
+  EXPECT_EQ(gpu_.CurrentClock(ClockDomain::kMemory).value(), before);
+}
+
 TEST_F(DeviceKnobTest, AGpuThatCannotLockItsClockSaysSo) {
   sim::SimulatedGpu old(clock_, sim::testing::Model("P100"));
   const auto knob = DeviceKnob::Of(KnobKind::kGraphicsClock, old).value();

@@ -93,16 +93,20 @@ class GpuPowerLimit final : public GpuActuator {
   }
 };
 
-class GraphicsClock final : public GpuActuator {
+class LockedClock final : public GpuActuator {
  public:
-  using GpuActuator::GpuActuator;
+  LockedClock(Gpu& gpu, Watts max_power, ClockDomain domain)
+      : GpuActuator(gpu, max_power), domain_(domain) {}
 
-  KnobKind kind() const override { return KnobKind::kGraphicsClock; }
+  KnobKind kind() const override {
+    return domain_ == ClockDomain::kGraphics ? KnobKind::kGraphicsClock : KnobKind::kMemoryClock;
+  }
 
   Result<KnobChoices> Choices() override {
-    ZEUS_TRY(const std::vector<Hertz> clocks, gpu_.SupportedClocks(ClockDomain::kGraphics));
+    ZEUS_TRY(const std::vector<Hertz> clocks, gpu_.SupportedClocks(domain_));
     if (clocks.empty())
-      return Error{ErrorCode::kNotSupported, gpu_.name() + " lists no graphics clocks"};
+      return Error{ErrorCode::kNotSupported,
+                   fmt::format("{} lists no {} clocks", gpu_.name(), ClockDomainName(domain_))};
     return KnobChoices{.lowest = clocks.front(),
                        .highest = clocks.back(),
                        .steps = {clocks.begin(), clocks.end()}};
@@ -115,14 +119,16 @@ class GraphicsClock final : public GpuActuator {
 
   Status Apply(const Setting& setting) override {
     const Hertz clock = std::get<Hertz>(setting);
-    return gpu_.LockClock(ClockDomain::kGraphics, {.min = clock, .max = clock});
+    return gpu_.LockClock(domain_, {.min = clock, .max = clock});
   }
 
   Status PutBack(const KnobState& state) override {
-    ZEUS_RETURN_IF_ERROR(state.setting ? Apply(*state.setting)
-                                       : gpu_.ResetClock(ClockDomain::kGraphics));
+    ZEUS_RETURN_IF_ERROR(state.setting ? Apply(*state.setting) : gpu_.ResetClock(domain_));
     return PutBackPersistence(state);
   }
+
+ private:
+  const ClockDomain domain_;
 };
 
 }  // namespace
@@ -133,7 +139,9 @@ Result<std::unique_ptr<KnobActuator>> MakeActuator(KnobKind kind, Gpu& gpu) {
   ZEUS_TRY(const PowerLimit limit, gpu.CurrentPowerLimit());
   if (kind == KnobKind::kGpuPowerLimit)
     return std::unique_ptr<KnobActuator>(std::make_unique<GpuPowerLimit>(gpu, limit.range.max));
-  return std::unique_ptr<KnobActuator>(std::make_unique<GraphicsClock>(gpu, limit.range.max));
+  const ClockDomain domain =
+      kind == KnobKind::kGraphicsClock ? ClockDomain::kGraphics : ClockDomain::kMemory;
+  return std::unique_ptr<KnobActuator>(std::make_unique<LockedClock>(gpu, limit.range.max, domain));
 }
 
 }  // namespace zeus

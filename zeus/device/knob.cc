@@ -10,7 +10,7 @@ namespace zeus {
 namespace {
 
 constexpr std::array kKinds = {KnobKind::kGpuPowerLimit, KnobKind::kGraphicsClock,
-                               KnobKind::kCpuPowerLimit};
+                               KnobKind::kCpuPowerLimit, KnobKind::kMemoryClock};
 
 }  // namespace
 
@@ -22,6 +22,8 @@ const char* KnobKindName(KnobKind kind) {
       return "graphics_clock";
     case KnobKind::kCpuPowerLimit:
       return "cpu_power_limit";
+    case KnobKind::kMemoryClock:
+      return "memory_clock";
   }
   return "unknown";
 }
@@ -30,8 +32,8 @@ Result<KnobKind> ParseKnobKind(std::string_view name) {
   for (const KnobKind kind : kKinds)
     if (name == KnobKindName(kind)) return kind;
   return Error{ErrorCode::kInvalidArgument,
-               fmt::format("{} is not a knob: use gpu_power_limit, graphics_clock or "
-                           "cpu_power_limit",
+               fmt::format("{} is not a knob: use gpu_power_limit, graphics_clock, "
+                           "memory_clock or cpu_power_limit",
                            Quote(name))};
 }
 
@@ -46,7 +48,7 @@ double ToNumber(const Setting& setting) {
 }
 
 Setting SettingOf(KnobKind kind, double number) {
-  if (kind == KnobKind::kGraphicsClock) return Hertz::FromMega(number);
+  if (IsClock(kind)) return Hertz::FromMega(number);
   return Watts(number);
 }
 

@@ -10,9 +10,14 @@
 
 namespace zeus {
 
-enum class KnobKind { kGpuPowerLimit, kGraphicsClock, kCpuPowerLimit };
+enum class KnobKind { kGpuPowerLimit, kGraphicsClock, kCpuPowerLimit, kMemoryClock };
 
-// "gpu_power_limit", "graphics_clock", "cpu_power_limit"
+// Whether its settings are in hertz; the others are in watts.
+constexpr bool IsClock(KnobKind kind) {
+  return kind == KnobKind::kGraphicsClock || kind == KnobKind::kMemoryClock;
+}
+
+// "gpu_power_limit", "graphics_clock", "cpu_power_limit", "memory_clock"
 const char* KnobKindName(KnobKind kind);
 Result<KnobKind> ParseKnobKind(std::string_view name);
 

@@ -27,8 +27,8 @@ std::vector<double> Numbers(const std::vector<Setting>& settings) {
 }
 
 TEST(KnobTest, NamesAndNumbersSurviveTheWayToAFileAndBack) {
-  for (const KnobKind kind :
-       {KnobKind::kGpuPowerLimit, KnobKind::kGraphicsClock, KnobKind::kCpuPowerLimit}) {
+  for (const KnobKind kind : {KnobKind::kGpuPowerLimit, KnobKind::kGraphicsClock,
+                              KnobKind::kCpuPowerLimit, KnobKind::kMemoryClock}) {
     EXPECT_EQ(ParseKnobKind(KnobKindName(kind)).value(), kind);
     EXPECT_EQ(ToNumber(SettingOf(kind, 1380)), 1380);
   }

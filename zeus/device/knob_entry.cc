@@ -26,8 +26,7 @@ Result<KnobState> ParseBefore(const Json& json, KnobKind kind) {
   KnobState before;
   if (setting) before.setting = SettingOf(kind, *setting);
   if (persistence) before.persistence = *persistence ? Persistence::kOn : Persistence::kOff;
-  const bool meaningful =
-      setting ? std::isfinite(*setting) && *setting > 0 : kind == KnobKind::kGraphicsClock;
+  const bool meaningful = setting ? std::isfinite(*setting) && *setting > 0 : IsClock(kind);
   if (!meaningful) return Error{ErrorCode::kInvalidArgument, "the setting before is not a setting"};
   return before;
 }

@@ -35,6 +35,9 @@ class KnobGuard final : public Knob {
   Status Set(const Setting& setting) override;
   Status Restore() override;
 
+  // Whether an end of the program was seen, after which nothing can be set.
+  bool ended() const { return ended_; }
+
  private:
   friend class KnobGuards;
   void End();

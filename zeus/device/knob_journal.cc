@@ -58,7 +58,13 @@ bool DriverReloadedSince(const KnobEntry& entry, KnobActuator& actuator) {
   return mark && *mark < *entry.epoch_mark;
 }
 
-Error Held(const KnobEntry& entry, const std::string& device) {
+Error Held(const KnobEntry& entry, const std::string& device, const fs::path& procfs) {
+  if (const auto self = ThisProcess(procfs); self.ok() && self.value() == entry.owner) {
+    return {ErrorCode::kUnavailable,
+            fmt::format("the {} is held by process {}, which is this one: put it back where it was "
+                        "set",
+                        KnobName(entry.kind, device), entry.owner.pid)};
+  }
   return {ErrorCode::kUnavailable,
           fmt::format("the {} is held by process {} (since {}): wait for it, or observe only",
                       KnobName(entry.kind, device), entry.owner.pid, ToText(entry.since))};
@@ -111,7 +117,7 @@ Result<KnobJournal::Repair> KnobJournal::Settle(KnobActuator& actuator) {
   if (!entry) return Repair::kNothingToDo;
   const std::string knob = KnobName(entry->kind, actuator.device().name);
   const Standing standing = StandingOf(*entry);
-  if (standing == Standing::kHeld) return Held(*entry, actuator.device().name);
+  if (standing == Standing::kHeld) return Held(*entry, actuator.device().name, procfs_);
   if (standing == Standing::kOutdated || DriverReloadedSince(*entry, actuator)) {
     log::Info("the {} was left changed before the last boot or reload of the driver: forgotten",
               knob);

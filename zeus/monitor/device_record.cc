@@ -132,6 +132,10 @@ void DeviceRecord::TakeTelemetry(TimePoint now, GpuReading reading) {
     limit_line_.Add(since, now, reading.enforced_limit.value().value());
   if (reading.utilization.ok())
     utilization_line_.Add(since, now, reading.utilization.value().compute);
+  if (reading.average_power.ok())
+    average_power_line_.Add(since, now, reading.average_power.value().value());
+  if (reading.memory_power.ok())
+    memory_power_line_.Add(since, now, reading.memory_power.value().value());
   if (reading.throttle.ok() && SlowedDown(reading.throttle.value()))
     incidents_.Add(Throttled() ? since : now, now, MeasurementFlag::kThrottled);
   if (telemetry_ && telemetry_->enforced_limit.ok() && reading.enforced_limit.ok() &&
@@ -222,6 +226,39 @@ Result<EnergyEstimate> DeviceRecord::Estimate(TimePoint begin, const EnergyCurve
   return estimate;
 }
 
+Result<EnergyEstimate> DeviceRecord::Between(TimePoint begin, TimePoint end) const {
+  if (!(begin <= end))
+    return Error{ErrorCode::kInvalidArgument, "the end of a time span lies before its begin"};
+  if (!known()) return reason_;
+  if (track_.failing() && end > track_.curve().end()) return BetweenUnseen(begin, end);
+  const TimePoint split = std::clamp(track_.curve().remembered_since(), begin, end);
+  auto estimate = Estimate(split, At(split), end, At(end));
+  if (split == begin || !estimate.ok()) return estimate;
+  Joules forgotten(0);
+  for (const Timeline::Sample& span : power_line_.Between(begin, split))
+    forgotten += Watts(span.value) * (std::min(span.end, split) - std::max(span.time, begin));
+  EnergyEstimate& whole = estimate.value();
+  const SensorProfile& sensor = device_.sensor;
+  whole.energy += forgotten;
+  whole.attributed = whole.energy;
+  whole.sigma = Joules(std::hypot(whole.sigma.value(), sensor.gain_sigma * forgotten.value(),
+                                  (sensor.offset_sigma * (split - begin)).value()));
+  whole.flags = incidents_.Between(begin, end);
+  return estimate;
+}
+
+// Nothing is guessed about a device that does not answer but how far it may be off.
+Result<EnergyEstimate> DeviceRecord::BetweenUnseen(TimePoint begin, TimePoint end) const {
+  const TimePoint seen = track_.curve().end();
+  if (begin >= seen) return reason_;
+  auto estimate = Between(begin, seen);
+  if (!estimate.ok()) return estimate;
+  const Joules unseen = estimate.value().energy * ((end - seen) / (seen - begin));
+  estimate.value().sigma = Joules(std::hypot(estimate.value().sigma.value(), unseen.value()));
+  estimate.value().flags.Set(MeasurementFlag::kPartial);
+  return estimate;
+}
+
 void DeviceRecord::ShowEnergy(TimePoint now, EnergyMonitor::Present& present) {
   // Nothing is guessed about a device that does not answer.
   const TimePoint seen = std::max(track_.curve().end(), begin_);
@@ -295,6 +332,10 @@ const Timeline& DeviceRecord::Line(EnergyMonitor::Quantity quantity) const {
       return limit_line_;
     case EnergyMonitor::Quantity::kUtilization:
       return utilization_line_;
+    case EnergyMonitor::Quantity::kAveragePower:
+      return average_power_line_;
+    case EnergyMonitor::Quantity::kMemoryPower:
+      return memory_power_line_;
   }
   return power_line_;
 }

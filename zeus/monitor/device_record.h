@@ -48,6 +48,8 @@ class DeviceRecord {
   EnergyCurve::Point At(TimePoint time) const;
   Result<EnergyEstimate> Estimate(TimePoint begin, const EnergyCurve::Point& from, TimePoint end,
                                   const EnergyCurve::Point& to) const;
+  // From the curve as far as it remembers, from the recorded power before.
+  Result<EnergyEstimate> Between(TimePoint begin, TimePoint end) const;
   EnergyMonitor::Present Now(TimePoint now);
   const Timeline& Line(EnergyMonitor::Quantity quantity) const;
 
@@ -61,6 +63,7 @@ class DeviceRecord {
   void RecordPower();
   void ShowEnergy(TimePoint now, EnergyMonitor::Present& present);
   EnergySource source() const;
+  Result<EnergyEstimate> BetweenUnseen(TimePoint begin, TimePoint end) const;
   bool Throttled() const;  // When last asked.
   // The point at begin_: remembered, for the curve forgets.
   EnergyCurve::Point Origin() const { return origin_ ? *origin_ : At(begin_); }
@@ -84,6 +87,8 @@ class DeviceRecord {
   Timeline clock_line_;
   Timeline limit_line_;
   Timeline utilization_line_;
+  Timeline average_power_line_;
+  Timeline memory_power_line_;
 };
 
 }  // namespace zeus

@@ -64,6 +64,8 @@ class EnergyCurve {
   // Begins where the last stretch ended.
   void Add(const Stretch& stretch);
 
+  // What happened before is forgotten.
+  TimePoint remembered_since() const { return knots_.front().time; }
   TimePoint settled_until() const { return knots_.back().time; }
   TimePoint end() const { return pending_.empty() ? settled_until() : pending_.back().end; }
   // Exact for what is settled, extrapolated for the rest.

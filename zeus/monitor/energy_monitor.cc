@@ -57,6 +57,12 @@ EnergyMonitor::Ledger EnergyMonitor::Accounts(std::size_t device) const {
       .device = ledger.device(), .unattributed = ledger.unattributed(), .others = ledger.others()};
 }
 
+Result<EnergyEstimate> EnergyMonitor::EnergyBetween(std::size_t device, TimePoint begin,
+                                                    TimePoint end) const {
+  const std::lock_guard lock(state_->mutex_);
+  return state_->records_[device].Between(begin, end);
+}
+
 std::vector<Timeline::Sample> EnergyMonitor::History(std::size_t device, Quantity quantity,
                                                      TimePoint begin, TimePoint end) const {
   const std::lock_guard lock(state_->mutex_);

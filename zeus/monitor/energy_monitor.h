@@ -141,7 +141,19 @@ class EnergyMonitor {
   };
   Ledger Accounts(std::size_t device) const;
 
-  enum class Quantity { kPower, kTemperature, kGraphicsClock, kPowerLimit, kUtilization };
+  // What a device used between two moments of the recording, none of which lies in the future. Like
+  // the result of a window; of the distant past, the recording is coarser.
+  Result<EnergyEstimate> EnergyBetween(std::size_t device, TimePoint begin, TimePoint end) const;
+
+  enum class Quantity {
+    kPower,
+    kTemperature,
+    kGraphicsClock,
+    kPowerLimit,
+    kUtilization,
+    kAveragePower,  // As the device averages it.
+    kMemoryPower,
+  };
   std::vector<Timeline::Sample> History(std::size_t device, Quantity quantity, TimePoint begin,
                                         TimePoint end) const;
 

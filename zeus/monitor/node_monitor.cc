@@ -92,6 +92,7 @@ Result<std::unique_ptr<NodeMonitor>> NodeMonitor::Open(Clock& clock, Node node,
   auto monitor = std::make_unique<EnergyMonitor>(
       clock, std::move(devices),
       EnergyMonitor::Options{.synchronize = std::move(options.synchronize),
+                             .telemetry_interval = options.telemetry_interval,
                              .board = std::move(board)});
   return std::unique_ptr<NodeMonitor>(
       new NodeMonitor(std::move(node), std::move(gpus), std::move(monitor), options.thread));

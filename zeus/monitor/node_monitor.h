@@ -24,6 +24,8 @@ struct NodeMonitorOptions {
   bool thread = true;  // Start a recorder thread.
   // Split energy with other processes of this user that measure the same devices.
   bool share = true;
+  // Temperature, clocks, utilisation, limits and average power of GPUs.
+  Seconds telemetry_interval{1.0};
   std::function<void()> synchronize{};
   // Calibration of a GPU where there is one: replaces the prior. ProfileStore::Lookup() gives what
   // `zeus calibrate` kept.

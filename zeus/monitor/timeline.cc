@@ -43,7 +43,7 @@ std::vector<Timeline::Sample> Timeline::Between(TimePoint begin, TimePoint end) 
   std::vector<Sample> samples;
   for (auto span = first; span != spans_.end() && span->begin < end; ++span) {
     if (span->end <= begin) continue;
-    samples.push_back({.time = span->begin, .value = span->value});
+    samples.push_back({.time = span->begin, .value = span->value, .end = span->end});
   }
   return samples;
 }

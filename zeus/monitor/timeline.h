@@ -16,6 +16,7 @@ class Timeline {
   struct Sample {
     TimePoint time;  // Begin of the span.
     double value;    // Mean over the span.
+    TimePoint end{};
   };
 
   // Holds between capacity/2 and capacity samples once that many came.

@@ -18,6 +18,7 @@ TEST(TimelineTest, GivesTheSpansThatOverlap) {
   ASSERT_EQ(samples.size(), 3U);
   EXPECT_EQ(samples.front().value, 2);
   EXPECT_EQ(samples.back().value, 4);
+  EXPECT_EQ(samples.back().end, At(5));
 }
 
 TEST(TimelineTest, AValueThatStaysCostsNothing) {

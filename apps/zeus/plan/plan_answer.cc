@@ -5,11 +5,11 @@
 #include <memory>
 #include <utility>
 
-#include "apps/zeus/plan/reference_plan.h"
 #include "apps/zeus/progress_bar.h"
 #include "zeus/optimizer/pipeline/convex_cost.h"
 #include "zeus/optimizer/pipeline/frontier_solver.h"
 #include "zeus/optimizer/pipeline/periodic_frontier.h"
+#include "zeus/optimizer/pipeline/reference_plan.h"
 #include "zeus/optimizer/pipeline/resized_problem.h"
 
 namespace zeus::cli {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <filesystem>
 #include <system_error>
@@ -15,6 +14,7 @@
 #include "zeus/base/text.h"
 #include "zeus/optimizer/pipeline/instance_json.h"
 #include "zeus/optimizer/pipeline/profile_csv.h"
+#include "zeus/optimizer/pipeline/profile_stages.h"
 #include "zeus/optimizer/pipeline/schedule.h"
 
 namespace zeus::cli {
@@ -100,23 +100,6 @@ Status CheckAlone(const PlanFlags& flags) {
       "--stages, --microbatches, --chunks, --blocking-power and --tensor-parallel");
 }
 
-// Evenly, with the first and the last; where there are more than were measured, those in between
-// repeat, for they are the alike ones.
-std::vector<int> Spread(int wanted, int profiled) {
-  std::vector<int> stages;
-  for (int i = 0; i < wanted; ++i) {
-    if (wanted <= profiled)
-      stages.push_back(wanted == 1 ? 0
-                                   : static_cast<int>(std::lround(static_cast<double>(i) *
-                                                                  (profiled - 1) / (wanted - 1))));
-    else if (i == 0 || i == wanted - 1 || profiled < 3)
-      stages.push_back(i == wanted - 1 ? profiled - 1 : 0);
-    else
-      stages.push_back(1 + (i - 1) % (profiled - 2));
-  }
-  return stages;
-}
-
 }  // namespace
 
 Result<std::vector<int>> ParseStages(const std::string& text, int profiled) {
@@ -130,27 +113,13 @@ Result<std::vector<int>> ParseStages(const std::string& text, int profiled) {
   }
   if (stages.size() == 1) {
     if (stages.front() < 1) return Wrong("--stages: a pipeline has at least 1");
-    return Spread(stages.front(), profiled);
+    return pipeline::SpreadStages(stages.front(), profiled);
   }
   for (const int stage : stages)
     if (stage >= profiled)
       return Wrong(
           fmt::format("--stages: the profile has stages 0 to {}, not {}", profiled - 1, stage));
   return stages;
-}
-
-pipeline::PipelineProfile WithStages(const pipeline::PipelineProfile& profile,
-                                     const std::vector<int>& stages) {
-  pipeline::PipelineProfile chosen{.stages = static_cast<int>(stages.size()),
-                                   .blocking_power = profile.blocking_power};
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    for (const pipeline::InstructionProfile& instruction : profile.instructions) {
-      if (instruction.stage != stages[i]) continue;
-      chosen.instructions.push_back(instruction);
-      chosen.instructions.back().stage = static_cast<int>(i);
-    }
-  }
-  return chosen;
 }
 
 Result<pipeline::Problem> LoadPipeline(const PlanFlags& flags) {

@@ -6,7 +6,6 @@
 #include "apps/zeus/plan/plan_flags.h"
 #include "zeus/base/result.h"
 #include "zeus/optimizer/pipeline/problem.h"
-#include "zeus/optimizer/pipeline/profile.h"
 
 namespace zeus::cli {
 
@@ -17,9 +16,5 @@ Result<pipeline::Problem> LoadPipeline(const PlanFlags& flags);
 // Which of the profile's stages each stage of the pipeline is like: "4" or "0,2,5,7". A number
 // spreads the stages over those of the profile, the first and the last kept.
 Result<std::vector<int>> ParseStages(const std::string& text, int profiled);
-
-// A pipeline of these stages of the profile.
-pipeline::PipelineProfile WithStages(const pipeline::PipelineProfile& profile,
-                                     const std::vector<int>& stages);
 
 }  // namespace zeus::cli

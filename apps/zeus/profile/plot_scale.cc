@@ -133,6 +133,8 @@ std::string SettingTitle(KnobKind knob) {
       return "graphics clock (MHz)";
     case KnobKind::kCpuPowerLimit:
       return "power limit of each CPU (W)";
+    case KnobKind::kMemoryClock:
+      return "memory clock (MHz)";
   }
   return "";
 }

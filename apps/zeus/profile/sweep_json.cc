@@ -77,7 +77,7 @@ Json ToJson(const SweepReport& report) {
   json["version"] = report.version;
   json["started"] = Rfc3339(report.started);
   json["knob"] = KnobKindName(report.knob);
-  json["unit"] = report.knob == KnobKind::kGraphicsClock ? "megahertz" : "watts";
+  json["unit"] = IsClock(report.knob) ? "megahertz" : "watts";
   json["devices"] = DevicesJson(report);
   json["driver"] = report.driver;
   json["max_power_watts"] = report.max_power.value();

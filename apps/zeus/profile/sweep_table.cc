@@ -54,9 +54,9 @@ std::vector<std::string> Cells(const SweepReport& report, std::size_t index) {
 std::string Rows(const SweepReport& report) {
   const std::vector<Align> alignment = {Align::kRight, Align::kRight, Align::kRight, Align::kRight,
                                         Align::kRight, Align::kRight, Align::kRight, Align::kLeft};
-  std::vector<std::vector<std::string>> rows = {
-      {report.knob == KnobKind::kGraphicsClock ? "clock" : "limit", "power", "throughput",
-       "energy/step", "Δ power", "Δ time/step", "Δ energy/step", "best for"}};
+  std::vector<std::vector<std::string>> rows = {{IsClock(report.knob) ? "clock" : "limit", "power",
+                                                 "throughput", "energy/step", "Δ power",
+                                                 "Δ time/step", "Δ energy/step", "best for"}};
   for (std::size_t i = 0; i < report.rows.size(); ++i) rows.push_back(Cells(report, i));
   return AlignedRows(alignment, rows);
 }

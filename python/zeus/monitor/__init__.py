@@ -2,6 +2,35 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from zeus.monitor.energy import DeviceEnergy, Measurement, Window, ZeusMonitor
 
-__all__ = ["DeviceEnergy", "Measurement", "Window", "ZeusMonitor"]
+if TYPE_CHECKING:
+    from zeus.monitor.power import PowerDomain as PowerDomain
+    from zeus.monitor.power import PowerMonitor as PowerMonitor
+    from zeus.monitor.temperature import TemperatureMonitor as TemperatureMonitor
+
+__all__ = [
+    "DeviceEnergy",
+    "Measurement",
+    "PowerDomain",
+    "PowerMonitor",
+    "TemperatureMonitor",
+    "Window",
+    "ZeusMonitor",
+]
+
+# Imported by those who use them.
+_HOMES = {
+    "PowerDomain": "zeus.monitor.power",
+    "PowerMonitor": "zeus.monitor.power",
+    "TemperatureMonitor": "zeus.monitor.temperature",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'zeus.monitor' has no attribute {name!r}")

@@ -19,7 +19,7 @@ constexpr Hertz kClockStride = Hertz::FromMega(120);
 constexpr std::size_t kPointNumbers = 6;
 
 Setting DefaultStride(KnobKind kind) {
-  if (kind == KnobKind::kGraphicsClock) return kClockStride;
+  if (IsClock(kind)) return kClockStride;
   return kPowerStride;
 }
 

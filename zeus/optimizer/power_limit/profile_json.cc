@@ -25,7 +25,7 @@ constexpr double kLeast = 1e-12;
 Error Invalid(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
 
 const char* SettingField(KnobKind knob) {
-  return knob == KnobKind::kGraphicsClock ? "clock_megahertz" : "limit_watts";
+  return IsClock(knob) ? "clock_megahertz" : "limit_watts";
 }
 
 std::string Dump(const Json& json, int indent) {

@@ -92,6 +92,7 @@ class PipelineFrequencyOptimizer::Session {
   int rest_ = 0;                  // After the last failure in a row; zero: it did not fail.
   int iterations_to_rest_ = 0;
   std::int64_t changes_ = 0;
+  int forwards_ = 0;  // Of this rank, in the iteration that is measured.
   bool ended_ = false;
 };
 
@@ -159,7 +160,10 @@ std::optional<Error> PipelineFrequencyOptimizer::Session::trouble() const {
 
 void PipelineFrequencyOptimizer::Session::OnInstructionBegin(std::string_view instruction) {
   if (ended_) return;
-  if (profiling()) return profiler_->OnInstructionBegin(instruction);
+  if (profiling()) {
+    if (instruction == pipeline::kForward) ++forwards_;
+    return profiler_->OnInstructionBegin(instruction);
+  }
   if (options_.synchronize && options_.straggler_threshold) options_.synchronize();
   follower_->Begin(instruction);
 }
@@ -177,6 +181,7 @@ void PipelineFrequencyOptimizer::Session::OnStepEnd() {
   if (profiling()) {
     profiler_->OnStepEnd();
     if (profiler_->done()) done = FinishProfile();
+    forwards_ = 0;
   } else {
     done = FollowPlan();
   }
@@ -200,6 +205,8 @@ Status PipelineFrequencyOptimizer::Session::FinishProfile() {
   if (leads()) {
     PlanSpec spec = options_.job;
     spec.profile = *profile_;
+    if (spec.microbatches == 0 && spec.custom_schedule.empty())
+      spec.microbatches = forwards_ / std::max(spec.chunks, 1);
     spec.data_parallel = options_.rank.dp_degree;
     spec.tensor_parallel = options_.rank.tp_degree;
     if (auto made = options_.service->Submit(spec); made.ok())

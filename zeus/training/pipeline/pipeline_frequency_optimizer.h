@@ -25,8 +25,8 @@ struct PipelineOptions {
   // Where plans are made and kept. Only rank 0 uses it; it must outlive the optimiser.
   PlanService* service = nullptr;
 
-  // What is planned for. The profile is measured; where the service knows the id already, its plan
-  // is taken and nothing is measured.
+  // What is planned for. The profile is measured, and microbatches, where it has none, are counted;
+  // where the service knows the id already, its plan is taken and nothing is measured.
   PlanSpec job{};
 
   pipeline::SweepRules sweep{};

@@ -1,4 +1,4 @@
-#include "apps/zeus/plan/reference_plan.h"
+#include "zeus/optimizer/pipeline/reference_plan.h"
 
 #include <fmt/format.h>
 
@@ -12,13 +12,8 @@
 #include "zeus/optimizer/pipeline/evaluation.h"
 #include "zeus/optimizer/pipeline/plan_search.h"
 
-namespace zeus::cli {
+namespace zeus::pipeline {
 namespace {
-
-using pipeline::ComputationKind;
-using pipeline::OperatingPoint;
-using pipeline::Problem;
-using pipeline::RankClocks;
 
 Error Wrong(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
 
@@ -64,9 +59,8 @@ Status ChooseStage(const Problem& problem, int stage, const RankClocks& rank,
 
 }  // namespace
 
-Result<pipeline::PipelinePlan> EvaluateReference(const Problem& problem,
-                                                 const std::vector<RankClocks>& ranks,
-                                                 Seconds latency) {
+Result<PipelinePlan> EvaluateReference(const Problem& problem, const std::vector<RankClocks>& ranks,
+                                       Seconds latency) {
   if (static_cast<int>(ranks.size()) != problem.stages)
     return Wrong(
         fmt::format("the schedule has lists for {} stages and the pipeline has {}: they "
@@ -79,4 +73,4 @@ Result<pipeline::PipelinePlan> EvaluateReference(const Problem& problem,
   return MakePlan(problem, choice, latency);
 }
 
-}  // namespace zeus::cli
+}  // namespace zeus::pipeline

@@ -1,0 +1,173 @@
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "python/bindings/errors.h"
+#include "python/bindings/gpu_knobs.h"
+#include "python/bindings/machine.h"
+#include "zeus/device/gpu.h"
+
+namespace zeus::python {
+namespace {
+
+using GpuPointer = std::shared_ptr<Gpu>;
+
+// Asks the driver, without the GIL.
+template <class Question>
+auto Ask(const GpuPointer& gpu, const Question& question) {
+  auto answer = [&] {
+    const py::gil_scoped_release released;
+    return question(*gpu);
+  }();
+  return Unwrap(std::move(answer), Family::kGpu);
+}
+
+PowerKind PowerKindOf(const std::string& kind) {
+  if (kind == "instant") return PowerKind::kInstant;
+  if (kind == "average") return PowerKind::kOneSecondAverage;
+  return PowerKind::kMemory;
+}
+
+ClockDomain DomainOf(const std::string& domain) {
+  return domain == "memory" ? ClockDomain::kMemory : ClockDomain::kGraphics;
+}
+
+double Power(const GpuPointer& gpu, const std::string& kind) {
+  return Ask(gpu, [&](Gpu& device) { return device.Power(PowerKindOf(kind)); }).value();
+}
+
+std::vector<double> SupportedClocks(const GpuPointer& gpu, const std::string& domain) {
+  std::vector<double> megahertz;
+  for (const Hertz clock :
+       Ask(gpu, [&](Gpu& device) { return device.SupportedClocks(DomainOf(domain)); }))
+    megahertz.push_back(clock.ToMega());
+  return megahertz;
+}
+
+double Clock(const GpuPointer& gpu, const std::string& domain) {
+  return Ask(gpu, [&](Gpu& device) { return device.CurrentClock(DomainOf(domain)); }).ToMega();
+}
+
+py::dict PowerLimits(const GpuPointer& gpu) {
+  const PowerLimit limit = Ask(gpu, [](Gpu& device) { return device.CurrentPowerLimit(); });
+  py::dict watts;
+  watts["min"] = limit.range.min.value();
+  watts["max"] = limit.range.max.value();
+  watts["default"] = limit.default_limit.value();
+  watts["requested"] = limit.requested.value();
+  watts["enforced"] = limit.enforced.value();
+  return watts;
+}
+
+std::vector<std::string> Throttling(const GpuPointer& gpu) {
+  const ThrottleReasons reasons =
+      Ask(gpu, [](Gpu& device) { return device.CurrentThrottleReasons(); });
+  std::vector<std::string> names;
+  if (reasons.idle) names.emplace_back("idle");
+  if (reasons.power_cap) names.emplace_back("power_cap");
+  if (reasons.thermal) names.emplace_back("thermal");
+  if (reasons.locked_clock) names.emplace_back("locked_clock");
+  if (reasons.other) names.emplace_back("other");
+  return names;
+}
+
+using GpuClass = py::class_<Gpu, GpuPointer>;
+
+void BindIdentity(GpuClass& gpu) {
+  gpu.def_property_readonly("name", [](const Gpu& self) { return self.name(); })
+      .def_property_readonly("uuid", [](const Gpu& self) { return self.identity().uuid; })
+      .def_property_readonly("pci_address",
+                             [](const Gpu& self) { return self.identity().pci_address; })
+      .def_property_readonly("model", [](const Gpu& self) { return self.identity().model; })
+      .def_property_readonly("driver", [](const Gpu& self) { return self.identity().driver; })
+      .def_property_readonly("vendor",
+                             [](const Gpu& self) { return VendorName(self.identity().vendor); });
+}
+
+void BindReadings(GpuClass& gpu) {
+  gpu.def("energy",
+          [](const GpuPointer& self) {
+            return Ask(self, [](Gpu& device) { return device.TotalEnergy(); }).value();
+          })
+      .def("power", &Power, py::arg("kind"))
+      .def("temperature",
+           [](const GpuPointer& self) {
+             return Ask(self, [](Gpu& device) { return device.Temperature(); }).value();
+           })
+      .def("utilization",
+           [](const GpuPointer& self) {
+             const Utilization share =
+                 Ask(self, [](Gpu& device) { return device.CurrentUtilization(); });
+             return py::make_tuple(share.compute, share.memory);
+           })
+      .def("memory_use",
+           [](const GpuPointer& self) {
+             const MemoryUse memory =
+                 Ask(self, [](Gpu& device) { return device.CurrentMemoryUse(); });
+             return py::make_tuple(memory.used_bytes, memory.total_bytes);
+           })
+      .def("throttle_reasons", &Throttling)
+      .def("power_limits", &PowerLimits)
+      .def("supported_clocks", &SupportedClocks, py::arg("domain"))
+      .def("clock", &Clock, py::arg("domain"))
+      .def("persistence", [](const GpuPointer& self) {
+        return Ask(self, [](Gpu& device) { return device.CurrentPersistence(); }) ==
+               Persistence::kOn;
+      });
+}
+
+void SetPersistence(const GpuPointer& gpu, bool on) {
+  Check(GpuKnobs::OfThisProcess().SetPersistence(gpu, on ? Persistence::kOn : Persistence::kOff),
+        Family::kGpu);
+}
+
+void LockClock(const GpuPointer& gpu, const std::string& domain, double min, double max) {
+  Check(GpuKnobs::OfThisProcess().LockClock(
+            gpu, DomainOf(domain), {.min = Hertz::FromMega(min), .max = Hertz::FromMega(max)}),
+        Family::kGpu);
+}
+
+void BindKnobs(GpuClass& gpu) {
+  gpu.def(
+         "set_power_limit",
+         [](const GpuPointer& self, double watts) {
+           Check(GpuKnobs::OfThisProcess().SetPowerLimit(self, Watts(watts)), Family::kGpu);
+         },
+         py::arg("watts"))
+      .def("restore_power_limit",
+           [](const GpuPointer& self) {
+             Check(GpuKnobs::OfThisProcess().Restore(self, KnobKind::kGpuPowerLimit), Family::kGpu);
+           })
+      .def_property_readonly("holds_power_limit",
+                             [](const GpuPointer& self) {
+                               return GpuKnobs::OfThisProcess().Holds(self,
+                                                                      KnobKind::kGpuPowerLimit);
+                             })
+      .def("reset_power_limit",
+           [](const GpuPointer& self) {
+             Check(GpuKnobs::OfThisProcess().ResetPowerLimit(self), Family::kGpu);
+           })
+      .def("lock_clock", &LockClock, py::arg("domain"), py::arg("min"), py::arg("max"))
+      .def(
+          "reset_clock",
+          [](const GpuPointer& self, const std::string& domain) {
+            Check(GpuKnobs::OfThisProcess().ResetClock(self, DomainOf(domain)), Family::kGpu);
+          },
+          py::arg("domain"))
+      .def("set_persistence", &SetPersistence, py::arg("on"));
+}
+
+}  // namespace
+
+void BindGpu(py::module_& module) {
+  GpuClass gpu(module, "Gpu");
+  BindIdentity(gpu);
+  BindReadings(gpu);
+  BindKnobs(gpu);
+}
+
+}  // namespace zeus::python

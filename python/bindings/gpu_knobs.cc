@@ -1,0 +1,287 @@
+#include "python/bindings/gpu_knobs.h"
+
+#include <pybind11/pybind11.h>
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "python/bindings/errors.h"
+#include "zeus/base/clock.h"
+#include "zeus/device/device_knob.h"
+#include "zeus/device/gpu_actuators.h"
+#include "zeus/device/knob_guard.h"
+#include "zeus/device/knob_journal.h"
+
+namespace zeus::python {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Whoever asked the program to end gets as long before anything is set again.
+constexpr Seconds kTimeToEnd = 200ms;
+
+Error Ending() {
+  return {ErrorCode::kUnavailable, "nothing is set any more: the program is ending"};
+}
+
+// A clock that may move between two bounds. A knob knows one number: the upper one.
+class ClockBetween final : public KnobActuator {
+ public:
+  ClockBetween(std::unique_ptr<KnobActuator> clock, Gpu& gpu, ClockDomain domain)
+      : clock_(std::move(clock)), gpu_(gpu), domain_(domain) {}
+
+  void SetLowest(Hertz lowest) { lowest_ = lowest; }
+
+  const KnobDevice& device() const override { return clock_->device(); }
+  KnobKind kind() const override { return clock_->kind(); }
+  Result<KnobChoices> Choices() override { return clock_->Choices(); }
+  Watts max_power() const override { return clock_->max_power(); }
+  Result<KnobState> Read() override { return clock_->Read(); }
+  void Prepare() override { clock_->Prepare(); }
+  Status Apply(const Setting& highest) override {
+    return gpu_.LockClock(domain_, {.min = lowest_, .max = std::get<Hertz>(highest)});
+  }
+  Status PutBack(const KnobState& state) override { return clock_->PutBack(state); }
+  std::optional<Joules> EpochMark() override { return clock_->EpochMark(); }
+
+ private:
+  const std::unique_ptr<KnobActuator> clock_;
+  Gpu& gpu_;
+  const ClockDomain domain_;
+  Hertz lowest_{0};
+};
+
+// Persistence mode as a knob, so that a guard puts it back. Its settings mean nothing.
+class PersistenceKnob final : public Knob {
+ public:
+  explicit PersistenceKnob(Gpu& gpu) : gpu_(gpu), name_("persistence mode of " + gpu.name()) {}
+
+  void Choose(Persistence mode) { chosen_ = mode; }
+
+  const std::string& name() const override { return name_; }
+  KnobKind kind() const override { return KnobKind::kGpuPowerLimit; }
+  Result<std::vector<Setting>> Settings(const Setting&) override { return NoNumber(); }
+  Result<Setting> Current() override { return NoNumber(); }
+  Watts max_power() const override { return Watts(0); }
+
+  Status Set(const Setting&) override {
+    ZEUS_TRY(const Persistence mode, gpu_.CurrentPersistence());
+    if (mode == chosen_) return Ok();
+    ZEUS_RETURN_IF_ERROR(gpu_.SetPersistence(chosen_));
+    if (!before_) before_ = mode;
+    return Ok();
+  }
+
+  Status Restore() override {
+    if (!before_) return Ok();
+    ZEUS_RETURN_IF_ERROR(gpu_.SetPersistence(*before_));
+    before_.reset();
+    return Ok();
+  }
+
+ private:
+  Error NoNumber() const { return {ErrorCode::kNotSupported, "the " + name_ + " is no number"}; }
+
+  Gpu& gpu_;
+  const std::string name_;
+  Persistence chosen_ = Persistence::kOff;
+  std::optional<Persistence> before_;
+};
+
+// One that was turned. Its members end in reverse order: what is put back needs the GPU.
+struct Turned {
+  std::shared_ptr<Gpu> gpu;
+  std::unique_ptr<Knob> knob;
+  std::unique_ptr<KnobGuard> guard = std::make_unique<KnobGuard>(*knob);
+  bool held = false;
+};
+
+// By what the device is, not by how this or that discovery numbered it.
+std::string KeyOf(const Gpu& gpu, const char* what) {
+  const GpuIdentity& identity = gpu.identity();
+  const std::string& id = !identity.uuid.empty()          ? identity.uuid
+                          : !identity.pci_address.empty() ? identity.pci_address
+                                                          : gpu.name();
+  return id + "/" + what;
+}
+
+}  // namespace
+
+// Thread-safe.
+class GpuKnobs::State {
+ public:
+  Status SetPowerLimit(const std::shared_ptr<Gpu>& gpu, Watts limit) {
+    const std::lock_guard lock(mutex_);
+    const std::string key = KeyOf(*gpu, KnobKindName(KnobKind::kGpuPowerLimit));
+    if (!turned_.contains(key)) {
+      ZEUS_TRY(KnobJournal* const journal, JournalFor(*gpu));
+      ZEUS_TRY(auto knob, DeviceKnob::Of(KnobKind::kGpuPowerLimit, *gpu, journal));
+      turned_.emplace(key, Turned{gpu, std::move(knob)});
+    }
+    return Turn(turned_.at(key), limit);
+  }
+
+  Status LockClock(const std::shared_ptr<Gpu>& gpu, ClockDomain domain, ClockRange range) {
+    const KnobKind kind = ClockKnob(domain);
+    const std::lock_guard lock(mutex_);
+    const std::string key = KeyOf(*gpu, KnobKindName(kind));
+    if (!turned_.contains(key)) {
+      ZEUS_TRY(KnobJournal* const journal, JournalFor(*gpu));
+      ZEUS_TRY(auto clock, MakeActuator(kind, *gpu));
+      auto between = std::make_unique<ClockBetween>(std::move(clock), *gpu, domain);
+      clocks_.emplace(key, between.get());
+      turned_.emplace(key, Turned{gpu, std::make_unique<DeviceKnob>(std::move(between), journal)});
+    }
+    clocks_.at(key)->SetLowest(range.min);
+    return Turn(turned_.at(key), range.max);
+  }
+
+  Status SetPersistence(const std::shared_ptr<Gpu>& gpu, Persistence mode) {
+    const std::lock_guard lock(mutex_);
+    const std::string key = KeyOf(*gpu, "persistence");
+    if (!turned_.contains(key)) {
+      auto knob = std::make_unique<PersistenceKnob>(*gpu);
+      modes_.emplace(key, knob.get());
+      turned_.emplace(key, Turned{gpu, std::move(knob)});
+    }
+    modes_.at(key)->Choose(mode);
+    return Turn(turned_.at(key), Watts(0));
+  }
+
+  Status Restore(const Gpu& gpu, KnobKind kind) {
+    const std::lock_guard lock(mutex_);
+    const auto found = turned_.find(KeyOf(gpu, KnobKindName(kind)));
+    if (found == turned_.end()) return Ok();
+    found->second.held = false;
+    return found->second.guard->Restore();
+  }
+
+  bool Holds(const Gpu& gpu, KnobKind kind) {
+    const std::lock_guard lock(mutex_);
+    const auto found = turned_.find(KeyOf(gpu, KnobKindName(kind)));
+    return found != turned_.end() && found->second.held && !found->second.guard->ended();
+  }
+
+  void End() {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+    turned_.clear();
+  }
+
+  static KnobKind ClockKnob(ClockDomain domain) {
+    return domain == ClockDomain::kGraphics ? KnobKind::kGraphicsClock : KnobKind::kMemoryClock;
+  }
+
+ private:
+  // Under the lock.
+  Result<KnobJournal*> JournalFor(const Gpu& gpu) {
+    if (gpu.EndsWithProcess()) return nullptr;
+    if (!journal_) {
+      ZEUS_TRY(auto folder, KnobFolder());
+      journal_ = std::make_unique<KnobJournal>(clock_, std::move(folder));
+    }
+    return journal_.get();
+  }
+
+  // Under the lock.
+  Status Turn(Turned& turned, const Setting& setting) {
+    if (over_) return Ending();
+    if (turned.guard->ended()) {
+      // A signal put everything back and the program goes on, as a notebook does after Ctrl-C.
+      clock_.SleepFor(kTimeToEnd);
+      turned.guard = std::make_unique<KnobGuard>(*turned.knob);
+      turned.held = false;
+    }
+    ZEUS_RETURN_IF_ERROR(turned.guard->Set(setting));
+    turned.held = true;
+    return Ok();
+  }
+
+  std::mutex mutex_;
+  SystemClock clock_;
+  std::unique_ptr<KnobJournal> journal_;
+  std::map<std::string, Turned> turned_;
+  std::map<std::string, ClockBetween*> clocks_;
+  std::map<std::string, PersistenceKnob*> modes_;
+  bool over_ = false;
+};
+
+GpuKnobs::GpuKnobs() : state_(std::make_shared<State>()) {}
+
+GpuKnobs& GpuKnobs::OfThisProcess() {
+  // Never destroyed: Closeable::CloseAll() ends it.
+  static GpuKnobs* knobs = new GpuKnobs();
+  if (knobs->InForkedChild()) {
+    knobs->Close();
+    knobs = new GpuKnobs();
+  }
+  return *knobs;
+}
+
+std::shared_ptr<GpuKnobs::State> GpuKnobs::state() const {
+  if (!state_) throw Failure(Ending(), Family::kGpu);
+  return state_;
+}
+
+Status GpuKnobs::SetPowerLimit(const std::shared_ptr<Gpu>& gpu, Watts limit) {
+  const auto knobs = state();
+  const pybind11::gil_scoped_release released;
+  return knobs->SetPowerLimit(gpu, limit);
+}
+
+Status GpuKnobs::LockClock(const std::shared_ptr<Gpu>& gpu, ClockDomain domain, ClockRange range) {
+  const auto knobs = state();
+  const pybind11::gil_scoped_release released;
+  return knobs->LockClock(gpu, domain, range);
+}
+
+Status GpuKnobs::SetPersistence(const std::shared_ptr<Gpu>& gpu, Persistence mode) {
+  const auto knobs = state();
+  const pybind11::gil_scoped_release released;
+  return knobs->SetPersistence(gpu, mode);
+}
+
+Status GpuKnobs::Restore(const std::shared_ptr<Gpu>& gpu, KnobKind kind) {
+  const auto knobs = state();
+  const pybind11::gil_scoped_release released;
+  return knobs->Restore(*gpu, kind);
+}
+
+bool GpuKnobs::Holds(const std::shared_ptr<Gpu>& gpu, KnobKind kind) {
+  const auto knobs = state();
+  const pybind11::gil_scoped_release released;
+  return knobs->Holds(*gpu, kind);
+}
+
+Status GpuKnobs::ResetPowerLimit(const std::shared_ptr<Gpu>& gpu) {
+  ZEUS_RETURN_IF_ERROR(Restore(gpu, KnobKind::kGpuPowerLimit));
+  const pybind11::gil_scoped_release released;
+  ZEUS_TRY(const PowerLimit limit, gpu->CurrentPowerLimit());
+  if (limit.requested == limit.default_limit) return Ok();
+  ZEUS_RETURN_IF_ERROR(gpu->SetPowerLimit(limit.default_limit));
+  return Ok();
+}
+
+Status GpuKnobs::ResetClock(const std::shared_ptr<Gpu>& gpu, ClockDomain domain) {
+  ZEUS_RETURN_IF_ERROR(Restore(gpu, State::ClockKnob(domain)));
+  const pybind11::gil_scoped_release released;
+  return gpu->ResetClock(domain);
+}
+
+void GpuKnobs::DoClose() {
+  const auto state = std::exchange(state_, nullptr);
+  const pybind11::gil_scoped_release released;
+  state->End();
+}
+
+void GpuKnobs::Abandon() {
+  static auto* const abandoned = new std::vector<std::shared_ptr<State>>();
+  abandoned->push_back(std::move(state_));
+}
+
+}  // namespace zeus::python

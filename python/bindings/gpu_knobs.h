@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+
+#include "python/bindings/closeable.h"
+#include "zeus/base/result.h"
+#include "zeus/device/gpu.h"
+#include "zeus/device/knob.h"
+
+namespace zeus::python {
+
+// What this program set on GPUs. When it ends, by whatever way code can see, everything is as it
+// was; power limits and clocks also after a SIGKILL, by the next program that looks for devices.
+// With the GIL held; whatever asks a driver lets go of it.
+class GpuKnobs final : public Closeable {
+ public:
+  static GpuKnobs& OfThisProcess();
+  ~GpuKnobs() override { Close(); }
+
+  Status SetPowerLimit(const std::shared_ptr<Gpu>& gpu, Watts limit);
+  Status LockClock(const std::shared_ptr<Gpu>& gpu, ClockDomain domain, ClockRange range);
+  Status SetPersistence(const std::shared_ptr<Gpu>& gpu, Persistence mode);
+
+  // Puts back what was there before; nothing to do if this program set nothing.
+  Status Restore(const std::shared_ptr<Gpu>& gpu, KnobKind kind);
+  bool Holds(const std::shared_ptr<Gpu>& gpu, KnobKind kind);
+
+  // The driver's own setting, which stays when the program ends.
+  Status ResetPowerLimit(const std::shared_ptr<Gpu>& gpu);
+  Status ResetClock(const std::shared_ptr<Gpu>& gpu, ClockDomain domain);
+
+ private:
+  class State;
+
+  GpuKnobs();
+  std::shared_ptr<State> state() const;
+  void DoClose() override;
+  void Abandon() override;
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace zeus::python

@@ -1,0 +1,270 @@
+"""zeus.optimizer.batch_size against a real server, on simulated GPUs."""
+
+import contextlib
+import io
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from job_testing import JobTestCase, ask, spec
+from ranks_testing import Ranks
+
+from zeus.monitor import ZeusMonitor
+from zeus.optimizer.batch_size import BatchSizeOptimizer, LocalServer
+from zeus.optimizer.batch_size.exceptions import (
+    ZeusBSOBadOperationError,
+    ZeusBSORuntimeError,
+    ZeusBSOTrainFailError,
+)
+from zeus.optimizer.power_limit import GlobalPowerLimitOptimizer
+
+WINDOW = "BatciSizeOptimizerClient"
+
+
+class RunTest(JobTestCase):
+    def knows_epoch_cost(self) -> bool:
+        arms = ask(self.server, "/v1/jobs/mnist-1/arms")["arms"]
+        return next(arm["epoch_cost_profiled"] for arm in arms if arm["batch_size"] == 64)
+
+    def test_a_run_until_the_target_is_measured_and_kept(self):
+        optimizer = self.optimizer()
+        self.assertEqual(optimizer.get_batch_size(), 64)
+        self.assertEqual(optimizer.get_batch_size(), 64)
+        optimizer.on_train_begin()
+        self.assertGreaterEqual(self.monitor.peek_window(WINDOW).time, 0)
+        for metric in (0.3, 0.6, 0.95):
+            self.assertFalse(optimizer.training_finished)
+            optimizer.on_evaluate(metric)
+        self.assertTrue(optimizer.training_finished)
+        self.assertTrue(optimizer.converged)
+        self.assertIsNone(optimizer.trouble)
+        self.assertTrue(optimizer.message)
+        optimizer.on_train_end()
+        trial = self.trial()
+        self.assertEqual((trial["status"], trial["epochs"]), ("converged", 3))
+        self.assertEqual(trial["batch_size"], 64)
+        self.assertGreater(trial["energy_joules"], 0)
+        self.assertEqual(len(ask(self.server, "/v1/jobs/mnist-1/trials")["trials"]), 1)
+        self.assertTrue(optimizer.converged)  # What it learnt can still be asked.
+
+    def test_every_epoch_is_in_the_log_of_the_monitor(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "windows.csv")
+            with ZeusMonitor([0], [], log_file=path) as self.monitor:
+                optimizer = self.optimizer()
+                optimizer.on_train_begin()
+                for metric in (0.3, 0.95):
+                    optimizer.on_evaluate(metric)
+                optimizer.on_train_end()
+            with open(path, encoding="utf-8") as file:
+                self.assertEqual(file.read().count(WINDOW), 2)
+
+    def test_a_run_without_the_target_raises_once_and_asks_for_a_retry(self):
+        optimizer = self.optimizer(spec(max_epochs=2))
+        optimizer.on_train_begin()
+        optimizer.on_evaluate(0.1)
+        with self.assertRaises(ZeusBSOTrainFailError) as raised:
+            optimizer.on_evaluate(0.2)
+        self.assertIn("epoch", str(raised.exception))
+        self.assertTrue(optimizer.training_finished)
+        self.assertFalse(optimizer.converged)
+        self.assertTrue(optimizer.retry)
+        optimizer.on_evaluate(0.3)  # Nobody listens any more.
+        again = self.optimizer(spec(max_epochs=2), recurrence=optimizer.recurrence)
+        self.assertIsNone(again.recurrence)
+        again.get_batch_size()
+        self.assertEqual(again.recurrence, optimizer.recurrence)
+        self.assertEqual(again.trial_number, 2)
+
+    def test_a_run_without_the_target_can_end_without_an_exception(self):
+        optimizer = self.optimizer(spec(max_epochs=1), raise_on_failure=False)
+        optimizer.on_train_begin()
+        optimizer.on_evaluate(0.1)
+        self.assertTrue(optimizer.training_finished)
+        self.assertFalse(optimizer.converged)
+
+    def test_epochs_in_which_limits_are_tried_are_not_the_epochs_to_come(self):
+        optimizer = self.optimizer()
+        with GlobalPowerLimitOptimizer(self.monitor) as limits:
+            optimizer.observe(limits)
+            optimizer.on_train_begin()
+            optimizer.on_evaluate(0.1)
+            optimizer.on_evaluate(0.2)
+            self.assertFalse(self.knows_epoch_cost())
+        optimizer.on_evaluate(0.3)
+        optimizer.on_evaluate(0.4)
+        self.assertTrue(self.knows_epoch_cost())
+        with self.assertRaisesRegex(TypeError, "power_limit_optimizer"):
+            optimizer.observe(3)
+
+    def test_a_training_that_diverges_makes_no_progress(self):
+        optimizer = self.optimizer(
+            spec(higher_is_better_metric=False, target_metric=0.1, max_epochs=3))
+        optimizer.on_train_begin()
+        for metric in (math.nan, math.inf):
+            with self.assertWarnsRegex(UserWarning, "diverged"):
+                optimizer.on_evaluate(metric)
+        self.assertFalse(optimizer.training_finished)
+        self.assertIsNone(optimizer.trouble)
+        self.assertEqual(self.trial()["epochs"], 2)
+
+    def test_the_gpus_of_the_monitor_are_those_of_the_job(self):
+        self.monitor = ZeusMonitor(cpu_indices=[])
+        self.addCleanup(self.monitor.close)
+        self.optimizer()
+        job = ask(self.server, "/v1/jobs/mnist-1")["spec"]
+        self.assertEqual(job["number_of_gpus"], 2)
+        self.assertEqual(job["max_power_watts"], 2 * 400)
+        self.assertIn("A100", job["gpu_model"])
+
+    def test_all_fields_arrive_at_the_server(self):
+        self.optimizer(spec(
+            eta_knob=0.25, beta_knob=None, num_pruning_rounds=3, window_size=5, mab_prior_mean=-2.0,
+            mab_prior_precision=0.5, mab_num_explorations=4, policy="zeus", max_power=123.0,
+            number_of_gpus=3, gpu_model="V100", translate_gpu_models=False, deadline=50.0,
+            lease=77.0, labels={"team": "vision"}, higher_is_better_metric=False))
+        job = ask(self.server, "/v1/jobs/mnist-1")["spec"]
+        expected = {
+            "id": "mnist-1", "prefix": "mnist", "batch_sizes": [32, 64, 128],
+            "default_batch_size": 64, "eta": 0.25, "beta": None, "target_metric": 0.9,
+            "higher_is_better": False, "max_epochs": 6, "policy": "zeus", "pruning_rounds": 3,
+            "window": 5, "prior_mean": -2.0, "prior_precision": 0.5, "explorations": 4, "seed": 7,
+            "max_power_watts": 123.0, "number_of_gpus": 3, "gpu_model": "V100",
+            "translate_gpu_models": False, "deadline_seconds": 50.0, "lease_seconds": 77.0,
+            "labels": {"team": "vision"}}
+        self.assertEqual(job, expected)
+
+    def test_the_server_makes_up_an_id_which_later_runs_use(self):
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            first = self.optimizer(spec(job_id=None))
+        self.assertTrue(first.job_id.startswith("mnist-"))
+        self.assertIn(f"job_id='{first.job_id}'", said.getvalue())
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            second = self.optimizer(spec(job_id=first.job_id))
+        self.assertEqual(said.getvalue(), "")
+        self.assertEqual(second.job_id, first.job_id)
+
+
+class EndTest(JobTestCase):
+    def test_a_block_that_ends_by_itself_teaches(self):
+        with self.optimizer() as optimizer:
+            optimizer.on_train_begin()
+            optimizer.on_evaluate(0.1)
+        self.assertEqual(self.trial()["status"], "stopped")
+
+    def test_an_exception_in_a_block_teaches_nothing(self):
+        with self.assertRaises(ZeroDivisionError), self.optimizer() as optimizer:
+            optimizer.on_train_begin()
+            optimizer.on_evaluate(0.1)
+            raise ZeroDivisionError
+        self.assertEqual(self.trial()["status"], "failed")
+
+    def test_closing_the_monitor_gives_the_run_up(self):
+        optimizer = self.optimizer()
+        optimizer.on_train_begin()
+        self.monitor.close()
+        self.assertEqual(self.trial()["status"], "failed")
+        self.assertTrue(optimizer.training_finished)
+        optimizer.on_evaluate(0.5)
+        optimizer.on_train_end()
+
+    def program(self, text: str) -> subprocess.CompletedProcess:
+        prologue = (
+            "import os\n"
+            "from zeus.monitor import ZeusMonitor\n"
+            "from zeus.optimizer.batch_size import BatchSizeOptimizer, JobSpec\n"
+            "optimizer = BatchSizeOptimizer(ZeusMonitor([0], []), os.environ['SERVER'],\n"
+            "    JobSpec('mnist', [32, 64], 64, 'mnist-1', target_metric=0.9))\n"
+            "optimizer.on_train_begin()\n"
+            "optimizer.on_evaluate(0.1)\n")
+        environment = {**os.environ, "SERVER": self.server.url}
+        return subprocess.run([sys.executable, "-c", prologue + text], env=environment,
+                              capture_output=True, text=True, timeout=60)
+
+    def test_the_end_of_the_program_gives_the_run_up(self):
+        self.assertEqual(self.program("").returncode, 0)
+        self.assertEqual(self.trial()["status"], "failed")
+
+    def test_a_forked_child_leaves_the_run_alone(self):
+        done = self.program(
+            "pid = os.fork()\n"
+            "if pid == 0:\n"
+            "    try:\n"
+            "        optimizer.get_batch_size()\n"
+            "        optimizer.on_evaluate(0.5)\n"
+            "    except RuntimeError as error:\n"
+            "        print(error, flush=True)\n"
+            "    raise SystemExit\n"
+            "os.waitpid(pid, 0)\n"
+            "optimizer.on_evaluate(0.95)\n"
+            "print(optimizer.converged)\n")
+        self.assertEqual(done.stdout.splitlines()[1:], ["True"], done.stderr)
+        self.assertIn("forked", done.stdout)
+        self.assertEqual(self.trial()["status"], "converged")
+
+
+class RanksTest(JobTestCase):
+    def train(self, member) -> tuple:
+        with ZeusMonitor(gpu_indices=[member.rank], cpu_indices=[]) as monitor:
+            url = self.server.url if member.rank == 0 else "http://127.0.0.1:9"
+            optimizer = BatchSizeOptimizer(
+                monitor, url, spec(), rank=member.rank, collective=member)
+            if member.rank == 0:  # The others know it anyway.
+                optimizer.get_batch_size()
+            optimizer.current_batch_size = 64
+            optimizer.trial_number = 1
+            optimizer.on_train_begin()
+            epochs = 0
+            while not optimizer.training_finished:
+                epochs += 1
+                optimizer.on_evaluate(0.4 * epochs)
+            with contextlib.suppress(ZeusBSOBadOperationError):
+                optimizer.current_batch_size = 32
+                raise AssertionError("ranks disagree")
+            optimizer.on_train_end()
+            return optimizer.job_id, optimizer.current_batch_size, epochs, optimizer.converged
+
+    def test_ranks_agree_and_are_one_trial(self):
+        results = Ranks(2).run(self.train)
+        self.assertEqual(results, [("mnist-1", 64, 3, True)] * 2)
+        trial = self.trial()
+        self.assertEqual(trial["status"], "converged")
+        self.assertEqual(trial["max_power_watts"], 2 * 400)
+        self.assertEqual(ask(self.server, "/v1/jobs/mnist-1")["spec"]["number_of_gpus"], 2)
+
+    def test_a_server_that_is_not_there_fails_on_every_rank(self):
+        self.server.stop()
+
+        def construct(member):
+            with ZeusMonitor(gpu_indices=[member.rank], cpu_indices=[]) as monitor:
+                BatchSizeOptimizer(monitor, self.server.url, spec(), member.rank, collective=member)
+
+        for result in Ranks(2).run(construct):
+            self.assertIsInstance(result, ZeusBSORuntimeError)
+
+    def test_a_rank_that_the_collective_does_not_know_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "rank"):
+            self.optimizer(rank=1, collective=Ranks(2).member(0))
+
+
+class LocalServerTest(unittest.TestCase):
+    def test_jobs_stay_in_a_database_of_ones_own(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "jobs.db")
+            with LocalServer(path) as server:
+                self.assertTrue(server.running)
+                self.assertEqual(ask(server, "/v1/jobs")["jobs"], [])
+            self.assertFalse(server.running)
+            self.assertTrue(os.path.exists(path))
+            server.stop()
+
+    def test_a_server_that_cannot_start_says_why(self):
+        with self.assertRaisesRegex(ZeusBSORuntimeError, "did not start: .*zeus.db"):
+            LocalServer("/dev/null/zeus.db")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,73 @@
+"""examples/python: each runs, and says what it is there to say."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+import node_testing  # noqa: F401  (directories of our own)
+
+EXAMPLES = pathlib.Path(__file__).parents[2] / "examples/python"
+
+try:
+    import torch  # noqa: F401
+except ImportError:
+    torch = None
+
+
+@unittest.skipIf(torch is None, "torch is not installed")
+class ExamplesTest(unittest.TestCase):
+    def run_example(self, name: str, *arguments: str) -> str:
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        done = subprocess.run([sys.executable, "-B", str(EXAMPLES / name), *arguments],
+                              env=environment, capture_output=True, text=True, timeout=240)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr, "")
+        return done.stdout
+
+    def numbers(self, pattern: str, text: str) -> list:
+        found = [float(number) for number in re.findall(pattern, text)]
+        self.assertTrue(found, text)
+        return found
+
+    def test_measure(self):
+        said = self.run_example("measure.py", "--epochs", "3")
+        accuracies = self.numbers(r"accuracy ([\d.]+)", said)
+        self.assertEqual(len(accuracies), 3)
+        self.assertGreater(accuracies[-1], accuracies[0])
+        energies = self.numbers(r"accuracy [\d.]+, (\d+) J ±", said)
+        [total] = self.numbers(r"training: (\d+) J ±", said)
+        self.assertGreater(total, sum(energies))
+        [watts] = self.numbers(r"gpu:0: (\d+) W on average", said)
+        self.assertTrue(40 < watts < 400, said)
+
+    def test_optimize_power_limit(self):
+        said = self.run_example("optimize_power_limit.py", "--eta", "1")
+        tried = self.numbers(r"(?m)^ ?(\d+) W: ", said)
+        self.assertEqual(tried, [250, 225, 200, 175, 150, 125, 100])
+        [chosen] = self.numbers(r"chosen: (\d+) W", said)
+        self.assertLess(chosen, 250)
+        self.assertRegex(said, rf"saved: {chosen:.0f} W instead of 250 W: energy -\d")
+
+    def test_recurring_job(self):
+        said = self.run_example("recurring_job.py", "--recurrences", "6")
+        sizes = self.numbers(r"batch size +(\d+)", said)
+        self.assertEqual(len(sizes), 6)
+        self.assertEqual(sizes[0], 16)
+        self.assertGreater(len(set(sizes)), 1)
+        first, best = self.numbers(r"(?:first run|best) (\d+) J", said)
+        self.assertLess(best, first)
+
+    def test_train_ddp(self):
+        said = self.run_example("train_ddp.py")
+        chosen = self.numbers(r"rank \d: chose (\d+) W", said)
+        self.assertEqual(len(chosen), 2)
+        self.assertEqual(len(set(chosen)), 1)
+        self.assertEqual(len(self.numbers(r"all GPUs (\d+) J", said)), 6)
+        self.assertIn("saved: ", said)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,162 @@
+"""CPU sockets and the memory next to them."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, SupportsIndex
+
+from zeus._core.device import Cpu, Devices
+from zeus.device import _check
+from zeus.device._alias import deprecated
+from zeus.device.cpu.exception import ZeusCPUNotFoundError
+
+__all__ = ["CPU", "CPUs", "CpuDramMeasurement", "EmptyCPUs"]
+
+
+class CpuDramMeasurement:
+    """Millijoules of a socket and of its memory; None where the memory has no counter.
+
+        after = cpu.get_total_energy_consumption()
+        used = after - before
+        print(used / 1000)  # joules
+    """
+
+    __slots__ = ("cpu_mj", "dram_mj")
+
+    def __init__(self, cpu_mj: float, dram_mj: float | None = None) -> None:
+        self.cpu_mj = cpu_mj
+        self.dram_mj = dram_mj
+
+    def __sub__(self, other: CpuDramMeasurement) -> CpuDramMeasurement:
+        if not isinstance(other, CpuDramMeasurement):
+            return NotImplemented
+        if (self.dram_mj is None) != (other.dram_mj is None):
+            raise ValueError("one of the measurements has memory and the other has none")
+        dram = None
+        if self.dram_mj is not None and other.dram_mj is not None:
+            dram = self.dram_mj - other.dram_mj
+        return CpuDramMeasurement(self.cpu_mj - other.cpu_mj, dram)
+
+    def __truediv__(self, divisor: float) -> CpuDramMeasurement:
+        if isinstance(divisor, bool) or not isinstance(divisor, (int, float)):
+            return NotImplemented
+        dram = None if self.dram_mj is None else self.dram_mj / divisor
+        return CpuDramMeasurement(self.cpu_mj / divisor, dram)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CpuDramMeasurement):
+            return NotImplemented
+        return (self.cpu_mj, self.dram_mj) == (other.cpu_mj, other.dram_mj)
+
+    def __hash__(self) -> int:
+        return hash((self.cpu_mj, self.dram_mj))
+
+    def __repr__(self) -> str:
+        return f"CpuDramMeasurement(cpu_mj={self.cpu_mj}, dram_mj={self.dram_mj})"
+
+
+class CPU:
+    """One CPU socket. Thread-safe."""
+
+    def __init__(self, cpu: Cpu) -> None:
+        self._cpu = cpu
+
+    def __repr__(self) -> str:
+        return f"<CPU {self.cpu_index}: {self.model or 'unknown model'} ({self.source})>"
+
+    @property
+    def cpu_index(self) -> int:
+        """Position among the sockets whose energy can be read."""
+        return int(self._cpu.name.split(":")[1])
+
+    @property
+    def model(self) -> str:
+        """Empty if unknown."""
+        return self._cpu.model
+
+    @property
+    def source(self) -> str:
+        """Who counts its energy: ``perf``, ``powercap`` or ``hwmon``."""
+        return self._cpu.source
+
+    def get_total_energy_consumption(self) -> CpuDramMeasurement:
+        """Millijoules since an arbitrary origin: subtract two of them. Never decreases."""
+        dram = self._cpu.dram_energy()
+        return CpuDramMeasurement(
+            cpu_mj=self._cpu.energy() * 1000, dram_mj=None if dram is None else dram * 1000
+        )
+
+    def supports_get_dram_energy_consumption(self) -> bool:
+        """Whether the memory of this socket has a counter of its own."""
+        return self._cpu.has_dram
+
+    getTotalEnergyConsumption = deprecated(
+        "getTotalEnergyConsumption", "get_total_energy_consumption"
+    )
+    supportsGetDramEnergyConsumption = deprecated(
+        "supportsGetDramEnergyConsumption", "supports_get_dram_energy_consumption"
+    )
+
+
+class CPUs:
+    """The sockets whose energy can be read. Every method is that of `CPU`, with the index first."""
+
+    def __init__(self, devices: Devices) -> None:
+        self._devices = devices
+        self._cpus = [CPU(cpu) for cpu in devices.cpus]
+
+    @property
+    def cpus(self) -> list[CPU]:
+        return list(self._cpus)
+
+    def __len__(self) -> int:
+        return len(self._cpus)
+
+    def __iter__(self) -> Iterator[CPU]:
+        return iter(self._cpus)
+
+    def __getitem__(self, cpu_index: SupportsIndex) -> CPU:
+        position = _check.index(cpu_index, "cpu_index")
+        if position >= len(self._cpus):
+            raise ZeusCPUNotFoundError(
+                f"there is no CPU {position}: the energy of {len(self)} can be read"
+            )
+        return self._cpus[position]
+
+    def get_total_energy_consumption(self, cpu_index: int) -> CpuDramMeasurement:
+        return self[cpu_index].get_total_energy_consumption()
+
+    def supports_get_dram_energy_consumption(self, cpu_index: int) -> bool:
+        return self[cpu_index].supports_get_dram_energy_consumption()
+
+    getTotalEnergyConsumption = deprecated(
+        "getTotalEnergyConsumption", "get_total_energy_consumption"
+    )
+    supportsGetDramEnergyConsumption = deprecated(
+        "supportsGetDramEnergyConsumption", "supports_get_dram_energy_consumption"
+    )
+
+
+class EmptyCPUs:
+    """No CPUs: stands in where a program wants to go on without. Whatever it is asked raises."""
+
+    @property
+    def cpus(self) -> list[CPU]:
+        return []
+
+    def __len__(self) -> int:
+        return 0
+
+    def __iter__(self) -> Iterator[CPU]:
+        return iter(())
+
+    def __getitem__(self, cpu_index: SupportsIndex) -> CPU:
+        raise ZeusCPUNotFoundError(f"there is no CPU {cpu_index}: the energy of none can be read")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+        def refuse(*_: object, **__: object) -> Any:
+            raise ZeusCPUNotFoundError(f"{name}() has no CPU to ask: none can be read")
+
+        return refuse

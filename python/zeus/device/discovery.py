@@ -1,0 +1,51 @@
+"""Looking for devices, once for a process and its surroundings."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from zeus._core.device import Devices, put_back
+
+__all__ = ["find_devices", "reasons"]
+
+# Whatever decides which devices a process sees.
+_VARIABLES = (
+    "CUDA_DEVICE_ORDER",
+    "CUDA_VISIBLE_DEVICES",
+    "HIP_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES",
+    "ZEUS_NVML_LIBRARY",
+    "ZEUS_SIM",
+    "ZEUS_SIM_DIR",
+    "ZEUS_SIM_NODE",
+)
+
+_found: tuple[tuple[object, ...], Devices] | None = None
+
+
+def find_devices() -> Devices:
+    """The same object every time, unless the environment changed or this is a forked child."""
+    global _found
+    surroundings = (os.getpid(), *map(os.environ.get, _VARIABLES))
+    if _found is None or _found[0] != surroundings:
+        if _found is None or _found[0][0] != os.getpid():
+            _put_back_at_the_end_of_a_worker()
+        _found = (surroundings, Devices())
+    return _found[1]
+
+
+def _put_back_at_the_end_of_a_worker() -> None:
+    """Processes that multiprocessing forked end without what `atexit` would do."""
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None:
+        util.Finalize(None, put_back, exitpriority=0)
+
+
+def reasons(devices: Devices, *kinds: str) -> str:
+    """Why devices of some kinds ("GPU") are absent, and what would help, in one sentence."""
+    return "; ".join(
+        f"{what}: {why}" + (f" ({fix})" if fix else "")
+        for what, why, fix in devices.absent
+        if any(kind in what for kind in kinds)
+    )

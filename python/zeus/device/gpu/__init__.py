@@ -1,0 +1,98 @@
+"""GPUs: see `zeus.device`."""
+
+from __future__ import annotations
+
+from zeus.device.discovery import find_devices, reasons
+from zeus.device.gpu.common import GPU, MemoryUse, Utilization
+from zeus.device.gpu.exception import (
+    ZeusBaseGPUError,
+    ZeusGPUAlreadyInitializedError,
+    ZeusGPUCorruptedInfoROMError,
+    ZeusGPUDriverNotLoadedError,
+    ZeusGPUFunctionNotFoundError,
+    ZeusGPUHeterogeneousError,
+    ZeusGPUInitError,
+    ZeusGPUInsufficientPowerError,
+    ZeusGPUInsufficientSizeError,
+    ZeusGPUInternalError,
+    ZeusGPUInvalidArgError,
+    ZeusGPUIRQError,
+    ZeusGPULibraryNotFoundError,
+    ZeusGPULibRMVersionMismatchError,
+    ZeusGPULostError,
+    ZeusGPUMemoryError,
+    ZeusGPUNoPermissionError,
+    ZeusGPUNotFoundError,
+    ZeusGPUNotSupportedError,
+    ZeusGPUOperatingSystemError,
+    ZeusGPUResetRequiredError,
+    ZeusGPUTimeoutError,
+    ZeusGPUUnknownError,
+)
+from zeus.device.gpu.gpus import EmptyGPUs, GPUs
+
+__all__ = [
+    "GPU",
+    "EmptyGPUs",
+    "GPUs",
+    "MemoryUse",
+    "Utilization",
+    "ZeusBaseGPUError",
+    "ZeusGPUAlreadyInitializedError",
+    "ZeusGPUCorruptedInfoROMError",
+    "ZeusGPUDriverNotLoadedError",
+    "ZeusGPUFunctionNotFoundError",
+    "ZeusGPUHeterogeneousError",
+    "ZeusGPUIRQError",
+    "ZeusGPUInitError",
+    "ZeusGPUInsufficientPowerError",
+    "ZeusGPUInsufficientSizeError",
+    "ZeusGPUInternalError",
+    "ZeusGPUInvalidArgError",
+    "ZeusGPULibRMVersionMismatchError",
+    "ZeusGPULibraryNotFoundError",
+    "ZeusGPULostError",
+    "ZeusGPUMemoryError",
+    "ZeusGPUNoPermissionError",
+    "ZeusGPUNotFoundError",
+    "ZeusGPUNotSupportedError",
+    "ZeusGPUOperatingSystemError",
+    "ZeusGPUResetRequiredError",
+    "ZeusGPUTimeoutError",
+    "ZeusGPUUnknownError",
+    "get_gpus",
+]
+
+_gpus: GPUs | None = None
+
+
+def get_gpus(ensure_homogeneous: bool = False) -> GPUs:
+    """The GPUs that this process sees; the same object every time.
+
+    They are looked for again when the environment changed (CUDA_VISIBLE_DEVICES, ...), and in a
+    forked child.
+
+    Args:
+        ensure_homogeneous: Whether GPUs of different models are an error. Checked every time.
+
+    Raises:
+        ZeusGPUInitError: If there is none; says why, and what would help.
+        ZeusGPUHeterogeneousError: If models differ and should not.
+    """
+    global _gpus
+    try:
+        devices = find_devices()
+    except ZeusGPUInvalidArgError as failure:  # Of the environment.
+        raise ZeusGPUInitError(failure.message) from failure
+    if _gpus is None or _gpus._devices is not devices:
+        _gpus = GPUs(devices)
+    if not _gpus.gpus:
+        why = reasons(devices, "GPU") or "none was found"
+        raise ZeusGPUInitError(f"no GPU can be used here (see zeus doctor): {why}")
+    models = sorted({gpu.get_name() for gpu in _gpus})
+    if ensure_homogeneous and len(models) > 1:
+        raise ZeusGPUHeterogeneousError(
+            f"the GPUs are not all of one model but {' and '.join(models)}: choose some with "
+            "CUDA_VISIBLE_DEVICES"
+        )
+    return _gpus

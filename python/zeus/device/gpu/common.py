@@ -1,0 +1,245 @@
+"""One GPU."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Iterator, NamedTuple
+
+from zeus._core.device import Gpu
+from zeus.device import _check
+from zeus.device.gpu.aliases import OldNames
+
+__all__ = ["GPU", "MemoryUse", "Utilization"]
+
+
+class Utilization(NamedTuple):
+    """Shares of time, 0 to 1."""
+
+    compute: float
+    memory: float
+
+
+class MemoryUse(NamedTuple):
+    """Bytes."""
+
+    used: int
+    total: int
+
+
+def _milli(value: float) -> int:
+    return round(value * 1000)
+
+
+class GPU(OldNames):
+    """One GPU: what it tells and what can be set on it.
+
+    Milliwatts, millijoules, megahertz, degrees Celsius. What a GPU cannot tell is an exception
+    with the reason, never a zero. What is set is put back when the process ends. Thread-safe.
+
+    `block` is accepted for compatibility: setters always return when the driver has taken the
+    value, within milliseconds, so that whatever goes wrong is an exception where it happens.
+    """
+
+    def __init__(self, gpu: Gpu) -> None:
+        self._gpu = gpu
+
+    def __repr__(self) -> str:
+        return f"<GPU {self.gpu_index}: {self._gpu.model} ({self._gpu.uuid or self.pci_address})>"
+
+    @property
+    def gpu_index(self) -> int:
+        """Position among the GPUs that this process sees."""
+        return int(self._gpu.name.split(":")[1])
+
+    @property
+    def uuid(self) -> str:
+        """Unlike an index the same for every process and after every boot; empty if unknown."""
+        return self._gpu.uuid
+
+    @property
+    def pci_address(self) -> str:
+        """As in ``0000:3b:00.0``."""
+        return self._gpu.pci_address
+
+    @property
+    def vendor(self) -> str:
+        """``NVIDIA``, ``AMD`` or ``Intel``."""
+        return self._gpu.vendor
+
+    @property
+    def driver_version(self) -> str:
+        """Empty if the driver does not tell."""
+        return self._gpu.driver
+
+    def get_name(self) -> str:
+        """The model."""
+        return self._gpu.model
+
+    # What it tells.
+
+    def get_average_power_usage(self) -> int:
+        """Over about a second, in milliwatts."""
+        return _milli(self._gpu.power("average"))
+
+    def get_instant_power_usage(self) -> int:
+        """Over the sensor's own short time, in milliwatts."""
+        return _milli(self._gpu.power("instant"))
+
+    def get_average_memory_power_usage(self) -> int:
+        """Of the memory alone, in milliwatts."""
+        return _milli(self._gpu.power("memory"))
+
+    def supports_get_total_energy_consumption(self) -> bool:
+        """Whether it has an energy counter: asks it, instead of guessing from the model."""
+        try:
+            self._gpu.energy()
+        except NotImplementedError:
+            return False
+        return True
+
+    def get_total_energy_consumption(self) -> int:
+        """Millijoules since an arbitrary origin: subtract two of them. Never decreases."""
+        return _milli(self._gpu.energy())
+
+    def get_gpu_temperature(self) -> int:
+        """Degrees Celsius."""
+        return round(self._gpu.temperature())
+
+    def get_utilization(self) -> Utilization:
+        """Shares of the last moments with a kernel running, and with memory traffic."""
+        return Utilization(*self._gpu.utilization())
+
+    def get_memory_use(self) -> MemoryUse:
+        """Bytes, of all processes."""
+        return MemoryUse(*self._gpu.memory_use())
+
+    def get_throttle_reasons(self) -> frozenset[str]:
+        """Why it runs below the clock it was asked for.
+
+        Some of ``idle``, ``power_cap``, ``thermal``, ``locked_clock`` and ``other``.
+        """
+        return frozenset(self._gpu.throttle_reasons())
+
+    # Power limit.
+
+    def get_power_management_limit_constraints(self) -> tuple[int, int]:
+        """The lowest and the highest power limit, in milliwatts."""
+        limits = self._gpu.power_limits()
+        return _milli(limits["min"]), _milli(limits["max"])
+
+    def get_power_management_limit(self) -> int:
+        """What was asked for, in milliwatts."""
+        return _milli(self._gpu.power_limits()["requested"])
+
+    def get_default_power_management_limit(self) -> int:
+        """The driver's, in milliwatts. Not always the highest."""
+        return _milli(self._gpu.power_limits()["default"])
+
+    def get_enforced_power_limit(self) -> int:
+        """What the GPU obeys, in milliwatts: somebody else may be stricter than what was asked."""
+        return _milli(self._gpu.power_limits()["enforced"])
+
+    def set_power_management_limit(self, power_limit_mw: int, block: bool = True) -> None:
+        """In milliwatts, until the process ends or the limit is reset."""
+        self._gpu.set_power_limit(_check.number(power_limit_mw, "a power limit in mW") / 1000)
+
+    def reset_power_management_limit(self, block: bool = True) -> None:
+        """To the driver's default, which stays when the process ends."""
+        self._gpu.reset_power_limit()
+
+    @contextlib.contextmanager
+    def power_limit(self, power_limit_mw: int) -> Iterator[GPU]:
+        """A limit for a block; afterwards it is what it was before.
+
+            with gpu.power_limit(150_000):
+                train()
+        """
+        before = self.get_power_management_limit() if self._gpu.holds_power_limit else None
+        self.set_power_management_limit(power_limit_mw)
+        try:
+            yield self
+        finally:
+            if before is None:
+                self._gpu.restore_power_limit()
+            else:
+                self.set_power_management_limit(before)
+
+    # Clocks.
+
+    def get_supported_memory_clocks(self) -> list[int]:
+        """Megahertz, the highest first."""
+        return [round(clock) for clock in reversed(self._gpu.supported_clocks("memory"))]
+
+    def get_supported_graphics_clocks(self, memory_clock_mhz: int | None = None) -> list[int]:
+        """Megahertz, the highest first: those available at the highest memory clock.
+
+        Another memory clock is refused instead of answered with what may not hold for it.
+        """
+        if memory_clock_mhz is not None:
+            wanted = _check.number(memory_clock_mhz, "memory_clock_mhz")
+            clocks = self.get_supported_memory_clocks()
+            if round(wanted) not in clocks:
+                raise ValueError(f"there is no memory clock of {wanted:g} MHz: {clocks}")
+            if round(wanted) != clocks[0]:
+                raise ValueError(
+                    f"graphics clocks are known at the highest memory clock, {clocks[0]} MHz, only"
+                )
+        return [round(clock) for clock in reversed(self._gpu.supported_clocks("graphics"))]
+
+    def get_graphics_clock(self) -> int:
+        """At present, in megahertz."""
+        return round(self._gpu.clock("graphics"))
+
+    def get_memory_clock(self) -> int:
+        """At present, in megahertz."""
+        return round(self._gpu.clock("memory"))
+
+    def set_gpu_locked_clocks(
+        self, min_clock_mhz: int, max_clock_mhz: int, block: bool = True
+    ) -> None:
+        """Keeps the graphics clock inside the range, until the process ends or it is reset."""
+        self._lock("graphics", min_clock_mhz, max_clock_mhz)
+
+    def reset_gpu_locked_clocks(self, block: bool = True) -> None:
+        """Unlocks the graphics clock, whoever locked it."""
+        self._gpu.reset_clock("graphics")
+
+    def set_memory_locked_clocks(
+        self, min_clock_mhz: int, max_clock_mhz: int, block: bool = True
+    ) -> None:
+        """Keeps the memory clock inside the range, until the process ends or it is reset."""
+        self._lock("memory", min_clock_mhz, max_clock_mhz)
+
+    def reset_memory_locked_clocks(self, block: bool = True) -> None:
+        """Unlocks the memory clock, whoever locked it."""
+        self._gpu.reset_clock("memory")
+
+    def reset_locked_clocks(self, block: bool = True) -> None:
+        """Unlocks both."""
+        self.reset_gpu_locked_clocks()
+        try:
+            self.reset_memory_locked_clocks()
+        except NotImplementedError:  # A memory clock that cannot be locked is not locked.
+            pass
+
+    def _lock(self, domain: str, low: int, high: int) -> None:
+        bounds = _check.number(low, "min_clock_mhz"), _check.number(high, "max_clock_mhz")
+        self._gpu.lock_clock(domain, *bounds)
+
+    # Persistence mode.
+
+    def get_persistence_mode(self) -> bool:
+        """Whether the driver stays loaded without clients."""
+        return self._gpu.persistence()
+
+    def set_persistence_mode(self, enabled: bool, block: bool = True) -> None:
+        """Whether the driver stays loaded without clients. Put back when the process ends.
+
+        (Not after a SIGKILL: it changes neither speed nor power.)
+        """
+        self._gpu.set_persistence(_check.flag(enabled, "enabled"))
+
+    @property
+    def supports_nonblocking_setters(self) -> bool:
+        """False: see `block` above."""
+        return False

@@ -1,0 +1,200 @@
+"""The power of GPUs over time."""
+
+from __future__ import annotations
+
+import enum
+import warnings
+from typing import TYPE_CHECKING, Sequence
+
+from zeus._core.recording import Quantity
+from zeus.monitor.recorded import RecordedGpus, check_count, check_period, check_time
+
+if TYPE_CHECKING:
+    from zeus.monitor.energy import ZeusMonitor
+
+__all__ = ["PowerDomain", "PowerMonitor"]
+
+# Between two readings of clocks that are not the same.
+_SAME_TIME = 0.05
+
+
+class PowerDomain(enum.Enum):
+    """Which power."""
+
+    #: Of the whole device, as finely as its sensor tells.
+    DEVICE_INSTANT = "device_instant"
+    #: Of the whole device, averaged by itself over about a second.
+    DEVICE_AVERAGE = "device_average"
+    #: Of its memory alone, averaged.
+    MEMORY_AVERAGE = "memory_average"
+
+
+_QUANTITIES = {
+    PowerDomain.DEVICE_INSTANT: Quantity.POWER,
+    PowerDomain.DEVICE_AVERAGE: Quantity.AVERAGE_POWER,
+    PowerDomain.MEMORY_AVERAGE: Quantity.MEMORY_POWER,
+}
+
+
+class PowerMonitor:
+    """Records the power of GPUs, from its construction to `stop()`.
+
+        monitor = PowerMonitor()
+        start = time.time()
+        train()
+        print(monitor.get_energy(start, time.time()))  # {0: 2310.4, 1: 2287.1}
+
+    One native thread records all GPUs, of whatever models, in bounded memory: recent readings as
+    they came, older ones ever more coarsely, with the mean kept. Energy comes from the same curve
+    as that of windows (`ZeusMonitor`): power that does not change counts, too. Times are seconds
+    since 1970, as from ``time.time()``. Thread-safe.
+
+    Args:
+        gpu_indices: Positions among the GPUs that this process sees; None for all.
+        update_period: Seconds between two readings of averages. The instant domain follows each
+            sensor's own updates, whatever this says. None: 1.
+        max_samples_per_gpu: Timelines have at most so many of the newest samples; None: all.
+        power_domains: What must be there, or else a ValueError; None: whatever there is.
+        monitor: A `ZeusMonitor` whose recording is used instead of one of its own.
+    """
+
+    def __init__(
+        self,
+        gpu_indices: Sequence[int] | None = None,
+        update_period: float | None = None,
+        max_samples_per_gpu: int | None = None,
+        power_domains: list[PowerDomain] | None = None,
+        *,
+        monitor: ZeusMonitor | None = None,
+    ) -> None:
+        period = check_period(update_period)
+        self.max_samples_per_gpu = check_count(max_samples_per_gpu, "max_samples_per_gpu")
+        wanted = _domains(power_domains)
+        self._recorded = RecordedGpus(gpu_indices, period or 1.0, monitor)
+        self.gpu_indices = list(self._recorded.positions)
+        self.update_period = period or 1.0
+        try:
+            self.power_domains = self._supported(wanted)
+        except ValueError:
+            self.stop()
+            raise
+
+    def get_power(
+        self,
+        time: float | None = None,
+        power_domain: PowerDomain = PowerDomain.DEVICE_INSTANT,
+    ) -> dict[int, float] | None:
+        """Watts by GPU, at present or at a time; not a number for a GPU that did not tell.
+
+        None if nothing was recorded at that time yet.
+        """
+        quantity = self._quantity(power_domain)
+        if time is not None:
+            return self._recorded.at(quantity, check_time(time, "time"))
+        return self._recorded.now(quantity)
+
+    def get_energy(
+        self, start: float, end: float, power_domain: PowerDomain | None = None
+    ) -> dict[int, float] | None:
+        """Joules by GPU between two times; not a number for a GPU that did not tell.
+
+        The time before the recording is not in it (that is a warning); None if all of it is before.
+        """
+        both = self._energy(start, end, power_domain)
+        return None if both is None else {gpu: energy for gpu, (energy, _) in both.items()}
+
+    def get_energy_sigma(
+        self, start: float, end: float, power_domain: PowerDomain | None = None
+    ) -> dict[int, float] | None:
+        """One standard deviation of `get_energy()`; not a number where it is not known.
+
+        It is known in the instant domain, as long as the monitor was not stopped.
+        """
+        both = self._energy(start, end, power_domain)
+        return None if both is None else {gpu: sigma for gpu, (_, sigma) in both.items()}
+
+    def get_power_timeline(
+        self,
+        power_domain: PowerDomain = PowerDomain.DEVICE_INSTANT,
+        gpu_index: int | None = None,
+        start_time: float | None = None,
+        end_time: float | None = None,
+    ) -> dict[int, list[tuple[float, float]]]:
+        """Times and watts by GPU, oldest first. A value holds from its time to the next."""
+        return self._recorded.timeline(
+            self._quantity(power_domain), gpu_index, start_time, end_time, self.max_samples_per_gpu
+        )
+
+    def get_all_power_timelines(
+        self,
+        gpu_index: int | None = None,
+        start_time: float | None = None,
+        end_time: float | None = None,
+    ) -> dict[PowerDomain, dict[int, list[tuple[float, float]]]]:
+        """`get_power_timeline()` of all domains that there are."""
+        return {
+            domain: self.get_power_timeline(domain, gpu_index, start_time, end_time)
+            for domain in self.power_domains
+        }
+
+    def stop(self) -> None:
+        """Ends the recording, unless it is that of another monitor. It can still be read."""
+        self._recorded.stop()
+
+    def __enter__(self) -> PowerMonitor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _energy(
+        self, start: float, end: float, power_domain: PowerDomain | None
+    ) -> dict[int, tuple[float, float]] | None:
+        begin, until = check_time(start, "start"), check_time(end, "end")
+        if begin > until:
+            raise ValueError(f"the end of a time span lies before its begin: {until} < {begin}")
+        instant = PowerDomain.DEVICE_INSTANT
+        usual = instant if instant in self.power_domains else self.power_domains[0]
+        quantity = self._quantity(power_domain or usual)
+        since = self._recorded.since(quantity)
+        if since is None or until < since:
+            return None
+        if begin < since - _SAME_TIME:
+            warnings.warn(
+                f"the first {since - begin:.2f} s are not in the energy: recording began then",
+                stacklevel=3,
+            )
+        return self._recorded.energy(quantity, begin, until)
+
+    def _supported(self, wanted: list[PowerDomain] | None) -> list[PowerDomain]:
+        missing = {
+            domain: self._recorded.unsupported(quantity) for domain, quantity in _QUANTITIES.items()
+        }
+        for domain in wanted or []:
+            for gpu, why in missing[domain].items():
+                raise ValueError(f"GPU {gpu} has no {domain.value} power: {why}")
+        everywhere = len(self.gpu_indices)
+        found = [domain for domain in PowerDomain if len(missing[domain]) < everywhere]
+        if not found:
+            raise ValueError(f"no GPU tells its power: {missing[PowerDomain.DEVICE_INSTANT]}")
+        return wanted or found
+
+    def _quantity(self, domain: PowerDomain) -> Quantity:
+        if not isinstance(domain, PowerDomain):
+            raise TypeError(f"a power domain is a PowerDomain, not {domain!r}")
+        if domain not in self.power_domains:
+            names = ", ".join(known.value for known in self.power_domains)
+            raise ValueError(f"{domain.value} is not recorded here: {names} is")
+        return _QUANTITIES[domain]
+
+
+def _domains(given: list[PowerDomain] | None) -> list[PowerDomain] | None:
+    if given is None:
+        return None
+    domains = list(given)
+    if not domains:
+        raise ValueError("power_domains is empty: leave it out for all that there are")
+    for domain in domains:
+        if not isinstance(domain, PowerDomain):
+            raise TypeError(f"a power domain is a PowerDomain, not {domain!r}")
+    return domains

@@ -1,0 +1,7 @@
+"""The batch size of jobs that are trained again and again: see `BatchSizeOptimizer`."""
+
+from zeus.optimizer.batch_size.job_spec import JobSpec as JobSpec
+from zeus.optimizer.batch_size.optimizer import BatchSizeOptimizer as BatchSizeOptimizer
+from zeus.optimizer.batch_size.server import LocalServer as LocalServer
+
+__all__ = ["BatchSizeOptimizer", "JobSpec", "LocalServer"]

@@ -1,0 +1,192 @@
+"""What a recurring job is, as its owner describes it once."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any, Mapping, Sequence
+
+from zeus.optimizer import _arguments as checks
+
+_MOST_BATCH_SIZES = 64
+_LONGEST_TIME = 10 * 365 * 24 * 3600.0
+_IDENTIFIER = re.compile(r"[A-Za-z0-9_.:-]{1,200}")
+_POLICIES = ("knowledge_gradient", "zeus", "default")
+
+
+@dataclasses.dataclass(frozen=True)
+class JobSpec:
+    """A job that is trained again and again, each time until it reaches a target.
+
+        JobSpec(
+            job_id_prefix="mnist",
+            batch_sizes=[32, 64, 128],
+            default_batch_size=64,
+            target_metric=0.97,
+            max_epochs=20,
+        )
+
+    It does not change: under the same `job_id`, the server accepts the same spec only. A value
+    that makes no sense is a ValueError, one of the wrong type a TypeError; both name the field.
+
+    Attributes:
+        job_id_prefix: What the server's id for the job begins with.
+        batch_sizes: Those to choose from.
+        default_batch_size: One of them; the first one that is tried.
+        job_id: Of a job that the server knows, or an id of your own; it begins with the prefix.
+            None: the server makes one up, which later runs give here.
+        eta_knob: 0: time is what counts; 1: energy is.
+        beta_knob: A run ends early when it costs that many times the least cost; None: never.
+        target_metric: What on_evaluate() must reach.
+        higher_is_better_metric: False for a loss.
+        max_epochs: After so many a run has failed.
+        num_pruning_rounds: Of the policy "zeus": how often all batch sizes are tried at first.
+        window_size: Only so many of the last runs are believed; 0: all of them.
+        mab_prior_mean: Of the policy "zeus": what costs are believed to be at first, negated.
+        mab_prior_precision: Of the policy "zeus": how firmly; 0: not at all.
+        mab_num_explorations: Of the policy "zeus": least runs of each batch size.
+        mab_seed: Of the server's random numbers; None: one is drawn.
+        policy: How batch sizes are chosen: "knowledge_gradient" finds good ones in fewer runs,
+            "zeus" is the paper's (pruning, then Thompson sampling), "default" always takes the
+            default one.
+        max_power: Watts, of all GPUs of a run; None: the highest power limits of those that the
+            monitors of all ranks measure.
+        number_of_gpus: None: as many as the monitors of all ranks measure.
+        gpu_model: None: that of the monitor's first GPU.
+        translate_gpu_models: What was learnt on one GPU model serves the others too.
+        deadline: Seconds that a recurrence may take, its retries together; None: any.
+        lease: A run that is silent for so many seconds is taken for dead.
+        labels: Names and values to find the job by.
+    """
+
+    job_id_prefix: str
+    batch_sizes: Sequence[int]
+    default_batch_size: int
+    job_id: str | None = None
+    eta_knob: float = 0.5
+    beta_knob: float | None = 2.0
+    target_metric: float = 0.5
+    higher_is_better_metric: bool = True
+    max_epochs: int = 100
+    num_pruning_rounds: int = 2
+    window_size: int = 0
+    mab_prior_mean: float = 0.0
+    mab_prior_precision: float = 0.0
+    mab_num_explorations: int = 2
+    mab_seed: int | None = None
+    policy: str = "knowledge_gradient"
+    max_power: float | None = None
+    number_of_gpus: int | None = None
+    gpu_model: str | None = None
+    translate_gpu_models: bool = True
+    deadline: float | None = None
+    lease: float = 900.0
+    labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # Numbers of numpy become numbers of Python; sizes are kept sorted and each once.
+        for name, value in self._checked().items():
+            object.__setattr__(self, name, value)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields by name."""
+        return dataclasses.asdict(self)
+
+    def _checked(self) -> dict[str, Any]:
+        return {
+            **self._checked_identity(),
+            **self._checked_batch_sizes(),
+            **self._checked_objective(),
+            **self._checked_policy(),
+            **self._checked_surroundings(),
+        }
+
+    def _checked_identity(self) -> dict[str, Any]:
+        prefix = _identifier("job_id_prefix", self.job_id_prefix)
+        if self.job_id is None:
+            return {"job_id_prefix": prefix}
+        job_id = _identifier("job_id", self.job_id)
+        if not job_id.startswith(prefix):
+            raise ValueError(f"job_id {job_id!r} does not begin with job_id_prefix {prefix!r}")
+        return {"job_id_prefix": prefix, "job_id": job_id}
+
+    def _checked_batch_sizes(self) -> dict[str, Any]:
+        given = self.batch_sizes
+        if isinstance(given, (str, bytes)) or not hasattr(type(given), "__iter__"):
+            raise TypeError(f"batch_sizes is a list of whole numbers, not {given!r}")
+        sizes = sorted({checks.whole("each of batch_sizes", size, 1) for size in given})
+        if not 1 <= len(sizes) <= _MOST_BATCH_SIZES:
+            raise ValueError(f"batch_sizes has 1 to {_MOST_BATCH_SIZES} of them, not {len(sizes)}")
+        default = checks.whole("default_batch_size", self.default_batch_size, 1)
+        if default not in sizes:
+            raise ValueError(f"default_batch_size {default} is not one of batch_sizes {sizes}")
+        return {"batch_sizes": sizes, "default_batch_size": default}
+
+    def _checked_objective(self) -> dict[str, Any]:
+        eta = checks.number("eta_knob", self.eta_knob)
+        if not 0 <= eta <= 1:
+            raise ValueError(f"eta_knob is between 0 (time) and 1 (energy), not {eta:g}")
+        return {
+            "eta_knob": eta,
+            "beta_knob": None
+            if self.beta_knob is None
+            else checks.positive("beta_knob", self.beta_knob),
+            "target_metric": checks.number("target_metric", self.target_metric),
+            "higher_is_better_metric": checks.flag(
+                "higher_is_better_metric", self.higher_is_better_metric
+            ),
+            "max_epochs": checks.whole("max_epochs", self.max_epochs, 1),
+        }
+
+    def _checked_policy(self) -> dict[str, Any]:
+        if checks.text("policy", self.policy) not in _POLICIES:
+            raise ValueError(f"policy is one of {', '.join(_POLICIES)}, not {self.policy!r}")
+        precision = checks.number("mab_prior_precision", self.mab_prior_precision)
+        if precision < 0:
+            raise ValueError(f"mab_prior_precision is 0 or more, not {precision:g}")
+        seed = self.mab_seed
+        return {
+            "num_pruning_rounds": checks.whole("num_pruning_rounds", self.num_pruning_rounds, 0),
+            "window_size": checks.whole("window_size", self.window_size, 0),
+            "mab_prior_mean": checks.number("mab_prior_mean", self.mab_prior_mean),
+            "mab_prior_precision": precision,
+            "mab_num_explorations": checks.whole(
+                "mab_num_explorations", self.mab_num_explorations, 0
+            ),
+            "mab_seed": None if seed is None else checks.whole("mab_seed", seed, 0, 2**64 - 1),
+        }
+
+    def _checked_surroundings(self) -> dict[str, Any]:
+        checked: dict[str, Any] = {
+            "translate_gpu_models": checks.flag("translate_gpu_models", self.translate_gpu_models),
+            "lease": checks.positive("lease", self.lease, _LONGEST_TIME),
+            "labels": _labels(self.labels),
+        }
+        if self.max_power is not None:
+            checked["max_power"] = checks.positive("max_power", self.max_power, 1e12)
+        if self.number_of_gpus is not None:
+            checked["number_of_gpus"] = checks.whole("number_of_gpus", self.number_of_gpus, 1)
+        if self.gpu_model is not None and not checks.text("gpu_model", self.gpu_model).strip():
+            raise ValueError("gpu_model is empty: None takes that of the monitor's first GPU")
+        if self.deadline is not None:
+            checked["deadline"] = checks.positive("deadline", self.deadline, _LONGEST_TIME)
+        return checked
+
+
+def _identifier(name: str, value: Any) -> str:
+    if not _IDENTIFIER.fullmatch(checks.text(name, value)):
+        raise ValueError(
+            f"{name} is 1 to 200 letters, digits and -_.: without anything else, not {value!r}"
+        )
+    return str(value)
+
+
+def _labels(given: Any) -> dict[str, str]:
+    if not isinstance(given, Mapping):
+        raise TypeError(f"labels is a dict of strings, not {given!r}")
+    for name, value in given.items():
+        checks.text("the name of a label", name)
+        checks.text(f"label {name}", value)
+        if not name or ":" in name:
+            raise ValueError(f"the name of a label has no colon and is not empty, not {name!r}")
+    return dict(given)

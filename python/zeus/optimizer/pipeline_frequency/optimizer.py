@@ -1,0 +1,271 @@
+"""The clocks of one rank of a pipeline, while it trains."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from zeus._core.pipeline import PipelineRun, Plan, Profile
+from zeus.callback import Callback
+from zeus.optimizer import _arguments as checks
+from zeus.optimizer.pipeline_frequency.planner import schedule_of
+
+if TYPE_CHECKING:
+    from zeus.monitor import ZeusMonitor
+    from zeus.utils.distributed import Collective
+
+_IDENTIFIER_CHARACTERS = "-_."
+
+
+class PipelineFrequencyOptimizer(Callback):
+    """Trains a pipeline with less energy and no slowdown, by the clock of every instruction.
+
+        optimizer = PipelineFrequencyOptimizer(
+            rank, dp_rank, pp_rank, tp_rank, device_id, dp_degree, pp_degree, tp_degree,
+            world_size, server_url="http://zeus:8000")
+        for batch in loader:
+            optimizer.on_step_begin()
+            for instruction, work in schedule(batch):  # "forward", "backward", ...
+                optimizer.on_instruction_begin(instruction)
+                work()
+                optimizer.on_instruction_end(instruction)
+            optimizer.on_step_end()
+        optimizer.on_train_end()
+
+    During the first iterations the instructions are measured at different clocks; then a plan is
+    made, for the whole pipeline, and followed. One object for each rank, and all ranks make the
+    same calls: they share the plan. A rank that becomes slow (a straggler) has the others planned
+    anew for its pace.
+
+    Nothing that goes wrong stops the training; `trouble` says what did. Clocks are put back on
+    every exit that code can see, and after any other by whatever of Zeus starts next.
+
+    Args:
+        rank: Of this process among all, as are the next three in their dimension.
+        dp_rank: Which replica of the pipeline.
+        pp_rank: Which stage.
+        tp_rank: Which part of the stage.
+        device_id: The GPU of this process, among those that are visible to it.
+        dp_degree: How many there are: of replicas,
+        pp_degree: of stages,
+        tp_degree: of parts of a stage.
+        world_size: The product of the three.
+        server_url: Of a ``zeus serve``, where plans are made and kept; None: the first rank plans.
+        job_metadata: Becomes part of the id of the plan.
+        monitor: Of this rank's GPU; None: one is made for `device_id`.
+        collective: How the ranks talk; None for torch.distributed, where it is in use.
+        token: That the server asks for, if it does.
+        authorities: File of certificates to trust, for https; None for the system's.
+        schedule: As of `Planner`.
+        microbatches: Of an iteration; None: they are counted.
+        chunks: Of the layers of a stage, where the schedule is interleaved.
+        slowdown: How many times longer an iteration may take than at the highest clocks.
+        plan_id: Of a plan that the server knows: it is followed, and nothing is measured. One that
+            it does not know is made under this id, for later runs.
+        frequency_stride: MHz between the clocks that are measured.
+        straggler_threshold: A rank whose instructions take that many times longer than planned is
+            a straggler; None: nobody is, unless report_straggler() says so.
+        least_instructions: Between two changes of the clock.
+        clock_latency: Seconds that an instruction takes longer after a change of the clock.
+        poll_interval: Seconds between two questions for a new plan.
+
+    Raises:
+        TypeError, ValueError: What was given makes no sense.
+        UnavailableError: The server cannot be reached.
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        dp_rank: int,
+        pp_rank: int,
+        tp_rank: int,
+        device_id: int,
+        dp_degree: int,
+        pp_degree: int,
+        tp_degree: int,
+        world_size: int,
+        server_url: str | None = None,
+        job_metadata: str | None = None,
+        *,
+        monitor: ZeusMonitor | None = None,
+        collective: Collective | None = None,
+        token: str | None = None,
+        authorities: str | None = None,
+        schedule: str = "1f1b",
+        microbatches: int | None = None,
+        chunks: int = 1,
+        slowdown: float = 1.0,
+        plan_id: str | None = None,
+        frequency_stride: float = 60.0,
+        straggler_threshold: float | None = 1.08,
+        least_instructions: int = 1,
+        clock_latency: float = 0.0,
+        poll_interval: float = 1.0,
+    ) -> None:
+        place = _place(locals())
+        checks.whole("device_id", device_id, 0)
+        name, count, chunks, custom = schedule_of(schedule, microbatches, chunks, counted=True)
+        options = {
+            "plan_id": _plan_id(plan_id, job_metadata, place),
+            "schedule": name,
+            "custom_schedule": custom,
+            "microbatches": count,
+            "chunks": chunks,
+            "slowdown": checks.positive("slowdown", slowdown, 1000),
+            "least_instructions": checks.whole("least_instructions", least_instructions, 1),
+            "clock_latency": checks.number("clock_latency", clock_latency),
+            "frequency_stride": checks.positive("frequency_stride", frequency_stride, 1e5),
+            "straggler_threshold": _threshold(straggler_threshold),
+            "poll_interval": checks.positive("poll_interval", poll_interval, 1e6),
+        }
+        ranks = checks.collective(collective, rank, world_size)
+        self._own_monitor = monitor is None
+        self.monitor = _monitor(device_id) if monitor is None else monitor
+        self.rank = rank
+        try:
+            self._run = PipelineRun(
+                monitor=checks.monitor(self.monitor),
+                server_url="" if server_url is None else checks.text("server_url", server_url),
+                token="" if token is None else checks.text("token", token),
+                authorities="" if authorities is None else os.fspath(authorities),
+                collective=ranks,
+                rank=place,
+                options=options,
+            )
+        except BaseException:
+            if self._own_monitor:
+                self.monitor.close()
+            raise
+
+    def on_step_end(self) -> None:
+        """An iteration ends. Ranks exchange a few numbers, and a plan when there is a new one."""
+        if not self._run.closed:
+            self._run.on_step_end()
+
+    def on_instruction_begin(self, name: str) -> None:
+        """An instruction begins: "forward", "backward", ... Sets its clock, without waiting for it.
+
+        A program that does other instructions than planned runs at the highest clock: `trouble`.
+        """
+        if not self._run.closed:
+            self._run.on_instruction_begin(name)
+
+    def on_instruction_end(self, name: str) -> None:
+        """The instruction is over."""
+        if not self._run.closed:
+            self._run.on_instruction_end(name)
+
+    def on_train_end(self) -> None:
+        """Puts the clocks back; later calls do nothing."""
+        self.close()
+
+    def report_straggler(self, slowdown: float) -> None:
+        """This rank is that many times slower than planned, whatever its clock; 1: no longer."""
+        self._run.report_straggler(checks.positive("slowdown", slowdown, 1000))
+
+    def close(self) -> None:
+        """Puts the clocks back. The second time nothing happens."""
+        self._run.close()
+        if self._own_monitor:
+            self.monitor.close()
+
+    @property
+    def plan(self) -> Plan | None:
+        """That is followed; None while the pipeline is measured, or if there is `trouble`."""
+        return self._run.plan
+
+    @property
+    def plan_id(self) -> str | None:
+        """Under which the server keeps the plan; None before there is one."""
+        return self._run.plan_id
+
+    @property
+    def plan_version(self) -> int | None:
+        """Grows when the plan changes, as for a straggler; None before there is one."""
+        return self._run.plan_version
+
+    @property
+    def saving(self) -> float | None:
+        """What the plan saves of the energy at the highest clocks, 0 to 1; None before."""
+        if self._run.plan is None or not self._run.baseline_energy:
+            return None
+        return 1 - self._run.plan.energy / self._run.baseline_energy
+
+    @property
+    def profile(self) -> Profile | None:
+        """Of the whole pipeline, on every rank; None where it was not measured."""
+        return self._run.profile
+
+    @property
+    def profiling_iterations(self) -> int:
+        """Iterations that were needed to measure it."""
+        return self._run.profiling_iterations
+
+    @property
+    def clock_changes(self) -> int:
+        """How often the driver was told a clock, until the last iteration."""
+        return self._run.clock_changes
+
+    @property
+    def trouble(self) -> str | None:
+        """Why clocks are not, or not as planned, being set; None if they are."""
+        return self._run.trouble
+
+    def __enter__(self) -> PipelineFrequencyOptimizer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _place(given: dict[str, Any]) -> dict[str, int]:
+    """The ranks and degrees, which must fit each other."""
+    place: dict[str, int] = {}
+    product = 1
+    for kind in ("dp", "pp", "tp"):
+        degree = checks.whole(f"{kind}_degree", given[f"{kind}_degree"], 1, 1_000_000)
+        index = checks.whole(f"{kind}_rank", given[f"{kind}_rank"], 0, 1_000_000)
+        if index >= degree:
+            raise ValueError(f"{kind}_rank {index} is not below {kind}_degree {degree}")
+        place[f"{kind}_degree"], place[f"{kind}_rank"] = degree, index
+        product *= degree
+    world_size = checks.whole("world_size", given["world_size"], 1)
+    if world_size != product:
+        raise ValueError(
+            f"world_size {world_size} is not dp_degree * pp_degree * tp_degree = {product}"
+        )
+    if checks.whole("rank", given["rank"], 0) >= world_size:
+        raise ValueError(f"rank {given['rank']} is not below world_size {world_size}")
+    return place
+
+
+def _plan_id(plan_id: Any, metadata: Any, place: dict[str, int]) -> str:
+    if plan_id is not None:
+        return checks.text("plan_id", plan_id)
+    if metadata is None or place["dp_rank"] or place["pp_rank"] or place["tp_rank"]:
+        return ""  # Made up, or nobody asks this rank.
+    import time
+
+    label = "".join(
+        letter if letter.isascii() and letter.isalnum() or letter in _IDENTIFIER_CHARACTERS else "-"
+        for letter in checks.text("job_metadata", metadata)
+    )
+    degrees = ".".join(f"{kind}{place[f'{kind}_degree']}" for kind in ("dp", "pp", "tp"))
+    # Jobs that begin in the same second are told apart by the last part.
+    return f"{time.strftime('%Y-%m-%d-%H-%M-%S')}.{degrees}.{label}.{os.urandom(3).hex()}"[:200]
+
+
+def _threshold(value: Any) -> float | None:
+    if value is None:
+        return None
+    threshold = checks.number("straggler_threshold", value)
+    if threshold <= 1:
+        raise ValueError(f"straggler_threshold is greater than 1, not {threshold:g}")
+    return threshold
+
+
+def _monitor(device_id: int) -> ZeusMonitor:
+    from zeus.monitor import ZeusMonitor
+
+    return ZeusMonitor(gpu_indices=[device_id], cpu_indices=[])

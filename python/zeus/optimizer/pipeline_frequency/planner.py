@@ -1,0 +1,266 @@
+"""Plans for pipelines that were measured: the least energy for the time that they may take."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, NamedTuple, Sequence
+
+from zeus._core import pipeline as core
+from zeus._core.pipeline import Plan, Profile
+from zeus.optimizer import _arguments as checks
+
+#: Larger pipelines are planned for one deadline alone: their frontier takes long.
+_LARGE = 8192
+_SCHEDULES = ("1f1b", "gpipe", "interleaved", "early_recompute")
+_MOST_STAGES = 4096
+
+
+class Frontier(NamedTuple):
+    """The least energy for every time that an iteration may take. Straight between its points."""
+
+    #: Seconds, the fastest first.
+    times: list[float]
+    #: Joules, of the iteration, waiting included.
+    energies: list[float]
+
+
+def load_profile(
+    path: str | os.PathLike[str], blocking_power: float, tensor_parallel: int = 1
+) -> Profile:
+    """Reads a profile with the columns stage, instruction, frequency, time and energy.
+
+    That is what profilers write, separated by commas: MHz, seconds and joules, a row for each clock
+    that was tried. With the columns rank, dp_rank, pp_rank and tp_rank every rank has rows of its own.
+
+    Args:
+        path: Of the file.
+        blocking_power: Watts of a GPU that waits for another stage: about 70 for an A40.
+        tensor_parallel: GPUs of a stage, where rows are those of one of them.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is no profile, with the line.
+    """
+    ranks = checks.whole("tensor_parallel", tensor_parallel, 1, 1024)
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    header = next((line for line in text.splitlines() if not line.startswith("#")), "")
+    scale = 1 if "tp_rank" in header else ranks
+    power = _power(blocking_power) * ranks
+    return Profile.from_csv(text, power, scale)
+
+
+def load_reference_schedule(path: str | os.PathLike[str]) -> list[list[tuple[str, float]]]:
+    """Reads a schedule file of the Python implementation: lists of ("instruction", MHz) by stage.
+
+    Only literals are read; nothing is ever evaluated.
+    """
+    with open(path, encoding="utf-8") as file:
+        return core.parse_reference_schedule(file.read())
+
+
+class Planner:
+    """Solves a pipeline once, and then has a plan for any deadline at once.
+
+        profile = load_profile("profile.csv", blocking_power=70)
+        planner = Planner(profile, microbatches=8)
+        plan = planner.plan(slowdown=1.05)
+        print(f"{plan.energy:.0f} J, {100 * planner.saving(plan):.1f} % saved")
+
+    Args:
+        profile: What each instruction takes at each clock.
+        schedule: "1f1b", "gpipe", "interleaved" or "early_recompute"; or the instructions
+            themselves: a line for each stage as in "F0 F1 B0 B1".
+        microbatches: Of an iteration; None only where the schedule says it.
+        stages: Another number than the profile's, spread over it, or a list of its stages.
+        chunks: Of the layers of a stage, where the schedule is interleaved.
+        progress: Told now and then how far it is, 0 to 1. What it raises ends the solver and is
+            raised here.
+
+    Solving takes milliseconds to minutes, without holding other threads up; Ctrl-C ends it.
+
+    Raises:
+        TypeError, ValueError: What was given makes no sense, or the profile lacks an instruction.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        schedule: str = "1f1b",
+        microbatches: int | None = None,
+        *,
+        stages: int | Sequence[int] | None = None,
+        chunks: int = 1,
+        progress: Callable[[float], object] | None = None,
+    ) -> None:
+        if progress is not None and not callable(progress):
+            raise TypeError(f"progress is a function, not {progress!r}")
+        self._core = core.Planner(
+            *_pipeline(profile, schedule, microbatches, stages, chunks), progress
+        )
+
+    @property
+    def frontier(self) -> Frontier:
+        """The least energy for every time."""
+        return Frontier(self._core.frontier_times, self._core.frontier_energies)
+
+    @property
+    def baseline_time(self) -> float:
+        """Seconds of an iteration with all instructions at their highest clock."""
+        return self._core.baseline_time
+
+    @property
+    def baseline_energy(self) -> float:
+        """Joules of that iteration."""
+        return self._core.baseline_energy
+
+    @property
+    def fastest_time(self) -> float:
+        """Seconds: no plan is faster."""
+        return self._core.fastest_time
+
+    @property
+    def stages(self) -> int:
+        return self._core.stages
+
+    @property
+    def microbatches(self) -> int:
+        return self._core.microbatches
+
+    def plan(
+        self,
+        deadline: float | None = None,
+        *,
+        slowdown: float | None = None,
+        pace: float | None = None,
+        least_instructions: int = 1,
+        clock_latency: float = 0.0,
+    ) -> Plan:
+        """The plan of least energy within a deadline; without one, within the baseline's time.
+
+        Args:
+            deadline: Seconds that an iteration may take.
+            slowdown: Instead: how many times the baseline's time it may take.
+            pace: Instead: seconds that iterations take anyway because of a straggler, until whose
+                end this pipeline waits.
+            least_instructions: Between two changes of a stage's clock.
+            clock_latency: Seconds that an instruction takes longer after a change of the clock.
+
+        Raises:
+            ValueError: No plan is that fast.
+        """
+        asked = {"deadline": deadline, "slowdown": slowdown, "pace": pace}
+        given = [name for name, value in asked.items() if value is not None]
+        if len(given) > 1:
+            raise ValueError(f"give one of deadline, slowdown and pace, not {' and '.join(given)}")
+        rules = _rules(least_instructions, clock_latency)
+        if pace is not None:
+            return self._core.plan_for_pace(checks.positive("pace", pace, 1e9), rules)
+        if slowdown is not None:
+            deadline = self.baseline_time * checks.positive("slowdown", slowdown, 1000)
+        elif deadline is None:
+            deadline = self.baseline_time
+        return self._core.plan(checks.positive("deadline", deadline, 1e9), rules)
+
+    def evaluate(
+        self, clocks: Sequence[Sequence[tuple[str, float]]], clock_latency: float = 0.0
+    ) -> Plan:
+        """What clocks take that somebody else chose, as load_reference_schedule() reads them."""
+        if isinstance(clocks, (str, bytes)):
+            raise TypeError("clocks is a list for each stage of (instruction, MHz), not text")
+        stages = [[_clock(entry) for entry in stage] for stage in clocks]
+        return self._core.evaluate(stages, _latency(clock_latency))
+
+    def energy_within(self, time: float) -> float:
+        """Joules on the frontier, for an iteration that may take so many seconds."""
+        return self._core.energy_within(checks.positive("time", time, 1e9))
+
+    def saving(self, plan: Plan) -> float:
+        """What a plan saves against the highest clocks, which wait for stragglers, too: 0 to 1."""
+        return self._core.saving(plan)
+
+
+def plan(
+    profile: Profile,
+    schedule: str = "1f1b",
+    stages: int | Sequence[int] | None = None,
+    microbatches: int | None = None,
+    *,
+    slowdown: float = 1.0,
+    chunks: int = 1,
+    least_instructions: int = 1,
+    clock_latency: float = 0.0,
+) -> Plan:
+    """One plan, for iterations that may take `slowdown` times as long as at the highest clocks.
+
+    The arguments are those of `Planner`, which is better where several plans are wanted.
+    """
+    pipeline = _pipeline(profile, schedule, microbatches, stages, chunks)
+    slowdown = checks.positive("slowdown", slowdown, 1000)
+    rules = _rules(least_instructions, clock_latency)
+    if 2 * pipeline[0].stages * max(pipeline[2], 1) * chunks > _LARGE:
+        return core.plan_once(*pipeline, rules, slowdown)
+    solved = core.Planner(*pipeline, None)
+    return solved.plan(solved.baseline_time * slowdown, rules)
+
+
+def schedule_of(
+    schedule: Any, microbatches: Any, chunks: Any, *, counted: bool = False
+) -> tuple[str, int, int, str]:
+    """Name, microbatches, chunks and list of a schedule; microbatches may have to be counted."""
+    checks.text("schedule", schedule)
+    chunks = checks.whole("chunks", chunks, 1, 1024)
+    custom = schedule not in _SCHEDULES
+    if custom and "0" not in schedule:
+        raise ValueError(
+            f"schedule is one of {', '.join(_SCHEDULES)}, or a line for each stage as in "
+            f"'F0 F1 B0 B1', not {schedule!r}"
+        )
+    if custom:
+        return "custom", 0, chunks, schedule
+    if microbatches is None and not counted:
+        raise ValueError("microbatches is missing: how many go through the pipeline at a time")
+    count = 0 if microbatches is None else checks.whole("microbatches", microbatches, 1, 1_000_000)
+    return schedule, count, chunks, ""
+
+
+def _pipeline(
+    profile: Any, schedule: Any, microbatches: Any, stages: Any, chunks: Any
+) -> tuple[Profile, str, int, int, str]:
+    if not isinstance(profile, Profile):
+        raise TypeError(f"profile is a Profile, as load_profile() reads it, not {profile!r}")
+    if isinstance(stages, (list, tuple, range)):
+        wanted = [checks.whole("each of stages", stage, 0, _MOST_STAGES) for stage in stages]
+        if not wanted:
+            raise ValueError("stages is empty: a pipeline has at least 1")
+        profile = profile.with_stages(wanted)
+    elif stages is not None:
+        profile = profile.spread(checks.whole("stages", stages, 1, _MOST_STAGES))
+    return (profile, *schedule_of(schedule, microbatches, chunks))
+
+
+def _rules(least_instructions: Any, latency: Any) -> core.ClockChangeRules:
+    least = checks.whole("least_instructions", least_instructions, 1)
+    return core.ClockChangeRules(least, _latency(latency))
+
+
+def _latency(value: Any) -> float:
+    latency = checks.number("clock_latency", value)
+    if not 0 <= latency <= 60:
+        raise ValueError(f"clock_latency is 0 to 60 seconds, not {latency:g}")
+    return latency
+
+
+def _power(value: Any) -> float:
+    power = checks.number("blocking_power", value)
+    if power < 0:
+        raise ValueError(f"blocking_power is 0 or more watts, not {power:g}")
+    return power
+
+
+def _clock(entry: Any) -> tuple[str, float]:
+    try:
+        name, frequency = entry
+    except (TypeError, ValueError):
+        raise TypeError(f"a clock is (instruction, MHz), not {entry!r}") from None
+    return checks.text("an instruction", name), checks.number("its MHz", frequency)
