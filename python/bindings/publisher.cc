@@ -8,6 +8,7 @@
 
 #include "python/bindings/errors.h"
 #include "python/bindings/waiting.h"
+#include "python/bindings/without_gil.h"
 
 namespace zeus::python {
 namespace {
@@ -105,7 +106,7 @@ void Publisher::End(Kind kind, const std::string& key, const std::string& window
                     const Measurement* measurement) {
   CheckOpen("metric");
   {
-    const pybind11::gil_scoped_release released;
+    const WithoutGil released;
     work_->End(kind, key, window, measurement);
   }
   ticker_->Wake();
