@@ -10,6 +10,7 @@
 
 #include "python/bindings/bind.h"
 #include "python/bindings/errors.h"
+#include "python/bindings/without_gil.h"
 #include "zeus/carbon/accounting.h"
 #include "zeus/carbon/http_client.h"
 #include "zeus/carbon/intensity_series.h"
@@ -84,7 +85,7 @@ std::pair<int, py::bytes> HttpGet(const std::string& base_url, const std::string
                                   const std::string& header, const std::string& value,
                                   double timeout) {
   const auto get = [&] {
-    const py::gil_scoped_release released;
+    const WithoutGil released;
     const auto client = Unwrap(HttpClient::Create(base_url, Seconds(timeout)));
     return Unwrap(client->Get(path, {.name = header, .value = value}));
   };

@@ -8,6 +8,7 @@
 
 #include "python/bindings/errors.h"
 #include "python/bindings/waiting.h"
+#include "python/bindings/without_gil.h"
 
 namespace zeus::python {
 namespace {
@@ -33,12 +34,12 @@ void Publisher::Work::End(Kind kind, const std::string& key, const std::string& 
   if (measurement != nullptr && kind == Kind::kCounter) board.Finish(window, *measurement);
 }
 
-TimePoint Publisher::Work::UpdateOpenWindows() {
+TimePoint Publisher::Work::UpdateOpenWindows(Which which) {
   const std::lock_guard lock(mutex_);
   const TimePoint now = clock_.Now();
   TimePoint next = Ticker::kWhenWoken;
   for (auto& [_, window] : open_) {
-    if (window.next <= now) {
+    if (window.next <= now || which == Which::kAll) {
       const EnergyMonitor& monitor = window.recording->monitor();
       if (window.kind == Kind::kGauge) {
         board.ShowPower(window.name, monitor);
@@ -62,10 +63,15 @@ void Publisher::Work::Push() {
 }
 
 TimePoint Publisher::Work::Step() {
-  const TimePoint next = UpdateOpenWindows();
+  const TimePoint next = UpdateOpenWindows(Which::kDue);
   Push();
   const bool failed = gateway_ != nullptr && !gateway_->working();
   return failed ? std::min(next, clock_.Now() + kBeforeNextAttempt) : next;
+}
+
+void Publisher::Work::Finish() {
+  UpdateOpenWindows(Which::kAll);
+  Push();
 }
 
 void Publisher::Work::AddTo(MetricSet& metrics) const {
@@ -100,7 +106,7 @@ void Publisher::End(Kind kind, const std::string& key, const std::string& window
                     const Measurement* measurement) {
   CheckOpen("metric");
   {
-    const pybind11::gil_scoped_release released;
+    const WithoutGil released;
     work_->End(kind, key, window, measurement);
   }
   ticker_->Wake();
@@ -133,7 +139,7 @@ void Publisher::DoClose() {
   const std::shared_ptr<Work> work = work_;
   const pybind11::gil_scoped_release released;
   ticker.reset();
-  work->Step();  // What the thread has not pushed yet.
+  work->Finish();
 }
 
 void Publisher::Abandon() {

@@ -69,6 +69,8 @@ class Publisher final : public Closeable {
              const Measurement* measurement);
 
     TimePoint Step();
+    // Pushes everything that there is to know, due or not.
+    void Finish();
     void AddTo(MetricSet& metrics) const;
     bool UpToDate() const { return pushed_ >= board.version(); }
     bool pushes() const { return gateway_ != nullptr; }
@@ -76,7 +78,8 @@ class Publisher final : public Closeable {
     MetricBoard board;
 
    private:
-    TimePoint UpdateOpenWindows();
+    enum class Which { kDue, kAll };
+    TimePoint UpdateOpenWindows(Which which);
     void Push();
 
     SystemClock clock_;

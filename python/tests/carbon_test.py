@@ -149,8 +149,14 @@ class EmissionTest(NodeTestCase):
 
     def test_the_present_is_asked_for_where_the_history_ends_early(self):
         hour = datetime.now(timezone.utc).replace(minute=0, second=0, microsecond=0)
-        result = self.measure(Provider({hour - timedelta(hours=2): 5.0}, current=100.0))
+        provider = Provider({hour - timedelta(hours=2): 5.0}, current=100.0)
+        result = self.measure(provider)
         self.assertAlmostEqual(result.gpu_carbon_emission[0], result.gpu_energy[0] * 100 / 3.6e6)
+
+    def test_a_period_may_be_a_number_of_seconds(self):
+        class InSeconds(carbon.ConstantCarbonIntensity):
+            update_period = 3600.0
+        self.assertGreater(self.measure(InSeconds(100)).gpu_carbon_emission[0], 0)
 
     def test_a_provider_that_fails_costs_the_number_and_not_the_program(self):
         def fail():

@@ -147,6 +147,15 @@ class GatewayTest(NodeTestCase):
         subprocess.run([sys.executable, "-c", code, self.url], check=True, timeout=60)
         self.assertIn("energy_monitor_gpu_energy_joules_count", self.of("ending"))
 
+    def test_a_window_that_is_open_when_the_program_ends_is_counted_up_to_there(self):
+        code = (
+            "import sys, time; from zeus.metric import EnergyCumulativeCounter\n"
+            "c = EnergyCumulativeCounter([], [0], 1000, sys.argv[1], 'open')\n"
+            "c.begin_window('w'); c.flush(); time.sleep(0.5)\n")
+        subprocess.run([sys.executable, "-c", code, self.url], check=True, timeout=60)
+        (joules,) = values(self.of("open"), "energy_monitor_gpu_energy_joules_total").values()
+        self.assertGreater(joules, 0.3 * 40)
+
     def test_an_address_without_a_scheme_will_do(self):
         with EnergyHistogram([], [0], self.url[7:], "bare") as histogram:
             histogram.begin_window("w")

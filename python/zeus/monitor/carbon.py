@@ -259,7 +259,9 @@ class CarbonEmissionMonitor(AccountingMonitor):
         return result
 
     def _period(self) -> float:
-        return max(1.0, self.carbon_intensity_provider.update_period.total_seconds())
+        period: Any = self.carbon_intensity_provider.update_period
+        # Some providers say it in seconds.
+        return max(1.0, period.total_seconds() if isinstance(period, timedelta) else float(period))
 
     def _on_boundary(self) -> None:
         # A window may be longer than the provider's memory.

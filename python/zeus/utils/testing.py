@@ -66,6 +66,7 @@ class ReplayZeusMonitor:
                 f"{os.fspath(log_file)} has the GPUs {self.gpu_indices}, not {list(gpu_indices)}"
             )
         self.closed = False
+        self.in_forked_child = False  # Nothing here is lost by a fork.
         self._open: set[str] = set()
         self._lock = threading.Lock()
 
