@@ -39,7 +39,22 @@ const char* FamilyName(Family family) {
   return "general";
 }
 
+// The class of the exception, if it is one that needs no more than the message; null otherwise.
+PyObject* PlainClassFor(const Failure& failure) {
+  const py::dict families = py::module_::import("zeus.errors").attr("_FAMILIES");
+  PyObject* family = PyDict_GetItemString(families.ptr(), FamilyName(failure.family()));
+  if (family == nullptr) return nullptr;
+  PyObject* found = PyDict_GetItemString(family, CodeName(failure.error().code));
+  return found != nullptr && PyExceptionClass_Check(found) ? found : nullptr;
+}
+
 void Raise(const Failure& failure) {
+  // Without a step of the interpreter where that will do: it may end a daemon thread at any, and
+  // this is called where C++ handles an exception, which no thread survives.
+  if (PyObject* plain = PlainClassFor(failure)) {
+    PyErr_SetString(plain, failure.what());
+    return;
+  }
   const py::object exception = ExceptionOf(failure.error(), failure.family());
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
 }

@@ -1,5 +1,6 @@
 """examples/python: each runs, and says what it is there to say."""
 
+import importlib.util
 import os
 import pathlib
 import re
@@ -8,15 +9,14 @@ import sys
 import unittest
 
 import node_testing  # noqa: F401  (directories of our own)
+from process_testing import without_sanitizer
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples/python"
 
-try:
-    import torch  # noqa: F401
-except ImportError:
-    torch = None
+torch = importlib.util.find_spec("torch")
 
 
+@without_sanitizer
 @unittest.skipIf(torch is None, "torch is not installed")
 class ExamplesTest(unittest.TestCase):
     def run_example(self, name: str, *arguments: str) -> str:

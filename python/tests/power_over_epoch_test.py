@@ -9,6 +9,7 @@ import unittest
 import xml.etree.ElementTree
 
 from node_testing import NodeTestCase
+from process_testing import without_sanitizer
 
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples/python/power_over_epoch.py"
 
@@ -16,6 +17,7 @@ EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples/python/power_o
 class PowerOverEpochTest(NodeTestCase):
     GPUS = "A100"
 
+    @without_sanitizer
     def test_draws_a_picture_with_every_window(self) -> None:
         with tempfile.TemporaryDirectory(prefix="zeus-example-test-") as folder:
             picture = os.path.join(folder, "power.svg")

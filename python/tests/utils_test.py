@@ -11,6 +11,8 @@ import unittest
 from contextlib import redirect_stdout
 from unittest import mock
 
+from process_testing import without_sanitizer
+
 from zeus.monitor import Measurement
 from zeus.utils import framework
 from zeus.utils.env import get_env
@@ -173,6 +175,7 @@ torch.distributed.barrier()
 
 
 class TorchTest(unittest.TestCase):
+    @without_sanitizer
     def test_numbers_are_reduced_over_processes(self):
         with tempfile.TemporaryDirectory() as directory:
             ranks = [subprocess.Popen([sys.executable, "-c", RANK, str(rank), directory + "/meet"])
