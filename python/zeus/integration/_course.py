@@ -1,0 +1,106 @@
+"""What the callbacks for all frameworks have in common: epochs are windows, steps go on to others."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Sequence
+
+from zeus.monitor import Measurement, ZeusMonitor
+
+EPOCH = "epoch"
+
+
+class Course:
+    """Measures the epochs of a training and tells Zeus callbacks of its events.
+
+    Everything a framework may leave out or do twice is harmless: an epoch that was never begun, a
+    training that ends without its last epoch having ended.
+    """
+
+    def __init__(self, monitor: Any, callbacks: Sequence[Any]) -> None:
+        self.monitor = monitor
+        self.callbacks = list(callbacks)
+        self.epochs: list[Measurement] = []
+        self.training: Measurement | None = None
+        self._open: list[str] = []
+
+    def train_begin(self) -> None:
+        self._close_all()
+        self.epochs.clear()
+        self.training = None
+        self._begin("training")
+        self._tell("on_train_begin")
+
+    def epoch_begin(self) -> None:
+        self._begin(EPOCH)
+        self._tell("on_epoch_begin")
+
+    def step_begin(self) -> None:
+        self._tell("on_step_begin")
+
+    def step_end(self) -> None:
+        self._tell("on_step_end")
+
+    def epoch_end(self) -> Measurement | None:
+        self._tell("on_epoch_end")
+        measurement = self._end(EPOCH)
+        if measurement is not None:
+            self.epochs.append(measurement)
+        return measurement
+
+    def evaluate(self, metric: float) -> None:
+        self._tell("on_evaluate", metric)
+
+    def train_end(self) -> Measurement | None:
+        """Also after an exception. What is open ends."""
+        if EPOCH in self._open:
+            self.epoch_end()
+        self._tell("on_train_end")
+        self.training = self._end("training") or self.training
+        return self.training
+
+    def _tell(self, event: str, *arguments: Any) -> None:
+        for callback in self.callbacks:
+            function = getattr(callback, event, None)
+            if function is not None:
+                function(*arguments)
+
+    def _begin(self, window: str) -> None:
+        if self.monitor is None:
+            return
+        self._end(window)
+        self.monitor.begin_window(window)
+        self._open.append(window)
+
+    def _end(self, window: str) -> Measurement | None:
+        if window not in self._open:
+            return None
+        self._open.remove(window)
+        measurement: Measurement = self.monitor.end_window(window)
+        return measurement
+
+    def _close_all(self) -> None:
+        for window in list(self._open):
+            self._end(window)
+
+
+def logs_of(measurement: Measurement | None) -> dict[str, float]:
+    """What a framework's logger gets: one number per name."""
+    if measurement is None:
+        return {}
+    return {
+        "energy_joules": measurement.total_energy,
+        "energy_sigma_joules": measurement.total_sigma,
+        "energy_seconds": measurement.time,
+    }
+
+
+def default_monitor(monitor: Any) -> Any:
+    """None becomes one of everything here; nothing to measure is said, and training goes on."""
+    if monitor is not None:
+        return monitor
+    try:
+        return ZeusMonitor()
+    except Exception as exception:
+        warnings.warn(f"training is not measured: {exception}", stacklevel=3)
+        return None

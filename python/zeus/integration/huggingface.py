@@ -1,0 +1,120 @@
+"""Energy of trainings with Hugging Face's `Trainer`, and their power limits.
+
+    from transformers import Trainer
+    from zeus.integration.huggingface import ZeusTrainerCallback
+    from zeus.monitor import ZeusMonitor
+    from zeus.optimizer import GlobalPowerLimitOptimizer
+
+    monitor = ZeusMonitor()
+    trainer = Trainer(..., callbacks=[
+        ZeusTrainerCallback(monitor, [GlobalPowerLimitOptimizer(monitor)])])
+    trainer.train()
+
+The classes derive from `transformers.TrainerCallback` where that package is installed. Elsewhere
+they have its events all the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Sequence
+
+from zeus.integration._course import Course, default_monitor, logs_of
+from zeus.monitor import Measurement
+from zeus.optimizer.power_limit import GlobalPowerLimitOptimizer
+
+if TYPE_CHECKING:
+    _TrainerCallback = object
+else:
+    try:
+        from transformers import TrainerCallback as _TrainerCallback
+    except ImportError:
+        _TrainerCallback = object
+
+__all__ = ["HFGlobalPowerLimitOptimizer", "ZeusTrainerCallback"]
+
+
+class ZeusTrainerCallback(_TrainerCallback):
+    """Measures every epoch and the whole training; tells Zeus callbacks of epochs and steps.
+
+    The energy of an epoch goes to the trainer's log history: `energy_joules`,
+    `energy_sigma_joules`, `energy_seconds`.
+
+    Args:
+        monitor: None for one of all that is here.
+        callbacks: For example a `GlobalPowerLimitOptimizer`; see `zeus.callback.Callback`.
+        metric: The name of what `on_evaluate` of the callbacks is told, such as "eval_loss".
+    """
+
+    def __init__(
+        self, monitor: Any = None, callbacks: Sequence[Any] = (), metric: str | None = None
+    ) -> None:
+        super().__init__()
+        self._course = Course(default_monitor(monitor), callbacks)
+        self._metric = metric
+
+    @property
+    def epochs(self) -> list[Measurement]:
+        """Of the training that runs, or ran last."""
+        return self._course.epochs
+
+    @property
+    def training(self) -> Measurement | None:
+        """From its begin to its end; None before that."""
+        return self._course.training
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Called by the trainer, as are the others."""
+        self._course.train_begin()
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._course.epoch_begin()
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._course.step_begin()
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._course.step_end()
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        numbers = logs_of(self._course.epoch_end())
+        history = getattr(state, "log_history", None)
+        if numbers and isinstance(history, list):
+            position = {
+                name: getattr(state, source)
+                for name, source in (("epoch", "epoch"), ("step", "global_step"))
+                if hasattr(state, source)
+            }
+            history.append({**numbers, **position})
+
+    def on_evaluate(
+        self, args: Any, state: Any, control: Any, metrics: Any = None, **_: Any
+    ) -> None:
+        if self._metric is not None and metrics and self._metric in metrics:
+            self._course.evaluate(float(metrics[self._metric]))
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._course.train_end()
+
+
+class HFGlobalPowerLimitOptimizer(_TrainerCallback):
+    """A `GlobalPowerLimitOptimizer` as a callback of the trainer. Takes the same arguments.
+
+    What that one has (`state`, `savings`, ...) is at `optimizer`.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__()
+        self.optimizer = GlobalPowerLimitOptimizer(*arguments, **options)
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Called by the trainer, as are the others."""
+        self.optimizer.on_train_begin()
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.optimizer.on_step_begin()
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.optimizer.on_epoch_end()
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.optimizer.on_train_end()
