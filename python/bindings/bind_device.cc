@@ -9,6 +9,7 @@
 
 #include "python/bindings/bind.h"
 #include "python/bindings/errors.h"
+#include "python/bindings/gpu_knobs.h"
 #include "python/bindings/machine.h"
 #include "zeus/device/privilege.h"
 
@@ -78,6 +79,7 @@ void BindDevice(py::module_& core) {
       .def_property_readonly("cpus", &Machine::cpus)
       .def_property_readonly("rails", &Machine::rails)
       .def_property_readonly("absent", &Absent);
+  module.def("put_back", [] { GpuKnobs::OfThisProcess().Close(); });
   module.def("is_root", [] { return CurrentPrivilege() == Privilege::kRoot; });
 }
 

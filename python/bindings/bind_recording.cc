@@ -55,6 +55,7 @@ void BindRecording(py::module_& core) {
       .def("present", &Recording::Present, py::arg("device"), py::arg("quantity"))
       .def("history", &History, py::arg("device"), py::arg("quantity"),
            py::arg("begin") = py::none(), py::arg("end") = py::none())
+      .def("since", &Recording::Since, py::arg("device"), py::arg("quantity"))
       .def(
           "energy",
           [](Recording& self, std::size_t device, double begin, double end) {

@@ -24,7 +24,7 @@ void RepairLeftovers(Clock& clock, const Surroundings& surroundings) {
 std::shared_ptr<Machine> Machine::Look(const std::string& sysfs, const std::string& procfs,
                                        const std::string& dev) {
   const py::gil_scoped_release released;
-  const std::shared_ptr<Machine> machine(new Machine());
+  std::shared_ptr<Machine> machine(new Machine());
   Surroundings surroundings = RealSurroundings(machine->clock_);
   surroundings.sysfs = sysfs;
   surroundings.procfs = procfs;

@@ -120,10 +120,17 @@ std::vector<Recording::Span> Recording::History(std::size_t device, Quantity qua
   return spans;
 }
 
+std::optional<double> Recording::Since(std::size_t device, Quantity quantity) {
+  const std::vector<Span> spans = History(device, quantity, {}, {});
+  return spans.empty() ? std::nullopt : std::optional(spans.front().begin);
+}
+
 Recording::Energy Recording::EnergyBetween(std::size_t device, double begin, double end) {
   CheckDevice(device);
   if (kept_) {
     const std::vector<Span>& line = KeptLine(device, Quantity::kPower);
+    if (line.empty() || begin >= line.back().end)
+      throw Failure({ErrorCode::kUnavailable, "the recording was stopped before"});
     return {.joules = scale_ * Integral(line, begin, end), .sigma = kUnknown};
   }
   Synchronize();

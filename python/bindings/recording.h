@@ -37,6 +37,8 @@ class Recording {
   // Spans that overlap the time between; nullopt: whatever was recorded.
   std::vector<Span> History(std::size_t device, Quantity quantity, std::optional<double> begin,
                             std::optional<double> end);
+  // When the first span began; nullopt if there is none.
+  std::optional<double> Since(std::size_t device, Quantity quantity);
   Energy EnergyBetween(std::size_t device, double begin, double end);
   Energy TotalEnergy(std::size_t device) const;
 

@@ -131,6 +131,24 @@ class KnobTest(NodeTestCase):
         self.assertEqual(process.returncode, 0, errors)
         self.assert_put_back()
 
+    def test_after_a_worker_of_multiprocessing(self):
+        program = (
+            "import multiprocessing as mp\n"
+            "from zeus.device import get_gpus\n"
+            "def work():\n"
+            "    get_gpus().set_power_management_limit(0, 200_000)\n"
+            "    assert get_gpus().get_power_management_limit(0) == 200_000\n"
+            "get_gpus()\n"
+            "worker = mp.get_context('fork').Process(target=work)\n"
+            "worker.start(); worker.join()\n"
+            "assert worker.exitcode == 0\n"
+            f"assert get_gpus().get_power_management_limit(0) == {self.before}\n"
+        )
+        process = self.start(program)
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, errors)
+        self.assert_put_back()
+
     def test_two_programs_do_not_turn_the_same_knob(self):
         self.start_and_wait_until_set()
         with self.assertRaisesRegex(RuntimeError, "held by process"):

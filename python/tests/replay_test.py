@@ -15,7 +15,8 @@ LOG = """start_time,window_name,elapsed_time,gpu0_energy,gpu1_energy
 526940.790905135,__GlobalPowerLimitOptimizer_250,10.353665743023157,1361.4429999999993,1402.245
 526953.994876246,__GlobalPowerLimitOptimizer_225,10.476805733051151,1322.2749999999942,1331.84
 """
-EXTENDED = """start_time,window_name,elapsed_time,gpu0_energy,cpu0_energy,gpu0_sigma,cpu0_sigma,flags
+EXTENDED = """start_time,window_name,elapsed_time,gpu0_energy,cpu0_energy,""" \
+    """gpu0_sigma,cpu0_sigma,flags
 1.5,"a, b",2.0,100.5,,3.0,,short_window throttled
 """
 

@@ -24,7 +24,8 @@ class ShowEnvTest(NodeTestCase):
     GPUS = "1xA100,1xV100"
 
     def test_it_lists_packages_and_devices(self):
-        done = run("zeus.show_env", CUDA_VISIBLE_DEVICES="1,0")
+        done = run("zeus.show_env", CUDA_VISIBLE_DEVICES="1,0", ZEUSD_TOKEN="secret")
+        self.assertNotIn("secret", done.stdout)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("Packages\n  zeus ", done.stdout)
         self.assertIn("CUDA_VISIBLE_DEVICES=1,0", done.stdout)

@@ -1,4 +1,4 @@
-"""zeus.utils.zeusd and zeus.monitor.power_streaming, with a server that keeps the daemon's contract."""
+"""zeus.utils.zeusd and zeus.monitor.power_streaming, with a server that speaks as zeusd does."""
 
 import asyncio
 import json

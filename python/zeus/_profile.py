@@ -92,8 +92,9 @@ class SweepReport:
         fixed = ", ".join(f"{name} {value:g} s" for name, value in self.fixed_param.items())
         lines = [f"{self.sweep_param} with {fixed}"]
         for entry in self.entries:
-            temperatures = f"{entry.avg_temperature_before:.0f} to {entry.avg_temperature_after:.0f}"
-            lines.append(f"{getattr(entry, self.sweep_param):8g} s: {entry}, {temperatures} °C")
+            before, after = entry.avg_temperature_before, entry.avg_temperature_after
+            seconds = getattr(entry, self.sweep_param)
+            lines.append(f"{seconds:8g} s: {entry}, {before:.0f} to {after:.0f} °C")
         best = self.best
         lines.append(
             "none of them is good enough"

@@ -114,9 +114,8 @@ class CallbackSet(Callback):
                 if first is None:
                     first = exception
                 else:
-                    warnings.warn(
-                        f"{_name(listener)} raised, too: {exception!r}", RuntimeWarning, stacklevel=3
-                    )
+                    also = f"{_name(listener)} raised, too: {exception!r}"
+                    warnings.warn(also, RuntimeWarning, stacklevel=3)
         if first is not None:
             raise first
 

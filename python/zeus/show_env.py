@@ -21,13 +21,19 @@ __all__ = ["main", "show_env"]
 
 _FRAMEWORKS = ("torch", "jax", "cupy")
 _EXTRAS = ("pandas", "transformers", "lightning")
-_VISIBILITY = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+_VISIBILITY = (
+    "CUDA_DEVICE_ORDER",
+    "CUDA_VISIBLE_DEVICES",
+    "HIP_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES",
+)
 
 
 def show_env() -> str:
     """The report."""
     sections: list[tuple[str, Callable[[], list[str]]]] = [
         ("Packages", _packages),
+        ("Environment", _environment),
         ("GPUs", _gpus),
         ("CPUs", _cpus),
         ("Board", _board),
@@ -59,6 +65,15 @@ def _packages() -> list[str]:
     return lines
 
 
+def _environment() -> list[str]:
+    """Variables that change what is seen; what may be a secret is not shown."""
+    return [
+        f"{name}={'(set)' if 'TOKEN' in name or 'KEY' in name else value}"
+        for name, value in sorted(os.environ.items())
+        if name in _VISIBILITY or name.startswith("ZEUS")
+    ]
+
+
 def _version(package: str) -> str | None:
     """Without importing it: torch alone takes a second."""
     from importlib import metadata
@@ -74,7 +89,7 @@ def _version(package: str) -> str | None:
 def _gpus() -> list[str]:
     from zeus.device import get_gpus
 
-    lines = [f"{name}={os.environ[name]}" for name in _VISIBILITY if name in os.environ]
+    lines: list[str] = []
     for gpu in get_gpus():
         lines += _gpu(gpu)
     return lines

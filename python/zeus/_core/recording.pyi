@@ -5,6 +5,8 @@ from __future__ import annotations
 from zeus._core.monitor import Monitor
 
 class Quantity:
+    @property
+    def name(self) -> str: ...
     POWER: Quantity
     AVERAGE_POWER: Quantity
     MEMORY_POWER: Quantity
@@ -35,6 +37,8 @@ class Recording:
         end: float | None = None,
     ) -> list[tuple[float, float, float]]:
         """Begin, end and mean of each span that overlaps the time between."""
+    def since(self, device: int, quantity: Quantity) -> float | None:
+        """When the first span began."""
     def energy(self, device: int, begin: float, end: float) -> tuple[float, float]:
         """Joules and one standard deviation."""
     def total_energy(self, device: int) -> tuple[float, float]:

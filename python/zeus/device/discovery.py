@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 
-from zeus._core.device import Devices
+from zeus._core.device import Devices, put_back
 
 __all__ = ["find_devices", "reasons"]
 
@@ -28,8 +29,17 @@ def find_devices() -> Devices:
     global _found
     surroundings = (os.getpid(), *map(os.environ.get, _VARIABLES))
     if _found is None or _found[0] != surroundings:
+        if _found is None or _found[0][0] != os.getpid():
+            _put_back_at_the_end_of_a_worker()
         _found = (surroundings, Devices())
     return _found[1]
+
+
+def _put_back_at_the_end_of_a_worker() -> None:
+    """Processes that multiprocessing forked end without what `atexit` would do."""
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None:
+        util.Finalize(None, put_back, exitpriority=0)
 
 
 def reasons(devices: Devices, *kinds: str) -> str:

@@ -275,7 +275,7 @@ class CarbonEmissionMonitor(AccountingMonitor):
         recent = ask(provider.get_recent_carbon_intensity, self.timeout, type(provider).__name__)
         for moment, grams in recent.items():
             if not 0 <= grams < math.inf:
-                raise ZeusCarbonIntensityError(f"a carbon intensity of {grams} g/kWh makes no sense")
+                raise ZeusCarbonIntensityError(f"an intensity of {grams} g/kWh makes no sense")
             self._intensities[_unix(moment)] = float(grams)
         now = time.time()
         period = self._period()

@@ -153,7 +153,9 @@ class PowerMonitor:
         begin, until = check_time(start, "start"), check_time(end, "end")
         if begin > until:
             raise ValueError(f"the end of a time span lies before its begin: {until} < {begin}")
-        quantity = self._quantity(power_domain or self.power_domains[0])
+        instant = PowerDomain.DEVICE_INSTANT
+        usual = instant if instant in self.power_domains else self.power_domains[0]
+        quantity = self._quantity(power_domain or usual)
         since = self._recorded.since(quantity)
         if since is None or until < since:
             return None

@@ -101,7 +101,7 @@ class _Stream(threading.Thread):
 
 
 def _wait_patiently(sock: socket.socket) -> None:
-    """A steady device has nothing to say for hours; a machine that is gone is noticed all the same."""
+    """A steady device is silent for hours; a machine that is gone is noticed all the same."""
     sock.settimeout(None)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if sock.family != getattr(socket, "AF_UNIX", None) and hasattr(socket, "TCP_KEEPIDLE"):

@@ -41,22 +41,24 @@ class RecordedGpus:
                 raise ZeusGPUNotFoundError(f"there is no GPU {gpu} among {sorted(recorded)}")
         #: Position in the recording by index of the GPU.
         self.positions = {gpu: recorded[gpu] for gpu in wanted or recorded}
+        self._interval = telemetry_interval
+        self._never: dict[str, dict[int, str]] = {}
 
     def now(self, quantity: Quantity) -> dict[int, float]:
         """Not a number for a GPU that does not tell; those that never do are left out."""
         values: dict[int, float] = {}
-        for gpu, position in self.positions.items():
+        for gpu, position in self._those_with(quantity):
             try:
                 values[gpu] = self._recording.present(position, quantity)
-            except NotImplementedError:
-                continue
             except ZeusError:
                 values[gpu] = math.nan
         return values
 
     def unsupported(self, quantity: Quantity) -> dict[int, str]:
         """The GPUs that will never tell, and why."""
-        reasons: dict[int, str] = {}
+        if quantity.name in self._never:
+            return self._never[quantity.name]
+        reasons = self._never[quantity.name] = {}
         for gpu, position in self.positions.items():
             try:
                 self._recording.present(position, quantity)
@@ -66,12 +68,18 @@ class RecordedGpus:
                 continue
         return reasons
 
+    def _those_with(self, quantity: Quantity) -> list[tuple[int, int]]:
+        never = self.unsupported(quantity)
+        return [both for both in self.positions.items() if both[0] not in never]
+
     def at(self, quantity: Quantity, time: float) -> dict[int, float] | None:
         """The reading that holds at a time, or the one nearest to it."""
         values: dict[int, float] = {}
         recorded = False
-        for gpu, position in self.positions.items():
-            spans = self._recording.history(position, quantity)
+        after = math.nextafter(time, math.inf)
+        for gpu, position in self._those_with(quantity):
+            spans = self._recording.history(position, quantity, time, after)
+            spans = spans or self._recording.history(position, quantity)
             if not spans:
                 values[gpu] = math.nan
                 continue
@@ -83,9 +91,9 @@ class RecordedGpus:
     def since(self, quantity: Quantity) -> float | None:
         """When the recording began; None if there is none."""
         begins = [
-            spans[0][0]
+            begin
             for position in self.positions.values()
-            if (spans := self._recording.history(position, quantity))
+            if (begin := self._recording.since(position, quantity)) is not None
         ]
         return min(begins) if begins else None
 
@@ -95,7 +103,7 @@ class RecordedGpus:
         """Joules and their standard deviation."""
         unknown = (math.nan, math.nan)
         energies: dict[int, tuple[float, float]] = {}
-        for gpu, position in self.positions.items():
+        for gpu, position in self._those_with(quantity):
             if quantity != Quantity.POWER:
                 energies[gpu] = self._integral(position, quantity, begin, end)
                 continue
@@ -111,8 +119,9 @@ class RecordedGpus:
         spans = self._recording.history(position, quantity, begin, end)
         if not spans:
             return math.nan, math.nan
-        # A reading holds until the next one, and the last one to the end.
-        spans[-1] = (spans[-1][0], max(spans[-1][1], end), spans[-1][2])
+        # The last reading holds as long as the next one may take.
+        since, until, watts = spans[-1]
+        spans[-1] = (since, until + self._interval / self._recording.time_scale, watts)
         joules = sum(
             watts * max(0.0, min(end, until) - max(begin, since)) for since, until, watts in spans
         )
@@ -137,7 +146,9 @@ class RecordedGpus:
         lines: dict[int, list[tuple[float, float]]] = {}
         for gpu in gpus:
             spans = self._recording.history(self.positions[gpu], quantity, begin, end)
-            line = [(since, value) for since, _, value in spans]
+            # The first reading of averages stands for no time yet.
+            line = [(since, value) for since, until, value in spans if until > since]
+            line = line or [(since, value) for since, _, value in spans]
             lines[gpu] = line if most is None else line[-most:]
         return lines
 

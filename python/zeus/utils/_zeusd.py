@@ -167,7 +167,7 @@ class ZeusdConfig:
 
 
 class ZeusdConnection:
-    """Sends requests, each over a connection of its own: nothing to keep alive, lock, or inherit."""
+    """Sends requests, each over a connection of its own: nothing to keep alive or to lock."""
 
     def __init__(self, config: ZeusdConfig) -> None:
         self.config = config

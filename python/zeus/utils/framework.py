@@ -90,7 +90,7 @@ def synchronizer(framework: str, gpus: Sequence[int]) -> Any:
 
 
 def sync_imported(gpu_devices: Sequence[int]) -> None:
-    """Waits for the GPUs of whichever framework the program has imported; otherwise does nothing."""
+    """Waits for the GPUs of whichever framework the program has imported, if any."""
     for framework in _SYNCHRONIZERS:
         if framework in sys.modules:
             wait = synchronizer(framework, gpu_devices)

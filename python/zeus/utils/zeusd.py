@@ -82,7 +82,9 @@ class ZeusdClient:
                 )
                 for gpu in about["gpus"]
             ]
-            self.cpus = [CpuInfo(int(cpu["id"]), bool(cpu["dram_available"])) for cpu in about["cpus"]]
+            self.cpus = [
+                CpuInfo(int(cpu["id"]), bool(cpu["dram_available"])) for cpu in about["cpus"]
+            ]
             self.enabled_api_groups = frozenset(map(str, about["enabled_api_groups"]))
             self.auth_required = bool(about["auth_required"])
         except (KeyError, TypeError, ValueError) as error:
@@ -150,7 +152,9 @@ class ZeusdClient:
         """Milliwatts."""
         return self._gpu_values("/gpu/get_power_limit", gpu_ids, "power_limit_mw", int)
 
-    def get_power_limit_constraints(self, gpu_ids: _IDs | None = None) -> dict[int, tuple[int, int]]:
+    def get_power_limit_constraints(
+        self, gpu_ids: _IDs | None = None
+    ) -> dict[int, tuple[int, int]]:
         """The lowest and the highest power limit in milliwatts."""
         answer = self._call("GET", "/gpu/get_power_limit_constraints", gpu_ids=gpu_ids)
         return {
@@ -274,7 +278,7 @@ def require_capabilities(
     needed = {"gpu-read": read_gpu, "gpu-control": control_gpu, "cpu-read": read_cpu}
     for group in (group for group, wanted in needed.items() if wanted):
         if group not in client.enabled_api_groups:
-            raise ZeusdCapabilityError(f"{where} has {group} switched off: start it with it enabled")
+            raise ZeusdCapabilityError(f"{where} has {group} switched off: enable it there")
         if client.auth_error is not None:
             raise ZeusdAuthError(client.auth_error)
         if group not in client.granted_scopes:
