@@ -5,10 +5,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-_SEGMENTS = ["abcdef", "bc", "abdeg", "abcdg", "bcfg", "acdfg", "acdefg", "abc", "abcdefg", "abcdfg"]
+_SEGMENTS = [
+    "abcdef", "bc", "abdeg", "abcdg", "bcfg", "acdfg", "acdefg", "abc", "abcdefg", "abcdfg",
+]
 _STROKES = {  # Rows and columns of an image of 8x8.
-    "a": (slice(0, 1), slice(2, 6)), "b": (slice(1, 4), slice(6, 7)), "c": (slice(4, 7), slice(6, 7)),
-    "d": (slice(7, 8), slice(2, 6)), "e": (slice(4, 7), slice(1, 2)), "f": (slice(1, 4), slice(1, 2)),
+    "a": (slice(0, 1), slice(2, 6)),
+    "b": (slice(1, 4), slice(6, 7)),
+    "c": (slice(4, 7), slice(6, 7)),
+    "d": (slice(7, 8), slice(2, 6)),
+    "e": (slice(4, 7), slice(1, 2)),
+    "f": (slice(1, 4), slice(1, 2)),
     "g": (slice(3, 5), slice(2, 6)),
 }
 

@@ -20,7 +20,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--eta", type=float, default=0.5, help="0: time counts, 1: energy counts")
-    parser.add_argument("--max-slowdown", type=float, help="instead: the least power that is so slow")
+    parser.add_argument("--max-slowdown", type=float, help="instead: the least power within it")
     return parser.parse_args()
 
 

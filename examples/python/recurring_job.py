@@ -40,7 +40,7 @@ def train(node: zeus.sim.Node, monitor: ZeusMonitor, server_url: str, job: JobSp
                 optimizer.on_evaluate(learner.accuracy())
                 epochs += 1
         gpu.close()
-        print(f"run {optimizer.recurrence}: batch size {batch_size:3}, {epochs} epochs, {run}: "
+        print(f"run {optimizer.recurrence + 1}: batch size {batch_size:3}, {epochs} epochs, {run}: "
               f"{optimizer.message}")
         return run.measurement.total_energy
 

@@ -75,6 +75,7 @@ void BindBatchSize(py::module_& core) {
            py::arg("authorities"), py::arg("job"), py::arg("window"), py::arg("recurrence"),
            py::arg("collective"))
       .def("begin_trial", &JobRun::BeginTrial)
+      .def("observe", &JobRun::Observe, py::arg("power_limit_optimizer"))
       .def("on_train_begin", &JobRun::OnTrainBegin)
       .def("on_evaluate", &JobRun::OnEvaluate, py::arg("metric"))
       .def("on_train_end", &JobRun::OnTrainEnd)

@@ -26,7 +26,10 @@ JobRun::State StateOf(const BatchSizeClient& client) {
 }  // namespace
 
 JobRun::JobRun(const std::shared_ptr<Monitor>& monitor, Options options)
-    : Closeable(monitor.get()), monitor_(monitor), parts_(std::make_shared<Parts>()) {
+    : Closeable(monitor.get()),
+      monitor_(monitor),
+      window_(std::move(options.window)),
+      parts_(std::make_shared<Parts>()) {
   Parts& parts = *parts_;
   parts.monitor = monitor->recording();
   parts.collective = CollectiveOf(options.collective);
@@ -38,8 +41,8 @@ JobRun::JobRun(const std::shared_ptr<Monitor>& monitor, Options options)
                                                   {.job = std::move(options.job),
                                                    .recurrence = options.recurrence,
                                                    .collective = parts.collective.get(),
-                                                   .heartbeats = heartbeats,
-                                                   .window = std::move(options.window)}));
+                                                   .heartbeats = heartbeats}));
+  parts.client->Observe([&parts] { return parts.decided.load(); });
   state_ = StateOf(*parts.client);
 }
 
@@ -62,16 +65,47 @@ void JobRun::BeginTrial() {
   Do([](BatchSizeClient& client) { Check(client.BeginTrial()); });
 }
 
+void JobRun::Observe(pybind11::object power_limit_optimizer) {
+  CheckOpen("batch size optimizer");
+  observed_ = std::move(power_limit_optimizer);
+}
+
+// With the GIL, before a call in which the client wants to know.
+void JobRun::AskObserved() {
+  if (!observed_) return;
+  // One that is closed decides nothing any more.
+  parts_->decided = observed_.attr("closed").cast<bool>() || observed_.attr("done").cast<bool>();
+}
+
 void JobRun::OnTrainBegin() {
   CheckOpen("batch size optimizer");
+  AskObserved();
   monitor_->synchronizer()();
   Do([](BatchSizeClient& client) { client.OnTrainBegin(); });
+  BeginEpochWindow();
 }
 
 void JobRun::OnEvaluate(double metric) {
   CheckOpen("batch size optimizer");
+  AskObserved();
   monitor_->synchronizer()();
   Do([metric](BatchSizeClient& client) { client.OnEvaluate(metric); });
+  LogEpochWindow();
+  if (!state_.stop) BeginEpochWindow();
+}
+
+void JobRun::BeginEpochWindow() {
+  // One that cannot be opened is missing in the log, and nowhere else.
+  (void)monitor_->energy().BeginWindow(window_,
+                                       {.if_open = IfOpen::kRestart, .synchronize = false});
+}
+
+void JobRun::LogEpochWindow() {
+  const auto epoch = monitor_->energy().EndWindow(window_);
+  if (!epoch.ok()) return;
+  // A full disk does not stop a training.
+  if (const Status logged = monitor_->Log(epoch.value()); !logged.ok())
+    state_.trouble = logged.error().message;
 }
 
 void JobRun::OnTrainEnd() {
@@ -84,6 +118,7 @@ void JobRun::DoClose() {
   const pybind11::gil_scoped_release released;
   const std::lock_guard lock(parts->mutex);
   if (!parts->client) return;
+  (void)parts->monitor->monitor().CancelWindow(window_);
   parts->client->GiveUp();
   parts->client.reset();
   parts->service.reset();

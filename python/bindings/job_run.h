@@ -2,6 +2,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -24,7 +25,7 @@ class JobRun final : public Closeable {
   struct Options {
     CallOptions server{};
     JobSpec job{};
-    std::string window{};
+    std::string window{};  // Of each epoch, for the monitor's log.
     std::optional<std::int64_t> recurrence{};
     pybind11::object collective{};  // None for one process alone.
   };
@@ -37,6 +38,8 @@ class JobRun final : public Closeable {
   void BeginTrial();
   void OnTrainBegin();
   void OnEvaluate(double metric);
+  // Epochs before it is `done` are not what they will cost later.
+  void Observe(pybind11::object power_limit_optimizer);
   // The run came to its end by itself.
   void OnTrainEnd();
 
@@ -63,17 +66,23 @@ class JobRun final : public Closeable {
     std::shared_ptr<NodeMonitor> monitor{};
     std::unique_ptr<RemoteJobService> service{};  // Null but on rank 0.
     std::shared_ptr<Collective> collective{};
+    std::atomic<bool> decided = true;  // What is observed, when it was last asked.
     std::unique_ptr<BatchSizeClient> client{};
   };
 
   // With the client, without the GIL.
   template <class Action>
   void Do(const Action& action);
+  void AskObserved();
+  void BeginEpochWindow();
+  void LogEpochWindow();
   void DoClose() override;
   void Abandon() override;
 
   const std::shared_ptr<Monitor> monitor_;
+  const std::string window_;
   std::shared_ptr<Parts> parts_;
+  pybind11::object observed_;
   State state_;
 };
 

@@ -1,67 +1,34 @@
 """zeus.optimizer.batch_size against a real server, on simulated GPUs."""
 
 import contextlib
-import http.server
 import io
-import json
 import math
 import os
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
-import urllib.request
 
-from node_testing import ZEUS, NodeTestCase
+from job_testing import JobTestCase, ask, spec
 from ranks_testing import Ranks
 
-from zeus.errors import UnavailableError
 from zeus.monitor import ZeusMonitor
-from zeus.optimizer.batch_size import BatchSizeOptimizer, JobSpec, LocalServer
+from zeus.optimizer.batch_size import BatchSizeOptimizer, LocalServer
 from zeus.optimizer.batch_size.exceptions import (
     ZeusBSOBadOperationError,
-    ZeusBSOConfigError,
-    ZeusBSOOperationOrderError,
-    ZeusBSORuntimError,
     ZeusBSORuntimeError,
     ZeusBSOTrainFailError,
 )
+from zeus.optimizer.power_limit import GlobalPowerLimitOptimizer
 
 WINDOW = "BatciSizeOptimizerClient"
 
 
-def spec(**changes) -> JobSpec:
-    fields = {"job_id_prefix": "mnist", "batch_sizes": [32, 64, 128], "default_batch_size": 64,
-              "job_id": "mnist-1", "target_metric": 0.9, "max_epochs": 6, "mab_seed": 7}
-    return JobSpec(**{**fields, **changes})
-
-
-def ask(server: LocalServer, path: str) -> dict:
-    with urllib.request.urlopen(server.url + path, timeout=30) as answer:
-        return json.load(answer)
-
-
-class JobTestCase(NodeTestCase):
-    GPUS = "2xA100"
-    TIME_SCALE = 20
-
-    def setUp(self) -> None:
-        self.server = LocalServer()
-        self.addCleanup(self.server.stop)
-        self.monitor = ZeusMonitor(gpu_indices=[0], cpu_indices=[])
-        self.addCleanup(self.monitor.close)
-
-    def optimizer(self, job: JobSpec | None = None, **options) -> BatchSizeOptimizer:
-        made = BatchSizeOptimizer(self.monitor, self.server.url, job or spec(), **options)
-        self.addCleanup(made.close)
-        return made
-
-    def trial(self, number: int = 1, job: str = "mnist-1") -> dict:
-        return ask(self.server, f"/v1/jobs/{job}/trials/{number}")
-
-
 class RunTest(JobTestCase):
+    def knows_epoch_cost(self) -> bool:
+        arms = ask(self.server, "/v1/jobs/mnist-1/arms")["arms"]
+        return next(arm["epoch_cost_profiled"] for arm in arms if arm["batch_size"] == 64)
+
     def test_a_run_until_the_target_is_measured_and_kept(self):
         optimizer = self.optimizer()
         self.assertEqual(optimizer.get_batch_size(), 64)
@@ -83,6 +50,18 @@ class RunTest(JobTestCase):
         self.assertEqual(len(ask(self.server, "/v1/jobs/mnist-1/trials")["trials"]), 1)
         self.assertTrue(optimizer.converged)  # What it learnt can still be asked.
 
+    def test_every_epoch_is_in_the_log_of_the_monitor(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "windows.csv")
+            with ZeusMonitor([0], [], log_file=path) as self.monitor:
+                optimizer = self.optimizer()
+                optimizer.on_train_begin()
+                for metric in (0.3, 0.95):
+                    optimizer.on_evaluate(metric)
+                optimizer.on_train_end()
+            with open(path, encoding="utf-8") as file:
+                self.assertEqual(file.read().count(WINDOW), 2)
+
     def test_a_run_without_the_target_raises_once_and_asks_for_a_retry(self):
         optimizer = self.optimizer(spec(max_epochs=2))
         optimizer.on_train_begin()
@@ -95,6 +74,7 @@ class RunTest(JobTestCase):
         self.assertTrue(optimizer.retry)
         optimizer.on_evaluate(0.3)  # Nobody listens any more.
         again = self.optimizer(spec(max_epochs=2), recurrence=optimizer.recurrence)
+        self.assertIsNone(again.recurrence)
         again.get_batch_size()
         self.assertEqual(again.recurrence, optimizer.recurrence)
         self.assertEqual(again.trial_number, 2)
@@ -105,6 +85,20 @@ class RunTest(JobTestCase):
         optimizer.on_evaluate(0.1)
         self.assertTrue(optimizer.training_finished)
         self.assertFalse(optimizer.converged)
+
+    def test_epochs_in_which_limits_are_tried_are_not_the_epochs_to_come(self):
+        optimizer = self.optimizer()
+        with GlobalPowerLimitOptimizer(self.monitor) as limits:
+            optimizer.observe(limits)
+            optimizer.on_train_begin()
+            optimizer.on_evaluate(0.1)
+            optimizer.on_evaluate(0.2)
+            self.assertFalse(self.knows_epoch_cost())
+        optimizer.on_evaluate(0.3)
+        optimizer.on_evaluate(0.4)
+        self.assertTrue(self.knows_epoch_cost())
+        with self.assertRaisesRegex(TypeError, "power_limit_optimizer"):
+            optimizer.observe(3)
 
     def test_a_training_that_diverges_makes_no_progress(self):
         optimizer = self.optimizer(
@@ -212,106 +206,6 @@ class EndTest(JobTestCase):
         self.assertEqual(self.trial()["status"], "converged")
 
 
-class TroubleTest(JobTestCase):
-    def test_a_server_that_is_not_there_is_one_sentence(self):
-        url = self.server.url
-        self.server.stop()
-        with self.assertRaises(ZeusBSORuntimError) as raised:
-            BatchSizeOptimizer(self.monitor, url, spec())
-        self.assertIs(ZeusBSORuntimError, ZeusBSORuntimeError)
-        self.assertEqual(len(str(raised.exception).splitlines()), 1)
-        self.assertIn(url.split("//")[1].split(":")[1], str(raised.exception))
-
-    def test_a_server_that_dies_stops_nothing(self):
-        optimizer = self.optimizer()
-        optimizer.on_train_begin()
-        optimizer.on_evaluate(0.1)
-        self.server.process.kill()
-        self.server.process.wait()
-        optimizer.on_evaluate(0.2)
-        self.assertFalse(optimizer.training_finished)
-        self.assertIsNotNone(optimizer.trouble)
-        optimizer.on_train_end()
-
-    def test_addresses_that_are_none_are_refused(self):
-        for url in ("", "zeus", "ftp://zeus", "http://"):
-            with self.subTest(url=url), self.assertRaises(ValueError):
-                BatchSizeOptimizer(self.monitor, url, spec())
-        with self.assertRaisesRegex(TypeError, "server_url"):
-            BatchSizeOptimizer(self.monitor, None, spec())
-
-    def test_another_spec_under_the_same_id_is_refused(self):
-        self.optimizer()
-        with self.assertRaisesRegex(ZeusBSOConfigError, "max_epochs"):
-            self.optimizer(spec(max_epochs=7))
-
-    def test_arguments_are_checked(self):
-        for arguments in ({"monitor": None}, {"job": {"job_id": "mnist-1"}}, {"rank": "0"},
-                          {"token": 3}, {"recurrence": 1.5}, {"raise_on_failure": 1},
-                          {"collective": 3}):
-            given = {"monitor": self.monitor, "server_url": self.server.url, "job": spec()}
-            with self.subTest(arguments=arguments), self.assertRaises(TypeError) as raised:
-                BatchSizeOptimizer(**{**given, **arguments})
-            self.assertIn(next(iter(arguments)), str(raised.exception))
-        with self.assertRaisesRegex(ValueError, "torch.distributed"):
-            self.optimizer(rank=1)
-
-    def test_evaluating_before_training_is_refused(self):
-        with self.assertRaises(ZeusBSOOperationOrderError):
-            self.optimizer().on_evaluate(0.5)
-
-    def test_a_metric_that_is_no_number_is_refused(self):
-        optimizer = self.optimizer()
-        optimizer.on_train_begin()
-        for metric in ("0.5", None, True):
-            with self.subTest(metric=metric), self.assertRaisesRegex(TypeError, "metric"):
-                optimizer.on_evaluate(metric)
-
-    def test_answers_that_make_no_sense_are_one_sentence(self):
-        for status, body in ((500, "boom"), (404, "{}"), (422, "[]"), (200, "nonsense"), (200, "{}")):
-            with self.subTest(status=status, body=body), _answering(status, body) as url:
-                with self.assertRaises((ZeusBSORuntimeError, ZeusBSOConfigError)) as raised:
-                    BatchSizeOptimizer(self.monitor, url, spec())
-                self.assertEqual(len(str(raised.exception).splitlines()), 1)
-
-    def test_a_token_is_needed_where_the_server_wants_one(self):
-        with tempfile.TemporaryDirectory() as folder:
-            tokens = os.path.join(folder, "tokens")
-            token = subprocess.run([ZEUS, "serve", "--tokens", tokens, "--new-token", "trainer"],
-                                   capture_output=True, text=True, check=True).stdout.split()[-1]
-            with LocalServer(arguments=["--tokens", tokens]) as server:
-                with self.assertRaises(PermissionError):
-                    BatchSizeOptimizer(self.monitor, server.url, spec())
-                with BatchSizeOptimizer(self.monitor, server.url, spec(), token=token) as optimizer:
-                    self.assertEqual(optimizer.get_batch_size(), 64)
-
-
-@contextlib.contextmanager
-def _answering(status: int, body: str):
-    """A server that says the same to everything."""
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_POST(self):
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body.encode())
-
-        def log_message(self, *_):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 class RanksTest(JobTestCase):
     def train(self, member) -> tuple:
         with ZeusMonitor(gpu_indices=[member.rank], cpu_indices=[]) as monitor:
@@ -369,8 +263,7 @@ class LocalServerTest(unittest.TestCase):
 
     def test_a_server_that_cannot_start_says_why(self):
         with self.assertRaisesRegex(ZeusBSORuntimeError, "did not start: .*zeus.db"):
-            LocalServer("/nowhere/at/all/zeus.db")
-        self.assertFalse(issubclass(ZeusBSORuntimeError, UnavailableError))
+            LocalServer("/dev/null/zeus.db")
 
 
 if __name__ == "__main__":

@@ -17,27 +17,40 @@ from zeus.optimizer.pipeline_frequency import PipelineFrequencyOptimizer
 
 ALONE = {"rank": 0, "dp_rank": 0, "pp_rank": 0, "tp_rank": 0, "device_id": 0, "dp_degree": 1,
          "pp_degree": 1, "tp_degree": 1, "world_size": 1}
-QUICK = {"frequency_stride": 400.0, "straggler_threshold": None}
+QUICK = {"schedule": "gpipe", "frequency_stride": 400.0, "straggler_threshold": None}
 MOST_ITERATIONS = 150
 
 
-class Stage:
-    """A stage of a pipeline: computes on its GPU, and passes on what it has done."""
+class Link:
+    """Between two stages: activations one way, gradients the other."""
 
-    def __init__(self, node, rank: int, before: queue.Queue | None, after: queue.Queue | None):
+    def __init__(self) -> None:
+        self.forward: queue.Queue = queue.Queue()
+        self.backward: queue.Queue = queue.Queue()
+
+
+class Stage:
+    """A stage of a pipeline: computes on its GPU, and waits for its neighbour."""
+
+    def __init__(self, node, rank: int = 0, link: Link | None = None):
         # The second stage is the quicker one: it has time to spare.
         self.work = node.run(operations=(2.0 - rank) * 3e13, bytes=5e9, gpus=[rank])
-        self.before, self.after = before, after
+        self.link, self.last = link, rank == 1
 
     def iterate(self, optimizer: PipelineFrequencyOptimizer, microbatches: int = 2) -> None:
         optimizer.on_step_begin()
         for _ in range(microbatches):
-            if self.before:
-                self.before.get(timeout=60)
+            if self.link and self.last:
+                self.link.forward.get(timeout=60)
             self.do(optimizer, "forward", 1)
-            if self.after:
-                self.after.put(None)
+            if self.link and not self.last:
+                self.link.forward.put(None)
+        for _ in range(microbatches):
+            if self.link and not self.last:
+                self.link.backward.get(timeout=60)
             self.do(optimizer, "backward", 2)
+            if self.link and self.last:
+                self.link.backward.put(None)
         optimizer.on_step_end()
 
     def do(self, optimizer: PipelineFrequencyOptimizer, name: str, steps: int) -> None:
@@ -51,7 +64,7 @@ class PipelineTestCase(NodeTestCase):
     TIME_SCALE = 20
 
     def train_alone(self, optimizer: PipelineFrequencyOptimizer, iterations: int) -> None:
-        stage = Stage(self.node, 0, None, None)
+        stage = Stage(self.node)
         for _ in range(iterations):
             stage.iterate(optimizer)
         stage.work.close()
@@ -70,14 +83,14 @@ class PipelineTestCase(NodeTestCase):
 
 class TwoStagesTest(PipelineTestCase):
     def test_a_pipeline_is_measured_planned_and_followed(self):
-        link: queue.Queue = queue.Queue()
+        link = Link()
 
         def train(member):
             rank = member.rank
-            stage = Stage(self.node, rank, link if rank else None, None if rank else link)
+            stage = Stage(self.node, rank, link)
             with PipelineFrequencyOptimizer(
                 rank, 0, rank, 0, rank, 1, 2, 1, 2, None,
-                schedule="F0 B0 F1 B1\nF0 B0 F1 B1\n", collective=member, **QUICK,
+                collective=member, **QUICK,
             ) as optimizer:
                 for _ in range(MOST_ITERATIONS):
                     if optimizer.plan is not None:
@@ -98,7 +111,7 @@ class TwoStagesTest(PipelineTestCase):
         self.assertEqual(optimizers[0].plan.clocks, optimizers[1].plan.clocks)
         self.assertEqual(optimizers[0].plan_id, optimizers[1].plan_id)
         names = [[name for name, _ in stage] for stage in optimizers[0].plan.clocks]
-        self.assertEqual(names, [["forward", "backward"] * 2] * 2)
+        self.assertEqual(names, [["forward"] * 2 + ["backward"] * 2] * 2)
         self.assertClocksAreFree()
 
 
@@ -128,7 +141,7 @@ class OneStageTest(PipelineTestCase):
     def test_a_program_that_does_something_else_is_told_and_goes_on(self):
         with PipelineFrequencyOptimizer(**ALONE, **QUICK) as optimizer:
             self.train_until_planned(optimizer)
-            Stage(self.node, 0, None, None).do(optimizer, "sideways", 1)
+            Stage(self.node).do(optimizer, "sideways", 1)
             optimizer.on_step_end()
             self.assertIn("sideways", optimizer.trouble)
             self.train_alone(optimizer, 1)

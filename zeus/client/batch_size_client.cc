@@ -11,6 +11,7 @@
 namespace zeus {
 namespace {
 
+constexpr const char* kWindow = "__zeus_trial";
 constexpr double kHeartbeatsPerLease = 3;
 
 // Of the GPUs of this process.
@@ -141,8 +142,8 @@ void BatchSizeClient::SendHeartbeats(const StartedTrial& started) {
 void BatchSizeClient::OnTrainBegin() {
   // A window that cannot be opened shows when its energy is asked for.
   if (last_.epoch == 0)
-    (void)monitor_.monitor().BeginWindow(options_.window, {.if_open = IfOpen::kRestart});
-  steady_ = optimizer_ == nullptr || optimizer_->done();
+    (void)monitor_.monitor().BeginWindow(kWindow, {.if_open = IfOpen::kRestart});
+  steady_ = !decided_ || decided_();
 }
 
 Result<TrialReport> BatchSizeClient::Measure(double metric) {
@@ -150,7 +151,7 @@ Result<TrialReport> BatchSizeClient::Measure(double metric) {
   report.metric = metric;
   std::array<double, 1> energy{};
   std::array<double, 2> time{};  // And whether a rank could not measure.
-  const auto measured = monitor_.monitor().PeekWindow(options_.window);
+  const auto measured = monitor_.monitor().PeekWindow(kWindow);
   if (measured.ok()) {
     energy[0] = measured.value().Sum().energy.value();
     time[0] = measured.value().time.count();
@@ -167,7 +168,7 @@ Result<TrialReport> BatchSizeClient::Measure(double metric) {
     report.epoch_time = report.time - last_.time;
     report.epoch_energy = report.energy - last_.energy;
   }
-  steady_ = optimizer_ == nullptr || optimizer_->done();
+  steady_ = !decided_ || decided_();
   if (Gpu* const gpu = monitor_.monitor().device_count() > 0 ? monitor_.gpu(0) : nullptr)
     if (const auto limit = gpu->CurrentPowerLimit(); limit.ok())
       report.power_limit = limit.value().requested;
@@ -215,7 +216,7 @@ void BatchSizeClient::GiveUp() { End(TrialStatus::kFailed, "the training was giv
 void BatchSizeClient::End(TrialStatus status, const std::string& reason) {
   if (std::exchange(ended_, true)) return;
   heartbeat_.reset();
-  (void)monitor_.monitor().CancelWindow(options_.window);
+  (void)monitor_.monitor().CancelWindow(kWindow);
   if (service_ == nullptr || answer_.stop || trial_ == 0) return;
   const auto ended = service_->EndTrial(
       {.job_id = options_.job.id, .trial = trial_, .status = status, .reason = reason});

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "zeus/base/result.h"
 #include "zeus/base/ticker.h"
@@ -44,7 +46,6 @@ class BatchSizeClient final : public TrainingCallback {
     Collective* collective = nullptr;  // Of the ranks that train together; null for one process.
     // From a thread of its own, between epochs. Not with clocks that are no system clock.
     bool heartbeats = true;
-    std::string window = "__zeus_trial";  // Of the monitor, in which the run is measured.
   };
 
   // Registers the job and begins a trial. Only rank 0 needs a service. Errors are the same on all
@@ -68,7 +69,11 @@ class BatchSizeClient final : public TrainingCallback {
   std::int64_t trial() const { return trial_; }
 
   // Epochs before it has decided are not what they will cost later.
-  void Observe(const GlobalPowerLimitOptimizer& optimizer) { optimizer_ = &optimizer; }
+  void Observe(const GlobalPowerLimitOptimizer& optimizer) {
+    Observe([&optimizer] { return optimizer.done(); });
+  }
+  // The same of anything else that knows whether it has decided.
+  void Observe(std::function<bool()> decided) { decided_ = std::move(decided); }
 
   void OnTrainBegin() override;
   void OnEvaluate(double metric) override;
@@ -104,7 +109,7 @@ class BatchSizeClient final : public TrainingCallback {
   SingleProcess alone_;
   Collective& collective_;
   Agreement ranks_;
-  const GlobalPowerLimitOptimizer* optimizer_ = nullptr;
+  std::function<bool()> decided_;
   int batch_size_ = 0;
   int max_epochs_ = 0;
   std::int64_t recurrence_ = 0;

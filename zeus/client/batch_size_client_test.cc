@@ -92,6 +92,34 @@ TEST_F(BatchSizeClientTest, AnExceptionTeachesNothing) {
   EXPECT_EQ(service_.GetTrial("job", 1).value().status, TrialStatus::kFailed);
 }
 
+TEST_F(BatchSizeClientTest, ARunThatIsGivenUpTeachesNothing) {
+  const auto client = Begin();
+  client->OnTrainBegin();
+  client->OnEvaluate(0.1);
+  client->GiveUp();
+  client->OnTrainEnd();
+  EXPECT_EQ(service_.GetTrial("job", 1).value().status, TrialStatus::kFailed);
+}
+
+TEST_F(BatchSizeClientTest, AJobCanBeRegisteredBeforeItsTrialBegins) {
+  JobSpec spec = Spec();
+  spec.id.clear();
+  spec.prefix = "mnist";
+  spec.number_of_gpus = 0;
+  const auto client =
+      BatchSizeClient::Register(&service_, node_.monitor(), {.job = spec, .heartbeats = false})
+          .value();
+  EXPECT_TRUE(client->job().id.starts_with("mnist"));
+  EXPECT_EQ(service_.GetJob(client->job().id).value().spec.number_of_gpus, 1);
+  EXPECT_EQ(client->batch_size(), 0);
+  EXPECT_TRUE(service_.ListTrials(client->job().id, {}).value().empty());
+  ASSERT_TRUE(client->BeginTrial().ok());
+  ASSERT_TRUE(client->BeginTrial().ok());
+  EXPECT_EQ(client->batch_size(), 512);
+  EXPECT_EQ(client->trial(), 1);
+  EXPECT_EQ(service_.ListTrials(client->job().id, {}).value().size(), 1U);
+}
+
 TEST_F(BatchSizeClientTest, TrainingGoesOnWithoutTheService) {
   const auto client = Begin();
   ASSERT_TRUE(service_.Delete("job").ok());

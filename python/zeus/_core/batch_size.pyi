@@ -21,6 +21,8 @@ class JobRun:
         """Registers the job with the server."""
     def begin_trial(self) -> None:
         """Asks for a batch size, once."""
+    def observe(self, power_limit_optimizer: Any) -> None:
+        """Something with `closed` and `done`."""
     def on_train_begin(self) -> None: ...
     def on_evaluate(self, metric: float) -> None: ...
     def on_train_end(self) -> None:

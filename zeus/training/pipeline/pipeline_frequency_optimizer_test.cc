@@ -83,6 +83,14 @@ class PipelineFrequencyOptimizerTest : public ::testing::Test {
   std::unique_ptr<PipelineFrequencyOptimizer> optimizer;
 };
 
+TEST_F(PipelineFrequencyOptimizerTest, CountsMicrobatchesThatNobodySaid) {
+  PipelineOptions options = Options();
+  options.job.microbatches = 0;
+  Start(std::move(options));
+  Profile();
+  EXPECT_EQ(optimizer->plan()->plan.stages.front().size(), 8U);
+}
+
 TEST_F(PipelineFrequencyOptimizerTest, MeasuresPlansAndAppliesWithoutAnybodysHelp) {
   Start();
   EXPECT_EQ(optimizer->plan(), nullptr);

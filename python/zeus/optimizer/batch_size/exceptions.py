@@ -48,10 +48,12 @@ class ZeusBSOBadOperationError(ZeusError, RuntimeError):
     """Something was called that this process must not call."""
 
 
-def translated(error: ZeusError) -> ZeusError:
+def translated(error: ZeusError, registering: bool) -> ZeusError:
     """The exception of this module that says the same as the library's."""
     if isinstance(error, (PermissionDeniedError, NotSupportedError)):
         return error
+    if isinstance(error, ConflictError) and not registering:
+        return ZeusBSOBadOperationError(error.message)
     if isinstance(error, (InvalidArgumentError, NotFoundError, ConflictError)):
         return ZeusBSOConfigError(error.message)
     return ZeusBSORuntimeError(error.message)

@@ -23,9 +23,10 @@ from zeus.optimizer.batch_size.job_spec import JobSpec
 
 if TYPE_CHECKING:
     from zeus.monitor import ZeusMonitor
+    from zeus.optimizer.power_limit import GlobalPowerLimitOptimizer
     from zeus.utils.distributed import Collective
 
-#: In which the run is measured, under the name that logs of earlier tools have.
+#: Of each epoch, in the monitor's log, under the name that logs of earlier tools have.
 _WINDOW = "BatciSizeOptimizerClient"
 
 
@@ -90,7 +91,7 @@ class BatchSizeOptimizer(Callback):
         checks.whole("rank", rank, 0)
         ranks = checks.collective(collective, rank)
         if recurrence is not None:
-            recurrence = checks.whole("recurrence", recurrence, 1)
+            recurrence = checks.whole("recurrence", recurrence, 0)
         self.monitor = monitor
         self.server_url = server_url
         self.job = job
@@ -98,7 +99,7 @@ class BatchSizeOptimizer(Callback):
         self._raise_on_failure = checks.flag("raise_on_failure", raise_on_failure)
         self._begun = False
         self._last_metric: float | None = None
-        with _our_exceptions():
+        with _our_exceptions(registering=True):
             self._run = JobRun(
                 monitor=checks.monitor(monitor),
                 url=server_url,
@@ -128,6 +129,20 @@ class BatchSizeOptimizer(Callback):
             with _our_exceptions():
                 self._run.begin_trial()
         return self._run.batch_size
+
+    def observe(self, power_limit_optimizer: GlobalPowerLimitOptimizer) -> None:
+        """Tells of an optimiser that tries power limits during this run.
+
+        What epochs cost before it has decided is not taken for what they will cost later.
+        """
+        for member in ("closed", "done"):
+            if not hasattr(type(power_limit_optimizer), member):
+                raise TypeError(
+                    f"power_limit_optimizer is a GlobalPowerLimitOptimizer, not "
+                    f"{power_limit_optimizer!r}"
+                )
+        with _our_exceptions():
+            self._run.observe(power_limit_optimizer)
 
     def on_train_begin(self) -> None:
         """Begins to measure. The batch size is asked for, if it was not."""
@@ -196,9 +211,9 @@ class BatchSizeOptimizer(Callback):
         return self._run.retry
 
     @property
-    def recurrence(self) -> int:
-        """How often the job was run, from 1; retries count once. 0 before the trial begins."""
-        return self._run.recurrence
+    def recurrence(self) -> int | None:
+        """Of the job, from 0; retries belong to the same. None before the trial begins."""
+        return self._run.recurrence if self._run.trial else None
 
     @property
     def trouble(self) -> str | None:
@@ -269,8 +284,8 @@ class BatchSizeOptimizer(Callback):
 
 
 @contextlib.contextmanager
-def _our_exceptions() -> Iterator[None]:
+def _our_exceptions(registering: bool = False) -> Iterator[None]:
     try:
         yield
     except ZeusError as error:
-        raise translated(error) from None
+        raise translated(error, registering) from None

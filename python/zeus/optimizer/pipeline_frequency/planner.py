@@ -27,10 +27,10 @@ class Frontier(NamedTuple):
 def load_profile(
     path: str | os.PathLike[str], blocking_power: float, tensor_parallel: int = 1
 ) -> Profile:
-    """Reads a profile: comma-separated, with the columns stage, instruction, frequency, time, energy.
+    """Reads a profile with the columns stage, instruction, frequency, time and energy.
 
-    That is what profilers write: MHz, seconds and joules, a row for each clock that was tried. With
-    the columns rank, dp_rank, pp_rank and tp_rank every rank has rows of its own.
+    That is what profilers write, separated by commas: MHz, seconds and joules, a row for each clock
+    that was tried. With the columns rank, dp_rank, pp_rank and tp_rank every rank has rows of its own.
 
     Args:
         path: Of the file.
@@ -149,7 +149,8 @@ class Planner:
         Raises:
             ValueError: No plan is that fast.
         """
-        given = [name for name in ("deadline", "slowdown", "pace") if locals()[name] is not None]
+        asked = {"deadline": deadline, "slowdown": slowdown, "pace": pace}
+        given = [name for name, value in asked.items() if value is not None]
         if len(given) > 1:
             raise ValueError(f"give one of deadline, slowdown and pace, not {' and '.join(given)}")
         rules = _rules(least_instructions, clock_latency)
