@@ -76,13 +76,11 @@ Return Library::Shutdown() {
 
 void Library::AbandonAfterFork() {
   // Locks inside may have been held by threads that do not exist here: they are left alone.
-  for (auto& gpu : gpus_) static_cast<void>(gpu.release());
-  static_cast<void>(node_.release());
-  gpus_.clear();
-  references_ = 0;
   // glibc lets only the thread that locked it unlock it, and the child has another id: a new one.
-  static_cast<void>(mutex_.release());
-  mutex_ = std::make_unique<std::shared_mutex>();
+  abandoned_.push_back({.mutex = std::exchange(mutex_, std::make_unique<std::shared_mutex>()),
+                        .node = std::move(node_),
+                        .gpus = std::exchange(gpus_, {})});
+  references_ = 0;
 }
 
 Device Library::HandleOf(unsigned index) { return reinterpret_cast<Device>(&handles[index]); }

@@ -105,6 +105,14 @@ class Library {
   const char* initialization_error_ = nullptr;
   std::unique_ptr<sim::SharedNode> node_;
   std::vector<std::unique_ptr<GpuState>> gpus_;
+
+  // What a fork()ed child may neither use nor destroy.
+  struct Abandoned {
+    std::unique_ptr<std::shared_mutex> mutex;
+    std::unique_ptr<sim::SharedNode> node;
+    std::vector<std::unique_ptr<GpuState>> gpus;
+  };
+  std::vector<Abandoned> abandoned_;
 };
 
 // The code a C caller gets for one of our errors.

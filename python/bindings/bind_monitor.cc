@@ -29,9 +29,10 @@ std::string_view WindowName(const py::handle& key) {
 
 void BeginWindow(Monitor& monitor, const py::handle& key, bool sync_execution, bool restart) {
   const std::string_view name = WindowName(key);
-  EnergyMonitor& energy = monitor.energy();
+  monitor.CheckOpen("monitor");
+  // Python runs meanwhile, and another thread may close the monitor.
   if (sync_execution) monitor.synchronizer()();
-  auto begun = energy.BeginWindow(
+  auto begun = monitor.energy().BeginWindow(
       name, {.if_open = restart ? IfOpen::kRestart : IfOpen::kRefuse, .synchronize = false});
   if (!begun.ok()) throw Failure(std::move(begun).error());
 }
@@ -46,14 +47,14 @@ Measurement Cancelled(Measurement measurement) {
 MeasurementObject EndWindow(const std::shared_ptr<Monitor>& monitor, const py::handle& key,
                             bool sync_execution, bool cancel) {
   const std::string_view name = WindowName(key);
-  EnergyMonitor& energy = monitor->energy();
   if (cancel) {
-    Measurement last = Unwrap(energy.PeekWindow(name));
-    Check(energy.CancelWindow(name));
+    Measurement last = Unwrap(monitor->energy().PeekWindow(name));
+    Check(monitor->energy().CancelWindow(name));
     return MeasurementObject(Cancelled(std::move(last)));
   }
+  monitor->CheckOpen("monitor");
   if (sync_execution) monitor->synchronizer()();
-  auto ended = energy.EndWindow(name);
+  auto ended = monitor->energy().EndWindow(name);
   if (!ended.ok()) throw Failure(std::move(ended).error());
   // What was measured is not lost for the sake of a full disk.
   if (const Status logged = monitor->Log(ended.value()); !logged.ok()) {
@@ -99,6 +100,7 @@ PyObject* FastBegin(PyObject* self, PyObject* const* arguments, Py_ssize_t count
     } catch (py::error_already_set& raised) {  // By the framework.
       raised.restore();
       return nullptr;
+    } catch (const Failure&) {  // Another thread closed the monitor meanwhile: told below.
     }
   }
   return CallFully(self, "_begin_window", arguments, count, names);
@@ -115,6 +117,7 @@ PyObject* FastEnd(PyObject* self, PyObject* const* arguments, Py_ssize_t count, 
     } catch (py::error_already_set& raised) {
       raised.restore();
       return nullptr;
+    } catch (const Failure&) {
     }
   }
   return CallFully(self, "_end_window", arguments, count, names);

@@ -138,8 +138,7 @@ void BindSim(py::module_& core) {
       .def_static("of_watts", &OpenDraw, py::arg("node"), py::arg("gpus"), py::arg("watts"))
       .def_property_readonly("gpus", &SimWork::gpus)
       .def("launch", &SimWork::Launch, py::arg("steps"))
-      .def("wait", &SimWork::Wait)
-      .def("cancel", &SimWork::Cancel)
+      .def("step", &SimWork::Step, py::arg("steps"), py::arg("compute"))
       .def("close", &SimWork::Close)
       .def_property_readonly("closed", &SimWork::closed);
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "python/bindings/errors.h"
+#include "python/bindings/without_gil.h"
 #include "zeus/device/node.h"
 #include "zeus/device/sim/node_directory.h"
 #include "zeus/monitor/profile_store.h"
@@ -90,7 +91,7 @@ std::shared_ptr<Monitor> Monitor::Open(const Options& options) {
   std::shared_ptr<Monitor> monitor(new Monitor(Synchronizer(options.framework, std::move(gpus))));
   auto recording = std::make_shared<Recording>();
   {
-    const pybind11::gil_scoped_release released;
+    const WithoutGil released;
     monitor->absent_ = recording->Open(options);
     if (!options.log_file.empty()) {
       std::vector<std::string> devices;
@@ -123,7 +124,7 @@ Status Monitor::Log(const Measurement& measurement) {
 void Monitor::DoClose() {
   auto recording = std::exchange(recording_, nullptr);
   const auto log = std::move(log_);
-  const pybind11::gil_scoped_release released;
+  const WithoutGil released;
   recording.reset();
 }
 

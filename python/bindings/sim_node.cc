@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <pybind11/pybind11.h>
 
+#include <algorithm>
 #include <chrono>
 #include <numeric>
 #include <utility>
 
 #include "python/bindings/errors.h"
+#include "python/bindings/without_gil.h"
 #include "zeus/device/node.h"
 #include "zeus/device/nvml/nvml_discovery.h"
 
@@ -25,8 +27,10 @@ Result<std::vector<unsigned>> OnNode(const sim::OpenedNode& opened,
   std::vector<unsigned> wanted(found.gpus.size());
   std::iota(wanted.begin(), wanted.end(), 0U);
   if (positions) wanted = *positions;
-  if (wanted.empty() && !found.absent.empty())
-    return Error{ErrorCode::kNotFound, "no GPU is visible: " + found.absent.front().reason};
+  if (wanted.empty())
+    return Error{ErrorCode::kNotFound, positions || found.absent.empty()
+                                           ? "work needs a GPU: name one at least"
+                                           : "no GPU is visible: " + found.absent.front().reason};
   std::vector<unsigned> indices;
   for (const unsigned position : wanted) {
     if (position >= found.gpus.size())
@@ -34,6 +38,8 @@ Result<std::vector<unsigned>> OnNode(const sim::OpenedNode& opened,
                    fmt::format("there is no GPU {}: {} are visible to this process", position,
                                found.gpus.size())};
     ZEUS_TRY(const unsigned index, sim::IndexOnNode(opened.node, *found.gpus[position]));
+    if (std::find(indices.begin(), indices.end(), index) != indices.end())
+      return Error{ErrorCode::kInvalidArgument, fmt::format("GPU {} was named twice", position)};
     indices.push_back(index);
   }
   return indices;
@@ -93,7 +99,7 @@ std::shared_ptr<SimWork> SimWork::Open(const std::shared_ptr<SimNode>& node,
   const auto opened = node->opened();
   std::vector<unsigned> indices;
   {
-    const pybind11::gil_scoped_release released;
+    const WithoutGil released;
     indices = Unwrap(OnNode(*opened, gpus));
   }
   // An unknown GPU or a load that means nothing shows now, not at the first step.
@@ -120,7 +126,7 @@ void SimWork::Wait() {
   while (work) {
     bool done = false;
     {
-      const pybind11::gil_scoped_release released;
+      const WithoutGil released;
       done = Unwrap(work->WaitFor(kBetweenSignals));
     }
     if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
@@ -130,10 +136,18 @@ void SimWork::Wait() {
   }
 }
 
-void SimWork::Cancel() {
-  auto work = std::exchange(running_, nullptr);
-  const pybind11::gil_scoped_release released;
-  work.reset();
+void SimWork::Cancel() { running_.reset(); }
+
+pybind11::object SimWork::Step(double steps, const pybind11::object& compute) {
+  Launch(steps);
+  // In one call, so that no Ctrl-C can come between the beginning and the end.
+  struct AtTheEnd {
+    SimWork& work;
+    ~AtTheEnd() { work.Cancel(); }
+  } const at_the_end{*this};
+  pybind11::object result = compute.is_none() ? compute : compute();
+  Wait();
+  return result;
 }
 
 void SimWork::Abandon() {

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <functional>
+#include <pybind11/pybind11.h>
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,12 +52,13 @@ class SimWork final : public Closeable {
 
   // The load runs from now on, for that many steps if a number is given.
   void Launch(std::optional<double> steps);
-  // Until it has ended. Without the GIL; Ctrl-C ends the wait.
-  void Wait();
-  // Takes it away.
-  void Cancel();
+  // Runs so many steps while `compute` is called, if it is not None, and waits for them, without
+  // the GIL. What it returns. Ctrl-C, and what it raises, ends the steps.
+  pybind11::object Step(double steps, const pybind11::object& compute);
 
  private:
+  void Wait();
+  void Cancel();
   SimWork(const std::shared_ptr<SimNode>& node, std::vector<unsigned> gpus,
           const sim::LoadSpec& load);
   void DoClose() override { Cancel(); }

@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "python/bindings/errors.h"
+#include "python/bindings/without_gil.h"
 #include "zeus/base/clock.h"
 
 namespace zeus::python {
@@ -28,7 +29,7 @@ bool WaitUntil(const std::function<bool()>& done, double seconds) {
   const TimePoint deadline = clock.Now() + Seconds(std::min(seconds, kLongest));
   while (true) {
     {
-      const pybind11::gil_scoped_release released;
+      const WithoutGil released;
       const TimePoint look_up = std::min(deadline, clock.Now() + kBetweenSignals);
       while (true) {
         if (done()) return true;

@@ -1,14 +1,18 @@
 """zeus.sim: simulated nodes from Python."""
 
+import ctypes
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
 import node_testing  # noqa: F401  (directories of our own)
 
 import zeus.sim
+from zeus import _native_files
 from zeus.errors import ConflictError, NotFoundError, ZeusError
 from zeus.monitor import ZeusMonitor
 
@@ -82,7 +86,8 @@ class NodeTest(unittest.TestCase):
             after = node.truth()
             self.assertEqual(out, "2\n")
             self.assertFalse(node.stopped)
-        self.assertGreater(after[1].energy - before[1].energy, 1.1 * (after[0].energy - before[0].energy))
+        used = [b.energy - a.energy for a, b in zip(before, after)]
+        self.assertGreater(used[1], 1.1 * used[0])
 
     def test_visible_devices_count_for_work_as_for_monitors(self):
         with zeus.sim.Node("4xA100", time_scale=10) as node:
@@ -95,6 +100,100 @@ class NodeTest(unittest.TestCase):
             self.assertLess(drawn[0].power, 100)
             self.assertGreater(drawn[3].energy, before[3].energy)
             self.assertLess(node.truth()[3].power, 200)
+
+    def test_another_user_of_the_gpus_is_in_the_way_of_the_next_node(self):
+        with zeus.sim.Node("A100"):
+            nvml = ctypes.CDLL(os.environ["ZEUS_NVML_LIBRARY"])
+            self.assertEqual(nvml.nvmlInit_v2(), 0)
+        with self.assertRaisesRegex(ConflictError, "still in use here"):
+            zeus.sim.Node("A100")
+        self.assertNotIn("ZEUS_SIM_NODE", os.environ)
+        nvml.nvmlShutdown()
+        with zeus.sim.Node("2xA100"):
+            self.assertEqual(len(ZeusMonitor().gpu_indices), 2)
+
+    def test_a_program_that_uses_another_driver_may_start_a_node(self):
+        # A copy of the library stands for the driver of the machine, with one GPU.
+        with tempfile.TemporaryDirectory() as folder:
+            driver = os.path.join(folder, "libnvidia-ml.so.1")
+            shutil.copy(_native_files.simulated_nvml(), driver)
+            out = python(
+                "import ctypes, os\n"
+                "os.environ['ZEUS_SIM'] = 'V100'\n"
+                f"driver = ctypes.CDLL('{driver}')\n"
+                "count = ctypes.c_uint()\n"
+                "assert driver.nvmlInit_v2() == 0\n"
+                "import zeus.sim\n"
+                "from zeus.monitor import ZeusMonitor\n"
+                "with zeus.sim.Node('3xA100'):\n"
+                "    print(len(ZeusMonitor().gpu_indices))\n"
+                "    driver.nvmlDeviceGetCount_v2(ctypes.byref(count))\n"
+                "    print(count.value)\n")
+        self.assertEqual(out, "3\n1\n")
+
+    def test_bad_input(self):
+        for gpus, kind in (("4xB999", ValueError), ("", ValueError), (4, TypeError)):
+            with self.assertRaises(kind):
+                zeus.sim.Node(gpus)
+        for scale in (0, -1, float("nan"), float("inf"), 1e9):
+            with self.assertRaises(ValueError):
+                zeus.sim.Node("A100", time_scale=scale)
+        with self.assertRaises(TypeError):
+            zeus.sim.Node("A100", time_scale="fast")
+        for seed in (-1, 2**64, 1.5):
+            with self.assertRaises(ValueError):
+                zeus.sim.Node("A100", seed=seed)
+        with self.assertRaises(ValueError):
+            zeus.sim.Node("A100", ambient=float("nan"))
+        self.assertNotIn("ZEUS_SIM_NODE", os.environ)
+
+    def test_bad_work(self):
+        with zeus.sim.Node("2xA100", time_scale=20) as node:
+            for arguments in ({}, {"operations": 1e12}, {"operations": 0, "bytes": 1},
+                              {"operations": float("nan"), "bytes": 1}, {"workload": "no such"},
+                              {"workload": "resnet50", "batch_size": 0},
+                              {"workload": "resnet50", "bytes": 1},
+                              {"workload": "resnet50", "gpus": [2]},
+                              {"workload": "resnet50", "gpus": [-1]},
+                              {"workload": "resnet50", "gpus": [0, 0]},
+                              {"workload": "resnet50", "gpus": []}):
+                with self.assertRaises(ValueError, msg=str(arguments)):
+                    node.run(**arguments)
+            with self.assertRaises(TypeError):
+                node.run("resnet50", gpus="0")
+            work = node.run("resnet50")
+            for steps in (0, -1, float("nan"), float("inf")):
+                with self.assertRaises(ValueError):
+                    work.step(steps)
+            with self.assertRaises(TypeError):
+                work.step("1")
+            with self.assertRaises(ValueError):
+                node.draw(-5)
+            for kind in ("broken", "oob-cap", "slow:1h", "lost:1"):
+                with self.assertRaisesRegex(ValueError, "use one of lost, reset"):
+                    node.fault(0, kind)
+            with self.assertRaises(ValueError):
+                node.fault(0, "frozen", probability=0.5)
+            with self.assertRaises(ValueError):
+                node.fault(0, "lost", at=float("nan"))
+            with self.assertRaises(ZeusError):
+                node.fault(7, "lost")
+        with self.assertRaisesRegex(ConflictError, "this work is closed"):
+            work.step()
+        with self.assertRaisesRegex(ConflictError, "this simulated node is closed"):
+            node.run("resnet50")
+
+    def test_what_a_function_raises_is_raised_and_the_gpus_stop(self):
+        with zeus.sim.Node("A100", time_scale=20) as node:
+            work = node.run(operations=1e18, bytes=1e10)
+            with self.assertRaisesRegex(KeyError, "mine"):
+                work.step(lambda: {}["mine"])
+            self.assertLess(node.truth()[0].power, 100)
+            self.assertEqual(node.run(operations=1e12, bytes=1e9).step(2, lambda: "result"), "result")
+
+    def test_models_and_workloads(self):
+        self.assertIn("A100", [model["id"] for model in zeus.sim.models()])
+        self.assertIn("resnet50", [workload["name"] for workload in zeus.sim.workloads()])
 
     def test_no_node(self):
         with self.assertRaisesRegex(NotFoundError, "no simulated node is here"):

@@ -79,13 +79,8 @@ class Work:
             compute = steps
         else:
             count = _positive(steps, "the number of steps")
-        self._work.launch(count)
-        try:
-            result = None if compute is None else compute()
-            self._work.wait()
-            return result
-        finally:
-            self._work.cancel()
+        result: _Result | None = self._work.step(count, compute)
+        return result
 
     def close(self) -> None:
         """Ends it; so does the end of the node."""
@@ -138,6 +133,8 @@ class Node:
         scale = _positive(time_scale, "time_scale")
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
             raise ValueError(f"seed is a whole number from 0 to 2**64 - 1, not {seed!r}")
+        if ambient is not None and not -50 <= ambient <= 80:
+            raise ValueError(f"ambient is a temperature of -50 to 80 degrees, not {ambient!r}")
         _refuse_node_in_node()
         library = _native_files.simulated_nvml()
         check_library_is_free(library)

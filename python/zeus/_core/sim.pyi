@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 def models() -> list[dict[str, Any]]:
     """GPU models that a node may have."""
@@ -61,11 +61,12 @@ class Work:
     def gpus(self) -> list[int]:
         """As the node counts them."""
     def launch(self, steps: float | None) -> None:
-        """Runs so many steps from now on, or, with None, until it is cancelled."""
-    def wait(self) -> None:
-        """Until the steps are done. Lets other threads run; Ctrl-C ends it."""
-    def cancel(self) -> None:
-        """Takes the load away."""
+        """Runs so many steps from now on, or, with None, until it is closed."""
+    def step(self, steps: float, compute: Callable[[], Any] | None) -> Any:
+        """Runs so many steps, calls `compute` meanwhile, and returns what it returned.
+
+        Lets other threads run. Ctrl-C, and what `compute` raises, ends the steps.
+        """
     def close(self) -> None: ...
     @property
     def closed(self) -> bool: ...
