@@ -85,7 +85,7 @@ print(f"loss {loss:.3f}, accuracy {scores[-1]:.2f}")
 # A sample holds until the next one, so the line has steps.
 
 # %%
-timeline = power.get_power_timeline("device_instant", gpu_index=0)[0]
+timeline = power.get_power_timeline(gpu_index=0)[0]
 begin = windows["epoch"].start_time
 times = [moment - begin for moment, _ in timeline]
 watts = [value for _, value in timeline]

@@ -1,6 +1,5 @@
 """The second half of reference_script.py: callbacks, profiling, metrics, servers, the daemon."""
 
-import json
 import os
 import subprocess
 import sys
