@@ -122,15 +122,16 @@ def gpus_by_today_names() -> None:
     gpus.set_gpu_locked_clocks(0, min(graphics), max(graphics))
     gpus.reset_gpu_locked_clocks(0)
     gpus.reset_locked_clocks(0)
-    assert gpus.get_average_power_usage(0) > 10_000 and gpus.get_instant_power_usage(0) > 10_000
+    assert gpus.get_instant_power_usage(0) > 10_000
     assert gpus.supports_get_total_energy_consumption(0)
     assert gpus.get_total_energy_consumption(0) > 0
     assert 10 < gpus.get_gpu_temperature(0) < 110
-    try:
-        assert gpus.get_average_memory_power_usage(0) >= 0
-    except ZeusGPUNotSupportedError:
-        pass
-    assert gpus.supports_nonblocking_setters in (True, False)
+    for reading in (gpus.get_average_power_usage, gpus.get_average_memory_power_usage):
+        try:
+            assert reading(0) >= 0
+        except ZeusGPUNotSupportedError:
+            pass
+    assert gpus.gpus[0].supports_nonblocking_setters in (True, False)
 
 
 def gpus_by_old_names() -> None:
@@ -149,11 +150,11 @@ def gpus_by_old_names() -> None:
         graphics = gpus.getSupportedGraphicsClocks(0, memory)
         gpus.setGpuLockedClocks(0, min(graphics), max(graphics))
         gpus.resetGpuLockedClocks(0)
-        assert gpus.getAveragePowerUsage(0) > 0 and gpus.getInstantPowerUsage(0) > 0
+        assert gpus.getInstantPowerUsage(0) > 0
         assert gpus.supportsGetTotalEnergyConsumption(0)
         assert gpus.getTotalEnergyConsumption(0) > 0
         assert gpus.getGpuTemperature(0) > 0
-        assert callable(gpus.getAverageMemoryPowerUsage)
+        assert callable(gpus.getAveragePowerUsage) and callable(gpus.getAverageMemoryPowerUsage)
 
 
 def cpus_and_boards() -> None:
