@@ -69,7 +69,7 @@ with monitor.window("epoch") as epoch:
             batch = slice(step * 64 % 1536, step * 64 % 1536 + 64)
             loss = forward_and_backward.step(lambda: train_step(batch))
     with monitor.window("checkpoint") as checkpoint:
-        time.sleep(0.6)  # The GPU waits for the disk.
+        time.sleep(0.8)  # The GPU waits for the disk.
     with monitor.window("validate") as validate:
         scores = [forward_only.step(lambda: accuracy(slice(1536, 2048))) for _ in range(steps)]
 time.sleep(0.5)
