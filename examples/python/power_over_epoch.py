@@ -69,7 +69,7 @@ with monitor.window("epoch") as epoch:
             batch = slice(step * 64 % 1536, step * 64 % 1536 + 64)
             loss = forward_and_backward.step(lambda: train_step(batch))
     with monitor.window("checkpoint") as checkpoint:
-        time.sleep(0.6)  # The GPU waits for the disk.
+        time.sleep(0.8)  # The GPU waits for the disk.
     with monitor.window("validate") as validate:
         scores = [forward_only.step(lambda: accuracy(slice(1536, 2048))) for _ in range(steps)]
 time.sleep(0.5)
@@ -85,7 +85,7 @@ print(f"loss {loss:.3f}, accuracy {scores[-1]:.2f}")
 # A sample holds until the next one, so the line has steps.
 
 # %%
-timeline = power.get_power_timeline("device_instant", gpu_index=0)[0]
+timeline = power.get_power_timeline(gpu_index=0)[0]
 begin = windows["epoch"].start_time
 times = [moment - begin for moment, _ in timeline]
 watts = [value for _, value in timeline]

@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 
 from node_testing import ZEUS, NodeTestCase
+from zeusd_test import Daemon
 
 HERE = pathlib.Path(__file__).resolve().parent
 SCRIPTS = [HERE / "reference_script.py", HERE / "reference_services.py"]
@@ -72,10 +73,17 @@ class ReferenceScriptTest(NodeTestCase):
                 time.sleep(0.05)
         raise AssertionError("the push gateway does not answer")
 
+    def daemon(self) -> str:
+        daemon = Daemon(unix=True)
+        self.addCleanup(daemon.close)
+        daemon.events.put({"timestamp_ms": 1000 * time.time(), "gpu_id": 0, "power_mw": 61000})
+        return str(daemon.server.server_address)
+
     def test_a_script_for_the_reference_runs_unchanged(self) -> None:
         with tempfile.TemporaryDirectory(prefix="zeus-reference-test-") as folder:
             environment = {**os.environ, "ZEUS_SERVER_URL": self.serve(folder),
-                           "PUSHGATEWAY_URL": self.push_gateway()}
+                           "PUSHGATEWAY_URL": self.push_gateway(),
+                           "DAEMON_SOCKET": self.daemon()}
             done = subprocess.run([sys.executable, "-B", SCRIPTS[0]], cwd=folder, text=True,
                                   env=environment, capture_output=True, timeout=240)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

@@ -1,11 +1,10 @@
 """The second half of reference_script.py: callbacks, profiling, metrics, servers, the daemon."""
 
-import json
 import os
 import subprocess
 import sys
 import time
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from zeus.callback import Callback, CallbackSet
@@ -85,8 +84,8 @@ def carbon_and_price() -> None:
             return {hour: 400.0}
 
         @property
-        def update_period(self) -> float:
-            return 3600.0
+        def update_period(self) -> timedelta:
+            return timedelta(hours=1)
 
         @property
         def history_length(self) -> int:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import sys
 
-
-def program() -> str:
-    """Where the program is that came with this package."""
-    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "_native", "bin", "zeus")
+from zeus import _native_files
+from zeus.errors import NotFoundError
 
 
 def main() -> None:
     """Becomes that program, with the same arguments."""
     try:
-        os.execv(program(), ["zeus", *sys.argv[1:]])
+        program = _native_files.command()
+        os.execv(program, ["zeus", *sys.argv[1:]])
+    except NotFoundError as missing:
+        sys.exit(f"zeus: {missing}")
     except OSError as failure:
-        sys.exit(f"zeus: {program()} cannot be started ({failure.strerror}): install Zeus again")
+        sys.exit(f"zeus: {program} cannot be started ({failure.strerror}): install Zeus again")
 
 
 if __name__ == "__main__":

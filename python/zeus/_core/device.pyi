@@ -97,4 +97,5 @@ class Devices:
 def put_back() -> None:
     """Everything that this process set on GPUs; nothing can be set afterwards."""
 
-def is_root() -> bool: ...
+def is_root() -> bool:
+    """Whether this process may do what only root may."""

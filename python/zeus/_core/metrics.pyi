@@ -8,6 +8,8 @@ def gpu_temperatures(monitor: Monitor) -> list[float]:
     """Degrees Celsius of the GPUs that tell, from the recording."""
 
 class Kind:
+    """Of a metric, as Prometheus knows them."""
+
     COUNTER: Kind
     GAUGE: Kind
 

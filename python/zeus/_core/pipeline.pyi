@@ -100,6 +100,8 @@ class Plan:
         """Of each stage, in its order: instruction and MHz (0: leave it as it is)."""
 
 class ClockChangeRules:
+    """How often a clock may change, and what a change costs in seconds."""
+
     def __init__(self, least_instructions: int, latency: float) -> None: ...
 
 class Planner:
@@ -134,7 +136,9 @@ class Planner:
     @property
     def microbatches(self) -> int: ...
 
-def parse_reference_schedule(text: str) -> list[list[tuple[str, float]]]: ...
+def parse_reference_schedule(text: str) -> list[list[tuple[str, float]]]:
+    """Instructions and their clocks in MHz, by rank, of a file of the reference implementation."""
+
 def plan_once(
     profile: Profile,
     schedule: str,

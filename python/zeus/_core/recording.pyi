@@ -5,6 +5,8 @@ from __future__ import annotations
 from zeus._core.monitor import Monitor
 
 class Quantity:
+    """What is recorded of a device over time."""
+
     @property
     def name(self) -> str: ...
     POWER: Quantity
