@@ -57,6 +57,37 @@ TEST(GlobalPowerLimitOptimizerTest, AllGpusOfAJobGetTheSameLimitAndTheOldOneBack
   EXPECT_EQ(node.limit(1), kDefault);
 }
 
+// Says that a step takes least energy at 150 W.
+class InventedMeter final : public SliceMeter {
+ public:
+  Status Begin(const std::string& label) override {
+    labels.push_back(label);
+    return Ok();
+  }
+  Result<SliceReading> Peek() override { return Error{ErrorCode::kNotSupported, "not yet"}; }
+  Result<Ticket> End() override { return Ticket(labels.size() - 1); }
+  void Cancel() override {}
+  Result<SliceReading> Read(Ticket ticket) override {
+    const bool cheap = labels[static_cast<std::size_t>(ticket)] == "150 W";
+    return SliceReading{.time = 1s, .energy = cheap ? 1_J : 1000_J};
+  }
+
+  std::vector<std::string> labels;
+};
+
+TEST(GlobalPowerLimitOptimizerTest, AnotherMeterMayMeasure) {
+  SimulatedNode node({"V100"}, {});
+  InventedMeter meter;
+  GlobalPowerLimitOptimizer optimizer(node.monitor(), Energy(),
+                                      {.rule = SliceRule::BySteps(0, 0, 2), .meter = &meter});
+  EXPECT_EQ(optimizer.current().trying(), std::nullopt);
+  optimizer.OnStepBegin();
+  EXPECT_EQ(optimizer.current().trying(), Setting(kDefault));
+  Train(node, optimizer);
+  EXPECT_EQ(optimizer.chosen(), std::vector<Setting>{150_W});
+  EXPECT_EQ(node.limit(0), 150_W);
+}
+
 TEST(GlobalPowerLimitOptimizerTest, AnObserverTellsWhatWouldHaveBeen) {
   SimulatedNode node({"V100"}, {});
   GlobalPowerLimitOptimizer optimizer(node.monitor(), Energy(), {.mode = OptimizerMode::kObserve});

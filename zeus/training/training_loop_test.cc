@@ -57,6 +57,24 @@ class TrainingLoopTest : public ::testing::Test {
   const std::vector<int> batches_ = {1, 2, 3};
 };
 
+TEST_F(TrainingLoopTest, StepsThatAreCalledOneByOneAreTheSame) {
+  Diary diary;
+  TrainingLoop loop(bench_.monitor, {.max_epochs = 2, .callbacks = {&diary}});
+  EXPECT_EQ(loop.epoch(), -1);
+  for (bool more = loop.BeginTraining(); more; more = loop.NextEpoch()) {
+    loop.BeginBatches();
+    loop.BeginStep();
+    bench_.clock.Advance(1s);
+    loop.EndStep();
+    loop.EndBatches();
+    EXPECT_TRUE(loop.MayStep());
+  }
+  EXPECT_EQ(loop.epoch(), 1);
+  EXPECT_THAT(diary.lines, ElementsAre("train", "epoch0", "step", "/step", "/epoch0", "epoch1",
+                                       "step", "/step", "/epoch1", "/train"));
+  EXPECT_EQ(loop.Summary().amounts.steps, 2);
+}
+
 TEST_F(TrainingLoopTest, CallbacksSeeTheCourseOfTheTraining) {
   Diary diary;
   TrainingLoop loop(bench_.monitor, {.max_epochs = 5, .target_metric = 0.9, .callbacks = {&diary}});

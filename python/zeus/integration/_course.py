@@ -1,4 +1,4 @@
-"""What the callbacks for all frameworks have in common: epochs are windows, steps go on to others."""
+"""What the callbacks for all frameworks have in common."""
 
 from __future__ import annotations
 

@@ -256,7 +256,7 @@ class GlobalPowerLimitOptimizer(_core.JitOptimizer, Callback):
         return trouble
 
     def used(self) -> JobUse:
-        """Time and energy of the job's GPUs since training began. Of several ranks, all must ask."""
+        """Of the job's GPUs since training began. Of several ranks, all must ask."""
         return JobUse(*self._used())
 
     def savings(self, knob: int = 0) -> Savings:

@@ -149,5 +149,5 @@ def _complete(measurement: Any) -> PowerLimitMeasurement:
         getattr(measurement, name, defaults.get(name)) for name in PowerLimitMeasurement._fields
     ]
     if not all(_is_number(number) and math.isfinite(number) for number in numbers):
-        raise ValueError(f"a measurement has numbers for power_limit, energy and time: {measurement}")
+        raise ValueError(f"a measurement has a power_limit, an energy and a time: {measurement!r}")
     return PowerLimitMeasurement(*numbers)

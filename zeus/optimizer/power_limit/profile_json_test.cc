@@ -95,6 +95,17 @@ TEST(ProfileJsonTest, ClocksAreInMegahertz) {
   ExpectSame(read.value(), clocks);
 }
 
+TEST(ProfileJsonTest, ReadersOfTheReferencesFormatFindTheirField) {
+  Json json = ParseJson(ProfileToJson(Sample())).value();
+  const std::string theirs = Json{{"measurements", json["measurements"]}}.dump();
+  const auto read = ParseProfile(theirs);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  ASSERT_EQ(read.value().points.size(), Sample().points.size());
+  EXPECT_EQ(read.value().points[0].setting, Sample().points[0].setting);
+  EXPECT_EQ(read.value().points[0].energy_per_step, Sample().points[0].energy_per_step);
+  EXPECT_EQ(read.value().points[0].time_per_step, Sample().points[0].time_per_step);
+}
+
 TEST(ProfileJsonTest, PointsComeFastestFirst) {
   Profile reversed = Sample();
   std::swap(reversed.points[0], reversed.points[1]);
