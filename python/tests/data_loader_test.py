@@ -4,15 +4,15 @@ import gc
 import unittest
 
 from limit_testing import BYTES, OPERATIONS, limits, monitor_of, true_energy
-from node_testing import NodeTestCase
+from one_node_testing import OneNodeTestCase
 
 from zeus import ZeusDataLoader
 from zeus.optimizer.power_limit import Energy
 
 
-class LoaderTestCase(NodeTestCase):
+class LoaderTestCase(OneNodeTestCase):
     GPUS = "2xA100"
-    TIME_SCALE = 300
+    TIME_SCALE = 50
 
     def setUp(self) -> None:
         self.monitor = monitor_of(0, 1)

@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 from limit_testing import limits, monitor_of, quick, true_energy
-from node_testing import NodeTestCase
+from one_node_testing import OneNodeTestCase
 
 HEAD = """
 import json, os, sys, time
@@ -18,7 +18,7 @@ rank, size, rendezvous = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 import torch
 import torch.distributed as dist
 dist.init_process_group("gloo", init_method="file://" + rendezvous, rank=rank, world_size=size)
-from limit_testing import BYTES, OPERATIONS, limits, monitor_of, quick, train
+from limit_testing import BYTES, OPERATIONS, Lowest, limits, monitor_of, quick, train
 import zeus.sim
 from zeus import ZeusDataLoader
 from zeus.optimizer.power_limit import Energy, OptimumSelector, ZeusCost
@@ -61,7 +61,7 @@ dist.barrier()
 
 # One rank is killed in the middle of it; the others notice, and end.
 KILLED = """
-plo = quick(monitor, Energy(), power_limits=[150])
+plo = quick(monitor, Lowest(), power_limits=[150])
 plo.on_train_begin()
 for step in range(100000):
     plo.on_step_begin()
@@ -90,9 +90,9 @@ dist.barrier()
 """
 
 
-class RanksTest(NodeTestCase):
+class RanksTest(OneNodeTestCase):
     GPUS = "4xA100"
-    TIME_SCALE = 200
+    TIME_SCALE = 20
 
     def setUp(self) -> None:
         self.original = limits()

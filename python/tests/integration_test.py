@@ -4,7 +4,7 @@ import types
 import unittest
 
 from limit_testing import BYTES, OPERATIONS, limits, monitor_of, quick
-from node_testing import NodeTestCase
+from one_node_testing import OneNodeTestCase
 
 from zeus.integration.huggingface import HFGlobalPowerLimitOptimizer, ZeusTrainerCallback
 from zeus.integration.lightning import ZeusCallback
@@ -81,9 +81,9 @@ class Listener:
         self.metrics.append(metric)
 
 
-class IntegrationTest(NodeTestCase):
+class IntegrationTest(OneNodeTestCase):
     GPUS = "2xA100"
-    TIME_SCALE = 300
+    TIME_SCALE = 50
 
     def setUp(self) -> None:
         self.monitor = monitor_of(0, 1)

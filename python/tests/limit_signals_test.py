@@ -7,19 +7,18 @@ import sys
 import unittest
 
 from limit_testing import limits, monitor_of, quick
-from node_testing import NodeTestCase
+from one_node_testing import OneNodeTestCase
 
 # Says when the lower limit is set, and then does as it is told.
 PROGRAM = """
 import os, sys, time
 sys.path.insert(0, {tests!r})
-from limit_testing import BYTES, OPERATIONS, limits, monitor_of, quick, train
+from limit_testing import BYTES, OPERATIONS, Lowest, limits, monitor_of, quick, train
 import zeus.sim
-from zeus.optimizer.power_limit import Energy
 
 monitor = monitor_of(0)
 work = zeus.sim.attach().run(operations=OPERATIONS, bytes=BYTES, gpus=[0])
-plo = quick(monitor, Energy(), power_limits=[150])
+plo = quick(monitor, Lowest(), power_limits=[150])
 train(plo, work)
 assert plo.trouble is None, plo.trouble
 assert limits([0]) == [150], limits()
@@ -28,9 +27,9 @@ print("set", flush=True)
 """
 
 
-class EndingTest(NodeTestCase):
+class EndingTest(OneNodeTestCase):
     GPUS = "A100"
-    TIME_SCALE = 300
+    TIME_SCALE = 50
 
     def start(self, ending: str) -> subprocess.Popen:
         text = PROGRAM.format(tests=os.path.dirname(os.path.abspath(__file__)), ending=ending)
@@ -92,7 +91,7 @@ try:
 except KeyboardInterrupt:
     pass
 print("interrupted", limits([0]), flush=True)
-plo = quick(monitor, Energy(), power_limits=[200])
+plo = quick(monitor, Lowest(), power_limits=[200])
 train(plo, work)
 print("again", plo.trouble, limits([0]), flush=True)
 time.sleep(60)

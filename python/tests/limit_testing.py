@@ -1,13 +1,23 @@
-"""What the tests of power limits share: a job on simulated GPUs, the limits, and the truth."""
+"""What the tests of power limits share: a job on simulated GPUs, the limits, and the truth.
+
+Also for processes that a test starts: importing it changes nothing.
+"""
 
 import warnings
 
 from zeus.device import get_gpus
 from zeus.monitor import ZeusMonitor
-from zeus.optimizer.power_limit import GlobalPowerLimitOptimizer
+from zeus.optimizer.power_limit import GlobalPowerLimitOptimizer, OptimumSelector
 
 #: A step that is bound by computing: a lower limit makes it slower, and cheaper down to a point.
 OPERATIONS, BYTES = 6e13, 2e11
+
+
+class Lowest(OptimumSelector):
+    """Certain, however noisy the measurements are."""
+
+    def select(self, measurements):
+        return min(one.power_limit for one in measurements)
 
 
 def limits(gpus=None) -> list[float]:
@@ -35,7 +45,7 @@ def quick(monitor, selector=None, **options) -> GlobalPowerLimitOptimizer:
 
 def true_energy(node, gpus) -> float:
     """Joules of these GPUs since the node started."""
-    truth = {gpu.index: gpu.energy for gpu in node.truth()}
+    truth = {gpu.gpu: gpu.energy for gpu in node.truth()}
     return sum(truth[index] for index in gpus)
 
 
