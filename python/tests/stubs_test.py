@@ -26,16 +26,13 @@ def submodules() -> list[types.ModuleType]:
 
 
 def names_in(body: list[ast.stmt]) -> dict[str, ast.stmt]:
-    """Public names that these lines of a stub define."""
+    """Public names that these lines of a stub define. Aliases of types are there for it alone."""
     found: dict[str, ast.stmt] = {}
     for statement in body:
         if isinstance(statement, (ast.ClassDef, ast.FunctionDef)):
             found[statement.name] = statement
         elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             found[statement.target.id] = statement
-        elif isinstance(statement, ast.Assign):
-            found.update({target.id: statement for target in statement.targets
-                          if isinstance(target, ast.Name)})
     return {name: statement for name, statement in found.items() if is_public(name)}
 
 
