@@ -7,8 +7,6 @@ torch.distributed (gloo here, NCCL on real GPUs): energies are summed, the slowe
 from __future__ import annotations
 
 import argparse
-import os
-import tempfile
 
 import torch
 import torch.distributed as dist
@@ -29,8 +27,9 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def train(rank: int, args: argparse.Namespace, rendezvous: str) -> None:
-    dist.init_process_group("gloo", f"file://{rendezvous}", rank=rank, world_size=args.ranks)
+def train(rank: int, args: argparse.Namespace, port: int) -> None:
+    store = dist.TCPStore("127.0.0.1", port, is_master=False, wait_for_workers=False)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=args.ranks)
     monitor = ZeusMonitor(gpu_indices=[rank], cpu_indices=[])
     optimizer = GlobalPowerLimitOptimizer(monitor, warmup_steps=2, profile_steps=6)
     gpu = zeus.sim.attach().run("resnet50", batch_size=256, gpus=[rank])
@@ -60,10 +59,9 @@ def train(rank: int, args: argparse.Namespace, rendezvous: str) -> None:
 
 def main() -> None:
     args = parse()
+    store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     with zeus.sim.Node(f"{args.ranks}x{args.gpu}", time_scale=10):
-        with tempfile.TemporaryDirectory() as folder:
-            rendezvous = os.path.join(folder, "rendezvous")
-            mp.spawn(train, (args, rendezvous), nprocs=args.ranks)
+        mp.spawn(train, (args, store.port), nprocs=args.ranks)
 
 
 if __name__ == "__main__":
