@@ -114,7 +114,13 @@ def step_figures(rounds: int) -> dict[str, dict[str, float]]:
             json.dump({"measurements": measurements}, file)
         with ZeusMonitor(cpu_indices=[]) as monitor:
             optimizer = GlobalPowerLimitOptimizer(monitor, profile_path=profile)
-            return {"step when done": batched_microseconds(optimizer.on_step_begin, rounds * 10)}
+            if type(optimizer.state).__name__ != "Done":
+                raise SystemExit(f"the optimiser has not decided: {optimizer.state}")
+
+            def step() -> None:  # As programs call it, with its name looked up each time.
+                optimizer.on_step_begin()
+
+            return {"step when done": batched_microseconds(step, rounds * 10)}
 
 
 def import_figures(rounds: int) -> dict[str, float]:

@@ -50,7 +50,7 @@ class ReferenceScriptTest(NodeTestCase):
         """For jobs, and for pipelines of one stage."""
         schedule = pathlib.Path(folder, "schedule.py")
         schedule.write_text('[[("forward", 1410), ("backward", 1200)]]\n')
-        server = subprocess.Popen([ZEUS, "serve", "--listen", "127.0.0.1:0",
+        server = subprocess.Popen([ZEUS, "serve", "--listen", "127.0.0.1:0", "--no-access-log",
                                    "--pipeline-schedule", schedule],
                                   stdout=subprocess.PIPE, text=True)
         self.addCleanup(server.communicate)

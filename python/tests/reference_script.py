@@ -211,16 +211,31 @@ def power_limit() -> None:
     assert callable(optimizer.on_epoch_end) and callable(optimizer.on_step_begin)
 
 
+def is_taken(monitor: ZeusMonitor, window: str) -> bool:
+    """Whether a window of that name is open."""
+    try:
+        monitor.begin_window(window)
+    except ValueError:
+        return True
+    monitor.end_window(window, cancel=True)
+    return False
+
+
 def power_limit_from_nothing() -> None:
     """The windows have a reserved name with the limit in watts."""
-    monitor = ZeusMonitor(gpu_indices=[0], log_file="limits.csv")
+    monitor = ZeusMonitor(gpu_indices=[0])
     optimizer = GlobalPowerLimitOptimizer(monitor, wait_steps=1, warmup_steps=1, profile_steps=2,
                                           pl_step=100, profile_path="found.json")
-    for _ in range(2 + 4 * 3 + 1):
+    taken = set()
+    for step in range(100):
         optimizer.on_step_begin()
+        if is_taken(monitor, "__GlobalPowerLimitOptimizer_400"):
+            taken.add(step)
         time.sleep(0.02)
         optimizer.on_step_end()
-    assert json.loads(Path("found.json").read_text())["measurements"][0]["power_limit"] == 400
+    assert taken == {2, 3}, taken
+    limits = [one["power_limit"] for one in json.loads(Path("found.json").read_text())["measurements"]]
+    assert limits == [400, 300, 200, 100], limits
 
 
 def main() -> int:
