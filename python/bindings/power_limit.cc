@@ -168,9 +168,11 @@ Selector SelectorOf(const std::string& name, const py::function& choose) {
                            fmt::format("{} returned {}, which was not measured: return one of the "
                                        "power_limit of its measurements",
                                        name, chosen)};
-            } catch (const std::exception& exception) {
+            } catch (const std::exception&) {
               KeepInterrupt();
-              return Error{ErrorCode::kInvalidArgument, exception.what()};
+              Error error = CurrentPythonError("ask the selector");
+              error.code = ErrorCode::kInvalidArgument;
+              return error;
             }
           }};
 }
