@@ -86,7 +86,10 @@ Error CurrentPythonError(std::string_view doing) {
   } catch (const Failure& failure) {
     return failure.error().While(doing);
   } catch (const std::exception& failure) {
-    return {ErrorCode::kInternal, fmt::format("{}: {}", doing, failure.what())};
+    // One sentence: without the places through which a Python exception came.
+    std::string_view what = failure.what();
+    what = what.substr(0, what.find("\n\nAt:"));
+    return {ErrorCode::kInternal, fmt::format("{}: {}", doing, what)};
   }
 }
 

@@ -110,10 +110,10 @@ void JitOptimizer::OnTrainEnd() {
 JobUse JitOptimizer::Used() { return Unwrap(Turn(*this)->Used()); }
 
 SavingsReport JitOptimizer::Savings(std::size_t knob) {
-  auto reports = Unwrap(Turn(*this)->Savings());
+  const auto reports = Unwrap(Turn(*this)->Savings());
   if (knob >= reports.size())
     throw Failure({ErrorCode::kUnavailable, "nothing is decided on yet: train some more steps"});
-  return std::move(reports[knob]);
+  return reports[knob];
 }
 
 Profile JitOptimizer::ProfileOf(std::size_t knob) const {
@@ -168,9 +168,11 @@ Selector SelectorOf(const std::string& name, const py::function& choose) {
                            fmt::format("{} returned {}, which was not measured: return one of the "
                                        "power_limit of its measurements",
                                        name, chosen)};
-            } catch (const std::exception& exception) {
+            } catch (const std::exception&) {
               KeepInterrupt();
-              return Error{ErrorCode::kInvalidArgument, exception.what()};
+              Error error = CurrentPythonError("ask the selector");
+              error.code = ErrorCode::kInvalidArgument;
+              return error;
             }
           }};
 }

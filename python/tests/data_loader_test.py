@@ -3,7 +3,7 @@
 import gc
 import unittest
 
-from limit_testing import BYTES, OPERATIONS, limits, monitor_of, true_energy
+from limit_testing import BYTES, OPERATIONS, Lowest, limits, monitor_of, true_energy
 from one_node_testing import OneNodeTestCase
 
 from zeus import ZeusDataLoader
@@ -59,7 +59,7 @@ class TrainingTest(LoaderTestCase):
             for _ in evaluation:
                 self.work.step()
             evaluated = true_energy(self.node, [0, 1]) - before
-        self.assertGreater(loader.summary().energy, 1.5 * evaluated)
+        self.assertGreater(loader.summary().energy, 1.1 * evaluated)
         self.assertEqual(loader.summary().steps, 10)
 
     def test_the_metric_may_be_better_when_it_is_lower(self):
@@ -94,14 +94,15 @@ class TrainingTest(LoaderTestCase):
         self.assertEqual(loader.savings().best, loader.optimizer.optimal_power_limit)
 
     def test_an_observer_changes_nothing_in_the_end(self):
-        loader = self.loader(max_epochs=40, optimum_selector=Energy(), observer=True)
+        loader = self.loader(max_epochs=40, optimum_selector=Lowest(), observer=True)
         for _ in loader.epochs():
             for _ in loader:
                 self.work.step()
             if loader.optimizer.done:
                 self.assertEqual(limits(), self.original)
                 loader.stop()
-        self.assertLess(loader.savings().change.energy, 0)
+        self.assertEqual((loader.savings().best, loader.savings().original), (100, 400))
+        self.assertGreater(loader.savings().change.time, 0)
 
     def test_callbacks_are_told_in_order(self):
         events = []

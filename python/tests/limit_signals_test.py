@@ -87,6 +87,7 @@ class EndingTest(OneNodeTestCase):
     def test_a_notebook_goes_on_after_ctrl_c(self):
         child = self.start("""
 try:
+    print("training", flush=True)
     time.sleep(60)
 except KeyboardInterrupt:
     pass
@@ -96,6 +97,7 @@ train(plo, work)
 print("again", plo.trouble, limits([0]), flush=True)
 time.sleep(60)
 """)
+        self.assertEqual(child.stdout.readline(), "training\n")
         child.send_signal(signal.SIGINT)
         self.assertEqual(child.stdout.readline(), f"interrupted {self.original}\n")
         self.assertEqual(child.stdout.readline(), "again None [200.0]\n")

@@ -98,7 +98,6 @@ class ListingsTest(OneNodeTestCase):
         from zeus.device import get_gpus
 
         gpus, steps = get_gpus(), 10
-        self.addCleanup(self.set_limits, gpus, self.original[0])
         truth = {}
         for watts in range(400, 99, -25):
             self.set_limits(gpus, watts)
@@ -107,7 +106,8 @@ class ListingsTest(OneNodeTestCase):
             self.work.step(steps)
             energy = true_energy(self.node, range(4)) - energy
             truth[watts] = (energy / steps, (self.node.now - begin) / steps)
-        self.set_limits(gpus, self.original[0])
+        for index in range(4):
+            gpus.reset_power_management_limit(index)
         return truth, min(truth, key=lambda watts: value(*truth[watts]))
 
     def set_limits(self, gpus, watts: float) -> None:

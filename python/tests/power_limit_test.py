@@ -93,7 +93,7 @@ class DecisionTest(OptimizerTestCase):
         self.assertIsInstance(plo, Callback)
 
     def test_savings_are_numbers_with_sigma_and_a_text(self):
-        plo = quick(self.monitor, Energy())
+        plo = quick(self.monitor, Lowest(), power_limits=[250], profile_steps=20)
         with self.assertRaises(UnavailableError):
             plo.savings()
         train(plo, self.work)

@@ -4,8 +4,10 @@
 #include <filesystem>
 #include <utility>
 
+#include "zeus/base/log.h"
 #include "zeus/device/device_knob.h"
 #include "zeus/device/knob_group.h"
+#include "zeus/device/knob_repair.h"
 
 namespace zeus {
 namespace {
@@ -64,6 +66,14 @@ Result<Members> CpuMembers(NodeMonitor& monitor, JobKnob& job) {
   return members;
 }
 
+// A job begins with what was there before programs that were killed.
+void RepairLeftovers(KnobJournal& journal, Clock& clock) {
+  const auto repairs = RepairKnobs(journal, RealSurroundings(clock));
+  if (!repairs.ok()) return log::Warning("{}", repairs.error().message);
+  for (const KnobRepair& repair : repairs.value())
+    if (repair.outcome == KnobRepair::Outcome::kFailed) log::Warning("{}", ToText(repair));
+}
+
 }  // namespace
 
 Result<JobKnob> FindJobKnob(KnobKind kind, NodeMonitor& monitor) {
@@ -74,6 +84,7 @@ Result<JobKnob> FindJobKnob(KnobKind kind, NodeMonitor& monitor) {
   if (lasting) {
     ZEUS_TRY(std::filesystem::path folder, KnobFolder());
     job.journal = std::make_unique<KnobJournal>(monitor.monitor().clock(), std::move(folder));
+    RepairLeftovers(*job.journal, monitor.monitor().clock());
   }
   ZEUS_TRY(Members members, kind == KnobKind::kCpuPowerLimit ? CpuMembers(monitor, job)
                                                              : GpuMembers(kind, monitor, job));

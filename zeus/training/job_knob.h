@@ -28,8 +28,9 @@ struct JobKnob {
   std::string driver{};
 };
 
-// Of the GPUs of the monitor, or of its CPU packages, whose memory counts, too. kNotFound when
-// there is none; other errors say which device cannot do it.
+// Puts back first what programs that were killed left. Of the GPUs of the monitor, or of its CPU
+// packages, whose memory counts, too. kNotFound when there is none; other errors say which device
+// cannot do it.
 Result<JobKnob> FindJobKnob(KnobKind kind, NodeMonitor& monitor);
 
 // A knob that fails with `reason` however it is used. Ranks of a job that have nothing to turn must
