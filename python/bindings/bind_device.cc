@@ -11,6 +11,7 @@
 #include "python/bindings/errors.h"
 #include "python/bindings/gpu_knobs.h"
 #include "python/bindings/machine.h"
+#include "python/bindings/without_gil.h"
 #include "zeus/device/privilege.h"
 
 namespace zeus::python {
@@ -24,14 +25,13 @@ std::vector<py::tuple> Absent(const Machine& machine) {
 }
 
 template <class T>
-Result<T> WithoutGil(const std::shared_ptr<EnergyMeter>& meter,
-                     Result<T> (EnergyMeter::*question)()) {
-  const py::gil_scoped_release released;
+Result<T> Ask(const std::shared_ptr<EnergyMeter>& meter, Result<T> (EnergyMeter::*question)()) {
+  const WithoutGil released;
   return ((*meter).*question)();
 }
 
 double TotalEnergy(const std::shared_ptr<EnergyMeter>& meter, Family family) {
-  return Unwrap(WithoutGil(meter, &EnergyMeter::TotalEnergy), family).value();
+  return Unwrap(Ask(meter, &EnergyMeter::TotalEnergy), family).value();
 }
 
 // None where the socket has no counter for its memory.
@@ -60,7 +60,7 @@ void BindRail(py::module_& module) {
       .def_property_readonly(
           "is_total", [](const PowerRail& rail) { return rail.role() == PowerRail::Role::kTotal; })
       .def("power", [](const std::shared_ptr<PowerRail>& rail) {
-        return Unwrap(WithoutGil<Watts>(rail, &EnergyMeter::Power)).value();
+        return Unwrap(Ask<Watts>(rail, &EnergyMeter::Power)).value();
       });
 }
 

@@ -9,6 +9,7 @@
 #include "python/bindings/errors.h"
 #include "python/bindings/gpu_knobs.h"
 #include "python/bindings/machine.h"
+#include "python/bindings/without_gil.h"
 #include "zeus/device/gpu.h"
 
 namespace zeus::python {
@@ -20,7 +21,7 @@ using GpuPointer = std::shared_ptr<Gpu>;
 template <class Question>
 auto Ask(const GpuPointer& gpu, const Question& question) {
   auto answer = [&] {
-    const py::gil_scoped_release released;
+    const WithoutGil released;
     return question(*gpu);
   }();
   return Unwrap(std::move(answer), Family::kGpu);

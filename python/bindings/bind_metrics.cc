@@ -11,6 +11,7 @@
 #include "python/bindings/errors.h"
 #include "python/bindings/measurement.h"
 #include "python/bindings/publisher.h"
+#include "python/bindings/without_gil.h"
 #include "zeus/export/metrics_server.h"
 #include "zeus/export/node_sampler.h"
 #include "zeus/export/prometheus.h"
@@ -47,7 +48,7 @@ class Server final : public Closeable {
       : Closeable(monitor.get()) {
     const ListenAddress listen = Unwrap(ParseListenAddress(address));
     const std::shared_ptr<NodeMonitor> recording = monitor ? monitor->recording() : nullptr;
-    const py::gil_scoped_release released;
+    const WithoutGil released;
     if (recording) {
       sources_->Add([recording, sampler = std::make_shared<NodeSampler>(*recording)](
                         MetricSet& metrics) { AddSample(sampler->Take(), metrics); });
@@ -70,7 +71,7 @@ class Server final : public Closeable {
   void DoClose() override {
     auto server = std::move(server_);
     auto sources = std::move(sources_);
-    const py::gil_scoped_release released;
+    const WithoutGil released;
     server.reset();
     sources.reset();
   }

@@ -11,6 +11,7 @@
 
 #include "python/bindings/bind.h"
 #include "python/bindings/errors.h"
+#include "python/bindings/fast_calls.h"
 #include "python/bindings/measurement.h"
 #include "python/bindings/monitor.h"
 
@@ -64,9 +65,7 @@ MeasurementObject EndWindow(const std::shared_ptr<Monitor>& monitor, const py::h
   return MeasurementObject(std::move(ended).value(), monitor);
 }
 
-// begin_window(name) and end_window(name) are on the way of every step. pybind11's dispatcher takes
-// about as long as they do, so these calls go past it; whatever is not as simple as that, errors
-// included, is left to the functions above.
+// begin_window(name) and end_window(name) are on the way of every step.
 PyObject* CallFully(PyObject* self, const char* method, PyObject* const* arguments,
                     Py_ssize_t count, PyObject* names) {
   const auto function = py::reinterpret_steal<py::object>(PyObject_GetAttrString(self, method));
@@ -76,10 +75,9 @@ PyObject* CallFully(PyObject* self, const char* method, PyObject* const* argumen
 
 // Null when it is closed, or was never opened.
 std::shared_ptr<Monitor>* OpenMonitorOf(PyObject* self) {
-  auto place = reinterpret_cast<py::detail::instance*>(self)->get_value_and_holder();
-  if (!place.holder_constructed()) return nullptr;
-  auto& monitor = place.holder<std::shared_ptr<Monitor>>();
-  return monitor->closed() || monitor->InForkedChild() ? nullptr : &monitor;
+  std::shared_ptr<Monitor>* monitor = HeldBy<Monitor>(self);
+  if (monitor == nullptr || (*monitor)->closed() || (*monitor)->InForkedChild()) return nullptr;
+  return monitor;
 }
 
 std::string_view NameOrEmpty(PyObject* key) {
@@ -108,7 +106,7 @@ PyObject* FastBegin(PyObject* self, PyObject* const* arguments, Py_ssize_t count
 
 PyObject* FastEnd(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
   std::shared_ptr<Monitor>* monitor = OpenMonitorOf(self);
-  if (monitor != nullptr && count == 1 && names == nullptr && !(*monitor)->logs()) {
+  if (monitor != nullptr && count == 1 && names == nullptr && !(*monitor)->log()) {
     try {
       (*monitor)->synchronizer()();
       auto ended = (*monitor)->energy().EndWindow(NameOrEmpty(arguments[0]));
@@ -130,9 +128,7 @@ void BindFastCalls(const py::handle& type) {
        kFlags, nullptr},
       {"end_window", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&FastEnd)), kFlags,
        nullptr}};
-  for (PyMethodDef& method : methods)
-    type.attr(method.ml_name) = py::reinterpret_steal<py::object>(
-        PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type.ptr()), &method));
+  AddMethods(type, methods);
 }
 
 std::vector<std::string> DeviceNames(const Monitor& monitor) {

@@ -10,6 +10,7 @@
 
 #include "python/bindings/bind.h"
 #include "python/bindings/errors.h"
+#include "python/bindings/fast_calls.h"
 #include "python/bindings/power_limit.h"
 #include "zeus/optimizer/power_limit/profile_json.h"
 #include "zeus/training/profile_folder.h"
@@ -137,14 +138,10 @@ Profile ProfileFrom(const py::list& points, double max_power) {
   return profile;
 }
 
-// --- past the dispatcher: a call at every step of a training ---
-
+// On the way of every step.
 PyObject* OnStepBegin(PyObject* self, PyObject*) {
-  auto place = reinterpret_cast<py::detail::instance*>(self)->get_value_and_holder();
-  if (place.holder_constructed()) {
-    JitOptimizer& jit = *place.holder<std::shared_ptr<JitOptimizer>>();
-    if (jit.CountStep()) Py_RETURN_NONE;
-  }
+  const auto* jit = HeldBy<JitOptimizer>(self);
+  if (jit != nullptr && (*jit)->CountStep()) Py_RETURN_NONE;
   return PyObject_CallMethod(self, "_on_step_begin", nullptr);
 }
 
@@ -154,9 +151,7 @@ void BindFastCalls(const py::handle& type) {
   static PyMethodDef methods[] = {{"on_step_begin", &OnStepBegin, METH_NOARGS, nullptr},
                                   {"on_step_end", &DoNothing, METH_NOARGS, nullptr},
                                   {"on_epoch_begin", &DoNothing, METH_NOARGS, nullptr}};
-  for (PyMethodDef& method : methods)
-    type.attr(method.ml_name) = py::reinterpret_steal<py::object>(
-        PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type.ptr()), &method));
+  AddMethods(type, methods);
 }
 
 }  // namespace

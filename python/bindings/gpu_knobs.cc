@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "python/bindings/errors.h"
+#include "python/bindings/without_gil.h"
 #include "zeus/base/clock.h"
 #include "zeus/device/device_knob.h"
 #include "zeus/device/gpu_actuators.h"
@@ -230,37 +231,37 @@ std::shared_ptr<GpuKnobs::State> GpuKnobs::state() const {
 
 Status GpuKnobs::SetPowerLimit(const std::shared_ptr<Gpu>& gpu, Watts limit) {
   const auto knobs = state();
-  const pybind11::gil_scoped_release released;
+  const WithoutGil released;
   return knobs->SetPowerLimit(gpu, limit);
 }
 
 Status GpuKnobs::LockClock(const std::shared_ptr<Gpu>& gpu, ClockDomain domain, ClockRange range) {
   const auto knobs = state();
-  const pybind11::gil_scoped_release released;
+  const WithoutGil released;
   return knobs->LockClock(gpu, domain, range);
 }
 
 Status GpuKnobs::SetPersistence(const std::shared_ptr<Gpu>& gpu, Persistence mode) {
   const auto knobs = state();
-  const pybind11::gil_scoped_release released;
+  const WithoutGil released;
   return knobs->SetPersistence(gpu, mode);
 }
 
 Status GpuKnobs::Restore(const std::shared_ptr<Gpu>& gpu, KnobKind kind) {
   const auto knobs = state();
-  const pybind11::gil_scoped_release released;
+  const WithoutGil released;
   return knobs->Restore(*gpu, kind);
 }
 
 bool GpuKnobs::Holds(const std::shared_ptr<Gpu>& gpu, KnobKind kind) {
   const auto knobs = state();
-  const pybind11::gil_scoped_release released;
+  const WithoutGil released;
   return knobs->Holds(*gpu, kind);
 }
 
 Status GpuKnobs::ResetPowerLimit(const std::shared_ptr<Gpu>& gpu) {
   ZEUS_RETURN_IF_ERROR(Restore(gpu, KnobKind::kGpuPowerLimit));
-  const pybind11::gil_scoped_release released;
+  const WithoutGil released;
   ZEUS_TRY(const PowerLimit limit, gpu->CurrentPowerLimit());
   if (limit.requested == limit.default_limit) return Ok();
   ZEUS_RETURN_IF_ERROR(gpu->SetPowerLimit(limit.default_limit));
@@ -269,13 +270,13 @@ Status GpuKnobs::ResetPowerLimit(const std::shared_ptr<Gpu>& gpu) {
 
 Status GpuKnobs::ResetClock(const std::shared_ptr<Gpu>& gpu, ClockDomain domain) {
   ZEUS_RETURN_IF_ERROR(Restore(gpu, State::ClockKnob(domain)));
-  const pybind11::gil_scoped_release released;
+  const WithoutGil released;
   return gpu->ResetClock(domain);
 }
 
 void GpuKnobs::DoClose() {
   const auto state = std::exchange(state_, nullptr);
-  const pybind11::gil_scoped_release released;
+  const WithoutGil released;
   state->End();
 }
 

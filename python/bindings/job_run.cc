@@ -5,6 +5,7 @@
 
 #include "python/bindings/collective.h"
 #include "python/bindings/errors.h"
+#include "python/bindings/without_gil.h"
 
 namespace zeus::python {
 namespace {
@@ -34,7 +35,7 @@ JobRun::JobRun(const std::shared_ptr<Monitor>& monitor, Options options)
   parts.monitor = monitor->recording();
   parts.collective = CollectiveOf(options.collective);
   const bool heartbeats = monitor->in_real_time();
-  const pybind11::gil_scoped_release released;
+  const WithoutGil released;
   if (!parts.collective || parts.collective->rank() == 0)
     parts.service = Unwrap(RemoteJobService::Connect(options.server, parts.clock));
   parts.client = Unwrap(BatchSizeClient::Register(parts.service.get(), *parts.monitor,
@@ -52,7 +53,7 @@ void JobRun::Do(const Action& action) {
   const std::shared_ptr<Parts> parts = parts_;
   State state;
   {
-    const pybind11::gil_scoped_release released;
+    const WithoutGil released;
     const std::lock_guard lock(parts->mutex);
     if (!parts->client) return;  // Closed meanwhile, by another thread.
     action(*parts->client);
@@ -115,7 +116,7 @@ void JobRun::OnTrainEnd() {
 void JobRun::DoClose() {
   const std::shared_ptr<Parts> parts = std::move(parts_);
   if (!parts) return;  // It could not be made.
-  const pybind11::gil_scoped_release released;
+  const WithoutGil released;
   const std::lock_guard lock(parts->mutex);
   if (!parts->client) return;
   (void)parts->monitor->monitor().CancelWindow(window_);

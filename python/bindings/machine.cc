@@ -1,6 +1,7 @@
 #include "python/bindings/machine.h"
 
 #include "python/bindings/errors.h"
+#include "python/bindings/without_gil.h"
 #include "zeus/base/log.h"
 #include "zeus/device/knob_journal.h"
 #include "zeus/device/knob_repair.h"
@@ -23,7 +24,7 @@ void RepairLeftovers(Clock& clock, const Surroundings& surroundings) {
 
 std::shared_ptr<Machine> Machine::Look(const std::string& sysfs, const std::string& procfs,
                                        const std::string& dev) {
-  const py::gil_scoped_release released;
+  const WithoutGil released;
   std::shared_ptr<Machine> machine(new Machine());
   Surroundings surroundings = RealSurroundings(machine->clock_);
   surroundings.sysfs = sysfs;

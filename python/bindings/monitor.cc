@@ -98,7 +98,8 @@ std::shared_ptr<Monitor> Monitor::Open(const Options& options) {
       const EnergyMonitor& energy = recording->node->monitor();
       for (std::size_t i = 0; i < energy.device_count(); ++i)
         devices.push_back(energy.device_name(i));
-      monitor->log_ = Unwrap(WindowLog::Open(options.log_file, std::move(devices)));
+      monitor->log_ = std::make_shared<SharedLog>(
+          Unwrap(WindowLog::Open(options.log_file, std::move(devices))));
     }
   }
   monitor->recording_ = std::move(recording);
@@ -130,9 +131,10 @@ void Monitor::DoClose() {
 
 void Monitor::Abandon() {
   // Neither its thread nor, perhaps, the holder of its locks exists here.
-  static auto* const abandoned = new std::vector<std::shared_ptr<Recording>>();
-  abandoned->push_back(std::move(recording_));
-  (void)log_.release();
+  static auto* const recordings = new std::vector<std::shared_ptr<Recording>>();
+  static auto* const logs = new std::vector<std::shared_ptr<SharedLog>>();
+  recordings->push_back(std::move(recording_));
+  logs->push_back(std::move(log_));
 }
 
 }  // namespace zeus::python

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,20 @@
 #include "zeus/monitor/node_monitor.h"
 
 namespace zeus::python {
+
+// Finished windows as lines of a file. Thread-safe.
+class SharedLog {
+ public:
+  explicit SharedLog(std::unique_ptr<WindowLog> log) : log_(std::move(log)) {}
+  Status Write(const Measurement& measurement) {
+    const std::lock_guard lock(mutex_);
+    return log_->Write(measurement);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unique_ptr<WindowLog> log_;
+};
 
 // What Python calls a monitor: the devices of a node, the recorder thread, and the windows. Used
 // with the GIL held; who lets go of it meanwhile keeps what recording() returned.
@@ -45,7 +60,8 @@ class Monitor final : public Closeable {
   const std::vector<Absence>& absent() const { return absent_; }
 
   Synchronizer& synchronizer() { return synchronizer_; }
-  bool logs() const { return log_ != nullptr; }
+  // Null if nothing is logged.
+  const std::shared_ptr<SharedLog>& log() const { return log_; }
   Status Log(const Measurement& measurement);
 
  private:
@@ -58,7 +74,7 @@ class Monitor final : public Closeable {
   Synchronizer synchronizer_;
   std::vector<Absence> absent_;
   std::shared_ptr<Recording> recording_;
-  std::unique_ptr<WindowLog> log_;
+  std::shared_ptr<SharedLog> log_;
 };
 
 }  // namespace zeus::python

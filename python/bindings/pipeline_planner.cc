@@ -12,6 +12,7 @@
 #include "python/bindings/bind.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/pipeline_plan.h"
+#include "python/bindings/without_gil.h"
 #include "zeus/base/clock.h"
 #include "zeus/optimizer/pipeline/planner.h"
 #include "zeus/optimizer/pipeline/reference_plan.h"
@@ -79,7 +80,7 @@ std::shared_ptr<Planner> Solve(const PipelineProfile& profile, const std::string
                                const py::object& progress) {
   Onlooker onlooker(progress);
   Result<std::unique_ptr<Planner>> solved = [&] {
-    const py::gil_scoped_release released;
+    const WithoutGil released;
     return Planner::Make(ProblemFor(profile, schedule, microbatches, chunks, custom_schedule),
                          onlooker.Options());
   }();

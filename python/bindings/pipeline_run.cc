@@ -5,6 +5,7 @@
 
 #include "python/bindings/collective.h"
 #include "python/bindings/errors.h"
+#include "python/bindings/without_gil.h"
 #include "zeus/client/remote_plan_service.h"
 #include "zeus/optimizer/agreement.h"
 #include "zeus/plan/local_plan_service.h"
@@ -45,7 +46,7 @@ PipelineRun::PipelineRun(const std::shared_ptr<Monitor>& monitor, Options option
   parts.monitor = monitor->recording();
   parts.collective = CollectiveOf(options.collective);
   {
-    const pybind11::gil_scoped_release released;
+    const WithoutGil released;
     Check(parts.Connect(options));
     PipelineOptions pipeline = std::move(options.pipeline);
     pipeline.collective = parts.collective.get();
@@ -65,7 +66,7 @@ template <class Action>
 void PipelineRun::Do(const Action& action) {
   CheckOpen(kName);
   const std::shared_ptr<Parts> parts = parts_;
-  const pybind11::gil_scoped_release released;
+  const WithoutGil released;
   const std::lock_guard lock(parts->mutex);
   if (parts->optimizer) action(*parts->optimizer);
 }
@@ -107,7 +108,7 @@ void PipelineRun::Refresh(const PipelineFrequencyOptimizer& optimizer) {
 void PipelineRun::DoClose() {
   const std::shared_ptr<Parts> parts = std::move(parts_);
   if (!parts) return;
-  const pybind11::gil_scoped_release released;
+  const WithoutGil released;
   const std::lock_guard lock(parts->mutex);
   if (!parts->optimizer) return;
   parts->optimizer->OnTrainEnd();

@@ -12,6 +12,7 @@
 #include "python/bindings/interrupts.h"
 #include "python/bindings/slice_meter.h"
 #include "python/bindings/waiting.h"
+#include "python/bindings/without_gil.h"
 
 namespace zeus::python {
 
@@ -61,8 +62,12 @@ JitOptimizer::JitOptimizer(Options options)
   if (!options.meter.is_none()) work->meter = std::make_unique<PythonSliceMeter>(options.meter);
   options.jit.collective = work->collective.get();
   options.jit.meter = work->meter.get();
+  // A full disk is no reason to stop a training, here neither.
+  options.jit.measured = [log = monitor_->log()](const Measurement& slice) {
+    if (log) (void)log->Write(slice);
+  };
   {
-    const py::gil_scoped_release released;
+    const WithoutGil released;
     work->optimizer = std::make_unique<GlobalPowerLimitOptimizer>(
         *work->node, std::move(options.selector), std::move(options.jit));
   }
@@ -128,7 +133,7 @@ void JitOptimizer::DoClose() {
   auto work = std::exchange(work_, nullptr);
   if (!work) return;
   const bool idle = !owner_;
-  const py::gil_scoped_release released;
+  const WithoutGil released;
   // What was learned is kept. Other ranks may not be ending: nobody waits for them here.
   if (idle && work->alone()) work->optimizer->OnTrainEnd();
   work.reset();

@@ -137,7 +137,7 @@ std::string Publisher::Text() const {
 void Publisher::DoClose() {
   auto ticker = std::move(ticker_);
   const std::shared_ptr<Work> work = work_;
-  const pybind11::gil_scoped_release released;
+  const WithoutGil released;
   ticker.reset();
   work->Finish();
 }

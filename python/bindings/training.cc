@@ -7,6 +7,7 @@
 #include "python/bindings/collective.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/interrupts.h"
+#include "python/bindings/without_gil.h"
 
 namespace zeus::python {
 
@@ -60,7 +61,7 @@ TrainingLoop& Training::loop() const {
 bool Training::BeginTraining() {
   TrainingLoop& loop = this->loop();
   const auto work = work_;
-  const py::gil_scoped_release released;
+  const WithoutGil released;
   return loop.BeginTraining();
 }
 
@@ -68,27 +69,27 @@ bool Training::NextEpoch() {
   TrainingLoop& loop = this->loop();
   monitor_->synchronizer()();
   const auto work = work_;
-  const py::gil_scoped_release released;
+  const WithoutGil released;
   return loop.NextEpoch();
 }
 
 void Training::LeaveTraining(bool by_exception) {
   TrainingLoop& loop = this->loop();
   const auto work = work_;
-  const py::gil_scoped_release released;
+  const WithoutGil released;
   loop.LeaveTraining(by_exception);
 }
 
 TrainingSummary Training::Summary(double patience) {
   TrainingLoop& loop = this->loop();
   const auto work = work_;
-  const py::gil_scoped_release released;
+  const WithoutGil released;
   return loop.Summary(Seconds(patience));
 }
 
 void Training::DoClose() {
   auto work = std::exchange(work_, nullptr);
-  const py::gil_scoped_release released;
+  const WithoutGil released;
   work.reset();
 }
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 from types import TracebackType
 from typing import Any, Callable, NamedTuple, Sequence, TypeVar, overload
 
@@ -178,6 +179,8 @@ class Node:
         global _running
         if self._is_of_parent():
             return
+        if (discovery := sys.modules.get("zeus.device.discovery")) is not None:
+            discovery.forget()  # zeus.device.get_gpus() would keep these GPUs in use.
         self._node.stop()
         if self._surroundings is not None:
             self._surroundings.leave()

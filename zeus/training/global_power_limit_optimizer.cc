@@ -91,7 +91,7 @@ class GlobalPowerLimitOptimizer::Session {
                 [&session, this] {
                   if (job.journal) session.RepairPeers(*job.journal);
                 }),
-          meter(session.monitor_.monitor(), job.devices),
+          meter(session.monitor_.monitor(), job.devices, session.options_.measured),
           optimizer({session.monitor_.monitor().clock(), guard,
                      session.options_.meter != nullptr ? *session.options_.meter : meter,
                      session.collective_},

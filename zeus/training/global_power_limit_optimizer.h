@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,6 +41,9 @@ struct JitOptions {
   // Measures the slices instead of the monitor, whose devices are turned all the same. It must
   // outlive the optimiser.
   SliceMeter* meter = nullptr;
+
+  // Told of every slice that the monitor measured: for logs.
+  std::function<void(const Measurement&)> measured{};
 };
 
 // What a job used, and would have used had all its steps run as it began or at the best setting.

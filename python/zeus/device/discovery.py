@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any, Callable, TypeVar, cast
 
 from zeus._core.device import Devices, put_back
 
-__all__ = ["find_devices", "reasons"]
+__all__ = ["find_devices", "forget", "reasons", "view"]
 
 # Whatever decides which devices a process sees.
 _VARIABLES = (
@@ -21,7 +22,10 @@ _VARIABLES = (
     "ZEUS_SIM_NODE",
 )
 
+_View = TypeVar("_View")
+
 _found: tuple[tuple[object, ...], Devices] | None = None
+_views: dict[object, Any] = {}
 
 
 def find_devices() -> Devices:
@@ -31,8 +35,24 @@ def find_devices() -> Devices:
     if _found is None or _found[0] != surroundings:
         if _found is None or _found[0][0] != os.getpid():
             _put_back_at_the_end_of_a_worker()
+        forget()
         _found = (surroundings, Devices())
     return _found[1]
+
+
+def view(make: Callable[[Devices], _View]) -> _View:
+    """What it makes of the devices; the same object as long as they are the same."""
+    devices = find_devices()
+    if make not in _views:
+        _views[make] = make(devices)
+    return cast(_View, _views[make])
+
+
+def forget() -> None:
+    """The next one looks anew: what is there now is about to vanish."""
+    global _found
+    _found = None
+    _views.clear()
 
 
 def _put_back_at_the_end_of_a_worker() -> None:

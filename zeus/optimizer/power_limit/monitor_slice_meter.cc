@@ -25,6 +25,7 @@ Result<SliceReading> MonitorSliceMeter::Peek() {
 
 Result<SliceMeter::Ticket> MonitorSliceMeter::End() {
   ZEUS_TRY(const Measurement measured, monitor_.EndWindow(std::exchange(open_, {})));
+  if (ended_) ended_(measured);
   return Ticket(static_cast<std::uint64_t>(measured.id));
 }
 

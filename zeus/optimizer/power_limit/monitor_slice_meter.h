@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,10 +17,11 @@ std::string SliceWindowName(const std::string& label);
 // Measures slices as windows of a monitor.
 class MonitorSliceMeter final : public SliceMeter {
  public:
-  // `devices` are positions in the monitor: the energy of a slice is their sum. The monitor must
-  // outlive this object, and somebody must call its Step().
-  MonitorSliceMeter(EnergyMonitor& monitor, std::vector<std::size_t> devices)
-      : monitor_(monitor), devices_(std::move(devices)) {}
+  // `devices` are positions in the monitor: the energy of a slice is their sum. `ended` is told of
+  // every slice. The monitor must outlive this object, and somebody must call its Step().
+  MonitorSliceMeter(EnergyMonitor& monitor, std::vector<std::size_t> devices,
+                    std::function<void(const Measurement&)> ended = {})
+      : monitor_(monitor), devices_(std::move(devices)), ended_(std::move(ended)) {}
   ~MonitorSliceMeter() override { Cancel(); }
 
   Status Begin(const std::string& label) override;
@@ -33,6 +35,7 @@ class MonitorSliceMeter final : public SliceMeter {
 
   EnergyMonitor& monitor_;
   const std::vector<std::size_t> devices_;
+  const std::function<void(const Measurement&)> ended_;
   std::string open_;  // Name of the open window; empty if there is none.
 };
 

@@ -11,7 +11,7 @@ from zeus.device.cpu.exception import (
     ZeusCPUNotSupportedError,
     ZeusCPUUnknownError,
 )
-from zeus.device.discovery import find_devices, reasons
+from zeus.device.discovery import find_devices, reasons, view
 from zeus.device.exception import ZeusBaseCPUError
 
 __all__ = [
@@ -29,8 +29,6 @@ __all__ = [
     "get_cpus",
 ]
 
-_cpus: CPUs | None = None
-
 
 def get_cpus() -> CPUs:
     """The CPU sockets whose energy can be read; the same object every time.
@@ -38,11 +36,8 @@ def get_cpus() -> CPUs:
     Raises:
         ZeusCPUInitError: If there is none; says why, and what would help.
     """
-    global _cpus
-    devices = find_devices()
-    if _cpus is None or _cpus._devices is not devices:
-        _cpus = CPUs(devices)
-    if not _cpus.cpus:
-        why = reasons(devices, "CPU") or "none was found"
+    cpus = view(CPUs)
+    if not cpus.cpus:
+        why = reasons(find_devices(), "CPU") or "none was found"
         raise ZeusCPUInitError(f"the energy of no CPU can be read here (see zeus doctor): {why}")
-    return _cpus
+    return cpus

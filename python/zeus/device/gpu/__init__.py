@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zeus.device.discovery import find_devices, reasons
+from zeus.device.discovery import find_devices, reasons, view
 from zeus.device.gpu.common import GPU, MemoryUse, Utilization
 from zeus.device.gpu.exception import (
     ZeusBaseGPUError,
@@ -63,8 +63,6 @@ __all__ = [
     "get_gpus",
 ]
 
-_gpus: GPUs | None = None
-
 
 def get_gpus(ensure_homogeneous: bool = False) -> GPUs:
     """The GPUs that this process sees; the same object every time.
@@ -79,20 +77,17 @@ def get_gpus(ensure_homogeneous: bool = False) -> GPUs:
         ZeusGPUInitError: If there is none; says why, and what would help.
         ZeusGPUHeterogeneousError: If models differ and should not.
     """
-    global _gpus
     try:
-        devices = find_devices()
+        gpus = view(GPUs)
     except ZeusGPUInvalidArgError as failure:  # Of the environment.
         raise ZeusGPUInitError(failure.message) from failure
-    if _gpus is None or _gpus._devices is not devices:
-        _gpus = GPUs(devices)
-    if not _gpus.gpus:
-        why = reasons(devices, "GPU") or "none was found"
+    if not gpus.gpus:
+        why = reasons(find_devices(), "GPU") or "none was found"
         raise ZeusGPUInitError(f"no GPU can be used here (see zeus doctor): {why}")
-    models = sorted({gpu.get_name() for gpu in _gpus})
+    models = sorted({gpu.get_name() for gpu in gpus})
     if ensure_homogeneous and len(models) > 1:
         raise ZeusGPUHeterogeneousError(
             f"the GPUs are not all of one model but {' and '.join(models)}: choose some with "
             "CUDA_VISIBLE_DEVICES"
         )
-    return _gpus
+    return gpus
