@@ -39,18 +39,20 @@ const char* FamilyName(Family family) {
   return "general";
 }
 
+// zeus.errors._FAMILIES: exceptions by family and code. Held for good, see Raise().
+PyObject* families = nullptr;
+
 // The class of the exception, if it is one that needs no more than the message; null otherwise.
 PyObject* PlainClassFor(const Failure& failure) {
-  const py::dict families = py::module_::import("zeus.errors").attr("_FAMILIES");
-  PyObject* family = PyDict_GetItemString(families.ptr(), FamilyName(failure.family()));
+  PyObject* family = PyDict_GetItemString(families, FamilyName(failure.family()));
   if (family == nullptr) return nullptr;
   PyObject* found = PyDict_GetItemString(family, CodeName(failure.error().code));
   return found != nullptr && PyExceptionClass_Check(found) ? found : nullptr;
 }
 
 void Raise(const Failure& failure) {
-  // Without a step of the interpreter where that will do: it may end a daemon thread at any, and
-  // this is called where C++ handles an exception, which no thread survives.
+  // Without a step of the interpreter, or an import, where that will do: it may end a daemon thread
+  // at any, and this is called where C++ handles an exception, which no thread survives.
   if (PyObject* plain = PlainClassFor(failure)) {
     PyErr_SetString(plain, failure.what());
     return;
@@ -62,6 +64,7 @@ void Raise(const Failure& failure) {
 }  // namespace
 
 void BindErrors(py::module_&) {
+  families = py::module_::import("zeus.errors").attr("_FAMILIES").inc_ref().ptr();
   py::register_exception_translator([](std::exception_ptr pointer) {
     try {
       if (pointer) std::rethrow_exception(pointer);

@@ -145,8 +145,8 @@ class PlannerTest(unittest.TestCase):
             "import sys\n"
             "from zeus.optimizer.pipeline_frequency import Planner, load_profile\n"
             "profile = load_profile(sys.argv[1], 75)\n"
-            "print('solving', flush=True)\n"
             "try:\n"
+            "    print('solving', flush=True)\n"
             "    Planner(profile, microbatches=4000)\n"
             "except KeyboardInterrupt:\n"
             "    print('interrupted')\n")

@@ -13,9 +13,13 @@ from typing import Callable, Mapping
 class ZeusError(Exception):
     """Whatever this package raises by itself."""
 
-    def __init__(self, message: str = "") -> None:
-        super().__init__(message)
-        self.message = message
+    # Without an __init__ in Python: daemon threads that meet an error while the interpreter ends must
+    # not need it.
+
+    @property
+    def message(self) -> str:
+        """One sentence."""
+        return str(self.args[0]) if self.args else ""
 
     def __str__(self) -> str:  # KeyError would show the sentence in quotes.
         return self.message
