@@ -64,7 +64,7 @@ void Raise(const Failure& failure) {
 }  // namespace
 
 void BindErrors(py::module_&) {
-  families = py::module_::import("zeus.errors").attr("_FAMILIES").inc_ref().ptr();
+  families = py::object(py::module_::import("zeus.errors").attr("_FAMILIES")).release().ptr();
   py::register_exception_translator([](std::exception_ptr pointer) {
     try {
       if (pointer) std::rethrow_exception(pointer);
