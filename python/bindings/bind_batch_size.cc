@@ -1,6 +1,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -49,18 +50,20 @@ JobSpec SpecOf(const py::dict& fields) {
   return spec;
 }
 
-std::unique_ptr<JobRun> OpenRun(const std::shared_ptr<Monitor>& monitor, std::string url,
-                                std::string token, std::string authorities, const py::dict& job,
-                                std::string window, std::optional<std::int64_t> recurrence,
-                                py::object collective) {
-  return std::make_unique<JobRun>(monitor,
-                                  JobRun::Options{.server = {.url = std::move(url),
-                                                             .token = std::move(token),
-                                                             .authorities = std::move(authorities)},
-                                                  .job = SpecOf(job),
-                                                  .window = std::move(window),
-                                                  .recurrence = recurrence,
-                                                  .collective = std::move(collective)});
+// `server` is its URL, a token and a file of authorities; empty where there is none.
+std::unique_ptr<JobRun> OpenRun(const std::shared_ptr<Monitor>& monitor,
+                                std::array<std::string, 3> server, const py::dict& job,
+                                const py::dict& options, py::object collective) {
+  auto& [url, token, authorities] = server;
+  return std::make_unique<JobRun>(
+      monitor,
+      JobRun::Options{.server = {.url = std::move(url),
+                                 .token = std::move(token),
+                                 .authorities = std::move(authorities)},
+                      .job = SpecOf(job),
+                      .window = options["window"].cast<std::string>(),
+                      .recurrence = options["recurrence"].cast<std::optional<std::int64_t>>(),
+                      .collective = std::move(collective)});
 }
 
 }  // namespace
@@ -71,9 +74,8 @@ void BindBatchSize(py::module_& core) {
     return [getter](const JobRun& run) { return getter(run.state()); };
   };
   py::class_<JobRun>(module, "JobRun")
-      .def(py::init(&OpenRun), py::arg("monitor"), py::arg("url"), py::arg("token"),
-           py::arg("authorities"), py::arg("job"), py::arg("window"), py::arg("recurrence"),
-           py::arg("collective"))
+      .def(py::init(&OpenRun), py::arg("monitor"), py::arg("server"), py::arg("job"),
+           py::arg("options"), py::arg("collective"))
       .def("begin_trial", &JobRun::BeginTrial)
       .def("observe", &JobRun::Observe, py::arg("power_limit_optimizer"))
       .def("on_train_begin", &JobRun::OnTrainBegin)

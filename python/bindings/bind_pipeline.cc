@@ -1,6 +1,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -43,10 +44,11 @@ PipelineOptions OptionsOf(const py::dict& rank, const py::dict& fields) {
   return options;
 }
 
+// `server` is its URL, a token and a file of authorities; empty where there is none.
 std::unique_ptr<PipelineRun> OpenRun(const std::shared_ptr<Monitor>& monitor,
-                                     std::string server_url, std::string token,
-                                     std::string authorities, py::object collective,
+                                     std::array<std::string, 3> server, py::object collective,
                                      const py::dict& rank, const py::dict& options) {
+  auto& [server_url, token, authorities] = server;
   return std::make_unique<PipelineRun>(monitor,
                                        PipelineRun::Options{.server_url = std::move(server_url),
                                                             .token = std::move(token),
@@ -65,8 +67,8 @@ auto OfPlan(Read read) {
 
 void BindRun(py::module_& module) {
   py::class_<PipelineRun>(module, "PipelineRun")
-      .def(py::init(&OpenRun), py::arg("monitor"), py::arg("server_url"), py::arg("token"),
-           py::arg("authorities"), py::arg("collective"), py::arg("rank"), py::arg("options"))
+      .def(py::init(&OpenRun), py::arg("monitor"), py::arg("server"), py::arg("collective"),
+           py::arg("rank"), py::arg("options"))
       .def("on_instruction_begin", &PipelineRun::OnInstructionBegin, py::arg("name"))
       .def("on_instruction_end", &PipelineRun::OnInstructionEnd, py::arg("name"))
       .def("on_step_end", &PipelineRun::OnStepEnd)

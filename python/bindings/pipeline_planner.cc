@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -65,8 +66,12 @@ class Onlooker {
   bool interrupted_ = false;
 };
 
-pipeline::Problem ProblemFor(PipelineProfile profile, std::string schedule, int microbatches,
-                             int chunks, std::string custom_schedule) {
+// Name, microbatches, chunks, and the list of a custom one: as zeus.optimizer.pipeline_frequency
+// has checked them.
+using ScheduleSpec = std::tuple<std::string, int, int, std::string>;
+
+pipeline::Problem ProblemFor(PipelineProfile profile, ScheduleSpec given) {
+  auto& [schedule, microbatches, chunks, custom_schedule] = given;
   PlanSpec spec{.profile = std::move(profile),
                 .schedule = std::move(schedule),
                 .microbatches = microbatches,
@@ -75,24 +80,20 @@ pipeline::Problem ProblemFor(PipelineProfile profile, std::string schedule, int 
   return Unwrap(ProblemOf(Unwrap(Checked(std::move(spec)))));
 }
 
-std::shared_ptr<Planner> Solve(const PipelineProfile& profile, const std::string& schedule,
-                               int microbatches, int chunks, const std::string& custom_schedule,
+std::shared_ptr<Planner> Solve(const PipelineProfile& profile, const ScheduleSpec& schedule,
                                const py::object& progress) {
   Onlooker onlooker(progress);
   Result<std::unique_ptr<Planner>> solved = [&] {
     const WithoutGil released;
-    return Planner::Make(ProblemFor(profile, schedule, microbatches, chunks, custom_schedule),
-                         onlooker.Options());
+    return Planner::Make(ProblemFor(profile, schedule), onlooker.Options());
   }();
   if (onlooker.interrupted()) throw py::error_already_set();
   return Unwrap(std::move(solved));
 }
 
-PipelinePlan PlanAlone(const PipelineProfile& profile, const std::string& schedule,
-                       int microbatches, int chunks, const std::string& custom_schedule,
+PipelinePlan PlanAlone(const PipelineProfile& profile, const ScheduleSpec& schedule,
                        const pipeline::ClockChangeRules& rules, double slowdown) {
-  const pipeline::Problem problem =
-      ProblemFor(profile, schedule, microbatches, chunks, custom_schedule);
+  const pipeline::Problem problem = ProblemFor(profile, schedule);
   const Seconds baseline = Evaluate(problem, HighestClockChoice(problem)).time;
   return Unwrap(PlanOnce(problem, baseline * slowdown, rules));
 }
@@ -147,8 +148,7 @@ void BindPlanner(py::module_& module) {
            }),
            py::arg("least_instructions"), py::arg("latency"));
   py::class_<Planner, std::shared_ptr<Planner>>(module, "Planner")
-      .def(py::init(&Solve), py::arg("profile"), py::arg("schedule"), py::arg("microbatches"),
-           py::arg("chunks"), py::arg("custom_schedule"), py::arg("progress"))
+      .def(py::init(&Solve), py::arg("profile"), py::arg("schedule"), py::arg("progress"))
       .def(
           "plan",
           [](const Planner& planner, double deadline, const Rules& rules) {
@@ -190,9 +190,8 @@ void BindPlanner(py::module_& module) {
                              [](const Planner& planner) { return planner.problem().stages; })
       .def_property_readonly("microbatches",
                              [](const Planner& planner) { return planner.problem().microbatches; });
-  module.def("plan_once", &PlanAlone, py::arg("profile"), py::arg("schedule"),
-             py::arg("microbatches"), py::arg("chunks"), py::arg("custom_schedule"),
-             py::arg("rules"), py::arg("slowdown"), without_gil);
+  module.def("plan_once", &PlanAlone, py::arg("profile"), py::arg("schedule"), py::arg("rules"),
+             py::arg("slowdown"), without_gil);
 }
 
 }  // namespace zeus::python

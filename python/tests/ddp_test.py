@@ -142,7 +142,7 @@ class RanksTest(OneNodeTestCase):
             return one[1] + ranks * 400 * one[2]
 
         chosen = next(one for one in measurements if one[0] == best)
-        self.assertLess(cost(chosen), 1.1 * min(map(cost, measurements)))
+        self.assertLess(cost(chosen), 1.25 * min(map(cost, measurements)))
         # Each of the GPUs draws between idle and its highest power.
         for one in measurements:
             self.assertTrue(40 < one[1] / one[2] / ranks < 420, one)

@@ -10,15 +10,12 @@ class JobRun:
     def __init__(
         self,
         monitor: Monitor,
-        url: str,
-        token: str,
-        authorities: str,
+        server: tuple[str, str, str],
         job: dict[str, Any],
-        window: str,
-        recurrence: int | None,
+        options: dict[str, Any],
         collective: Any,
     ) -> None:
-        """Registers the job with the server."""
+        """Registers the job with the server: its URL, a token and a file of authorities."""
     def begin_trial(self) -> None:
         """Asks for a batch size, once."""
     def observe(self, power_limit_optimizer: Any) -> None:

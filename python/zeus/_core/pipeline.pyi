@@ -110,10 +110,7 @@ class Planner:
     def __init__(
         self,
         profile: Profile,
-        schedule: str,
-        microbatches: int,
-        chunks: int,
-        custom_schedule: str,
+        schedule: tuple[str, int, int, str],
         progress: Callable[[float], object] | None,
     ) -> None: ...
     def plan(self, deadline: float, rules: ClockChangeRules) -> Plan: ...
@@ -141,10 +138,7 @@ def parse_reference_schedule(text: str) -> list[list[tuple[str, float]]]:
 
 def plan_once(
     profile: Profile,
-    schedule: str,
-    microbatches: int,
-    chunks: int,
-    custom_schedule: str,
+    schedule: tuple[str, int, int, str],
     rules: ClockChangeRules,
     slowdown: float,
 ) -> Plan:
@@ -156,9 +150,7 @@ class PipelineRun:
     def __init__(
         self,
         monitor: Monitor,
-        server_url: str,
-        token: str,
-        authorities: str,
+        server: tuple[str, str, str],
         collective: Any,
         rank: dict[str, int],
         options: dict[str, Any],

@@ -102,12 +102,13 @@ class BatchSizeOptimizer(Callback):
         with _our_exceptions(registering=True):
             self._run = JobRun(
                 monitor=checks.monitor(monitor),
-                url=server_url,
-                token="" if token is None else checks.text("token", token),
-                authorities="" if authorities is None else str(authorities),
+                server=(
+                    server_url,
+                    "" if token is None else checks.text("token", token),
+                    "" if authorities is None else str(authorities),
+                ),
                 job=job.to_dict(),
-                window=_WINDOW,
-                recurrence=recurrence,
+                options={"window": _WINDOW, "recurrence": recurrence},
                 collective=ranks,
             )
             if ranks is not None:

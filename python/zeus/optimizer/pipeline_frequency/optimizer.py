@@ -126,9 +126,11 @@ class PipelineFrequencyOptimizer(Callback):
         try:
             self._run = PipelineRun(
                 monitor=checks.monitor(self.monitor),
-                server_url="" if server_url is None else checks.text("server_url", server_url),
-                token="" if token is None else checks.text("token", token),
-                authorities="" if authorities is None else os.fspath(authorities),
+                server=(
+                    "" if server_url is None else checks.text("server_url", server_url),
+                    "" if token is None else checks.text("token", token),
+                    "" if authorities is None else os.fspath(authorities),
+                ),
                 collective=ranks,
                 rank=place,
                 options=options,

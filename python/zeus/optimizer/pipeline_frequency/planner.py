@@ -198,7 +198,7 @@ def plan(
     pipeline = _pipeline(profile, schedule, microbatches, stages, chunks)
     slowdown = checks.positive("slowdown", slowdown, 1000)
     rules = _rules(least_instructions, clock_latency)
-    if 2 * pipeline[0].stages * max(pipeline[2], 1) * chunks > _LARGE:
+    if 2 * pipeline[0].stages * max(pipeline[1][1], 1) * chunks > _LARGE:
         return core.plan_once(*pipeline, rules, slowdown)
     solved = core.Planner(*pipeline, None)
     return solved.plan(solved.baseline_time * slowdown, rules)
@@ -226,7 +226,7 @@ def schedule_of(
 
 def _pipeline(
     profile: Any, schedule: Any, microbatches: Any, stages: Any, chunks: Any
-) -> tuple[Profile, str, int, int, str]:
+) -> tuple[Profile, tuple[str, int, int, str]]:
     if not isinstance(profile, Profile):
         raise TypeError(f"profile is a Profile, as load_profile() reads it, not {profile!r}")
     if isinstance(stages, (list, tuple, range)):
@@ -236,7 +236,7 @@ def _pipeline(
         profile = profile.with_stages(wanted)
     elif stages is not None:
         profile = profile.spread(checks.whole("stages", stages, 1, _MOST_STAGES))
-    return (profile, *schedule_of(schedule, microbatches, chunks))
+    return profile, schedule_of(schedule, microbatches, chunks)
 
 
 def _rules(least_instructions: Any, latency: Any) -> core.ClockChangeRules:
