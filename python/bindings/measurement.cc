@@ -159,8 +159,9 @@ py::object MeasurementObject::EnergyOf(const char* kind) const {
   return energies;
 }
 
-MeasurementObject MeasurementObject::Refined(double patience) const {
+MeasurementObject MeasurementObject::Refined(double patience) {
   if (measurement_.stage == Measurement::Stage::kRefined) return *this;
+  if (refined_) return MeasurementObject(*refined_, monitor_);
   const std::shared_ptr<Monitor> monitor = monitor_.lock();
   if (!monitor)
     throw Failure(
@@ -174,7 +175,9 @@ MeasurementObject MeasurementObject::Refined(double patience) const {
         return last->ok() || !last->error().retryable();
       },
       patience);
-  return MeasurementObject(Unwrap(*std::move(last)), monitor_);
+  // Another thread may have been told it.
+  if (!refined_) refined_ = std::make_shared<const Measurement>(Unwrap(*std::move(last)));
+  return MeasurementObject(*refined_, monitor_);
 }
 
 std::string MeasurementObject::ToText() const {
@@ -324,7 +327,17 @@ void BindMeasurement(py::module_& module) {
                                  devices[py::str(device.device)] = py::cast(device);
                                return devices;
                              })
-      .def("refined", &Object::Refined, py::arg("timeout") = 2.0)
+      .def(
+          "refined",
+          [](Object& m, const py::object& timeout) {
+            if (!PyFloat_Check(timeout.ptr()) && !PyIndex_Check(timeout.ptr()))
+              throw py::type_error("a timeout is a number of seconds, not " +
+                                   py::repr(timeout).cast<std::string>());
+            return m.Refined(timeout.cast<double>());
+          },
+          py::arg("timeout") = 2.0)
+      .def("__copy__", [](const Object& m) { return m; })
+      .def("__deepcopy__", [](const Object& m, const py::dict&) { return m; })
       .def("to_dict", &Object::ToDict)
       .def("to_json", &Object::ToJson)
       .def("to_pandas",

@@ -26,7 +26,7 @@ class MeasurementObject {
   py::object EnergyOf(const char* kind) const;
 
   // Waits until the sensors have shown what happened at its end, at most so many seconds.
-  MeasurementObject Refined(double patience) const;
+  MeasurementObject Refined(double patience);
 
   std::string ToText() const;
   py::dict ToDict() const;
@@ -46,6 +46,8 @@ class MeasurementObject {
  private:
   Measurement measurement_;
   std::weak_ptr<Monitor> monitor_;
+  std::shared_ptr<const Measurement>
+      refined_;  // Null until it is known: the monitor tells it once.
 };
 
 void BindMeasurement(py::module_& module);

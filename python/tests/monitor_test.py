@@ -1,6 +1,7 @@
 """zeus.monitor on simulated GPUs: windows, what they measured, and what they refuse."""
 
 import asyncio
+import copy
 import csv
 import json
 import math
@@ -125,6 +126,44 @@ class WindowTest(NodeTestCase):
         asyncio.run(serve_two())
         self.assertGreater(window.measurement.time, 0.05)  # The longer one ended last.
 
+    def test_tasks_that_share_a_window_object_each_have_their_own(self):
+        window = self.monitor.window("task")
+        times = []
+
+        async def serve(before, inside):
+            await asyncio.sleep(before)
+            with window as entered:
+                await asyncio.sleep(inside)
+            times.append(entered.measurement.time)
+
+        async def serve_two():
+            await asyncio.gather(serve(0, 0.1), serve(0.05, 0.1))
+
+        asyncio.run(serve_two())
+        for time_ in times:
+            self.assertGreaterEqual(time_, 0.1)
+            self.assertLess(time_, 0.145)  # Neither is taken for the other.
+
+    def test_a_generator_is_measured_from_its_first_value_to_its_end(self):
+        window = self.monitor.window("batches")
+
+        @window
+        def batches():
+            for batch in range(3):
+                time.sleep(0.02)
+                yield batch
+
+        self.assertEqual(list(batches()), [0, 1, 2])
+        self.assertGreater(window.measurement.time, 0.06)
+
+    def test_the_refined_result_can_be_asked_for_again(self):
+        self.monitor.begin_window("again")
+        measurement = self.monitor.end_window("again")
+        first = measurement.refined()
+        self.assertTrue(first.is_refined)
+        self.assertEqual(measurement.refined(), first)
+        self.assertEqual(copy.copy(measurement).refined(), first)
+
     def test_threads_use_one_window_object_at_once(self):
         window = self.monitor.window("shared")
         barrier = threading.Barrier(4)
@@ -216,8 +255,19 @@ class BadUseTest(NodeTestCase):
                     function(7)
             with self.assertRaises(UnicodeEncodeError):
                 monitor.begin_window("\ud800")
-            with self.assertRaises(TypeError):
+            with self.assertRaisesRegex(TypeError, "missing 1 required positional argument: 'key'"):
                 monitor.begin_window()
+            with self.assertRaisesRegex(TypeError, "unexpected keyword argument 'name'"):
+                monitor.end_window("a", name=1)
+            monitor.begin_window("a")
+            with self.assertRaisesRegex(TypeError, "a timeout is a number of seconds, not 'x'"):
+                monitor.end_window("a").refined("x")
+
+    def test_whole_numbers_of_other_packages_and_generators_are_positions(self):
+        numpy = __import__("numpy")
+        for given in [numpy.int64(1)], numpy.array([1]), (index for index in [1]):
+            with ZeusMonitor(gpu_indices=given) as monitor:
+                self.assertEqual(monitor.gpu_indices, [1])
 
     def test_gpus_that_do_not_exist_are_named(self):
         error = self.refuses(KeyError, "there is no GPU 5: this machine shows GPUs 0 to 1", [5])
@@ -227,10 +277,14 @@ class BadUseTest(NodeTestCase):
         self.refuses(TypeError, "gpu_indices is a list of whole numbers", "0")
         self.refuses(TypeError, "gpu_indices is a list of whole numbers", [0.5])
         self.refuses(TypeError, "gpu_indices is a list of whole numbers", [True])
+        self.refuses(TypeError, "gpu_indices is a list of whole numbers, not 0", 0)
+        self.refuses(ValueError, "positions count from 0", [2**70])
         self.refuses(KeyError, "there is no CPU 9", None, [9])
 
     def test_other_options_are_checked(self):
         self.refuses(ValueError, '"tensorflow": one of "torch"', sync_execution_with="tensorflow")
+        self.refuses(TypeError, "a name or None, not 5", sync_execution_with=5)
+        self.refuses(ValueError, "has a NUL in its name", log_file="a\0b")
         self.refuses(Exception, "no-such-folder", log_file="/no-such-folder/windows.csv")
 
     def test_a_measurement_of_nonsense_is_refused(self):
@@ -276,6 +330,22 @@ class BadUseTest(NodeTestCase):
 
         with self.assertRaises(TypeError):
             Forgetful()
+
+
+class LostGpuTest(NodeTestCase):
+    GPUS = "2xA100"
+
+    def test_a_window_begun_after_the_loss_has_no_number(self):
+        with ZeusMonitor() as monitor:
+            self.node.fault(1, "lost")
+            time.sleep(0.5)  # Until the recorder has noticed.
+            monitor.begin_window("after")
+            time.sleep(0.3)
+            measurement = monitor.end_window("after")
+        self.assertTrue(math.isnan(measurement.gpu_energy[1]))
+        self.assertTrue(math.isnan(measurement.total_energy))
+        self.assertRegex(measurement.devices["gpu:1"].reason, "fell off the bus")
+        self.assertGreater(measurement.gpu_energy[0], 0.2 * IDLE_WATTS)
 
 
 class MadeByHandTest(unittest.TestCase):

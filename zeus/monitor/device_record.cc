@@ -188,7 +188,10 @@ Result<EnergyEstimate> DeviceRecord::Estimate(TimePoint begin, const EnergyCurve
                                               TimePoint end, const EnergyCurve::Point& to) const {
   if (!known()) return reason_;
   const Seconds time = end - begin;
-  const Seconds dark = to.dark - from.dark;
+  Seconds dark = to.dark - from.dark;
+  // What the curve guesses about the time since its end is worth nothing while nobody answers.
+  if (track_.failing())
+    dark += std::max<Seconds>(end - std::max(begin, track_.curve().end()), Seconds(0));
   if (time > Seconds(0) && dark >= 0.999 * time) return reason_;
 
   const Joules energy = to.energy - from.energy;

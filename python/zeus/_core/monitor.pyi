@@ -120,6 +120,8 @@ class Monitor:
         Measurement.refined() is the final result. A window that is cancelled has no energy and
         leaves no line in the log. KeyError (a ValueError, too) if no such window is open.
         """
+    def _begin_window(self, key: str, sync_execution: bool, restart: bool) -> None: ...
+    def _end_window(self, key: str, sync_execution: bool, cancel: bool) -> Measurement: ...
     def peek_window(self, key: str) -> Measurement:
         """What an open window has used so far. It stays open."""
     def reset_windows(self) -> None:

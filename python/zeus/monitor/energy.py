@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import functools
+import operator
 import os
 import sys
 import warnings
-from _thread import get_ident
+from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Callable, Literal, Sequence, TypeVar
+from typing import Any, Callable, Iterable, Literal, TypeVar, cast
 
 from zeus._core.monitor import DeviceEnergy, Measurement, Monitor
+from zeus.errors import ConflictError
 
 __all__ = ["DeviceEnergy", "Measurement", "Window", "ZeusMonitor"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+# Windows that this thread, or this task of asyncio, is in, and what they are called.
+_entered: ContextVar[tuple[tuple[Window, str], ...]] = ContextVar("_entered", default=())
 
 
 class Window:
@@ -27,21 +31,21 @@ class Window:
         @monitor.window("step")
         def step(batch): ...
 
-    It ends when an exception passes, too. It may be used again, also while it is open and by
-    several threads at once: those besides the first are called "step (2)", ...
+    It ends when an exception passes, too. Functions may also be coroutines and generators. It may
+    be used again, also while it is open, by several threads and tasks at once: those besides the
+    first are called "step (2)", ...
     """
 
     def __init__(self, monitor: ZeusMonitor, name: str, sync_execution: bool) -> None:
         self._monitor = monitor
         self._sync = sync_execution
-        self._open: dict[int, list[str]] = {}  # By thread.
         self.name = name
         #: Of the last time that the window ended; None before.
         self.measurement: Measurement | None = None
 
     def __enter__(self) -> Window:
         key = self._monitor._begin_any(self.name, self._sync)
-        self._open.setdefault(get_ident(), []).append(key)
+        _entered.set((*_entered.get(), (self, key)))
         return self
 
     def __exit__(
@@ -50,33 +54,47 @@ class Window:
         exception: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        key = self._open[get_ident()].pop()
+        entered = _entered.get()
+        for position in reversed(range(len(entered))):
+            window, key = entered[position]
+            if window is self:
+                break
+        else:
+            raise ConflictError(f"the window {self.name!r} was not entered here: use `with`")
+        _entered.set(entered[:position] + entered[position + 1 :])
         if not self._monitor.closed and not self._monitor.in_forked_child:
             self.measurement = self._monitor.end_window(key, self._sync)
 
     def __call__(self, function: _Function) -> _Function:
         import inspect
 
+        measured: Any
         if inspect.iscoroutinefunction(function):
 
             async def measured(*arguments: Any, **options: Any) -> Any:
-                # Coroutines of one thread do not end in the order in which they began.
-                once = Window(self._monitor, self.name, self._sync)
+                with self:
+                    return await function(*arguments, **options)
+
+        elif inspect.isgeneratorfunction(function):
+
+            def measured(*arguments: Any, **options: Any) -> Any:
+                # Whoever takes its values may take them in another context.
+                key = self._monitor._begin_any(self.name, self._sync)
                 try:
-                    with once:
-                        return await function(*arguments, **options)
+                    return (yield from function(*arguments, **options))
                 finally:
-                    self.measurement = once.measurement
+                    if not self._monitor.closed and not self._monitor.in_forked_child:
+                        self.measurement = self._monitor.end_window(key, self._sync)
 
         else:
 
-            def measured(*arguments: Any, **options: Any) -> Any:  # type: ignore[misc]
+            def measured(*arguments: Any, **options: Any) -> Any:
                 with self:
                     return function(*arguments, **options)
 
         functools.update_wrapper(measured, function)
-        measured.window = self  # type: ignore[attr-defined]
-        return measured  # type: ignore[return-value]
+        measured.window = self
+        return cast(_Function, measured)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -117,19 +135,24 @@ class ZeusMonitor(Monitor):
 
     def __init__(
         self,
-        gpu_indices: Sequence[int] | None = None,
-        cpu_indices: Sequence[int] | None = None,
+        gpu_indices: Iterable[int] | None = None,
+        cpu_indices: Iterable[int] | None = None,
         approx_instant_energy: bool = False,
         log_file: str | os.PathLike[str] | None = None,
         sync_execution_with: Literal["torch", "jax", "cupy"] | None = None,
         *,
         restart_windows: bool | None = None,
     ) -> None:
+        if sync_execution_with is not None and not isinstance(sync_execution_with, str):
+            raise TypeError(f"sync_execution_with is a name or None, not {sync_execution_with!r}")
+        path = "" if log_file is None else os.fspath(log_file)
+        if "\0" in path:
+            raise ValueError(f"log_file has a NUL in its name: {path!r}")
         super().__init__(
             gpus=_indices(gpu_indices, "gpu_indices"),
             cpus=_indices(cpu_indices, "cpu_indices"),
             share=True,
-            log_file="" if log_file is None else os.fspath(log_file),
+            log_file=path,
             framework=sync_execution_with or "",
         )
         self._restart = _is_interactive() if restart_windows is None else restart_windows
@@ -148,6 +171,18 @@ class ZeusMonitor(Monitor):
     def window(self, name: str, sync_execution: bool = True) -> Window:
         """A window around a block or a function: see `Window`."""
         return Window(self, name, sync_execution)
+
+    # What the native begin_window() and end_window() leave to somebody who explains mistakes.
+
+    def _begin_window(
+        self, key: str, sync_execution: bool = True, restart: bool = False
+    ) -> None:
+        super()._begin_window(key, bool(sync_execution), bool(restart))
+
+    def _end_window(
+        self, key: str, sync_execution: bool = True, cancel: bool = False
+    ) -> Measurement:
+        return super()._end_window(key, bool(sync_execution), bool(cancel))
 
     def _begin_or_restart(
         self, key: str, sync_execution: bool = True, restart: bool = True
@@ -174,16 +209,20 @@ class ZeusMonitor(Monitor):
         self.close()
 
 
-def _indices(given: Sequence[int] | None, name: str) -> list[int] | None:
+def _indices(given: Iterable[int] | None, name: str) -> list[int] | None:
     if given is None:
         return None
-    if isinstance(given, (str, bytes)) or not all(
-        isinstance(index, int) and not isinstance(index, bool) for index in given
-    ):
-        raise TypeError(f"{name} is a list of whole numbers, not {given!r}")
-    if negative := [index for index in given if index < 0]:
-        raise ValueError(f"{name} has {negative[0]}: positions count from 0")
-    return list(given)
+    try:
+        positions = list(given)
+        if isinstance(given, (str, bytes)) or any(isinstance(one, bool) for one in positions):
+            raise TypeError
+        positions = list(map(operator.index, positions))
+    except TypeError:
+        raise TypeError(f"{name} is a list of whole numbers, not {given!r}") from None
+    for position in positions:
+        if not 0 <= position < 2**31:
+            raise ValueError(f"{name} has {position}: positions count from 0")
+    return positions
 
 
 def _positions(names: list[str], kind: str) -> list[int]:
