@@ -66,7 +66,7 @@ struct Monitor::Recording {
     const Surroundings surroundings = RealSurroundings(system);
     Node found = Unwrap(Discover(surroundings));
     if (options.cpus) Check(KeepCpus(found, *options.cpus));
-    const std::vector<Absence> absent = found.absent;
+    std::vector<Absence> absent = found.absent;
     node = Unwrap(NodeMonitor::Open(
         real ? static_cast<Clock&>(system) : *scaled, std::move(found),
         {.gpus = options.gpus,
