@@ -84,6 +84,27 @@ class Course:
             self._end(window)
 
 
+class CourseCallback:
+    """What the callbacks for all trainers have in common."""
+
+    def __init__(
+        self, monitor: Any = None, callbacks: Sequence[Any] = (), metric: str | None = None
+    ) -> None:
+        super().__init__()
+        self._course = Course(default_monitor(monitor), callbacks)
+        self._metric = metric
+
+    @property
+    def epochs(self) -> list[Measurement]:
+        """Of the training that runs, or ran last."""
+        return self._course.epochs
+
+    @property
+    def training(self) -> Measurement | None:
+        """From its begin to its end; None before that."""
+        return self._course.training
+
+
 def logs_of(measurement: Measurement | None) -> dict[str, float]:
     """What a framework's logger gets: one number per name."""
     if measurement is None:

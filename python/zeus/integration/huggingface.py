@@ -16,10 +16,9 @@ they have its events all the same.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Any
 
-from zeus.integration._course import Course, default_monitor, logs_of
-from zeus.monitor import Measurement
+from zeus.integration._course import CourseCallback, logs_of
 from zeus.optimizer.power_limit import GlobalPowerLimitOptimizer
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ else:
 __all__ = ["HFGlobalPowerLimitOptimizer", "ZeusTrainerCallback"]
 
 
-class ZeusTrainerCallback(_TrainerCallback):
+class ZeusTrainerCallback(CourseCallback, _TrainerCallback):
     """Measures every epoch and the whole training; tells Zeus callbacks of epochs and steps.
 
     The energy of an epoch goes to the trainer's log history: `energy_joules`,
@@ -44,23 +43,6 @@ class ZeusTrainerCallback(_TrainerCallback):
         callbacks: For example a `GlobalPowerLimitOptimizer`; see `zeus.callback.Callback`.
         metric: The name of what `on_evaluate` of the callbacks is told, such as "eval_loss".
     """
-
-    def __init__(
-        self, monitor: Any = None, callbacks: Sequence[Any] = (), metric: str | None = None
-    ) -> None:
-        super().__init__()
-        self._course = Course(default_monitor(monitor), callbacks)
-        self._metric = metric
-
-    @property
-    def epochs(self) -> list[Measurement]:
-        """Of the training that runs, or ran last."""
-        return self._course.epochs
-
-    @property
-    def training(self) -> Measurement | None:
-        """From its begin to its end; None before that."""
-        return self._course.training
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Called by the trainer, as are the others."""

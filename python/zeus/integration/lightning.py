@@ -15,10 +15,9 @@ Elsewhere it has its events all the same.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Any
 
-from zeus.integration._course import Course, default_monitor, logs_of
-from zeus.monitor import Measurement
+from zeus.integration._course import CourseCallback, logs_of
 
 if TYPE_CHECKING:
     _Callback = object
@@ -34,7 +33,7 @@ else:
 __all__ = ["ZeusCallback"]
 
 
-class ZeusCallback(_Callback):
+class ZeusCallback(CourseCallback, _Callback):
     """Measures every epoch and the whole training; tells Zeus callbacks of epochs and steps.
 
     The energy of an epoch is logged through the module: `energy_joules`, `energy_sigma_joules`,
@@ -45,23 +44,6 @@ class ZeusCallback(_Callback):
         callbacks: For example a `GlobalPowerLimitOptimizer`; see `zeus.callback.Callback`.
         metric: The name of what `on_evaluate` of the callbacks is told, such as "val_loss".
     """
-
-    def __init__(
-        self, monitor: Any = None, callbacks: Sequence[Any] = (), metric: str | None = None
-    ) -> None:
-        super().__init__()
-        self._course = Course(default_monitor(monitor), callbacks)
-        self._metric = metric
-
-    @property
-    def epochs(self) -> list[Measurement]:
-        """Of the training that runs, or ran last."""
-        return self._course.epochs
-
-    @property
-    def training(self) -> Measurement | None:
-        """From its begin to its end; None before that."""
-        return self._course.training
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Called by the trainer, as are the others."""
