@@ -15,8 +15,11 @@ target_compile_options(zeus_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow
 
 find_program(ZEUS_CCACHE ccache)
 if(ZEUS_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${ZEUS_CCACHE})
-  set(CMAKE_C_COMPILER_LAUNCHER ${ZEUS_CCACHE})
+  # Checkouts share what they compiled: nothing in it depends on where a checkout is.
+  add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+  set(launcher env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${ZEUS_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
 endif()
 find_program(ZEUS_MOLD mold)
 if(ZEUS_MOLD)

@@ -2,7 +2,8 @@
 """Runs clang-tidy over our .cc files in parallel, skipping those that were clean before.
 
 A file is skipped when nothing that can change the verdict has changed: its text, the text of every
-header of ours that it includes (directly or not), its compile command, the checks, clang-tidy.
+header of ours that it includes (directly or not), its compile command, the checks, clang-tidy. All
+checkouts of a user share what is known, as they share what ccache compiled.
 """
 import argparse
 import concurrent.futures
@@ -13,10 +14,13 @@ import pathlib
 import re
 import subprocess
 import sys
+import time
 
 import repository
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+MONTHS = 60 * 24 * 3600
 
 # Clang refuses the headers of torch as C++20: files that include it are compiled by GCC alone.
 TORCH = re.compile(r"^\s*#\s*include\s+<torch/", re.MULTILINE)
@@ -52,9 +56,22 @@ def fingerprint(root: pathlib.Path, source: pathlib.Path, *settings: str) -> str
     return digest.hexdigest()
 
 
-def compile_commands(build: pathlib.Path) -> dict[pathlib.Path, str]:
+def compile_commands(root: pathlib.Path, build: pathlib.Path) -> dict[pathlib.Path, str]:
+    """By file, without the place of the checkout."""
     database = json.loads((build / "compile_commands.json").read_text())
-    return {pathlib.Path(entry["file"]): entry["command"] for entry in database}
+    return {pathlib.Path(entry["file"]): entry["command"].replace(f"{root}", ".")
+            for entry in database}
+
+
+def cache_folder() -> pathlib.Path:
+    """Of stamps, which say that a file was clean. Those that nobody asked for in months go."""
+    home = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    folder = pathlib.Path(home) / "zeus-clang-tidy"
+    folder.mkdir(parents=True, exist_ok=True)
+    for stamp in folder.iterdir():
+        if stamp.stat().st_mtime < time.time() - MONTHS:
+            stamp.unlink(missing_ok=True)
+    return folder
 
 
 def tidy(tool: str, build: pathlib.Path, source: pathlib.Path) -> subprocess.CompletedProcess:
@@ -84,21 +101,20 @@ def main() -> int:
     options = parser.parse_args()
 
     root = repository.ROOT
-    cache = root / "build/.lint-cache"
-    cache.mkdir(parents=True, exist_ok=True)
+    cache = cache_folder()
     version = subprocess.run([options.tool, "--version"], capture_output=True, text=True).stdout
     settings = (version, (root / ".clang-tidy").read_text())
-    commands = compile_commands(options.build)
+    commands = compile_commands(root, options.build)
     sources = [root / path for path in repository.files("*.cc")
                if root / path in commands and worth_checking(root / path)]
 
     stamps = {source: cache / fingerprint(root, source, *settings, commands[source])
               for source in sources}
     todo = {source: stamp for source, stamp in stamps.items() if not stamp.exists()}
+    for stamp in set(stamps.values()) - set(todo.values()):
+        stamp.touch()
     print(f"clang-tidy: {len(todo)} of {len(sources)} files to check", flush=True)
     failures = check(todo, options.tool, options.build)
-    for stale in set(cache.iterdir()) - set(stamps.values()):
-        stale.unlink()
     print(f"clang-tidy: {failures} files with findings" if failures else "clang-tidy ok")
     return 1 if failures else 0
 

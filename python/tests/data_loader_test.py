@@ -3,28 +3,14 @@
 import gc
 import unittest
 
-from limit_testing import BYTES, OPERATIONS, Lowest, limits, monitor_of, true_energy
-from one_node_testing import OneNodeTestCase
+from limit_testing import Lowest, limits, true_energy
+from trained_node_testing import TrainedNodeTestCase
 
 from zeus import ZeusDataLoader
 from zeus.optimizer.power_limit import Energy
 
 
-class LoaderTestCase(OneNodeTestCase):
-    GPUS = "2xA100"
-    TIME_SCALE = 50
-
-    def setUp(self) -> None:
-        self.monitor = monitor_of(0, 1)
-        self.addCleanup(self.monitor.close)
-        self.work = self.node.run(operations=OPERATIONS, bytes=BYTES)
-        self.addCleanup(self.work.close)
-        self.original = limits()
-
-    def tearDown(self) -> None:
-        self.monitor.close()
-        self.assertEqual(limits(), self.original)
-
+class LoaderTestCase(TrainedNodeTestCase):
     def loader(self, data=range(40), batch_size=4, max_epochs=3, target_metric=None, **options):
         options = {"monitor": self.monitor, "seconds_per_limit": 1.0, "pl_step": 100, **options}
         return ZeusDataLoader(data, batch_size, max_epochs, target_metric, **options)

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import unittest
 
 from node_testing import NodeTestCase, zeus
@@ -208,10 +207,10 @@ class KnobTest(NodeTestCase):
         with self.assertRaisesRegex(ZeusGPUInvalidArgError, "outside"):
             gpu.set_power_management_limit(1000)
         for wrong in (math.nan, math.inf, -1, 0):
-            with self.assertRaisesRegex(ValueError, "a power limit in mW is a number above 0"):
+            with self.assertRaisesRegex(ValueError, "power_limit_mw is (a finite number|greater than 0)"):
                 gpu.set_power_management_limit(wrong)
         for wrong in ("200", None, True, [200_000]):
-            with self.assertRaisesRegex(TypeError, "a power limit in mW is a number"):
+            with self.assertRaisesRegex(TypeError, "power_limit_mw is a number"):
                 gpu.set_power_management_limit(wrong)
         self.assertRaisesRegex(ValueError, "is empty", gpu.set_gpu_locked_clocks, 900, 600)
         self.assertRaisesRegex(ValueError, "no supported clock", gpu.set_gpu_locked_clocks, 1, 2)

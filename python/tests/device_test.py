@@ -92,7 +92,7 @@ class ReadingTest(NodeTestCase):
         sentence = "no GPU 7: this process sees GPUs 0 to 3"
         self.assertRaisesRegex(ZeusGPUNotFoundError, sentence, gpus.get_name, 7)
         self.assertRaises(KeyError, gpus.get_name, 7)
-        self.assertRaisesRegex(ValueError, "counts from 0", gpus.get_name, -1)
+        self.assertRaisesRegex(ValueError, "gpu_index is 0 or more, not -1", gpus.get_name, -1)
         for wrong in ("0", None, 0.0, True, math.nan):
             with self.assertRaisesRegex(TypeError, "gpu_index is a whole number"):
                 gpus.get_name(wrong)

@@ -3,8 +3,8 @@
 import types
 import unittest
 
-from limit_testing import BYTES, OPERATIONS, limits, monitor_of, quick
-from one_node_testing import OneNodeTestCase
+from limit_testing import limits, quick
+from trained_node_testing import TrainedNodeTestCase
 
 from zeus.integration.huggingface import HFGlobalPowerLimitOptimizer, ZeusTrainerCallback
 from zeus.integration.lightning import ZeusCallback
@@ -81,21 +81,7 @@ class Listener:
         self.metrics.append(metric)
 
 
-class IntegrationTest(OneNodeTestCase):
-    GPUS = "2xA100"
-    TIME_SCALE = 50
-
-    def setUp(self) -> None:
-        self.monitor = monitor_of(0, 1)
-        self.addCleanup(self.monitor.close)
-        self.work = self.node.run(operations=OPERATIONS, bytes=BYTES)
-        self.addCleanup(self.work.close)
-        self.original = limits()
-
-    def tearDown(self) -> None:
-        self.monitor.close()
-        self.assertEqual(limits(), self.original)
-
+class IntegrationTest(TrainedNodeTestCase):
     def test_hugging_face_measures_and_optimises(self):
         plo, listener = quick(self.monitor, Energy()), Listener()
         callback = ZeusTrainerCallback(self.monitor, [plo, listener], metric="eval_loss")

@@ -4,6 +4,7 @@ import dataclasses
 import math
 import unittest
 
+from zeus.errors import InvalidArgumentError
 from zeus.optimizer.batch_size import JobSpec
 
 GOOD = {"job_id_prefix": "mnist", "batch_sizes": [32, 64, 128], "default_batch_size": 64}
@@ -101,7 +102,7 @@ class JobSpecTest(unittest.TestCase):
     def test_a_wrong_value_is_a_value_error_that_names_the_field(self):
         for field, values in WRONG_VALUES.items():
             for value in values:
-                self.refused(ValueError, field, value)
+                self.refused(InvalidArgumentError, field, value)
 
     def test_a_misspelt_field_is_refused(self):
         with self.assertRaisesRegex(TypeError, "eta"):

@@ -215,15 +215,15 @@ class AloneTest(NodeTestCase):
     def test_nonsense_is_refused(self):
         nan = float("nan")
         for make, error, message in (
-            (lambda: PowerGauge([0], 0, None, "job"), ValueError, "update_period is 0"),
-            (lambda: PowerGauge([0], nan, None, "job"), ValueError, "update_period is nan"),
+            (lambda: PowerGauge([0], 0, None, "job"), ValueError, "update_period is greater than 0"),
+            (lambda: PowerGauge([0], nan, None, "job"), ValueError, "update_period is a finite number"),
             (lambda: PowerGauge([0], "1", None, "job"), TypeError, "update_period is a number"),
             (lambda: PowerGauge([0], 1, None, ""), ValueError, "job is empty"),
             (lambda: PowerGauge([0], 1, "ftp://x", "job"), ValueError, "not the URL of a push"),
             (lambda: PowerGauge([7], 1, None, "job"), KeyError, "7"),
             (lambda: EnergyHistogram([], [0], None, "job", [2, 1]), ValueError, "must rise"),
             (lambda: EnergyHistogram([], [0], None, "job", []), ValueError, "at least one"),
-            (lambda: serve(70000), ValueError, "from 0 to 65535"),
+            (lambda: serve(70000), ValueError, "port is 0 to 65535"),
             (lambda: serve("80"), TypeError, "port is a whole number"),
         ):
             with self.subTest(message), self.assertRaisesRegex(error, message):

@@ -7,17 +7,8 @@ import tempfile
 import unittest
 import warnings
 
-from limit_testing import (
-    BYTES,
-    OPERATIONS,
-    Lowest,
-    limits,
-    monitor_of,
-    quick,
-    train,
-    true_energy,
-)
-from one_node_testing import OneNodeTestCase
+from limit_testing import Lowest, limits, quick, train, true_energy
+from trained_node_testing import TrainedNodeTestCase
 
 from zeus.callback import Callback
 from zeus.errors import ConflictError, UnavailableError
@@ -37,23 +28,7 @@ from zeus.optimizer.power_limit import (
 )
 
 
-class OptimizerTestCase(OneNodeTestCase):
-    GPUS = "2xA100"
-    TIME_SCALE = 50
-
-    def setUp(self) -> None:
-        self.monitor = monitor_of(0, 1)
-        self.addCleanup(self.monitor.close)
-        self.work = self.node.run(operations=OPERATIONS, bytes=BYTES)
-        self.addCleanup(self.work.close)
-        self.original = limits()
-
-    def tearDown(self) -> None:
-        self.monitor.close()
-        self.assertEqual(limits(), self.original)
-
-
-class DecisionTest(OptimizerTestCase):
+class DecisionTest(TrainedNodeTestCase):
     def test_the_least_energy_is_that_of_the_truth(self):
         plo = quick(self.monitor, Energy(), profile_steps=20)
         before = true_energy(self.node, [0, 1])
@@ -140,7 +115,7 @@ class DecisionTest(OptimizerTestCase):
         self.assertGreater(plo.optimal_power_limit, 500)  # Megahertz.
 
 
-class SelectorTest(OptimizerTestCase):
+class SelectorTest(TrainedNodeTestCase):
     def test_an_objective_of_ones_own(self):
         class SecondLowest(OptimumSelector):
             def select(self, measurements):
@@ -191,7 +166,7 @@ class SelectorTest(OptimizerTestCase):
         self.assertIsInstance(seen[1], ConflictError)
 
 
-class RestoreTest(OptimizerTestCase):
+class RestoreTest(TrainedNodeTestCase):
     def optimized(self, **options) -> GlobalPowerLimitOptimizer:
         plo = quick(self.monitor, Lowest(), power_limits=[150, 200], **options)
         train(plo, self.work)
@@ -234,7 +209,7 @@ class RestoreTest(OptimizerTestCase):
         plo.close()
 
 
-class ProfileTest(OptimizerTestCase):
+class ProfileTest(TrainedNodeTestCase):
     def setUp(self) -> None:
         super().setUp()
         folder = tempfile.TemporaryDirectory()
@@ -307,7 +282,7 @@ class Recorded:
         return Measurement(time, {0: energy / 2, 1: energy / 2})
 
 
-class ForeignMonitorTest(OptimizerTestCase):
+class ForeignMonitorTest(TrainedNodeTestCase):
     WINDOWS = {400: (9000.0, 20.0), 300: (7000.0, 21.0), 200: (6500.0, 30.0), 100: (8000.0, 60.0)}
 
     def test_recorded_windows_lead_to_the_documented_decision(self):
@@ -341,7 +316,7 @@ class ForeignMonitorTest(OptimizerTestCase):
             self.assertEqual(limits(), self.original)
 
 
-class MisuseTest(OptimizerTestCase):
+class MisuseTest(TrainedNodeTestCase):
     def test_arguments_that_mean_nothing(self):
         for error, options in (
             (TypeError, {"wait_steps": "2"}),

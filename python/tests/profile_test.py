@@ -87,13 +87,13 @@ class ProfileTest(NodeTestCase):
     def test_nonsense_is_refused(self):
         measure, sweep = profile.measure, profile.profile_measurement_duration
         for call, error, message in (
-            (lambda: measure(work, self.monitor, 0, 1), ValueError, "measurement_duration is 0"),
-            (lambda: measure(work, self.monitor, 1, -1), ValueError, "cooldown_duration is -1"),
-            (lambda: measure(work, self.monitor, math.nan, 1), ValueError, "is nan"),
+            (lambda: measure(work, self.monitor, 0, 1), ValueError, "measurement_duration is greater than 0"),
+            (lambda: measure(work, self.monitor, 1, -1), ValueError, "cooldown_duration is 0 or more"),
+            (lambda: measure(work, self.monitor, math.nan, 1), ValueError, "not nan"),
             (lambda: measure(work, self.monitor, "1", 1), TypeError, "is a number, not '1'"),
             (lambda: measure(None, self.monitor, 1, 1), TypeError, "fn is a function"),
             (lambda: sweep(work, self.monitor, []), ValueError, "range is empty"),
-            (lambda: sweep(work, self.monitor, [1, -2]), ValueError, "in range is -2"),
+            (lambda: sweep(work, self.monitor, [1, -2]), ValueError, "in range is greater than 0, not -2"),
             (lambda: sweep(work, self.monitor, [1], num_trials=1), ValueError, "at least 2"),
         ):
             with self.subTest(message), self.assertRaisesRegex(error, message):

@@ -35,7 +35,7 @@ class LearningRateTest(unittest.TestCase):
         }.items():
             with self.subTest(arguments), self.assertRaises(error):
                 LinearScaler(*arguments)
-        with self.assertRaisesRegex(ValueError, "the batch size is 0: it must be at least 1"):
+        with self.assertRaisesRegex(ValueError, "the batch size is 1 or more, not 0"):
             LinearScaler(1, 0.1).compute_lr(0)
         with self.assertRaisesRegex(TypeError, "a whole number, not True"):
             SquareRootScaler(1, 0.1).compute_lr(True)
@@ -201,7 +201,7 @@ class TorchTest(unittest.TestCase):
             cuda=types.SimpleNamespace(current_device=lambda: 2),
             distributed=types.SimpleNamespace(
                 is_available=lambda: True, is_initialized=lambda: True,
-                get_backend=lambda: "nccl", get_world_size=lambda: 2,
+                get_backend=lambda group: "nccl", get_world_size=lambda: 2,
                 ReduceOp=types.SimpleNamespace(SUM="sum", MAX="max"),
                 all_reduce=lambda tensor, op: None))
         with mock.patch.dict(sys.modules, {"torch": torch}):

@@ -6,6 +6,7 @@ import sys
 from itertools import islice
 from typing import Any, Iterable, Iterator
 
+from zeus.errors import InvalidArgumentError
 from zeus.optimizer import _checks
 
 
@@ -42,7 +43,7 @@ def batches_of(data: Any, batch_size: int | None, loader_options: dict[str, Any]
         from torch.utils.data import DataLoader
 
         if batch_size is None:
-            raise ValueError("a torch Dataset needs a batch_size")
+            raise InvalidArgumentError("a torch Dataset needs a batch_size")
         return DataLoader(data, _checks.whole("batch_size", batch_size, 1), **loader_options)
     if loader_options:
         raise TypeError(f"{next(iter(loader_options))} is an option of a loader that is made here")
@@ -53,7 +54,9 @@ def batches_of(data: Any, batch_size: int | None, loader_options: dict[str, Any]
             )
         return data
     if _is_torch_loader(data):
-        raise ValueError("the DataLoader has a batch size of its own: leave batch_size out")
+        raise InvalidArgumentError(
+            "the DataLoader has a batch size of its own: leave batch_size out"
+        )
     return Batches(data, _checks.whole("batch_size", batch_size, 1))
 
 

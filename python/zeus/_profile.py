@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Callable, Sequence
 
+from zeus import _checks
 from zeus.errors import InvalidArgumentError
 from zeus.utils.framework import all_reduce, get_rank, get_world_size
 
@@ -49,9 +50,7 @@ class SweepResult:
         return self.energy_std / self.energy_mean if self.energy_mean else math.nan
 
     @staticmethod
-    def of(
-        length: float, rest: float, trials: list[TrialResult], threshold: float
-    ) -> SweepResult:
+    def of(length: float, rest: float, trials: list[TrialResult], threshold: float) -> SweepResult:
         """The summary of trials; `threshold` is relative."""
         mean, deviation = mean_and_deviation([trial.energy_per_iter for trial in trials])
         return SweepResult(
@@ -142,7 +141,7 @@ class Trials:
 
     def rest(self, seconds: float) -> None:
         """Lets so much time of the monitor pass."""
-        positive("cooldown_duration", seconds, or_zero=True)
+        _checks.not_negative("cooldown_duration", seconds)
         begin, deadline = time.monotonic(), self._now() + seconds
         started = deadline - seconds
         pause = min(seconds, 0.001)
@@ -203,13 +202,3 @@ def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
     mean = statistics.fmean(values)
     squares = math.fsum((value - mean) ** 2 for value in values)
     return mean, math.sqrt(squares / (len(values) - 1))
-
-
-def positive(name: str, value: float, *, or_zero: bool = False) -> None:
-    """Refuses what is no number of seconds, or of anything else."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{name} is a number, not {value!r}")
-    if not (0 < value < math.inf or (or_zero and value == 0)):
-        raise InvalidArgumentError(
-            f"{name} is {value}: it must be {'0 or more' if or_zero else 'above 0'} and finite"
-        )

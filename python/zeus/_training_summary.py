@@ -59,6 +59,4 @@ def summary_of(numbers: dict[str, Any]) -> TrainingSummary:
     for epoch, amounts, metric in numbers["records"]:
         records.append(EpochSummary._make((epoch, *amounts, metric)))
     last = (numbers["best_metric"], records, numbers["missing"])
-    return TrainingSummary._make(
-        (numbers["epochs"], numbers["reason"], *numbers["amounts"], *last)
-    )
+    return TrainingSummary._make((numbers["epochs"], numbers["reason"], *numbers["amounts"], *last))

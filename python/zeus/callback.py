@@ -11,9 +11,9 @@ __all__ = ["Callback", "CallbackSet"]
 class Callback:
     """Base of what wants to know how training goes. Every event does nothing until overridden.
 
-        class Progress(Callback):
-            def on_epoch_end(self) -> None:
-                print("one more epoch")
+    class Progress(Callback):
+        def on_epoch_end(self) -> None:
+            print("one more epoch")
     """
 
     def on_train_begin(self) -> None:
@@ -55,9 +55,7 @@ class CallbackSet(Callback):
     def __init__(self, callbacks: Iterable[Callback]) -> None:
         self.callbacks = list(callbacks)
         for callback in self.callbacks:
-            if isinstance(callback, type) or not callable(
-                getattr(callback, "on_step_begin", None)
-            ):
+            if isinstance(callback, type) or not callable(getattr(callback, "on_step_begin", None)):
                 raise TypeError(f"callbacks has {callback!r}, which is no zeus.callback.Callback")
         # Steps are many, and most callbacks do not care for most events.
         self._listeners = {

@@ -23,6 +23,7 @@ from typing import Any, Iterable, Iterator, Sequence
 from zeus._batches import batches_of
 from zeus._core.training import Training
 from zeus._training_summary import EpochSummary, TrainingSummary, summary_of
+from zeus.errors import InvalidArgumentError
 from zeus.monitor import ZeusMonitor
 from zeus.optimizer import _checks
 from zeus.optimizer.power_limit import (
@@ -206,7 +207,7 @@ class ZeusDataLoader:
 
     def _in_training(self, call: str) -> Training:
         if self._training is None:
-            raise ValueError(f"{call} is of a training loader: give this one max_epochs")
+            raise InvalidArgumentError(f"{call} is of a training loader: give this one max_epochs")
         return self._training
 
     def _tell_sampler(self, epoch: int) -> None:
@@ -224,7 +225,7 @@ def _refuse_for_evaluation(
     target_metric: float | None, cost_bound: float | None, observer: bool
 ) -> None:
     if target_metric is not None or cost_bound is not None or observer:
-        raise ValueError(
+        raise InvalidArgumentError(
             "target_metric, cost_bound and observer are of training: give max_epochs, too"
         )
 
@@ -237,6 +238,6 @@ def _monitor_of_rank(ranks: Collective | None) -> ZeusMonitor:
         return ZeusMonitor(gpu_indices=[torch.cuda.current_device()])
     if "LOCAL_RANK" in os.environ:
         return ZeusMonitor(gpu_indices=[int(os.environ["LOCAL_RANK"])])
-    raise ValueError(
+    raise InvalidArgumentError(
         "each rank measures its own GPUs: pass monitor=ZeusMonitor(gpu_indices=[local_rank])"
     )

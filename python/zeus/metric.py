@@ -18,8 +18,10 @@ import os
 import weakref
 from typing import Sequence
 
+from zeus import _checks
 from zeus._core.metrics import Kind, Publisher, Server
 from zeus._core.monitor import Measurement
+from zeus.errors import InvalidArgumentError
 from zeus.monitor.energy import ZeusMonitor
 
 __all__ = [
@@ -52,7 +54,7 @@ def _publisher(url: str | None, job: str, instance: str | None) -> Publisher:
         if not isinstance(value, str):
             raise TypeError(f"{name} is a string, not {value!r}")
     if not job:
-        raise ValueError("job is empty: the metrics need the name of a job")
+        raise InvalidArgumentError("job is empty: the metrics need the name of a job")
     address = url if not url or "://" in url else f"http://{url}"
     key = (os.getpid(), address or "", job, instance or default_instance())
     publisher = _publishers.get(key)
@@ -314,10 +316,7 @@ def serve(
     Raises:
         UnavailableError: If the address is taken, or none of this machine.
     """
-    if isinstance(port, bool) or not isinstance(port, int):
-        raise TypeError(f"port is a whole number, not {port!r}")
-    if not 0 <= port <= 65535:
-        raise ValueError(f"port is {port}: from 0 to 65535")
+    port = _checks.whole("port", port, 0, 65535)
     server = MetricServer(f"[{host}]:{port}" if ":" in host else f"{host}:{port}", monitor)
     for key, publisher in _publishers.items():
         if key[0] == os.getpid() and not publisher.closed:
@@ -326,19 +325,17 @@ def serve(
 
 
 def _period(value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"update_period is a number of seconds, not {value!r}")
-    if not 0 < value < 1e9:
-        raise ValueError(f"update_period is {value}: it must be above 0")
-    return float(value)
+    return _checks.positive("update_period", value, 1e9)
 
 
 def _buckets(name: str, bounds: Sequence[float]) -> list[float]:
     numbers = [float(bound) for bound in bounds]
     if not numbers or any(math.isnan(bound) or bound < 0 for bound in numbers):
-        raise ValueError(f"{name} is {list(bounds)}: at least one number of joules, 0 or more")
+        raise InvalidArgumentError(
+            f"{name} is {list(bounds)}: at least one number of joules, 0 or more"
+        )
     if numbers[-1] == math.inf:
         numbers.pop()  # There is such a bucket anyway.
     if any(low >= high for low, high in zip(numbers, numbers[1:])):
-        raise ValueError(f"{name} is {list(bounds)}: the ends of buckets must rise")
+        raise InvalidArgumentError(f"{name} is {list(bounds)}: the ends of buckets must rise")
     return numbers

@@ -13,14 +13,15 @@ import logging
 import math
 from typing import Any, Callable, Sequence
 
+from zeus import _checks
 from zeus._profile import (
     SweepReport,
     SweepResult,
     TrialResult,
     Trials,
     mean_and_deviation,
-    positive,
 )
+from zeus.errors import InvalidArgumentError
 
 __all__ = [
     "SweepReport",
@@ -60,7 +61,7 @@ def measure(
         warmup_settle_duration: Seconds of rest after these; None for `cooldown_duration`.
     """
     trials = Trials(fn, monitor, num_warmup_iterations)
-    positive("measurement_duration", measurement_duration)
+    _checks.positive("measurement_duration", measurement_duration)
     with trials:
         seconds = trials.calibrate(num_calibration_iterations)
         settle = cooldown_duration if warmup_settle_duration is None else warmup_settle_duration
@@ -189,19 +190,22 @@ def _sweep(
     stop_when_valid: bool,
 ) -> SweepReport:
     if not values:
-        raise ValueError("range is empty: name at least one number of seconds")
+        raise InvalidArgumentError("range is empty: name at least one number of seconds")
     for name, value in (*fixed.items(), *((f"{swept} in range", value) for value in values)):
-        positive(name, value, or_zero="cooldown" in name)
+        if "cooldown" in name:
+            _checks.not_negative(name, value)
+        else:
+            _checks.positive(name, value)
     most, uncounted, threshold = repetitions
     if most < 2:
-        raise ValueError(f"num_trials is {most}: a standard deviation needs at least 2")
-    positive("trial_stddev_threshold", threshold)
+        raise InvalidArgumentError(f"num_trials is {most}: a standard deviation needs at least 2")
+    _checks.positive("trial_stddev_threshold", threshold)
     report = SweepReport(swept, fixed, [])
     with trials:
         seconds = calibration[1]
         if seconds is None:
             seconds = trials.calibrate(calibration[0])
-        positive("iteration_duration", seconds)
+        _checks.positive("iteration_duration", seconds)
         for value in values:
             durations = {**fixed, swept: value}
             length, rest = durations["measurement_duration"], durations["cooldown_duration"]

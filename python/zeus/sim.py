@@ -23,10 +23,10 @@ import sys
 from types import TracebackType
 from typing import Any, Callable, NamedTuple, Sequence, TypeVar, overload
 
-from zeus import _native_files
+from zeus import _checks, _native_files
 from zeus._core import sim as _sim
 from zeus._simulated_environment import Surroundings, check_library_is_free
-from zeus.errors import ConflictError, NotFoundError
+from zeus.errors import ConflictError, InvalidArgumentError, NotFoundError
 
 __all__ = ["Draw", "GpuTruth", "Node", "Work", "attach", "models", "start", "workloads"]
 
@@ -55,11 +55,16 @@ class Work:
         self._work = work
 
     @overload
-    def step(self, steps: float = 1) -> None: ...
+    def step(self, steps: float = 1) -> None:
+        ...
+
     @overload
-    def step(self, steps: Callable[[], _Result]) -> _Result: ...
+    def step(self, steps: Callable[[], _Result]) -> _Result:
+        ...
+
     @overload
-    def step(self, steps: float, compute: Callable[[], _Result]) -> _Result: ...
+    def step(self, steps: float, compute: Callable[[], _Result]) -> _Result:
+        ...
 
     def step(
         self,
@@ -79,7 +84,7 @@ class Work:
         if callable(steps):
             compute = steps
         else:
-            count = _positive(steps, "the number of steps")
+            count = _checks.positive("the number of steps", steps)
         result: _Result | None = self._work.step(count, compute)
         return result
 
@@ -131,11 +136,10 @@ class Node:
         global _running
         if not isinstance(gpus, str):
             raise TypeError(f'gpus is a text such as "4xA100", not {gpus!r}')
-        scale = _positive(time_scale, "time_scale")
-        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
-            raise ValueError(f"seed is a whole number from 0 to 2**64 - 1, not {seed!r}")
-        if ambient is not None and not -50 <= ambient <= 80:
-            raise ValueError(f"ambient is a temperature of -50 to 80 degrees, not {ambient!r}")
+        scale = _checks.positive("time_scale", time_scale)
+        seed = _checks.whole("seed", seed, 0, 2**64 - 1)
+        if ambient is not None and not -50 <= _checks.number("ambient", ambient) <= 80:
+            raise InvalidArgumentError(f"ambient is -50 to 80 degrees, not {ambient!r}")
         _refuse_node_in_node()
         library = _native_files.simulated_nvml()
         check_library_is_free(library)
@@ -229,32 +233,36 @@ class Node:
         positions = _positions(gpus)
         if workload is not None:
             if operations is not None or bytes is not None:
-                raise ValueError("a workload has its own operations and bytes: leave them out")
-            size = 0 if batch_size is None else _count(batch_size, "batch_size")
+                raise InvalidArgumentError(
+                    "a workload has its own operations and bytes: leave them out"
+                )
+            size = 0 if batch_size is None else _checks.whole("batch_size", batch_size, 1)
             return Work(_sim.Work.of_workload(self._node, positions, workload, size))
         if operations is None or bytes is None:
-            raise ValueError(
+            raise InvalidArgumentError(
                 "say what to run: the name of a workload, or the operations and bytes of a step"
             )
         if batch_size is not None:
-            raise ValueError("batch_size belongs to a workload: operations are of a whole step")
+            raise InvalidArgumentError(
+                "batch_size belongs to a workload: operations are of a whole step"
+            )
         return Work(
             _sim.Work.of_steps(
                 self._node,
                 positions,
-                _positive(operations, "operations"),
-                _positive(bytes, "bytes"),
+                _checks.positive("operations", operations),
+                _checks.positive("bytes", bytes),
             )
         )
 
     def draw(self, watts: float, *, gpus: Sequence[int] | None = None) -> Draw:
         """Every GPU draws so much, within its limit, until the draw is stopped.
 
-            with node.draw(250, gpus=[0]):
-                ...
+        with node.draw(250, gpus=[0]):
+            ...
         """
         positions = _positions(gpus)
-        work = _sim.Work.of_watts(self._node, positions, _number(watts, "watts"))
+        work = _sim.Work.of_watts(self._node, positions, _checks.not_negative("watts", watts))
         work.launch(None)
         return Draw(work)
 
@@ -271,18 +279,20 @@ class Node:
         "no-permission", "not-supported", "oob-cap:200W", "slow:50ms", "clock-reset", "mig"; and
         "clear" ends all that are on the GPU. `at` is node time, `probability` the share of calls.
         """
-        index = _count(gpu, "gpu", least=0)
+        index = _checks.index("gpu", gpu)
         if kind != "clear":
             self._node.fault(
                 index,
                 kind,
-                None if at is None else _number(at, "at"),
-                None if probability is None else _positive(probability, "probability"),
+                None if at is None else _checks.not_negative("at", at),
+                None if probability is None else _checks.positive("probability", probability),
             )
         elif at is None and probability is None:
             self._node.clear_faults(index)
         else:
-            raise ValueError('"clear" ends all faults at once: it takes no time or probability')
+            raise InvalidArgumentError(
+                '"clear" ends all faults at once: it takes no time or probability'
+            )
 
     def __enter__(self) -> Node:
         return self
@@ -327,31 +337,5 @@ def _refuse_node_in_node() -> None:
         )
 
 
-def _number(value: float, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{name} is a number, not {value!r}")
-    if not 0 <= value < float("inf"):
-        raise ValueError(f"{name} is 0 or more, not {value!r}")
-    return float(value)
-
-
-def _positive(value: float, name: str) -> float:
-    if (number := _number(value, name)) == 0:
-        raise ValueError(f"{name} is more than 0")
-    return number
-
-
-def _count(value: int, name: str, least: int = 1) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} is a whole number, not {value!r}")
-    if not least <= value < 2**31:
-        raise ValueError(f"{name} is {least} or more, not {value}")
-    return value
-
-
 def _positions(gpus: Sequence[int] | None) -> list[int] | None:
-    if gpus is None:
-        return None
-    if isinstance(gpus, (str, bytes, int)):
-        raise TypeError(f"gpus is a list of whole numbers, not {gpus!r}")
-    return [_count(gpu, "a position in gpus", least=0) for gpu in gpus]
+    return None if gpus is None else _checks.indices("gpus", gpus)

@@ -10,6 +10,7 @@ import warnings
 from typing import Any, Callable, Sequence, TypeVar
 
 from zeus._core.monitor import Measurement
+from zeus.errors import InvalidArgumentError
 from zeus.monitor.energy import ZeusMonitor
 
 _Answer = TypeVar("_Answer")
@@ -72,7 +73,7 @@ class AccountingMonitor:
         timeout: float,
     ) -> None:
         if not 0 < timeout < math.inf:
-            raise ValueError(f"timeout is {timeout}: it must be above 0 and finite")
+            raise InvalidArgumentError(f"timeout is {timeout}: it must be above 0 and finite")
         self._owns_monitor = monitor is None
         self.zeus_monitor = monitor or ZeusMonitor(
             gpu_indices, cpu_indices, sync_execution_with=sync_execution_with

@@ -21,7 +21,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, Literal, Sequence
 
 from zeus._core import carbon as _carbon
-from zeus.errors import UnavailableError, ZeusError
+from zeus.errors import InvalidArgumentError, UnavailableError, ZeusError
 from zeus.monitor._accounting import Accounts, AccountingMonitor, ask, warn_of
 from zeus.monitor.energy import ZeusMonitor
 
@@ -77,7 +77,9 @@ class ConstantCarbonIntensity(CarbonIntensityProvider):
 
     def __init__(self, grams_per_kwh: float) -> None:
         if not 0 <= grams_per_kwh < math.inf:
-            raise ValueError(f"grams_per_kwh is {grams_per_kwh}: it must be 0 or more, and finite")
+            raise InvalidArgumentError(
+                f"grams_per_kwh is {grams_per_kwh}: it must be 0 or more, and finite"
+            )
         self.grams_per_kwh = float(grams_per_kwh)
 
     def get_current_carbon_intensity(self) -> float:
@@ -114,7 +116,7 @@ class ElectricityMapsClient(CarbonIntensityProvider):
     ) -> None:
         self.lat, self.long = check_location(location)
         if emission_factor_type not in ("direct", "lifecycle"):
-            raise ValueError(
+            raise InvalidArgumentError(
                 f'emission_factor_type is {emission_factor_type!r}: "direct" or "lifecycle"'
             )
         self.estimate = estimate
@@ -301,5 +303,5 @@ def check_location(location: tuple[float, float]) -> tuple[float, float]:
     except (TypeError, ValueError) as error:
         raise TypeError(f"location is latitude and longitude, not {location!r}") from error
     if not (-90 <= latitude <= 90 and -180 <= longitude <= 180):
-        raise ValueError(f"location is {location}: no such latitude and longitude")
+        raise InvalidArgumentError(f"location is {location}: no such latitude and longitude")
     return latitude, longitude

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import operator
 import os
 import sys
 import warnings
@@ -11,8 +10,9 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Callable, Iterable, Literal, TypeVar, cast
 
+from zeus import _checks
 from zeus._core.monitor import DeviceEnergy, Measurement, Monitor
-from zeus.errors import ConflictError
+from zeus.errors import ConflictError, InvalidArgumentError
 
 __all__ = ["DeviceEnergy", "Measurement", "Window", "ZeusMonitor"]
 
@@ -147,10 +147,10 @@ class ZeusMonitor(Monitor):
             raise TypeError(f"sync_execution_with is a name or None, not {sync_execution_with!r}")
         path = "" if log_file is None else os.fspath(log_file)
         if "\0" in path:
-            raise ValueError(f"log_file has a NUL in its name: {path!r}")
+            raise InvalidArgumentError(f"log_file has a NUL in its name: {path!r}")
         super().__init__(
-            gpus=_indices(gpu_indices, "gpu_indices"),
-            cpus=_indices(cpu_indices, "cpu_indices"),
+            gpus=None if gpu_indices is None else _checks.indices("gpu_indices", gpu_indices),
+            cpus=None if cpu_indices is None else _checks.indices("cpu_indices", cpu_indices),
             share=True,
             log_file=path,
             framework=sync_execution_with or "",
@@ -174,9 +174,7 @@ class ZeusMonitor(Monitor):
 
     # What the native begin_window() and end_window() leave to somebody who explains mistakes.
 
-    def _begin_window(
-        self, key: str, sync_execution: bool = True, restart: bool = False
-    ) -> None:
+    def _begin_window(self, key: str, sync_execution: bool = True, restart: bool = False) -> None:
         super()._begin_window(key, bool(sync_execution), bool(restart))
 
     def _end_window(
@@ -207,22 +205,6 @@ class ZeusMonitor(Monitor):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _indices(given: Iterable[int] | None, name: str) -> list[int] | None:
-    if given is None:
-        return None
-    try:
-        positions = list(given)
-        if isinstance(given, (str, bytes)) or any(isinstance(one, bool) for one in positions):
-            raise TypeError
-        positions = list(map(operator.index, positions))
-    except TypeError:
-        raise TypeError(f"{name} is a list of whole numbers, not {given!r}") from None
-    for position in positions:
-        if not 0 <= position < 2**31:
-            raise ValueError(f"{name} has {position}: positions count from 0")
-    return positions
 
 
 def _positions(names: list[str], kind: str) -> list[int]:

@@ -7,6 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Sequence
 
 from zeus._core.recording import Quantity
+from zeus.errors import InvalidArgumentError
 from zeus.monitor.recorded import RecordedGpus, check_count, check_period, check_time
 
 if TYPE_CHECKING:
@@ -152,7 +153,9 @@ class PowerMonitor:
     ) -> dict[int, tuple[float, float]] | None:
         begin, until = check_time(start, "start"), check_time(end, "end")
         if begin > until:
-            raise ValueError(f"the end of a time span lies before its begin: {until} < {begin}")
+            raise InvalidArgumentError(
+                f"the end of a time span lies before its begin: {until} < {begin}"
+            )
         instant = PowerDomain.DEVICE_INSTANT
         usual = instant if instant in self.power_domains else self.power_domains[0]
         quantity = self._quantity(power_domain or usual)
@@ -172,11 +175,13 @@ class PowerMonitor:
         }
         for domain in wanted or []:
             for gpu, why in missing[domain].items():
-                raise ValueError(f"GPU {gpu} has no {domain.value} power: {why}")
+                raise InvalidArgumentError(f"GPU {gpu} has no {domain.value} power: {why}")
         everywhere = len(self.gpu_indices)
         found = [domain for domain in PowerDomain if len(missing[domain]) < everywhere]
         if not found:
-            raise ValueError(f"no GPU tells its power: {missing[PowerDomain.DEVICE_INSTANT]}")
+            raise InvalidArgumentError(
+                f"no GPU tells its power: {missing[PowerDomain.DEVICE_INSTANT]}"
+            )
         return wanted or found
 
     def _quantity(self, domain: PowerDomain) -> Quantity:
@@ -184,7 +189,7 @@ class PowerMonitor:
             raise TypeError(f"a power domain is a PowerDomain, not {domain!r}")
         if domain not in self.power_domains:
             names = ", ".join(known.value for known in self.power_domains)
-            raise ValueError(f"{domain.value} is not recorded here: {names} is")
+            raise InvalidArgumentError(f"{domain.value} is not recorded here: {names} is")
         return _QUANTITIES[domain]
 
 
@@ -193,7 +198,7 @@ def _domains(given: list[PowerDomain] | None) -> list[PowerDomain] | None:
         return None
     domains = list(given)
     if not domains:
-        raise ValueError("power_domains is empty: leave it out for all that there are")
+        raise InvalidArgumentError("power_domains is empty: leave it out for all that there are")
     for domain in domains:
         if not isinstance(domain, PowerDomain):
             raise TypeError(f"a power domain is a PowerDomain, not {domain!r}")

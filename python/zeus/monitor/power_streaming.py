@@ -18,6 +18,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any, AsyncIterator, Iterator, Sequence
 
+from zeus.errors import InvalidArgumentError
 from zeus.utils._zeusd import ZeusdAuthError, ZeusdConfig, ZeusdError, check_status
 from zeus.utils.zeusd import ZeusdClient, path_with, require_capabilities
 
@@ -140,9 +141,11 @@ class PowerStreamingClient:
         endpoints = [server.endpoint for server in servers]
         twice = {endpoint for endpoint in endpoints if endpoints.count(endpoint) > 1}
         if twice:
-            raise ValueError(f"servers has {min(twice)} twice")
+            raise InvalidArgumentError(f"servers has {min(twice)} twice")
         if not reconnect_delay_s >= 0:
-            raise ValueError(f"reconnect_delay_s is {reconnect_delay_s}: it must be 0 or more")
+            raise InvalidArgumentError(
+                f"reconnect_delay_s is {reconnect_delay_s}: it must be 0 or more"
+            )
         self.reconnect_delay_s = reconnect_delay_s
         #: What is wrong at present, by endpoint.
         self.troubles: dict[str, str] = {}

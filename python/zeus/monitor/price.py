@@ -22,7 +22,7 @@ from typing import Any, Literal, Sequence
 from urllib.parse import urlencode
 
 from zeus._core import carbon as _carbon
-from zeus.errors import UnavailableError, ZeusError
+from zeus.errors import InvalidArgumentError, UnavailableError, ZeusError
 from zeus.monitor._accounting import Accounts, AccountingMonitor, ask, warn_of
 from zeus.monitor.carbon import check_location
 from zeus.monitor.energy import ZeusMonitor
@@ -97,11 +97,11 @@ class OpenEIClient(ElectricityPriceProvider):
     ) -> None:
         self.lat, self.long = check_location(location)
         if sector not in ("Residential", "Commercial", "Industrial", "Lighting"):
-            raise ValueError(
+            raise InvalidArgumentError(
                 f"sector is {sector!r}: Residential, Commercial, Industrial or Lighting"
             )
         if not 0 <= radius < math.inf:
-            raise ValueError(f"radius is {radius}: it must be 0 or more miles")
+            raise InvalidArgumentError(f"radius is {radius}: it must be 0 or more miles")
         self.label = label
         self.sector = sector
         self.radius = radius
@@ -226,7 +226,9 @@ class EnergyCostMonitor(AccountingMonitor):
                 "ElectricityPriceProvider"
             )
         if not 0 <= used_this_month < math.inf:
-            raise ValueError(f"used_this_month is {used_this_month}: it must be 0 or more kWh")
+            raise InvalidArgumentError(
+                f"used_this_month is {used_this_month}: it must be 0 or more kWh"
+            )
         self.electricity_price_provider = electricity_price_provider
         self.used_this_month = used_this_month
         self._tariff: _carbon.Tariff | None = None
@@ -284,7 +286,7 @@ def rates_of(prices: dict[str, list[Any]]) -> list[_carbon.Rate]:
             (_WEEKEND, prices["energy_weekend_schedule"]),
         ):
             if [len(month) for month in schedule] != [24] * 12:
-                raise ValueError("a schedule must have 12 months of 24 hours")
+                raise InvalidArgumentError("a schedule must have 12 months of 24 hours")
             for month, hours in enumerate(schedule):
                 for hour, rate in enumerate(hours):
                     rates.append((1 << month, days, 60 * hour, 60 * (hour + 1), tiers[rate]))
@@ -302,7 +304,7 @@ def _tiers(rate: list[dict[str, Any]]) -> list[tuple[float, float]]:
         for tier in rate
     ]
     if not tiers:
-        raise ValueError("a rate has no tier")
+        raise InvalidArgumentError("a rate has no tier")
     return [*tiers[:-1], (math.inf, tiers[-1][1])]
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Sequence, SupportsFloat, SupportsIndex
 
+from zeus import _checks
 from zeus._core.recording import Quantity, Recording
-from zeus.device import _check
 from zeus.device.gpu.exception import ZeusGPUInitError, ZeusGPUNotFoundError
-from zeus.errors import NotFoundError, ZeusError
+from zeus.errors import InvalidArgumentError, NotFoundError, ZeusError
 
 if TYPE_CHECKING:
     from zeus.monitor.energy import ZeusMonitor
@@ -140,7 +140,7 @@ class RecordedGpus:
         end = None if end_time is None else check_time(end_time, "end_time")
         gpus = list(self.positions)
         if gpu_index is not None:
-            gpus = [_check.index(gpu_index, "gpu_index")]
+            gpus = [_checks.index("gpu_index", gpu_index)]
             if gpus[0] not in self.positions:
                 raise ZeusGPUNotFoundError(f"GPU {gpus[0]} is not recorded: {list(self.positions)}")
         lines: dict[int, list[tuple[float, float]]] = {}
@@ -168,11 +168,9 @@ def _start(gpus: list[int] | None, telemetry_interval: float) -> Recording:
 def _indices(given: Sequence[int] | None) -> list[int] | None:
     if given is None:
         return None
-    if isinstance(given, (str, bytes)):
-        raise TypeError(f"gpu_indices is a list of whole numbers, not {given!r}")
-    indices = [_check.index(index, "gpu_indices") for index in given]
+    indices = _checks.indices("gpu_indices", given)
     if not indices:
-        raise ValueError("gpu_indices is empty: leave it out for all GPUs")
+        raise InvalidArgumentError("gpu_indices is empty: leave it out for all GPUs")
     return indices
 
 
@@ -180,22 +178,17 @@ def check_period(value: float | None) -> float | None:
     """Seconds between readings."""
     if value is None:
         return None
-    period = _check.number(value, "update_period")
+    period = _checks.number("update_period", value)
     if not 0.001 <= period <= 3600:
-        raise ValueError(f"update_period is 0.001 to 3600 s, not {period:g}")
+        raise InvalidArgumentError(f"update_period is 0.001 to 3600 s, not {period:g}")
     return period
 
 
 def check_count(value: SupportsIndex | None, what: str) -> int | None:
     """A number of things, at least one."""
-    if value is None:
-        return None
-    count = _check.index(value, what)
-    if count == 0:
-        raise ValueError(f"{what} is 1 or more, or None for all")
-    return count
+    return None if value is None else _checks.whole(what, value, 1)
 
 
 def check_time(value: SupportsFloat, what: str) -> float:
     """Seconds since 1970."""
-    return _check.number(value, what)
+    return _checks.positive(what, value)

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Sequence
 
 from zeus._core.recording import Quantity
+from zeus.errors import InvalidArgumentError
 from zeus.monitor.recorded import RecordedGpus, check_count, check_period, check_time
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class TemperatureMonitor:
         missing = self._recorded.unsupported(Quantity.TEMPERATURE)
         if len(missing) == len(self.gpu_indices):
             self.stop()
-            raise ValueError(f"no GPU tells its temperature: {missing}")
+            raise InvalidArgumentError(f"no GPU tells its temperature: {missing}")
 
     def get_temperature(self, time: float | None = None) -> dict[int, int] | None:
         """Degrees Celsius by GPU, at present or at a time; without those that did not tell.

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 from zeus._core import power_limit as _core
 from zeus._core.monitor import Monitor
 from zeus.callback import Callback
-from zeus.errors import ZeusError
+from zeus.errors import InvalidArgumentError, ZeusError
 from zeus.optimizer import _checks
 from zeus.optimizer.power_limit_selectors import (
     Energy,
@@ -321,9 +321,9 @@ def _knobs(given: Any) -> list[str]:
     knobs = [given] if isinstance(given, str) else list(given)
     for knob in knobs:
         if knob not in _KNOBS:
-            raise ValueError(f"knob is one of {', '.join(_KNOBS)}, not {knob!r}")
+            raise InvalidArgumentError(f"knob is one of {', '.join(_KNOBS)}, not {knob!r}")
     if not knobs or len(set(knobs)) != len(knobs):
-        raise ValueError(f"knob names each knob once, not {given!r}")
+        raise InvalidArgumentError(f"knob names each knob once, not {given!r}")
     return knobs
 
 

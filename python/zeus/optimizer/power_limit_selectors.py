@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from typing import Any, NamedTuple, Sequence
 
 from zeus._core import power_limit as _core
+from zeus.errors import InvalidArgumentError
 
 __all__ = [
     "Energy",
@@ -76,7 +77,7 @@ class _BuiltIn(OptimumSelector):
     def select(self, measurements: Sequence[PowerLimitMeasurement]) -> float:
         """The best of the `power_limit` of these."""
         if not measurements:
-            raise ValueError("there is no measurement to select from")
+            raise InvalidArgumentError("there is no measurement to select from")
         ordered = sorted(measurements, key=lambda one: -one.power_limit)
         points = [tuple(_complete(one)) for one in ordered]
         return ordered[
@@ -113,9 +114,11 @@ class ZeusCost(_BuiltIn):
 
     def __init__(self, eta_knob: float = 0.5, world_size: int = 1) -> None:
         if not _is_number(eta_knob) or not 0 <= eta_knob <= 1:
-            raise ValueError(f"eta_knob is a number between 0 and 1, not {eta_knob!r}")
+            raise InvalidArgumentError(f"eta_knob is a number between 0 and 1, not {eta_knob!r}")
         if not isinstance(world_size, int) or isinstance(world_size, bool) or world_size < 1:
-            raise ValueError(f"world_size is a number of GPUs, 1 or more, not {world_size!r}")
+            raise InvalidArgumentError(
+                f"world_size is a number of GPUs, 1 or more, not {world_size!r}"
+            )
         self.eta_knob = eta_knob
         self.world_size = world_size
 
@@ -131,7 +134,9 @@ class MaxSlowdownConstraint(_BuiltIn):
 
     def __init__(self, factor: float) -> None:
         if not _is_number(factor) or not 1 <= factor < math.inf:
-            raise ValueError(f"the factor of a slowdown is a number, 1 or more, not {factor!r}")
+            raise InvalidArgumentError(
+                f"the factor of a slowdown is a number, 1 or more, not {factor!r}"
+            )
         self.factor = factor
 
     def _specification(self) -> tuple[str, float]:
@@ -149,5 +154,7 @@ def _complete(measurement: Any) -> PowerLimitMeasurement:
         getattr(measurement, name, defaults.get(name)) for name in PowerLimitMeasurement._fields
     ]
     if not all(_is_number(number) and math.isfinite(number) for number in numbers):
-        raise ValueError(f"a measurement has a power_limit, an energy and a time: {measurement!r}")
+        raise InvalidArgumentError(
+            f"a measurement has a power_limit, an energy and a time: {measurement!r}"
+        )
     return PowerLimitMeasurement(*numbers)

@@ -61,9 +61,7 @@ class TorchCollective:
 
     def _tensor(self, values: list[float]) -> Any:
         torch = self._torch
-        on_gpu = torch.distributed.get_backend(self._group) == "nccl"
-        device = torch.device("cuda", torch.cuda.current_device()) if on_gpu else "cpu"
-        return torch.tensor(values, dtype=torch.float64, device=device)
+        return torch.tensor(values, dtype=torch.float64, device=exchange_device(self._group))
 
     def sum(self, values: list[float]) -> list[float]:
         """Element by element, over all processes."""
@@ -82,6 +80,18 @@ class TorchCollective:
             source = distributed.get_global_rank(self._group, root)
         distributed.broadcast(tensor, src=source, group=self._group)
         return list(tensor.tolist())
+
+
+def exchange_device(group: Any = None) -> Any:
+    """Where the tensors are that processes of a group of torch.distributed exchange.
+
+    NCCL and its like know only those on the GPU; a group with several backends takes either.
+    """
+    torch: Any = sys.modules["torch"]
+    backend = str(torch.distributed.get_backend(group))
+    if any(name in backend for name in ("gloo", "mpi", "ucc")):
+        return torch.device("cpu")
+    return torch.device("cuda", torch.cuda.current_device())
 
 
 def default_collective() -> Collective | None:

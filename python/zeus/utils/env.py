@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, TypeVar
 
+from zeus.errors import InvalidArgumentError
+
 __all__ = ["get_env"]
 
 _Value = TypeVar("_Value")
@@ -25,14 +27,16 @@ def get_env(name: str, valtype: Callable[[str], _Value], default: _Value | None 
     text = os.environ.get(name)
     if text is None:
         if default is None:
-            raise ValueError(f"the environment variable {name} is not set")
+            raise InvalidArgumentError(f"the environment variable {name} is not set")
         return default
     convert: Callable[[str], Any] = _boolean if valtype is bool else valtype
     try:
         value: _Value = convert(text)
     except (KeyError, TypeError, ValueError) as error:
         kind = getattr(valtype, "__name__", repr(valtype))
-        raise ValueError(f"the environment variable {name} is {text!r}: not a {kind}") from error
+        raise InvalidArgumentError(
+            f"the environment variable {name} is {text!r}: not a {kind}"
+        ) from error
     return value
 
 

@@ -6,6 +6,7 @@ import sys
 from typing import Any, Callable, Literal, Sequence
 
 from zeus.errors import InvalidArgumentError, NotSupportedError, UnavailableError
+from zeus.utils.distributed import exchange_device
 
 __all__ = [
     "all_reduce",
@@ -111,9 +112,7 @@ def sync_execution(
         UnavailableError: (a RuntimeError) if it is not installed.
     """
     if sync_with not in _SYNCHRONIZERS:
-        raise InvalidArgumentError(
-            f'sync_with is {sync_with!r}: one of "torch", "jax" and "cupy"'
-        )
+        raise InvalidArgumentError(f'sync_with is {sync_with!r}: one of "torch", "jax" and "cupy"')
     if sync_with not in sys.modules:
         from importlib.util import find_spec
 
@@ -186,12 +185,8 @@ def all_reduce(
 def _torch_all_reduce(distributed: Any, numbers: list[Any], operation: str) -> list[Any]:
     torch: Any = sys.modules["torch"]
     whole = all(isinstance(number, int) for number in numbers)
-    # NCCL and its like know only tensors on the GPU; a group with several backends takes either.
-    on_cpu = any(name in str(distributed.get_backend()) for name in ("gloo", "mpi", "ucc"))
     tensor = torch.tensor(
-        numbers,
-        dtype=torch.int64 if whole else torch.float64,
-        device="cpu" if on_cpu else torch.device("cuda", torch.cuda.current_device()),
+        numbers, dtype=torch.int64 if whole else torch.float64, device=exchange_device()
     )
     reduction = distributed.ReduceOp.SUM if operation == "sum" else distributed.ReduceOp.MAX
     distributed.all_reduce(tensor, op=reduction)

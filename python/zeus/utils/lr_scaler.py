@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 
+from zeus import _checks
+
 __all__ = ["LRScaler", "LinearScaler", "SquareRootScaler"]
 
 
@@ -21,12 +23,8 @@ class LRScaler(ABC):
     """
 
     def __init__(self, bs: int, lr: float) -> None:
-        if isinstance(lr, bool) or not isinstance(lr, (int, float)):
-            raise TypeError(f"the learning rate is a number, not {lr!r}")
-        if not 0 < lr < math.inf:
-            raise ValueError(f"the learning rate is {lr}: it must be finite and above 0")
         self.bs = _batch_size(bs)
-        self.lr = lr
+        self.lr = _checks.positive("the learning rate", lr)
 
     @abstractmethod
     def compute_lr(self, new_bs: int) -> float:
@@ -53,8 +51,4 @@ class SquareRootScaler(LRScaler):
 
 
 def _batch_size(value: int) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"the batch size is a whole number, not {value!r}")
-    if value < 1:
-        raise ValueError(f"the batch size is {value}: it must be at least 1")
-    return int(value)
+    return _checks.whole("the batch size", value, 1)

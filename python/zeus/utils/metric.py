@@ -7,6 +7,8 @@ import math
 import os
 from datetime import datetime
 
+from zeus.errors import InvalidArgumentError
+
 __all__ = ["avg_power", "energy", "zeus_cost"]
 
 
@@ -21,9 +23,9 @@ def zeus_cost(energy: float, time: float, eta_knob: float, max_power: int | floa
     """
     for name, value in (("energy", energy), ("time", time), ("max_power", max_power)):
         if not value >= 0:
-            raise ValueError(f"{name} is {value}: it must be 0 or more")
+            raise InvalidArgumentError(f"{name} is {value}: it must be 0 or more")
     if not 0 <= eta_knob <= 1:
-        raise ValueError(f"eta_knob is {eta_knob}: it must be from 0 to 1")
+        raise InvalidArgumentError(f"eta_knob is {eta_knob}: it must be from 0 to 1")
     return eta_knob * energy + (1 - eta_knob) * max_power * time
 
 
@@ -44,7 +46,7 @@ def avg_power(
     """Mean watts of such a log: see `energy`. ValueError if no time passed."""
     joules, seconds = _integrate(_samples(logfile), start, end)
     if seconds <= 0:
-        raise ValueError(f"no time passes in {os.fspath(logfile)} between start and end")
+        raise InvalidArgumentError(f"no time passes in {os.fspath(logfile)} between start and end")
     return joules / seconds
 
 
@@ -54,11 +56,11 @@ def _samples(logfile: str | os.PathLike[str]) -> list[tuple[float, float]]:
     with open(logfile, newline="", encoding="utf-8") as file:
         rows = [row for row in csv.reader(file) if row]
     if not rows:
-        raise ValueError(f"{os.fspath(logfile)} is empty")
+        raise InvalidArgumentError(f"{os.fspath(logfile)} is empty")
     header = [name.strip() for name in rows[0]]
     power = next((i for i, name in enumerate(header) if name in ("Power", "Power(mW)")), None)
     if "Time" not in header or power is None:
-        raise ValueError(f"{os.fspath(logfile)} has no columns Time and Power")
+        raise InvalidArgumentError(f"{os.fspath(logfile)} has no columns Time and Power")
     first: datetime | None = None
     for line, row in enumerate(rows[1:], start=2):
         try:
@@ -66,13 +68,13 @@ def _samples(logfile: str | os.PathLike[str]) -> list[tuple[float, float]]:
         except (IndexError, ValueError) as error:
             if line == len(rows):  # Whoever wrote it was stopped in the middle of a line.
                 break
-            raise ValueError(
+            raise InvalidArgumentError(
                 f"{os.fspath(logfile)}, line {line}: not a time and a power"
             ) from error
         first = first or time
         samples.append(((time - first).total_seconds(), watts))
     if not samples:
-        raise ValueError(f"{os.fspath(logfile)} has no samples")
+        raise InvalidArgumentError(f"{os.fspath(logfile)} has no samples")
     return sorted(samples)
 
 
@@ -83,7 +85,7 @@ def _integrate(
     begin = samples[0][0] if start is None else max(start, samples[0][0])
     finish = samples[-1][0] if end is None else min(end, samples[-1][0])
     if math.isnan(begin) or math.isnan(finish) or (start or 0) > (math.inf if end is None else end):
-        raise ValueError(f"start ({start}) must not be after end ({end})")
+        raise InvalidArgumentError(f"start ({start}) must not be after end ({end})")
     joules = 0.0
     for (t0, p0), (t1, p1) in zip(samples, samples[1:]):
         left, right = max(t0, begin), min(t1, finish)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Iterator, SupportsIndex
 
+from zeus import _checks
 from zeus._core.device import Cpu, Devices
-from zeus.device import _check
 from zeus.device._alias import deprecated
 from zeus.device.cpu.exception import ZeusCPUNotFoundError
+from zeus.errors import InvalidArgumentError
 
 __all__ = ["CPU", "CPUs", "CpuDramMeasurement", "EmptyCPUs"]
 
@@ -15,9 +16,9 @@ __all__ = ["CPU", "CPUs", "CpuDramMeasurement", "EmptyCPUs"]
 class CpuDramMeasurement:
     """Millijoules of a socket and of its memory; None where the memory has no counter.
 
-        after = cpu.get_total_energy_consumption()
-        used = after - before
-        print(used / 1000)  # joules
+    after = cpu.get_total_energy_consumption()
+    used = after - before
+    print(used / 1000)  # joules
     """
 
     __slots__ = ("cpu_mj", "dram_mj")
@@ -30,7 +31,7 @@ class CpuDramMeasurement:
         if not isinstance(other, CpuDramMeasurement):
             return NotImplemented
         if (self.dram_mj is None) != (other.dram_mj is None):
-            raise ValueError("one of the measurements has memory and the other has none")
+            raise InvalidArgumentError("one of the measurements has memory and the other has none")
         dram = None
         if self.dram_mj is not None and other.dram_mj is not None:
             dram = self.dram_mj - other.dram_mj
@@ -115,7 +116,7 @@ class CPUs:
         return iter(self._cpus)
 
     def __getitem__(self, cpu_index: SupportsIndex) -> CPU:
-        position = _check.index(cpu_index, "cpu_index")
+        position = _checks.index("cpu_index", cpu_index)
         if position >= len(self._cpus):
             raise ZeusCPUNotFoundError(
                 f"there is no CPU {position}: the energy of {len(self)} can be read"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 from typing import Iterator, NamedTuple
 
+from zeus import _checks
 from zeus._core.device import Gpu
-from zeus.device import _check
 from zeus.device.gpu.aliases import OldNames
 from zeus.device.gpu.exception import *  # noqa: F403  (Programs look for them here, too.)
+from zeus.errors import InvalidArgumentError
 
 __all__ = ["GPU", "MemoryUse", "Utilization"]
 
@@ -142,7 +143,7 @@ class GPU(OldNames):
 
     def set_power_management_limit(self, power_limit_mw: int, block: bool = True) -> None:
         """In milliwatts, until the process ends or the limit is reset."""
-        self._gpu.set_power_limit(_check.number(power_limit_mw, "a power limit in mW") / 1000)
+        self._gpu.set_power_limit(_checks.positive("power_limit_mw", power_limit_mw) / 1000)
 
     def reset_power_management_limit(self, block: bool = True) -> None:
         """To the driver's default, which stays when the process ends."""
@@ -152,8 +153,8 @@ class GPU(OldNames):
     def power_limit(self, power_limit_mw: int) -> Iterator[GPU]:
         """A limit for a block; afterwards it is what it was before.
 
-            with gpu.power_limit(150_000):
-                train()
+        with gpu.power_limit(150_000):
+            train()
         """
         before = self.get_power_management_limit() if self._gpu.holds_power_limit else None
         self.set_power_management_limit(power_limit_mw)
@@ -177,12 +178,12 @@ class GPU(OldNames):
         Another memory clock is refused instead of answered with what may not hold for it.
         """
         if memory_clock_mhz is not None:
-            wanted = _check.number(memory_clock_mhz, "memory_clock_mhz")
+            wanted = _checks.positive("memory_clock_mhz", memory_clock_mhz)
             clocks = self.get_supported_memory_clocks()
             if round(wanted) not in clocks:
-                raise ValueError(f"there is no memory clock of {wanted:g} MHz: {clocks}")
+                raise InvalidArgumentError(f"there is no memory clock of {wanted:g} MHz: {clocks}")
             if round(wanted) != clocks[0]:
-                raise ValueError(
+                raise InvalidArgumentError(
                     f"graphics clocks are known at the highest memory clock, {clocks[0]} MHz, only"
                 )
         return [round(clock) for clock in reversed(self._gpu.supported_clocks("graphics"))]
@@ -224,7 +225,7 @@ class GPU(OldNames):
             pass
 
     def _lock(self, domain: str, low: int, high: int) -> None:
-        bounds = _check.number(low, "min_clock_mhz"), _check.number(high, "max_clock_mhz")
+        bounds = _checks.positive("min_clock_mhz", low), _checks.positive("max_clock_mhz", high)
         self._gpu.lock_clock(domain, *bounds)
 
     # Persistence mode.
@@ -238,7 +239,7 @@ class GPU(OldNames):
 
         (Not after a SIGKILL: it changes neither speed nor power.)
         """
-        self._gpu.set_persistence(_check.flag(enabled, "enabled"))
+        self._gpu.set_persistence(_checks.flag("enabled", enabled))
 
     @property
     def supports_nonblocking_setters(self) -> bool:

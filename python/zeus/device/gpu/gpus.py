@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ContextManager, Iterator, SupportsIndex
 
+from zeus import _checks
 from zeus._core.device import Devices
-from zeus.device import _check
 from zeus.device.discovery import reasons
 from zeus.device.gpu.aliases import OldNames
 from zeus.device.gpu.common import GPU, MemoryUse, Utilization
@@ -46,7 +46,7 @@ class GPUs(OldNames):
         return iter(self._gpus.values())
 
     def __getitem__(self, gpu_index: SupportsIndex) -> GPU:
-        position = _check.index(gpu_index, "gpu_index")
+        position = _checks.index("gpu_index", gpu_index)
         if position in self._gpus:
             return self._gpus[position]
         if position < len(self):

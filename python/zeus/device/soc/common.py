@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from zeus.device._alias import deprecated
 from zeus.device.soc.exception import ZeusSoCInvalidArgError, ZeusSoCNotFoundError
+from zeus.errors import InvalidArgumentError
 
 __all__ = ["EmptySoC", "JetsonMeasurement", "SoC", "SoCMeasurement"]
 
@@ -14,9 +15,11 @@ class Rails(Protocol):
     """Whoever integrates the power of rails: `zeus._core.recording.Recording`."""
 
     @property
-    def device_names(self) -> list[str]: ...
+    def device_names(self) -> list[str]:
+        ...
 
-    def total_energy(self, device: int) -> tuple[float, float]: ...
+    def total_energy(self, device: int) -> tuple[float, float]:
+        ...
 
 
 class SoCMeasurement:
@@ -60,7 +63,7 @@ class SoCMeasurement:
         if not isinstance(other, SoCMeasurement):
             return NotImplemented
         if self.rails_mj.keys() != other.rails_mj.keys():
-            raise ValueError("the measurements are not of the same rails")
+            raise InvalidArgumentError("the measurements are not of the same rails")
         return type(self)({name: mj - other.rails_mj[name] for name, mj in self.rails_mj.items()})
 
     def __truediv__(self, divisor: float) -> SoCMeasurement:

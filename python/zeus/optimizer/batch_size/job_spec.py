@@ -6,7 +6,8 @@ import dataclasses
 import re
 from typing import Any, Mapping, Sequence
 
-from zeus.optimizer import _arguments as checks
+from zeus.errors import InvalidArgumentError
+from zeus.optimizer import _checks
 
 _MOST_BATCH_SIZES = 64
 _LONGEST_TIME = 10 * 365 * 24 * 3600.0
@@ -107,75 +108,85 @@ class JobSpec:
             return {"job_id_prefix": prefix}
         job_id = _identifier("job_id", self.job_id)
         if not job_id.startswith(prefix):
-            raise ValueError(f"job_id {job_id!r} does not begin with job_id_prefix {prefix!r}")
+            raise InvalidArgumentError(
+                f"job_id {job_id!r} does not begin with job_id_prefix {prefix!r}"
+            )
         return {"job_id_prefix": prefix, "job_id": job_id}
 
     def _checked_batch_sizes(self) -> dict[str, Any]:
         given = self.batch_sizes
         if isinstance(given, (str, bytes)) or not hasattr(type(given), "__iter__"):
             raise TypeError(f"batch_sizes is a list of whole numbers, not {given!r}")
-        sizes = sorted({checks.whole("each of batch_sizes", size, 1) for size in given})
+        sizes = sorted({_checks.whole("each of batch_sizes", size, 1) for size in given})
         if not 1 <= len(sizes) <= _MOST_BATCH_SIZES:
-            raise ValueError(f"batch_sizes has 1 to {_MOST_BATCH_SIZES} of them, not {len(sizes)}")
-        default = checks.whole("default_batch_size", self.default_batch_size, 1)
+            raise InvalidArgumentError(
+                f"batch_sizes has 1 to {_MOST_BATCH_SIZES} of them, not {len(sizes)}"
+            )
+        default = _checks.whole("default_batch_size", self.default_batch_size, 1)
         if default not in sizes:
-            raise ValueError(f"default_batch_size {default} is not one of batch_sizes {sizes}")
+            raise InvalidArgumentError(
+                f"default_batch_size {default} is not one of batch_sizes {sizes}"
+            )
         return {"batch_sizes": sizes, "default_batch_size": default}
 
     def _checked_objective(self) -> dict[str, Any]:
-        eta = checks.number("eta_knob", self.eta_knob)
+        eta = _checks.number("eta_knob", self.eta_knob)
         if not 0 <= eta <= 1:
-            raise ValueError(f"eta_knob is between 0 (time) and 1 (energy), not {eta:g}")
+            raise InvalidArgumentError(f"eta_knob is between 0 (time) and 1 (energy), not {eta:g}")
         return {
             "eta_knob": eta,
             "beta_knob": None
             if self.beta_knob is None
-            else checks.positive("beta_knob", self.beta_knob),
-            "target_metric": checks.number("target_metric", self.target_metric),
-            "higher_is_better_metric": checks.flag(
+            else _checks.positive("beta_knob", self.beta_knob),
+            "target_metric": _checks.number("target_metric", self.target_metric),
+            "higher_is_better_metric": _checks.flag(
                 "higher_is_better_metric", self.higher_is_better_metric
             ),
-            "max_epochs": checks.whole("max_epochs", self.max_epochs, 1),
+            "max_epochs": _checks.whole("max_epochs", self.max_epochs, 1),
         }
 
     def _checked_policy(self) -> dict[str, Any]:
-        if checks.text("policy", self.policy) not in _POLICIES:
-            raise ValueError(f"policy is one of {', '.join(_POLICIES)}, not {self.policy!r}")
-        precision = checks.number("mab_prior_precision", self.mab_prior_precision)
+        if _checks.text("policy", self.policy) not in _POLICIES:
+            raise InvalidArgumentError(
+                f"policy is one of {', '.join(_POLICIES)}, not {self.policy!r}"
+            )
+        precision = _checks.number("mab_prior_precision", self.mab_prior_precision)
         if precision < 0:
-            raise ValueError(f"mab_prior_precision is 0 or more, not {precision:g}")
+            raise InvalidArgumentError(f"mab_prior_precision is 0 or more, not {precision:g}")
         seed = self.mab_seed
         return {
-            "num_pruning_rounds": checks.whole("num_pruning_rounds", self.num_pruning_rounds, 0),
-            "window_size": checks.whole("window_size", self.window_size, 0),
-            "mab_prior_mean": checks.number("mab_prior_mean", self.mab_prior_mean),
+            "num_pruning_rounds": _checks.whole("num_pruning_rounds", self.num_pruning_rounds, 0),
+            "window_size": _checks.whole("window_size", self.window_size, 0),
+            "mab_prior_mean": _checks.number("mab_prior_mean", self.mab_prior_mean),
             "mab_prior_precision": precision,
-            "mab_num_explorations": checks.whole(
+            "mab_num_explorations": _checks.whole(
                 "mab_num_explorations", self.mab_num_explorations, 0
             ),
-            "mab_seed": None if seed is None else checks.whole("mab_seed", seed, 0, 2**64 - 1),
+            "mab_seed": None if seed is None else _checks.whole("mab_seed", seed, 0, 2**64 - 1),
         }
 
     def _checked_surroundings(self) -> dict[str, Any]:
         checked: dict[str, Any] = {
-            "translate_gpu_models": checks.flag("translate_gpu_models", self.translate_gpu_models),
-            "lease": checks.positive("lease", self.lease, _LONGEST_TIME),
+            "translate_gpu_models": _checks.flag("translate_gpu_models", self.translate_gpu_models),
+            "lease": _checks.positive("lease", self.lease, _LONGEST_TIME),
             "labels": _labels(self.labels),
         }
         if self.max_power is not None:
-            checked["max_power"] = checks.positive("max_power", self.max_power, 1e12)
+            checked["max_power"] = _checks.positive("max_power", self.max_power, 1e12)
         if self.number_of_gpus is not None:
-            checked["number_of_gpus"] = checks.whole("number_of_gpus", self.number_of_gpus, 1)
-        if self.gpu_model is not None and not checks.text("gpu_model", self.gpu_model).strip():
-            raise ValueError("gpu_model is empty: None takes that of the monitor's first GPU")
+            checked["number_of_gpus"] = _checks.whole("number_of_gpus", self.number_of_gpus, 1)
+        if self.gpu_model is not None and not _checks.text("gpu_model", self.gpu_model).strip():
+            raise InvalidArgumentError(
+                "gpu_model is empty: None takes that of the monitor's first GPU"
+            )
         if self.deadline is not None:
-            checked["deadline"] = checks.positive("deadline", self.deadline, _LONGEST_TIME)
+            checked["deadline"] = _checks.positive("deadline", self.deadline, _LONGEST_TIME)
         return checked
 
 
 def _identifier(name: str, value: Any) -> str:
-    if not _IDENTIFIER.fullmatch(checks.text(name, value)):
-        raise ValueError(
+    if not _IDENTIFIER.fullmatch(_checks.text(name, value)):
+        raise InvalidArgumentError(
             f"{name} is 1 to 200 letters, digits and -_.: without anything else, not {value!r}"
         )
     return str(value)
@@ -185,8 +196,10 @@ def _labels(given: Any) -> dict[str, str]:
     if not isinstance(given, Mapping):
         raise TypeError(f"labels is a dict of strings, not {given!r}")
     for name, value in given.items():
-        checks.text("the name of a label", name)
-        checks.text(f"label {name}", value)
+        _checks.text("the name of a label", name)
+        _checks.text(f"label {name}", value)
         if not name or ":" in name:
-            raise ValueError(f"the name of a label has no colon and is not empty, not {name!r}")
+            raise InvalidArgumentError(
+                f"the name of a label has no colon and is not empty, not {name!r}"
+            )
     return dict(given)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Iterator
 from zeus._core.batch_size import JobRun
 from zeus.callback import Callback
 from zeus.errors import ZeusError
-from zeus.optimizer import _arguments as checks
+from zeus.optimizer import _checks
 from zeus.optimizer.batch_size.exceptions import (
     ZeusBSOBadOperationError,
     ZeusBSOOperationOrderError,
@@ -87,24 +87,24 @@ class BatchSizeOptimizer(Callback):
     ) -> None:
         if not isinstance(job, JobSpec):
             raise TypeError(f"job is a JobSpec, not {job!r}")
-        checks.text("server_url", server_url)
-        checks.whole("rank", rank, 0)
-        ranks = checks.collective(collective, rank)
+        _checks.text("server_url", server_url)
+        _checks.whole("rank", rank, 0)
+        ranks = _checks.collective(collective, rank)
         if recurrence is not None:
-            recurrence = checks.whole("recurrence", recurrence, 0)
+            recurrence = _checks.whole("recurrence", recurrence, 0)
         self.monitor = monitor
         self.server_url = server_url
         self.job = job
         self.rank = rank
-        self._raise_on_failure = checks.flag("raise_on_failure", raise_on_failure)
+        self._raise_on_failure = _checks.flag("raise_on_failure", raise_on_failure)
         self._begun = False
         self._last_metric: float | None = None
         with _our_exceptions(registering=True):
             self._run = JobRun(
-                monitor=checks.monitor(monitor),
+                monitor=_checks.monitor(monitor),
                 server=(
                     server_url,
-                    "" if token is None else checks.text("token", token),
+                    "" if token is None else _checks.text("token", token),
                     "" if authorities is None else str(authorities),
                 ),
                 job=job.to_dict(),
@@ -267,7 +267,7 @@ class BatchSizeOptimizer(Callback):
 
     def _finite(self, metric: float) -> float:
         try:
-            return self._remembered(checks.number("metric", metric))
+            return self._remembered(_checks.number("metric", metric))
         except ValueError:
             better = 1 if self.job.higher_is_better_metric else -1
             warnings.warn(

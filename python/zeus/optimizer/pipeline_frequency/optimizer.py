@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from zeus._core.pipeline import PipelineRun, Plan, Profile
 from zeus.callback import Callback
-from zeus.optimizer import _arguments as checks
+from zeus.errors import InvalidArgumentError
+from zeus.optimizer import _checks
 from zeus.optimizer.pipeline_frequency.planner import schedule_of
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class PipelineFrequencyOptimizer(Callback):
         poll_interval: float = 1.0,
     ) -> None:
         place = _place(locals())
-        checks.whole("device_id", device_id, 0)
+        _checks.whole("device_id", device_id, 0)
         name, count, chunks, custom = schedule_of(schedule, microbatches, chunks, counted=True)
         options = {
             "plan_id": _plan_id(plan_id, job_metadata, place),
@@ -112,23 +113,23 @@ class PipelineFrequencyOptimizer(Callback):
             "custom_schedule": custom,
             "microbatches": count,
             "chunks": chunks,
-            "slowdown": checks.positive("slowdown", slowdown, 1000),
-            "least_instructions": checks.whole("least_instructions", least_instructions, 1),
-            "clock_latency": checks.number("clock_latency", clock_latency),
-            "frequency_stride": checks.positive("frequency_stride", frequency_stride, 1e5),
+            "slowdown": _checks.positive("slowdown", slowdown, 1000),
+            "least_instructions": _checks.whole("least_instructions", least_instructions, 1),
+            "clock_latency": _checks.number("clock_latency", clock_latency),
+            "frequency_stride": _checks.positive("frequency_stride", frequency_stride, 1e5),
             "straggler_threshold": _threshold(straggler_threshold),
-            "poll_interval": checks.positive("poll_interval", poll_interval, 1e6),
+            "poll_interval": _checks.positive("poll_interval", poll_interval, 1e6),
         }
-        ranks = checks.collective(collective, rank, world_size)
+        ranks = _checks.collective(collective, rank, world_size)
         self._own_monitor = monitor is None
         self.monitor = _monitor(device_id) if monitor is None else monitor
         self.rank = rank
         try:
             self._run = PipelineRun(
-                monitor=checks.monitor(self.monitor),
+                monitor=_checks.monitor(self.monitor),
                 server=(
-                    "" if server_url is None else checks.text("server_url", server_url),
-                    "" if token is None else checks.text("token", token),
+                    "" if server_url is None else _checks.text("server_url", server_url),
+                    "" if token is None else _checks.text("token", token),
                     "" if authorities is None else os.fspath(authorities),
                 ),
                 collective=ranks,
@@ -164,7 +165,7 @@ class PipelineFrequencyOptimizer(Callback):
 
     def report_straggler(self, slowdown: float) -> None:
         """This rank is that many times slower than planned, whatever its clock; 1: no longer."""
-        self._run.report_straggler(checks.positive("slowdown", slowdown, 1000))
+        self._run.report_straggler(_checks.positive("slowdown", slowdown, 1000))
 
     def close(self) -> None:
         """Puts the clocks back. The second time nothing happens."""
@@ -226,32 +227,32 @@ def _place(given: dict[str, Any]) -> dict[str, int]:
     place: dict[str, int] = {}
     product = 1
     for kind in ("dp", "pp", "tp"):
-        degree = checks.whole(f"{kind}_degree", given[f"{kind}_degree"], 1, 1_000_000)
-        index = checks.whole(f"{kind}_rank", given[f"{kind}_rank"], 0, 1_000_000)
+        degree = _checks.whole(f"{kind}_degree", given[f"{kind}_degree"], 1, 1_000_000)
+        index = _checks.whole(f"{kind}_rank", given[f"{kind}_rank"], 0, 1_000_000)
         if index >= degree:
-            raise ValueError(f"{kind}_rank {index} is not below {kind}_degree {degree}")
+            raise InvalidArgumentError(f"{kind}_rank {index} is not below {kind}_degree {degree}")
         place[f"{kind}_degree"], place[f"{kind}_rank"] = degree, index
         product *= degree
-    world_size = checks.whole("world_size", given["world_size"], 1)
+    world_size = _checks.whole("world_size", given["world_size"], 1)
     if world_size != product:
-        raise ValueError(
+        raise InvalidArgumentError(
             f"world_size {world_size} is not dp_degree * pp_degree * tp_degree = {product}"
         )
-    if checks.whole("rank", given["rank"], 0) >= world_size:
-        raise ValueError(f"rank {given['rank']} is not below world_size {world_size}")
+    if _checks.whole("rank", given["rank"], 0) >= world_size:
+        raise InvalidArgumentError(f"rank {given['rank']} is not below world_size {world_size}")
     return place
 
 
 def _plan_id(plan_id: Any, metadata: Any, place: dict[str, int]) -> str:
     if plan_id is not None:
-        return checks.text("plan_id", plan_id)
+        return _checks.text("plan_id", plan_id)
     if metadata is None or place["dp_rank"] or place["pp_rank"] or place["tp_rank"]:
         return ""  # Made up, or nobody asks this rank.
     import time
 
     label = "".join(
         letter if letter.isascii() and letter.isalnum() or letter in _IDENTIFIER_CHARACTERS else "-"
-        for letter in checks.text("job_metadata", metadata)
+        for letter in _checks.text("job_metadata", metadata)
     )
     degrees = ".".join(f"{kind}{place[f'{kind}_degree']}" for kind in ("dp", "pp", "tp"))
     # Jobs that begin in the same second are told apart by the last part.
@@ -261,9 +262,9 @@ def _plan_id(plan_id: Any, metadata: Any, place: dict[str, int]) -> str:
 def _threshold(value: Any) -> float | None:
     if value is None:
         return None
-    threshold = checks.number("straggler_threshold", value)
+    threshold = _checks.number("straggler_threshold", value)
     if threshold <= 1:
-        raise ValueError(f"straggler_threshold is greater than 1, not {threshold:g}")
+        raise InvalidArgumentError(f"straggler_threshold is greater than 1, not {threshold:g}")
     return threshold
 
 

@@ -7,7 +7,8 @@ from typing import Any, Callable, NamedTuple, Sequence
 
 from zeus._core import pipeline as core
 from zeus._core.pipeline import Plan, Profile
-from zeus.optimizer import _arguments as checks
+from zeus.errors import InvalidArgumentError
+from zeus.optimizer import _checks
 
 #: Larger pipelines are planned for one deadline alone: their frontier takes long.
 _LARGE = 8192
@@ -41,7 +42,7 @@ def load_profile(
         OSError: The file cannot be read.
         ValueError: It is no profile, with the line.
     """
-    ranks = checks.whole("tensor_parallel", tensor_parallel, 1, 1024)
+    ranks = _checks.whole("tensor_parallel", tensor_parallel, 1, 1024)
     with open(path, encoding="utf-8") as file:
         text = file.read()
     header = next((line for line in text.splitlines() if not line.startswith("#")), "")
@@ -152,15 +153,17 @@ class Planner:
         asked = {"deadline": deadline, "slowdown": slowdown, "pace": pace}
         given = [name for name, value in asked.items() if value is not None]
         if len(given) > 1:
-            raise ValueError(f"give one of deadline, slowdown and pace, not {' and '.join(given)}")
+            raise InvalidArgumentError(
+                f"give one of deadline, slowdown and pace, not {' and '.join(given)}"
+            )
         rules = _rules(least_instructions, clock_latency)
         if pace is not None:
-            return self._core.plan_for_pace(checks.positive("pace", pace, 1e9), rules)
+            return self._core.plan_for_pace(_checks.positive("pace", pace, 1e9), rules)
         if slowdown is not None:
-            deadline = self.baseline_time * checks.positive("slowdown", slowdown, 1000)
+            deadline = self.baseline_time * _checks.positive("slowdown", slowdown, 1000)
         elif deadline is None:
             deadline = self.baseline_time
-        return self._core.plan(checks.positive("deadline", deadline, 1e9), rules)
+        return self._core.plan(_checks.positive("deadline", deadline, 1e9), rules)
 
     def evaluate(
         self, clocks: Sequence[Sequence[tuple[str, float]]], clock_latency: float = 0.0
@@ -173,7 +176,7 @@ class Planner:
 
     def energy_within(self, time: float) -> float:
         """Joules on the frontier, for an iteration that may take so many seconds."""
-        return self._core.energy_within(checks.positive("time", time, 1e9))
+        return self._core.energy_within(_checks.positive("time", time, 1e9))
 
     def saving(self, plan: Plan) -> float:
         """What a plan saves against the highest clocks, which wait for stragglers, too: 0 to 1."""
@@ -196,7 +199,7 @@ def plan(
     The arguments are those of `Planner`, which is better where several plans are wanted.
     """
     pipeline = _pipeline(profile, schedule, microbatches, stages, chunks)
-    slowdown = checks.positive("slowdown", slowdown, 1000)
+    slowdown = _checks.positive("slowdown", slowdown, 1000)
     rules = _rules(least_instructions, clock_latency)
     if 2 * pipeline[0].stages * max(pipeline[1][1], 1) * chunks > _LARGE:
         return core.plan_once(*pipeline, rules, slowdown)
@@ -208,19 +211,21 @@ def schedule_of(
     schedule: Any, microbatches: Any, chunks: Any, *, counted: bool = False
 ) -> tuple[str, int, int, str]:
     """Name, microbatches, chunks and list of a schedule; microbatches may have to be counted."""
-    checks.text("schedule", schedule)
-    chunks = checks.whole("chunks", chunks, 1, 1024)
+    _checks.text("schedule", schedule)
+    chunks = _checks.whole("chunks", chunks, 1, 1024)
     custom = schedule not in _SCHEDULES
     if custom and "0" not in schedule:
-        raise ValueError(
+        raise InvalidArgumentError(
             f"schedule is one of {', '.join(_SCHEDULES)}, or a line for each stage as in "
             f"'F0 F1 B0 B1', not {schedule!r}"
         )
     if custom:
         return "custom", 0, chunks, schedule
     if microbatches is None and not counted:
-        raise ValueError("microbatches is missing: how many go through the pipeline at a time")
-    count = 0 if microbatches is None else checks.whole("microbatches", microbatches, 1, 1_000_000)
+        raise InvalidArgumentError(
+            "microbatches is missing: how many go through the pipeline at a time"
+        )
+    count = 0 if microbatches is None else _checks.whole("microbatches", microbatches, 1, 1_000_000)
     return schedule, count, chunks, ""
 
 
@@ -230,31 +235,31 @@ def _pipeline(
     if not isinstance(profile, Profile):
         raise TypeError(f"profile is a Profile, as load_profile() reads it, not {profile!r}")
     if isinstance(stages, (list, tuple, range)):
-        wanted = [checks.whole("each of stages", stage, 0, _MOST_STAGES) for stage in stages]
+        wanted = [_checks.whole("each of stages", stage, 0, _MOST_STAGES) for stage in stages]
         if not wanted:
-            raise ValueError("stages is empty: a pipeline has at least 1")
+            raise InvalidArgumentError("stages is empty: a pipeline has at least 1")
         profile = profile.with_stages(wanted)
     elif stages is not None:
-        profile = profile.spread(checks.whole("stages", stages, 1, _MOST_STAGES))
+        profile = profile.spread(_checks.whole("stages", stages, 1, _MOST_STAGES))
     return profile, schedule_of(schedule, microbatches, chunks)
 
 
 def _rules(least_instructions: Any, latency: Any) -> core.ClockChangeRules:
-    least = checks.whole("least_instructions", least_instructions, 1)
+    least = _checks.whole("least_instructions", least_instructions, 1)
     return core.ClockChangeRules(least, _latency(latency))
 
 
 def _latency(value: Any) -> float:
-    latency = checks.number("clock_latency", value)
+    latency = _checks.number("clock_latency", value)
     if not 0 <= latency <= 60:
-        raise ValueError(f"clock_latency is 0 to 60 seconds, not {latency:g}")
+        raise InvalidArgumentError(f"clock_latency is 0 to 60 seconds, not {latency:g}")
     return latency
 
 
 def _power(value: Any) -> float:
-    power = checks.number("blocking_power", value)
+    power = _checks.number("blocking_power", value)
     if power < 0:
-        raise ValueError(f"blocking_power is 0 or more watts, not {power:g}")
+        raise InvalidArgumentError(f"blocking_power is 0 or more watts, not {power:g}")
     return power
 
 
@@ -263,4 +268,4 @@ def _clock(entry: Any) -> tuple[str, float]:
         name, frequency = entry
     except (TypeError, ValueError):
         raise TypeError(f"a clock is (instruction, MHz), not {entry!r}") from None
-    return checks.text("an instruction", name), checks.number("its MHz", frequency)
+    return _checks.text("an instruction", name), _checks.number("its MHz", frequency)

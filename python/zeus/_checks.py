@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from zeus._core.monitor import Monitor
-from zeus.utils.distributed import Collective, check_collective
+from zeus.errors import InvalidArgumentError
 
 LARGEST_COUNT = 1_000_000_000
 
@@ -18,6 +17,7 @@ def text(name: str, value: Any) -> str:
 
 
 def flag(name: str, value: Any) -> bool:
+    """True or False, and nothing that is merely as good as true."""
     if not isinstance(value, bool):
         raise TypeError(f"{name} is True or False, not {value!r}")
     return value
@@ -29,8 +29,21 @@ def whole(name: str, value: Any, least: int, most: int = LARGEST_COUNT) -> int:
         raise TypeError(f"{name} is a whole number, not {value!r}")
     number = value.__index__()
     if not least <= number <= most:
-        raise ValueError(f"{name} is {least} to {most}, not {number}")
+        bounds = f"{least} or more" if most == LARGEST_COUNT > number else f"{least} to {most}"
+        raise InvalidArgumentError(f"{name} is {bounds}, not {number}")
     return int(number)
+
+
+def index(name: str, value: Any) -> int:
+    """A position, which counts from 0."""
+    return whole(name, value, 0)
+
+
+def indices(name: str, values: Any) -> list[int]:
+    """Positions, which count from 0."""
+    if isinstance(values, (str, bytes)) or not hasattr(type(values), "__iter__"):
+        raise TypeError(f"{name} is a list of whole numbers, not {values!r}")
+    return [index(f"each of {name}", value) for value in values]
 
 
 def number(name: str, value: Any) -> float:
@@ -44,7 +57,7 @@ def number(name: str, value: Any) -> float:
     except OverflowError:
         result = math.inf
     if not math.isfinite(result):
-        raise ValueError(f"{name} is a finite number, not {value!r}")
+        raise InvalidArgumentError(f"{name} is a finite number, not {value!r}")
     return result
 
 
@@ -52,28 +65,12 @@ def positive(name: str, value: Any, most: float = math.inf) -> float:
     result = number(name, value)
     if not 0 < result <= most:
         limit = "" if most == math.inf else f" and at most {most:g}"
-        raise ValueError(f"{name} is greater than 0{limit}, not {value!r}")
+        raise InvalidArgumentError(f"{name} is greater than 0{limit}, not {value!r}")
     return result
 
 
-def monitor(value: Any) -> Monitor:
-    if not isinstance(value, Monitor):
-        raise TypeError(f"monitor is a ZeusMonitor, not {value!r}")
-    return value
-
-
-def collective(given: Any, rank: int, world_size: int | None = None) -> Collective | None:
-    """How the ranks talk; None for one process alone. It must see the ranks as the program does."""
-    found = check_collective(given)
-    if found is None:
-        if rank != 0 or (world_size or 1) > 1:
-            raise ValueError(
-                f"rank {rank} of several needs a collective: initialise torch.distributed first, "
-                "or pass collective="
-            )
-        return None
-    if found.rank != rank:
-        raise ValueError(f"rank is {rank}, and the collective says {found.rank}")
-    if world_size is not None and found.size != world_size:
-        raise ValueError(f"world_size is {world_size}, and the collective says {found.size}")
-    return found
+def not_negative(name: str, value: Any) -> float:
+    result = number(name, value)
+    if result < 0:
+        raise InvalidArgumentError(f"{name} is 0 or more, not {value!r}")
+    return result
