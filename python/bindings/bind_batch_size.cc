@@ -32,7 +32,7 @@ JobSpec SpecOf(const py::dict& fields) {
   spec.target_metric = fields["target_metric"].cast<double>();
   spec.higher_is_better = fields["higher_is_better_metric"].cast<bool>();
   spec.max_epochs = fields["max_epochs"].cast<int>();
-  spec.policy = text("policy");
+  if (const std::string policy = text("policy"); !policy.empty()) spec.policy = policy;
   spec.pruning_rounds = fields["num_pruning_rounds"].cast<int>();
   spec.window = fields["window_size"].cast<int>();
   spec.prior_mean = fields["mab_prior_mean"].cast<double>();
@@ -42,12 +42,22 @@ JobSpec SpecOf(const py::dict& fields) {
   spec.max_power = Watts(fields["max_power"].cast<std::optional<double>>().value_or(0));
   spec.number_of_gpus = fields["number_of_gpus"].cast<std::optional<int>>().value_or(0);
   spec.gpu_model = text("gpu_model");
-  spec.translate_gpu_models = fields["translate_gpu_models"].cast<bool>();
+  spec.translate_gpu_models = fields["translate_gpu_models"].cast<std::optional<bool>>().value_or(
+      spec.translate_gpu_models);
   if (const auto deadline = fields["deadline"].cast<std::optional<double>>())
     spec.deadline = Seconds(*deadline);
-  spec.lease = Seconds(fields["lease"].cast<double>());
+  if (const auto lease = fields["lease"].cast<std::optional<double>>())
+    spec.lease = Seconds(*lease);
   spec.labels = fields["labels"].cast<std::map<std::string, std::string>>();
   return spec;
+}
+
+// What its owner left to the job that the server may know, or to us.
+JobRun::Unsaid UnsaidOf(const py::dict& fields, const py::dict& options) {
+  return {.policy = fields["policy"].is_none(),
+          .translate_gpu_models = fields["translate_gpu_models"].is_none(),
+          .lease = fields["lease"].is_none(),
+          .new_policy = options["new_policy"].cast<std::string>()};
 }
 
 // `server` is its URL, a token and a file of authorities; empty where there is none.
@@ -61,6 +71,7 @@ std::unique_ptr<JobRun> OpenRun(const std::shared_ptr<Monitor>& monitor,
                                  .token = std::move(token),
                                  .authorities = std::move(authorities)},
                       .job = SpecOf(job),
+                      .unsaid = UnsaidOf(job, options),
                       .window = options["window"].cast<std::string>(),
                       .recurrence = options["recurrence"].cast<std::optional<std::int64_t>>(),
                       .collective = std::move(collective)});

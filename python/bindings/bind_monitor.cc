@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -145,14 +146,20 @@ std::vector<py::tuple> AbsentDevices(const Monitor& monitor) {
   return absent;
 }
 
+// `log` is a file, whether it has all columns, and whether what is in it stays.
 std::shared_ptr<Monitor> OpenMonitor(std::optional<std::vector<unsigned>> gpus,
                                      std::optional<std::vector<unsigned>> cpus, bool share,
-                                     std::string log_file, const std::string& framework) {
-  return Monitor::Open({.gpus = std::move(gpus),
-                        .cpus = std::move(cpus),
-                        .share = share,
-                        .log_file = std::move(log_file),
-                        .framework = framework});
+                                     const std::tuple<std::string, bool, bool>& log,
+                                     const std::string& framework) {
+  const auto& [file, extended, append] = log;
+  return Monitor::Open(
+      {.gpus = std::move(gpus),
+       .cpus = std::move(cpus),
+       .share = share,
+       .log_file = file,
+       .log_columns = extended ? WindowColumns::kExtended : WindowColumns::kReference,
+       .if_log_exists = append ? IfLogExists::kContinue : IfLogExists::kBeginAnew,
+       .framework = framework});
 }
 
 }  // namespace
@@ -162,7 +169,7 @@ void BindMonitor(py::module_& core) {
   BindMeasurement(module);
   py::class_<Monitor, std::shared_ptr<Monitor>> type(module, "Monitor");
   type.def(py::init(&OpenMonitor), py::arg("gpus"), py::arg("cpus"), py::arg("share"),
-           py::arg("log_file"), py::arg("framework"))
+           py::arg("log"), py::arg("framework"))
       .def("_begin_window", &BeginWindow, py::arg("key"), py::arg("sync_execution") = true,
            py::arg("restart") = false)
       .def("_end_window", &EndWindow, py::arg("key"), py::arg("sync_execution") = true,

@@ -6,6 +6,7 @@
 #include "python/bindings/collective.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/without_gil.h"
+#include "zeus/optimizer/agreement.h"
 
 namespace zeus::python {
 namespace {
@@ -26,6 +27,30 @@ JobRun::State StateOf(const BatchSizeClient& client) {
 
 }  // namespace
 
+// The first rank alone talks to the server; all of them learn whether it can.
+Status JobRun::Connect(Options& options, Parts& parts) {
+  SingleProcess alone;
+  Agreement ranks(parts.collective ? *parts.collective : static_cast<Collective&>(alone));
+  if (!ranks.leader()) return ranks.Together(Ok());
+  auto service = RemoteJobService::Connect(options.server, parts.clock);
+  if (!service.ok()) return ranks.Together(service.error());
+  parts.service = std::move(service).value();
+  FillIn(options.unsaid, *parts.service, options.job);
+  return ranks.Together(Ok());
+}
+
+// Takes what was not said from the job that the service knows. Of a new job it stays as it is.
+void JobRun::FillIn(const Unsaid& unsaid, JobService& service, JobSpec& spec) {
+  if (unsaid.policy && !unsaid.new_policy.empty()) spec.policy = unsaid.new_policy;
+  if (spec.id.empty() || !(unsaid.policy || unsaid.translate_gpu_models || unsaid.lease)) return;
+  const auto known = service.GetJob(spec.id);
+  if (!known.ok()) return;  // Whatever it is, registering shows it.
+  const JobSpec& present = known.value().spec;
+  if (unsaid.policy) spec.policy = present.policy;
+  if (unsaid.translate_gpu_models) spec.translate_gpu_models = present.translate_gpu_models;
+  if (unsaid.lease) spec.lease = present.lease;
+}
+
 JobRun::JobRun(const std::shared_ptr<Monitor>& monitor, Options options)
     : Closeable(monitor.get()),
       monitor_(monitor),
@@ -36,8 +61,7 @@ JobRun::JobRun(const std::shared_ptr<Monitor>& monitor, Options options)
   parts.collective = CollectiveOf(options.collective);
   const bool heartbeats = monitor->in_real_time();
   const WithoutGil released;
-  if (!parts.collective || parts.collective->rank() == 0)
-    parts.service = Unwrap(RemoteJobService::Connect(options.server, parts.clock));
+  Check(Connect(options, parts));
   parts.client = Unwrap(BatchSizeClient::Register(parts.service.get(), *parts.monitor,
                                                   {.job = std::move(options.job),
                                                    .recurrence = options.recurrence,

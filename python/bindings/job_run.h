@@ -22,9 +22,18 @@ namespace zeus::python {
 // reports to. Used with the GIL held, which it lets go of while it asks the server or other ranks.
 class JobRun final : public Closeable {
  public:
+  // What the owner of the job left to the one that the server may know, or to us.
+  struct Unsaid {
+    bool policy = false;
+    bool translate_gpu_models = false;
+    bool lease = false;
+    std::string new_policy{};  // Of a job that is new; empty: the usual one.
+  };
+
   struct Options {
     CallOptions server{};
     JobSpec job{};
+    Unsaid unsaid{};
     std::string window{};  // Of each epoch, for the monitor's log.
     std::optional<std::int64_t> recurrence{};
     pybind11::object collective{};  // None for one process alone.
@@ -69,6 +78,9 @@ class JobRun final : public Closeable {
     std::atomic<bool> decided = true;  // What is observed, when it was last asked.
     std::unique_ptr<BatchSizeClient> client{};
   };
+
+  static Status Connect(Options& options, Parts& parts);
+  static void FillIn(const Unsaid& unsaid, JobService& service, JobSpec& spec);
 
   // With the client, without the GIL.
   template <class Action>

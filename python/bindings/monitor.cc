@@ -98,8 +98,8 @@ std::shared_ptr<Monitor> Monitor::Open(const Options& options) {
       const EnergyMonitor& energy = recording->node->monitor();
       for (std::size_t i = 0; i < energy.device_count(); ++i)
         devices.push_back(energy.device_name(i));
-      monitor->log_ = std::make_shared<SharedLog>(
-          Unwrap(WindowLog::Open(options.log_file, std::move(devices))));
+      monitor->log_ = std::make_shared<SharedLog>(Unwrap(WindowLog::Open(
+          options.log_file, std::move(devices), options.log_columns, options.if_log_exists)));
     }
   }
   monitor->recording_ = std::move(recording);

@@ -38,7 +38,9 @@ class Monitor final : public Closeable {
     std::optional<std::vector<unsigned>> gpus{};
     std::optional<std::vector<unsigned>> cpus{};  // Positions in Node::cpus; none: no CPU.
     bool share = true;
-    std::string log_file{};   // Finished windows are written there; empty: nowhere.
+    std::string log_file{};  // Finished windows are written there; empty: nowhere.
+    WindowColumns log_columns = WindowColumns::kReference;
+    IfLogExists if_log_exists = IfLogExists::kContinue;
     std::string framework{};  // See Synchronizer.
     Seconds telemetry_interval{1.0};
   };

@@ -2,16 +2,19 @@
 
 import contextlib
 import io
+import json
 import math
 import os
 import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.request
 
 from job_testing import JobTestCase, ask, spec
 from ranks_testing import Ranks
 
+from zeus.device import get_gpus
 from zeus.monitor import ZeusMonitor
 from zeus.optimizer.batch_size import BatchSizeOptimizer, LocalServer
 from zeus.optimizer.batch_size.exceptions import (
@@ -152,6 +155,29 @@ class RunTest(JobTestCase):
         self.assertEqual(second.job_id, first.job_id)
 
 
+    def test_a_job_that_the_reference_registered_goes_on(self):
+        body = {"job_id": "mnist-1", "job_id_prefix": "mnist", "batch_sizes": [32, 64, 128],
+                "default_batch_size": 64, "eta_knob": 0.5, "beta_knob": 2.0, "target_metric": 0.9,
+                "higher_is_better_metric": True, "max_epochs": 6, "num_pruning_rounds": 2,
+                "window_size": 0, "mab_prior_mean": 0.0, "mab_prior_precision": 0.0,
+                "mab_num_explorations": 2, "mab_seed": 7, "max_power": 400.0, "number_of_gpus": 1,
+                "gpu_model": get_gpus().get_name(0)}
+        request = urllib.request.Request(self.server.url + "/jobs", json.dumps(body).encode(),
+                                         {"Content-Type": "application/json"})
+        urllib.request.urlopen(request, timeout=30).close()
+        self.assertEqual(self.optimizer().get_batch_size(), 64)
+        self.assertEqual(ask(self.server, "/v1/jobs/mnist-1")["spec"]["policy"], "zeus")
+        with self.assertRaisesRegex(ValueError, "policy"):
+            self.optimizer(spec(policy="default"))
+
+    def test_who_speaks_of_the_papers_policy_gets_it(self):
+        self.optimizer(spec(mab_num_explorations=3))
+        self.assertEqual(ask(self.server, "/v1/jobs/mnist-1")["spec"]["policy"], "zeus")
+        self.optimizer(spec(job_id="mnist-2"))
+        policy = ask(self.server, "/v1/jobs/mnist-2")["spec"]["policy"]
+        self.assertEqual(policy, "knowledge_gradient")
+
+
 class EndTest(JobTestCase):
     def test_a_block_that_ends_by_itself_teaches(self):
         with self.optimizer() as optimizer:
@@ -211,8 +237,8 @@ class EndTest(JobTestCase):
 
 
 class RanksTest(JobTestCase):
-    def train(self, member) -> tuple:
-        with ZeusMonitor(gpu_indices=[member.rank], cpu_indices=[]) as monitor:
+    def train(self, member, gpus=None) -> tuple:
+        with ZeusMonitor(gpu_indices=gpus or [member.rank], cpu_indices=[]) as monitor:
             url = self.server.url if member.rank == 0 else "http://127.0.0.1:9"
             optimizer = BatchSizeOptimizer(
                 monitor, url, spec(), rank=member.rank, collective=member)
@@ -237,6 +263,16 @@ class RanksTest(JobTestCase):
         trial = self.trial()
         self.assertEqual(trial["status"], "converged")
         self.assertEqual(trial["max_power_watts"], 2 * 400)
+        self.assertEqual(ask(self.server, "/v1/jobs/mnist-1")["spec"]["number_of_gpus"], 2)
+
+    def test_gpus_that_all_ranks_measure_are_counted_once(self):
+        before = sum(gpu.energy for gpu in self.node.truth())
+        results = Ranks(2).run(lambda member: self.train(member, gpus=[0, 1]))
+        used = sum(gpu.energy for gpu in self.node.truth()) - before
+        self.assertEqual(results, [("mnist-1", 64, 3, True)] * 2)
+        trial = self.trial()
+        self.assertEqual(trial["max_power_watts"], 2 * 400)
+        self.assertLess(trial["energy_joules"], used)
         self.assertEqual(ask(self.server, "/v1/jobs/mnist-1")["spec"]["number_of_gpus"], 2)
 
     def test_a_server_that_is_not_there_fails_on_every_rank(self):

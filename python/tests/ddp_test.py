@@ -182,6 +182,7 @@ class RanksTest(OneNodeTestCase):
         for (done, trouble), in said:
             self.assertTrue(done)
             self.assertNotEqual(trouble, "None")
+        self.assertIn("gpu:0 is measured by rank 0, too", said[1][0][1])
         self.assertEqual(limits(), self.original)
 
 

@@ -26,13 +26,13 @@ WRONG_TYPES = {
     "mab_prior_precision": [None, "0", True],
     "mab_num_explorations": [None, 1.5, True],
     "mab_seed": [1.5, "1", True],
-    "policy": [None, 1],
+    "policy": [1],
     "max_power": ["250", True],
     "number_of_gpus": [1.5, "1", True],
     "gpu_model": [3],
-    "translate_gpu_models": [None, 1],
+    "translate_gpu_models": [1],
     "deadline": ["10", True],
-    "lease": [None, "10", True],
+    "lease": ["10", True],
     "labels": [None, [], {"a": 1}, {1: "a"}],
 }
 WRONG_VALUES = {

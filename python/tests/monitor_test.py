@@ -239,6 +239,30 @@ class WindowTest(NodeTestCase):
         self.assertEqual(rows[0]["window_name"], 'a, "quoted" name')
         self.assertAlmostEqual(float(rows[0]["gpu3_energy"]), measurement.gpu_energy[3])
 
+    def log_after(self, path, window, **options):
+        with ZeusMonitor(gpu_indices=[2], log_file=path, **options) as monitor:
+            monitor.begin_window(window)
+            monitor.end_window(window)
+        with open(path, newline="") as log:
+            return list(csv.DictReader(log))
+
+    def test_a_log_begins_anew_unless_it_is_to_go_on(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "runs/1/windows.csv")  # Folders are made.
+            self.log_after(path, "first")
+            rows = self.log_after(path, "second", log_columns="extended")
+            self.assertEqual([row["window_name"] for row in rows], ["second"])
+            self.assertGreater(float(rows[0]["gpu2_sigma"]), 0)
+            rows = self.log_after(path, "third", log_columns="extended", log_append=True)
+            self.assertEqual([row["window_name"] for row in rows], ["second", "third"])
+            other = os.path.join(folder, "data.csv")
+            with open(other, "w") as file:
+                file.write("x,y\n1,2\n")
+            with self.assertRaisesRegex(ValueError, "data.csv"):
+                self.log_after(other, "lost")
+            with open(other) as file:
+                self.assertEqual(file.read(), "x,y\n1,2\n")
+
 
 class BadUseTest(NodeTestCase):
     GPUS = "2xV100"
@@ -285,7 +309,10 @@ class BadUseTest(NodeTestCase):
         self.refuses(ValueError, '"tensorflow": one of "torch"', sync_execution_with="tensorflow")
         self.refuses(TypeError, "a name or None, not 5", sync_execution_with=5)
         self.refuses(ValueError, "has a NUL in its name", log_file="a\0b")
-        self.refuses(Exception, "no-such-folder", log_file="/no-such-folder/windows.csv")
+        self.refuses(Exception, "/proc/windows.csv", log_file="/proc/windows.csv")
+        self.refuses(ValueError, "log_columns", log_file="x.csv", log_columns="all")
+        self.refuses(TypeError, "log_append", log_file="x.csv", log_append=1)
+        self.refuses(ValueError, "gpu_indices has 0 twice", [0, 0])
 
     def test_a_measurement_of_nonsense_is_refused(self):
         for time_ in -1.0, math.nan:

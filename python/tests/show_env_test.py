@@ -35,6 +35,11 @@ class ShowEnvTest(NodeTestCase):
         self.assertRegex(done.stdout, r"power limit: \d+ W of \d+ W to \d+ W")
         self.assertIn("CPU energy", done.stdout)
 
+    def test_a_daemon_that_does_not_answer_is_said(self):
+        done = run("zeus.show_env", ZEUSD_SOCK_PATH="/nonexistent/zeusd.sock")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"zeusd\n  .*/nonexistent/zeusd.sock")
+
     def test_without_a_gpu_it_says_why(self):
         done = run("zeus.show_env", ZEUS_NVML_LIBRARY="/nonexistent/libnvidia-ml.so.1")
         self.assertIn("no GPU can be used here", done.stdout)

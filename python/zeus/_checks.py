@@ -40,10 +40,14 @@ def index(name: str, value: Any) -> int:
 
 
 def indices(name: str, values: Any) -> list[int]:
-    """Positions, which count from 0."""
+    """Positions, which count from 0, each once."""
     if isinstance(values, (str, bytes)) or not hasattr(type(values), "__iter__"):
         raise TypeError(f"{name} is a list of whole numbers, not {values!r}")
-    return [index(f"each of {name}", value) for value in values]
+    positions = [index(f"each of {name}", value) for value in values]
+    for position in positions:
+        if positions.count(position) > 1:
+            raise InvalidArgumentError(f"{name} has {position} twice")
+    return positions
 
 
 def number(name: str, value: Any) -> float:

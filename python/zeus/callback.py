@@ -11,9 +11,9 @@ __all__ = ["Callback", "CallbackSet"]
 class Callback:
     """Base of what wants to know how training goes. Every event does nothing until overridden.
 
-    class Progress(Callback):
-        def on_epoch_end(self) -> None:
-            print("one more epoch")
+        class Progress(Callback):
+            def on_epoch_end(self) -> None:
+                print("one more epoch")
     """
 
     def on_train_begin(self) -> None:

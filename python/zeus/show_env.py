@@ -37,6 +37,7 @@ def show_env() -> str:
         ("GPUs", _gpus),
         ("CPUs", _cpus),
         ("Board", _board),
+        ("zeusd", _zeusd),
         ("Not there", _absent),
     ]
     return "\n\n".join("\n".join([title, *_indented(lines)]) for title, lines in sections)
@@ -128,6 +129,24 @@ def _board() -> list[str]:
     return [
         f"{rail.name}{' (the whole board)' if rail.is_total else ''}"
         for rail in find_devices().rails
+    ]
+
+
+def _zeusd() -> list[str]:
+    from zeus.utils.zeusd import ZeusdClient, ZeusdConfig
+
+    config = ZeusdConfig.from_env()
+    if config is None:
+        return ["none: ZEUSD_SOCK_PATH and ZEUSD_HOST_PORT are not set"]
+    daemon = ZeusdClient(config)
+    allowed = {
+        "read GPUs": daemon.can_read_gpu,
+        "control GPUs": daemon.can_control_gpu,
+        "read CPUs": daemon.can_read_cpu,
+    }
+    return [
+        f"{config.endpoint}, GPUs {daemon.gpu_ids}, CPUs {daemon.cpu_ids}",
+        "may " + (", ".join(what for what, may in allowed.items() if may) or "do nothing here"),
     ]
 
 

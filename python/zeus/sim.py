@@ -55,16 +55,13 @@ class Work:
         self._work = work
 
     @overload
-    def step(self, steps: float = 1) -> None:
-        ...
+    def step(self, steps: float = 1) -> None: ...
 
     @overload
-    def step(self, steps: Callable[[], _Result]) -> _Result:
-        ...
+    def step(self, steps: Callable[[], _Result]) -> _Result: ...
 
     @overload
-    def step(self, steps: float, compute: Callable[[], _Result]) -> _Result:
-        ...
+    def step(self, steps: float, compute: Callable[[], _Result]) -> _Result: ...
 
     def step(
         self,
@@ -258,8 +255,8 @@ class Node:
     def draw(self, watts: float, *, gpus: Sequence[int] | None = None) -> Draw:
         """Every GPU draws so much, within its limit, until the draw is stopped.
 
-        with node.draw(250, gpus=[0]):
-            ...
+            with node.draw(250, gpus=[0]):
+                ...
         """
         positions = _positions(gpus)
         work = _sim.Work.of_watts(self._node, positions, _checks.not_negative("watts", watts))

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "zeus/base/log.h"
+#include "zeus/training/counted_devices.h"
 
 namespace zeus {
 namespace {
@@ -21,9 +22,9 @@ struct OwnGpus {
   int count = 0;
 };
 
-OwnGpus GpusOf(NodeMonitor& monitor) {
+OwnGpus GpusOf(NodeMonitor& monitor, const std::vector<std::size_t>& counted) {
   OwnGpus gpus;
-  for (std::size_t device = 0; device < monitor.monitor().device_count(); ++device) {
+  for (const std::size_t device : counted) {
     Gpu* const gpu = monitor.gpu(device);
     if (gpu == nullptr) continue;
     ++gpus.count;
@@ -67,7 +68,10 @@ BatchSizeClient::~BatchSizeClient() { OnTrainEnd(); }
 // What the GPUs of the job are, where its owner did not say.
 Status BatchSizeClient::Complete() {
   JobSpec& spec = options_.job;
-  const OwnGpus gpus = GpusOf(monitor_);
+  counted_ = CountedDevices(monitor_.monitor());
+  ZEUS_TRY(const auto of_others, GpusOfEarlierRanks(monitor_, collective_));
+  for (const SharedGpu& shared : of_others) std::erase(counted_, shared.device);
+  const OwnGpus gpus = GpusOf(monitor_, counted_);
   std::vector<double> sums{gpus.power.value(), static_cast<double>(gpus.count)};
   ZEUS_RETURN_IF_ERROR(ranks_.Sum(sums));
   if (spec.gpu_model.empty()) spec.gpu_model = gpus.model;
@@ -146,14 +150,26 @@ void BatchSizeClient::OnTrainBegin() {
   steady_ = !decided_ || decided_();
 }
 
+// A device without a number makes all of it unknown.
+Result<Joules> BatchSizeClient::Energy(const Measurement& measured) const {
+  Joules sum(0);
+  for (const std::size_t device : counted_) {
+    ZEUS_TRY(const EnergyEstimate estimate, measured.devices[device].energy);
+    sum += estimate.energy;
+  }
+  return sum;
+}
+
 Result<TrialReport> BatchSizeClient::Measure(double metric) {
   TrialReport report{.job_id = options_.job.id, .trial = trial_, .epoch = last_.epoch + 1};
   report.metric = metric;
   std::array<double, 1> energy{};
   std::array<double, 2> time{};  // And whether a rank could not measure.
   const auto measured = monitor_.monitor().PeekWindow(kWindow);
-  if (measured.ok()) {
-    energy[0] = measured.value().Sum().energy.value();
+  const auto own =
+      measured.ok() ? Energy(measured.value()) : Result<Joules>(Error(measured.error()));
+  if (own.ok()) {
+    energy[0] = own.value().value();
     time[0] = measured.value().time.count();
   } else {
     time[1] = 1;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "zeus/base/result.h"
 #include "zeus/base/ticker.h"
@@ -94,6 +95,7 @@ class BatchSizeClient final : public TrainingCallback {
   BatchSizeClient(JobService* service, NodeMonitor& monitor, Options options);
 
   Status Complete();
+  Result<Joules> Energy(const Measurement& measured) const;
   Status RegisterJob();
   Result<StartedTrial> StartTrial();
   void SendHeartbeats(const StartedTrial& started);
@@ -109,6 +111,7 @@ class BatchSizeClient final : public TrainingCallback {
   SingleProcess alone_;
   Collective& collective_;
   Agreement ranks_;
+  std::vector<std::size_t> counted_;  // Devices of the monitor whose energy is this rank's.
   std::function<bool()> decided_;
   int batch_size_ = 0;
   int max_epochs_ = 0;

@@ -4,11 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "zeus/base/csv.h"
+#include "zeus/base/file.h"
 #include "zeus/export/unix_time.h"
 
 namespace zeus {
@@ -29,8 +32,10 @@ std::vector<std::string> Arrange(std::vector<std::string> devices, WindowColumns
   return devices;
 }
 
+constexpr const char* kFirstColumns[] = {"start_time", "window_name", "elapsed_time"};
+
 std::string Header(const std::vector<std::string>& devices, WindowColumns columns) {
-  std::vector<std::string> names = {"start_time", "window_name", "elapsed_time"};
+  std::vector<std::string> names(std::begin(kFirstColumns), std::end(kFirstColumns));
   for (const std::string& device : devices) names.push_back(ColumnPrefix(device) + "_energy");
   if (columns == WindowColumns::kExtended) {
     for (const std::string& device : devices) names.push_back(ColumnPrefix(device) + "_sigma");
@@ -53,11 +58,27 @@ std::string Cell(const DeviceMeasurement* device, Joules EnergyEstimate::*part) 
   return fmt::format("{}", (device->energy.value().*part).value());
 }
 
+Status MakeRoom(const std::filesystem::path& path) {
+  std::error_code failure;
+  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), failure);
+  // What goes wrong here shows when the file is opened.
+  if (!std::filesystem::is_regular_file(path, failure)) return Ok();
+  const auto first = ReadLine(path);
+  if (!first.ok() || !first.value().starts_with(fmt::format("{}", fmt::join(kFirstColumns, ","))))
+    return Ok();
+  std::filesystem::resize_file(path, 0, failure);
+  if (failure)
+    return Error{ErrorCode::kPermissionDenied,
+                 fmt::format("empty {}: {}", path.string(), failure.message())};
+  return Ok();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<WindowLog>> WindowLog::Open(const std::filesystem::path& path,
                                                    std::vector<std::string> devices,
-                                                   WindowColumns columns) {
+                                                   WindowColumns columns, IfLogExists if_exists) {
+  if (if_exists == IfLogExists::kBeginAnew) ZEUS_RETURN_IF_ERROR(MakeRoom(path));
   devices = Arrange(std::move(devices), columns);
   ZEUS_TRY(auto file, AppendOnlyFile::Open(path, Header(devices, columns)));
   return std::unique_ptr<WindowLog>(new WindowLog(std::move(file), std::move(devices), columns));

@@ -16,15 +16,20 @@ enum class WindowColumns {
   kExtended,   // Then the other devices, every device's standard deviation, and the flags.
 };
 
+enum class IfLogExists {
+  kContinue,   // It must have the same columns.
+  kBeginAnew,  // A log of windows is emptied; any other file is refused. Folders are made.
+};
+
 // Finished windows as comma-separated values, one line each. The columns of the reference come
 // first, so that its readers work on both kinds. See docs/formats.md. One owner.
 class WindowLog {
  public:
-  // `devices` as the monitor calls them ("gpu:0", "cpu:0", …). An existing file must have the same
-  // columns.
+  // `devices` as the monitor calls them ("gpu:0", "cpu:0", …).
   static Result<std::unique_ptr<WindowLog>> Open(const std::filesystem::path& path,
                                                  std::vector<std::string> devices,
-                                                 WindowColumns columns = WindowColumns::kReference);
+                                                 WindowColumns columns = WindowColumns::kReference,
+                                                 IfLogExists if_exists = IfLogExists::kContinue);
 
   // A device without a number leaves its cell empty.
   Status Write(const Measurement& measurement);

@@ -7,22 +7,16 @@
 
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
+#include "zeus/training/counted_devices.h"
 
 namespace zeus {
 namespace {
 
-bool IsGpu(const std::string& device) { return device.starts_with("gpu:"); }
-
-// The devices whose energy the cost is about (Zeus §2.2: that of the GPUs).
 std::vector<std::string> Counted(const EnergyMonitor& monitor) {
-  std::vector<std::string> gpus;
-  std::vector<std::string> all;
-  for (std::size_t i = 0; i < monitor.device_count(); ++i) {
-    if (!monitor.device_in_total(i)) continue;
-    all.push_back(monitor.device_name(i));
-    if (IsGpu(all.back())) gpus.push_back(all.back());
-  }
-  return gpus.empty() ? all : gpus;
+  std::vector<std::string> names;
+  for (const std::size_t device : CountedDevices(monitor))
+    names.push_back(monitor.device_name(device));
+  return names;
 }
 
 // A monitor waits for the GPU at the edges of windows, by code of the user.

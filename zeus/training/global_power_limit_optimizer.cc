@@ -12,6 +12,7 @@
 #include "zeus/device/knob_repair.h"
 #include "zeus/optimizer/agreement.h"
 #include "zeus/optimizer/power_limit/monitor_slice_meter.h"
+#include "zeus/training/counted_devices.h"
 #include "zeus/training/job_knob.h"
 #include "zeus/training/profile_keeper.h"
 
@@ -105,6 +106,7 @@ class GlobalPowerLimitOptimizer::Session {
   };
 
   void RepairPeers(KnobJournal& journal);
+  Result<JobKnob> FindOwnKnob(KnobKind kind);
   void StartStage();
   void Proceed();
   void Conclude();
@@ -162,11 +164,23 @@ void GlobalPowerLimitOptimizer::Session::RepairPeers(KnobJournal& journal) {
   (void)RepairKnobs(journal, RealSurroundings(clock));
 }
 
+Result<JobKnob> GlobalPowerLimitOptimizer::Session::FindOwnKnob(KnobKind kind) {
+  // A rank that is gone is noticed by the optimiser, too, which says so.
+  const auto shared = GpusOfEarlierRanks(monitor_, collective_);
+  if (shared.ok() && !shared.value().empty() && kind != KnobKind::kCpuPowerLimit)
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} is measured by rank {}, too: give the monitor of each rank the "
+                             "GPUs of that rank",
+                             monitor_.monitor().device_name(shared.value().front().device),
+                             shared.value().front().first_rank)};
+  return FindJobKnob(kind, monitor_);
+}
+
 void GlobalPowerLimitOptimizer::Session::StartStage() {
   const bool first = stages_.empty();
   const KnobKind kind = options_.knobs[stages_.size()];
   JobKnob job;
-  if (auto found = FindJobKnob(kind, monitor_); found.ok())
+  if (auto found = FindOwnKnob(kind); found.ok())
     job = std::move(found).value();
   else
     job.knob = AbsentKnob(kind, found.error());

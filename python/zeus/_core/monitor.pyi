@@ -101,7 +101,7 @@ class Monitor:
         gpus: list[int] | None,
         cpus: list[int] | None,
         share: bool,
-        log_file: str,
+        log: tuple[str, bool, bool],
         framework: str,
     ) -> None: ...
     def begin_window(

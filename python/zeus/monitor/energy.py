@@ -123,11 +123,15 @@ class ZeusMonitor(Monitor):
         cpu_indices: Positions among the CPU packages; None for all, [] for none.
         approx_instant_energy: Accepted and not needed: energy between two updates of a sensor is
             always estimated, with its uncertainty.
-        log_file: Every window that ended is written there as a line of comma-separated values.
+        log_file: Every window that ended is written there as a line of comma-separated values. A
+            log that is there begins anew; any other file is refused.
         sync_execution_with: The framework whose work is waited for at the edges of windows:
             "torch", "jax" or "cupy"; None for whichever the program imports.
         restart_windows: A window that is begun again while it is open is restarted instead of
             refused, as when a cell of a notebook that failed is run again. None: if interactive.
+        log_append: A log that is there goes on, if it is of the same devices.
+        log_columns: "reference" for times and GPUs, as earlier tools write them; "extended" for
+            CPUs, memory, uncertainties and flags, too.
 
     Raises:
         NotFoundError: If there is no such GPU or CPU, or nothing at all that can be measured.
@@ -142,24 +146,31 @@ class ZeusMonitor(Monitor):
         sync_execution_with: Literal["torch", "jax", "cupy"] | None = None,
         *,
         restart_windows: bool | None = None,
+        log_append: bool = False,
+        log_columns: Literal["reference", "extended"] = "reference",
     ) -> None:
         if sync_execution_with is not None and not isinstance(sync_execution_with, str):
             raise TypeError(f"sync_execution_with is a name or None, not {sync_execution_with!r}")
         path = "" if log_file is None else os.fspath(log_file)
         if "\0" in path:
             raise InvalidArgumentError(f"log_file has a NUL in its name: {path!r}")
+        if log_columns not in ("reference", "extended"):
+            raise InvalidArgumentError(
+                f'log_columns is "reference" or "extended", not {log_columns!r}'
+            )
+        gpus = None if gpu_indices is None else _checks.indices("gpu_indices", gpu_indices)
         super().__init__(
-            gpus=None if gpu_indices is None else _checks.indices("gpu_indices", gpu_indices),
+            gpus=gpus,
             cpus=None if cpu_indices is None else _checks.indices("cpu_indices", cpu_indices),
             share=True,
-            log_file=path,
+            log=(path, log_columns == "extended", _checks.flag("log_append", log_append)),
             framework=sync_execution_with or "",
         )
         self._restart = _is_interactive() if restart_windows is None else restart_windows
         self.approx_instant_energy = approx_instant_energy
         self.log_file = log_file
         self.sync_with = sync_execution_with
-        self.gpu_indices = _positions(self.device_names, "gpu")
+        self.gpu_indices = _positions(self.device_names, "gpu") if gpus is None else gpus
         self.cpu_indices = _positions(self.device_names, "cpu")
         if gpu_indices is None and not self.gpu_indices:
             reasons = "; ".join(f"{what}: {why}" for what, why, _ in self.absent)

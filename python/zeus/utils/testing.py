@@ -61,7 +61,7 @@ class ReplayZeusMonitor:
         self.device_names = [name for name, column in self._columns if column == "energy"]
         self.gpu_indices = _positions(self.device_names, "gpu")
         self.cpu_indices = _positions(self.device_names, "cpu")
-        if gpu_indices is not None and list(gpu_indices) != self.gpu_indices:
+        if gpu_indices is not None and sorted(gpu_indices) != self.gpu_indices:
             raise ConflictError(
                 f"{os.fspath(log_file)} has the GPUs {self.gpu_indices}, not {list(gpu_indices)}"
             )

@@ -16,9 +16,9 @@ __all__ = ["CPU", "CPUs", "CpuDramMeasurement", "EmptyCPUs"]
 class CpuDramMeasurement:
     """Millijoules of a socket and of its memory; None where the memory has no counter.
 
-    after = cpu.get_total_energy_consumption()
-    used = after - before
-    print(used / 1000)  # joules
+        after = cpu.get_total_energy_consumption()
+        used = after - before
+        print(used / 1000)  # joules
     """
 
     __slots__ = ("cpu_mj", "dram_mj")

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Iterator, NamedTuple
+import importlib
+from typing import Any, Iterator, NamedTuple
 
 from zeus import _checks
 from zeus._core.device import Gpu
 from zeus.device.gpu.aliases import OldNames
 from zeus.device.gpu.exception import *  # noqa: F403  (Programs look for them here, too.)
-from zeus.errors import InvalidArgumentError
+from zeus.device.gpu.exception import ZeusGPUInvalidArgError, ZeusGPUNotSupportedError
 
 __all__ = ["GPU", "MemoryUse", "Utilization"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("EmptyGPUs", "GPUs"):  # Programs look for them here, too.
+        return getattr(importlib.import_module("zeus.device.gpu.gpus"), name)
+    raise AttributeError(f"module 'zeus.device.gpu.common' has no attribute {name!r}")
 
 
 class Utilization(NamedTuple):
@@ -153,8 +160,8 @@ class GPU(OldNames):
     def power_limit(self, power_limit_mw: int) -> Iterator[GPU]:
         """A limit for a block; afterwards it is what it was before.
 
-        with gpu.power_limit(150_000):
-            train()
+            with gpu.power_limit(150_000):
+                train()
         """
         before = self.get_power_management_limit() if self._gpu.holds_power_limit else None
         self.set_power_management_limit(power_limit_mw)
@@ -181,9 +188,9 @@ class GPU(OldNames):
             wanted = _checks.positive("memory_clock_mhz", memory_clock_mhz)
             clocks = self.get_supported_memory_clocks()
             if round(wanted) not in clocks:
-                raise InvalidArgumentError(f"there is no memory clock of {wanted:g} MHz: {clocks}")
+                raise ZeusGPUInvalidArgError(f"there is no memory clock of {wanted:g} MHz: {clocks}")
             if round(wanted) != clocks[0]:
-                raise InvalidArgumentError(
+                raise ZeusGPUNotSupportedError(
                     f"graphics clocks are known at the highest memory clock, {clocks[0]} MHz, only"
                 )
         return [round(clock) for clock in reversed(self._gpu.supported_clocks("graphics"))]

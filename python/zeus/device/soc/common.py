@@ -15,11 +15,9 @@ class Rails(Protocol):
     """Whoever integrates the power of rails: `zeus._core.recording.Recording`."""
 
     @property
-    def device_names(self) -> list[str]:
-        ...
+    def device_names(self) -> list[str]: ...
 
-    def total_energy(self, device: int) -> tuple[float, float]:
-        ...
+    def total_energy(self, device: int) -> tuple[float, float]: ...
 
 
 class SoCMeasurement:

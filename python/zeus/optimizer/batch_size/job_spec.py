@@ -13,6 +13,12 @@ _MOST_BATCH_SIZES = 64
 _LONGEST_TIME = 10 * 365 * 24 * 3600.0
 _IDENTIFIER = re.compile(r"[A-Za-z0-9_.:-]{1,200}")
 _POLICIES = ("knowledge_gradient", "zeus", "default")
+_OF_THE_PAPERS_POLICY = (
+    "num_pruning_rounds",
+    "mab_prior_mean",
+    "mab_prior_precision",
+    "mab_num_explorations",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,14 +55,17 @@ class JobSpec:
         mab_seed: Of the server's random numbers; None: one is drawn.
         policy: How batch sizes are chosen: "knowledge_gradient" finds good ones in fewer runs,
             "zeus" is the paper's (pruning, then Thompson sampling), "default" always takes the
-            default one.
+            default one. None: that of the job, if the server knows it; of a new one the first,
+            or "zeus" where a field of that policy is given.
         max_power: Watts, of all GPUs of a run; None: the highest power limits of those that the
             monitors of all ranks measure.
         number_of_gpus: None: as many as the monitors of all ranks measure.
         gpu_model: None: that of the monitor's first GPU.
-        translate_gpu_models: What was learnt on one GPU model serves the others too.
+        translate_gpu_models: What was learnt on one GPU model serves the others too. None: as
+            the job has it; of a new one True.
         deadline: Seconds that a recurrence may take, its retries together; None: any.
-        lease: A run that is silent for so many seconds is taken for dead.
+        lease: A run that is silent for so many seconds is taken for dead. None: as the job has
+            it; of a new one 900.
         labels: Names and values to find the job by.
     """
 
@@ -75,13 +84,13 @@ class JobSpec:
     mab_prior_precision: float = 0.0
     mab_num_explorations: int = 2
     mab_seed: int | None = None
-    policy: str = "knowledge_gradient"
+    policy: str | None = None
     max_power: float | None = None
     number_of_gpus: int | None = None
     gpu_model: str | None = None
-    translate_gpu_models: bool = True
+    translate_gpu_models: bool | None = None
     deadline: float | None = None
-    lease: float = 900.0
+    lease: float | None = None
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -92,6 +101,10 @@ class JobSpec:
     def to_dict(self) -> dict[str, Any]:
         """All fields by name."""
         return dataclasses.asdict(self)
+
+    def _speaks_of_the_papers_policy(self) -> bool:
+        fields = {field.name: field.default for field in dataclasses.fields(self)}
+        return any(getattr(self, name) != fields[name] for name in _OF_THE_PAPERS_POLICY)
 
     def _checked(self) -> dict[str, Any]:
         return {
@@ -146,7 +159,7 @@ class JobSpec:
         }
 
     def _checked_policy(self) -> dict[str, Any]:
-        if _checks.text("policy", self.policy) not in _POLICIES:
+        if self.policy is not None and _checks.text("policy", self.policy) not in _POLICIES:
             raise InvalidArgumentError(
                 f"policy is one of {', '.join(_POLICIES)}, not {self.policy!r}"
             )
@@ -166,11 +179,11 @@ class JobSpec:
         }
 
     def _checked_surroundings(self) -> dict[str, Any]:
-        checked: dict[str, Any] = {
-            "translate_gpu_models": _checks.flag("translate_gpu_models", self.translate_gpu_models),
-            "lease": _checks.positive("lease", self.lease, _LONGEST_TIME),
-            "labels": _labels(self.labels),
-        }
+        checked: dict[str, Any] = {"labels": _labels(self.labels)}
+        if self.translate_gpu_models is not None:
+            _checks.flag("translate_gpu_models", self.translate_gpu_models)
+        if self.lease is not None:
+            checked["lease"] = _checks.positive("lease", self.lease, _LONGEST_TIME)
         if self.max_power is not None:
             checked["max_power"] = _checks.positive("max_power", self.max_power, 1e12)
         if self.number_of_gpus is not None:

@@ -108,7 +108,11 @@ class BatchSizeOptimizer(Callback):
                     "" if authorities is None else str(authorities),
                 ),
                 job=job.to_dict(),
-                options={"window": _WINDOW, "recurrence": recurrence},
+                options={
+                    "window": _WINDOW,
+                    "recurrence": recurrence,
+                    "new_policy": "zeus" if job._speaks_of_the_papers_policy() else "",
+                },
                 collective=ranks,
             )
             if ranks is not None:
