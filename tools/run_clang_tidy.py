@@ -98,6 +98,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tool", default="clang-tidy-16")
     parser.add_argument("--build", type=pathlib.Path, default=repository.ROOT / "build/release")
+    parser.add_argument("only", nargs="*", help="files or folders to check; all without them")
     options = parser.parse_args()
 
     root = repository.ROOT
@@ -108,6 +109,10 @@ def main() -> int:
     sources = [root / path for path in repository.files("*.cc")
                if root / path in commands and worth_checking(root / path)]
 
+    if options.only:
+        wanted = [pathlib.Path(path).resolve() for path in options.only]
+        sources = [source for source in sources
+                   if any(source.is_relative_to(path) for path in wanted)]
     stamps = {source: cache / fingerprint(root, source, *settings, commands[source])
               for source in sources}
     todo = {source: stamp for source, stamp in stamps.items() if not stamp.exists()}

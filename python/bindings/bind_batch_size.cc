@@ -17,6 +17,9 @@
 namespace zeus::python {
 namespace {
 
+// A server that hangs must not hold the training up for long.
+constexpr Seconds kPatienceWithServer{5.0};
+
 // Fields of a spec by their names in zeus.optimizer.batch_size.JobSpec, which has checked them.
 JobSpec SpecOf(const py::dict& fields) {
   const auto text = [&fields](const char* name) {
@@ -65,13 +68,18 @@ std::unique_ptr<JobRun> OpenRun(const std::shared_ptr<Monitor>& monitor,
                                 std::array<std::string, 3> server, const py::dict& job,
                                 const py::dict& options, py::object collective) {
   auto& [url, token, authorities] = server;
+  // Before anything is moved: a text that is no UTF-8 throws.
+  JobSpec spec = SpecOf(job);
+  JobRun::Unsaid unsaid = UnsaidOf(job, options);
   return std::make_unique<JobRun>(
       monitor,
       JobRun::Options{.server = {.url = std::move(url),
                                  .token = std::move(token),
-                                 .authorities = std::move(authorities)},
-                      .job = SpecOf(job),
-                      .unsaid = UnsaidOf(job, options),
+                                 .authorities = std::move(authorities),
+                                 .attempts = 2,
+                                 .answer_timeout = kPatienceWithServer},
+                      .job = std::move(spec),
+                      .unsaid = std::move(unsaid),
                       .window = options["window"].cast<std::string>(),
                       .recurrence = options["recurrence"].cast<std::optional<std::int64_t>>(),
                       .collective = std::move(collective)});

@@ -79,7 +79,6 @@ void BindDevice(py::module_& core) {
       .def_property_readonly("cpus", &Machine::cpus)
       .def_property_readonly("rails", &Machine::rails)
       .def_property_readonly("absent", &Absent);
-  module.def("put_back", [] { GpuKnobs::OfThisProcess().Close(); });
   module.def("is_root", [] { return CurrentPrivilege() == Privilege::kRoot; });
 }
 

@@ -24,7 +24,11 @@ std::string_view WindowName(const py::handle& key) {
   const char* text = nullptr;
   if (PyUnicode_Check(key.ptr())) text = PyUnicode_AsUTF8AndSize(key.ptr(), &size);
   if (text != nullptr) return {text, static_cast<std::size_t>(size)};
-  if (PyErr_Occurred()) throw py::error_already_set();
+  if (PyErr_Occurred()) {
+    PyErr_Clear();
+    throw Failure({ErrorCode::kInvalidArgument,
+                   "the name of a window has a character that no text has (a lone surrogate)"});
+  }
   throw py::type_error(
       fmt::format("the name of a window is a string, not {}", Py_TYPE(key.ptr())->tp_name));
 }
@@ -69,9 +73,13 @@ MeasurementObject EndWindow(const std::shared_ptr<Monitor>& monitor, const py::h
 // begin_window(name) and end_window(name) are on the way of every step.
 PyObject* CallFully(PyObject* self, const char* method, PyObject* const* arguments,
                     Py_ssize_t count, PyObject* names) {
-  const auto function = py::reinterpret_steal<py::object>(PyObject_GetAttrString(self, method));
-  if (!function) return nullptr;
-  return PyObject_Vectorcall(function.ptr(), arguments, static_cast<std::size_t>(count), names);
+  PyObject* function = PyObject_GetAttrString(self, method);
+  if (function == nullptr) return nullptr;
+  // Without an owner: the interpreter's end may end a daemon thread in there.
+  PyObject* result =
+      PyObject_Vectorcall(function, arguments, static_cast<std::size_t>(count), names);
+  Py_DECREF(function);
+  return result;
 }
 
 // Null when it is closed, or was never opened.

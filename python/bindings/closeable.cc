@@ -11,6 +11,8 @@
 namespace zeus::python {
 namespace {
 
+bool ended = false;
+
 // In the order in which they were made. Never destroyed: the interpreter's end may ask late.
 std::vector<Closeable*>& Open() {
   static auto* const open = new std::vector<Closeable*>();
@@ -66,7 +68,10 @@ void Closeable::CloseNewerThan(const Closeable& first) {
   while (Closeable* next = newest()) next->Close();
 }
 
+bool Closeable::Ended() { return ended; }
+
 void Closeable::CloseAll() {
+  ended = true;
   while (!Open().empty()) {
     Closeable* newest = Open().back();
     Open().pop_back();

@@ -25,6 +25,9 @@ class Closeable {
   // "monitor".
   void CheckOpen(const char* what) const;
 
+  // Whether CloseAll() was called: the program is ending.
+  static bool Ended();
+
   // Everything that is open in this process, or that was made after `first`.
   static void CloseAll();
   static void CloseNewerThan(const Closeable& first);

@@ -36,8 +36,7 @@ Status PythonCollective::Exchange(const char* method, std::span<double> values, 
     std::ranges::copy(result, values.begin());
     return Ok();
   } catch (const std::exception&) {
-    KeepInterrupt();
-    Error error = CurrentPythonError("exchange numbers with the other ranks");
+    Error error = CaughtError("exchange numbers with the other ranks");
     error.code = ErrorCode::kUnavailable;
     return error;
   }

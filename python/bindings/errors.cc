@@ -39,26 +39,26 @@ const char* FamilyName(Family family) {
   return "general";
 }
 
-// zeus.errors._FAMILIES: exceptions by family and code. Held for good, see Raise().
+// zeus.errors._FAMILIES: exceptions by family and code. Held for good, see ClassFor().
 PyObject* families = nullptr;
 
-// The class of the exception, if it is one that needs no more than the message; null otherwise.
-PyObject* PlainClassFor(const Failure& failure) {
-  PyObject* family = PyDict_GetItemString(families, FamilyName(failure.family()));
-  if (family == nullptr) return nullptr;
-  PyObject* found = PyDict_GetItemString(family, CodeName(failure.error().code));
-  return found != nullptr && PyExceptionClass_Check(found) ? found : nullptr;
+// Of several classes the first whose words are in the message.
+PyObject* KindFor(PyObject* kinds, const std::string& message) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kinds); ++i) {
+    PyObject* kind = PyTuple_GET_ITEM(kinds, i);
+    const char* words = PyUnicode_AsUTF8(PyTuple_GET_ITEM(kind, 0));
+    if (message.find(words) != std::string::npos) return PyTuple_GET_ITEM(kind, 1);
+  }
+  return PyExc_RuntimeError;  // None: the last one has no words.
 }
 
-void Raise(const Failure& failure) {
-  // Without a step of the interpreter, or an import, where that will do: it may end a daemon thread
-  // at any, and this is called where C++ handles an exception, which no thread survives.
-  if (PyObject* plain = PlainClassFor(failure)) {
-    PyErr_SetString(plain, failure.what());
-    return;
-  }
-  const py::object exception = ExceptionOf(failure.error(), failure.family());
-  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+// The class of the exception. Without a step of the interpreter, or an import: it may end a daemon
+// thread at any, and this is called where C++ handles an exception, which no thread survives.
+PyObject* ClassFor(const Error& error, Family family_of_device) {
+  PyObject* family = PyDict_GetItemString(families, FamilyName(family_of_device));
+  if (family == nullptr) family = PyDict_GetItemString(families, FamilyName(Family::kGeneral));
+  PyObject* found = PyDict_GetItemString(family, CodeName(error.code));
+  return PyTuple_Check(found) ? KindFor(found, error.message) : found;
 }
 
 }  // namespace
@@ -69,18 +69,13 @@ void BindErrors(py::module_&) {
     try {
       if (pointer) std::rethrow_exception(pointer);
     } catch (const Failure& failure) {
-      try {
-        Raise(failure);
-      } catch (py::error_already_set& broken) {
-        broken.restore();
-      }
+      PyErr_SetString(ClassFor(failure.error(), failure.family()), failure.what());
     }
   });
 }
 
 py::object ExceptionOf(const Error& error, Family family) {
-  return py::module_::import("zeus.errors")
-      .attr("exception_for")(CodeName(error.code), error.message, FamilyName(family));
+  return py::handle(ClassFor(error, family))(error.message);
 }
 
 Error CurrentPythonError(std::string_view doing) {

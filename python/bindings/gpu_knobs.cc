@@ -168,6 +168,17 @@ class GpuKnobs::State {
     return found != turned_.end() && found->second.held && !found->second.guard->ended();
   }
 
+  // That no other program holds it. What a program left that was killed is put back.
+  Status CheckFree(Gpu& gpu, KnobKind kind) {
+    const std::lock_guard lock(mutex_);
+    ZEUS_TRY(KnobJournal* const journal, JournalFor(gpu));
+    if (journal == nullptr) return Ok();
+    const auto actuator = MakeActuator(kind, gpu);
+    if (!actuator.ok()) return Ok();  // What cannot be set cannot be held.
+    const auto repaired = journal->PutBackLeftover(*actuator.value());
+    return repaired.ok() ? Ok() : Status(repaired.error());
+  }
+
   void End() {
     const std::lock_guard lock(mutex_);
     over_ = true;
@@ -214,12 +225,24 @@ class GpuKnobs::State {
 
 GpuKnobs::GpuKnobs() : state_(std::make_shared<State>()) {}
 
+// Processes that multiprocessing forked end without what `atexit` would do.
+void GpuKnobs::PutBackAtTheEndOfAWorker() {
+  namespace py = pybind11;
+  const py::object util =
+      py::module_::import("sys").attr("modules").attr("get")("multiprocessing.util");
+  if (util.is_none()) return;
+  util.attr("Finalize")(py::none(), py::cpp_function([] { OfThisProcess().Close(); }),
+                        py::arg("exitpriority") = 0);
+}
+
 GpuKnobs& GpuKnobs::OfThisProcess() {
   // Never destroyed: Closeable::CloseAll() ends it.
-  static GpuKnobs* knobs = new GpuKnobs();
-  if (knobs->InForkedChild()) {
-    knobs->Close();
+  static GpuKnobs* knobs = nullptr;
+  if (knobs != nullptr && knobs->InForkedChild()) knobs->Close();
+  // The end of a simulated node closes it, too, and the program goes on.
+  if (knobs == nullptr || (knobs->closed() && !Ended())) {
     knobs = new GpuKnobs();
+    PutBackAtTheEndOfAWorker();
   }
   return *knobs;
 }
@@ -261,7 +284,9 @@ bool GpuKnobs::Holds(const std::shared_ptr<Gpu>& gpu, KnobKind kind) {
 
 Status GpuKnobs::ResetPowerLimit(const std::shared_ptr<Gpu>& gpu) {
   ZEUS_RETURN_IF_ERROR(Restore(gpu, KnobKind::kGpuPowerLimit));
+  const auto knobs = state();
   const WithoutGil released;
+  ZEUS_RETURN_IF_ERROR(knobs->CheckFree(*gpu, KnobKind::kGpuPowerLimit));
   ZEUS_TRY(const PowerLimit limit, gpu->CurrentPowerLimit());
   if (limit.requested == limit.default_limit) return Ok();
   ZEUS_RETURN_IF_ERROR(gpu->SetPowerLimit(limit.default_limit));
@@ -270,7 +295,9 @@ Status GpuKnobs::ResetPowerLimit(const std::shared_ptr<Gpu>& gpu) {
 
 Status GpuKnobs::ResetClock(const std::shared_ptr<Gpu>& gpu, ClockDomain domain) {
   ZEUS_RETURN_IF_ERROR(Restore(gpu, State::ClockKnob(domain)));
+  const auto knobs = state();
   const WithoutGil released;
+  ZEUS_RETURN_IF_ERROR(knobs->CheckFree(*gpu, State::ClockKnob(domain)));
   return gpu->ResetClock(domain);
 }
 

@@ -33,6 +33,7 @@ class GpuKnobs final : public Closeable {
   class State;
 
   GpuKnobs();
+  static void PutBackAtTheEndOfAWorker();
   std::shared_ptr<State> state() const;
   void DoClose() override;
   void Abandon() override;

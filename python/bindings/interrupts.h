@@ -1,9 +1,17 @@
 #pragma once
 
+#include <string_view>
+
+#include "zeus/base/result.h"
+
 namespace zeus::python {
 
-// In a handler of an exception, with the GIL held: C++ goes on, but if it was KeyboardInterrupt it
-// is raised again as soon as Python code runs.
+// In a handler of an exception, with the GIL held: C++ goes on, but what is no Exception, such as
+// KeyboardInterrupt and SystemExit, is raised again as soon as Python code runs. Hence the last
+// thing to do: also what makes a text of the exception runs Python code.
 void KeepInterrupt();
+
+// The error for it, see CurrentPythonError(); an interrupt is kept.
+Error CaughtError(std::string_view doing);
 
 }  // namespace zeus::python

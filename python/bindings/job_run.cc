@@ -98,8 +98,10 @@ void JobRun::Observe(pybind11::object power_limit_optimizer) {
 // With the GIL, before a call in which the client wants to know.
 void JobRun::AskObserved() {
   if (!observed_) return;
-  // One that is closed decides nothing any more.
-  parts_->decided = observed_.attr("closed").cast<bool>() || observed_.attr("done").cast<bool>();
+  // One that is closed decides nothing any more. Asking may close this run, too.
+  const bool decided = observed_.attr("closed").cast<bool>() || observed_.attr("done").cast<bool>();
+  CheckOpen("batch size optimizer");
+  parts_->decided = decided;
 }
 
 void JobRun::OnTrainBegin() {

@@ -147,6 +147,29 @@ double TotalOrNan(const Measurement& measurement) {
   return total.missing.empty() && !total.contains.empty() ? total.energy.value() : kUnknown;
 }
 
+double TotalSigmaOrNan(const Measurement& measurement) {
+  return std::isnan(TotalOrNan(measurement)) ? kUnknown : measurement.Sum().sigma.value();
+}
+
+// Objects, arrays, texts, numbers, truth values and null.
+py::object PythonOf(const Json& json) {
+  if (json.is_object()) {
+    py::dict dict;
+    for (const auto& [key, value] : json.items()) dict[py::str(key)] = PythonOf(value);
+    return dict;
+  }
+  if (json.is_array()) {
+    py::list list;
+    for (const Json& value : json) list.append(PythonOf(value));
+    return list;
+  }
+  if (json.is_string()) return py::str(json.get<std::string>());
+  if (json.is_boolean()) return py::bool_(json.get<bool>());
+  if (json.is_number_float()) return py::float_(json.get<double>());
+  if (json.is_number()) return py::int_(json.get<long long>());
+  return py::none();
+}
+
 }  // namespace
 
 py::object MeasurementObject::EnergyOf(const char* kind) const {
@@ -193,22 +216,22 @@ std::string MeasurementObject::ToText() const {
   return text;
 }
 
-std::string MeasurementObject::ToJson() const {
+std::string MeasurementObject::ToJson() const { return AsJson().dump(); }
+
+Json MeasurementObject::AsJson() const {
   Json json{{"window", measurement_.window},
             {"start_time", UnixSeconds(measurement_.started)},
             {"time", FiniteOrNull(measurement_.time.count())},
             {"refined", measurement_.stage == Measurement::Stage::kRefined},
             {"total_energy", FiniteOrNull(TotalOrNan(measurement_))},
-            {"total_sigma", FiniteOrNull(measurement_.Sum().sigma.value())},
+            {"total_sigma", FiniteOrNull(TotalSigmaOrNan(measurement_))},
             {"devices", Json::array()}};
   for (const DeviceMeasurement& device : measurement_.devices)
     json["devices"].push_back(DeviceJson(device));
-  return json.dump();
+  return json;
 }
 
-py::dict MeasurementObject::ToDict() const {
-  return py::module_::import("json").attr("loads")(ToJson());
-}
+py::dict MeasurementObject::ToDict() const { return PythonOf(AsJson()); }
 
 MeasurementObject MeasurementObject::FromDict(const py::dict& state) {
   Measurement measurement;
@@ -319,7 +342,7 @@ void BindMeasurement(py::module_& module) {
       .def_property_readonly("soc_energy", [](const Object& m) { return m.EnergyOf("rail"); })
       .def_property_readonly("total_energy", [](const Object& m) { return TotalOrNan(m.get()); })
       .def_property_readonly("total_sigma",
-                             [](const Object& m) { return m.get().Sum().sigma.value(); })
+                             [](const Object& m) { return TotalSigmaOrNan(m.get()); })
       .def_property_readonly("devices",
                              [](const Object& m) {
                                py::dict devices;

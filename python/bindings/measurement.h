@@ -6,6 +6,7 @@
 #include <string>
 
 #include "python/bindings/monitor.h"
+#include "zeus/base/json.h"
 #include "zeus/monitor/measurement.h"
 
 namespace zeus::python {
@@ -31,6 +32,7 @@ class MeasurementObject {
   std::string ToText() const;
   py::dict ToDict() const;
   std::string ToJson() const;
+  Json AsJson() const;
 
   // From what ToDict() gave.
   static MeasurementObject FromDict(const py::dict& state);

@@ -1,5 +1,6 @@
 #include <pybind11/pybind11.h>
 
+#include "python/bindings/bare_objects.h"
 #include "python/bindings/bind.h"
 #include "python/bindings/closeable.h"
 
@@ -18,6 +19,7 @@ PYBIND11_MODULE(_core, core) {
   BindPipeline(core);
   BindMetrics(core);
   BindCarbon(core);
+  RefuseBareObjects();
   // Before the interpreter takes itself apart: recorder threads end, knobs are put back.
   py::module_::import("atexit").attr("register")(py::cpp_function(&Closeable::CloseAll));
 }

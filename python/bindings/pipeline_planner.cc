@@ -141,7 +141,7 @@ double EnergyWithin(const Planner& planner, double time) {
 
 void BindPlanner(py::module_& module) {
   using Rules = pipeline::ClockChangeRules;
-  const py::call_guard<py::gil_scoped_release> without_gil;
+  const py::call_guard<WithoutGil> without_gil;
   py::class_<Rules>(module, "ClockChangeRules")
       .def(py::init([](int least_instructions, double latency) {
              return Rules{.least_instructions = least_instructions, .latency = Seconds(latency)};

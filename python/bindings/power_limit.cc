@@ -38,7 +38,7 @@ class JitOptimizer::Turn {
     jit_.owner_ = std::this_thread::get_id();
     released_.emplace();
   }
-  ~Turn() {
+  ~Turn() noexcept(false) {
     released_.reset();
     jit_.owner_.reset();
   }
@@ -51,7 +51,7 @@ class JitOptimizer::Turn {
  private:
   JitOptimizer& jit_;
   const std::shared_ptr<Work> work_;
-  std::optional<py::gil_scoped_release> released_;
+  std::optional<WithoutGil> released_;
 };
 
 JitOptimizer::JitOptimizer(Options options)
@@ -174,8 +174,7 @@ Selector SelectorOf(const std::string& name, const py::function& choose) {
                                        "power_limit of its measurements",
                                        name, chosen)};
             } catch (const std::exception&) {
-              KeepInterrupt();
-              Error error = CurrentPythonError("ask the selector");
+              Error error = CaughtError("ask the selector");
               error.code = ErrorCode::kInvalidArgument;
               return error;
             }

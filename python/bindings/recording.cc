@@ -21,6 +21,10 @@ constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr std::array kKeptQuantities = {Quantity::kPower, Quantity::kAveragePower,
                                         Quantity::kMemoryPower, Quantity::kTemperature};
 
+// A device that does not answer is given up after so many updates of its sensor.
+constexpr double kUpdatesUntilDark = 3;
+constexpr Seconds kFinest{1e-3};
+
 double Integral(const std::vector<Recording::Span>& spans, double begin, double end) {
   double joules = 0;
   for (const Recording::Span& span : spans)
@@ -55,6 +59,22 @@ Result<double> PresentValue(const EnergyMonitor::Present& present, Quantity quan
 
 }  // namespace
 
+Recording::Recording(std::shared_ptr<Monitor> monitor)
+    : Closeable(monitor.get()),
+      monitor_(std::move(monitor)),
+      node_(monitor_->recording()),
+      scale_(monitor_->time_scale()) {}
+
+Recording::~Recording() {
+  ending_ = true;
+  Close();
+}
+
+EnergyMonitor& Recording::energy() const {
+  if (!node_ || InForkedChild()) CheckOpen("monitor");
+  return node_->monitor();
+}
+
 std::vector<std::string> Recording::DeviceNames() const {
   std::vector<std::string> names;
   if (kept_) {
@@ -73,24 +93,19 @@ void Recording::CheckDevice(std::size_t device) const {
       {ErrorCode::kNotFound, fmt::format("{} devices are recorded, not {}", count, device)});
 }
 
-const std::vector<Recording::Span>& Recording::KeptLine(std::size_t device,
-                                                        Quantity quantity) const {
-  for (const auto& [kind, line] : (*kept_)[device].lines)
-    if (kind == quantity) return line;
+const Recording::KeptLine& Recording::Line(std::size_t device, Quantity quantity) const {
+  for (const KeptLine& line : (*kept_)[device].lines)
+    if (line.quantity == quantity) return line;
   throw Failure({ErrorCode::kUnavailable, "the recording was stopped"});
 }
 
 double Recording::Present(std::size_t device, Quantity quantity) const {
   CheckDevice(device);
-  if (!kept_) return Unwrap(PresentValue(energy().Now(device), quantity));
-  const std::vector<Span>& line = KeptLine(device, quantity);
-  if (line.empty())
-    throw Failure({ErrorCode::kUnavailable, "nothing was recorded before it was stopped"});
-  return line.back().value;
+  return Unwrap(kept_ ? Line(device, quantity).present
+                      : PresentValue(energy().Now(device), quantity));
 }
 
 void Recording::Synchronize() {
-  scale_ = monitor_->time_scale();
   const Clock& clock = energy().clock();
   const double wall = std::chrono::duration<double>(clock.WallNow().time_since_epoch()).count();
   const double origin = clock.Now().time_since_epoch().count() - wall * scale_;
@@ -108,16 +123,95 @@ std::vector<Recording::Span> Recording::History(std::size_t device, Quantity qua
   const double until = end.value_or(kEver);
   std::vector<Span> spans;
   if (kept_) {
-    for (const Span& span : KeptLine(device, quantity))
+    for (const Span& span : Line(device, quantity).spans)
       if (span.end >= from && span.begin < until) spans.push_back(span);
     return spans;
   }
   Synchronize();
-  for (const Timeline::Sample& sample :
-       energy().History(device, quantity, FromUnix(from), FromUnix(until)))
-    spans.push_back(
-        {.begin = ToUnix(sample.time), .end = ToUnix(sample.end), .value = sample.value});
+  std::vector<Timeline::Sample> samples =
+      energy().History(device, quantity, FromUnix(from), FromUnix(until));
+  if (quantity == Quantity::kPower) samples = KnownPower(device, samples);
+  for (const Timeline::Sample& sample : samples)
+    if (sample.end > FromUnix(from) && sample.time < FromUnix(until))
+      spans.push_back(
+          {.begin = ToUnix(sample.time), .end = ToUnix(sample.end), .value = sample.value});
   return spans;
+}
+
+std::vector<Recording::Gap> Recording::SilentTimes(std::size_t device) const {
+  constexpr TimePoint kNever(Seconds(std::numeric_limits<double>::infinity()));
+  std::vector<Timeline::Sample> told;
+  // Values that hardly ever change: lines of a few spans.
+  for (const Quantity quantity : {Quantity::kTemperature, Quantity::kPowerLimit})
+    for (const Timeline::Sample& sample :
+         energy().History(device, quantity, TimePoint(-kNever.time_since_epoch()), kNever))
+      told.push_back(sample);
+  std::ranges::sort(told, {}, &Timeline::Sample::time);
+  std::vector<Gap> gaps;
+  if (told.empty()) return gaps;
+  TimePoint reached = told.front().end;
+  for (const Timeline::Sample& sample : told) {
+    if (sample.time > reached + kFinest) gaps.push_back({.begin = reached, .end = sample.time});
+    reached = std::max(reached, sample.end);
+  }
+  const EnergyMonitor::Present present = energy().Now(device);
+  if (!present.temperature.ok() && !present.enforced_limit.ok())
+    gaps.push_back({.begin = reached, .end = kNever});
+  return gaps;
+}
+
+void Recording::FindDark(std::size_t device, TimePoint begin, TimePoint end,
+                         std::vector<Gap>& dark) const {
+  const auto estimate = energy().EnergyBetween(device, begin, end);
+  if (estimate.ok() && !estimate.value().flags.Has(MeasurementFlag::kPartial)) return;
+  if (!estimate.ok() || estimate.value().coverage == 0) {
+    if (!dark.empty() && dark.back().end == begin) {
+      dark.back().end = end;
+    } else {
+      dark.push_back({.begin = begin, .end = end});
+    }
+    return;
+  }
+  if (end - begin < kFinest) return;
+  const TimePoint middle = begin + (end - begin) / 2;
+  FindDark(device, begin, middle, dark);
+  FindDark(device, middle, end, dark);
+}
+
+std::vector<Timeline::Sample> Recording::KnownPower(
+    std::size_t device, const std::vector<Timeline::Sample>& samples) const {
+  if (samples.empty()) return samples;
+  const Seconds given_up = kUpdatesUntilDark * energy().Now(device).update_period;
+  const std::vector<Gap> silent = SilentTimes(device);
+  std::vector<Gap> gaps;
+  for (const Timeline::Sample& sample : samples) {
+    // A power that nobody reads does not change: one span.
+    if (sample.end - sample.time < given_up) continue;
+    std::vector<Gap> dark;
+    FindDark(device, sample.time, sample.end, dark);
+    // Of the distant past the curve of energy knows nothing.
+    for (const Gap& gap : silent)
+      dark.push_back(
+          {.begin = std::max(gap.begin, sample.time), .end = std::min(gap.end, sample.end)});
+    for (const Gap& gap : dark)
+      if (gap.end - gap.begin >= given_up) gaps.push_back(gap);
+  }
+  std::ranges::sort(gaps, {}, &Gap::begin);
+  std::vector<Timeline::Sample> known;
+  for (const Timeline::Sample& sample : samples) {
+    TimePoint from = sample.time;
+    for (const Gap& gap : gaps) {
+      if (gap.end < from || gap.begin >= sample.end) continue;
+      if (gap.begin > from)
+        known.push_back({.time = from, .value = sample.value, .end = gap.begin});
+      from = std::max(from, gap.end);
+      // The first update after a gap tells the mean over a part of the gap, too.
+      if (gap.end - sample.time < kFinest && sample.end - sample.time < given_up) from = sample.end;
+    }
+    if (from < sample.end)
+      known.push_back({.time = from, .value = sample.value, .end = sample.end});
+  }
+  return known;
 }
 
 std::optional<double> Recording::Since(std::size_t device, Quantity quantity) {
@@ -128,7 +222,7 @@ std::optional<double> Recording::Since(std::size_t device, Quantity quantity) {
 Recording::Energy Recording::EnergyBetween(std::size_t device, double begin, double end) {
   CheckDevice(device);
   if (kept_) {
-    const std::vector<Span>& line = KeptLine(device, Quantity::kPower);
+    const std::vector<Span>& line = Line(device, Quantity::kPower).spans;
     if (line.empty() || begin >= line.back().end)
       throw Failure({ErrorCode::kUnavailable, "the recording was stopped before"});
     return {.joules = scale_ * Integral(line, begin, end), .sigma = kUnknown};
@@ -147,16 +241,31 @@ Recording::Energy Recording::TotalEnergy(std::size_t device) const {
 }
 
 void Recording::Stop() {
-  if (kept_) return;
+  if (InForkedChild()) return;
+  Close();
+  monitor_->Close();
+}
+
+void Recording::DoClose() {
+  if (ending_) return node_.reset();
   std::vector<Kept> kept;
   const std::vector<std::string> names = DeviceNames();
   for (std::size_t device = 0; device < names.size(); ++device) {
     kept.push_back({.name = names[device], .lines = {}});
+    const EnergyMonitor::Present present = energy().Now(device);
     for (const Quantity quantity : kKeptQuantities)
-      kept.back().lines.emplace_back(quantity, History(device, quantity, {}, {}));
+      kept.back().lines.push_back({.quantity = quantity,
+                                   .spans = History(device, quantity, {}, {}),
+                                   .present = PresentValue(present, quantity)});
   }
   kept_ = std::move(kept);
-  monitor_->Close();
+  node_.reset();
+}
+
+void Recording::Abandon() {
+  // See Monitor::Abandon().
+  static auto* const nodes = new std::vector<std::shared_ptr<NodeMonitor>>();
+  nodes->push_back(std::move(node_));
 }
 
 }  // namespace zeus::python

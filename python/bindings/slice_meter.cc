@@ -11,15 +11,6 @@
 #include "zeus/optimizer/power_limit/monitor_slice_meter.h"
 
 namespace zeus::python {
-namespace {
-
-Error Failed(const char* doing) {
-  KeepInterrupt();
-  return CurrentPythonError(doing);
-}
-
-}  // namespace
-
 PythonSliceMeter::~PythonSliceMeter() {
   const py::gil_scoped_acquire acquired;
   object_ = {};
@@ -31,7 +22,7 @@ Status PythonSliceMeter::Begin(const std::string& label) {
   try {
     object_.attr("begin")(window);
   } catch (const std::exception&) {
-    return Failed("begin a window of the monitor");
+    return CaughtError("begin a window of the monitor");
   }
   open_ = window;
   return Ok();
@@ -51,7 +42,7 @@ Result<SliceMeter::Ticket> PythonSliceMeter::End() {
                    fmt::format("the monitor says that a window took {} J and {} s", energy, time)};
     readings_.push_back({.time = Seconds(time), .energy = Joules(energy)});
   } catch (const std::exception&) {
-    return Failed("end a window of the monitor");
+    return CaughtError("end a window of the monitor");
   }
   return Ticket(readings_.size() - 1);
 }

@@ -41,7 +41,7 @@ void Synchronizer::LookForFramework() {
       continue;
     }
     function_ = answer;
-    function_();
+    Call();
     return;
   }
 }

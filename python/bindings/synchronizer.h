@@ -19,13 +19,20 @@ class Synchronizer {
 
   void operator()() {
     if (function_) {
-      function_();
+      Call();
     } else if (!names_.empty()) {
       LookForFramework();
     }
   }
 
  private:
+  // Nothing of ours that would have to be given back is held meanwhile: the interpreter's end may
+  // end a daemon thread in there.
+  void Call() const {
+    PyObject* result = PyObject_CallNoArgs(function_.ptr());
+    if (result == nullptr) throw py::error_already_set();
+    Py_DECREF(result);
+  }
   void LookForFramework();
 
   py::dict modules_;            // sys.modules

@@ -24,8 +24,8 @@ void PythonCallback::Tell(const char* event, Arguments... arguments) {
     if (py::hasattr(object_, event)) object_.attr(event)(arguments...);
     return;
   } catch (const std::exception& exception) {
-    KeepInterrupt();
     failure = exception.what();
+    KeepInterrupt();
   }
   // Not the exception itself, which nobody may look at without the GIL.
   throw std::runtime_error(failure);

@@ -3,9 +3,11 @@
 import json
 import math
 import os
+import signal
 import threading
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from unittest import mock
@@ -14,12 +16,13 @@ from urllib.parse import parse_qsl, urlsplit
 from node_testing import NodeTestCase
 
 from zeus._core import carbon as core
-from zeus.monitor import Measurement, ZeusMonitor
-from zeus.monitor import carbon, price
+from zeus.errors import ConflictError, InvalidArgumentError
+from zeus.monitor import Measurement, ZeusMonitor, carbon, price
 from zeus.monitor._accounting import _Window, ask
 from zeus.utils.lat_lon import get_ip_lat_long
 
 ROOM_FOR_ROUNDING = 1e-9
+NO_NETWORK = mock.Mock(side_effect=OSError("no network"))
 
 
 class WebTestCase(unittest.TestCase):
@@ -77,12 +80,19 @@ class ElectricityMapsTest(WebTestCase):
             (401, {}, carbon.ZeusCarbonIntensityHTTPError),
             (500, {}, carbon.ZeusCarbonIntensityHTTPError),
             (200, b"no json", carbon.ZeusCarbonIntensityHTTPError),
+            (200, b"[" * 100_000, carbon.ZeusCarbonIntensityHTTPError),
+            (200, {"carbonIntensity": -1}, carbon.ZeusCarbonIntensityHTTPError),
             (404, {}, carbon.ZeusCarbonIntensityNotFoundError),
             (200, {"carbonIntensity": None}, carbon.ZeusCarbonIntensityNotFoundError),
         ):
             client, _ = self.client({self.LATEST: (status, body)})
             with self.subTest(status=status, body=body), self.assertRaises(error):
                 client.get_current_carbon_intensity()
+        entry = {"carbonIntensity": 1}
+        for history in ([5], 5, [entry], [{**entry, "datetime": "noon"}]):
+            client, _ = self.client({self.HISTORY: (200, {"history": history})})
+            with self.assertRaisesRegex(carbon.ZeusCarbonIntensityHTTPError, "makes no sense"):
+                client.get_recent_carbon_intensity()
         nobody = carbon.ElectricityMapsClient((0, 0), base_url="http://127.0.0.1:1")
         with self.assertRaisesRegex(carbon.ZeusCarbonIntensityHTTPError, "no answer"):
             nobody.get_recent_carbon_intensity()
@@ -90,7 +100,7 @@ class ElectricityMapsTest(WebTestCase):
     def test_the_environment_has_the_token(self):
         with mock.patch.dict(os.environ, {"ELECTRICITY_MAPS_TOKEN": "from the environment"}):
             client, asked = self.client({self.LATEST: (200, {"carbonIntensity": 1})})
-            client.get_current_carbon_intensity()
+        client.get_current_carbon_intensity()
         self.assertEqual(asked[0][2]["auth-token"], "from the environment")
 
     def test_nonsense_is_refused(self):
@@ -99,6 +109,12 @@ class ElectricityMapsTest(WebTestCase):
                                  ((0, 0), False, "indirect"): ValueError}.items():
             with self.subTest(arguments), self.assertRaises(error):
                 carbon.ElectricityMapsClient(*arguments)
+        for option, value, error in (("token", "a\r\nX-Evil: 1", ValueError),
+                                     ("token", 5, TypeError), ("timeout", "x", TypeError)):
+            with self.assertRaisesRegex(error, option):
+                carbon.ElectricityMapsClient((0, 0), **{option: value})
+        with self.assertRaisesRegex(ValueError, "grams_per_kwh is a finite number"):
+            carbon.ConstantCarbonIntensity(10**400)
 
 
 class Provider(carbon.CarbonIntensityProvider):
@@ -128,12 +144,15 @@ class EmissionTest(NodeTestCase):
             time.sleep(seconds)
             return carbon_monitor.end_window("epoch")
 
+    def assert_unknown(self, result):
+        for number in (result.gpu_carbon_emission[0], result.sigma["gpu:0"]):
+            self.assertTrue(math.isnan(number))
+
     def test_emissions_are_energy_times_intensity(self):
         result = self.measure(carbon.ConstantCarbonIntensity(360))
         self.assertEqual(list(result.gpu_carbon_emission), [0, 1])
-        for gpu, joules in result.gpu_energy.items():
-            self.assertAlmostEqual(result.gpu_carbon_emission[gpu], joules * 360 / 3.6e6,
-                                   delta=ROOM_FOR_ROUNDING)
+        for grams, joules in zip(result.gpu_carbon_emission.values(), result.gpu_energy.values()):
+            self.assertAlmostEqual(grams, joules * 360 / 3.6e6, delta=ROOM_FOR_ROUNDING)
         self.assertAlmostEqual(result.total_carbon_emission, sum(result.gpu_energy.values()) * 1e-4)
         self.assertGreater(result.sigma["gpu:0"], 0)
         self.assertIsNone(result.cpu_carbon_emission)
@@ -143,14 +162,11 @@ class EmissionTest(NodeTestCase):
         begin = datetime.now(timezone.utc).replace(microsecond=0)
         rows = {begin + timedelta(seconds=i): 1000.0 * (i >= 2) for i in range(-5, 10)}
         result = self.measure(Provider(rows, period=1), seconds=2.5)
-        grams, joules = result.gpu_carbon_emission[0], result.gpu_energy[0]
-        self.assertGreater(grams, 0)
-        self.assertLess(grams, joules * 1000 / 3.6e6)
+        self.assertTrue(0 < result.gpu_carbon_emission[0] < result.gpu_energy[0] * 1000 / 3.6e6)
 
     def test_the_present_is_asked_for_where_the_history_ends_early(self):
         hour = datetime.now(timezone.utc).replace(minute=0, second=0, microsecond=0)
-        provider = Provider({hour - timedelta(hours=2): 5.0}, current=100.0)
-        result = self.measure(provider)
+        result = self.measure(Provider({hour - timedelta(hours=2): 5.0}, current=100.0))
         self.assertAlmostEqual(result.gpu_carbon_emission[0], result.gpu_energy[0] * 100 / 3.6e6)
 
     def test_a_period_may_be_a_number_of_seconds(self):
@@ -159,32 +175,60 @@ class EmissionTest(NodeTestCase):
         self.assertGreater(self.measure(InSeconds(100)).gpu_carbon_emission[0], 0)
 
     def test_a_provider_that_fails_costs_the_number_and_not_the_program(self):
-        def fail():
-            raise OSError("no network")
         with self.assertWarnsRegex(RuntimeWarning, "OSError: no network"):
-            result = self.measure(Provider(fail))
-        self.assertTrue(math.isnan(result.gpu_carbon_emission[0]))
+            result = self.measure(Provider(NO_NETWORK))
+        self.assert_unknown(result)
         self.assertGreater(result.gpu_energy[0], 0)
 
     def test_a_provider_that_hangs_is_not_waited_for(self):
         over = threading.Event()
         self.addCleanup(over.set)
         with self.assertWarnsRegex(RuntimeWarning, "Provider did not answer within 0.1 s"):
-            result = self.measure(Provider(over.wait), timeout=0.1)
-        self.assertTrue(math.isnan(result.total_carbon_emission))
+            self.assert_unknown(self.measure(Provider(over.wait), timeout=0.1))
 
     def test_windows_overlap_and_are_misused_like_those_of_a_monitor(self):
         with carbon.CarbonEmissionMonitor(carbon.ConstantCarbonIntensity(1), [0], []) as monitor:
             monitor.begin_window("a")
             monitor.begin_window("b")
-            with self.assertRaises(ValueError):
-                monitor.begin_window("a")
+            self.assertRaises(ValueError, monitor.begin_window, "a")
             monitor.end_window("a")
             monitor.end_window("b")
-            with self.assertRaises(ValueError):
-                monitor.end_window("b")
-            with self.assertRaises(TypeError):
-                carbon.CarbonEmissionMonitor("DE")
+            self.assertRaises(ValueError, monitor.end_window, "b")
+            self.assertRaises(TypeError, carbon.CarbonEmissionMonitor, "DE")
+            with self.assertRaisesRegex(TypeError, "monitor is a ZeusMonitor, not 5"):
+                carbon.CarbonEmissionMonitor(carbon.ConstantCarbonIntensity(1), monitor=5)
+
+    def test_a_period_that_makes_no_sense_is_refused_at_once(self):
+        for period, error in (("x", TypeError), (math.nan, ValueError), (-1, ValueError)):
+            with mock.patch.object(carbon.ConstantCarbonIntensity, "update_period", period), \
+                    self.assertRaisesRegex(error, "update_period is"):
+                carbon.CarbonEmissionMonitor(carbon.ConstantCarbonIntensity(1), [0], [])
+
+    def test_an_intensity_that_makes_no_sense_is_unknown(self):
+        now = datetime.now(timezone.utc)
+        for grams in (-1.0, math.nan, math.inf, "many"):
+            for recent in ({now - timedelta(hours=1): 5.0, now: grams}, {}):
+                provider = Provider(recent, current=grams)
+                with self.assertWarnsRegex(RuntimeWarning, "an intensity of Provider is"):
+                    self.assert_unknown(self.measure(provider, seconds=0.01))
+
+    def test_a_forked_child_leaves_the_block_though_the_lock_is_held(self):
+        for monitor in (carbon.CarbonEmissionMonitor(carbon.ConstantCarbonIntensity(1), [0]),
+                        price.EnergyCostMonitor(PriceTest.provider(PriceTest.FLAT), [0])):
+            with ThreadPoolExecutor(1) as thread, monitor:
+                thread.submit(monitor._changed.acquire).result()
+                child = os.fork()
+                if child == 0:
+                    signal.alarm(60)  # Ends it if it hangs.
+                    try:
+                        monitor.end_window("a")
+                    except ConflictError:
+                        monitor.close()
+                        os._exit(0)
+                    os._exit(1)
+                _, status = os.waitpid(child, 0)
+                thread.submit(monitor._changed.release).result()
+                self.assertEqual(status, 0)
 
     def test_no_thread_stays_when_no_window_is_open(self):
         with carbon.CarbonEmissionMonitor(carbon.ConstantCarbonIntensity(1), [0], []) as monitor:
@@ -204,8 +248,7 @@ class PiecesTest(unittest.TestCase):
 
     def test_a_question_may_fail_but_not_last(self):
         self.assertEqual(ask(lambda: 3, 10, "it"), 3)
-        with self.assertRaises(KeyError):
-            ask(lambda: {}[0], 10, "it")
+        self.assertRaises(KeyError, ask, lambda: {}[0], 10, "it")
 
 
 class PriceTest(NodeTestCase):
@@ -214,7 +257,8 @@ class PriceTest(NodeTestCase):
             "energy_weekday_schedule": [[0] * 24] * 12,
             "energy_weekend_schedule": [[0] * 24] * 12}
 
-    def provider(self, prices, zone="UTC"):
+    @staticmethod
+    def provider(prices, zone="UTC"):
         class Fixed(price.ElectricityPriceProvider):
             timezone = zone
             currency = "EUR"
@@ -231,28 +275,49 @@ class PriceTest(NodeTestCase):
 
     def test_cost_is_energy_times_price(self):
         result = self.measure(self.provider(self.FLAT))
-        self.assertAlmostEqual(result.gpu_energy_cost[0], result.gpu_energy[0] * 1e-7,
-                               delta=ROOM_FOR_ROUNDING)
+        joules, cost = result.gpu_energy[0], result.gpu_energy_cost[0]
+        self.assertAlmostEqual(cost, joules * 1e-7, delta=ROOM_FOR_ROUNDING)
         self.assertEqual(result.currency, "EUR")
         self.assertAlmostEqual(result.total_energy_cost, result.gpu_energy_cost[0])
 
     def test_a_provider_that_fails_or_talks_nonsense_costs_the_number_only(self):
-        def fail():
-            raise OSError("no network")
-        for prices, message in ((fail, "no network"), ({}, "the prices make no sense"),
+        for prices, message in ((NO_NETWORK, "no network"), ({}, "the prices make no sense"),
                                 ({**self.FLAT, "energy_weekday_schedule": [[0]]}, "12 months")):
             with self.assertWarnsRegex(RuntimeWarning, message):
                 result = self.measure(self.provider(prices))
-            self.assertTrue(math.isnan(result.gpu_energy_cost[0]))
+            self.assertTrue(math.isnan(result.gpu_energy_cost[0] + result.sigma["gpu:0"]))
             self.assertGreater(result.gpu_energy[0], 0)
 
     def test_what_was_used_before_decides_the_tier(self):
         tiers = [[{"rate": 0.36, "max": 100}, {"rate": 0.7, "adj": 0.02}]]
         prices = {**self.FLAT, "energy_rate_structure": tiers}
-        below = self.measure(self.provider(prices), used_this_month=50)
-        above = self.measure(self.provider(prices), used_this_month=500)
-        self.assertAlmostEqual(below.gpu_energy_cost[0] / below.gpu_energy[0] * 3.6e6, 0.36)
-        self.assertAlmostEqual(above.gpu_energy_cost[0] / above.gpu_energy[0] * 3.6e6, 0.72)
+        for used, rate in ((50, 0.36), (500, 0.72)):
+            result = self.measure(self.provider(prices), used_this_month=used)
+            self.assertAlmostEqual(result.gpu_energy_cost[0] / result.gpu_energy[0] * 3.6e6, rate)
+
+    def test_devices_and_windows_share_the_tiers(self):
+        # 10 J are free, and each further one costs 1.
+        tiers = [[{"rate": 0, "max": 10 / 3.6e6}, {"rate": 3.6e6}]]
+        provider = self.provider({**self.FLAT, "energy_rate_structure": tiers})
+        window = Measurement(1.0, {0: 2.9, 1: 9.0, 2: 9.0, 3: 9.0}), _Window()
+        with price.EnergyCostMonitor(provider, [0], []) as monitor:
+            with mock.patch.object(monitor, "_end", return_value=window):
+                costs = [monitor.end_window("w").gpu_energy_cost for _ in range(3)]
+        self.assertAlmostEqual(sum(sum(cost.values()) for cost in costs), 3 * 29.9 - 10)
+        self.assertAlmostEqual(costs[0][3], 19.9 * 9 / 29.9)
+
+    def test_windows_in_windows_count_once_and_months_begin_anew(self):
+        with price.EnergyCostMonitor(self.provider(self.FLAT), [0], []) as monitor:
+            monitor.begin_window("epoch")
+            for _ in range(3):
+                monitor.begin_window("step")
+                time.sleep(0.05)
+                monitor.end_window("step")
+            joules = monitor.end_window("epoch").gpu_energy[0]
+            self.assertAlmostEqual(monitor._used[1], joules, delta=0.2 * joules)
+            later = time.time() + 32 * 86400
+            monitor._prices([(later, later, 7.0)], monitor._used)
+        self.assertEqual(monitor._used[1], 7.0)
 
 
 class TariffTest(unittest.TestCase):
@@ -276,6 +341,15 @@ class TariffTest(unittest.TestCase):
         self.assertEqual(self.cost("UTC", "2024-08-01T12:00:00+00:00"), 0.1)
         # The last hour of June here is July there.
         self.assertEqual(self.cost("Asia/Tokyo", "2024-06-30T23:30:00+00:00"), 1.0)
+
+    def test_prices_that_make_no_sense_are_refused(self):
+        nan, inf = math.nan, math.inf
+        for tier, rate in (({"rate": nan}, 0), ({"rate": inf}, 0), ({"rate": 1, "max": nan}, 0),
+                           ({"rate": 1}, -1), ({"rate": 1}, 1)):
+            prices = {**PriceTest.FLAT, "energy_rate_structure": [[tier]],
+                      "energy_weekday_schedule": [[rate] * 24] * 12}
+            with self.subTest(tier), self.assertRaisesRegex(InvalidArgumentError, "no sense"):
+                price.rates_of(prices)
 
     def test_time_info_is_local(self):
         self.assertEqual(price.get_time_info(datetime(2024, 7, 6, 13)), (6, "Weekend", 13))
@@ -319,8 +393,7 @@ class PlaceTest(WebTestCase):
         url, _ = self.serve({"/json": (429, {})})
         with self.assertRaisesRegex(RuntimeError, r"did not say .* \(status 429\)"):
             get_ip_lat_long(base_url=url)
-        with self.assertRaises(RuntimeError):
-            get_ip_lat_long(base_url="http://127.0.0.1:1")
+        self.assertRaises(RuntimeError, get_ip_lat_long, base_url="http://127.0.0.1:1")
 
 
 if __name__ == "__main__":

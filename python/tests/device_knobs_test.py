@@ -1,6 +1,7 @@
 """What a program sets on GPUs is put back, in whatever way the program ends."""
 
 import math
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import unittest
 
 from node_testing import NodeTestCase, zeus
+from process_testing import WITHOUT_NODE, run_python
 
 from zeus.device import get_gpus
 from zeus.device.gpu import ZeusGPUInvalidArgError, ZeusGPUNoPermissionError
@@ -28,11 +30,15 @@ class KnobTest(NodeTestCase):
 
     def setUp(self):
         self.gpus = get_gpus()
+        self.children: list[subprocess.Popen] = []
         self.before = self.gpus.get_power_management_limit(0)
         self.memory_clock = self.gpus.get_memory_clock(0)
         self.assertNotEqual(self.before, 200_000)
 
     def tearDown(self):
+        for child in self.children:
+            child.kill()
+            child.wait()
         zeus("sim", "fault", "--gpu", "0", "--kind", "clear")
         self.gpus.reset_power_management_limit(0)
         self.gpus.reset_locked_clocks(0)
@@ -48,6 +54,7 @@ class KnobTest(NodeTestCase):
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
+        self.children.append(process)
         return process
 
     def start_and_wait_until_set(self) -> subprocess.Popen:
@@ -152,6 +159,8 @@ class KnobTest(NodeTestCase):
         self.start_and_wait_until_set()
         with self.assertRaisesRegex(RuntimeError, "held by process"):
             self.gpus.set_power_management_limit(0, 210_000)
+        with self.assertRaisesRegex(RuntimeError, "held by process"):
+            self.gpus.reset_power_management_limit(0)
         self.gpus.set_power_management_limit(1, 210_000)
         self.gpus.reset_power_management_limit(1)
 
@@ -163,6 +172,25 @@ class KnobTest(NodeTestCase):
         self.assertIsNot(again, self.gpus)
         again.set_power_management_limit(0, 230_000)
         self.assertEqual(self.gpus.get_power_management_limit(0), 230_000)
+
+    def test_a_worker_that_uses_the_gpus_of_its_parent_puts_back(self):
+        gpus = self.gpus
+        worker = multiprocessing.get_context("fork").Process(
+            target=lambda: gpus.set_power_management_limit(0, 200_000))
+        worker.start()
+        worker.join()
+        self.assertEqual(worker.exitcode, 0)
+        self.assert_put_back()
+
+    def test_one_node_after_the_other(self):
+        self.assertEqual(run_python(WITHOUT_NODE + """
+            import zeus.sim
+            from zeus.device import get_gpus
+            for round in range(2):
+                with zeus.sim.Node("1xA100"):
+                    get_gpus().set_power_management_limit(0, 200_000)
+                    print(get_gpus().get_power_management_limit(0))
+        """.replace("\n            ", "\n")), "200000\n200000\n")
 
     def test_a_reset_is_the_default_and_stays(self):
         default = self.gpus.get_default_power_management_limit(0)

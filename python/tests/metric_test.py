@@ -212,11 +212,26 @@ class AloneTest(NodeTestCase):
             with self.assertRaises(KeyError):
                 gauge.end_window("w")
 
+    def test_a_window_whose_name_is_none_changes_nothing(self):
+        with ZeusMonitor([0], []) as monitor:
+            for metric in (EnergyHistogram(None, None, None, "names", monitor=monitor),
+                           EnergyCumulativeCounter(None, None, 1, None, "names", monitor=monitor)):
+                for name, error in ((5, TypeError), ("\ud800", ValueError)):
+                    with self.assertRaisesRegex(error, "the name of a window"):
+                        metric.begin_window(name)
+                    metric.begin_window(str(name == 5))
+                    with self.assertRaisesRegex(error, "the name of a window"):
+                        metric.end_window(name)
+                    metric.end_window(str(name == 5))
+                self.assertEqual(metric._open, {})
+            with self.assertRaisesRegex(TypeError, "timeout is a number"):
+                metric.flush("x")
+
     def test_nonsense_is_refused(self):
         nan = float("nan")
         for make, error, message in (
-            (lambda: PowerGauge([0], 0, None, "job"), ValueError, "update_period is greater than 0"),
-            (lambda: PowerGauge([0], nan, None, "job"), ValueError, "update_period is a finite number"),
+            (lambda: PowerGauge([0], 0, None, "job"), ValueError, "update_period is greater"),
+            (lambda: PowerGauge([0], nan, None, "job"), ValueError, "update_period is a finite"),
             (lambda: PowerGauge([0], "1", None, "job"), TypeError, "update_period is a number"),
             (lambda: PowerGauge([0], 1, None, ""), ValueError, "job is empty"),
             (lambda: PowerGauge([0], 1, "ftp://x", "job"), ValueError, "not the URL of a push"),
@@ -225,6 +240,17 @@ class AloneTest(NodeTestCase):
             (lambda: EnergyHistogram([], [0], None, "job", []), ValueError, "at least one"),
             (lambda: serve(70000), ValueError, "port is 0 to 65535"),
             (lambda: serve("80"), TypeError, "port is a whole number"),
+            (lambda: serve(host="\ud800"), ValueError, "host has characters that are none"),
+            (lambda: serve(host=5), TypeError, "host is a string"),
+            (lambda: serve(monitor=5), TypeError, "monitor is a ZeusMonitor, not 5"),
+            (lambda: EnergyHistogram([], [0], None, "\ud800"), ValueError, "job has characters"),
+            (lambda: EnergyHistogram([], [0], None, "job", ["x"]), TypeError,
+             "each of gpu_bucket_range is a number"),
+            (lambda: EnergyHistogram([], [0], None, "job", [10**400]), ValueError,
+             "each of gpu_bucket_range is a finite number"),
+            (lambda: EnergyHistogram([], [0], None, "job", 5), TypeError, "list of numbers"),
+            (lambda: EnergyHistogram([], [0], None, "job", monitor=5), TypeError, "not 5"),
+            (lambda: PowerGauge([0], 1, None, "job", monitor=5), TypeError, "not 5"),
         ):
             with self.subTest(message), self.assertRaisesRegex(error, message):
                 make()
@@ -237,6 +263,7 @@ class AloneTest(NodeTestCase):
                 try:
                     histogram._publisher.flush(0)
                 except RuntimeError:
+                    histogram.close()
                     os._exit(0)
                 os._exit(1)
             self.assertEqual(os.waitpid(child, 0)[1], 0)

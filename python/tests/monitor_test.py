@@ -18,7 +18,6 @@ import warnings
 
 from node_testing import NodeTestCase, zeus
 
-import zeus.errors as errors
 from zeus.monitor import Measurement, ZeusMonitor
 
 IDLE_WATTS = 40  # Less than what an A100 draws that does nothing.
@@ -262,101 +261,6 @@ class WindowTest(NodeTestCase):
                 self.log_after(other, "lost")
             with open(other) as file:
                 self.assertEqual(file.read(), "x,y\n1,2\n")
-
-
-class BadUseTest(NodeTestCase):
-    GPUS = "2xV100"
-
-    def refuses(self, exception, sentence, *arguments, **options):
-        with self.assertRaisesRegex(exception, sentence) as caught:
-            ZeusMonitor(*arguments, **options)
-        return caught.exception
-
-    def test_names_of_windows_are_strings(self):
-        with ZeusMonitor() as monitor:
-            for function in monitor.begin_window, monitor.end_window, monitor.peek_window:
-                with self.assertRaisesRegex(TypeError, "name of a window is a string, not int"):
-                    function(7)
-            with self.assertRaises(UnicodeEncodeError):
-                monitor.begin_window("\ud800")
-            with self.assertRaisesRegex(TypeError, "missing 1 required positional argument: 'key'"):
-                monitor.begin_window()
-            with self.assertRaisesRegex(TypeError, "unexpected keyword argument 'name'"):
-                monitor.end_window("a", name=1)
-            monitor.begin_window("a")
-            with self.assertRaisesRegex(TypeError, "a timeout is a number of seconds, not 'x'"):
-                monitor.end_window("a").refined("x")
-
-    def test_whole_numbers_of_other_packages_and_generators_are_positions(self):
-        numpy = __import__("numpy")
-        for given in [numpy.int64(1)], numpy.array([1]), (index for index in [1]):
-            with ZeusMonitor(gpu_indices=given) as monitor:
-                self.assertEqual(monitor.gpu_indices, [1])
-
-    def test_gpus_that_do_not_exist_are_named(self):
-        error = self.refuses(KeyError, "there is no GPU 5: this machine shows GPUs 0 to 1", [5])
-        self.assertIsInstance(error, errors.NotFoundError)
-        self.assertIsInstance(error, errors.ZeusError)
-        self.refuses(ValueError, "each of gpu_indices is 0 or more, not -1", [-1])
-        self.refuses(TypeError, "gpu_indices is a list of whole numbers", "0")
-        self.refuses(TypeError, "each of gpu_indices is a whole number, not 0.5", [0.5])
-        self.refuses(TypeError, "each of gpu_indices is a whole number, not True", [True])
-        self.refuses(TypeError, "gpu_indices is a list of whole numbers, not 0", 0)
-        self.refuses(ValueError, "each of gpu_indices is 0 to 1000000000", [2**70])
-        self.refuses(KeyError, "there is no CPU 9", None, [9])
-
-    def test_other_options_are_checked(self):
-        self.refuses(ValueError, '"tensorflow": one of "torch"', sync_execution_with="tensorflow")
-        self.refuses(TypeError, "a name or None, not 5", sync_execution_with=5)
-        self.refuses(ValueError, "has a NUL in its name", log_file="a\0b")
-        self.refuses(Exception, "/proc/windows.csv", log_file="/proc/windows.csv")
-        self.refuses(ValueError, "log_columns", log_file="x.csv", log_columns="all")
-        self.refuses(TypeError, "log_append", log_file="x.csv", log_append=1)
-        self.refuses(ValueError, "gpu_indices has 0 twice", [0, 0])
-
-    def test_a_measurement_of_nonsense_is_refused(self):
-        for time_ in -1.0, math.nan:
-            with self.assertRaisesRegex(ValueError, "0 or more seconds"):
-                Measurement(time_, {})
-        with self.assertRaisesRegex(TypeError, "a dictionary of joules, not 5"):
-            Measurement(1.0, 5)
-
-    def test_a_wait_of_nonsense_is_refused(self):
-        with ZeusMonitor() as monitor:
-            monitor.begin_window("a")
-            measurement = monitor.end_window("a")
-            for timeout in -1.0, math.nan:
-                with self.assertRaisesRegex(ValueError, "a timeout is 0 or more seconds"):
-                    measurement.refined(timeout)
-
-    def test_a_closed_monitor_refuses(self):
-        monitor = ZeusMonitor()
-        monitor.begin_window("a")
-        with monitor.window("b") as window:
-            monitor.close()
-        self.assertIsNone(window.measurement)
-        monitor.close()
-        with self.assertRaisesRegex(errors.ConflictError, "this monitor is closed"):
-            monitor.end_window("a")
-        with self.assertRaisesRegex(errors.ConflictError, "this monitor is closed"):
-            monitor.begin_window("a")
-
-    def test_a_result_outlives_its_monitor_but_not_its_refinement(self):
-        monitor = ZeusMonitor()
-        monitor.begin_window("a")
-        measurement = monitor.end_window("a")
-        del monitor
-        self.assertGreater(measurement.total_energy, 0)
-        with self.assertRaisesRegex(KeyError, "the monitor of this window is gone"):
-            measurement.refined()
-
-    def test_a_monitor_that_was_not_initialised_refuses(self):
-        class Forgetful(ZeusMonitor):
-            def __init__(self):
-                pass
-
-        with self.assertRaises(TypeError):
-            Forgetful()
 
 
 class LostGpuTest(NodeTestCase):

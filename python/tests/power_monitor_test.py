@@ -8,6 +8,7 @@ import time
 import unittest
 
 from node_testing import ZEUS, NodeTestCase, zeus
+from process_testing import WITHOUT_NODE, run_python
 
 from zeus.device.gpu import ZeusGPUInitError, ZeusGPUNotFoundError
 from zeus.monitor import PowerDomain, PowerMonitor, TemperatureMonitor, ZeusMonitor
@@ -94,7 +95,9 @@ class PowerMonitorTest(NodeTestCase):
             true = json.loads(zeus("sim", "truth", "--json"))[0]["power_watts"]
             self.assertAlmostEqual(monitor.get_power()[0], true, delta=0.2 * true)
             self.assertAlmostEqual(monitor.get_power(time.time())[0], true, delta=0.2 * true)
-            self.assertIsNone(monitor.get_power(begin - 100))
+            self.assertAlmostEqual(monitor.get_power(begin - 0.1)[0], true, delta=0.2 * true)
+            self.assertTrue(math.isnan(monitor.get_power(begin - 100)[0]))
+            self.assertTrue(math.isnan(monitor.get_power(begin + 100)[0]))
             wait_until(
                 lambda: abs(monitor.get_power(power_domain=PowerDomain.DEVICE_AVERAGE)[0] - true)
                 < 0.2 * true
@@ -131,6 +134,101 @@ class PowerMonitorTest(NodeTestCase):
             self.assertTrue(math.isnan(monitor.get_energy(begin, time.time())[1]))
             self.assertGreater(monitor.get_energy(begin, time.time())[0], 10)
 
+    def test_the_time_in_which_a_gpu_was_lost_has_no_values(self):
+        monitor = PowerMonitor(update_period=0.2)
+        heat = TemperatureMonitor(update_period=0.2)
+        self.addCleanup(heat.stop)
+        time.sleep(1.0)
+        begin = time.time()
+        time.sleep(1.0)
+        lost = time.time()
+        for gpu in range(3):
+            self.node.fault(gpu, "lost")
+        time.sleep(2.0)
+        now = time.time()
+        for domain in PowerDomain:
+            for when in (now, now - 1):
+                watts = monitor.get_power(when, domain)
+                self.assertTrue(all(map(math.isnan, watts.values())), (domain, watts))
+        self.assertEqual(heat.get_temperature(now), {})
+        self.assertEqual(heat.get_temperature(now - 1), {})
+        for gpu in range(3):
+            self.node.fault(gpu, "clear")
+        time.sleep(1.0)
+        back = time.time()
+        time.sleep(1.0)
+        end = time.time()
+        time.sleep(0.5)
+
+        def energies(since, until):
+            return [
+                joules
+                for domain in PowerDomain
+                for joules in monitor.get_energy(since, until, domain).values()
+            ]
+
+        whole_before = energies(back, end)
+        for _ in range(2):  # Also after stop().
+            self.assertTrue(all(map(math.isnan, energies(begin, end))), energies(begin, end))
+            for gpu, line in monitor.get_power_timeline().items():
+                dark = [when - lost for when, _ in line if lost + 0.5 < when < now - 0.1]
+                self.assertEqual(dark, [], gpu)
+            for before, joules in zip(whole_before, energies(back, end)):
+                self.assertAlmostEqual(joules, before, delta=0.1 * before)
+            self.assertGreater(monitor.get_energy(begin, lost - 0.2)[0], 10)
+            self.assertGreater(monitor.get_power(lost - 0.2)[0], 10)
+            self.assertTrue(math.isnan(monitor.get_power(now - 1)[0]))
+            monitor.stop()
+
+    def test_the_future_has_no_energy(self):
+        with PowerMonitor([0]) as monitor:
+            time.sleep(0.5)
+            then = time.time() + 10
+            for domain in PowerDomain:
+                self.assertTrue(math.isnan(monitor.get_energy(then, then + 1, domain)[0]), domain)
+
+    def test_the_time_after_stop_is_not_counted_silently(self):
+        with PowerMonitor([0], power_domains=[PowerDomain.DEVICE_INSTANT]) as monitor:
+            time.sleep(0.5)
+        begin = time.time() - 0.4
+        time.sleep(3.0)
+        with self.assertWarnsRegex(UserWarning, "recording was stopped"):
+            self.assertGreater(monitor.get_energy(begin, time.time())[0], 5)
+
+    def test_a_forked_child_may_leave_the_block_of_its_parent(self):
+        out = run_python("""
+            import os, sys
+            from zeus.monitor import PowerMonitor, TemperatureMonitor
+            with PowerMonitor() as monitor, TemperatureMonitor() as heat:
+                child = os.fork()
+                if child == 0:
+                    monitor.stop()
+                    sys.exit(5)
+                print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+                print(monitor.get_power()[0] > 0)
+        """)
+        self.assertEqual(out, "5\nTrue\n")
+
+    def test_it_outlives_its_node_and_the_monitor_that_it_shares(self):
+        out = run_python(WITHOUT_NODE + """
+import time
+from zeus.monitor import PowerMonitor, ZeusMonitor
+from zeus.sim import Node
+
+with Node("1xH100") as node:
+    monitor, shared = PowerMonitor(), ZeusMonitor()
+    other = PowerMonitor(monitor=shared)
+    begin = time.time()
+    time.sleep(0.8)
+    end = time.time()
+    shared.close()
+    print(other.get_energy(begin, end - 0.2)[0] > 10)
+for each in (monitor, other, monitor, other):
+    each.stop()
+    print(each.get_energy(begin, end - 0.2)[0] > 10)
+""")
+        self.assertEqual(out, 5 * "True\n")
+
     def test_what_was_recorded_can_be_read_after_stop(self):
         monitor = PowerMonitor([0])
         begin = time.time()
@@ -162,6 +260,8 @@ class PowerMonitorTest(NodeTestCase):
         self.assertRaisesRegex(ValueError, "max_samples", PowerMonitor, max_samples_per_gpu=0)
         self.assertRaisesRegex(ZeusGPUNotFoundError, "no GPU 9", PowerMonitor, [9])
         self.assertRaises(TypeError, PowerMonitor, "0")
+        for kind in (PowerMonitor, TemperatureMonitor):
+            self.assertRaisesRegex(TypeError, "^monitor is a ZeusMonitor, not 5$", kind, monitor=5)
         with PowerMonitor([0], power_domains=[PowerDomain.DEVICE_INSTANT]) as monitor:
             self.assertRaisesRegex(ValueError, "before its begin", monitor.get_energy, 2, 1)
             self.assertRaises(ValueError, monitor.get_energy, math.nan, 1)
@@ -181,7 +281,7 @@ class PowerMonitorTest(NodeTestCase):
             time.sleep(1.5)
             self.assertEqual(list(monitor.get_temperature()), [0, 1, 2])
             line = monitor.get_temperature_timeline(0)[0]
-            self.assertIsNone(monitor.get_temperature(begin - 10))
+            self.assertEqual(monitor.get_temperature(begin - 10), {})
         self.assertGreaterEqual(line[-1][1], line[0][1])
         self.assertTrue(all(isinstance(value, int) for _, value in line))
 

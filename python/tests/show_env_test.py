@@ -1,5 +1,6 @@
 """python -m zeus.show_env and python -m zeus.monitor."""
 
+import math
 import os
 import re
 import signal
@@ -8,6 +9,18 @@ import sys
 import unittest
 
 from node_testing import NodeTestCase
+
+from zeus.monitor.__main__ import _total
+
+
+# Where Python takes ASCII for all that a terminal knows.
+ASCII = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+
+
+def run_into(arguments: str, redirection: str) -> subprocess.CompletedProcess:
+    """Of Python, by a shell, with what is printed going elsewhere."""
+    command = f"set -o pipefail; {sys.executable} -m {arguments} {redirection}"
+    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess:
@@ -39,6 +52,12 @@ class ShowEnvTest(NodeTestCase):
         done = run("zeus.show_env", ZEUSD_SOCK_PATH="/nonexistent/zeusd.sock")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, r"zeusd\n  .*/nonexistent/zeusd.sock")
+
+    def test_any_variable_can_be_shown_anywhere(self):
+        done = run("zeus.show_env", ZEUS_WHERE="h\u00e4\udcff", **ASCII)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("ZEUS_WHERE=h\\", done.stdout)
+        self.assertEqual(run("zeus.show_env", ZEUS_WHERE="h\udcff").returncode, 0)
 
     def test_without_a_gpu_it_says_why(self):
         done = run("zeus.show_env", ZEUS_NVML_LIBRARY="/nonexistent/libnvidia-ml.so.1")
@@ -83,6 +102,29 @@ class MonitorCommandTest(NodeTestCase):
         self.assertGreaterEqual(len(lines), 3)
         self.assertRegex(lines[0], r"gpu:0 [\d.]+ W  gpu:1 [\d.]+ W")
         self.assertGreater(float(re.search(r"Total energy: ([\d.]+) J", lines[-1])[1]), 10)
+
+    def test_a_terminal_without_the_sign_gets_the_result(self):
+        done = run("zeus.monitor", "energy", "--seconds", "0.1", **ASCII)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"gpu:0: [\d.]+ J \\xb1 [\d.]+ J")
+
+    def test_output_that_nobody_takes_is_no_traceback(self):
+        power = "zeus.monitor power --update-period 0.1 --seconds 5"
+        for command in ("zeus.show_env", "zeus.monitor energy --seconds 0.1", power):
+            with self.subTest(command):
+                full = run_into(command, "> /dev/full")
+                self.assertEqual(full.returncode, 1)
+                self.assertRegex(full.stderr, r"\Aerror: the output cannot be written: [^\n]+\n\Z")
+        broken = run_into(power, "| head -1")
+        self.assertEqual((broken.returncode, broken.stderr), (1, ""))
+        self.assertEqual(run_into("zeus.show_env", ">&-").stderr, "")
+
+    def test_a_gpu_without_an_answer_is_said_in_the_total(self):
+        self.assertEqual(_total({0: 5.0, 1: 2.0}, set()),
+                         "Total energy: 7.0 J (gpu:0 5.0 J, gpu:1 2.0 J)")
+        self.assertEqual(_total({0: 5.0, 1: 2.0, 2: math.nan}, {1}),
+                         "Total energy: 7.0 J (gpu:0 5.0 J, gpu:1 2.0 J, gpu:2 unknown), "
+                         "incomplete: gpu:1, gpu:2 did not always answer")
 
     def test_wrong_command_lines_and_gpus(self):
         self.assertEqual(run("zeus.monitor").returncode, 2)

@@ -27,6 +27,19 @@ class Batches:
         return -(-len(samples) // self.batch_size)
 
 
+class Samples:
+    """Of a data set that ends where its length says so."""
+
+    def __init__(self, data: Any) -> None:
+        self.dataset = data
+
+    def __iter__(self) -> Iterator[Any]:
+        return _iterate(self.dataset)
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+
 def _iterate(data: Any) -> Iterator[Any]:
     """As iter(), which does not know that some data sets end where their length says so."""
     if hasattr(data, "__iter__"):
@@ -47,12 +60,12 @@ def batches_of(data: Any, batch_size: int | None, loader_options: dict[str, Any]
         return DataLoader(data, _checks.whole("batch_size", batch_size, 1), **loader_options)
     if loader_options:
         raise TypeError(f"{next(iter(loader_options))} is an option of a loader that is made here")
+    if isinstance(data, Iterator):
+        raise TypeError(
+            "data is used up after one epoch: pass what it is an iterator of, such as a list"
+        )
     if batch_size is None:
-        if isinstance(data, Iterator):
-            raise TypeError(
-                "data is used up after one epoch: pass what it is an iterator of, such as a list"
-            )
-        return data
+        return data if hasattr(data, "__iter__") else Samples(data)
     if _is_torch_loader(data):
         raise InvalidArgumentError(
             "the DataLoader has a batch size of its own: leave batch_size out"

@@ -10,27 +10,40 @@ from zeus.errors import InvalidArgumentError
 LARGEST_COUNT = 1_000_000_000
 
 
+def shown(value: Any) -> str:
+    """As a message shows it: also what has no repr(), as a number of 5000 digits, and no novel."""
+    try:
+        text = repr(value)
+    except Exception:
+        return f"an object of the class {type(value).__name__}"
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
 def text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{name} is a string, not {value!r}")
+        raise TypeError(f"{name} is a string, not {shown(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidArgumentError(f"{name} is no text: {shown(value)}") from None
     return value
 
 
 def flag(name: str, value: Any) -> bool:
     """True or False, and nothing that is merely as good as true."""
     if not isinstance(value, bool):
-        raise TypeError(f"{name} is True or False, not {value!r}")
+        raise TypeError(f"{name} is True or False, not {shown(value)}")
     return value
 
 
 def whole(name: str, value: Any, least: int, most: int = LARGEST_COUNT) -> int:
     """A whole number, also one of numpy's, between two others."""
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
-        raise TypeError(f"{name} is a whole number, not {value!r}")
+        raise TypeError(f"{name} is a whole number, not {shown(value)}")
     number = value.__index__()
     if not least <= number <= most:
         bounds = f"{least} or more" if most == LARGEST_COUNT > number else f"{least} to {most}"
-        raise InvalidArgumentError(f"{name} is {bounds}, not {number}")
+        raise InvalidArgumentError(f"{name} is {bounds}, not {shown(number)}")
     return int(number)
 
 
@@ -42,7 +55,7 @@ def index(name: str, value: Any) -> int:
 def indices(name: str, values: Any) -> list[int]:
     """Positions, which count from 0, each once."""
     if isinstance(values, (str, bytes)) or not hasattr(type(values), "__iter__"):
-        raise TypeError(f"{name} is a list of whole numbers, not {values!r}")
+        raise TypeError(f"{name} is a list of whole numbers, not {shown(values)}")
     positions = [index(f"each of {name}", value) for value in values]
     for position in positions:
         if positions.count(position) > 1:
@@ -55,13 +68,15 @@ def number(name: str, value: Any) -> float:
     if isinstance(value, (bool, str, bytes)) or not (
         hasattr(type(value), "__float__") or hasattr(type(value), "__index__")
     ):
-        raise TypeError(f"{name} is a number, not {value!r}")
+        raise TypeError(f"{name} is a number, not {shown(value)}")
     try:
         result = float(value)
     except OverflowError:
         result = math.inf
+    except Exception:  # Such as that of a tensor of several numbers.
+        raise TypeError(f"{name} is a number, not {shown(value)}") from None
     if not math.isfinite(result):
-        raise InvalidArgumentError(f"{name} is a finite number, not {value!r}")
+        raise InvalidArgumentError(f"{name} is a finite number, not {shown(value)}")
     return result
 
 
@@ -69,12 +84,12 @@ def positive(name: str, value: Any, most: float = math.inf) -> float:
     result = number(name, value)
     if not 0 < result <= most:
         limit = "" if most == math.inf else f" and at most {most:g}"
-        raise InvalidArgumentError(f"{name} is greater than 0{limit}, not {value!r}")
+        raise InvalidArgumentError(f"{name} is greater than 0{limit}, not {shown(value)}")
     return result
 
 
 def not_negative(name: str, value: Any) -> float:
     result = number(name, value)
     if result < 0:
-        raise InvalidArgumentError(f"{name} is 0 or more, not {value!r}")
+        raise InvalidArgumentError(f"{name} is 0 or more, not {shown(value)}")
     return result

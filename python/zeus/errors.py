@@ -7,7 +7,7 @@ The message is one sentence that names the thing and the fix.
 
 from __future__ import annotations
 
-from typing import Callable, Mapping
+from typing import Mapping, Sequence, Union
 
 
 class ZeusError(Exception):
@@ -62,14 +62,11 @@ _GENERAL: dict[str, type[ZeusError]] = {
     "unavailable": UnavailableError,
     "internal": InternalError,
 }
-_FAMILIES: dict[str, Mapping[str, Callable[[str], ZeusError]]] = {"general": _GENERAL}
+#: A class; or several, each with words of the message that tell it apart, the last one with "".
+Kinds = Union[type[ZeusError], Sequence[tuple[str, type[ZeusError]]]]
+_FAMILIES: dict[str, Mapping[str, Kinds]] = {"general": _GENERAL}
 
 
-def register_family(family: str, exceptions: Mapping[str, Callable[[str], ZeusError]]) -> None:
+def register_family(family: str, exceptions: Mapping[str, Kinds]) -> None:
     """Errors of that family of devices become these exceptions, by code."""
     _FAMILIES[family] = {**_GENERAL, **exceptions}
-
-
-def exception_for(code: str, message: str, family: str = "general") -> ZeusError:
-    """The exception that stands for an error of the library. Called by it."""
-    return _FAMILIES.get(family, _GENERAL)[code](message)

@@ -16,11 +16,11 @@ from __future__ import annotations
 import math
 import os
 import weakref
-from typing import Sequence
+from typing import Any, Sequence
 
 from zeus import _checks
 from zeus._core.metrics import Kind, Publisher, Server
-from zeus._core.monitor import Measurement
+from zeus._core.monitor import Measurement, Monitor
 from zeus.errors import InvalidArgumentError
 from zeus.monitor.energy import ZeusMonitor
 
@@ -50,10 +50,9 @@ def default_instance() -> str:
 def _publisher(url: str | None, job: str, instance: str | None) -> Publisher:
     """That of the job: metrics of one job and instance are pushed together, or they would replace
     each other."""
-    for name, value in (("pushgateway_url", url or ""), ("job", job), ("instance", instance or "")):
-        if not isinstance(value, str):
-            raise TypeError(f"{name} is a string, not {value!r}")
-    if not job:
+    _text("pushgateway_url", "" if url is None else url)
+    _text("instance", "" if instance is None else instance)
+    if not _text("job", job):
         raise InvalidArgumentError("job is empty: the metrics need the name of a job")
     address = url if not url or "://" in url else f"http://{url}"
     key = (os.getpid(), address or "", job, instance or default_instance())
@@ -91,26 +90,32 @@ class Metric:
 
     def begin_window(self, name: str, sync_execution: bool = True) -> None:
         """Begins a window. ValueError if one of this name is open."""
-        key = f"{self._PREFIX}{name}"
+        key = f"{self._PREFIX}{_window(name)}"
         self.monitor.begin_window(key, sync_execution)
         self._open[name] = key
 
     def end_window(self, name: str, sync_execution: bool = True) -> Measurement:
         """Ends a window; its metrics are pushed soon after. What it used is returned, too."""
-        measurement = self.monitor.end_window(f"{self._PREFIX}{name}", sync_execution)
+        measurement = self.monitor.end_window(f"{self._PREFIX}{_window(name)}", sync_execution)
         self._open.pop(name, None)
         return measurement
 
     def flush(self, timeout: float = 5.0) -> bool:
         """Waits until the gateway has everything; False if it has not after so many seconds."""
-        return self._publisher.flush(timeout)
+        forever = timeout == math.inf
+        return self._publisher.flush(timeout if forever else _checks.number("timeout", timeout))
 
     def text(self) -> str:
         """All metrics of this job and instance, as Prometheus reads them."""
         return self._publisher.text()
 
     def close(self) -> None:
-        """Ends open windows, and the monitor if it was made for this metric."""
+        """Ends open windows, and the monitor if it was made for this metric.
+
+        In a fork()ed child nothing happens: all this is its parent's.
+        """
+        if getattr(self.monitor, "in_forked_child", False):
+            return
         for name in list(getattr(self, "_open", ())):
             if not self.monitor.closed:
                 self.end_window(name, sync_execution=False)
@@ -159,9 +164,12 @@ class EnergyHistogram(Metric):
         self.gpu_bucket_range = _buckets("gpu_bucket_range", gpu_bucket_range)
         self.cpu_bucket_range = _buckets("cpu_bucket_range", cpu_bucket_range)
         self.dram_bucket_range = _buckets("dram_bucket_range", dram_bucket_range)
+        # Whatever measures windows will do: there are others than ZeusMonitor.
+        if monitor is not None and not hasattr(monitor, "begin_window"):
+            raise TypeError(f"monitor is a ZeusMonitor, not {monitor!r}")
         super().__init__(
-            monitor or ZeusMonitor(gpu_indices, cpu_indices), monitor is None, pushgateway_url, job,
-            instance,
+            ZeusMonitor(gpu_indices, cpu_indices) if monitor is None else monitor, monitor is None,
+            pushgateway_url, job, instance,
         )  # fmt: skip
 
     def end_window(self, name: str, sync_execution: bool = True) -> Measurement:
@@ -235,7 +243,7 @@ class EnergyCumulativeCounter(_Updated):
     ) -> None:
         period = _period(update_period)
         super().__init__(
-            monitor or ZeusMonitor(gpu_indices, cpu_indices), monitor is None, period,
+            _native(monitor) or ZeusMonitor(gpu_indices, cpu_indices), monitor is None, period,
             pushgateway_url, job, instance,
         )  # fmt: skip
 
@@ -268,8 +276,8 @@ class PowerGauge(_Updated):
     ) -> None:
         period = _period(update_period)
         super().__init__(
-            monitor or ZeusMonitor(gpu_indices, []), monitor is None, period, pushgateway_url, job,
-            instance,
+            _native(monitor) or ZeusMonitor(gpu_indices, []), monitor is None, period,
+            pushgateway_url, job, instance,
         )  # fmt: skip
 
 
@@ -317,11 +325,36 @@ def serve(
         UnavailableError: If the address is taken, or none of this machine.
     """
     port = _checks.whole("port", port, 0, 65535)
-    server = MetricServer(f"[{host}]:{port}" if ":" in host else f"{host}:{port}", monitor)
+    address = f"[{host}]:{port}" if ":" in _text("host", host) else f"{host}:{port}"
+    server = MetricServer(address, _native(monitor))
     for key, publisher in _publishers.items():
         if key[0] == os.getpid() and not publisher.closed:
             server._add(publisher)
     return server
+
+
+def _text(name: str, value: Any) -> str:
+    """One that can leave this process: Python has texts that no encoding has."""
+    try:
+        _checks.text(name, value).encode()
+    except UnicodeEncodeError as error:
+        raise InvalidArgumentError(f"{name} has characters that are none: {value!r}") from error
+    return str(value)
+
+
+def _window(name: Any) -> str:
+    return _text("the name of a window", name)
+
+
+def _native(monitor: Any) -> ZeusMonitor | None:
+    """One that native threads can ask."""
+    if monitor is not None and not isinstance(monitor, Monitor):
+        raise TypeError(f"monitor is a ZeusMonitor, not {monitor!r}")
+    return monitor  # type: ignore[return-value]
+
+
+def _is_infinite(bound: Any) -> bool:
+    return isinstance(bound, float) and bound == math.inf
 
 
 def _period(value: float) -> float:
@@ -329,8 +362,14 @@ def _period(value: float) -> float:
 
 
 def _buckets(name: str, bounds: Sequence[float]) -> list[float]:
-    numbers = [float(bound) for bound in bounds]
-    if not numbers or any(math.isnan(bound) or bound < 0 for bound in numbers):
+    if isinstance(bounds, (str, bytes)) or not hasattr(type(bounds), "__iter__"):
+        raise TypeError(f"{name} is a list of numbers, not {bounds!r}")
+    bounds = list(bounds)
+    numbers = [
+        bound if _is_infinite(bound) else _checks.number(f"each of {name}", bound)
+        for bound in bounds
+    ]
+    if not numbers or numbers[0] < 0:
         raise InvalidArgumentError(
             f"{name} is {list(bounds)}: at least one number of joules, 0 or more"
         )

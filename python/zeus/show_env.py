@@ -7,6 +7,7 @@ watches the sensors at work.
 from __future__ import annotations
 
 import importlib.util
+import io
 import os
 import platform
 import sys
@@ -17,7 +18,7 @@ from zeus.errors import ZeusError
 if TYPE_CHECKING:
     from zeus.device.gpu import GPU
 
-__all__ = ["main", "show_env"]
+__all__ = ["main", "printing", "show_env"]
 
 _FRAMEWORKS = ("torch", "jax", "cupy")
 _EXTRAS = ("pandas", "transformers", "lightning")
@@ -45,8 +46,37 @@ def show_env() -> str:
 
 def main() -> int:
     """Prints it."""
-    print(show_env())
-    return 0 if _anything() else 1
+
+    def run() -> int:
+        print(show_env())
+        return 0 if _anything() else 1
+
+    return printing(run)
+
+
+def printing(command: Callable[[], int]) -> int:
+    """The exit code of a command that prints: 1 where nothing can be printed to.
+
+    Characters that a terminal cannot show are printed as Python would write them.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        try:
+            return command()
+        finally:
+            if sys.stdout is not None:  # As it is with >&-.
+                sys.stdout.flush()
+    except ZeusError:  # Some are errors of the system, too.
+        raise
+    except OSError as failure:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            # What is still in the buffer must not fail again when Python ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(failure, BrokenPipeError):  # Whoever read it has seen enough.
+            print(f"error: the output cannot be written: {failure.strerror}", file=sys.stderr)
+        return 1
 
 
 def _indented(lines: Callable[[], list[str]]) -> list[str]:

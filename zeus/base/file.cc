@@ -88,7 +88,14 @@ Status WriteAttribute(const std::filesystem::path& path, std::string_view text) 
   return Ok();
 }
 
-Status ReplaceFile(const std::filesystem::path& path, std::string_view text, Readers readers) {
+Status ReplaceFile(const std::filesystem::path& given, std::string_view text, Readers readers) {
+  std::error_code failure;
+  // A link stays one; a device or a pipe cannot be replaced without destroying it.
+  const std::filesystem::path path = std::filesystem::is_symlink(given, failure)
+                                         ? std::filesystem::weakly_canonical(given, failure)
+                                         : given;
+  if (std::filesystem::exists(path, failure) && !std::filesystem::is_regular_file(path, failure))
+    return Error{ErrorCode::kInvalidArgument, given.string() + " is no regular file: name another"};
   // In the same folder, since a rename does not cross file systems.
   std::string temporary = path.string() + ".XXXXXX";
   const FileDescriptor file(::mkostemp(temporary.data(), O_CLOEXEC));

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <exception>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,8 +14,14 @@
 namespace zeus {
 namespace {
 
-constexpr const char* kWindow = "__zeus_trial";
+// Several runs may use one monitor.
+std::string NameOfWindow() {
+  static std::atomic<int> made = 0;
+  return "__zeus_trial_" + std::to_string(++made);
+}
+
 constexpr double kHeartbeatsPerLease = 3;
+constexpr double kTooUncertain = 0.1;
 
 // Of the GPUs of this process.
 struct OwnGpus {
@@ -58,6 +66,7 @@ BatchSizeClient::BatchSizeClient(JobService* service, NodeMonitor& monitor, Opti
     : service_(service),
       monitor_(monitor),
       options_(std::move(options)),
+      window_(NameOfWindow()),
       collective_(options_.collective != nullptr ? *options_.collective : alone_),
       ranks_(collective_) {
   if (!ranks_.leader()) service_ = nullptr;
@@ -146,7 +155,7 @@ void BatchSizeClient::SendHeartbeats(const StartedTrial& started) {
 void BatchSizeClient::OnTrainBegin() {
   // A window that cannot be opened shows when its energy is asked for.
   if (last_.epoch == 0)
-    (void)monitor_.monitor().BeginWindow(kWindow, {.if_open = IfOpen::kRestart});
+    (void)monitor_.monitor().BeginWindow(window_, {.if_open = IfOpen::kRestart});
   steady_ = !decided_ || decided_();
 }
 
@@ -155,6 +164,11 @@ Result<Joules> BatchSizeClient::Energy(const Measurement& measured) const {
   Joules sum(0);
   for (const std::size_t device : counted_) {
     ZEUS_TRY(const EnergyEstimate estimate, measured.devices[device].energy);
+    // A moment without an answer is part of the uncertainty, a GPU that is gone is not.
+    if (estimate.flags.Has(MeasurementFlag::kPartial) &&
+        estimate.sigma.value() > kTooUncertain * estimate.energy.value())
+      return Error{ErrorCode::kUnavailable,
+                   measured.devices[device].device + " was lost for a part of the run"};
     sum += estimate.energy;
   }
   return sum;
@@ -165,7 +179,7 @@ Result<TrialReport> BatchSizeClient::Measure(double metric) {
   report.metric = metric;
   std::array<double, 1> energy{};
   std::array<double, 2> time{};  // And whether a rank could not measure.
-  const auto measured = monitor_.monitor().PeekWindow(kWindow);
+  const auto measured = monitor_.monitor().PeekWindow(window_);
   const auto own =
       measured.ok() ? Energy(measured.value()) : Result<Joules>(Error(measured.error()));
   if (own.ok()) {
@@ -232,7 +246,7 @@ void BatchSizeClient::GiveUp() { End(TrialStatus::kFailed, "the training was giv
 void BatchSizeClient::End(TrialStatus status, const std::string& reason) {
   if (std::exchange(ended_, true)) return;
   heartbeat_.reset();
-  (void)monitor_.monitor().CancelWindow(kWindow);
+  (void)monitor_.monitor().CancelWindow(window_);
   if (service_ == nullptr || answer_.stop || trial_ == 0) return;
   const auto ended = service_->EndTrial(
       {.job_id = options_.job.id, .trial = trial_, .status = status, .reason = reason});

@@ -108,6 +108,7 @@ class BatchSizeClient final : public TrainingCallback {
   JobService* service_;  // Null but on rank 0.
   NodeMonitor& monitor_;
   Options options_;
+  const std::string window_;
   SingleProcess alone_;
   Collective& collective_;
   Agreement ranks_;

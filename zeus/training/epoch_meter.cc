@@ -34,6 +34,10 @@ auto WithoutExceptions(Function function) -> decltype(function()) {
 EpochMeter::EpochMeter(EnergyMonitor& monitor, std::string window)
     : monitor_(monitor), window_(std::move(window)), counted_(Counted(monitor)) {}
 
+EpochMeter::~EpochMeter() {
+  if (open_) (void)monitor_.CancelWindow(window_);
+}
+
 void EpochMeter::Begin() {
   open_.reset();
   begun_ = clock().Now();

@@ -25,6 +25,9 @@ struct EpochReading {
 class EpochMeter {
  public:
   EpochMeter(EnergyMonitor& monitor, std::string window);
+  ~EpochMeter();  // An epoch that is open is forgotten.
+  EpochMeter(const EpochMeter&) = delete;
+  EpochMeter& operator=(const EpochMeter&) = delete;
 
   void Begin();
   // Of the open epoch, so far.

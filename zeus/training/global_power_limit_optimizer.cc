@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <exception>
 #include <utility>
@@ -21,7 +22,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* kJobWindow = "__zeus_job";
+// Several optimisers may use one monitor.
+std::string NameOfJobWindow() {
+  static std::atomic<int> made = 0;
+  return fmt::format("__zeus_job_{}", ++made);
+}
 
 // mpirun sends SIGKILL one second after SIGTERM.
 constexpr Seconds kPatienceWithPeers = 800ms;
@@ -59,7 +64,10 @@ class GlobalPowerLimitOptimizer::Session {
     StartStage();
     Proceed();
   }
-  ~Session() { (void)monitor_.monitor().CancelWindow(kJobWindow); }
+  ~Session() {
+    RestoreKilledPeers();
+    (void)monitor_.monitor().CancelWindow(job_window_);
+  }
 
   void OnStepBegin() {
     if (ended_) return;
@@ -106,6 +114,8 @@ class GlobalPowerLimitOptimizer::Session {
   };
 
   void RepairPeers(KnobJournal& journal);
+  void RestoreKilledPeers();
+  Status CheckThatRanksAgree();
   Result<JobKnob> FindOwnKnob(KnobKind kind);
   void StartStage();
   void Proceed();
@@ -123,6 +133,7 @@ class GlobalPowerLimitOptimizer::Session {
   ProfileKeeper keeper_;
   std::vector<std::unique_ptr<Stage>> stages_;
   JobUse before_{};  // Of earlier parts of a training that was interrupted.
+  const std::string job_window_ = NameOfJobWindow();
   std::optional<JobUse> final_use_;
   bool begun_ = false;
   bool decided_ = false;
@@ -136,7 +147,7 @@ void GlobalPowerLimitOptimizer::Session::Begin() {
   if (ended_) Resume();
   begun_ = true;
   // A window that cannot be opened shows when its energy is asked for.
-  (void)monitor_.monitor().BeginWindow(kJobWindow, {.if_open = IfOpen::kRestart});
+  (void)monitor_.monitor().BeginWindow(job_window_, {.if_open = IfOpen::kRestart});
 }
 
 // Training goes on after a break.
@@ -164,7 +175,34 @@ void GlobalPowerLimitOptimizer::Session::RepairPeers(KnobJournal& journal) {
   (void)RepairKnobs(journal, RealSurroundings(clock));
 }
 
+// Those of this job that are dead by now.
+void GlobalPowerLimitOptimizer::Session::RestoreKilledPeers() {
+  if (ranks_.alone()) return;
+  for (const auto& stage : stages_)
+    if (stage->job.journal)
+      (void)RepairKnobs(*stage->job.journal, RealSurroundings(monitor_.monitor().clock()));
+}
+
+// Ranks that do not do the same at the same steps would mix up their numbers, and the training's.
+Status GlobalPowerLimitOptimizer::Session::CheckThatRanksAgree() {
+  if (ranks_.alone()) return Ok();
+  std::string mine = fmt::format("{} {} {}", static_cast<int>(options_.mode),
+                                 options_.rule.wait_steps, options_.rule.enough_precision);
+  for (const SliceRule::Length& length : {options_.rule.warmup, options_.rule.profile})
+    mine +=
+        fmt::format(" {} {}", length.steps.value_or(-1), length.time.value_or(Seconds(-1)).count());
+  for (const KnobKind knob : options_.knobs) mine += fmt::format(" {}", KnobKindName(knob));
+  const auto all = ranks_.Gather(mine);
+  if (!all.ok()) return all.error();
+  if (std::ranges::all_of(all.value(), [&](const auto& other) { return other == mine; }))
+    return Ok();
+  options_.knobs.resize(1);
+  return Error{ErrorCode::kInvalidArgument,
+               "the ranks of the job were given different options: give the same to all"};
+}
+
 Result<JobKnob> GlobalPowerLimitOptimizer::Session::FindOwnKnob(KnobKind kind) {
+  if (stages_.empty()) ZEUS_RETURN_IF_ERROR(CheckThatRanksAgree());
   // A rank that is gone is noticed by the optimiser, too, which says so.
   const auto shared = GpusOfEarlierRanks(monitor_, collective_);
   if (shared.ok() && !shared.value().empty() && kind != KnobKind::kCpuPowerLimit)
@@ -216,9 +254,10 @@ void GlobalPowerLimitOptimizer::Session::End() {
   for (const auto& stage : stages_)
     if (const Status restored = stage->guard.Restore(); !restored.ok())
       log::Failure("{}", restored.error().message);
+  RestoreKilledPeers();
   // Who leaves by an exception does so alone: the other ranks would not answer.
   if (ranks_.alone() || std::uncaught_exceptions() == 0) Conclude();
-  (void)monitor_.monitor().CancelWindow(kJobWindow);
+  (void)monitor_.monitor().CancelWindow(job_window_);
 }
 
 void GlobalPowerLimitOptimizer::Session::Conclude() {
@@ -266,7 +305,7 @@ Result<JobUse> GlobalPowerLimitOptimizer::Session::Used() {
   std::vector<double> sums{0, 0};
   std::vector<double> time{0};
   Status outcome = Ok();
-  const auto measured = monitor_.monitor().PeekWindow(kJobWindow);
+  const auto measured = monitor_.monitor().PeekWindow(job_window_);
   if (!measured.ok()) outcome = Error{ErrorCode::kUnavailable, "the job has not begun"};
   if (measured.ok()) {
     time[0] = measured.value().time.count();

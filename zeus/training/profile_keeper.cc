@@ -1,12 +1,28 @@
 #include "zeus/training/profile_keeper.h"
 
 #include <string>
+#include <system_error>
 #include <utility>
 
+#include "zeus/base/file.h"
 #include "zeus/base/log.h"
 #include "zeus/training/profile_folder.h"
 
 namespace zeus {
+namespace {
+
+constexpr std::size_t kLargestText = 1 << 20;  // Larger ones are no profiles.
+
+// Nothing is lost with it: an empty file, or a profile that was cut off. Anything else is not ours.
+bool MayBeReplaced(const std::filesystem::path& file) {
+  const auto text = ReadSmallFile(file, kLargestText);
+  if (!text.ok()) return text.error().code == ErrorCode::kNotFound;
+  const auto has = [&](const char* words) { return text.value().find(words) != std::string::npos; };
+  return text.value().empty() || has(R"("zeus.power_profile/1")") ||
+         (has(R"("measurements")") && !has(R"("schema")"));
+}
+
+}  // namespace
 
 ProfileKeeper::ProfileKeeper(std::filesystem::path folder, std::filesystem::path file,
                              Access access)
@@ -19,10 +35,19 @@ std::optional<Profile> ProfileKeeper::Find(const ProfileContext& context, KnobKi
 }
 
 std::optional<Profile> ProfileKeeper::FindInFile(const ProfileContext& context, KnobKind knob) {
+  std::error_code failure;
+  if (std::filesystem::exists(file_, failure) &&
+      !std::filesystem::is_regular_file(file_, failure)) {
+    log::Warning("{} is no regular file: the profile of this job is not kept", file_.string());
+    file_is_of_others_ = true;
+    return std::nullopt;
+  }
   auto profile = ReadProfileFile(file_, context.devices);
   if (!profile.ok()) {
+    file_is_of_others_ = !MayBeReplaced(file_);
     if (profile.error().code != ErrorCode::kNotFound)
-      log::Warning("{}: the job is profiled again and the file replaced", profile.error().message);
+      log::Warning("{}: the job is profiled again and the file {}", profile.error().message,
+                   file_is_of_others_ ? "left as it is" : "replaced");
     return std::nullopt;
   }
   std::optional<std::string> reason = WhyProfileDoesNotHold(profile.value().context, context);

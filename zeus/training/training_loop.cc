@@ -181,6 +181,8 @@ bool TrainingLoop::Session::EndEpoch(const Ended& ended, Exit exit) {
     others_gone_ = !agreed.ok();
     if (others_gone_) log::Warning("training ends: {}", agreed.error().message);
   }
+  if (!alone() && (others_gone_ || exit != Exit::kEpochEnd))
+    outcome.reading.missing.push_back("devices of other ranks");
   ledger_.Add({.epoch = ended.epoch,
                .steps = ended.steps,
                .local = local,

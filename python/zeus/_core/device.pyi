@@ -94,8 +94,5 @@ class Devices:
     def absent(self) -> list[tuple[str, str, str]]:
         """What was looked for and is not there: what, why, and what would help."""
 
-def put_back() -> None:
-    """Everything that this process set on GPUs; nothing can be set afterwards."""
-
 def is_root() -> bool:
     """Whether this process may do what only root may."""

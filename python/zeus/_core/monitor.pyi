@@ -101,7 +101,7 @@ class Monitor:
         gpus: list[int] | None,
         cpus: list[int] | None,
         share: bool,
-        log: tuple[str, bool, bool],
+        log: tuple[bytes, bool, bool],
         framework: str,
     ) -> None: ...
     def begin_window(

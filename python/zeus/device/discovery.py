@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any, Callable, TypeVar, cast
 
-from zeus._core.device import Devices, put_back
+from zeus._core.device import Devices
 
 __all__ = ["find_devices", "forget", "reasons", "view"]
 
@@ -33,8 +32,6 @@ def find_devices() -> Devices:
     global _found
     surroundings = (os.getpid(), *map(os.environ.get, _VARIABLES))
     if _found is None or _found[0] != surroundings:
-        if _found is None or _found[0][0] != os.getpid():
-            _put_back_at_the_end_of_a_worker()
         forget()
         _found = (surroundings, Devices())
     return _found[1]
@@ -53,13 +50,6 @@ def forget() -> None:
     global _found
     _found = None
     _views.clear()
-
-
-def _put_back_at_the_end_of_a_worker() -> None:
-    """Processes that multiprocessing forked end without what `atexit` would do."""
-    util = sys.modules.get("multiprocessing.util")
-    if util is not None:
-        util.Finalize(None, put_back, exitpriority=0)
 
 
 def reasons(devices: Devices, *kinds: str) -> str:

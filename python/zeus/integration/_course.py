@@ -22,7 +22,7 @@ class Course:
         self.callbacks = list(callbacks)
         self.epochs: list[Measurement] = []
         self.training: Measurement | None = None
-        self._open: list[str] = []
+        self._open: dict[str, Any] = {}
 
     def train_begin(self) -> None:
         self._close_all()
@@ -69,14 +69,15 @@ class Course:
         if self.monitor is None:
             return
         self._end(window)
-        self.monitor.begin_window(window)
-        self._open.append(window)
+        # One that another training left open, or a user's own, does not stand in its way.
+        self._open[window] = self.monitor.window(window).__enter__()
 
     def _end(self, window: str) -> Measurement | None:
         if window not in self._open:
             return None
-        self._open.remove(window)
-        measurement: Measurement = self.monitor.end_window(window)
+        measured = self._open.pop(window)
+        measured.__exit__(None, None, None)
+        measurement: Measurement | None = measured.measurement
         return measurement
 
     def _close_all(self) -> None:

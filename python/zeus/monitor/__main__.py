@@ -1,7 +1,7 @@
 """``python -m zeus.monitor energy`` and ``python -m zeus.monitor power``: from now until Ctrl-C.
 
-Exit code: 0 when it was ended by Ctrl-C or after ``--seconds``, 1 when nothing can be measured,
-2 for a wrong command line, 130 for a Ctrl-C before anything was measured.
+Exit code: 0 when it was ended by Ctrl-C or after ``--seconds``, 1 when nothing can be measured or
+printed, 2 for a wrong command line, 130 for a Ctrl-C before anything was measured.
 ``zeus monitor`` and ``zeus run`` do more.
 """
 
@@ -15,13 +15,17 @@ from typing import Sequence
 
 from zeus.errors import ZeusError
 from zeus.monitor import PowerDomain, PowerMonitor, ZeusMonitor
+from zeus.show_env import printing
 
 _WINDOW = "zeus.monitor.energy"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; its exit code."""
-    options = _parser().parse_args(arguments)
+    return printing(lambda: _run(_parser().parse_args(arguments)))
+
+
+def _run(options: argparse.Namespace) -> int:
     try:
         return _power(options) if options.what == "power" else _energy(options)
     except (ZeusError, ValueError) as failure:
@@ -49,25 +53,42 @@ def _power(options: argparse.Namespace) -> int:
         options.gpu_indices, update_period=options.update_period, power_domains=[domain]
     )
     with monitor:
+        silent: set[int] = set()  # At least once.
+
+        def ask() -> dict[int, float]:
+            power = monitor.get_power(power_domain=domain) or {}
+            silent.update(gpu for gpu, watts in power.items() if math.isnan(watts))
+            return power
+
         begin = time.time()
         deadline = math.inf if options.seconds is None else begin + options.seconds
         try:
             while (left := deadline - time.time()) > 0:
-                print(_line(monitor.get_power(power_domain=domain)), flush=True)
+                print(_line(ask()), flush=True)
                 time.sleep(min(options.update_period, left))
         except KeyboardInterrupt:
             pass
+        ask()
         energy = monitor.get_energy(begin, time.time(), domain) or {}
-    total = sum(energy.values())
-    parts = ", ".join(f"gpu:{gpu} {joules:.1f} J" for gpu, joules in energy.items())
-    print(f"Total energy: {total:.1f} J ({parts})")
+    print(_total(energy, silent))
     return 0
 
 
-def _line(power: dict[int, float] | None) -> str:
+def _total(energy: dict[int, float], silent: set[int]) -> str:
+    """In which a GPU that did not always answer has what is known of it."""
+    known = {gpu: joules for gpu, joules in energy.items() if not math.isnan(joules)}
+    parts = (
+        f"gpu:{gpu} " + (f"{known[gpu]:.1f} J" if gpu in known else "unknown") for gpu in energy
+    )
+    total = f"Total energy: {sum(known.values()):.1f} J ({', '.join(parts)})"
+    gaps = ", ".join(f"gpu:{gpu}" for gpu in energy if gpu in silent or gpu not in known)
+    return f"{total}, incomplete: {gaps} did not always answer" if gaps else total
+
+
+def _line(power: dict[int, float]) -> str:
     parts = (
         f"gpu:{gpu} {'does not answer' if math.isnan(watts) else f'{watts:.1f} W'}"
-        for gpu, watts in (power or {}).items()
+        for gpu, watts in power.items()
     )
     return time.strftime("%H:%M:%S  ") + "  ".join(parts)
 

@@ -7,13 +7,16 @@ import os
 import threading
 import time
 import warnings
-from typing import Any, Callable, Sequence, TypeVar
+from typing import Any, Callable, Sequence, Tuple, TypeVar
 
+from zeus import _checks
 from zeus._core.monitor import Measurement
-from zeus.errors import InvalidArgumentError
+from zeus.errors import ConflictError
 from zeus.monitor.energy import ZeusMonitor
 
 _Answer = TypeVar("_Answer")
+#: Begin and end in seconds since 1970, and joules.
+Piece = Tuple[float, float, float]
 
 
 def ask(question: Callable[[], _Answer], timeout: float, who: str) -> _Answer:
@@ -43,7 +46,7 @@ class _Window:
     def __init__(self) -> None:
         self.looks: list[Measurement] = []
 
-    def pieces(self, device: str, end: Measurement) -> list[tuple[float, float, float]]:
+    def pieces(self, device: str, end: Measurement) -> list[Piece]:
         """Of one device, from look to look."""
         pieces = []
         begin, used = end.start_time, 0.0
@@ -60,8 +63,8 @@ class _Window:
 class AccountingMonitor:
     """A monitor whose windows are looked at whenever the value of energy may change.
 
-    That is done by one thread, only while a window is open. Used with one process; a fork()ed
-    child makes a monitor of its own.
+    That is done by one thread, only while a window is open. A fork()ed child makes a monitor of
+    its own: there, close() does nothing, and all else is refused.
     """
 
     def __init__(
@@ -72,15 +75,18 @@ class AccountingMonitor:
         monitor: ZeusMonitor | None,
         timeout: float,
     ) -> None:
-        if not 0 < timeout < math.inf:
-            raise InvalidArgumentError(f"timeout is {timeout}: it must be above 0 and finite")
+        self.timeout = _checks.positive("timeout", timeout)
+        # Whatever measures windows will do: there are others than ZeusMonitor.
+        if monitor is not None and not hasattr(monitor, "begin_window"):
+            raise TypeError(f"monitor is a ZeusMonitor, not {monitor!r}")
         self._owns_monitor = monitor is None
-        self.zeus_monitor = monitor or ZeusMonitor(
-            gpu_indices, cpu_indices, sync_execution_with=sync_execution_with
+        self.zeus_monitor = (
+            ZeusMonitor(gpu_indices, cpu_indices, sync_execution_with=sync_execution_with)
+            if monitor is None
+            else monitor
         )
         self.gpu_indices = self.zeus_monitor.gpu_indices
         self.cpu_indices = self.zeus_monitor.cpu_indices
-        self.timeout = timeout
         self._changed = threading.Condition()
         self._windows: dict[str, _Window] = {}
         self._thread: threading.Thread | None = None
@@ -88,6 +94,7 @@ class AccountingMonitor:
 
     def begin_window(self, key: str, sync_execution: bool = True) -> None:
         """Begins a window. ValueError if one of this name is open."""
+        self._refuse_forked_child()
         self.zeus_monitor.begin_window(key, sync_execution)
         with self._changed:
             self._windows[key] = _Window()
@@ -99,6 +106,8 @@ class AccountingMonitor:
 
     def close(self) -> None:
         """Forgets open windows, and ends the monitor if it was made for this one."""
+        if os.getpid() != self._process:
+            return  # The thread, which may hold the lock, is the parent's.
         with self._changed:
             self._windows.clear()
             self._changed.notify_all()
@@ -111,7 +120,14 @@ class AccountingMonitor:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _refuse_forked_child(self) -> None:
+        if os.getpid() != self._process:
+            raise ConflictError(
+                "this monitor belongs to the process that was forked: make one of your own here"
+            )
+
     def _end(self, key: str, sync_execution: bool) -> tuple[Measurement, _Window]:
+        self._refuse_forked_child()
         measurement = self.zeus_monitor.end_window(key, sync_execution)
         with self._changed:
             window = self._windows.pop(key, _Window())
@@ -149,9 +165,9 @@ class AccountingMonitor:
 class Accounts:
     """What each device of a window amounts to, in grams or money."""
 
-    def __init__(self, measurement: Measurement, window: _Window) -> None:
+    def __init__(self, measurement: Measurement, window: _Window | None = None) -> None:
         self._measurement = measurement
-        self._window = window
+        self._window = window or _Window()
         self.sigma: dict[str, float] = {}
         self.notes: list[str] = []
 
@@ -165,18 +181,30 @@ class Accounts:
             return None
         return {index: self._amount(f"{kind}:{index}", account) for index in energies}
 
+    def together(self) -> list[Piece]:
+        """What all devices used from look to look, oldest first."""
+        energies: dict[tuple[float, float], float] = {}
+        for device in self._measurement.devices:
+            if device.partition(":")[0] in ("gpu", "cpu", "dram"):
+                for begin, end, energy in self._window.pieces(device, self._measurement):
+                    energies[begin, end] = energies.get((begin, end), 0.0) + energy
+        return [(begin, end, energy) for (begin, end), energy in sorted(energies.items())]
+
     def _amount(self, device: str, account: Callable[[Any, float], Any]) -> float:
         energy = self._measurement.devices[device]
         if energy.reason is not None:
             self._note(f"{device}: {energy.reason}")
+            self.sigma[device] = math.nan
             return math.nan
-        sigma = 0.0 if math.isnan(energy.sigma) else energy.sigma
-        amount, self.sigma[device], missing, notes = account(
-            self._window.pieces(device, self._measurement), sigma
+        amount, sigma, missing, notes = account(
+            self._window.pieces(device, self._measurement), energy.sigma
         )
         for note in notes:
             self._note(note)
-        return math.nan if missing else float(amount)
+        if missing or math.isnan(amount):
+            amount = sigma = math.nan
+        self.sigma[device] = float(sigma)
+        return float(amount)
 
     def _note(self, note: str) -> None:
         if note not in self.notes:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any, Literal, Sequence
 
+from zeus import _checks
 from zeus._core import carbon as _carbon
 from zeus.errors import InvalidArgumentError, UnavailableError, ZeusError
 from zeus.monitor._accounting import Accounts, AccountingMonitor, ask, warn_of
@@ -76,11 +77,7 @@ class ConstantCarbonIntensity(CarbonIntensityProvider):
     """One number that somebody knows, from a contract or a yearly report."""
 
     def __init__(self, grams_per_kwh: float) -> None:
-        if not 0 <= grams_per_kwh < math.inf:
-            raise InvalidArgumentError(
-                f"grams_per_kwh is {grams_per_kwh}: it must be 0 or more, and finite"
-            )
-        self.grams_per_kwh = float(grams_per_kwh)
+        self.grams_per_kwh = _checks.not_negative("grams_per_kwh", grams_per_kwh)
 
     def get_current_carbon_intensity(self) -> float:
         """The number."""
@@ -121,9 +118,9 @@ class ElectricityMapsClient(CarbonIntensityProvider):
             )
         self.estimate = estimate
         self.emission_factor_type = emission_factor_type
-        self._token = os.environ.get("ELECTRICITY_MAPS_TOKEN", "") if token is None else token
-        self._timeout = timeout
-        self._base_url = base_url
+        self._token = check_secret("token", token, "ELECTRICITY_MAPS_TOKEN")
+        self._timeout = _checks.positive("timeout", timeout)
+        self._base_url = _checks.text("base_url", base_url)
 
     def get_current_carbon_intensity(self) -> float:
         """At present. ZeusCarbonIntensityError if nobody knows."""
@@ -132,22 +129,34 @@ class ElectricityMapsClient(CarbonIntensityProvider):
             raise ZeusCarbonIntensityNotFoundError(
                 f"no carbon intensity is known for {self.lat}, {self.long}: try estimate=True"
             )
-        return float(intensity)
+        return self._intensity(intensity)
 
     def get_recent_carbon_intensity(self) -> dict[datetime, float]:
         """Of the last 24 hours. ZeusCarbonIntensityError if nobody knows."""
         recent = {}
-        for entry in self._get("history").get("history") or []:
-            intensity = entry.get("carbonIntensity")
-            if isinstance(intensity, (int, float)):
-                moment = str(entry["datetime"]).replace("Z", "+00:00")
-                recent[datetime.fromisoformat(moment)] = float(intensity)
+        answer = self._get("history")
+        try:
+            for entry in answer.get("history") or []:
+                intensity = entry.get("carbonIntensity")
+                if isinstance(intensity, (int, float)):
+                    moment = str(entry["datetime"]).replace("Z", "+00:00")
+                    recent[datetime.fromisoformat(moment)] = self._intensity(intensity)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ZeusCarbonIntensityHTTPError(
+                f"the history of electricity maps makes no sense: {type(error).__name__}: {error}"
+            ) from error
         if not recent:
             raise ZeusCarbonIntensityNotFoundError(
                 f"no recent carbon intensity is known for {self.lat}, {self.long}: "
                 "try estimate=True"
             )
         return recent
+
+    def _intensity(self, value: float) -> float:
+        try:
+            return _checks.not_negative("the intensity of electricity maps", value)
+        except (TypeError, InvalidArgumentError) as error:
+            raise ZeusCarbonIntensityHTTPError(str(error)) from error
 
     def _get(self, what: str) -> Any:
         path = (
@@ -160,7 +169,7 @@ class ElectricityMapsClient(CarbonIntensityProvider):
                 self._base_url, path, "auth-token", self._token, self._timeout
             )
             answer = json.loads(body) if status == 200 else None
-        except (UnavailableError, ValueError) as error:
+        except (UnavailableError, ValueError, RecursionError) as error:
             raise ZeusCarbonIntensityHTTPError(f"electricity maps: {error}") from error
         if status in (401, 403):
             raise ZeusCarbonIntensityHTTPError(
@@ -229,7 +238,12 @@ class CarbonEmissionMonitor(AccountingMonitor):
                 "CarbonIntensityProvider"
             )
         self.carbon_intensity_provider = carbon_intensity_provider
-        self._intensities: dict[float, float] = {}  # By seconds since 1970.
+        self._seconds = _seconds_of(getattr(carbon_intensity_provider, "update_period", 3600.0))
+        self._history_length = _checks.whole(
+            "history_length", getattr(carbon_intensity_provider, "history_length", 24), 0
+        )
+        self._intensities: dict[float, float] = {}  # By seconds since 1970; some are unknown.
+        self._nonsense: list[str] = []  # What the provider said instead of those.
         self._fetched_at = -math.inf
         super().__init__(gpu_indices, cpu_indices, sync_execution_with, monitor, timeout)
 
@@ -244,7 +258,9 @@ class CarbonEmissionMonitor(AccountingMonitor):
         rows = sorted(self._intensities.items())
 
         def account(pieces: Any, sigma: float) -> Any:
-            return _carbon.emissions(pieces, sigma, rows, "provider")
+            grams, deviation, missing, notes = _carbon.emissions(pieces, sigma, rows, "provider")
+            notes += self._nonsense if math.isnan(grams) else []
+            return grams, deviation, missing, notes
 
         result = CarbonEmissionMeasurement(
             time=measurement.time,
@@ -261,13 +277,11 @@ class CarbonEmissionMonitor(AccountingMonitor):
         return result
 
     def _period(self) -> float:
-        period: Any = self.carbon_intensity_provider.update_period
-        # Some providers say it in seconds.
-        return max(1.0, period.total_seconds() if isinstance(period, timedelta) else float(period))
+        return self._seconds
 
     def _on_boundary(self) -> None:
         # A window may be longer than the provider's memory.
-        memory = self._period() * max(1, self.carbon_intensity_provider.history_length - 1)
+        memory = self._seconds * max(1, self._history_length - 1)
         if time.monotonic() - self._fetched_at >= memory:
             try:
                 self._fetch()
@@ -278,18 +292,32 @@ class CarbonEmissionMonitor(AccountingMonitor):
         provider = self.carbon_intensity_provider
         recent = ask(provider.get_recent_carbon_intensity, self.timeout, type(provider).__name__)
         for moment, grams in recent.items():
-            if not 0 <= grams < math.inf:
-                raise ZeusCarbonIntensityError(f"an intensity of {grams} g/kWh makes no sense")
-            self._intensities[_unix(moment)] = float(grams)
+            self._learn(_unix(moment), grams)
         now = time.time()
-        period = self._period()
-        if not recent or now >= max(map(_unix, recent)) + period:
+        if not recent or now >= max(map(_unix, recent)) + self._seconds:
             # Histories often end before the present hour.
             current = ask(
                 provider.get_current_carbon_intensity, self.timeout, type(provider).__name__
             )
-            self._intensities[now - now % period] = float(current)
+            self._learn(now - now % self._seconds, current)
         self._fetched_at = time.monotonic()
+
+    def _learn(self, moment: float, grams: Any) -> None:
+        """An intensity that makes no sense is unknown; a value before it would not hold either."""
+        name = type(self.carbon_intensity_provider).__name__
+        try:
+            self._intensities[moment] = _checks.not_negative(f"an intensity of {name}", grams)
+        except (TypeError, InvalidArgumentError) as error:
+            self._intensities[moment] = math.nan
+            if str(error) not in self._nonsense:
+                self._nonsense.append(str(error))
+
+
+def _seconds_of(period: Any) -> float:
+    """Some providers say their period in seconds."""
+    if isinstance(period, timedelta):
+        period = period.total_seconds()
+    return max(1.0, _checks.positive("update_period", period, 1e9))
 
 
 def _unix(moment: datetime) -> float:
@@ -300,8 +328,21 @@ def check_location(location: tuple[float, float]) -> tuple[float, float]:
     """Latitude and longitude, or one sentence about what is wrong with them."""
     try:
         latitude, longitude = (float(degrees) for degrees in location)
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise TypeError(f"location is latitude and longitude, not {location!r}") from error
     if not (-90 <= latitude <= 90 and -180 <= longitude <= 180):
         raise InvalidArgumentError(f"location is {location}: no such latitude and longitude")
     return latitude, longitude
+
+
+def check_secret(name: str, value: str | None, variable: str) -> str:
+    """What a header of HTTP carries: as given, or from the environment. Never shown."""
+    if value is None:
+        name, value = variable, os.environ.get(variable, "")
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is a string, not {type(value).__name__}")
+    if not (value.isascii() and value.isprintable()):
+        raise InvalidArgumentError(
+            f"{name} has a line break or another character that no header can carry: remove it"
+        )
+    return value

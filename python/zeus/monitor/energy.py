@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import itertools
 import os
 import sys
 import warnings
@@ -62,14 +64,39 @@ class Window:
         else:
             raise ConflictError(f"the window {self.name!r} was not entered here: use `with`")
         _entered.set(entered[:position] + entered[position + 1 :])
-        if not self._monitor.closed and not self._monitor.in_forked_child:
+        self._end(key)
+
+    def _end(self, key: str) -> None:
+        self.measurement = None
+        if self._monitor.closed or self._monitor.in_forked_child:
+            return
+        try:
             self.measurement = self._monitor.end_window(key, self._sync)
+        except BaseException:
+            # The framework's, for which is waited here: the window does not stay open.
+            with contextlib.suppress(KeyError):
+                self.measurement = self._monitor.end_window(key, False)
+            raise
 
     def __call__(self, function: _Function) -> _Function:
         import inspect
 
+        if not callable(function):
+            raise TypeError(f"a window goes around a function, not {_checks.shown(function)}")
         measured: Any
-        if inspect.iscoroutinefunction(function):
+        if inspect.isasyncgenfunction(function):
+
+            async def measured(*arguments: Any, **options: Any) -> Any:
+                key = self._monitor._begin_any(self.name, self._sync)
+                try:
+                    async for value in function(*arguments, **options):
+                        yield value
+                finally:
+                    self._end(key)
+
+        elif inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+            getattr(function, "__call__", None)
+        ):
 
             async def measured(*arguments: Any, **options: Any) -> Any:
                 with self:
@@ -83,8 +110,7 @@ class Window:
                 try:
                     return (yield from function(*arguments, **options))
                 finally:
-                    if not self._monitor.closed and not self._monitor.in_forked_child:
-                        self.measurement = self._monitor.end_window(key, self._sync)
+                    self._end(key)
 
         else:
 
@@ -149,10 +175,10 @@ class ZeusMonitor(Monitor):
         log_append: bool = False,
         log_columns: Literal["reference", "extended"] = "reference",
     ) -> None:
-        if sync_execution_with is not None and not isinstance(sync_execution_with, str):
-            raise TypeError(f"sync_execution_with is a name or None, not {sync_execution_with!r}")
-        path = "" if log_file is None else os.fspath(log_file)
-        if "\0" in path:
+        if sync_execution_with is not None:
+            _checks.text("sync_execution_with", sync_execution_with)
+        path = b"" if log_file is None else os.fsencode(log_file)
+        if b"\0" in path:
             raise InvalidArgumentError(f"log_file has a NUL in its name: {path!r}")
         if log_columns not in ("reference", "extended"):
             raise InvalidArgumentError(
@@ -166,6 +192,7 @@ class ZeusMonitor(Monitor):
             log=(path, log_columns == "extended", _checks.flag("log_append", log_append)),
             framework=sync_execution_with or "",
         )
+        self._numbers = itertools.count(2)
         self._restart = _is_interactive() if restart_windows is None else restart_windows
         self.approx_instant_energy = approx_instant_energy
         self.log_file = log_file
@@ -175,6 +202,10 @@ class ZeusMonitor(Monitor):
         if gpu_indices is None and not self.gpu_indices:
             reasons = "; ".join(f"{what}: {why}" for what, why, _ in self.absent)
             warnings.warn(f"no GPU is measured: {reasons} (see zeus doctor)", stacklevel=2)
+        elif gpu_indices is None:
+            for what, why, _ in self.absent:
+                if what.startswith("gpu:"):
+                    warnings.warn(f"{what} is not measured: {why}", stacklevel=2)
         if self._restart:
             # Found on the instance, so that programs do not pay for what notebooks want.
             self.begin_window = self._begin_or_restart  # type: ignore[assignment]
@@ -199,17 +230,23 @@ class ZeusMonitor(Monitor):
         super().begin_window(key, sync_execution, restart)
 
     def _begin_any(self, name: str, sync_execution: bool) -> str:
-        """Begins a window of that name, or of the first free one after it: "step (2)"."""
-        key, attempt = name, 1
+        """Begins a window of that name, or of another one after it: "step (2)"."""
+        key = name
         while True:
             try:
                 super().begin_window(key, sync_execution)
                 return key
-            except ValueError:
-                if attempt > 1000:
-                    raise
-                attempt += 1
-                key = f"{name} ({attempt})"
+            except InvalidArgumentError:
+                if not self._is_open(key):
+                    raise  # It is the name that is refused.
+                key = f"{name} ({next(self._numbers)})"
+
+    def _is_open(self, key: str) -> bool:
+        try:
+            self.peek_window(key)
+        except KeyError:
+            return False
+        return True
 
     def __enter__(self) -> ZeusMonitor:
         return self

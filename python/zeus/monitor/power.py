@@ -85,9 +85,9 @@ class PowerMonitor:
         time: float | None = None,
         power_domain: PowerDomain = PowerDomain.DEVICE_INSTANT,
     ) -> dict[int, float] | None:
-        """Watts by GPU, at present or at a time; not a number for a GPU that did not tell.
+        """Watts by GPU, at present or at a time; not a number for a GPU that did not tell then.
 
-        None if nothing was recorded at that time yet.
+        So it is before the recording began, too. None if nothing was recorded at all.
         """
         quantity = self._quantity(power_domain)
         if time is not None:
@@ -97,9 +97,10 @@ class PowerMonitor:
     def get_energy(
         self, start: float, end: float, power_domain: PowerDomain | None = None
     ) -> dict[int, float] | None:
-        """Joules by GPU between two times; not a number for a GPU that did not tell.
+        """Joules by GPU between two times; not a number for a GPU that did not tell all the time.
 
-        The time before the recording is not in it (that is a warning); None if all of it is before.
+        The time before the recording and after its end is not in it (that is a warning), nor is
+        the future. None if all of it is before.
         """
         both = self._energy(start, end, power_domain)
         return None if both is None else {gpu: energy for gpu, (energy, _) in both.items()}
@@ -121,7 +122,10 @@ class PowerMonitor:
         start_time: float | None = None,
         end_time: float | None = None,
     ) -> dict[int, list[tuple[float, float]]]:
-        """Times and watts by GPU, oldest first. A value holds from its time to the next."""
+        """Times and watts by GPU, oldest first. A value holds from its time to the next.
+
+        There is none for the time in which a GPU did not tell.
+        """
         return self._recorded.timeline(
             self._quantity(power_domain), gpu_index, start_time, end_time, self.max_samples_per_gpu
         )
@@ -139,7 +143,10 @@ class PowerMonitor:
         }
 
     def stop(self) -> None:
-        """Ends the recording, unless it is that of another monitor. It can still be read."""
+        """Ends the recording, unless it is that of another monitor. It can still be read.
+
+        The second time nothing happens, and in a child that was forked nothing at all.
+        """
         self._recorded.stop()
 
     def __enter__(self) -> PowerMonitor:
@@ -165,6 +172,11 @@ class PowerMonitor:
         if begin < since - _SAME_TIME:
             warnings.warn(
                 f"the first {since - begin:.2f} s are not in the energy: recording began then",
+                stacklevel=3,
+            )
+        if (stopped := self._recorded.until(quantity)) < until - _SAME_TIME:
+            warnings.warn(
+                f"the last {until - stopped:.2f} s are not in the energy: recording was stopped",
                 stacklevel=3,
             )
         return self._recorded.energy(quantity, begin, until)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import http.client
 import json
+import os
 import socket
 import statistics
 import threading
@@ -18,6 +19,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any, AsyncIterator, Iterator, Sequence
 
+from zeus import _checks
 from zeus.errors import InvalidArgumentError
 from zeus.utils._zeusd import ZeusdAuthError, ZeusdConfig, ZeusdError, check_status
 from zeus.utils.zeusd import ZeusdClient, path_with, require_capabilities
@@ -96,9 +98,17 @@ class _Stream(threading.Thread):
             _wait_patiently(sock)
             while not self._stopped.is_set() and (line := answer.readline()):
                 if line.startswith(b"data:"):
-                    self._owner._take(self._client, self._kind, json.loads(line[5:]), self._offset)
+                    self._take(line[5:])
         finally:
             connection.close()
+
+    def _take(self, data: bytes) -> None:
+        try:
+            self._owner._take(self._client, self._kind, json.loads(data), self._offset)
+        except (AttributeError, KeyError, RecursionError, TypeError) as error:
+            raise InvalidArgumentError(
+                f"{self._path} sent a reading that makes no sense: {type(error).__name__}: {error}"
+            ) from error
 
 
 def _wait_patiently(sock: socket.socket) -> None:
@@ -142,16 +152,13 @@ class PowerStreamingClient:
         twice = {endpoint for endpoint in endpoints if endpoints.count(endpoint) > 1}
         if twice:
             raise InvalidArgumentError(f"servers has {min(twice)} twice")
-        if not reconnect_delay_s >= 0:
-            raise InvalidArgumentError(
-                f"reconnect_delay_s is {reconnect_delay_s}: it must be 0 or more"
-            )
-        self.reconnect_delay_s = reconnect_delay_s
+        self.reconnect_delay_s = _checks.not_negative("reconnect_delay_s", reconnect_delay_s)
         #: What is wrong at present, by endpoint.
         self.troubles: dict[str, str] = {}
         self._news = threading.Condition()
         self._version = 0
         self._stopped = False
+        self._process = os.getpid()
         self._readings = {endpoint: PowerReadings() for endpoint in endpoints}
         self._streams = [stream for server in servers for stream in self._streams_of(server)]
         for stream in self._streams:
@@ -176,7 +183,9 @@ class PowerStreamingClient:
             return copy.deepcopy(self._readings)
 
     def stop(self) -> None:
-        """Ends all connections. Whoever iterates is done."""
+        """Ends all connections. Whoever iterates is done. In a fork()ed child nothing happens."""
+        if os.getpid() != self._process:
+            return  # The threads, which may hold the lock, are the parent's.
         with self._news:
             self._stopped = True
             self._news.notify_all()

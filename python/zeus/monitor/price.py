@@ -15,16 +15,19 @@ from __future__ import annotations
 import json
 import math
 import os
+import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, Sequence
+from typing import Any, Literal, Sequence, Tuple
 from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
+from zeus import _checks
 from zeus._core import carbon as _carbon
 from zeus.errors import InvalidArgumentError, UnavailableError, ZeusError
-from zeus.monitor._accounting import Accounts, AccountingMonitor, ask, warn_of
-from zeus.monitor.carbon import check_location
+from zeus.monitor._accounting import Accounts, AccountingMonitor, Piece, ask, warn_of
+from zeus.monitor.carbon import check_location, check_secret
 from zeus.monitor.energy import ZeusMonitor
 
 __all__ = [
@@ -39,6 +42,11 @@ __all__ = [
 ]
 
 _WEEKDAYS, _WEEKEND = 0b0111110, 0b1000001  # Bit 0 is Sunday.
+_JOULES_PER_KWH = 3.6e6
+
+# A month, counted from the year 0, and the joules that were used in it so far: they decide the
+# tier. Of two, the greater is the later.
+_Used = Tuple[int, float]
 
 
 class ZeusElectricityPriceError(ZeusError, RuntimeError):
@@ -100,15 +108,13 @@ class OpenEIClient(ElectricityPriceProvider):
             raise InvalidArgumentError(
                 f"sector is {sector!r}: Residential, Commercial, Industrial or Lighting"
             )
-        if not 0 <= radius < math.inf:
-            raise InvalidArgumentError(f"radius is {radius}: it must be 0 or more miles")
-        self.label = label
+        self.label = _checks.text("label", label)
         self.sector = sector
-        self.radius = radius
+        self.radius = _checks.not_negative("radius", radius)
         self.timezone = timezone
-        self._key = os.environ.get("OPENEI_API_KEY", "") if api_key is None else api_key
-        self._timeout = timeout
-        self._base_url = base_url
+        self._key = check_secret("api_key", api_key, "OPENEI_API_KEY")
+        self._timeout = _checks.positive("timeout", timeout)
+        self._base_url = _checks.text("base_url", base_url)
 
     def get_current_electricity_prices(self) -> dict[str, list[Any]]:
         """The rate's prices and when they hold. ZeusElectricityPriceError if nobody knows."""
@@ -160,7 +166,7 @@ class OpenEIClient(ElectricityPriceProvider):
                 self._base_url, f"/utility_rates?{query}", "X-Api-Key", self._key, self._timeout
             )
             answer = json.loads(body) if status == 200 else None
-        except (UnavailableError, ValueError) as error:
+        except (UnavailableError, ValueError, RecursionError) as error:
             raise ZeusElectricityPriceHTTPError(f"openei.org: {error}") from error
         if status in (401, 403):
             raise ZeusElectricityPriceHTTPError(
@@ -199,7 +205,9 @@ class EnergyCostMeasurement:
 class EnergyCostMonitor(AccountingMonitor):
     """Measures energy, and what it costs.
 
-    Prices are asked for once, at the end of the first window.
+    Prices are asked for once, at the end of the first window. Where they have tiers, the energy of
+    all devices counts together, from window to window until the month ends; what windows share
+    counts once. A device bears the cost by its share of the energy.
 
     Args:
         electricity_price_provider: Where prices come from.
@@ -225,28 +233,40 @@ class EnergyCostMonitor(AccountingMonitor):
                 f"electricity_price_provider is {electricity_price_provider!r}, which is no "
                 "ElectricityPriceProvider"
             )
-        if not 0 <= used_this_month < math.inf:
-            raise InvalidArgumentError(
-                f"used_this_month is {used_this_month}: it must be 0 or more kWh"
-            )
+        zone = getattr(electricity_price_provider, "timezone", None)
+        if zone is not None:
+            _checks.text("timezone of the electricity_price_provider", zone)
         self.electricity_price_provider = electricity_price_provider
-        self.used_this_month = used_this_month
+        self.used_this_month = _checks.not_negative("used_this_month", used_this_month)
         self._tariff: _carbon.Tariff | None = None
+        self._has_tiers = False
+        self._used: _Used = (self._month(time.time()), self.used_this_month * _JOULES_PER_KWH)
+        self._used_at_begin: dict[str, _Used] = {}
         super().__init__(gpu_indices, cpu_indices, sync_execution_with, monitor, timeout)
+
+    def begin_window(self, key: str, sync_execution: bool = True) -> None:
+        """Begins a window. ValueError if one of this name is open."""
+        self._refuse_forked_child()
+        used = self._used_so_far()
+        super().begin_window(key, sync_execution)
+        self._used_at_begin[key] = used
 
     def end_window(self, key: str, sync_execution: bool = True) -> EnergyCostMeasurement:
         """Time, energy and cost since begin_window()."""
         measurement, window = self._end(key, sync_execution)
+        used = self._used_at_begin.pop(key, self._used)
         accounts = Accounts(measurement, window)
         try:
             self._tariff = self._tariff or self._fetch()
         except Exception as error:
             accounts.notes.append(f"{type(error).__name__}: {error}")
 
-        def account(pieces: Any, sigma: float) -> Any:
-            if self._tariff is None:
-                return math.nan, math.nan, math.inf, []
-            return self._tariff.cost(pieces, sigma)
+        prices = self._prices(accounts.together(), used)
+
+        def account(pieces: list[Piece], sigma: float) -> Any:
+            cost = math.fsum(prices[begin, end] * joules for begin, end, joules in pieces)
+            energy = math.fsum(joules for _, _, joules in pieces)
+            return cost, abs(cost) * (sigma / energy) if energy else 0.0, 0.0, []
 
         result = EnergyCostMeasurement(
             time=measurement.time,
@@ -267,13 +287,60 @@ class EnergyCostMonitor(AccountingMonitor):
         provider = self.electricity_price_provider
         name = type(provider).__name__
         prices = ask(provider.get_current_electricity_prices, self.timeout, name)
+        rates = rates_of(prices)
+        self._has_tiers = any(len(tiers) > 1 for *_, tiers in rates)
         return _carbon.Tariff(
-            rates=rates_of(prices),
-            zone=getattr(provider, "timezone", None) or _local_zone(),
+            rates=rates,
+            zone=self._zone(),
             currency=getattr(provider, "currency", "USD"),
-            already_used=self.used_this_month,
+            already_used=0.0,  # It is among the pieces.
             name=name,
         )
+
+    def _used_so_far(self) -> _Used:
+        """By windows that ended, and by the one that is open for the longest time."""
+        with self._changed:
+            used, oldest = self._used, next(iter(self._windows), None)
+        if oldest not in self._used_at_begin:
+            return used
+        try:
+            window = Accounts(self.zeus_monitor.peek_window(oldest))
+        except (AttributeError, ZeusError):  # It cannot be looked at, or was ended just now.
+            return used
+        month, joules = self._used_at_begin.get(oldest, used)
+        return max(used, (month, joules + sum(energy for _, _, energy in window.together())))
+
+    def _prices(self, pieces: list[Piece], used: _Used) -> dict[tuple[float, float], float]:
+        """Of a joule in each piece, if so much was used before the first of them."""
+        prices: dict[tuple[float, float], float] = {}
+        month, joules = used
+        for begin, end, energy in pieces:
+            if self._month(begin) > month:
+                month, joules = self._month(begin), 0.0
+            prices[begin, end] = self._price(begin, end, energy, joules)
+            joules += energy
+        with self._changed:
+            self._used = max(self._used, (month, joules))
+        return prices
+
+    def _price(self, begin: float, end: float, energy: float, used: float) -> float:
+        if self._tariff is None:
+            return math.nan
+        energy = energy or 1.0  # What costs nothing has a price, too.
+        # What was used before is not paid again. Without tiers it is left out, for precision.
+        before = [(begin, begin, used)] if self._has_tiers else []
+        paid = self._tariff.cost(before, 0.0)[0]
+        return (self._tariff.cost([*before, (begin, end, energy)], 0.0)[0] - paid) / energy
+
+    def _zone(self) -> str:
+        return getattr(self.electricity_price_provider, "timezone", None) or _local_zone()
+
+    def _month(self, moment: float) -> int:
+        try:
+            local = datetime.fromtimestamp(moment, ZoneInfo(self._zone()))
+        except (KeyError, OSError, ValueError):  # Names that only the C library knows.
+            local = datetime.fromtimestamp(moment)
+        return 12 * local.year + local.month
 
 
 def rates_of(prices: dict[str, list[Any]]) -> list[_carbon.Rate]:
@@ -289,8 +356,11 @@ def rates_of(prices: dict[str, list[Any]]) -> list[_carbon.Rate]:
                 raise InvalidArgumentError("a schedule must have 12 months of 24 hours")
             for month, hours in enumerate(schedule):
                 for hour, rate in enumerate(hours):
-                    rates.append((1 << month, days, 60 * hour, 60 * (hour + 1), tiers[rate]))
+                    number = _checks.whole("a rate of a schedule", rate, 0, len(tiers) - 1)
+                    rates.append((1 << month, days, 60 * hour, 60 * (hour + 1), tiers[number]))
         return rates
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"the prices make no sense: {error}") from error
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise ZeusElectricityPriceError(
             f"the prices make no sense: {type(error).__name__}: {error}"
@@ -299,13 +369,19 @@ def rates_of(prices: dict[str, list[Any]]) -> list[_carbon.Rate]:
 
 def _tiers(rate: list[dict[str, Any]]) -> list[tuple[float, float]]:
     """Upper ends in kilowatt-hours, and prices; the last has no end."""
-    tiers = [
-        (float(tier.get("max", math.inf)), float(tier["rate"]) + float(tier.get("adj", 0)))
+    ends = [
+        math.inf if tier.get("max", math.inf) == math.inf else _number("max", tier["max"])
         for tier in rate
     ]
-    if not tiers:
+    prices = [_number("rate", each["rate"]) + _number("adj", each.get("adj", 0)) for each in rate]
+    if not rate:
         raise InvalidArgumentError("a rate has no tier")
-    return [*tiers[:-1], (math.inf, tiers[-1][1])]
+    return list(zip([*ends[:-1], math.inf], prices))
+
+
+def _number(name: str, value: Any) -> float:
+    """Services give numbers as texts, too."""
+    return _checks.number(f"{name} of a tier", float(value) if isinstance(value, str) else value)
 
 
 def _local_zone() -> str:

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import bisect
 import math
+import time as _time
 from typing import TYPE_CHECKING, Sequence, SupportsFloat, SupportsIndex
 
 from zeus import _checks
+from zeus._core.monitor import Monitor
 from zeus._core.recording import Quantity, Recording
 from zeus.device.gpu.exception import ZeusGPUInitError, ZeusGPUNotFoundError
 from zeus.errors import InvalidArgumentError, NotFoundError, ZeusError
 
 if TYPE_CHECKING:
     from zeus.monitor.energy import ZeusMonitor
+
+_Span = tuple[float, float, float]  # From, to, and the mean.
+_UNKNOWN = (math.nan, math.nan)
+
+# Seconds between two readings of a recording that is another monitor's.
+_SHARED_INTERVAL = 1.0
+# Seconds until a sensor has shown what happened: of the slowest there are.
+_SENSOR_LAG = 0.5
+# A recorder that has to wait for a processor is late by less, in seconds of the wall.
+_LATE = 1.0
 
 
 class RecordedGpus:
@@ -24,6 +37,8 @@ class RecordedGpus:
         monitor: ZeusMonitor | None,
     ) -> None:
         wanted = _indices(gpu_indices)
+        if monitor is not None and not isinstance(monitor, Monitor):
+            raise TypeError(f"monitor is a ZeusMonitor, not {monitor!r}")
         self._owned = monitor is None
         if monitor is None:
             self._recording = _start(wanted, telemetry_interval)
@@ -41,7 +56,7 @@ class RecordedGpus:
                 raise ZeusGPUNotFoundError(f"there is no GPU {gpu} among {sorted(recorded)}")
         #: Position in the recording by index of the GPU.
         self.positions = {gpu: recorded[gpu] for gpu in wanted or recorded}
-        self._interval = telemetry_interval
+        self._interval = telemetry_interval if self._owned else _SHARED_INTERVAL
         self._never: dict[str, dict[int, str]] = {}
 
     def now(self, quantity: Quantity) -> dict[int, float]:
@@ -73,20 +88,53 @@ class RecordedGpus:
         return [both for both in self.positions.items() if both[0] not in never]
 
     def at(self, quantity: Quantity, time: float) -> dict[int, float] | None:
-        """The reading that holds at a time, or the one nearest to it."""
+        """The reading that holds at a time, or the one nearest to it.
+
+        Not a number for a GPU that could not be read then; None if none was ever read.
+        """
         values: dict[int, float] = {}
         recorded = False
-        after = math.nextafter(time, math.inf)
         for gpu, position in self._those_with(quantity):
-            spans = self._recording.history(position, quantity, time, after)
-            spans = spans or self._recording.history(position, quantity)
-            if not spans:
-                values[gpu] = math.nan
-                continue
-            recorded = recorded or time >= spans[0][0]
-            nearest = min(spans, key=lambda span: max(span[0] - time, time - span[1], 0.0))
-            values[gpu] = nearest[2]
+            spans = self._recording.history(position, quantity)
+            recorded = recorded or bool(spans)
+            values[gpu] = self._value_at(position, quantity, spans, time)
         return values if recorded else None
+
+    def _value_at(
+        self, position: int, quantity: Quantity, spans: list[_Span], time: float
+    ) -> float:
+        if not spans:
+            return math.nan
+        after = bisect.bisect_right([since for since, _, _ in spans], time)
+        if after == 0:
+            since, _, value = spans[0]
+            return value if since - time <= self._period(quantity) else math.nan
+        _, until, value = spans[after - 1]
+        if time <= until:
+            return value
+        if after < len(spans):
+            nearest = value if time - until < spans[after][0] - time else spans[after][2]
+            short = spans[after][0] - until <= self._longest_gap(quantity)
+            return nearest if short else math.nan
+        holds = time - until <= 3 * self._period(quantity) + _LATE
+        return value if holds and self._answers(position, quantity) else math.nan
+
+    def _answers(self, position: int, quantity: Quantity) -> bool:
+        """Whether the last reading went well."""
+        try:
+            self._recording.present(position, quantity)
+        except ZeusError:
+            return False
+        return True
+
+    def _period(self, quantity: Quantity) -> float:
+        """Seconds of the wall that one reading may stand for."""
+        node_seconds = _SENSOR_LAG if quantity == Quantity.POWER else self._interval
+        return node_seconds / self._recording.time_scale
+
+    def _longest_gap(self, quantity: Quantity) -> float:
+        """One reading may fail. In the recorded power every gap is many."""
+        return 0.001 if quantity == Quantity.POWER else 1.5 * self._period(quantity) + 0.1
 
     def since(self, quantity: Quantity) -> float | None:
         """When the recording began; None if there is none."""
@@ -97,35 +145,76 @@ class RecordedGpus:
         ]
         return min(begins) if begins else None
 
+    def until(self, quantity: Quantity) -> float:
+        """When the recording was stopped; infinity while it goes on."""
+        ends = [
+            spans[-1][1] + self._period(quantity)
+            for _, position in self._those_with(quantity)
+            if (spans := self._recording.history(position, quantity))
+            and self._answers(position, quantity)
+        ]
+        late = 2 * self._period(quantity) + _LATE
+        return max(ends) if ends and _time.time() > max(ends) + late else math.inf
+
     def energy(
         self, quantity: Quantity, begin: float, end: float
     ) -> dict[int, tuple[float, float]]:
-        """Joules and their standard deviation."""
-        unknown = (math.nan, math.nan)
-        energies: dict[int, tuple[float, float]] = {}
-        for gpu, position in self._those_with(quantity):
-            if quantity != Quantity.POWER:
-                energies[gpu] = self._integral(position, quantity, begin, end)
-                continue
-            try:
-                energies[gpu] = self._recording.energy(position, begin, end)
-            except ZeusError:
-                energies[gpu] = unknown
-        return energies
+        """Joules and their standard deviation; not numbers where there is a gap."""
+        now = _time.time()
+        if begin > now:
+            return {gpu: _UNKNOWN for gpu, _ in self._those_with(quantity)}
+        return {
+            gpu: self._energy(position, quantity, begin, min(end, now))
+            for gpu, position in self._those_with(quantity)
+        }
 
-    def _integral(
+    def _energy(
         self, position: int, quantity: Quantity, begin: float, end: float
     ) -> tuple[float, float]:
-        spans = self._recording.history(position, quantity, begin, end)
+        spans = self._without_gaps(position, quantity, begin, end)
         if not spans:
-            return math.nan, math.nan
-        # The last reading holds as long as the next one may take.
-        since, until, watts = spans[-1]
-        spans[-1] = (since, until + self._interval / self._recording.time_scale, watts)
+            return _UNKNOWN
+        if quantity == Quantity.POWER:
+            try:
+                both = self._recording.energy(position, begin, end)
+            except ZeusError:
+                return _UNKNOWN
+            if not math.isnan(both[1]):
+                return both
         joules = sum(
             watts * max(0.0, min(end, until) - max(begin, since)) for since, until, watts in spans
         )
         return joules * self._recording.time_scale, math.nan
+
+    def _without_gaps(
+        self, position: int, quantity: Quantity, begin: float, end: float
+    ) -> list[_Span]:
+        """The spans from `begin` to `end`, each up to the next; none if the GPU was not read.
+
+        The time before the recording is no gap, nor is that after it was stopped.
+        """
+        spans = self._recording.history(position, quantity)
+        started = self.since(quantity)
+        if not spans or started is None or end < spans[0][0]:
+            return []
+        period, longest = self._period(quantity), self._longest_gap(quantity)
+        if spans[0][0] - max(begin, started) > period:
+            return []
+        held: list[_Span] = []
+        for (since, until, value), (following, _, _) in zip(spans, spans[1:]):
+            if following > begin and until < end and following - until > longest:
+                return []
+            held.append((since, following, value))
+        since, until, value = spans[-1]
+        if self._answers(position, quantity):
+            if begin > until + 3 * period + _LATE:
+                return []
+            until += period
+        elif end - until > period:
+            return []
+        else:
+            until = max(until, end)
+        return [*held, (since, until, value)]
 
     def timeline(
         self,

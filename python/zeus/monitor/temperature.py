@@ -54,7 +54,7 @@ class TemperatureMonitor:
     def get_temperature(self, time: float | None = None) -> dict[int, int] | None:
         """Degrees Celsius by GPU, at present or at a time; without those that did not tell.
 
-        None if nothing was recorded at that time yet.
+        So it is before the recording began, too. None if nothing was recorded at all.
         """
         values = (
             self._recorded.now(Quantity.TEMPERATURE)
@@ -78,7 +78,10 @@ class TemperatureMonitor:
         return {gpu: [(time, round(value)) for time, value in line] for gpu, line in lines.items()}
 
     def stop(self) -> None:
-        """Ends the recording, unless it is that of another monitor. It can still be read."""
+        """Ends the recording, unless it is that of another monitor. It can still be read.
+
+        The second time nothing happens, and in a child that was forked nothing at all.
+        """
         self._recorded.stop()
 
     def __enter__(self) -> TemperatureMonitor:

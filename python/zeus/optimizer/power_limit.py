@@ -309,7 +309,7 @@ def _native(monitor: Any) -> tuple[Monitor, _ForeignMeter | None]:
         if not hasattr(monitor, member):
             raise TypeError(f"monitor is a ZeusMonitor, not {monitor!r}, which has no {member}")
     gpus = _gpu_indices(monitor)
-    native = Monitor(gpus=gpus, cpus=[], share=True, log=("", False, False), framework="")
+    native = Monitor(gpus=gpus, cpus=[], share=True, log=(b"", False, False), framework="")
     return native, _ForeignMeter(monitor)
 
 

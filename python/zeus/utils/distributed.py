@@ -10,6 +10,8 @@ from __future__ import annotations
 import sys
 from typing import Any, Protocol
 
+from zeus import _checks
+
 __all__ = ["Collective", "TorchCollective", "check_collective", "default_collective"]
 
 
@@ -112,5 +114,7 @@ def check_collective(collective: Any) -> Collective | None:
                 f"a collective has rank, size, sum(), max() and broadcast(): {collective!r} has "
                 f"no {member}"
             )
+    size = _checks.whole("size of the collective", collective.size, 1)
+    _checks.whole("rank of the collective", collective.rank, 0, size - 1)
     checked: Collective = collective
     return checked

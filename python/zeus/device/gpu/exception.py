@@ -134,7 +134,7 @@ class ZeusGPUHeterogeneousError(ZeusBaseGPUError, NotSupportedError, ValueError)
 
 
 # What the library says in its one sentence, where a reason has an exception of its own.
-_UNAVAILABLE: tuple[tuple[str, type[ZeusGPUUnknownError]], ...] = (
+_UNAVAILABLE = (
     ("fell off the bus", ZeusGPULostError),
     ("must be reset", ZeusGPUResetRequiredError),
     ("did not answer in time", ZeusGPUTimeoutError),
@@ -144,24 +144,13 @@ _UNAVAILABLE: tuple[tuple[str, type[ZeusGPUUnknownError]], ...] = (
     ("information ROM", ZeusGPUCorruptedInfoROMError),
     ("different versions", ZeusGPULibRMVersionMismatchError),
     ("out of memory", ZeusGPUMemoryError),
+    ("", ZeusGPUUnknownError),
 )
-_NOT_SUPPORTED: tuple[tuple[str, type[ZeusGPUNotSupportedError]], ...] = (
+_NOT_SUPPORTED = (
     ("lacks a library", ZeusGPULibraryNotFoundError),
     ("does not know the function", ZeusGPUFunctionNotFoundError),
+    ("", ZeusGPUNotSupportedError),
 )
-
-
-def unavailable(message: str) -> ZeusGPUUnknownError:
-    """The exception for a GPU that does not answer now."""
-    kinds = (kind for words, kind in _UNAVAILABLE if words in message)
-    return next(kinds, ZeusGPUUnknownError)(message)
-
-
-def not_supported(message: str) -> ZeusGPUNotSupportedError:
-    """The exception for what a GPU, or its driver, cannot do."""
-    kinds = (kind for words, kind in _NOT_SUPPORTED if words in message)
-    return next(kinds, ZeusGPUNotSupportedError)(message)
-
 
 register_family(
     "gpu",
@@ -169,9 +158,9 @@ register_family(
         "invalid_argument": ZeusGPUInvalidArgError,
         "not_found": ZeusGPUNotFoundError,
         "conflict": ZeusGPUAlreadyInitializedError,
-        "not_supported": not_supported,
+        "not_supported": _NOT_SUPPORTED,
         "permission_denied": ZeusGPUNoPermissionError,
-        "unavailable": unavailable,
+        "unavailable": _UNAVAILABLE,
         "internal": ZeusGPUInternalError,
     },
 )

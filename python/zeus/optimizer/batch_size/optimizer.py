@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Iterator
 
 from zeus._core.batch_size import JobRun
 from zeus.callback import Callback
-from zeus.errors import ZeusError
+from zeus.errors import InvalidArgumentError, ZeusError
 from zeus.optimizer import _checks
 from zeus.optimizer.batch_size.exceptions import (
     ZeusBSOBadOperationError,
@@ -272,7 +272,7 @@ class BatchSizeOptimizer(Callback):
     def _finite(self, metric: float) -> float:
         try:
             return self._remembered(_checks.number("metric", metric))
-        except ValueError:
+        except InvalidArgumentError:
             better = 1 if self.job.higher_is_better_metric else -1
             warnings.warn(
                 f"the metric is {metric}: the training has diverged, which counts as no progress",

@@ -55,6 +55,7 @@ class LocalServer:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
+            start_new_session=True,  # Ctrl-C in a terminal is for the training.
         )
         self._owner = os.getpid()
         atexit.register(self.stop)
