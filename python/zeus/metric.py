@@ -50,9 +50,9 @@ def default_instance() -> str:
 def _publisher(url: str | None, job: str, instance: str | None) -> Publisher:
     """That of the job: metrics of one job and instance are pushed together, or they would replace
     each other."""
-    _text("pushgateway_url", "" if url is None else url)
-    _text("instance", "" if instance is None else instance)
-    if not _text("job", job):
+    _checks.text("pushgateway_url", "" if url is None else url)
+    _checks.text("instance", "" if instance is None else instance)
+    if not _checks.text("job", job):
         raise InvalidArgumentError("job is empty: the metrics need the name of a job")
     address = url if not url or "://" in url else f"http://{url}"
     key = (os.getpid(), address or "", job, instance or default_instance())
@@ -325,7 +325,7 @@ def serve(
         UnavailableError: If the address is taken, or none of this machine.
     """
     port = _checks.whole("port", port, 0, 65535)
-    address = f"[{host}]:{port}" if ":" in _text("host", host) else f"{host}:{port}"
+    address = f"[{host}]:{port}" if ":" in _checks.text("host", host) else f"{host}:{port}"
     server = MetricServer(address, _native(monitor))
     for key, publisher in _publishers.items():
         if key[0] == os.getpid() and not publisher.closed:
@@ -333,17 +333,8 @@ def serve(
     return server
 
 
-def _text(name: str, value: Any) -> str:
-    """One that can leave this process: Python has texts that no encoding has."""
-    try:
-        _checks.text(name, value).encode()
-    except UnicodeEncodeError as error:
-        raise InvalidArgumentError(f"{name} has characters that are none: {value!r}") from error
-    return str(value)
-
-
 def _window(name: Any) -> str:
-    return _text("the name of a window", name)
+    return _checks.text("the name of a window", name)
 
 
 def _native(monitor: Any) -> ZeusMonitor | None:
