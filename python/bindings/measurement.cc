@@ -314,43 +314,16 @@ void BindDevice(py::module_& module) {
       });
 }
 
-}  // namespace
+py::dict DevicesOf(const MeasurementObject& measurement) {
+  py::dict devices;
+  for (const DeviceMeasurement& device : measurement.get().devices)
+    devices[py::str(device.device)] = py::cast(device);
+  return devices;
+}
 
-void BindMeasurement(py::module_& module) {
-  BindDevice(module);
+void BindMethods(py::class_<MeasurementObject>& type) {
   using Object = MeasurementObject;
-  py::class_<Object>(module, "Measurement")
-      .def(py::init([](double time, py::object gpu, py::object cpu, py::object dram, py::object soc,
-                       std::string window) {
-             return Object::FromNumbers(
-                 time, {std::move(gpu), std::move(cpu), std::move(dram), std::move(soc)},
-                 std::move(window));
-           }),
-           py::arg("time"), py::arg("gpu_energy"), py::arg("cpu_energy") = py::none(),
-           py::arg("dram_energy") = py::none(), py::arg("soc_energy") = py::none(),
-           py::arg("window") = "")
-      .def_property_readonly("window", [](const Object& m) { return m.get().window; })
-      .def_property_readonly("start_time",
-                             [](const Object& m) { return UnixSeconds(m.get().started); })
-      .def_property_readonly("time", [](const Object& m) { return m.get().time.count(); })
-      .def_property_readonly(
-          "is_refined",
-          [](const Object& m) { return m.get().stage == Measurement::Stage::kRefined; })
-      .def_property_readonly("gpu_energy", [](const Object& m) { return m.EnergyOf("gpu"); })
-      .def_property_readonly("cpu_energy", [](const Object& m) { return m.EnergyOf("cpu"); })
-      .def_property_readonly("dram_energy", [](const Object& m) { return m.EnergyOf("dram"); })
-      .def_property_readonly("soc_energy", [](const Object& m) { return m.EnergyOf("rail"); })
-      .def_property_readonly("total_energy", [](const Object& m) { return TotalOrNan(m.get()); })
-      .def_property_readonly("total_sigma",
-                             [](const Object& m) { return TotalSigmaOrNan(m.get()); })
-      .def_property_readonly("devices",
-                             [](const Object& m) {
-                               py::dict devices;
-                               for (const DeviceMeasurement& device : m.get().devices)
-                                 devices[py::str(device.device)] = py::cast(device);
-                               return devices;
-                             })
-      .def(
+  type.def(
           "refined",
           [](Object& m, const py::object& timeout) {
             if (!PyFloat_Check(timeout.ptr()) && !PyIndex_Check(timeout.ptr()))
@@ -380,6 +353,39 @@ void BindMeasurement(py::module_& module) {
            })
       .def(py::pickle([](const Object& m) { return m.ToDict(); },
                       [](const py::dict& state) { return Object::FromDict(state); }));
+}
+
+}  // namespace
+
+void BindMeasurement(py::module_& module) {
+  BindDevice(module);
+  using Object = MeasurementObject;
+  py::class_<Object> type(module, "Measurement");
+  type.def(py::init([](double time, py::object gpu, py::object cpu, py::object dram, py::object soc,
+                       std::string window) {
+             return Object::FromNumbers(
+                 time, {std::move(gpu), std::move(cpu), std::move(dram), std::move(soc)},
+                 std::move(window));
+           }),
+           py::arg("time"), py::arg("gpu_energy"), py::arg("cpu_energy") = py::none(),
+           py::arg("dram_energy") = py::none(), py::arg("soc_energy") = py::none(),
+           py::arg("window") = "")
+      .def_property_readonly("window", [](const Object& m) { return m.get().window; })
+      .def_property_readonly("start_time",
+                             [](const Object& m) { return UnixSeconds(m.get().started); })
+      .def_property_readonly("time", [](const Object& m) { return m.get().time.count(); })
+      .def_property_readonly(
+          "is_refined",
+          [](const Object& m) { return m.get().stage == Measurement::Stage::kRefined; })
+      .def_property_readonly("gpu_energy", [](const Object& m) { return m.EnergyOf("gpu"); })
+      .def_property_readonly("cpu_energy", [](const Object& m) { return m.EnergyOf("cpu"); })
+      .def_property_readonly("dram_energy", [](const Object& m) { return m.EnergyOf("dram"); })
+      .def_property_readonly("soc_energy", [](const Object& m) { return m.EnergyOf("rail"); })
+      .def_property_readonly("total_energy", [](const Object& m) { return TotalOrNan(m.get()); })
+      .def_property_readonly("total_sigma",
+                             [](const Object& m) { return TotalSigmaOrNan(m.get()); })
+      .def_property_readonly("devices", &DevicesOf);
+  BindMethods(type);
 }
 
 }  // namespace zeus::python

@@ -139,7 +139,7 @@ std::vector<Recording::Span> Recording::History(std::size_t device, Quantity qua
 }
 
 std::vector<Recording::Gap> Recording::SilentTimes(std::size_t device) const {
-  constexpr TimePoint kNever(Seconds(std::numeric_limits<double>::infinity()));
+  constexpr TimePoint kNever{Seconds(std::numeric_limits<double>::infinity())};
   std::vector<Timeline::Sample> told;
   // Values that hardly ever change: lines of a few spans.
   for (const Quantity quantity : {Quantity::kTemperature, Quantity::kPowerLimit})

@@ -6,7 +6,7 @@ import unittest
 import warnings
 
 from node_testing import NodeTestCase
-from process_testing import run_python
+from process_testing import run_python, without_sanitizer
 
 import zeus.errors as errors
 from zeus.monitor import DeviceEnergy, Measurement, ZeusMonitor
@@ -35,6 +35,7 @@ class BadUseTest(NodeTestCase):
             with self.assertRaisesRegex(TypeError, "a timeout is a number of seconds, not 'x'"):
                 monitor.end_window("a").refined("x")
 
+    @without_sanitizer
     def test_whole_numbers_of_other_packages_and_generators_are_positions(self):
         numpy = __import__("numpy")
         for given in [numpy.int64(1)], numpy.array([1]), (index for index in [1]):
@@ -159,7 +160,7 @@ class BadUseTest(NodeTestCase):
                            lambda: gpus.set_power_management_limit(0, 210_000)):
                 threading.Thread(target=forever, args=(action,), daemon=True).start()
             time.sleep(0.1)
-        """, leaves_daemons=True)
+        """)
 
 
 if __name__ == "__main__":

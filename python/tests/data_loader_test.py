@@ -4,6 +4,7 @@ import gc
 import unittest
 
 from limit_testing import Lowest, limits, true_energy
+from process_testing import without_sanitizer
 from trained_node_testing import TrainedNodeTestCase
 
 from zeus import ZeusDataLoader
@@ -159,6 +160,7 @@ class DataTest(LoaderTestCase):
     def test_a_loader_is_left_as_it_is(self):
         self.assertEqual(list(ZeusDataLoader([[1, 2], [3]])), [[1, 2], [3]])
 
+    @without_sanitizer
     def test_a_torch_dataset_becomes_a_torch_loader(self):
         import torch
         from torch.utils.data import DataLoader, TensorDataset

@@ -9,7 +9,7 @@ import sys
 import unittest
 
 from node_testing import NodeTestCase, zeus
-from process_testing import WITHOUT_NODE, run_python
+from process_testing import WITHOUT_NODE, run_python, without_sanitizer
 
 from zeus.device import get_gpus
 from zeus.device.gpu import ZeusGPUInvalidArgError, ZeusGPUNoPermissionError
@@ -173,6 +173,7 @@ class KnobTest(NodeTestCase):
         again.set_power_management_limit(0, 230_000)
         self.assertEqual(self.gpus.get_power_management_limit(0), 230_000)
 
+    @without_sanitizer
     def test_a_worker_that_uses_the_gpus_of_its_parent_puts_back(self):
         gpus = self.gpus
         worker = multiprocessing.get_context("fork").Process(

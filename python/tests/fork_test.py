@@ -6,6 +6,8 @@ from node_testing import NodeTestCase
 from process_testing import run_python, run_script, without_sanitizer
 
 
+# The sanitizer's allocator may hold a lock while another thread forks, which hangs the child.
+@without_sanitizer
 class ForkTest(NodeTestCase):
     TIME_SCALE = 10
 
@@ -139,6 +141,7 @@ class ForkTest(NodeTestCase):
                               "own here\nTrue\n")
 
 
+@without_sanitizer
 class MultiprocessingTest(NodeTestCase):
     TIME_SCALE = 10
 

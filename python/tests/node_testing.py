@@ -6,6 +6,8 @@ import subprocess
 import tempfile
 import unittest
 
+import process_testing  # noqa: F401  (what the processes that it starts are told)
+
 from zeus.sim import Node
 
 ZEUS = os.environ["ZEUS_BINARY"]

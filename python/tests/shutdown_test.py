@@ -62,7 +62,7 @@ class ShutdownTest(NodeTestCase):
                     threading.Thread(target=work, args=(number,), daemon=True).start()
                 time.sleep(0.05)
                 print("done")
-            """, leaves_daemons=True)
+            """)
             self.assertEqual(out, "done\n")
 
     def test_with_daemon_threads_that_wait(self):
@@ -86,7 +86,7 @@ class ShutdownTest(NodeTestCase):
             threading.Thread(target=quietly, args=(refine,), daemon=True).start()
             time.sleep(0.1)
             print("done")
-        """, leaves_daemons=True)
+        """)
         self.assertEqual(out, "done\n")
 
     def test_an_exception_ends_the_window_and_the_program(self):
