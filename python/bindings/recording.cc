@@ -178,25 +178,30 @@ void Recording::FindDark(std::size_t device, TimePoint begin, TimePoint end,
   FindDark(device, middle, end, dark);
 }
 
-std::vector<Timeline::Sample> Recording::KnownPower(
-    std::size_t device, const std::vector<Timeline::Sample>& samples) const {
-  if (samples.empty()) return samples;
-  const Seconds given_up = kUpdatesUntilDark * energy().Now(device).update_period;
+std::vector<Recording::Gap> Recording::DarkTimes(std::size_t device,
+                                                 const std::vector<Timeline::Sample>& samples,
+                                                 Seconds given_up) const {
   const std::vector<Gap> silent = SilentTimes(device);
-  std::vector<Gap> gaps;
+  std::vector<Gap> dark;
   for (const Timeline::Sample& sample : samples) {
     // A power that nobody reads does not change: one span.
     if (sample.end - sample.time < given_up) continue;
-    std::vector<Gap> dark;
     FindDark(device, sample.time, sample.end, dark);
     // Of the distant past the curve of energy knows nothing.
     for (const Gap& gap : silent)
       dark.push_back(
           {.begin = std::max(gap.begin, sample.time), .end = std::min(gap.end, sample.end)});
-    for (const Gap& gap : dark)
-      if (gap.end - gap.begin >= given_up) gaps.push_back(gap);
   }
-  std::ranges::sort(gaps, {}, &Gap::begin);
+  std::erase_if(dark, [&](const Gap& gap) { return gap.end - gap.begin < given_up; });
+  std::ranges::sort(dark, {}, &Gap::begin);
+  return dark;
+}
+
+std::vector<Timeline::Sample> Recording::KnownPower(
+    std::size_t device, const std::vector<Timeline::Sample>& samples) const {
+  if (samples.empty()) return samples;
+  const Seconds given_up = kUpdatesUntilDark * energy().Now(device).update_period;
+  const std::vector<Gap> gaps = DarkTimes(device, samples, given_up);
   std::vector<Timeline::Sample> known;
   for (const Timeline::Sample& sample : samples) {
     TimePoint from = sample.time;

@@ -76,6 +76,9 @@ class Recording final : public Closeable {
   std::vector<Gap> SilentTimes(std::size_t device) const;
   // When its energy is not known, inside of a span of time.
   void FindDark(std::size_t device, TimePoint begin, TimePoint end, std::vector<Gap>& dark) const;
+  // The same of all spans, where it lasts as long as that; sorted.
+  std::vector<Gap> DarkTimes(std::size_t device, const std::vector<Timeline::Sample>& samples,
+                             Seconds given_up) const;
   // The recorded power goes on where the device could not be read: without that.
   std::vector<Timeline::Sample> KnownPower(std::size_t device,
                                            const std::vector<Timeline::Sample>& samples) const;

@@ -144,6 +144,7 @@ class BadUseTest(NodeTestCase):
         self.assertNotEqual(cancelled.total_sigma, cancelled.total_sigma)
         self.assertIsNone(cancelled.to_dict()["total_sigma"])
 
+    @without_sanitizer  # Which takes the end of such a thread for a null pointer of pybind11.
     def test_daemon_threads_do_not_bring_the_end_of_the_program_down(self):
         run_python("""
             import threading, time
