@@ -266,9 +266,10 @@ Result<int> RunMonitor(const MonitorOptions& options) {
   CarbonOptions wanted = options.carbon;
   wanted.patience = Seconds(0);
   ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, wanted));
+  // From here on there are things to put in order at the end, and threads, which must leave signals
+  // to this one.
+  Signals signals(Signals::Program::kOfTerminal);
   ZEUS_TRY(const auto node, OpenNode(clock, options));
-  Signals signals(
-      Signals::Program::kOfTerminal);  // From here on there are things to put in order at the end.
   const NodeSampler sampler(*node);
   IntervalWindows windows(node->monitor());
   Rounds rounds{.sampler = sampler, .windows = windows};
