@@ -212,6 +212,7 @@ class TorchTest(unittest.TestCase):
 class TableTest(unittest.TestCase):
     MEASUREMENT = Measurement(2.0, {0: 10.0, 1: 20.0}, {0: 5.0}, window="epoch")
 
+    @without_sanitizer
     def test_a_row_for_each_device(self):
         try:
             import pandas  # noqa: F401
