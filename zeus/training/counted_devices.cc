@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "zeus/base/file.h"
-#include "zeus/base/text.h"
 
 namespace zeus {
 namespace {
