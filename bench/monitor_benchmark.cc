@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "zeus/base/clock.h"
+#include "zeus/base/testing/places.h"
 #include "zeus/monitor/node_monitor.h"
 
 namespace zeus {
@@ -20,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 
 std::unique_ptr<NodeMonitor> OpenMonitor(SystemClock& clock, bool thread) {
-  ::setenv("ZEUS_NVML_LIBRARY", ZEUS_NVML_SIMULATOR, 0);
+  ::setenv("ZEUS_NVML_LIBRARY", zeus::testing::SimulatedDriver().c_str(), 0);
   ::setenv("ZEUS_SIM", "8xA100", 0);
   Node node = Discover(RealSurroundings(clock)).value();
   return NodeMonitor::Open(clock, std::move(node), {.cpus = false, .thread = thread}).value();

@@ -20,4 +20,5 @@ function(zeus_web_page variable)
     DEPENDS ${script} ${sources} ${web}/index.html ${web}/package.json ${web}/package-lock.json
             ${web}/.npmrc ${web}/tsconfig.json ${web}/vite.config.ts
     COMMENT "Building the page for reports" VERBATIM)
+  add_custom_target(web_page DEPENDS ${source})
 endfunction()

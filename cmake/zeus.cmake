@@ -1,4 +1,4 @@
-# Five functions keep every CMakeLists.txt short. Headers listed in zeus_library() are the public
+# A few functions keep every CMakeLists.txt short. Headers listed in zeus_library() are the public
 # ones: they are installed, and checked to compile alone (CMAKE_VERIFY_INTERFACE_HEADER_SETS).
 
 # zeus_library(device SOURCES ... HEADERS ... DEPENDS zeus::base PRIVATE_DEPENDS ...)
@@ -29,19 +29,37 @@ function(zeus_sources name)
     PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HEADERS})
 endfunction()
 
-# zeus_test(device_test SOURCES ... DEPENDS zeus::device): one executable, one ctest per TEST().
+# zeus_test(device_test SOURCES ... DEPENDS zeus::device): a test program; ctest runs each of its
+# suites in one process. A second call with the same name adds to the program: there is one per
+# layer, since every further program costs a link and a compilation of the headers.
 function(zeus_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;DEFINITIONS" ${ARGN})
   if(NOT ZEUS_TESTS)
     return()
   endif()
-  add_executable(${name} ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} zeus_warnings GTest::gmock_main)
-  # What is tested is optimised, the tests are not: that halves the time to compile them.
-  target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0;-g0>)
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  # Instances are called as their test calls them, not as the bytes of their parameter look.
-  gtest_discover_tests(${name} NO_PRETTY_VALUES PROPERTIES LABELS unit DISCOVERY_TIMEOUT 60)
+  if(NOT TARGET ${name})
+    add_executable(${name})
+    target_link_libraries(${name} PRIVATE zeus_warnings GTest::gmock_main)
+    # The library under test is optimised, its tests are not: that halves the time to compile them.
+    target_compile_options(${name} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O0>)
+    set_target_properties(${name} PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    zeus_discover_suites(${name})
+  endif()
+  list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  target_sources(${name} PRIVATE ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS})
+  target_compile_definitions(${name} PRIVATE ${ARG_DEFINITIONS})
+endfunction()
+
+# Registers the suites of a test program with ctest, when the program has been linked.
+function(zeus_discover_suites name)
+  set(suites ${CMAKE_CURRENT_BINARY_DIR}/${name}_suites.cmake)
+  add_custom_command(TARGET ${name} POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> -DNAME=${name} -DOUTPUT=${suites}
+            -P ${PROJECT_SOURCE_DIR}/cmake/list_suites.cmake
+    BYPRODUCTS ${suites} VERBATIM)
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${suites})
 endfunction()
 
 # zeus_benchmark(device_benchmark SOURCES ... DEPENDS ...)
@@ -66,4 +84,5 @@ function(zeus_fuzz name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} zeus_warnings)
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
+  add_dependencies(fuzz_targets ${name})
 endfunction()

@@ -10,9 +10,9 @@
 #include "zeus/training/training_loop.h"
 
 namespace zeus {
-namespace {
+namespace listings_test {
 
-using testing::SimulatedNode;
+using zeus::testing::SimulatedNode;
 
 constexpr int kEpochs = 3;
 const auto train_set = std::views::iota(0, 49);
@@ -92,5 +92,5 @@ TEST_F(ListingsTest, TalkYouDefineWhatOptimalMeans) {
   EXPECT_LT(ToNumber(best.setting), 250);
 }
 
-}  // namespace
+}  // namespace listings_test
 }  // namespace zeus

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "zeus/base/testing/child_process.h"
+#include "zeus/base/testing/places.h"
 #include "zeus/device/nvml/nvml_gpu.h"
 #include "zeus/device/nvml/nvml_library.h"
 #include "zeus/device/nvml/nvml_session.h"
@@ -17,7 +18,7 @@
 #include "zeus/device/testing/gpu_conformance.h"
 
 namespace zeus::nvml {
-namespace {
+namespace nvml_over_simulator_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
@@ -28,7 +29,7 @@ using ::testing::HasSubstr;
 using zeus::testing::HoldsInAChild;
 
 std::unique_ptr<NvmlGpu> OpenGpu(unsigned index = 0) {
-  auto session = NvmlSession::Open(LoadNvml(ZEUS_NVML_SIMULATOR).value()).value();
+  auto session = NvmlSession::Open(LoadNvml(zeus::testing::SimulatedDriver()).value()).value();
   Device device = nullptr;
   Call(session->api().get_handle_by_index, index, &device);
   return NvmlGpu::Open(std::move(session), device, "gpu:" + std::to_string(index)).value();
@@ -211,14 +212,11 @@ TEST_F(NvmlOverSimulatorTest, AStoppedNodeIsALostGpu) {
   EXPECT_EQ(gpu_->Energy().error().code, ErrorCode::kUnavailable);
 }
 
-}  // namespace
-}  // namespace zeus::nvml
-
-namespace zeus::testing {
-
+using zeus::testing::GpuConformance;
 INSTANTIATE_TEST_SUITE_P(NvmlOverSimulator, GpuConformance,
-                         ::testing::Values(nvml::OfModel("P100"), nvml::OfModel("V100"),
-                                           nvml::OfModel("A100"), nvml::OfModel("H100")),
-                         NameOfCase());
+                         ::testing::Values(OfModel("P100"), OfModel("V100"), OfModel("A100"),
+                                           OfModel("H100")),
+                         zeus::testing::NameOfCase());
 
-}  // namespace zeus::testing
+}  // namespace nvml_over_simulator_test
+}  // namespace zeus::nvml

@@ -10,13 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "zeus/base/testing/places.h"
 #include "zeus/optimizer/power_limit/testing/fake_job.h"
 
 namespace zeus {
-namespace {
+namespace power_profiles_test {
 
-using testing::FakeJob;
-using testing::FakeStep;
+using zeus::testing::FakeJob;
+using zeus::testing::FakeStep;
 
 constexpr double kStepsPerSlice = 40;
 
@@ -31,8 +32,7 @@ struct Recording {
 };
 
 std::filesystem::path Folder() {
-  if (const char* chosen = std::getenv("ZEUS_POWER_PROFILE_DIR")) return chosen;
-  return std::filesystem::path(ZEUS_SOURCE_DIRECTORY) / ".." / "shared/data/power_profiles";
+  return zeus::testing::RecordedData("ZEUS_POWER_PROFILE_DIR", "power_profiles");
 }
 
 Recording ReadRecording(const std::filesystem::path& path) {
@@ -153,5 +153,5 @@ TEST_F(PowerProfilesTest, InterruptedAtAnyStepTheAnswerIsTheSame) {
   }
 }
 
-}  // namespace
+}  // namespace power_profiles_test
 }  // namespace zeus

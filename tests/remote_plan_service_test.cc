@@ -17,9 +17,9 @@
 #include "zeus/server/http_server.h"
 
 namespace zeus {
-namespace {
+namespace remote_plan_service_test {
 
-using testing::APlanSpec;
+using zeus::testing::APlanSpec;
 
 class RemotePlanServiceTest : public ::testing::Test {
  protected:
@@ -106,5 +106,5 @@ TEST_F(RemotePlanServiceTest, ErrorsAreThoseOfTheServiceBehind) {
   EXPECT_EQ(nobody->Get("a").error().code, ErrorCode::kUnavailable);
 }
 
-}  // namespace
+}  // namespace remote_plan_service_test
 }  // namespace zeus

@@ -11,7 +11,7 @@
 #include "zeus/device/sim/testing/trace_accuracy.h"
 
 namespace zeus::sim::testing {
-namespace {
+namespace workload_trace_test {
 
 // The catalogue against the traces it was fitted to. They do not ship: without them this skips.
 class WorkloadTraceTest : public ::testing::Test {
@@ -84,5 +84,5 @@ TEST_F(WorkloadTraceTest, MeanEpochsAgreeWithTheRecordedRuns) {
   EXPECT_LE(Mean(errors), 0.05);
 }
 
-}  // namespace
+}  // namespace workload_trace_test
 }  // namespace zeus::sim::testing

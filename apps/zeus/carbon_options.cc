@@ -18,8 +18,6 @@ namespace {
 
 constexpr std::string_view kElectricityMaps = "electricity-maps:";
 
-Error Wrong(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
-
 // A number and what follows it: "0.31 EUR" is 0.31 and "EUR". nullopt when it begins otherwise.
 struct Amount {
   double number;
@@ -41,7 +39,7 @@ Result<std::unique_ptr<IntensitySource>> ParseConstantOrCountry(const std::strin
     const std::string unit = LowerCase(amount->unit);
     const double factor = unit == "kg/kwh" ? 1000 : 1;
     if ((unit != "g/kwh" && unit != "kg/kwh") || amount->number < 0)
-      return Wrong(fmt::format("{} is no carbon intensity like 350g/kWh", Quote(text)));
+      return InvalidArgument(fmt::format("{} is no carbon intensity like 350g/kWh", Quote(text)));
     return std::unique_ptr<IntensitySource>(
         std::make_unique<ConstantIntensity>(CarbonIntensity(amount->number * factor)));
   }
@@ -77,7 +75,7 @@ Status ReadUrl(const std::string& url, ElectricityMapsOptions& maps) {
   maps.api_version = url.substr(slash + 1);
   if (maps.api_version.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") !=
       std::string::npos)
-    return Wrong(Quote(url) + " is no address like https://api.electricitymaps.com/v3");
+    return InvalidArgument(Quote(url) + " is no address like https://api.electricitymaps.com/v3");
   return Ok();
 }
 
@@ -100,7 +98,8 @@ Result<std::unique_ptr<IntensitySource>> OpenElectricityMaps(Clock& clock,
 Result<std::unique_ptr<IntensitySource>> OpenIntensity(Clock& clock, const CarbonOptions& options) {
   const bool live = options.carbon.starts_with(kElectricityMaps);
   if (!live && !(options.fallback.empty() && options.token_file.empty()))
-    return Wrong("--carbon-fallback and --carbon-token-file need --carbon electricity-maps:ZONE");
+    return InvalidArgument(
+        "--carbon-fallback and --carbon-token-file need --carbon electricity-maps:ZONE");
   if (options.carbon.empty()) return std::unique_ptr<IntensitySource>();
   if (live) return OpenElectricityMaps(clock, options);
   if (IsFile(options.carbon, ".csv")) {
@@ -122,7 +121,8 @@ Result<std::unique_ptr<PriceSource>> OpenPrice(const std::string& price) {
   }
   const auto amount = SplitAmount(price);
   if (!amount)
-    return Wrong(Quote(price) + " is no price like 0.31EUR and no file that ends in .toml or .csv");
+    return InvalidArgument(Quote(price) +
+                           " is no price like 0.31EUR and no file that ends in .toml or .csv");
   std::string_view unit = amount->unit;
   if (LowerCase(unit).ends_with("/kwh")) unit.remove_suffix(4);
   ZEUS_TRY(std::string currency, ParseCurrency(unit));

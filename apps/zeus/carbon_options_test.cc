@@ -8,7 +8,7 @@
 #include "zeus/base/wall_time_text.h"
 
 namespace zeus::cli {
-namespace {
+namespace carbon_options_test {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -47,7 +47,7 @@ class CarbonOptionsTest : public ::testing::Test {
   }
 
   SystemClock clock_;
-  testing::TemporaryDirectory directory_;
+  zeus::testing::TemporaryDirectory directory_;
 };
 
 TEST_F(CarbonOptionsTest, NothingAskedIsNothingSaid) {
@@ -110,7 +110,7 @@ TEST_F(CarbonOptionsTest, NamesTheDevicesThatAreMissing) {
 }
 
 TEST_F(CarbonOptionsTest, ALiveGridOutOfReachIsReportedWithWhatWasUsedInstead) {
-  const testing::ScopedVariable cache("XDG_CACHE_HOME", directory_.path());
+  const zeus::testing::ScopedVariable cache("XDG_CACHE_HOME", directory_.path());
   const auto token = directory_.AddFile("token", "secret\n");
   // Nobody listens on port 1 of this machine.
   const CarbonReport report = Report({.carbon = "electricity-maps:US-CAL-CISO",
@@ -175,5 +175,5 @@ TEST(CarbonReportTest, SaysForHowMuchOfTheEnergyItSpeaks) {
   EXPECT_EQ(ToLines(report).front(), "cost: 1.00 EUR (spot.csv; for 75 % of the energy)");
 }
 
-}  // namespace
+}  // namespace carbon_options_test
 }  // namespace zeus::cli

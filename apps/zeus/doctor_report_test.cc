@@ -8,7 +8,7 @@
 #include "zeus/device/sim/simulated_gpu.h"
 
 namespace zeus::cli {
-namespace {
+namespace doctor_report_test {
 
 using namespace std::chrono_literals;
 using namespace zeus::literals;
@@ -99,5 +99,5 @@ TEST_F(DoctorReportTest, AbsencesKeepTheirReasonAndFix) {
   EXPECT_THAT(ToText(report), HasSubstr("fix: sudo chmod"));
 }
 
-}  // namespace
+}  // namespace doctor_report_test
 }  // namespace zeus::cli

@@ -6,7 +6,7 @@
 #include <string>
 
 namespace zeus::cli {
-namespace {
+namespace numbers_test {
 
 using ::testing::HasSubstr;
 
@@ -33,5 +33,5 @@ TEST(NumbersTest, RefusesWhatIsNoWholeNumberInTheRange) {
     EXPECT_THAT(Check(WholeNumberBetween(0, 100), text), HasSubstr("from 0 to 100")) << text;
 }
 
-}  // namespace
+}  // namespace numbers_test
 }  // namespace zeus::cli

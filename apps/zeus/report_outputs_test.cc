@@ -6,7 +6,7 @@
 #include "zeus/base/testing/temporary_directory.h"
 
 namespace zeus::cli {
-namespace {
+namespace report_outputs_test {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -89,5 +89,5 @@ TEST_F(ReportOutputsTest, APageHoldsTheReportOrOneSentenceSaysWhyThereIsNone) {
   EXPECT_THAT(ReadSmallFile(html, 1 << 20).value(), HasSubstr("<title>A replay</title>"));
 }
 
-}  // namespace
+}  // namespace report_outputs_test
 }  // namespace zeus::cli

@@ -5,7 +5,7 @@
 #include <numeric>
 
 namespace zeus::examples {
-namespace {
+namespace drift_study_test {
 
 // The best batch size is 16 in the first half of the slices and 128 in the second, where 16 takes
 // five times as long as before.
@@ -68,5 +68,5 @@ TEST(DriftStudyTest, EveryTryIsPaidFor) {
   }
 }
 
-}  // namespace
+}  // namespace drift_study_test
 }  // namespace zeus::examples

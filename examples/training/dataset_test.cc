@@ -6,7 +6,7 @@
 #include <set>
 
 namespace zeus::examples {
-namespace {
+namespace dataset_test {
 
 TEST(DatasetTest, TheSameStreamGivesTheSameImages) {
   const Images first = RenderDigits(50, Random(1));
@@ -36,5 +36,5 @@ TEST(DatasetTest, TheLabelOfASequenceFollowsItsOnlyMarker) {
   }
 }
 
-}  // namespace
+}  // namespace dataset_test
 }  // namespace zeus::examples

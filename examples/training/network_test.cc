@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace zeus::examples {
-namespace {
+namespace network_test {
 
 constexpr CnnShape kCnn{.side = 16, .channels = 8, .classes = 10};
 constexpr TransformerShape kTransformer{.length = 12,
@@ -51,5 +51,5 @@ TEST(NetworkTest, AWiderNetworkHasMoreOperationsPerByte) {
   EXPECT_GT(intensity(deep), 10 * intensity(ForwardWork(kTransformer, 64)));
 }
 
-}  // namespace
+}  // namespace network_test
 }  // namespace zeus::examples

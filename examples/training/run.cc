@@ -17,7 +17,7 @@
 namespace zeus::examples {
 namespace {
 
-constexpr const char* kWindow = "epoch";
+constexpr const char* kEpochWindow = "epoch";
 
 // The signal that ended the training, 0 before.
 std::atomic<int> signal_received = 0;
@@ -100,7 +100,7 @@ class Training {
     loop.target_metric = outcome_.target;
     loop.eta = options_.eta;
     loop.max_power = outcome_.max_power;
-    loop.window = kWindow;
+    loop.window = kEpochWindow;
     if (optimizer_) loop.callbacks = {optimizer_.get()};
     return loop;
   }
@@ -143,7 +143,7 @@ class Training {
     Gpu& gpu = *gpus_.monitor().gpu(0);
     ZEUS_TRY(const PowerLimit limit, gpu.CurrentPowerLimit());
     ZEUS_TRY(const Hertz clock, gpu.CurrentClock(ClockDomain::kGraphics));
-    ZEUS_TRY(const Measurement used, gpus_.monitor().monitor().PeekWindow(kWindow));
+    ZEUS_TRY(const Measurement used, gpus_.monitor().monitor().PeekWindow(kEpochWindow));
     const Measurement::Total total = used.Sum();
     outcome_.epochs.push_back(
         {.loss = loss, .metric = metric, .limit = limit.requested, .clock = clock});

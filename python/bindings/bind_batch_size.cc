@@ -64,9 +64,9 @@ JobRun::Unsaid UnsaidOf(const py::dict& fields, const py::dict& options) {
 }
 
 // `server` is its URL, a token and a file of authorities; empty where there is none.
-std::unique_ptr<JobRun> OpenRun(const std::shared_ptr<Monitor>& monitor,
-                                std::array<std::string, 3> server, const py::dict& job,
-                                const py::dict& options, py::object collective) {
+std::unique_ptr<JobRun> OpenJobRun(const std::shared_ptr<Monitor>& monitor,
+                                   std::array<std::string, 3> server, const py::dict& job,
+                                   const py::dict& options, py::object collective) {
   auto& [url, token, authorities] = server;
   // Before anything is moved: a text that is no UTF-8 throws.
   JobSpec spec = SpecOf(job);
@@ -93,7 +93,7 @@ void BindBatchSize(py::module_& core) {
     return [getter](const JobRun& run) { return getter(run.state()); };
   };
   py::class_<JobRun>(module, "JobRun")
-      .def(py::init(&OpenRun), py::arg("monitor"), py::arg("server"), py::arg("job"),
+      .def(py::init(&OpenJobRun), py::arg("monitor"), py::arg("server"), py::arg("job"),
            py::arg("options"), py::arg("collective"))
       .def("begin_trial", &JobRun::BeginTrial)
       .def("observe", &JobRun::Observe, py::arg("power_limit_optimizer"))

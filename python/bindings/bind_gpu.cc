@@ -19,7 +19,7 @@ using GpuPointer = std::shared_ptr<Gpu>;
 
 // Asks the driver, without the GIL.
 template <class Question>
-auto Ask(const GpuPointer& gpu, const Question& question) {
+auto AskGpu(const GpuPointer& gpu, const Question& question) {
   auto answer = [&] {
     const WithoutGil released;
     return question(*gpu);
@@ -38,23 +38,23 @@ ClockDomain DomainOf(const std::string& domain) {
 }
 
 double Power(const GpuPointer& gpu, const std::string& kind) {
-  return Ask(gpu, [&](Gpu& device) { return device.Power(PowerKindOf(kind)); }).value();
+  return AskGpu(gpu, [&](Gpu& device) { return device.Power(PowerKindOf(kind)); }).value();
 }
 
 std::vector<double> SupportedClocks(const GpuPointer& gpu, const std::string& domain) {
   std::vector<double> megahertz;
   for (const Hertz clock :
-       Ask(gpu, [&](Gpu& device) { return device.SupportedClocks(DomainOf(domain)); }))
+       AskGpu(gpu, [&](Gpu& device) { return device.SupportedClocks(DomainOf(domain)); }))
     megahertz.push_back(clock.ToMega());
   return megahertz;
 }
 
-double Clock(const GpuPointer& gpu, const std::string& domain) {
-  return Ask(gpu, [&](Gpu& device) { return device.CurrentClock(DomainOf(domain)); }).ToMega();
+double CurrentClock(const GpuPointer& gpu, const std::string& domain) {
+  return AskGpu(gpu, [&](Gpu& device) { return device.CurrentClock(DomainOf(domain)); }).ToMega();
 }
 
 py::dict PowerLimits(const GpuPointer& gpu) {
-  const PowerLimit limit = Ask(gpu, [](Gpu& device) { return device.CurrentPowerLimit(); });
+  const PowerLimit limit = AskGpu(gpu, [](Gpu& device) { return device.CurrentPowerLimit(); });
   py::dict watts;
   watts["min"] = limit.range.min.value();
   watts["max"] = limit.range.max.value();
@@ -66,7 +66,7 @@ py::dict PowerLimits(const GpuPointer& gpu) {
 
 std::vector<std::string> Throttling(const GpuPointer& gpu) {
   const ThrottleReasons reasons =
-      Ask(gpu, [](Gpu& device) { return device.CurrentThrottleReasons(); });
+      AskGpu(gpu, [](Gpu& device) { return device.CurrentThrottleReasons(); });
   std::vector<std::string> names;
   if (reasons.idle) names.emplace_back("idle");
   if (reasons.power_cap) names.emplace_back("power_cap");
@@ -92,31 +92,31 @@ void BindIdentity(GpuClass& gpu) {
 void BindReadings(GpuClass& gpu) {
   gpu.def("energy",
           [](const GpuPointer& self) {
-            return Ask(self, [](Gpu& device) { return device.TotalEnergy(); }).value();
+            return AskGpu(self, [](Gpu& device) { return device.TotalEnergy(); }).value();
           })
       .def("power", &Power, py::arg("kind"))
       .def("temperature",
            [](const GpuPointer& self) {
-             return Ask(self, [](Gpu& device) { return device.Temperature(); }).value();
+             return AskGpu(self, [](Gpu& device) { return device.Temperature(); }).value();
            })
       .def("utilization",
            [](const GpuPointer& self) {
              const Utilization share =
-                 Ask(self, [](Gpu& device) { return device.CurrentUtilization(); });
+                 AskGpu(self, [](Gpu& device) { return device.CurrentUtilization(); });
              return py::make_tuple(share.compute, share.memory);
            })
       .def("memory_use",
            [](const GpuPointer& self) {
              const MemoryUse memory =
-                 Ask(self, [](Gpu& device) { return device.CurrentMemoryUse(); });
+                 AskGpu(self, [](Gpu& device) { return device.CurrentMemoryUse(); });
              return py::make_tuple(memory.used_bytes, memory.total_bytes);
            })
       .def("throttle_reasons", &Throttling)
       .def("power_limits", &PowerLimits)
       .def("supported_clocks", &SupportedClocks, py::arg("domain"))
-      .def("clock", &Clock, py::arg("domain"))
+      .def("clock", &CurrentClock, py::arg("domain"))
       .def("persistence", [](const GpuPointer& self) {
-        return Ask(self, [](Gpu& device) { return device.CurrentPersistence(); }) ==
+        return AskGpu(self, [](Gpu& device) { return device.CurrentPersistence(); }) ==
                Persistence::kOn;
       });
 }

@@ -130,7 +130,7 @@ PyObject* FastEnd(PyObject* self, PyObject* const* arguments, Py_ssize_t count, 
   return CallFully(self, "_end_window", arguments, count, names);
 }
 
-void BindFastCalls(const py::handle& type) {
+void BindFastWindows(const py::handle& type) {
   constexpr int kFlags = METH_FASTCALL | METH_KEYWORDS;
   static PyMethodDef methods[] = {
       {"begin_window", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&FastBegin)),
@@ -194,7 +194,7 @@ void BindMonitor(py::module_& core) {
       .def_property_readonly("in_forked_child", &Monitor::InForkedChild)
       .def_property_readonly("device_names", &DeviceNames)
       .def_property_readonly("absent", &AbsentDevices);
-  BindFastCalls(type);
+  BindFastWindows(type);
 }
 
 }  // namespace zeus::python

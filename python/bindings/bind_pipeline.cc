@@ -45,9 +45,10 @@ PipelineOptions OptionsOf(const py::dict& rank, const py::dict& fields) {
 }
 
 // `server` is its URL, a token and a file of authorities; empty where there is none.
-std::unique_ptr<PipelineRun> OpenRun(const std::shared_ptr<Monitor>& monitor,
-                                     std::array<std::string, 3> server, py::object collective,
-                                     const py::dict& rank, const py::dict& options) {
+std::unique_ptr<PipelineRun> OpenPipelineRun(const std::shared_ptr<Monitor>& monitor,
+                                             std::array<std::string, 3> server,
+                                             py::object collective, const py::dict& rank,
+                                             const py::dict& options) {
   auto& [server_url, token, authorities] = server;
   return std::make_unique<PipelineRun>(monitor,
                                        PipelineRun::Options{.server_url = std::move(server_url),
@@ -67,7 +68,7 @@ auto OfPlan(Read read) {
 
 void BindRun(py::module_& module) {
   py::class_<PipelineRun>(module, "PipelineRun")
-      .def(py::init(&OpenRun), py::arg("monitor"), py::arg("server"), py::arg("collective"),
+      .def(py::init(&OpenPipelineRun), py::arg("monitor"), py::arg("server"), py::arg("collective"),
            py::arg("rank"), py::arg("options"))
       .def("on_instruction_begin", &PipelineRun::OnInstructionBegin, py::arg("name"))
       .def("on_instruction_end", &PipelineRun::OnInstructionEnd, py::arg("name"))

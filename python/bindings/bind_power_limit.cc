@@ -147,7 +147,7 @@ PyObject* OnStepBegin(PyObject* self, PyObject*) {
 
 PyObject* DoNothing(PyObject*, PyObject*) { Py_RETURN_NONE; }
 
-void BindFastCalls(const py::handle& type) {
+void BindFastSteps(const py::handle& type) {
   static PyMethodDef methods[] = {{"on_step_begin", &OnStepBegin, METH_NOARGS, nullptr},
                                   {"on_step_end", &DoNothing, METH_NOARGS, nullptr},
                                   {"on_epoch_begin", &DoNothing, METH_NOARGS, nullptr}};
@@ -182,7 +182,7 @@ void BindPowerLimit(py::module_& core) {
       .def("_save_profile", [](const JitOptimizer& jit, std::size_t knob, const std::string& file) {
         Check(WriteProfileFile(file, jit.ProfileOf(knob)));
       });
-  BindFastCalls(type);
+  BindFastSteps(type);
   module.def("select", [](const SelectorSpec& selector, const py::list& points, double max_power) {
     return Unwrap(SelectorFrom(selector).select(ProfileFrom(points, max_power)));
   });

@@ -19,7 +19,7 @@
 namespace zeus::python {
 namespace {
 
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+constexpr double kUnknownEnergy = std::numeric_limits<double>::quiet_NaN();
 
 // "gpu:3" is the GPU with the index 3.
 std::string_view KindOf(std::string_view device) { return device.substr(0, device.find(':')); }
@@ -34,7 +34,7 @@ py::object KeyOf(std::string_view device) {
 }
 
 double EnergyOrNan(const DeviceMeasurement& device) {
-  return device.energy.ok() ? device.energy.value().energy.value() : kUnknown;
+  return device.energy.ok() ? device.energy.value().energy.value() : kUnknownEnergy;
 }
 
 // A value of an estimate, or None where there is no number.
@@ -76,7 +76,7 @@ Json DeviceJson(const DeviceMeasurement& device) {
 
 double NumberOrNan(const py::dict& fields, const char* name) {
   const py::object value = fields.attr("get")(name);
-  return value.is_none() ? kUnknown : value.cast<double>();
+  return value.is_none() ? kUnknownEnergy : value.cast<double>();
 }
 
 EnergySource SourceOf(const std::string& name) {
@@ -121,13 +121,13 @@ void AddNumbers(std::vector<DeviceMeasurement>& devices, const char* kind,
     const Joules energy(joules.cast<double>());
     devices.push_back({.device = fmt::format("{}:{}", kind, py::str(index).cast<std::string>()),
                        .energy = EnergyEstimate{.energy = energy,
-                                                .sigma = Joules(kUnknown),
-                                                .shared_sigma = Joules(kUnknown),
+                                                .sigma = Joules(kUnknownEnergy),
+                                                .shared_sigma = Joules(kUnknownEnergy),
                                                 .attributed = energy,
                                                 .source = EnergySource::kCounter,
-                                                .coverage = kUnknown,
+                                                .coverage = kUnknownEnergy,
                                                 .updates = 0,
-                                                .update_period = Seconds(kUnknown),
+                                                .update_period = Seconds(kUnknownEnergy),
                                                 .flags = {}}});
   }
 }
@@ -144,11 +144,11 @@ WallTime FromUnixSeconds(double seconds) {
 // The sum, and not a number where something is missing: what is not known must not look small.
 double TotalOrNan(const Measurement& measurement) {
   const Measurement::Total total = measurement.Sum();
-  return total.missing.empty() && !total.contains.empty() ? total.energy.value() : kUnknown;
+  return total.missing.empty() && !total.contains.empty() ? total.energy.value() : kUnknownEnergy;
 }
 
 double TotalSigmaOrNan(const Measurement& measurement) {
-  return std::isnan(TotalOrNan(measurement)) ? kUnknown : measurement.Sum().sigma.value();
+  return std::isnan(TotalOrNan(measurement)) ? kUnknownEnergy : measurement.Sum().sigma.value();
 }
 
 // Objects, arrays, texts, numbers, truth values and null.
@@ -263,7 +263,7 @@ MeasurementObject MeasurementObject::FromNumbers(double time, const Numbers& num
 
 namespace {
 
-void BindDevice(py::module_& module) {
+void BindDeviceMeasurement(py::module_& module) {
   py::class_<DeviceMeasurement>(module, "DeviceEnergy")
       .def_readonly("device", &DeviceMeasurement::device)
       .def_readonly("in_total", &DeviceMeasurement::in_total)
@@ -272,12 +272,12 @@ void BindDevice(py::module_& module) {
       .def_property_readonly("sigma",
                              [](const DeviceMeasurement& device) {
                                return device.energy.ok() ? device.energy.value().sigma.value()
-                                                         : kUnknown;
+                                                         : kUnknownEnergy;
                              })
       .def_property_readonly("attributed",
                              [](const DeviceMeasurement& device) {
                                return device.energy.ok() ? device.energy.value().attributed.value()
-                                                         : kUnknown;
+                                                         : kUnknownEnergy;
                              })
       .def_property_readonly("source",
                              [](const DeviceMeasurement& device) {
@@ -309,7 +309,7 @@ void BindDevice(py::module_& module) {
                              })
       .def("__str__", [](const DeviceMeasurement& device) {
         if (device.energy.ok() && std::isnan(device.energy.value().sigma.value()))
-          return EnergyText(device.energy.value().energy, Joules(kUnknown));
+          return EnergyText(device.energy.value().energy, Joules(kUnknownEnergy));
         return ToText(device);
       });
 }
@@ -358,7 +358,7 @@ void BindMethods(py::class_<MeasurementObject>& type) {
 }  // namespace
 
 void BindMeasurement(py::module_& module) {
-  BindDevice(module);
+  BindDeviceMeasurement(module);
   using Object = MeasurementObject;
   py::class_<Object> type(module, "Measurement");
   type.def(py::init([](double time, py::object gpu, py::object cpu, py::object dram, py::object soc,

@@ -27,7 +27,7 @@ using pipeline::PipelineProfile;
 using pipeline::Planner;
 using pipeline::RankClocks;
 
-constexpr Seconds kBetweenSignals = std::chrono::milliseconds(50);
+constexpr Seconds kSignalCheckPeriod = std::chrono::milliseconds(50);
 
 // Lets Python have a look at the solver now and then: for Ctrl-C, and for who wants to know how far
 // it is. What is raised meanwhile is thrown when the solver has stopped.
@@ -44,7 +44,7 @@ class Onlooker {
   bool GoesOn(double share) {
     if (clock_.Now() < next_) return true;
     const py::gil_scoped_acquire acquired;
-    next_ = clock_.Now() + kBetweenSignals;
+    next_ = clock_.Now() + kSignalCheckPeriod;
     interrupted_ = PyErr_CheckSignals() != 0 || !Tell(share);
     return !interrupted_;
   }

@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Seconds kBetweenSignals = 50ms;  // Of real time.
+constexpr Seconds kRealSignalPeriod = 50ms;  // Of real time.
 
 // Which GPUs of the node this process sees at these positions.
 Result<std::vector<unsigned>> OnNode(const sim::OpenedNode& opened,
@@ -127,7 +127,7 @@ void SimWork::Wait() {
     bool done = false;
     {
       const WithoutGil released;
-      done = Unwrap(work->WaitFor(kBetweenSignals));
+      done = Unwrap(work->WaitFor(kRealSignalPeriod));
     }
     if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
     if (closed())

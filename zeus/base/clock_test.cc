@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace zeus {
-namespace {
+namespace clock_test {
 
 using namespace std::chrono_literals;
 
@@ -35,5 +35,5 @@ TEST(SystemClockTest, SleepsAtLeastUntilTheDeadline) {
   EXPECT_GE(clock.Now(), deadline);
 }
 
-}  // namespace
+}  // namespace clock_test
 }  // namespace zeus

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace zeus {
-namespace {
+namespace csv_test {
 
 TEST(CsvTest, PlainFieldsStayAsTheyAre) { EXPECT_EQ(CsvField("epoch 1"), "epoch 1"); }
 
@@ -21,5 +21,5 @@ TEST(CsvTest, EmptyFieldsKeepTheirPlace) {
   EXPECT_EQ(CsvRow(std::vector<std::string>{"", "x", ""}), ",x,");
 }
 
-}  // namespace
+}  // namespace csv_test
 }  // namespace zeus

@@ -9,11 +9,11 @@
 #include "zeus/base/testing/temporary_directory.h"
 
 namespace zeus {
-namespace {
+namespace file_test {
 
 class FileTest : public ::testing::Test {
  protected:
-  testing::TemporaryDirectory directory_;
+  zeus::testing::TemporaryDirectory directory_;
 };
 
 TEST_F(FileTest, ReadsALineWithoutItsNewline) {
@@ -69,5 +69,5 @@ TEST_F(FileTest, AFileThatCannotBeReplacedIsNamed) {
   EXPECT_NE(status.error().message.find("absent/file: No such file"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace file_test
 }  // namespace zeus

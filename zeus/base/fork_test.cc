@@ -5,9 +5,9 @@
 #include "zeus/base/testing/child_process.h"
 
 namespace zeus {
-namespace {
+namespace fork_test {
 
-using testing::HoldsInAChild;
+using zeus::testing::HoldsInAChild;
 
 TEST(ForkTest, EveryGenerationOfChildrenKnowsThatItIsOne) {
   WatchForks();
@@ -21,5 +21,5 @@ TEST(ForkTest, EveryGenerationOfChildrenKnowsThatItIsOne) {
   EXPECT_EQ(ForkGeneration(), here);
 }
 
-}  // namespace
+}  // namespace fork_test
 }  // namespace zeus

@@ -6,12 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 
 namespace zeus {
-
-// Keeps the order in which fields were written: people read our files.
-using Json = nlohmann::ordered_json;
 
 // Parses text from outside. kInvalidArgument with the position when it is not JSON.
 Result<Json> ParseJson(std::string_view text);

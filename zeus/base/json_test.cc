@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace zeus {
-namespace {
+namespace json_test {
 
 TEST(JsonTest, ReportsWhereTextIsNotJson) {
   const auto json = ParseJson("{\"a\": 1,}");
@@ -40,5 +40,5 @@ TEST(JsonTest, OptionalFieldsMayBeMissingOrNullButNotWrong) {
   EXPECT_FALSE(GetOptionalField<int>(json, "text").ok());
 }
 
-}  // namespace
+}  // namespace json_test
 }  // namespace zeus

@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace zeus {
-namespace {
+namespace parallel_test {
 
 TEST(ParallelTest, EveryIndexIsTakenOnceByAnyNumberOfThreads) {
   for (const int threads : {-1, 1, 2, 8, 200}) {
@@ -52,5 +52,5 @@ TEST(ParallelTest, FewerThreadsDoTheWorkWhereThereAreNoMore) {
 
 TEST(ParallelTest, AMachineHasAtLeastOneThread) { EXPECT_GE(MachineThreads(), 1); }
 
-}  // namespace
+}  // namespace parallel_test
 }  // namespace zeus

@@ -8,7 +8,7 @@
 #include "zeus/base/testing/temporary_directory.h"
 
 namespace zeus {
-namespace {
+namespace process_test {
 
 // A procfs of our own, in which pid 7 is `stat`.
 class ProcessTest : public ::testing::Test {
@@ -24,7 +24,7 @@ class ProcessTest : public ::testing::Test {
   }
   bool Runs(const ProcessIdentity& process) { return IsRunning(process, procfs_.path()); }
 
-  testing::TemporaryDirectory procfs_;
+  zeus::testing::TemporaryDirectory procfs_;
   const ProcessIdentity process_{.pid = 7, .start_ticks = 55, .pid_namespace = "pid:[1]"};
 };
 
@@ -69,5 +69,5 @@ TEST_F(ProcessTest, AStrangeStatIsNoReasonToCallItDead) {
   EXPECT_TRUE(Runs(process_));
 }
 
-}  // namespace
+}  // namespace process_test
 }  // namespace zeus

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 namespace zeus {
-namespace {
+namespace random_test {
 
 static_assert(std::is_trivially_copyable_v<Random>);
 
@@ -54,5 +54,5 @@ TEST(RandomTest, BelowIsUniform) {
   for (const int count : counts) EXPECT_NEAR(count, 10'000, 500);
 }
 
-}  // namespace
+}  // namespace random_test
 }  // namespace zeus

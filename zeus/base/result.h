@@ -33,6 +33,10 @@ struct Error {
   Error While(std::string_view doing) const& { return Error(*this).While(doing); }
 };
 
+inline Error InvalidArgument(std::string message) {
+  return {ErrorCode::kInvalidArgument, std::move(message)};
+}
+
 // A value, or the reason why there is none. value() and error() may only be called for the side
 // that ok() announces.
 template <class T>

@@ -5,7 +5,7 @@
 #include <memory>
 
 namespace zeus {
-namespace {
+namespace result_test {
 
 Result<int> Half(int value) {
   if (value % 2 != 0) return Error{ErrorCode::kInvalidArgument, "odd number"};
@@ -51,5 +51,5 @@ TEST(ResultTest, OnlyUnavailableIsRetryable) {
   EXPECT_FALSE((Error{ErrorCode::kPermissionDenied, ""}).retryable());
 }
 
-}  // namespace
+}  // namespace result_test
 }  // namespace zeus

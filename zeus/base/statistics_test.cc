@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace zeus {
-namespace {
+namespace statistics_test {
 
 std::vector<double> Draw(Random& random, int count, double mean, double relative_scatter) {
   std::vector<double> values;
@@ -154,5 +154,5 @@ TEST(StatisticsTest, BootstrapRepeatsWithItsSeed) {
   EXPECT_EQ(one.high, two.high);
 }
 
-}  // namespace
+}  // namespace statistics_test
 }  // namespace zeus

@@ -5,7 +5,7 @@
 #include <vector>
 
 namespace zeus {
-namespace {
+namespace stepped_clock_test {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
@@ -54,5 +54,5 @@ TEST(SteppedClockTest, ATaskThatWantsToRunAtOnceDoesNotStopTime) {
   EXPECT_EQ(clock.Now(), TimePoint(1ms));
 }
 
-}  // namespace
+}  // namespace stepped_clock_test
 }  // namespace zeus

@@ -11,7 +11,7 @@
 #include <string>
 
 namespace zeus {
-namespace {
+namespace termination_watch_test {
 
 // How a child that runs `body` ends; the body writes what it does to the pipe.
 struct Ending {
@@ -106,5 +106,5 @@ TEST(TerminationWatchTest, WithoutItEverythingIsAsBefore) {
   EXPECT_TRUE(KilledBy(ending.status, SIGTERM));
 }
 
-}  // namespace
+}  // namespace termination_watch_test
 }  // namespace zeus

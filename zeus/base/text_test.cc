@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace zeus {
-namespace {
+namespace text_test {
 
 TEST(TextTest, TextThatIsNotANumberIsQuotedSafely) {
   EXPECT_EQ(ParseUnsigned("12x").error().message, "\"12x\" is not a non-negative integer");
@@ -35,5 +35,5 @@ TEST(PrintableTest, LongTextIsCut) {
   EXPECT_EQ(Printable(std::string(5000, 'x')), std::string(200, 'x') + "...");
 }
 
-}  // namespace
+}  // namespace text_test
 }  // namespace zeus

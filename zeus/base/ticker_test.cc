@@ -6,7 +6,7 @@
 #include <future>
 
 namespace zeus {
-namespace {
+namespace ticker_test {
 
 using namespace std::chrono_literals;
 
@@ -67,5 +67,5 @@ TEST(TickerTest, AWakeUpDuringAStepIsNotLost) {
   second.get_future().wait();
 }
 
-}  // namespace
+}  // namespace ticker_test
 }  // namespace zeus

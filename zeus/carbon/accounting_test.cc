@@ -11,7 +11,7 @@
 #include "zeus/carbon/intensity_series.h"
 
 namespace zeus {
-namespace {
+namespace accounting_test {
 
 using std::chrono::hours;
 using ::testing::ElementsAre;
@@ -117,5 +117,5 @@ TEST(AccountingTest, DoubtsAboutEnergyAndIntensityAddInSquares) {
   EXPECT_TRUE(emissions.accounted.estimated);
 }
 
-}  // namespace
+}  // namespace accounting_test
 }  // namespace zeus

@@ -9,7 +9,7 @@
 #include "zeus/base/text.h"
 
 namespace zeus {
-namespace {
+namespace country_intensity_test {
 
 using ::testing::HasSubstr;
 
@@ -52,5 +52,5 @@ TEST(CountryIntensityTest, AnAnswerStatesSourceYearAndDoubt) {
   EXPECT_TRUE(reading.value().estimated);
 }
 
-}  // namespace
+}  // namespace country_intensity_test
 }  // namespace zeus

@@ -18,7 +18,7 @@
 #include "zeus/carbon/country_intensity.h"
 
 namespace zeus {
-namespace {
+namespace electricity_maps_test {
 
 using std::chrono::hours;
 using std::chrono::minutes;
@@ -141,7 +141,7 @@ class ElectricityMapsTest : public ::testing::Test {
     return directory_.path() / "cache" / "electricity-maps-DE.json";
   }
 
-  testing::TemporaryDirectory directory_;
+  zeus::testing::TemporaryDirectory directory_;
   VirtualClock clock_;
 };
 
@@ -365,5 +365,5 @@ TEST_F(ElectricityMapsTest, RefusesWhatCannotWorkBeforeAnythingIsMeasured) {
               HasSubstr("is no address"));
 }
 
-}  // namespace
+}  // namespace electricity_maps_test
 }  // namespace zeus

@@ -22,7 +22,7 @@ namespace {
 constexpr int kFormat = 1;
 constexpr std::size_t kCacheLimit = std::size_t{1024} * 1024;
 
-Result<StepSeries::Row> ReadRow(const Json& json) {
+Result<StepSeries::Row> ReadCachedRow(const Json& json) {
   ZEUS_TRY(const std::string time, GetField<std::string>(json, "time"));
   StepSeries::Row row{};
   ZEUS_TRY(row.time, ParseWallTime(time));
@@ -43,7 +43,7 @@ Result<IntensityCache::Contents> ReadContents(const std::string& text) {
   ZEUS_TRY(contents.fetched_at, ParseWallTime(fetched));
   ZEUS_TRY(const Json values, GetField<Json>(json, "values"));
   for (const Json& value : values) {
-    ZEUS_TRY(const StepSeries::Row row, ReadRow(value));
+    ZEUS_TRY(const StepSeries::Row row, ReadCachedRow(value));
     contents.rows.push_back(row);
   }
   return contents;

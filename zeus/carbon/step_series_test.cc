@@ -8,7 +8,7 @@
 #include "zeus/carbon/intensity_series.h"
 
 namespace zeus {
-namespace {
+namespace step_series_test {
 
 using std::chrono::hours;
 using ::testing::HasSubstr;
@@ -102,7 +102,7 @@ TEST(CsvSeriesTest, SaysWhichLineIsWrongAndWhy) {
 }
 
 TEST(IntensitySeriesTest, ReadsAFileAndNamesIt) {
-  testing::TemporaryDirectory directory;
+  zeus::testing::TemporaryDirectory directory;
   const auto path = directory.AddFile("grid.csv", "time,grams_per_kwh\n2024-01-01T00:00:00Z,350\n");
   const auto series = IntensitySeries::Load(path);
   ASSERT_TRUE(series.ok());
@@ -113,10 +113,10 @@ TEST(IntensitySeriesTest, ReadsAFileAndNamesIt) {
 }
 
 TEST(IntensitySeriesTest, RefusesAnotherUnit) {
-  testing::TemporaryDirectory directory;
+  zeus::testing::TemporaryDirectory directory;
   const auto path = directory.AddFile("grid.csv", "time,kg_per_mwh\n2024-01-01T00:00:00Z,350\n");
   EXPECT_THAT(IntensitySeries::Load(path).error().message, HasSubstr("must be \"grams_per_kwh\""));
 }
 
-}  // namespace
+}  // namespace step_series_test
 }  // namespace zeus

@@ -17,20 +17,19 @@ namespace {
 
 using std::chrono::minutes;
 
-Error Wrong(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
-
 // A misspelt key would silently mean "always" or "nothing".
 Status OnlyKnown(const toml::table& table, std::initializer_list<std::string_view> known) {
   for (const auto& [key, value] : table) {
     if (std::ranges::find(known, key.str()) == known.end())
-      return Wrong(fmt::format("{} is not known here", Quote(key.str())));
+      return InvalidArgument(fmt::format("{} is not known here", Quote(key.str())));
   }
   return Ok();
 }
 
 Result<double> Number(const toml::table& table, std::string_view key) {
   const std::optional<double> number = table[key].value<double>();
-  if (!number || !std::isfinite(*number)) return Wrong(fmt::format("{} must be a number", key));
+  if (!number || !std::isfinite(*number))
+    return InvalidArgument(fmt::format("{} must be a number", key));
   return *number;
 }
 
@@ -40,7 +39,7 @@ Result<double> OptionalNumber(const toml::table& table, std::string_view key) {
 
 Result<std::string> Text(const toml::table& table, std::string_view key) {
   const std::optional<std::string> text = table[key].value<std::string>();
-  if (!text) return Wrong(fmt::format("{} must be a text", key));
+  if (!text) return InvalidArgument(fmt::format("{} must be a text", key));
   return *text;
 }
 
@@ -52,13 +51,14 @@ Result<minutes> ParseTimeOfDay(std::string_view text) {
   if (colon != std::string_view::npos) minute = ParseUnsigned(text.substr(colon + 1));
   if (!hour.ok() || !minute.ok() || minute.value() > 59 ||
       hour.value() * 60 + minute.value() > 24 * 60)
-    return Wrong(Quote(text) + " is no time of day like 7 or 07:30");
+    return InvalidArgument(Quote(text) + " is no time of day like 7 or 07:30");
   return minutes(static_cast<int>(hour.value() * 60 + minute.value()));
 }
 
 Result<std::pair<std::string_view, std::string_view>> SplitRange(std::string_view text) {
   const auto dash = text.find('-');
-  if (dash == std::string_view::npos) return Wrong(Quote(text) + " is no range like 22-6");
+  if (dash == std::string_view::npos)
+    return InvalidArgument(Quote(text) + " is no range like 22-6");
   return std::pair(Trim(text.substr(0, dash)), Trim(text.substr(dash + 1)));
 }
 
@@ -66,7 +66,8 @@ Status ReadHours(std::string_view text, TariffRate& rate) {
   ZEUS_TRY(const auto range, SplitRange(text));
   ZEUS_TRY(rate.begin, ParseTimeOfDay(range.first));
   ZEUS_TRY(rate.end, ParseTimeOfDay(range.second));
-  if (rate.begin == rate.end) return Wrong(fmt::format("hours {} are empty", Quote(text)));
+  if (rate.begin == rate.end)
+    return InvalidArgument(fmt::format("hours {} are empty", Quote(text)));
   return Ok();
 }
 
@@ -78,7 +79,8 @@ Status ReadMonths(std::string_view text, TariffRate& rate) {
   const auto month = [](const Result<std::uint64_t>& m) {
     return m.ok() && m.value() >= 1 && m.value() <= 12;
   };
-  if (!month(first) || !month(last)) return Wrong(Quote(text) + " is no range of months like 10-3");
+  if (!month(first) || !month(last))
+    return InvalidArgument(Quote(text) + " is no range of months like 10-3");
   rate.months.reset();
   for (std::size_t m = first.value() - 1;; m = (m + 1) % 12) {
     rate.months.set(m);
@@ -102,18 +104,19 @@ Status ReadDays(std::string_view text, TariffRate& rate) {
     } else if (found != kNames.end()) {
       rate.days.set(static_cast<std::size_t>(found - kNames.begin()));
     } else {
-      return Wrong(Quote(day) + " is no day: write weekdays, weekend, or mon,tue,…");
+      return InvalidArgument(Quote(day) + " is no day: write weekdays, weekend, or mon,tue,…");
     }
   }
-  return rate.days.any() ? Ok() : Status(Wrong("days are empty"));
+  return rate.days.any() ? Ok() : Status(InvalidArgument("days are empty"));
 }
 
 Status ReadTiers(const toml::table& table, double adjustment, TariffRate& rate) {
   if (const toml::array* tiers = table["tiers"].as_array()) {
-    if (table.contains("price")) return Wrong("price and tiers exclude each other");
+    if (table.contains("price")) return InvalidArgument("price and tiers exclude each other");
     for (const toml::node& node : *tiers) {
       const toml::table* tier = node.as_table();
-      if (tier == nullptr) return Wrong("tiers must be tables like {up_to_kwh = 100, price = 0.3}");
+      if (tier == nullptr)
+        return InvalidArgument("tiers must be tables like {up_to_kwh = 100, price = 0.3}");
       ZEUS_RETURN_IF_ERROR(OnlyKnown(*tier, {"up_to_kwh", "price"}));
       ZEUS_TRY(const double price, Number(*tier, "price"));
       PriceReading::Tier read{.price = UnitPrice(price + adjustment)};
@@ -122,11 +125,12 @@ Status ReadTiers(const toml::table& table, double adjustment, TariffRate& rate) 
         read.up_to = KilowattHours(end);
       }
       if (!rate.tiers.empty() && read.up_to <= rate.tiers.back().up_to)
-        return Wrong("the ends of tiers must rise, and only the last may be without up_to_kwh");
+        return InvalidArgument(
+            "the ends of tiers must rise, and only the last may be without up_to_kwh");
       rate.tiers.push_back(read);
     }
     if (rate.tiers.empty() || std::isfinite(rate.tiers.back().up_to.value()))
-      return Wrong("the last tier must be without up_to_kwh");
+      return InvalidArgument("the last tier must be without up_to_kwh");
     return Ok();
   }
   ZEUS_TRY(const double price, Number(table, "price"));
@@ -166,14 +170,14 @@ Result<Tariff::Contents> ReadContents(const toml::table& root, const std::filesy
   ZEUS_TRY(const std::string zone, Text(root, "time_zone"));
   ZEUS_TRY(contents.zone, TimeZone::Load(zone, zones));
   ZEUS_TRY(const double used, OptionalNumber(root, "already_used_kwh"));
-  if (used < 0) return Wrong("already_used_kwh must not be negative");
+  if (used < 0) return InvalidArgument("already_used_kwh must not be negative");
   contents.already_used = KilowattHours(used);
   ZEUS_TRY(const double adjustment, OptionalNumber(root, "adjustment"));
   const toml::array* rates = root["rate"].as_array();
-  if (rates == nullptr || rates->empty()) return Wrong("there is no [[rate]]");
+  if (rates == nullptr || rates->empty()) return InvalidArgument("there is no [[rate]]");
   for (std::size_t i = 0; i < rates->size(); ++i) {
     const toml::table* table = (*rates)[i].as_table();
-    if (table == nullptr) return Wrong("rates must be written as [[rate]]");
+    if (table == nullptr) return InvalidArgument("rates must be written as [[rate]]");
     auto rate = ReadRate(*table, adjustment);
     if (!rate.ok()) return std::move(rate).error().While(fmt::format("rate {}", i + 1));
     contents.rates.push_back(std::move(rate).value());
@@ -189,7 +193,7 @@ Result<std::unique_ptr<Tariff>> Tariff::Parse(std::string_view toml, const std::
   try {
     root = toml::parse(toml);
   } catch (const toml::parse_error& error) {
-    return Wrong(
+    return InvalidArgument(
         fmt::format("{}:{}: {}", name, error.source().begin.line, Printable(error.description())));
   }
   auto contents = ReadContents(root, zones);

@@ -8,7 +8,7 @@
 #include "zeus/carbon/accounting.h"
 
 namespace zeus {
-namespace {
+namespace tariff_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -180,7 +180,7 @@ TEST(TariffTest, SaysWhatIsWrongAndWhere) {
 }
 
 TEST(PriceSeriesTest, ExchangePricesMayBeNegativeAndNameTheirCurrency) {
-  testing::TemporaryDirectory directory;
+  zeus::testing::TemporaryDirectory directory;
   const auto path = directory.AddFile(
       "spot.csv", "time,EUR_per_kwh\n2024-01-01T00:00:00Z,0.10\n2024-01-01T01:00:00Z,-0.02\n");
   const auto prices = PriceSeries::Load(path);
@@ -196,5 +196,5 @@ TEST(PriceSeriesTest, ExchangePricesMayBeNegativeAndNameTheirCurrency) {
   EXPECT_THAT(PriceSeries::Load(wrong).error().message, HasSubstr("EUR_per_kwh"));
 }
 
-}  // namespace
+}  // namespace tariff_test
 }  // namespace zeus

@@ -10,7 +10,7 @@
 #include "zeus/base/wall_time_text.h"
 
 namespace zeus {
-namespace {
+namespace time_zone_test {
 
 using std::chrono::seconds;
 using ::testing::HasSubstr;
@@ -109,7 +109,7 @@ TEST(TimeZoneTest, AnUnknownNameSaysWhatToDo) {
   const auto zone = TimeZone::Load("Europe/Atlantis");
   EXPECT_EQ(zone.error().code, ErrorCode::kNotFound);
   EXPECT_THAT(zone.error().message, HasSubstr("install tzdata"));
-  testing::TemporaryDirectory empty;
+  zeus::testing::TemporaryDirectory empty;
   EXPECT_THAT(TimeZone::Load("Europe/Berlin", empty.path()).error().message,
               HasSubstr("a rule like"));
   EXPECT_TRUE(TimeZone::Load("UTC", empty.path()).ok());
@@ -127,5 +127,5 @@ TEST(TimeZoneTest, ADamagedFileIsAnErrorWhereverItIsCut) {
   EXPECT_FALSE(TimeZone::Parse(counts).ok());
 }
 
-}  // namespace
+}  // namespace time_zone_test
 }  // namespace zeus

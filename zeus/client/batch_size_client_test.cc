@@ -12,11 +12,11 @@
 #include "zeus/training/training_loop.h"
 
 namespace zeus {
-namespace {
+namespace batch_size_client_test {
 
-using testing::Group;
-using testing::GroupMember;
-using testing::SimulatedNode;
+using zeus::testing::Group;
+using zeus::testing::GroupMember;
+using zeus::testing::SimulatedNode;
 
 JobSpec Spec() {
   JobSpec spec{.id = "job", .batch_sizes = {256, 512, 1024}, .default_batch_size = 512};
@@ -174,5 +174,5 @@ TEST(BatchSizeClientRanksTest, AllRanksTrainAlikeAndStopTogether) {
   EXPECT_NEAR(trial.energy.value(), energies[0], 0.05 * energies[0]);
 }
 
-}  // namespace
+}  // namespace batch_size_client_test
 }  // namespace zeus

@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "zeus/base/json.h"
 #include "zeus/wire/answers.h"
 #include "zeus/wire/requests.h"
 

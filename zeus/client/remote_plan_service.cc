@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "zeus/base/json.h"
 #include "zeus/optimizer/pipeline/plan_json.h"
 #include "zeus/plan/plan_spec.h"
 #include "zeus/wire/plans.h"
@@ -15,8 +16,8 @@ namespace {
 using Method = ServerCalls::Method;
 using Reply = ServerCalls::Reply;
 
-constexpr int kCreated = 201;
-constexpr int kNoContent = 204;
+constexpr int kPlanCreated = 201;
+constexpr int kNoNewerPlan = 204;
 constexpr const char* kPlans = "/v1/plans";
 
 std::string PlanPath(const std::string& id) {
@@ -46,7 +47,7 @@ Result<CurrentPlan> RemotePlanService::Submit(const PlanSpec& spec) {
   ZEUS_TRY(const Reply reply, spec.id.empty() ? calls_->AskOnce(Method::kPost, kPlans, ToJson(spec))
                                               : calls_->Ask(Method::kPost, kPlans, ToJson(spec)));
   ZEUS_TRY(CurrentPlan current, wire::CurrentPlanFromJson(reply.body));
-  current.created = reply.status == kCreated;
+  current.created = reply.status == kPlanCreated;
   return current;
 }
 
@@ -59,7 +60,7 @@ Result<std::optional<CurrentPlan>> RemotePlanService::GetNewer(const std::string
                                                                std::int64_t version) {
   ZEUS_TRY(const Reply reply,
            brisk_->Ask(Method::kGet, fmt::format("{}?after_version={}", PlanPath(id), version)));
-  if (reply.status == kNoContent) return std::optional<CurrentPlan>();
+  if (reply.status == kNoNewerPlan) return std::optional<CurrentPlan>();
   ZEUS_TRY(CurrentPlan current, wire::CurrentPlanFromJson(reply.body));
   return std::optional(std::move(current));
 }

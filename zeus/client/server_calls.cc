@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "zeus/base/json.h"
 #include "zeus/wire/answers.h"
 #include "zeus/wire/body.h"
 #include "zeus/wire/error.h"

@@ -7,7 +7,7 @@
 #include "zeus/device/rapl/testing/rapl_tree.h"
 
 namespace zeus {
-namespace {
+namespace cpu_knob_test {
 
 using namespace zeus::literals;
 
@@ -48,5 +48,5 @@ TEST_F(CpuKnobTest, LimitsThatOnlyStallAreNotTried) {
   EXPECT_EQ(settings.back(), Setting(45_W));
 }
 
-}  // namespace
+}  // namespace cpu_knob_test
 }  // namespace zeus

@@ -8,7 +8,7 @@
 #include "zeus/device/sim/testing/loads.h"
 
 namespace zeus {
-namespace {
+namespace device_knob_test {
 
 using namespace zeus::literals;
 using sim::FaultKind;
@@ -160,11 +160,11 @@ TEST_F(DeviceKnobTest, AForkedChildLeavesTheKnobToItsParent) {
   const auto knob = PowerLimitKnob();
   ASSERT_TRUE(knob->Set(150_W).ok());
   // The simulated GPU of the child is a copy, which would show a change as well.
-  EXPECT_TRUE(testing::HoldsInAChild([&] {
+  EXPECT_TRUE(zeus::testing::HoldsInAChild([&] {
     return knob->Restore().ok() && Requested() == 150_W &&
            knob->Set(200_W).error().code == ErrorCode::kUnavailable && Requested() == 150_W;
   }));
 }
 
-}  // namespace
+}  // namespace device_knob_test
 }  // namespace zeus

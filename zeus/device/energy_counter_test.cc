@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace zeus {
-namespace {
+namespace energy_counter_test {
 
 TEST(EnergyCounterTest, StartsAtTheRawValue) {
   EnergyCounter counter;
@@ -43,5 +43,5 @@ TEST(EnergyCounterTest, AnEpochBeforeTheFirstReadingIsNotNew) {
   EXPECT_EQ(counter.Advance(7).epoch, 0U);
 }
 
-}  // namespace
+}  // namespace energy_counter_test
 }  // namespace zeus

@@ -6,7 +6,7 @@
 #include <limits>
 
 namespace zeus {
-namespace {
+namespace knob_choices_test {
 
 using namespace zeus::literals;
 using ::testing::ElementsAre;
@@ -77,5 +77,5 @@ TEST(KnobChoicesTest, DifferentDevicesShareWhatBothCan) {
             ErrorCode::kNotSupported);
 }
 
-}  // namespace
+}  // namespace knob_choices_test
 }  // namespace zeus

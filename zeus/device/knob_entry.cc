@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "zeus/base/json.h"
 #include "zeus/base/wall_time_text.h"
 
 namespace zeus {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "zeus/base/clock.h"
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/process.h"
 #include "zeus/device/knob_actuator.h"
 

@@ -9,7 +9,7 @@
 #include "zeus/device/sim/testing/loads.h"
 
 namespace zeus {
-namespace {
+namespace knob_group_test {
 
 using namespace zeus::literals;
 using sim::FaultKind;
@@ -105,5 +105,5 @@ TEST_F(KnobGroupTest, WhatCannotBeAGroupIsRefused) {
   EXPECT_FALSE(KnobGroup::Of(std::move(mixed)).ok());
 }
 
-}  // namespace
+}  // namespace knob_group_test
 }  // namespace zeus

@@ -17,7 +17,7 @@
 #include "zeus/device/sim/testing/loads.h"
 
 namespace zeus {
-namespace {
+namespace knob_guard_test {
 
 using namespace zeus::literals;
 
@@ -45,7 +45,7 @@ class KnobGuardTest : public ::testing::Test {
   bool CalledAfterwards() { return std::filesystem::exists(folder_.path() / "afterwards"); }
 
   SystemClock clock_;
-  testing::TemporaryDirectory folder_;
+  zeus::testing::TemporaryDirectory folder_;
   KnobJournal journal_{clock_, folder_.path()};
   sim::SimulatedGpu gpu_{clock_, sim::testing::Model("V100")};
 };
@@ -128,5 +128,5 @@ TEST_F(KnobGuardTest, DestructionRestores) {
   EXPECT_EQ(gpu_.CurrentPowerLimit().value().requested, 250_W);
 }
 
-}  // namespace
+}  // namespace knob_guard_test
 }  // namespace zeus

@@ -12,6 +12,7 @@
 
 #include "zeus/base/file.h"
 #include "zeus/base/file_descriptor.h"
+#include "zeus/base/json.h"
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
 #include "zeus/base/wall_time_text.h"

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "zeus/base/file.h"
+#include "zeus/base/json.h"
 #include "zeus/base/testing/scoped_variable.h"
 #include "zeus/base/testing/temporary_directory.h"
 #include "zeus/device/device_knob.h"
@@ -16,7 +17,7 @@
 #include "zeus/device/sim/testing/loads.h"
 
 namespace zeus {
-namespace {
+namespace knob_journal_test {
 
 using namespace zeus::literals;
 using sim::FaultKind;
@@ -65,7 +66,7 @@ class KnobJournalTest : public ::testing::Test {
   std::size_t Entries() { return journal_.List().value().size(); }
 
   VirtualClock clock_;
-  testing::TemporaryDirectory folder_;
+  zeus::testing::TemporaryDirectory folder_;
   KnobJournal journal_{clock_, folder_.path()};
   Node node_;
   sim::SimulatedGpu* gpu_ = nullptr;
@@ -223,12 +224,12 @@ TEST_F(KnobJournalTest, WithoutAJournalNothingIsChanged) {
 
 TEST_F(KnobJournalTest, TheFolderIsOursAlone) {
   const auto chosen = folder_.path() / "a/b";
-  const testing::ScopedVariable variable("ZEUS_KNOB_DIR", chosen);
+  const zeus::testing::ScopedVariable variable("ZEUS_KNOB_DIR", chosen);
   EXPECT_EQ(KnobFolder().value(), chosen);
   EXPECT_EQ(KnobFolder().value(), chosen);
   ASSERT_EQ(::chmod(chosen.c_str(), 0777), 0);
   EXPECT_EQ(KnobFolder().error().code, ErrorCode::kPermissionDenied);
 }
 
-}  // namespace
+}  // namespace knob_journal_test
 }  // namespace zeus

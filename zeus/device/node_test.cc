@@ -6,13 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "zeus/base/testing/places.h"
 #include "zeus/base/testing/scoped_variable.h"
 #include "zeus/device/amd/testing/amdgpu_tree.h"
 #include "zeus/device/sim/testing/driver_node.h"
 #include "zeus/device/testing/environment.h"
 
 namespace zeus {
-namespace {
+namespace node_test {
 
 using sim::testing::DriverNode;
 using ::testing::ElementsAre;
@@ -28,7 +29,7 @@ class NodeTest : public ::testing::Test {
                      .procfs = tree_.sysfs() / "proc",
                      .dev = tree_.sysfs() / "dev",
                      .first_gpu_index = first_gpu_index_,
-                     .environment = testing::EnvironmentOf(environment_)});
+                     .environment = zeus::testing::EnvironmentOf(environment_)});
   }
 
   void AddIntelCard(int number) {
@@ -40,7 +41,9 @@ class NodeTest : public ::testing::Test {
     tree_.Set(number, "hwmon/energy1_input", "5000000\n");
   }
 
-  void UseSimulatedDriver() { environment_["ZEUS_NVML_LIBRARY"] = ZEUS_NVML_SIMULATOR; }
+  void UseSimulatedDriver() {
+    environment_["ZEUS_NVML_LIBRARY"] = zeus::testing::SimulatedDriver();
+  }
 
   static std::vector<std::string> Names(const Node& node) {
     std::vector<std::string> names;
@@ -54,11 +57,11 @@ class NodeTest : public ::testing::Test {
   }
 
   VirtualClock clock_;
-  testing::AmdgpuTree tree_;
+  zeus::testing::AmdgpuTree tree_;
   unsigned first_gpu_index_ = 0;
-  testing::Variables environment_{{"ZEUS_NVML_LIBRARY", "/absent/libnvidia-ml.so.1"},
-                                  {"ZEUS_AMD_SMI_LIBRARY", "/absent/libamd_smi.so"},
-                                  {"ZEUS_ROCM_SMI_LIBRARY", "/absent/librocm_smi64.so"}};
+  zeus::testing::Variables environment_{{"ZEUS_NVML_LIBRARY", "/absent/libnvidia-ml.so.1"},
+                                        {"ZEUS_AMD_SMI_LIBRARY", "/absent/libamd_smi.so"},
+                                        {"ZEUS_ROCM_SMI_LIBRARY", "/absent/librocm_smi64.so"}};
 };
 
 TEST_F(NodeTest, AnEmptyMachineHasNoDeviceAndAReasonForEveryKind) {
@@ -106,8 +109,8 @@ TEST_F(NodeTest, TheNumberOfALostGpuIsNotGivenToAnother) {
 
 TEST_F(NodeTest, AWrongCudaSelectionIsAnErrorThatQuotesIt) {
   // There is no node, so that the library makes a private one.
-  const testing::ScopedVariable directory("ZEUS_SIM_DIR", tree_.sysfs().string());
-  const testing::ScopedVariable gpus("ZEUS_SIM", "2xA100");
+  const zeus::testing::ScopedVariable directory("ZEUS_SIM_DIR", tree_.sysfs().string());
+  const zeus::testing::ScopedVariable gpus("ZEUS_SIM", "2xA100");
   UseSimulatedDriver();
   EXPECT_THAT(Names(Find().value()), ElementsAre("gpu:0", "gpu:1"));
   for (const char* wrong : {"2", "0,banana", "GPU-ffffffff-0000"}) {
@@ -128,5 +131,5 @@ TEST_F(NodeTest, AWrongHipSelectionIsAnErrorThatQuotesIt) {
   EXPECT_THAT(node.error().message, HasSubstr("HIP_VISIBLE_DEVICES=\"0,7\""));
 }
 
-}  // namespace
+}  // namespace node_test
 }  // namespace zeus

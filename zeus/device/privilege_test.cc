@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace zeus {
-namespace {
+namespace privilege_test {
 
 TEST(PrivilegeTest, OnlyOthersAreToldToBecomeRoot) {
   EXPECT_EQ(RefusalAdvice(Privilege::kUser), "needs root (CAP_SYS_ADMIN in containers)");
@@ -15,5 +15,5 @@ TEST(PrivilegeTest, TheAdviceIsForThisProcess) {
   EXPECT_EQ(RefusalAdvice(), RefusalAdvice(CurrentPrivilege()));
 }
 
-}  // namespace
+}  // namespace privilege_test
 }  // namespace zeus

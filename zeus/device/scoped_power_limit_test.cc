@@ -9,7 +9,7 @@
 #include "zeus/device/sim/testing/loads.h"
 
 namespace zeus {
-namespace {
+namespace scoped_power_limit_test {
 
 using namespace zeus::literals;
 using ::testing::HasSubstr;
@@ -62,5 +62,5 @@ TEST_F(ScopedPowerLimitTest, AMovedScopeRestoresOnce) {
   EXPECT_EQ(Requested(), 400_W);
 }
 
-}  // namespace
+}  // namespace scoped_power_limit_test
 }  // namespace zeus

@@ -10,7 +10,7 @@
 #include "zeus/base/testing/temporary_directory.h"
 
 namespace zeus {
-namespace {
+namespace shared_library_test {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -98,5 +98,5 @@ TEST_F(SharedLibraryTest, OfTheUsualPlacesTheMissingOnesAreSkipped) {
   EXPECT_TRUE(library.ok());
 }
 
-}  // namespace
+}  // namespace shared_library_test
 }  // namespace zeus

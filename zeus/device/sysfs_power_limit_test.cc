@@ -11,7 +11,7 @@
 #include "zeus/device/sysfs.h"
 
 namespace zeus {
-namespace {
+namespace sysfs_power_limit_test {
 
 using namespace zeus::literals;
 
@@ -30,7 +30,7 @@ class SysfsPowerLimitTest : public ::testing::Test {
                                  std::move(write));
   }
 
-  testing::TemporaryDirectory directory_;
+  zeus::testing::TemporaryDirectory directory_;
 };
 
 TEST_F(SysfsPowerLimitTest, ReadsTheLimitItsRangeAndWhatItFound) {
@@ -129,7 +129,7 @@ TEST_F(SysfsPowerLimitTest, EmptyHugeAndBinaryAttributesAreErrors) {
 }
 
 TEST(SysfsTest, EntriesComeInNaturalOrderAndAMissingDirectoryHasNone) {
-  const testing::TemporaryDirectory directory;
+  const zeus::testing::TemporaryDirectory directory;
   for (const char* name : {"card10", "card2", "renderD128"})
     std::filesystem::create_directory(directory.path() / name);
   const auto cards = ListEntries(directory.path(), "card");
@@ -139,5 +139,5 @@ TEST(SysfsTest, EntriesComeInNaturalOrderAndAMissingDirectoryHasNone) {
   EXPECT_TRUE(ListEntries(directory.path() / "absent").empty());
 }
 
-}  // namespace
+}  // namespace sysfs_power_limit_test
 }  // namespace zeus

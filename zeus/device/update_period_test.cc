@@ -6,7 +6,7 @@
 #include <string>
 
 namespace zeus {
-namespace {
+namespace update_period_test {
 
 using namespace std::chrono_literals;
 using namespace zeus::literals;
@@ -73,5 +73,5 @@ TEST(UpdatePeriodTest, TheErrorIsTheLatestPoll) {
   EXPECT_EQ(estimate->error, 100ms);
 }
 
-}  // namespace
+}  // namespace update_period_test
 }  // namespace zeus

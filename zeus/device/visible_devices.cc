@@ -15,8 +15,6 @@ namespace {
 constexpr std::string_view kGpuPrefix = "GPU-";
 constexpr std::string_view kPartitionPrefix = "MIG-";
 
-Error Invalid(std::string reason) { return {ErrorCode::kInvalidArgument, std::move(reason)}; }
-
 // For an identifier that is well formed: the caller decides what it means.
 Error Unknown(std::string reason) { return {ErrorCode::kNotFound, std::move(reason)}; }
 
@@ -51,18 +49,21 @@ Result<VisibleBoard> ByIndex(std::string_view entry, const std::vector<Selectabl
   if (index.ok() && index.value() < boards.size())
     return VisibleBoard{static_cast<std::size_t>(index.value()), BoardShare::kWhole};
   if (boards.empty())
-    return Invalid(fmt::format("there is no GPU {}: this machine has none", Printable(entry)));
-  return Invalid(fmt::format("there is no GPU {}: this machine has GPUs 0 to {}", Printable(entry),
-                             boards.size() - 1));
+    return InvalidArgument(
+        fmt::format("there is no GPU {}: this machine has none", Printable(entry)));
+  return InvalidArgument(fmt::format("there is no GPU {}: this machine has GPUs 0 to {}",
+                                     Printable(entry), boards.size() - 1));
 }
 
 Result<VisibleBoard> ByUuid(std::string_view entry, const std::vector<SelectableBoard>& boards) {
   const std::string wanted = BareUuid(entry);
-  if (wanted.empty()) return Invalid(fmt::format("{} has no UUID after GPU-", Quote(entry)));
+  if (wanted.empty())
+    return InvalidArgument(fmt::format("{} has no UUID after GPU-", Quote(entry)));
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < boards.size(); ++i) {
     if (!BareUuid(boards[i].uuid).starts_with(wanted)) continue;
-    if (found) return Invalid(fmt::format("{} is ambiguous: write more of the UUID", Quote(entry)));
+    if (found)
+      return InvalidArgument(fmt::format("{} is ambiguous: write more of the UUID", Quote(entry)));
     found = i;
   }
   if (!found) return Unknown(fmt::format("no GPU of this machine is called {}", Quote(entry)));
@@ -79,7 +80,7 @@ Result<VisibleBoard> ByOldPartition(std::string_view entry,
                            IsNumber(rest.substr(first + 1, last - first - 1)) &&
                            IsNumber(rest.substr(last + 1));
   if (!well_formed) {
-    return Invalid(
+    return InvalidArgument(
         fmt::format("{} is not MIG-GPU-<uuid>/<GPU instance>/<compute instance>", Quote(entry)));
   }
   ZEUS_TRY(VisibleBoard parent, ByUuid(rest.substr(0, first), boards));
@@ -104,8 +105,8 @@ Result<VisibleBoard> SelectOne(std::string_view entry, const std::vector<Selecta
   if (IsNumber(entry)) return ByIndex(entry, boards);
   if (entry.starts_with(kGpuPrefix)) return ByUuid(entry, boards);
   if (entry.starts_with(kPartitionPrefix)) return ByPartition(entry, boards);
-  if (entry.empty()) return Invalid("an entry of the list is empty");
-  return Invalid(
+  if (entry.empty()) return InvalidArgument("an entry of the list is empty");
+  return InvalidArgument(
       fmt::format("{} is neither an index nor a GPU-… or MIG-… identifier", Quote(entry)));
 }
 
@@ -129,7 +130,7 @@ Result<VisibleBoard> SelectOrGuess(std::string_view entry,
   auto one = SelectOne(entry, boards);
   if (one.ok() || one.error().code != ErrorCode::kNotFound) return one;
   if (auto guess = Guess(entry, boards, selected)) return *std::move(guess);
-  return Invalid(std::move(one).error().message);
+  return InvalidArgument(std::move(one).error().message);
 }
 
 std::vector<VisibleBoard> AllBoards(std::size_t count) {
@@ -156,7 +157,7 @@ Result<std::vector<VisibleBoard>> SelectVisibleBoards(std::string_view variable,
                                    same_board->share == BoardShare::kPartition &&
                                    one.value().share == BoardShare::kPartition;
     if (!seen.insert(entry).second || (same_board != selected.end() && !sibling_partition))
-      return Invalid(fmt::format("{} names a GPU twice", Quote(entry))).While(doing);
+      return InvalidArgument(fmt::format("{} names a GPU twice", Quote(entry))).While(doing);
     if (!sibling_partition) selected.push_back(one.value());
   }
   return selected;
@@ -169,7 +170,7 @@ bool SelectsByIndex(const std::optional<std::string>& value) {
 Result<DeviceOrder> ParseDeviceOrder(const std::optional<std::string>& value) {
   if (!value || value->empty() || *value == "FASTEST_FIRST") return DeviceOrder::kFastestFirst;
   if (*value == "PCI_BUS_ID") return DeviceOrder::kPciBusId;
-  return Invalid(
+  return InvalidArgument(
       fmt::format("CUDA_DEVICE_ORDER={}: must be FASTEST_FIRST or PCI_BUS_ID", Quote(*value)));
 }
 

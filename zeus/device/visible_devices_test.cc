@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace zeus {
-namespace {
+namespace visible_devices_test {
 
 using ::testing::HasSubstr;
 
@@ -164,5 +164,5 @@ TEST(DeviceOrderTest, AWrongOrderIsAnErrorThatQuotesIt) {
   EXPECT_THAT(order.error().message, HasSubstr("CUDA_DEVICE_ORDER=\"pci_bus_id\""));
 }
 
-}  // namespace
+}  // namespace visible_devices_test
 }  // namespace zeus

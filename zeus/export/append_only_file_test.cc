@@ -13,11 +13,11 @@
 #include "zeus/base/testing/temporary_directory.h"
 
 namespace zeus {
-namespace {
+namespace append_only_file_test {
 
 using ::testing::HasSubstr;
-using testing::HoldsInAChild;
-using testing::TemporaryDirectory;
+using zeus::testing::HoldsInAChild;
+using zeus::testing::TemporaryDirectory;
 
 class AppendOnlyFileTest : public ::testing::Test {
  protected:
@@ -93,5 +93,5 @@ TEST_F(AppendOnlyFileTest, AMissingDirectoryIsNamed) {
   EXPECT_THAT(file.error().message, HasSubstr("none/log"));
 }
 
-}  // namespace
+}  // namespace append_only_file_test
 }  // namespace zeus

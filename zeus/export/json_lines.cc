@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "zeus/base/json.h"
 #include "zeus/export/unix_time.h"
 
 namespace zeus {

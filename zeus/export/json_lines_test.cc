@@ -6,15 +6,16 @@
 #include <utility>
 
 #include "zeus/base/file.h"
+#include "zeus/base/json.h"
 #include "zeus/base/testing/temporary_directory.h"
 #include "zeus/export/testing/records.h"
 
 namespace zeus {
-namespace {
+namespace json_lines_test {
 
-using testing::ASample;
-using testing::AWindow;
-using testing::TemporaryDirectory;
+using zeus::testing::ASample;
+using zeus::testing::AWindow;
+using zeus::testing::TemporaryDirectory;
 
 TEST(JsonLinesTest, AWindowCarriesUncertaintySourceAndWhatItsTotalContains) {
   const Json json = ToJson(AWindow("epoch"));
@@ -81,5 +82,5 @@ TEST(JsonLinesTest, SomebodyElsesFileIsRefused) {
   EXPECT_FALSE(JsonLines::Open(directory.AddFile("notes.txt", "do not lose this\n")).ok());
 }
 
-}  // namespace
+}  // namespace json_lines_test
 }  // namespace zeus

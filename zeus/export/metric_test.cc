@@ -10,7 +10,7 @@
 #include "zeus/export/metric_catalogue.h"
 
 namespace zeus {
-namespace {
+namespace metric_test {
 
 constexpr MetricDescription kPower{"power_watts", MetricType::kGauge, "gpu", "Power."};
 constexpr MetricDescription kSize{"size_joules", MetricType::kHistogram, "", "Size."};
@@ -62,5 +62,5 @@ TEST(MetricTest, OnlyCountersEndInTotal) {
         << metric->name;
 }
 
-}  // namespace
+}  // namespace metric_test
 }  // namespace zeus

@@ -9,7 +9,7 @@
 #include <utility>
 
 namespace zeus {
-namespace {
+namespace metrics_server_test {
 
 using ::testing::HasSubstr;
 
@@ -64,5 +64,5 @@ TEST(MetricsServerTest, AServerThatIsStoppedAtOnceStops) {
   for (int i = 0; i < 50; ++i) StartServer();
 }
 
-}  // namespace
+}  // namespace metrics_server_test
 }  // namespace zeus

@@ -11,7 +11,7 @@
 #include "zeus/export/prometheus.h"
 
 namespace zeus {
-namespace {
+namespace node_sampler_test {
 
 using namespace std::chrono_literals;
 using namespace zeus::literals;
@@ -85,5 +85,5 @@ TEST_F(NodeSamplerTest, EnergyNeverFallsBetweenSamplesAlsoAcrossADriverReload) {
   }
 }
 
-}  // namespace
+}  // namespace node_sampler_test
 }  // namespace zeus

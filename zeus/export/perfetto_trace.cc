@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "zeus/base/file.h"
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/export/json_lines.h"
 
@@ -18,7 +19,7 @@
 namespace zeus {
 namespace {
 
-constexpr mode_t kReadableByAll = 0644;
+constexpr mode_t kTraceFileMode = 0644;
 constexpr std::string_view kOpening = R"({"displayTimeUnit":"ms","traceEvents":[)";
 constexpr std::string_view kClosing = "\n]}\n";
 constexpr int kWindowsProcess = 1;  // Viewers take 0 for the idle task.
@@ -53,7 +54,7 @@ Json WindowArguments(const Measurement& measurement) {
 Result<std::unique_ptr<PerfettoTrace>> PerfettoTrace::Create(const std::filesystem::path& path,
                                                              TimePoint start) {
   const int descriptor =
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kReadableByAll);
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kTraceFileMode);
   if (descriptor < 0) return FileError(path, errno);
   std::unique_ptr<PerfettoTrace> trace(new PerfettoTrace(path, descriptor, start));
   ZEUS_RETURN_IF_ERROR(trace->WriteAt(std::string(kOpening) + std::string(kClosing), 0));

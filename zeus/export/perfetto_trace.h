@@ -11,7 +11,7 @@
 
 #include "zeus/base/clock.h"
 #include "zeus/base/file_descriptor.h"
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 #include "zeus/monitor/measurement.h"
 

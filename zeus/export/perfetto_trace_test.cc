@@ -10,17 +10,18 @@
 #include <utility>
 
 #include "zeus/base/file.h"
+#include "zeus/base/json.h"
 #include "zeus/base/testing/child_process.h"
 #include "zeus/base/testing/temporary_directory.h"
 #include "zeus/export/testing/records.h"
 
 namespace zeus {
-namespace {
+namespace perfetto_trace_test {
 
-using testing::AWindow;
 using ::testing::HasSubstr;
-using testing::HoldsInAChild;
-using testing::TemporaryDirectory;
+using zeus::testing::AWindow;
+using zeus::testing::HoldsInAChild;
+using zeus::testing::TemporaryDirectory;
 
 class PerfettoTraceTest : public ::testing::Test {
  protected:
@@ -131,5 +132,5 @@ TEST_F(PerfettoTraceTest, NamesMayHoldAnything) {
   EXPECT_EQ(EventsOf("b").size(), 1U);
 }
 
-}  // namespace
+}  // namespace perfetto_trace_test
 }  // namespace zeus

@@ -9,12 +9,12 @@
 #include "zeus/export/testing/records.h"
 
 namespace zeus {
-namespace {
+namespace prometheus_test {
 
-using testing::ASample;
-using testing::AWindow;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using zeus::testing::ASample;
+using zeus::testing::AWindow;
 
 std::string TextOf(const Sample& sample) {
   MetricSet set;
@@ -93,5 +93,5 @@ TEST(PrometheusTest, TheProcessTellsItsVersionAndCost) {
   EXPECT_THAT(set.Text(), HasSubstr("zeus_build_info{version=\"1.2.3\"} 1\n"));
 }
 
-}  // namespace
+}  // namespace prometheus_test
 }  // namespace zeus

@@ -11,7 +11,7 @@
 #include <utility>
 
 namespace zeus {
-namespace {
+namespace push_gateway_test {
 
 using ::testing::HasSubstr;
 
@@ -101,5 +101,5 @@ TEST(PushGatewayTest, WhatIsNoGatewayIsRefusedAtOnce) {
   EXPECT_FALSE(PushGateway::Create({.url = "http://host", .job = "", .instance = "i"}).ok());
 }
 
-}  // namespace
+}  // namespace push_gateway_test
 }  // namespace zeus

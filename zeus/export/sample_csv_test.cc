@@ -8,10 +8,10 @@
 #include "zeus/export/testing/records.h"
 
 namespace zeus {
-namespace {
+namespace sample_csv_test {
 
 TEST(SampleCsvTest, ARowPerDeviceWithEmptyCellsForWhatIsNotKnown) {
-  const auto rows = SampleCsvRows(testing::ASample());
+  const auto rows = SampleCsvRows(zeus::testing::ASample());
   ASSERT_EQ(rows.size(), 3U);
   EXPECT_EQ(rows[0],
             "1700000000.250000,4.000000,gpu:0,A100,GPU-1,250,1.5,1000,3,counter,40,0.9,1410000000,"
@@ -21,9 +21,9 @@ TEST(SampleCsvTest, ARowPerDeviceWithEmptyCellsForWhatIsNotKnown) {
 
 TEST(SampleCsvTest, RowsHaveAsManyCellsAsTheHeader) {
   const auto commas = std::ranges::count(SampleCsvHeader(), ',');
-  for (const std::string& row : SampleCsvRows(testing::ASample()))
+  for (const std::string& row : SampleCsvRows(zeus::testing::ASample()))
     EXPECT_EQ(std::ranges::count(row, ','), commas) << row;
 }
 
-}  // namespace
+}  // namespace sample_csv_test
 }  // namespace zeus

@@ -10,10 +10,10 @@
 #include "zeus/export/testing/records.h"
 
 namespace zeus {
-namespace {
+namespace window_log_test {
 
-using testing::AWindow;
-using testing::TemporaryDirectory;
+using zeus::testing::AWindow;
+using zeus::testing::TemporaryDirectory;
 
 class WindowLogTest : public ::testing::Test {
  protected:
@@ -35,7 +35,7 @@ TEST_F(WindowLogTest, HasTheColumnsOfTheReferenceAndNoZeroForALostGpu) {
 
 TEST_F(WindowLogTest, ExtendedColumnsFollowThoseOfTheReference) {
   Measurement window = AWindow("epoch");
-  EnergyEstimate reset = testing::AnEstimate(Joules(20));
+  EnergyEstimate reset = zeus::testing::AnEstimate(Joules(20));
   reset.flags.Set(MeasurementFlag::kCounterReset);
   reset.flags.Set(MeasurementFlag::kShortWindow);
   window.devices[2].energy = reset;
@@ -57,5 +57,5 @@ TEST_F(WindowLogTest, OtherColumnsInTheSameFileAreRefused) {
   EXPECT_EQ(other.error().code, ErrorCode::kInvalidArgument);
 }
 
-}  // namespace
+}  // namespace window_log_test
 }  // namespace zeus

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 
 namespace zeus {

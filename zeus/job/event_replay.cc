@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "zeus/base/json.h"
 #include "zeus/job/event_detail.h"
 #include "zeus/job/job_policy.h"
 

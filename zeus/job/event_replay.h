@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 #include "zeus/job/job.h"
 

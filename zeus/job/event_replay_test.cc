@@ -4,16 +4,17 @@
 #include <gtest/gtest.h>
 
 #include "zeus/base/clock.h"
+#include "zeus/base/json.h"
 #include "zeus/job/local_job_service.h"
 #include "zeus/job/memory_repository.h"
 
 namespace zeus {
-namespace {
+namespace event_replay_test {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using namespace literals;
 
-class EventReplayTest : public testing::Test {
+class EventReplayTest : public ::testing::Test {
  protected:
   EventReplayTest() {
     EXPECT_TRUE(service_
@@ -67,5 +68,5 @@ TEST_F(EventReplayTest, ABatchSizeThatTheBeliefDoesNotGiveIsNoticed) {
   EXPECT_THAT(ReplayPolicy(job_, events_).error().message, HasSubstr("event 2 (trial_started)"));
 }
 
-}  // namespace
+}  // namespace event_replay_test
 }  // namespace zeus

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "zeus/base/json.h"
 #include "zeus/job/event_detail.h"
 
 namespace zeus {

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 
 namespace zeus {

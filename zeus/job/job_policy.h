@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 #include "zeus/job/job.h"
 #include "zeus/optimizer/batch_size/policy.h"

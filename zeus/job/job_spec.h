@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 #include "zeus/optimizer/batch_size/policy.h"

@@ -9,10 +9,10 @@
 #include "zeus/job/testing/local_job_service_fixture.h"
 
 namespace zeus {
-namespace {
+namespace local_job_service_test {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using namespace literals;
 
 TEST_F(LocalJobServiceTest, RegisteringTwiceGivesTheSameJob) {
@@ -213,5 +213,5 @@ TEST_F(LocalJobServiceTest, ADeletedJobIsGone) {
   EXPECT_EQ(service_.Delete("job").error().code, ErrorCode::kNotFound);
 }
 
-}  // namespace
+}  // namespace local_job_service_test
 }  // namespace zeus

@@ -5,7 +5,7 @@
 #include <memory>
 
 namespace zeus {
-namespace {
+namespace run_rules_test {
 
 // After one recurrence that cost 20 J with batch size 16: the bound of a run is 40 J.
 class RunRulesTest : public ::testing::Test {
@@ -73,5 +73,5 @@ TEST_F(RunRulesTest, BatchSizesThatThePolicyNeverChoosesPromiseNothing) {
   EXPECT_TRUE(AnotherTryMayHelp(policy, Run(0), true));
 }
 
-}  // namespace
+}  // namespace run_rules_test
 }  // namespace zeus

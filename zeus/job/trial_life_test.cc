@@ -6,12 +6,13 @@
 #include <thread>
 #include <vector>
 
+#include "zeus/base/json.h"
 #include "zeus/job/testing/local_job_service_fixture.h"
 
 namespace zeus {
-namespace {
+namespace trial_life_test {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using namespace literals;
 
 using TrialLifeTest = LocalJobServiceTest;
@@ -248,5 +249,5 @@ TEST(TrialLifeThreadsTest, ManyClientsOnOneJobLoseNothing) {
   }
 }
 
-}  // namespace
+}  // namespace trial_life_test
 }  // namespace zeus

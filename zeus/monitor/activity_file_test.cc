@@ -14,7 +14,7 @@
 #include "zeus/base/testing/temporary_directory.h"
 
 namespace zeus::activity {
-namespace {
+namespace activity_file_test {
 
 using ::testing::HasSubstr;
 
@@ -22,7 +22,7 @@ class ActivityFileTest : public ::testing::Test {
  protected:
   auto Open() { return ActivityFile::Open(path_, clock_); }
 
-  testing::TemporaryDirectory directory_;
+  zeus::testing::TemporaryDirectory directory_;
   std::filesystem::path path_ = directory_.path() / "activity";
   VirtualClock clock_;
 };
@@ -131,17 +131,17 @@ TEST(DefaultActivityPathTest, NamesTheUserAndObeysTheVariable) {
   const std::string name = "zeus-activity-" + std::to_string(::geteuid());
   EXPECT_EQ(DefaultActivityPath().value().filename(), name);
 
-  const testing::TemporaryDirectory directory;
-  const testing::ScopedVariable variable("ZEUS_ACTIVITY_DIR", directory.path());
+  const zeus::testing::TemporaryDirectory directory;
+  const zeus::testing::ScopedVariable variable("ZEUS_ACTIVITY_DIR", directory.path());
   EXPECT_EQ(DefaultActivityPath().value(), directory.path() / name);
 }
 
 TEST(DefaultActivityPathTest, ADirectoryThatIsNoneIsNamed) {
-  const testing::ScopedVariable variable("ZEUS_ACTIVITY_DIR", "/nowhere/at/all");
+  const zeus::testing::ScopedVariable variable("ZEUS_ACTIVITY_DIR", "/nowhere/at/all");
 
   EXPECT_EQ(DefaultActivityPath().error().code, ErrorCode::kNotFound);
   EXPECT_THAT(DefaultActivityPath().error().message, HasSubstr("/nowhere/at/all"));
 }
 
-}  // namespace
+}  // namespace activity_file_test
 }  // namespace zeus::activity

@@ -15,11 +15,11 @@
 #include "zeus/monitor/testing/scripted_meter.h"
 
 namespace zeus {
-namespace {
+namespace conservation_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
-using testing::ScriptedMeter;
+using zeus::testing::ScriptedMeter;
 
 constexpr double kRelativeError = 1e-9;
 
@@ -208,5 +208,5 @@ TEST(ConservationTest, WindowsOfSeveralThreadsWhileARecorderRuns) {
   ExpectConserved(monitor, sums);
 }
 
-}  // namespace
+}  // namespace conservation_test
 }  // namespace zeus

@@ -17,7 +17,7 @@ constexpr double kUnseenSwing = 0.002;
 // then in the other.
 constexpr double kDriftUpdates = 18;
 
-double Square(double value) { return value * value; }
+double Squared(double value) { return value * value; }
 
 template <class T>
 Result<T> Missing(const char* what) {
@@ -199,20 +199,20 @@ Result<EnergyEstimate> DeviceRecord::Estimate(TimePoint begin, const EnergyCurve
   const double lit = std::max((time - dark).count(), 1e-9);
   // No std::hypot(): nothing here overflows, and every window pays for it.
   const double shared_variance =
-      Square(sensor.gain_sigma * energy.value()) + Square((sensor.offset_sigma * time).value());
+      Squared(sensor.gain_sigma * energy.value()) + Squared((sensor.offset_sigma * time).value());
   const double variance =
       from.edge_variance + to.edge_variance +
       std::max(to.sampling_variance - from.sampling_variance, 0.0) +
-      Square(DriftSigma(from, to, sensor.power_period - sensor.power_window).value()) +
-      Square(kUnseenSwing * (to.unseen - from.unseen).value()) +
-      Square(energy.value() * dark.count() / lit);
+      Squared(DriftSigma(from, to, sensor.power_period - sensor.power_window).value()) +
+      Squared(kUnseenSwing * (to.unseen - from.unseen).value()) +
+      Squared(energy.value() * dark.count() / lit);
   // In a window of a few updates the errors of its edges are not independent of each other.
   const Seconds resolution = track_.update_period();
   const double correlated =
       1.0 + 0.5 * std::min(1.0, 3 * resolution / std::max<Seconds>(time, 1ns));
   EnergyEstimate estimate{
       .energy = energy,
-      .sigma = Joules(std::sqrt(variance * Square(correlated) + shared_variance)),
+      .sigma = Joules(std::sqrt(variance * Squared(correlated) + shared_variance)),
       .shared_sigma = Joules(std::sqrt(shared_variance)),
       .attributed = energy,
       .source = source(),

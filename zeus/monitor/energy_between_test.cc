@@ -7,11 +7,11 @@
 #include "zeus/monitor/testing/scripted_meter.h"
 
 namespace zeus {
-namespace {
+namespace energy_between_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
-using testing::ScriptedMeter;
+using zeus::testing::ScriptedMeter;
 
 constexpr TimePoint At(double seconds) { return TimePoint(Seconds(seconds)); }
 
@@ -96,5 +96,5 @@ TEST_F(EnergyBetweenTest, AverageAndMemoryPowerAreRecordedWithTheTelemetry) {
   EXPECT_LT(memory.back().value, average.back().value);
 }
 
-}  // namespace
+}  // namespace energy_between_test
 }  // namespace zeus

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace zeus {
-namespace {
+namespace energy_curve_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
@@ -55,5 +55,5 @@ TEST_F(EnergyCurveTest, TheLastPeriodIsNotSettled) {
   EXPECT_GT(curve_.At(At(0.5)).edge_variance, curve_.At(At(0.1)).edge_variance);
 }
 
-}  // namespace
+}  // namespace energy_curve_test
 }  // namespace zeus

@@ -9,11 +9,11 @@
 #include "zeus/monitor/testing/scripted_meter.h"
 
 namespace zeus {
-namespace {
+namespace energy_monitor_robustness_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
-using testing::ScriptedMeter;
+using zeus::testing::ScriptedMeter;
 
 constexpr TimePoint At(double seconds) { return TimePoint(Seconds(seconds)); }
 
@@ -251,5 +251,5 @@ TEST_F(RobustnessTest, NoResultNeedBeKept) {
   EXPECT_GT(monitor.Accounts(0).device, 0_J);
 }
 
-}  // namespace
+}  // namespace energy_monitor_robustness_test
 }  // namespace zeus

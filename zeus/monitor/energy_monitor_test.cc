@@ -6,12 +6,12 @@
 #include "zeus/monitor/testing/scripted_meter.h"
 
 namespace zeus {
-namespace {
+namespace energy_monitor_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
-using testing::ScriptedMeter;
+using zeus::testing::ScriptedMeter;
 
 constexpr TimePoint At(double seconds) { return TimePoint(Seconds(seconds)); }
 
@@ -190,5 +190,5 @@ TEST_F(EnergyMonitorTest, NestedWindowsSplitWhatTheyShare) {
   EXPECT_NEAR(part.Sum().attributed.value(), 100, 0.1);
 }
 
-}  // namespace
+}  // namespace energy_monitor_test
 }  // namespace zeus

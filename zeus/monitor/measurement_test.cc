@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace zeus {
-namespace {
+namespace measurement_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
@@ -52,5 +52,5 @@ TEST(MeasurementTest, FlagsHaveNames) {
   EXPECT_THAT(flags.Names(), ElementsAre("counter_reset", "throttled"));
 }
 
-}  // namespace
+}  // namespace measurement_test
 }  // namespace zeus

@@ -10,10 +10,11 @@
 #include <utility>
 
 #include "zeus/base/file.h"
+#include "zeus/base/json.h"
 #include "zeus/base/testing/temporary_directory.h"
 
 namespace zeus {
-namespace {
+namespace profile_store_test {
 
 using namespace std::chrono_literals;
 using namespace zeus::literals;
@@ -53,7 +54,7 @@ SensorCalibration Example() {
 
 class ProfileStoreTest : public ::testing::Test {
  protected:
-  testing::TemporaryDirectory directory_;
+  zeus::testing::TemporaryDirectory directory_;
   const std::filesystem::path own_ = directory_.path() / "own";
   const std::filesystem::path system_ = directory_.path() / "system";
   const ProfileStore store_{own_, system_};
@@ -249,5 +250,5 @@ TEST(ProfileStoreFoldersTest, TheEnvironmentDecides) {
   EXPECT_THAT(folder(), HasSubstr("/nonexistent/profiles/GPU-1234"));
 }
 
-}  // namespace
+}  // namespace profile_store_test
 }  // namespace zeus

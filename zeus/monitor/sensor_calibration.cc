@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "zeus/base/json.h"
+
 namespace zeus {
 namespace {
 

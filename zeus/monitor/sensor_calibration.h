@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "zeus/base/clock.h"
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 #include "zeus/device/gpu.h"
 #include "zeus/monitor/calibration/gain_fit.h"

@@ -5,7 +5,7 @@
 #include "zeus/device/sim/gpu_model.h"
 
 namespace zeus {
-namespace {
+namespace sensor_profile_test {
 
 using namespace std::chrono_literals;
 
@@ -74,5 +74,5 @@ TEST(SensorProfileTest, RailsHaveNoBlindTime) {
   EXPECT_EQ(PriorRailProfile().power_window, PriorRailProfile().power_period);
 }
 
-}  // namespace
+}  // namespace sensor_profile_test
 }  // namespace zeus

@@ -12,9 +12,9 @@
 #include "zeus/monitor/shared_activity_board.h"
 
 namespace zeus {
-namespace {
+namespace shared_activity_board_process_test {
 
-using testing::HoldsInAChild;
+using zeus::testing::HoldsInAChild;
 
 TimePoint At(double seconds) { return TimePoint(Seconds(seconds)); }
 
@@ -39,7 +39,7 @@ class SharedActivityBoardProcessTest : public ::testing::Test {
     return before;
   }
 
-  testing::TemporaryDirectory directory_;
+  zeus::testing::TemporaryDirectory directory_;
   std::filesystem::path path_ = directory_.path() / "activity";
   VirtualClock clock_;
 };
@@ -155,5 +155,5 @@ TEST_F(SharedActivityBoardProcessTest, EightProcessesAtOnceAgreeOnTheSum) {
   EXPECT_EQ(WeightAt(*board, 2.1, 0), kProcesses);
 }
 
-}  // namespace
+}  // namespace shared_activity_board_process_test
 }  // namespace zeus

@@ -18,7 +18,7 @@ void PrintTo(const ActivityBoard::Change& change, std::ostream* out) {
        << ", weight " << change.weight << "}";
 }
 
-namespace {
+namespace shared_activity_board_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -37,7 +37,7 @@ class SharedActivityBoardTest : public ::testing::Test {
     return TryOpen(std::move(keys)).value();
   }
 
-  testing::TemporaryDirectory directory_;
+  zeus::testing::TemporaryDirectory directory_;
   std::filesystem::path path_ = directory_.path() / "activity";
   VirtualClock clock_;
 };
@@ -315,5 +315,5 @@ TEST_F(SharedActivityBoardTest, ReadersSeeEveryChangeOfConcurrentWriters) {
   EXPECT_EQ(weight, kWriters * 5);
 }
 
-}  // namespace
+}  // namespace shared_activity_board_test
 }  // namespace zeus

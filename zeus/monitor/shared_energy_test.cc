@@ -12,11 +12,11 @@
 #include "zeus/monitor/testing/scripted_meter.h"
 
 namespace zeus {
-namespace {
+namespace shared_energy_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
-using testing::ScriptedMeter;
+using zeus::testing::ScriptedMeter;
 
 class SharedEnergyTest : public ::testing::Test {
  protected:
@@ -48,7 +48,7 @@ class SharedEnergyTest : public ::testing::Test {
     return result.ok() ? result.value().Sum().attributed : Joules(0);
   }
 
-  testing::TemporaryDirectory directory_;
+  zeus::testing::TemporaryDirectory directory_;
   VirtualClock clock_;
   std::vector<std::unique_ptr<ScriptedMeter>> meters_;
   std::vector<std::unique_ptr<EnergyMonitor>> monitors_;
@@ -103,5 +103,5 @@ TEST_F(SharedEnergyTest, PartsFollowWhoComesAndGoes) {
   EXPECT_NEAR(first.Accounts(0).others.value(), 750, 2);
 }
 
-}  // namespace
+}  // namespace shared_energy_test
 }  // namespace zeus

@@ -5,7 +5,7 @@
 #include <numeric>
 
 namespace zeus {
-namespace {
+namespace timeline_test {
 
 using namespace std::chrono_literals;
 
@@ -46,5 +46,5 @@ TEST(TimelineTest, MemoryIsBoundedAndTheMeanIsKept) {
   EXPECT_NEAR(integral / sum, 1.0, 1e-12);
 }
 
-}  // namespace
+}  // namespace timeline_test
 }  // namespace zeus

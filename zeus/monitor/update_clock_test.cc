@@ -7,7 +7,7 @@
 #include "zeus/base/random.h"
 
 namespace zeus {
-namespace {
+namespace update_clock_test {
 
 using namespace std::chrono_literals;
 
@@ -92,5 +92,5 @@ TEST(UpdateClockTest, JitterShowsAsUncertainty) {
   EXPECT_GT(clock.Latest(At(6.1)).sigma, 5ms);
 }
 
-}  // namespace
+}  // namespace update_clock_test
 }  // namespace zeus

@@ -10,15 +10,16 @@
 #include <thread>
 #include <vector>
 
+#include "zeus/base/json.h"
 #include "zeus/plan/memory_plan_repository.h"
 #include "zeus/plan/plan_spec.h"
 #include "zeus/plan/testing/plan_samples.h"
 
 namespace zeus {
-namespace {
+namespace local_plan_service_test {
 
-using testing::APlanSpec;
 using ::testing::HasSubstr;
+using zeus::testing::APlanSpec;
 
 class LocalPlanServiceTest : public ::testing::Test {
  protected:
@@ -286,5 +287,5 @@ TEST(PlanSpecTest, MisspeltFieldsAreNoticed) {
   EXPECT_FALSE(PlanSpecFromJson(json).ok());
 }
 
-}  // namespace
+}  // namespace local_plan_service_test
 }  // namespace zeus

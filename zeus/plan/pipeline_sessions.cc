@@ -15,7 +15,7 @@
 namespace zeus {
 namespace {
 
-constexpr int kAttempts = 8;
+constexpr int kUpdateAttempts = 8;
 constexpr int kSessionsAtOnce = 100;
 constexpr int kMostRanks = 1 << 16;
 constexpr std::size_t kLongestMetadata = 10'000;
@@ -123,7 +123,7 @@ Result<PipelineSession> PipelineSessions::Register(const PipelineSession& asked)
   session.plan_id = settings.plan;
   session.round = 0;
   session.created_at = session.used_at = clock_.WallNow();
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+  for (int attempt = 0; attempt < kUpdateAttempts; ++attempt) {
     session.id =
         fmt::format("{}-dp{}-pp{}-tp{}-{:014x}", ToText(session.created_at), session.data_parallel,
                     session.pipeline_parallel, session.tensor_parallel, options_.entropy());

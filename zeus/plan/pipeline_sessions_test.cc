@@ -13,7 +13,7 @@
 #include "zeus/plan/testing/plan_samples.h"
 
 namespace zeus {
-namespace {
+namespace pipeline_sessions_test {
 
 using ::testing::HasSubstr;
 
@@ -75,7 +75,7 @@ TEST_F(PipelineSessionsTest, IdsNeverMeet) {
 }
 
 TEST_F(PipelineSessionsTest, APlanIsRunByEveryReplicaAndFollowsStragglers) {
-  const CurrentPlan plan = plans_.Submit(testing::APlanSpec("gpt")).value();
+  const CurrentPlan plan = plans_.Submit(zeus::testing::APlanSpec("gpt")).value();
   const std::string id =
       sessions_
           .Register({.data_parallel = 2, .pipeline_parallel = 2, .metadata = "run 7, plan=gpt"})
@@ -195,7 +195,7 @@ TEST_F(PipelineSessionsTest, WhatCannotComeToClocksIsRefusedAtOnce) {
               HasSubstr("microbatches=many"));
   EXPECT_FALSE(sessions_.Register({.metadata = "microbatches=4 schedule=zigzag"}).ok());
   EXPECT_FALSE(sessions_.Register({.data_parallel = 100'000, .metadata = "microbatches=4"}).ok());
-  ASSERT_TRUE(plans_.Submit(testing::APlanSpec("gpt")).ok());
+  ASSERT_TRUE(plans_.Submit(zeus::testing::APlanSpec("gpt")).ok());
   EXPECT_THAT(sessions_.Register({.pipeline_parallel = 3, .metadata = "plan=gpt"}).error().message,
               HasSubstr("plan gpt has 2 stages, not 3"));
 }
@@ -254,5 +254,5 @@ TEST(SessionSettingsTest, ClocksToMeasureAreSpreadOverThoseThatAllHave) {
   EXPECT_TRUE(ClocksToMeasure({}).empty());
 }
 
-}  // namespace
+}  // namespace pipeline_sessions_test
 }  // namespace zeus

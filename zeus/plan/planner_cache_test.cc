@@ -13,7 +13,7 @@
 #include "zeus/plan/testing/plan_samples.h"
 
 namespace zeus {
-namespace {
+namespace planner_cache_test {
 
 class PlannerCacheTest : public ::testing::Test {
  protected:
@@ -23,7 +23,7 @@ class PlannerCacheTest : public ::testing::Test {
   PlannerCache::Solve Solving() {
     return [this](const pipeline::SolveOptions& options) {
       ++solves_;
-      return SolvedPipeline::Solve(testing::APlanSpec("a"), options);
+      return SolvedPipeline::Solve(zeus::testing::APlanSpec("a"), options);
     };
   }
   // Solves when the gate is open.
@@ -32,7 +32,7 @@ class PlannerCacheTest : public ::testing::Test {
       ++solves_;
       std::unique_lock lock(mutex_);
       opened_.wait(lock, [this] { return open_; });
-      return SolvedPipeline::Solve(testing::APlanSpec("a"), options);
+      return SolvedPipeline::Solve(zeus::testing::APlanSpec("a"), options);
     };
   }
   void Open() {
@@ -129,5 +129,5 @@ TEST_F(PlannerCacheTest, WhatIsForgottenWhileItIsSolvedIsNotKept) {
   EXPECT_EQ(cache.figures().pipelines, 0);
 }
 
-}  // namespace
+}  // namespace planner_cache_test
 }  // namespace zeus

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "zeus/base/statistics.h"
+#include "zeus/base/testing/sanitized.h"
 #include "zeus/replay/job_replay.h"
 #include "zeus/replay/reference_figures.h"
 #include "zeus/replay/replay_job.h"
@@ -17,13 +18,9 @@
 #include "zeus/replay/trace_jobs.h"
 
 namespace zeus::replay {
-namespace {
+namespace batch_size_traces_test {
 
-#ifdef ZEUS_SANITIZED
-constexpr int kSlowdown = 20;
-#else
-constexpr int kSlowdown = 1;
-#endif
+constexpr int kSlowdown = zeus::testing::kSanitized ? 20 : 1;
 
 JobReplay Replay(const ReplayJob& job, std::string policy, int seed) {
   auto replay = JobReplay::Make(job, {.name = std::move(policy)}, static_cast<std::uint64_t>(seed));
@@ -294,5 +291,5 @@ TEST_P(NewGpuModelTest, WhatWasLearnedOnTheOldOneSavesRegret) {
 INSTANTIATE_TEST_SUITE_P(Policies, NewGpuModelTest, ::testing::Values("zeus", "knowledge_gradient"),
                          [](const auto& instance) { return std::string(instance.param); });
 
-}  // namespace
+}  // namespace batch_size_traces_test
 }  // namespace zeus::replay

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "zeus/base/json.h"
+
 namespace zeus::replay {
 namespace {
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "zeus/base/json.h"
 #include "zeus/base/parallel.h"
 #include "zeus/base/statistics.h"
 

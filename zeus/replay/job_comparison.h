@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 #include "zeus/replay/contender.h"
 #include "zeus/replay/job_replay.h"

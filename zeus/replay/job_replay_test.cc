@@ -13,7 +13,7 @@
 #include "zeus/replay/testing/made_replay_job.h"
 
 namespace zeus::replay {
-namespace {
+namespace job_replay_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -202,5 +202,5 @@ TEST(CatalogueJobsTest, BatchSizesAreThoseThatFitTheMemory) {
   EXPECT_EQ(CatalogueJobs("p100", 0.5).value().front().default_batch_size, 72);
 }
 
-}  // namespace
+}  // namespace job_replay_test
 }  // namespace zeus::replay

@@ -15,7 +15,7 @@
 #include "zeus/replay/job_replay.h"
 
 namespace zeus::replay {
-namespace {
+namespace server_parity_test {
 
 constexpr int kRecurrences = 40;
 constexpr double kTarget = 0.5;
@@ -119,5 +119,5 @@ INSTANTIATE_TEST_SUITE_P(
              std::get<2>(instance.param);
     });
 
-}  // namespace
+}  // namespace server_parity_test
 }  // namespace zeus::replay

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <utility>
 
+#include "zeus/base/json.h"
+
 namespace zeus::replay {
 namespace {
 
-Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+Json FiniteOrNull(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
 Json BetaJson(std::optional<double> beta) { return beta ? Json(*beta) : Json(); }
 
@@ -70,12 +72,12 @@ Json SweepJson(const std::vector<SweepRow>& rows) {
                       {"beta", BetaJson(row.beta)},
                       {"policy", row.policy},
                       {"recurrences", row.recurrences},
-                      {"eta5_vs_default", Number(row.last_five_energy.mean)},
-                      {"tta5_vs_default", Number(row.last_five_time.mean)},
-                      {"cost5_vs_oracle", Number(row.last_five_cost.mean)},
-                      {"regret50", Number(row.regret_of_50.mean)},
-                      {"regret", Number(row.regret.mean)},
-                      {"regret_sem", Number(row.regret.StandardError())},
+                      {"eta5_vs_default", FiniteOrNull(row.last_five_energy.mean)},
+                      {"tta5_vs_default", FiniteOrNull(row.last_five_time.mean)},
+                      {"cost5_vs_oracle", FiniteOrNull(row.last_five_cost.mean)},
+                      {"regret50", FiniteOrNull(row.regret_of_50.mean)},
+                      {"regret", FiniteOrNull(row.regret.mean)},
+                      {"regret_sem", FiniteOrNull(row.regret.StandardError())},
                       {"energy_vs_default", row.energy},
                       {"time_vs_default", row.time},
                       {"cost_vs_default", row.cost},

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/statistics.h"
 #include "zeus/replay/job_comparison.h"
 #include "zeus/report/figure.h"

@@ -10,10 +10,12 @@ namespace zeus::report {
 namespace {
 
 // The shortest text that reads back as the same number; nothing for what is not finite.
-std::string Number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
+std::string FiniteOrEmpty(double value) {
+  return std::isfinite(value) ? fmt::format("{}", value) : "";
+}
 
 std::string NumberAt(const std::vector<double>& values, std::size_t index) {
-  return index < values.size() ? Number(values[index]) : "";
+  return index < values.size() ? FiniteOrEmpty(values[index]) : "";
 }
 
 // The name of a category where the axis has them.
@@ -22,7 +24,7 @@ std::string Place(const Axis& axis, const std::vector<double>& values, std::size
   const double value = values[index];
   const bool named = value >= 0 && value < static_cast<double>(axis.categories.size()) &&
                      value == std::floor(value);
-  return named ? axis.categories[static_cast<std::size_t>(value)] : Number(value);
+  return named ? axis.categories[static_cast<std::size_t>(value)] : FiniteOrEmpty(value);
 }
 
 std::string Line(const std::vector<std::string>& fields) { return CsvRow(fields) + "\n"; }
@@ -41,7 +43,7 @@ std::string HeatMapRows(const Panel& panel) {
     const std::size_t row = i / width;
     if (row >= panel.y.categories.size()) break;
     text += Line({panel.title, panel.heat_map->title, panel.x.categories[i % width],
-                  panel.y.categories[row], "", "", Number(panel.heat_map->values[i])});
+                  panel.y.categories[row], "", "", FiniteOrEmpty(panel.heat_map->values[i])});
   }
   return text;
 }
@@ -79,7 +81,8 @@ std::string ToCsv(const Table& table) {
   std::string text = Line(table.columns);
   for (const std::vector<Cell>& row : table.rows) {
     std::vector<std::string> fields;
-    for (const Cell& cell : row) fields.push_back(cell.value ? Number(*cell.value) : cell.text);
+    for (const Cell& cell : row)
+      fields.push_back(cell.value ? FiniteOrEmpty(*cell.value) : cell.text);
     text += Line(fields);
   }
   return text;

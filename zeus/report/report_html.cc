@@ -1,4 +1,5 @@
 // The page: the bundle of web/ with the data in it.
+#include "zeus/base/json.h"
 #include "zeus/base/xml.h"
 #include "zeus/report/page_template.h"
 #include "zeus/report/report.h"

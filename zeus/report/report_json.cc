@@ -1,6 +1,7 @@
 // A Report as JSON: what the page draws from, see docs/formats.md.
 #include <cmath>
 
+#include "zeus/base/json.h"
 #include "zeus/report/report.h"
 
 namespace zeus::report {
@@ -28,11 +29,11 @@ const char* NameOf(Mark mark) {
   return "line";
 }
 
-Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json FiniteOrNull(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json Numbers(const std::vector<double>& values) {
   Json list = Json::array();
-  for (const double value : values) list.push_back(Number(value));
+  for (const double value : values) list.push_back(FiniteOrNull(value));
   return list;
 }
 
@@ -77,8 +78,8 @@ Json PanelJson(const Panel& panel) {
   }
   if (panel.colour_scale) {
     json["colour_scale"] = {{"title", panel.colour_scale->title},
-                            {"low", Number(panel.colour_scale->low)},
-                            {"high", Number(panel.colour_scale->high)}};
+                            {"low", FiniteOrNull(panel.colour_scale->low)},
+                            {"high", FiniteOrNull(panel.colour_scale->high)}};
   }
   return json;
 }
@@ -92,7 +93,7 @@ Json FigureJson(const Figure& figure) {
 
 Json CellJson(const Cell& cell) {
   if (!cell.value) return cell.text;
-  return {{"text", cell.text}, {"value", Number(*cell.value)}};
+  return {{"text", cell.text}, {"value", FiniteOrNull(*cell.value)}};
 }
 
 Json TableJson(const Table& table) {

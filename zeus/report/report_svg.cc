@@ -17,7 +17,7 @@ namespace {
 constexpr double kMargin = 14;
 constexpr double kTitle = 34;
 constexpr double kLegendRow = 20;
-constexpr double kLetter = 6.6;
+constexpr double kKeyLetter = 6.6;
 constexpr double kKey = 24;  // The sample of a mark before a name.
 
 struct Grid {
@@ -95,7 +95,7 @@ Drawn Legend(const Figure& figure, const Palette& palette, double width, double 
   Drawn drawn{.text = "", .height = kLegendRow};
   double x = kMargin + 6;
   for (const Series* series : legend) {
-    const double needed = kKey + kLetter * static_cast<double>(TextWidth(series->name)) + 18;
+    const double needed = kKey + kKeyLetter * static_cast<double>(TextWidth(series->name)) + 18;
     if (x > kMargin + 6 && x + needed > width - kMargin) {
       x = kMargin + 6;
       drawn.height += kLegendRow;

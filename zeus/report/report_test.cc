@@ -6,10 +6,11 @@
 #include <string>
 
 #include "zeus/base/file.h"
+#include "zeus/base/json.h"
 #include "zeus/base/testing/temporary_directory.h"
 
 namespace zeus::report {
-namespace {
+namespace report_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -111,5 +112,5 @@ TEST(ReportHtmlTest, DataCannotEndItsElement) {
   EXPECT_THAT(html.value(), HasSubstr("\\u003c/title>"));
 }
 
-}  // namespace
+}  // namespace report_test
 }  // namespace zeus::report

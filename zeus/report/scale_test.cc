@@ -5,7 +5,7 @@
 #include <cmath>
 
 namespace zeus::report {
-namespace {
+namespace scale_test {
 
 using ::testing::ElementsAre;
 
@@ -73,5 +73,5 @@ TEST(ScaleTest, TheSpreadBelongsToTheExtentAndNaNDoesNot) {
   EXPECT_EQ(ExtentOf(panel, Direction::kX).high, 2);
 }
 
-}  // namespace
+}  // namespace scale_test
 }  // namespace zeus::report

@@ -12,10 +12,10 @@
 namespace zeus::report {
 namespace {
 
-constexpr double kLetter = 6.4;   // How wide a letter is, about.
-constexpr double kHeatBar = 78;   // Room for the scale of colours.
-constexpr double kNameRoom = 15;  // Between two names of categories, which may be slanted.
-constexpr double kTickRoom = 62;  // Between two numbers on the axis of x.
+constexpr double kTickLetter = 6.4;  // How wide a letter is, about.
+constexpr double kHeatBar = 78;      // Room for the scale of colours.
+constexpr double kNameRoom = 15;     // Between two names of categories, which may be slanted.
+constexpr double kTickRoom = 62;     // Between two numbers on the axis of x.
 
 // The first characters of a text that is too long.
 std::string Cut(const std::string& text, std::size_t characters) {
@@ -32,10 +32,10 @@ std::string Cut(const std::string& text, std::size_t characters) {
 double LongestLabel(const std::vector<std::string>& labels) {
   std::size_t longest = 0;
   for (const std::string& label : labels) longest = std::max(longest, TextWidth(label));
-  return std::min(static_cast<double>(longest), 22.0) * kLetter;
+  return std::min(static_cast<double>(longest), 22.0) * kTickLetter;
 }
 
-std::string Number(double value) { return fmt::format("{:.4g}", value); }
+std::string TickText(double value) { return fmt::format("{:.4g}", value); }
 
 class PanelDrawing {
  public:
@@ -99,7 +99,7 @@ class PanelDrawing {
     if (!panel_.title.empty()) {
       text += fmt::format(
           "<text class=\"ink name\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", left_, box_.top + 18,
-          EscapeXml(Cut(panel_.title, static_cast<std::size_t>((right_ - left_) / kLetter))));
+          EscapeXml(Cut(panel_.title, static_cast<std::size_t>((right_ - left_) / kTickLetter))));
     }
     if (!panel_.x.title.empty()) {
       text +=
@@ -196,7 +196,7 @@ class PanelDrawing {
           look, left_ + width * static_cast<double>(column) + 0.5,
           bottom_ - height * static_cast<double>(row + 1) + 0.5, width - 1, height - 1,
           EscapeXml(panel_.x.categories[column]), EscapeXml(panel_.y.categories[row]),
-          std::isfinite(value) ? Number(value) : "none");
+          std::isfinite(value) ? TickText(value) : "none");
     }
     return text;
   }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kNarrow = 1.2;      // Pixels: narrower neighbours become one.
 constexpr double kOutlined = 5;      // Wider boxes have an outline.
-constexpr double kLetter = 6.4;      // How wide a letter is, about.
+constexpr double kSpanLetter = 6.4;  // How wide a letter is, about.
 constexpr double kDarkFrom = 0.7;    // On darker boxes the ink is light.
 constexpr std::size_t kMany = 4000;  // More spans than this have no labels of their own.
 
@@ -68,7 +68,7 @@ std::vector<Box> BoxesOf(const Series& series, const MarkPlace& place) {
 std::string NameIn(const Series& series, const Box& box, double middle) {
   if (box.count > 1 || box.first >= series.span_names.size()) return "";
   const std::string& name = series.span_names[box.first];
-  if (kLetter * static_cast<double>(TextWidth(name)) + 2 > box.width()) return "";
+  if (kSpanLetter * static_cast<double>(TextWidth(name)) + 2 > box.width()) return "";
   return fmt::format(
       "<text class=\"small middle\" fill=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
       box.share > kDarkFrom ? "#ffffff" : "#1b1f24", (box.left + box.right) / 2, middle + 4,

@@ -8,7 +8,7 @@
 #include "zeus/report/svg_marks.h"
 
 namespace zeus::report {
-namespace {
+namespace svg_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -152,5 +152,5 @@ TEST(SvgTest, SpansTooNarrowToBeToldApartAreDrawnAsOne) {
 
 TEST(SvgTest, AFigureWithoutPanelsSaysSo) { EXPECT_THAT(ToSvg({.id = "f"}), HasSubstr("no data")); }
 
-}  // namespace
+}  // namespace svg_test
 }  // namespace zeus::report

@@ -6,6 +6,7 @@
 #include <exception>
 #include <utility>
 
+#include "zeus/base/json.h"
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
 #include "zeus/server/job_routes.h"

@@ -11,7 +11,7 @@
 #include "zeus/plan/memory_plan_repository.h"
 
 namespace zeus::server {
-namespace {
+namespace api_test {
 
 constexpr const char* kJob =
     R"({"id": "mnist", "batch_sizes": [32, 64], "default_batch_size": 64, "policy": "zeus",
@@ -82,7 +82,7 @@ TEST_F(ApiTest, PlansAreMadeApartFromEverythingElse) {
 }
 
 TEST_F(ApiTest, TokensAreRecognisedWhateverTheCaseOfTheScheme) {
-  testing::TemporaryDirectory directory;
+  zeus::testing::TemporaryDirectory directory;
   const auto path = directory.path() / "tokens";
   const std::string token = AddToken(path, "ci", Role::kWrite).value();
   Api api(service_, metrics_, nullptr, {.tokens = TokenStore::Load(path).value()});
@@ -92,5 +92,5 @@ TEST_F(ApiTest, TokensAreRecognisedWhateverTheCaseOfTheScheme) {
   EXPECT_EQ(Ask(api, "GET", "/v1/jobs", "", "Bearer").status, 401);
 }
 
-}  // namespace
+}  // namespace api_test
 }  // namespace zeus::server

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <vector>
 
+#include "zeus/base/json.h"
 #include "zeus/wire/answers.h"
 
 namespace zeus::server {

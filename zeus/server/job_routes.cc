@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "zeus/base/json.h"
 #include "zeus/job/job_policy.h"
 #include "zeus/server/event_stream.h"
 #include "zeus/server/json_answer.h"

@@ -1,5 +1,6 @@
 #include "zeus/server/json_answer.h"
 
+#include "zeus/base/json.h"
 #include "zeus/wire/answers.h"
 #include "zeus/wire/error.h"
 #include "zeus/wire/reference.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 #include "zeus/server/http_message.h"
 #include "zeus/server/router.h"

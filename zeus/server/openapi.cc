@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/server/target.h"
 

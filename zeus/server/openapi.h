@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/server/router.h"
 
 namespace zeus::server {

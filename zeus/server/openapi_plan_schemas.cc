@@ -1,9 +1,11 @@
 #include "zeus/server/openapi.h"
 
+#include "zeus/base/json.h"
+
 namespace zeus::server {
 namespace {
 
-constexpr const char* kPlans = R"json({
+constexpr const char* kPlanSchemas = R"json({
 "PipelineProfile": {
   "type": "object", "required": ["stages", "blocking_power_watts", "instructions"],
   "properties": {
@@ -116,7 +118,7 @@ constexpr const char* kReferencePipelines = R"json({
 }  // namespace
 
 Json OpenApiPlanSchemas() {
-  Json schemas = Json::parse(kPlans);
+  Json schemas = Json::parse(kPlanSchemas);
   schemas.update(Json::parse(kReferencePipelines));
   return schemas;
 }

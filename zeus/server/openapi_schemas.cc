@@ -1,10 +1,12 @@
 #include "zeus/server/openapi.h"
 
+#include "zeus/base/json.h"
+
 namespace zeus::server {
 namespace {
 
 // What clients send.
-constexpr const char* kRequests = R"json({
+constexpr const char* kRequestSchemas = R"json({
 "JobSpec": {
   "type": "object",
   "required": ["batch_sizes", "default_batch_size", "max_power_watts", "gpu_model"],
@@ -198,7 +200,7 @@ constexpr const char* kReference = R"json({
 }  // namespace
 
 Json OpenApiSchemas() {
-  Json schemas = Json::parse(kRequests);
+  Json schemas = Json::parse(kRequestSchemas);
   schemas.update(Json::parse(kAnswers));
   schemas.update(Json::parse(kReference));
   schemas.update(OpenApiPlanSchemas());

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "zeus/base/json.h"
 #include "zeus/server/json_answer.h"
 #include "zeus/server/query_reader.h"
 #include "zeus/wire/body.h"

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "zeus/base/json.h"
 #include "zeus/server/json_answer.h"
 #include "zeus/server/query_reader.h"
 #include "zeus/wire/answers.h"
@@ -23,8 +24,8 @@ Result<std::string> JobIdOf(const HttpRequest& request, std::optional<HttpAnswer
   return id;
 }
 
-Result<HttpAnswer> Register(JobService& service, ServerMetrics& metrics,
-                            const HttpRequest& request) {
+Result<HttpAnswer> RegisterReferenceJob(JobService& service, ServerMetrics& metrics,
+                                        const HttpRequest& request) {
   ZEUS_TRY(const Json body, wire::ParseBody(request.body));
   ZEUS_TRY(const JobSpec spec, reference::JobSpecFromJson(body));
   ZEUS_TRY(const RegisteredJob registered, service.Register(spec));
@@ -73,7 +74,8 @@ Result<Trial> FindTrial(JobService& service, const reference::TrialId& id) {
   return trial;
 }
 
-Result<HttpAnswer> Report(JobService& service, ServerMetrics& metrics, const HttpRequest& request) {
+Result<HttpAnswer> ReportReferenceResult(JobService& service, ServerMetrics& metrics,
+                                         const HttpRequest& request) {
   ZEUS_TRY(const Json body, wire::ParseBody(request.body));
   ZEUS_TRY(const reference::TrainingResult result, reference::TrainingResultFromJson(body));
   const auto trial = FindTrial(service, {.job_id = result.report.job_id,
@@ -87,7 +89,8 @@ Result<HttpAnswer> Report(JobService& service, ServerMetrics& metrics, const Htt
   return answer;
 }
 
-Result<HttpAnswer> End(JobService& service, ServerMetrics& metrics, const HttpRequest& request) {
+Result<HttpAnswer> EndReferenceTrial(JobService& service, ServerMetrics& metrics,
+                                     const HttpRequest& request) {
   ZEUS_TRY(const Json body, wire::ParseBody(request.body));
   ZEUS_TRY(const reference::TrialId id, reference::TrialIdFromJson(body));
   if (const auto trial = FindTrial(service, id); !trial.ok()) return trial.error();
@@ -104,15 +107,16 @@ Result<HttpAnswer> End(JobService& service, ServerMetrics& metrics, const HttpRe
 }  // namespace
 
 void AddReferenceRoutes(JobService& service, ServerMetrics& metrics, Router& router) {
-  router.Add({.method = "POST",
-              .pattern = "/jobs",
-              .access = Access::kWrite,
-              .dialect = Dialect::kReference,
-              .handler = [&](const HttpRequest& r) { return Register(service, metrics, r); },
-              .summary = "Reference: register a job",
-              .request_schema = "ReferenceJobSpec",
-              .answer_schema = "ReferenceJobSpec",
-              .statuses = {200, 201, 409, 422}});
+  router.Add(
+      {.method = "POST",
+       .pattern = "/jobs",
+       .access = Access::kWrite,
+       .dialect = Dialect::kReference,
+       .handler = [&](const HttpRequest& r) { return RegisterReferenceJob(service, metrics, r); },
+       .summary = "Reference: register a job",
+       .request_schema = "ReferenceJobSpec",
+       .answer_schema = "ReferenceJobSpec",
+       .statuses = {200, 201, 409, 422}});
   router.Add({.method = "DELETE",
               .pattern = "/jobs",
               .access = Access::kWrite,
@@ -131,24 +135,26 @@ void AddReferenceRoutes(JobService& service, ServerMetrics& metrics, Router& rou
               .answer_schema = "ReferenceTrialId",
               .statuses = {200, 400, 422},
               .query = {"job_id"}});
-  router.Add({.method = "POST",
-              .pattern = "/report",
-              .access = Access::kWrite,
-              .dialect = Dialect::kReference,
-              .handler = [&](const HttpRequest& r) { return Report(service, metrics, r); },
-              .summary = "Reference: report an epoch",
-              .request_schema = "ReferenceTrainingResult",
-              .answer_schema = "ReferenceReportResponse",
-              .statuses = {200, 404, 409, 422}});
-  router.Add({.method = "PATCH",
-              .pattern = "/trials",
-              .access = Access::kWrite,
-              .dialect = Dialect::kReference,
-              .handler = [&](const HttpRequest& r) { return End(service, metrics, r); },
-              .summary = "Reference: end a trial",
-              .request_schema = "ReferenceTrialId",
-              .answer_schema = "ReferenceTrialId",
-              .statuses = {200, 404, 422}});
+  router.Add(
+      {.method = "POST",
+       .pattern = "/report",
+       .access = Access::kWrite,
+       .dialect = Dialect::kReference,
+       .handler = [&](const HttpRequest& r) { return ReportReferenceResult(service, metrics, r); },
+       .summary = "Reference: report an epoch",
+       .request_schema = "ReferenceTrainingResult",
+       .answer_schema = "ReferenceReportResponse",
+       .statuses = {200, 404, 409, 422}});
+  router.Add(
+      {.method = "PATCH",
+       .pattern = "/trials",
+       .access = Access::kWrite,
+       .dialect = Dialect::kReference,
+       .handler = [&](const HttpRequest& r) { return EndReferenceTrial(service, metrics, r); },
+       .summary = "Reference: end a trial",
+       .request_schema = "ReferenceTrialId",
+       .answer_schema = "ReferenceTrialId",
+       .statuses = {200, 404, 422}});
 }
 
 }  // namespace zeus::server

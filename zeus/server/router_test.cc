@@ -5,7 +5,7 @@
 #include "zeus/server/response_text.h"
 
 namespace zeus::server {
-namespace {
+namespace router_test {
 
 using Strings = std::vector<std::string>;
 
@@ -83,5 +83,5 @@ TEST(ResponseTextTest, NothingHasNeitherLengthNorType) {
   EXPECT_EQ(text.find("Content-"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace router_test
 }  // namespace zeus::server

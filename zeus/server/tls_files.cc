@@ -20,8 +20,6 @@ using PrivateKey = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 
 std::string Shown(const std::filesystem::path& file) { return Printable(file.string()); }
 
-Error Wrong(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
-
 std::string Reason() {
   const char* reason = ERR_reason_error_string(ERR_peek_last_error());
   return reason == nullptr ? "unknown reason" : reason;
@@ -40,10 +38,11 @@ Result<PrivateKey> ReadKey(const std::filesystem::path& file) {
       input ? PEM_read_bio_PrivateKey(input.get(), nullptr, RefuseToAsk, &encrypted) : nullptr,
       &EVP_PKEY_free);
   if (encrypted)
-    return Wrong(
+    return InvalidArgument(
         fmt::format("the key {} is encrypted: give one without a pass phrase", Shown(file)));
   if (!key)
-    return Wrong(fmt::format("{} is no private key in PEM format: {}", Shown(file), Reason()));
+    return InvalidArgument(
+        fmt::format("{} is no private key in PEM format: {}", Shown(file), Reason()));
   return key;
 }
 
@@ -63,17 +62,18 @@ Status LoadTls(const TlsFiles& files, SSL_CTX& context) {
   SSL_CTX_set_default_passwd_cb(&context, RefuseToAsk);
   ERR_clear_error();
   if (SSL_CTX_use_certificate_chain_file(&context, files.certificate.c_str()) != 1)
-    return Wrong(
+    return InvalidArgument(
         fmt::format("{} is no certificate in PEM format: {}", Shown(files.certificate), Reason()));
   ZEUS_TRY(const PrivateKey key, ReadKey(files.key));
   const X509* certificate = SSL_CTX_get0_certificate(&context);
   if (X509_check_private_key(certificate, key.get()) != 1)
-    return Wrong(
+    return InvalidArgument(
         fmt::format("certificate and key do not belong together: {} is not the private "
                     "key of {}",
                     Shown(files.key), Shown(files.certificate)));
   if (SSL_CTX_use_PrivateKey(&context, key.get()) != 1)
-    return Wrong(fmt::format("the key {} cannot be used: {}", Shown(files.key), Reason()));
+    return InvalidArgument(
+        fmt::format("the key {} cannot be used: {}", Shown(files.key), Reason()));
   WarnOfDates(files.certificate, *certificate);
   ERR_clear_error();
   return Ok();

@@ -7,11 +7,11 @@
 #include "zeus/base/testing/temporary_directory.h"
 
 namespace zeus::server {
-namespace {
+namespace token_store_test {
 
 class TokenStoreTest : public ::testing::Test {
  protected:
-  testing::TemporaryDirectory directory_;
+  zeus::testing::TemporaryDirectory directory_;
   const std::filesystem::path path_ = directory_.path() / "tokens";
 };
 
@@ -50,5 +50,5 @@ TEST_F(TokenStoreTest, ALineThatIsNoTokenIsNamed) {
   }
 }
 
-}  // namespace
+}  // namespace token_store_test
 }  // namespace zeus::server

@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/server/job_routes.h"
 #include "zeus/server/json_answer.h"
@@ -27,7 +28,8 @@ Result<HttpAnswer> Start(JobService& service, ServerMetrics& metrics, const Http
   return answer;
 }
 
-Result<HttpAnswer> Report(JobService& service, ServerMetrics& metrics, const HttpRequest& request) {
+Result<HttpAnswer> ReportEpoch(JobService& service, ServerMetrics& metrics,
+                               const HttpRequest& request) {
   ZEUS_TRY(const std::int64_t number, TrialNumber(request.parameters[1]));
   ZEUS_TRY(const Json body, wire::ParseBody(request.body));
   ZEUS_TRY(const TrialReport report,
@@ -45,7 +47,8 @@ Result<HttpAnswer> Heartbeat(JobService& service, const HttpRequest& request) {
   return JsonAnswer(200, wire::ToJson(trial));
 }
 
-Result<HttpAnswer> End(JobService& service, ServerMetrics& metrics, const HttpRequest& request) {
+Result<HttpAnswer> EndTrial(JobService& service, ServerMetrics& metrics,
+                            const HttpRequest& request) {
   ZEUS_TRY(const std::int64_t number, TrialNumber(request.parameters[1]));
   ZEUS_TRY(const Json body, wire::ParseBody(request.body));
   ZEUS_TRY(const TrialEnd end, wire::TrialEndFromJson(request.parameters[0], number, body));
@@ -112,8 +115,8 @@ void AddTrialRoutes(JobService& service, ServerMetrics& metrics, Router& router)
   router.Add({.method = "POST",
               .pattern = "/v1/jobs/{id}/trials/{trial}/reports",
               .access = Access::kWrite,
-              .handler = [&](const HttpRequest& r) { return Report(service, metrics, r); },
-              .summary = "Report an epoch; the answer says whether to go on",
+              .handler = [&](const HttpRequest& r) { return ReportEpoch(service, metrics, r); },
+              .summary = "ReportEpoch an epoch; the answer says whether to go on",
               .request_schema = "TrialReport",
               .answer_schema = "ReportAnswer",
               .statuses = {200, 404, 409, 422}});
@@ -127,8 +130,8 @@ void AddTrialRoutes(JobService& service, ServerMetrics& metrics, Router& router)
   router.Add({.method = "POST",
               .pattern = "/v1/jobs/{id}/trials/{trial}/end",
               .access = Access::kWrite,
-              .handler = [&](const HttpRequest& r) { return End(service, metrics, r); },
-              .summary = "End a trial that will not report any more",
+              .handler = [&](const HttpRequest& r) { return EndTrial(service, metrics, r); },
+              .summary = "EndTrial a trial that will not report any more",
               .request_schema = "TrialEnd",
               .answer_schema = "Trial",
               .statuses = {200, 404, 422}});

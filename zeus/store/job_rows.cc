@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/store/row_reader.h"
 #include "zeus/store/sql_values.h"
@@ -10,7 +11,7 @@
 namespace zeus {
 namespace {
 
-SqlValue Number(std::int64_t value) { return value; }
+SqlValue NumberOf(std::int64_t value) { return value; }
 SqlValue Real(double value) { return value; }
 SqlValue Text(std::string_view value) { return std::string(value); }
 template <class Unit>
@@ -43,9 +44,9 @@ Result<SqlRow> RowOf(const Job& job) {
   ZEUS_TRY(std::string spec, JsonText(ToJson(job.spec)));
   ZEUS_TRY(std::string state, JsonText(job.policy_state));
   return Values(Text(job.spec.id), std::move(spec), std::to_string(job.seed),
-                Number(SqlTime(job.created_at)), Number(job.recurrences), Number(job.trials),
-                Number(job.events), std::move(state), OptionalUnit(job.least_cost),
-                job.least_cost_batch_size ? Number(*job.least_cost_batch_size) : SqlValue());
+                NumberOf(SqlTime(job.created_at)), NumberOf(job.recurrences), NumberOf(job.trials),
+                NumberOf(job.events), std::move(state), OptionalUnit(job.least_cost),
+                job.least_cost_batch_size ? NumberOf(*job.least_cost_batch_size) : SqlValue());
 }
 
 Result<SqlRow> UpdatedColumns(const Job& job) {
@@ -58,23 +59,23 @@ Result<SqlRow> UpdatedColumns(const Job& job) {
 
 Result<SqlRow> RowOf(const Trial& trial) {
   SqlRow row =
-      Values(Text(trial.job_id), Number(trial.number), Number(trial.recurrence),
-             Number(trial.attempt), Number(trial.batch_size), Text(Name(trial.role)),
+      Values(Text(trial.job_id), NumberOf(trial.number), NumberOf(trial.recurrence),
+             NumberOf(trial.attempt), NumberOf(trial.batch_size), Text(Name(trial.role)),
              Text(trial.gpu_model), Real(trial.max_power.value()), Text(Name(trial.status)),
              trial.request_id.empty() ? SqlValue() : Text(trial.request_id),
-             Number(SqlTime(trial.started_at)), Real(trial.lease.count()),
-             Number(SqlTime(trial.lease_until)), OptionalTime(trial.ended_at), Number(trial.epochs),
-             Real(trial.time.count()), Real(trial.energy.value()), Real(trial.cost.value()),
-             trial.metric ? Real(*trial.metric) : SqlValue(), OptionalUnit(trial.epoch_cost),
-             OptionalUnit(trial.power_limit), Text(trial.reason));
+             NumberOf(SqlTime(trial.started_at)), Real(trial.lease.count()),
+             NumberOf(SqlTime(trial.lease_until)), OptionalTime(trial.ended_at),
+             NumberOf(trial.epochs), Real(trial.time.count()), Real(trial.energy.value()),
+             Real(trial.cost.value()), trial.metric ? Real(*trial.metric) : SqlValue(),
+             OptionalUnit(trial.epoch_cost), OptionalUnit(trial.power_limit), Text(trial.reason));
   ZEUS_RETURN_IF_ERROR(CheckValues(row, "trial"));
   return row;
 }
 
 Result<SqlRow> RowOf(const JobEvent& event) {
   ZEUS_TRY(std::string detail, JsonText(event.detail));
-  return Values(Text(event.job_id), Number(event.sequence), Number(SqlTime(event.at)),
-                Text(Name(event.kind)), event.trial ? Number(*event.trial) : SqlValue(),
+  return Values(Text(event.job_id), NumberOf(event.sequence), NumberOf(SqlTime(event.at)),
+                Text(Name(event.kind)), event.trial ? NumberOf(*event.trial) : SqlValue(),
                 std::move(detail));
 }
 

@@ -14,12 +14,13 @@
 #include <string>
 
 #include "zeus/base/file.h"
+#include "zeus/base/json.h"
 #include "zeus/base/testing/temporary_directory.h"
 #include "zeus/base/testing/unprivileged.h"
 #include "zeus/store/testing/repository_harness.h"
 
 namespace zeus::testing {
-namespace {
+namespace open_repository_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -217,5 +218,5 @@ TEST_F(OpenRepositoryTest, NothingThatWasAnsweredIsLostWhenAProcessIsKilled) {
             static_cast<std::size_t>(job.value().trials));
 }
 
-}  // namespace
+}  // namespace open_repository_test
 }  // namespace zeus::testing

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/store/job_rows.h"
 

@@ -10,7 +10,7 @@
 namespace zeus {
 namespace {
 
-struct Meaning {
+struct PostgresMeaning {
   std::string_view state;  // Or the class, its first two characters.
   SqlTrouble trouble;
   ErrorCode code;
@@ -18,7 +18,7 @@ struct Meaning {
 };
 
 // The first that matches.
-constexpr Meaning kMeanings[] = {
+constexpr PostgresMeaning kMeanings[] = {
     {"40", SqlTrouble::kTransactionLost, ErrorCode::kUnavailable,
      "another server was in the way: try again"},
     {"55P03", SqlTrouble::kOther, ErrorCode::kUnavailable,
@@ -45,8 +45,8 @@ constexpr Meaning kMeanings[] = {
     {"42P07", SqlTrouble::kOther, ErrorCode::kConflict,
      "there are tables of another program: use a database of its own"},
 };
-constexpr Meaning kUnknown = {"", SqlTrouble::kOther, ErrorCode::kInternal,
-                              "the database does not understand us"};
+constexpr PostgresMeaning kUnknown = {"", SqlTrouble::kOther, ErrorCode::kInternal,
+                                      "the database does not understand us"};
 
 bool Contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
@@ -61,8 +61,8 @@ std::string FirstLine(std::string_view text) {
 PostgresFailure FailureOf(std::string_view state, std::string_view message,
                           const std::string& server) {
   const auto* found = std::ranges::find_if(
-      kMeanings, [&](const Meaning& meaning) { return state.starts_with(meaning.state); });
-  const Meaning& meaning = found == std::end(kMeanings) ? kUnknown : *found;
+      kMeanings, [&](const PostgresMeaning& meaning) { return state.starts_with(meaning.state); });
+  const PostgresMeaning& meaning = found == std::end(kMeanings) ? kUnknown : *found;
   return {meaning.trouble,
           Error{meaning.code, server + ": " + meaning.advice + " (" + FirstLine(message) + ")"}};
 }

@@ -13,7 +13,7 @@
 #include "zeus/store/testing/session_conformance.h"
 
 namespace zeus::testing {
-namespace {
+namespace postgres_repository_test {
 
 // One server for all tests of this program.
 class PostgresEnvironment final : public ::testing::Environment {
@@ -117,5 +117,5 @@ TEST_P(PostgresCrash, WithoutAServerItSaysSo) {
   EXPECT_TRUE(repository_->Ping().ok());
 }
 
-}  // namespace
+}  // namespace postgres_repository_test
 }  // namespace zeus::testing

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/store/job_rows.h"
 #include "zeus/store/sql_values.h"
@@ -12,7 +13,7 @@ namespace zeus {
 namespace {
 
 constexpr std::int64_t kMostActiveTrials = 256;
-const std::string kTable = "jobs";
+const std::string kJobsTable = "jobs";
 
 const std::string kActive = " AND status IN ('dispatched', 'reporting')";
 
@@ -73,7 +74,7 @@ void SqlJobTransaction::Remember(const std::string& id) {
 Result<Job> SqlJobTransaction::LockJob(const std::string& id) {
   if (const auto held = held_.find(id); held != held_.end()) return *held->second.job;
   SqlAnswer answer;
-  ZEUS_TRY(const bool there, transaction_.Lock(kTable, id, kJobColumns, answer));
+  ZEUS_TRY(const bool there, transaction_.Lock(kJobsTable, id, kJobColumns, answer));
   if (!there) return NoSuchJob(id);
   ZEUS_TRY(Job job, parsed_.JobFrom(std::move(answer.rows.front())));
   held_[id] = HeldJob{.job = std::make_shared<const Job>(job),
@@ -84,7 +85,7 @@ Result<Job> SqlJobTransaction::LockJob(const std::string& id) {
 Status SqlJobTransaction::InsertJob(const Job& job) {
   static const std::string kInsertLabel = InsertInto("job_labels", "job_id, name, value", 3);
   ZEUS_TRY(const SqlRow row, RowOf(job));
-  ZEUS_TRY(const bool inserted, transaction_.InsertNew(kTable, kJobColumns, row));
+  ZEUS_TRY(const bool inserted, transaction_.InsertNew(kJobsTable, kJobColumns, row));
   if (!inserted) return Error{ErrorCode::kConflict, "id: there is a job " + Quote(job.spec.id)};
   for (const auto& [name, value] : job.spec.labels)
     transaction_.Write(kInsertLabel, Values(job.spec.id, name, value));
@@ -106,7 +107,7 @@ Status SqlJobTransaction::UpdateJob(const Job& job) {
 Status SqlJobTransaction::DeleteJob(const std::string& id) {
   if (!held_.contains(id)) {
     SqlAnswer ignored;
-    ZEUS_TRY(const bool there, transaction_.Lock(kTable, id, "id", ignored));
+    ZEUS_TRY(const bool there, transaction_.Lock(kJobsTable, id, "id", ignored));
     if (!there) return NoSuchJob(id);
   }
   Remember(id);

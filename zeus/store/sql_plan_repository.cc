@@ -1,5 +1,6 @@
 #include "zeus/store/sql_plan_repository.h"
 
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/plan/plan_spec.h"
 #include "zeus/store/row_reader.h"
@@ -9,7 +10,7 @@
 namespace zeus {
 namespace {
 
-const std::string kTable = "plans";
+const std::string kPlansTable = "plans";
 const std::string kRecordColumns = "id, incarnation, created_at, revision, version, pace_seconds";
 
 Error NoPlan(const std::string& id) {
@@ -23,7 +24,7 @@ SqlValue SqlPace(const std::optional<Seconds>& pace) {
 }
 
 Result<PlanRecord> RecordFrom(SqlRow row) {
-  RowReader reader(kTable, std::move(row));
+  RowReader reader(kPlansTable, std::move(row));
   PlanRecord record;
   record.id = reader.Text();
   record.incarnation = static_cast<std::uint64_t>(reader.Integer());
@@ -43,7 +44,7 @@ Status SqlPlanRepository::Insert(const PlanRecord& record, const PlanSpec& spec)
                             record.revision, record.version, SqlPace(record.pace), std::move(text));
   return database_->Write([&](StoreTransaction& transaction) -> Status {
     ZEUS_TRY(const bool inserted,
-             transaction.rows().InsertNew(kTable, kRecordColumns + ", spec", row));
+             transaction.rows().InsertNew(kPlansTable, kRecordColumns + ", spec", row));
     if (inserted) return Ok();
     return Error{ErrorCode::kConflict, "id: there is a plan " + Quote(record.id)};
   });
@@ -54,7 +55,8 @@ Result<bool> SqlPlanRepository::Update(const PlanRecord& record) {
   ZEUS_RETURN_IF_ERROR(database_->Write([&](StoreTransaction& transaction) -> Status {
     updated = false;
     SqlAnswer answer;
-    ZEUS_TRY(const bool there, transaction.rows().Lock(kTable, record.id, kRecordColumns, answer));
+    ZEUS_TRY(const bool there,
+             transaction.rows().Lock(kPlansTable, record.id, kRecordColumns, answer));
     if (!there) return NoPlan(record.id);
     ZEUS_TRY(const PlanRecord stored, RecordFrom(std::move(answer.rows.front())));
     if (stored.incarnation != record.incarnation) return NoPlan(record.id);
@@ -71,7 +73,7 @@ Result<bool> SqlPlanRepository::Update(const PlanRecord& record) {
 Status SqlPlanRepository::Delete(const std::string& id) {
   return database_->Write([&](StoreTransaction& transaction) -> Status {
     SqlAnswer answer;
-    ZEUS_TRY(const bool there, transaction.rows().Lock(kTable, id, "id", answer));
+    ZEUS_TRY(const bool there, transaction.rows().Lock(kPlansTable, id, "id", answer));
     if (!there) return NoPlan(id);
     transaction.rows().Write("DELETE FROM plans WHERE id = $1", Values(id));
     return Ok();
@@ -90,7 +92,7 @@ Result<PlanSpec> SqlPlanRepository::FindSpec(const PlanRecord& record) {
            database_->Read("SELECT spec FROM plans WHERE id = $1 AND incarnation = $2",
                            Values(record.id, SqlNumber(record.incarnation))));
   if (answer.rows.empty()) return NoPlan(record.id);
-  RowReader reader(kTable, std::move(answer.rows.front()));
+  RowReader reader(kPlansTable, std::move(answer.rows.front()));
   PlanSpec spec = reader.Checked(PlanSpecFromJson(reader.JsonValue()));
   ZEUS_RETURN_IF_ERROR(reader.status());
   return spec;

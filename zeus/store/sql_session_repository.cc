@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/store/row_reader.h"
 #include "zeus/store/sql_values.h"
@@ -10,7 +11,7 @@
 namespace zeus {
 namespace {
 
-const std::string kTable = "pipeline_sessions";
+const std::string kSessionsTable = "pipeline_sessions";
 const std::string kColumns =
     "id, created_at, used_at, round, plan_id, data_parallel, pipeline_parallel, tensor_parallel, "
     "metadata";
@@ -21,17 +22,17 @@ Error NoSession(const std::string& id) {
   return Error{ErrorCode::kNotFound, "job_id: there is no pipeline " + Quote(id)};
 }
 
-SqlValue Number(std::int64_t value) { return value; }
+SqlValue NumberValue(std::int64_t value) { return value; }
 
 SqlRow RowOf(const PipelineSession& session) {
   return Values(session.id, SqlTime(session.created_at), SqlTime(session.used_at),
-                Number(session.round), session.plan_id, Number(session.data_parallel),
-                Number(session.pipeline_parallel), Number(session.tensor_parallel),
+                NumberValue(session.round), session.plan_id, NumberValue(session.data_parallel),
+                NumberValue(session.pipeline_parallel), NumberValue(session.tensor_parallel),
                 session.metadata);
 }
 
 Result<PipelineSession> SessionFrom(SqlRow row) {
-  RowReader reader(kTable, std::move(row));
+  RowReader reader(kSessionsTable, std::move(row));
   PipelineSession session;
   session.id = reader.Text();
   session.created_at = reader.Time();
@@ -47,8 +48,9 @@ Result<PipelineSession> SessionFrom(SqlRow row) {
 }
 
 SqlRow RowOf(const std::string& session, const SessionRank& rank) {
-  return Values(session, Number(rank.rank), Number(rank.data_rank), Number(rank.pipeline_rank),
-                Number(rank.tensor_rank), Json(rank.clocks_mhz).dump());
+  return Values(session, NumberValue(rank.rank), NumberValue(rank.data_rank),
+                NumberValue(rank.pipeline_rank), NumberValue(rank.tensor_rank),
+                Json(rank.clocks_mhz).dump());
 }
 
 Result<std::vector<int>> ClocksFrom(const Json& json) {
@@ -91,7 +93,7 @@ Status DeleteSession(SqlTransaction& rows, const std::string& id) {
 Status SqlSessionRepository::ChangeSession(const std::string& id, const Change& change) {
   return database_->Write([&](StoreTransaction& transaction) -> Status {
     SqlAnswer answer;
-    ZEUS_TRY(const bool there, transaction.rows().Lock(kTable, id, kColumns, answer));
+    ZEUS_TRY(const bool there, transaction.rows().Lock(kSessionsTable, id, kColumns, answer));
     if (!there) return NoSession(id);
     ZEUS_TRY(const PipelineSession session, SessionFrom(std::move(answer.rows.front())));
     return change(session, transaction.rows());
@@ -102,7 +104,7 @@ Status SqlSessionRepository::Insert(const PipelineSession& session) {
   const SqlRow row = RowOf(session);
   ZEUS_RETURN_IF_ERROR(CheckValues(row, "job_metadata"));
   return database_->Write([&](StoreTransaction& transaction) -> Status {
-    ZEUS_TRY(const bool inserted, transaction.rows().InsertNew(kTable, kColumns, row));
+    ZEUS_TRY(const bool inserted, transaction.rows().InsertNew(kSessionsTable, kColumns, row));
     if (inserted) return Ok();
     return Error{ErrorCode::kConflict, "job_id: there is a pipeline " + Quote(session.id)};
   });
@@ -130,8 +132,8 @@ Status SqlSessionRepository::AddRank(const std::string& id, const SessionRank& r
                           " FROM pipeline_ranks WHERE session_id = $1 AND "
                           "(rank = $2 OR (data_rank = $3 AND pipeline_rank = $4 "
                           "AND tensor_rank = $5)) ORDER BY rank",
-                      Values(id, Number(rank.rank), Number(rank.data_rank),
-                             Number(rank.pipeline_rank), Number(rank.tensor_rank))));
+                      Values(id, NumberValue(rank.rank), NumberValue(rank.data_rank),
+                             NumberValue(rank.pipeline_rank), NumberValue(rank.tensor_rank))));
     ZEUS_TRY(const std::vector<SessionRank> known, AllFrom(std::move(answer), RankFrom));
     for (const SessionRank& other : known) ZEUS_RETURN_IF_ERROR(CheckBeside(rank, other));
     if (known.empty())
@@ -154,7 +156,7 @@ Status SqlSessionRepository::PutMeasurement(const std::string& id,
       InsertInto("pipeline_measurements", "session_id, " + kMeasurementColumns, 4) +
       " ON CONFLICT (session_id, round, rank) DO UPDATE SET points = excluded.points";
   const SqlRow row =
-      Values(id, Number(measurement.round), Number(measurement.rank), measurement.points);
+      Values(id, NumberValue(measurement.round), NumberValue(measurement.rank), measurement.points);
   ZEUS_RETURN_IF_ERROR(CheckValues(row, "a measurement"));
   return ChangeSession(id, [&](const PipelineSession&, SqlTransaction& rows) {
     rows.Write(kPut, row);
@@ -175,7 +177,7 @@ Status SqlSessionRepository::EndRound(const PipelineSession& ended) {
   return ChangeSession(ended.id, [&](const PipelineSession& session, SqlTransaction& rows) {
     if (session.round == ended.round)
       rows.Write("UPDATE pipeline_sessions SET round = $2, plan_id = $3 WHERE id = $1",
-                 Values(ended.id, Number(ended.round + 1), ended.plan_id));
+                 Values(ended.id, NumberValue(ended.round + 1), ended.plan_id));
     return Ok();
   });
 }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 
 namespace zeus {

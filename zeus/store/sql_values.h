@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "zeus/base/clock.h"
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 #include "zeus/store/sql_connection.h"
 

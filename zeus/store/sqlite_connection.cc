@@ -50,12 +50,12 @@ SqlValue Column(sqlite3_stmt* statement, int column) {
   }
 }
 
-struct Meaning {
+struct SqliteMeaning {
   ErrorCode code;
   const char* advice;
 };
 
-Meaning MeaningOf(int code) {
+SqliteMeaning MeaningOf(int code) {
   switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -197,7 +197,7 @@ Result<SqlAnswer> SqliteConnection::Step(sqlite3_stmt* statement) {
 Error SqliteConnection::Failure(int code) {
   const bool lost = in_transaction_ && sqlite3_get_autocommit(database_) != 0;
   trouble_ = lost ? SqlTrouble::kTransactionLost : SqlTrouble::kOther;
-  const Meaning meaning = MeaningOf(code);
+  const SqliteMeaning meaning = MeaningOf(code);
   return Error{meaning.code,
                fmt::format("{}: {} ({})", name_, meaning.advice, sqlite3_errmsg(database_))};
 }

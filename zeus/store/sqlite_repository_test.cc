@@ -13,7 +13,7 @@
 #include "zeus/store/testing/session_conformance.h"
 
 namespace zeus::testing {
-namespace {
+namespace sqlite_repository_test {
 
 RepositoryHarness InAFile() {
   auto folder = std::make_shared<TemporaryDirectory>();
@@ -44,5 +44,5 @@ const auto kInTheProcess = ::testing::Values(RepositoryCase{"Process", InTheProc
 INSTANTIATE_TEST_SUITE_P(Memory, PlanConformance, kInTheProcess, NameOfRepositoryCase());
 INSTANTIATE_TEST_SUITE_P(Memory, SessionConformance, kInTheProcess, NameOfRepositoryCase());
 
-}  // namespace
+}  // namespace sqlite_repository_test
 }  // namespace zeus::testing

@@ -12,13 +12,13 @@
 #include "zeus/training/training_loop.h"
 
 namespace zeus {
-namespace {
+namespace global_power_limit_optimizer_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
-using testing::SimulatedNode;
 using ::testing::SizeIs;
+using zeus::testing::SimulatedNode;
 
 constexpr Watts kDefault = 250_W;  // Of a V100.
 
@@ -214,7 +214,7 @@ class KeptProfileTest : public ::testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  const testing::TemporaryDirectory directory_;
+  const zeus::testing::TemporaryDirectory directory_;
   const std::filesystem::path file_ = directory_.path() / "profile.json";
 };
 
@@ -287,5 +287,5 @@ TEST_F(KeptProfileTest, AFolderThatCannotBeWrittenCostsNothingElse) {
   EXPECT_GT(Run(node, options), 1s);
 }
 
-}  // namespace
+}  // namespace global_power_limit_optimizer_test
 }  // namespace zeus

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace zeus::testing {
-namespace {
+namespace limit_choices_test {
 
 class LimitChoicesTest : public ::testing::TestWithParam<const char*> {};
 
@@ -19,5 +19,5 @@ TEST_P(LimitChoicesTest, TheChosenLimitCostsAtMostOnePercentMoreThanTheBest) {
 INSTANTIATE_TEST_SUITE_P(Gpus, LimitChoicesTest, ::testing::ValuesIn(kRecordedGpuModels),
                          [](const auto& gpu) { return std::string(gpu.param); });
 
-}  // namespace
+}  // namespace limit_choices_test
 }  // namespace zeus::testing

@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "zeus/base/file.h"
+#include "zeus/base/json.h"
 #include "zeus/base/testing/temporary_directory.h"
 #include "zeus/optimizer/power_limit/profile_json.h"
 
 namespace zeus {
-namespace {
+namespace profile_folder_test {
 
 using namespace zeus::literals;
 using ::testing::HasSubstr;
@@ -214,5 +215,5 @@ TEST(ProfileFolderPlaceTest, ItStandsBesideTheCalibrations) {
   EXPECT_EQ(ProfileFolder::OfUser(environment), std::nullopt);
 }
 
-}  // namespace
+}  // namespace profile_folder_test
 }  // namespace zeus

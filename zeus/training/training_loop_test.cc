@@ -14,13 +14,13 @@
 #include "zeus/training/testing/training_bench.h"
 
 namespace zeus {
-namespace {
+namespace training_loop_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using testing::TrainingBench;
+using zeus::testing::TrainingBench;
 
 // Writes down what it is told.
 class Diary final : public TrainingCallback {
@@ -363,5 +363,5 @@ TEST_F(TrainingLoopTest, ADeviceThatCannotBeReadIsMissingAndStopsNothing) {
   EXPECT_DOUBLE_EQ(summary.amounts.time.count(), 3);
 }
 
-}  // namespace
+}  // namespace training_loop_test
 }  // namespace zeus

@@ -14,13 +14,13 @@
 #include "zeus/training/training_loop.h"
 
 namespace zeus {
-namespace {
+namespace training_ranks_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
-using testing::Group;
-using testing::GroupMember;
-using testing::TrainingBench;
+using zeus::testing::Group;
+using zeus::testing::GroupMember;
+using zeus::testing::TrainingBench;
 
 // Ranks of 100, 200 and 300 W; a step takes 1, 2 and 3 s.
 std::vector<TrainingSummary> TrainTogether(
@@ -127,5 +127,5 @@ TEST(TrainingRanksTest, WhenTheOthersAreGoneTrainingEnds) {
   }
 }
 
-}  // namespace
+}  // namespace training_ranks_test
 }  // namespace zeus

@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "zeus/base/json.h"
 #include "zeus/wire/error.h"
 
 namespace zeus::wire {
-namespace {
+namespace answers_test {
 
 using namespace std::chrono_literals;
 using namespace zeus::literals;
@@ -151,5 +152,5 @@ TEST(WireAnswersTest, TextIsOneLineOfValidUtf8) {
   EXPECT_EQ(Text({{"a", "\xff\n"}}), "{\"a\":\"\xef\xbf\xbd\\n\"}");
 }
 
-}  // namespace
+}  // namespace answers_test
 }  // namespace zeus::wire

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 
 namespace zeus::wire {

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 
 // Text from the other end of a connection.

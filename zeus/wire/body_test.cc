@@ -7,7 +7,7 @@
 #include "zeus/wire/error.h"
 
 namespace zeus::wire {
-namespace {
+namespace body_test {
 
 TEST(WireBodyTest, AnObjectIsRead) {
   const auto json = ParseBody(R"({"metric": 0.5, "text": "[[["})");
@@ -48,5 +48,5 @@ TEST(WireBodyTest, DepthIsBounded) {
   EXPECT_TRUE(ParseBody(R"({"a": )" + std::string(15, '[') + std::string(15, ']') + "}").ok());
 }
 
-}  // namespace
+}  // namespace body_test
 }  // namespace zeus::wire

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/wire/body.h"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 
 // How errors travel: {"error": {"code": "invalid_argument", "message": "…", "field": "…" | null}}.

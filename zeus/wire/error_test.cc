@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "zeus/base/json.h"
 #include "zeus/wire/answers.h"
 
 namespace zeus::wire {
-namespace {
+namespace error_test {
 
 TEST(WireErrorTest, EveryCodeHasAStatusOfItsOwnThatLeadsBack) {
   for (const ErrorCode code :
@@ -46,5 +47,5 @@ TEST(WireErrorTest, AnswersOfOtherServersAreUnderstoodAsFarAsPossible) {
   EXPECT_EQ(ErrorFromAnswer(404, R"({"error": 3})").code, ErrorCode::kNotFound);
 }
 
-}  // namespace
+}  // namespace error_test
 }  // namespace zeus::wire

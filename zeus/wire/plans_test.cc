@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "zeus/base/json.h"
 #include "zeus/optimizer/pipeline/plan_json.h"
 
 namespace zeus::wire {
-namespace {
+namespace plans_test {
 
 CurrentPlan APlan() {
   return {.id = "gpt",
@@ -84,5 +85,5 @@ TEST(PlansTest, APaceIsANumberOrNullAndNothingElse) {
     EXPECT_FALSE(PaceFromJson(wrong).ok()) << wrong;
 }
 
-}  // namespace
+}  // namespace plans_test
 }  // namespace zeus::wire

@@ -5,8 +5,10 @@
 
 #include <string>
 
+#include "zeus/base/json.h"
+
 namespace zeus::wire::reference {
-namespace {
+namespace reference_pipeline_test {
 
 using ::testing::HasSubstr;
 
@@ -124,5 +126,5 @@ TEST(ReferencePipelineTest, ResultsThatNobodyCanHaveMeasuredNameRankAndField) {
   EXPECT_THAT(why(uneven, uneven), HasSubstr("iterations that differ"));
 }
 
-}  // namespace
+}  // namespace reference_pipeline_test
 }  // namespace zeus::wire::reference

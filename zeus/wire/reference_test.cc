@@ -6,10 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "zeus/base/json.h"
 #include "zeus/wire/error.h"
 
 namespace zeus::wire::reference {
-namespace {
+namespace reference_test {
 
 using namespace zeus::literals;
 
@@ -112,5 +113,5 @@ TEST(WireReferenceTest, ErrorsLookLikeThoseOfItsFramework) {
   EXPECT_EQ(missing.at("detail"), "job_id: there is no job x");
 }
 
-}  // namespace
+}  // namespace reference_test
 }  // namespace zeus::wire::reference

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 #include "zeus/job/job_service.h"
 

@@ -5,10 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "zeus/base/json.h"
 #include "zeus/wire/error.h"
 
 namespace zeus::wire {
-namespace {
+namespace requests_test {
 
 using namespace zeus::literals;
 
@@ -118,5 +119,5 @@ TEST(WireRequestsTest, AnEpochCostComesBackAsItWas) {
   EXPECT_EQ(FieldOf(EpochCostReportFromJson("mnist", json).error()), "gpu_model");
 }
 
-}  // namespace
+}  // namespace requests_test
 }  // namespace zeus::wire

@@ -40,10 +40,9 @@ Result<std::vector<MeterSample>> ReadMeter(const std::filesystem::path& file) {
 }
 
 // Measures one sensor; where that fails the report says why.
-std::optional<Response> Measure(const char* name, const RecordedSensor& sensor,
-                                const LoadPattern& load,
-                                Result<Response> (*fit)(const SensorTrace&, const LoadPattern&),
-                                GpuReport& report) {
+std::optional<Response> MeasureResponse(
+    const char* name, const RecordedSensor& sensor, const LoadPattern& load,
+    Result<Response> (*fit)(const SensorTrace&, const LoadPattern&), GpuReport& report) {
   const bool never_read = sensor.error && sensor.trace.changes() == 0;
   if (never_read && sensor.error->code == ErrorCode::kNotSupported) return std::nullopt;
   auto response = never_read ? Result<Response>(*sensor.error) : fit(sensor.trace, load);
@@ -66,10 +65,10 @@ GpuReport MeasureAll(const RecordedGpu& recorded, WallTime now) {
   const auto power = calibration::FitPowerResponse;
   const auto counter = calibration::FitCounterResponse;
   found.instant_power =
-      Measure("instant power", recorded.instant_power, recorded.load, power, report);
+      MeasureResponse("instant power", recorded.instant_power, recorded.load, power, report);
   found.average_power =
-      Measure("average power", recorded.average_power, recorded.load, power, report);
-  found.counter = Measure("counter", recorded.counter, recorded.load, counter, report);
+      MeasureResponse("average power", recorded.average_power, recorded.load, power, report);
+  found.counter = MeasureResponse("counter", recorded.counter, recorded.load, counter, report);
   return report;
 }
 

@@ -9,7 +9,7 @@
 #include "zeus/monitor/calibration/response.h"
 
 namespace zeus::cli {
-namespace {
+namespace recording_test {
 
 using namespace std::chrono_literals;
 using namespace zeus::literals;
@@ -89,5 +89,5 @@ TEST(LoadScheduleTest, WithAMeterHalfOfTheTimeGoesToPlateaus) {
   EXPECT_EQ(std::count(both.begin(), both.end(), Seconds(2.5s)), 6);
 }
 
-}  // namespace
+}  // namespace recording_test
 }  // namespace zeus::cli

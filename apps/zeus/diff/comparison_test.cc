@@ -7,7 +7,7 @@
 #include "zeus/base/testing/temporary_directory.h"
 
 namespace zeus::cli {
-namespace {
+namespace comparison_test {
 
 std::vector<double> Draw(Random& random, int count, double mean, double relative_scatter) {
   std::vector<double> values;
@@ -151,7 +151,7 @@ class CompareTest : public ::testing::Test {
     return ReadRunFile(directory_.AddFile(name, json.dump()).string());
   }
 
-  testing::TemporaryDirectory directory_;
+  zeus::testing::TemporaryDirectory directory_;
 };
 
 TEST_F(CompareTest, TheSameRunsAreOkHoweverTheyScatter) {
@@ -217,5 +217,5 @@ TEST_F(CompareTest, EveryFormatNamesVerdictAndFiles) {
   }
 }
 
-}  // namespace
+}  // namespace comparison_test
 }  // namespace zeus::cli

@@ -28,25 +28,25 @@ std::string TableOf(const Row& header, const std::vector<Row>& rows) {
   return text + "</tbody></table></div>\n";
 }
 
-std::string OrUnknown(const std::optional<Joules>& energy) {
+std::string EnergyOrDash(const std::optional<Joules>& energy) {
   return energy ? EnergyText(*energy) : "";
 }
 
-std::string Arms(const Lessons& lessons) {
+std::string ArmsSection(const Lessons& lessons) {
   std::vector<Row> rows;
   for (const ArmBelief& arm : lessons.arms.arms) {
-    rows.push_back({fmt::to_string(arm.batch_size), fmt::to_string(arm.runs),
-                    fmt::to_string(arm.converged),
-                    arm.epochs ? fmt::format("{:.1f}", *arm.epochs) : "", OrUnknown(arm.epoch_cost),
-                    OrUnknown(arm.cost), OrUnknown(arm.cost_sigma),
-                    arm.batch_size == lessons.arms.best_batch_size ? "best" : ""});
+    rows.push_back(
+        {fmt::to_string(arm.batch_size), fmt::to_string(arm.runs), fmt::to_string(arm.converged),
+         arm.epochs ? fmt::format("{:.1f}", *arm.epochs) : "", EnergyOrDash(arm.epoch_cost),
+         EnergyOrDash(arm.cost), EnergyOrDash(arm.cost_sigma),
+         arm.batch_size == lessons.arms.best_batch_size ? "best" : ""});
   }
   return TableOf(
       {"batch size", "runs", "reached", "epochs", "epoch cost", "cost of a run", "± sigma", ""},
       rows);
 }
 
-std::string Trials(const Lessons& lessons) {
+std::string TrialsSection(const Lessons& lessons) {
   std::vector<Row> rows;
   for (const Trial& trial : lessons.trials) {
     rows.push_back(
@@ -86,8 +86,8 @@ std::string ToHtml(const Lessons& lessons, const Lessons* baseline) {
   return HtmlBegin("zeus job: " + id) + fmt::format("<h1>Recurring job {}</h1>\n", id) +
          fmt::format("<pre>{}</pre>\n", EscapeXml(SummaryText(lessons, baseline))) +
          "<figure style=\"margin: 0\">\n" + report::ToSvg(PlotOf(lessons)) + "</figure>\n" +
-         "<h2>What is believed</h2>\n" + Arms(lessons) + "<h2>Runs</h2>\n" + Trials(lessons) +
-         Facts(lessons) + HtmlEnd();
+         "<h2>What is believed</h2>\n" + ArmsSection(lessons) + "<h2>Runs</h2>\n" +
+         TrialsSection(lessons) + Facts(lessons) + HtmlEnd();
 }
 
 }  // namespace zeus::cli

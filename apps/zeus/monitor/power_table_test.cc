@@ -6,7 +6,7 @@
 #include "zeus/export/testing/records.h"
 
 namespace zeus::cli {
-namespace {
+namespace power_table_test {
 
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
@@ -61,5 +61,5 @@ TEST(PowerTableTest, TheSummaryNamesEveryDevice) {
             "3.0 J");
 }
 
-}  // namespace
+}  // namespace power_table_test
 }  // namespace zeus::cli

@@ -16,8 +16,6 @@ namespace {
 constexpr std::uint64_t kMostGpus = 1 << 20;
 constexpr double kMostFactor = 1000;
 
-Error Wrong(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
-
 CLI::Option* AddFile(CLI::App& app, const char* name, std::filesystem::path& path,
                      const char* description) {
   return app.add_option(name, path, description)->check(NotEmpty())->type_name("FILE");
@@ -120,7 +118,7 @@ Result<PaceTarget> ParsePaceTarget(const std::string& text, const char* option) 
   } else if (const auto time = ParseDuration(text, option); time.ok() && time.value().count() > 0) {
     return PaceTarget{.factor = std::nullopt, .time = time.value()};
   }
-  return Wrong(
+  return InvalidArgument(
       fmt::format("{} takes 1.05x (of the baseline), 2.9s or 2900ms, not {}", option, Quote(text)));
 }
 
@@ -139,11 +137,12 @@ Result<PlanRequest> RequestOf(const PlanFlags& flags) {
   const bool planned = !flags.out.empty() || !flags.reference_schedule.empty() ||
                        !flags.from_reference.empty() || request.pace;
   if (request.cost == pipeline::CostKind::kExponential && planned)
-    return Wrong(
+    return InvalidArgument(
         "the exponential model has no clocks to plan with: leave out --cost, or --out, "
         "--reference-schedule, --from-reference and --pace");
   if (!flags.from_reference.empty() && (!flags.deadline.empty() || request.pace))
-    return Wrong("--from-reference takes as long as it takes: leave out --deadline and --pace");
+    return InvalidArgument(
+        "--from-reference takes as long as it takes: leave out --deadline and --pace");
   return request;
 }
 

@@ -10,7 +10,7 @@
 #include "apps/zeus/plan/timeline.h"
 
 namespace zeus::cli {
-namespace {
+namespace plan_parts_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
@@ -83,5 +83,5 @@ TEST(PipelinePictureTest, OfVeryManyStagesSomeAreShown) {
   EXPECT_THAT(picture, HasSubstr("stage 199"));
 }
 
-}  // namespace
+}  // namespace plan_parts_test
 }  // namespace zeus::cli

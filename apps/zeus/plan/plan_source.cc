@@ -25,8 +25,6 @@ constexpr int kMostStages = 4096;
 constexpr std::array<std::string_view, 4> kSchedules = {"1f1b", "gpipe", "interleaved",
                                                         "early_recompute"};
 
-Error Wrong(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
-
 // What was wrong with a file's content begins with its name.
 template <class T>
 Result<T> OfFile(const std::filesystem::path& path, Result<T> result) {
@@ -54,7 +52,7 @@ void ScaleEnergy(pipeline::PipelineProfile& profile, double factor) {
 
 Result<pipeline::PipelineProfile> LoadProfile(const PlanFlags& flags) {
   if (!flags.blocking_power)
-    return Wrong(
+    return InvalidArgument(
         "--blocking-power is missing: the power of a GPU that waits for another stage, as in 70 "
         "for an A40 or 84 for an A100");
   ZEUS_TRY(const std::string text, ReadInput(flags.profile));
@@ -71,20 +69,22 @@ Result<pipeline::Schedule> ReadSchedule(const PlanFlags& flags) {
   const std::filesystem::path path(flags.schedule);
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored))
-    return Wrong(fmt::format("--schedule: {} is neither {} nor a file", Quote(flags.schedule),
-                             fmt::join(kSchedules, ", ")));
+    return InvalidArgument(fmt::format("--schedule: {} is neither {} nor a file",
+                                       Quote(flags.schedule), fmt::join(kSchedules, ", ")));
   ZEUS_TRY(const std::string text, ReadInput(path));
   ZEUS_TRY(pipeline::Schedule schedule, OfFile(path, pipeline::ParseSchedule(text)));
   if (flags.microbatches > 0 && flags.microbatches != schedule.microbatches)
-    return Wrong(fmt::format("{} has {} microbatches and --microbatches says {}: leave it out",
-                             Printable(flags.schedule), schedule.microbatches, flags.microbatches));
+    return InvalidArgument(
+        fmt::format("{} has {} microbatches and --microbatches says {}: leave it out",
+                    Printable(flags.schedule), schedule.microbatches, flags.microbatches));
   return schedule;
 }
 
 Result<pipeline::Schedule> ScheduleOf(const PlanFlags& flags, int stages) {
   if (std::ranges::find(kSchedules, flags.schedule) == kSchedules.end()) return ReadSchedule(flags);
   if (flags.microbatches < 1)
-    return Wrong("--microbatches is missing: how many go through the pipeline in an iteration");
+    return InvalidArgument(
+        "--microbatches is missing: how many go through the pipeline in an iteration");
   return pipeline::MakeSchedule(
       flags.schedule,
       {.stages = stages, .microbatches = flags.microbatches, .chunks = flags.chunks});
@@ -95,7 +95,7 @@ Status CheckAlone(const PlanFlags& flags) {
   if (flags.microbatches == 0 && flags.stages.empty() && !flags.blocking_power &&
       flags.schedule == "1f1b" && flags.chunks == 1 && flags.tensor_parallel == 1)
     return Ok();
-  return Wrong(
+  return InvalidArgument(
       "--instance has its own schedule, stages, microbatches and power: leave out --schedule, "
       "--stages, --microbatches, --chunks, --blocking-power and --tensor-parallel");
 }
@@ -107,17 +107,18 @@ Result<std::vector<int>> ParseStages(const std::string& text, int profiled) {
   for (const std::string_view part : SplitAtCommas(text)) {
     const auto number = ParseInteger(part);
     if (!number.ok() || number.value() < 0 || number.value() > kMostStages)
-      return Wrong(fmt::format("--stages takes a number up to {}, or a list as in 0,2,5,7, not {}",
-                               kMostStages, Quote(text)));
+      return InvalidArgument(
+          fmt::format("--stages takes a number up to {}, or a list as in 0,2,5,7, not {}",
+                      kMostStages, Quote(text)));
     stages.push_back(static_cast<int>(number.value()));
   }
   if (stages.size() == 1) {
-    if (stages.front() < 1) return Wrong("--stages: a pipeline has at least 1");
+    if (stages.front() < 1) return InvalidArgument("--stages: a pipeline has at least 1");
     return pipeline::SpreadStages(stages.front(), profiled);
   }
   for (const int stage : stages)
     if (stage >= profiled)
-      return Wrong(
+      return InvalidArgument(
           fmt::format("--stages: the profile has stages 0 to {}, not {}", profiled - 1, stage));
   return stages;
 }
@@ -131,7 +132,7 @@ Result<pipeline::Problem> LoadPipeline(const PlanFlags& flags) {
     return problem;
   }
   if (flags.profile.empty())
-    return Wrong(
+    return InvalidArgument(
         "what is the pipeline? Give --profile FILE and --microbatches, or --instance FILE");
   ZEUS_TRY(const pipeline::PipelineProfile profile, LoadProfile(flags));
   ZEUS_TRY(const pipeline::Schedule schedule, ScheduleOf(flags, profile.stages));

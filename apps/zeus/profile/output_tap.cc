@@ -13,7 +13,7 @@ namespace zeus::cli {
 namespace {
 
 // A pipe that is ready to be written to takes as much without blocking.
-constexpr std::size_t kPiece = 4096;
+constexpr std::size_t kPipeWrite = 4096;
 
 bool Ready(int descriptor, short events) {
   ::pollfd one{.fd = descriptor, .events = events, .revents = 0};
@@ -78,7 +78,7 @@ void OutputTap::Pump() {
 
 void OutputTap::Finish() {
   // What the command itself left in a pipe; processes that outlive it may never stop.
-  constexpr int kPieces = (1 << 20) / kPiece;
+  constexpr int kPieces = (1 << 20) / kPipeWrite;
   for (Stream& stream : streams_) {
     for (int i = 0; i < kPieces && Pass(stream); ++i) continue;
     if (const auto line = stream.lines.Rest(); line && listening_) listener_(*line);
@@ -89,7 +89,7 @@ bool OutputTap::Pass(Stream& stream) {
   if (stream.source == nullptr || !Ready(stream.source->get(), POLLIN)) return false;
   stream.blocked = !stream.reader_gone && !Ready(stream.target, POLLOUT);
   if (stream.blocked) return false;
-  std::array<char, kPiece> piece{};
+  std::array<char, kPipeWrite> piece{};
   const ssize_t got = ::read(stream.source->get(), piece.data(), piece.size());
   if (got < 0 && errno == EINTR) return true;
   const std::string_view bytes(piece.data(), got > 0 ? static_cast<std::size_t>(got) : 0);

@@ -18,8 +18,6 @@ constexpr double kMostSetting = 1e5;
 constexpr double kLongest = 86400;
 constexpr Seconds kShortestSlice{0.1};
 
-Error Wrong(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
-
 void AddSweepFlags(CLI::App& verb, ProfileFlags& flags) {
   constexpr std::uint64_t kMostRounds = 100000;
   verb.add_option("--gpus", flags.gpus, "Limit and measure only these GPUs, as in 0,1")
@@ -80,20 +78,21 @@ void AddResultFlags(CLI::App& verb, ProfileFlags& flags) {
 
 Status CheckTogether(const ProfileFlags& flags) {
   if (!flags.limits.empty() && flags.stride)
-    return Wrong("--limits and --stride both say what to try: give one of them");
+    return InvalidArgument("--limits and --stride both say what to try: give one of them");
   if (!flags.progress.empty() && !flags.progress_file.empty())
-    return Wrong("--progress and --progress-file both count steps: give one of them");
+    return InvalidArgument("--progress and --progress-file both count steps: give one of them");
   if (int{flags.keep} + int{flags.until_done} + int{flags.stop} > 1)
-    return Wrong("--keep, --until-done and --stop exclude each other: give one of them");
+    return InvalidArgument("--keep, --until-done and --stop exclude each other: give one of them");
   if (flags.keep && flags.progress.empty() && flags.progress_file.empty())
-    return Wrong("--keep needs --progress or --progress-file: without steps nothing is best");
+    return InvalidArgument(
+        "--keep needs --progress or --progress-file: without steps nothing is best");
   std::vector<std::string> files;
   for (const std::string& file : {flags.json, flags.csv, flags.svg, flags.html, flags.save})
     if (!file.empty()) files.push_back(file);
   std::ranges::sort(files);
   const auto twice = std::ranges::adjacent_find(files);
   if (twice != files.end())
-    return Wrong(fmt::format("two results cannot share the file {}", Quote(*twice)));
+    return InvalidArgument(fmt::format("two results cannot share the file {}", Quote(*twice)));
   return Ok();
 }
 
@@ -115,7 +114,7 @@ Result<std::vector<Setting>> ParseLimits(const std::string& text, KnobKind knob)
   for (const std::string_view part : SplitAtCommas(text)) {
     const auto number = ParseDouble(part);
     if (!number.ok() || !(number.value() > 0 && number.value() <= kMostSetting)) {
-      return Wrong(
+      return InvalidArgument(
           fmt::format("--limits takes watts, or megahertz of a clock, as in 250,200,150, "
                       "not {}",
                       Quote(text)));
@@ -147,7 +146,7 @@ Result<Seconds> ParseDuration(const std::string& text, const char* option) {
   const auto value = ParseDouble(number);
   if (value.ok() && value.value() >= 0 && value.value() * scale <= kLongest)
     return Seconds(value.value() * scale);
-  return Wrong(
+  return InvalidArgument(
       fmt::format("{} takes a duration as in 5s, 500ms or 2min, not {}", option, Quote(text)));
 }
 
@@ -158,7 +157,8 @@ Result<ProfileOptions> Interpret(const ProfileFlags& flags, std::vector<std::str
   ZEUS_TRY(options.knob, ParseKnobKind(flags.knob));
   if (!flags.gpus.empty()) {
     if (options.knob == KnobKind::kCpuPowerLimit)
-      return Wrong("--gpus does not go with --knob cpu_power_limit, which limits the CPUs");
+      return InvalidArgument(
+          "--gpus does not go with --knob cpu_power_limit, which limits the CPUs");
     ZEUS_TRY(options.gpus, ParseGpus(flags.gpus));
   }
   if (!flags.limits.empty()) {
@@ -168,7 +168,7 @@ Result<ProfileOptions> Interpret(const ProfileFlags& flags, std::vector<std::str
   ZEUS_TRY(options.plan.slice, ParseDuration(flags.slice, "--slice"));
   ZEUS_TRY(options.plan.warmup, ParseDuration(flags.warmup, "--warmup"));
   if (options.plan.slice < kShortestSlice)
-    return Wrong("--slice must be at least 100ms: sensors show nothing new in less");
+    return InvalidArgument("--slice must be at least 100ms: sensors show nothing new in less");
   options.plan.rounds = flags.until_done ? std::nullopt : std::optional(flags.rounds);
   if (!flags.progress.empty()) {
     ZEUS_TRY(options.pattern, ProgressPattern::Compile(flags.progress));

@@ -11,7 +11,7 @@
 #include "zeus/base/xml.h"
 
 namespace zeus::cli {
-namespace {
+namespace profile_options_test {
 
 using namespace std::chrono_literals;
 using namespace zeus::literals;
@@ -91,5 +91,5 @@ TEST(SvgTest, ASweepWithoutRowsSaysSo) {
   EXPECT_THAT(ToSvg(SweepReport{}), HasSubstr("nothing was measured"));
 }
 
-}  // namespace
+}  // namespace profile_options_test
 }  // namespace zeus::cli

@@ -15,7 +15,7 @@
 #include "zeus/base/testing/temporary_directory.h"
 
 namespace zeus::cli {
-namespace {
+namespace progress_test {
 
 using namespace std::chrono_literals;
 
@@ -172,7 +172,7 @@ class ProgressFileTest : public ::testing::Test {
  protected:
   void Write(const std::string& text) { std::ofstream(path_) << text; }
 
-  testing::TemporaryDirectory directory_;
+  zeus::testing::TemporaryDirectory directory_;
   std::filesystem::path path_ = directory_.path() / "steps";
   ProgressFile file_{path_};
 };
@@ -208,5 +208,5 @@ TEST_F(ProgressFileTest, OtherwiseLinesAreCountedAlsoWhenTheFileGrowsOrBeginsAga
   EXPECT_EQ(file_.Count(), 1);
 }
 
-}  // namespace
+}  // namespace progress_test
 }  // namespace zeus::cli

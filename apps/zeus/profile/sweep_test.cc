@@ -21,7 +21,7 @@
 #include "zeus/optimizer/power_limit/monitor_slice_meter.h"
 
 namespace zeus::cli {
-namespace {
+namespace sweep_test {
 
 using namespace std::chrono_literals;
 using namespace zeus::literals;
@@ -198,5 +198,5 @@ TEST(EvaluateTest, ScatterBetweenRoundsWidensTheErrorBar) {
   EXPECT_NEAR(row.power_sigma.value(), 1 / std::sqrt(2), 1e-9);
 }
 
-}  // namespace
+}  // namespace sweep_test
 }  // namespace zeus::cli

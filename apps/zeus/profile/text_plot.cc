@@ -12,7 +12,7 @@
 namespace zeus::cli {
 namespace {
 
-constexpr int kWidth = 64;
+constexpr int kColumns = 64;
 constexpr int kHeight = 15;
 
 struct GlyphSet {
@@ -30,7 +30,7 @@ constexpr GlyphSet kUnicodeGlyphs = {{"●", "○"}, "◉", "·", "╎", "│", 
 class Canvas {
  public:
   Canvas(const Axis& x, const Axis& y, const GlyphSet& glyphs)
-      : x_(x), y_(y), glyphs_(glyphs), cells_(kHeight, std::vector<const char*>(kWidth, " ")) {}
+      : x_(x), y_(y), glyphs_(glyphs), cells_(kHeight, std::vector<const char*>(kColumns, " ")) {}
 
   void Line(const Curve& curve) {
     for (std::size_t i = 1; i < curve.points.size(); ++i) {
@@ -39,7 +39,7 @@ class Canvas {
       const int first = std::min(Column(from.x), Column(to.x));
       const int last = std::max(Column(from.x), Column(to.x));
       for (int column = first + 1; column < last; ++column) {
-        const double x = x_.low + (x_.high - x_.low) * column / (kWidth - 1);
+        const double x = x_.low + (x_.high - x_.low) * column / (kColumns - 1);
         const double y = from.y + (to.y - from.y) * (x - from.x) / (to.x - from.x);
         At(Row(y), column) = glyphs_.line;
       }
@@ -74,7 +74,7 @@ class Canvas {
 
  private:
   int Column(double x) const {
-    return std::clamp(static_cast<int>(std::lround(x_.Place(x) * (kWidth - 1))), 0, kWidth - 1);
+    return std::clamp(static_cast<int>(std::lround(x_.Place(x) * (kColumns - 1))), 0, kColumns - 1);
   }
   int Row(double y) const {
     const auto from_below = static_cast<int>(std::lround(y_.Place(y) * (kHeight - 1)));
@@ -88,8 +88,8 @@ class Canvas {
   // The lower edge and the numbers under it.
   std::string Floor() const {
     std::string text = fmt::format("  {:>6} {}", "", glyphs_.corner);
-    for (int i = 0; i < kWidth; ++i) text += glyphs_.floor;
-    std::string numbers(static_cast<std::size_t>(kWidth) + 20, ' ');
+    for (int i = 0; i < kColumns; ++i) text += glyphs_.floor;
+    std::string numbers(static_cast<std::size_t>(kColumns) + 20, ' ');
     for (const double tick : x_.Ticks()) {
       const std::string label = x_.Label(tick);
       const auto begin = static_cast<std::size_t>(
@@ -129,7 +129,7 @@ std::string ToTextPlot(const SweepReport& report, Glyphs glyphs) {
     title += fmt::format(" ({})", curves.front().unit);
   }
   return title + "\n" + canvas.Text() +
-         fmt::format("{:>{}}\n", SettingTitle(report.knob), kWidth + 10);
+         fmt::format("{:>{}}\n", SettingTitle(report.knob), kColumns + 10);
 }
 
 }  // namespace zeus::cli

@@ -24,7 +24,7 @@
 namespace zeus::cli {
 namespace {
 
-struct Options {
+struct ClusterOptions {
   ClusterSourceFlags cluster{};
   SourceFlags source{};
   std::string gpu = "v100";
@@ -38,7 +38,7 @@ struct Options {
 };
 
 // `default` is always among them: the others are compared with it.
-Result<std::vector<replay::ContenderSpec>> Contenders(const Options& options) {
+Result<std::vector<replay::ContenderSpec>> ClusterContenders(const ClusterOptions& options) {
   ZEUS_TRY(std::vector<std::string> names, ParseContenders(options.policies));
   ZEUS_TRY(const std::optional<double> beta, ParseBeta(options.beta));
   if (std::ranges::find(names, "default") == names.end()) names.emplace_back("default");
@@ -47,8 +47,9 @@ Result<std::vector<replay::ContenderSpec>> Contenders(const Options& options) {
   return contenders;
 }
 
-Result<ClusterSource> Open(const Options& options, const std::vector<replay::ReplayJob>& jobs,
-                           std::uint64_t number, replay::RowProblems& problems) {
+Result<ClusterSource> Open(const ClusterOptions& options,
+                           const std::vector<replay::ReplayJob>& jobs, std::uint64_t number,
+                           replay::RowProblems& problems) {
   ZEUS_TRY(ClusterSource source,
            OpenClusterSource(options.cluster, ByDefaultRuntime(jobs), number, problems));
   if (options.source.strict) ZEUS_RETURN_IF_ERROR(problems.Refuse());
@@ -56,7 +57,7 @@ Result<ClusterSource> Open(const Options& options, const std::vector<replay::Rep
 }
 
 Result<std::vector<replay::WorkloadTotals>> ReplayOnce(
-    const Options& options, const replay::ClusterTrace& trace,
+    const ClusterOptions& options, const replay::ClusterTrace& trace,
     const std::vector<replay::ReplayJob>& jobs,
     const std::vector<replay::ContenderSpec>& contenders, std::uint64_t number) {
   const auto total = static_cast<std::int64_t>(trace.jobs.size() * contenders.size());
@@ -68,8 +69,8 @@ Result<std::vector<replay::WorkloadTotals>> ReplayOnce(
                         .jobs_done = [&progress](std::int64_t done) { progress.Add(done); }});
 }
 
-std::vector<std::string> Remarks(const Options& options, const LoadedJobs& loaded,
-                                 const replay::RowProblems& problems) {
+std::vector<std::string> ClusterRemarks(const ClusterOptions& options, const LoadedJobs& loaded,
+                                        const replay::RowProblems& problems) {
   std::vector<std::string> remarks{fmt::format("What a run takes comes from {}.", loaded.source)};
   if (!problems.empty())
     remarks.push_back(fmt::format("{} rows of the input were left out, {} were put right.",
@@ -89,7 +90,7 @@ std::vector<std::string> Remarks(const Options& options, const LoadedJobs& loade
   return remarks;
 }
 
-Result<int> Write(const Options& options, const std::vector<replay::ReplayJob>& jobs) {
+Result<int> Write(const ClusterOptions& options, const std::vector<replay::ReplayJob>& jobs) {
   replay::RowProblems problems;
   ZEUS_TRY(const ClusterSource source, Open(options, jobs, 0, problems));
   Warn(problems);
@@ -102,7 +103,7 @@ Result<int> Write(const Options& options, const std::vector<replay::ReplayJob>& 
   return 0;
 }
 
-Status CheckWrite(const Options& options) {
+Status CheckWrite(const ClusterOptions& options) {
   if (options.write.empty()) return Ok();
   const OutputFlags& others = options.outputs;
   if (others.json || !others.html.empty() || !others.csv.empty() || !others.figures.empty())
@@ -113,8 +114,9 @@ Status CheckWrite(const Options& options) {
 }
 
 // Every replay, of the first trace or of a new one each.
-Status ReplayAll(const Options& options, const std::vector<replay::ContenderSpec>& contenders,
-                 ClusterSource source, replay::ClusterComparison& comparison) {
+Status ReplayAll(const ClusterOptions& options,
+                 const std::vector<replay::ContenderSpec>& contenders, ClusterSource source,
+                 replay::ClusterComparison& comparison) {
   for (std::uint64_t number = 0; number < options.seeds; ++number) {
     if (number > 0 && !options.cluster.generate.empty()) {
       replay::RowProblems none;
@@ -127,8 +129,8 @@ Status ReplayAll(const Options& options, const std::vector<replay::ContenderSpec
   return Ok();
 }
 
-Result<int> Run(const Options& options) {
-  ZEUS_TRY(const std::vector<replay::ContenderSpec> contenders, Contenders(options));
+Result<int> RunCluster(const ClusterOptions& options) {
+  ZEUS_TRY(const std::vector<replay::ContenderSpec> contenders, ClusterContenders(options));
   ZEUS_RETURN_IF_ERROR(CheckOutputs(options.outputs));
   ZEUS_RETURN_IF_ERROR(CheckWrite(options));
   ZEUS_TRY(const LoadedJobs loaded, LoadJobs(options.source, options.gpu, options.eta));
@@ -142,7 +144,7 @@ Result<int> Run(const Options& options) {
   problems.Add(loaded.problems);
   comparison.source = source.title;
   comparison.statistics = Describe(source.trace);
-  comparison.remarks = Remarks(options, loaded, problems);
+  comparison.remarks = ClusterRemarks(options, loaded, problems);
   comparison.remarks.insert(comparison.remarks.end(), source.remarks.begin(), source.remarks.end());
   ZEUS_RETURN_IF_ERROR(ReplayAll(options, contenders, std::move(source), comparison));
   Json result = ToJson(comparison);
@@ -153,7 +155,7 @@ Result<int> Run(const Options& options) {
   return 0;
 }
 
-void AddSourceOptions(CLI::App& verb, Options& options) {
+void AddSourceOptions(CLI::App& verb, ClusterOptions& options) {
   verb.add_option("--groups", options.cluster.groups,
                   "A trace of groups: CSV, also packed (xz, gz, zst); see docs/formats.md")
       ->check(NotEmpty())
@@ -175,7 +177,7 @@ void AddSourceOptions(CLI::App& verb, Options& options) {
 }  // namespace
 
 void AddReplayClusterCommand(CLI::App& replay, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ClusterOptions>();
   CLI::App* verb = replay.add_subcommand(
       "cluster", "What the recurring jobs of a cluster would take under each policy");
   AddSourceOptions(*verb, *options);
@@ -201,7 +203,7 @@ void AddReplayClusterCommand(CLI::App& replay, Action& action) {
       ->capture_default_str();
   AddThreadsFlag(*verb, options->threads);
   AddOutputFlags(*verb, options->outputs);
-  verb->callback([&action, options] { action = [options] { return Run(*options); }; });
+  verb->callback([&action, options] { action = [options] { return RunCluster(*options); }; });
 }
 
 }  // namespace zeus::cli

@@ -17,7 +17,7 @@
 namespace zeus::cli {
 namespace {
 
-struct Options {
+struct HistoryOptions {
   std::filesystem::path file{};
   std::optional<double> eta{};
   std::string gpu{};
@@ -28,7 +28,8 @@ struct Options {
 };
 
 // Without --policy: the job's own, what happens without Zeus, and what could be had at best.
-Result<std::vector<replay::ContenderSpec>> Contenders(const Options& options, const JobSpec& spec) {
+Result<std::vector<replay::ContenderSpec>> HistoryContenders(const HistoryOptions& options,
+                                                             const JobSpec& spec) {
   const std::string text =
       options.policy.empty() ? "default," + spec.policy + ",oracle" : options.policy;
   std::vector<replay::ContenderSpec> contenders;
@@ -40,10 +41,10 @@ Result<std::vector<replay::ContenderSpec>> Contenders(const Options& options, co
   return contenders;
 }
 
-Result<int> Run(const Options& options) {
+Result<int> RunHistory(const HistoryOptions& options) {
   ZEUS_RETURN_IF_ERROR(CheckOutputs(options.outputs));
   ZEUS_TRY(const replay::RunHistory history, ReadHistory(options.file));
-  ZEUS_TRY(std::vector<replay::ContenderSpec> contenders, Contenders(options, history.spec));
+  ZEUS_TRY(std::vector<replay::ContenderSpec> contenders, HistoryContenders(options, history.spec));
   ZEUS_TRY(const replay::WhatIfAnswer answer,
            replay::Answer(history, {.eta = options.eta,
                                     .gpu_model = options.gpu,
@@ -57,7 +58,7 @@ Result<int> Run(const Options& options) {
 }  // namespace
 
 void AddReplayHistoryCommand(CLI::App& replay, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<HistoryOptions>();
   CLI::App* verb = replay.add_subcommand(
       "history", "What your own job would have taken: another eta, GPU model or policy");
   verb->add_option("file", options->file,
@@ -82,7 +83,7 @@ void AddReplayHistoryCommand(CLI::App& replay, Action& action) {
       ->check(WholeNumberBetween(2, 10'000))
       ->capture_default_str();
   AddOutputFlags(*verb, options->outputs);
-  verb->callback([&action, options] { action = [options] { return Run(*options); }; });
+  verb->callback([&action, options] { action = [options] { return RunHistory(*options); }; });
 }
 
 }  // namespace zeus::cli

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 using replay::paper::JobsOfGpu;
 using replay::paper::Reproduction;
 
-struct Options {
+struct PaperOptions {
   fs::path trace_dir{};
   int seeds = 50;
   int clusters = 10;
@@ -38,12 +38,12 @@ struct Options {
   OutputFlags outputs{};
 };
 
-std::string SourceTitle(const Options& options) {
+std::string SourceTitle(const PaperOptions& options) {
   if (options.trace_dir.empty()) return "the built-in workload catalogue";
   return "the traces in " + Printable(options.trace_dir.string());
 }
 
-Result<replay::paper::Study> RunStudy(const Options& options) {
+Result<replay::paper::Study> RunStudy(const PaperOptions& options) {
   std::atomic<std::int64_t> told{0};
   ProgressBar progress("thousandths of the jobs", 1000);
   const auto source = [&](std::string_view gpu_model, double eta) -> Result<JobsOfGpu> {
@@ -59,7 +59,7 @@ Result<replay::paper::Study> RunStudy(const Options& options) {
                                           }});
 }
 
-Result<replay::ClusterComparison> RunCluster(const Options& options, const JobsOfGpu& jobs) {
+Result<replay::ClusterComparison> RunCluster(const PaperOptions& options, const JobsOfGpu& jobs) {
   replay::paper::ClusterStudyOptions study{.clusters = options.clusters,
                                            .threads = options.threads};
   ProgressBar progress("jobs of clusters", WorkOf(study));
@@ -94,7 +94,7 @@ Status WriteFolder(const fs::path& folder, const Json& result, const report::Rep
   return Ok();
 }
 
-Result<int> Run(const Options& options) {
+Result<int> RunPaper(const PaperOptions& options) {
   ZEUS_RETURN_IF_ERROR(CheckOutputs(options.outputs));
   if (!options.out.empty()) ZEUS_RETURN_IF_ERROR(CheckWholeFolder(options.out));
   Reproduction reproduction{.source = SourceTitle(options), .seeds = options.seeds};
@@ -115,7 +115,7 @@ Result<int> Run(const Options& options) {
 }  // namespace
 
 void AddReplayPaperCommand(CLI::App& replay, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PaperOptions>();
   CLI::App* verb = replay.add_subcommand(
       "paper", "Reproduce the figures and tables of the Zeus paper, and judge its claims");
   verb->add_option("--trace-dir", options->trace_dir,
@@ -134,7 +134,7 @@ void AddReplayPaperCommand(CLI::App& replay, Action& action) {
       ->check(NotEmpty())
       ->type_name("DIR");
   AddOutputFlags(*verb, options->outputs);
-  verb->callback([&action, options] { action = [options] { return Run(*options); }; });
+  verb->callback([&action, options] { action = [options] { return RunPaper(*options); }; });
 }
 
 }  // namespace zeus::cli

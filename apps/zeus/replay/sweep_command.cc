@@ -23,7 +23,7 @@
 namespace zeus::cli {
 namespace {
 
-constexpr std::uint64_t kMostSeeds = 1'000'000;
+constexpr std::uint64_t kMostSweepSeeds = 1'000'000;
 
 struct SweepFlags {
   SourceFlags source{};
@@ -172,7 +172,7 @@ void AddReplaySweepCommand(CLI::App& replay, Action& action) {
   add("--eta", flags->etas, "Each from 0 (time is what counts) to 1 (energy is)");
   add("--beta", flags->betas, "Stop a run at so many times the least cost; none: never stop early");
   verb->add_option("--seeds", flags->seeds, "Replays of each policy, with seeds from 0")
-      ->check(WholeNumberBetween(1, kMostSeeds))
+      ->check(WholeNumberBetween(1, kMostSweepSeeds))
       ->capture_default_str();
   AddThreadsFlag(*verb, flags->threads);
   AddOutputFlags(*verb, flags->outputs);

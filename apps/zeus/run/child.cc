@@ -97,7 +97,7 @@ int ReadReason(int report) {
   return got == sizeof reason ? reason : 0;
 }
 
-Error Explain(const std::string& command, int reason) {
+Error ExplainStart(const std::string& command, int reason) {
   const bool missing = reason == ENOENT || reason == ENOTDIR;
   if (missing && command.find('/') == std::string::npos)
     return {ErrorCode::kNotFound, fmt::format("{}: no such command in PATH", Printable(command))};
@@ -142,7 +142,7 @@ Result<Child> Child::Start(const std::vector<std::string>& command, SignalWatch&
   write_end.reset();
   if (const int reason = ReadReason(read_end.get()); reason != 0) {
     ::waitpid(pid, nullptr, 0);
-    return Explain(command.front(), reason);
+    return ExplainStart(command.front(), reason);
   }
   return Child(pid, signals, options);
 }

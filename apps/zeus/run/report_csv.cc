@@ -64,7 +64,7 @@ void SetNet(Energies& row, const NetEnergy& net) {
   row.net_sigma = fmt::to_string(net.sigma.value());
 }
 
-std::string PowerText(Joules energy, Seconds time) {
+std::string PowerField(Joules energy, Seconds time) {
   return time.count() > 0 ? fmt::to_string((energy / time).value()) : "";
 }
 
@@ -80,7 +80,7 @@ Energies DeviceRow(const RunReport& report, const DeviceMeasurement& device, Sec
   row.energy = fmt::to_string(estimate.energy.value());
   row.sigma = fmt::to_string(estimate.sigma.value());
   row.attributed = fmt::to_string(estimate.attributed.value());
-  row.power = PowerText(estimate.energy, time);
+  row.power = PowerField(estimate.energy, time);
   row.source = EnergySourceName(estimate.source);
   row.updates = fmt::to_string(estimate.updates);
   row.flags = fmt::format("{}", fmt::join(estimate.flags.Names(), " "));
@@ -98,7 +98,7 @@ Energies TotalRow(const RunReport& report, const Measurement& measurement) {
   row.energy = fmt::to_string(total.energy.value());
   row.sigma = fmt::to_string(total.sigma.value());
   row.attributed = fmt::to_string(total.attributed.value());
-  row.power = PowerText(total.energy, measurement.time);
+  row.power = PowerField(total.energy, measurement.time);
   if (!total.missing.empty()) row.reason = fmt::format("without {}", fmt::join(total.missing, " "));
   if (const NetTotal net = NetTotalOf(measurement, report.idle); !net.contains.empty())
     SetNet(row, net.net);

@@ -9,7 +9,7 @@
 #include "apps/zeus/run/run_meter.h"
 
 namespace zeus::cli {
-namespace {
+namespace report_test {
 
 using namespace std::chrono_literals;
 using namespace literals;
@@ -138,5 +138,5 @@ TEST(CooldownTest, WithoutTemperaturesThereIsNothingToWaitFor) {
   EXPECT_TRUE(Cooldown({}).Settled(TimePoint{}, {}));
 }
 
-}  // namespace
+}  // namespace report_test
 }  // namespace zeus::cli

@@ -15,7 +15,7 @@
 namespace zeus::cli {
 namespace {
 
-constexpr int kSignalExitCode = 128;
+constexpr int kInterruptedExitCode = 128;
 constexpr Seconds kTemperatureInterval{0.5};
 
 std::string JsonText(const RunReport& report) {
@@ -40,7 +40,7 @@ bool RunSession::Pause(Seconds time) {
   for (TimePoint now = clock_.Now(); now < end; now = clock_.Now()) {
     const auto signal = signals_.NextWithin(end - now);
     if (!signal || !AsksToEnd(static_cast<int>(signal->ssi_signo))) continue;
-    exit_code_ = kSignalExitCode + static_cast<int>(signal->ssi_signo);
+    exit_code_ = kInterruptedExitCode + static_cast<int>(signal->ssi_signo);
     return false;
   }
   return true;

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace zeus::cli {
-namespace {
+namespace epoch_arrivals_test {
 
 using namespace std::chrono_literals;
 
@@ -41,5 +41,5 @@ TEST_F(EpochArrivalsTest, AFirstEpochThatCompilesDoesNotMakeTheOthersTooShort) {
   EXPECT_EQ(After(3s), EpochTiming::kKnown);
 }
 
-}  // namespace
+}  // namespace epoch_arrivals_test
 }  // namespace zeus::cli

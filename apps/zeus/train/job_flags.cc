@@ -17,23 +17,21 @@ namespace {
 
 constexpr std::uint64_t kLargestBatch = 1'000'000'000;
 constexpr std::uint64_t kMostEpochs = 1'000'000'000;
-constexpr double kMostWatts = 1e7;
+constexpr double kHighestPower = 1e7;
 constexpr double kLargestMetric = 1e300;
-
-Error Wrong(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
 
 Result<std::vector<int>> ParseBatchSizes(const std::string& text) {
   std::vector<int> sizes;
   for (const std::string_view part : SplitAtCommas(text)) {
     const auto size = ParseUnsigned(part);
     if (!size.ok() || size.value() < 1 || size.value() > kLargestBatch)
-      return Wrong(
+      return InvalidArgument(
           fmt::format("--batch-sizes takes whole numbers as in 32,64,128, not {}", Quote(text)));
     sizes.push_back(static_cast<int>(size.value()));
   }
   std::ranges::sort(sizes);
   if (std::ranges::adjacent_find(sizes) != sizes.end())
-    return Wrong(fmt::format("--batch-sizes {} has a size twice", Quote(text)));
+    return InvalidArgument(fmt::format("--batch-sizes {} has a size twice", Quote(text)));
   return sizes;
 }
 
@@ -41,7 +39,8 @@ Result<std::optional<double>> ParseBeta(const std::string& text) {
   if (text == "none") return std::optional<double>();
   const auto beta = ParseDouble(text);
   if (!beta.ok() || !(beta.value() >= 1 && beta.value() <= 1e6))
-    return Wrong(fmt::format("--beta takes a factor of at least 1, or none, not {}", Quote(text)));
+    return InvalidArgument(
+        fmt::format("--beta takes a factor of at least 1, or none, not {}", Quote(text)));
   return std::optional(beta.value());
 }
 
@@ -50,7 +49,7 @@ Result<std::map<std::string, std::string>> ParseLabels(const std::vector<std::st
   for (const std::string& text : texts) {
     const std::size_t equals = text.find('=');
     if (equals == 0 || equals == std::string::npos)
-      return Wrong(
+      return InvalidArgument(
           fmt::format("--label takes a name and a value as in team=vision, not {}", Quote(text)));
     labels[text.substr(0, equals)] = text.substr(equals + 1);
   }
@@ -93,7 +92,7 @@ void AddPolicyFlags(CLI::App& verb, JobFlags& flags) {
       ->check(NotEmpty());
   verb.add_option("--max-power", flags.max_power,
                   "Watts that these GPUs may draw together at most; as found when it is not given")
-      ->check(NumberBetween(1, kMostWatts));
+      ->check(NumberBetween(1, kHighestPower));
   verb.add_flag("--separate-gpu-models", flags.separate_gpu_models,
                 "What was learned on one GPU model does not serve the others");
 }
@@ -121,8 +120,8 @@ Result<JobSpec> Interpret(const JobFlags& flags) {
   ZEUS_TRY(spec.batch_sizes, ParseBatchSizes(flags.batch_sizes));
   spec.default_batch_size = flags.default_batch_size;
   if (std::ranges::find(spec.batch_sizes, spec.default_batch_size) == spec.batch_sizes.end())
-    return Wrong(fmt::format("--default {} is not among --batch-sizes {}", spec.default_batch_size,
-                             flags.batch_sizes));
+    return InvalidArgument(fmt::format("--default {} is not among --batch-sizes {}",
+                                       spec.default_batch_size, flags.batch_sizes));
   spec.target_metric = flags.target;
   spec.higher_is_better = !flags.lower_is_better;
   spec.eta = flags.eta;
@@ -130,7 +129,7 @@ Result<JobSpec> Interpret(const JobFlags& flags) {
   spec.max_epochs = flags.max_epochs;
   const std::vector<std::string> policies = PolicyNames();
   if (std::ranges::find(policies, flags.policy) == policies.end())
-    return Wrong(
+    return InvalidArgument(
         fmt::format("--policy takes {}, not {}", fmt::join(policies, ", "), Quote(flags.policy)));
   spec.policy = flags.policy;
   spec.window = flags.window;

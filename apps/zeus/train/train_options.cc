@@ -19,8 +19,6 @@ constexpr double kMostWatts = 1e5;
 constexpr Seconds kShortestSlice{0.1};
 constexpr Seconds kShortestLease{1};
 
-Error Wrong(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
-
 void AddRunFlags(CLI::App& verb, TrainFlags& flags) {
   verb.add_option("--recurrences", flags.recurrences, "Run the job so often, one after the other")
       ->check(WholeNumberBetween(1, kMostRecurrences))
@@ -85,7 +83,7 @@ void AddLimitFlags(CLI::App& verb, TrainFlags& flags) {
 
 Status InterpretLimit(const TrainFlags& flags, LimitPlan& plan) {
   if (!flags.limits.empty() && flags.stride)
-    return Wrong("--limits and --stride both say what to try: give one of them");
+    return InvalidArgument("--limits and --stride both say what to try: give one of them");
   if (flags.power_limit == "jit") {
     plan.mode = LimitMode::kJit;
   } else if (flags.power_limit == "observe") {
@@ -95,8 +93,8 @@ Status InterpretLimit(const TrainFlags& flags, LimitPlan& plan) {
   } else {
     const auto watts = ParseDouble(flags.power_limit);
     if (!watts.ok() || !(watts.value() > 0 && watts.value() <= kMostWatts))
-      return Wrong(fmt::format("--power-limit takes jit, observe, max or watts, not {}",
-                               Quote(flags.power_limit)));
+      return InvalidArgument(fmt::format("--power-limit takes jit, observe, max or watts, not {}",
+                                         Quote(flags.power_limit)));
     plan.mode = LimitMode::kFixed;
     plan.fixed = Watts(watts.value());
   }
@@ -107,7 +105,7 @@ Status InterpretLimit(const TrainFlags& flags, LimitPlan& plan) {
   ZEUS_TRY(plan.slices.slice, ParseDuration(flags.slice, "--slice"));
   ZEUS_TRY(plan.slices.warmup, ParseDuration(flags.warmup, "--warmup"));
   if (plan.slices.slice < kShortestSlice)
-    return Wrong("--slice must be at least 100ms: sensors show nothing new in less");
+    return InvalidArgument("--slice must be at least 100ms: sensors show nothing new in less");
   if (!flags.profiles.empty()) {
     plan.profiles = flags.profiles;
   } else if (const auto folder = ProfileFolder::OfUser(ProcessEnvironment())) {
@@ -119,15 +117,18 @@ Status InterpretLimit(const TrainFlags& flags, LimitPlan& plan) {
 Status CheckCommand(const TrainOptions& options, const TrainFlags& flags) {
   if (!Contains(options.command, "batch_size") && !flags.no_placeholder &&
       options.spec.batch_sizes.size() > 1)
-    return Wrong(
+    return InvalidArgument(
         "the command does not contain {batch_size}: put it where the batch size belongs, or say "
         "--no-placeholder if it reads ZEUS_BATCH_SIZE");
   if (Contains(options.command, "lr") && !options.learning_rate)
-    return Wrong("the command contains {lr}: say with --lr what it is for the default batch size");
+    return InvalidArgument(
+        "the command contains {lr}: say with --lr what it is for the default batch size");
   if (!flags.metric_regex.empty() && !flags.metric_file.empty())
-    return Wrong("--metric-regex and --metric-file both tell the metric: give one of them");
+    return InvalidArgument(
+        "--metric-regex and --metric-file both tell the metric: give one of them");
   if (!flags.json.empty() && flags.json == flags.html)
-    return Wrong(fmt::format("--json and --html cannot share the file {}", Quote(flags.json)));
+    return InvalidArgument(
+        fmt::format("--json and --html cannot share the file {}", Quote(flags.json)));
   return Ok();
 }
 
@@ -159,7 +160,7 @@ Result<TrainOptions> Interpret(const TrainFlags& flags, std::vector<std::string>
   options.tries = flags.tries;
   ZEUS_TRY(options.lease, ParseDuration(flags.lease, "--lease"));
   if (options.lease < kShortestLease)
-    return Wrong("--lease must be at least 1s: heartbeats come three times as often");
+    return InvalidArgument("--lease must be at least 1s: heartbeats come three times as often");
   if (!flags.metric_regex.empty()) {
     ZEUS_TRY(options.metric, MetricPattern::Compile(flags.metric_regex));
   }

@@ -18,7 +18,7 @@
 #include "zeus/base/testing/temporary_directory.h"
 
 namespace zeus::cli {
-namespace {
+namespace train_parts_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -94,7 +94,7 @@ TEST(PlaceholdersTest, LearningRatesFollowTheBatchSize) {
 }
 
 TEST(MetricFileTest, LinesAreGivenOnceAndWhole) {
-  const testing::TemporaryDirectory folder;
+  const zeus::testing::TemporaryDirectory folder;
   MetricFile file(folder.path() / "m");
   EXPECT_THAT(file.NewLines(), IsEmpty());
   std::ofstream(folder.path() / "m") << "one\ntw" << std::flush;
@@ -105,7 +105,7 @@ TEST(MetricFileTest, LinesAreGivenOnceAndWhole) {
 }
 
 TEST(MetricFileTest, AFileThatBeginsAnewIsReadFromItsStart) {
-  const testing::TemporaryDirectory folder;
+  const zeus::testing::TemporaryDirectory folder;
   const auto path = folder.path() / "m";
   MetricFile file(path);
   std::ofstream(path) << "one\ntwo\n";
@@ -118,7 +118,7 @@ TEST(MetricFileTest, AFileThatBeginsAnewIsReadFromItsStart) {
 }
 
 TEST(MetricFileTest, APipeIsNoFile) {
-  const testing::TemporaryDirectory folder;
+  const zeus::testing::TemporaryDirectory folder;
   const auto path = folder.path() / "m";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   MetricFile file(path);
@@ -127,7 +127,7 @@ TEST(MetricFileTest, APipeIsNoFile) {
 }
 
 TEST(MetricFileTest, WhatAnEarlierRunLeftIsGone) {
-  const testing::TemporaryDirectory folder;
+  const zeus::testing::TemporaryDirectory folder;
   std::ofstream(folder.path() / "m") << "old\n";
   MetricFile file(folder.path() / "m");
   ASSERT_TRUE(file.BeginAnew().ok());
@@ -136,7 +136,7 @@ TEST(MetricFileTest, WhatAnEarlierRunLeftIsGone) {
 }
 
 TEST(MetricFileTest, TwoRunsDoNotShareOne) {
-  const testing::TemporaryDirectory folder;
+  const zeus::testing::TemporaryDirectory folder;
   MetricFile second(folder.path() / "m");
   {
     MetricFile first(folder.path() / "m");
@@ -195,7 +195,7 @@ TEST_F(ReportSocketTest, TheSocketGoesWithTheObject) {
 }
 
 TEST(TrialRecordsTest, OnlyRunnersThatDiedLeaveOrphans) {
-  const testing::TemporaryDirectory folder;
+  const zeus::testing::TemporaryDirectory folder;
   const TrialRecords records(folder.path() / "trials");
   const RunningTrial alive{
       .where = "here", .job = "a", .request = "r1", .trial = 1, .runner = ThisProcess().value()};
@@ -229,5 +229,5 @@ TEST(StatusLineTest, SaysWhatAPersonWantsToKnow) {
   EXPECT_EQ(ToLine(status, 10).size(), 10U);
 }
 
-}  // namespace
+}  // namespace train_parts_test
 }  // namespace zeus::cli

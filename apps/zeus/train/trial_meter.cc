@@ -14,7 +14,7 @@ namespace {
 constexpr double kWorst = 1e308;
 
 // Shorter epochs are not worth a warning.
-constexpr Seconds kWorthAWord{1.0};
+constexpr Seconds kLongestUnnoticedDoubt{1.0};
 
 // Whether what a profile says can be true of what is seen: epochs at different limits differ less.
 bool Alike(double said, double seen) {
@@ -101,7 +101,7 @@ std::optional<TrialMeter::OneEpoch> TrialMeter::EpochAtBest(const TrialReport& r
   if (Alike(best->time_per_step.count(), seen->time.count()) &&
       Alike(best->energy_per_step.value(), seen->energy.value()))
     return OneEpoch{.time = best->time_per_step, .energy = best->energy_per_step};
-  if (!std::exchange(doubted_, true) && seen->time > kWorthAWord)
+  if (!std::exchange(doubted_, true) && seen->time > kLongestUnnoticedDoubt)
     log::Warning(
         "the profile of this job says {:.3g} J and {:.3g} s of an epoch, which takes {:.3g} J and "
         "{:.3g} s: it is not used to plan; if the job has changed, give it another --profiles "

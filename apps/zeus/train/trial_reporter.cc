@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Seconds kLook = 10ms;
+constexpr Seconds kPollPeriod = 10ms;
 constexpr Seconds kFirstPause = 200ms;
 constexpr Seconds kLongestPause = 10s;
 // Two heartbeats may be lost.
@@ -60,7 +60,7 @@ bool TrialReporter::Flush(Seconds patience, const std::function<bool()>& give_up
     }
     if (clock_.Now() >= deadline || (give_up && give_up())) return false;
     if (ticker_ == nullptr) Step();
-    clock_.SleepFor(kLook);
+    clock_.SleepFor(kPollPeriod);
   }
 }
 
@@ -70,7 +70,7 @@ TimePoint TrialReporter::Step() {
   bool beat = false;
   {
     const std::lock_guard lock(mutex_);
-    if (refusal_ || (answer_ && answer_->stop) || now < next_try_) return now + kLook;
+    if (refusal_ || (answer_ && answer_->stop) || now < next_try_) return now + kPollPeriod;
     // It stays at the front until it is answered: Flush() waits for that.
     if (!waiting_.empty()) report = waiting_.front();
     beat = now >= next_heartbeat_;
@@ -80,7 +80,7 @@ TimePoint TrialReporter::Step() {
   } else if (beat) {
     Beat();
   }
-  return clock_.Now() + kLook;
+  return clock_.Now() + kPollPeriod;
 }
 
 void TrialReporter::Send(const TrialReport& report) {

@@ -6,7 +6,7 @@
 #include "zeus/job/memory_repository.h"
 
 namespace zeus::cli {
-namespace {
+namespace trial_reporter_test {
 
 using namespace std::chrono_literals;
 
@@ -130,5 +130,5 @@ TEST_F(TrialReporterTest, ATrialThatSomebodyElseEndedIsRefused) {
   EXPECT_EQ(reporter_->refusal()->code, ErrorCode::kNotFound);
 }
 
-}  // namespace
+}  // namespace trial_reporter_test
 }  // namespace zeus::cli

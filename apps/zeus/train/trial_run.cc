@@ -18,9 +18,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Seconds kLook = 20ms;      // For files, and for answers of the service.
-constexpr Seconds kLastWord = 60s;   // For reports that wait when the command has ended.
-constexpr Seconds kWorthAWord = 1s;  // Lumps of shorter epochs are not.
+constexpr Seconds kFilePollPeriod = 20ms;      // For files, and for answers of the service.
+constexpr Seconds kLastWord = 60s;             // For reports that wait when the command has ended.
+constexpr Seconds kLongestUnnoticedLump = 1s;  // Lumps of shorter epochs are not.
 constexpr Seconds kLastWordInAHurry = 1s;
 constexpr Seconds kGraceOfTheRest = 2s;  // Of what outlives the command.
 constexpr int kSignalExitCode = 128;
@@ -150,7 +150,7 @@ EpochTiming TrialRun::JudgeTiming() {
   const Seconds since_last = now - arrivals_->last();
   const EpochTiming timing = arrivals_->Judge(noted_.size(), now, now - looked_);
   const bool measured = std::ranges::any_of(noted_, [](const auto& said) { return !said.time; });
-  if (timing == EpochTiming::kLumped && measured && since_last > kWorthAWord &&
+  if (timing == EpochTiming::kLumped && measured && since_last > kLongestUnnoticedLump &&
       !std::exchange(lumps_said_, true))
     log::Warning(
         "epochs of the command come in lumps ({} at once), so no power limit can be measured by "
@@ -201,7 +201,7 @@ void TrialRun::Report(const TrialReport& report, bool may_wait) {
 Outcome TrialRun::Attend(Child& child) {
   for (;;) {
     const TimePoint next = limit_ != nullptr ? limit_->Step() : TimePoint::max();
-    Rest(std::min<TimePoint>(next, parts_.clock.Now() + kLook));
+    Rest(std::min<TimePoint>(next, parts_.clock.Now() + kFilePollPeriod));
     if (sources_->OutputWaits()) parts_.line.Hide();
     sources_->Pump();
     TakeEpochs();
@@ -230,7 +230,8 @@ void TrialRun::EndRestOf(const Child& child) const {
   if (!kill_at_) {
     child.SendToGroup(SIGTERM);
     const TimePoint deadline = parts_.clock.Now() + std::min(options_.grace, kGraceOfTheRest);
-    while (!child.GroupIsEmpty() && parts_.clock.Now() < deadline) parts_.clock.SleepFor(kLook);
+    while (!child.GroupIsEmpty() && parts_.clock.Now() < deadline)
+      parts_.clock.SleepFor(kFilePollPeriod);
   }
   child.SendToGroup(SIGKILL);
 }

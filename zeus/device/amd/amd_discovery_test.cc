@@ -8,7 +8,7 @@
 #include "zeus/device/testing/environment.h"
 
 namespace zeus {
-namespace {
+namespace amd_discovery_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -273,5 +273,5 @@ TEST_F(AmdVisibilityTest, PartitionsOfABoardCountSeparatelyButGiveOneBoard) {
   EXPECT_THAT(Addresses(), ElementsAre("0000:03:00.0", "0000:43:00.0"));
 }
 
-}  // namespace
+}  // namespace amd_discovery_test
 }  // namespace zeus

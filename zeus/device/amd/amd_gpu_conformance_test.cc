@@ -6,7 +6,7 @@
 #include "zeus/device/testing/gpu_conformance.h"
 
 namespace zeus::testing {
-namespace {
+namespace amd_gpu_conformance_test {
 
 std::unique_ptr<Gpu> FirstGpu(Clock& clock, const AmdgpuTree& tree,
                               const amd::SmiStarters& starters) {
@@ -80,5 +80,5 @@ INSTANTIATE_TEST_SUITE_P(
                       GpuCaseOf<SmiFactory>("AmdSmi", NotInstalled, StartAmd)),
     NameOfCase());
 
-}  // namespace
+}  // namespace amd_gpu_conformance_test
 }  // namespace zeus::testing

@@ -7,7 +7,7 @@
 #include "zeus/device/amd/testing/amdgpu_tree.h"
 
 namespace zeus {
-namespace {
+namespace amd_gpu_test {
 
 using ::testing::HasSubstr;
 using ::zeus::testing::AmdgpuTree;
@@ -175,5 +175,5 @@ TEST_F(AmdGpuTest, ThereIsNoPersistenceModeToReadOrSet) {
   EXPECT_EQ(gpu().SetPersistence(Persistence::kOn).error().code, ErrorCode::kNotSupported);
 }
 
-}  // namespace
+}  // namespace amd_gpu_test
 }  // namespace zeus

@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint32_t kSensor = 0;
 constexpr std::uint64_t kInitGpus = 2;
 
-constexpr std::array kStatuses = {
+constexpr std::array kAmdStatuses = {
     SmiStatus{1, ErrorCode::kInvalidArgument, "invalid parameters"},
     SmiStatus{2, ErrorCode::kNotSupported, "not supported"},
     SmiStatus{3, ErrorCode::kNotSupported, "not implemented yet"},
@@ -61,7 +61,7 @@ struct PowerCapInfo {
 };
 static_assert(sizeof(PowerCapInfo) == 64);
 
-constexpr SmiCaller kLibrary{"AMD SMI", kStatuses};
+constexpr SmiCaller kAmdSmi{"AMD SMI", kAmdStatuses};
 
 class AmdSmi final : public Smi {
  public:
@@ -72,10 +72,10 @@ class AmdSmi final : public Smi {
     std::uint32_t count = 0;
     AmdSmiApi::Socket* const count_only = nullptr;
     ZEUS_RETURN_IF_ERROR(
-        kLibrary.Call("amdsmi_get_socket_handles", api_.get_socket_handles, &count, count_only));
+        kAmdSmi.Call("amdsmi_get_socket_handles", api_.get_socket_handles, &count, count_only));
     std::vector<AmdSmiApi::Socket> sockets(count);
-    ZEUS_RETURN_IF_ERROR(kLibrary.Call("amdsmi_get_socket_handles", api_.get_socket_handles, &count,
-                                       sockets.data()));
+    ZEUS_RETURN_IF_ERROR(
+        kAmdSmi.Call("amdsmi_get_socket_handles", api_.get_socket_handles, &count, sockets.data()));
     sockets.resize(std::min<std::size_t>(count, sockets.size()));
     std::vector<Device> devices;
     for (AmdSmiApi::Socket socket : sockets) {
@@ -83,7 +83,7 @@ class AmdSmi final : public Smi {
       for (AmdSmiApi::Processor processor : processors) {
         std::uint64_t bdf = 0;
         ZEUS_RETURN_IF_ERROR(
-            kLibrary.Call("amdsmi_get_gpu_bdf_id", api_.get_gpu_bdf_id, processor, &bdf));
+            kAmdSmi.Call("amdsmi_get_gpu_bdf_id", api_.get_gpu_bdf_id, processor, &bdf));
         devices.push_back(
             {reinterpret_cast<Handle>(processor), PciAddress(bdf >> 32U, bdf & 0xffffU), "", ""});
       }
@@ -95,9 +95,9 @@ class AmdSmi final : public Smi {
     std::uint64_t ticks = 0;
     float microjoules_per_tick = 0;
     std::uint64_t nanoseconds = 0;
-    ZEUS_RETURN_IF_ERROR(kLibrary.Call("amdsmi_get_energy_count", api_.get_energy_count,
-                                       Pointer(device), &ticks, &microjoules_per_tick,
-                                       &nanoseconds));
+    ZEUS_RETURN_IF_ERROR(kAmdSmi.Call("amdsmi_get_energy_count", api_.get_energy_count,
+                                      Pointer(device), &ticks, &microjoules_per_tick,
+                                      &nanoseconds));
     return SampleFromSmi(ticks, microjoules_per_tick);
   }
 
@@ -113,8 +113,8 @@ class AmdSmi final : public Smi {
   Status SetCap(Handle device, Watts limit) override {
     ZEUS_TRY(const RawCap cap, Caps(device));
     const double units = limit.ToMicro() / MicrowattsPerUnit(cap);
-    return kLibrary.Call("amdsmi_set_power_cap", api_.set_power_cap, Pointer(device), kSensor,
-                         static_cast<std::uint64_t>(std::llround(units)));
+    return kAmdSmi.Call("amdsmi_set_power_cap", api_.set_power_cap, Pointer(device), kSensor,
+                        static_cast<std::uint64_t>(std::llround(units)));
   }
 
  private:
@@ -125,11 +125,11 @@ class AmdSmi final : public Smi {
   Result<std::vector<AmdSmiApi::Processor>> Processors(AmdSmiApi::Socket socket) const {
     std::uint32_t count = 0;
     AmdSmiApi::Processor* const count_only = nullptr;
-    ZEUS_RETURN_IF_ERROR(kLibrary.Call("amdsmi_get_processor_handles", api_.get_processor_handles,
-                                       socket, &count, count_only));
+    ZEUS_RETURN_IF_ERROR(kAmdSmi.Call("amdsmi_get_processor_handles", api_.get_processor_handles,
+                                      socket, &count, count_only));
     std::vector<AmdSmiApi::Processor> processors(count);
-    ZEUS_RETURN_IF_ERROR(kLibrary.Call("amdsmi_get_processor_handles", api_.get_processor_handles,
-                                       socket, &count, processors.data()));
+    ZEUS_RETURN_IF_ERROR(kAmdSmi.Call("amdsmi_get_processor_handles", api_.get_processor_handles,
+                                      socket, &count, processors.data()));
     processors.resize(std::min<std::size_t>(count, processors.size()));
     return processors;
   }
@@ -137,9 +137,8 @@ class AmdSmi final : public Smi {
   Result<RawCap> Caps(Handle device) const {
     // Far more than any version writes: a struct that grew must not smash the stack.
     alignas(PowerCapInfo) std::array<std::byte, 4096> buffer{};
-    ZEUS_RETURN_IF_ERROR(kLibrary.Call("amdsmi_get_power_cap_info", api_.get_power_cap_info,
-                                       Pointer(device), kSensor,
-                                       static_cast<void*>(buffer.data())));
+    ZEUS_RETURN_IF_ERROR(kAmdSmi.Call("amdsmi_get_power_cap_info", api_.get_power_cap_info,
+                                      Pointer(device), kSensor, static_cast<void*>(buffer.data())));
     PowerCapInfo info{};
     std::memcpy(&info, buffer.data(), sizeof(info));
     return RawCap{.min = info.min_power_cap,
@@ -171,7 +170,7 @@ Result<AmdSmiApi> LoadAmdSmi(const std::optional<std::string>& path) {
 }
 
 Result<std::shared_ptr<Smi>> StartAmdSmi(const AmdSmiApi& api) {
-  ZEUS_RETURN_IF_ERROR(kLibrary.Call("amdsmi_init", api.init, kInitGpus));
+  ZEUS_RETURN_IF_ERROR(kAmdSmi.Call("amdsmi_init", api.init, kInitGpus));
   return std::shared_ptr<Smi>(std::make_shared<AmdSmi>(api));
 }
 

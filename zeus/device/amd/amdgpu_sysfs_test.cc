@@ -6,7 +6,7 @@
 #include "zeus/device/amd/testing/amdgpu_tree.h"
 
 namespace zeus::amd {
-namespace {
+namespace amdgpu_sysfs_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -109,5 +109,5 @@ TEST(AmdgpuSysfsTest, UnpacksPciAddresses) {
   EXPECT_EQ(PciAddress(0x10001, (0x3bU << 8U) | (0x1fU << 3U) | 7U), "10001:3b:1f.7");
 }
 
-}  // namespace
+}  // namespace amdgpu_sysfs_test
 }  // namespace zeus::amd

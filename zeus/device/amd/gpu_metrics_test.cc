@@ -7,7 +7,7 @@
 #include "zeus/device/amd/testing/amdgpu_tree.h"
 
 namespace zeus::amd {
-namespace {
+namespace gpu_metrics_test {
 
 using ::zeus::testing::GpuMetricsFile;
 
@@ -110,5 +110,5 @@ TEST(GpuMetricsTest, ContentThatContradictsItsHeaderIsRefused) {
   EXPECT_TRUE(ParseGpuMetrics(Raw({1, 5}, 104)).ok());
 }
 
-}  // namespace
+}  // namespace gpu_metrics_test
 }  // namespace zeus::amd

@@ -13,9 +13,9 @@
 namespace zeus::amd {
 namespace {
 
-constexpr std::uint32_t kSensor = 0;
+constexpr std::uint32_t kEdgeSensor = 0;
 
-constexpr std::array kStatuses = {
+constexpr std::array kRocmStatuses = {
     SmiStatus{1, ErrorCode::kInvalidArgument, "invalid arguments"},
     SmiStatus{2, ErrorCode::kNotSupported, "not supported"},
     SmiStatus{3, ErrorCode::kUnavailable, "a file of the driver could not be read"},
@@ -36,7 +36,7 @@ constexpr std::array kStatuses = {
     SmiStatus{0xffffffff, ErrorCode::kInternal, "unknown error"},
 };
 
-constexpr SmiCaller kLibrary{"ROCm SMI", kStatuses};
+constexpr SmiCaller kRocmSmi{"ROCm SMI", kRocmStatuses};
 
 class RocmSmi final : public Smi {
  public:
@@ -46,11 +46,11 @@ class RocmSmi final : public Smi {
   Result<std::vector<Device>> Devices() override {
     std::uint32_t count = 0;
     ZEUS_RETURN_IF_ERROR(
-        kLibrary.Call("rsmi_num_monitor_devices", api_.num_monitor_devices, &count));
+        kRocmSmi.Call("rsmi_num_monitor_devices", api_.num_monitor_devices, &count));
     std::vector<Device> devices;
     for (std::uint32_t index = 0; index < count; ++index) {
       std::uint64_t bdf = 0;
-      ZEUS_RETURN_IF_ERROR(kLibrary.Call("rsmi_dev_pci_id_get", api_.dev_pci_id_get, index, &bdf));
+      ZEUS_RETURN_IF_ERROR(kRocmSmi.Call("rsmi_dev_pci_id_get", api_.dev_pci_id_get, index, &bdf));
       devices.push_back({index, PciAddress(bdf >> 32U, bdf & 0xffffU), Name(index), Uuid(index)});
     }
     return devices;
@@ -60,7 +60,7 @@ class RocmSmi final : public Smi {
     std::uint64_t ticks = 0;
     float microjoules_per_tick = 0;
     std::uint64_t nanoseconds = 0;
-    ZEUS_RETURN_IF_ERROR(kLibrary.Call("rsmi_dev_energy_count_get", api_.dev_energy_count_get,
+    ZEUS_RETURN_IF_ERROR(kRocmSmi.Call("rsmi_dev_energy_count_get", api_.dev_energy_count_get,
                                        Index(device), &ticks, &microjoules_per_tick, &nanoseconds));
     return SampleFromSmi(ticks, microjoules_per_tick);
   }
@@ -68,12 +68,12 @@ class RocmSmi final : public Smi {
   Result<Watts> Power(Handle device, PowerKind kind) override {
     std::uint64_t microwatts = 0;
     if (kind == PowerKind::kInstant) {
-      ZEUS_RETURN_IF_ERROR(kLibrary.Call("rsmi_dev_current_socket_power_get",
+      ZEUS_RETURN_IF_ERROR(kRocmSmi.Call("rsmi_dev_current_socket_power_get",
                                          api_.dev_current_socket_power_get, Index(device),
                                          &microwatts));
     } else {
-      ZEUS_RETURN_IF_ERROR(kLibrary.Call("rsmi_dev_power_ave_get", api_.dev_power_ave_get,
-                                         Index(device), kSensor, &microwatts));
+      ZEUS_RETURN_IF_ERROR(kRocmSmi.Call("rsmi_dev_power_ave_get", api_.dev_power_ave_get,
+                                         Index(device), kEdgeSensor, &microwatts));
     }
     return Watts::FromMicro(static_cast<double>(microwatts));
   }
@@ -82,22 +82,22 @@ class RocmSmi final : public Smi {
     std::uint64_t current = 0;
     std::uint64_t max = 0;
     std::uint64_t min = 0;
-    ZEUS_RETURN_IF_ERROR(kLibrary.Call("rsmi_dev_power_cap_get", api_.dev_power_cap_get,
-                                       Index(device), kSensor, &current));
-    ZEUS_RETURN_IF_ERROR(kLibrary.Call("rsmi_dev_power_cap_range_get", api_.dev_power_cap_range_get,
-                                       Index(device), kSensor, &max, &min));
+    ZEUS_RETURN_IF_ERROR(kRocmSmi.Call("rsmi_dev_power_cap_get", api_.dev_power_cap_get,
+                                       Index(device), kEdgeSensor, &current));
+    ZEUS_RETURN_IF_ERROR(kRocmSmi.Call("rsmi_dev_power_cap_range_get", api_.dev_power_cap_range_get,
+                                       Index(device), kEdgeSensor, &max, &min));
     std::uint64_t fallback =
         max;  // Old libraries do not tell; without overdrive it is the maximum.
     if (api_.dev_power_cap_default_get != nullptr) {
-      ZEUS_RETURN_IF_ERROR(kLibrary.Call("rsmi_dev_power_cap_default_get",
+      ZEUS_RETURN_IF_ERROR(kRocmSmi.Call("rsmi_dev_power_cap_default_get",
                                          api_.dev_power_cap_default_get, Index(device), &fallback));
     }
     return CapFromSmi({.min = min, .max = max, .default_limit = fallback, .current = current});
   }
 
   Status SetCap(Handle device, Watts limit) override {
-    return kLibrary.Call("rsmi_dev_power_cap_set", api_.dev_power_cap_set, Index(device), kSensor,
-                         static_cast<std::uint64_t>(std::llround(limit.ToMicro())));
+    return kRocmSmi.Call("rsmi_dev_power_cap_set", api_.dev_power_cap_set, Index(device),
+                         kEdgeSensor, static_cast<std::uint64_t>(std::llround(limit.ToMicro())));
   }
 
  private:
@@ -105,7 +105,7 @@ class RocmSmi final : public Smi {
 
   std::string Name(std::uint32_t index) const {
     std::array<char, 256> name{};
-    if (!kLibrary.Call("rsmi_dev_name_get", api_.dev_name_get, index, name.data(), name.size() - 1)
+    if (!kRocmSmi.Call("rsmi_dev_name_get", api_.dev_name_get, index, name.data(), name.size() - 1)
              .ok())
       return "";
     return name.data();
@@ -113,7 +113,7 @@ class RocmSmi final : public Smi {
 
   std::string Uuid(std::uint32_t index) const {
     std::uint64_t id = 0;
-    if (!kLibrary.Call("rsmi_dev_unique_id_get", api_.dev_unique_id_get, index, &id).ok())
+    if (!kRocmSmi.Call("rsmi_dev_unique_id_get", api_.dev_unique_id_get, index, &id).ok())
       return "";
     return fmt::format("{:016x}", id);
   }
@@ -147,7 +147,7 @@ Result<RocmSmiApi> LoadRocmSmi(const std::optional<std::string>& path) {
 }
 
 Result<std::shared_ptr<Smi>> StartRocmSmi(const RocmSmiApi& api) {
-  ZEUS_RETURN_IF_ERROR(kLibrary.Call("rsmi_init", api.init, std::uint64_t{0}));
+  ZEUS_RETURN_IF_ERROR(kRocmSmi.Call("rsmi_init", api.init, std::uint64_t{0}));
   return std::shared_ptr<Smi>(std::make_shared<RocmSmi>(api));
 }
 

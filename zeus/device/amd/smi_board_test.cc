@@ -9,7 +9,7 @@
 #include "zeus/device/privilege.h"
 
 namespace zeus::amd {
-namespace {
+namespace smi_board_test {
 
 using ::zeus::testing::AmdgpuTree;
 using ::zeus::testing::FakeSmi;
@@ -145,5 +145,5 @@ TEST_P(AmdSmiTest, PowerComesFromSysfs) {
   EXPECT_EQ(Board()->Power(PowerKind::kOneSecondAverage).value(), 100_W);
 }
 
-}  // namespace
+}  // namespace smi_board_test
 }  // namespace zeus::amd

@@ -9,7 +9,7 @@
 #include "zeus/device/amd/rocm_smi.h"
 
 namespace zeus::amd {
-namespace {
+namespace smi_test {
 
 using namespace zeus::literals;
 
@@ -145,5 +145,5 @@ TEST(SmiTest, AnotherLibraryLacksTheFunctions) {
             "amdsmi_get_socket_handles, amdsmi_get_processor_handles, amdsmi_get_gpu_bdf_id");
 }
 
-}  // namespace
+}  // namespace smi_test
 }  // namespace zeus::amd

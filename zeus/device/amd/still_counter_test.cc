@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace zeus::amd {
-namespace {
+namespace still_counter_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
@@ -62,5 +62,5 @@ TEST_F(StillCounterTest, ItStaysStaleUntilTheCounterMoves) {
   EXPECT_EQ(still_.spells(), 1U);
 }
 
-}  // namespace
+}  // namespace still_counter_test
 }  // namespace zeus::amd

@@ -10,7 +10,7 @@
 #include "zeus/device/amd/testing/amdgpu_tree.h"
 
 namespace zeus::amd {
-namespace {
+namespace sysfs_board_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -171,5 +171,5 @@ TEST_F(SysfsBoardTest, ClocksThatCannotBeLockedAreNotSupported) {
   EXPECT_EQ(board().ResetClock(ClockDomain::kGraphics).error().code, ErrorCode::kNotSupported);
 }
 
-}  // namespace
+}  // namespace sysfs_board_test
 }  // namespace zeus::amd

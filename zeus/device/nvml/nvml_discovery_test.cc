@@ -4,11 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "zeus/base/testing/temporary_directory.h"
+#include "zeus/device/nvml/testing/broken_libraries.h"
 #include "zeus/device/nvml/testing/fake_nvml.h"
 #include "zeus/device/testing/environment.h"
 
 namespace zeus::nvml {
-namespace {
+namespace nvml_discovery_test {
 
 using testing::FakeNvml;
 using ::testing::HasSubstr;
@@ -236,13 +237,13 @@ TEST_F(NvmlLibraryDiscoveryTest, AFileThatIsNotALibraryIsAnAbsence) {
 }
 
 TEST_F(NvmlLibraryDiscoveryTest, ALibraryWithHalfTheFunctionsIsAnAbsence) {
-  EXPECT_THAT(OnlyAbsence(ZEUS_HALF_LIBRARY).reason, HasSubstr("is not NVML: it lacks"));
+  EXPECT_THAT(OnlyAbsence(testing::HalfNvml()).reason, HasSubstr("is not NVML: it lacks"));
 }
 
 TEST_F(NvmlLibraryDiscoveryTest, ADriverWithoutGpusIgnoresTheCudaVariables) {
   environment_["CUDA_VISIBLE_DEVICES"] = "0";
-  EXPECT_EQ(OnlyAbsence(ZEUS_BARE_LIBRARY).reason, "the driver is loaded but finds no GPU");
+  EXPECT_EQ(OnlyAbsence(testing::BareNvml()).reason, "the driver is loaded but finds no GPU");
 }
 
-}  // namespace
+}  // namespace nvml_discovery_test
 }  // namespace zeus::nvml

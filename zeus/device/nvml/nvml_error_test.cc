@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace zeus::nvml {
-namespace {
+namespace nvml_error_test {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -107,5 +107,5 @@ TEST(NvmlErrorMessageTest, OnlyALostDeviceIsGone) {
   EXPECT_FALSE(NeverWorks(kSuccess));
 }
 
-}  // namespace
+}  // namespace nvml_error_test
 }  // namespace zeus::nvml

@@ -6,7 +6,7 @@
 #include <limits>
 
 namespace zeus::nvml {
-namespace {
+namespace nvml_fields_test {
 
 FieldValue Field(int type) {
   FieldValue field{};
@@ -57,5 +57,5 @@ TEST(DecodeValueTest, WhatCannotBeAnAmountIsAnError) {
   EXPECT_THAT(DecodeValue(Field(99)).error().message, ::testing::HasSubstr("unknown type 99"));
 }
 
-}  // namespace
+}  // namespace nvml_fields_test
 }  // namespace zeus::nvml

@@ -6,7 +6,7 @@
 #include "zeus/device/testing/gpu_conformance.h"
 
 namespace zeus::nvml {
-namespace {
+namespace nvml_gpu_knobs_test {
 
 using testing::FakeBoard;
 using testing::FakeNvml;
@@ -151,16 +151,13 @@ void Unprivileged(FakeNvml& fake, NvmlApi& /*api*/) {
     fake.board().refusals[setter] = kNoPermission;
 }
 
-}  // namespace
-}  // namespace zeus::nvml
-
-namespace zeus::testing {
-
+using zeus::testing::GpuConformance;
 INSTANTIATE_TEST_SUITE_P(
     NvmlOverAFakeDriver, GpuConformance,
-    ::testing::Values(GpuCaseOf<nvml::ShapedFactory>("Complete", nvml::Complete),
-                      GpuCaseOf<nvml::ShapedFactory>("Old", nvml::Old),
-                      GpuCaseOf<nvml::ShapedFactory>("Unprivileged", nvml::Unprivileged)),
-    NameOfCase());
+    ::testing::Values(zeus::testing::GpuCaseOf<ShapedFactory>("Complete", Complete),
+                      zeus::testing::GpuCaseOf<ShapedFactory>("Old", Old),
+                      zeus::testing::GpuCaseOf<ShapedFactory>("Unprivileged", Unprivileged)),
+    zeus::testing::NameOfCase());
 
-}  // namespace zeus::testing
+}  // namespace nvml_gpu_knobs_test
+}  // namespace zeus::nvml

@@ -6,7 +6,7 @@
 #include "zeus/device/nvml/testing/fake_nvml.h"
 
 namespace zeus::nvml {
-namespace {
+namespace nvml_gpu_test {
 
 using testing::FakeBoard;
 using testing::FakeNvml;
@@ -232,5 +232,5 @@ TEST_F(NvmlGpuTest, ThrottleReasonsAreGrouped) {
   EXPECT_TRUE(gpu.CurrentThrottleReasons().value().other);
 }
 
-}  // namespace
+}  // namespace nvml_gpu_test
 }  // namespace zeus::nvml

@@ -5,9 +5,10 @@
 
 #include "zeus/base/file.h"
 #include "zeus/base/testing/temporary_directory.h"
+#include "zeus/device/nvml/testing/broken_libraries.h"
 
 namespace zeus::nvml {
-namespace {
+namespace nvml_library_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -43,7 +44,7 @@ TEST(NvmlLibraryTest, AnEmptyFileAndADirectoryAreNotLibraries) {
 
 TEST(NvmlLibraryTest, ALibraryThatIsCutShortIsRefused) {
   zeus::testing::TemporaryDirectory directory;
-  const std::string whole = ReadSmallFile(ZEUS_BARE_LIBRARY, 1 << 20).value();
+  const std::string whole = ReadSmallFile(testing::BareNvml(), 1 << 20).value();
   for (const std::size_t size : {4U, 63U, 200U, 1000U, 2000U}) {
     const auto path = directory.AddFile("cut.so", whole.substr(0, size)).string();
     const auto api = LoadNvml(path);
@@ -54,7 +55,7 @@ TEST(NvmlLibraryTest, ALibraryThatIsCutShortIsRefused) {
 }
 
 TEST(NvmlLibraryTest, ALibraryWithHalfTheFunctionsIsRefusedByNamingTheMissing) {
-  const auto api = LoadNvml(ZEUS_HALF_LIBRARY);
+  const auto api = LoadNvml(testing::HalfNvml());
   ASSERT_FALSE(api.ok());
   EXPECT_EQ(api.error().code, ErrorCode::kInvalidArgument);
   EXPECT_THAT(api.error().message,
@@ -63,7 +64,7 @@ TEST(NvmlLibraryTest, ALibraryWithHalfTheFunctionsIsRefusedByNamingTheMissing) {
 }
 
 TEST(NvmlLibraryTest, OldNamesServeAndOptionalFunctionsMayBeMissing) {
-  const auto api = LoadNvml(ZEUS_BARE_LIBRARY);
+  const auto api = LoadNvml(testing::BareNvml());
   ASSERT_TRUE(api.ok()) << api.error().message;
   EXPECT_NE(api.value().init, nullptr);
   EXPECT_NE(api.value().get_count, nullptr);
@@ -72,5 +73,5 @@ TEST(NvmlLibraryTest, OldNamesServeAndOptionalFunctionsMayBeMissing) {
             kFunctionNotFound);
 }
 
-}  // namespace
+}  // namespace nvml_library_test
 }  // namespace zeus::nvml

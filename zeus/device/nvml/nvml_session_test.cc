@@ -8,7 +8,7 @@
 #include "zeus/device/nvml/testing/fake_nvml.h"
 
 namespace zeus::nvml {
-namespace {
+namespace nvml_session_test {
 
 using testing::FakeNvml;
 using zeus::testing::HoldsInAChild;
@@ -122,5 +122,5 @@ TEST(NvmlForkTest, AChildThatDoesNotUseItShutsNothingDown) {
   }));
 }
 
-}  // namespace
+}  // namespace nvml_session_test
 }  // namespace zeus::nvml

@@ -12,7 +12,7 @@
 #include "zeus/device/rapl/testing/rapl_tree.h"
 
 namespace zeus::rapl {
-namespace {
+namespace cpu_discovery_test {
 
 using namespace zeus::literals;
 using ::testing::EndsWith;
@@ -187,5 +187,5 @@ TEST_F(CpuDiscoveryTest, TheRealMachineIsDiscoveredWithoutAnError) {
   EXPECT_TRUE(!found.value().cpus.empty() || !found.value().absent.empty());
 }
 
-}  // namespace
+}  // namespace cpu_discovery_test
 }  // namespace zeus::rapl

@@ -9,7 +9,7 @@
 #include "zeus/device/rapl/testing/rapl_tree.h"
 
 namespace zeus::rapl {
-namespace {
+namespace perf_power_test {
 
 using namespace zeus::literals;
 
@@ -136,5 +136,5 @@ TEST(SystemPerfApiTest, AnUnknownPmuTypeIsRefusedByTheKernel) {
   EXPECT_EQ(api.read(-1, count), EBADF);
 }
 
-}  // namespace
+}  // namespace perf_power_test
 }  // namespace zeus::rapl

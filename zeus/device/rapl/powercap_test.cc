@@ -8,7 +8,7 @@
 #include "zeus/device/rapl/testing/rapl_tree.h"
 
 namespace zeus::rapl {
-namespace {
+namespace powercap_test {
 
 using namespace zeus::literals;
 using testing::RaplTree;
@@ -151,5 +151,5 @@ TEST_F(PowercapTest, WithoutConstraintsThereIsAReason) {
   EXPECT_FALSE(RatedPower(Zone("intel-rapl:0")).has_value());
 }
 
-}  // namespace
+}  // namespace powercap_test
 }  // namespace zeus::rapl

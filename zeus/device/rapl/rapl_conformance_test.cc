@@ -10,7 +10,7 @@
 #include "zeus/device/testing/cpu_conformance.h"
 
 namespace zeus::testing {
-namespace {
+namespace rapl_conformance_test {
 
 using rapl::testing::FakePerf;
 using rapl::testing::RaplTree;
@@ -74,5 +74,5 @@ INSTANTIATE_TEST_SUITE_P(Rapl, CpuConformance,
                                            CpuCaseOf<PowercapHarness>("Powercap")),
                          NameOfCase());
 
-}  // namespace
+}  // namespace rapl_conformance_test
 }  // namespace zeus::testing

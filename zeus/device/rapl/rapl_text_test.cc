@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace zeus::rapl {
-namespace {
+namespace rapl_text_test {
 
 TEST(RaplTextTest, EventConfigsAreHexadecimal) {
   EXPECT_EQ(ParseEventConfig("event=0x02").value(), 2U);
@@ -79,5 +79,5 @@ TEST(RaplTextTest, CpuInfoOfAnotherArchitectureOrOfGarbageIsEmpty) {
   EXPECT_TRUE(garbage.model_of_package.empty());
 }
 
-}  // namespace
+}  // namespace rapl_text_test
 }  // namespace zeus::rapl

@@ -9,7 +9,7 @@
 #include "zeus/device/sim/testing/loads.h"
 
 namespace zeus::sim {
-namespace {
+namespace core_slot_test {
 
 using namespace zeus::literals;
 
@@ -101,5 +101,5 @@ TEST_F(CoreSlotTest, DamageIsAnErrorAndNotAState) {
   EXPECT_EQ(slot().Load().error().code, ErrorCode::kUnavailable);
 }
 
-}  // namespace
+}  // namespace core_slot_test
 }  // namespace zeus::sim

@@ -10,7 +10,7 @@
 #include "zeus/device/sim/testing/loads.h"
 
 namespace zeus::sim {
-namespace {
+namespace gpu_core_exactness_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
@@ -125,5 +125,5 @@ TEST(ExactnessTest, ManySmallStepsAreOneBigStep) {
   }
 }
 
-}  // namespace
+}  // namespace gpu_core_exactness_test
 }  // namespace zeus::sim

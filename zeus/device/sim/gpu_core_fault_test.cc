@@ -8,7 +8,7 @@
 #include "zeus/device/sim/testing/loads.h"
 
 namespace zeus::sim {
-namespace {
+namespace gpu_core_fault_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
@@ -171,5 +171,5 @@ TEST(FaultTest, HitsTheStatedShareOfCallsTheSameWayForASeed) {
   EXPECT_NE(hits, pattern(2));
 }
 
-}  // namespace
+}  // namespace gpu_core_fault_test
 }  // namespace zeus::sim

@@ -7,7 +7,7 @@
 #include "zeus/device/sim/testing/loads.h"
 
 namespace zeus::sim {
-namespace {
+namespace gpu_core_process_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
@@ -84,5 +84,5 @@ TEST(GpuCoreProcessTest, AHeartbeatDoesNotOutlastTheDuration) {
   EXPECT_TRUE(core.processes().empty());
 }
 
-}  // namespace
+}  // namespace gpu_core_process_test
 }  // namespace zeus::sim

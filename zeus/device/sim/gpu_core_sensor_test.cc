@@ -11,12 +11,12 @@
 #include "zeus/device/sim/testing/loads.h"
 
 namespace zeus::sim {
-namespace {
+namespace gpu_core_sensor_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
-using testing::Draw;
 using testing::DrawFor;
+using testing::Draw;
 using testing::Model;
 
 // Without the board's gain and offset.
@@ -248,5 +248,5 @@ TEST(SensorTest, TheCounterNeverGoesBack) {
   }
 }
 
-}  // namespace
+}  // namespace gpu_core_sensor_test
 }  // namespace zeus::sim

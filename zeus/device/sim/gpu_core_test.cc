@@ -10,7 +10,7 @@
 #include "zeus/device/sim/testing/loads.h"
 
 namespace zeus::sim {
-namespace {
+namespace gpu_core_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
@@ -266,5 +266,5 @@ TEST(GpuCoreTest, IdentityFollowsFromSeedAndIndex) {
   EXPECT_EQ(GpuCore(model, 1, 0).uuid().size(), 40U);
 }
 
-}  // namespace
+}  // namespace gpu_core_test
 }  // namespace zeus::sim

@@ -6,7 +6,7 @@
 #include "zeus/device/sim/testing/loads.h"
 
 namespace zeus::sim {
-namespace {
+namespace gpu_core_work_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
@@ -111,5 +111,5 @@ TEST_F(GpuCoreWorkTest, WorkWithoutAnEndOrAMeaningIsRefused) {
   EXPECT_EQ(core.AttachLoad(waits_for_nothing).error().code, ErrorCode::kInvalidArgument);
 }
 
-}  // namespace
+}  // namespace gpu_core_work_test
 }  // namespace zeus::sim

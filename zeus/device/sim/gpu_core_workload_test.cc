@@ -8,7 +8,7 @@
 #include "zeus/device/sim/testing/loads.h"
 
 namespace zeus::sim {
-namespace {
+namespace gpu_core_workload_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
@@ -143,5 +143,5 @@ TEST(GpuCoreWorkloadTest, MemoryGrowsWithTheBatchSize) {
   EXPECT_LE(other.memory().used_bytes, other.memory().total_bytes);
 }
 
-}  // namespace
+}  // namespace gpu_core_workload_test
 }  // namespace zeus::sim

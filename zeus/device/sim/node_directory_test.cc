@@ -11,7 +11,7 @@
 #include "zeus/base/testing/temporary_directory.h"
 
 namespace zeus::sim {
-namespace {
+namespace node_directory_test {
 
 using ::testing::HasSubstr;
 
@@ -36,7 +36,7 @@ class NodeDirectoryTest : public ::testing::Test {
     return node.ok() ? Error{ErrorCode::kInternal, ""} : node.error();
   }
 
-  testing::TemporaryDirectory directory_;
+  zeus::testing::TemporaryDirectory directory_;
   VirtualClock clock_;
   NodeDirectory nodes_{directory_.path(), "this boot", clock_};
 };
@@ -209,5 +209,5 @@ TEST_F(NodeDirectoryTest, AMissingDirectoryIsAnErrorThatNamesIt) {
   EXPECT_TRUE(missing.List().empty());
 }
 
-}  // namespace
+}  // namespace node_directory_test
 }  // namespace zeus::sim

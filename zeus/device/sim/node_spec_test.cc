@@ -6,7 +6,7 @@
 #include <limits>
 
 namespace zeus::sim {
-namespace {
+namespace node_spec_test {
 
 using ::testing::HasSubstr;
 
@@ -50,5 +50,5 @@ TEST(NodeSpecTest, TheTimeScaleIsPositiveAndFinite) {
   }
 }
 
-}  // namespace
+}  // namespace node_spec_test
 }  // namespace zeus::sim

@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace zeus::sim {
-namespace {
+namespace node_work_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
@@ -140,5 +140,5 @@ TEST_F(NodeWorkTest, AStoppedNodeEndsTheWait) {
   EXPECT_THAT(waited.error().message, HasSubstr("stopped under its work"));
 }
 
-}  // namespace
+}  // namespace node_work_test
 }  // namespace zeus::sim

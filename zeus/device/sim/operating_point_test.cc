@@ -10,7 +10,7 @@
 #include "zeus/device/sim/workload.h"
 
 namespace zeus::sim {
-namespace {
+namespace operating_point_test {
 
 using ::testing::HasSubstr;
 using namespace zeus::literals;
@@ -189,5 +189,5 @@ TEST(PredictTest, AModelWithoutDataIsNamed) {
   EXPECT_THAT(point.error().message, HasSubstr("K80"));
 }
 
-}  // namespace
+}  // namespace operating_point_test
 }  // namespace zeus::sim

@@ -5,7 +5,7 @@
 #include "zeus/device/sim/energy_sum.h"
 
 namespace zeus::sim {
-namespace {
+namespace power_history_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
@@ -51,5 +51,5 @@ TEST(EnergySumTest, KeepsWhatRoundingWouldLose) {
   EXPECT_NEAR(sum.Total().value(), 1e-2, 1e-12);
 }
 
-}  // namespace
+}  // namespace power_history_test
 }  // namespace zeus::sim

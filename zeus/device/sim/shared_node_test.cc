@@ -15,7 +15,7 @@
 #include "zeus/device/sim/node_directory.h"
 
 namespace zeus::sim {
-namespace {
+namespace shared_node_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
@@ -52,7 +52,7 @@ class SharedNodeTest : public ::testing::Test {
                     .ok());
   }
 
-  testing::TemporaryDirectory directory_;
+  zeus::testing::TemporaryDirectory directory_;
   VirtualClock clock_;
   NodeDirectory nodes_{directory_.path(), "this boot", clock_};
 };
@@ -271,5 +271,5 @@ TEST_F(SharedNodeTest, AStarterThatDiesLeavesNothing) {
   }
 }
 
-}  // namespace
+}  // namespace shared_node_test
 }  // namespace zeus::sim

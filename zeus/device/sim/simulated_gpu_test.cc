@@ -10,7 +10,7 @@
 #include "zeus/device/testing/gpu_conformance.h"
 
 namespace zeus::sim {
-namespace {
+namespace simulated_gpu_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
@@ -144,15 +144,11 @@ zeus::testing::GpuCase OfModel(const char* id) {
   return zeus::testing::GpuCaseOf<SimulatedGpuFactory>(id, id);
 }
 
-}  // namespace
-}  // namespace zeus::sim
-
-namespace zeus::testing {
-
+using zeus::testing::GpuConformance;
 INSTANTIATE_TEST_SUITE_P(Simulated, GpuConformance,
-                         ::testing::Values(sim::OfModel("P100"), sim::OfModel("V100"),
-                                           sim::OfModel("A100"), sim::OfModel("A40"),
-                                           sim::OfModel("H100")),
-                         NameOfCase());
+                         ::testing::Values(OfModel("P100"), OfModel("V100"), OfModel("A100"),
+                                           OfModel("A40"), OfModel("H100")),
+                         zeus::testing::NameOfCase());
 
-}  // namespace zeus::testing
+}  // namespace simulated_gpu_test
+}  // namespace zeus::sim

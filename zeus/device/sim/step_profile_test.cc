@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace zeus::sim {
-namespace {
+namespace step_profile_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
@@ -48,5 +48,5 @@ TEST(StepProfileTest, AStepWithoutAGapIsConstant) {
   EXPECT_EQ(ConstantProfile(120_W).EnergyUntil(10s), 1200_J);
 }
 
-}  // namespace
+}  // namespace step_profile_test
 }  // namespace zeus::sim

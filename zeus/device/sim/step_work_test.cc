@@ -8,7 +8,7 @@
 #include "zeus/device/sim/simulated_gpu.h"
 
 namespace zeus::sim {
-namespace {
+namespace step_work_test {
 
 using namespace zeus::literals;
 
@@ -97,5 +97,5 @@ TEST(StepWorkTest, ALoadIsOneThingOnly) {
   EXPECT_FALSE(gpu.AttachLoad(Steps({.operations = 0, .bytes = 0})).ok());
 }
 
-}  // namespace
+}  // namespace step_work_test
 }  // namespace zeus::sim

@@ -5,7 +5,7 @@
 #include <cmath>
 
 namespace zeus::sim {
-namespace {
+namespace thermal_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
@@ -83,5 +83,5 @@ TEST(ThermalPathTest, KnowsWhenItCrossesATemperature) {
   EXPECT_FALSE(cooling.TimeToRise(88_degC).has_value());
 }
 
-}  // namespace
+}  // namespace thermal_test
 }  // namespace zeus::sim

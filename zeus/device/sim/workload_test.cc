@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace zeus::sim {
-namespace {
+namespace workload_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -125,5 +125,5 @@ TEST(WorkloadTest, VeryLargeBatchesNeedMoreEpochs) {
             *MeanEpochsToTarget(Job("shufflenet"), 128) * 5);
 }
 
-}  // namespace
+}  // namespace workload_test
 }  // namespace zeus::sim

@@ -9,7 +9,7 @@
 #include "zeus/device/soc/testing/soc_tree.h"
 
 namespace zeus::soc {
-namespace {
+namespace intel_gpu_test {
 
 using namespace zeus::literals;
 using ::testing::HasSubstr;
@@ -148,5 +148,5 @@ TEST_F(IntelGpuTest, ACardWithoutAnAddressIsAReason) {
   EXPECT_THAT(found.absent.at(0).reason, HasSubstr("PCI_SLOT_NAME"));
 }
 
-}  // namespace
+}  // namespace intel_gpu_test
 }  // namespace zeus::soc

@@ -11,7 +11,7 @@
 #include "zeus/device/testing/gpu_conformance.h"
 
 namespace zeus::testing {
-namespace {
+namespace soc_conformance_test {
 
 // A Grace module, which has power meters only.
 class GraceHarness final : public CpuHarness {
@@ -60,5 +60,5 @@ INSTANTIATE_TEST_SUITE_P(Soc, CpuConformance, ::testing::Values(CpuCaseOf<GraceH
 INSTANTIATE_TEST_SUITE_P(Intel, GpuConformance,
                          ::testing::Values(GpuCaseOf<IntelGpuFactory>("Hwmon")), NameOfCase());
 
-}  // namespace
+}  // namespace soc_conformance_test
 }  // namespace zeus::testing

@@ -10,7 +10,7 @@
 #include "zeus/device/soc/testing/soc_tree.h"
 
 namespace zeus::soc {
-namespace {
+namespace soc_discovery_test {
 
 using namespace zeus::literals;
 using ::testing::HasSubstr;
@@ -152,5 +152,5 @@ TEST_F(SocDiscoveryTest, AGraceWithoutMetersSaysHowToGetThem) {
   EXPECT_THAT(found.absent[0].fix, HasSubstr("modprobe acpi_power_meter force_cap_on=y"));
 }
 
-}  // namespace
+}  // namespace soc_discovery_test
 }  // namespace zeus::soc

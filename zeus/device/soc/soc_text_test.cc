@@ -5,7 +5,7 @@
 #include <string>
 
 namespace zeus::soc {
-namespace {
+namespace soc_text_test {
 
 TEST(SocTextTest, UeventsAreKeysAndValues) {
   const auto uevent = ParseUevent("DRIVER=xe\nPCI_SLOT_NAME=0000:03:00.0\nMODALIAS=a=b");
@@ -40,5 +40,5 @@ TEST(SocTextTest, TheInputOfTheBoardIsItsTotal) {
   EXPECT_FALSE(RailRole("").has_value());
 }
 
-}  // namespace
+}  // namespace soc_text_test
 }  // namespace zeus::soc

@@ -13,7 +13,7 @@
 namespace zeus {
 
 // A service on jobs in memory, and one job "job" to do things to.
-class LocalJobServiceTest : public testing::Test {
+class LocalJobServiceTest : public ::testing::Test {
  protected:
   static JobSpec Spec() {
     return {.id = "job",

@@ -12,7 +12,7 @@
 #include "zeus/monitor/sensor_calibration.h"
 
 namespace zeus::calibration {
-namespace {
+namespace gain_fit_test {
 
 using namespace std::chrono_literals;
 using namespace zeus::literals;
@@ -194,5 +194,5 @@ TEST(GainFitTest, AnEmptyLogIsRefused) {
   EXPECT_THAT(fit.error().message, HasSubstr("empty"));
 }
 
-}  // namespace
+}  // namespace gain_fit_test
 }  // namespace zeus::calibration

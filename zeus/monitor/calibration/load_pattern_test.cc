@@ -6,7 +6,7 @@
 #include <numeric>
 
 namespace zeus::calibration {
-namespace {
+namespace load_pattern_test {
 
 using namespace std::chrono_literals;
 
@@ -46,5 +46,5 @@ TEST(LoadPatternTest, ASquareWaveLastsAsLongAsAskedAndIsNotRegular) {
   EXPECT_GT(*longest - *shortest, 0.1s);
 }
 
-}  // namespace
+}  // namespace load_pattern_test
 }  // namespace zeus::calibration

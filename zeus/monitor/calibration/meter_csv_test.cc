@@ -6,7 +6,7 @@
 #include <string>
 
 namespace zeus::calibration {
-namespace {
+namespace meter_csv_test {
 
 using namespace std::chrono_literals;
 using namespace zeus::literals;
@@ -86,5 +86,5 @@ TEST(MeterCsvTest, AClockThatWentBackIsRefusedWithTheLine) {
 
 TEST(MeterCsvTest, AnEmptyLogHasNoSamples) { EXPECT_TRUE(Parse("").empty()); }
 
-}  // namespace
+}  // namespace meter_csv_test
 }  // namespace zeus::calibration

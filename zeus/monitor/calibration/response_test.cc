@@ -12,7 +12,7 @@
 #include "zeus/monitor/calibration/testing/recorded_gpu.h"
 
 namespace zeus::calibration {
-namespace {
+namespace response_test {
 
 using namespace std::chrono_literals;
 using namespace zeus::literals;
@@ -165,5 +165,5 @@ TEST(ResponseTest, ASensorWithoutUpdatesIsRefused) {
   EXPECT_THAT(response.error().message, HasSubstr("0 new values"));
 }
 
-}  // namespace
+}  // namespace response_test
 }  // namespace zeus::calibration

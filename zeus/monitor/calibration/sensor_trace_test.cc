@@ -8,7 +8,7 @@
 #include "zeus/base/random.h"
 
 namespace zeus::calibration {
-namespace {
+namespace sensor_trace_test {
 
 using namespace std::chrono_literals;
 
@@ -83,5 +83,5 @@ TEST(SensorTraceTest, AStillSensorHasNoPeriod) {
   EXPECT_EQ(trace.changes(), 0);
 }
 
-}  // namespace
+}  // namespace sensor_trace_test
 }  // namespace zeus::calibration

@@ -1,5 +1,6 @@
 #include "zeus/optimizer/batch_size/default_policy.h"
 
+#include "zeus/base/json.h"
 #include "zeus/optimizer/batch_size/policy_state.h"
 
 namespace zeus {

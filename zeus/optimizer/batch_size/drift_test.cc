@@ -11,7 +11,7 @@
 #include "zeus/optimizer/batch_size/policy.h"
 
 namespace zeus {
-namespace {
+namespace drift_test {
 
 constexpr int kSlices = 38;
 constexpr int kDriftAt = 16;
@@ -96,5 +96,5 @@ TEST(DriftingDataTest, KnowledgeGradientFollowsWithAndWithoutAWindow) {
   EXPECT_LT(CostAfterDrift("knowledge_gradient", 10), zeus);
 }
 
-}  // namespace
+}  // namespace drift_test
 }  // namespace zeus

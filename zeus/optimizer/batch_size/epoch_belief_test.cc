@@ -9,7 +9,7 @@
 #include "zeus/optimizer/batch_size/lognormal.h"
 
 namespace zeus {
-namespace {
+namespace epoch_belief_test {
 
 using Evidence = std::optional<EpochBelief::Evidence>;
 
@@ -91,5 +91,5 @@ TEST(LognormalTest, WhatIsOutOfTheQuestionIsNoNumber) {
   EXPECT_TRUE(std::isnan(x.MeanAbove(1e6)));
 }
 
-}  // namespace
+}  // namespace epoch_belief_test
 }  // namespace zeus

@@ -48,11 +48,11 @@ EpochCostBelief FromOne(const Known& one, int batch_size) {
 }
 
 // A / b + C through two known batch sizes.
-struct Curve {
+struct CostCurve {
   double per_step = 0.0;
   double rest = 0.0;
 
-  Curve(const Known& a, const Known& b) {
+  CostCurve(const Known& a, const Known& b) {
     const double a_inverse = 1.0 / a.batch_size;
     per_step = (a.cost() - b.cost()) / (a_inverse - 1.0 / b.batch_size);
     rest = a.cost() - per_step * a_inverse;
@@ -63,12 +63,12 @@ struct Curve {
 EpochCostBelief Between(const Known& below, const Known& above, int batch_size) {
   const double octave = std::log2(batch_size);
   const Known& nearest = octave - below.octave() <= above.octave() - octave ? below : above;
-  return Uncertain(std::log(Curve(below, above).At(batch_size)),
+  return Uncertain(std::log(CostCurve(below, above).At(batch_size)),
                    kBetween * std::abs(octave - nearest.octave()), nearest);
 }
 
 EpochCostBelief Outside(const Known& nearest, const Known& second, int batch_size) {
-  const Curve curve(nearest, second);
+  const CostCurve curve(nearest, second);
   double cost = curve.At(batch_size);
   // Noise must not make epochs cheaper towards smaller batch sizes, nor free.
   if (curve.per_step <= 0)

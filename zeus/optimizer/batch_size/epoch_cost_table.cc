@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "zeus/base/json.h"
 #include "zeus/optimizer/batch_size/policy_state.h"
 
 namespace zeus {

@@ -9,7 +9,7 @@
 #include "zeus/optimizer/batch_size/epoch_cost_belief.h"
 
 namespace zeus {
-namespace {
+namespace epoch_cost_table_test {
 
 TEST(EpochCostTableTest, TheFirstMeasurementStays) {
   EpochCostTable table;
@@ -113,5 +113,5 @@ TEST_F(EpochCostBeliefTest, CostsOfAnotherModelAreUncertain) {
   EXPECT_FALSE(At(2).profiled);
 }
 
-}  // namespace
+}  // namespace epoch_cost_table_test
 }  // namespace zeus

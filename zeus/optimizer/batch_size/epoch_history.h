@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 #include "zeus/optimizer/batch_size/epoch_belief.h"
 

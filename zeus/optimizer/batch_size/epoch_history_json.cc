@@ -1,4 +1,5 @@
 // How an EpochHistory is saved and restored.
+#include "zeus/base/json.h"
 #include "zeus/optimizer/batch_size/epoch_history.h"
 #include "zeus/optimizer/batch_size/policy_state.h"
 

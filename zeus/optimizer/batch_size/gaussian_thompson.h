@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/random.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"

@@ -6,8 +6,10 @@
 #include <cmath>
 #include <map>
 
+#include "zeus/base/json.h"
+
 namespace zeus {
-namespace {
+namespace gaussian_thompson_test {
 
 constexpr std::array kArms = {8, 16, 32};
 
@@ -100,5 +102,5 @@ TEST(GaussianThompsonTest, EpochCostsTurnUnitsIntoCosts) {
   EXPECT_EQ(arms.Best(kArms, std::array{Joules(2), Joules(1), Joules(2)}), 16);
 }
 
-}  // namespace
+}  // namespace gaussian_thompson_test
 }  // namespace zeus

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "zeus/base/json.h"
 #include "zeus/optimizer/batch_size/knowledge_gradient.h"
 #include "zeus/optimizer/batch_size/policy_state.h"
 

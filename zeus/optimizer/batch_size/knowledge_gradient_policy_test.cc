@@ -8,10 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "zeus/base/json.h"
 #include "zeus/base/units.h"
 
 namespace zeus {
-namespace {
+namespace knowledge_gradient_policy_test {
 
 using namespace literals;
 
@@ -204,5 +205,5 @@ TEST(KnowledgeGradientPolicyTest, ObservationsLeaveTheWindow) {
   EXPECT_LT(policy.Save().dump().size(), 1500);
 }
 
-}  // namespace
+}  // namespace knowledge_gradient_policy_test
 }  // namespace zeus

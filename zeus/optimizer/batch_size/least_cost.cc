@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "zeus/base/json.h"
 #include "zeus/optimizer/batch_size/policy_state.h"
 
 namespace zeus {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/optimizer/batch_size/default_policy.h"
 #include "zeus/optimizer/batch_size/knowledge_gradient_policy.h"
@@ -45,37 +46,36 @@ const std::vector<PolicyKind>& Kinds() {
   return kinds;
 }
 
-Error Invalid(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
-
 Result<const PolicyKind*> FindKind(const std::string& name) {
   const auto found = std::ranges::find(Kinds(), name, &PolicyKind::name);
   if (found == Kinds().end())
-    return Invalid(fmt::format("policy is {}: it must be one of {}", Quote(name),
-                               fmt::join(PolicyNames(), ", ")));
+    return InvalidArgument(fmt::format("policy is {}: it must be one of {}", Quote(name),
+                                       fmt::join(PolicyNames(), ", ")));
   return &*found;
 }
 
 Status CheckBatchSizes(const PolicySpec& spec) {
   const std::vector<int>& sizes = spec.batch_sizes;
-  if (sizes.empty()) return Invalid("batch_sizes is empty: at least one is needed");
+  if (sizes.empty()) return InvalidArgument("batch_sizes is empty: at least one is needed");
   if (sizes.front() < 1 || !std::ranges::is_sorted(sizes, std::less_equal()))
-    return Invalid("batch_sizes must be positive and ascending, each once");
+    return InvalidArgument("batch_sizes must be positive and ascending, each once");
   if (!std::ranges::binary_search(sizes, spec.default_batch_size))
-    return Invalid(fmt::format("default_batch_size is {}: it must be one of batch_sizes ({})",
-                               spec.default_batch_size, fmt::join(sizes, ", ")));
+    return InvalidArgument(
+        fmt::format("default_batch_size is {}: it must be one of batch_sizes ({})",
+                    spec.default_batch_size, fmt::join(sizes, ", ")));
   return Ok();
 }
 
 Status CheckNumbers(const PolicySpec& spec) {
-  if (spec.max_epochs < 1) return Invalid("max_epochs must be at least 1");
+  if (spec.max_epochs < 1) return InvalidArgument("max_epochs must be at least 1");
   if (spec.beta && !(std::isfinite(*spec.beta) && *spec.beta > 0))
-    return Invalid("beta must be a positive number, or absent to never stop early");
-  if (spec.pruning_rounds < 0) return Invalid("pruning_rounds must not be negative");
-  if (spec.window < 0) return Invalid("window must not be negative; 0 keeps everything");
-  if (spec.explorations < 0) return Invalid("explorations must not be negative");
-  if (!std::isfinite(spec.prior_mean)) return Invalid("prior_mean must be a finite number");
+    return InvalidArgument("beta must be a positive number, or absent to never stop early");
+  if (spec.pruning_rounds < 0) return InvalidArgument("pruning_rounds must not be negative");
+  if (spec.window < 0) return InvalidArgument("window must not be negative; 0 keeps everything");
+  if (spec.explorations < 0) return InvalidArgument("explorations must not be negative");
+  if (!std::isfinite(spec.prior_mean)) return InvalidArgument("prior_mean must be a finite number");
   if (!(std::isfinite(spec.prior_precision) && spec.prior_precision >= 0))
-    return Invalid("prior_precision must be a finite number and not negative");
+    return InvalidArgument("prior_precision must be a finite number and not negative");
   return Ok();
 }
 

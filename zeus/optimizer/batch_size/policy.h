@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 

@@ -8,10 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "zeus/base/json.h"
 #include "zeus/base/random.h"
 
 namespace zeus {
-namespace {
+namespace policy_test {
 
 PolicySpec Spec(std::string_view name) {
   return {.name = std::string(name),
@@ -252,5 +253,5 @@ TEST(PolicyTest, StateOfAnotherFormatOrPolicyIsRefused) {
   EXPECT_FALSE(RestorePolicy(Spec("zeus"), Json::array()).ok());
 }
 
-}  // namespace
+}  // namespace policy_test
 }  // namespace zeus

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "zeus/base/json.h"
 #include "zeus/optimizer/batch_size/policy_state.h"
 
 namespace zeus {

@@ -6,8 +6,10 @@
 #include <functional>
 #include <vector>
 
+#include "zeus/base/json.h"
+
 namespace zeus {
-namespace {
+namespace pruning_explorer_test {
 
 using ::testing::ElementsAre;
 
@@ -103,5 +105,5 @@ TEST(PruningExplorerTest, WithoutRoundsEveryBatchSizeIsLeft) {
   EXPECT_THAT(explorer.candidates(), ElementsAre(8, 16, 32));
 }
 
-}  // namespace
+}  // namespace pruning_explorer_test
 }  // namespace zeus

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "zeus/base/json.h"
 #include "zeus/base/random.h"
 #include "zeus/optimizer/batch_size/policy_state.h"
 
@@ -9,7 +10,7 @@ namespace zeus {
 namespace {
 
 // A recurrence has to end some time: from its twentieth try on, nothing stops a run early.
-constexpr int kBoundedTries = 19;
+constexpr int kMostBoundedTries = 19;
 // A batch size of which one epoch is too dear is observed as that many times the bound.
 constexpr double kNotWorthStarting = 100.0;
 // A run whose cost equals the bound goes on; the bound itself went through a few roundings.
@@ -43,7 +44,7 @@ Choice ZeusPolicy::Choose(const Situation& situation) {
 
 int ZeusPolicy::EpochBudget(const PlannedRun& run, Joules epoch_cost) const {
   const auto least = least_cost_.At(spec_.batch_sizes, ledger_.EpochCosts(run.gpu_model));
-  if (!spec_.beta || !least || run.attempt >= kBoundedTries) return spec_.max_epochs;
+  if (!spec_.beta || !least || run.attempt >= kMostBoundedTries) return spec_.max_epochs;
   const double epochs = *spec_.beta * (least->cost / epoch_cost) * (1 + kRounding);
   // Also when it is no number: an epoch that costs nothing.
   if (!(epochs < spec_.max_epochs)) return spec_.max_epochs;

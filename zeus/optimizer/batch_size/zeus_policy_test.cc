@@ -10,7 +10,7 @@
 #include "zeus/base/units.h"
 
 namespace zeus {
-namespace {
+namespace zeus_policy_test {
 
 using namespace literals;
 
@@ -227,5 +227,5 @@ TEST(ZeusPolicyTest, BeliefsTellWhatWasPruned) {
   EXPECT_EQ(policy.Beliefs("V100")[2].epochs, 5);
 }
 
-}  // namespace
+}  // namespace zeus_policy_test
 }  // namespace zeus

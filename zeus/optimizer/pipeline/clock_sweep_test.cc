@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace zeus::pipeline {
-namespace {
+namespace clock_sweep_test {
 
 using namespace zeus::literals;
 
@@ -104,5 +104,5 @@ TEST(ClockSweepTest, DominatedPointsAreDroppedButNotTheHighestClock) {
   EXPECT_EQ(points[2].clock, 1200_MHz);
 }
 
-}  // namespace
+}  // namespace clock_sweep_test
 }  // namespace zeus::pipeline

@@ -10,7 +10,7 @@
 #include "zeus/optimizer/pipeline/testing/synthetic_profile.h"
 
 namespace zeus::pipeline {
-namespace {
+namespace convex_cost_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -119,5 +119,5 @@ TEST(ConvexCostTest, EnormousSlopesDoNotOverflow) {
   EXPECT_NEAR(costs.At(0, 1).value(), 1e8, 1e-3);
 }
 
-}  // namespace
+}  // namespace convex_cost_test
 }  // namespace zeus::pipeline

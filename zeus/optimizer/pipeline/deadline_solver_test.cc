@@ -15,7 +15,7 @@
 #include "zeus/optimizer/pipeline/testing/known_frontier.h"
 
 namespace zeus::pipeline {
-namespace {
+namespace deadline_solver_test {
 
 using ::testing::HasSubstr;
 
@@ -161,7 +161,7 @@ TEST(DeadlineSolverTest, ATooShortDeadlineIsAnsweredWithTheFastestTime) {
   EXPECT_THAT(solution.error().message, HasSubstr("the fastest iteration takes 1.25 s"));
 }
 
-class KnownDeadlineTest : public testing::TestWithParam<CostKind> {};
+class KnownDeadlineTest : public ::testing::TestWithParam<CostKind> {};
 
 TEST_P(KnownDeadlineTest, EqualsTheKnownFrontierOfRealPipelines) {
   constexpr int kMostComputations = 3000;
@@ -190,11 +190,11 @@ TEST_P(KnownDeadlineTest, EqualsTheKnownFrontierOfRealPipelines) {
 }
 
 INSTANTIATE_TEST_SUITE_P(BothModels, KnownDeadlineTest,
-                         testing::Values(CostKind::kExponential, CostKind::kHull),
+                         ::testing::Values(CostKind::kExponential, CostKind::kHull),
                          [](const auto& model) {
                            return model.param == CostKind::kHull ? std::string("Hull")
                                                                  : std::string("Exponential");
                          });
 
-}  // namespace
+}  // namespace deadline_solver_test
 }  // namespace zeus::pipeline

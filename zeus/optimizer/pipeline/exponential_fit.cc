@@ -61,7 +61,7 @@ std::vector<FitCandidate> Unbeaten(const std::vector<Option>& options, double al
 }
 
 // start + drop * Basis(decay, x), x from 0 at the shortest candidate to 1 at the longest.
-struct Curve {
+struct FittedCurve {
   double decay = 0;
   double drop = 0;
   double start = 0;
@@ -72,7 +72,7 @@ struct Curve {
 double Basis(double decay, double x) { return std::expm1(-decay * x) / decay; }
 
 // For a given decay the rest is linear least squares.
-Curve BestWithDecay(double decay, std::span<const double> x, std::span<const double> y) {
+FittedCurve BestWithDecay(double decay, std::span<const double> x, std::span<const double> y) {
   const auto count = static_cast<double>(x.size());
   double mean_basis = 0;
   double mean_y = 0;
@@ -87,7 +87,7 @@ Curve BestWithDecay(double decay, std::span<const double> x, std::span<const dou
     product += basis * (y[i] - mean_y);
     square += basis * basis;
   }
-  Curve curve{.decay = decay, .drop = std::max(0.0, product / square), .error = 0};
+  FittedCurve curve{.decay = decay, .drop = std::max(0.0, product / square), .error = 0};
   curve.start = mean_y - curve.drop * mean_basis;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double miss = curve.start + curve.drop * Basis(decay, x[i]) - y[i];
@@ -97,17 +97,17 @@ Curve BestWithDecay(double decay, std::span<const double> x, std::span<const dou
 }
 
 // Golden-section search over the logarithm of the decay.
-Curve Refine(Curve best, double lowest, double highest, std::span<const double> x,
-             std::span<const double> y) {
+FittedCurve Refine(FittedCurve best, double lowest, double highest, std::span<const double> x,
+                   std::span<const double> y) {
   constexpr double kGolden = 0.6180339887498949;
   constexpr int kSteps = 60;  // Shrinks the bracket below the precision of a double.
   double low = std::log(lowest);
   double high = std::log(highest);
   for (int step = 0; step < kSteps; ++step) {
     const double reach = kGolden * (high - low);
-    const Curve left = BestWithDecay(std::exp(high - reach), x, y);
-    const Curve right = BestWithDecay(std::exp(low + reach), x, y);
-    for (const Curve& curve : {left, right})
+    const FittedCurve left = BestWithDecay(std::exp(high - reach), x, y);
+    const FittedCurve right = BestWithDecay(std::exp(low + reach), x, y);
+    for (const FittedCurve& curve : {left, right})
       if (curve.error < best.error) best = curve;
     (left.error < right.error ? high : low) = left.error < right.error ? low + reach : high - reach;
   }
@@ -116,13 +116,13 @@ Curve Refine(Curve best, double lowest, double highest, std::span<const double> 
 
 // The error over the decay may have several valleys: look everywhere coarsely, then into the
 // deepest. Among equals (two candidates lie on every curve) the gentlest.
-Curve BestCurve(double sharpest, std::span<const double> x, std::span<const double> y) {
+FittedCurve BestCurve(double sharpest, std::span<const double> x, std::span<const double> y) {
   constexpr double kGentlest = 1e-6;  // A line for all purposes, and its a and c still have digits.
   constexpr int kDecays = 160;
   const double ratio = std::pow(std::max(sharpest, 2 * kGentlest) / kGentlest, 1.0 / kDecays);
-  Curve best;
+  FittedCurve best;
   for (int i = 0; i <= kDecays; ++i) {
-    const Curve curve = BestWithDecay(kGentlest * std::pow(ratio, i), x, y);
+    const FittedCurve curve = BestWithDecay(kGentlest * std::pow(ratio, i), x, y);
     if (i == 0 || curve.error < best.error * (1 - 1e-9) - 1e-18) best = curve;
   }
   return Refine(best, std::max(kGentlest, best.decay / ratio), best.decay * ratio, x, y);
@@ -171,7 +171,7 @@ Result<ExponentialModel> FitExponential(const ComputationKind& kind, Watts block
     x.push_back(static_cast<double>(candidate.quanta - shortest) / span);
     y.push_back(candidate.cost.value());
   }
-  const Curve curve = BestCurve(SharpestDecay(candidates), x, y);
+  const FittedCurve curve = BestCurve(SharpestDecay(candidates), x, y);
   if (!(curve.drop > 0) || !std::isfinite(curve.error))
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("the energy of {} does not fall with its time, so no exponential fits "

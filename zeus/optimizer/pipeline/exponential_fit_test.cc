@@ -12,7 +12,7 @@
 #include "zeus/optimizer/pipeline/testing/instance_directory.h"
 
 namespace zeus::pipeline {
-namespace {
+namespace exponential_fit_test {
 
 using namespace zeus::literals;
 using ::testing::HasSubstr;
@@ -207,5 +207,5 @@ INSTANTIATE_TEST_SUITE_P(Instances, PublishedFitTest,
                            return name;
                          });
 
-}  // namespace
+}  // namespace exponential_fit_test
 }  // namespace zeus::pipeline

@@ -10,7 +10,7 @@
 #include "zeus/optimizer/pipeline/testing/sweep_invariants.h"
 
 namespace zeus::pipeline {
-namespace {
+namespace frontier_solver_test {
 
 constexpr int kProblems = 200;
 
@@ -62,7 +62,7 @@ TEST(FrontierSweepTest, EveryStepIsAnOptimum) {
       EXPECT_LE(sweep.time(), time);
       marginal = sweep.marginal_cost();
       time = sweep.time();
-      ASSERT_FALSE(testing::Test::HasFailure());
+      ASSERT_FALSE(::testing::Test::HasFailure());
     }
     EXPECT_EQ(sweep.time(), LongestPath(random.problem.graph, EndDurations(random, false)));
   }
@@ -220,5 +220,5 @@ TEST(FrontierTest, EnergyIsLinearBetweenPoints) {
   EXPECT_EQ(frontier.DurationsAt(5), std::vector<Ticks>{5});
 }
 
-}  // namespace
+}  // namespace frontier_solver_test
 }  // namespace zeus::pipeline

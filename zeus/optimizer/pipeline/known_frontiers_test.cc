@@ -9,7 +9,7 @@
 #include "zeus/optimizer/pipeline/testing/known_frontier.h"
 
 namespace zeus::pipeline {
-namespace {
+namespace known_frontiers_test {
 
 // Larger ones take too long here; bench/pipeline compares the largest.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
@@ -18,7 +18,7 @@ constexpr int kMostComputations = 600;
 constexpr int kMostComputations = 10'000;
 #endif
 
-class KnownFrontiersTest : public testing::TestWithParam<CostKind> {};
+class KnownFrontiersTest : public ::testing::TestWithParam<CostKind> {};
 
 void ExpectKnown(const std::string& name, CostKind kind) {
   SCOPED_TRACE(name);
@@ -56,11 +56,11 @@ TEST_P(KnownFrontiersTest, AreFoundAtEveryPointAndBothEnds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(BothModels, KnownFrontiersTest,
-                         testing::Values(CostKind::kExponential, CostKind::kHull),
+                         ::testing::Values(CostKind::kExponential, CostKind::kHull),
                          [](const auto& model) {
                            return model.param == CostKind::kHull ? std::string("Hull")
                                                                  : std::string("Exponential");
                          });
 
-}  // namespace
+}  // namespace known_frontiers_test
 }  // namespace zeus::pipeline

@@ -12,7 +12,7 @@
 #include "zeus/optimizer/pipeline/testing/synthetic_profile.h"
 
 namespace zeus::pipeline {
-namespace {
+namespace periodic_frontier_test {
 
 constexpr int kStages = 3;
 constexpr double kImbalance = 0.05;
@@ -106,7 +106,7 @@ Result<Problem> Resized(const Problem& instance, int microbatches) {
   return problem;
 }
 
-class KnownPeriodicFrontierTest : public testing::TestWithParam<CostKind> {};
+class KnownPeriodicFrontierTest : public ::testing::TestWithParam<CostKind> {};
 
 TEST_P(KnownPeriodicFrontierTest, IsTheKnownOneOfARealPipeline) {
   const std::string name = "gpt3_a100_8x128";
@@ -133,11 +133,11 @@ TEST_P(KnownPeriodicFrontierTest, IsTheKnownOneOfARealPipeline) {
 }
 
 INSTANTIATE_TEST_SUITE_P(BothModels, KnownPeriodicFrontierTest,
-                         testing::Values(CostKind::kExponential, CostKind::kHull),
+                         ::testing::Values(CostKind::kExponential, CostKind::kHull),
                          [](const auto& model) {
                            return model.param == CostKind::kHull ? std::string("Hull")
                                                                  : std::string("Exponential");
                          });
 
-}  // namespace
+}  // namespace periodic_frontier_test
 }  // namespace zeus::pipeline

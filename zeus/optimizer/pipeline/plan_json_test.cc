@@ -4,10 +4,11 @@
 
 #include <string>
 
+#include "zeus/base/json.h"
 #include "zeus/optimizer/pipeline/schedule.h"
 
 namespace zeus::pipeline {
-namespace {
+namespace plan_json_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
@@ -107,5 +108,5 @@ TEST(PlanJsonTest, WhatIsWrongInAProfileIsNamed) {
   EXPECT_EQ(ProfileProblem(Json("text")), "a profile must be a JSON object");
 }
 
-}  // namespace
+}  // namespace plan_json_test
 }  // namespace zeus::pipeline

@@ -14,7 +14,7 @@ namespace zeus::pipeline {
 namespace {
 
 // Sums of times in another order differ by less; no clock is that exact.
-constexpr Seconds kRounding{1e-9};
+constexpr Seconds kDeadlineRounding{1e-9};
 // How often the relaxation is asked for less time, where what was found takes too long.
 constexpr int kRetries = 12;
 
@@ -31,7 +31,7 @@ class PlanSearch {
 
  private:
   bool InTime(const Evaluation& evaluation) const {
-    return evaluation.time <= task_.deadline + kRounding;
+    return evaluation.time <= task_.deadline + kDeadlineRounding;
   }
 
   // Rounding to ticks may have made paths too long by a few of them: ask for as many less.

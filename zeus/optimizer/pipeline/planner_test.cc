@@ -18,7 +18,7 @@
 #include "zeus/optimizer/pipeline/testing/synthetic_profile.h"
 
 namespace zeus::pipeline {
-namespace {
+namespace planner_test {
 
 using ::testing::HasSubstr;
 
@@ -283,5 +283,5 @@ TEST(ReplicasTest, RefusesScenariosThatCannotBe) {
   EXPECT_FALSE(PlanReplicas(*planner, {.slowdown = 0.5}).ok());
 }
 
-}  // namespace
+}  // namespace planner_test
 }  // namespace zeus::pipeline

@@ -8,7 +8,7 @@
 #include "zeus/base/random.h"
 
 namespace zeus::pipeline {
-namespace {
+namespace power_attribution_test {
 
 using Exposure = std::array<Seconds, 3>;
 constexpr std::array<double, 3> kPowers = {300, 250, 85};
@@ -88,5 +88,5 @@ TEST(PowerAttributionTest, TooFewMeasurementsProveNothing) {
   for (const auto& estimate : attribution.Solve()) EXPECT_TRUE(std::isinf(estimate.sigma.value()));
 }
 
-}  // namespace
+}  // namespace power_attribution_test
 }  // namespace zeus::pipeline

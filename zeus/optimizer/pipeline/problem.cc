@@ -10,8 +10,6 @@
 namespace zeus::pipeline {
 namespace {
 
-Error Invalid(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
-
 // The two directions in which microbatches travel through the stages.
 enum class Direction { kForward, kBackward };
 
@@ -71,7 +69,7 @@ class ProblemBuilder {
     if (!inserted) return found->second;
     const InstructionProfile* const profile = profile_.Find(stage, instruction);
     if (profile == nullptr)
-      return Invalid(
+      return InvalidArgument(
           fmt::format("the profile has nothing about {} on stage {}, which the schedule "
                       "needs: measure it or take it out of the schedule",
                       Quote(instruction), stage));
@@ -99,7 +97,7 @@ class ProblemBuilder {
     if (!direction) return Ok();
     const Passage passage{*direction, stage, instruction.chunk, instruction.microbatch};
     if (!passages_.emplace(passage.key(), computation).second)
-      return Invalid(fmt::format("the schedule has {} twice", Name(computation)));
+      return InvalidArgument(fmt::format("the schedule has {} twice", Name(computation)));
     if (*direction == Direction::kBackward) return CheckForwardCameFirst(passage, computation);
     return Ok();
   }
@@ -107,7 +105,8 @@ class ProblemBuilder {
   Status CheckForwardCameFirst(Passage passage, int computation) const {
     passage.direction = Direction::kForward;
     if (passages_.contains(passage.key())) return Ok();
-    return Invalid(fmt::format("the schedule has {} before its forward", Name(computation)));
+    return InvalidArgument(
+        fmt::format("the schedule has {} before its forward", Name(computation)));
   }
 
   Status AddStage(int stage) {
@@ -154,7 +153,7 @@ class ProblemBuilder {
     if (!before) return Ok();
     const auto found = passages_.find(before->key());
     if (found == passages_.end())
-      return Invalid(
+      return InvalidArgument(
           fmt::format("the schedule has {} but not on stage {}, where its input comes "
                       "from",
                       Name(computation), before->stage));
@@ -182,8 +181,9 @@ class ProblemBuilder {
 Result<Problem> MakeProblem(const PipelineProfile& profile, const Schedule& schedule) {
   ZEUS_RETURN_IF_ERROR(Check(profile));
   if (static_cast<int>(schedule.stages.size()) != profile.stages)
-    return Invalid(fmt::format("the profile has {} stages and the schedule {}: they must agree",
-                               profile.stages, schedule.stages.size()));
+    return InvalidArgument(
+        fmt::format("the profile has {} stages and the schedule {}: they must agree",
+                    profile.stages, schedule.stages.size()));
   return ProblemBuilder(profile, schedule).Build();
 }
 

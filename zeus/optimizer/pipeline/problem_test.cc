@@ -15,7 +15,7 @@
 #include "zeus/optimizer/pipeline/testing/synthetic_profile.h"
 
 namespace zeus::pipeline {
-namespace {
+namespace problem_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -227,5 +227,5 @@ TEST(InstanceTest, NamesTheFieldThatIsWrong) {
               HasSubstr("num_microbatches"));
 }
 
-}  // namespace
+}  // namespace problem_test
 }  // namespace zeus::pipeline

@@ -8,7 +8,7 @@
 #include "zeus/optimizer/pipeline/testing/synthetic_profile.h"
 
 namespace zeus::pipeline {
-namespace {
+namespace profile_csv_test {
 
 using ::testing::HasSubstr;
 
@@ -83,5 +83,5 @@ TEST(ProfileCsvTest, RefusesAClockThatNotEveryRankWasMeasuredAt) {
               HasSubstr("every rank must be measured at every clock"));
 }
 
-}  // namespace
+}  // namespace profile_csv_test
 }  // namespace zeus::pipeline

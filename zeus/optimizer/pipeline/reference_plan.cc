@@ -15,8 +15,6 @@
 namespace zeus::pipeline {
 namespace {
 
-Error Wrong(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
-
 // Files hold whole megahertz.
 bool IsSameClock(Hertz a, Hertz b) { return std::abs(a.ToMega() - b.ToMega()) < 0.5; }
 
@@ -26,7 +24,7 @@ Result<int> PointAt(const ComputationKind& kind, Hertz clock) {
   });
   if (found != kind.points.end()) return static_cast<int>(found - kind.points.begin());
   if (kind.points.size() == 1) return 0;  // Takes the same at every clock.
-  return Wrong(
+  return InvalidArgument(
       fmt::format("stage {}: {} was not measured at {} MHz: take the profile that the "
                   "schedule was made from",
                   kind.stage, Printable(kind.instruction), clock.ToMega()));
@@ -37,7 +35,7 @@ Status ChooseStage(const Problem& problem, int stage, const RankClocks& rank,
                    std::vector<int>& choice) {
   const std::vector<int>& order = problem.stage_order[static_cast<std::size_t>(stage)];
   if (rank.size() != order.size())
-    return Wrong(
+    return InvalidArgument(
         fmt::format("the schedule of stage {} has {} instructions and the pipeline {}: "
                     "give the microbatches it was made for",
                     stage, rank.size(), order.size()));
@@ -46,7 +44,7 @@ Status ChooseStage(const Problem& problem, int stage, const RankClocks& rank,
     const ComputationKind& kind = problem.KindOf(order[i]);
     const auto at = static_cast<std::size_t>(order[i]);
     if (rank[i].first != kind.instruction)
-      return Wrong(
+      return InvalidArgument(
           fmt::format("instruction {} of stage {} is {} in the schedule and {} in the "
                       "pipeline",
                       i, stage, Quote(rank[i].first), Quote(kind.instruction)));
@@ -62,7 +60,7 @@ Status ChooseStage(const Problem& problem, int stage, const RankClocks& rank,
 Result<PipelinePlan> EvaluateReference(const Problem& problem, const std::vector<RankClocks>& ranks,
                                        Seconds latency) {
   if (static_cast<int>(ranks.size()) != problem.stages)
-    return Wrong(
+    return InvalidArgument(
         fmt::format("the schedule has lists for {} stages and the pipeline has {}: they "
                     "must agree",
                     ranks.size(), problem.stages));

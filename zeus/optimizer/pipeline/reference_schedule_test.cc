@@ -7,7 +7,7 @@
 #include "zeus/optimizer/pipeline/schedule.h"
 
 namespace zeus::pipeline {
-namespace {
+namespace reference_schedule_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
@@ -89,5 +89,5 @@ TEST(ReferenceScheduleTest, WhatIsWrittenCanBeReadBack) {
   EXPECT_EQ(ranks.value()[1], (RankClocks{{"a_b__", 0_MHz}}));
 }
 
-}  // namespace
+}  // namespace reference_schedule_test
 }  // namespace zeus::pipeline

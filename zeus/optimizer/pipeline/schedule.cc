@@ -93,10 +93,8 @@ constexpr NamedOrder kOrders[] = {{"1f1b", OneF1B},
                                   {"interleaved", Interleaved},
                                   {"early_recompute", EarlyRecompute}};
 
-Error Invalid(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
-
 Error TooMany(std::int64_t instructions) {
-  return Invalid(
+  return InvalidArgument(
       fmt::format("the schedule has {} instructions, more than the {} that we plan for: "
                   "plan for fewer microbatches",
                   instructions, kMostInstructions));
@@ -107,17 +105,18 @@ Status CheckShape(const NamedOrder& order, const ScheduleShape& shape) {
        {std::pair("stages", shape.stages), std::pair("microbatches", shape.microbatches),
         std::pair("chunks", shape.chunks)}) {
     if (number < 1)
-      return Invalid(fmt::format("{}: {} is too few, a pipeline has at least 1", what, number));
+      return InvalidArgument(
+          fmt::format("{}: {} is too few, a pipeline has at least 1", what, number));
     if (number > kMostInstructions) return TooMany(number);
   }
   const bool interleaved = order.make == Interleaved;
   if (!interleaved && shape.chunks > 1)
-    return Invalid(
+    return InvalidArgument(
         fmt::format("chunks: a {} schedule has one chunk for each stage, not {}; "
                     "interleaved has more",
                     order.name, shape.chunks));
   if (interleaved && shape.microbatches % shape.stages != 0)
-    return Invalid(
+    return InvalidArgument(
         fmt::format("microbatches: an interleaved schedule issues them in groups of as "
                     "many as there are stages: {} is not a multiple of {}",
                     shape.microbatches, shape.stages));
@@ -148,7 +147,8 @@ std::string_view LongName(std::string_view letters) {
 Result<int> Index(std::string_view text) {
   ZEUS_TRY(const std::int64_t number, ParseInteger(text));
   if (number < 0 || number >= kMostInstructions)
-    return Invalid(fmt::format("{} is not between 0 and {}", number, kMostInstructions - 1));
+    return InvalidArgument(
+        fmt::format("{} is not between 0 and {}", number, kMostInstructions - 1));
   return static_cast<int>(number);
 }
 
@@ -161,12 +161,14 @@ Result<Instruction> ParseInstruction(std::string_view word) {
   const std::string_view known = LongName(letters);
   if (colon == std::string_view::npos && known.empty()) {
     if (digits == std::string_view::npos) return Make(word, 0);
-    return Invalid("is not an instruction: write F3, B3, FB3, R3, F3.1 for chunk 1, or name:3");
+    return InvalidArgument(
+        "is not an instruction: write F3, B3, FB3, R3, F3.1 for chunk 1, or name:3");
   }
   Instruction instruction;
   instruction.name =
       colon == std::string_view::npos ? std::string(known) : std::string(word.substr(0, colon));
-  if (instruction.name.empty() || digits >= word.size()) return Invalid("lacks its microbatch");
+  if (instruction.name.empty() || digits >= word.size())
+    return InvalidArgument("lacks its microbatch");
   std::string_view number = word.substr(digits);
   const std::size_t point = number.find('.');
   ZEUS_TRY(instruction.microbatch, Index(number.substr(0, point)));
@@ -185,7 +187,7 @@ Result<StageOrder> ParseLine(std::size_t line, std::string_view text) {
     const std::string_view word = text.substr(0, text.find_first_of(kBlanks));
     Result<Instruction> instruction = ParseInstruction(word);
     if (!instruction.ok())
-      return Invalid(
+      return InvalidArgument(
           fmt::format("line {}: {}: {}", line, Quote(word), instruction.error().message));
     order.push_back(std::move(instruction).value());
     text.remove_prefix(word.size());
@@ -197,7 +199,7 @@ Result<StageOrder> ParseLine(std::size_t line, std::string_view text) {
 Result<Schedule> MakeSchedule(std::string_view name, const ScheduleShape& shape) {
   const auto* const order = std::ranges::find(kOrders, name, &NamedOrder::name);
   if (order == std::end(kOrders))
-    return Invalid(
+    return InvalidArgument(
         fmt::format("{} is not a schedule: there are 1f1b, gpipe, interleaved and "
                     "early_recompute, and files with a line for each stage",
                     Quote(name)));
@@ -228,7 +230,7 @@ Result<Schedule> ParseSchedule(std::string_view text) {
     schedule.stages.push_back(std::move(order));
   }
   if (schedule.stages.empty())
-    return Invalid("the schedule is empty: it needs a line of instructions for each stage");
+    return InvalidArgument("the schedule is empty: it needs a line of instructions for each stage");
   return schedule;
 }
 

@@ -8,7 +8,7 @@
 #include <tuple>
 
 namespace zeus::pipeline {
-namespace {
+namespace schedule_test {
 
 using ::testing::HasSubstr;
 
@@ -112,5 +112,5 @@ TEST(ScheduleTest, NamesTheWordThatItCannotRead) {
   EXPECT_THAT(why(":3"), HasSubstr("lacks"));
 }
 
-}  // namespace
+}  // namespace schedule_test
 }  // namespace zeus::pipeline

@@ -5,7 +5,7 @@
 #include <string>
 
 namespace zeus::pipeline {
-namespace {
+namespace stage_clocks_test {
 
 using namespace zeus::literals;
 
@@ -46,5 +46,5 @@ TEST(StageClocksTest, TooManyAndTooFewInstructionsAreErrors) {
   EXPECT_FALSE(clocks.Begin("forward").ok());
 }
 
-}  // namespace
+}  // namespace stage_clocks_test
 }  // namespace zeus::pipeline

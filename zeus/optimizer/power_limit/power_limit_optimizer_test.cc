@@ -8,15 +8,15 @@
 #include "zeus/optimizer/power_limit/testing/fake_job.h"
 
 namespace zeus {
-namespace {
+namespace power_limit_optimizer_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
-using testing::FakeJob;
-using testing::FakeStep;
 using ::testing::HasSubstr;
-using testing::TypicalStep;
+using zeus::testing::FakeJob;
+using zeus::testing::FakeStep;
+using zeus::testing::TypicalStep;
 using Optimizer = PowerLimitOptimizer;
 
 PowerLimitOptimizer::Options Options(Selector selector, SliceRule rule = SliceRule::BySteps()) {
@@ -364,5 +364,5 @@ TEST(PowerLimitOptimizerTest, EveryStepIsBookedToALimit) {
   EXPECT_EQ(steps[*optimizer.best()], 50 + 1000 - 451);
 }
 
-}  // namespace
+}  // namespace power_limit_optimizer_test
 }  // namespace zeus

@@ -22,8 +22,6 @@ constexpr std::string_view kSchema = "zeus.power_profile/1";
 constexpr double kMost = 1e15;
 constexpr double kLeast = 1e-12;
 
-Error Invalid(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
-
 const char* SettingField(KnobKind knob) {
   return IsClock(knob) ? "clock_megahertz" : "limit_watts";
 }
@@ -36,8 +34,8 @@ std::string Dump(const Json& json, int indent) {
 Result<double> GetNumber(const Json& object, std::string_view field, double min, double max) {
   ZEUS_TRY(const double number, GetField<double>(object, field));
   if (number >= min && number <= max) return number;
-  return Invalid(fmt::format("field \"{}\" is {:g} and must lie between {:g} and {:g}", field,
-                             number, min, max));
+  return InvalidArgument(fmt::format("field \"{}\" is {:g} and must lie between {:g} and {:g}",
+                                     field, number, min, max));
 }
 
 template <class Integer>
@@ -45,17 +43,19 @@ Result<Integer> GetWhole(const Json& object, std::string_view field, double min)
   const double max = static_cast<double>(std::numeric_limits<std::int32_t>::max());
   ZEUS_TRY(const double number, GetNumber(object, field, min, max));
   if (number == std::floor(number)) return static_cast<Integer>(number);
-  return Invalid(fmt::format("field \"{}\" is {:g} and must be a whole number", field, number));
+  return InvalidArgument(
+      fmt::format("field \"{}\" is {:g} and must be a whole number", field, number));
 }
 
 Result<std::vector<Json>> GetPoints(const Json& json, std::string_view field) {
   ZEUS_TRY(const Json points, GetField<Json>(json, field));
   if (!points.is_array())
-    return Invalid(fmt::format("field \"{}\" has the wrong type ({})", field, points.type_name()));
-  if (points.empty()) return Invalid(fmt::format("field \"{}\" is empty", field));
+    return InvalidArgument(
+        fmt::format("field \"{}\" has the wrong type ({})", field, points.type_name()));
+  if (points.empty()) return InvalidArgument(fmt::format("field \"{}\" is empty", field));
   for (const Json& point : points)
     if (!point.is_object())
-      return Invalid(fmt::format("field \"{}\" holds something that is no object", field));
+      return InvalidArgument(fmt::format("field \"{}\" holds something that is no object", field));
   return std::vector<Json>(points.begin(), points.end());
 }
 
@@ -89,7 +89,8 @@ Result<WallTime> GetDate(const Json& json, std::string_view field) {
   // What has five digits or stands before the clocks of computers cannot be written again.
   using namespace std::chrono;
   if (date >= WallTime() && date < sys_days(year(10000) / January / 1)) return date;
-  return Invalid(fmt::format("field \"{}\" is {}, when nobody measured", field, Quote(text)));
+  return InvalidArgument(
+      fmt::format("field \"{}\" is {}, when nobody measured", field, Quote(text)));
 }
 
 Result<ProfileContext> ParseContext(const Json& json) {
@@ -115,7 +116,7 @@ Status PutInOrder(std::vector<ProfilePoint>& points) {
   std::ranges::sort(points, std::greater(), number);
   const auto twice = std::ranges::adjacent_find(points, {}, number);
   if (twice == points.end()) return Ok();
-  return Invalid(fmt::format("{} is there twice", ToText(twice->setting)));
+  return InvalidArgument(fmt::format("{} is there twice", ToText(twice->setting)));
 }
 
 Result<Profile> ParseOwn(const Json& json, const std::string& schema) {
@@ -125,7 +126,7 @@ Result<Profile> ParseOwn(const Json& json, const std::string& schema) {
                              Quote(schema), kSchema)};
   }
   if (schema != kSchema)
-    return Invalid(fmt::format("not a power profile: its format is {}", Quote(schema)));
+    return InvalidArgument(fmt::format("not a power profile: its format is {}", Quote(schema)));
   Profile profile;
   ZEUS_TRY(const std::string knob, GetField<std::string>(json, "knob"));
   ZEUS_TRY(profile.knob, ParseKnobKind(knob));
@@ -211,13 +212,15 @@ Result<std::string> ProfileToReferenceJson(const Profile& profile) {
 
 Result<Profile> ParseProfile(std::string_view text, int devices) {
   if (text.size() > kLargestProfileText)
-    return Invalid(fmt::format("larger than {} bytes: not a power profile", kLargestProfileText));
+    return InvalidArgument(
+        fmt::format("larger than {} bytes: not a power profile", kLargestProfileText));
   ZEUS_TRY(const Json json, ParseJson(text));
-  if (!json.is_object()) return Invalid("not a power profile: not a JSON object");
+  if (!json.is_object()) return InvalidArgument("not a power profile: not a JSON object");
   ZEUS_TRY(const auto schema, GetOptionalField<std::string>(json, "schema"));
   if (schema) return ParseOwn(json, *schema);
   if (json.contains("measurements")) return ParseReference(json, std::max(1, devices));
-  return Invalid("not a power profile: neither field \"schema\" nor \"measurements\" is there");
+  return InvalidArgument(
+      "not a power profile: neither field \"schema\" nor \"measurements\" is there");
 }
 
 }  // namespace zeus

@@ -10,7 +10,7 @@
 #include "zeus/optimizer/power_limit/selector.h"
 
 namespace zeus {
-namespace {
+namespace profile_json_test {
 
 using namespace zeus::literals;
 using ::testing::HasSubstr;
@@ -203,5 +203,5 @@ TEST(ProfileJsonTest, MistakesInTheReferencesFilesAreRefused) {
               HasSubstr("\"energy\" is -1"));
 }
 
-}  // namespace
+}  // namespace profile_json_test
 }  // namespace zeus

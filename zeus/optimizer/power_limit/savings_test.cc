@@ -6,7 +6,7 @@
 #include <cmath>
 
 namespace zeus {
-namespace {
+namespace savings_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
@@ -62,5 +62,5 @@ TEST(SavingsTest, AJobThatRanThereAllTheTimeUsedWhatItUsed) {
   EXPECT_EQ(same.energy_sigma, used.energy_sigma);
 }
 
-}  // namespace
+}  // namespace savings_test
 }  // namespace zeus

@@ -5,7 +5,7 @@
 #include <limits>
 
 namespace zeus {
-namespace {
+namespace selector_test {
 
 using namespace zeus::literals;
 using ::testing::HasSubstr;
@@ -83,5 +83,5 @@ TEST(SelectorTest, AnObjectiveThatMeansNothingSaysSo) {
     EXPECT_THAT(selector.select(Profile()).error().message, HasSubstr("no setting"));
 }
 
-}  // namespace
+}  // namespace selector_test
 }  // namespace zeus

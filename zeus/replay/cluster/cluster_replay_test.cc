@@ -9,7 +9,7 @@
 #include "zeus/replay/cluster/testing/made_jobs.h"
 
 namespace zeus::replay {
-namespace {
+namespace cluster_replay_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -91,5 +91,5 @@ TEST(ClusterReplayTest, WorkloadsAreOrderedByTheTimeTheyTakeByDefault) {
   EXPECT_THAT(ByDefaultRuntime(Jobs()), ElementsAre("neumf", "bert_qa", "resnet50"));
 }
 
-}  // namespace
+}  // namespace cluster_replay_test
 }  // namespace zeus::replay

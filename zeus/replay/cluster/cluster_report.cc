@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "zeus/base/json.h"
 #include "zeus/replay/cluster/cluster_figures.h"
 
 namespace zeus::replay {

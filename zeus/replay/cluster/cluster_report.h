@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/replay/cluster/cluster_replay.h"
 #include "zeus/replay/cluster/cluster_statistics.h"
 #include "zeus/replay/replay_job.h"

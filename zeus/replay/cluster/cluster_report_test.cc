@@ -2,10 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include "zeus/base/json.h"
 #include "zeus/replay/cluster/testing/made_jobs.h"
 
 namespace zeus::replay {
-namespace {
+namespace cluster_report_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -91,5 +92,5 @@ TEST(ClusterReportTest, OneThatTakesManyTimesAsMuchDoesNotFlattenTheOthers) {
   EXPECT_TRUE(SavingsFigure(comparison).panels[0].y.logarithmic);
 }
 
-}  // namespace
+}  // namespace cluster_report_test
 }  // namespace zeus::replay

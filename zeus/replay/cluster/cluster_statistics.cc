@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "zeus/base/json.h"
+
 namespace zeus::replay {
 namespace {
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/units.h"
 #include "zeus/replay/cluster/cluster_trace.h"
 

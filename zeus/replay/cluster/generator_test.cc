@@ -6,7 +6,7 @@
 #include <set>
 
 namespace zeus::replay {
-namespace {
+namespace generator_test {
 
 using ::testing::HasSubstr;
 
@@ -135,5 +135,5 @@ TEST(ClusterSpecTest, WhatMakesNoSenseIsNamed) {
   EXPECT_THAT(ParseClusterSpec("jobs=5,groups=6").error().message, HasSubstr("too few"));
 }
 
-}  // namespace
+}  // namespace generator_test
 }  // namespace zeus::replay

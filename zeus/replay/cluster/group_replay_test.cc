@@ -6,7 +6,7 @@
 #include "zeus/replay/job_replay.h"
 
 namespace zeus::replay {
-namespace {
+namespace group_replay_test {
 
 using testing::HopelessJob;
 using testing::MadeClusterJob;
@@ -105,5 +105,5 @@ TEST(GroupSeedTest, IsTheChecksumOfTheNameAsTheReferenceHasIt) {
   EXPECT_NE(GroupSeed("Wikipedia", 1), GroupSeed("Wikipedia", 0));
 }
 
-}  // namespace
+}  // namespace group_replay_test
 }  // namespace zeus::replay

@@ -13,7 +13,7 @@
 namespace zeus::replay {
 namespace {
 
-enum Column : std::size_t { kGroup, kStart, kEnd, kDataset, kRatio };
+enum Column : std::size_t { kGroup, kStart, kEnd, kDatasetName, kRatio };
 
 // Far beyond any cluster, and small enough for sums over all jobs.
 constexpr double kLatestTime = 1e15;  // Seconds.
@@ -58,13 +58,13 @@ std::optional<ClusterJob> JobOf(CsvReader& reader) {
 
 void TakeRow(CsvReader& reader, ClusterTraceBuilder& builder) {
   if (reader.Text(kGroup).empty()) return reader.Report("group is empty");
-  const WorkloadKey* const workload = WorkloadOf(reader.Text(kDataset));
-  if (workload == nullptr) return reader.Report("dataset is unknown", reader.Text(kDataset));
+  const WorkloadKey* const workload = WorkloadOf(reader.Text(kDatasetName));
+  if (workload == nullptr) return reader.Report("dataset is unknown", reader.Text(kDatasetName));
   const auto job = JobOf(reader);
   if (!job) return;
   const std::size_t group = builder.Group(reader.Text(kGroup), workload->label);
   if (builder.workload(group) != workload->label)
-    return reader.Report("dataset is not that of the group's first row", reader.Text(kDataset));
+    return reader.Report("dataset is not that of the group's first row", reader.Text(kDatasetName));
   if (!builder.Add(group, *job))
     reader.Report("starts before the row above it in its group", reader.Text(kStart),
                   RowFate::kKept);

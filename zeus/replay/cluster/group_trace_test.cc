@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace zeus::replay {
-namespace {
+namespace group_trace_test {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -145,5 +145,5 @@ TEST_F(GroupTraceTest, WritingEndsWhereNothingIsTaken) {
   EXPECT_EQ(parts, 1);
 }
 
-}  // namespace
+}  // namespace group_trace_test
 }  // namespace zeus::replay

@@ -20,7 +20,7 @@ namespace {
 constexpr std::array<std::string_view, 2> kGroupColumns{"inst_id", "group"};
 constexpr std::array<std::string_view, 4> kJobColumns{"inst_id", "status", "start_time",
                                                       "end_time"};
-constexpr double kLatestTime = 1e15;  // Seconds; sums over all jobs stay finite.
+constexpr double kLatestPaiTime = 1e15;  // Seconds; sums over all jobs stay finite.
 
 struct Table {
   const char* name;
@@ -100,21 +100,21 @@ Result<GroupByInstance> ReadGroups(const std::filesystem::path& folder, RowProbl
   }
 }
 
-enum JobColumn : std::size_t { kInstance, kStatus, kStart, kEnd };
+enum JobColumn : std::size_t { kJobInstance, kJobStatus, kJobStart, kJobEnd };
 
-std::optional<ClusterJob> JobOf(CsvReader& reader) {
-  const auto start = reader.Number(kStart);
+std::optional<ClusterJob> PaiJobOf(CsvReader& reader) {
+  const auto start = reader.Number(kJobStart);
   if (!start) return std::nullopt;
-  const auto end = reader.Number(kEnd);
+  const auto end = reader.Number(kJobEnd);
   if (!end) return std::nullopt;
-  if (*start >= 0 && *end >= *start && *end <= kLatestTime)
+  if (*start >= 0 && *end >= *start && *end <= kLatestPaiTime)
     return ClusterJob{.start = Seconds(*start), .end = Seconds(*end)};
   if (*start < 0) {
-    reader.Report("start_time is negative", reader.Text(kStart));
-  } else if (*end > kLatestTime) {
-    reader.Report("end_time is above 1e15 seconds", reader.Text(kEnd));
+    reader.Report("start_time is negative", reader.Text(kJobStart));
+  } else if (*end > kLatestPaiTime) {
+    reader.Report("end_time is above 1e15 seconds", reader.Text(kJobEnd));
   } else {
-    reader.Report("end_time is before start_time", reader.Text(kEnd));
+    reader.Report("end_time is before start_time", reader.Text(kJobEnd));
   }
   return std::nullopt;
 }
@@ -126,17 +126,17 @@ Result<PaiTrace> Join(CsvReader& jobs, const GroupByInstance& groups) {
     ZEUS_TRY(const bool found, jobs.Next());
     if (!found) break;
     if (IsHeader(jobs, kJobColumns)) continue;
-    if (jobs.Text(kStatus) != "Terminated") {
+    if (jobs.Text(kJobStatus) != "Terminated") {
       ++pai.not_terminated;
       continue;
     }
-    const auto group = groups.find(jobs.Text(kInstance));
+    const auto group = groups.find(jobs.Text(kJobInstance));
     if (group == groups.end()) {
       ++pai.without_group;
       continue;
     }
     // The table is in no order, and need not be.
-    if (const auto job = JobOf(jobs)) builder.Add(builder.Group(group->second, {}), *job);
+    if (const auto job = PaiJobOf(jobs)) builder.Add(builder.Group(group->second, {}), *job);
   }
   pai.trace = std::move(builder).Finish();
   return pai;

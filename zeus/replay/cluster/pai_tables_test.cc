@@ -5,7 +5,7 @@
 #include "zeus/base/testing/temporary_directory.h"
 
 namespace zeus::replay {
-namespace {
+namespace pai_tables_test {
 
 using ::testing::HasSubstr;
 
@@ -19,7 +19,7 @@ class PaiTablesTest : public ::testing::Test {
   }
   Result<PaiTrace> Read() { return ReadPaiTables(directory_.path(), kWorkloads, problems_); }
 
-  testing::TemporaryDirectory directory_;
+  zeus::testing::TemporaryDirectory directory_;
   RowProblems problems_{};
 };
 
@@ -109,5 +109,5 @@ TEST_F(PaiTablesTest, TablesWithoutAUsableJobSayWhy) {
   EXPECT_THAT(Read().error().message, HasSubstr("no usable job: 1 did not terminate"));
 }
 
-}  // namespace
+}  // namespace pai_tables_test
 }  // namespace zeus::replay

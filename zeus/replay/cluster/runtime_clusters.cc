@@ -73,7 +73,7 @@ struct Layer {
 };
 
 // The value with which each cluster but the first begins, ascending.
-std::vector<double> Bounds(const Weighted& values, std::size_t clusters) {
+std::vector<double> ClusterBounds(const Weighted& values, std::size_t clusters) {
   const std::size_t size = values.size();
   Costs costs(size + 1, 0);
   for (std::size_t n = 1; n <= size; ++n) costs[n] = values.Cost(0, n);
@@ -103,7 +103,7 @@ double MeanRuntime(std::span<const ClusterJob> jobs) {
 std::vector<std::size_t> KMeans(std::span<const double> values, std::size_t clusters) {
   if (values.empty() || clusters == 0) return {};
   const Weighted weighted(values);
-  const std::vector<double> bounds = Bounds(weighted, std::min(clusters, weighted.size()));
+  const std::vector<double> bounds = ClusterBounds(weighted, std::min(clusters, weighted.size()));
   std::vector<std::size_t> assigned;
   assigned.reserve(values.size());
   for (const double value : values)

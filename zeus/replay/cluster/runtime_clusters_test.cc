@@ -8,7 +8,7 @@
 #include "zeus/base/random.h"
 
 namespace zeus::replay {
-namespace {
+namespace runtime_clusters_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -81,5 +81,5 @@ TEST(AssignWorkloadsTest, ClustersInOrderOfRuntimeBecomeWorkloads) {
   EXPECT_DOUBLE_EQ(trace.jobs[3].runtime_ratio, 1.0);
 }
 
-}  // namespace
+}  // namespace runtime_clusters_test
 }  // namespace zeus::replay

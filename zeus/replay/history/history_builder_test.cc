@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include "zeus/base/json.h"
+
 namespace zeus::replay {
-namespace {
+namespace history_builder_test {
 
 using ::testing::HasSubstr;
 
@@ -97,5 +99,5 @@ TEST(HistoryBuilderTest, WithoutRunsThereIsNothingToReplay) {
   EXPECT_THAT(HistoryBuilder().Finish().error().message, HasSubstr("nothing to replay"));
 }
 
-}  // namespace
+}  // namespace history_builder_test
 }  // namespace zeus::replay

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 #include "zeus/base/statistics.h"
 #include "zeus/replay/contender.h"

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "zeus/base/json.h"
 #include "zeus/replay/history/what_if.h"
 
 namespace zeus::replay {

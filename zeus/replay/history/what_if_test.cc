@@ -3,10 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "zeus/base/json.h"
 #include "zeus/replay/history/translation.h"
 
 namespace zeus::replay {
-namespace {
+namespace what_if_test {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -191,5 +192,5 @@ TEST_F(HistoryTest, ReportAndJsonSayWhatTheAnswerRestsOn) {
   EXPECT_EQ(report.sections.at(0).tables.at(0).rows.size(), 2u);
 }
 
-}  // namespace
+}  // namespace what_if_test
 }  // namespace zeus::replay

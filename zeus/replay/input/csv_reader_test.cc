@@ -5,7 +5,7 @@
 #include "zeus/base/testing/temporary_directory.h"
 
 namespace zeus::replay {
-namespace {
+namespace csv_reader_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -138,5 +138,5 @@ TEST_F(CsvReaderTest, AMissingFileIsNotFound) {
   EXPECT_EQ(CsvReader::Open("absent.csv", {}, problems_).error().code, ErrorCode::kNotFound);
 }
 
-}  // namespace
+}  // namespace csv_reader_test
 }  // namespace zeus::replay

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 
 namespace zeus::replay {

@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include "zeus/base/json.h"
+
 namespace zeus::replay {
-namespace {
+namespace row_problems_test {
 
 using ::testing::HasSubstr;
 
@@ -71,5 +73,5 @@ TEST(RowProblemsTest, ATerminalSurvivesWhatRowsHold) {
   EXPECT_THAT(problems.Summary(), HasSubstr("\"\\x1b[2J\""));
 }
 
-}  // namespace
+}  // namespace row_problems_test
 }  // namespace zeus::replay

@@ -8,7 +8,7 @@
 #include "zeus/base/testing/temporary_directory.h"
 
 namespace zeus::replay {
-namespace {
+namespace text_source_test {
 
 using ::testing::HasSubstr;
 
@@ -79,7 +79,7 @@ class TextSourceTest : public ::testing::TestWithParam<PackingCase> {
   }
   std::string Packed(const std::string& text) const { return GetParam().pack(text); }
 
-  testing::TemporaryDirectory directory_;
+  zeus::testing::TemporaryDirectory directory_;
 };
 
 TEST_P(TextSourceTest, GivesBackTheText) {
@@ -144,5 +144,5 @@ TEST(PlainTextTest, AMissingFileIsNotFound) {
   EXPECT_EQ(TextSource::Open("absent.csv").error().code, ErrorCode::kNotFound);
 }
 
-}  // namespace
+}  // namespace text_source_test
 }  // namespace zeus::replay

@@ -9,7 +9,7 @@
 #include "zeus/replay/paper/cluster_claims.h"
 
 namespace zeus::replay::paper {
-namespace {
+namespace cluster_study_test {
 
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -32,5 +32,5 @@ TEST(ClusterStudyTest, EachClusterIsAnotherOneAndAllWorkIsTold) {
   EXPECT_THAT(ClusterClaims(study.value())[2].remark, HasSubstr("200 jobs per group"));
 }
 
-}  // namespace
+}  // namespace cluster_study_test
 }  // namespace zeus::replay::paper

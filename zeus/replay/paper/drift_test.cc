@@ -9,7 +9,7 @@
 #include "zeus/replay/paper/drift_record.h"
 
 namespace zeus::replay::paper {
-namespace {
+namespace drift_test {
 
 using ::testing::IsEmpty;
 
@@ -47,5 +47,5 @@ TEST(DriftTest, NobodyBeatsTheOracle) {
   EXPECT_EQ(DriftFigure(courses).panels.size(), 3u);
 }
 
-}  // namespace
+}  // namespace drift_test
 }  // namespace zeus::replay::paper

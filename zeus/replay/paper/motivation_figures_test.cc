@@ -13,7 +13,7 @@
 #include "zeus/replay/trace_jobs.h"
 
 namespace zeus::replay::paper {
-namespace {
+namespace motivation_figures_test {
 
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
@@ -177,5 +177,5 @@ TEST(SweepTest, LimitsOfADefaultThatDoesNotAlwaysArriveCount) {
   EXPECT_GT(sweep->Saving(sweep->best_limit), 0.2);
 }
 
-}  // namespace
+}  // namespace motivation_figures_test
 }  // namespace zeus::replay::paper

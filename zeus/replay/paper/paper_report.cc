@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "zeus/base/json.h"
 #include "zeus/replay/paper/cluster_claims.h"
 #include "zeus/replay/paper/drawing.h"
 #include "zeus/replay/paper/evaluation_figures.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/replay/cluster/cluster_report.h"
 #include "zeus/replay/paper/claims.h"
 #include "zeus/replay/paper/drift.h"

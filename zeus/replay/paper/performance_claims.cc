@@ -9,7 +9,7 @@
 namespace zeus::replay::paper {
 namespace {
 
-constexpr double kTenthOfPercent = 0.0005;
+constexpr double kRoundedToTenth = 0.0005;
 constexpr const char* kOneExperiment = "the paper reports one experiment, each of our seeds is one";
 
 // By seed, over the workloads of the usual GPU: least or greatest of a figure of the last five
@@ -39,8 +39,8 @@ Claim EnergyClaim(const Study& study) {
           .claim = "zeus reduces energy on every workload",
           .paper = "15.3 % to 75.8 %",
           .ours = fmt::format("{} to {}", PercentText(least), PercentText(greatest)),
-          .verdict = Both(Judge({.paper = 0.153, .ours = least, .rounding = kTenthOfPercent}),
-                          Judge({.paper = 0.758, .ours = greatest, .rounding = kTenthOfPercent})),
+          .verdict = Both(Judge({.paper = 0.153, .ours = least, .rounding = kRoundedToTenth}),
+                          Judge({.paper = 0.758, .ours = greatest, .rounding = kRoundedToTenth})),
           .remark = kOneExperiment};
 }
 
@@ -50,7 +50,7 @@ Claim ShorterClaim(const Study& study) {
           .claim = "zeus reduces time by up to",
           .paper = "60.1 % (60.6 % in §1)",
           .ours = PercentText(greatest),
-          .verdict = Judge({.paper = 0.601, .ours = greatest, .rounding = kTenthOfPercent}),
+          .verdict = Judge({.paper = 0.601, .ours = greatest, .rounding = kRoundedToTenth}),
           .remark = kOneExperiment};
 }
 
@@ -60,7 +60,7 @@ Claim LongerClaim(const Study& study) {
           .claim = "zeus increases time by up to",
           .paper = "12.8 %",
           .ours = PercentText(worst),
-          .verdict = Judge({.paper = 0.128, .ours = worst, .rounding = kTenthOfPercent}),
+          .verdict = Judge({.paper = 0.128, .ours = worst, .rounding = kRoundedToTenth}),
           .remark = kOneExperiment};
 }
 

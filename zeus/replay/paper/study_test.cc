@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "zeus/base/testing/sanitized.h"
 #include "zeus/replay/catalogue_jobs.h"
 #include "zeus/replay/paper/claims.h"
 #include "zeus/replay/paper/evaluation_figures.h"
@@ -15,17 +16,13 @@
 #include "zeus/report/report.h"
 
 namespace zeus::replay::paper {
-namespace {
+namespace study_test {
 
 using ::testing::HasSubstr;
 
-#ifdef ZEUS_SANITIZED
-constexpr bool kSanitized = true;
-constexpr int kSeeds = 3;
-#else
-constexpr bool kSanitized = false;
-constexpr int kSeeds = 20;
-#endif
+using zeus::testing::kSanitized;
+
+constexpr int kSeeds = kSanitized ? 3 : 20;
 
 // Once for all tests: with the traces if they are there, else with the catalogue.
 const Study& TheStudy() {
@@ -184,5 +181,5 @@ TEST_F(RecordedStudyTest, EarlyStoppingIsThePartThatZeusBenefitsFromMost) {
   EXPECT_EQ(claim.verdict, Verdict::kReproduced) << claim.ours;
 }
 
-}  // namespace
+}  // namespace study_test
 }  // namespace zeus::replay::paper

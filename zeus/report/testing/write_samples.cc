@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "zeus/base/file.h"
+#include "zeus/base/json.h"
 #include "zeus/report/report.h"
 #include "zeus/report/testing/sample_reports.h"
 

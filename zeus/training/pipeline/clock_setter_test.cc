@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace zeus {
-namespace {
+namespace clock_setter_test {
 
 using namespace zeus::literals;
 
@@ -101,5 +101,5 @@ TEST(ClockSetterTest, NothingToDoIsDoneAtOnce) {
   EXPECT_EQ(setter.changes(), 0);
 }
 
-}  // namespace
+}  // namespace clock_setter_test
 }  // namespace zeus

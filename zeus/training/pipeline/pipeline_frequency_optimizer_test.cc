@@ -11,11 +11,11 @@
 #include "zeus/training/pipeline/testing/virtual_stage.h"
 
 namespace zeus {
-namespace {
+namespace pipeline_frequency_optimizer_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
-using testing::VirtualStage;
+using zeus::testing::VirtualStage;
 
 // A pipeline of one stage and four microbatches that trains.
 class PipelineFrequencyOptimizerTest : public ::testing::Test {
@@ -78,7 +78,7 @@ class PipelineFrequencyOptimizerTest : public ::testing::Test {
   }
 
   VirtualStage stage;
-  testing::FixedPlans service;
+  zeus::testing::FixedPlans service;
   double slowdown = 1;
   std::unique_ptr<PipelineFrequencyOptimizer> optimizer;
 };
@@ -249,5 +249,5 @@ TEST_F(PipelineFrequencyOptimizerTest, WithoutAServiceItSaysWhatIsMissing) {
   EXPECT_NE(optimizer->trouble()->message.find("plan service"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace pipeline_frequency_optimizer_test
 }  // namespace zeus

@@ -11,11 +11,11 @@
 #include "zeus/training/testing/thread_ranks.h"
 
 namespace zeus {
-namespace {
+namespace pipeline_profiler_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
-using testing::VirtualStage;
+using zeus::testing::VirtualStage;
 
 constexpr Seconds kForward = 200ms;
 constexpr Seconds kBackward = 400ms;
@@ -136,12 +136,12 @@ TEST(PipelineProfilerTest, AProgramThatAnnouncesNoInstructionsIsTold) {
 
 // Two GPUs of one stage: as slow as the slower one, energies added.
 TEST(PipelineProfilerTest, RanksOfAStageAreAddedUp) {
-  testing::Group group(2);
+  zeus::testing::Group group(2);
   std::vector<std::optional<pipeline::PipelineProfile>> profiles(2);
   std::vector<std::thread> threads;
   for (int i = 0; i < 2; ++i)
     threads.emplace_back([&group, &profiles, i] {
-      testing::GroupMember member(group, i);
+      zeus::testing::GroupMember member(group, i);
       Rank rank(member, {.rank = {.tp_rank = i, .tp_degree = 2}},
                 static_cast<std::uint64_t>(i + 1));
       rank.IterateUntilDone();
@@ -158,5 +158,5 @@ TEST(PipelineProfilerTest, RanksOfAStageAreAddedUp) {
   EXPECT_NEAR(profiles[0]->blocking_power.value(), 150, 20);
 }
 
-}  // namespace
+}  // namespace pipeline_profiler_test
 }  // namespace zeus

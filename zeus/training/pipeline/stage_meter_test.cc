@@ -7,11 +7,11 @@
 #include "zeus/training/pipeline/testing/virtual_stage.h"
 
 namespace zeus {
-namespace {
+namespace stage_meter_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
-using testing::VirtualStage;
+using zeus::testing::VirtualStage;
 
 class StageMeterTest : public ::testing::Test {
  protected:
@@ -72,5 +72,5 @@ TEST_F(StageMeterTest, AnEndWithoutItsBeginIsIgnored) {
   EXPECT_EQ(meter.Read().instructions[0].repetitions, 0);
 }
 
-}  // namespace
+}  // namespace stage_meter_test
 }  // namespace zeus

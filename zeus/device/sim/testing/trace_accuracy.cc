@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "zeus/base/file.h"
+#include "zeus/base/testing/places.h"
 #include "zeus/base/text.h"
 
 namespace zeus::sim::testing {
@@ -149,9 +150,7 @@ void Consider(const PowerRecord& record, const OperatingPoint& predicted,
 }  // namespace
 
 std::filesystem::path DefaultTraceDirectory() {
-  const char* const chosen = std::getenv("ZEUS_TRACE_DIR");
-  if (chosen != nullptr) return chosen;
-  return std::filesystem::path(ZEUS_SOURCE_DIRECTORY) / ".." / "shared" / "data" / "nsdi23";
+  return zeus::testing::RecordedData("ZEUS_TRACE_DIR", "nsdi23");
 }
 
 Result<Traces> ReadTraces(const std::filesystem::path& directory) {

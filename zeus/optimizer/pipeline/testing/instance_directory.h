@@ -1,7 +1,8 @@
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
+
+#include "zeus/base/testing/places.h"
 
 namespace zeus::pipeline {
 
@@ -9,8 +10,7 @@ namespace zeus::pipeline {
 // environment variable ZEUS_PIPELINE_DIR says, else beside the repository. Holds instances/*.json
 // and frontiers/*.csv.
 inline std::filesystem::path InstanceDirectory() {
-  if (const char* const chosen = std::getenv("ZEUS_PIPELINE_DIR")) return chosen;
-  return std::filesystem::path(ZEUS_SOURCE_DIRECTORY) / ".." / "shared/data/pipeline";
+  return zeus::testing::RecordedData("ZEUS_PIPELINE_DIR", "pipeline");
 }
 
 }  // namespace zeus::pipeline

@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""Checks the C++ code: clang-tidy finds nothing, and every file compiles without its neighbours.
+
+clang-tidy looks at the units that the build compiles: several .cc files at once, which costs a fifth
+of looking at each. Such a unit hides an #include that a file forgot, so each .cc file, and each
+header that is not the first include of its own .cc file, is also parsed alone.
+
+Only files are looked at whose text, or a header of ours that they include, changed since a commit:
+$ZEUS_LINT_BASE, else where this branch left its upstream, else fifty commits ago. --all looks at
+every file. A file that was found clean before is skipped: all checkouts of a user share what is
+known, as they share what ccache compiled.
+"""
+import argparse
+import concurrent.futures
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import time
+
+import repository
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+# Clang refuses the headers of torch as C++20: files that include it are compiled by GCC alone.
+TORCH = re.compile(r"^\s*#\s*include\s+<torch/", re.MULTILINE)
+
+COMMITS_LOOKED_BACK = 50
+STAMP_LIFETIME = 60 * 24 * 3600
+
+
+@dataclasses.dataclass(frozen=True)
+class Unit:
+    """What the build compiles at once: one .cc file, or a generated file that includes several."""
+    source: pathlib.Path
+    members: tuple[pathlib.Path, ...]
+    command: str
+
+    def flags(self) -> list[str]:
+        """Those of the compiler, without its name and the names of input and output."""
+        words = shlex.split(self.command)
+        start = next(i for i, word in enumerate(words)
+                     if re.fullmatch(r".*(clang\+\+|[gc]\+\+)(-\d+)?", word)) + 1
+        kept, skip = [], False
+        for word in words[start:]:
+            if skip or word in ("-c", str(self.source)):
+                skip = False
+            elif word == "-o":
+                skip = True
+            else:
+                kept.append(word)
+        return kept
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    title: str
+    command: tuple[str, ...]
+    inputs: tuple[pathlib.Path, ...]  # Their text, and that of what they include, decides.
+
+
+def worth_tidying(source: pathlib.Path) -> bool:
+    """Tests and benchmarks are straight-line code made of macros, compiled with -Werror and run
+    under sanitizers: a third of the time for hardly a finding."""
+    return not source.name.endswith("_test.cc") and source.parent.name not in ("bench", "testing")
+
+
+@functools.cache
+def includes(root: pathlib.Path, path: pathlib.Path) -> tuple[pathlib.Path, ...]:
+    found = []
+    for name in INCLUDE.findall(path.read_text(errors="replace")):
+        found += [place for place in (root / name, path.parent / name) if place.is_file()][:1]
+    return tuple(found)
+
+
+def closure(root: pathlib.Path, *start: pathlib.Path) -> list[pathlib.Path]:
+    """These files and every file of ours that they include, sorted."""
+    seen, todo = set(), list(start)
+    while todo:
+        path = todo.pop()
+        if path not in seen:
+            seen.add(path)
+            todo += includes(root, path)
+    return sorted(seen)
+
+
+def fingerprint(root: pathlib.Path, task: Task, *settings: str) -> str:
+    digest = hashlib.sha256()
+    for setting in (*settings, *task.command):
+        digest.update(setting.replace(str(root), ".").encode() + b"\0")
+    for path in closure(root, *task.inputs):
+        digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def units(root: pathlib.Path, build: pathlib.Path) -> list[Unit]:
+    ours = {root / path for path in repository.files("*.cc", root=root)}
+    found = []
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        source = pathlib.Path(entry["file"])
+        members = (source,) if source in ours else tuple(
+            pathlib.Path(name) for name in INCLUDE.findall(source.read_text())
+            if pathlib.Path(name) in ours) if source.name.startswith("unity_") else ()
+        if members and not any(TORCH.search(path.read_text()) for path in members):
+            found.append(Unit(source, members, entry["command"]))
+    return found
+
+
+def tasks(root: pathlib.Path, build: pathlib.Path) -> list[Task]:
+    found, alone = [], {}
+    for unit in units(root, build):
+        if any(worth_tidying(path) for path in unit.members):
+            found.append(Task(f"clang-tidy {unit.source}", (
+                "clang-tidy-16", "-p", str(build), "--quiet", str(unit.source)), unit.members))
+        for path in unit.members:
+            alone.setdefault(path, unit)
+    proven = {include for path in alone for include in includes(root, path)[:1]
+              if include.stem == path.stem}
+    users = {}
+    for source, unit in alone.items():
+        for path in closure(root, source):
+            if path.suffix == ".h" and path not in proven:
+                users.setdefault(path, unit)
+    for path, unit in sorted((alone | users).items()):
+        found.append(Task(f"{path} alone", (
+            "clang++-16", *unit.flags(), "-fsyntax-only", "-w", "-x", "c++", str(path)), (path,)))
+    return found
+
+
+def git(root: pathlib.Path, *words: str) -> str | None:
+    done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def base_commit(root: pathlib.Path) -> str | None:
+    """Where the change to check begins; None: nothing is known, so everything is checked."""
+    if chosen := os.environ.get("ZEUS_LINT_BASE"):
+        return git(root, "merge-base", "HEAD", chosen)
+    fork = git(root, "merge-base", "HEAD", "@{upstream}")
+    if fork and fork != git(root, "rev-parse", "HEAD"):
+        return fork
+    return git(root, "rev-parse", "--verify", "--quiet", f"HEAD~{COMMITS_LOOKED_BACK}")
+
+
+def changed(root: pathlib.Path, base: str) -> set[pathlib.Path]:
+    names = (git(root, "diff", "--name-only", base) or "").splitlines()
+    names += (git(root, "ls-files", "--others", "--exclude-standard") or "").splitlines()
+    return {root / name for name in names}
+
+
+def touched(root: pathlib.Path, task: Task, change: set[pathlib.Path]) -> bool:
+    return root / ".clang-tidy" in change or not change.isdisjoint(closure(root, *task.inputs))
+
+
+def cache_folder() -> pathlib.Path:
+    """A folder of stamps, each of which says that a file was clean. Old ones are removed."""
+    home = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    folder = pathlib.Path(home) / "zeus-lint"
+    folder.mkdir(parents=True, exist_ok=True)
+    for stamp in folder.iterdir():
+        if stamp.stat().st_mtime < time.time() - STAMP_LIFETIME:
+            stamp.unlink(missing_ok=True)
+    return folder
+
+
+def run(task: Task, build: pathlib.Path) -> subprocess.CompletedProcess:
+    return subprocess.run(task.command, cwd=build, capture_output=True, text=True)
+
+
+def check(todo: dict[Task, pathlib.Path], build: pathlib.Path) -> int:
+    """Runs {task: stamp}; leaves a stamp for each that finds nothing. Returns the failures."""
+    failures = 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        runs = {pool.submit(run, task, build): task for task in todo}
+        for number, finished in enumerate(concurrent.futures.as_completed(runs), 1):
+            done, task = finished.result(), runs[finished]
+            if done.returncode == 0:
+                todo[task].touch()
+            else:
+                failures += 1
+                print(f"{task.title}\n{done.stdout or done.stderr}", flush=True)
+            if number % 50 == 0:
+                print(f"c++: {number} of {len(todo)} checked", flush=True)
+    return failures
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, default=repository.ROOT / "build/release")
+    parser.add_argument("--all", action="store_true", help="every file, whatever changed")
+    options = parser.parse_args()
+
+    root, build = repository.ROOT, options.build.resolve()
+    chosen = tasks(root, build)
+    scope = "all files"
+    if not options.all and (base := base_commit(root)):
+        change = changed(root, base)
+        chosen = [task for task in chosen if touched(root, task, change)]
+        scope = f"what changed since {base[:10]} (--all: everything)"
+    cache = cache_folder()
+    version = subprocess.run(["clang-tidy-16", "--version"], capture_output=True, text=True).stdout
+    settings = (version, (root / ".clang-tidy").read_text())
+    stamps = {task: cache / fingerprint(root, task, *settings) for task in chosen}
+    todo = {task: stamp for task, stamp in stamps.items() if not stamp.exists()}
+    for stamp in set(stamps.values()) - set(todo.values()):
+        stamp.touch()
+    print(f"c++: {len(todo)} of {len(chosen)} checks to do: {scope}", flush=True)
+    failures = check(todo, build)
+    print(f"c++: {failures} checks failed" if failures else "c++ ok")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
