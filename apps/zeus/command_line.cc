@@ -59,7 +59,8 @@ Result<int> Perform(const std::function<Result<int>()>& action) {
 }  // namespace
 
 Option Option::Check(const Validator& validator) const {
-  return Option(option_->check(CLI::Validator(validator.complaint, validator.description)));
+  // CLI11's own check() gives validators a copy of the text, and would read 010 as eight.
+  return Option(option_->transform(CLI::Validator(validator.complaint, validator.description)));
 }
 
 Option Option::Required() const { return Option(option_->required()); }

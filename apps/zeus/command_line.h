@@ -19,7 +19,8 @@ namespace zeus::cli {
 
 // Judges the value of an option.
 struct Validator {
-  // Returns what is wrong with the text, or nothing.
+  // Returns what is wrong with the text, or nothing. It may put the text into another form, as 10
+  // for 010, which the option then takes.
   std::function<std::string(std::string& text)> complaint;
   std::string description{};  // The help shows it after the type of the value.
 

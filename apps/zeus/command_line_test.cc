@@ -58,6 +58,11 @@ TEST_F(CommandLineTest, OptionsFillVariables) {
   EXPECT_TRUE(line_.Chose("egg"));
 }
 
+TEST_F(CommandLineTest, NumbersAreDecimal) {
+  ASSERT_TRUE(line_.Parse({"egg", "--minutes", "010"}).ok());
+  EXPECT_EQ(minutes_, 10U);
+}
+
 TEST_F(CommandLineTest, MistakesAreOneSentence) {
   EXPECT_EQ(Mistake({}), "a subcommand is required (see boil --help)");
   EXPECT_EQ(Mistake({"egg", "--pepper"}), "\"--pepper\" is not known here (see boil egg --help)");
