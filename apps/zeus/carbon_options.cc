@@ -132,28 +132,28 @@ Result<std::unique_ptr<PriceSource>> OpenPrice(const std::string& price) {
 
 }  // namespace
 
-void AddCarbonOptions(CLI::App& app, CarbonOptions& options) {
+void AddCarbonOptions(Verb app, CarbonOptions& options) {
   constexpr const char* kGroup = "Carbon and price";
-  app.add_option("--carbon", options.carbon,
-                 "Report emissions: 350g/kWh, a country (DE), a file.csv, or electricity-maps:ZONE")
-      ->type_name("SOURCE")
-      ->group(kGroup);
-  app.add_option("--price", options.price,
-                 "Report cost: 0.31EUR per kWh, a tariff.toml, or a file.csv")
-      ->type_name("SOURCE")
-      ->group(kGroup);
-  app.add_option("--carbon-token-file", options.token_file,
-                 "File with the token of electricity maps; else ELECTRICITY_MAPS_TOKEN")
-      ->type_name("FILE")
-      ->group(kGroup);
-  app.add_option("--carbon-fallback", options.fallback,
-                 "When electricity maps is out of reach: 350g/kWh or a country; else the zone's")
-      ->type_name("SOURCE")
-      ->group(kGroup);
-  app.add_option("--carbon-url", options.url, "Address of electricity maps, with its version")
-      ->type_name("URL")
-      ->capture_default_str()
-      ->group(kGroup);
+  app.AddOption("--carbon", options.carbon,
+                "Report emissions: 350g/kWh, a country (DE), a file.csv, or electricity-maps:ZONE")
+      .TypeName("SOURCE")
+      .Group(kGroup);
+  app.AddOption("--price", options.price,
+                "Report cost: 0.31EUR per kWh, a tariff.toml, or a file.csv")
+      .TypeName("SOURCE")
+      .Group(kGroup);
+  app.AddOption("--carbon-token-file", options.token_file,
+                "File with the token of electricity maps; else ELECTRICITY_MAPS_TOKEN")
+      .TypeName("FILE")
+      .Group(kGroup);
+  app.AddOption("--carbon-fallback", options.fallback,
+                "When electricity maps is out of reach: 350g/kWh or a country; else the zone's")
+      .TypeName("SOURCE")
+      .Group(kGroup);
+  app.AddOption("--carbon-url", options.url, "Address of electricity maps, with its version")
+      .TypeName("URL")
+      .ShowDefault()
+      .Group(kGroup);
 }
 
 Result<CarbonAccounting> CarbonAccounting::Open(Clock& clock, const CarbonOptions& options) {

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "apps/zeus/carbon_report.h"
+#include "apps/zeus/command_line.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
@@ -28,7 +27,7 @@ struct CarbonOptions {
 };
 
 // Declares --carbon, --price and what belongs to them.
-void AddCarbonOptions(CLI::App& app, CarbonOptions& options);
+void AddCarbonOptions(Verb app, CarbonOptions& options);
 
 // Turns energy into emissions and cost. Thread-safe.
 class CarbonAccounting {

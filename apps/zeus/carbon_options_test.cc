@@ -142,10 +142,12 @@ TEST_F(CarbonOptionsTest, AWrongValueIsOneSentenceBeforeAnythingIsStarted) {
 }
 
 TEST_F(CarbonOptionsTest, TheCommandLineFillsThem) {
-  CLI::App app;
+  CommandLine line("zeus", "");
   CarbonOptions options;
-  AddCarbonOptions(app, options);
-  app.parse("--carbon DE --price 0.3EUR --carbon-fallback FR --carbon-token-file t");
+  AddCarbonOptions(line.program(), options);
+  ASSERT_TRUE(line.Parse({"--carbon", "DE", "--price", "0.3EUR", "--carbon-fallback", "FR",
+                          "--carbon-token-file", "t"})
+                  .ok());
   EXPECT_EQ(options.carbon, "DE");
   EXPECT_EQ(options.price, "0.3EUR");
   EXPECT_EQ(options.fallback, "FR");

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "apps/zeus/command_line.h"
 #include "zeus/base/result.h"
 
 namespace zeus::cli {

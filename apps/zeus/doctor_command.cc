@@ -57,16 +57,16 @@ Result<int> Run(const Options& options) {
 
 }  // namespace
 
-void AddDoctorCommand(CLI::App& app, Action& action) {
+void AddDoctorCommand(Verb app, Action& action) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand(
+  const Verb verb = app.AddVerb(
       "doctor", "Show which sensors and knobs work here, why the others do not, and the fix");
-  verb->add_flag("--json", options->json, "Print JSON");
-  verb->add_option("--seconds", options->seconds, "How long to watch the sensors")
-      ->check(NumberBetween(0, 60))
-      ->capture_default_str();
-  verb->footer("Exit code 0 when at least one energy source works, 1 otherwise.");
-  verb->callback([&action, options] { action = [options] { return Run(*options); }; });
+  verb.AddFlag("--json", options->json, "Print JSON");
+  verb.AddOption("--seconds", options->seconds, "How long to watch the sensors")
+      .Check(NumberBetween(0, 60))
+      .ShowDefault();
+  verb.Footer("Exit code 0 when at least one energy source works, 1 otherwise.");
+  verb.OnChosen([&action, options] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace zeus::cli

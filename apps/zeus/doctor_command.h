@@ -4,6 +4,6 @@
 
 namespace zeus::cli {
 
-void AddDoctorCommand(CLI::App& app, Action& action);
+void AddDoctorCommand(Verb app, Action& action);
 
 }  // namespace zeus::cli

@@ -99,22 +99,22 @@ Result<int> Restore(bool json) {
   return failed ? ExitCode(ErrorCode::kUnavailable) : 0;
 }
 
-void AddVerb(CLI::App& parent, Action& action, const char* name, const char* help,
+void AddVerb(Verb parent, Action& action, const char* name, const char* help,
              Result<int> (*run)(bool json)) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* verb = parent.add_subcommand(name, help);
-  verb->add_flag("--json", *json, "Print JSON");
-  verb->callback([&action, json, run] { action = [json, run] { return run(*json); }; });
+  const Verb verb = parent.AddVerb(name, help);
+  verb.AddFlag("--json", *json, "Print JSON");
+  verb.OnChosen([&action, json, run] { action = [json, run] { return run(*json); }; });
 }
 
 }  // namespace
 
-void AddKnobsCommand(CLI::App& app, Action& action) {
-  CLI::App* knobs =
-      app.add_subcommand("knobs", "Show and put back power limits and clocks that were changed");
-  knobs->require_subcommand(1);
-  AddVerb(*knobs, action, "list", "Show who holds which knob, and what killed programs left", List);
-  AddVerb(*knobs, action, "restore", "Put back what killed programs left", Restore);
+void AddKnobsCommand(Verb app, Action& action) {
+  const Verb knobs =
+      app.AddVerb("knobs", "Show and put back power limits and clocks that were changed");
+  knobs.RequireVerb();
+  AddVerb(knobs, action, "list", "Show who holds which knob, and what killed programs left", List);
+  AddVerb(knobs, action, "restore", "Put back what killed programs left", Restore);
 }
 
 }  // namespace zeus::cli

@@ -4,6 +4,6 @@
 
 namespace zeus::cli {
 
-void AddKnobsCommand(CLI::App& app, Action& action);
+void AddKnobsCommand(Verb app, Action& action);
 
 }  // namespace zeus::cli

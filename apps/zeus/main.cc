@@ -1,23 +1,16 @@
 // The zeus command: one executable, one verb per capability. This file only composes them.
-#include <CLI/CLI.hpp>
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <exception>
-#include <new>
-#include <string>
 #include <string_view>
 
 #include "apps/zeus/calibrate/calibrate_command.h"
 #include "apps/zeus/command.h"
+#include "apps/zeus/command_line.h"
 #include "apps/zeus/diff/diff_command.h"
 #include "apps/zeus/doctor_command.h"
 #include "apps/zeus/exit_code.h"
 #include "apps/zeus/job/job_command.h"
 #include "apps/zeus/knobs_command.h"
 #include "apps/zeus/monitor/monitor_command.h"
-#include "apps/zeus/output.h"
 #include "apps/zeus/plan/plan_command.h"
 #include "apps/zeus/profile/profile_command.h"
 #include "apps/zeus/replay/replay_command.h"
@@ -25,46 +18,9 @@
 #include "apps/zeus/serve/serve_command.h"
 #include "apps/zeus/sim_command.h"
 #include "apps/zeus/train/train_command.h"
-#include "zeus/base/text.h"
 
 namespace zeus::cli {
 namespace {
-
-// One sentence for every mistake on the command line.
-std::string Complain(const CLI::App* app, const CLI::Error& error) {
-  std::string message = error.what();
-  if (const auto unknown = app->remaining(true); !unknown.empty()) {
-    message = fmt::format("{} is not known here", Quote(unknown.front()));
-  } else if (!message.empty()) {
-    message.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(message.front())));
-  }
-  const CLI::App* deepest = app;
-  while (!deepest->get_subcommands().empty()) deepest = deepest->get_subcommands().front();
-  std::string verb = deepest->get_name();
-  for (const CLI::App* parent = deepest->get_parent(); parent != nullptr;
-       parent = parent->get_parent())
-    verb = parent->get_name() + " " + verb;
-  return fmt::format("zeus: {} (see {} --help)\n", message, verb);
-}
-
-int ExitCodeOf(const CLI::App& app, ErrorCode code) {
-  return app.got_subcommand("diff") ? DiffExitCode(code) : ExitCode(code);
-}
-
-// Nothing may throw out of a verb; what does all the same (no memory, a full disk under fmt) ends
-// the program in an orderly way.
-Result<int> Perform(const Action& action) {
-  try {
-    ZEUS_TRY(const int code, action());
-    ZEUS_RETURN_IF_ERROR(FlushOutput());
-    return code;
-  } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::kInternal, "there is not enough memory for what was asked"};
-  } catch (const std::exception& error) {
-    ZEUS_RETURN_IF_ERROR(FlushOutput());
-    return Error{ErrorCode::kInternal, error.what()};
-  }
-}
 
 // Takes the command that `zeus run`, `zeus profile` or `zeus train` is to run off the command line,
 // so that nothing reads its words as options of Zeus.
@@ -84,10 +40,10 @@ CommandTail TakeCommand(int& argc, char** argv) {
 
 int Main(int argc, char** argv) {
   const CommandTail tail = TakeCommand(argc, argv);
-  CLI::App app("Measures and lowers the energy of deep-learning work.", "zeus");
-  app.require_subcommand(1);
-  app.failure_message(Complain);
-  app.set_version_flag("--version", "zeus " ZEUS_VERSION);
+  CommandLine line("zeus", "Measures and lowers the energy of deep-learning work.");
+  line.AddVersion("zeus " ZEUS_VERSION);
+  const Verb app = line.program();
+  app.RequireVerb();
   Action action;
   AddCalibrateCommand(app, action);
   AddDiffCommand(app, action);
@@ -103,16 +59,10 @@ int Main(int argc, char** argv) {
   AddSimCommand(app, action);
   AddTrainCommand(app, action, tail);
 
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    // CLI11 prints help and errors itself; every mistake on the command line has one exit code.
-    return app.exit(error) == 0 ? 0 : ExitCodeOf(app, ErrorCode::kInvalidArgument);
-  }
-  const Result<int> outcome = Perform(action);
-  if (outcome.ok()) return outcome.value();
-  std::fputs(("zeus: " + outcome.error().message + "\n").c_str(), stderr);
-  return ExitCodeOf(app, outcome.error().code);
+  const auto perform = [&action] { return action(); };
+  return line.Run(argc, argv, perform, [&line](ErrorCode code) {
+    return line.Chose("diff") ? DiffExitCode(code) : ExitCode(code);
+  });
 }
 
 }  // namespace

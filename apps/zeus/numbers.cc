@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "zeus/base/text.h"
 
@@ -16,7 +18,7 @@ std::string Refusal(const char* kind, const auto& min, const auto& max, const st
 
 }  // namespace
 
-CLI::Validator NumberBetween(double min, double max) {
+Validator NumberBetween(double min, double max) {
   return {[min, max](std::string& text) -> std::string {
             const auto number = ParseDouble(text);
             if (number.ok() && std::isfinite(number.value()) && number.value() >= min &&
@@ -28,7 +30,7 @@ CLI::Validator NumberBetween(double min, double max) {
           fmt::format("{} to {}", min, max)};
 }
 
-CLI::Validator WholeNumberBetween(std::uint64_t min, std::uint64_t max) {
+Validator WholeNumberBetween(std::uint64_t min, std::uint64_t max) {
   return {[min, max](std::string& text) -> std::string {
             const auto number = ParseUnsigned(text);
             if (!number.ok() || number.value() < min || number.value() > max)
@@ -39,7 +41,15 @@ CLI::Validator WholeNumberBetween(std::uint64_t min, std::uint64_t max) {
           fmt::format("{} to {}", min, max)};
 }
 
-CLI::Validator NotEmpty() {
+Validator OneOf(std::vector<std::string> words) {
+  std::string set = fmt::format("{{{}}}", fmt::join(words, ","));
+  return {[words = std::move(words), set](std::string& text) -> std::string {
+            return std::ranges::find(words, text) != words.end() ? "" : text + " not in " + set;
+          },
+          set};
+}
+
+Validator NotEmpty() {
   return {[](std::string& text) -> std::string {
             return Trim(text).empty() ? "is empty: give it a value or leave it out" : "";
           },

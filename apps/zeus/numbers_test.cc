@@ -10,7 +10,7 @@ namespace numbers_test {
 
 using ::testing::HasSubstr;
 
-std::string Check(const CLI::Validator& validator, std::string text) { return validator(text); }
+std::string Check(const Validator& validator, std::string text) { return validator(text); }
 
 TEST(NumbersTest, TakesNumbersInTheRange) {
   for (const char* text : {"0.01", "1", "3600", "1e3"})

@@ -57,18 +57,18 @@ int OutputWidth() {
   return size.ws_col;
 }
 
-void AddOutputFlags(CLI::App& app, OutputFlags& flags) {
-  app.add_flag("--json", flags.json, "Print JSON instead of tables");
-  app.add_option("--html", flags.html, "Write a report to read in a browser: one file")
-      ->check(NotEmpty())
-      ->type_name("FILE");
-  app.add_option("--csv", flags.csv, "Write the main table as CSV")
-      ->check(NotEmpty())
-      ->type_name("FILE");
-  app.add_option("--figures", flags.figures,
-                 "Write each figure as SVG, PNG and CSV, and each table as CSV, into a folder")
-      ->check(NotEmpty())
-      ->type_name("DIR");
+void AddOutputFlags(Verb app, OutputFlags& flags) {
+  app.AddFlag("--json", flags.json, "Print JSON instead of tables");
+  app.AddOption("--html", flags.html, "Write a report to read in a browser: one file")
+      .Check(NotEmpty())
+      .TypeName("FILE");
+  app.AddOption("--csv", flags.csv, "Write the main table as CSV")
+      .Check(NotEmpty())
+      .TypeName("FILE");
+  app.AddOption("--figures", flags.figures,
+                "Write each figure as SVG, PNG and CSV, and each table as CSV, into a folder")
+      .Check(NotEmpty())
+      .TypeName("DIR");
 }
 
 Status CheckOutputs(const OutputFlags& flags) {

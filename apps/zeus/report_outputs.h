@@ -1,9 +1,8 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <filesystem>
 
+#include "apps/zeus/command_line.h"
 #include "zeus/base/json.h"
 #include "zeus/base/result.h"
 #include "zeus/report/report.h"
@@ -19,7 +18,7 @@ struct OutputFlags {
 };
 
 // --json, --html FILE, --csv FILE, --figures DIR.
-void AddOutputFlags(CLI::App& app, OutputFlags& flags);
+void AddOutputFlags(Verb app, OutputFlags& flags);
 
 // Whether everything asked for can be written: found out before the work, not after it.
 Status CheckOutputs(const OutputFlags& flags);

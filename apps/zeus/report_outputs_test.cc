@@ -25,10 +25,10 @@ class ReportOutputsTest : public ::testing::Test {
 };
 
 TEST_F(ReportOutputsTest, FlagsSayWhereResultsGo) {
-  CLI::App app;
+  CommandLine line("zeus", "");
   OutputFlags flags;
-  AddOutputFlags(app, flags);
-  app.parse("--json --html a.html --csv b.csv --figures c");
+  AddOutputFlags(line.program(), flags);
+  ASSERT_TRUE(line.Parse({"--json", "--html", "a.html", "--csv", "b.csv", "--figures", "c"}).ok());
   EXPECT_TRUE(flags.json);
   EXPECT_EQ(flags.html, "a.html");
   EXPECT_EQ(flags.csv, "b.csv");

@@ -5,6 +5,6 @@
 namespace zeus::cli {
 
 // `zeus sim`: starts, inspects and stops simulated nodes, puts load and faults on their GPUs.
-void AddSimCommand(CLI::App& app, Action& action);
+void AddSimCommand(Verb app, Action& action);
 
 }  // namespace zeus::cli

@@ -1,6 +1,5 @@
 // A recurring job whose data drift (Zeus §6.4): every slice of it is really trained with every
 // batch size, then policies with and without a window go through the slices, one after the other.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/zeus/exit_code.h"
+#include "apps/zeus/command_line.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output_file.h"
 #include "examples/drift/drift_study.h"
@@ -245,46 +244,39 @@ Result<int> Perform(const Options& options) {
   return 0;
 }
 
-void AddOptions(CLI::App& app, Options& options) {
+void AddOptions(cli::Verb app, Options& options) {
   using cli::NumberBetween;
   using cli::WholeNumberBetween;
   constexpr std::uint64_t kMost = 1'000'000;
-  app.add_option("--slices", options.drift.count, "Slices of data")
-      ->check(WholeNumberBetween(3, kMost));
-  app.add_option("--scale", options.drift.end.scale, "Of the features at the end, from 0.35")
-      ->check(NumberBetween(0.01, 100));
-  app.add_option("--batch-sizes", options.batch_sizes, "To choose from, ascending")->delimiter(',');
-  app.add_option("--default", options.default_batch_size, "One of them");
-  app.add_option("--lr", options.learning_rate, "Of the default batch size")
-      ->check(NumberBetween(0, 100));
-  app.add_option("--target", options.target, "Accuracy to reach")->check(NumberBetween(0, 1));
-  app.add_option("--samples", options.training_samples, "Of a slice")
-      ->check(WholeNumberBetween(1, kMost));
-  app.add_option("--repetitions", options.repetitions, "Trainings per slice and batch size")
-      ->check(WholeNumberBetween(1, kMost));
-  app.add_option("--policy-seeds", options.policy_seeds, "Average policies over so many")
-      ->check(WholeNumberBetween(1, kMost));
-  app.add_option("--window", options.window, "Results that a policy with a window believes")
-      ->check(WholeNumberBetween(1, kMost));
-  app.add_option("--max-epochs", options.max_epochs, "Of a training")
-      ->check(WholeNumberBetween(1, kMost));
-  app.add_option("--svg", options.svg, "Write a plot to this file");
-  app.add_option("--table", options.table, "Write the epochs of every training as CSV");
+  app.AddOption("--slices", options.drift.count, "Slices of data")
+      .Check(WholeNumberBetween(3, kMost));
+  app.AddOption("--scale", options.drift.end.scale, "Of the features at the end, from 0.35")
+      .Check(NumberBetween(0.01, 100));
+  app.AddOption("--batch-sizes", options.batch_sizes, "To choose from, ascending").Delimiter(',');
+  app.AddOption("--default", options.default_batch_size, "One of them");
+  app.AddOption("--lr", options.learning_rate, "Of the default batch size")
+      .Check(NumberBetween(0, 100));
+  app.AddOption("--target", options.target, "Accuracy to reach").Check(NumberBetween(0, 1));
+  app.AddOption("--samples", options.training_samples, "Of a slice")
+      .Check(WholeNumberBetween(1, kMost));
+  app.AddOption("--repetitions", options.repetitions, "Trainings per slice and batch size")
+      .Check(WholeNumberBetween(1, kMost));
+  app.AddOption("--policy-seeds", options.policy_seeds, "Average policies over so many")
+      .Check(WholeNumberBetween(1, kMost));
+  app.AddOption("--window", options.window, "Results that a policy with a window believes")
+      .Check(WholeNumberBetween(1, kMost));
+  app.AddOption("--max-epochs", options.max_epochs, "Of a training")
+      .Check(WholeNumberBetween(1, kMost));
+  app.AddOption("--svg", options.svg, "Write a plot to this file");
+  app.AddOption("--table", options.table, "Write the epochs of every training as CSV");
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("Trains a classifier on data that drift and follows policies through it.", "drift");
+  cli::CommandLine line("drift",
+                        "Trains a classifier on data that drift and follows policies through it.");
   Options options;
-  AddOptions(app, options);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : cli::ExitCode(ErrorCode::kInvalidArgument);
-  }
-  const Result<int> outcome = Perform(options);
-  if (outcome.ok()) return outcome.value();
-  std::fputs(("drift: " + outcome.error().message + "\n").c_str(), stderr);
-  return cli::ExitCode(outcome.error().code);
+  AddOptions(line.program(), options);
+  return line.Run(argc, argv, [&options] { return Perform(options); });
 }
 
 }  // namespace

@@ -1,12 +1,11 @@
 // Trains a pipeline of several processes on simulated GPUs: measures it while it trains, plans a
 // clock for each instruction, and shows what that saves.
-#include <CLI/CLI.hpp>
-
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "apps/zeus/command_line.h"
 #include "apps/zeus/exit_code.h"
 #include "apps/zeus/output.h"
 #include "examples/pipeline/launch.h"
@@ -63,33 +62,25 @@ Status RunStage(const RunOptions& options, StageLinks links) {
   return first ? Report(outcome, options) : Ok();
 }
 
-int Complain(const Error& error, const std::string& who) {
-  std::fputs((who + ": " + error.message + "\n").c_str(), stderr);
-  return cli::ExitCode(error.code);
+Result<int> Perform(const RunOptions& options) {
+  if (const auto straggler = StragglerOf(options); straggler && straggler->stage >= options.stages)
+    return Error{ErrorCode::kInvalidArgument,
+                 "--straggler: the pipeline has no stage " + std::to_string(straggler->stage)};
+  return RunStages(options.stages, [&options](StageLinks links) {
+    const std::string who = "train_pipeline, stage " + std::to_string(links.stage);
+    const Status trained = RunStage(options, std::move(links));
+    if (trained.ok()) return 0;
+    cli::Complain(who, trained.error());
+    return cli::ExitCode(trained.error().code);
+  });
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("Trains a pipeline on simulated GPUs and plans its clocks meanwhile.",
-               "train_pipeline");
+  cli::CommandLine line("train_pipeline",
+                        "Trains a pipeline on simulated GPUs and plans its clocks meanwhile.");
   RunOptions options;
-  AddOptions(app, options);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (app.exit(error) != 0) return cli::ExitCode(ErrorCode::kInvalidArgument);
-    const Status written = cli::FlushOutput();
-    return written.ok() ? 0 : Complain(written.error(), "train_pipeline");
-  }
-  if (const auto straggler = StragglerOf(options); straggler && straggler->stage >= options.stages)
-    return Complain({ErrorCode::kInvalidArgument,
-                     "--straggler: the pipeline has no stage " + std::to_string(straggler->stage)},
-                    "train_pipeline");
-  const auto outcome = RunStages(options.stages, [&options](StageLinks links) {
-    const std::string who = "train_pipeline, stage " + std::to_string(links.stage);
-    const Status trained = RunStage(options, std::move(links));
-    return trained.ok() ? 0 : Complain(trained.error(), who);
-  });
-  return outcome.ok() ? outcome.value() : Complain(outcome.error(), "train_pipeline");
+  AddOptions(line.program(), options);
+  return line.Run(argc, argv, [&options] { return Perform(options); });
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "examples/pipeline/options.h"
 
+#include "apps/zeus/numbers.h"
 #include "zeus/base/text.h"
 #include "zeus/device/sim/gpu_model.h"
 
@@ -37,35 +38,35 @@ std::string CheckModel(const std::string& text) {
 
 }  // namespace
 
-void AddOptions(CLI::App& app, RunOptions& options) {
-  app.add_option("--stages", options.stages, "Stages of the pipeline, one process and GPU each")
-      ->check(CLI::Range(2, kMostStages));
-  app.add_option("--microbatches", options.microbatches, "Microbatches of an iteration")
-      ->check(CLI::Range(1, kMostMicrobatches));
-  app.add_option("--gpu", options.gpu, "Model of the GPUs in virtual time: A100, A40, …")
-      ->check(CheckModel);
-  app.add_option("--seed", options.seed, "Which specimens of it they are");
-  app.add_option("--node", options.node,
-                 "Use the GPUs of this simulated node (zeus sim start) instead, in its time");
-  app.add_option("--iterations", options.iterations, "So many are measured before and after")
-      ->check(CLI::Range(1, kMostIterations));
-  app.add_option("--slowdown", options.slowdown,
-                 "How much longer than at the highest clock an iteration may take")
-      ->check(CLI::Range(1.0, 2.0));
-  app.add_option("--forward", options.forward,
-                 "Seconds of a forward on an average stage at the highest clock; backward: twice")
-      ->check(CLI::Range(0.01, 10.0));
-  app.add_option("--imbalance", options.imbalance,
-                 "How many times as long the last stage takes, which has the output layer")
-      ->check(CLI::Range(1.0, 3.0));
-  app.add_option("--clock-change", options.clock_change,
-                 "Milliseconds that a plan charges for a change of the clock")
-      ->check(CLI::Range(0.0, 1000.0));
-  app.add_option("--straggler", options.straggler,
-                 "STAGE:SLOWDOWN, as in 2:1.2: in the end this stage becomes so much slower")
-      ->check(CheckStraggler);
-  app.add_option("--server", options.server, "URL of a zeus serve that makes the plans");
-  app.add_flag("--json", options.json, "Print the figures as JSON");
+void AddOptions(cli::Verb app, RunOptions& options) {
+  app.AddOption("--stages", options.stages, "Stages of the pipeline, one process and GPU each")
+      .Check(cli::WholeNumberBetween(2, kMostStages));
+  app.AddOption("--microbatches", options.microbatches, "Microbatches of an iteration")
+      .Check(cli::WholeNumberBetween(1, kMostMicrobatches));
+  app.AddOption("--gpu", options.gpu, "Model of the GPUs in virtual time: A100, A40, …")
+      .Check({CheckModel});
+  app.AddOption("--seed", options.seed, "Which specimens of it they are");
+  app.AddOption("--node", options.node,
+                "Use the GPUs of this simulated node (zeus sim start) instead, in its time");
+  app.AddOption("--iterations", options.iterations, "So many are measured before and after")
+      .Check(cli::WholeNumberBetween(1, kMostIterations));
+  app.AddOption("--slowdown", options.slowdown,
+                "How much longer than at the highest clock an iteration may take")
+      .Check(cli::NumberBetween(1.0, 2.0));
+  app.AddOption("--forward", options.forward,
+                "Seconds of a forward on an average stage at the highest clock; backward: twice")
+      .Check(cli::NumberBetween(0.01, 10.0));
+  app.AddOption("--imbalance", options.imbalance,
+                "How many times as long the last stage takes, which has the output layer")
+      .Check(cli::NumberBetween(1.0, 3.0));
+  app.AddOption("--clock-change", options.clock_change,
+                "Milliseconds that a plan charges for a change of the clock")
+      .Check(cli::NumberBetween(0.0, 1000.0));
+  app.AddOption("--straggler", options.straggler,
+                "STAGE:SLOWDOWN, as in 2:1.2: in the end this stage becomes so much slower")
+      .Check({CheckStraggler});
+  app.AddOption("--server", options.server, "URL of a zeus serve that makes the plans");
+  app.AddFlag("--json", options.json, "Print the figures as JSON");
 }
 
 std::optional<Straggler> StragglerOf(const RunOptions& options) {

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <cstdint>
 #include <optional>
 #include <string>
+
+#include "apps/zeus/command_line.h"
 
 namespace zeus::examples {
 
@@ -29,7 +29,7 @@ struct RunOptions {
   bool json = false;
 };
 
-void AddOptions(CLI::App& app, RunOptions& options);
+void AddOptions(cli::Verb app, RunOptions& options);
 
 // "2:1.2": stage 2 takes 1.2 times as long. nullopt without one.
 std::optional<Straggler> StragglerOf(const RunOptions& options);

@@ -17,74 +17,74 @@ constexpr std::uint64_t kMostSamples = 1'000'000;
 constexpr double kMostEpochs = 10'000;
 constexpr double kLargestMagnification = 4096;
 
-void AddTrainingOptions(CLI::App& app, Options& options) {
+void AddTrainingOptions(cli::Verb app, Options& options) {
   using cli::NumberBetween;
   using cli::WholeNumberBetween;
-  app.add_option("--model", options.model, "What to train: cnn (digits) or transformer (letters)")
-      ->check(CLI::IsMember({"cnn", "transformer"}));
-  app.add_option("--batch-size", options.batch_size, "Samples of a step, over all GPUs")
-      ->check(WholeNumberBetween(1, kLargestBatch));
-  app.add_option("--seed", options.seed, "Of the data, the weights, the order and the GPUs")
-      ->check(WholeNumberBetween(0, kLargestSeed));
-  app.add_option("--max-epochs", options.max_epochs, "Give up after so many")
-      ->check(WholeNumberBetween(1, static_cast<std::uint64_t>(kMostEpochs)));
-  app.add_option("--target", options.target, "Validation accuracy at which the training ends")
-      ->check(NumberBetween(0, 1));
-  app.add_option("--lr", options.learning_rate, "Learning rate; by default what suits the model")
-      ->check(NumberBetween(0, 1));
-  app.add_option("--samples", options.samples, "How many there are to train with")
-      ->check(WholeNumberBetween(1, kMostSamples));
-  app.add_option("--report", options.report,
-                 "Append a line of JSON per epoch to this file, as zeus train --metric-file reads "
-                 "it");
-  app.add_option("--json", options.json, "Write everything into this file, too");
+  app.AddOption("--model", options.model, "What to train: cnn (digits) or transformer (letters)")
+      .Check(cli::OneOf({"cnn", "transformer"}));
+  app.AddOption("--batch-size", options.batch_size, "Samples of a step, over all GPUs")
+      .Check(WholeNumberBetween(1, kLargestBatch));
+  app.AddOption("--seed", options.seed, "Of the data, the weights, the order and the GPUs")
+      .Check(WholeNumberBetween(0, kLargestSeed));
+  app.AddOption("--max-epochs", options.max_epochs, "Give up after so many")
+      .Check(WholeNumberBetween(1, static_cast<std::uint64_t>(kMostEpochs)));
+  app.AddOption("--target", options.target, "Validation accuracy at which the training ends")
+      .Check(NumberBetween(0, 1));
+  app.AddOption("--lr", options.learning_rate, "Learning rate; by default what suits the model")
+      .Check(NumberBetween(0, 1));
+  app.AddOption("--samples", options.samples, "How many there are to train with")
+      .Check(WholeNumberBetween(1, kMostSamples));
+  app.AddOption("--report", options.report,
+                "Append a line of JSON per epoch to this file, as zeus train --metric-file reads "
+                "it");
+  app.AddOption("--json", options.json, "Write everything into this file, too");
 }
 
-void AddGpuOptions(CLI::App& app, Options& options) {
+void AddGpuOptions(cli::Verb app, Options& options) {
   using cli::WholeNumberBetween;
-  app.add_option("--clock", options.clock,
-                 "virtual: GPUs of this process, as fast as the CPU trains; real: GPUs of a node "
-                 "that zeus sim started")
-      ->check(CLI::IsMember({"virtual", "real"}));
-  app.add_option("--gpu", options.gpu, "Model of the virtual GPUs: V100, A40, H100, …");
-  app.add_option("--gpu-seed", options.gpu_seed,
-                 "Which specimens of it they are; by default --seed decides that, too")
-      ->check(WholeNumberBetween(0, kLargestSeed));
-  app.add_option("--gpus", options.gpus, "How many GPUs share a batch")
-      ->check(WholeNumberBetween(1, kMostGpus));
-  app.add_option("--node", options.node,
-                 "Name of the node with --clock real; by default that of zeus sim env")
-      ->check(cli::NotEmpty());
-  app.add_option("--step-cost", options.step_cost,
-                 "What a step costs on the GPU: flops (those of the model), or a workload of the "
-                 "catalogue: resnet50, bert_qa, …");
-  app.add_option("--gpu-width", options.gpu_width,
-                 "With --step-cost flops: the network on the GPU is so many times as wide")
-      ->check(WholeNumberBetween(1, static_cast<std::uint64_t>(kLargestMagnification)));
-  app.add_option("--gpu-length", options.gpu_length,
-                 "With --step-cost flops: its images or sequences are so many times as long")
-      ->check(WholeNumberBetween(1, static_cast<std::uint64_t>(kLargestMagnification)));
+  app.AddOption("--clock", options.clock,
+                "virtual: GPUs of this process, as fast as the CPU trains; real: GPUs of a node "
+                "that zeus sim started")
+      .Check(cli::OneOf({"virtual", "real"}));
+  app.AddOption("--gpu", options.gpu, "Model of the virtual GPUs: V100, A40, H100, …");
+  app.AddOption("--gpu-seed", options.gpu_seed,
+                "Which specimens of it they are; by default --seed decides that, too")
+      .Check(WholeNumberBetween(0, kLargestSeed));
+  app.AddOption("--gpus", options.gpus, "How many GPUs share a batch")
+      .Check(WholeNumberBetween(1, kMostGpus));
+  app.AddOption("--node", options.node,
+                "Name of the node with --clock real; by default that of zeus sim env")
+      .Check(cli::NotEmpty());
+  app.AddOption("--step-cost", options.step_cost,
+                "What a step costs on the GPU: flops (those of the model), or a workload of the "
+                "catalogue: resnet50, bert_qa, …");
+  app.AddOption("--gpu-width", options.gpu_width,
+                "With --step-cost flops: the network on the GPU is so many times as wide")
+      .Check(WholeNumberBetween(1, static_cast<std::uint64_t>(kLargestMagnification)));
+  app.AddOption("--gpu-length", options.gpu_length,
+                "With --step-cost flops: its images or sequences are so many times as long")
+      .Check(WholeNumberBetween(1, static_cast<std::uint64_t>(kLargestMagnification)));
 }
 
-void AddOptimizerOptions(CLI::App& app, Options& options) {
+void AddOptimizerOptions(cli::Verb app, Options& options) {
   using cli::NumberBetween;
-  app.add_option("--eta", options.eta, "What counts: 0 is time, 1 is energy")
-      ->check(NumberBetween(0, 1));
-  app.add_option("--knob", options.knob, "What to optimise: power-limit, clock, both or none")
-      ->check(CLI::IsMember({"power-limit", "clock", "both", "none"}));
-  app.add_option("--profiles", options.profiles,
-                 "Folder in which what was measured at each setting is kept for the next training "
-                 "with this batch size")
-      ->check(cli::NotEmpty());
-  app.add_flag("--observe", options.observe,
-               "Leave the knob alone in the end and say what the optimum would have saved");
-  app.add_option("--slice-seconds", options.slice_seconds, "How long a setting is tried at most")
-      ->check(NumberBetween(0.1, 3600));
+  app.AddOption("--eta", options.eta, "What counts: 0 is time, 1 is energy")
+      .Check(NumberBetween(0, 1));
+  app.AddOption("--knob", options.knob, "What to optimise: power-limit, clock, both or none")
+      .Check(cli::OneOf({"power-limit", "clock", "both", "none"}));
+  app.AddOption("--profiles", options.profiles,
+                "Folder in which what was measured at each setting is kept for the next training "
+                "with this batch size")
+      .Check(cli::NotEmpty());
+  app.AddFlag("--observe", options.observe,
+              "Leave the knob alone in the end and say what the optimum would have saved");
+  app.AddOption("--slice-seconds", options.slice_seconds, "How long a setting is tried at most")
+      .Check(NumberBetween(0.1, 3600));
 }
 
 }  // namespace
 
-void AddOptions(CLI::App& app, Options& options) {
+void AddOptions(cli::Verb app, Options& options) {
   AddTrainingOptions(app, options);
   AddGpuOptions(app, options);
   AddOptimizerOptions(app, options);

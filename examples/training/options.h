@@ -1,12 +1,11 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "apps/zeus/command_line.h"
 #include "examples/training/example_model.h"
 #include "examples/training/gpu_host.h"
 #include "zeus/base/result.h"
@@ -43,7 +42,7 @@ struct Options {
   std::string json;
 };
 
-void AddOptions(CLI::App& app, Options& options);
+void AddOptions(cli::Verb app, Options& options);
 
 // The rest is checked here: kInvalidArgument says what does not fit together.
 Status Check(const Options& options);

@@ -148,51 +148,51 @@ Result<int> Run(const Options& options) {
   return Measure(clock, gpus, options, store);
 }
 
-void AddMeterOptions(CLI::App& verb, Options& options) {
+void AddMeterOptions(Verb verb, Options& options) {
   constexpr double kLongestDelay = 60;
-  auto* meter = verb.add_option("--meter", options.meter,
-                                "Log of an external meter (time,watts): fit gain and offset");
-  verb.add_option("--meter-delay", options.meter_delay,
-                  "Seconds by which the meter is late; found by correlation if not given")
-      ->check(NumberBetween(-kLongestDelay, kLongestDelay))
-      ->needs(meter);
-  verb.add_option("--meter-accuracy", options.meter_accuracy,
-                  "Relative standard deviation of the meter itself")
-      ->check(NumberBetween(0, 1))
-      ->capture_default_str()
-      ->needs(meter);
-  verb.add_flag("--meter-sees-others", options.meter_sees_others,
-                "The meter measures more than the GPU: keep the gain, not the offset")
-      ->needs(meter);
+  const Option meter = verb.AddOption("--meter", options.meter,
+                                      "Log of an external meter (time,watts): fit gain and offset");
+  verb.AddOption("--meter-delay", options.meter_delay,
+                 "Seconds by which the meter is late; found by correlation if not given")
+      .Check(NumberBetween(-kLongestDelay, kLongestDelay))
+      .Needs(meter);
+  verb.AddOption("--meter-accuracy", options.meter_accuracy,
+                 "Relative standard deviation of the meter itself")
+      .Check(NumberBetween(0, 1))
+      .ShowDefault()
+      .Needs(meter);
+  verb.AddFlag("--meter-sees-others", options.meter_sees_others,
+               "The meter measures more than the GPU: keep the gain, not the offset")
+      .Needs(meter);
 }
 
 }  // namespace
 
-void AddCalibrateCommand(CLI::App& app, Action& action) {
+void AddCalibrateCommand(Verb app, Action& action) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand(
+  const Verb verb = app.AddVerb(
       "calibrate", "Measure how the sensors of GPUs behave, for better measurements afterwards");
-  verb->add_option("--gpus", options->gpus, "Indices, as in 0,1; all if not given")
-      ->delimiter(',')
-      ->check(WholeNumberBetween(0, kMostGpus));
-  verb->add_option("--seconds", options->seconds, "How long to measure")
-      ->check(NumberBetween(1, 3600))
-      ->capture_default_str();
-  verb->add_option("--period", options->period, "Mean period of the square-wave load, in seconds")
-      ->check(NumberBetween(0.05, 10))
-      ->capture_default_str();
-  verb->add_option("--load-command", options->load_command,
-                   "Keeps a GPU busy on \"1\" and idle on \"0\": see docs/calibration.md");
-  AddMeterOptions(*verb, *options);
-  verb->add_flag("--json", options->json, "Print JSON");
-  auto* dry = verb->add_flag("--dry-run", options->dry_run, "Measure and keep nothing");
-  auto* show = verb->add_flag("--show", options->show, "Print what is kept; measure nothing");
-  auto* remove = verb->add_flag("--remove", options->remove, "Forget what is kept");
-  show->excludes(remove)->excludes(dry);
-  remove->excludes(dry);
-  verb->footer(
+  verb.AddOption("--gpus", options->gpus, "Indices, as in 0,1; all if not given")
+      .Delimiter(',')
+      .Check(WholeNumberBetween(0, kMostGpus));
+  verb.AddOption("--seconds", options->seconds, "How long to measure")
+      .Check(NumberBetween(1, 3600))
+      .ShowDefault();
+  verb.AddOption("--period", options->period, "Mean period of the square-wave load, in seconds")
+      .Check(NumberBetween(0.05, 10))
+      .ShowDefault();
+  verb.AddOption("--load-command", options->load_command,
+                 "Keeps a GPU busy on \"1\" and idle on \"0\": see docs/calibration.md");
+  AddMeterOptions(verb, *options);
+  verb.AddFlag("--json", options->json, "Print JSON");
+  const Option dry = verb.AddFlag("--dry-run", options->dry_run, "Measure and keep nothing");
+  const Option show = verb.AddFlag("--show", options->show, "Print what is kept; measure nothing");
+  const Option remove = verb.AddFlag("--remove", options->remove, "Forget what is kept");
+  show.Excludes(remove).Excludes(dry);
+  remove.Excludes(dry);
+  verb.Footer(
       "Exit code 1 when nothing could be measured for some GPU, or --show has nothing to show.");
-  verb->callback([&action, options] { action = [options] { return Run(*options); }; });
+  verb.OnChosen([&action, options] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace zeus::cli

@@ -5,6 +5,6 @@
 namespace zeus::cli {
 
 // zeus calibrate: measures how the sensors of GPUs behave and keeps it for the monitor.
-void AddCalibrateCommand(CLI::App& app, Action& action);
+void AddCalibrateCommand(Verb app, Action& action);
 
 }  // namespace zeus::cli

@@ -79,36 +79,35 @@ Result<int> Execute(const Flags& flags) {
 
 }  // namespace
 
-void AddDiffCommand(CLI::App& app, Action& action) {
+void AddDiffCommand(Verb app, Action& action) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* verb = app.add_subcommand(
+  const Verb verb = app.AddVerb(
       "diff", "Say whether a change costs energy: compare two files of zeus run --repeat --json");
-  verb->add_option("base", flags->base, "Measured before the change")->required();
-  verb->add_option("new", flags->changed, "Measured after it")->required();
-  verb->add_option("--max-regress", flags->max_regress, "Allowed increase, as in 3% or 0.03")
-      ->capture_default_str();
-  verb->add_option("--confidence", flags->confidence, "How sure a verdict must be")
-      ->check(NumberBetween(0.5, 0.9999))
-      ->capture_default_str();
-  verb->add_option("--metric", flags->metric, "What is compared")
-      ->check(CLI::IsMember({"energy", "attributed", "net", "time", "power"}))
-      ->capture_default_str();
-  verb->add_option("--device", flags->device, "total, or a device as in gpu:0")
-      ->capture_default_str();
-  verb->add_option("--method", flags->method, "How the confidence is computed")
-      ->check(CLI::IsMember({"welch", "bootstrap"}))
-      ->capture_default_str();
-  verb->add_option("--seed", flags->seed, "Of the bootstrap's random numbers")
-      ->check(WholeNumberBetween(0, ~std::uint64_t{0}))
-      ->capture_default_str();
-  verb->add_option("--format", flags->format, "How the answer is written")
-      ->check(CLI::IsMember({"text", "markdown", "junit", "json"}))
-      ->capture_default_str();
-  verb->add_option("--output", flags->output, "Write the answer to this file");
-  verb->footer(
+  verb.AddOption("base", flags->base, "Measured before the change").Required();
+  verb.AddOption("new", flags->changed, "Measured after it").Required();
+  verb.AddOption("--max-regress", flags->max_regress, "Allowed increase, as in 3% or 0.03")
+      .ShowDefault();
+  verb.AddOption("--confidence", flags->confidence, "How sure a verdict must be")
+      .Check(NumberBetween(0.5, 0.9999))
+      .ShowDefault();
+  verb.AddOption("--metric", flags->metric, "What is compared")
+      .Check(OneOf({"energy", "attributed", "net", "time", "power"}))
+      .ShowDefault();
+  verb.AddOption("--device", flags->device, "total, or a device as in gpu:0").ShowDefault();
+  verb.AddOption("--method", flags->method, "How the confidence is computed")
+      .Check(OneOf({"welch", "bootstrap"}))
+      .ShowDefault();
+  verb.AddOption("--seed", flags->seed, "Of the bootstrap's random numbers")
+      .Check(WholeNumberBetween(0, ~std::uint64_t{0}))
+      .ShowDefault();
+  verb.AddOption("--format", flags->format, "How the answer is written")
+      .Check(OneOf({"text", "markdown", "junit", "json"}))
+      .ShowDefault();
+  verb.AddOption("--output", flags->output, "Write the answer to this file");
+  verb.Footer(
       "Exit code 0: the increase is below the limit. 1: it is above. 2: the runs do not tell yet.\n"
       "8: wrong command line or file, 3: no such file or device, 5: permission denied.");
-  verb->callback([&action, flags] { action = [flags] { return Execute(*flags); }; });
+  verb.OnChosen([&action, flags] { action = [flags] { return Execute(*flags); }; });
 }
 
 }  // namespace zeus::cli

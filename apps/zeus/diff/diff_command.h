@@ -4,6 +4,6 @@
 
 namespace zeus::cli {
 
-void AddDiffCommand(CLI::App& app, Action& action);
+void AddDiffCommand(Verb app, Action& action);
 
 }  // namespace zeus::cli

@@ -177,15 +177,15 @@ using Function = Result<int> (*)(JobSource&, const JobFlags&);
 
 class Verbs {
  public:
-  Verbs(CLI::App& parent, Action& action) : parent_(parent), action_(action) {}
+  Verbs(Verb parent, Action& action) : parent_(parent), action_(action) {}
 
   // Each has the options that say where jobs are.
-  std::pair<CLI::App*, std::shared_ptr<JobFlags>> Add(const char* name, const char* description,
-                                                      Function function) {
+  std::pair<Verb, std::shared_ptr<JobFlags>> Add(const char* name, const char* description,
+                                                 Function function) {
     auto flags = std::make_shared<JobFlags>();
-    CLI::App* const verb = parent_.add_subcommand(name, description);
-    AddJobSourceFlags(*verb, flags->source);
-    verb->callback([&action = action_, flags, function] {
+    const Verb verb = parent_.AddVerb(name, description);
+    AddJobSourceFlags(verb, flags->source);
+    verb.OnChosen([&action = action_, flags, function] {
       action = [flags, function]() -> Result<int> {
         SystemClock clock;
         ZEUS_TRY(const std::unique_ptr<JobSource> source, JobSource::Open(flags->source, clock));
@@ -195,64 +195,63 @@ class Verbs {
     return {verb, flags};
   }
 
-  std::pair<CLI::App*, std::shared_ptr<JobFlags>> AddOfJob(const char* name,
-                                                           const char* description,
-                                                           Function function) {
+  std::pair<Verb, std::shared_ptr<JobFlags>> AddOfJob(const char* name, const char* description,
+                                                      Function function) {
     auto [verb, flags] = Add(name, description, function);
-    verb->add_option("job", flags->id, "Name of the job")->check(NotEmpty())->required();
+    verb.AddOption("job", flags->id, "Name of the job").Check(NotEmpty()).Required();
     return {verb, flags};
   }
 
-  static void AddModel(CLI::App& verb, JobFlags& flags) {
-    verb.add_option("--gpu-model", flags.gpu_model, "On this model; by default that of the job")
-        ->check(NotEmpty());
-    verb.add_flag("--json", flags.json, "Machine-readable output");
+  static void AddModel(Verb verb, JobFlags& flags) {
+    verb.AddOption("--gpu-model", flags.gpu_model, "On this model; by default that of the job")
+        .Check(NotEmpty());
+    verb.AddFlag("--json", flags.json, "Machine-readable output");
   }
 
  private:
-  CLI::App& parent_;
+  Verb parent_;
   Action& action_;
 };
 
 }  // namespace
 
-void AddJobCommand(CLI::App& app, Action& action) {
-  CLI::App* job = app.add_subcommand("job", "What has been learned about recurring jobs");
-  job->require_subcommand(1);
-  Verbs verbs(*job, action);
+void AddJobCommand(Verb app, Action& action) {
+  const Verb job = app.AddVerb("job", "What has been learned about recurring jobs");
+  job.RequireVerb();
+  Verbs verbs(job, action);
   {
     auto [verb, flags] = verbs.Add("list", "All jobs", List);
-    verb->add_option("--label", flags->label, "Only with this label, as in team or team=vision")
-        ->check(NotEmpty());
-    verb->add_flag("--json", flags->json, "Machine-readable output");
+    verb.AddOption("--label", flags->label, "Only with this label, as in team or team=vision")
+        .Check(NotEmpty());
+    verb.AddFlag("--json", flags->json, "Machine-readable output");
   }
   {
     auto [verb, flags] = verbs.AddOfJob(
         "show", "What was learned: cost by recurrence, beliefs, what is chosen and saved", Show);
-    Verbs::AddModel(*verb, *flags);
-    verb->add_option("--baseline", flags->baseline,
-                     "Compare with this job, which runs as one would without Zeus")
-        ->check(NotEmpty());
-    verb->add_option("--html", flags->html, "Write a report to this file")->check(NotEmpty());
+    Verbs::AddModel(verb, *flags);
+    verb.AddOption("--baseline", flags->baseline,
+                   "Compare with this job, which runs as one would without Zeus")
+        .Check(NotEmpty());
+    verb.AddOption("--html", flags->html, "Write a report to this file").Check(NotEmpty());
   }
   {
     auto [verb, flags] = verbs.AddOfJob("arms", "What is believed about each batch size", Arms);
-    Verbs::AddModel(*verb, *flags);
+    Verbs::AddModel(verb, *flags);
   }
   {
     auto [verb, flags] = verbs.AddOfJob("trials", "Every run", Trials);
-    Verbs::AddModel(*verb, *flags);
+    Verbs::AddModel(verb, *flags);
   }
   {
     auto [verb, flags] = verbs.AddOfJob(
         "export", "Job, trials and events as JSON lines, see docs/formats.md", Export);
-    verb->add_option("--output", flags->output, "File to write; by default standard output")
-        ->check(NotEmpty());
+    verb.AddOption("--output", flags->output, "File to write; by default standard output")
+        .Check(NotEmpty());
   }
   {
     auto [verb, flags] =
         verbs.AddOfJob("delete", "Forget a job and everything that was learned", Delete);
-    verb->add_flag("--force", flags->force, "Also while a run is under way");
+    verb.AddFlag("--force", flags->force, "Also while a run is under way");
   }
   verbs.AddOfJob("check",
                  "Whether the stored belief is what the events make; exit code 1 if it is not",

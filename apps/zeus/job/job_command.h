@@ -4,6 +4,6 @@
 
 namespace zeus::cli {
 
-void AddJobCommand(CLI::App& app, Action& action);
+void AddJobCommand(Verb app, Action& action);
 
 }  // namespace zeus::cli

@@ -48,18 +48,18 @@ std::string Absolute(const std::string& url) {
 
 }  // namespace
 
-void AddJobSourceFlags(CLI::App& verb, JobSourceFlags& flags) {
-  verb.add_option("--server", flags.server,
-                  "Address of a zeus serve: http://host:8000, https://… or unix:///path; also from "
-                  "ZEUS_SERVER")
-      ->check(NotEmpty());
-  verb.add_option("--database", flags.database,
-                  "Without a server: sqlite:///path/zeus.db or postgresql://…; by default a file "
-                  "in the user's data folder")
-      ->check(NotEmpty());
-  verb.add_option("--token-file", flags.token_file,
-                  "File with the server's bearer token; else it is ZEUS_TOKEN")
-      ->check(NotEmpty());
+void AddJobSourceFlags(Verb verb, JobSourceFlags& flags) {
+  verb.AddOption("--server", flags.server,
+                 "Address of a zeus serve: http://host:8000, https://… or unix:///path; also from "
+                 "ZEUS_SERVER")
+      .Check(NotEmpty());
+  verb.AddOption("--database", flags.database,
+                 "Without a server: sqlite:///path/zeus.db or postgresql://…; by default a file "
+                 "in the user's data folder")
+      .Check(NotEmpty());
+  verb.AddOption("--token-file", flags.token_file,
+                 "File with the server's bearer token; else it is ZEUS_TOKEN")
+      .Check(NotEmpty());
 }
 
 Result<std::unique_ptr<JobSource>> JobSource::Open(const JobSourceFlags& flags, Clock& clock) {

@@ -20,7 +20,7 @@ struct JobSourceFlags {
 };
 
 // Declares --server, --database and --token-file on `verb`.
-void AddJobSourceFlags(CLI::App& verb, JobSourceFlags& flags);
+void AddJobSourceFlags(Verb verb, JobSourceFlags& flags);
 
 // A server, or a database that this process serves itself: the same code. One owner.
 class JobSource {

@@ -4,6 +4,6 @@
 
 namespace zeus::cli {
 
-void AddMonitorCommand(CLI::App& app, Action& action);
+void AddMonitorCommand(Verb app, Action& action);
 
 }  // namespace zeus::cli

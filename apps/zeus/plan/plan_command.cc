@@ -105,12 +105,12 @@ Result<int> Plan(const PlanFlags& flags) {
 
 }  // namespace
 
-void AddPlanCommand(CLI::App& app, Action& action) {
+void AddPlanCommand(Verb app, Action& action) {
   auto flags = std::make_shared<PlanFlags>();
-  CLI::App* const verb = app.add_subcommand(
+  const Verb verb = app.AddVerb(
       "plan", "Plan the clocks of pipeline-parallel training: the least energy for its time");
-  AddPlanFlags(*verb, *flags);
-  verb->callback([flags, &action] { action = [flags] { return Plan(*flags); }; });
+  AddPlanFlags(verb, *flags);
+  verb.OnChosen([flags, &action] { action = [flags] { return Plan(*flags); }; });
 }
 
 }  // namespace zeus::cli

@@ -5,6 +5,6 @@
 namespace zeus::cli {
 
 // `zeus plan`: clocks for the computations of a pipeline.
-void AddPlanCommand(CLI::App& app, Action& action);
+void AddPlanCommand(Verb app, Action& action);
 
 }  // namespace zeus::cli

@@ -16,97 +16,96 @@ namespace {
 constexpr std::uint64_t kMostGpus = 1 << 20;
 constexpr double kMostFactor = 1000;
 
-CLI::Option* AddFile(CLI::App& app, const char* name, std::filesystem::path& path,
-                     const char* description) {
-  return app.add_option(name, path, description)->check(NotEmpty())->type_name("FILE");
+Error Wrong(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
+
+Option AddFile(Verb app, const char* name, std::filesystem::path& path, const char* description) {
+  return app.AddOption(name, path, description).Check(NotEmpty()).TypeName("FILE");
 }
 
-CLI::Option* AddNumber(CLI::App& app, const char* name, int& number, std::uint64_t most,
-                       const char* description) {
-  return app.add_option(name, number, description)
-      ->check(WholeNumberBetween(1, most))
-      ->type_name("N");
+Option AddNumber(Verb app, const char* name, int& number, std::uint64_t most,
+                 const char* description) {
+  return app.AddOption(name, number, description).Check(WholeNumberBetween(1, most)).TypeName("N");
 }
 
-void AddPipelineFlags(CLI::App& app, PlanFlags& flags) {
+void AddPipelineFlags(Verb app, PlanFlags& flags) {
   AddFile(app, "--profile", flags.profile,
           "What was measured: CSV with stage, instruction, frequency (MHz), time (s), energy (J)");
   AddFile(app, "--instance", flags.instance,
           "A whole pipeline in one file instead of a profile and a schedule (docs/formats.md)")
-      ->excludes("--profile");
-  app.add_option("--schedule", flags.schedule,
-                 "1f1b, gpipe, interleaved, early_recompute, or a file with a line for each stage "
-                 "(F0 F1 B0 B1)")
-      ->check(NotEmpty())
-      ->capture_default_str();
+      .Excludes("--profile");
+  app.AddOption("--schedule", flags.schedule,
+                "1f1b, gpipe, interleaved, early_recompute, or a file with a line for each stage "
+                "(F0 F1 B0 B1)")
+      .Check(NotEmpty())
+      .ShowDefault();
   AddNumber(app, "--microbatches", flags.microbatches, pipeline::kMostInstructions,
             "Of an iteration; a schedule's file has its own");
   AddNumber(app, "--chunks", flags.chunks, pipeline::kMostInstructions,
             "Chunks of layers on each stage of an interleaved schedule")
-      ->capture_default_str();
-  app.add_option("--stages", flags.stages,
-                 "A number: so many stages, spread over those of the profile (first and last kept, "
-                 "the others repeated where there are more); or a list: the profile's stage for "
-                 "each, as 0,2,5,7")
-      ->check(NotEmpty())
-      ->type_name("N|LIST");
-  app.add_option("--blocking-power", flags.blocking_power,
-                 "Power of a GPU while it waits for another stage (W)")
-      ->check(NumberBetween(0, 1e6))
-      ->type_name("WATTS");
+      .ShowDefault();
+  app.AddOption("--stages", flags.stages,
+                "A number: so many stages, spread over those of the profile (first and last kept, "
+                "the others repeated where there are more); or a list: the profile's stage for "
+                "each, as 0,2,5,7")
+      .Check(NotEmpty())
+      .TypeName("N|LIST");
+  app.AddOption("--blocking-power", flags.blocking_power,
+                "Power of a GPU while it waits for another stage (W)")
+      .Check(NumberBetween(0, 1e6))
+      .TypeName("WATTS");
   AddNumber(app, "--tensor-parallel", flags.tensor_parallel, kMostGpus,
             "GPUs of a stage; the blocking power is that of one, and so is the profile unless it "
             "has rows for each (tp_rank)")
-      ->capture_default_str();
+      .ShowDefault();
   AddNumber(app, "--data-parallel", flags.data_parallel, kMostGpus,
             "Replicas of the pipeline, which wait for each other")
-      ->capture_default_str();
+      .ShowDefault();
 }
 
-void AddRequestFlags(CLI::App& app, PlanFlags& flags) {
-  app.add_option("--deadline", flags.deadline,
-                 "How long an iteration may take: 1.05x (of all computations at the highest "
-                 "clock), 2.9s, or none (as slow as saves energy); without it 1x")
-      ->check(NotEmpty())
-      ->type_name("TIME");
-  app.add_option("--pace", flags.pace,
-                 "A straggler makes iterations take so long: 1.2x or 3.4s; the energy includes "
-                 "waiting for it")
-      ->check(NotEmpty())
-      ->type_name("TIME")
-      ->excludes("--deadline");
-  app.add_option("--cost", flags.cost,
-                 "hull: the measured points; exponential: the reference's fitted model, for "
-                 "comparison (its frontier only)")
-      ->check(CLI::IsMember({"hull", "exponential"}))
-      ->capture_default_str();
-  app.add_option("--latency", flags.latency,
-                 "An instruction takes so much longer after a change of the clock: 20ms")
-      ->capture_default_str()
-      ->type_name("TIME");
+void AddRequestFlags(Verb app, PlanFlags& flags) {
+  app.AddOption("--deadline", flags.deadline,
+                "How long an iteration may take: 1.05x (of all computations at the highest "
+                "clock), 2.9s, or none (as slow as saves energy); without it 1x")
+      .Check(NotEmpty())
+      .TypeName("TIME");
+  app.AddOption("--pace", flags.pace,
+                "A straggler makes iterations take so long: 1.2x or 3.4s; the energy includes "
+                "waiting for it")
+      .Check(NotEmpty())
+      .TypeName("TIME")
+      .Excludes("--deadline");
+  app.AddOption("--cost", flags.cost,
+                "hull: the measured points; exponential: the reference's fitted model, for "
+                "comparison (its frontier only)")
+      .Check(OneOf({"hull", "exponential"}))
+      .ShowDefault();
+  app.AddOption("--latency", flags.latency,
+                "An instruction takes so much longer after a change of the clock: 20ms")
+      .ShowDefault()
+      .TypeName("TIME");
   AddNumber(app, "--least-instructions", flags.least_instructions, pipeline::kMostInstructions,
             "Between two changes of the clock on a stage")
-      ->capture_default_str();
-  app.add_flag("--whole-frontier", flags.whole_frontier,
-               "Solve all of it also where one deadline of a large pipeline was asked for");
+      .ShowDefault();
+  app.AddFlag("--whole-frontier", flags.whole_frontier,
+              "Solve all of it also where one deadline of a large pipeline was asked for");
   AddFile(app, "--from-reference", flags.from_reference,
           "Evaluate this schedule file of the reference implementation instead of planning");
 }
 
 }  // namespace
 
-void AddPlanFlags(CLI::App& app, PlanFlags& flags) {
+void AddPlanFlags(Verb app, PlanFlags& flags) {
   AddPipelineFlags(app, flags);
   AddRequestFlags(app, flags);
   AddFile(app, "--out", flags.out, "Write the plan as JSON: a clock for each instruction");
   AddFile(app, "--reference-schedule", flags.reference_schedule,
           "Write the plan as the reference implementation's schedule file");
-  app.add_flag("--json", flags.outputs.json, "Print JSON, with the whole frontier");
+  app.AddFlag("--json", flags.outputs.json, "Print JSON, with the whole frontier");
   AddFile(app, "--html", flags.outputs.html, "Write a report to read in a browser: one file");
-  app.add_option("--svg", flags.outputs.figures,
-                 "Write the pictures as SVG, PNG and CSV, and the tables as CSV, into a folder")
-      ->check(NotEmpty())
-      ->type_name("DIR");
+  app.AddOption("--svg", flags.outputs.figures,
+                "Write the pictures as SVG, PNG and CSV, and the tables as CSV, into a folder")
+      .Check(NotEmpty())
+      .TypeName("DIR");
 }
 
 Result<PaceTarget> ParsePaceTarget(const std::string& text, const char* option) {

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "apps/zeus/command_line.h"
 #include "apps/zeus/report_outputs.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
@@ -38,7 +37,7 @@ struct PlanFlags {
   OutputFlags outputs{};
 };
 
-void AddPlanFlags(CLI::App& app, PlanFlags& flags);
+void AddPlanFlags(Verb app, PlanFlags& flags);
 
 // How long an iteration may take, or takes: so many times the baseline's, or a time.
 struct PaceTarget {

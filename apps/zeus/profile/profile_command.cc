@@ -26,20 +26,20 @@ Result<int> Execute(const ProfileFlags& flags, const std::vector<std::string>& r
 
 }  // namespace
 
-void AddProfileCommand(CLI::App& app, Action& action, const CommandTail& tail) {
+void AddProfileCommand(Verb app, Action& action, const CommandTail& tail) {
   auto flags = std::make_shared<ProfileFlags>();
-  CLI::App* verb = app.add_subcommand(
+  const Verb verb = app.AddVerb(
       "profile",
       "Try power limits while a command runs: zeus profile [OPTIONS] -- COMMAND [ARGUMENTS]");
   // What is no option of ours begins the command.
-  verb->prefix_command();
-  AddProfileFlags(*verb, *flags);
-  verb->footer(
+  verb.StopAtUnknown();
+  AddProfileFlags(verb, *flags);
+  verb.Footer(
       "The limit is put back after the sweep, and whatever ends it. The exit code is that of the\n"
       "command, as with zeus run; 0 when --stop ended it; 6 when it succeeded and nothing could\n"
       "be measured. When limits cannot be set the command is not started.");
-  verb->callback([&action, &tail, flags, verb] {
-    action = [&tail, flags, verb] { return Execute(*flags, verb->remaining(), tail); };
+  verb.OnChosen([&action, &tail, flags, verb] {
+    action = [&tail, flags, verb] { return Execute(*flags, verb.remaining(), tail); };
   });
 }
 

@@ -18,62 +18,63 @@ constexpr double kMostSetting = 1e5;
 constexpr double kLongest = 86400;
 constexpr Seconds kShortestSlice{0.1};
 
-void AddSweepFlags(CLI::App& verb, ProfileFlags& flags) {
+Error Wrong(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
+
+void AddSweepFlags(Verb verb, ProfileFlags& flags) {
   constexpr std::uint64_t kMostRounds = 100000;
-  verb.add_option("--gpus", flags.gpus, "Limit and measure only these GPUs, as in 0,1")
-      ->check(NotEmpty());
-  verb.add_option("--knob", flags.knob,
-                  "What to turn: gpu_power_limit, graphics_clock or cpu_power_limit")
-      ->check(NotEmpty())
-      ->capture_default_str();
-  verb.add_option("--limits", flags.limits, "Try these, as in 250,200,150 (watts, or megahertz)")
-      ->check(NotEmpty());
-  verb.add_option("--stride", flags.stride,
-                  "Or try from the highest down by this much (25 W, or 15 supported clocks)")
-      ->check(NumberBetween(1, kMostSetting));
-  verb.add_option("--slice", flags.slice, "How long each is measured: 5s, 500ms, 2min")
-      ->capture_default_str();
-  verb.add_option("--warmup", flags.warmup, "How long each is left alone before that")
-      ->capture_default_str();
-  verb.add_option("--rounds", flags.rounds,
-                  "Repeat the sweep, every other time in reverse, so that drift cancels")
-      ->check(WholeNumberBetween(1, kMostRounds))
-      ->capture_default_str();
+  verb.AddOption("--gpus", flags.gpus, "Limit and measure only these GPUs, as in 0,1")
+      .Check(NotEmpty());
+  verb.AddOption("--knob", flags.knob,
+                 "What to turn: gpu_power_limit, graphics_clock or cpu_power_limit")
+      .Check(NotEmpty())
+      .ShowDefault();
+  verb.AddOption("--limits", flags.limits, "Try these, as in 250,200,150 (watts, or megahertz)")
+      .Check(NotEmpty());
+  verb.AddOption("--stride", flags.stride,
+                 "Or try from the highest down by this much (25 W, or 15 supported clocks)")
+      .Check(NumberBetween(1, kMostSetting));
+  verb.AddOption("--slice", flags.slice, "How long each is measured: 5s, 500ms, 2min")
+      .ShowDefault();
+  verb.AddOption("--warmup", flags.warmup, "How long each is left alone before that").ShowDefault();
+  verb.AddOption("--rounds", flags.rounds,
+                 "Repeat the sweep, every other time in reverse, so that drift cancels")
+      .Check(WholeNumberBetween(1, kMostRounds))
+      .ShowDefault();
 }
 
-void AddProgressFlags(CLI::App& verb, ProfileFlags& flags) {
-  verb.add_option("--progress", flags.progress,
-                  "Regular expression on the command's output: its first group is the number of "
-                  "steps done, as in 'step (\\d+)'; without a group each match is a step")
-      ->check(NotEmpty());
-  verb.add_option("--progress-file", flags.progress_file,
-                  "File whose last line is the number of steps done, or that has a line per step")
-      ->check(NotEmpty());
+void AddProgressFlags(Verb verb, ProfileFlags& flags) {
+  verb.AddOption("--progress", flags.progress,
+                 "Regular expression on the command's output: its first group is the number of "
+                 "steps done, as in 'step (\\d+)'; without a group each match is a step")
+      .Check(NotEmpty());
+  verb.AddOption("--progress-file", flags.progress_file,
+                 "File whose last line is the number of steps done, or that has a line per step")
+      .Check(NotEmpty());
 }
 
-void AddResultFlags(CLI::App& verb, ProfileFlags& flags) {
-  verb.add_option("--eta", flags.objectives.eta,
-                  "What energy is worth against time: 0 (time) to 1 (energy)")
-      ->check(NumberBetween(0, 1))
-      ->capture_default_str();
+void AddResultFlags(Verb verb, ProfileFlags& flags) {
+  verb.AddOption("--eta", flags.objectives.eta,
+                 "What energy is worth against time: 0 (time) to 1 (energy)")
+      .Check(NumberBetween(0, 1))
+      .ShowDefault();
   constexpr double kMostSlowdown = 1000;
-  verb.add_option("--max-slowdown", flags.objectives.max_slowdown,
-                  "Also find the lowest that takes at most so many times as long, as in 1.1")
-      ->check(NumberBetween(1, kMostSlowdown));
-  verb.add_flag("--keep", flags.keep,
-                "Leave the best one set for the rest of the command (for --max-slowdown if given, "
-                "else for --eta)");
-  verb.add_flag("--until-done", flags.until_done, "Repeat the sweep until the command ends");
-  verb.add_flag("--stop", flags.stop, "End the command after the sweep");
-  verb.add_option("--json", flags.json, "Write the result to this file (- for standard output)")
-      ->check(NotEmpty());
-  verb.add_option("--csv", flags.csv, "Append a row per setting to this file")->check(NotEmpty());
-  verb.add_option("--svg", flags.svg, "Write a plot to this file")->check(NotEmpty());
-  verb.add_option("--html", flags.html, "Write a report to this file")->check(NotEmpty());
-  verb.add_option("--save", flags.save, "Write the profile for later jobs to this file")
-      ->check(NotEmpty());
-  verb.add_option("--label", flags.label, "A name that the results carry");
-  verb.add_flag("--quiet", flags.quiet, "No table on standard error");
+  verb.AddOption("--max-slowdown", flags.objectives.max_slowdown,
+                 "Also find the lowest that takes at most so many times as long, as in 1.1")
+      .Check(NumberBetween(1, kMostSlowdown));
+  verb.AddFlag("--keep", flags.keep,
+               "Leave the best one set for the rest of the command (for --max-slowdown if given, "
+               "else for --eta)");
+  verb.AddFlag("--until-done", flags.until_done, "Repeat the sweep until the command ends");
+  verb.AddFlag("--stop", flags.stop, "End the command after the sweep");
+  verb.AddOption("--json", flags.json, "Write the result to this file (- for standard output)")
+      .Check(NotEmpty());
+  verb.AddOption("--csv", flags.csv, "Append a row per setting to this file").Check(NotEmpty());
+  verb.AddOption("--svg", flags.svg, "Write a plot to this file").Check(NotEmpty());
+  verb.AddOption("--html", flags.html, "Write a report to this file").Check(NotEmpty());
+  verb.AddOption("--save", flags.save, "Write the profile for later jobs to this file")
+      .Check(NotEmpty());
+  verb.AddOption("--label", flags.label, "A name that the results carry");
+  verb.AddFlag("--quiet", flags.quiet, "No table on standard error");
 }
 
 Status CheckTogether(const ProfileFlags& flags) {
@@ -103,7 +104,7 @@ AfterSweep AfterOf(const ProfileFlags& flags) {
 
 }  // namespace
 
-void AddProfileFlags(CLI::App& verb, ProfileFlags& flags) {
+void AddProfileFlags(Verb verb, ProfileFlags& flags) {
   AddSweepFlags(verb, flags);
   AddProgressFlags(verb, flags);
   AddResultFlags(verb, flags);

@@ -71,7 +71,7 @@ struct ProfileOptions {
 };
 
 // Declares the options on `verb`.
-void AddProfileFlags(CLI::App& verb, ProfileFlags& flags);
+void AddProfileFlags(Verb verb, ProfileFlags& flags);
 
 // kInvalidArgument with one sentence when they make no sense.
 Result<ProfileOptions> Interpret(const ProfileFlags& flags, std::vector<std::string> command);

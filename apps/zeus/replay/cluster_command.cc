@@ -155,55 +155,55 @@ Result<int> RunCluster(const ClusterOptions& options) {
   return 0;
 }
 
-void AddSourceOptions(CLI::App& verb, ClusterOptions& options) {
-  verb.add_option("--groups", options.cluster.groups,
-                  "A trace of groups: CSV, also packed (xz, gz, zst); see docs/formats.md")
-      ->check(NotEmpty())
-      ->type_name("FILE");
-  verb.add_option("--pai", options.cluster.pai,
-                  "A folder with pai_job_table.csv and pai_group_tag_table.csv of Alibaba's trace")
-      ->check(NotEmpty())
-      ->type_name("DIR");
-  verb.add_option("--generate", options.cluster.generate,
-                  "A made-up cluster, as in jobs=1200000,groups=6000,seed=1")
-      ->check(NotEmpty())
-      ->type_name("SPEC");
-  verb.add_option("--write", options.write,
-                  "Write the jobs as a trace of groups, and replay nothing")
-      ->check(NotEmpty())
-      ->type_name("FILE");
+void AddSourceOptions(Verb verb, Options& options) {
+  verb.AddOption("--groups", options.cluster.groups,
+                 "A trace of groups: CSV, also packed (xz, gz, zst); see docs/formats.md")
+      .Check(NotEmpty())
+      .TypeName("FILE");
+  verb.AddOption("--pai", options.cluster.pai,
+                 "A folder with pai_job_table.csv and pai_group_tag_table.csv of Alibaba's trace")
+      .Check(NotEmpty())
+      .TypeName("DIR");
+  verb.AddOption("--generate", options.cluster.generate,
+                 "A made-up cluster, as in jobs=1200000,groups=6000,seed=1")
+      .Check(NotEmpty())
+      .TypeName("SPEC");
+  verb.AddOption("--write", options.write,
+                 "Write the jobs as a trace of groups, and replay nothing")
+      .Check(NotEmpty())
+      .TypeName("FILE");
 }
 
 }  // namespace
 
-void AddReplayClusterCommand(CLI::App& replay, Action& action) {
-  auto options = std::make_shared<ClusterOptions>();
-  CLI::App* verb = replay.add_subcommand(
+void AddReplayClusterCommand(Verb replay, Action& action) {
+  auto options = std::make_shared<Options>();
+  const Verb verb = replay.AddVerb(
       "cluster", "What the recurring jobs of a cluster would take under each policy");
-  AddSourceOptions(*verb, *options);
-  AddSourceFlags(*verb, options->source);
-  verb->add_option("--gpu", options->gpu, "GPU model that the jobs run on")
-      ->check(NotEmpty())
-      ->capture_default_str()
-      ->type_name("MODEL");
-  verb->add_option("--policy", options->policies,
-                   "Policies to compare, separated by commas; default is always one")
-      ->capture_default_str()
-      ->type_name("NAMES");
-  verb->add_option("--eta", options->eta, "0: time is what counts; 1: energy is")
-      ->check(NumberBetween(0, 1))
-      ->capture_default_str();
-  verb->add_option("--beta", options->beta,
-                   "Stop a run at so many times the least cost; none: never stop early")
-      ->capture_default_str()
-      ->type_name("NUMBER|none");
-  verb->add_option("--seeds", options->seeds,
-                   "Replays, each with other luck; generated clusters are others each time, too")
-      ->check(WholeNumberBetween(1, 10000))
-      ->capture_default_str();
-  AddThreadsFlag(*verb, options->threads);
-  AddOutputFlags(*verb, options->outputs);
-  verb->callback([&action, options] { action = [options] { return RunCluster(*options); }; });
+  AddSourceOptions(verb, *options);
+  AddSourceFlags(verb, options->source);
+  verb.AddOption("--gpu", options->gpu, "GPU model that the jobs run on")
+      .Check(NotEmpty())
+      .ShowDefault()
+      .TypeName("MODEL");
+  verb.AddOption("--policy", options->policies,
+                 "Policies to compare, separated by commas; default is always one")
+      .ShowDefault()
+      .TypeName("NAMES");
+  verb.AddOption("--eta", options->eta, "0: time is what counts; 1: energy is")
+      .Check(NumberBetween(0, 1))
+      .ShowDefault();
+  verb.AddOption("--beta", options->beta,
+                 "Stop a run at so many times the least cost; none: never stop early")
+      .ShowDefault()
+      .TypeName("NUMBER|none");
+  verb.AddOption("--seeds", options->seeds,
+                 "Replays, each with other luck; generated clusters are others each time, too")
+      .Check(WholeNumberBetween(1, 10000))
+      .ShowDefault();
+  AddThreadsFlag(verb, options->threads);
+  AddOutputFlags(verb, options->outputs);
+  verb.OnChosen([&action, options] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace zeus::cli

@@ -57,33 +57,33 @@ Result<int> RunHistory(const HistoryOptions& options) {
 
 }  // namespace
 
-void AddReplayHistoryCommand(CLI::App& replay, Action& action) {
-  auto options = std::make_shared<HistoryOptions>();
-  CLI::App* verb = replay.add_subcommand(
+void AddReplayHistoryCommand(Verb replay, Action& action) {
+  auto options = std::make_shared<Options>();
+  const Verb verb = replay.AddVerb(
       "history", "What your own job would have taken: another eta, GPU model or policy");
-  verb->add_option("file", options->file,
-                   "What zeus job export wrote; - reads it from standard input")
-      ->required()
-      ->check(NotEmpty())
-      ->type_name("FILE");
-  verb->add_option("--eta", options->eta,
-                   "1: only energy counts, 0: only time; without it, the job's own")
-      ->check(NumberBetween(0, 1));
-  verb->add_option("--gpu", options->gpu,
-                   "GPU model to move the job to: estimated from the built-in catalogue")
-      ->check(NotEmpty());
-  verb->add_option("--policy", options->policy,
-                   "Policies, with commas between them; without it, default, the job's own, oracle")
-      ->check(NotEmpty());
-  verb->add_option("--recurrences", options->recurrences,
-                   "How often the job recurs; 0: as often as it was recorded")
-      ->check(WholeNumberBetween(0, 1'000'000))
-      ->capture_default_str();
-  verb->add_option("--seeds", options->seeds, "Experiments with each policy")
-      ->check(WholeNumberBetween(2, 10'000))
-      ->capture_default_str();
-  AddOutputFlags(*verb, options->outputs);
-  verb->callback([&action, options] { action = [options] { return RunHistory(*options); }; });
+  verb.AddOption("file", options->file,
+                 "What zeus job export wrote; - reads it from standard input")
+      .Required()
+      .Check(NotEmpty())
+      .TypeName("FILE");
+  verb.AddOption("--eta", options->eta,
+                 "1: only energy counts, 0: only time; without it, the job's own")
+      .Check(NumberBetween(0, 1));
+  verb.AddOption("--gpu", options->gpu,
+                 "GPU model to move the job to: estimated from the built-in catalogue")
+      .Check(NotEmpty());
+  verb.AddOption("--policy", options->policy,
+                 "Policies, with commas between them; without it, default, the job's own, oracle")
+      .Check(NotEmpty());
+  verb.AddOption("--recurrences", options->recurrences,
+                 "How often the job recurs; 0: as often as it was recorded")
+      .Check(WholeNumberBetween(0, 1'000'000))
+      .ShowDefault();
+  verb.AddOption("--seeds", options->seeds, "Experiments with each policy")
+      .Check(WholeNumberBetween(2, 10'000))
+      .ShowDefault();
+  AddOutputFlags(verb, options->outputs);
+  verb.OnChosen([&action, options] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace zeus::cli

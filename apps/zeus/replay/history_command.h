@@ -5,6 +5,6 @@
 namespace zeus::cli {
 
 // `zeus replay history`: what would have come of one's own job? `replay` is the verb above it.
-void AddReplayHistoryCommand(CLI::App& replay, Action& action);
+void AddReplayHistoryCommand(Verb replay, Action& action);
 
 }  // namespace zeus::cli

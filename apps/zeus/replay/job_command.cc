@@ -73,53 +73,52 @@ Result<int> ReplayJobs(const ReplayJobFlags& flags) {
   return 0;
 }
 
-void AddPolicyFlags(CLI::App& verb, ReplayJobFlags& flags) {
-  verb.add_option("--policy", flags.policies,
-                  "Policies to compare, separated by commas: default, grid, zeus, "
-                  "knowledge_gradient, oracle, zeus_no_early_stop, zeus_no_pruning, zeus_no_jit")
-      ->capture_default_str()
-      ->type_name("NAMES");
-  verb.add_option("--eta", flags.eta, "0: time is what counts; 1: energy is")
-      ->check(NumberBetween(0, 1))
-      ->capture_default_str();
-  verb.add_option("--beta", flags.beta,
-                  "Stop a run at so many times the least cost; none: never stop early")
-      ->capture_default_str()
-      ->type_name("NUMBER|none");
-  verb.add_option("--window", flags.window, "Only so many of the latest results count; 0: all")
-      ->check(WholeNumberBetween(0, kMostSeeds))
-      ->capture_default_str();
-  verb.add_flag("--without-foresight", flags.without_foresight,
-                "Policies learn what an epoch costs from the first run with a batch size, as on a "
-                "real GPU, instead of knowing it as the reference's simulator does");
+void AddPolicyFlags(Verb verb, ReplayJobFlags& flags) {
+  verb.AddOption("--policy", flags.policies,
+                 "Policies to compare, separated by commas: default, grid, zeus, "
+                 "knowledge_gradient, oracle, zeus_no_early_stop, zeus_no_pruning, zeus_no_jit")
+      .ShowDefault()
+      .TypeName("NAMES");
+  verb.AddOption("--eta", flags.eta, "0: time is what counts; 1: energy is")
+      .Check(NumberBetween(0, 1))
+      .ShowDefault();
+  verb.AddOption("--beta", flags.beta,
+                 "Stop a run at so many times the least cost; none: never stop early")
+      .ShowDefault()
+      .TypeName("NUMBER|none");
+  verb.AddOption("--window", flags.window, "Only so many of the latest results count; 0: all")
+      .Check(WholeNumberBetween(0, kMostSeeds))
+      .ShowDefault();
+  verb.AddFlag("--without-foresight", flags.without_foresight,
+               "Policies learn what an epoch costs from the first run with a batch size, as on a "
+               "real GPU, instead of knowing it as the reference's simulator does");
 }
 
 }  // namespace
 
-void AddReplayJobCommand(CLI::App& replay, Action& action) {
+void AddReplayJobCommand(Verb replay, Action& action) {
   auto flags = std::make_shared<ReplayJobFlags>();
-  CLI::App* const verb =
-      replay.add_subcommand("job", "Compare policies on the recurrences of one job");
-  AddSourceFlags(*verb, flags->source);
-  verb->add_option("--gpu", flags->gpu, "GPU model")
-      ->check(NotEmpty())
-      ->capture_default_str()
-      ->type_name("MODEL");
-  verb->add_option("--workload", flags->workload,
-                   "deepspeech2, bert_qa, bert_sa, resnet50, shufflenet or neumf")
-      ->required()
-      ->type_name("NAME");
-  AddPolicyFlags(*verb, *flags);
-  verb->add_option("--seeds", flags->seeds, "Replays of each policy, with seeds from 0")
-      ->check(WholeNumberBetween(1, kMostSeeds))
-      ->capture_default_str();
-  verb->add_option("--recurrences", flags->recurrences,
-                   "Of the job; 2 |B| |P| unless told, as the paper has it")
-      ->check(WholeNumberBetween(1, kMostRecurrences));
-  verb->add_flag("--histories", flags->histories, "With --json: every run of every seed");
-  AddThreadsFlag(*verb, flags->threads);
-  AddOutputFlags(*verb, flags->outputs);
-  verb->callback([flags, &action] { action = [flags] { return ReplayJobs(*flags); }; });
+  const Verb verb = replay.AddVerb("job", "Compare policies on the recurrences of one job");
+  AddSourceFlags(verb, flags->source);
+  verb.AddOption("--gpu", flags->gpu, "GPU model")
+      .Check(NotEmpty())
+      .ShowDefault()
+      .TypeName("MODEL");
+  verb.AddOption("--workload", flags->workload,
+                 "deepspeech2, bert_qa, bert_sa, resnet50, shufflenet or neumf")
+      .Required()
+      .TypeName("NAME");
+  AddPolicyFlags(verb, *flags);
+  verb.AddOption("--seeds", flags->seeds, "Replays of each policy, with seeds from 0")
+      .Check(WholeNumberBetween(1, kMostSeeds))
+      .ShowDefault();
+  verb.AddOption("--recurrences", flags->recurrences,
+                 "Of the job; 2 |B| |P| unless told, as the paper has it")
+      .Check(WholeNumberBetween(1, kMostRecurrences));
+  verb.AddFlag("--histories", flags->histories, "With --json: every run of every seed");
+  AddThreadsFlag(verb, flags->threads);
+  AddOutputFlags(verb, flags->outputs);
+  verb.OnChosen([flags, &action] { action = [flags] { return ReplayJobs(*flags); }; });
 }
 
 }  // namespace zeus::cli

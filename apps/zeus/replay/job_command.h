@@ -5,6 +5,6 @@
 namespace zeus::cli {
 
 // zeus replay job
-void AddReplayJobCommand(CLI::App& replay, Action& action);
+void AddReplayJobCommand(Verb replay, Action& action);
 
 }  // namespace zeus::cli

@@ -114,27 +114,27 @@ Result<int> RunPaper(const PaperOptions& options) {
 
 }  // namespace
 
-void AddReplayPaperCommand(CLI::App& replay, Action& action) {
-  auto options = std::make_shared<PaperOptions>();
-  CLI::App* verb = replay.add_subcommand(
+void AddReplayPaperCommand(Verb replay, Action& action) {
+  auto options = std::make_shared<Options>();
+  const Verb verb = replay.AddVerb(
       "paper", "Reproduce the figures and tables of the Zeus paper, and judge its claims");
-  verb->add_option("--trace-dir", options->trace_dir,
-                   "Folder with the paper's traces; without it, the built-in workload catalogue")
-      ->check(NotEmpty())
-      ->type_name("DIR");
-  verb->add_option("--seeds", options->seeds, "Experiments with each policy and job")
-      ->check(WholeNumberBetween(2, 100'000))
-      ->capture_default_str();
-  verb->add_option("--clusters", options->clusters, "Generated clusters, for Figure 9")
-      ->check(WholeNumberBetween(1, 1000))
-      ->capture_default_str();
-  AddThreadsFlag(*verb, options->threads);
-  verb->add_option("--out", options->out,
-                   "Write everything into a folder: the page, the numbers as JSON, the figures")
-      ->check(NotEmpty())
-      ->type_name("DIR");
-  AddOutputFlags(*verb, options->outputs);
-  verb->callback([&action, options] { action = [options] { return RunPaper(*options); }; });
+  verb.AddOption("--trace-dir", options->trace_dir,
+                 "Folder with the paper's traces; without it, the built-in workload catalogue")
+      .Check(NotEmpty())
+      .TypeName("DIR");
+  verb.AddOption("--seeds", options->seeds, "Experiments with each policy and job")
+      .Check(WholeNumberBetween(2, 100'000))
+      .ShowDefault();
+  verb.AddOption("--clusters", options->clusters, "Generated clusters, for Figure 9")
+      .Check(WholeNumberBetween(1, 1000))
+      .ShowDefault();
+  AddThreadsFlag(verb, options->threads);
+  verb.AddOption("--out", options->out,
+                 "Write everything into a folder: the page, the numbers as JSON, the figures")
+      .Check(NotEmpty())
+      .TypeName("DIR");
+  AddOutputFlags(verb, options->outputs);
+  verb.OnChosen([&action, options] { action = [options] { return Run(*options); }; });
 }
 
 }  // namespace zeus::cli

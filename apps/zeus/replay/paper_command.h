@@ -6,6 +6,6 @@ namespace zeus::cli {
 
 // `zeus replay paper`: the figures, tables and claims of the Zeus paper. `replay` is the verb above
 // it.
-void AddReplayPaperCommand(CLI::App& replay, Action& action);
+void AddReplayPaperCommand(Verb replay, Action& action);
 
 }  // namespace zeus::cli

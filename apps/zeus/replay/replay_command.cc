@@ -8,15 +8,15 @@
 
 namespace zeus::cli {
 
-void AddReplayCommand(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand(
+void AddReplayCommand(Verb app, Action& action) {
+  const Verb verb = app.AddVerb(
       "replay", "Compare policies on recorded or simulated jobs, without running anything");
-  verb->require_subcommand(1);
-  AddReplayClusterCommand(*verb, action);
-  AddReplayJobCommand(*verb, action);
-  AddReplayPaperCommand(*verb, action);
-  AddReplayHistoryCommand(*verb, action);
-  AddReplaySweepCommand(*verb, action);
+  verb.RequireVerb();
+  AddReplayClusterCommand(verb, action);
+  AddReplayJobCommand(verb, action);
+  AddReplayPaperCommand(verb, action);
+  AddReplayHistoryCommand(verb, action);
+  AddReplaySweepCommand(verb, action);
 }
 
 }  // namespace zeus::cli

@@ -5,6 +5,6 @@
 namespace zeus::cli {
 
 // `zeus replay`: policies compared on recorded jobs.
-void AddReplayCommand(CLI::App& app, Action& action);
+void AddReplayCommand(Verb app, Action& action);
 
 }  // namespace zeus::cli

@@ -16,13 +16,13 @@
 
 namespace zeus::cli {
 
-void AddSourceFlags(CLI::App& app, SourceFlags& flags) {
-  app.add_option("--trace-dir", flags.trace_dir,
-                 "Replay the runs recorded there: summary_train.csv and summary_power_GPU.csv, "
-                 "also .xz, .gz or .zst; without it, the built-in workload catalogue")
-      ->check(NotEmpty())
-      ->type_name("DIR");
-  app.add_flag("--strict", flags.strict, "Refuse input with bad rows instead of leaving them out");
+void AddSourceFlags(Verb app, SourceFlags& flags) {
+  app.AddOption("--trace-dir", flags.trace_dir,
+                "Replay the runs recorded there: summary_train.csv and summary_power_GPU.csv, "
+                "also .xz, .gz or .zst; without it, the built-in workload catalogue")
+      .Check(NotEmpty())
+      .TypeName("DIR");
+  app.AddFlag("--strict", flags.strict, "Refuse input with bad rows instead of leaving them out");
 }
 
 Result<const replay::ReplayJob*> LoadedJobs::Find(std::string_view workload) const {
@@ -79,13 +79,13 @@ Result<std::optional<double>> ParseBeta(std::string_view text) {
   return std::optional(beta.value());
 }
 
-void AddThreadsFlag(CLI::App& app, int& threads) {
+void AddThreadsFlag(Verb app, int& threads) {
   constexpr std::uint64_t kMostThreads = 1024;
   threads = MachineThreads();
-  app.add_option("--threads", threads,
-                 "Threads that work at a time; the results do not depend on it")
-      ->check(WholeNumberBetween(1, kMostThreads))
-      ->type_name("N");
+  app.AddOption("--threads", threads,
+                "Threads that work at a time; the results do not depend on it")
+      .Check(WholeNumberBetween(1, kMostThreads))
+      .TypeName("N");
 }
 
 }  // namespace zeus::cli

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "apps/zeus/command_line.h"
 #include "zeus/base/json.h"
 #include "zeus/base/result.h"
 #include "zeus/replay/contender.h"
@@ -23,7 +22,7 @@ struct SourceFlags {
 };
 
 // --trace-dir DIR, --strict.
-void AddSourceFlags(CLI::App& app, SourceFlags& flags);
+void AddSourceFlags(Verb app, SourceFlags& flags);
 
 struct LoadedJobs {
   std::vector<replay::ReplayJob> jobs{};
@@ -49,6 +48,6 @@ Result<std::vector<std::string>> ParseContenders(const std::string& text);
 Result<std::optional<double>> ParseBeta(std::string_view text);
 
 // --threads N; as many as the machine has unless told.
-void AddThreadsFlag(CLI::App& app, int& threads);
+void AddThreadsFlag(Verb app, int& threads);
 
 }  // namespace zeus::cli

@@ -155,28 +155,25 @@ Result<int> Sweep(const SweepFlags& flags) {
 
 }  // namespace
 
-void AddReplaySweepCommand(CLI::App& replay, Action& action) {
+void AddReplaySweepCommand(Verb replay, Action& action) {
   auto flags = std::make_shared<SweepFlags>();
-  CLI::App* const verb = replay.add_subcommand(
+  const Verb verb = replay.AddVerb(
       "sweep", "Compare policies over GPU models, workloads, eta and beta; lists with commas");
   const auto add = [verb](const char* name, std::string& value, const char* description) {
-    verb->add_option(name, value, description)
-        ->check(NotEmpty())
-        ->capture_default_str()
-        ->type_name("LIST");
+    verb.AddOption(name, value, description).Check(NotEmpty()).ShowDefault().TypeName("LIST");
   };
-  AddSourceFlags(*verb, flags->source);
+  AddSourceFlags(verb, flags->source);
   add("--gpu", flags->gpus, "GPU models");
   add("--workload", flags->workloads, "Workloads, or all");
   add("--policy", flags->policies, "Policies");
   add("--eta", flags->etas, "Each from 0 (time is what counts) to 1 (energy is)");
   add("--beta", flags->betas, "Stop a run at so many times the least cost; none: never stop early");
-  verb->add_option("--seeds", flags->seeds, "Replays of each policy, with seeds from 0")
-      ->check(WholeNumberBetween(1, kMostSweepSeeds))
-      ->capture_default_str();
-  AddThreadsFlag(*verb, flags->threads);
-  AddOutputFlags(*verb, flags->outputs);
-  verb->callback([flags, &action] { action = [flags] { return Sweep(*flags); }; });
+  verb.AddOption("--seeds", flags->seeds, "Replays of each policy, with seeds from 0")
+      .Check(WholeNumberBetween(1, kMostSeeds))
+      .ShowDefault();
+  AddThreadsFlag(verb, flags->threads);
+  AddOutputFlags(verb, flags->outputs);
+  verb.OnChosen([flags, &action] { action = [flags] { return Sweep(*flags); }; });
 }
 
 }  // namespace zeus::cli

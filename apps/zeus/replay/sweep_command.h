@@ -5,6 +5,6 @@
 namespace zeus::cli {
 
 // zeus replay sweep
-void AddReplaySweepCommand(CLI::App& replay, Action& action);
+void AddReplaySweepCommand(Verb replay, Action& action);
 
 }  // namespace zeus::cli

@@ -34,19 +34,19 @@ Result<int> Execute(const RunFlags& flags, const std::vector<std::string>& remai
 
 }  // namespace
 
-void AddRunCommand(CLI::App& app, Action& action, const CommandTail& tail) {
+void AddRunCommand(Verb app, Action& action, const CommandTail& tail) {
   auto flags = std::make_shared<RunFlags>();
-  CLI::App* verb = app.add_subcommand(
+  const Verb verb = app.AddVerb(
       "run", "Run a command and say what it cost: zeus run [OPTIONS] -- COMMAND [ARGUMENTS]");
   // What is no option of ours begins the command.
-  verb->prefix_command();
-  AddRunFlags(*verb, *flags);
-  verb->footer(
+  verb.StopAtUnknown();
+  AddRunFlags(verb, *flags);
+  verb.Footer(
       "The exit code is that of the command: 128 + n when signal n killed it, 127 when there is "
       "no\n"
       "such command, 126 when it cannot be executed. Signals are passed on to the command.");
-  verb->callback([&action, &tail, flags, verb] {
-    action = [&tail, flags, verb] { return Execute(*flags, verb->remaining(), tail); };
+  verb.OnChosen([&action, &tail, flags, verb] {
+    action = [&tail, flags, verb] { return Execute(*flags, verb.remaining(), tail); };
   });
 }
 

@@ -5,6 +5,6 @@
 namespace zeus::cli {
 
 // `tail` must outlive the app; it holds the command to run.
-void AddRunCommand(CLI::App& app, Action& action, const CommandTail& tail);
+void AddRunCommand(Verb app, Action& action, const CommandTail& tail);
 
 }  // namespace zeus::cli

@@ -43,52 +43,51 @@ Refinement ParseRefinement(const std::string& text) {
   return text == "never" ? Refinement::kNever : Refinement::kAuto;
 }
 
-void AddRepeatFlags(CLI::App& verb, RunFlags& flags) {
+void AddRepeatFlags(Verb verb, RunFlags& flags) {
   constexpr std::uint64_t kMostRuns = 1000000;
-  verb.add_option("--repeat", flags.repeat, "Run the command this many times, one after the other")
-      ->check(WholeNumberBetween(1, kMostRuns))
-      ->each([&flags](const std::string&) { flags.repeat_given = true; });
-  verb.add_option("--warmup", flags.warmup, "Runs before them that are not measured")
-      ->check(WholeNumberBetween(0, kMostRuns))
-      ->capture_default_str();
-  verb.add_option("--cooldown", flags.cooldown,
-                  "Seconds between two runs, or auto: until the GPUs are as cool as before the "
-                  "first, or get no cooler")
-      ->capture_default_str();
-  verb.add_option("--cooldown-limit", flags.cooldown_limit,
-                  "Seconds after which --cooldown auto gives up")
-      ->check(NumberBetween(0, kLongestWait))
-      ->capture_default_str();
+  verb.AddOption("--repeat", flags.repeat, "Run the command this many times, one after the other")
+      .Check(WholeNumberBetween(1, kMostRuns));
+  verb.AddOption("--warmup", flags.warmup, "Runs before them that are not measured")
+      .Check(WholeNumberBetween(0, kMostRuns))
+      .ShowDefault();
+  verb.AddOption("--cooldown", flags.cooldown,
+                 "Seconds between two runs, or auto: until the GPUs are as cool as before the "
+                 "first, or get no cooler")
+      .ShowDefault();
+  verb.AddOption("--cooldown-limit", flags.cooldown_limit,
+                 "Seconds after which --cooldown auto gives up")
+      .Check(NumberBetween(0, kLongestWait))
+      .ShowDefault();
 }
 
 }  // namespace
 
-void AddRunFlags(CLI::App& verb, RunFlags& flags) {
-  verb.add_option("--json", flags.json, "Write the result to this file (- for standard output)")
-      ->check(NotEmpty());
-  verb.add_option("--csv", flags.csv, "Append a row per device and run to this file")
-      ->check(NotEmpty());
-  verb.add_flag("--quiet", flags.quiet, "No table on standard error");
-  verb.add_option("--label", flags.label, "A name that the results carry");
-  verb.add_option("--gpus", flags.gpus, "Measure only these GPUs, as in 0,1")->check(NotEmpty());
-  verb.add_flag("--no-cpu", flags.no_cpu, "Do not measure CPUs and their memory");
-  verb.add_flag(fmt::format("--subtract-idle{{{}}}", kMeasure), flags.subtract_idle,
-                "Also say how much was used above idle; =WATTS takes that idle power for each "
-                "GPU (or =50,60), otherwise it is measured before the command");
-  verb.add_option("--idle-seconds", flags.idle_seconds, "How long to measure idle power")
-      ->check(NumberBetween(0.1, kLongestWait))
-      ->capture_default_str();
+void AddRunFlags(Verb verb, RunFlags& flags) {
+  verb.AddOption("--json", flags.json, "Write the result to this file (- for standard output)")
+      .Check(NotEmpty());
+  verb.AddOption("--csv", flags.csv, "Append a row per device and run to this file")
+      .Check(NotEmpty());
+  verb.AddFlag("--quiet", flags.quiet, "No table on standard error");
+  verb.AddOption("--label", flags.label, "A name that the results carry");
+  verb.AddOption("--gpus", flags.gpus, "Measure only these GPUs, as in 0,1").Check(NotEmpty());
+  verb.AddFlag("--no-cpu", flags.no_cpu, "Do not measure CPUs and their memory");
+  verb.AddFlag(fmt::format("--subtract-idle{{{}}}", kMeasure), flags.subtract_idle,
+               "Also say how much was used above idle; =WATTS takes that idle power for each "
+               "GPU (or =50,60), otherwise it is measured before the command");
+  verb.AddOption("--idle-seconds", flags.idle_seconds, "How long to measure idle power")
+      .Check(NumberBetween(0.1, kLongestWait))
+      .ShowDefault();
   AddRepeatFlags(verb, flags);
-  verb.add_option("--refine", flags.refine,
-                  "Wait one or two sensor updates after the end for a better result: auto waits "
-                  "where that pays")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
-      ->capture_default_str();
+  verb.AddOption("--refine", flags.refine,
+                 "Wait one or two sensor updates after the end for a better result: auto waits "
+                 "where that pays")
+      .Check(OneOf({"auto", "always", "never"}))
+      .ShowDefault();
   AddCarbonOptions(verb, flags.carbon);
-  verb.add_flag("--wait-all", flags.child.wait_all,
-                "Measure until every process that the command started has ended");
-  verb.add_flag("--kill-with-parent", flags.child.kill_with_parent,
-                "Kill the command when zeus is killed");
+  verb.AddFlag("--wait-all", flags.child.wait_all,
+               "Measure until every process that the command started has ended");
+  verb.AddFlag("--kill-with-parent", flags.child.kill_with_parent,
+               "Kill the command when zeus is killed");
 }
 
 Result<RunOptions> Interpret(const RunFlags& flags, std::vector<std::string> command) {
@@ -111,7 +110,8 @@ Result<RunOptions> Interpret(const RunFlags& flags, std::vector<std::string> com
     ZEUS_TRY(options.meter.gpus, ParseGpus(flags.gpus));
   }
   ZEUS_RETURN_IF_ERROR(InterpretIdle(flags, options));
-  if (flags.repeat_given || flags.warmup > 0) options.repeat = flags.repeat;
+  options.repeat = flags.repeat;
+  if (!options.repeat && flags.warmup > 0) options.repeat = 1;
   if (flags.cooldown != "auto") {
     ZEUS_TRY(const double seconds,
              ParseBetween(flags.cooldown, kLongestWait, "--cooldown", "seconds or auto"));

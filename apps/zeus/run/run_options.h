@@ -19,8 +19,7 @@ struct RunFlags {
   bool no_cpu = false;
   std::string subtract_idle;  // "measure", "50" or "50,60"; empty: not.
   double idle_seconds = 5;
-  unsigned repeat = 1;
-  bool repeat_given = false;
+  std::optional<unsigned> repeat;
   unsigned warmup = 0;
   std::string cooldown = "0";
   double cooldown_limit = 300;
@@ -57,12 +56,12 @@ struct RunOptions {
 };
 
 // Declares the options on `verb`.
-void AddRunFlags(CLI::App& verb, RunFlags& flags);
+void AddRunFlags(Verb verb, RunFlags& flags);
 
 // kInvalidArgument with one sentence when they make no sense.
 Result<RunOptions> Interpret(const RunFlags& flags, std::vector<std::string> command);
 
-// The command of `zeus <verb>`: what CLI11 did not take (`zeus run git diff`), and what follows
+// The command of `zeus <verb>`: what is no option (`zeus run git diff`), and what follows
 // "--". kInvalidArgument when there is none, or when it begins with an unknown option.
 Result<std::vector<std::string>> CommandToRun(const char* verb,
                                               const std::vector<std::string>& remaining,

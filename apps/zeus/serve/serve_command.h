@@ -4,6 +4,6 @@
 
 namespace zeus::cli {
 
-void AddServeCommand(CLI::App& app, Action& action);
+void AddServeCommand(Verb app, Action& action);
 
 }  // namespace zeus::cli

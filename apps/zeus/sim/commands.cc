@@ -6,24 +6,24 @@
 
 namespace zeus::cli {
 
-void AddNameOption(CLI::App& command, std::string& name) {
-  command.add_option("--name", name, "Name of the simulated node")->capture_default_str();
+void AddNameOption(Verb command, std::string& name) {
+  command.AddOption("--name", name, "Name of the simulated node").ShowDefault();
 }
 
-void AddGpuOption(CLI::App& command, unsigned& gpu) {
-  command.add_option("--gpu", gpu, "Index of the GPU")
-      ->required()
-      ->check(WholeNumberBetween(0, sim::kMaxGpusPerNode - 1));
+void AddGpuOption(Verb command, unsigned& gpu) {
+  command.AddOption("--gpu", gpu, "Index of the GPU")
+      .Required()
+      .Check(WholeNumberBetween(0, sim::kMaxGpusPerNode - 1));
 }
 
-void AddBatchSizeOption(CLI::App& command, unsigned& batch_size) {
+Option AddBatchSizeOption(Verb command, unsigned& batch_size) {
   constexpr std::uint64_t kMaxBatchSize = 1 << 20;
-  command.add_option("--batch-size", batch_size, "Samples per step of the training job")
-      ->check(WholeNumberBetween(1, kMaxBatchSize));
+  return command.AddOption("--batch-size", batch_size, "Samples per step of the training job")
+      .Check(WholeNumberBetween(1, kMaxBatchSize));
 }
 
-void AddJsonFlag(CLI::App& command, bool& json) {
-  command.add_flag("--json", json, "Print JSON instead of text");
+void AddJsonFlag(Verb command, bool& json) {
+  command.AddFlag("--json", json, "Print JSON instead of text");
 }
 
 Result<Json> DescribeNode(const sim::SharedNode& node) {

@@ -51,12 +51,12 @@ Result<int> PrintEnvironment(const std::string& name) {
 
 }  // namespace
 
-void AddSimEnv(CLI::App& sim, Action& action) {
+void AddSimEnv(Verb sim, Action& action) {
   auto name = std::make_shared<std::string>(sim::kDefaultNodeName);
-  CLI::App* command = sim.add_subcommand(
+  const Verb command = sim.AddVerb(
       "env", "Print the environment in which NVML clients see the node: eval \"$(zeus sim env)\"");
-  AddNameOption(*command, *name);
-  command->callback([name, &action] { action = [name] { return PrintEnvironment(*name); }; });
+  AddNameOption(command, *name);
+  command.OnChosen([name, &action] { action = [name] { return PrintEnvironment(*name); }; });
 }
 
 }  // namespace zeus::cli

@@ -66,17 +66,17 @@ Result<int> Inject(const FaultOptions& options) {
 
 }  // namespace
 
-void AddSimFault(CLI::App& sim, Action& action) {
+void AddSimFault(Verb sim, Action& action) {
   auto options = std::make_shared<FaultOptions>();
-  CLI::App* command = sim.add_subcommand("fault", "Let something go wrong on a simulated GPU");
-  AddNameOption(*command, options->target.name);
-  AddGpuOption(*command, options->target.gpu);
-  command->add_option("--kind", options->kind, sim::KnownFaults() + ", clear")->required();
-  command->add_option("--at", options->at, "Node time in seconds at which it begins (now)")
-      ->check(NumberBetween(0, kLatestBeginning));
-  command->add_option("--probability", options->probability, "Share of calls that it hits (1)")
-      ->check(NumberBetween(kLeastProbability, 1));
-  command->callback([options, &action] { action = [options] { return Inject(*options); }; });
+  const Verb command = sim.AddVerb("fault", "Let something go wrong on a simulated GPU");
+  AddNameOption(command, options->target.name);
+  AddGpuOption(command, options->target.gpu);
+  command.AddOption("--kind", options->kind, sim::KnownFaults() + ", clear").Required();
+  command.AddOption("--at", options->at, "Node time in seconds at which it begins (now)")
+      .Check(NumberBetween(0, kLatestBeginning));
+  command.AddOption("--probability", options->probability, "Share of calls that it hits (1)")
+      .Check(NumberBetween(kLeastProbability, 1));
+  command.OnChosen([options, &action] { action = [options] { return Inject(*options); }; });
 }
 
 }  // namespace zeus::cli

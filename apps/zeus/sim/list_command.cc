@@ -63,11 +63,11 @@ Result<int> List(bool json) {
 
 }  // namespace
 
-void AddSimList(CLI::App& sim, Action& action) {
+void AddSimList(Verb sim, Action& action) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* command = sim.add_subcommand("list", "List the simulated nodes of this machine");
-  AddJsonFlag(*command, *json);
-  command->callback([json, &action] { action = [json] { return List(*json); }; });
+  const Verb command = sim.AddVerb("list", "List the simulated nodes of this machine");
+  AddJsonFlag(command, *json);
+  command.OnChosen([json, &action] { action = [json] { return List(*json); }; });
 }
 
 }  // namespace zeus::cli

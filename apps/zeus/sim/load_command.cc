@@ -202,23 +202,22 @@ Result<int> RunLoad(const LoadOptions& options) {
 
 }  // namespace
 
-void AddSimLoad(CLI::App& sim, Action& action) {
+void AddSimLoad(Verb sim, Action& action) {
   auto options = std::make_shared<LoadOptions>();
-  CLI::App* command =
-      sim.add_subcommand("load", "Run something on a simulated GPU, in the foreground");
-  AddNameOption(*command, options->target.name);
-  AddGpuOption(*command, options->target.gpu);
-  command->add_option("--watts", options->watts, "A plain load that draws so much")
-      ->check(NumberBetween(0, sim::kMaxDemand.value()));
-  command->add_option("--workload", options->workload, "A training job: resnet50, bert_qa, …");
-  AddBatchSizeOption(*command, options->batch_size);
+  const Verb command = sim.AddVerb("load", "Run something on a simulated GPU, in the foreground");
+  AddNameOption(command, options->target.name);
+  AddGpuOption(command, options->target.gpu);
+  command.AddOption("--watts", options->watts, "A plain load that draws so much")
+      .Check(NumberBetween(0, sim::kMaxDemand.value()));
+  command.AddOption("--workload", options->workload, "A training job: resnet50, bert_qa, …");
+  AddBatchSizeOption(command, options->batch_size);
   command
-      ->add_option("--seconds", options->seconds,
-                   "How long, in node time; without it until interrupted")
-      ->check(NumberBetween(kShortestSeconds, kLongestSeconds));
-  command->add_flag("--progress", options->progress,
-                    "Print how many steps are done, ten times a second: step 12.345");
-  command->callback([options, &action] { action = [options] { return RunLoad(*options); }; });
+      .AddOption("--seconds", options->seconds,
+                 "How long, in node time; without it until interrupted")
+      .Check(NumberBetween(kShortestSeconds, kLongestSeconds));
+  command.AddFlag("--progress", options->progress,
+                  "Print how many steps are done, ten times a second: step 12.345");
+  command.OnChosen([options, &action] { action = [options] { return RunLoad(*options); }; });
 }
 
 }  // namespace zeus::cli

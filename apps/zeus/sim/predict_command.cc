@@ -47,20 +47,19 @@ Result<int> PrintPrediction(const PredictOptions& options) {
 
 }  // namespace
 
-void AddSimPredict(CLI::App& sim, Action& action) {
+void AddSimPredict(Verb sim, Action& action) {
   auto options = std::make_shared<PredictOptions>();
-  CLI::App* command =
-      sim.add_subcommand("predict", "Print what the workload catalogue says about a job on a GPU");
-  command->add_option("--gpu", options->gpu, "Model of the GPU: V100, A40, …")->required();
-  command->add_option("--workload", options->workload, "deepspeech2, bert_qa, …")->required();
-  AddBatchSizeOption(*command, options->batch_size);
-  command->get_option("--batch-size")->required();
-  command->add_option("--power-limit", options->power_limit, "Watts (the model's default limit)")
-      ->check(NumberBetween(1, sim::kMaxDemand.value()));
-  command->add_option("--clock", options->clock, "Highest graphics clock in MHz (not locked)")
-      ->check(NumberBetween(1, kMaxMegahertz));
-  AddJsonFlag(*command, options->json);
-  command->callback(
+  const Verb command =
+      sim.AddVerb("predict", "Print what the workload catalogue says about a job on a GPU");
+  command.AddOption("--gpu", options->gpu, "Model of the GPU: V100, A40, …").Required();
+  command.AddOption("--workload", options->workload, "deepspeech2, bert_qa, …").Required();
+  AddBatchSizeOption(command, options->batch_size).Required();
+  command.AddOption("--power-limit", options->power_limit, "Watts (the model's default limit)")
+      .Check(NumberBetween(1, sim::kMaxDemand.value()));
+  command.AddOption("--clock", options->clock, "Highest graphics clock in MHz (not locked)")
+      .Check(NumberBetween(1, kMaxMegahertz));
+  AddJsonFlag(command, options->json);
+  command.OnChosen(
       [options, &action] { action = [options] { return PrintPrediction(*options); }; });
 }
 

@@ -59,28 +59,28 @@ Result<int> Stop(const std::string& name) {
 
 }  // namespace
 
-void AddSimStart(CLI::App& sim, Action& action) {
+void AddSimStart(Verb sim, Action& action) {
   auto options = std::make_shared<StartOptions>();
-  CLI::App* command = sim.add_subcommand("start", "Start a simulated node");
-  AddNameOption(*command, options->name);
-  command->add_option("--gpus", options->gpus, "Its GPUs, e.g. 4xV100,2xA100")->required();
-  command->add_option("--seed", options->seed, "Sensor errors, phases and UUIDs follow from it")
-      ->check(WholeNumberBetween(0, std::numeric_limits<std::uint64_t>::max()))
-      ->capture_default_str();
-  command->add_option("--time-scale", options->time_scale, "Node seconds per real second")
-      ->check(NumberBetween(sim::kMinTimeScale, sim::kMaxTimeScale))
-      ->capture_default_str();
-  command->add_option("--ambient", options->ambient, "Temperature of the air in degrees Celsius")
-      ->check(NumberBetween(kColdest, kHottest));
-  AddJsonFlag(*command, options->json);
-  command->callback([options, &action] { action = [options] { return Start(*options); }; });
+  const Verb command = sim.AddVerb("start", "Start a simulated node");
+  AddNameOption(command, options->name);
+  command.AddOption("--gpus", options->gpus, "Its GPUs, e.g. 4xV100,2xA100").Required();
+  command.AddOption("--seed", options->seed, "Sensor errors, phases and UUIDs follow from it")
+      .Check(WholeNumberBetween(0, std::numeric_limits<std::uint64_t>::max()))
+      .ShowDefault();
+  command.AddOption("--time-scale", options->time_scale, "Node seconds per real second")
+      .Check(NumberBetween(sim::kMinTimeScale, sim::kMaxTimeScale))
+      .ShowDefault();
+  command.AddOption("--ambient", options->ambient, "Temperature of the air in degrees Celsius")
+      .Check(NumberBetween(kColdest, kHottest));
+  AddJsonFlag(command, options->json);
+  command.OnChosen([options, &action] { action = [options] { return Start(*options); }; });
 }
 
-void AddSimStop(CLI::App& sim, Action& action) {
+void AddSimStop(Verb sim, Action& action) {
   auto name = std::make_shared<std::string>(sim::kDefaultNodeName);
-  CLI::App* command = sim.add_subcommand("stop", "Stop a simulated node and remove it from memory");
-  AddNameOption(*command, *name);
-  command->callback([name, &action] { action = [name] { return Stop(*name); }; });
+  const Verb command = sim.AddVerb("stop", "Stop a simulated node and remove it from memory");
+  AddNameOption(command, *name);
+  command.OnChosen([name, &action] { action = [name] { return Stop(*name); }; });
 }
 
 }  // namespace zeus::cli

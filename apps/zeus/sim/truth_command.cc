@@ -40,13 +40,13 @@ Result<int> PrintTruth(const TruthOptions& options) {
 
 }  // namespace
 
-void AddSimTruth(CLI::App& sim, Action& action) {
+void AddSimTruth(Verb sim, Action& action) {
   auto options = std::make_shared<TruthOptions>();
-  CLI::App* command = sim.add_subcommand(
+  const Verb command = sim.AddVerb(
       "truth", "Print the exact energy and power that no sensor shows, to score estimates");
-  AddNameOption(*command, options->name);
-  AddJsonFlag(*command, options->json);
-  command->callback([options, &action] { action = [options] { return PrintTruth(*options); }; });
+  AddNameOption(command, options->name);
+  AddJsonFlag(command, options->json);
+  command.OnChosen([options, &action] { action = [options] { return PrintTruth(*options); }; });
 }
 
 }  // namespace zeus::cli

@@ -56,60 +56,60 @@ Result<std::map<std::string, std::string>> ParseLabels(const std::vector<std::st
   return labels;
 }
 
-void AddGoalFlags(CLI::App& verb, JobFlags& flags) {
-  verb.add_option("--target", flags.target, "The metric at which a run has reached its aim")
-      ->check(NumberBetween(-kLargestMetric, kLargestMetric))
-      ->required();
-  verb.add_flag("--lower-is-better", flags.lower_is_better, "The metric is a loss or an error");
-  verb.add_option("--eta", flags.eta, "What energy is worth against time: 0 (time) to 1 (energy)")
-      ->check(NumberBetween(0, 1))
-      ->capture_default_str();
-  verb.add_option("--beta", flags.beta,
-                  "A run is stopped when it costs so many times the least that reached the "
-                  "target; none: never")
-      ->capture_default_str();
-  verb.add_option("--max-epochs", flags.max_epochs, "A run is stopped after so many epochs")
-      ->check(WholeNumberBetween(1, kMostEpochs))
-      ->capture_default_str();
-  verb.add_option("--deadline", flags.deadline,
-                  "A recurrence, all its tries together, is stopped after this long: 90min, 3600s");
+void AddGoalFlags(Verb verb, JobFlags& flags) {
+  verb.AddOption("--target", flags.target, "The metric at which a run has reached its aim")
+      .Check(NumberBetween(-kLargestMetric, kLargestMetric))
+      .Required();
+  verb.AddFlag("--lower-is-better", flags.lower_is_better, "The metric is a loss or an error");
+  verb.AddOption("--eta", flags.eta, "What energy is worth against time: 0 (time) to 1 (energy)")
+      .Check(NumberBetween(0, 1))
+      .ShowDefault();
+  verb.AddOption("--beta", flags.beta,
+                 "A run is stopped when it costs so many times the least that reached the "
+                 "target; none: never")
+      .ShowDefault();
+  verb.AddOption("--max-epochs", flags.max_epochs, "A run is stopped after so many epochs")
+      .Check(WholeNumberBetween(1, kMostEpochs))
+      .ShowDefault();
+  verb.AddOption("--deadline", flags.deadline,
+                 "A recurrence, all its tries together, is stopped after this long: 90min, 3600s");
 }
 
-void AddPolicyFlags(CLI::App& verb, JobFlags& flags) {
-  verb.add_option("--policy", flags.policy,
-                  "How batch sizes are chosen: knowledge_gradient, zeus (as in the paper) or "
-                  "default (always the default one)")
-      ->capture_default_str();
-  verb.add_option("--window", flags.window,
-                  "Believe only so many of the latest runs, for data that drifts; 0: all")
-      ->check(WholeNumberBetween(0, kMostEpochs))
-      ->capture_default_str();
-  verb.add_option("--seed", flags.seed, "Of the policy's randomness; drawn when it is not given")
-      ->check(WholeNumberBetween(0, UINT64_MAX));
-  verb.add_option("--label", flags.labels, "NAME=VALUE to find the job by; may be repeated");
-  verb.add_option("--gpu-model", flags.gpu_model,
-                  "Of the GPUs that the command uses; as found when it is not given")
-      ->check(NotEmpty());
-  verb.add_option("--max-power", flags.max_power,
-                  "Watts that these GPUs may draw together at most; as found when it is not given")
-      ->check(NumberBetween(1, kHighestPower));
-  verb.add_flag("--separate-gpu-models", flags.separate_gpu_models,
-                "What was learned on one GPU model does not serve the others");
+void AddPolicyFlags(Verb verb, JobFlags& flags) {
+  verb.AddOption("--policy", flags.policy,
+                 "How batch sizes are chosen: knowledge_gradient, zeus (as in the paper) or "
+                 "default (always the default one)")
+      .ShowDefault();
+  verb.AddOption("--window", flags.window,
+                 "Believe only so many of the latest runs, for data that drifts; 0: all")
+      .Check(WholeNumberBetween(0, kMostEpochs))
+      .ShowDefault();
+  verb.AddOption("--seed", flags.seed, "Of the policy's randomness; drawn when it is not given")
+      .Check(WholeNumberBetween(0, UINT64_MAX));
+  verb.AddOption("--label", flags.labels, "NAME=VALUE to find the job by; may be repeated");
+  verb.AddOption("--gpu-model", flags.gpu_model,
+                 "Of the GPUs that the command uses; as found when it is not given")
+      .Check(NotEmpty());
+  verb.AddOption("--max-power", flags.max_power,
+                 "Watts that these GPUs may draw together at most; as found when it is not given")
+      .Check(NumberBetween(1, kMostWatts));
+  verb.AddFlag("--separate-gpu-models", flags.separate_gpu_models,
+               "What was learned on one GPU model does not serve the others");
 }
 
 }  // namespace
 
-void AddJobFlags(CLI::App& verb, JobFlags& flags) {
-  verb.add_option("--job", flags.id, "Name of the job: its runs learn from each other")
-      ->check(NotEmpty())
-      ->required();
-  verb.add_option("--batch-sizes", flags.batch_sizes, "What to choose from, as in 32,64,128,256")
-      ->check(NotEmpty())
-      ->required();
-  verb.add_option("--default", flags.default_batch_size,
-                  "The batch size one would use without Zeus; the first run does")
-      ->check(WholeNumberBetween(1, kLargestBatch))
-      ->required();
+void AddJobFlags(Verb verb, JobFlags& flags) {
+  verb.AddOption("--job", flags.id, "Name of the job: its runs learn from each other")
+      .Check(NotEmpty())
+      .Required();
+  verb.AddOption("--batch-sizes", flags.batch_sizes, "What to choose from, as in 32,64,128,256")
+      .Check(NotEmpty())
+      .Required();
+  verb.AddOption("--default", flags.default_batch_size,
+                 "The batch size one would use without Zeus; the first run does")
+      .Check(WholeNumberBetween(1, kLargestBatch))
+      .Required();
   AddGoalFlags(verb, flags);
   AddPolicyFlags(verb, flags);
 }

@@ -32,7 +32,7 @@ struct JobFlags {
 };
 
 // Declares the options on `verb`.
-void AddJobFlags(CLI::App& verb, JobFlags& flags);
+void AddJobFlags(Verb verb, JobFlags& flags);
 
 // Without what the devices say, and not yet checked as a whole: zeus::Checked() does that.
 // kInvalidArgument with one sentence.

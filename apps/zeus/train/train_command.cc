@@ -70,16 +70,16 @@ Result<int> Execute(const TrainFlags& flags, const std::vector<std::string>& rem
 
 }  // namespace
 
-void AddTrainCommand(CLI::App& app, Action& action, const CommandTail& tail) {
+void AddTrainCommand(Verb app, Action& action, const CommandTail& tail) {
   auto flags = std::make_shared<TrainFlags>();
-  CLI::App* verb = app.add_subcommand(
+  const Verb verb = app.AddVerb(
       "train",
       "Run a recurring job with the batch size and power limit that cost least: zeus train --job "
       "NAME [OPTIONS] -- COMMAND --batch-size {batch_size}");
   // What is no option of ours begins the command.
-  verb->prefix_command();
-  AddTrainFlags(*verb, *flags);
-  verb->footer(
+  verb.StopAtUnknown();
+  AddTrainFlags(verb, *flags);
+  verb.Footer(
       "In the command and in --metric-file, {batch_size}, {lr}, {seed}, {job}, {trial},\n"
       "{recurrence}, {attempt}, {max_epochs} and {target} stand for their values; the command "
       "also\n"
@@ -89,8 +89,8 @@ void AddTrainCommand(CLI::App& app, Action& action, const CommandTail& tail) {
       "command when it failed (127 not found, 126 cannot be executed); 128 + signal when zeus was\n"
       "asked to end; 2 wrong options, 6 no metric was told or the server does not answer, 9 there\n"
       "is a job of this name that is described differently.");
-  verb->callback([&action, &tail, flags, verb] {
-    action = [&tail, flags, verb] { return Execute(*flags, verb->remaining(), tail); };
+  verb.OnChosen([&action, &tail, flags, verb] {
+    action = [&tail, flags, verb] { return Execute(*flags, verb.remaining(), tail); };
   });
 }
 

@@ -5,6 +5,6 @@
 namespace zeus::cli {
 
 // `tail` must outlive the app; it holds the command to run.
-void AddTrainCommand(CLI::App& app, Action& action, const CommandTail& tail);
+void AddTrainCommand(Verb app, Action& action, const CommandTail& tail);
 
 }  // namespace zeus::cli

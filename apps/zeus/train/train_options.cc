@@ -19,66 +19,67 @@ constexpr double kMostWatts = 1e5;
 constexpr Seconds kShortestSlice{0.1};
 constexpr Seconds kShortestLease{1};
 
-void AddRunFlags(CLI::App& verb, TrainFlags& flags) {
-  verb.add_option("--recurrences", flags.recurrences, "Run the job so often, one after the other")
-      ->check(WholeNumberBetween(1, kMostRecurrences))
-      ->capture_default_str();
-  verb.add_option("--tries", flags.tries,
-                  "Runs of one recurrence at most, when they do not reach the target")
-      ->check(WholeNumberBetween(1, kMostRecurrences))
-      ->capture_default_str();
-  verb.add_option("--lr", flags.learning_rate,
-                  "Learning rate of the default batch size; {lr} is that of the one in use")
-      ->check(NumberBetween(0, kMostWatts));
-  verb.add_option("--lr-scaling", flags.scaling,
-                  "How the learning rate follows the batch size: sqrt (Adam and its relatives), "
-                  "linear (SGD) or none")
-      ->check(CLI::IsMember({"sqrt", "linear", "none"}))
-      ->capture_default_str();
-  verb.add_flag("--no-placeholder", flags.no_placeholder,
-                "The command reads ZEUS_BATCH_SIZE: it needs no {batch_size}");
-  verb.add_option("--grace", flags.grace, "Between SIGTERM and SIGKILL for a run that is stopped")
-      ->capture_default_str();
-  verb.add_flag("--let-finish", flags.let_finish,
-                "When the target is reached wait for the command's own end");
-  verb.add_option("--lease", flags.lease,
-                  "A run that was not heard of for so long is taken for dead")
-      ->capture_default_str();
+Error Wrong(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
+
+void AddRunFlags(Verb verb, TrainFlags& flags) {
+  verb.AddOption("--recurrences", flags.recurrences, "Run the job so often, one after the other")
+      .Check(WholeNumberBetween(1, kMostRecurrences))
+      .ShowDefault();
+  verb.AddOption("--tries", flags.tries,
+                 "Runs of one recurrence at most, when they do not reach the target")
+      .Check(WholeNumberBetween(1, kMostRecurrences))
+      .ShowDefault();
+  verb.AddOption("--lr", flags.learning_rate,
+                 "Learning rate of the default batch size; {lr} is that of the one in use")
+      .Check(NumberBetween(0, kMostWatts));
+  verb.AddOption("--lr-scaling", flags.scaling,
+                 "How the learning rate follows the batch size: sqrt (Adam and its relatives), "
+                 "linear (SGD) or none")
+      .Check(OneOf({"sqrt", "linear", "none"}))
+      .ShowDefault();
+  verb.AddFlag("--no-placeholder", flags.no_placeholder,
+               "The command reads ZEUS_BATCH_SIZE: it needs no {batch_size}");
+  verb.AddOption("--grace", flags.grace, "Between SIGTERM and SIGKILL for a run that is stopped")
+      .ShowDefault();
+  verb.AddFlag("--let-finish", flags.let_finish,
+               "When the target is reached wait for the command's own end");
+  verb.AddOption("--lease", flags.lease,
+                 "A run that was not heard of for so long is taken for dead")
+      .ShowDefault();
 }
 
-void AddMetricFlags(CLI::App& verb, TrainFlags& flags) {
-  verb.add_option("--metric-regex", flags.metric_regex,
-                  "Regular expression on the command's output: its group is the metric, each "
-                  "match is an epoch, as in 'val_acc=([0-9.]+)'")
-      ->check(NotEmpty());
-  verb.add_option("--metric-file", flags.metric_file,
-                  "Or: the command writes a line of JSON per epoch to this file, as in "
-                  "{\"metric\": 0.93}. Without either it reports to the socket "
-                  "ZEUS_REPORT_SOCKET")
-      ->check(NotEmpty());
+void AddMetricFlags(Verb verb, TrainFlags& flags) {
+  verb.AddOption("--metric-regex", flags.metric_regex,
+                 "Regular expression on the command's output: its group is the metric, each "
+                 "match is an epoch, as in 'val_acc=([0-9.]+)'")
+      .Check(NotEmpty());
+  verb.AddOption("--metric-file", flags.metric_file,
+                 "Or: the command writes a line of JSON per epoch to this file, as in "
+                 "{\"metric\": 0.93}. Without either it reports to the socket "
+                 "ZEUS_REPORT_SOCKET")
+      .Check(NotEmpty());
 }
 
-void AddLimitFlags(CLI::App& verb, TrainFlags& flags) {
-  verb.add_option("--gpus", flags.gpus, "The command uses only these GPUs, as in 0,1")
-      ->check(NotEmpty());
-  verb.add_option("--power-limit", flags.power_limit,
-                  "jit: found while the first run with a batch size trains, and kept; observe: "
-                  "tried and put back; max: the highest; or watts")
-      ->capture_default_str();
-  verb.add_option("--limits", flags.limits, "Power limits to try, as in 250,200,150")
-      ->check(NotEmpty());
-  verb.add_option("--stride", flags.stride, "Or from the highest down by this many watts (25)")
-      ->check(NumberBetween(1, kMostWatts));
-  verb.add_option("--progress-regex,--progress", flags.progress,
-                  "Regular expression on the command's output that tells its steps, as with zeus "
-                  "profile: limits are then tried for a slice of time each, else for an epoch each")
-      ->check(NotEmpty());
-  verb.add_option("--slice", flags.slice, "How long each is measured: 5s, 500ms, 2min")
-      ->capture_default_str();
-  verb.add_option("--warmup", flags.warmup, "How long each is left alone before that")
-      ->capture_default_str();
-  verb.add_option("--profiles", flags.profiles, "Folder of what was learned about power limits")
-      ->check(NotEmpty());
+void AddLimitFlags(Verb verb, TrainFlags& flags) {
+  verb.AddOption("--gpus", flags.gpus, "The command uses only these GPUs, as in 0,1")
+      .Check(NotEmpty());
+  verb.AddOption("--power-limit", flags.power_limit,
+                 "jit: found while the first run with a batch size trains, and kept; observe: "
+                 "tried and put back; max: the highest; or watts")
+      .ShowDefault();
+  verb.AddOption("--limits", flags.limits, "Power limits to try, as in 250,200,150")
+      .Check(NotEmpty());
+  verb.AddOption("--stride", flags.stride, "Or from the highest down by this many watts (25)")
+      .Check(NumberBetween(1, kMostWatts));
+  verb.AddOption("--progress-regex,--progress", flags.progress,
+                 "Regular expression on the command's output that tells its steps, as with zeus "
+                 "profile: limits are then tried for a slice of time each, else for an epoch each")
+      .Check(NotEmpty());
+  verb.AddOption("--slice", flags.slice, "How long each is measured: 5s, 500ms, 2min")
+      .ShowDefault();
+  verb.AddOption("--warmup", flags.warmup, "How long each is left alone before that").ShowDefault();
+  verb.AddOption("--profiles", flags.profiles, "Folder of what was learned about power limits")
+      .Check(NotEmpty());
 }
 
 Status InterpretLimit(const TrainFlags& flags, LimitPlan& plan) {
@@ -139,16 +140,16 @@ LearningRateScaling ScalingOf(const std::string& text) {
 
 }  // namespace
 
-void AddTrainFlags(CLI::App& verb, TrainFlags& flags) {
+void AddTrainFlags(Verb verb, TrainFlags& flags) {
   AddJobFlags(verb, flags.job);
   AddMetricFlags(verb, flags);
   AddRunFlags(verb, flags);
   AddLimitFlags(verb, flags);
   AddJobSourceFlags(verb, flags.source);
-  verb.add_option("--json", flags.json, "Write the result to this file (- for standard output)")
-      ->check(NotEmpty());
-  verb.add_option("--html", flags.html, "Write a report to this file")->check(NotEmpty());
-  verb.add_flag("--quiet", flags.quiet, "Nothing on standard error but errors");
+  verb.AddOption("--json", flags.json, "Write the result to this file (- for standard output)")
+      .Check(NotEmpty());
+  verb.AddOption("--html", flags.html, "Write a report to this file").Check(NotEmpty());
+  verb.AddFlag("--quiet", flags.quiet, "Nothing on standard error but errors");
 }
 
 Result<TrainOptions> Interpret(const TrainFlags& flags, std::vector<std::string> command) {

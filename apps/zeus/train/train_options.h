@@ -66,7 +66,7 @@ struct TrainOptions {
 };
 
 // Declares the options on `verb`.
-void AddTrainFlags(CLI::App& verb, TrainFlags& flags);
+void AddTrainFlags(Verb verb, TrainFlags& flags);
 
 // kInvalidArgument with one sentence when they make no sense.
 Result<TrainOptions> Interpret(const TrainFlags& flags, std::vector<std::string> command);
