@@ -17,11 +17,20 @@ constexpr std::uint64_t kMostSamples = 1'000'000;
 constexpr double kMostEpochs = 10'000;
 constexpr double kLargestMagnification = 4096;
 
+void AddModelOption(CLI::App& app, std::span<const ExampleModel> models, Options& options) {
+  std::vector<std::string> names;
+  std::string choice;
+  for (const ExampleModel& model : models) {
+    names.emplace_back(model.name);
+    choice += fmt::format("{}{} ({})", choice.empty() ? "" : " or ", model.name, model.data);
+  }
+  options.model = names.front();
+  app.add_option("--model", options.model, "What to train: " + choice)->check(CLI::IsMember(names));
+}
+
 void AddTrainingOptions(CLI::App& app, Options& options) {
   using cli::NumberBetween;
   using cli::WholeNumberBetween;
-  app.add_option("--model", options.model, "What to train: cnn (digits) or transformer (letters)")
-      ->check(CLI::IsMember({"cnn", "transformer"}));
   app.add_option("--batch-size", options.batch_size, "Samples of a step, over all GPUs")
       ->check(WholeNumberBetween(1, kLargestBatch));
   app.add_option("--seed", options.seed, "Of the data, the weights, the order and the GPUs")
@@ -84,7 +93,8 @@ void AddOptimizerOptions(CLI::App& app, Options& options) {
 
 }  // namespace
 
-void AddOptions(CLI::App& app, Options& options) {
+void AddOptions(CLI::App& app, std::span<const ExampleModel> models, Options& options) {
+  AddModelOption(app, models, options);
   AddTrainingOptions(app, options);
   AddGpuOptions(app, options);
   AddOptimizerOptions(app, options);

@@ -1,6 +1,7 @@
-// Trains a small network for real on this CPU, with the time and power of its steps coming from
-// simulated GPUs, and optimises their power limit meanwhile.
+#include "examples/training/program.h"
+
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include <cctype>
 #include <cstdio>
@@ -19,17 +20,18 @@ namespace {
 
 constexpr int kSignalExitCode = 128;  // The shells' convention: 130 for SIGINT, 143 for SIGTERM.
 
-std::string Complain(const CLI::App* /*app*/, const CLI::Error& error) {
+std::string Complain(const CLI::App* app, const CLI::Error& error) {
   std::string message = error.what();
   if (!message.empty())
     message.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(message.front())));
-  return "train: " + message + " (see train --help)\n";
+  return fmt::format("{0}: {1} (see {0} --help)\n", app->get_name(), message);
 }
 
-Result<int> Perform(const Options& options) {
+Result<int> Perform(const Program& program, const Options& options) {
   try {
     if (!options.json.empty()) ZEUS_RETURN_IF_ERROR(cli::CheckWritable(options.json));
-    ZEUS_TRY(const Outcome outcome, Train(options));
+    ZEUS_TRY(const ExampleModel* const model, FindExampleModel(program.models, options.model));
+    ZEUS_TRY(const Outcome outcome, Train(options, *model));
     PrintOutcome(outcome, options);
     if (!options.json.empty())
       ZEUS_RETURN_IF_ERROR(cli::WriteWhole(options.json, ToJson(outcome, options).dump(2) + "\n"));
@@ -40,23 +42,22 @@ Result<int> Perform(const Options& options) {
   }
 }
 
-int Main(int argc, char** argv) {
-  CLI::App app("Trains a small network on simulated GPUs and lowers what it costs.", "train");
+}  // namespace
+
+int RunProgram(const Program& program, int argc, char** argv) {
+  CLI::App app("Trains a small network on simulated GPUs and lowers what it costs.", program.name);
   app.failure_message(Complain);
   Options options;
-  AddOptions(app, options);
+  AddOptions(app, program.models, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : cli::ExitCode(ErrorCode::kInvalidArgument);
   }
-  const Result<int> outcome = Perform(options);
+  const Result<int> outcome = Perform(program, options);
   if (outcome.ok()) return outcome.value();
-  std::fputs(("train: " + outcome.error().message + "\n").c_str(), stderr);
+  fmt::print(stderr, "{}: {}\n", program.name, outcome.error().message);
   return cli::ExitCode(outcome.error().code);
 }
 
-}  // namespace
 }  // namespace zeus::examples
-
-int main(int argc, char** argv) { return zeus::examples::Main(argc, argv); }
