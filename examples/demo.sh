@@ -11,12 +11,6 @@ folder=${ZEUS_DEMO_DIR:-$PWD/$build/demo}
 rm -rf "$folder"
 mkdir -p "$folder"
 
-[[ -x $build/examples/train ]] || {
-  echo 'demo: libtorch is not installed, so there is nothing to train: see docs/training-examples.md' >&2
-  exit 1
-}
-export OMP_NUM_THREADS=1
-
 step() { printf '\n\033[1m== %s\033[0m\n' "$1"; }
 
 # train JOB RECURRENCES [OPTION ...] -- [OPTION OF THE TRAINING ...]
@@ -29,9 +23,9 @@ train() {
     --batch-sizes 8,16,32,64,128,256 --default 128 --target 0.9 --max-epochs 60 --seed 7 \
     --lr 0.007 --lr-scaling sqrt --gpu-model V100 --max-power 250 \
     --metric-file "$folder/$job.jsonl" --let-finish "${ours[@]}" -- \
-    env ZEUS_LOG_LEVEL=error "$build/examples/train" --model cnn --step-cost deepspeech2 --target 0.9 --max-epochs 60 \
-    --batch-size '{batch_size}' --lr '{lr}' --seed '{seed}' --gpu-seed 1 --samples 1024 \
-    --report "$folder/$job.jsonl" "$@" >>"$folder/training.log"
+    env ZEUS_LOG_LEVEL=error "$build/examples/train_digits" --step-cost deepspeech2 --target 0.9 \
+    --max-epochs 60 --batch-size '{batch_size}' --lr '{lr}' --seed '{seed}' --gpu-seed 1 \
+    --samples 1024 --report "$folder/$job.jsonl" "$@" >>"$folder/training.log"
 }
 
 step 'As one would train without Zeus: batch size 128, the highest power limit'

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -14,16 +14,25 @@ namespace zeus::examples {
 // What `--model` chooses from.
 struct ExampleModel {
   std::string_view name;
-  double target;  // Of the validation accuracy, unless the user wants another.
+  std::string_view data;  // Kind of its samples, for --help.
+  double target;          // Of the validation accuracy, unless the user wants another.
   Magnification on_gpu;
   Recipe recipe;  // Unless the user wants another.
-  std::unique_ptr<Learner> (*make)(const Recipe& recipe);
+  std::function<std::unique_ptr<Learner>(const Recipe& recipe)> make;
   sim::StepWork (*forward)(const Magnification& on_gpu, double samples);
 };
 
-std::span<const ExampleModel> ExampleModels();
+// Makes a network of this shape with its data. Each program brings its own library for that.
+template <class Shape>
+using MakeLearner = std::unique_ptr<Learner> (*)(const Shape& shape, const Recipe& recipe);
+
+// Tells digits apart in noisy images (dataset.h).
+ExampleModel CnnModel(MakeLearner<CnnShape> make);
+// Finds the letter that follows the marker in a sequence.
+ExampleModel TransformerModel(MakeLearner<TransformerShape> make);
 
 // kInvalidArgument lists the known names.
-Result<const ExampleModel*> FindExampleModel(std::string_view name);
+Result<const ExampleModel*> FindExampleModel(std::span<const ExampleModel> models,
+                                             std::string_view name);
 
 }  // namespace zeus::examples

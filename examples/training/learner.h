@@ -2,10 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
-
-#include "examples/training/network.h"
 
 namespace zeus::examples {
 
@@ -31,10 +28,5 @@ struct Recipe {
   std::size_t validation_samples = 0;
   double learning_rate = 0;
 };
-
-// Tells digits apart in noisy images (dataset.h).
-std::unique_ptr<Learner> MakeCnn(const CnnShape& shape, const Recipe& recipe);
-// Finds the letter that follows the marker in a sequence.
-std::unique_ptr<Learner> MakeTransformer(const TransformerShape& shape, const Recipe& recipe);
 
 }  // namespace zeus::examples

@@ -4,7 +4,7 @@
 
 namespace zeus::examples {
 
-// The shapes of the layers: what torch builds, and what a step costs on a GPU.
+// The shapes of the layers: what the learners build, and what a step costs on a GPU.
 
 // Two convolutions 3x3, each with a pooling that halves the image, and one linear layer.
 struct CnnShape {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@ namespace zeus::examples {
 
 // The command line, as it was written.
 struct Options {
-  std::string model = "cnn";
+  std::string model;
   unsigned batch_size = 64;
   std::uint64_t seed = 1;
   int max_epochs = 60;
@@ -42,7 +43,8 @@ struct Options {
   std::string json;
 };
 
-void AddOptions(cli::Verb app, Options& options);
+// --model chooses from `models`; the first is the default.
+void AddOptions(CLI::App& app, std::span<const ExampleModel> models, Options& options);
 
 // The rest is checked here: kInvalidArgument says what does not fit together.
 Status Check(const Options& options);

@@ -9,7 +9,6 @@
 #include <numeric>
 #include <span>
 
-#include "examples/training/blas_threads.h"
 #include "examples/training/epoch_reporter.h"
 #include "zeus/base/random.h"
 #include "zeus/training/training_loop.h"
@@ -178,14 +177,12 @@ class Training {
 
 }  // namespace
 
-Result<Outcome> Train(const Options& options) {
+Result<Outcome> Train(const Options& options, const ExampleModel& model) {
   ZEUS_RETURN_IF_ERROR(Check(options));
-  ZEUS_TRY(const ExampleModel* const model, FindExampleModel(options.model));
-  ZEUS_TRY(const sim::LoadSpec load, LoadOf(options, *model));
+  ZEUS_TRY(const sim::LoadSpec load, LoadOf(options, model));
   ZEUS_TRY(const std::unique_ptr<GpuHost> gpus, OpenGpus(options));
   StopOnSignals();
-  UseOneBlasThread();
-  Training training(options, *model, *gpus);
+  Training training(options, model, *gpus);
   ZEUS_RETURN_IF_ERROR(gpus->Attach(load));
   return training.Run();
 }

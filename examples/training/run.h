@@ -38,6 +38,6 @@ struct Outcome {
 };
 
 // Trains, optimises, and prints a line for each epoch.
-Result<Outcome> Train(const Options& options);
+Result<Outcome> Train(const Options& options, const ExampleModel& model);
 
 }  // namespace zeus::examples

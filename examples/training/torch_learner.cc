@@ -1,10 +1,11 @@
 // The only file that knows torch: its headers take half a minute and a gigabyte to compile.
+#include "examples/training/torch_learner.h"
+
 #include <torch/torch.h>
 
 #include <utility>
 
 #include "examples/training/dataset.h"
-#include "examples/training/learner.h"
 
 namespace zeus::examples {
 namespace {
@@ -132,7 +133,7 @@ void PrepareTorch(std::uint64_t seed) {
 
 }  // namespace
 
-std::unique_ptr<Learner> MakeCnn(const CnnShape& shape, const Recipe& recipe) {
+std::unique_ptr<Learner> MakeTorchCnn(const CnnShape& shape, const Recipe& recipe) {
   PrepareTorch(recipe.seed);
   const Random random(recipe.seed);
   return std::make_unique<TorchLearner<CnnNetwork>>(
@@ -141,7 +142,7 @@ std::unique_ptr<Learner> MakeCnn(const CnnShape& shape, const Recipe& recipe) {
       recipe.learning_rate);
 }
 
-std::unique_ptr<Learner> MakeTransformer(const TransformerShape& shape, const Recipe& recipe) {
+std::unique_ptr<Learner> MakeTorchTransformer(const TransformerShape& shape, const Recipe& recipe) {
   PrepareTorch(recipe.seed);
   const Random random(recipe.seed);
   return std::make_unique<TorchLearner<TransformerNetwork>>(

@@ -1,0 +1,8 @@
+// The same as train.cc with the CNN alone, and without torch: what the demo trains.
+#include "examples/training/native_learner.h"
+#include "examples/training/program.h"
+
+int main(int argc, char** argv) {
+  using namespace zeus::examples;
+  return RunProgram({.name = "train_digits", .models = {CnnModel(MakeNativeCnn)}}, argc, argv);
+}
