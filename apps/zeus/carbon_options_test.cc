@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "zeus/base/json.h"
 #include "zeus/base/testing/scoped_variable.h"
 #include "zeus/base/testing/temporary_directory.h"
 #include "zeus/base/wall_time_text.h"

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "zeus/base/json.h"
+
 namespace zeus::cli {
 namespace {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/carbon/accounting.h"
 
 namespace zeus::cli {

@@ -13,7 +13,7 @@
 #include "apps/zeus/numbers.h"
 
 namespace zeus::cli {
-namespace {
+namespace command_line_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -113,5 +113,5 @@ TEST_F(CommandLineTest, ErrorsBecomeASentenceAndAnExitCode) {
             "2 boil: --minutes: 1 required UINT:1 to 60 missing (see boil egg --help)\n");
 }
 
-}  // namespace
+}  // namespace command_line_test
 }  // namespace zeus::cli

@@ -9,6 +9,7 @@
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output.h"
 #include "zeus/base/clock.h"
+#include "zeus/base/json.h"
 #include "zeus/device/knob_journal.h"
 
 namespace zeus::cli {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "apps/zeus/doctor_report.h"
+#include "zeus/base/json.h"
 
 namespace zeus::cli {
 namespace {

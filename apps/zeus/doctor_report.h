@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "zeus/base/clock.h"
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/device/node.h"
 #include "zeus/device/update_period.h"
 

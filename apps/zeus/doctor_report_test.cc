@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "zeus/base/json.h"
 #include "zeus/device/sim/simulated_gpu.h"
 
 namespace zeus::cli {

@@ -9,6 +9,7 @@
 #include "apps/zeus/exit_code.h"
 #include "apps/zeus/output.h"
 #include "zeus/base/clock.h"
+#include "zeus/base/json.h"
 #include "zeus/base/wall_time_text.h"
 #include "zeus/device/knob_repair.h"
 

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <system_error>
 
+#include "zeus/base/json.h"
+
 namespace zeus::cli {
 
 void PrintJson(const Json& json) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 
 namespace zeus::cli {

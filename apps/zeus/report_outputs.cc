@@ -11,6 +11,7 @@
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
 #include "zeus/base/file.h"
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 
 namespace zeus::cli {

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "apps/zeus/command_line.h"
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 #include "zeus/report/report.h"
 

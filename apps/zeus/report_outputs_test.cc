@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "zeus/base/file.h"
+#include "zeus/base/json.h"
 #include "zeus/base/testing/temporary_directory.h"
 
 namespace zeus::cli {

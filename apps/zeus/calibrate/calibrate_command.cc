@@ -15,6 +15,7 @@
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output.h"
 #include "zeus/base/clock.h"
+#include "zeus/base/json.h"
 #include "zeus/base/log.h"
 #include "zeus/device/node.h"
 #include "zeus/monitor/profile_store.h"

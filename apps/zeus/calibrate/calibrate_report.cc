@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/monitor/sensor_profile.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 #include "zeus/monitor/sensor_calibration.h"
 

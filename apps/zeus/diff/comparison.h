@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "apps/zeus/diff/run_file.h"
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 #include "zeus/base/statistics.h"
 

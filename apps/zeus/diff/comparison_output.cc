@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "apps/zeus/diff/comparison.h"
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/base/text_table.h"
 #include "zeus/base/xml.h"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "zeus/base/json.h"
 #include "zeus/base/random.h"
 #include "zeus/base/testing/temporary_directory.h"
 

@@ -7,6 +7,7 @@
 #include "apps/zeus/diff/comparison.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output_file.h"
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 
 namespace zeus::cli {

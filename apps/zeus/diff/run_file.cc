@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "zeus/base/file.h"
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 
 namespace zeus::cli {

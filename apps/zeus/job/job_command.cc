@@ -15,6 +15,7 @@
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
+#include "zeus/base/json.h"
 #include "zeus/base/text_table.h"
 #include "zeus/base/wall_time_text.h"
 #include "zeus/job/event_replay.h"

@@ -1,4 +1,5 @@
 #include "apps/zeus/job/lessons.h"
+#include "zeus/base/json.h"
 #include "zeus/wire/answers.h"
 
 namespace zeus::cli {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "apps/zeus/output.h"
+#include "zeus/base/json.h"
 #include "zeus/export/append_only_file.h"
 #include "zeus/export/json_lines.h"
 #include "zeus/export/sample_csv.h"

@@ -17,6 +17,7 @@
 #include "apps/zeus/plan/plan_report.h"
 #include "apps/zeus/plan/plan_source.h"
 #include "zeus/base/file.h"
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/optimizer/pipeline/plan_json.h"
 #include "zeus/optimizer/pipeline/reference_schedule.h"

@@ -16,8 +16,6 @@ namespace {
 constexpr std::uint64_t kMostGpus = 1 << 20;
 constexpr double kMostFactor = 1000;
 
-Error Wrong(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
-
 Option AddFile(Verb app, const char* name, std::filesystem::path& path, const char* description) {
   return app.AddOption(name, path, description).Check(NotEmpty()).TypeName("FILE");
 }

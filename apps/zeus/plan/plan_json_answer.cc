@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "zeus/base/json.h"
+
 namespace zeus::cli {
 namespace {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "apps/zeus/plan/plan_answer.h"
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 
 namespace zeus::cli {
 

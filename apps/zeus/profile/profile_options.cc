@@ -18,8 +18,6 @@ constexpr double kMostSetting = 1e5;
 constexpr double kLongest = 86400;
 constexpr Seconds kShortestSlice{0.1};
 
-Error Wrong(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
-
 void AddSweepFlags(Verb verb, ProfileFlags& flags) {
   constexpr std::uint64_t kMostRounds = 100000;
   verb.AddOption("--gpus", flags.gpus, "Limit and measure only these GPUs, as in 0,1")

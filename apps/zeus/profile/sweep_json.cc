@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "apps/zeus/profile/sweep_report.h"
+#include "zeus/base/json.h"
 
 namespace zeus::cli {
 namespace {

@@ -14,6 +14,7 @@
 #include "apps/zeus/profile/html_report.h"
 #include "apps/zeus/profile/svg_plot.h"
 #include "apps/zeus/profile/text_plot.h"
+#include "zeus/base/json.h"
 #include "zeus/optimizer/power_limit/profile_json.h"
 
 namespace zeus::cli {

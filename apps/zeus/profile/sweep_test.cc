@@ -13,6 +13,7 @@
 #include "apps/zeus/profile/sweep_notes.h"
 #include "apps/zeus/profile/sweep_report.h"
 #include "apps/zeus/profile/text_plot.h"
+#include "zeus/base/json.h"
 #include "zeus/base/stepped_clock.h"
 #include "zeus/device/knob_group.h"
 #include "zeus/device/sim/simulated_gpu.h"

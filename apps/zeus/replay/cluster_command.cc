@@ -16,6 +16,7 @@
 #include "apps/zeus/replay/cluster_source.h"
 #include "apps/zeus/replay/replay_flags.h"
 #include "apps/zeus/report_outputs.h"
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/replay/cluster/cluster_replay.h"
 #include "zeus/replay/cluster/cluster_report.h"
@@ -155,7 +156,7 @@ Result<int> RunCluster(const ClusterOptions& options) {
   return 0;
 }
 
-void AddSourceOptions(Verb verb, Options& options) {
+void AddSourceOptions(Verb verb, ClusterOptions& options) {
   verb.AddOption("--groups", options.cluster.groups,
                  "A trace of groups: CSV, also packed (xz, gz, zst); see docs/formats.md")
       .Check(NotEmpty())
@@ -177,7 +178,7 @@ void AddSourceOptions(Verb verb, Options& options) {
 }  // namespace
 
 void AddReplayClusterCommand(Verb replay, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ClusterOptions>();
   const Verb verb = replay.AddVerb(
       "cluster", "What the recurring jobs of a cluster would take under each policy");
   AddSourceOptions(verb, *options);
@@ -203,7 +204,7 @@ void AddReplayClusterCommand(Verb replay, Action& action) {
       .ShowDefault();
   AddThreadsFlag(verb, options->threads);
   AddOutputFlags(verb, options->outputs);
-  verb.OnChosen([&action, options] { action = [options] { return Run(*options); }; });
+  verb.OnChosen([&action, options] { action = [options] { return RunCluster(*options); }; });
 }
 
 }  // namespace zeus::cli

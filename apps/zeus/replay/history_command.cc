@@ -12,6 +12,7 @@
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/replay/history_file.h"
 #include "apps/zeus/report_outputs.h"
+#include "zeus/base/json.h"
 #include "zeus/replay/history/what_if.h"
 
 namespace zeus::cli {
@@ -58,7 +59,7 @@ Result<int> RunHistory(const HistoryOptions& options) {
 }  // namespace
 
 void AddReplayHistoryCommand(Verb replay, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<HistoryOptions>();
   const Verb verb = replay.AddVerb(
       "history", "What your own job would have taken: another eta, GPU model or policy");
   verb.AddOption("file", options->file,
@@ -83,7 +84,7 @@ void AddReplayHistoryCommand(Verb replay, Action& action) {
       .Check(WholeNumberBetween(2, 10'000))
       .ShowDefault();
   AddOutputFlags(verb, options->outputs);
-  verb.OnChosen([&action, options] { action = [options] { return Run(*options); }; });
+  verb.OnChosen([&action, options] { action = [options] { return RunHistory(*options); }; });
 }
 
 }  // namespace zeus::cli

@@ -11,6 +11,7 @@
 #include "apps/zeus/progress_bar.h"
 #include "apps/zeus/replay/replay_flags.h"
 #include "apps/zeus/report_outputs.h"
+#include "zeus/base/json.h"
 #include "zeus/replay/comparison_report.h"
 #include "zeus/replay/job_comparison.h"
 

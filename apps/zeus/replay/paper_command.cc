@@ -16,6 +16,7 @@
 #include "apps/zeus/replay/replay_flags.h"
 #include "apps/zeus/report_outputs.h"
 #include "zeus/base/file.h"
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/replay/catalogue_jobs.h"
 #include "zeus/replay/paper/cluster_study.h"
@@ -115,7 +116,7 @@ Result<int> RunPaper(const PaperOptions& options) {
 }  // namespace
 
 void AddReplayPaperCommand(Verb replay, Action& action) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PaperOptions>();
   const Verb verb = replay.AddVerb(
       "paper", "Reproduce the figures and tables of the Zeus paper, and judge its claims");
   verb.AddOption("--trace-dir", options->trace_dir,
@@ -134,7 +135,7 @@ void AddReplayPaperCommand(Verb replay, Action& action) {
       .Check(NotEmpty())
       .TypeName("DIR");
   AddOutputFlags(verb, options->outputs);
-  verb.OnChosen([&action, options] { action = [options] { return Run(*options); }; });
+  verb.OnChosen([&action, options] { action = [options] { return RunPaper(*options); }; });
 }
 
 }  // namespace zeus::cli

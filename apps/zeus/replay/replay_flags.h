@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "apps/zeus/command_line.h"
-#include "zeus/base/json.h"
 #include "zeus/base/result.h"
 #include "zeus/replay/contender.h"
 #include "zeus/replay/input/row_problems.h"

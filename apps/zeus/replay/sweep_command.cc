@@ -16,6 +16,7 @@
 #include "apps/zeus/progress_bar.h"
 #include "apps/zeus/replay/replay_flags.h"
 #include "apps/zeus/report_outputs.h"
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/replay/sweep.h"
 #include "zeus/replay/workloads.h"
@@ -169,7 +170,7 @@ void AddReplaySweepCommand(Verb replay, Action& action) {
   add("--eta", flags->etas, "Each from 0 (time is what counts) to 1 (energy is)");
   add("--beta", flags->betas, "Stop a run at so many times the least cost; none: never stop early");
   verb.AddOption("--seeds", flags->seeds, "Replays of each policy, with seeds from 0")
-      .Check(WholeNumberBetween(1, kMostSeeds))
+      .Check(WholeNumberBetween(1, kMostSweepSeeds))
       .ShowDefault();
   AddThreadsFlag(verb, flags->threads);
   AddOutputFlags(verb, flags->outputs);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "apps/zeus/carbon_report.h"
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/units.h"
 #include "zeus/monitor/measurement.h"
 

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "apps/zeus/run/report.h"
+#include "zeus/base/json.h"
 #include "zeus/base/statistics.h"
 
 namespace zeus::cli {

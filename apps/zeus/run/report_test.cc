@@ -7,6 +7,7 @@
 
 #include "apps/zeus/run/cooldown.h"
 #include "apps/zeus/run/run_meter.h"
+#include "zeus/base/json.h"
 
 namespace zeus::cli {
 namespace report_test {

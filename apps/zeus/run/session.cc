@@ -11,6 +11,7 @@
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
 #include "apps/zeus/run/cooldown.h"
+#include "zeus/base/json.h"
 
 namespace zeus::cli {
 namespace {

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "apps/zeus/numbers.h"
+#include "zeus/base/json.h"
 
 namespace zeus::cli {
 

@@ -4,7 +4,7 @@
 
 #include "apps/zeus/command.h"
 #include "apps/zeus/output.h"
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/device/sim/node_directory.h"
 
 namespace zeus::cli {

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "apps/zeus/sim/commands.h"
+#include "zeus/base/json.h"
 
 namespace zeus::cli {
 namespace {

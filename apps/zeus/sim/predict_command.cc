@@ -5,6 +5,7 @@
 
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/sim/commands.h"
+#include "zeus/base/json.h"
 #include "zeus/device/sim/load.h"
 #include "zeus/device/sim/workload.h"
 

@@ -7,6 +7,7 @@
 
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/sim/commands.h"
+#include "zeus/base/json.h"
 
 namespace zeus::cli {
 namespace {

@@ -92,7 +92,7 @@ void AddPolicyFlags(Verb verb, JobFlags& flags) {
       .Check(NotEmpty());
   verb.AddOption("--max-power", flags.max_power,
                  "Watts that these GPUs may draw together at most; as found when it is not given")
-      .Check(NumberBetween(1, kMostWatts));
+      .Check(NumberBetween(1, kHighestPower));
   verb.AddFlag("--separate-gpu-models", flags.separate_gpu_models,
                "What was learned on one GPU model does not serve the others");
 }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "zeus/base/json.h"
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
 

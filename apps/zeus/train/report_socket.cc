@@ -13,6 +13,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
 
 namespace zeus::cli {

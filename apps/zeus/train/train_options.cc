@@ -19,8 +19,6 @@ constexpr double kMostWatts = 1e5;
 constexpr Seconds kShortestSlice{0.1};
 constexpr Seconds kShortestLease{1};
 
-Error Wrong(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
-
 void AddRunFlags(Verb verb, TrainFlags& flags) {
   verb.AddOption("--recurrences", flags.recurrences, "Run the job so often, one after the other")
       .Check(WholeNumberBetween(1, kMostRecurrences))

@@ -15,6 +15,7 @@
 #include "apps/zeus/train/report_socket.h"
 #include "apps/zeus/train/status_line.h"
 #include "apps/zeus/train/trial_record.h"
+#include "zeus/base/json.h"
 #include "zeus/base/testing/temporary_directory.h"
 
 namespace zeus::cli {

@@ -11,6 +11,7 @@
 #include "apps/zeus/job/lessons.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
+#include "zeus/base/json.h"
 #include "zeus/base/log.h"
 #include "zeus/base/user_files.h"
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "apps/zeus/run/group_guardian.h"
+#include "zeus/base/json.h"
 #include "zeus/base/log.h"
 #include "zeus/base/random.h"
 #include "zeus/base/user_files.h"
