@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "zeus/base/json.h"
 #include "zeus/base/random.h"
 #include "zeus/optimizer/batch_size/policy.h"
 

@@ -19,6 +19,7 @@
 
 #include "zeus/base/clock.h"
 #include "zeus/base/file_descriptor.h"
+#include "zeus/base/json.h"
 #include "zeus/base/testing/temporary_directory.h"
 #include "zeus/store/open_repository.h"
 #include "zeus/store/testing/postgres_server.h"

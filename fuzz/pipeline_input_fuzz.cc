@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "zeus/base/json.h"
 #include "zeus/optimizer/pipeline/instance_json.h"
 #include "zeus/optimizer/pipeline/plan_json.h"
 #include "zeus/optimizer/pipeline/problem.h"

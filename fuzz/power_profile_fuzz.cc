@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "zeus/base/json.h"
 #include "zeus/optimizer/power_limit/profile_json.h"
 
 // Profiles that people edit, cut off or bring from elsewhere. What was understood is written and

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "zeus/base/json.h"
 #include "zeus/server/target.h"
 #include "zeus/wire/answers.h"
 #include "zeus/wire/body.h"

@@ -74,6 +74,7 @@ def _built_tree(settings: dict[str, Any] | None) -> pathlib.Path:
     tree = _tree(settings or {})
     if not (tree / "CMakeCache.txt").exists():
         _run("cmake", "-S", ROOT, "-B", tree, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+             "-DCMAKE_UNITY_BUILD=ON",
              "-DZEUS_TESTS=OFF", "-DZEUS_BENCHMARKS=OFF", f"-DZEUS_PYTHON={sys.executable}")
     _run("cmake", "--build", tree, "--target", *TARGETS)
     suffix = sysconfig.get_config_var("EXT_SUFFIX")

@@ -13,6 +13,7 @@
 #include "examples/pipeline/report.h"
 #include "examples/pipeline/stage_gpu.h"
 #include "examples/pipeline/stage_training.h"
+#include "zeus/base/json.h"
 #include "zeus/client/remote_plan_service.h"
 #include "zeus/device/sim/node_directory.h"
 #include "zeus/plan/local_plan_service.h"

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "zeus/base/json.h"
+
 namespace zeus::examples {
 namespace {
 

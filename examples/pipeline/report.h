@@ -4,7 +4,7 @@
 
 #include "examples/pipeline/options.h"
 #include "examples/pipeline/stage_training.h"
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 
 namespace zeus::examples {
 

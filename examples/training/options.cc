@@ -17,7 +17,7 @@ constexpr std::uint64_t kMostSamples = 1'000'000;
 constexpr double kMostEpochs = 10'000;
 constexpr double kLargestMagnification = 4096;
 
-void AddModelOption(CLI::App& app, std::span<const ExampleModel> models, Options& options) {
+void AddModelOption(cli::Verb app, std::span<const ExampleModel> models, Options& options) {
   std::vector<std::string> names;
   std::string choice;
   for (const ExampleModel& model : models) {
@@ -25,28 +25,28 @@ void AddModelOption(CLI::App& app, std::span<const ExampleModel> models, Options
     choice += fmt::format("{}{} ({})", choice.empty() ? "" : " or ", model.name, model.data);
   }
   options.model = names.front();
-  app.add_option("--model", options.model, "What to train: " + choice)->check(CLI::IsMember(names));
+  app.AddOption("--model", options.model, "What to train: " + choice).Check(cli::OneOf(names));
 }
 
-void AddTrainingOptions(CLI::App& app, Options& options) {
+void AddTrainingOptions(cli::Verb app, Options& options) {
   using cli::NumberBetween;
   using cli::WholeNumberBetween;
-  app.add_option("--batch-size", options.batch_size, "Samples of a step, over all GPUs")
-      ->check(WholeNumberBetween(1, kLargestBatch));
-  app.add_option("--seed", options.seed, "Of the data, the weights, the order and the GPUs")
-      ->check(WholeNumberBetween(0, kLargestSeed));
-  app.add_option("--max-epochs", options.max_epochs, "Give up after so many")
-      ->check(WholeNumberBetween(1, static_cast<std::uint64_t>(kMostEpochs)));
-  app.add_option("--target", options.target, "Validation accuracy at which the training ends")
-      ->check(NumberBetween(0, 1));
-  app.add_option("--lr", options.learning_rate, "Learning rate; by default what suits the model")
-      ->check(NumberBetween(0, 1));
-  app.add_option("--samples", options.samples, "How many there are to train with")
-      ->check(WholeNumberBetween(1, kMostSamples));
-  app.add_option("--report", options.report,
-                 "Append a line of JSON per epoch to this file, as zeus train --metric-file reads "
-                 "it");
-  app.add_option("--json", options.json, "Write everything into this file, too");
+  app.AddOption("--batch-size", options.batch_size, "Samples of a step, over all GPUs")
+      .Check(WholeNumberBetween(1, kLargestBatch));
+  app.AddOption("--seed", options.seed, "Of the data, the weights, the order and the GPUs")
+      .Check(WholeNumberBetween(0, kLargestSeed));
+  app.AddOption("--max-epochs", options.max_epochs, "Give up after so many")
+      .Check(WholeNumberBetween(1, static_cast<std::uint64_t>(kMostEpochs)));
+  app.AddOption("--target", options.target, "Validation accuracy at which the training ends")
+      .Check(NumberBetween(0, 1));
+  app.AddOption("--lr", options.learning_rate, "Learning rate; by default what suits the model")
+      .Check(NumberBetween(0, 1));
+  app.AddOption("--samples", options.samples, "How many there are to train with")
+      .Check(WholeNumberBetween(1, kMostSamples));
+  app.AddOption("--report", options.report,
+                "Append a line of JSON per epoch to this file, as zeus train --metric-file reads "
+                "it");
+  app.AddOption("--json", options.json, "Write everything into this file, too");
 }
 
 void AddGpuOptions(cli::Verb app, Options& options) {
@@ -93,7 +93,7 @@ void AddOptimizerOptions(cli::Verb app, Options& options) {
 
 }  // namespace
 
-void AddOptions(CLI::App& app, std::span<const ExampleModel> models, Options& options) {
+void AddOptions(cli::Verb app, std::span<const ExampleModel> models, Options& options) {
   AddModelOption(app, models, options);
   AddTrainingOptions(app, options);
   AddGpuOptions(app, options);

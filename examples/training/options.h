@@ -44,7 +44,7 @@ struct Options {
 };
 
 // --model chooses from `models`; the first is the default.
-void AddOptions(CLI::App& app, std::span<const ExampleModel> models, Options& options);
+void AddOptions(cli::Verb app, std::span<const ExampleModel> models, Options& options);
 
 // The rest is checked here: kInvalidArgument says what does not fit together.
 Status Check(const Options& options);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "zeus/base/json.h"
 #include "zeus/device/knob.h"
 #include "zeus/monitor/measurement.h"
 #include "zeus/optimizer/power_limit/selector.h"

@@ -2,7 +2,7 @@
 
 #include "examples/training/options.h"
 #include "examples/training/run.h"
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 
 namespace zeus::examples {
 

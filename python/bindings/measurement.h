@@ -6,7 +6,7 @@
 #include <string>
 
 #include "python/bindings/monitor.h"
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/monitor/measurement.h"
 
 namespace zeus::python {
