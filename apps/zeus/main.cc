@@ -18,6 +18,7 @@
 #include "apps/zeus/serve/serve_command.h"
 #include "apps/zeus/sim_command.h"
 #include "apps/zeus/train/train_command.h"
+#include "zeus/base/version.h"
 
 namespace zeus::cli {
 namespace {
@@ -41,7 +42,7 @@ CommandTail TakeCommand(int& argc, char** argv) {
 int Main(int argc, char** argv) {
   const CommandTail tail = TakeCommand(argc, argv);
   CommandLine line("zeus", "Measures and lowers the energy of deep-learning work.");
-  line.AddVersion("zeus " ZEUS_VERSION);
+  line.AddVersion(std::string("zeus ") + Version());
   const Verb app = line.program();
   app.RequireVerb();
   Action action;

@@ -12,6 +12,7 @@
 #include "python/bindings/measurement.h"
 #include "python/bindings/publisher.h"
 #include "python/bindings/without_gil.h"
+#include "zeus/base/version.h"
 #include "zeus/export/metrics_server.h"
 #include "zeus/export/node_sampler.h"
 #include "zeus/export/prometheus.h"
@@ -32,7 +33,7 @@ class Sources {
       const std::lock_guard lock(mutex_);
       for (const auto& source : sources_) source(metrics);
     }
-    AddProcess(ZEUS_VERSION, ProcessCpuTime(), metrics);
+    AddProcess(Version(), ProcessCpuTime(), metrics);
     return metrics.Text();
   }
 

@@ -3,11 +3,12 @@
 #include "python/bindings/bare_objects.h"
 #include "python/bindings/bind.h"
 #include "python/bindings/closeable.h"
+#include "zeus/base/version.h"
 
 PYBIND11_MODULE(_core, core) {
   using namespace zeus::python;
   core.doc() = "The Zeus library. Use the packages above it: zeus.monitor, zeus.optimizer, ...";
-  core.attr("version") = ZEUS_VERSION;
+  core.attr("version") = zeus::Version();
   BindErrors(core);
   BindMonitor(core);
   BindDevice(core);

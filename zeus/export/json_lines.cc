@@ -132,4 +132,10 @@ Result<std::unique_ptr<JsonLines>> JsonLines::Open(const std::filesystem::path& 
   return std::unique_ptr<JsonLines>(new JsonLines(std::move(file)));
 }
 
+Status JsonLines::Write(const Measurement& measurement) {
+  return file_->Append(ToLine(ToJson(measurement)));
+}
+
+Status JsonLines::Write(const Sample& sample) { return file_->Append(ToLine(ToJson(sample))); }
+
 }  // namespace zeus

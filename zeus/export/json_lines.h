@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 #include "zeus/export/append_only_file.h"
 #include "zeus/export/sample.h"
@@ -25,10 +25,8 @@ class JsonLines {
   // An existing file must begin with a record of ours.
   static Result<std::unique_ptr<JsonLines>> Open(const std::filesystem::path& path);
 
-  Status Write(const Measurement& measurement) {
-    return file_->Append(ToLine(ToJson(measurement)));
-  }
-  Status Write(const Sample& sample) { return file_->Append(ToLine(ToJson(sample))); }
+  Status Write(const Measurement& measurement);
+  Status Write(const Sample& sample);
 
  private:
   explicit JsonLines(std::unique_ptr<AppendOnlyFile> file) : file_(std::move(file)) {}

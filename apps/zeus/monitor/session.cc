@@ -15,6 +15,7 @@
 #include "apps/zeus/output.h"
 #include "apps/zeus/signals.h"
 #include "zeus/base/ticker.h"
+#include "zeus/base/version.h"
 #include "zeus/export/metric.h"
 #include "zeus/export/metrics_server.h"
 #include "zeus/export/node_sampler.h"
@@ -52,7 +53,7 @@ std::string MetricsText(const MetricSources& sources) {
   MetricSet metrics;
   AddSample(sources.sampler.Take(), metrics);
   sources.windows->AddTo(metrics);
-  AddProcess(ZEUS_VERSION, ProcessCpuTime(), metrics);
+  AddProcess(Version(), ProcessCpuTime(), metrics);
   return metrics.Text();
 }
 

@@ -13,6 +13,7 @@
 #include "apps/zeus/host_name.h"
 #include "apps/zeus/profile/sweep_outputs.h"
 #include "zeus/base/text.h"
+#include "zeus/base/version.h"
 
 namespace zeus::cli {
 namespace {
@@ -67,7 +68,7 @@ Status ProfileSession::Prepare() {
   report_.command = options_.command;
   report_.label = options_.label;
   report_.host = HostName();
-  report_.version = ZEUS_VERSION;
+  report_.version = Version();
   report_.started = clock_.WallNow();
   report_.knob_name = knob.name();
   report_.knob = knob.kind();

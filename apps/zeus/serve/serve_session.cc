@@ -17,6 +17,7 @@
 #include "zeus/base/text.h"
 #include "zeus/base/ticker.h"
 #include "zeus/base/user_files.h"
+#include "zeus/base/version.h"
 #include "zeus/export/prometheus.h"
 #include "zeus/job/local_job_service.h"
 #include "zeus/plan/local_plan_service.h"
@@ -183,9 +184,9 @@ Result<int> RunServe(const ServeOptions& options) {
                    .more_metrics =
                        [&planning](MetricSet& set) {
                          server::AddSolveFigures(planning.plans.figures(), set);
-                         AddProcess(ZEUS_VERSION, ProcessCpuTime(), set);
+                         AddProcess(Version(), ProcessCpuTime(), set);
                        },
-                   .version = ZEUS_VERSION});
+                   .version = Version()});
   ZEUS_TRY(const std::unique_ptr<server::HttpServer> server,
            server::HttpServer::Start(HttpOptions(options), api, metrics, clock));
   const Expiry expiry(service, planning.sessions, metrics, clock);

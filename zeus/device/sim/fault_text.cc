@@ -39,7 +39,7 @@ Error BadKind(std::string_view text) {
 }
 
 // "200W" → 200, if it ends in the unit and is a positive number.
-std::optional<double> Quantity(std::string_view text, std::string_view unit) {
+std::optional<double> NumberBefore(std::string_view text, std::string_view unit) {
   if (!text.ends_with(unit)) return std::nullopt;
   const auto number = ParseDouble(text.substr(0, text.size() - unit.size()));
   if (!number.ok() || !std::isfinite(number.value()) || number.value() <= 0) return std::nullopt;
@@ -47,9 +47,9 @@ std::optional<double> Quantity(std::string_view text, std::string_view unit) {
 }
 
 std::optional<Seconds> Duration(std::string_view text) {
-  if (const auto milliseconds = Quantity(text, "ms"))
+  if (const auto milliseconds = NumberBefore(text, "ms"))
     return std::chrono::duration<double, std::milli>(*milliseconds);
-  if (const auto seconds = Quantity(text, "s")) return Seconds(*seconds);
+  if (const auto seconds = NumberBefore(text, "s")) return Seconds(*seconds);
   return std::nullopt;
 }
 
@@ -72,7 +72,7 @@ Result<Fault> ParseFault(std::string_view text) {
     if (has_value != (known.parameter != Parameter::kNone)) return BadKind(text);
     Fault fault{.kind = known.kind};
     if (known.parameter == Parameter::kPower) {
-      const auto watts = Quantity(value, "W");
+      const auto watts = NumberBefore(value, "W");
       if (!watts) return BadKind(text);
       fault.cap = Watts(*watts);
     }

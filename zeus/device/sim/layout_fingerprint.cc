@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "zeus/base/version.h"
 #include "zeus/device/sim/gpu_core.h"
 #include "zeus/device/sim/node_layout.h"
 #include "zeus/device/sim/workload_data.h"
@@ -77,7 +78,7 @@ void AddWorkload(Hash& hash, const Workload& workload) {
 
 std::uint64_t Compute() {
   Hash hash;
-  hash.Add(std::string_view(ZEUS_VERSION));
+  hash.Add(std::string_view(Version()));
   AddHeader(hash);
   AddSizes<CoreSlot, GpuCore, Random, BoardSensors, Load, LoadTable, Fault, FaultSchedule,
            OperatingState, StepProfile, ThermalPath, Regime, PowerHistory, CounterRegister>(hash);
