@@ -8,7 +8,7 @@
 #include "apps/zeus/exit_code.h"
 #include "zeus/base/result.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11 is called so.
 class App;
 class Option;
 }  // namespace CLI

@@ -7,6 +7,7 @@ anything with the members of `Collective`.
 
 from __future__ import annotations
 
+import collections
 import sys
 from typing import Any, Protocol
 
@@ -55,15 +56,11 @@ class TorchCollective:
 
     def _exchange(self, operation: str, values: list[float]) -> list[float]:
         distributed = self._torch.distributed
-        tensor = self._tensor(values)
+        tensor = exchange_tensor(values, self._torch.float64, self._group)
         distributed.all_reduce(
             tensor, op=getattr(distributed.ReduceOp, operation), group=self._group
         )
         return list(tensor.tolist())
-
-    def _tensor(self, values: list[float]) -> Any:
-        torch = self._torch
-        return torch.tensor(values, dtype=torch.float64, device=exchange_device(self._group))
 
     def sum(self, values: list[float]) -> list[float]:
         """Element by element, over all processes."""
@@ -76,12 +73,26 @@ class TorchCollective:
     def broadcast(self, values: list[float], root: int) -> list[float]:
         """The values of the process `root` of the group."""
         distributed = self._torch.distributed
-        tensor = self._tensor(values)
+        tensor = exchange_tensor(values, self._torch.float64, self._group)
         source = root
         if self._group is not None and hasattr(distributed, "get_global_rank"):
             source = distributed.get_global_rank(self._group, root)
         distributed.broadcast(tensor, src=source, group=self._group)
         return list(tensor.tolist())
+
+
+# The tensors exchanged last. A thread of gloo holds one for a moment longer than the exchange takes;
+# if it were the last to let go, it would need the interpreter's lock, for which it waits for ever
+# when the program destroys the process group meanwhile: destroying joins that thread, under the lock.
+_exchanged: collections.deque[Any] = collections.deque(maxlen=16)
+
+
+def exchange_tensor(values: list[Any], dtype: Any, group: Any = None) -> Any:
+    """A tensor that the processes of a group can exchange."""
+    torch: Any = sys.modules["torch"]
+    tensor = torch.tensor(values, dtype=dtype, device=exchange_device(group))
+    _exchanged.append(tensor)
+    return tensor
 
 
 def exchange_device(group: Any = None) -> Any:

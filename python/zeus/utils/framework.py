@@ -6,7 +6,7 @@ import sys
 from typing import Any, Callable, Literal, Sequence
 
 from zeus.errors import InvalidArgumentError, NotSupportedError, UnavailableError
-from zeus.utils.distributed import exchange_device
+from zeus.utils.distributed import exchange_tensor
 
 __all__ = [
     "all_reduce",
@@ -185,9 +185,7 @@ def all_reduce(
 def _torch_all_reduce(distributed: Any, numbers: list[Any], operation: str) -> list[Any]:
     torch: Any = sys.modules["torch"]
     whole = all(isinstance(number, int) for number in numbers)
-    tensor = torch.tensor(
-        numbers, dtype=torch.int64 if whole else torch.float64, device=exchange_device()
-    )
+    tensor = exchange_tensor(numbers, torch.int64 if whole else torch.float64)
     reduction = distributed.ReduceOp.SUM if operation == "sum" else distributed.ReduceOp.MAX
     distributed.all_reduce(tensor, op=reduction)
     return list(tensor.cpu().tolist())
