@@ -20,7 +20,7 @@ train() {
   while [[ $1 != -- ]]; do ours+=("$1") && shift; done
   shift
   "$zeus" train --job "$job" --recurrences "$count" --database "sqlite://$folder/zeus.db" \
-    --batch-sizes 8,16,32,64,128,256 --default 128 --target 0.9 --max-epochs 60 --seed 7 \
+    --batch-sizes 8,16,32,64,128,256 --default 128 --target 0.9 --max-epochs 60 --seed 4 \
     --lr 0.007 --lr-scaling sqrt --gpu-model V100 --max-power 250 \
     --metric-file "$folder/$job.jsonl" --let-finish "${ours[@]}" -- \
     env ZEUS_LOG_LEVEL=error "$build/examples/train_digits" --step-cost deepspeech2 --target 0.9 \
