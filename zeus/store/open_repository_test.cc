@@ -77,7 +77,8 @@ TEST_F(OpenRepositoryTest, AFileThatWasDeletedIsNotWrittenTo) {
 }
 
 TEST_F(OpenRepositoryTest, RefusesAFileThatIsNoDatabaseAndLeavesItAlone) {
-  for (const std::string content : {"x", "my diary, page one", std::string(10'000, '-').c_str()}) {
+  for (const std::string& content :
+       {std::string("x"), std::string("my diary, page one"), std::string(10'000, '-')}) {
     const auto file = folder_.AddFile("diary", content);
     const Error error = ErrorOf(Url(file));
     EXPECT_EQ(error.code, ErrorCode::kInvalidArgument);
