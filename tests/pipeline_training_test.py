@@ -19,7 +19,7 @@ class VirtualTimeTest(unittest.TestCase):
 
     def train(self, *arguments):
         done = subprocess.run([PROGRAM, "--json", *arguments], capture_output=True, text=True,
-                              timeout=110)
+                              timeout=280)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 

@@ -27,7 +27,7 @@ class ProfileTestCase(RunTestCase):
     def profile(self, *arguments, **options):
         options.setdefault("env", self.environment)
         return subprocess.run([ZEUS, "profile", *arguments], capture_output=True, text=True,
-                              timeout=100, **options)
+                              timeout=280, **options)
 
     def start_profile(self, *arguments, **options):
         process = subprocess.Popen([ZEUS, "profile", *arguments], env=self.environment, text=True,

@@ -89,7 +89,7 @@ class TrainTestCase(RunTestCase):
 
     def train(self, *arguments, code=0):
         done = subprocess.run([ZEUS, "train", *arguments], env=self.environment, text=True,
-                              capture_output=True, timeout=100)
+                              capture_output=True, timeout=280)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
 
