@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import os
 import re
 import signal
@@ -16,6 +17,7 @@ from sim_testing import ZEUS, wait_until
 LOAD = [ZEUS, "sim", "load", "--gpu", "0", "--workload", "shufflenet", "--batch-size", "1024"]
 STEPS = r"step ([\d.]+)"
 QUICK = ["--slice", "500ms", "--warmup", "200ms"]
+DOUBT = 1.645  # Standard deviations: 95 %, one-sided.
 STEPS_PER_EPOCH = 49  # 50 000 samples in batches of 1024.
 
 
@@ -81,13 +83,24 @@ class SweepTest(ProfileTestCase):
                                    delta=0.05 * step["energy_per_step_joules"])
         self.assertEqual([choice["objective"] for choice in result["choices"]],
                          ["cost (eta 0.5)", "energy", "time", "at most 1.2 times as long"])
-        # On a busy machine the table may be so uncertain that another limit seems best.
-        best = min(result["settings"], key=lambda row: row["per_step"]["energy_per_step_joules"])
-        self.assertEqual(result["choices"][1]["setting"], best["setting"])
+        self.check_least_energy(result)
         self.check_files(result)
         for words in ("250 W", "100 W", "best for", "±", "energy per step", "time per step"):
             self.assertIn(words, done.stderr)
         self.assertRegex(done.stdout, r"^step [\d.]+\n")
+
+    def check_least_energy(self, result):
+        """The fastest of those that cannot be told from the best: 100 W where all is certain."""
+        steps = {row["setting"]: row["per_step"] for row in result["settings"]}
+        energies = {setting: (step["energy_per_step_joules"], step["energy_per_step_sigma_joules"])
+                    for setting, step in steps.items()}
+        best, sigma = min(energies.values())
+        as_good = [setting for setting, (joules, own) in energies.items()
+                   if joules - best <= DOUBT * math.hypot(own, sigma)]
+        chosen = result["choices"][1]["setting"]
+        self.assertEqual(chosen, min(as_good, key=lambda s: steps[s]["time_per_step_seconds"]))
+        if all(own < 0.02 * joules for joules, own in energies.values()):
+            self.assertEqual(chosen, 100)
 
     def check_files(self, result):
         with open(self.path("p.csv"), encoding="utf-8") as file:
@@ -116,10 +129,10 @@ for line in load.stdout:
 """
         with open(steps, "w", encoding="utf-8") as file:
             file.write("123456")  # Of an earlier run: no progress of this one.
-        done = self.profile("--limits", "250,100", "--slice", "1s", "--warmup", "200ms",
+        done = self.profile("--limits", "250,100", "--slice", "2s", "--warmup", "200ms",
                             "--progress-file", steps,
                             "--json", self.path("p.json"), "--", sys.executable, "-c", script,
-                            *LOAD, "--seconds", "6", "--progress")
+                            *LOAD, "--seconds", "8", "--progress")
         self.assertEqual(done.returncode, 0, done.stderr)
         fast, slow = self.load("p.json")["settings"]
         self.assertGreater(fast["per_step"]["steps_per_second"],
@@ -158,9 +171,9 @@ for line in load.stdout:
         self.assertEqual(self.limit(), 250)
 
     def test_until_done_goes_on_until_the_command_ends(self):
-        done = self.profile("--limits", "250,100", *QUICK, "--until-done", "--progress", STEPS,
-                            "--json", self.path("p.json"), "--", *LOAD, "--seconds", "6",
-                            "--progress")
+        done = self.profile("--limits", "250,100", "--slice", "1s", "--warmup", "200ms",
+                            "--until-done", "--progress", STEPS, "--json", self.path("p.json"),
+                            "--", *LOAD, "--seconds", "7", "--progress")
         self.assertEqual(done.returncode, 0, done.stderr)
         result = self.load("p.json")
         self.assertGreaterEqual(max(slice["round"] for slice in result["slices"]), 1)
