@@ -10,7 +10,7 @@ import threading
 import time
 import unittest
 
-from sim_testing import ZEUS, SimTestCase
+from sim_testing import ZEUS, SimTestCase, wait_until
 
 # What gpu_model.cc says about the sensors, in milliseconds: power period, window, counter period.
 TRUTH = {
@@ -156,9 +156,7 @@ class LoadCommandTest(CalibrateTest):
         calibrate = subprocess.Popen(
             [ZEUS, "calibrate", "--load-command", self.load_command()],
             env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        while not self.note.exists() or not self.note.read_text():
-            self.assertIsNone(calibrate.poll())
-            time.sleep(0.01)
+        wait_until(lambda: self.note.exists() and self.note.read_text(), "the load did not start")
         pid = int(self.note.read_text().split()[0])
 
         calibrate.send_signal(signal.SIGINT)
@@ -201,8 +199,8 @@ class MeterTest(CalibrateTest):
         meter.start()
         self.addCleanup(meter.join)
         self.addCleanup(stop.set)
-        while not os.path.exists(path) or os.path.getsize(path) < 30:
-            time.sleep(0.01)
+        wait_until(lambda: os.path.exists(path) and os.path.getsize(path) >= 30,
+                   "the meter shows nothing")
 
         report = self.reports("--seconds", "8", "--meter", path, "--meter-delay", "0",
                               "--meter-accuracy", "0.002")[0]

@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import signal
+import statistics
 import struct
 import subprocess
 import termios
@@ -68,7 +69,7 @@ class PipeTest(MonitorTestCase):
         self.assertGreaterEqual(len(rows), 2)
         self.assertIn("Tesla V100", rows[0])
         self.assertRegex(rows[-1], r"\d W ± [\d.]+ W .* J ± .* J")
-        self.assertRegex(lines[-1], r"^0\.\d s: gpu:0 .* J ± .* J, gpu:1 .* J")
+        self.assertRegex(lines[-1], r"^\d+\.\d s: gpu:0 .* J ± .* J, gpu:1 .* J")
 
     def test_the_first_sample_has_power_at_once(self):
         self.start("V100")
@@ -86,7 +87,9 @@ class PipeTest(MonitorTestCase):
         energy = late["devices"][0]["energy_joules"] - early["devices"][0]["energy_joules"]
         seconds = late["elapsed_seconds"] - early["elapsed_seconds"]
         self.assertAlmostEqual(energy / seconds, 200, delta=30)
-        self.assertAlmostEqual(late["devices"][0]["power_watts"], 200, delta=20)
+        # A single reading that comes late on a busy machine stands for another time.
+        powers = [sample["devices"][0]["power_watts"] for sample in samples[5:]]
+        self.assertAlmostEqual(statistics.median(powers), 200, delta=20)
         self.assertGreater(late["devices"][0]["energy_sigma_joules"], 0)
 
     def test_only_chosen_gpus_are_shown(self):
@@ -147,12 +150,15 @@ class FileTest(MonitorTestCase):
     def test_lines_are_appended_to_a_file_and_the_table_is_shown(self):
         self.start("V100")
         path = self.path("samples.csv")
+        rows = []
         for _ in range(2):
+            before = rows
             done = self.monitor("--csv", "--output", path, "--duration", "0.01")
             self.assertIn("gpu:0", done.stdout)
-        with open(path, newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-        self.assertEqual(len(rows), 4)
+            with open(path, newline="", encoding="utf-8") as file:
+                rows = list(csv.DictReader(file))
+            self.assertGreater(len(rows), len(before))
+            self.assertEqual(rows[:len(before)], before)
         for row in rows:
             self.assertEqual(row["device"], "gpu:0")
             self.assertGreater(float(row["power_watts"]), 1)

@@ -1,14 +1,15 @@
 """A pipeline of processes on simulated GPUs measures itself, plans its clocks and keeps to the plan."""
 
+import contextlib
+import fcntl
 import glob
 import json
 import os
 import signal
 import subprocess
-import time
 import unittest
 
-from sim_testing import ZEUS, SimTestCase
+from sim_testing import ZEUS, SimTestCase, wait_until
 
 PROGRAM = os.environ.get("TRAIN_PIPELINE", "build/dev/examples/train_pipeline")
 
@@ -18,7 +19,7 @@ class VirtualTimeTest(unittest.TestCase):
 
     def train(self, *arguments):
         done = subprocess.run([PROGRAM, "--json", *arguments], capture_output=True, text=True,
-                              timeout=110)
+                              timeout=280)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
@@ -104,10 +105,24 @@ class NodeTest(SimTestCase):
             [PROGRAM, "--node", "default", "--iterations", "1"], env=self.environment, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
         self.addCleanup(self.stop, program)
-        while len(self.entries()) < 4:
-            self.assertIsNone(program.poll(), "the training ended before it locked a clock")
-            time.sleep(0.05)
+        wait_until(lambda: len(self.entries()) == 4 or program.poll() is not None,
+                   "the training does not lock the clocks")
+        self.assertIsNone(program.poll(), "the training ended before it locked all clocks")
         return program
+
+    @contextlib.contextmanager
+    def journal_locked(self):
+        """As long as the block lasts, no other process reads or writes the journal of knobs."""
+        with open(os.path.join(self.environment["ZEUS_KNOB_DIR"], "lock"), "r+b") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def freeze(self, processes):
+        """Stops the processes; returns when they stand still."""
+        for process in processes:
+            os.kill(process, signal.SIGSTOP)
+        wait_until(lambda: all(self.state(process) == "T" for process in processes),
+                   "the processes do not stop")
 
     @staticmethod
     def stop(program):
@@ -132,22 +147,27 @@ class NodeTest(SimTestCase):
     def test_sigterm_unlocks_at_once(self):
         program = self.start()
         for stage in self.stages(program):
-            os.kill(stage, signal.SIGTERM)
+            # The others end with the first one, maybe before it is their turn.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(stage, signal.SIGTERM)
         program.communicate(timeout=60)
         self.assertEqual(program.returncode, 128 + signal.SIGTERM)
         self.assertEqual(self.entries(), [])
 
     @staticmethod
-    def runs(process):
+    def state(process):
+        """The letter of its state, as "T" if it was stopped; None when there is no such process."""
         try:
             with open(f"/proc/{process}/stat", encoding="ascii") as stat:
-                return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
+                return stat.read().rsplit(")", 1)[1].split()[0]
         except (FileNotFoundError, ProcessLookupError):
-            return False
+            return None
+
+    def runs(self, process):
+        return self.state(process) not in (None, "Z")
 
     def check_nothing_is_left(self, program, stages):
-        while any(self.runs(stage) for stage in stages):
-            time.sleep(0.05)
+        wait_until(lambda: not any(self.runs(stage) for stage in stages), "a stage lives on")
         program.communicate(timeout=60)
         self.assertEqual(self.entries(), [])
 
@@ -174,11 +194,12 @@ class NodeTest(SimTestCase):
 
     def test_a_second_job_finds_the_gpus_held_before_it_loads_them(self):
         first = self.start()
-        time.sleep(0.5)  # Nobody is to be stopped while it writes the journal.
-        os.killpg(first.pid, signal.SIGSTOP)
+        stages = self.stages(first)
+        with self.journal_locked():  # A stage that is stopped while it has the lock keeps it.
+            self.freeze([first.pid, *stages])
         idle = 4 * 60.0
-        while self.truth("power_watts") > idle:  # Its loads end with its heartbeats.
-            time.sleep(0.05)
+        # Loads end with the heartbeats of their processes.
+        wait_until(lambda: self.truth("power_watts") < idle, "the load of a stopped job goes on")
         begin, energy = self.node_time(), self.truth("energy_joules")
         second = subprocess.run([PROGRAM, "--node", "default"], env=self.environment, text=True,
                                 capture_output=True, timeout=60)
@@ -197,8 +218,8 @@ class NodeTest(SimTestCase):
     def test_clocks_of_a_job_that_was_killed_as_a_whole_are_unlocked_by_a_repair(self):
         program = self.start()
         stages = self.stages(program)
-        for stage in stages:  # None has the time to clean up behind another.
-            os.kill(stage, signal.SIGSTOP)
+        with self.journal_locked():
+            self.freeze(stages)  # None has the time to clean up behind another.
         for stage in stages:
             os.kill(stage, signal.SIGKILL)
         program.communicate(timeout=60)

@@ -2,21 +2,22 @@
 
 import csv
 import json
+import math
 import os
 import re
 import signal
 import subprocess
 import sys
-import time
 import unittest
 import xml.dom.minidom
 
 from run_testing import RunTestCase
-from sim_testing import ZEUS
+from sim_testing import ZEUS, wait_until
 
 LOAD = [ZEUS, "sim", "load", "--gpu", "0", "--workload", "shufflenet", "--batch-size", "1024"]
 STEPS = r"step ([\d.]+)"
 QUICK = ["--slice", "500ms", "--warmup", "200ms"]
+DOUBT = 1.645  # Standard deviations: 95 %, one-sided.
 STEPS_PER_EPOCH = 49  # 50 000 samples in batches of 1024.
 
 
@@ -28,11 +29,11 @@ class ProfileTestCase(RunTestCase):
     def profile(self, *arguments, **options):
         options.setdefault("env", self.environment)
         return subprocess.run([ZEUS, "profile", *arguments], capture_output=True, text=True,
-                              timeout=100, **options)
+                              timeout=280, **options)
 
-    def start_profile(self, *arguments):
+    def start_profile(self, *arguments, **options):
         process = subprocess.Popen([ZEUS, "profile", *arguments], env=self.environment, text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
         self.addCleanup(self.end, process)
         return process
 
@@ -41,11 +42,8 @@ class ProfileTestCase(RunTestCase):
                               capture_output=True, text=True, check=True)
         return json.loads(done.stdout)["gpus"][gpu]["power_limit"]["current"]
 
-    def await_limit(self, wanted):
-        deadline = time.monotonic() + 60
-        while not wanted(self.limit()):
-            self.assertLess(time.monotonic(), deadline, "the limit never came")
-            time.sleep(0.05)
+    def await_limit(self, watts):
+        wait_until(lambda: self.limit() == watts, f"the limit of {watts} W never came")
 
     def load(self, name):
         with open(self.path(name), encoding="utf-8") as file:
@@ -85,11 +83,24 @@ class SweepTest(ProfileTestCase):
                                    delta=0.05 * step["energy_per_step_joules"])
         self.assertEqual([choice["objective"] for choice in result["choices"]],
                          ["cost (eta 0.5)", "energy", "time", "at most 1.2 times as long"])
-        self.assertEqual(result["choices"][1]["setting"], 100)
+        self.check_least_energy(result)
         self.check_files(result)
         for words in ("250 W", "100 W", "best for", "±", "energy per step", "time per step"):
             self.assertIn(words, done.stderr)
         self.assertRegex(done.stdout, r"^step [\d.]+\n")
+
+    def check_least_energy(self, result):
+        """The fastest of those that cannot be told from the best: 100 W where all is certain."""
+        steps = {row["setting"]: row["per_step"] for row in result["settings"]}
+        energies = {setting: (step["energy_per_step_joules"], step["energy_per_step_sigma_joules"])
+                    for setting, step in steps.items()}
+        best, sigma = min(energies.values())
+        as_good = [setting for setting, (joules, own) in energies.items()
+                   if joules - best <= DOUBT * math.hypot(own, sigma)]
+        chosen = result["choices"][1]["setting"]
+        self.assertEqual(chosen, min(as_good, key=lambda s: steps[s]["time_per_step_seconds"]))
+        if all(own < 0.02 * joules for joules, own in energies.values()):
+            self.assertEqual(chosen, 100)
 
     def check_files(self, result):
         with open(self.path("p.csv"), encoding="utf-8") as file:
@@ -118,9 +129,10 @@ for line in load.stdout:
 """
         with open(steps, "w", encoding="utf-8") as file:
             file.write("123456")  # Of an earlier run: no progress of this one.
-        done = self.profile("--limits", "250,100", *QUICK, "--progress-file", steps,
+        done = self.profile("--limits", "250,100", "--slice", "2s", "--warmup", "200ms",
+                            "--progress-file", steps,
                             "--json", self.path("p.json"), "--", sys.executable, "-c", script,
-                            *LOAD, "--seconds", "5", "--progress")
+                            *LOAD, "--seconds", "8", "--progress")
         self.assertEqual(done.returncode, 0, done.stderr)
         fast, slow = self.load("p.json")["settings"]
         self.assertGreater(fast["per_step"]["steps_per_second"],
@@ -128,8 +140,12 @@ for line in load.stdout:
         self.assertLess(fast["per_step"]["steps_per_second"], 20)
 
     def test_without_progress_there_is_power_and_no_choice(self):
+        # The load is there before the sweep begins, which does not wait for it without progress.
+        self.start_load(*LOAD[3:])
+        wait_until(lambda: json.loads(self.sim("truth", "--json"))[0]["power_watts"] > 100,
+                   "the load does not begin")
         done = self.profile("--stride", "75", *QUICK, "--stop", "--json", self.path("p.json"),
-                            "--", *LOAD)
+                            "--", "sleep", "600")
         self.assertEqual(done.returncode, 0, done.stderr)
         result = self.load("p.json")
         self.assertEqual([row["setting"] for row in result["settings"]], [250, 175, 100])
@@ -142,29 +158,22 @@ for line in load.stdout:
         self.assertEqual(self.limit(), 250)
 
     def test_the_best_limit_is_kept_for_the_rest_of_the_command(self):
-        process = self.start_profile("--limits", "250,125", *QUICK, "--eta", "1", "--keep",
+        # In two seconds lines that come late on a busy machine hide no difference of a third.
+        process = self.start_profile("--limits", "250,125", "--slice", "2s", "--warmup", "200ms",
+                                     "--eta", "1", "--keep",
                                      "--progress", STEPS, "--json", self.path("p.json"),
                                      "--", *LOAD, "--progress")
-        self.await_file("p.json")
-        self.await_limit(lambda limit: limit == 125)
+        wait_until(lambda: os.path.exists(self.path("p.json")), "no result was written")
+        self.await_limit(125)
         process.send_signal(signal.SIGTERM)
         _, error = process.communicate(timeout=60)
         self.assertIn("125 W is set for the rest of the command", error)
         self.assertEqual(self.limit(), 250)
 
-    def await_file(self, name):
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                return self.load(name)
-            except (FileNotFoundError, json.JSONDecodeError):
-                self.assertLess(time.monotonic(), deadline, "no result")
-                time.sleep(0.05)
-
     def test_until_done_goes_on_until_the_command_ends(self):
-        done = self.profile("--limits", "250,100", *QUICK, "--until-done", "--progress", STEPS,
-                            "--json", self.path("p.json"), "--", *LOAD, "--seconds", "6",
-                            "--progress")
+        done = self.profile("--limits", "250,100", "--slice", "1s", "--warmup", "200ms",
+                            "--until-done", "--progress", STEPS, "--json", self.path("p.json"),
+                            "--", *LOAD, "--seconds", "7", "--progress")
         self.assertEqual(done.returncode, 0, done.stderr)
         result = self.load("p.json")
         self.assertGreaterEqual(max(slice["round"] for slice in result["slices"]), 1)
@@ -183,20 +192,23 @@ for line in load.stdout:
 
 class EndsTest(ProfileTestCase):
     def test_a_command_that_ends_early_leaves_a_partial_table(self):
-        done = self.profile("--limits", "250,200,150,100", "--slice", "1s", "--warmup", "200ms",
-                            "--json", self.path("p.json"), "--", "sh", "-c", "sleep 2; exit 7")
-        self.assertEqual(done.returncode, 7, done.stderr)
+        process = self.start_profile("--limits", "250,200,150,100", "--slice", "2s", "--warmup",
+                                     "200ms", "--json", self.path("p.json"), "--", "sh", "-c",
+                                     "read line; exit 7", stdin=subprocess.PIPE)
+        self.await_limit(200)
+        _, error = process.communicate("end\n", timeout=60)
+        self.assertEqual(process.returncode, 7, error)
         result = self.load("p.json")
         self.assertFalse(result["complete"])
         self.assertEqual([row["setting"] for row in result["settings"]], [250])
-        self.assertIn("it should run at least 5 s", done.stderr)
+        self.assertIn("it should run at least 9 s", error)
         self.assertEqual(self.limit(), 250)
 
     def test_signals_restore_the_limit_and_reach_the_command(self):
         for number in (signal.SIGINT, signal.SIGTERM):
             process = self.start_profile("--limits", "150,100", "--slice", "60s", "--",
                                          "sleep", "600")
-            self.await_limit(lambda limit: limit == 150)
+            self.await_limit(150)
             process.send_signal(number)
             _, error = process.communicate(timeout=60)
             self.assertEqual(process.returncode, 128 + number, error)
@@ -210,8 +222,8 @@ class EndsTest(ProfileTestCase):
         self.assertEqual(self.limit(), 250)
 
     def test_output_that_never_matches_measures_nothing_and_says_so(self):
-        done = self.profile(*QUICK, "--progress", "iteration (\\d+)", "--", "sh", "-c",
-                            "echo step 1; echo step 2 >&2; sleep 0.3")
+        done = self.profile("--progress", "iteration (\\d+)", "--", "sh", "-c",
+                            "echo step 1; echo step 2 >&2")
         self.assertEqual(done.returncode, 6, done.stderr)
         self.assertEqual(done.stdout, "step 1\n")
         self.assertIn("step 2\n", done.stderr)

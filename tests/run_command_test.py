@@ -7,11 +7,10 @@ import signal
 import subprocess
 import sys
 import termios
-import time
 import unittest
 
 from run_testing import RunTestCase
-from sim_testing import ZEUS
+from sim_testing import ZEUS, wait_until
 
 
 class CommandTest(RunTestCase):
@@ -104,9 +103,8 @@ class CommandTest(RunTestCase):
     def test_the_pause_between_runs_can_be_interrupted(self):
         process = self.popen("--repeat", "2", "--cooldown", "3600", "--json",
                              self.path("result.json"), "--", "true")
-        while not os.path.exists(self.path("result.json")):
-            self.assertIsNone(process.poll())
-            time.sleep(0.01)
+        wait_until(lambda: os.path.exists(self.path("result.json")), "no result was written")
+        self.assertIsNone(process.poll())
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(timeout=30), 143)
 

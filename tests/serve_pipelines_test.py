@@ -5,6 +5,7 @@ clocks of its GPU and asks for its schedule, which comes when all ranks are ther
 """
 
 import concurrent.futures
+import contextlib
 import unittest
 
 import postgres_testing
@@ -114,11 +115,13 @@ class PipelinesTest(PipelineTestCase):
         server = self.serve("--no-access-log")
         server.ask("POST", "/v1/plans", spec())
         pipeline = Pipeline([server], metadata="plan=gpt")
-        with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            waiting = pool.submit(self.run_rank, pipeline, 0)
-            concurrent.futures.wait([waiting], timeout=0.5)
+        self.assertEqual(pipeline.register(0).status, 200)
+        with contextlib.closing(server.connect()) as waiting:
+            waiting.request("GET", f"/schedule/{pipeline.id}?rank=0")
+            # The thread that answers this one has read the request before.
+            self.assertEqual(server.ask("GET", "/healthz").status, 200)
             self.assertEqual(server.stop(), (0, ""))
-            self.assertEqual(waiting.result().status, 503)
+            self.assertEqual(waiting.getresponse().status, 503)
 
     def test_a_schedule_file_is_for_who_names_no_plan(self):
         file = self.path("schedule.py")

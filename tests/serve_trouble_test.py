@@ -11,6 +11,7 @@ import time
 import unittest
 
 from serve_testing import JOB, ZEUS, ServeTestCase
+from sim_testing import wait_until
 
 
 class StuckTest(ServeTestCase):
@@ -27,12 +28,30 @@ class StuckTest(ServeTestCase):
         # Answered by the thread that has read the request before.
         self.assertEqual(server.ask("GET", "/healthz").status, 200)
 
+    @staticmethod
+    def is_pending(process, number):
+        """Whether the process has not yet taken a signal that it was sent."""
+        with open(f"/proc/{process}/status", encoding="ascii") as status:
+            pending, = [line.split()[1] for line in status if line.startswith("ShdPnd:")]
+        return int(pending, 16) >> (number - 1) & 1 == 1
+
+    @staticmethod
+    def has_open(process, path):
+        """Whether the process has the file open."""
+        folder = f"/proc/{process}/fd"
+        with contextlib.suppress(FileNotFoundError):  # It was closed meanwhile.
+            return any(os.path.realpath(os.path.join(folder, number)) == os.path.realpath(path)
+                       for number in os.listdir(folder))
+        return False
+
     def test_a_second_signal_ends_it_while_the_database_is_locked(self):
         server = self.serve("--no-access-log")
         self.lock()
         self.post_in_flight(server)
         server.process.send_signal(signal.SIGTERM)
-        time.sleep(0.3)  # Two signals at once are one.
+        # A signal that comes while the same one is pending is lost.
+        wait_until(lambda: not self.is_pending(server.process.pid, signal.SIGTERM),
+                   "the server does not take the signal")
         code, errors = server.stop()
         self.assertEqual(code, 6)
         self.assertIn("second signal", errors)
@@ -52,7 +71,9 @@ class StuckTest(ServeTestCase):
             process = subprocess.Popen(
                 [ZEUS, "serve", "--listen", "127.0.0.1:0", "--database",
                  "sqlite://" + self.path("zeus.db")], stderr=subprocess.DEVNULL)
-            time.sleep(0.5)  # It has nothing to say yet.
+            # It has nothing to say yet.
+            wait_until(lambda: self.has_open(process.pid, self.path("zeus.db")),
+                       "the server does not look at its database")
             process.terminate()
             self.assertEqual(process.wait(30), -signal.SIGTERM)
         connection.close()
@@ -87,10 +108,7 @@ class LogTest(ServeTestCase):
         server.ask("GET", "/healthz")
         os.rename(path, self.path("old.log"))
         server.process.send_signal(signal.SIGHUP)
-        deadline = time.monotonic() + 30
-        while not os.path.exists(path):
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.01)
+        wait_until(lambda: os.path.exists(path), "the log was not opened anew")
         server.ask("GET", "/readyz")
         self.assertEqual(server.stop(), (0, ""))
         for name, asked in (("old.log", "/healthz"), ("access.log", "/readyz")):

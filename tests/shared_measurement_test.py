@@ -10,7 +10,7 @@ import time
 import unittest
 from datetime import datetime
 
-from sim_testing import ZEUS, SimTestCase
+from sim_testing import ZEUS, SimTestCase, wait_until
 
 PROCESSES = 8
 GPUS = 4
@@ -51,8 +51,9 @@ class SharedMeasurementTest(SimTestCase):
         truth.thread.start()
         try:
             reports = self.measure(environment)
+            end = time.time()
+            wait_until(lambda: truth.times and truth.times[-1] > end, "the truth is not read")
         finally:
-            time.sleep(0.2)  # One more reading after the end.
             truth.stop.set()
             truth.thread.join()
 
@@ -75,21 +76,31 @@ class SharedMeasurementTest(SimTestCase):
         self.assertLess(abs(total - exact), 2 * sigma)
 
     def measure(self, environment):
-        """Commands that begin one after the other and overlap in time; their reports."""
+        """Commands that begin and end one after the other and overlap in time; their reports."""
         paths = [os.path.join(self.directory.name, f"run{i}.json") for i in range(PROCESSES)]
         runs = []
-        for i, path in enumerate(paths):
+        for path in paths:
             command = [ZEUS, "run", "--quiet", "--refine=always", "--json", path, "--",
-                       "sleep", str(2.5 + 0.2 * (i % 3))]
-            runs.append(subprocess.Popen(command, env=environment))
-            time.sleep(0.05)
+                       "sh", "-c", "echo ready; read line"]
+            runs.append(subprocess.Popen(command, env=environment, text=True,
+                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+            self.addCleanup(self.end, runs[-1])
+            self.assertEqual(runs[-1].stdout.readline(), "ready\n")
+        time.sleep(2)  # They measure this time together, which is most of theirs.
         for run in runs:
-            self.assertEqual(run.wait(timeout=60), 0)
+            run.communicate("end\n", timeout=60)
+            self.assertEqual(run.returncode, 0)
         reports = []
         for path in paths:
             with open(path) as file:
                 reports.append(json.load(file))
         return reports
+
+
+    @staticmethod
+    def end(process):
+        process.kill()
+        process.communicate()
 
 
 def started(report):

@@ -5,10 +5,9 @@ import os
 import re
 import signal
 import subprocess
-import time
 import unittest
 
-from sim_testing import SimTestCase
+from sim_testing import SimTestCase, wait_until
 
 INVALID, NOT_FOUND, UNAVAILABLE = 2, 3, 6
 IMAGENET = 1281167  # Images of an epoch of resnet50.
@@ -26,11 +25,8 @@ class SimCliTest(SimTestCase):
         return json.loads(self.sim("truth", "--json", *arguments))[gpu]
 
     def wait_for_power_above(self, watts):
-        for _ in range(500):
-            if self.truth()["power_watts"] > watts:
-                return
-            time.sleep(0.01)
-        self.fail(f"the GPU never drew more than {watts} W")
+        wait_until(lambda: self.truth()["power_watts"] > watts,
+                   f"the GPU never drew more than {watts} W")
 
     def test_a_node_lives_from_start_to_stop(self):
         self.assertIn("no simulated node is running", self.sim("list"))
@@ -126,10 +122,7 @@ class SimCliTest(SimTestCase):
         self.wait_for_power_above(150)
         load.kill()
         load.communicate()
-        deadline = time.monotonic() + 30
-        while self.truth()["power_watts"] > 60:
-            self.assertLess(time.monotonic(), deadline, "the load of a dead process goes on")
-            time.sleep(0.05)
+        wait_until(lambda: self.truth()["power_watts"] < 60, "the load of a dead process goes on")
         self.sim("load", "--gpu", "0", "--watts", "100", "--seconds", "0.1")
 
     def test_a_load_notices_that_its_node_was_stopped(self):
@@ -281,10 +274,8 @@ class SimCliTest(SimTestCase):
         load = self.start_load("--gpu", "0", "--watts", "200", "--seconds", "1000")
         self.wait_for_power_above(150)
         load.send_signal(signal.SIGSTOP)
-        deadline = time.monotonic() + 30
-        while self.truth()["power_watts"] > 60:
-            self.assertLess(time.monotonic(), deadline, "the load of a stopped process goes on")
-            time.sleep(0.05)
+        wait_until(lambda: self.truth()["power_watts"] < 60,
+                   "the load of a stopped process goes on")
         load.send_signal(signal.SIGCONT)
         self.wait_for_power_above(150)
 

@@ -3,9 +3,19 @@
 import os
 import subprocess
 import tempfile
+import time
 import unittest
 
 ZEUS = os.environ.get("ZEUS_BINARY", "build/dev/bin/zeus")
+
+
+def wait_until(condition, what):
+    """Returns as soon as the condition holds; the deadline is reached only on failure."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(what)
+        time.sleep(0.02)
 
 
 class SimTestCase(unittest.TestCase):

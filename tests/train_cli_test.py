@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from sim_testing import ZEUS
+from sim_testing import ZEUS, wait_until
 from train_testing import TrainTestCase
 
 REGEX = ["--metric-regex", r"val_acc=([0-9.]+)"]
@@ -263,22 +263,27 @@ class ServerTest(TrainTestCase):
             process.terminate()
             process.wait(timeout=60)
 
+    def written_epochs(self):
+        with open(self.path("m"), encoding="utf-8") as file:
+            return len(file.readlines())
+
     def test_a_run_goes_on_while_the_server_is_away(self):
         url, process = self.serve("127.0.0.1:0")
         self.environment["ZEUS_SERVER"] = url
         training = self.start_train(*self.options(source=["--metric-file", self.path("m")]),
                                     *self.itself(), *self.command(
-                                        "--out", self.path("m"), "--seconds", "0.2",
-                                        "--epochs", '{"64": 15}'))
-        self.wait_until(lambda: self.reported_epochs() > 1, "no report came")
+                                        "--out", self.path("m"), "--seconds", "0.1",
+                                        "--epochs", '{"64": 30}'))
+        wait_until(lambda: self.reported_epochs() > 1, "no report came")
         process.kill()
         process.wait()
-        time.sleep(1)
+        trained = self.written_epochs()
+        wait_until(lambda: self.written_epochs() > trained + 2, "the training does not go on")
         self.assertIsNone(training.poll())
         self.serve(url.removeprefix("http://"))
         self.assertEqual(training.wait(timeout=90), 0, training.stderr.read())
         trial, = self.trials()
-        self.assertEqual((trial["status"], trial["epochs"]), ("converged", 15))
+        self.assertEqual((trial["status"], trial["epochs"]), ("converged", 30))
 
     def test_a_server_that_is_not_there_is_said(self):
         done = self.train(*self.options(), *self.itself(), "--server", "http://127.0.0.1:1",
@@ -343,7 +348,7 @@ class PowerLimitTest(TrainTestCase):
     def test_a_fixed_limit_is_put_back(self):
         process = self.start_train(*self.job_of_one(), "--power-limit", "150",
                                    *self.load("0.3", "10"))
-        self.wait_until(lambda: self.limit() == 150, "the limit never came")
+        wait_until(lambda: self.limit() == 150, "the limit never came")
         self.assertEqual(process.wait(timeout=60), 0)
         self.assertEqual(self.limit(), 250)
         self.assertEqual(self.trials("one")[0]["power_limit_watts"], 150)
@@ -353,11 +358,11 @@ class PowerLimitTest(TrainTestCase):
         process = self.start_train(*self.options(), "--power-limit", "150", *self.command(
             "--child", child, "--stubborn", "--seconds", "2", "--epochs", '{"64": 3000}'))
         pid = self.read_pid("child")
-        self.wait_until(lambda: self.limit() == 150, "the limit never came")
-        self.wait_until(lambda: self.reported_epochs() > 0, "no report came")
+        wait_until(lambda: self.limit() == 150, "the limit never came")
+        wait_until(lambda: self.reported_epochs() > 0, "no report came")
         process.kill()
         process.wait()
-        self.wait_until(lambda: not self.runs(pid), "the command lives on")
+        wait_until(lambda: not self.runs(pid), "the command lives on")
         self.assertEqual(self.limit(), 150)
         self.assertEqual(self.trials()[0]["status"], "reporting")
         done = self.train(*self.options(), *self.command())

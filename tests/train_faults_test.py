@@ -5,7 +5,7 @@ import os
 import subprocess
 import unittest
 
-from sim_testing import ZEUS
+from sim_testing import ZEUS, wait_until
 from train_testing import TrainTestCase
 
 REGEX = ["--metric-regex", r"val_acc=([0-9.]+)"]
@@ -57,7 +57,7 @@ class FaultTest(TrainTestCase):
         self.start("V100")
         process = self.start_train(*self.options(), *self.command(
             "--seconds", "0.3", "--most", "200", "--epochs", '{"64": 200}'))
-        self.wait_until(lambda: self.reported_epochs() > 1, "no report came")
+        wait_until(lambda: self.reported_epochs() > 1, "no report came")
         self.sim("fault", "--gpu", "0", "--kind", "lost")
         _, errors = process.communicate(timeout=60)
         self.assertIn("measure the energy of gpu:0", errors)
@@ -83,7 +83,7 @@ class FaultTest(TrainTestCase):
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(self.end, killed)
         folder = os.path.join(self.path("data"), "zeus", "trials")
-        self.wait_until(lambda: self.record(folder).get("trial") == 1, "no record was written")
+        wait_until(lambda: self.record(folder).get("trial") == 1, "no record was written")
         self.assertEqual(self.record(folder)["where"],
                          "sqlite://" + os.path.realpath(self.path("a/z.db")))
         killed.kill()
@@ -124,7 +124,7 @@ class FaultTest(TrainTestCase):
         self.environment["ZEUS_SERVER"] = url
         process = self.start_train(*self.options(), "--power-limit", "150", *self.command(
             "--seconds", "0.3", "--most", "12", "--epochs", '{"64": 100}'))
-        self.wait_until(lambda: self.reported_epochs() > 0, "no report came")
+        wait_until(lambda: self.reported_epochs() > 0, "no report came")
         server.kill()
         server.wait()
         for line in process.stderr:
@@ -148,7 +148,7 @@ class FaultTest(TrainTestCase):
         self.train(*self.options(), *self.itself(), "--eta", "0", "--", "sh", "-c",
                    f"sleep 600 & echo $! > {self.path('rest')}; echo val_acc=0.95 {{batch_size}}")
         pid = self.read_pid("rest")
-        self.wait_until(lambda: not self.runs(pid), "it lives on")
+        wait_until(lambda: not self.runs(pid), "it lives on")
 
     def test_what_is_no_regular_file_is_refused_before_a_trial_begins(self):
         os.mkfifo(self.path("pipe"))

@@ -4,10 +4,9 @@ import json
 import os
 import subprocess
 import sys
-import time
 
 from run_testing import RunTestCase
-from sim_testing import ZEUS
+from sim_testing import ZEUS, wait_until
 
 # Reaches the accuracy 0.9 after as many epochs as EPOCHS says of its batch size. Each epoch takes
 # SECONDS; what it reports of itself, it says on a clock of its own.
@@ -90,7 +89,7 @@ class TrainTestCase(RunTestCase):
 
     def train(self, *arguments, code=0):
         done = subprocess.run([ZEUS, "train", *arguments], env=self.environment, text=True,
-                              capture_output=True, timeout=100)
+                              capture_output=True, timeout=280)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
 
@@ -121,12 +120,6 @@ class TrainTestCase(RunTestCase):
                               capture_output=True, text=True, check=True)
         return json.loads(done.stdout)["gpus"][gpu]["power_limit"]["current"]
 
-    def wait_until(self, condition, what):
-        deadline = time.monotonic() + 60
-        while not condition():
-            self.assertLess(time.monotonic(), deadline, what)
-            time.sleep(0.05)
-
     @staticmethod
     def runs(pid):
         """Whether there is such a process, and it is not a zombie."""
@@ -138,6 +131,6 @@ class TrainTestCase(RunTestCase):
 
     def read_pid(self, name):
         path = self.path(name)
-        self.wait_until(lambda: os.path.exists(path) and os.path.getsize(path) > 0, "no child")
+        wait_until(lambda: os.path.exists(path) and os.path.getsize(path) > 0, "no child")
         with open(path, encoding="utf-8") as file:
             return int(file.read())

@@ -5,10 +5,20 @@
 #include <array>
 #include <cerrno>
 
+#include "zeus/base/clock.h"
+
 namespace zeus::examples {
 namespace {
 
-Error PeerIsGone() { return {ErrorCode::kUnavailable, "another stage of the pipeline has ended"}; }
+// The job's process ends the other stages when one has failed (launch.cc).
+constexpr Seconds kTimeToBeEnded{10};
+
+// A stage that lost its neighbour waits for the job to end it. If it ended by itself, the job might
+// take its exit code, instead of that of the neighbour, for the reason of the failure.
+Error PeerIsGone() {
+  SystemClock().SleepFor(kTimeToBeEnded);
+  return {ErrorCode::kUnavailable, "another stage of the pipeline has ended"};
+}
 
 }  // namespace
 

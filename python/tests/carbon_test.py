@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from unittest import mock
 from urllib.parse import parse_qsl, urlsplit
 
-from node_testing import NodeTestCase
+from node_testing import NodeTestCase, wait_until
 
 from zeus._core import carbon as core
 from zeus.errors import ConflictError, InvalidArgumentError
@@ -159,9 +159,15 @@ class EmissionTest(NodeTestCase):
         self.assertEqual(result.notes, [])
 
     def test_each_period_has_its_own_intensity(self):
-        begin = datetime.now(timezone.utc).replace(microsecond=0)
-        rows = {begin + timedelta(seconds=i): 1000.0 * (i >= 2) for i in range(-5, 10)}
-        result = self.measure(Provider(rows, period=1), seconds=2.5)
+        with ZeusMonitor(cpu_indices=[]) as monitor:
+            # The intensity changes a second after the window has begun.
+            rows = {}
+            carbon_monitor = carbon.CarbonEmissionMonitor(Provider(rows, period=1), monitor=monitor)
+            carbon_monitor.begin_window("epoch")
+            change = datetime.now(timezone.utc).replace(microsecond=0) + timedelta(seconds=2)
+            rows |= {change + timedelta(seconds=i): 1000.0 * (i >= 0) for i in range(-90, 90)}
+            wait_until(lambda: time.time() > change.timestamp() + 0.2)
+            result = carbon_monitor.end_window("epoch")
         self.assertTrue(0 < result.gpu_carbon_emission[0] < result.gpu_energy[0] * 1000 / 3.6e6)
 
     def test_the_present_is_asked_for_where_the_history_ends_early(self):

@@ -43,8 +43,11 @@ class ForkTest(NodeTestCase):
             node = zeus.sim.attach()
             monitor = ZeusMonitor()
             window = monitor.window("epoch")
-            before = node.truth()
+            def joules():
+                return sum(gpu.energy for gpu in node.truth())
+            before = joules()
             with window:
+                begin = joules()
                 for how in range(3):
                     child = os.fork()
                     if child == 0:
@@ -56,10 +59,14 @@ class ForkTest(NodeTestCase):
                             gc.collect()
                         os._exit(0)
                     assert os.waitpid(child, 0)[1] == 0
-                time.sleep(0.3)
-            truth = sum(b.energy - a.energy for a, b in zip(before, node.truth()))
+                while joules() < begin + 400:
+                    time.sleep(0.01)
+                end = joules()
+            after = joules()
             measured = window.measurement.refined()
-            print(abs(measured.total_energy - truth) < 4 * measured.total_sigma + 0.1 * truth)
+            room = 4 * measured.total_sigma
+            print(0.9 * (end - begin) - room < measured.total_energy
+                  < 1.1 * (after - before) + room)
         """)
         self.assertEqual(out, "True\n")
 
@@ -203,18 +210,24 @@ class MultiprocessingTest(NodeTestCase):
                 monitor = ZeusMonitor()
                 loader = DataLoader(Numbers(), batch_size=8, num_workers=2,
                                     multiprocessing_context="fork")
+
+                def joules():
+                    return sum(gpu.energy for gpu in node.truth())
+
                 for epoch in range(2):
-                    before = node.truth()
-                    total = 0.0
+                    total, before = 0.0, joules()
                     with monitor.window("epoch") as window:
+                        begin = joules()
                         for batch in loader:
                             with monitor.window("step") as step:
                                 total += work.step(lambda: batch.sum().item())
                             assert step.measurement.time > 0
-                    truth = sum(b.energy - a.energy for a, b in zip(before, node.truth()))
+                        end = joules()
+                    after = joules()
                     measured = window.measurement.refined()
-                    error = abs(measured.total_energy - truth)
-                    print(total, error < 4 * measured.total_sigma + 0.1 * truth)
+                    room = 4 * measured.total_sigma
+                    print(total, 0.9 * (end - begin) - room < measured.total_energy
+                          < 1.1 * (after - before) + room)
         """)
         self.assertEqual(out, "2016.0 True\n2016.0 True\n")
 

@@ -4,7 +4,9 @@ import os
 import shlex
 import subprocess
 import tempfile
+import time
 import unittest
+from typing import Callable, NamedTuple
 
 import process_testing  # noqa: F401  (what the processes that it starts are told)
 
@@ -28,6 +30,22 @@ def zeus(*arguments: str) -> str:
     return done.stdout
 
 
+def wait_until(holds: Callable[[], object], what: str = "it did not happen") -> None:
+    """Returns as soon as the condition holds; the deadline is reached only on failure."""
+    deadline = time.monotonic() + 60
+    while not holds():
+        if time.monotonic() > deadline:
+            raise AssertionError(what)
+        time.sleep(0.01)
+
+
+class Moment(NamedTuple):
+    """A time of day, and the joules that every GPU had truly used by then."""
+
+    time: float
+    joules: list
+
+
 class NodeTestCase(unittest.TestCase):
     """All tests of a class see one simulated node: `node`."""
 
@@ -40,3 +58,25 @@ class NodeTestCase(unittest.TestCase):
     def setUpClass(cls) -> None:
         cls.node = Node(cls.GPUS, time_scale=cls.TIME_SCALE)
         cls.addClassCleanup(cls.node.stop)
+
+    def moment(self) -> Moment:
+        """The present. Both clocks are read within a millisecond, however busy the machine is."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            before = time.time()
+            truth = self.node.truth()
+            after = time.time()
+            if after - before < 0.001:
+                return Moment((before + after) / 2, [gpu.energy for gpu in truth])
+        raise AssertionError("the clocks were never read within a millisecond")
+
+    def spend(self, joules: float, gpu: int = 0) -> Moment:
+        """Waits until the GPU has truly used so many joules more; the moment after that."""
+        begin = self.node.truth()[gpu].energy
+        wait_until(lambda: self.node.truth()[gpu].energy > begin + joules, "the GPU uses no energy")
+        return self.moment()
+
+    def pass_time(self, seconds: float) -> None:
+        """Waits for so many seconds of the node."""
+        end = self.node.now + seconds
+        wait_until(lambda: self.node.now >= end, "the time of the node stands still")

@@ -65,7 +65,8 @@ class ReferenceScriptTest(NodeTestCase):
             stderr=subprocess.DEVNULL)
         self.addCleanup(gateway.wait)
         self.addCleanup(gateway.terminate)
-        for _ in range(200):
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
             try:
                 urllib.request.urlopen(f"{url}/-/ready", timeout=5).close()
                 return url

@@ -1,10 +1,11 @@
 """Windows of several threads."""
 
+import contextlib
 import threading
 import time
 import unittest
 
-from node_testing import NodeTestCase
+from node_testing import NodeTestCase, wait_until
 
 from zeus.monitor import ZeusMonitor
 
@@ -100,25 +101,35 @@ class ThreadsTest(NodeTestCase):
             closer.join()
 
     def test_other_threads_run_while_one_waits_for_a_step_or_a_result(self):
-        work = self.node.run(operations=2e15, bytes=1e10, gpus=[0])  # Most of a second.
         counted = 0
-        waiting = threading.Thread(target=work.step)
+        with self.working(0) as (_, waiting):
+            while waiting.is_alive() and counted < 50:
+                counted += 1
+                time.sleep(0.001)
+        self.assertEqual(counted, 50)
+
+    @contextlib.contextmanager
+    def working(self, gpu):
+        """A thread that waits for work of several seconds, which is stopped in the end."""
+        work = self.node.run(operations=2e16, bytes=1e10, gpus=[gpu])
+
+        def wait():
+            with contextlib.suppress(RuntimeError):  # It was stopped.
+                work.step()
+
+        waiting = threading.Thread(target=wait)
         waiting.start()
-        while waiting.is_alive():
-            counted += 1
-            time.sleep(0.001)
-        self.assertGreater(counted, 50)
+        wait_until(lambda: self.node.truth()[gpu].power > 100, "the work does not begin")
+        yield work, waiting
+        work.close()
+        waiting.join()
 
     def test_one_work_for_each_thread(self):
         works = [self.node.run(operations=1e13, bytes=1e10, gpus=[gpu]) for gpu in range(4)]
         in_threads(4, lambda number: works[number].step(5))
-        work = self.node.run(operations=2e15, bytes=1e10, gpus=[0])
-        waiting = threading.Thread(target=work.step)
-        waiting.start()
-        time.sleep(0.1)
-        with self.assertRaisesRegex(RuntimeError, "use one for each thread"):
-            work.step()
-        waiting.join()
+        with self.working(0) as (work, _):
+            with self.assertRaisesRegex(RuntimeError, "use one for each thread"):
+                work.step()
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Seconds kLookPeriod = 50ms;
+// An idle server ends within milliseconds, but has to wait for a processor on a busy machine.
+constexpr Seconds kLeastTimeout = 1s;
 constexpr Seconds kLastTurn = 250ms;  // For the writer of the access log.
 
 // No destructors: they wait. And no stdio: somebody may hold its lock, and nobody may read our
@@ -31,7 +33,7 @@ constexpr Seconds kLastTurn = 250ms;  // For the writer of the access log.
 
 LastResort::LastResort(Signals& signals, TimePoint deadline, const Clock& clock)
     : signals_(signals),
-      deadline_(std::max(deadline, clock.Now() + 2 * kLookPeriod)),
+      deadline_(std::max(deadline, clock.Now() + kLeastTimeout)),
       clock_(clock),
       ticker_("zeus-end", [this] { return Step(); }) {}
 

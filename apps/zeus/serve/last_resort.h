@@ -7,8 +7,9 @@
 namespace zeus::cli {
 
 // Ends the process with exit code 6, from wherever it hangs, at the next signal or at `deadline`,
-// unless it is destroyed before: workers cannot be joined while their database does not answer.
-// What is committed is committed; only answers are lost.
+// which is a second from now at the earliest, unless it is destroyed before: workers cannot be
+// joined while their database does not answer. What is committed is committed; only answers are
+// lost.
 class LastResort {
  public:
   LastResort(Signals& signals, TimePoint deadline, const Clock& clock);
