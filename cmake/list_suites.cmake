@@ -12,7 +12,7 @@ foreach(suite IN LISTS suites)
   string(STRIP "${suite}" suite)
   string(REGEX REPLACE "\\.$" "" title "${suite}")
   string(APPEND tests "add_test([==[${NAME}.${title}]==] [==[${PROGRAM}]==] [==[--gtest_filter=${suite}*]==])\n"
-    "set_tests_properties([==[${NAME}.${title}]==] PROPERTIES LABELS unit TIMEOUT 600)\n")
+    "set_tests_properties([==[${NAME}.${title}]==] PROPERTIES LABELS unit TIMEOUT 900)\n")
 endforeach()
 if(NOT tests)
   message(FATAL_ERROR "${PROGRAM} has no tests")
