@@ -182,14 +182,17 @@ class LoadCommandTest(CalibrateTest):
 
 class MeterTest(CalibrateTest):
     def log_meter(self, path, stop):
-        """A meter beside the GPU: the exact power, as fast as processes start."""
+        """A meter beside the GPU: the exact power, as fast as processes start. A reading that took
+        long, on a busy machine, is left out: nobody knows of which moment it is."""
         with open(path, "w") as log:
             log.write("time,watts\n")
             while not stop.is_set():
                 before = time.time()
                 truth = json.loads(self.sim("truth", "--json"))[0]["power_watts"]
-                log.write(f"{(before + time.time()) / 2:.6f},{truth}\n")
-                log.flush()
+                after = time.time()
+                if after - before < 0.1:
+                    log.write(f"{(before + after) / 2:.6f},{truth}\n")
+                    log.flush()
 
     def test_a_meters_log_gives_gain_and_offset(self):
         self.start_node("A100")
@@ -207,7 +210,7 @@ class MeterTest(CalibrateTest):
 
         fit = report["calibration"]["meter"]
         self.assertLess(abs(fit["gain"] - 1), 0.05 + 4 * fit["gain_sigma"])
-        self.assertLess(fit["gain_sigma"], 0.04)  # On a busy machine readings come late.
+        self.assertLess(fit["gain_sigma"], 0.04)
         self.assertGreater(fit["r_squared"], 0.99)
         self.assertEqual(report["profile"]["gain"], fit["gain"])
         self.assertLess(report["profile"]["gain_sigma"], report["prior"]["gain_sigma"])

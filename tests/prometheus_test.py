@@ -147,7 +147,9 @@ class PrometheusTest(MetricsTestCase):
         self.need("prometheus-pushgateway")
         self.start("V100")
         port = free_port()
-        self.run_server("prometheus-pushgateway", f"--web.listen-address=127.0.0.1:{port}")
+        # Debian's gateway would remember what it was told in other runs.
+        self.run_server("prometheus-pushgateway", f"--web.listen-address=127.0.0.1:{port}",
+                        "--persistence.file=")
         url = f"http://127.0.0.1:{port}"
         ranks = [self.begin("--quiet", "--push", url, "--job", "train/a", "--instance", f"rank {i}")
                  for i in range(2)]

@@ -61,7 +61,8 @@ class GatewayTest(NodeTestCase):
         if not shutil.which(GATEWAY):
             raise unittest.SkipTest(f"{GATEWAY} is not installed: ./dev installs it")
         cls.url = f"http://127.0.0.1:{free_port()}"
-        gateway = subprocess.Popen([GATEWAY, f"--web.listen-address={cls.url[7:]}"],
+        gateway = subprocess.Popen([GATEWAY, f"--web.listen-address={cls.url[7:]}",
+                                    "--persistence.file="],  # It remembers nothing.
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         cls.addClassCleanup(lambda: (gateway.terminate(), gateway.wait()))
         assert eventually(lambda: get(f"{cls.url}/-/ready"))

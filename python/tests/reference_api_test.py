@@ -61,7 +61,8 @@ class ReferenceScriptTest(NodeTestCase):
     def push_gateway(self) -> str:
         url = f"http://127.0.0.1:{free_port()}"
         gateway = subprocess.Popen(
-            ["prometheus-pushgateway", f"--web.listen-address={url.removeprefix('http://')}"],
+            ["prometheus-pushgateway", f"--web.listen-address={url.removeprefix('http://')}",
+             "--persistence.file="],  # It remembers nothing.
             stderr=subprocess.DEVNULL)
         self.addCleanup(gateway.wait)
         self.addCleanup(gateway.terminate)
