@@ -1,6 +1,7 @@
 // The only file that knows httplib.
 #include "zeus/carbon/http_client.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <httplib.h>
 #include <netdb.h>
@@ -56,9 +57,16 @@ struct Lookup {
   gaicb request{};
 };
 
+bool IsAddress(const std::string& host) {
+  in6_addr ignored{};  // Large enough for either kind.
+  return ::inet_pton(AF_INET, host.c_str(), &ignored) == 1 ||
+         ::inet_pton(AF_INET6, host.c_str(), &ignored) == 1;
+}
+
 // getaddrinfo() waits for name servers longer than a report can; this does not.
 Result<std::string> Resolve(const std::string& host, Seconds timeout,
                             const std::atomic<bool>& cancelled) {
+  if (IsAddress(host)) return host;
   auto lookup = std::make_unique<Lookup>(host);
   gaicb* const list[] = {&lookup->request};
   if (::getaddrinfo_a(GAI_NOWAIT, const_cast<gaicb**>(list), 1, nullptr) != 0)
