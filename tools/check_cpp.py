@@ -3,8 +3,8 @@
 
 clang-tidy looks at the units that the build compiles: several .cc files at once, which costs a fifth
 of looking at each. Such a unit hides an #include that a file forgot, so each .cc file of a unit, and
-each header that is not the first include of its own .cc file, is also parsed alone. Tests are left
-out: they are straight-line code made of macros, compiled with -Werror and run under sanitizers.
+each header of several .cc files that is not the first include of its own, is also parsed alone.
+Tests are left out: they are straight-line code made of macros, compiled with -Werror and run under sanitizers.
 
 Only files are looked at whose text, or a header of ours that they include, changed since a commit:
 $ZEUS_LINT_BASE, else where this branch left its upstream, else fifty commits ago. --all looks at
@@ -64,6 +64,7 @@ class Task:
     title: str
     command: tuple[str, ...]
     inputs: tuple[pathlib.Path, ...]  # Their text, and that of what they include, decides.
+    settings: tuple[str, ...] = ()    # What else does.
 
 
 def worth_tidying(source: pathlib.Path) -> bool:
@@ -92,7 +93,7 @@ def closure(root: pathlib.Path, *start: pathlib.Path) -> list[pathlib.Path]:
 
 def fingerprint(root: pathlib.Path, task: Task, *settings: str) -> str:
     digest = hashlib.sha256()
-    for setting in (*settings, *task.command):
+    for setting in (*settings, *task.settings, *task.command):
         digest.update(setting.replace(str(root), ".").encode() + b"\0")
     for path in closure(root, *task.inputs):
         digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
@@ -114,22 +115,25 @@ def units(root: pathlib.Path, build: pathlib.Path) -> list[Unit]:
 
 def tasks(root: pathlib.Path, build: pathlib.Path) -> list[Task]:
     found, alone = [], {}
+    checks = (root / ".clang-tidy").read_text() if (root / ".clang-tidy").exists() else ""
     for unit in units(root, build):
         if not any(worth_tidying(path) for path in unit.members):
             continue
         found.append(Task(f"clang-tidy {unit.source}", (
-            "clang-tidy-16", "-p", str(build), "--quiet", str(unit.source)), unit.members))
+            "clang-tidy-16", "-p", str(build), "--quiet", str(unit.source)), unit.members,
+            (checks, *unit.flags())))
         for path in unit.members:
             alone.setdefault(path, unit)
     proven = {include for path in alone for include in includes(root, path)[:1]
               if include.stem == path.stem}
-    users = {}
+    users, shared = {}, {}
     for source, unit in alone.items():
         for path in closure(root, source):
-            if path.suffix == ".h" and path not in proven:
-                users.setdefault(path, unit)
+            if path.suffix == ".h" and path not in proven and path in users:
+                shared[path] = unit
+            users.setdefault(path, unit)
     several = {path: unit for path, unit in alone.items() if len(unit.members) > 1}
-    for path, unit in sorted((several | users).items()):
+    for path, unit in sorted((several | shared).items()):
         found.append(Task(f"{path} alone", (
             "clang++-16", *unit.flags(), "-fsyntax-only", "-w", "-x", "c++", str(path)), (path,)))
     return found
@@ -143,7 +147,9 @@ def git(root: pathlib.Path, *words: str) -> str | None:
 def base_commit(root: pathlib.Path) -> str | None:
     """Where the change to check begins; None: nothing is known, so everything is checked."""
     if chosen := os.environ.get("ZEUS_LINT_BASE"):
-        return git(root, "merge-base", "HEAD", chosen)
+        if not (base := git(root, "merge-base", "HEAD", chosen)):
+            raise SystemExit(f"ZEUS_LINT_BASE: there is no commit {chosen!r} to compare with")
+        return base
     fork = git(root, "merge-base", "HEAD", "@{upstream}")
     if fork and fork != git(root, "rev-parse", "HEAD"):
         return fork
@@ -199,6 +205,8 @@ def main() -> int:
     options = parser.parse_args()
 
     root, build = repository.ROOT, options.build.resolve()
+    if not (build / "compile_commands.json").exists():
+        raise SystemExit(f"check_cpp.py: {build} is not configured: run ./dev build first")
     chosen = tasks(root, build)
     scope = "all files"
     if not options.all and (base := base_commit(root)):
@@ -207,8 +215,7 @@ def main() -> int:
         scope = f"what changed since {base[:10]} (--all: everything)"
     cache = cache_folder()
     version = subprocess.run(["clang-tidy-16", "--version"], capture_output=True, text=True).stdout
-    settings = (version, (root / ".clang-tidy").read_text())
-    stamps = {task: cache / fingerprint(root, task, *settings) for task in chosen}
+    stamps = {task: cache / fingerprint(root, task, version) for task in chosen}
     todo = {task: stamp for task, stamp in stamps.items() if not stamp.exists()}
     for stamp in set(stamps.values()) - set(todo.values()):
         stamp.touch()

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Fails if a source file is too long to be read in one sitting. Aim for 300 lines."""
+"""Fails if a source file is too long to be read in one sitting. Aim for 80 to 300 lines."""
 import pathlib
 import sys
 
 import repository
 
-LIMIT = 400
+LIMIT = 700
 SOURCES = ("*.h", "*.cc", "*.c", "*.py", "*.pyi", "*.sh", "*.ts", "*.tsx", "*.css", "*.mjs", "*.cmake", "CMakeLists.txt", "dev")
 
 # path: why it may be longer. For generated data only; code is split instead.

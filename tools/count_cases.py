@@ -9,10 +9,11 @@ import re
 import sys
 import xml.etree.ElementTree
 
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # Not allowed in XML.
 GTEST = re.compile(r"^\[==========\] (\d+) tests? from .* ran\.", re.MULTILINE)
 GTEST_CASE = re.compile(r"^\[  (FAILED |SKIPPED)  ?\] (\S+?)(?:,.*| \(\d+ ms\))?$", re.MULTILINE)
 UNITTEST = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
-UNITTEST_PART = re.compile(r"\b(failures|errors|skipped)=(\d+)")
+UNITTEST_PART = re.compile(r"(?<!expected )\b(failures|errors|skipped)=(\d+)")
 UNITTEST_VERDICT = re.compile(r"^(?:OK|FAILED)\b.*$", re.MULTILINE)
 UNITTEST_CASE = re.compile(r"^(?:FAIL|ERROR): (\S+)", re.MULTILINE)
 
@@ -53,8 +54,11 @@ def count(report: str) -> Tally:
         name, status = test.get("name", "?"), test.get("status", "?")
         output = test.findtext("system-out") or ""
         before = tally.failed
-        if status in ("notrun", "disabled"):
-            tally.add(name, 1, [], [status])
+        reason = getattr(test.find("skipped"), "attrib", {}).get("message", "")
+        if status == "disabled" or status == "notrun" and reason.startswith("SKIP"):
+            tally.add(name, 1, [], [reason or status])
+        elif status == "notrun":  # Its program is missing.
+            tally.add(name, 1, [reason or "the program"], [])
         elif ran := GTEST.findall(output):
             count_gtest(tally, name, output, sum(map(int, ran)))
         elif ran := UNITTEST.findall(output):
@@ -70,8 +74,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("report", help="what ctest --output-junit wrote")
     options = parser.parse_args()
-    with open(options.report, encoding="utf-8", errors="replace") as file:
-        tally = count(file.read())
+    try:
+        with open(options.report, encoding="utf-8", errors="replace") as file:
+            tally = count(CONTROL.sub("?", file.read()))
+    except (OSError, xml.etree.ElementTree.ParseError) as problem:
+        print(f"count_cases.py: {options.report}: {problem}: did ctest end before its report?")
+        return 1
     for title, cases in (("skipped", tally.skips), ("failed", tally.failures)):
         for case in cases:
             print(f"{title}: {case}")

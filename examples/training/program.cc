@@ -13,7 +13,8 @@ namespace {
 constexpr int kSignalExitCode = 128;  // The shells' convention: 130 for SIGINT, 143 for SIGTERM.
 
 Result<int> Perform(const Program& program, const Options& options) {
-  if (!options.json.empty()) ZEUS_RETURN_IF_ERROR(cli::CheckWritable(options.json));
+  for (const std::string& file : {options.json, options.report})
+    if (!file.empty()) ZEUS_RETURN_IF_ERROR(cli::CheckWritable(file));
   ZEUS_TRY(const ExampleModel* const model, FindExampleModel(program.models, options.model));
   ZEUS_TRY(const Outcome outcome, Train(options, *model));
   PrintOutcome(outcome, options);

@@ -53,9 +53,9 @@ class TasksTest(RepositoryTest):
         super().setUp()
         check_cpp.includes.cache_clear()
         self.add("zeus/a.h", "int a;\n")
-        self.add("zeus/only.h", "int only;\n")
-        first = self.add("zeus/a.cc", '#include "zeus/a.h"\n#include "zeus/only.h"\n')
-        second = self.add("zeus/b.cc", "int b;\n")
+        self.add("zeus/shared.h", "int shared;\n")
+        first = self.add("zeus/a.cc", '#include "zeus/a.h"\n#include "zeus/shared.h"\n')
+        second = self.add("zeus/b.cc", '#include "zeus/shared.h"\n')
         test = self.add("zeus/a_test.cc", "int t;\n")
         torch = self.add("examples/t.cc", "#include <torch/torch.h>\n")
         unity = self.add("build/unity_0_cxx.cxx", f'#include "{first}"\n#include "{second}"\n')
@@ -70,7 +70,7 @@ class TasksTest(RepositoryTest):
     def test_units_are_tidied_at_once_and_their_files_parsed_alone(self):
         self.assertEqual(sorted(self.titles()), [
             "clang-tidy build/unity_0_cxx.cxx", "zeus/a.cc alone", "zeus/b.cc alone",
-            "zeus/only.h alone"])
+            "zeus/shared.h alone"])
 
     def test_a_file_is_parsed_with_the_flags_of_its_unit(self):
         task = next(task for task in self.tasks if task.title.endswith("b.cc alone"))
@@ -78,11 +78,11 @@ class TasksTest(RepositoryTest):
         self.assertNotIn("x.o", task.command)
 
     def test_a_change_touches_what_includes_it(self):
-        change = {self.root / "zeus/only.h"}
+        change = {self.root / "zeus/shared.h"}
         self.assertEqual([title for title, task in zip(self.titles(), self.tasks)
                           if check_cpp.touched(self.root, task, change)],
                          ["clang-tidy build/unity_0_cxx.cxx", "zeus/a.cc alone",
-                          "zeus/only.h alone"])
+                          "zeus/b.cc alone", "zeus/shared.h alone"])
 
     def test_other_checks_touch_everything(self):
         change = {self.root / ".clang-tidy"}

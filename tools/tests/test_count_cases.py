@@ -53,8 +53,15 @@ class CountTest(unittest.TestCase):
         passed = "[==========] 2 tests from 1 test suite ran. (1 ms total)\n[  PASSED  ] 2 tests."
         self.assertEqual(self.numbers(("e", "fail", passed)), (2, 1, 0))
 
-    def test_what_did_not_run_was_skipped(self):
-        self.assertEqual(self.numbers(("f", "notrun", ""), ("g", "disabled", "")), (0, 0, 2))
+    def test_what_was_left_out_was_skipped(self):
+        self.assertEqual(self.numbers(("g", "disabled", "")), (0, 0, 1))
+
+    def test_a_program_that_is_missing_has_failed(self):
+        self.assertEqual(self.numbers(("f", "notrun", "")), (0, 1, 0))
+
+    def test_expected_failures_are_none(self):
+        passed = "Ran 2 tests in 0.1s\n\nOK (expected failures=1)\n"
+        self.assertEqual(self.numbers(("h", "run", passed)), (2, 0, 0))
 
 
 if __name__ == "__main__":
