@@ -57,6 +57,8 @@ class CApiTest(SimTestCase):
         while used() < end:
             pass
 
+    @unittest.skipIf("ZEUS_THREAD_SANITIZED" in os.environ,
+                     "the thread sanitizer lets no forked child start threads")
     def test_a_c_program(self):
         done = subprocess.run(
             [PROGRAM, str(WATTS)], env=self.start_node("2xA100"), capture_output=True, text=True,

@@ -10,6 +10,8 @@
 #include <functional>
 #include <string>
 
+#include "zeus/base/testing/sanitized.h"
+
 namespace zeus {
 namespace termination_watch_test {
 
@@ -82,6 +84,8 @@ TEST(TerminationWatchTest, IgnoredSignalsStayIgnored) {
 }
 
 TEST(TerminationWatchTest, AForkedChildEndsAtOnceAndItsParentNoticesNothing) {
+  if (!zeus::testing::kForksBesideThreads)
+    GTEST_SKIP() << "the thread sanitizer holds signals back";
   const Ending ending = EndingOf([](const auto& say) {
     const auto watch = TerminationWatch::Start([&say] { say('w'); });
     const pid_t grandchild = ::fork();

@@ -16,4 +16,12 @@ inline constexpr bool kSanitized = false;
 inline constexpr bool kSanitized = false;
 #endif
 
+// The thread sanitizer holds signals back in a child that was forked beside other threads, and does
+// not let it start threads.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kForksBesideThreads = false;
+#else
+inline constexpr bool kForksBesideThreads = true;
+#endif
+
 }  // namespace zeus::testing
