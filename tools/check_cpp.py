@@ -119,9 +119,12 @@ def tasks(root: pathlib.Path, build: pathlib.Path) -> list[Task]:
     for unit in units(root, build):
         if not any(worth_tidying(path) for path in unit.members):
             continue
+        # The analyser takes the files of a unit for headers, which it does not look into by itself.
+        several = () if len(unit.members) == 1 else (
+            "--extra-arg=-Xclang", "--extra-arg=-analyzer-opt-analyze-headers")
         found.append(Task(f"clang-tidy {unit.source}", (
-            "clang-tidy-16", "-p", str(build), "--quiet", str(unit.source)), unit.members,
-            (checks, *unit.flags())))
+            "clang-tidy-16", "-p", str(build), "--quiet", *several, str(unit.source)),
+            unit.members, (checks, *unit.flags())))
         for path in unit.members:
             alone.setdefault(path, unit)
     proven = {include for path in alone for include in includes(root, path)[:1]
@@ -132,8 +135,8 @@ def tasks(root: pathlib.Path, build: pathlib.Path) -> list[Task]:
             if path.suffix == ".h" and path not in proven and path in users:
                 shared[path] = unit
             users.setdefault(path, unit)
-    several = {path: unit for path, unit in alone.items() if len(unit.members) > 1}
-    for path, unit in sorted((several | shared).items()):
+    hidden = {path: unit for path, unit in alone.items() if len(unit.members) > 1}
+    for path, unit in sorted((hidden | shared).items()):
         found.append(Task(f"{path} alone", (
             "clang++-16", *unit.flags(), "-fsyntax-only", "-w", "-x", "c++", str(path)), (path,)))
     return found
