@@ -67,40 +67,40 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 INSTANTIATE_TEST_SUITE_P(
     Fields, JobSpecMistakeTest,
-    ::testing::Values(
-        Mistake{"id", [](JobSpec& s) { s.id = ""; }},
-        Mistake{"id", [](JobSpec& s) { s.id = "a/b"; }},
-        Mistake{"id", [](JobSpec& s) { s.id = ".."; }},
-        Mistake{"id", [](JobSpec& s) { s.id = std::string(201, 'a'); }},
-        Mistake{"id", [](JobSpec& s) { s.prefix = "cifar"; }},
-        Mistake{"batch_sizes", [](JobSpec& s) { s.batch_sizes.clear(); }},
-        Mistake{"batch_sizes",
-                [](JobSpec& s) {
-                  s.batch_sizes = {0, 64};
-                }},
-        Mistake{"batch_sizes",
-                [](JobSpec& s) {
-                  for (int b = 1; b <= 65; ++b) s.batch_sizes.push_back(1000 + b);
-                }},
-        Mistake{"default_batch_size", [](JobSpec& s) { s.default_batch_size = 65; }},
-        Mistake{"eta", [](JobSpec& s) { s.eta = 1.5; }},
-        Mistake{"eta", [](JobSpec& s) { s.eta = kNan; }},
-        Mistake{"beta", [](JobSpec& s) { s.beta = 0.0; }},
-        Mistake{"target_metric", [](JobSpec& s) { s.target_metric = kNan; }},
-        Mistake{"max_epochs", [](JobSpec& s) { s.max_epochs = 0; }},
-        Mistake{"max_power_watts", [](JobSpec& s) { s.max_power = 0_W; }},
-        Mistake{"policy", [](JobSpec& s) { s.policy = "guess"; }},
-        Mistake{"window", [](JobSpec& s) { s.window = -1; }},
-        Mistake{"prior_precision", [](JobSpec& s) { s.prior_precision = -1.0; }},
-        Mistake{"number_of_gpus", [](JobSpec& s) { s.number_of_gpus = 0; }},
-        Mistake{"gpu_model", [](JobSpec& s) { s.gpu_model = ""; }},
-        Mistake{"deadline_seconds", [](JobSpec& s) { s.deadline = Seconds(-1); }},
-        Mistake{"lease_seconds", [](JobSpec& s) { s.lease = Seconds(kNan); }},
-        Mistake{"max_power_watts", [](JobSpec& s) { s.max_power = Watts(1e300); }},
-        Mistake{"gpu_model", [](JobSpec& s) { s.gpu_model = std::string("V\0 100", 6); }},
-        Mistake{"labels", [](JobSpec& s) { s.labels["a"] = std::string("x\0y", 3); }},
-        Mistake{"labels", [](JobSpec& s) { s.labels["a:b"] = "x"; }},
-        Mistake{"labels", [](JobSpec& s) { s.labels[""] = "x"; }}));
+    ::testing::Values(Mistake{"id", [](JobSpec& s) { s.id = ""; }},
+                      Mistake{"id", [](JobSpec& s) { s.id = "a/b"; }},
+                      Mistake{"id", [](JobSpec& s) { s.id = ".."; }},
+                      Mistake{"id", [](JobSpec& s) { s.id = std::string(201, 'a'); }},
+                      Mistake{"id", [](JobSpec& s) { s.prefix = "cifar"; }},
+                      Mistake{"batch_sizes", [](JobSpec& s) { s.batch_sizes.clear(); }},
+                      Mistake{"batch_sizes",
+                              [](JobSpec& s) {
+                                s.batch_sizes = {0, 64};
+                              }},
+                      Mistake{"batch_sizes",
+                              [](JobSpec& s) {
+                                for (int b = 1; b <= 65; ++b) s.batch_sizes.push_back(1000 + b);
+                              }},
+                      Mistake{"default_batch_size", [](JobSpec& s) { s.default_batch_size = 65; }},
+                      Mistake{"eta", [](JobSpec& s) { s.eta = 1.5; }},
+                      Mistake{"eta", [](JobSpec& s) { s.eta = kNan; }},
+                      Mistake{"beta", [](JobSpec& s) { s.beta = 0.0; }},
+                      Mistake{"target_metric", [](JobSpec& s) { s.target_metric = kNan; }},
+                      Mistake{"max_epochs", [](JobSpec& s) { s.max_epochs = 0; }},
+                      Mistake{"max_power_watts", [](JobSpec& s) { s.max_power = 0_W; }},
+                      Mistake{"policy", [](JobSpec& s) { s.policy = "guess"; }},
+                      Mistake{"window", [](JobSpec& s) { s.window = -1; }},
+                      Mistake{"prior_precision", [](JobSpec& s) { s.prior_precision = -1.0; }},
+                      Mistake{"number_of_gpus", [](JobSpec& s) { s.number_of_gpus = 0; }},
+                      Mistake{"gpu_model", [](JobSpec& s) { s.gpu_model = ""; }},
+                      Mistake{"deadline_seconds", [](JobSpec& s) { s.deadline = Seconds(-1); }},
+                      Mistake{"lease_seconds", [](JobSpec& s) { s.lease = Seconds(kNan); }},
+                      Mistake{"max_power_watts", [](JobSpec& s) { s.max_power = Watts(1e300); }},
+                      Mistake{"gpu_model",
+                              [](JobSpec& s) { s.gpu_model = std::string("V\0 100", 6); }},
+                      Mistake{"labels", [](JobSpec& s) { s.labels["a"] = std::string("x\0y", 3); }},
+                      Mistake{"labels", [](JobSpec& s) { s.labels["a:b"] = "x"; }},
+                      Mistake{"labels", [](JobSpec& s) { s.labels[""] = "x"; }}));
 
 TEST(JobSpecTest, JsonRoundTrips) {
   JobSpec spec = Valid();

@@ -1,6 +1,5 @@
-#include "zeus/server/openapi.h"
-
 #include "zeus/base/json.h"
+#include "zeus/server/openapi.h"
 
 namespace zeus::server {
 namespace {

@@ -15,8 +15,8 @@ namespace gpu_core_sensor_test {
 
 using namespace zeus::literals;
 using namespace std::chrono_literals;
-using testing::DrawFor;
 using testing::Draw;
+using testing::DrawFor;
 using testing::Model;
 
 // Without the board's gain and offset.
