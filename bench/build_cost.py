@@ -32,7 +32,7 @@ HEADERS = (
 )
 # What is edited, and the tests that prove it.
 EDITS = (
-    ("zeus/base/units.h", "all", "^base_test"),
+    ("zeus/base/units.h", "cli_test", "^cli_test"),  # Compiles nearly everything again.
     ("zeus/monitor/energy_curve.cc", "monitor_test", "^monitor_test"),
     ("apps/zeus/run/report.cc", "cli_test", "^cli_test"),
 )
