@@ -55,6 +55,9 @@ endfunction()
 # Registers the suites of a test program with ctest, when the program has been linked.
 function(zeus_discover_suites name)
   set(suites ${CMAKE_CURRENT_BINARY_DIR}/${name}_suites.cmake)
+  if(NOT EXISTS ${suites})
+    file(WRITE ${suites} "add_test(${name}_is_not_built ${name}_is_not_built)\n")
+  endif()
   add_custom_command(TARGET ${name} POST_BUILD
     COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${name}> -DNAME=${name} -DOUTPUT=${suites}
             -P ${PROJECT_SOURCE_DIR}/cmake/list_suites.cmake
