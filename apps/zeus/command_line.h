@@ -91,7 +91,7 @@ class Verb {
 // The command line of one program. One owner.
 class CommandLine {
  public:
-  // What the program does next.
+  // Whether the program goes on to act, or has printed what was asked for and ends.
   enum class Next { kAct, kEnd };
 
   CommandLine(const std::string& name, const std::string& description);

@@ -15,7 +15,7 @@ namespace zeus::examples {
 struct ExampleModel {
   std::string_view name;
   std::string_view data;  // Kind of its samples, for --help.
-  double target;          // Of the validation accuracy, unless the user wants another.
+  double target;          // Validation accuracy to reach, unless the user wants another.
   Magnification on_gpu;
   Recipe recipe;  // Unless the user wants another.
   std::function<std::unique_ptr<Learner>(const Recipe& recipe)> make;

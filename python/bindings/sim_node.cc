@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Seconds kRealSignalPeriod = 50ms;  // Of real time.
+constexpr Seconds kRealSignalPeriod = 50ms;  // Real time, not the node's.
 
 // Which GPUs of the node this process sees at these positions.
 Result<std::vector<unsigned>> OnNode(const sim::OpenedNode& opened,

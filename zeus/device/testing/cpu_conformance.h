@@ -40,8 +40,8 @@ CpuCase CpuCaseOf(std::string name) {
   return {std::move(name), [] { return std::make_unique<Harness>(); }};
 }
 
-// What every CpuPackage promises. The tests are in cpu_conformance.cc, which a program lists once;
-// any of its files can add a case:
+// This suite checks what every CpuPackage promises. The tests are in cpu_conformance.cc, which a
+// program lists once; any of its files can add a case:
 //   INSTANTIATE_TEST_SUITE_P(Rapl, CpuConformance,
 //                            ::testing::Values(CpuCaseOf<PowercapHarness>("Powercap")),
 //                            NameOfCase());

@@ -45,8 +45,8 @@ GpuCase GpuCaseOf(std::string name, Arguments... arguments) {
           }};
 }
 
-// What every Gpu promises. The tests are in gpu_conformance.cc, which a program lists once;
-// any of its files can add a case:
+// This suite checks what every Gpu promises. The tests are in gpu_conformance.cc, which a program
+// lists once; any of its files can add a case:
 //   INSTANTIATE_TEST_SUITE_P(Simulated, GpuConformance,
 //                            ::testing::Values(GpuCaseOf<SimulatedGpuFactory>("V100", "V100")),
 //                            NameOfCase());
