@@ -31,7 +31,7 @@ class CommandLineTest : public ::testing::Test {
     egg_.Footer("Eat it hot.");
   }
 
-  // What is said about a wrong command line.
+  // Returns the sentence that complains about a wrong command line.
   std::string Mistake(std::vector<std::string> words) {
     const auto parsed = line_.Parse(std::move(words));
     if (parsed.ok()) return "";
