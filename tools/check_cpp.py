@@ -2,8 +2,11 @@
 """Checks the C++ code: clang-tidy finds nothing, and every file compiles without its neighbours.
 
 clang-tidy looks at the units that the build compiles: several .cc files at once, which costs a fifth
-of looking at each. Such a unit hides an #include that a file forgot, so each .cc file of a unit, and
-each header of several .cc files that is not the first include of its own, is also parsed alone.
+of looking at each. It gets the text of those files as one file, since its analyser looks only into
+the file that it is given: told to look into #included files, too, it analyses the system's headers as
+well, which takes four times as long. Such a unit hides an #include that a file forgot, so each .cc
+file of a unit, and each header of several .cc files that is not the first include of its own, is also
+parsed alone, with the help of precompiled headers (see PRECOMPILED).
 Tests are left out: they are straight-line code made of macros, compiled with -Werror and run under sanitizers.
 
 Only files are looked at whose text, or a header of ours that they include, changed since a commit:
@@ -12,6 +15,7 @@ every file. A file that was found clean before is skipped: all checkouts of a us
 known, as they share what ccache compiled.
 """
 import argparse
+import bisect
 import concurrent.futures
 import dataclasses
 import functools
@@ -23,14 +27,22 @@ import re
 import shlex
 import subprocess
 import sys
+import threading
 import time
 
 import repository
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+SYSTEM_INCLUDE = re.compile(r"^\s*#\s*include\s+<([^>]+)>", re.MULTILINE)
 
 # Clang refuses the headers of torch as C++20: files that include it are compiled by GCC alone.
 TORCH = re.compile(r"^\s*#\s*include\s+<torch/", re.MULTILINE)
+
+# Sets of headers that are parsed once for many files. A file gets the first set whose headers it all
+# includes, itself or through headers of ours: so a set never lends it an #include that it forgot.
+RESULT, UNITS, FMT, JSON = "zeus/base/result.h", "zeus/base/units.h", "fmt/format.h", "zeus/base/json.h"
+PRECOMPILED = ((RESULT, UNITS, FMT, JSON), (RESULT, JSON), (RESULT, UNITS, FMT), (RESULT, FMT),
+               (RESULT, UNITS), (RESULT,))
 
 COMMITS_LOOKED_BACK = 50
 STAMP_LIFETIME = 60 * 24 * 3600
@@ -61,10 +73,14 @@ class Unit:
 
 @dataclasses.dataclass(frozen=True)
 class Task:
+    """One run of clang over one file. The text of the inputs, and of what they include, and the
+    settings decide how it ends."""
     title: str
     command: tuple[str, ...]
-    inputs: tuple[pathlib.Path, ...]  # Their text, and that of what they include, decides.
-    settings: tuple[str, ...] = ()    # What else does.
+    inputs: tuple[pathlib.Path, ...]
+    settings: tuple[str, ...] = ()
+    joined: pathlib.Path | None = None    # The command reads this file, made of the text of the inputs.
+    precompiled: tuple[str, ...] = ()     # Headers that a precompiled one may stand for.
 
 
 def worth_tidying(source: pathlib.Path) -> bool:
@@ -113,18 +129,29 @@ def units(root: pathlib.Path, build: pathlib.Path) -> list[Unit]:
     return found
 
 
+def joined_file(root: pathlib.Path, build: pathlib.Path, unit: Unit) -> pathlib.Path:
+    name = str(unit.source.with_suffix(".cc").relative_to(root)).replace("/", "_")
+    return build / "lint" / name
+
+
+def precompiled_headers(root: pathlib.Path, path: pathlib.Path) -> tuple[str, ...]:
+    files = [file for file in closure(root, path) if file != path]
+    included = {str(file.relative_to(root)) for file in files}
+    for file in (path, *files):
+        included.update(SYSTEM_INCLUDE.findall(file.read_text(errors="replace")))
+    return next((headers for headers in PRECOMPILED if included.issuperset(headers)), ())
+
+
 def tasks(root: pathlib.Path, build: pathlib.Path) -> list[Task]:
     found, alone = [], {}
     checks = (root / ".clang-tidy").read_text() if (root / ".clang-tidy").exists() else ""
     for unit in units(root, build):
         if not any(worth_tidying(path) for path in unit.members):
             continue
-        # The analyser takes the files of a unit for headers, which it does not look into by itself.
-        several = () if len(unit.members) == 1 else (
-            "--extra-arg=-Xclang", "--extra-arg=-analyzer-opt-analyze-headers")
+        joined = None if len(unit.members) == 1 else joined_file(root, build, unit)
         found.append(Task(f"clang-tidy {unit.source}", (
-            "clang-tidy-16", "-p", str(build), "--quiet", *several, str(unit.source)),
-            unit.members, (checks, *unit.flags())))
+            "clang-tidy-16", f"--config-file={root / '.clang-tidy'}", "--quiet",
+            str(joined or unit.source), "--", *unit.flags()), unit.members, (checks,), joined))
         for path in unit.members:
             alone.setdefault(path, unit)
     proven = {include for path in alone for include in includes(root, path)[:1]
@@ -138,7 +165,8 @@ def tasks(root: pathlib.Path, build: pathlib.Path) -> list[Task]:
     hidden = {path: unit for path, unit in alone.items() if len(unit.members) > 1}
     for path, unit in sorted((hidden | shared).items()):
         found.append(Task(f"{path} alone", (
-            "clang++-16", *unit.flags(), "-fsyntax-only", "-w", "-x", "c++", str(path)), (path,)))
+            "clang++-16", *unit.flags(), "-fsyntax-only", "-w", "-x", "c++", str(path)), (path,),
+            precompiled=precompiled_headers(root, path)))
     return found
 
 
@@ -180,22 +208,84 @@ def cache_folder() -> pathlib.Path:
     return folder
 
 
-def run(task: Task, build: pathlib.Path) -> subprocess.CompletedProcess:
-    return subprocess.run(task.command, cwd=build, capture_output=True, text=True)
+def join(task: Task) -> None:
+    task.joined.parent.mkdir(exist_ok=True)
+    task.joined.write_text("".join(f"{path.read_text()}\n" for path in task.inputs))
+
+
+def name_inputs(task: Task, output: str) -> str:
+    """Findings in a joined file name the file and the line that the text came from."""
+    starts, line = [], 1
+    for path in task.inputs:
+        starts.append(line)
+        line += path.read_text().count("\n") + 1
+
+    def origin(match: re.Match) -> str:
+        index = bisect.bisect_right(starts, int(match[1])) - 1
+        return f"{task.inputs[index]}:{int(match[1]) - starts[index] + 1}:"
+    return re.sub(rf"{re.escape(str(task.joined))}:(\d+):", origin, output)
+
+
+class PrecompiledHeaders:
+    """Makes each set of headers once for the flags of its users. Thread-safe."""
+
+    def __init__(self, build: pathlib.Path):
+        self.folder = build / "lint"
+        self.lock = threading.Lock()
+        self.made: dict[tuple, concurrent.futures.Future] = {}
+
+    def flags(self, task: Task) -> tuple[str, ...]:
+        if not task.precompiled:
+            return ()
+        compiler = task.command[:task.command.index("-fsyntax-only")]
+        key = (compiler, task.precompiled)
+        with self.lock:
+            mine = key not in self.made
+            future = self.made.setdefault(key, concurrent.futures.Future())
+            number = len(self.made)
+        if mine:
+            try:
+                future.set_result(self.make(compiler, task.precompiled, number))
+            except OSError as error:
+                future.set_exception(error)
+        made = future.result()
+        return ("-include-pch", str(made)) if made else ()
+
+    def make(self, compiler: tuple[str, ...], headers: tuple[str, ...],
+             number: int) -> pathlib.Path | None:
+        """None where a header cannot be compiled: then its users say why."""
+        self.folder.mkdir(exist_ok=True)
+        header = self.folder / f"precompiled_{number}.h"
+        header.write_text("".join(f"#include <{name}>\n" for name in headers))
+        made = header.with_suffix(".pch")
+        done = subprocess.run([*compiler, "-w", "-fpch-instantiate-templates", "-x",
+                               "c++-header", str(header), "-o", str(made)],
+                              cwd=self.folder.parent, capture_output=True)
+        return made if done.returncode == 0 else None
+
+
+def run(task: Task, build: pathlib.Path, headers: PrecompiledHeaders) -> tuple[int, str]:
+    if task.joined:
+        join(task)
+    done = subprocess.run([*task.command, *headers.flags(task)], cwd=build, capture_output=True,
+                          text=True)
+    output = done.stdout or done.stderr
+    return done.returncode, name_inputs(task, output) if task.joined else output
 
 
 def check(todo: dict[Task, pathlib.Path], build: pathlib.Path) -> int:
     """Runs {task: stamp}; leaves a stamp for each that finds nothing. Returns the failures."""
     failures = 0
+    headers = PrecompiledHeaders(build)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        runs = {pool.submit(run, task, build): task for task in todo}
+        runs = {pool.submit(run, task, build, headers): task for task in todo}
         for number, finished in enumerate(concurrent.futures.as_completed(runs), 1):
-            done, task = finished.result(), runs[finished]
-            if done.returncode == 0:
+            (status, output), task = finished.result(), runs[finished]
+            if status == 0:
                 todo[task].touch()
             else:
                 failures += 1
-                print(f"{task.title}\n{done.stdout or done.stderr}", flush=True)
+                print(f"{task.title}\n{output}", flush=True)
             if number % 50 == 0:
                 print(f"c++: {number} of {len(todo)} checked", flush=True)
     return failures

@@ -77,6 +77,25 @@ class TasksTest(RepositoryTest):
         self.assertEqual(task.command[:2], ("clang++-16", "-O2"))
         self.assertNotIn("x.o", task.command)
 
+    def test_the_files_of_a_unit_are_read_as_one_and_findings_name_the_file(self):
+        task = next(task for task in self.tasks if task.title.startswith("clang-tidy"))
+        self.assertIn(str(task.joined), task.command)
+        check_cpp.join(task)
+        lines = task.joined.read_text().splitlines()
+        line = lines.index('#include "zeus/shared.h"', 2) + 1  # The first line of b.cc.
+        self.assertEqual(check_cpp.name_inputs(task, f"{task.joined}:{line}:7: error\n"),
+                         f"{self.root}/zeus/b.cc:1:7: error\n")
+
+    def test_a_file_borrows_only_headers_that_it_includes(self):
+        result = self.add("zeus/base/result.h", "")
+        check_cpp.includes.cache_clear()
+        through = self.add("zeus/c.h", '#include "zeus/base/result.h"\n')
+        both = self.add("zeus/c.cc", '#include "zeus/c.h"\n#include <fmt/format.h>\n')
+        borrowed = {path: check_cpp.precompiled_headers(self.root, path)
+                    for path in (result, through, both)}
+        self.assertEqual(borrowed, {result: (), through: ("zeus/base/result.h",),
+                                    both: ("zeus/base/result.h", "fmt/format.h")})
+
     def test_a_change_touches_what_includes_it(self):
         change = {self.root / "zeus/shared.h"}
         self.assertEqual([title for title, task in zip(self.titles(), self.tasks)
