@@ -17,6 +17,14 @@
 #include "zeus/base/text.h"
 
 namespace zeus {
+namespace {
+
+Error TooLarge(const std::filesystem::path& path, std::size_t limit) {
+  return {ErrorCode::kInvalidArgument,
+          fmt::format("{}: larger than {} bytes", Printable(path.string()), limit)};
+}
+
+}  // namespace
 
 Error FileError(const std::filesystem::path& path, int error_number) {
   ErrorCode code = ErrorCode::kUnavailable;
@@ -33,6 +41,13 @@ Result<std::string> ReadSmallFile(const std::filesystem::path& path, std::size_t
   // sysfs reports as a page whatever the content. The buffer grows with the content: clearing what
   // a large limit allows would cost more than reading.
   constexpr std::size_t kFirstPart = 4096;
+  // Only files on a disk are large; what they say of their size is true.
+  constexpr std::size_t kLargerThanAttributes = std::size_t{1} << 20;
+  struct ::stat status {};
+  const bool known_size = limit >= kLargerThanAttributes && ::fstat(file.get(), &status) == 0 &&
+                          S_ISREG(status.st_mode);
+  if (known_size && static_cast<std::uint64_t>(status.st_size) > limit)
+    return TooLarge(path, limit);
   std::string content;
   std::size_t size = 0;
   while (size <= limit) {
@@ -44,10 +59,7 @@ Result<std::string> ReadSmallFile(const std::filesystem::path& path, std::size_t
     if (got == 0) break;
     size += static_cast<std::size_t>(got);
   }
-  if (size > limit) {
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("{}: larger than {} bytes", Printable(path.string()), limit)};
-  }
+  if (size > limit) return TooLarge(path, limit);
   content.resize(size);
   return content;
 }

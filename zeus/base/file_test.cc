@@ -69,5 +69,14 @@ TEST_F(FileTest, AFileThatCannotBeReplacedIsNamed) {
   EXPECT_NE(status.error().message.find("absent/file: No such file"), std::string::npos);
 }
 
+TEST(ReadSmallFileTest, AFileThatIsTooLargeIsRefusedBeforeItIsRead) {
+  testing::TemporaryDirectory folder;
+  const auto path = folder.AddFile("large", "");
+  std::filesystem::resize_file(path, std::uintmax_t{1} << 40);  // More than there is memory.
+  const auto read = ReadSmallFile(path, std::size_t{1} << 39);
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().code, ErrorCode::kInvalidArgument);
+}
+
 }  // namespace file_test
 }  // namespace zeus
