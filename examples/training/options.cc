@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 #include "apps/zeus/numbers.h"
 #include "zeus/device/sim/node_directory.h"
 
@@ -137,10 +135,7 @@ Result<std::unique_ptr<GpuHost>> OpenGpus(const Options& options) {
     return OpenVirtualGpus(
         {.model = model, .count = options.gpus, .seed = options.gpu_seed.value_or(options.seed)});
   }
-  const char* const from_environment = std::getenv("ZEUS_SIM_NODE");
-  std::string name = options.node;
-  if (name.empty() && from_environment != nullptr) name = from_environment;
-  return OpenSharedGpus(name.empty() ? std::string(sim::kDefaultNodeName) : name, options.gpus);
+  return OpenSharedGpus(options.node.empty() ? sim::ChosenNodeName() : options.node, options.gpus);
 }
 
 Result<sim::LoadSpec> LoadOf(const Options& options, const ExampleModel& model) {

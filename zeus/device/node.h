@@ -50,6 +50,11 @@ struct Surroundings {
 
   // std::getenv in production.
   std::function<std::optional<std::string>(const std::string&)> environment;
+
+  // How long a vendor's driver may take to tell of its GPUs. A GPU that has not answered by then is
+  // absent with that reason, and a driver of which nothing is heard has no GPUs. Without a value,
+  // as long as it takes. Only NVML is asked in this way: the others are files of the kernel.
+  std::optional<Seconds> answer_within{};
 };
 
 // Surroundings of the running process.

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -60,10 +59,7 @@ std::optional<unsigned> IndexOf(const sim::SharedNode& node, const std::string& 
 }  // namespace
 
 Result<std::unique_ptr<SwitchedLoad>> OpenSimulatedLoad(Clock& clock, Gpu& gpu) {
-  const char* chosen = std::getenv("ZEUS_SIM_NODE");
-  const std::string name = chosen != nullptr && *chosen != '\0'
-                               ? std::string(chosen)
-                               : std::string(sim::kDefaultNodeName);
+  const std::string name = sim::ChosenNodeName();
   const auto directory = sim::NodeDirectory::FromEnvironment(clock);
   if (!directory.ok()) return std::unique_ptr<SwitchedLoad>();
   const auto readable = directory.value().Open(name, sim::Access::kRead);

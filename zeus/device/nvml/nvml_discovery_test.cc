@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
+#include "zeus/base/detached_call.h"
 #include "zeus/base/testing/temporary_directory.h"
 #include "zeus/device/nvml/testing/broken_libraries.h"
 #include "zeus/device/nvml/testing/fake_nvml.h"
@@ -20,13 +23,15 @@ class NvmlDiscoveryTest : public ::testing::Test {
   Surroundings surroundings() {
     return {.clock = clock_,
             .first_gpu_index = first_gpu_index_,
-            .environment = zeus::testing::EnvironmentOf(environment_)};
+            .environment = zeus::testing::EnvironmentOf(environment_),
+            .answer_within = answer_within_};
   }
 
   Result<Findings> Discover() { return DiscoverWith(fake_.api(), surroundings()); }
 
   VirtualClock clock_;
   unsigned first_gpu_index_ = 0;
+  std::optional<Seconds> answer_within_;
   zeus::testing::Variables environment_;
   FakeNvml fake_{4};
 };
@@ -157,10 +162,37 @@ TEST_F(NvmlDiscoveryTest, MigModeIsToldWithTheWayOut) {
   ASSERT_TRUE(found.ok()) << found.error().message;
   ASSERT_EQ(found.value().gpus.size(), 2U);
   ASSERT_EQ(found.value().absent.size(), 1U);
-  EXPECT_EQ(found.value().absent[0].what, "gpu:0 in MIG mode");
-  EXPECT_THAT(found.value().absent[0].reason, HasSubstr("those of the whole board"));
-  EXPECT_EQ(found.value().absent[0].fix, "sudo nvidia-smi -i 2 -mig 0 to leave MIG mode");
+  EXPECT_EQ(found.value().absent[0].what, "gpu:0: energy of each MIG instance");
+  EXPECT_THAT(found.value().absent[0].reason, HasSubstr("of the whole board only"));
+  EXPECT_EQ(found.value().absent[0].fix, "sudo nvidia-smi -i 2 -mig 0");
   EXPECT_THAT(found.value().gpus[0]->CurrentUtilization().error().message, HasSubstr("MIG mode"));
+}
+
+// The GPU that hangs answers only when the test is over, long after it was given up.
+TEST_F(NvmlDiscoveryTest, AGpuThatDoesNotAnswerInTimeIsAbsentAndTheOthersRemain) {
+  answer_within_ = Seconds(0.2);
+  std::unique_lock hang(fake_.board(1).mutex);
+  const auto found = Discover();
+  hang.unlock();
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  ASSERT_EQ(found.value().gpus.size(), 3U);
+  EXPECT_EQ(found.value().gpus[0]->name(), "gpu:0");
+  EXPECT_EQ(found.value().gpus[1]->name(), "gpu:2");
+  ASSERT_EQ(found.value().absent.size(), 1U);
+  EXPECT_EQ(found.value().absent[0].what, "gpu:1");
+  EXPECT_EQ(found.value().absent[0].reason, "the driver did not answer within 0.2 s");
+  EXPECT_EQ(found.value().lost_gpus, 1U);
+  while (AbandonedCalls() > 0) std::this_thread::yield();
+}
+
+TEST_F(NvmlDiscoveryTest, GpusThatAnswerInTimeAreFoundAsWithoutALimit) {
+  answer_within_ = Seconds(60);
+  fake_.board(0).bus = 0xd8;
+  const auto found = Discover();
+  ASSERT_TRUE(found.ok());
+  ASSERT_EQ(found.value().gpus.size(), 4U);
+  EXPECT_TRUE(found.value().absent.empty());
+  EXPECT_EQ(found.value().gpus[3]->identity().pci_address, "0000:d8:00.0");
 }
 
 TEST_F(NvmlDiscoveryTest, ALibraryThatExplainsItsFailureIsBelieved) {

@@ -61,6 +61,11 @@ Error Unusable(std::string_view name, const Error& error) {
 
 }  // namespace
 
+std::string ChosenNodeName() {
+  const char* const name = std::getenv("ZEUS_SIM_NODE");
+  return std::string(name == nullptr || *name == '\0' ? kDefaultNodeName : name);
+}
+
 NodeDirectory::NodeDirectory(std::filesystem::path directory, std::string boot_id, Clock& clock)
     : directory_(std::move(directory)), boot_id_(std::move(boot_id)), clock_(&clock) {}
 

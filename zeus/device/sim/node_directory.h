@@ -15,6 +15,9 @@ namespace zeus::sim {
 
 inline constexpr std::string_view kDefaultNodeName = "default";
 
+// The node that programs of this environment mean: that of ZEUS_SIM_NODE, else "default".
+std::string ChosenNodeName();
+
 // The simulated nodes of this machine: one file per node, in shared memory. A node exists from
 // the moment its file has a name until the file is removed; no process has to run.
 // Thread-safe. `clock` must outlive the nodes opened here.
