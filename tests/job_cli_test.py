@@ -1,10 +1,13 @@
 """`zeus job`: what was learned, as tables, JSON, HTML and JSON lines, and that it adds up."""
 
 import json
+import os
 import sqlite3
+import subprocess
 import unittest
 import xml.dom.minidom
 
+from sim_testing import ZEUS
 from train_testing import TrainTestCase
 
 
@@ -37,6 +40,36 @@ class JobTest(TrainTestCase):
         text = self.job("show", "a")
         self.assertIn(f"chosen: batch size {result['best_batch_size']}", text)
         self.assertEqual(self.job("trials", "a").count("\n"), 1 + len(trials))
+
+    def test_a_database_that_may_only_be_read_can_be_read(self):
+        self.learn("a", "2")
+        data = self.path("data/zeus")
+        shown = {verb: self.job(*verb) for verb in (
+            ("list",), ("show", "a"), ("arms", "a"), ("trials", "a"), ("export", "a"), ("check", "a"))}
+        for folder in (self.path("data"), data):
+            os.chmod(folder, 0o755)
+        os.chmod(os.path.join(data, "zeus.db"), 0o644)
+        # Root may write everywhere.
+        user = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+        if not user:
+            os.chmod(data, 0o555)
+            os.chmod(os.path.join(data, "zeus.db"), 0o444)
+            self.addCleanup(os.chmod, data, 0o755)
+        before = sorted(os.listdir(data))
+
+        def job(*words):
+            return subprocess.run([ZEUS, "job", *words], env=self.environment, timeout=60,
+                                  capture_output=True, text=True, check=False, **user)
+
+        for verb, text in shown.items():
+            with self.subTest(verb=verb):
+                done = job(*verb)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(done.stdout, text)
+        refused = job("delete", "a")
+        self.assertEqual(refused.returncode, 5, refused.stderr)
+        self.assertIn("zeus.db", refused.stderr)
+        self.assertEqual(sorted(os.listdir(data)), before)
 
     def test_against_a_baseline(self):
         self.learn("default", "2", "--policy", "default")

@@ -202,4 +202,15 @@ Status Migrate(SqlConnection& connection) {
   return connection.Commit();
 }
 
+Status CheckSchema(SqlConnection& connection) {
+  ZEUS_TRY(const std::int64_t version, CurrentVersion(connection));
+  if (version == SchemaVersion()) return Ok();
+  ZEUS_RETURN_IF_ERROR(RefuseNewer(connection, version));
+  return Error{
+      ErrorCode::kConflict,
+      fmt::format("{}: was written by an older zeus and cannot be brought up to date, since "
+                  "it may only be read: copy it to a folder of yours",
+                  connection.name())};
+}
+
 }  // namespace zeus

@@ -14,4 +14,7 @@ std::int64_t SchemaVersion();
 // kConflict when a newer program has been here, or when there are tables that are not ours.
 Status Migrate(SqlConnection& connection);
 
+// For a database that may only be read. kConflict when its schema is not SchemaVersion().
+Status CheckSchema(SqlConnection& connection);
+
 }  // namespace zeus

@@ -50,9 +50,31 @@ Result<std::unique_ptr<ConnectionPool>> Writers(ConnectionPool::Opener open, int
   return pool;
 }
 
+// Reads work, and every change is refused.
+Result<std::shared_ptr<SqlDatabase>> OpenOnlyReadable(const std::filesystem::path& file,
+                                                      const RepositoryOptions& options) {
+  const auto refuse = [file]() -> Result<std::unique_ptr<SqlConnection>> {
+    return Error{ErrorCode::kPermissionDenied,
+                 file.string() +
+                     ": may only be read: you need write permission for the file and its folder"};
+  };
+  const auto open = [file] {
+    return SqliteConnection::Open(file, SqliteConnection::Use::kReadOnlyFile);
+  };
+  ZEUS_TRY(auto first, open());
+  ZEUS_RETURN_IF_ERROR(CheckSchema(*first));
+  SqlDatabase::Connections connections;
+  connections.writers = std::make_unique<ConnectionPool>(refuse, 1);
+  connections.readers = std::make_unique<ConnectionPool>(open, options.most_readers);
+  connections.readers->Add(std::move(first));
+  return std::make_shared<SqlDatabase>(std::move(connections));
+}
+
 Result<std::shared_ptr<SqlDatabase>> OpenSqlite(const std::filesystem::path& file,
                                                 const RepositoryOptions& options) {
   const bool in_memory = file == kMemory;
+  if (!in_memory && options.access == RepositoryAccess::kRead && IsOnlyReadable(file))
+    return OpenOnlyReadable(file, options);
   if (!in_memory) ZEUS_RETURN_IF_ERROR(PrepareSqliteFile(file));
   SqlDatabase::Connections connections;
   ZEUS_TRY(

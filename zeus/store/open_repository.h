@@ -11,9 +11,15 @@
 
 namespace zeus {
 
+enum class RepositoryAccess {
+  kWrite,
+  kRead,  // A file that may not be written, or whose folder may not, is opened all the same.
+};
+
 struct RepositoryOptions {
   int most_readers = 8;           // Connections for reading; opened when they are needed.
   int most_postgres_writers = 4;  // Groups of changes that are committed at the same time.
+  RepositoryAccess access = RepositoryAccess::kWrite;
 };
 
 // Everything that is kept, in one database. Each can be used without the others.

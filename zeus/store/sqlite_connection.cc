@@ -50,6 +50,16 @@ SqlValue Column(sqlite3_stmt* statement, int column) {
   }
 }
 
+// The file as SQLite's URIs write it, where some characters have a meaning.
+std::string UriOf(const std::filesystem::path& file, const char* mode) {
+  std::string uri = "file:";
+  for (const char c : file.string()) {
+    const bool special = c == '?' || c == '#' || c == '%';
+    uri += special ? fmt::format("%{:02X}", static_cast<unsigned char>(c)) : std::string(1, c);
+  }
+  return uri + "?" + mode;
+}
+
 struct SqliteMeaning {
   ErrorCode code;
   const char* advice;
@@ -93,8 +103,28 @@ SqliteConnection::~SqliteConnection() {
   sqlite3_close(database_);
 }
 
+// First as any reader. Where SQLite cannot do that, since a database in WAL mode needs files beside
+// it that it may not make, the file is taken as one that nobody changes: then nobody has it open.
+Result<std::unique_ptr<SqlConnection>> SqliteConnection::OpenReadOnlyFile(
+    const std::filesystem::path& file) {
+  Status failed = Ok();
+  for (const char* const mode : {"mode=ro", "immutable=1"}) {
+    sqlite3* database = nullptr;
+    const int flags =
+        SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    const int code = sqlite3_open_v2(UriOf(file, mode).c_str(), &database, flags, nullptr);
+    std::unique_ptr<SqliteConnection> connection(new SqliteConnection(database, file.string()));
+    failed = code == SQLITE_OK ? connection->Configure(Use::kReadOnlyFile)
+                               : Status(connection->Failure(code));
+    if (failed.ok()) return std::unique_ptr<SqlConnection>(std::move(connection));
+    if (failed.error().code == ErrorCode::kInvalidArgument) break;  // It is not ours.
+  }
+  return std::move(failed).error();
+}
+
 Result<std::unique_ptr<SqlConnection>> SqliteConnection::Open(const std::filesystem::path& file,
                                                               Use use) {
+  if (use == Use::kReadOnlyFile) return OpenReadOnlyFile(file);
   sqlite3* database = nullptr;
   // One thread at a time uses a connection, so SQLite need not lock it.
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
@@ -114,8 +144,9 @@ Result<std::unique_ptr<SqlConnection>> SqliteConnection::Open(const std::filesys
 
 Status SqliteConnection::Configure(Use use) {
   sqlite3_busy_timeout(database_, kBusyMilliseconds);
+  if (use == Use::kReadOnlyFile) return RefuseOtherPrograms(use);
   if (use == Use::kReadAndWrite) {
-    ZEUS_RETURN_IF_ERROR(RefuseOtherPrograms());
+    ZEUS_RETURN_IF_ERROR(RefuseOtherPrograms(use));
     ZEUS_RETURN_IF_ERROR(Run("PRAGMA journal_mode = WAL", {}));
     ZEUS_RETURN_IF_ERROR(Run("PRAGMA synchronous = FULL", {}));
     ZEUS_RETURN_IF_ERROR(Run("PRAGMA journal_size_limit = 67108864", {}));
@@ -127,7 +158,7 @@ Status SqliteConnection::Configure(Use use) {
 
 // Ours carry our number, which is there before the first table. A database without tables is
 // nobody's, and becomes ours. One statement, so that both answers are of the same moment.
-Status SqliteConnection::RefuseOtherPrograms() {
+Status SqliteConnection::RefuseOtherPrograms(Use use) {
   const auto answer = Run(
       "SELECT application_id, (SELECT count(*) FROM sqlite_master) FROM pragma_application_id", {});
   if (!answer.ok() && sqlite3_errcode(database_) == SQLITE_NOTADB)
@@ -135,7 +166,9 @@ Status SqliteConnection::RefuseOtherPrograms() {
   if (!answer.ok()) return answer.error();
   const SqlRow& row = answer.value().rows.at(0);
   if (row.at(0) == SqlValue(kApplicationId)) return Ok();
-  if (row.at(0) != SqlValue(std::int64_t{0}) || row.at(1) != SqlValue(std::int64_t{0}))
+  const bool is_nobodys =
+      row.at(0) == SqlValue(std::int64_t{0}) && row.at(1) == SqlValue(std::int64_t{0});
+  if (!is_nobodys || use == Use::kReadOnlyFile)
     return Error{ErrorCode::kInvalidArgument,
                  name_ + ": belongs to another program: choose another file"};
   ZEUS_RETURN_IF_ERROR(Run(fmt::format("PRAGMA application_id = {}", kApplicationId), {}));

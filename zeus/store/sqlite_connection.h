@@ -16,7 +16,11 @@ namespace zeus {
 // processes that write to the same file.
 class SqliteConnection final : public SqlConnection {
  public:
-  enum class Use { kReadAndWrite, kReadOnly };
+  enum class Use {
+    kReadAndWrite,
+    kReadOnly,      // Of a file that this process may write.
+    kReadOnlyFile,  // Of a file or folder that it may not write.
+  };
 
   // `file` must exist (see PrepareSqliteFile); ":memory:" is a database of this connection alone.
   // kInvalidArgument, and the file is left alone, when it is no database, or that of
@@ -39,8 +43,9 @@ class SqliteConnection final : public SqlConnection {
  private:
   SqliteConnection(sqlite3* database, std::string name);
 
+  static Result<std::unique_ptr<SqlConnection>> OpenReadOnlyFile(const std::filesystem::path& file);
   Status Configure(Use use);
-  Status RefuseOtherPrograms();
+  Status RefuseOtherPrograms(Use use);
   Status CheckStillThere();
   Result<sqlite3_stmt*> Prepared(const std::string& sql);
   Result<SqlAnswer> Step(sqlite3_stmt* statement);
@@ -52,6 +57,10 @@ class SqliteConnection final : public SqlConnection {
   SqlTrouble trouble_ = SqlTrouble::kNone;
   bool in_transaction_ = false;
 };
+
+// Whether there is a file of which this process may only read: it may not write the file, or
+// nothing into its folder, where SQLite keeps files beside it.
+bool IsOnlyReadable(const std::filesystem::path& file);
 
 // Makes the file, if there is none, readable for its owner alone, and the folders above it.
 // kInvalidArgument when something is there that cannot be a database.

@@ -31,6 +31,12 @@ Status SyncFolder(const std::filesystem::path& folder) {
 
 }  // namespace
 
+bool IsOnlyReadable(const std::filesystem::path& file) {
+  if (::access(file.c_str(), R_OK) != 0) return false;
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  return ::access(file.c_str(), W_OK) != 0 || ::access(folder.c_str(), W_OK) != 0;
+}
+
 Status PrepareSqliteFile(const std::filesystem::path& file) {
   ZEUS_RETURN_IF_ERROR(MakeFolders(file.parent_path()));
   // SQLite gives the files beside it the same permissions.

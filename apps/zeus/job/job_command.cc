@@ -189,7 +189,9 @@ class Verbs {
     verb.OnChosen([&action = action_, flags, function] {
       action = [flags, function]() -> Result<int> {
         SystemClock clock;
-        ZEUS_TRY(const std::unique_ptr<JobSource> source, JobSource::Open(flags->source, clock));
+        const auto access = function == Delete ? RepositoryAccess::kWrite : RepositoryAccess::kRead;
+        ZEUS_TRY(const std::unique_ptr<JobSource> source,
+                 JobSource::Open(flags->source, clock, access));
         return function(*source, *flags);
       };
     });

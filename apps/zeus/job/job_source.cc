@@ -10,7 +10,6 @@
 #include "zeus/base/user_files.h"
 #include "zeus/client/remote_job_service.h"
 #include "zeus/job/local_job_service.h"
-#include "zeus/store/open_repository.h"
 
 namespace zeus::cli {
 namespace {
@@ -62,7 +61,8 @@ void AddJobSourceFlags(Verb verb, JobSourceFlags& flags) {
       .Check(NotEmpty());
 }
 
-Result<std::unique_ptr<JobSource>> JobSource::Open(const JobSourceFlags& flags, Clock& clock) {
+Result<std::unique_ptr<JobSource>> JobSource::Open(const JobSourceFlags& flags, Clock& clock,
+                                                   RepositoryAccess access) {
   if (!flags.server.empty() && !flags.database.empty())
     return Error{ErrorCode::kInvalidArgument,
                  "--server and --database both say where jobs are: give one of them"};
@@ -82,7 +82,7 @@ Result<std::unique_ptr<JobSource>> JobSource::Open(const JobSourceFlags& flags, 
   if (url.empty()) {
     ZEUS_TRY(url, DefaultDatabaseUrl(ProcessEnvironment()));
   }
-  ZEUS_TRY(std::unique_ptr<JobRepository> repository, OpenRepository(url));
+  ZEUS_TRY(std::unique_ptr<JobRepository> repository, OpenRepository(url, {.access = access}));
   auto service = std::make_unique<LocalJobService>(*repository, clock);
   return std::unique_ptr<JobSource>(
       new JobSource(std::move(repository), std::move(service), WithoutSecrets(Absolute(url))));

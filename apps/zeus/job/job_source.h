@@ -9,6 +9,7 @@
 #include "zeus/base/result.h"
 #include "zeus/job/job_repository.h"
 #include "zeus/job/job_service.h"
+#include "zeus/store/open_repository.h"
 
 namespace zeus::cli {
 
@@ -26,7 +27,9 @@ void AddJobSourceFlags(Verb verb, JobSourceFlags& flags);
 class JobSource {
  public:
   // The clock must outlive it. kInvalidArgument when flags contradict each other.
-  static Result<std::unique_ptr<JobSource>> Open(const JobSourceFlags& flags, Clock& clock);
+  static Result<std::unique_ptr<JobSource>> Open(
+      const JobSourceFlags& flags, Clock& clock,
+      RepositoryAccess access = RepositoryAccess::kWrite);
 
   JobService& service() { return *service_; }
   // Null when a server has it.
