@@ -2,6 +2,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 
 #include "zeus/base/json.h"
 #include "zeus/replay/history/what_if.h"
@@ -9,8 +11,48 @@
 namespace zeus::replay {
 namespace {
 
-constexpr double kMega = 1e6;
-constexpr double kHour = 3600;
+// What the numbers of a column are counted in.
+struct ColumnUnit {
+  double size;  // In joules or seconds.
+  const char* name;
+};
+
+// The largest unit of which the largest number of the column is at least one, so that a job of a
+// few kilojoules is not 0.003 MJ, and one of weeks not 1000000 s.
+template <std::size_t kCount>
+ColumnUnit UnitFor(double largest, const std::array<ColumnUnit, kCount>& units) {
+  for (const ColumnUnit& unit : units)
+    if (largest >= unit.size) return unit;
+  return units.back();
+}
+
+ColumnUnit EnergyUnitFor(double largest) {
+  constexpr std::array kUnits = {ColumnUnit{1e9, "GJ"}, ColumnUnit{1e6, "MJ"},
+                                 ColumnUnit{1e3, "kJ"}, ColumnUnit{1, "J"}};
+  return UnitFor(largest, kUnits);
+}
+
+ColumnUnit TimeUnitFor(double largest) {
+  constexpr std::array kUnits = {ColumnUnit{86400, "d"}, ColumnUnit{3600, "h"},
+                                 ColumnUnit{60, "min"}, ColumnUnit{1, "s"}};
+  return UnitFor(largest, kUnits);
+}
+
+// The units of an answer; energy and cost share one, so that they can be compared.
+struct AnswerUnits {
+  ColumnUnit energy;
+  ColumnUnit time;
+};
+
+AnswerUnits UnitsOf(const WhatIfAnswer& answer) {
+  double energy = std::max(answer.recorded.energy.value(), answer.recorded.cost.value());
+  double time = answer.recorded.time.count();
+  for (const WhatIfOutcome& outcome : answer.outcomes) {
+    energy = std::max({energy, outcome.energy.mean, outcome.cost.mean});
+    time = std::max(time, outcome.time.mean);
+  }
+  return {.energy = EnergyUnitFor(energy), .time = TimeUnitFor(time)};
+}
 
 Json ToJson(const Estimate& estimate) {
   return {{"mean", estimate.mean},
@@ -49,34 +91,40 @@ void AddFailures(const WhatIfAnswer& answer, report::Report& report) {
 }
 
 report::Table OutcomeTable(const WhatIfAnswer& answer) {
+  const auto [energy, time] = UnitsOf(answer);
   report::Table table{
       .id = "table-what-if",
       .title = "What it would take",
       .caption =
           "Mean over the seeds ± their standard deviation; in brackets, what comes out under "
           "other assumptions about what was not measured.",
-      .columns = {"policy", "recurrences", "energy (MJ)", "time (h)", "cost (MJ)",
+      .columns = {"policy", "recurrences", fmt::format("energy ({})", energy.name),
+                  fmt::format("time ({})", time.name), fmt::format("cost ({})", energy.name),
                   "target reached"}};
   table.rows.push_back({{.text = "as recorded on " + answer.recorded_gpu_model},
                         Number(static_cast<double>(answer.recorded_recurrences), 0),
-                        Number(answer.recorded.energy.value() / kMega, 3),
-                        Number(answer.recorded.time.count() / kHour, 3),
-                        Number(answer.recorded.cost.value() / kMega, 3),
+                        Number(answer.recorded.energy.value() / energy.size, 3),
+                        Number(answer.recorded.time.count() / time.size, 3),
+                        Number(answer.recorded.cost.value() / energy.size, 3),
                         {}});
   for (const WhatIfOutcome& outcome : answer.outcomes)
     table.rows.push_back({{.text = outcome.contender + (Reaches(outcome) ? "" : " (fails)")},
                           Number(static_cast<double>(answer.recurrences), 0),
-                          CellOf(outcome.energy, kMega),
-                          CellOf(outcome.time, kHour),
-                          CellOf(outcome.cost, kMega),
+                          CellOf(outcome.energy, energy.size),
+                          CellOf(outcome.time, time.size),
+                          CellOf(outcome.cost, energy.size),
                           {.text = fmt::format("{:.0f} %", 100 * outcome.reached.mean),
                            .value = outcome.reached.mean}});
   return table;
 }
 
 report::Figure OutcomeFigure(const WhatIfAnswer& answer) {
-  report::Panel energy{.title = "energy", .y = {.title = "energy (MJ)", .from_zero = true}};
-  report::Panel time{.title = "time", .y = {.title = "time (h)", .from_zero = true}};
+  const AnswerUnits units = UnitsOf(answer);
+  report::Panel energy{
+      .title = "energy",
+      .y = {.title = fmt::format("energy ({})", units.energy.name), .from_zero = true}};
+  report::Panel time{.title = "time",
+                     .y = {.title = fmt::format("time ({})", units.time.name), .from_zero = true}};
   const auto add = [](report::Panel& panel, const WhatIfOutcome& outcome, const Estimate& estimate,
                       double unit) {
     const double place = static_cast<double>(panel.x.categories.size());
@@ -91,8 +139,8 @@ report::Figure OutcomeFigure(const WhatIfAnswer& answer) {
   };
   for (const WhatIfOutcome& outcome : answer.outcomes) {
     if (!Reaches(outcome)) continue;
-    add(energy, outcome, outcome.energy, kMega);
-    add(time, outcome, outcome.time, kHour);
+    add(energy, outcome, outcome.energy, units.energy.size);
+    add(time, outcome, outcome.time, units.time.size);
   }
   return {.id = "figure-what-if",
           .title = "Energy and time of all recurrences",

@@ -9,6 +9,7 @@
 namespace zeus::replay {
 namespace what_if_test {
 
+using ::testing::_;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -190,6 +191,29 @@ TEST_F(HistoryTest, ReportAndJsonSayWhatTheAnswerRestsOn) {
   const report::Report report = ToReport(answer);
   EXPECT_THAT(report.remarks, Contains(HasSubstr("Measured. Batch size 64: 1 run")));
   EXPECT_EQ(report.sections.at(0).tables.at(0).rows.size(), 2u);
+}
+
+TEST(WhatIfReportTest, UnitsFitTheSize) {
+  const auto columns = [](Joules energy, Seconds time) {
+    const report::Report report = ToReport({.recorded = {.time = time, .energy = energy}});
+    return report.sections.at(0).tables.at(0).columns;
+  };
+  EXPECT_THAT(columns(Joules(420), Seconds(50)),
+              ElementsAre("policy", "recurrences", "energy (J)", "time (s)", "cost (J)", _));
+  EXPECT_THAT(columns(Joules(3200), Seconds(600)),
+              ElementsAre(_, _, "energy (kJ)", "time (min)", "cost (kJ)", _));
+  EXPECT_THAT(columns(Joules(5e6), Seconds(7200)),
+              ElementsAre(_, _, "energy (MJ)", "time (h)", "cost (MJ)", _));
+  EXPECT_THAT(columns(Joules(5e9), Seconds(1e6)),
+              ElementsAre(_, _, "energy (GJ)", "time (d)", "cost (GJ)", _));
+}
+
+TEST(WhatIfReportTest, TheLargestNumberOfAColumnDecides) {
+  WhatIfAnswer answer{.recorded = {.time = Seconds(10), .energy = Joules(100)}};
+  answer.outcomes = {{.contender = "grid", .energy = {.mean = 2e6}, .reached = {.mean = 1}}};
+  const report::Table table = ToReport(answer).sections.at(0).tables.at(0);
+  EXPECT_EQ(table.columns.at(2), "energy (MJ)");
+  EXPECT_THAT(table.rows.at(1).at(2).text, HasSubstr("2.000"));
 }
 
 }  // namespace what_if_test
