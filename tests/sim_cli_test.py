@@ -28,6 +28,21 @@ class SimCliTest(SimTestCase):
         wait_until(lambda: self.truth()["power_watts"] > watts,
                    f"the GPU never drew more than {watts} W")
 
+    def test_verbs_mean_the_node_of_the_environment(self):
+        self.sim("start", "--gpus", "2xA100", "--name", "mine")
+        self.addCleanup(self.run_sim, "stop", "--name", "mine")
+        self.environment = self.evaluated_environment("--name", "mine")
+        self.assertIn('node "mine"', self.sim("load", "--gpu", "1", "--watts", "200", "--seconds",
+                                              "0.01"))
+        self.assertEqual(len(json.loads(self.sim("truth", "--json"))), 2)
+        self.assertIn('node "mine"', self.sim("fault", "--gpu", "0", "--kind", "lost"))
+        self.assertIn("'mine'", self.sim("env"))
+        # What is said beats the environment.
+        self.assertIn("other", self.run_sim("truth", "--name", "other").stderr)
+        self.sim("stop")
+        self.assertEqual(json.loads(self.sim("list", "--json")), [])
+        self.assertIn('"mine"', self.sim("start", "--gpus", "V100"))
+
     def test_a_node_lives_from_start_to_stop(self):
         self.assertIn("no simulated node is running", self.sim("list"))
         self.sim("start", "--name", "a", "--gpus", "4xV100,2xA100", "--seed", "7",

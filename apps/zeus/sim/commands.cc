@@ -8,7 +8,7 @@
 namespace zeus::cli {
 
 void AddNameOption(Verb command, std::string& name) {
-  command.AddOption("--name", name, "Name of the simulated node").ShowDefault();
+  command.AddOption("--name", name, "Name of the simulated node; else ZEUS_SIM_NODE").ShowDefault();
 }
 
 void AddGpuOption(Verb command, unsigned& gpu) {

@@ -20,7 +20,7 @@ void AddSimPredict(Verb sim, Action& action);
 
 // Which node, and for some verbs which of its GPUs.
 struct SimTarget {
-  std::string name{sim::kDefaultNodeName};
+  std::string name = sim::ChosenNodeName();
   unsigned gpu = 0;
 };
 void AddNameOption(Verb command, std::string& name);

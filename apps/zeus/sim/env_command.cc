@@ -52,7 +52,7 @@ Result<int> PrintEnvironment(const std::string& name) {
 }  // namespace
 
 void AddSimEnv(Verb sim, Action& action) {
-  auto name = std::make_shared<std::string>(sim::kDefaultNodeName);
+  auto name = std::make_shared<std::string>(sim::ChosenNodeName());
   const Verb command = sim.AddVerb(
       "env", "Print the environment in which NVML clients see the node: eval \"$(zeus sim env)\"");
   AddNameOption(command, *name);

@@ -13,7 +13,7 @@ namespace zeus::cli {
 namespace {
 
 struct StartOptions {
-  std::string name{sim::kDefaultNodeName};
+  std::string name = sim::ChosenNodeName();
   std::string gpus;
   std::uint64_t seed = 0;
   double time_scale = 1.0;
@@ -78,7 +78,7 @@ void AddSimStart(Verb sim, Action& action) {
 }
 
 void AddSimStop(Verb sim, Action& action) {
-  auto name = std::make_shared<std::string>(sim::kDefaultNodeName);
+  auto name = std::make_shared<std::string>(sim::ChosenNodeName());
   const Verb command = sim.AddVerb("stop", "Stop a simulated node and remove it from memory");
   AddNameOption(command, *name);
   command.OnChosen([name, &action] { action = [name] { return Stop(*name); }; });

@@ -9,7 +9,7 @@ namespace zeus::cli {
 namespace {
 
 struct TruthOptions {
-  std::string name{sim::kDefaultNodeName};
+  std::string name = sim::ChosenNodeName();
   bool json = false;
 };
 
