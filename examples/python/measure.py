@@ -24,7 +24,7 @@ def parse() -> argparse.Namespace:
 
 def main() -> None:
     args = parse()
-    with zeus.sim.Node(args.gpu, time_scale=20) as node:
+    with zeus.sim.here(args.gpu, time_scale=20) as node:
         gpu = node.run("resnet50", batch_size=256)
         monitor = ZeusMonitor(log_file=args.log)
         learner = Learner(args.batch_size)

@@ -27,7 +27,7 @@ def parse() -> argparse.Namespace:
 def main() -> None:
     args = parse()
     selector = MaxSlowdownConstraint(args.max_slowdown) if args.max_slowdown else ZeusCost(args.eta)
-    with zeus.sim.Node(args.gpu, time_scale=20) as node:
+    with zeus.sim.here(args.gpu, time_scale=20) as node:
         gpu = node.run("resnet50", batch_size=256)
         monitor = ZeusMonitor(cpu_indices=[])
         optimizer = GlobalPowerLimitOptimizer(

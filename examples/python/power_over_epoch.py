@@ -24,7 +24,7 @@ torch.set_num_threads(1)
 output = sys.argv[1] if sys.argv[1:] and sys.argv[1].endswith((".svg", ".png")) else "power.svg"
 steps = int(os.environ.get("STEPS", "40"))
 
-node = zeus.sim.attach() if "ZEUS_SIM_NODE" in os.environ else zeus.sim.start("A100")
+node = zeus.sim.here("A100")
 forward_and_backward = node.run(operations=9e12, bytes=4e10, gpus=[0])
 forward_only = node.run(operations=1.2e12, bytes=4e10, gpus=[0])
 

@@ -47,7 +47,7 @@ def train(node: zeus.sim.Node, monitor: ZeusMonitor, server_url: str, job: JobSp
 
 def main() -> None:
     args = parse()
-    with zeus.sim.Node(args.gpu, time_scale=50) as node, LocalServer() as server:
+    with zeus.sim.here(args.gpu, time_scale=50) as node, LocalServer() as server:
         monitor = ZeusMonitor(cpu_indices=[])
         job = JobSpec(
             job_id="digits",

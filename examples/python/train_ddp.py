@@ -60,7 +60,9 @@ def train(rank: int, args: argparse.Namespace, port: int) -> None:
 def main() -> None:
     args = parse()
     store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-    with zeus.sim.Node(f"{args.ranks}x{args.gpu}", time_scale=10):
+    with zeus.sim.here(f"{args.ranks}x{args.gpu}", time_scale=10) as node:
+        if len(node.truth()) < args.ranks:
+            raise SystemExit(f"the simulated node has {len(node.truth())} GPUs: give --ranks")
         mp.spawn(train, (args, store.port), nprocs=args.ranks)
 
 

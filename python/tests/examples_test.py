@@ -9,6 +9,7 @@ import sys
 import unittest
 
 import node_testing  # noqa: F401  (directories of our own)
+import zeus.sim
 from process_testing import without_sanitizer
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples/python"
@@ -42,6 +43,16 @@ class ExamplesTest(unittest.TestCase):
         self.assertGreater(total, sum(energies))
         [watts] = self.numbers(r"gpu:0: (\d+) W on average", said)
         self.assertTrue(40 < watts < 400, said)
+
+    def test_each_works_on_a_node_that_runs_already(self):
+        with zeus.sim.Node("2xA100", time_scale=20) as node:
+            for name, words in (("measure.py", ["--epochs", "1"]), ("optimize_power_limit.py", []),
+                                ("recurring_job.py", ["--recurrences", "1"]), ("train_ddp.py", [])):
+                with self.subTest(example=name):
+                    before = node.truth()[0].energy
+                    self.run_example(name, *words)
+                    self.assertFalse(node.stopped)
+                    self.assertGreater(node.truth()[0].energy, before)
 
     def test_optimize_power_limit(self):
         said = self.run_example("optimize_power_limit.py", "--eta", "1")

@@ -28,7 +28,9 @@ from zeus._core import sim as _sim
 from zeus._simulated_environment import Surroundings, check_library_is_free
 from zeus.errors import ConflictError, InvalidArgumentError, NotFoundError
 
-__all__ = ["Draw", "GpuTruth", "Node", "Work", "attach", "models", "start", "workloads"]
+__all__ = [
+    "Draw", "GpuTruth", "Node", "Work", "attach", "here", "models", "start", "workloads",
+]
 
 _Result = TypeVar("_Result")
 _NAME = "default"  # The one that `zeus sim` means unless it is told another.
@@ -314,6 +316,15 @@ def start(gpus: str = "4xA100", **options: Any) -> Node:
 def attach() -> Node:
     """The node that this process finds in its environment: see `Node.current`."""
     return Node.current()
+
+
+def here(gpus: str = "4xA100", **options: Any) -> Node:
+    """The node that this process finds in its environment, else a new one: ``Node(gpus, ...)``.
+
+    For programs that bring a node along and also work after ``eval "$(zeus sim env)"``: then
+    ``gpus`` and the options mean nothing, and the end of a ``with`` leaves the node running.
+    """
+    return Node.current() if os.environ.get("ZEUS_SIM_NODE") else Node(gpus, **options)
 
 
 def models() -> list[dict[str, Any]]:
