@@ -12,8 +12,8 @@ from sim_testing import ZEUS, SimTestCase
 def run_file(energies, **fields):
     runs = [{"exit_code": 0, "time_seconds": 2.0,
              "devices": [{"device": "gpu:0", "uuid": "GPU-1", "energy_joules": energy,
-                          "sigma_joules": 0.02 * energy, "flags": []}],
-             "total": {"energy_joules": energy, "sigma_joules": 0.02 * energy,
+                          "energy_sigma_joules": 0.02 * energy, "flags": []}],
+             "total": {"energy_joules": energy, "energy_sigma_joules": 0.02 * energy,
                        "contains": ["gpu:0"], "missing": []}} for energy in energies]
     return {"schema": "zeus.run/1", "command": ["train"], "host": "here", "runs": runs} | fields
 

@@ -203,7 +203,7 @@ class EndsTest(ProfileTestCase):
         result = self.load("p.json")
         self.assertFalse(result["complete"])
         self.assertEqual([row["setting"] for row in result["settings"]], [250])
-        self.assertIn("it should run at least 9 s", error)
+        self.assertIn("it should run at least 18 s", error)
         self.assertEqual(self.limit(), 250)
 
     def test_signals_restore_the_limit_and_reach_the_command(self):

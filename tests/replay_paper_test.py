@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import resource
 import subprocess
 import tempfile
 import unittest
@@ -67,6 +68,17 @@ class PaperTest(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("cannot write: /proc/zeus-paper: no file can be made in /proc", done.stderr)
 
+    def test_a_folder_for_everything_leaves_a_short_summary(self):
+        folder = pathlib.Path(self.folder.name) / "quiet"
+        done = subprocess.run([ZEUS, "replay", "paper", "--seeds", "2", "--clusters", "1", "--out",
+                               str(folder)], capture_output=True, text=True, timeout=600, check=True)
+        lines = done.stdout.splitlines()
+        self.assertLess(len(lines), 12, done.stdout)
+        self.assertRegex(done.stdout, r"Of \d+ claims: ")
+        self.assertIn(f"is in {folder}: paper.html, paper.json, figures", lines[-1])
+        self.assertEqual(done.stderr, "")
+        self.assertTrue((folder / "paper.json").exists())
+
     def test_traces_that_are_not_there_are_named(self):
         self.assertIn("/nowhere", replay("paper", "--trace-dir", "/nowhere", status=3))
 
@@ -102,6 +114,22 @@ class HistoryTest(TrainTestCase):
         moved = json.loads(replay("history", self.export, "--gpu", "a40", "--json"))
         self.assertEqual(moved["gpu_model"], "A40")
         self.assertTrue(moved["estimated"])
+
+    def test_units_fit_the_size(self):
+        # Tens of runs of a hundred joules an epoch.
+        text = replay("history", self.export)
+        self.assertRegex(text, r"energy \(kJ\) +time \(min\) +cost \(")
+
+    def test_a_line_without_end_is_refused_before_it_fills_the_memory(self):
+        endless = self.path("endless.jsonl")
+        with open(endless, "wb") as file:
+            file.truncate(1 << 30)
+        done = subprocess.run(
+            [ZEUS, "replay", "history", endless], capture_output=True, text=True, timeout=600,
+            check=False,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (256 << 20, 256 << 20)))
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("a line of more than 16 MB", done.stderr)
 
     def test_a_pipe_and_tables(self):
         with open(self.export, encoding="utf-8") as file:

@@ -11,7 +11,7 @@ import unittest
 from run_testing import RunTestCase
 from sim_testing import ZEUS
 
-DEVICE_FIELDS = {"device", "energy_joules", "sigma_joules", "attributed_joules",
+DEVICE_FIELDS = {"device", "energy_joules", "energy_sigma_joules", "attributed_joules",
                  "average_power_watts", "source", "coverage", "updates", "flags"}
 
 
@@ -39,15 +39,15 @@ class ResultTest(RunTestCase):
             # The command ran between the two looks at the truth.
             spent = last["energy_joules"] - first["energy_joules"]
             self.assertGreater(gpu["energy_joules"], 0)
-            self.assertLess(gpu["energy_joules"], spent + 3 * gpu["sigma_joules"])
+            self.assertLess(gpu["energy_joules"], spent + 3 * gpu["energy_sigma_joules"])
             self.assertAlmostEqual(gpu["average_power_watts"],
                                    gpu["energy_joules"] / result["time_seconds"])
         total = result["total"]
         self.assertEqual(total["contains"], ["gpu:0", "gpu:1"])
         self.assertEqual(total["missing"], [])
         self.assertAlmostEqual(total["energy_joules"], sum(gpu["energy_joules"] for gpu in gpus))
-        self.assertAlmostEqual(total["sigma_joules"],
-                               sum(gpu["sigma_joules"] ** 2 for gpu in gpus) ** 0.5)
+        self.assertAlmostEqual(total["energy_sigma_joules"],
+                               sum(gpu["energy_sigma_joules"] ** 2 for gpu in gpus) ** 0.5)
 
     def test_the_table_is_for_people_and_on_standard_error(self):
         self.start()
@@ -84,6 +84,42 @@ class ResultTest(RunTestCase):
         self.assertGreater(sound["energy_joules"], 0)
         self.assertTrue("reason" in lost or "partial" in lost["flags"], lost)
 
+    def test_a_gpu_that_does_not_answer_is_left_out_with_its_reason(self):
+        self.start()
+        self.sim("fault", "--gpu", "0", "--kind", "slow:60s")
+        result = self.result("--driver-timeout", "1", "--", "true")
+        self.assertEqual(result["total"]["contains"], ["gpu:1"])
+        self.assertEqual(result["total"]["missing"], ["gpu:0"])
+        (silent,) = [gpu for gpu in result["devices"] if gpu["device"] == "gpu:0"]
+        self.assertEqual(silent["reason"], "the driver did not answer within 1 s")
+        # Chosen or not, it does not keep the command from its work.
+        chosen = self.result("--driver-timeout", "1", "--gpus", "0", "--", "true")
+        self.assertEqual(chosen["total"]["missing"], ["gpu:0"])
+        other = self.result("--driver-timeout", "1", "--gpus", "1", "--", "true")
+        self.assertEqual(other["total"]["contains"], ["gpu:1"])
+        self.assertEqual(other["total"]["missing"], [])
+
+    def test_the_energy_of_a_gpu_in_mig_mode_is_that_of_its_board(self):
+        self.start()
+        self.sim("fault", "--gpu", "0", "--kind", "mig")
+        result = self.result("--", "sleep", "0.3")
+        self.assertEqual(result["total"]["contains"], ["gpu:0", "gpu:1"])
+        self.assertEqual(result["total"]["missing"], [])
+        (remark,) = result["remarks"]
+        self.assertIn("gpu:0: energy of each MIG instance is not known", remark)
+        self.assertIn(remark, self.zeus("--", "true").stderr)
+        self.assertNotIn("remarks", self.result("--gpus", "1", "--", "true"))
+
+    def test_each_number_is_explained(self):
+        self.start("A100")
+        explained = self.zeus("--explain", "--", "sleep", "0.5").stderr
+        for words in ("where the numbers come from", "gpu:0, NVIDIA A100-SXM4-40GB",
+                      "energy: the device's own energy counter", "which shows one every 100 ms",
+                      "refined: Zeus waited", "of the sensor itself", "zeus calibrate",
+                      "total: the sum of gpu:0"):
+            self.assertIn(words, explained)
+        self.assertNotIn("come from", self.zeus("--", "true").stderr)
+
     def test_without_devices_the_command_runs_and_the_reasons_are_there(self):
         self.environment["ZEUS_NVML_LIBRARY"] = "/nonexistent/libnvidia-ml.so.1"
         result = self.result("--", "sh", "-c", "exit 3", code=3)
@@ -114,7 +150,7 @@ class ResultTest(RunTestCase):
         measured = self.result("--subtract-idle", "--idle-seconds", "0.5", "--", "sleep", "0.5")
         for gpu in measured["devices"]:
             # Nothing runs on the GPUs: what is left is within the uncertainty.
-            self.assertLess(abs(gpu["net_energy_joules"]), 4 * gpu["net_sigma_joules"])
+            self.assertLess(abs(gpu["net_energy_joules"]), 4 * gpu["net_energy_sigma_joules"])
         self.assertEqual(measured["total"]["net_contains"], ["gpu:0", "gpu:1"])
 
     def test_repeated_runs_are_told_one_by_one_and_together(self):

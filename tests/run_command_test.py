@@ -190,5 +190,62 @@ class CommandTest(RunTestCase):
         self.assertEqual(shell.returncode, 8, shell.stderr)
 
 
+class SlowDriverTest(RunTestCase):
+    """Each call of the driver takes a minute, the longest that can be simulated: whoever waits for
+    one is stopped by the time limit of the test."""
+
+    def setUp(self):
+        super().setUp()
+        self.start("2xV100")
+
+    def slow_down(self):
+        for gpu in ("0", "1"):
+            self.sim("fault", "--gpu", gpu, "--kind", "slow:60s")
+
+    @staticmethod
+    def holds_signals_back(process):
+        with open(f"/proc/{process.pid}/status", encoding="utf-8") as status:
+            (blocked,) = [line.split()[1] for line in status if line.startswith("SigBlk")]
+        return int(blocked, 16) >> (signal.SIGTERM - 1) & 1
+
+    def test_the_command_runs_and_is_told_what_it_is_sent(self):
+        self.slow_down()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            script = ("import signal, sys, time\n"
+                      f"signal.signal({int(number)}, lambda *_: sys.exit(7))\n"
+                      "print('ready', flush=True)\ntime.sleep(600)")
+            process = self.popen("--driver-timeout", "0.2", "--", sys.executable, "-c", script)
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            process.send_signal(number)
+            _, report = process.communicate(timeout=50)
+            self.assertEqual(process.returncode, 7, report)
+            self.assertIn("not measured: the driver did not answer within 0.2 s", report)
+
+    def test_a_signal_ends_zeus_before_the_command_is_started(self):
+        self.slow_down()
+        marker = self.path("ran")
+        for number in (signal.SIGINT, signal.SIGTERM):
+            process = self.popen("--driver-timeout", "3600", "--", "touch", marker)
+            wait_until(lambda: self.holds_signals_back(process), "zeus watches signals")
+            process.send_signal(number)
+            process.communicate(timeout=50)
+            self.assertEqual(process.returncode, 128 + number)
+            self.assertFalse(os.path.exists(marker))
+
+    def test_a_driver_that_gets_slow_later_delays_nothing(self):
+        script = ("import signal, sys, time\n"
+                  "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))\n"
+                  "print('ready', flush=True)\ntime.sleep(600)")
+        process = self.popen("--json", self.path("late.json"), "--", sys.executable, "-c", script)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        self.slow_down()
+        process.send_signal(signal.SIGTERM)
+        _, report = process.communicate(timeout=50)
+        self.assertEqual(process.returncode, 7, report)
+        with open(self.path("late.json"), encoding="utf-8") as file:
+            result = json.load(file)
+        self.assertEqual([gpu["device"] for gpu in result["devices"]], ["gpu:0", "gpu:1"])
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -67,7 +67,7 @@ class SharedMeasurementTest(SimTestCase):
             gross = sum(device["energy_joules"] for device in devices)
             self.assertGreater(gross, 3 * shares, "each one alone would claim all of it")
             # The gain of a board is the same for all who read it.
-            relative = max(device["sigma_joules"] / device["energy_joules"] for device in devices)
+            relative = max(device["energy_sigma_joules"] / device["energy_joules"] for device in devices)
             total += shares
             variance += (relative * shares) ** 2
             exact += truth.at(end, gpu) - truth.at(begin, gpu)

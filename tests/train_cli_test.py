@@ -2,14 +2,19 @@
 
 import json
 import os
+import pathlib
+import re
+import shutil
 import signal
 import subprocess
+import sys
 import time
 import unittest
 
 from sim_testing import ZEUS, wait_until
 from train_testing import TrainTestCase
 
+ROOT = pathlib.Path(__file__).parent.parent
 REGEX = ["--metric-regex", r"val_acc=([0-9.]+)"]
 
 
@@ -54,10 +59,20 @@ class CommandLineTest(TrainTestCase):
                 self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
                 self.assertFalse(os.path.exists(marker))
 
-    def test_a_command_that_is_not_there_is_127(self):
-        done = self.train(*self.options(), *self.itself(), "--", "no-such-program", "{batch_size}",
-                          code=127)
-        self.assertIn("no such command in PATH", done.stderr)
+    def test_a_command_that_is_not_there_is_found_out_before_a_job_is_made(self):
+        script = self.path("train.sh")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\n")
+        for command, code, words in (("no-such-program", 127, "no such command in PATH"),
+                                     (script, 126, "permission denied"),
+                                     (script + ".gone", 127, "no such file or directory")):
+            done = self.train(*self.options(), *self.itself(), "--", command, "{batch_size}",
+                              code=code)
+            self.assertIn(words, done.stderr)
+            self.assertEqual(json.loads(self.job("list", "--json")), [])
+
+    def test_a_command_whose_name_depends_on_the_run_is_127_when_it_is_not_there(self):
+        self.train(*self.options(), *self.itself(), "--", "no-such-program-{batch_size}", code=127)
         self.assertEqual(self.trials()[0]["status"], "failed")
 
     def test_without_a_gpu_it_asks_who_measures(self):
@@ -371,6 +386,43 @@ class PowerLimitTest(TrainTestCase):
         self.assertEqual(self.limit(), 250)
         self.assertEqual([trial["status"] for trial in self.trials()], ["failed", "converged"])
         self.job("check", "mnist")
+
+
+class ReadmeTest(TrainTestCase):
+    """A reader copies examples/train.py and the command line of the README, and it works."""
+
+    def command_line(self):
+        text = (ROOT / "README.md").read_text(encoding="utf-8")
+        block = re.search(r"^cp examples/train.py \.\n(zeus train .*?)^```", text,
+                          re.MULTILINE | re.DOTALL)
+        self.assertIsNotNone(block, "the README has a command line for examples/train.py")
+        return block.group(1)
+
+    def test_the_command_line_of_the_readme_trains_on_the_simulated_gpu(self):
+        self.start("A100,V100")
+        shutil.copy(ROOT / "examples/train.py", self.path("train.py"))
+        self.environment["PATH"] = os.path.dirname(ZEUS) + ":" + self.environment["PATH"]
+        before = json.loads(self.sim("truth", "--json"))[0]["energy_joules"]
+        done = subprocess.run(["bash", "-c", self.command_line()], env=self.environment,
+                              cwd=self.directory.name, capture_output=True, text=True, timeout=300,
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"val_acc=0\.97\d\d")
+        (trial,) = self.trials()
+        self.assertEqual(trial["status"], "converged")
+        self.assertEqual(trial["batch_size"], 128)
+        self.assertGreater(trial["energy_joules"], 0)
+        after = json.loads(self.sim("truth", "--json"))[0]["energy_joules"]
+        self.assertGreater(after, before)
+        # The load of the GPU has ended with the run.
+        wait_until(lambda: json.loads(self.sim("truth", "--json"))[0]["power_watts"] < 60,
+                   "the GPU is idle")
+
+    def test_without_a_gpu_the_program_trains_as_well(self):
+        done = subprocess.run([sys.executable, ROOT / "examples/train.py", "--epochs", "2"],
+                              env=self.environment, capture_output=True, text=True, timeout=60,
+                              check=True)
+        self.assertEqual(len(re.findall(r"val_acc=0\.\d+", done.stdout)), 2)
 
 
 if __name__ == "__main__":

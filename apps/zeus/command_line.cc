@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -12,33 +13,118 @@
 #include <filesystem>
 #include <new>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 #include "apps/zeus/output.h"
+#include "apps/zeus/terminal.h"
+#include "zeus/base/closest_word.h"
 #include "zeus/base/text.h"
+#include "zeus/base/text_table.h"
+#include "zeus/base/wrapped_text.h"
 
 namespace zeus::cli {
 namespace {
 
-// "zeus sim start": the deepest verb that was chosen, after those above it.
-std::string ChosenPath(const CLI::App& app) {
-  std::string path = app.get_name();
-  for (const CLI::App* verb = &app; !verb->get_subcommands().empty();) {
-    verb = verb->get_subcommands().front();
-    path += " " + verb->get_name();
+constexpr std::size_t kWidestHelp = 100;
+constexpr std::size_t kHelpColumn = 30;
+
+// CLI11's layout of the help, but with lines that fit the terminal, 100 characters at most.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_description(const CLI::App* app) const override {
+    return Wrapped(CLI::Formatter::make_description(app));
   }
-  return path;
+  std::string make_footer(const CLI::App* app) const override {
+    return Wrapped(CLI::Formatter::make_footer(app));
+  }
+  std::string make_subcommand(const CLI::App* verb) const override {
+    return Entry(verb->get_display_name(true), verb->get_description());
+  }
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    return Entry(make_option_name(option, is_positional) + make_option_opts(option),
+                 make_option_desc(option));
+  }
+
+ private:
+  // As it will be shown: "..." is wider than the one character that it stands for.
+  static std::string Wrapped(const std::string& text, std::size_t indent = 0) {
+    const std::size_t width = std::min(kWidestHelp, TerminalOf(STDOUT_FILENO).columns);
+    return WrappedText(LocaleIsUnicode() ? text : InAscii(text), width, indent);
+  }
+
+  // A name, and beside it, or below it where it is long, a description.
+  static std::string Entry(const std::string& name, const std::string& description) {
+    constexpr std::size_t kIndent = 2;
+    std::string entry = Wrapped(std::string(kIndent, ' ') + name, kIndent);
+    if (description.empty()) return entry + "\n";
+    std::string text = Wrapped(std::string(kHelpColumn, ' ') + description);
+    if (TextWidth(entry) < kHelpColumn) {
+      text.erase(0, TextWidth(entry));
+      return entry + text + "\n";
+    }
+    return entry + "\n" + text + "\n";
+  }
+};
+
+// "zeus sim start": a verb after those above it.
+std::string PathOf(const CLI::App& verb) {
+  const CLI::App* const above = verb.get_parent();
+  return above == nullptr ? verb.get_name() : PathOf(*above) + " " + verb.get_name();
+}
+
+const CLI::App& DeepestChosen(const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  return chosen.empty() ? app : DeepestChosen(*chosen.front());
+}
+
+// The options and verbs that have a place after `verb`.
+std::vector<std::string> KnownWords(const CLI::App& verb) {
+  std::vector<std::string> words;
+  for (const CLI::App* const below : verb.get_subcommands([](const CLI::App*) { return true; }))
+    words.push_back(below->get_name());
+  for (const CLI::Option* const option : verb.get_options())
+    for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
+  return words;
+}
+
+// Adds to a complaint what was probably meant, and where there is help.
+Error Mistake(const CLI::App& verb, const std::string& message,
+              const std::optional<std::string>& meant = std::nullopt) {
+  return {ErrorCode::kInvalidArgument,
+          meant ? fmt::format("{}: did you mean {}? (see {} --help)", message, *meant, PathOf(verb))
+                : fmt::format("{} (see {} --help)", message, PathOf(verb))};
+}
+
+Error UnknownWord(const CLI::App& verb, const std::string& word) {
+  return Mistake(verb, fmt::format("{} is not known here", Quote(word)),
+                 ClosestWord(word.substr(0, word.find('=')), KnownWords(verb)));
 }
 
 // One sentence for every mistake on the command line.
 Error MistakeOf(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& chosen = DeepestChosen(app);
+  if (const auto unknown = app.remaining(true); !unknown.empty())
+    return UnknownWord(chosen, unknown.front());
   std::string message = error.what();
-  if (const auto unknown = app.remaining(true); !unknown.empty()) {
-    message = fmt::format("{} is not known here", Quote(unknown.front()));
-  } else if (!message.empty()) {
+  if (!message.empty())
     message.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(message.front())));
+  return Mistake(chosen, message);
+}
+
+// "help sim start" asks for what "sim start --help" prints.
+Result<std::vector<std::string>> HelpWords(const CLI::App& app, std::vector<std::string> words) {
+  if (words.empty() || words.front() != "help") return words;
+  words.erase(words.begin());
+  const CLI::App* verb = &app;
+  for (const std::string& word : words) {
+    const auto below =
+        verb->get_subcommands([&word](const CLI::App* one) { return one->get_name() == word; });
+    if (below.empty()) return UnknownWord(*verb, word);
+    verb = below.front();
   }
-  return {ErrorCode::kInvalidArgument, fmt::format("{} (see {} --help)", message, ChosenPath(app))};
+  words.emplace_back("--help");
+  return words;
 }
 
 // Nothing may throw out of a verb; what does all the same (no memory, a full disk under fmt) ends
@@ -101,22 +187,31 @@ void Verb::StopAtUnknown() const { app_->prefix_command(); }
 
 std::vector<std::string> Verb::remaining() const { return app_->remaining(); }
 
+Error Verb::Unknown(const std::string& word) const { return UnknownWord(*app_, word); }
+
+const std::string& Verb::name() const { return app_->get_name(); }
+
 void Verb::Footer(const std::string& text) const { app_->footer(text); }
 
 CommandLine::CommandLine(const std::string& name, const std::string& description)
-    : app_(std::make_unique<CLI::App>(description, name)) {}
+    : app_(std::make_unique<CLI::App>(description, name)) {
+  app_->formatter(std::make_shared<HelpFormatter>());
+}
 
 CommandLine::~CommandLine() = default;
 
 void CommandLine::AddVersion(const std::string& text) { app_->set_version_flag("--version", text); }
 
 Result<CommandLine::Next> CommandLine::Parse(std::vector<std::string> words) {
+  ZEUS_TRY(words, HelpWords(*app_, std::move(words)));
   std::ranges::reverse(words);  // CLI11 takes them from the back.
   try {
     app_->parse(std::move(words));
     return Next::kAct;
   } catch (const CLI::Success& ending) {
-    app_->exit(ending);
+    std::ostringstream text;
+    app_->exit(ending, text, text);
+    std::fputs(text.str().c_str(), stdout);
     ZEUS_RETURN_IF_ERROR(FlushOutput());
     return Next::kEnd;
   } catch (const CLI::ParseError& error) {
@@ -139,7 +234,8 @@ int CommandLine::Run(int argc, const char* const* argv, const std::function<Resu
 bool CommandLine::Chose(const std::string& verb) const { return app_->got_subcommand(verb); }
 
 void Complain(const std::string& program, const Error& error) {
-  std::fputs((program + ": " + error.message + "\n").c_str(), stderr);
+  const std::string name = Painted(program + ":", Colour::kRed, TerminalOf(STDERR_FILENO));
+  Show(stderr, fmt::format("{} {}\n", name, error.message));
 }
 
 // The types that values can have.

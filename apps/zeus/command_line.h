@@ -81,6 +81,13 @@ class Verb {
   void StopAtUnknown() const;
   std::vector<std::string> remaining() const;
 
+  // The complaint about a word that is neither an option nor a verb here: it names the one that was
+  // probably meant, and where there is help.
+  Error Unknown(const std::string& word) const;
+
+  // "run" of "zeus run".
+  const std::string& name() const;
+
   // The help ends with this text.
   void Footer(const std::string& text) const;
 
@@ -102,8 +109,9 @@ class CommandLine {
   // Declares --version, which prints this text.
   void AddVersion(const std::string& text);
 
-  // Fills the variables of the options. kEnd: help or the version was asked for and is printed.
-  // kInvalidArgument says in one sentence what is wrong, and where there is help.
+  // Fills the variables of the options. kEnd: help (--help, or "help VERB") or the version was
+  // asked for and is printed. kInvalidArgument says in one sentence what is wrong, and where there
+  // is help.
   Result<Next> Parse(std::vector<std::string> words);
 
   // Parses the command line, performs `action`, whose value is an exit code, and flushes the
@@ -119,7 +127,7 @@ class CommandLine {
   std::unique_ptr<CLI::App> app_;
 };
 
-// Prints "program: message" on standard error.
+// Prints "program: message" on standard error, the program in red where there are colours.
 void Complain(const std::string& program, const Error& error);
 
 }  // namespace zeus::cli

@@ -72,6 +72,18 @@ TEST_F(CommandLineTest, MistakesAreOneSentence) {
   EXPECT_FALSE(chosen_);
 }
 
+TEST_F(CommandLineTest, AMistypedWordIsAnsweredWithTheOneThatWasMeant) {
+  EXPECT_EQ(Mistake({"eg"}), "\"eg\" is not known here: did you mean egg? (see boil --help)");
+  EXPECT_EQ(Mistake({"egg", "--minuets", "5"}),
+            "\"--minuets\" is not known here: did you mean --minutes? (see boil egg --help)");
+  EXPECT_EQ(Mistake({"egg", "--minuets=5"}),
+            "\"--minuets=5\" is not known here: did you mean --minutes? (see boil egg --help)");
+  EXPECT_EQ(egg_.Unknown("--siez").message,
+            "\"--siez\" is not known here: did you mean --size? (see boil egg --help)");
+  EXPECT_EQ(Mistake({"help", "egs"}),
+            "\"egs\" is not known here: did you mean egg? (see boil --help)");
+}
+
 TEST_F(CommandLineTest, UnknownWordsRemainWhereTheyAreWanted) {
   egg_.StopAtUnknown();
   ASSERT_TRUE(line_.Parse({"egg", "--minutes", "5", "in", "--water"}).ok());
@@ -89,6 +101,7 @@ TEST_F(CommandLineTest, HelpAndVersionArePrintedAndNothingIsDone) {
   EXPECT_THAT(help, HasSubstr("--minutes UINT:1 to 60"));
   EXPECT_THAT(help, HasSubstr("--size TEXT:{M,L}=M"));
   EXPECT_THAT(help, HasSubstr("Eat it hot."));
+  EXPECT_EQ(printed({"help", "egg"}), help);
   EXPECT_EQ(printed({"--version"}), "boil 1.0\n");
   EXPECT_FALSE(chosen_);
 }

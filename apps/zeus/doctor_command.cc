@@ -1,13 +1,16 @@
 #include "apps/zeus/doctor_command.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <memory>
 #include <vector>
 
 #include "apps/zeus/doctor_report.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output.h"
+#include "apps/zeus/terminal.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/json.h"
 #include "zeus/device/knob_journal.h"
@@ -51,7 +54,7 @@ Result<int> Run(const Options& options) {
   if (options.json) {
     PrintJson(ToJson(report));
   } else {
-    fmt::print("{}", ToText(report));
+    Show(stdout, ToText(report, TerminalOf(STDOUT_FILENO)));
   }
   return report.AnyEnergySource() ? 0 : 1;
 }

@@ -10,12 +10,18 @@
 namespace zeus::cli {
 namespace {
 
-using Out = std::back_insert_iterator<std::string>;
+// Where the text goes, and how it is shown.
+struct Out {
+  std::back_insert_iterator<std::string> end;
+  const Terminal& terminal;
+};
 
-void Line(Out out, std::string_view what, bool works, std::string_view detail,
+void Line(const Out& out, std::string_view what, bool works, std::string_view detail,
           std::string_view fix) {
-  fmt::format_to(out, "    {} {:<18} {}\n", works ? "yes" : "no ", what, detail);
-  if (!fix.empty()) fmt::format_to(out, "        {:<18} fix: {}\n", "", fix);
+  const std::string verdict = works ? Painted("yes", Colour::kGreen, out.terminal)
+                                    : Painted("no ", Colour::kYellow, out.terminal);
+  fmt::format_to(out.end, "    {} {:<18} {}\n", verdict, what, detail);
+  if (!fix.empty()) fmt::format_to(out.end, "        {:<18} fix: {}\n", "", fix);
 }
 
 std::string ShowPeriod(const std::optional<UpdatePeriod>& period) {
@@ -24,7 +30,7 @@ std::string ShowPeriod(const std::optional<UpdatePeriod>& period) {
                      1e3 * period->period.count(), 1e3 * period->error.count(), period->updates);
 }
 
-void EnergyLine(Out out, const EnergyDiagnosis& energy) {
+void EnergyLine(const Out& out, const EnergyDiagnosis& energy) {
   switch (energy.source) {
     case EnergyDiagnosis::Source::kCounter:
       Line(out, "energy", true, fmt::format("counter, {}", ShowPeriod(energy.update_period)), "");
@@ -39,7 +45,7 @@ void EnergyLine(Out out, const EnergyDiagnosis& energy) {
   }
 }
 
-void PowerLimitLine(Out out, const KnobDiagnosis& knob) {
+void PowerLimitLine(const Out& out, const KnobDiagnosis& knob) {
   if (!knob.limit.ok()) {
     Line(out, "power limit", false, knob.limit.error().message, knob.fix);
     return;
@@ -57,11 +63,11 @@ void PowerLimitLine(Out out, const KnobDiagnosis& knob) {
        settable ? "" : knob.fix);
 }
 
-void Section(Out out, std::string_view title, const std::vector<DeviceDiagnosis>& devices) {
+void Section(const Out& out, std::string_view title, const std::vector<DeviceDiagnosis>& devices) {
   if (devices.empty()) return;
-  fmt::format_to(out, "{}\n", title);
+  fmt::format_to(out.end, "{}\n", title);
   for (const DeviceDiagnosis& device : devices) {
-    fmt::format_to(out, "  {}  {}{}{}{}{}\n", device.device, device.name,
+    fmt::format_to(out.end, "  {}  {}{}{}{}{}\n", device.device, device.name,
                    device.pci.empty() ? "" : "  ", device.pci, device.uuid.empty() ? "" : "  ",
                    device.uuid);
     EnergyLine(out, device.energy);
@@ -71,11 +77,11 @@ void Section(Out out, std::string_view title, const std::vector<DeviceDiagnosis>
   }
 }
 
-void Remarks(Out out, std::string_view title, const std::vector<Absence>& remarks) {
-  if (!remarks.empty()) fmt::format_to(out, "{}\n", title);
+void Remarks(const Out& out, std::string_view title, const std::vector<Absence>& remarks) {
+  if (!remarks.empty()) fmt::format_to(out.end, "{}\n", title);
   for (const Absence& remark : remarks) {
-    fmt::format_to(out, "  {}: {}\n", remark.what, remark.reason);
-    if (!remark.fix.empty()) fmt::format_to(out, "    fix: {}\n", remark.fix);
+    fmt::format_to(out.end, "  {}: {}\n", remark.what, remark.reason);
+    if (!remark.fix.empty()) fmt::format_to(out.end, "    fix: {}\n", remark.fix);
   }
 }
 
@@ -154,9 +160,9 @@ Json DevicesJson(const std::vector<DeviceDiagnosis>& devices) {
 
 }  // namespace
 
-std::string ToText(const DoctorReport& report) {
+std::string ToText(const DoctorReport& report, const Terminal& terminal) {
   std::string text;
-  const Out out(text);
+  const Out out{std::back_inserter(text), terminal};
   Section(out, "GPUs", report.gpus);
   Section(out, "CPUs", report.cpus);
   Section(out, "Power rails", report.rails);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/zeus/terminal.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/json_fwd.h"
 #include "zeus/device/node.h"
@@ -60,7 +61,8 @@ struct DoctorReport {
 // containers that have them all), and this changes nothing.
 DoctorReport Diagnose(Node& node, Clock& clock, Seconds duration);
 
-std::string ToText(const DoctorReport& report);
+// In colours where `terminal` shows them.
+std::string ToText(const DoctorReport& report, const Terminal& terminal = {});
 Json ToJson(const DoctorReport& report);
 
 }  // namespace zeus::cli

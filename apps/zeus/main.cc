@@ -1,5 +1,7 @@
 // The zeus command: one executable, one verb per capability. This file only composes them.
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <string_view>
 
 #include "apps/zeus/calibrate/calibrate_command.h"
@@ -17,7 +19,9 @@
 #include "apps/zeus/run/run_command.h"
 #include "apps/zeus/serve/serve_command.h"
 #include "apps/zeus/sim_command.h"
+#include "apps/zeus/terminal.h"
 #include "apps/zeus/train/train_command.h"
+#include "zeus/base/detached_call.h"
 #include "zeus/base/version.h"
 
 namespace zeus::cli {
@@ -40,6 +44,7 @@ CommandTail TakeCommand(int& argc, char** argv) {
 }
 
 int Main(int argc, char** argv) {
+  if (!LocaleIsUnicode()) WriteInAscii();
   const CommandTail tail = TakeCommand(argc, argv);
   CommandLine line("zeus", "Measures and lowers the energy of deep-learning work.");
   line.AddVersion(std::string("zeus ") + Version());
@@ -60,6 +65,8 @@ int Main(int argc, char** argv) {
   AddSimCommand(app, action);
   AddTrainCommand(app, action, tail);
 
+  app.Footer("zeus help VERB, or zeus VERB --help, tells more.");
+
   const auto perform = [&action] { return action(); };
   return line.Run(argc, argv, perform, [&line](ErrorCode code) {
     return line.Chose("diff") ? DiffExitCode(code) : ExitCode(code);
@@ -69,4 +76,10 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace zeus::cli
 
-int main(int argc, char** argv) { return zeus::cli::Main(argc, argv); }
+int main(int argc, char** argv) {
+  const int code = zeus::cli::Main(argc, argv);
+  if (zeus::AbandonedCalls() == 0) return code;
+  // A call hangs in a driver: the destructors of statics must not run beside it.
+  std::fflush(stdout);
+  std::_Exit(code);
+}

@@ -8,12 +8,14 @@
 #include <cstdio>
 #include <system_error>
 
+#include "apps/zeus/terminal.h"
 #include "zeus/base/json.h"
 
 namespace zeus::cli {
 
 void PrintJson(const Json& json) {
-  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+  // Where standard output is ASCII (see terminal.h), escapes keep what other characters mean.
+  fmt::print("{}\n", json.dump(2, ' ', !LocaleIsUnicode(), Json::error_handler_t::replace));
 }
 
 Status FlushOutput() {

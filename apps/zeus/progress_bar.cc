@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "apps/zeus/terminal.h"
+
 namespace zeus::cli {
 namespace {
 
@@ -18,7 +20,7 @@ constexpr std::int64_t kWidth = 30;
 ProgressBar::ProgressBar(std::string what, std::int64_t total)
     : what_(std::move(what)),
       total_(std::max<std::int64_t>(total, 1)),
-      active_(::isatty(STDERR_FILENO) == 1) {}
+      active_(TerminalOf(STDERR_FILENO).redraws) {}
 
 ProgressBar::~ProgressBar() {
   if (active_ && shown_ >= 0) std::fputs("\r\033[K", stderr);
@@ -35,6 +37,27 @@ void ProgressBar::Add(std::int64_t done) {
   fmt::print(stderr, "\r\033[K[{}{}] {} of {} {}", std::string(filled, '#'),
              std::string(kWidth - filled, '.'), done_, total_, what_);
   std::fflush(stderr);
+}
+
+BusyLine::BusyLine(std::string what, const Clock& clock)
+    : what_(std::move(what)), clock_(clock), begin_(clock.Now()) {
+  if (TerminalOf(STDERR_FILENO).redraws)
+    ticker_ = std::make_unique<Ticker>("zeus-busy", [this] { return Step(); });
+}
+
+BusyLine::~BusyLine() {
+  ticker_.reset();
+  if (shown_) std::fputs("\r\033[K", stderr);
+}
+
+TimePoint BusyLine::Step() {
+  const TimePoint now = clock_.Now();
+  if (now - begin_ >= Seconds(1)) {
+    fmt::print(stderr, "\r\033[K{}: {:.0f} s", what_, Seconds(now - begin_).count());
+    std::fflush(stderr);
+    shown_ = true;
+  }
+  return now + Seconds(1);
 }
 
 }  // namespace zeus::cli

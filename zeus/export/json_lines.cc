@@ -17,7 +17,7 @@ Json ToJson(const DeviceMeasurement& device) {
   }
   const EnergyEstimate& estimate = device.energy.value();
   json["energy_joules"] = estimate.energy.value();
-  json["sigma_joules"] = estimate.sigma.value();
+  json["energy_sigma_joules"] = estimate.sigma.value();
   json["attributed_joules"] = estimate.attributed.value();
   json["source"] = EnergySourceName(estimate.source);
   json["coverage"] = estimate.coverage;
@@ -108,7 +108,7 @@ Json ToJson(const Measurement& measurement) {
           {"devices", std::move(devices)},
           {"total",
            {{"energy_joules", total.energy.value()},
-            {"sigma_joules", total.sigma.value()},
+            {"energy_sigma_joules", total.sigma.value()},
             {"attributed_joules", total.attributed.value()},
             {"contains", total.contains},
             {"missing", total.missing}}}};

@@ -25,7 +25,7 @@ TEST(JsonLinesTest, AWindowCarriesUncertaintySourceAndWhatItsTotalContains) {
   EXPECT_EQ(json["elapsed_seconds"], 10);
   EXPECT_EQ(json["stage"], "immediate");
   EXPECT_EQ(json["devices"][0]["energy_joules"], 100);
-  EXPECT_EQ(json["devices"][0]["sigma_joules"], 2);
+  EXPECT_EQ(json["devices"][0]["energy_sigma_joules"], 2);
   EXPECT_EQ(json["devices"][0]["source"], "counter");
   EXPECT_EQ(json["total"]["energy_joules"], 120);
   EXPECT_EQ(json["total"]["missing"], Json({"gpu:1"}));

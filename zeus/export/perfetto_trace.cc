@@ -38,14 +38,14 @@ Json WindowArguments(const Measurement& measurement) {
     }
     const EnergyEstimate& estimate = device.energy.value();
     arguments[device.device] = {{"energy_joules", estimate.energy.value()},
-                                {"sigma_joules", estimate.sigma.value()},
+                                {"energy_sigma_joules", estimate.sigma.value()},
                                 {"attributed_joules", estimate.attributed.value()},
                                 {"source", EnergySourceName(estimate.source)},
                                 {"flags", estimate.flags.Names()}};
   }
   const Measurement::Total total = measurement.Sum();
   arguments["total_energy_joules"] = total.energy.value();
-  arguments["total_sigma_joules"] = total.sigma.value();
+  arguments["total_energy_sigma_joules"] = total.sigma.value();
   return arguments;
 }
 

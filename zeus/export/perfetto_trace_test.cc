@@ -80,7 +80,7 @@ TEST_F(PerfettoTraceTest, AWindowIsASliceThatCarriesItsEnergy) {
   EXPECT_EQ(end["ts"], 14'000'000);
   EXPECT_EQ(begin["id"], end["id"]);
   EXPECT_EQ(begin["args"]["gpu:0"]["energy_joules"], 100);
-  EXPECT_EQ(begin["args"]["gpu:0"]["sigma_joules"], 2);
+  EXPECT_EQ(begin["args"]["gpu:0"]["energy_sigma_joules"], 2);
   EXPECT_EQ(begin["args"]["gpu:1"], "GPU fell off the bus");
   EXPECT_EQ(begin["args"]["total_energy_joules"], 120);
 }

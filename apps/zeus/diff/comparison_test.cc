@@ -126,13 +126,14 @@ Json FileWith(const std::vector<double>& energies, const std::string& uuid = "GP
                    {"uuid", uuid},
                    {"energy_joules", energy},
                    {"flags", {}},
-                   {"sigma_joules", energy * 0.05}};
-    runs.push_back(
-        {{"exit_code", 0},
-         {"time_seconds", 2.0},
-         {"devices", {device}},
-         {"total",
-          {{"energy_joules", energy}, {"sigma_joules", energy * 0.05}, {"contains", {"gpu:0"}}}}});
+                   {"energy_sigma_joules", energy * 0.05}};
+    runs.push_back({{"exit_code", 0},
+                    {"time_seconds", 2.0},
+                    {"devices", {device}},
+                    {"total",
+                     {{"energy_joules", energy},
+                      {"energy_sigma_joules", energy * 0.05},
+                      {"contains", {"gpu:0"}}}}});
   }
   return {{"schema", "zeus.run/1"}, {"command", {"train"}}, {"host", "here"}, {"runs", runs}};
 }
@@ -171,6 +172,22 @@ TEST_F(CompareTest, OtherBoardsAreWarnedAboutAndCountTheirCalibration) {
   EXPECT_EQ(other.value().judgement.verdict, Verdict::kUndecided);
   ASSERT_EQ(other.value().warnings.size(), 1U);
   EXPECT_NE(other.value().warnings.front().find("different devices"), std::string::npos);
+}
+
+TEST_F(CompareTest, FilesOfEarlierVersionsCallSigmaByItsFormerName) {
+  const auto former = [](Json file) {
+    for (Json& run : file["runs"]) {
+      Json& total = run["total"];
+      total["sigma_joules"] = total["energy_sigma_joules"];
+      total.erase("energy_sigma_joules");
+    }
+    return file;
+  };
+  const Json base = FileWith({100, 100.1, 99.9});
+  const Json other = FileWith({106, 106.1, 105.9}, "GPU-2");
+  // Only the calibration of different boards makes it undecided.
+  EXPECT_EQ(Compare(base, other).value().judgement.verdict, Verdict::kUndecided);
+  EXPECT_EQ(Compare(former(base), former(other)).value().judgement.verdict, Verdict::kUndecided);
 }
 
 TEST_F(CompareTest, OtherCommandsAreWarnedAbout) {

@@ -28,12 +28,13 @@ struct MetricEntry {
 };
 
 constexpr std::array<MetricEntry, 5> kMetrics = {{
-    {Metric::kEnergy, "energy", "J", "energy_joules", "sigma_joules", "energy_joules"},
-    {Metric::kAttributedEnergy, "attributed", "J", "attributed_joules", "sigma_joules",
+    {Metric::kEnergy, "energy", "J", "energy_joules", "energy_sigma_joules", "energy_joules"},
+    {Metric::kAttributedEnergy, "attributed", "J", "attributed_joules", "energy_sigma_joules",
      "energy_joules"},
-    {Metric::kNetEnergy, "net", "J", "net_energy_joules", "net_sigma_joules", "net_energy_joules"},
+    {Metric::kNetEnergy, "net", "J", "net_energy_joules", "net_energy_sigma_joules",
+     "net_energy_joules"},
     {Metric::kTime, "time", "s", "time_seconds", nullptr, nullptr},
-    {Metric::kPower, "power", "W", "average_power_watts", "sigma_joules", "energy_joules"},
+    {Metric::kPower, "power", "W", "average_power_watts", "energy_sigma_joules", "energy_joules"},
 }};
 
 const MetricEntry& EntryOf(Metric metric) {
@@ -92,6 +93,16 @@ bool IsTooShort(const Json& run, const std::string& device) {
   });
 }
 
+// Files of earlier versions call energy_sigma_joules sigma_joules.
+Result<std::optional<double>> SigmaOf(const Json& part, const char* field) {
+  constexpr std::string_view kEnergy = "energy_";
+  ZEUS_TRY(const std::optional<double> sigma, GetOptionalField<double>(part, field));
+  if (sigma) return sigma;
+  std::string earlier(field);
+  earlier.erase(earlier.find(kEnergy), kEnergy.size());
+  return GetOptionalField<double>(part, earlier);
+}
+
 // Adds one run to the samples, or counts why not.
 Status AddRun(const RunFile& file, const Json& run, const MetricEntry& metric,
               const std::string& device, Samples& samples) {
@@ -121,8 +132,7 @@ Status AddRun(const RunFile& file, const Json& run, const MetricEntry& metric,
   }
   samples.values.push_back(*value);
   if (metric.sigma_field != nullptr) {
-    ZEUS_TRY(const std::optional<double> sigma,
-             GetOptionalField<double>(*part, metric.sigma_field));
+    ZEUS_TRY(const std::optional<double> sigma, SigmaOf(*part, metric.sigma_field));
     ZEUS_TRY(const std::optional<double> of, GetOptionalField<double>(*part, metric.sigma_of));
     if (sigma && of && *of > 0) samples.relative_sigma += *sigma / *of;
   }

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "apps/zeus/output.h"
+#include "apps/zeus/terminal.h"
 
 namespace zeus::cli {
 namespace {
@@ -23,7 +24,7 @@ constexpr std::size_t kUsualRows = 24;
 
 }  // namespace
 
-Screen::Screen() : terminal_(::isatty(STDOUT_FILENO) == 1) {
+Screen::Screen() : terminal_(TerminalOf(STDOUT_FILENO).redraws) {
   if (terminal_) fmt::print("{}", kHideCursor);
 }
 

@@ -20,6 +20,7 @@ using pipeline::FrontierPoint;
 using pipeline::PipelinePlan;
 using pipeline::Planner;
 
+constexpr const char* kChoosing = "choosing clocks";
 constexpr const char* kWholeFrontier = "the whole frontier";
 constexpr const char* kFromSmaller =
     "the frontier from pipelines of fewer microbatches, checked at half of them,";
@@ -96,6 +97,7 @@ Result<PipelinePlan> PlanOf(const PlanAnswer& answer, const Planner& planner,
 
 Status PlanOnFrontier(PlanAnswer& answer, const PlanRequest& request, const Clock& clock) {
   ZEUS_TRY(const std::unique_ptr<Planner> planner, SolvePlanner(answer, clock));
+  const BusyLine busy(kChoosing, clock);
   auto plan = Timed(clock, answer.plan_time, [&] { return PlanOf(answer, *planner, request); });
   if (!plan.ok()) return std::move(plan).error();
   answer.plan = std::move(plan).value();
@@ -110,6 +112,7 @@ Status PlanOnFrontier(PlanAnswer& answer, const PlanRequest& request, const Cloc
 
 Status PlanAlone(PlanAnswer& answer, const PlanRequest& request, const Clock& clock) {
   const Seconds deadline = request.deadline->Of(answer.baseline.time);
+  const BusyLine busy("solving for this deadline", clock);
   auto plan = Timed(clock, answer.solve_time,
                     [&] { return PlanOnce(answer.problem, deadline, request.rules); });
   if (!plan.ok()) return std::move(plan).error();
@@ -200,6 +203,7 @@ Result<bool> PlanLarge(PlanAnswer& answer, const PlanRequest& request, const Clo
   answer.frontier = frontier.value()->points();
   answer.method = kFromSmaller;
   AddBounds(answer, *frontier.value());
+  const BusyLine busy(kChoosing, clock);
   auto plan = Timed(clock, answer.plan_time,
                     [&] { return PlanOnce(answer.problem, answer.baseline.time, request.rules); });
   if (!plan.ok()) return std::move(plan).error();
@@ -248,6 +252,7 @@ Result<PlanAnswer> AnswerReference(pipeline::Problem problem,
   // Before the solver works in vain.
   ZEUS_TRY(answer.plan, EvaluateReference(answer.problem, ranks, latency));
   ZEUS_TRY(const std::unique_ptr<Planner> planner, SolvePlanner(answer, clock));
+  const BusyLine busy(kChoosing, clock);
   ZEUS_RETURN_IF_ERROR(AddSlacks(answer, *planner));
   const pipeline::Frontier& frontier = planner->frontier();
   // True times are not whole ticks; the frontier's fastest time is rounded up to them.

@@ -12,9 +12,8 @@
 namespace zeus::cli {
 namespace {
 
-Result<int> Execute(const ProfileFlags& flags, const std::vector<std::string>& remaining,
-                    const CommandTail& tail) {
-  ZEUS_TRY(std::vector<std::string> command, CommandToRun("profile", remaining, tail));
+Result<int> Execute(const ProfileFlags& flags, const Verb& verb, const CommandTail& tail) {
+  ZEUS_TRY(std::vector<std::string> command, CommandToRun(verb, tail));
   ZEUS_TRY(const ProfileOptions options, Interpret(flags, std::move(command)));
   ZEUS_RETURN_IF_ERROR(CheckFiles(options.files));
   SystemClock clock;
@@ -39,7 +38,7 @@ void AddProfileCommand(Verb app, Action& action, const CommandTail& tail) {
       "command, as with zeus run; 0 when --stop ended it; 6 when it succeeded and nothing could\n"
       "be measured. When limits cannot be set the command is not started.");
   verb.OnChosen([&action, &tail, flags, verb] {
-    action = [&tail, flags, verb] { return Execute(*flags, verb.remaining(), tail); };
+    action = [&tail, flags, verb] { return Execute(*flags, verb, tail); };
   });
 }
 

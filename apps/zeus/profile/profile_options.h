@@ -21,7 +21,7 @@ struct ProfileFlags {
   std::optional<double> stride{};
   std::string slice = "5s";
   std::string warmup = "1s";
-  unsigned rounds = 1;
+  unsigned rounds = 2;
   std::string progress{};
   std::string progress_file{};
   Objectives objectives{};

@@ -23,6 +23,12 @@ TEST(ProfileOptionsTest, LimitsAreTriedFromTheHighestDownEachOnce) {
   EXPECT_EQ(options.value().settings, (std::vector<Setting>{250_W, 200_W, 150_W}));
 }
 
+TEST(ProfileOptionsTest, ThereAndBackUnlessToldOtherwise) {
+  EXPECT_EQ(Interpret({}, {"true"}).value().plan.rounds, 2U);
+  EXPECT_EQ(Interpret({.rounds = 1}, {"true"}).value().plan.rounds, 1U);
+  EXPECT_EQ(Interpret({.until_done = true}, {"true"}).value().plan.rounds, std::nullopt);
+}
+
 TEST(ProfileOptionsTest, LimitsOfAClockAreMegahertz) {
   const auto options = Interpret({.knob = "graphics_clock", .limits = "1380"}, {"true"});
   ASSERT_TRUE(options.ok());

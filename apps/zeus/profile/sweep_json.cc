@@ -48,7 +48,7 @@ Json SliceJson(const SweepReport& report, const MeasuredSlice& slice) {
                {"setting", ToNumber(report.settings[slice.setting])},
                {"time_seconds", slice.reading.time.count()},
                {"energy_joules", slice.reading.energy.value()},
-               {"sigma_joules", slice.reading.sigma.value()}};
+               {"energy_sigma_joules", slice.reading.sigma.value()}};
   json["steps"] = slice.rate ? Json(slice.rate->steps) : Json(nullptr);
   json["time_per_step_seconds"] =
       slice.rate ? Json(slice.rate->time_per_step.count()) : Json(nullptr);

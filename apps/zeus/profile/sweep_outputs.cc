@@ -1,19 +1,17 @@
 #include "apps/zeus/profile/sweep_outputs.h"
 
 #include <fmt/format.h>
-#include <langinfo.h>
 #include <unistd.h>
 
-#include <clocale>
 #include <cstdio>
 #include <string>
-#include <string_view>
 
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
 #include "apps/zeus/profile/html_report.h"
 #include "apps/zeus/profile/svg_plot.h"
 #include "apps/zeus/profile/text_plot.h"
+#include "apps/zeus/terminal.h"
 #include "zeus/base/json.h"
 #include "zeus/optimizer/power_limit/profile_json.h"
 
@@ -37,9 +35,7 @@ Status Save(const SweepReport& report, const std::string& file) {
 }
 
 Glyphs GlyphsOfTerminal() {
-  if (::isatty(STDERR_FILENO) == 0) return Glyphs::kAscii;
-  std::setlocale(LC_CTYPE, "");
-  return std::string_view(::nl_langinfo(CODESET)) == "UTF-8" ? Glyphs::kUnicode : Glyphs::kAscii;
+  return TerminalOf(STDERR_FILENO).redraws && LocaleIsUnicode() ? Glyphs::kUnicode : Glyphs::kAscii;
 }
 
 }  // namespace
@@ -72,8 +68,8 @@ Status WriteResults(const SweepReport& report, const ProfileFiles& files) {
 }
 
 void ShowResults(const SweepReport& report) {
-  const std::string text = ToTable(report) + ToTextPlot(report, GlyphsOfTerminal());
-  std::fputs(text.c_str(), stderr);
+  Show(stderr, ToTable(report));
+  std::fputs(ToTextPlot(report, GlyphsOfTerminal()).c_str(), stderr);
 }
 
 }  // namespace zeus::cli

@@ -10,8 +10,10 @@
 
 #include "apps/zeus/lists.h"
 #include "apps/zeus/numbers.h"
+#include "apps/zeus/progress_bar.h"
 #include "apps/zeus/replay/history_file.h"
 #include "apps/zeus/report_outputs.h"
+#include "zeus/base/clock.h"
 #include "zeus/base/json.h"
 #include "zeus/replay/history/what_if.h"
 
@@ -46,12 +48,15 @@ Result<int> RunHistory(const HistoryOptions& options) {
   ZEUS_RETURN_IF_ERROR(CheckOutputs(options.outputs));
   ZEUS_TRY(const replay::RunHistory history, ReadHistory(options.file));
   ZEUS_TRY(std::vector<replay::ContenderSpec> contenders, HistoryContenders(options, history.spec));
+  const SystemClock clock;
+  std::optional<BusyLine> busy(std::in_place, "replaying", clock);
   ZEUS_TRY(const replay::WhatIfAnswer answer,
            replay::Answer(history, {.eta = options.eta,
                                     .gpu_model = options.gpu,
                                     .contenders = std::move(contenders),
                                     .recurrences = options.recurrences,
                                     .seeds = options.seeds}));
+  busy.reset();
   ZEUS_RETURN_IF_ERROR(WriteOutputs(options.outputs, ToJson(answer), ToReport(answer)));
   return 0;
 }

@@ -2,13 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 
-#include "zeus/base/file.h"
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/replay/history/history_builder.h"
+#include "zeus/replay/input/text_source.h"
 #include "zeus/wire/answers.h"
 
 namespace zeus::cli {
@@ -39,36 +41,44 @@ Status TakeRecord(const Json& line, bool first, replay::HistoryBuilder& history)
   return Ok();  // What a newer version adds is not ours.
 }
 
-}  // namespace
+Status TakeLine(std::string_view line, bool first, replay::HistoryBuilder& history) {
+  ZEUS_TRY(const Json json, ParseJson(line));
+  return TakeRecord(json, first, history);
+}
 
-Result<replay::RunHistory> ParseHistory(std::string_view text) {
+// A line at a time: an export may be large, and a file that is none must not fill the memory.
+Result<replay::RunHistory> ParseHistory(replay::TextSource source) {
   replay::HistoryBuilder history;
   std::int64_t number = 0;
   bool first = true;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = Trim(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    ++number;
-    if (line.empty()) continue;
-    const auto take = [&]() -> Status {
-      ZEUS_TRY(const Json json, ParseJson(line));
-      return TakeRecord(json, first, history);
-    };
-    Status taken = take();
-    if (!taken.ok()) return std::move(taken).error().While(fmt::format("line {}", number));
-    first = false;
+  while (true) {
+    ZEUS_TRY(std::string_view text, source.NextLines());
+    if (text.empty()) break;
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      const std::string_view line = Trim(text.substr(0, end));
+      text.remove_prefix(std::min(end + 1, text.size()));
+      ++number;
+      if (line.empty()) continue;
+      Status taken = TakeLine(line, first, history);
+      if (!taken.ok())
+        return std::move(taken).error().While(fmt::format("{}: line {}", source.name(), number));
+      first = false;
+    }
   }
-  if (first) return Error{ErrorCode::kInvalidArgument, "empty: give what zeus job export writes"};
-  return std::move(history).Finish();
+  if (first)
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{}: empty: give what zeus job export writes", source.name())};
+  auto finished = std::move(history).Finish();
+  if (!finished.ok()) return std::move(finished).error().While(source.name());
+  return finished;
 }
 
+}  // namespace
+
 Result<replay::RunHistory> ReadHistory(const std::filesystem::path& path) {
-  constexpr std::size_t kLargest = std::size_t{1} << 30;
-  ZEUS_TRY(const std::string text, ReadSmallFile(path == "-" ? "/dev/stdin" : path, kLargest));
-  Result<replay::RunHistory> history = ParseHistory(text);
-  if (!history.ok()) return std::move(history).error().While(Printable(path.string()));
-  return history;
+  ZEUS_TRY(auto bytes, replay::OpenFile(path == "-" ? "/dev/stdin" : path));
+  return ParseHistory(replay::TextSource(Printable(path.string()), std::move(bytes)));
 }
 
 }  // namespace zeus::cli

@@ -15,6 +15,7 @@
 #include "apps/zeus/progress_bar.h"
 #include "apps/zeus/replay/replay_flags.h"
 #include "apps/zeus/report_outputs.h"
+#include "apps/zeus/terminal.h"
 #include "zeus/base/file.h"
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
@@ -95,6 +96,16 @@ Status WriteFolder(const fs::path& folder, const Json& result, const report::Rep
   return Ok();
 }
 
+// What a reader of the folder needs to know at once: how it came out, and where it is.
+std::string SummaryOf(const report::Report& report, const fs::path& folder) {
+  std::string text = fmt::format("{} ({})\n", report.title, report.subtitle);
+  for (const std::string& finding : report.findings) text += fmt::format("- {}\n", finding);
+  return text + fmt::format(
+                    "Every figure, table and claim is in {}: paper.html, paper.json, "
+                    "figures.\n",
+                    Printable(folder.string()));
+}
+
 Result<int> RunPaper(const PaperOptions& options) {
   ZEUS_RETURN_IF_ERROR(CheckOutputs(options.outputs));
   if (!options.out.empty()) ZEUS_RETURN_IF_ERROR(CheckWholeFolder(options.out));
@@ -109,7 +120,12 @@ Result<int> RunPaper(const PaperOptions& options) {
                            "The built-in catalogue, fitted to the paper's traces, stands in for "
                            "them: with the traces (--trace-dir) more claims come out.");
   if (!options.out.empty()) ZEUS_RETURN_IF_ERROR(WriteFolder(options.out, result, report));
-  ZEUS_RETURN_IF_ERROR(WriteOutputs(options.outputs, result, report));
+  if (options.out.empty() || options.outputs.json) {
+    ZEUS_RETURN_IF_ERROR(WriteOutputs(options.outputs, result, report));
+    return 0;
+  }
+  ZEUS_RETURN_IF_ERROR(WriteFiles(options.outputs, report));
+  Show(stdout, SummaryOf(report, options.out));
   return 0;
 }
 
@@ -131,7 +147,8 @@ void AddReplayPaperCommand(Verb replay, Action& action) {
       .ShowDefault();
   AddThreadsFlag(verb, options->threads);
   verb.AddOption("--out", options->out,
-                 "Write everything into a folder: the page, the numbers as JSON, the figures")
+                 "Write everything into a folder (the page, the numbers as JSON, the figures), and "
+                 "print a summary only")
       .Check(NotEmpty())
       .TypeName("DIR");
   AddOutputFlags(verb, options->outputs);

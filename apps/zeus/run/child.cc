@@ -15,8 +15,9 @@
 #include <string_view>
 #include <system_error>
 
+#include "apps/zeus/command_line.h"
+#include "zeus/base/executable.h"
 #include "zeus/base/file_descriptor.h"
-#include "zeus/base/text.h"
 
 namespace zeus::cli {
 namespace {
@@ -97,15 +98,6 @@ int ReadReason(int report) {
   return got == sizeof reason ? reason : 0;
 }
 
-Error ExplainStart(const std::string& command, int reason) {
-  const bool missing = reason == ENOENT || reason == ENOTDIR;
-  if (missing && command.find('/') == std::string::npos)
-    return {ErrorCode::kNotFound, fmt::format("{}: no such command in PATH", Printable(command))};
-  return {missing ? ErrorCode::kNotFound : ErrorCode::kNotSupported,
-          fmt::format("{}: {}", Printable(command),
-                      LowerCase(std::generic_category().message(reason)))};
-}
-
 // The direct children of this process: after the command has ended, what it left behind.
 std::vector<pid_t> RemainingChildren() {
   std::ifstream list(fmt::format("/proc/self/task/{}/children", ::getpid()));
@@ -118,7 +110,7 @@ std::vector<pid_t> RemainingChildren() {
 
 Result<int> CommandNotStarted(Error error) {
   if (error.code != ErrorCode::kNotFound && error.code != ErrorCode::kNotSupported) return error;
-  std::fputs(fmt::format("zeus: {}\n", error.message).c_str(), stderr);
+  Complain("zeus", error);
   return error.code == ErrorCode::kNotFound ? kNoSuchCommand : kNotExecutable;
 }
 
@@ -142,7 +134,7 @@ Result<Child> Child::Start(const std::vector<std::string>& command, SignalWatch&
   write_end.reset();
   if (const int reason = ReadReason(read_end.get()); reason != 0) {
     ::waitpid(pid, nullptr, 0);
-    return ExplainStart(command.front(), reason);
+    return CannotExecute(command.front(), reason);
   }
   return Child(pid, signals, options);
 }

@@ -23,6 +23,7 @@ DeviceMeasurement MeanOfDevice(const std::vector<Run>& runs, std::size_t index) 
     const EnergyEstimate& one = device.energy.value();
     sum.energy += one.energy;
     sum.sigma += one.sigma;
+    sum.shared_sigma += one.shared_sigma;
     sum.attributed += one.attributed;
     sum.updates += one.updates;
     coverage += one.coverage;
@@ -34,6 +35,7 @@ DeviceMeasurement MeanOfDevice(const std::vector<Run>& runs, std::size_t index) 
   if (known == 0) return mean;
   sum.energy = sum.energy / known;
   sum.sigma = sum.sigma / known;
+  sum.shared_sigma = sum.shared_sigma / known;
   sum.attributed = sum.attributed / known;
   sum.updates /= known;
   sum.coverage = coverage / known;

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/zeus/carbon_report.h"
@@ -16,6 +17,7 @@ struct DeviceIdentity {
   std::string device;  // "gpu:0"
   std::string model;   // Empty if unknown, as is the next.
   std::string uuid;
+  bool calibrated = false;  // By `zeus calibrate`.
 };
 
 // What a device draws without the command.
@@ -37,7 +39,8 @@ struct RunReport {
   std::string label;
   std::string host;
   std::vector<DeviceIdentity> devices;
-  std::vector<IdlePower> idle;  // Empty unless it is to be subtracted.
+  std::vector<std::string> remarks{};  // On the devices, for every reader of their numbers.
+  std::vector<IdlePower> idle;         // Empty unless it is to be subtracted.
 
   // Set when the command was to be run several times: how often, warm-ups apart.
   std::optional<unsigned> planned_runs;
@@ -75,6 +78,12 @@ Json ToJson(const RunReport& report);
 
 // For people: a table and notes, ending in a newline.
 std::string ToTable(const RunReport& report);
+
+// Where each number of the table comes from: sensor, updates, both parts of ±, flags.
+std::string ToExplanation(const RunReport& report);
+
+// What a flag means for the reader of a number: "the power limit was changed meanwhile".
+const char* FlagMeaning(std::string_view flag);
 
 // Rows for run number `index` (from 0), and the names of their columns. Quoted as RFC 4180 says,
 // with the line ends of Unix.

@@ -22,7 +22,7 @@ Json AveragePower(Joules energy, Seconds time) {
 
 void AddNumbers(Json& json, const EnergyEstimate& estimate, Seconds time) {
   json["energy_joules"] = estimate.energy.value();
-  json["sigma_joules"] = estimate.sigma.value();
+  json["energy_sigma_joules"] = estimate.sigma.value();
   json["attributed_joules"] = estimate.attributed.value();
   json["average_power_watts"] = AveragePower(estimate.energy, time);
   json["source"] = EnergySourceName(estimate.source);
@@ -33,7 +33,7 @@ void AddNumbers(Json& json, const EnergyEstimate& estimate, Seconds time) {
 }
 
 void AddReason(Json& json, const std::string& reason) {
-  for (const char* field : {"energy_joules", "sigma_joules", "attributed_joules",
+  for (const char* field : {"energy_joules", "energy_sigma_joules", "attributed_joules",
                             "average_power_watts", "source", "coverage", "updates"})
     json[field] = nullptr;
   json["flags"] = Json::array();
@@ -55,7 +55,7 @@ Json DeviceJson(const RunReport& report, const DeviceMeasurement& device, Second
   if (const auto net = NetOf(device, time, report.idle)) {
     json["idle_power_watts"] = idle->power.value();
     json["net_energy_joules"] = net->energy.value();
-    json["net_sigma_joules"] = net->sigma.value();
+    json["net_energy_sigma_joules"] = net->sigma.value();
   }
   return json;
 }
@@ -65,12 +65,12 @@ Json TotalJson(const RunReport& report, const Measurement& measurement) {
   Json json;
   if (total.contains.empty()) {
     json = {{"energy_joules", nullptr},
-            {"sigma_joules", nullptr},
+            {"energy_sigma_joules", nullptr},
             {"attributed_joules", nullptr},
             {"average_power_watts", nullptr}};
   } else {
     json = {{"energy_joules", total.energy.value()},
-            {"sigma_joules", total.sigma.value()},
+            {"energy_sigma_joules", total.sigma.value()},
             {"attributed_joules", total.attributed.value()},
             {"average_power_watts", AveragePower(total.energy, measurement.time)}};
   }
@@ -78,7 +78,7 @@ Json TotalJson(const RunReport& report, const Measurement& measurement) {
   json["missing"] = total.missing;
   if (const NetTotal net = NetTotalOf(measurement, report.idle); !net.contains.empty()) {
     json["net_energy_joules"] = net.net.energy.value();
-    json["net_sigma_joules"] = net.net.sigma.value();
+    json["net_energy_sigma_joules"] = net.net.sigma.value();
     json["net_contains"] = net.contains;
   }
   return json;
@@ -145,6 +145,7 @@ Json ToJson(const RunReport& report) {
   if (!report.label.empty()) json["label"] = report.label;
   json["host"] = report.host;
   AddRun(json, report, MeanOf(report.runs));
+  if (!report.remarks.empty()) json["remarks"] = report.remarks;
   if (report.carbon) AddTo(json, *report.carbon);
   if (!report.planned_runs) return json;
   json["planned_runs"] = *report.planned_runs;

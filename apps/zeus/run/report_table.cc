@@ -152,22 +152,6 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-const char* Explain(std::string_view flag) {
-  static const std::map<std::string_view, const char*> kMeaning = {
-      {"counter_reset", "the energy counter started again: at least this much was used"},
-      {"stale_counter", "the energy counter stood still although time passed"},
-      {"short_window", "shorter than three updates of the sensor: mostly uncertainty"},
-      {"limit_changed", "the power limit was changed meanwhile"},
-      {"throttled", "the device slowed itself down (heat, or a power cap)"},
-      {"sensor_aliasing_possible", "the sensor saw only a part of an uneven load"},
-      {"estimated", "estimated, not read from the device"},
-      {"partial", "could not be read during a part of the time"},
-      {"shared", "other processes or windows used the device too"},
-  };
-  const auto found = kMeaning.find(flag);
-  return found == kMeaning.end() ? "" : found->second;
-}
-
 // One line per kind of doubt, naming the devices that share it.
 std::string Doubts(const Measurement& measurement) {
   std::map<std::string, std::vector<std::string>> devices_of;
@@ -178,7 +162,7 @@ std::string Doubts(const Measurement& measurement) {
       continue;
     }
     for (const std::string_view flag : device.energy.value().flags.Names())
-      devices_of[Explain(flag)].push_back(device.device);
+      devices_of[FlagMeaning(flag)].push_back(device.device);
   }
   std::string text;
   for (const auto& [what, devices] : devices_of)
@@ -203,6 +187,22 @@ std::string Heading(const RunReport& report, const Run& mean) {
 
 }  // namespace
 
+const char* FlagMeaning(std::string_view flag) {
+  static const std::map<std::string_view, const char*> kMeaning = {
+      {"counter_reset", "the energy counter started again: at least this much was used"},
+      {"stale_counter", "the energy counter stood still although time passed"},
+      {"short_window", "shorter than three updates of the sensor: mostly uncertainty"},
+      {"limit_changed", "the power limit was changed meanwhile"},
+      {"throttled", "the device slowed itself down (heat, or a power cap)"},
+      {"sensor_aliasing_possible", "the sensor saw only a part of an uneven load"},
+      {"estimated", "estimated, not read from the device"},
+      {"partial", "could not be read during a part of the time"},
+      {"shared", "other processes or windows used the device too"},
+  };
+  const auto found = kMeaning.find(flag);
+  return found == kMeaning.end() ? "" : found->second;
+}
+
 std::string ToTable(const RunReport& report) {
   Table table(report);
   const Run& mean = table.mean();
@@ -211,6 +211,7 @@ std::string ToTable(const RunReport& report) {
   text += rows;
   if (rows.empty()) text += "  no energy: no sensor could be read here (zeus doctor says why)\n";
   text += Doubts(mean.measurement);
+  for (const std::string& remark : report.remarks) text += fmt::format("  {}\n", remark);
   if (report.carbon)
     for (const std::string& line : ToLines(*report.carbon)) text += fmt::format("  {}\n", line);
   if (rows.empty()) return text;

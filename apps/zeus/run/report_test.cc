@@ -51,7 +51,7 @@ TEST(RunReportTest, ADeviceWithoutANumberHasNullsAndAReason) {
   const Json json = ToJson(ReportWith({RunWith(100_J, 2s)}));
   const Json& lost = json["devices"][1];
   EXPECT_EQ(lost["reason"], "GPU is lost");
-  for (const char* field : {"energy_joules", "sigma_joules", "attributed_joules",
+  for (const char* field : {"energy_joules", "energy_sigma_joules", "attributed_joules",
                             "average_power_watts", "source", "coverage", "updates"})
     EXPECT_TRUE(lost.contains(field) && lost[field].is_null()) << field;
   EXPECT_EQ(json["total"]["missing"], Json({"gpu:1"}));
@@ -74,7 +74,8 @@ TEST(RunReportTest, NetEnergyIsAboveIdleAndCarriesBothUncertainties) {
   report.idle = {{"gpu:0", 20_W, 1_W}};
   const Json json = ToJson(report);
   EXPECT_EQ(json["devices"][0]["net_energy_joules"], 60);
-  EXPECT_NEAR(json["devices"][0]["net_sigma_joules"].get<double>(), std::hypot(2.0, 2.0), 1e-12);
+  EXPECT_NEAR(json["devices"][0]["net_energy_sigma_joules"].get<double>(), std::hypot(2.0, 2.0),
+              1e-12);
   EXPECT_EQ(json["total"]["net_contains"], Json({"gpu:0"}));
   EXPECT_FALSE(json["devices"][1].contains("net_energy_joules"));
 }
@@ -137,6 +138,25 @@ TEST(CooldownTest, SettlesWhenNothingGetsCooler) {
 
 TEST(CooldownTest, WithoutTemperaturesThereIsNothingToWaitFor) {
   EXPECT_TRUE(Cooldown({}).Settled(TimePoint{}, {}));
+}
+
+TEST(RunReportTest, BothPartsOfTheUncertaintyAreExplained) {
+  auto run = RunWith(100_J, 2s);
+  EnergyEstimate estimate = Estimate(100_J, 5_J);
+  estimate.shared_sigma = 3_J;
+  estimate.flags.Set(MeasurementFlag::kThrottled);
+  run.measurement.devices[0].energy = estimate;
+  RunReport report = ReportWith({run});
+  const std::string prior = ToExplanation(report);
+  EXPECT_THAT(prior, HasSubstr("± 5.0 J = ± 3.0 J of the sensor itself"));
+  EXPECT_THAT(prior, HasSubstr("and ± 4.0 J of this run"));
+  EXPECT_THAT(prior, HasSubstr("published measurements"));
+  EXPECT_THAT(prior, HasSubstr("20 new values of the sensor in that time, which shows one every"));
+  EXPECT_THAT(prior, HasSubstr("flag throttled: the device slowed itself down"));
+  EXPECT_THAT(prior, HasSubstr("no number: GPU is lost"));
+  EXPECT_THAT(prior, HasSubstr("total: the sum of gpu:0, without gpu:1"));
+  report.devices[0].calibrated = true;
+  EXPECT_THAT(ToExplanation(report), HasSubstr("measured on this board by zeus calibrate"));
 }
 
 }  // namespace report_test

@@ -18,16 +18,15 @@ Status CheckFiles(const RunOptions& options) {
   return Ok();
 }
 
-Result<int> Execute(const RunFlags& flags, const std::vector<std::string>& remaining,
-                    const CommandTail& tail) {
-  ZEUS_TRY(std::vector<std::string> command, CommandToRun("run", remaining, tail));
+Result<int> Execute(const RunFlags& flags, const Verb& verb, const CommandTail& tail) {
+  ZEUS_TRY(std::vector<std::string> command, CommandToRun(verb, tail));
   ZEUS_TRY(const RunOptions options, Interpret(flags, std::move(command)));
   ZEUS_RETURN_IF_ERROR(CheckFiles(options));
-  SystemClock clock;
-  ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, options.carbon));
+  const auto clock = std::make_shared<SystemClock>();
+  ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(*clock, options.carbon));
   ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::Start());
-  ZEUS_TRY(const std::unique_ptr<RunMeter> meter, RunMeter::Open(clock, options.meter));
-  auto code = RunSession(options, clock, *signals, *meter, carbon).Execute();
+  ZEUS_TRY(const std::unique_ptr<RunMeter> meter, RunMeter::Open(clock, *signals, options.meter));
+  auto code = RunSession(options, *clock, *signals, *meter, carbon).Execute();
   if (!code.ok()) return CommandNotStarted(std::move(code).error());
   return code;
 }
@@ -46,7 +45,7 @@ void AddRunCommand(Verb app, Action& action, const CommandTail& tail) {
       "no\n"
       "such command, 126 when it cannot be executed. Signals are passed on to the command.");
   verb.OnChosen([&action, &tail, flags, verb] {
-    action = [&tail, flags, verb] { return Execute(*flags, verb.remaining(), tail); };
+    action = [&tail, flags, verb] { return Execute(*flags, verb, tail); };
   });
 }
 

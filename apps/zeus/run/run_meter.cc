@@ -16,14 +16,41 @@ using namespace std::chrono_literals;
 
 constexpr const char* kWindow = "run";
 
+// How long a device that answered at first may take later, where its answer improves the result.
+constexpr Seconds kLateAnswer{1.0};
+// Ending the recording waits for the readings under way.
+constexpr Seconds kClosing{0.5};
+
+bool IsChosen(const MeterOptions& options, const std::string& device) {
+  return !options.gpus || std::ranges::any_of(*options.gpus, [&](unsigned number) {
+    return device == fmt::format("gpu:{}", number);
+  });
+}
+
+// "gpu:0", unlike "gpu:0: energy of each MIG instance".
+bool IsDeviceName(const std::string& what) {
+  return what.find(':') != std::string::npos && what.find(' ') == std::string::npos;
+}
+
+// What is said about devices that are measured: that of a MIG instance is the energy of its board.
+std::vector<std::string> RemarksOn(const Node& node, const MeterOptions& options) {
+  std::vector<std::string> remarks;
+  for (const Absence& absence : node.absent) {
+    const std::size_t colon = absence.what.find(": ");
+    if (colon != std::string::npos && IsChosen(options, absence.what.substr(0, colon)))
+      remarks.push_back(fmt::format("{} is not known: {}", absence.what, absence.reason));
+  }
+  return remarks;
+}
+
 // Absent devices that have a name ("gpu:0" fell off the bus) are missed in the total; kinds of
 // devices ("AMD GPUs") are told only where there is nothing else.
 std::vector<DeviceMeasurement> Unmeasured(const Node& node, const MeterOptions& options) {
   std::vector<DeviceMeasurement> devices;
   const bool nothing = node.gpus.empty() && node.cpus.empty() && node.rails.empty();
   for (const Absence& absence : node.absent) {
-    const bool named = absence.what.find(':') != std::string::npos;
-    if (named && options.gpus) continue;  // It is not among the chosen ones.
+    const bool named = IsDeviceName(absence.what);
+    if (named && !IsChosen(options, absence.what)) continue;
     if (named || nothing) {
       devices.push_back({.device = absence.what,
                          .energy = Error{ErrorCode::kUnavailable, absence.reason},
@@ -31,6 +58,17 @@ std::vector<DeviceMeasurement> Unmeasured(const Node& node, const MeterOptions& 
     }
   }
   return devices;
+}
+
+// The chosen GPUs that can be measured. kNotFound for a number that no GPU has.
+Result<std::vector<unsigned>> Measurable(const Node& node, const std::vector<unsigned>& chosen) {
+  std::vector<unsigned> measurable;
+  for (const unsigned number : chosen) {
+    const auto lost = std::ranges::find(node.absent, fmt::format("gpu:{}", number), &Absence::what);
+    if (lost == node.absent.end()) measurable.push_back(number);
+  }
+  ZEUS_TRY([[maybe_unused]] const auto positions, GpuPositions(node, measurable));
+  return measurable;
 }
 
 Seconds SlowestSensor(const Measurement& measurement) {
@@ -53,8 +91,10 @@ bool WorthRefining(const Measurement& measurement) {
   return updates >= kFewestUpdates && updates <= kMostUpdates;
 }
 
-Result<std::unique_ptr<RunMeter>> RunMeter::Open(Clock& clock, const MeterOptions& options) {
-  auto discovered = Discover(RealSurroundings(clock));
+Result<RunMeter::Look> RunMeter::LookAround(Clock& clock, const MeterOptions& options) {
+  Surroundings surroundings = RealSurroundings(clock);
+  surroundings.answer_within = options.driver_timeout;
+  auto discovered = Discover(surroundings);
   Node node;
   if (discovered.ok()) {
     node = std::move(discovered).value();
@@ -64,31 +104,71 @@ Result<std::unique_ptr<RunMeter>> RunMeter::Open(Clock& clock, const MeterOption
   }
   NodeMonitorOptions choice;
   choice.cpus = options.cpus;
-  choice.calibration = ProfileStore::FromEnvironment(RealSurroundings(clock).environment).Lookup();
+  choice.calibration = ProfileStore::FromEnvironment(surroundings.environment).Lookup();
   if (options.gpus) {
-    ZEUS_TRY(choice.gpus, GpuPositions(node, *options.gpus));
+    ZEUS_TRY(choice.gpus, Measurable(node, *options.gpus));
   }
   if (!options.cpus) node.cpus.clear();
-  std::vector<DeviceMeasurement> unmeasured = Unmeasured(node, options);
-  std::unique_ptr<NodeMonitor> monitor;
-  if (!node.gpus.empty() || !node.cpus.empty() || !node.rails.empty()) {
-    auto opened = NodeMonitor::Open(clock, std::move(node), std::move(choice));
-    if (opened.ok()) {
-      monitor = std::move(opened).value();
-    } else {
-      unmeasured.push_back({.device = "devices", .energy = opened.error(), .in_total = false});
-    }
+  Look look{.node = nullptr,
+            .unmeasured = Unmeasured(node, options),
+            .remarks = RemarksOn(node, options)};
+  for (const auto& gpu : node.gpus)
+    if (choice.calibration(gpu->identity())) look.calibrated.push_back(gpu->name());
+  if (node.gpus.empty() && node.cpus.empty() && node.rails.empty()) return look;
+  auto opened = NodeMonitor::Open(clock, std::move(node), std::move(choice));
+  if (opened.ok()) {
+    look.node = std::move(opened).value();
+  } else {
+    look.unmeasured.push_back({.device = "devices", .energy = opened.error(), .in_total = false});
   }
-  return std::unique_ptr<RunMeter>(new RunMeter(clock, std::move(monitor), std::move(unmeasured)));
+  return look;
 }
 
-RunMeter::RunMeter(Clock& clock, std::unique_ptr<NodeMonitor> node,
-                   std::vector<DeviceMeasurement> unmeasured)
-    : clock_(clock), node_(std::move(node)), unmeasured_(std::move(unmeasured)), begun_(Ok()) {}
+Result<std::unique_ptr<RunMeter>> RunMeter::Open(std::shared_ptr<Clock> clock, SignalWatch& signals,
+                                                 const MeterOptions& options) {
+  std::unique_ptr<RunMeter> meter(new RunMeter(clock, signals));
+  DetachedCall<Result<Look>> looking([clock, options] { return LookAround(*clock, options); });
+  // The NVIDIA driver has the time that the option gives. What else is looked at are files, which
+  // take milliseconds; a kernel driver that hangs in one of them is not waited for either.
+  auto look = meter->WaitFor(looking, options.driver_timeout + kLateAnswer);
+  if (!look) {
+    meter->unmeasured_.push_back(
+        {.device = "devices",
+         .energy = Error{ErrorCode::kUnavailable, "the drivers did not answer in time"},
+         .in_total = false});
+    return meter;
+  }
+  if (!look->ok()) return std::move(*look).error();
+  meter->node_ = std::move(look->value().node);
+  meter->unmeasured_ = std::move(look->value().unmeasured);
+  meter->remarks_ = std::move(look->value().remarks);
+  meter->calibrated_ = std::move(look->value().calibrated);
+  return meter;
+}
+
+RunMeter::~RunMeter() {
+  if (node_ == nullptr) return;
+  DetachedCall<bool> closing([node = std::move(node_), clock = clock_]() mutable {
+    node.reset();
+    return true;
+  });
+  WaitFor(closing, kClosing);
+}
+
+template <typename T>
+std::optional<T> RunMeter::WaitFor(DetachedCall<T>& call, Seconds timeout) {
+  const TimePoint deadline = clock_->Now() + timeout;
+  while (!asked_to_end_ && !call.FinishedWithin(Seconds(0)) && clock_->Now() < deadline) {
+    const auto signal = signals_.NextUnless(call.descriptor(), deadline - clock_->Now());
+    if (signal && AsksToEnd(static_cast<int>(signal->ssi_signo)))
+      asked_to_end_ = static_cast<int>(signal->ssi_signo);
+  }
+  return call.TakeWithin(Seconds(0));
+}
 
 void RunMeter::Begin() {
-  begin_ = clock_.Now();
-  started_ = clock_.WallNow();
+  begin_ = clock_->Now();
+  started_ = clock_->WallNow();
   if (node_ == nullptr) return;
   WindowOptions window;
   window.if_open = IfOpen::kRestart;
@@ -98,7 +178,7 @@ void RunMeter::Begin() {
 
 Measurement RunMeter::End(Refinement refinement) {
   Measurement measurement{.window = kWindow, .started = started_, .begin = begin_};
-  measurement.time = clock_.Now() - begin_;
+  measurement.time = clock_->Now() - begin_;
   if (node_ != nullptr) {
     auto ended = EndWindow(refinement);
     if (ended.ok()) {
@@ -121,8 +201,12 @@ Result<Measurement> RunMeter::EndWindow(Refinement refinement) {
   if (!refine) return measurement;
   constexpr double kUpdatesToWait = 3;
   const Seconds patience = std::max<Seconds>(100ms, kUpdatesToWait * SlowestSensor(measurement));
-  auto refined = node_->monitor().Refine(measurement.id, patience);
-  return refined.ok() ? std::move(refined).value() : std::move(measurement);
+  DetachedCall<Result<Measurement>> refining(
+      [node = node_, clock = clock_, id = measurement.id, patience] {
+        return node->monitor().Refine(id, patience);
+      });
+  auto refined = WaitFor(refining, patience + kLateAnswer);
+  return refined && refined->ok() ? std::move(*refined).value() : std::move(measurement);
 }
 
 std::vector<DeviceIdentity> RunMeter::Devices() const {
@@ -134,6 +218,7 @@ std::vector<DeviceIdentity> RunMeter::Devices() const {
       device.model = gpu->identity().model;
       device.uuid = gpu->identity().uuid;
     }
+    device.calibrated = std::ranges::find(calibrated_, device.device) != calibrated_.end();
     for (const auto& cpu : node_->node().cpus)
       if (cpu->name() == device.device) device.model = cpu->identity().model;
     devices.push_back(std::move(device));
@@ -141,16 +226,19 @@ std::vector<DeviceIdentity> RunMeter::Devices() const {
   return devices;
 }
 
-std::vector<Celsius> RunMeter::Temperatures() const {
-  std::vector<Celsius> temperatures;
-  if (node_ == nullptr) return temperatures;
-  for (std::size_t i = 0; i < node_->monitor().device_count(); ++i) {
-    Gpu* gpu = node_->gpu(i);
-    if (gpu == nullptr) continue;
-    if (const auto temperature = gpu->Temperature(); temperature.ok())
-      temperatures.push_back(temperature.value());
-  }
-  return temperatures;
+std::vector<Celsius> RunMeter::Temperatures() {
+  if (node_ == nullptr) return {};
+  DetachedCall<std::vector<Celsius>> reading([node = node_, clock = clock_] {
+    std::vector<Celsius> temperatures;
+    for (std::size_t i = 0; i < node->monitor().device_count(); ++i) {
+      Gpu* gpu = node->gpu(i);
+      if (gpu == nullptr) continue;
+      if (const auto temperature = gpu->Temperature(); temperature.ok())
+        temperatures.push_back(temperature.value());
+    }
+    return temperatures;
+  });
+  return WaitFor(reading, kLateAnswer).value_or(std::vector<Celsius>());
 }
 
 }  // namespace zeus::cli

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "apps/zeus/run/report.h"
+#include "apps/zeus/run/signal_watch.h"
 #include "zeus/base/clock.h"
+#include "zeus/base/detached_call.h"
 #include "zeus/base/result.h"
 #include "zeus/device/node.h"
 #include "zeus/monitor/node_monitor.h"
@@ -16,6 +18,8 @@ namespace zeus::cli {
 struct MeterOptions {
   std::optional<std::vector<unsigned>> gpus;  // As in "gpu:1"; all when not set.
   bool cpus = true;
+  // How long the drivers may take to tell of their devices before the command starts without them.
+  Seconds driver_timeout{2};
 };
 
 enum class Refinement {
@@ -28,28 +32,56 @@ enum class Refinement {
 bool WorthRefining(const Measurement& measurement);
 
 // Measures one window after the other on this node. Whatever goes wrong is in the measurement, as
-// the reason of a device without a number: measuring never prevents the work. One owner.
+// the reason of a device without a number: measuring never prevents the work, and neither does a
+// driver that takes long or hangs. Every call into a driver runs on a thread of its own and is
+// waited for only so long, and not once a signal asks Zeus to end. One owner.
 class RunMeter {
  public:
-  // kNotFound when a GPU was asked for that is not there.
-  static Result<std::unique_ptr<RunMeter>> Open(Clock& clock, const MeterOptions& options);
+  // kNotFound when a GPU was asked for that is not there. A GPU that does not answer within
+  // options.driver_timeout is reported as not measured. `signals` must outlive the meter.
+  static Result<std::unique_ptr<RunMeter>> Open(std::shared_ptr<Clock> clock, SignalWatch& signals,
+                                                const MeterOptions& options);
+  ~RunMeter();
+  RunMeter(const RunMeter&) = delete;
+  RunMeter& operator=(const RunMeter&) = delete;
 
   void Begin();
   Measurement End(Refinement refinement);
 
   std::vector<DeviceIdentity> Devices() const;  // That are measured.
-  // Of the GPUs that tell it, in the order of the node.
-  std::vector<Celsius> Temperatures() const;
+  // Sentences about measured devices that a reader must know, as that energy is the whole board's.
+  const std::vector<std::string>& remarks() const { return remarks_; }
+  // Of the GPUs that tell it in time, in the order of the node.
+  std::vector<Celsius> Temperatures();
+
+  // The signal that asked Zeus to end while the meter waited for a driver.
+  std::optional<int> asked_to_end() const { return asked_to_end_; }
 
  private:
-  RunMeter(Clock& clock, std::unique_ptr<NodeMonitor> node,
-           std::vector<DeviceMeasurement> unmeasured);
+  // What the drivers told at the start.
+  struct Look {
+    std::shared_ptr<NodeMonitor> node;  // Null when there is nothing to measure.
+    std::vector<DeviceMeasurement> unmeasured;
+    std::vector<std::string> remarks{};
+    std::vector<std::string> calibrated{};  // Names of GPUs that `zeus calibrate` measured.
+  };
 
+  RunMeter(std::shared_ptr<Clock> clock, SignalWatch& signals)
+      : clock_(std::move(clock)), signals_(signals), begun_(Ok()) {}
+
+  static Result<Look> LookAround(Clock& clock, const MeterOptions& options);
+  template <typename T>
+  std::optional<T> WaitFor(DetachedCall<T>& call, Seconds timeout);
   Result<Measurement> EndWindow(Refinement refinement);
 
-  Clock& clock_;
-  std::unique_ptr<NodeMonitor> node_;  // Null when there is nothing to measure.
+  // Threads that hang in a driver share both with the meter.
+  std::shared_ptr<Clock> clock_;
+  std::shared_ptr<NodeMonitor> node_;  // Null when there is nothing to measure.
+  SignalWatch& signals_;
   std::vector<DeviceMeasurement> unmeasured_;
+  std::vector<std::string> remarks_;
+  std::vector<std::string> calibrated_;
+  std::optional<int> asked_to_end_;
   Status begun_;
   TimePoint begin_{};
   WallTime started_{};

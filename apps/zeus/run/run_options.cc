@@ -68,9 +68,18 @@ void AddRunFlags(Verb verb, RunFlags& flags) {
   verb.AddOption("--csv", flags.csv, "Append a row per device and run to this file")
       .Check(NotEmpty());
   verb.AddFlag("--quiet", flags.quiet, "No table on standard error");
+  verb.AddFlag("--explain", flags.explain,
+               "Also say where each number comes from: sensor, updates, what makes up the ±, flags")
+      .Excludes("--quiet");
   verb.AddOption("--label", flags.label, "A name that the results carry");
   verb.AddOption("--gpus", flags.gpus, "Measure only these GPUs, as in 0,1").Check(NotEmpty());
   verb.AddFlag("--no-cpu", flags.no_cpu, "Do not measure CPUs and their memory");
+  verb.AddOption(
+          "--driver-timeout", flags.driver_timeout,
+          "Seconds that drivers may take to find their devices; the command then starts, and "
+          "a GPU that has not answered is not measured")
+      .Check(NumberBetween(0.01, kLongestWait))
+      .ShowDefault();
   verb.AddFlag(fmt::format("--subtract-idle{{{}}}", kMeasure), flags.subtract_idle,
                "Also say how much was used above idle; =WATTS takes that idle power for each "
                "GPU (or =50,60), otherwise it is measured before the command");
@@ -105,7 +114,9 @@ Result<RunOptions> Interpret(const RunFlags& flags, std::vector<std::string> com
   options.json = flags.json;
   options.csv = flags.csv;
   options.quiet = flags.quiet;
+  options.explain = flags.explain;
   options.meter.cpus = !flags.no_cpu;
+  options.meter.driver_timeout = Seconds(flags.driver_timeout);
   if (!flags.gpus.empty()) {
     ZEUS_TRY(options.meter.gpus, ParseGpus(flags.gpus));
   }
@@ -120,21 +131,15 @@ Result<RunOptions> Interpret(const RunFlags& flags, std::vector<std::string> com
   return options;
 }
 
-Result<std::vector<std::string>> CommandToRun(const char* verb,
-                                              const std::vector<std::string>& remaining,
-                                              const CommandTail& tail) {
-  if (!remaining.empty() && remaining.front().starts_with('-')) {
-    return Error{
-        ErrorCode::kInvalidArgument,
-        fmt::format("{} is not known here (see zeus {} --help)", Quote(remaining.front()), verb)};
-  }
-  std::vector<std::string> command = remaining;
+Result<std::vector<std::string>> CommandToRun(const Verb& verb, const CommandTail& tail) {
+  std::vector<std::string> command = verb.remaining();
+  if (!command.empty() && command.front().starts_with('-')) return verb.Unknown(command.front());
   if (!command.empty() && tail.present) command.emplace_back("--");  // The command's own.
   command.insert(command.end(), tail.words.begin(), tail.words.end());
   if (command.empty() || command.front().empty()) {
-    return Error{
-        ErrorCode::kInvalidArgument,
-        fmt::format("say what to run: zeus {0} [options] -- COMMAND (see zeus {0} --help)", verb)};
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("say what to run: zeus {0} [options] -- COMMAND (see zeus {0} --help)",
+                             verb.name())};
   }
   return command;
 }

@@ -17,6 +17,7 @@ namespace zeus::cli {
 struct RunFlags {
   std::string gpus;
   bool no_cpu = false;
+  double driver_timeout = 2;
   std::string subtract_idle;  // "measure", "50" or "50,60"; empty: not.
   double idle_seconds = 5;
   std::optional<unsigned> repeat;
@@ -28,6 +29,7 @@ struct RunFlags {
   std::string json;
   std::string csv;
   bool quiet = false;
+  bool explain = false;
   ChildOptions child;
   CarbonOptions carbon;
 };
@@ -52,6 +54,7 @@ struct RunOptions {
   std::string json;  // Paths; empty: not wanted.
   std::string csv;
   bool quiet = false;
+  bool explain = false;
   CarbonOptions carbon;
 };
 
@@ -61,10 +64,8 @@ void AddRunFlags(Verb verb, RunFlags& flags);
 // kInvalidArgument with one sentence when they make no sense.
 Result<RunOptions> Interpret(const RunFlags& flags, std::vector<std::string> command);
 
-// The command of `zeus <verb>`: what is no option (`zeus run git diff`), and what follows
+// The command of a verb that was parsed: what is no option (`zeus run git diff`), and what follows
 // "--". kInvalidArgument when there is none, or when it begins with an unknown option.
-Result<std::vector<std::string>> CommandToRun(const char* verb,
-                                              const std::vector<std::string>& remaining,
-                                              const CommandTail& tail);
+Result<std::vector<std::string>> CommandToRun(const Verb& verb, const CommandTail& tail);
 
 }  // namespace zeus::cli

@@ -6,11 +6,13 @@
 #include <cstdio>
 #include <utility>
 
+#include "apps/zeus/command_line.h"
 #include "apps/zeus/exit_code.h"
 #include "apps/zeus/host_name.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
 #include "apps/zeus/run/cooldown.h"
+#include "apps/zeus/terminal.h"
 #include "zeus/base/json.h"
 
 namespace zeus::cli {
@@ -32,6 +34,7 @@ RunSession::RunSession(const RunOptions& options, Clock& clock, SignalWatch& sig
   report_.label = options.label;
   report_.host = HostName();
   report_.devices = meter.Devices();
+  report_.remarks = meter.remarks();
   report_.planned_runs = options.repeat;
   report_.warmup_runs = options.warmup;
 }
@@ -64,10 +67,19 @@ Status RunSession::GiveIdle() {
   return Ok();
 }
 
+// Whether a signal asked Zeus to end while the meter waited for a driver; then the exit code says
+// so.
+bool RunSession::AskedToEnd() {
+  const std::optional<int> signal = meter_.asked_to_end();
+  if (signal) exit_code_ = kInterruptedExitCode + *signal;
+  return signal.has_value();
+}
+
 bool RunSession::MeasureIdle() {
   meter_.Begin();
   if (!Pause(*options_.measure_idle)) return false;
   const Measurement idle = meter_.End(Refinement::kAuto);
+  if (AskedToEnd()) return false;
   for (const DeviceMeasurement& device : idle.devices) {
     if (!device.energy.ok()) continue;
     report_.idle.push_back({device.device, device.energy.value().energy / idle.time,
@@ -81,8 +93,8 @@ bool RunSession::CoolDown(const std::vector<Celsius>& start) {
   Cooldown cooldown(start);
   const TimePoint limit = clock_.Now() + options_.cooldown_limit;
   while (!cooldown.Settled(clock_.Now(), meter_.Temperatures()) && clock_.Now() < limit)
-    if (!Pause(kTemperatureInterval)) return false;
-  return true;
+    if (AskedToEnd() || !Pause(kTemperatureInterval)) return false;
+  return !AskedToEnd();
 }
 
 Result<Outcome> RunSession::Once(Measurement& measurement) {
@@ -106,13 +118,16 @@ void RunSession::WriteResults() {
 }
 
 Result<int> RunSession::Execute() {
+  if (AskedToEnd()) return exit_code_;
   if (!options_.given_idle.empty()) ZEUS_RETURN_IF_ERROR(GiveIdle());
   if (options_.measure_idle && !MeasureIdle()) return exit_code_;
   const unsigned rounds = options_.warmup + options_.repeat.value_or(1);
   std::vector<Celsius> start;
   for (unsigned round = 0; round < rounds; ++round) {
     if (round > options_.warmup && !CoolDown(start)) break;
-    if (round <= options_.warmup) start = meter_.Temperatures();
+    // Only a pause of unknown length compares temperatures.
+    if (round <= options_.warmup && !options_.cooldown) start = meter_.Temperatures();
+    if (AskedToEnd()) break;
     Measurement measurement;
     auto outcome = Once(measurement);
     if (!outcome.ok()) {
@@ -126,17 +141,18 @@ Result<int> RunSession::Execute() {
       WriteResults();
     }
     // What fails once is not worth repeating, and who interrupts one run means all.
-    if (exit_code_ != 0 || outcome.value().interrupted) break;
+    if (exit_code_ != 0 || outcome.value().interrupted || meter_.asked_to_end()) break;
   }
   return Finish();
 }
 
 int RunSession::Finish() {
   if (report_.runs.empty()) return exit_code_;
-  if (!options_.quiet) std::fputs(ToTable(report_).c_str(), stderr);
-  if (options_.json == "-") fmt::print("{}", JsonText(report_));
+  if (!options_.quiet) Show(stderr, ToTable(report_));
+  if (options_.explain) Show(stderr, ToExplanation(report_));
+  if (options_.json == "-") PrintJson(ToJson(report_));
   if (!not_written_) return exit_code_;
-  std::fputs(fmt::format("zeus: {}\n", not_written_->message).c_str(), stderr);
+  Complain("zeus", *not_written_);
   return exit_code_ != 0 ? exit_code_ : ExitCode(ErrorCode::kUnavailable);
 }
 

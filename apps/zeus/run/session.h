@@ -29,6 +29,7 @@ class RunSession {
   // These are false when the user asked to end meanwhile; then the exit code says so.
   bool MeasureIdle();
   bool Pause(Seconds time);
+  bool AskedToEnd();
   bool CoolDown(const std::vector<Celsius>& start);
   Result<Outcome> Once(Measurement& measurement);
   void WriteResults();

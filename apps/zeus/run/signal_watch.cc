@@ -67,10 +67,15 @@ SignalWatch::Signal SignalWatch::Next() {
 }
 
 std::optional<SignalWatch::Signal> SignalWatch::NextWithin(Seconds patience) {
-  ::pollfd ready{.fd = signals_.get(), .events = POLLIN, .revents = 0};
+  return NextUnless(-1, patience);  // poll() passes over descriptors below zero.
+}
+
+std::optional<SignalWatch::Signal> SignalWatch::NextUnless(int descriptor, Seconds patience) {
+  std::array<::pollfd, 2> ready{{{.fd = signals_.get(), .events = POLLIN, .revents = 0},
+                                 {.fd = descriptor, .events = POLLIN, .revents = 0}}};
   constexpr double kMostMilliseconds = 1e9;
   const double milliseconds = std::clamp(patience.count() * 1e3, 0.0, kMostMilliseconds);
-  if (::poll(&ready, 1, static_cast<int>(std::ceil(milliseconds))) <= 0) return std::nullopt;
+  ::poll(ready.data(), ready.size(), static_cast<int>(std::ceil(milliseconds)));
   Signal signal{};
   if (::read(signals_.get(), &signal, sizeof signal) != sizeof signal) return std::nullopt;
   return signal;

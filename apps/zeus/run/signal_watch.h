@@ -28,6 +28,8 @@ class SignalWatch {
   Signal Next();
   // Waits for it at most that long.
   std::optional<Signal> NextWithin(Seconds patience);
+  // The same, and returns nothing as soon as `descriptor` is readable.
+  std::optional<Signal> NextUnless(int descriptor, Seconds patience);
 
   // Readable when a signal waits: for who waits for other things as well.
   int descriptor() const { return signals_.get(); }

@@ -14,6 +14,11 @@
 #include "zeus/base/text.h"
 
 namespace zeus::cli {
+namespace {
+
+constexpr std::size_t kLongestReportLine = 64 * 1024;  // No report is longer.
+
+}  // namespace
 
 Status MetricFile::BeginAnew() {
   read_ = 0;
@@ -33,11 +38,12 @@ Status MetricFile::BeginAnew() {
   return Ok();
 }
 
-void MetricFile::Read() {
+std::vector<std::string> MetricFile::NewLines() {
+  std::vector<std::string> lines;
   // A pipe must not make us wait for who writes to it.
   const FileDescriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct ::stat status {};
-  if (file.get() < 0 || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return lines;
   const auto size = static_cast<std::uint64_t>(status.st_size);
   if (inode_ != status.st_ino || size < read_) {
     read_ = 0;
@@ -49,12 +55,12 @@ void MetricFile::Read() {
   while ((got = ::pread(file.get(), piece.data(), piece.size(), static_cast<::off_t>(read_))) > 0) {
     read_ += static_cast<std::uint64_t>(got);
     pending_.append(piece.data(), static_cast<std::size_t>(got));
+    CutLines(lines);
   }
+  return lines;
 }
 
-std::vector<std::string> MetricFile::NewLines() {
-  Read();
-  std::vector<std::string> lines;
+void MetricFile::CutLines(std::vector<std::string>& lines) {
   std::size_t begin = 0;
   for (std::size_t end = 0; (end = pending_.find('\n', begin)) != std::string::npos;
        begin = end + 1) {
@@ -62,7 +68,8 @@ std::vector<std::string> MetricFile::NewLines() {
     if (!line.empty()) lines.push_back(std::move(line));
   }
   pending_.erase(0, begin);
-  return lines;
+  // A line without end is no report: its beginning is not kept.
+  if (pending_.size() > kLongestReportLine) pending_.erase(0, pending_.size() - kLongestReportLine);
 }
 
 std::vector<std::string> MetricFile::LastLines() {

@@ -21,7 +21,7 @@ class MetricFile {
   // kConflict when another run reports to it. kInvalidArgument when it is no file.
   Status BeginAnew();
 
-  // The lines that were completed since the last call.
+  // The lines that were completed since the last call. Of a line of more than 64 KB the end.
   std::vector<std::string> NewLines();
   // And what the file ended with.
   std::vector<std::string> LastLines();
@@ -29,7 +29,7 @@ class MetricFile {
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  void Read();
+  void CutLines(std::vector<std::string>& lines);
 
   std::filesystem::path path_;
   std::optional<FileDescriptor> held_{};  // Locked.

@@ -1,25 +1,18 @@
 #include "apps/zeus/train/status_line.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 
 #include "apps/zeus/job/energy_text.h"
+#include "apps/zeus/terminal.h"
 
 namespace zeus::cli {
 namespace {
 
 constexpr std::size_t kBar = 20;
-constexpr std::size_t kUsualWidth = 80;
-
-std::size_t TerminalWidth() {
-  ::winsize size{};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsualWidth;
-  return size.ws_col;
-}
 
 }  // namespace
 
@@ -43,11 +36,11 @@ std::string ToLine(const TrainStatus& status, std::size_t width) {
 }
 
 StatusLine::StatusLine(Wanted wanted)
-    : active_(wanted == Wanted::kYes && ::isatty(STDERR_FILENO) == 1) {}
+    : active_(wanted == Wanted::kYes && TerminalOf(STDERR_FILENO).redraws) {}
 
 void StatusLine::Show(const TrainStatus& status) {
   if (!active_) return;
-  const std::string line = ToLine(status, TerminalWidth() - 1);
+  const std::string line = ToLine(status, TerminalOf(STDERR_FILENO).columns - 1);
   if (line == shown_) return;
   shown_ = line;
   std::fputs(fmt::format("\r\033[K{}", line).c_str(), stderr);

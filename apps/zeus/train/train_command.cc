@@ -8,10 +8,12 @@
 #include <system_error>
 
 #include "apps/zeus/output_file.h"
+#include "apps/zeus/run/child.h"
 #include "apps/zeus/run/run_options.h"
 #include "apps/zeus/train/train_options.h"
 #include "apps/zeus/train/train_session.h"
 #include "zeus/base/clock.h"
+#include "zeus/base/executable.h"
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
 #include "zeus/device/knob_repair.h"
@@ -54,11 +56,20 @@ Status CheckFiles(const TrainOptions& options) {
   return options.html.empty() ? Ok() : CheckWritable(options.html);
 }
 
-Result<int> Execute(const TrainFlags& flags, const std::vector<std::string>& remaining,
-                    const CommandTail& tail) {
-  ZEUS_TRY(std::vector<std::string> command, CommandToRun("train", remaining, tail));
+// A command that is not there is found out before a job is made for it, whose first trial would
+// fail.
+Status FindCommand(const std::vector<std::string>& command) {
+  if (command.front().find('{') != std::string::npos) return Ok();  // Known when it starts.
+  auto file = FindExecutable(command.front());
+  return file.ok() ? Ok() : Status(std::move(file).error());
+}
+
+Result<int> Execute(const TrainFlags& flags, const Verb& verb, const CommandTail& tail) {
+  ZEUS_TRY(std::vector<std::string> command, CommandToRun(verb, tail));
   ZEUS_TRY(TrainOptions options, Interpret(flags, std::move(command)));
   ZEUS_RETURN_IF_ERROR(CheckFiles(options));
+  if (auto found = FindCommand(options.command); !found.ok())
+    return CommandNotStarted(std::move(found).error());
   SystemClock clock;
   // Before any thread, which would get the signals otherwise.
   ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::Start());
@@ -90,7 +101,7 @@ void AddTrainCommand(Verb app, Action& action, const CommandTail& tail) {
       "asked to end; 2 wrong options, 6 no metric was told or the server does not answer, 9 there\n"
       "is a job of this name that is described differently.");
   verb.OnChosen([&action, &tail, flags, verb] {
-    action = [&tail, flags, verb] { return Execute(*flags, verb.remaining(), tail); };
+    action = [&tail, flags, verb] { return Execute(*flags, verb, tail); };
   });
 }
 

@@ -105,6 +105,19 @@ TEST(MetricFileTest, LinesAreGivenOnceAndWhole) {
   EXPECT_THAT(file.LastLines(), ElementsAre("three"));
 }
 
+TEST(MetricFileTest, OfALineWithoutEndOnlyTheEndIsKept) {
+  const zeus::testing::TemporaryDirectory folder;
+  MetricFile file(folder.path() / "m");
+  constexpr std::size_t kEndless = 4 << 20;
+  std::ofstream(folder.path() / "m") << "one\n" << std::string(kEndless, 'x') << std::flush;
+  EXPECT_THAT(file.NewLines(), ElementsAre("one"));
+  std::ofstream(folder.path() / "m", std::ios::app) << "\ntwo\n" << std::flush;
+  const auto lines = file.NewLines();
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[0].size(), 64U * 1024);
+  EXPECT_EQ(lines[1], "two");
+}
+
 TEST(MetricFileTest, AFileThatBeginsAnewIsReadFromItsStart) {
   const zeus::testing::TemporaryDirectory folder;
   const auto path = folder.path() / "m";

@@ -11,6 +11,7 @@
 #include "apps/zeus/job/lessons.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
+#include "apps/zeus/terminal.h"
 #include "zeus/base/json.h"
 #include "zeus/base/log.h"
 #include "zeus/base/user_files.h"
@@ -25,6 +26,15 @@ std::filesystem::path RecordsFolder() {
   return folder ? *folder : std::filesystem::temp_directory_path() / "zeus-trials";
 }
 
+// The power limit of a run; where there is not one, what there was instead.
+std::string LimitText(const TrialOutcome& outcome, ProfiledDevices* devices) {
+  if (outcome.trial.power_limit) return fmt::format("{:g} W", outcome.trial.power_limit->value());
+  if (devices == nullptr) return "no GPU to limit";
+  if (!outcome.limit_trouble) return "limits still being tried";
+  // GPUs of several models have limits of their own, and no common one.
+  return devices->knob().Current().ok() ? "limit left as it was" : "each GPU at its own limit";
+}
+
 }  // namespace
 
 TrainSession::TrainSession(const Parts& parts, TrainOptions options)
@@ -34,7 +44,7 @@ TrainSession::TrainSession(const Parts& parts, TrainOptions options)
       line_(options_.quiet ? StatusLine::Wanted::kNo : StatusLine::Wanted::kYes) {}
 
 void TrainSession::Say(const std::string& sentence) const {
-  if (!options_.quiet) std::fputs(fmt::format("zeus: {}\n", sentence).c_str(), stderr);
+  if (!options_.quiet) Show(stderr, fmt::format("zeus: {}\n", sentence));
 }
 
 // What the user did not say about the GPUs, they say themselves.
@@ -163,13 +173,11 @@ void TrainSession::SayOutcome(const TrialOutcome& outcome) {
     Say("the power limit is left alone: " + outcome.limit_trouble->message);
   const Trial& trial = outcome.trial;
   // Not a matter of taste: it is why zeus ends.
-  if (outcome.failure) std::fputs(fmt::format("zeus: {}\n", *outcome.failure).c_str(), stderr);
+  if (outcome.failure) Complain("zeus", {ErrorCode::kUnavailable, *outcome.failure});
   if (!line_.active()) return;
   Say(fmt::format("recurrence {}: batch size {}, {}, {}, {}: {}", trial.recurrence,
                   trial.batch_size, EnergyText(trial.energy), TimeText(trial.time),
-                  trial.power_limit ? fmt::format("{:g} W", trial.power_limit->value())
-                                    : std::string("limit unknown"),
-                  trial.reason));
+                  LimitText(outcome, parts_.devices), trial.reason));
 }
 
 Status TrainSession::TellLessons() const {

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "zeus/base/user_files.h"
+
+namespace zeus::cli {
+
+// How an output of this process reaches the person who reads it.
+struct Terminal {
+  bool is_terminal = false;  // Else a file or a pipe.
+  bool redraws = false;      // A terminal that obeys control sequences, unlike TERM=dumb.
+  bool colours = false;      // The same, and NO_COLOR is not set (https://no-color.org).
+  std::size_t columns = 0;   // At least 40; 100 for files and pipes.
+};
+
+// `descriptor` is 1 for standard output, 2 for standard error.
+Terminal TerminalOf(int descriptor, const Environment& environment = ProcessEnvironment());
+
+// Whether the reader's locale has characters beyond ASCII: the first of LC_ALL, LC_CTYPE and LANG
+// that is set says so. Where none is set, as in most containers, it has them: terminals of today
+// do.
+bool LocaleIsUnicode(const Environment& environment = ProcessEnvironment());
+
+// The characters beyond ASCII that Zeus itself writes, in ASCII: "±" becomes "+-". Others stay as
+// they are: they came from outside, and only their reader knows what they mean.
+std::string InAscii(std::string_view text);
+
+enum class Colour { kGreen = 32, kYellow = 33, kRed = 31 };
+
+// The text in that colour where `terminal` shows colours.
+std::string Painted(std::string_view text, Colour colour, const Terminal& terminal);
+
+// Writes text for people. On a terminal, lines that are too long for it are broken at blanks.
+void Show(std::FILE* stream, const std::string& text);
+
+// From now on standard output and standard error are written in ASCII, see InAscii(). Call it once,
+// at the start of a program whose reader's locale is not Unicode.
+void WriteInAscii();
+
+}  // namespace zeus::cli
