@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import pty
 import re
 import subprocess
@@ -10,6 +11,7 @@ import unittest
 from run_testing import RunTestCase
 from sim_testing import ZEUS
 
+ROOT = pathlib.Path(__file__).parent.parent
 CONTROL = "\x1b["
 
 
@@ -102,6 +104,15 @@ class TerminalTest(RunTestCase):
         piped = subprocess.run([ZEUS, *doctor], env=self.environment, capture_output=True,
                                text=True, timeout=60, check=True)
         self.assertNotIn(CONTROL, piped.stdout)
+
+    def test_long_work_shows_how_far_it_is_on_a_terminal_only(self):
+        plan = ["plan", "--profile", str(ROOT / "examples/pipeline/profile.csv"), "--microbatches",
+                "64", "--json"]
+        self.assertIn("% of the frontier", self.seen(*plan))
+        self.assertNotIn("% of the frontier", self.seen(*plan, TERM="dumb"))
+        piped = subprocess.run([ZEUS, *plan], env=self.environment, capture_output=True, text=True,
+                               timeout=60, check=True)
+        self.assertEqual(piped.stderr, "")
 
     def test_words_are_not_broken_at_the_edge(self):
         for words in (("doctor", "--seconds", "0"), ("run", "--explain", "--", "true"),
