@@ -107,7 +107,7 @@ class TerminalTest(RunTestCase):
 
     def test_long_work_shows_how_far_it_is_on_a_terminal_only(self):
         plan = ["plan", "--profile", str(ROOT / "examples/pipeline/profile.csv"), "--microbatches",
-                "64", "--json"]
+                "64", "--blocking-power", "80", "--json"]
         self.assertIn("% of the frontier", self.seen(*plan))
         self.assertNotIn("% of the frontier", self.seen(*plan, TERM="dumb"))
         piped = subprocess.run([ZEUS, *plan], env=self.environment, capture_output=True, text=True,
