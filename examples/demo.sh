@@ -11,7 +11,9 @@ folder=${ZEUS_DEMO_DIR:-$PWD/$build/demo}
 rm -rf "$folder"
 mkdir -p "$folder"
 
-step() { printf '\n\033[1m== %s\033[0m\n' "$1"; }
+bold='' plain=''
+if [[ -t 1 && ${TERM-} != dumb && -z ${NO_COLOR-} ]]; then bold=$'\033[1m' plain=$'\033[0m'; fi
+step() { printf '\n%s== %s%s\n' "$bold" "$1" "$plain"; }
 
 # train JOB RECURRENCES [OPTION ...] -- [OPTION OF THE TRAINING ...]
 train() {

@@ -7,7 +7,9 @@ build=${1:-build/release}
 zeus=$build/bin/zeus
 node=demo-$$
 
-step() { printf '\n\033[1m== %s\033[0m\n' "$1"; }
+bold='' plain=''
+if [[ -t 1 && ${TERM-} != dumb && -z ${NO_COLOR-} ]]; then bold=$'\033[1m' plain=$'\033[0m'; fi
+step() { printf '\n%s== %s%s\n' "$bold" "$1" "$plain"; }
 show() { printf '$ %s\n' "${*@Q}"; "$@"; }
 
 loads=()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import subprocess
 
 from sim_testing import ZEUS, SimTestCase
@@ -49,3 +50,21 @@ class RunTestCase(SimTestCase):
         self.assertEqual(done.returncode, code, done.stderr)
         with open(file, encoding="utf-8") as text:
             return json.load(text)
+
+    def seen(self, *words, **variables):
+        """What a terminal of 80 columns is sent."""
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+        process = subprocess.Popen(
+            ["sh", "-c", 'stty cols 80 rows 24; exec "$@"', "sh", ZEUS, *words],
+            env=self.environment | variables, stdin=theirs, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        text = b""
+        while True:
+            try:
+                piece = os.read(ours, 65536)
+            except OSError:  # Nobody has the other end open any more.
+                break
+            text += piece
+        process.wait(timeout=60)
+        return text.decode().replace("\r\n", "\n")

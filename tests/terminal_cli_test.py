@@ -1,9 +1,7 @@
 """How `zeus` looks to the person at the terminal: help, mistakes, colours, width, characters."""
 
 import json
-import os
 import pathlib
-import pty
 import re
 import subprocess
 import unittest
@@ -76,24 +74,6 @@ class TerminalTest(RunTestCase):
         for name in ("NO_COLOR", "COLUMNS", "LC_ALL", "LC_CTYPE", "LANG"):
             self.environment.pop(name, None)
         self.environment["TERM"] = "xterm"
-
-    def seen(self, *words, **variables):
-        """What a terminal of 80 columns is sent."""
-        ours, theirs = pty.openpty()
-        self.addCleanup(os.close, ours)
-        process = subprocess.Popen(
-            ["sh", "-c", 'stty cols 80 rows 24; exec "$@"', "sh", ZEUS, *words],
-            env=self.environment | variables, stdin=theirs, stdout=theirs, stderr=theirs)
-        os.close(theirs)
-        text = b""
-        while True:
-            try:
-                piece = os.read(ours, 65536)
-            except OSError:  # Nobody has the other end open any more.
-                break
-            text += piece
-        process.wait(timeout=60)
-        return text.decode().replace("\r\n", "\n")
 
     def test_colours_are_for_terminals_that_want_them(self):
         doctor = ("doctor", "--seconds", "0")

@@ -388,6 +388,16 @@ class PowerLimitTest(TrainTestCase):
         self.job("check", "mnist")
 
 
+class MixedNodeTest(TrainTestCase):
+    def test_gpus_without_a_common_limit_are_said_to_have_their_own(self):
+        self.start("A100,V100")
+        self.sim("fault", "--gpu", "1", "--kind", "no-permission")
+        said = self.seen("train", *self.options(), *self.command())
+        self.assertIn("the power limit is left alone: power limit of gpu:1", said)
+        self.assertIn("each GPU at its own limit: reached the target", " ".join(said.split()))
+        self.assertNotIn("limit unknown", said)
+
+
 class ReadmeTest(TrainTestCase):
     """A reader copies examples/train.py and the command line of the README, and it works."""
 
