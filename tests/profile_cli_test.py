@@ -192,6 +192,18 @@ for line in load.stdout:
         self.assertIn(" MHz", done.stderr)
 
 
+class LostNeighbourTest(ProfileTestCase):
+    def test_a_gpu_is_meant_by_its_number_also_where_another_is_lost(self):
+        self.run_sim("stop")
+        self.start("2xV100")
+        self.sim("fault", "--gpu", "0", "--kind", "lost")
+        done = self.profile("--gpus", "1", "--limits", "200,150", *QUICK, "--stop", "--json",
+                            self.path("p.json"), "--", "sleep", "600")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("power limit of gpu:1", done.stderr)
+        self.assertEqual([row["setting"] for row in self.load("p.json")["settings"]], [200, 150])
+
+
 class EndsTest(ProfileTestCase):
     def test_a_command_that_ends_early_leaves_a_partial_table(self):
         process = self.start_profile("--limits", "250,200,150,100", "--slice", "2s", "--warmup",

@@ -49,16 +49,14 @@ Result<std::vector<unsigned>> ParseGpus(const std::string& text) {
   return gpus;
 }
 
-Result<std::vector<unsigned>> GpuPositions(const Node& node, const std::vector<unsigned>& numbers) {
-  std::vector<unsigned> positions;
+Status CheckGpus(const Node& node, const std::vector<unsigned>& numbers) {
   for (const unsigned number : numbers) {
     const std::string name = fmt::format("gpu:{}", number);
-    const auto found =
-        std::ranges::find(node.gpus, name, [](const auto& gpu) { return gpu->name(); });
-    if (found == node.gpus.end()) return NoSuchGpu(node, name);
-    positions.push_back(static_cast<unsigned>(found - node.gpus.begin()));
+    const bool present =
+        std::ranges::any_of(node.gpus, [&](const auto& gpu) { return gpu->name() == name; });
+    if (!present) return NoSuchGpu(node, name);
   }
-  return positions;
+  return Ok();
 }
 
 }  // namespace zeus::cli

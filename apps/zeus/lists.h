@@ -16,7 +16,7 @@ std::vector<std::string_view> SplitAtCommas(std::string_view text);
 // "0,1" or "gpu:0,gpu:1": numbers as in "gpu:1", each once. kInvalidArgument names --gpus.
 Result<std::vector<unsigned>> ParseGpus(const std::string& text);
 
-// Positions in Node::gpus of GPUs that were asked for by number. kNotFound names the missing one.
-Result<std::vector<unsigned>> GpuPositions(const Node& node, const std::vector<unsigned>& numbers);
+// Whether the node has all of these GPUs, by number as in "gpu:1". kNotFound names the missing one.
+Status CheckGpus(const Node& node, const std::vector<unsigned>& numbers);
 
 }  // namespace zeus::cli

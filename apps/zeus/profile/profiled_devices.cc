@@ -34,7 +34,8 @@ Result<std::unique_ptr<ProfiledDevices>> ProfiledDevices::Open(
   choice.calibration = ProfileStore::FromEnvironment(surroundings.environment).Lookup();
   if (OfCpus(kind)) choice.gpus.emplace();
   if (gpus) {
-    ZEUS_TRY(choice.gpus, GpuPositions(node, *gpus));
+    ZEUS_RETURN_IF_ERROR(CheckGpus(node, *gpus));
+    choice.gpus = gpus;
   }
   ZEUS_TRY(std::unique_ptr<NodeMonitor> monitor,
            NodeMonitor::Open(clock, std::move(node), std::move(choice)));

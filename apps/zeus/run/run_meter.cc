@@ -67,7 +67,7 @@ Result<std::vector<unsigned>> Measurable(const Node& node, const std::vector<uns
     const auto lost = std::ranges::find(node.absent, fmt::format("gpu:{}", number), &Absence::what);
     if (lost == node.absent.end()) measurable.push_back(number);
   }
-  ZEUS_TRY([[maybe_unused]] const auto positions, GpuPositions(node, measurable));
+  ZEUS_RETURN_IF_ERROR(CheckGpus(node, measurable));
   return measurable;
 }
 
