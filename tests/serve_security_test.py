@@ -134,12 +134,16 @@ class TlsTest(ServeTestCase):
         self.assertEqual(code, 0)
         self.assertIn("has expired", errors)
 
-    def test_too_many_connections_get_no_handshake(self):
+    def test_health_is_told_when_all_connections_are_taken(self):
         server = self.serve("--no-access-log", "--tls-cert", self.certificate, "--tls-key",
                             self.key, "--max-connections", "1")
-        with socket.create_connection(server.address, timeout=30):
-            with socket.create_connection(server.address, timeout=30) as second:
-                self.assertEqual(second.recv(1), b"")
+        held = [socket.create_connection(server.address, timeout=30) for _ in range(30)]
+        health = server.ask("GET", "/healthz", authority=self.certificate)
+        self.assertEqual(health.status, 200)
+        refused = server.ask("GET", "/v1/jobs", authority=self.certificate)
+        self.assertEqual(refused.status, 503)
+        for connection in held:
+            connection.close()
 
 
 if __name__ == "__main__":

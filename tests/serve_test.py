@@ -218,8 +218,9 @@ class LimitsTest(ServeTestCase):
         for connection in held:
             connection.request("GET", "/healthz")
             self.assertEqual(connection.getresponse().read(), b'{"status":"ok"}')
-        answer = server.ask("GET", "/healthz")
+        answer = server.ask("GET", "/v1/jobs")
         self.assertEqual((answer.status, answer.headers["Retry-After"]), (503, "1"))
+        self.assertEqual(server.ask("GET", "/healthz").status, 200)
         for connection in held:
             connection.close()
 

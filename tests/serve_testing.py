@@ -33,10 +33,10 @@ class Answer:
 class Server:
     """A `zeus serve` process on a free port of this machine."""
 
-    def __init__(self, *arguments, listen="127.0.0.1:0", environment=None):
+    def __init__(self, *arguments, listen="127.0.0.1:0", environment=None, restore_signals=True):
         self.process = subprocess.Popen(
             [ZEUS, "serve", "--listen", listen, *arguments], env=environment,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            restore_signals=restore_signals, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         if not line.startswith("listening on "):
             raise AssertionError(f"{line!r} {self.process.communicate()[1]!r}")

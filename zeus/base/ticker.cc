@@ -13,7 +13,13 @@ Ticker::Ticker(const char* name, Step step) : step_(std::move(step)) {
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { Loop(); });
+  try {
+    thread_ = std::thread([this] { Loop(); });
+  } catch (...) {
+    // The caller keeps its signals: a program that cannot go on must still be told to end.
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw;
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_setname_np(thread_.native_handle(), name);
 }
@@ -49,6 +55,16 @@ void Ticker::Loop() {
       wake_.wait_until(lock, std::chrono::time_point_cast<std::chrono::nanoseconds>(next), called);
     }
   }
+}
+
+bool IsNoThread(const std::system_error& error) {
+  return error.code() == std::errc::resource_unavailable_try_again;
+}
+
+Error NoThreadError() {
+  return {ErrorCode::kUnavailable,
+          "the system gives this process no more threads: raise its limit (ulimit -u, TasksMax= of "
+          "the systemd unit, or the pids limit of the container)"};
 }
 
 }  // namespace zeus

@@ -3,9 +3,11 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "zeus/base/clock.h"
+#include "zeus/base/result.h"
 
 namespace zeus {
 
@@ -19,7 +21,9 @@ class Ticker {
   // For steps that have nothing to do until somebody wakes the thread.
   static constexpr TimePoint kWhenWoken = TimePoint::max();
 
-  // `step` is first called at once. `name` shows in `top -H` (15 characters).
+  // `step` is first called at once. `name` shows in `top -H` (15 characters). Throws
+  // std::system_error when the system has no thread left (NoThreadError() says so to people);
+  // nothing is changed then.
   Ticker(const char* name, Step step);
   ~Ticker();
   Ticker(const Ticker&) = delete;
@@ -38,5 +42,10 @@ class Ticker {
   bool woken_ = false;     // Guarded by mutex_.
   std::thread thread_;
 };
+
+// Whether this is what a Ticker throws that gets no thread.
+bool IsNoThread(const std::system_error& error);
+// The same for people: kUnavailable, with the settings that decide how many threads there are.
+Error NoThreadError();
 
 }  // namespace zeus

@@ -81,7 +81,7 @@ class JobRepository {
   // Ids of jobs with an active trial whose lease ended before `now`, at most `limit`.
   virtual Result<std::vector<std::string>> JobsWithOverdueTrials(WallTime now, int limit) = 0;
 
-  // Whether the database answers.
+  // Whether the database takes changes: makes a small one that nobody sees.
   virtual Status Ping() = 0;
 };
 

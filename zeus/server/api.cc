@@ -39,6 +39,12 @@ HttpAnswer WrongMethod(const HttpRequest& request, const std::vector<std::string
   return answer;
 }
 
+HttpAnswer NoRoute(const HttpRequest& request, const RouteMatch& match) {
+  if (!match.allowed.empty()) return WrongMethod(request, match.allowed);
+  return RefusalAnswer(404, "not_found", "there is no such path: see /openapi.json",
+                       Dialect::kOurs);
+}
+
 // A misspelt parameter must not be lost quietly. Clients of the reference may say more.
 Status CheckQuery(const Route& route, const HttpRequest& request) {
   if (route.dialect == Dialect::kReference) return Ok();
@@ -70,30 +76,39 @@ void Api::AddSystemRoutes() {
         {.method = "GET",
          .pattern = pattern,
          .access = access,
-         .handler = [handler](const HttpRequest&) -> Result<HttpAnswer> { return handler(); },
+         .handler = [handler](const HttpRequest& r) -> Result<HttpAnswer> { return handler(r); },
          .summary = summary,
          .answer_schema = schema,
          .statuses = std::move(statuses),
-         .at_once = pattern != "/readyz"});
+         .at_once = pattern != "/readyz",
+         .vital = pattern == "/healthz" || pattern == "/metrics"});
   };
-  add("/healthz", Access::kOpen, "Whether the server runs", "Health", {200}, [] {
-    return JsonAnswer(200, {{"status", "ok"}});
-  });
-  add("/readyz", Access::kOpen, "Whether the database answers", "Health", {200, 503}, [this] {
-    const Status ready = options_.ready ? options_.ready() : Ok();
-    if (!ready.ok())
-      return ErrorAnswer({ErrorCode::kUnavailable, ready.error().message}, Dialect::kOurs);
-    return JsonAnswer(200, {{"status", "ready"}});
-  });
+  add("/healthz", Access::kOpen, "Whether the server runs", "Health", {200},
+      [](const HttpRequest&) {
+        return JsonAnswer(200, {{"status", "ok"}});
+      });
+  add("/readyz", Access::kOpen, "Whether the database takes changes", "Health", {200, 503},
+      [this](const HttpRequest& request) { return AnswerReadiness(request); });
   add("/openapi.json", Access::kOpen, "This document", "OpenApi", {200},
-      [this] { return HttpAnswer{.body = openapi_}; });
-  add("/metrics", Access::kRead, "Metrics for Prometheus", "", {200}, [this] {
+      [this](const HttpRequest&) { return HttpAnswer{.body = openapi_}; });
+  add("/metrics", Access::kRead, "Metrics for Prometheus", "", {200}, [this](const HttpRequest&) {
     MetricSet metrics;
     metrics_.AddTo(metrics);
     if (log_ != nullptr) log_->AddTo(metrics);
     if (options_.more_metrics) options_.more_metrics(metrics);
     return HttpAnswer{.body = metrics.Text(), .content_type = MetricSet::kContentType};
   });
+}
+
+// The reason names files and hosts, which are no business of strangers. The log has it, too.
+HttpAnswer Api::AnswerReadiness(const HttpRequest& request) const {
+  const Status ready = options_.ready ? options_.ready() : Ok();
+  if (ready.ok()) return JsonAnswer(200, {{"status", "ready"}});
+  const bool known = options_.tokens && options_.tokens->Find(TokenOf(request.authorization));
+  return ErrorAnswer({ErrorCode::kUnavailable,
+                      known ? ready.error().message
+                            : "the database does not take changes: the server's log says why"},
+                     Dialect::kOurs);
 }
 
 std::optional<HttpAnswer> Api::RefuseAccess(const HttpRequest& request, const Route& route,
@@ -120,11 +135,7 @@ HttpAnswer Api::Answer(HttpRequest& request) {
   if (!target.ok())
     return RefusalAnswer(400, "bad_request", target.error().message, Dialect::kOurs);
   RouteMatch match = router_.Find(request.method, target.value().segments);
-  if (match.route == nullptr)
-    return match.allowed.empty()
-               ? RefusalAnswer(404, "not_found", "there is no such path: see /openapi.json",
-                               Dialect::kOurs)
-               : WrongMethod(request, match.allowed);
+  if (match.route == nullptr) return NoRoute(request, match);
   const Route& route = *match.route;
   request.parameters = std::move(match.parameters);
   request.query = std::move(target.value().query);
@@ -151,13 +162,19 @@ WaitsFor Api::Weigh(const HttpRequest& request) const {
   return route->access == Access::kWrite ? WaitsFor::kWriting : WaitsFor::kReading;
 }
 
-// Strangers get to fill little memory.
-bool Api::TakesLargeBody(const HttpRequest& header) const {
-  const auto target = ParseTarget(header.target);
-  if (!target.ok()) return false;
-  const Route* route = router_.Find(header.method, target.value().segments).route;
+// Nobody gets to fill memory before it is known that he may.
+Admission Api::Admit(const HttpRequest& header) {
+  const Result<Target> target = ParseTarget(header.target);
+  if (!target.ok())
+    return {.refusal = RefusalAnswer(400, "bad_request", target.error().message, Dialect::kOurs)};
+  const RouteMatch match = router_.Find(header.method, target.value().segments);
+  if (match.route == nullptr) return {.refusal = NoRoute(header, match)};
   std::string user;
-  return route != nullptr && route->large_body && !RefuseAccess(header, *route, user);
+  Admission admission{.refusal = RefuseAccess(header, *match.route, user),
+                      .large_body = match.route->large_body,
+                      .vital = match.route->vital};
+  if (admission.refusal) admission.refusal->route = match.route->pattern;
+  return admission;
 }
 
 HttpAnswer Api::Handle(HttpRequest& request) {

@@ -22,7 +22,7 @@ struct ApiOptions {
   PipelineSessions* sessions = nullptr;            // nullptr: nor for the reference's clients.
   Seconds rank_patience = Seconds(600);            // Of a rank with the others.
   std::optional<TokenStore> tokens{};              // nullopt: everybody may do everything.
-  std::function<Status()> ready{};                 // Whether the database answers.
+  std::function<Status()> ready{};                 // Whether the database takes changes.
   std::function<void(MetricSet&)> more_metrics{};  // Of whom the server does not know.
   std::string version{};
 };
@@ -35,7 +35,7 @@ class Api final : public RequestHandler {
   Api(JobService& service, ServerMetrics& metrics, AccessLog* log, ApiOptions options);
 
   WaitsFor Weigh(const HttpRequest& request) const override;
-  bool TakesLargeBody(const HttpRequest& header) const override;
+  Admission Admit(const HttpRequest& header) override;
   HttpAnswer Handle(HttpRequest& request) override;
   HttpAnswer Refusal(int status, const std::string& why) override;
   void Finished(const FinishedRequest& request) override;
@@ -46,6 +46,7 @@ class Api final : public RequestHandler {
   HttpAnswer Answer(HttpRequest& request);
   std::optional<HttpAnswer> RefuseAccess(const HttpRequest& request, const Route& route,
                                          std::string& user) const;
+  HttpAnswer AnswerReadiness(const HttpRequest& request) const;
   void AddSystemRoutes();
 
   ServerMetrics& metrics_;

@@ -83,6 +83,13 @@ struct FinishedRequest {
 // What answering a request waits for.
 enum class WaitsFor { kNothing, kReading, kWriting, kPlanning };
 
+// What becomes of a request whose body has not arrived.
+struct Admission {
+  std::optional<HttpAnswer> refusal{};  // Instead of reading the body.
+  bool large_body = false;              // It may be of up to HttpLimits::large_body.
+  bool vital = false;                   // Answered even when all connections are taken.
+};
+
 // What stands behind the sockets. Thread-safe.
 class RequestHandler {
  public:
@@ -90,8 +97,9 @@ class RequestHandler {
 
   // Must not wait itself.
   virtual WaitsFor Weigh(const HttpRequest& request) const = 0;
-  // Whether its body may be large, before it arrives. Must not wait either.
-  virtual bool TakesLargeBody(const HttpRequest& header) const = 0;
+  // Whether the body of a request is to be read, when only its header is there. Must not wait
+  // either.
+  virtual Admission Admit(const HttpRequest& header) = 0;
   // Called on a worker if it waits for something, else on the thread of the sockets.
   virtual HttpAnswer Handle(HttpRequest& request) = 0;
   // The answer to what never became a request: too large, too slow, not HTTP.

@@ -4,8 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <set>
@@ -13,6 +15,7 @@
 #include "zeus/base/log.h"
 #include "zeus/base/ticker.h"
 #include "zeus/export/metrics_server.h"
+#include "zeus/server/connection_places.h"
 #include "zeus/server/http_session.h"
 #include "zeus/server/tls_files.h"
 
@@ -26,7 +29,7 @@ using TlsStream = asio::ssl::stream<tcp::socket>;
 constexpr std::string_view kUnixStart = "unix:";
 constexpr TimePoint kNever{Seconds(1e9)};  // After boot: serving is over when it returned once.
 constexpr auto kLookPeriod = std::chrono::milliseconds(100);
-constexpr std::size_t kRefusalsAtOnce = 16;  // Beyond them nobody is told why he is hung up on.
+constexpr std::size_t kReserve = 16;  // Connections beyond the limit, for questions about health.
 
 Error CannotListen(const std::string& listen, const error_code& failure) {
   return {failure == asio::error::access_denied ? ErrorCode::kPermissionDenied
@@ -80,6 +83,20 @@ std::string RemoteName(const tcp::socket& socket) {
 }
 std::string RemoteName(const Local::socket&) { return "unix"; }
 
+// What connections are counted by: an IPv4 address, or the network of an IPv6 address, since one
+// client has a whole network of those.
+std::string AddressOf(const tcp::socket& socket) {
+  error_code failure;
+  const auto endpoint = socket.remote_endpoint(failure);
+  if (failure) return "unknown";
+  if (endpoint.address().is_v4()) return endpoint.address().to_string();
+  auto bytes = endpoint.address().to_v6().to_bytes();
+  if (endpoint.address().to_v6().is_v4_mapped()) return endpoint.address().to_string();
+  std::fill(bytes.begin() + 8, bytes.end(), 0);
+  return asio::ip::address_v6(bytes).to_string();
+}
+std::string AddressOf(const Local::socket&) { return ""; }
+
 void Tune(tcp::socket& socket) {
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
@@ -104,6 +121,11 @@ class HttpServer::State {
       : limits_(options.limits),
         metrics_(metrics),
         clock_(clock),
+        bodies_(options.limits.bodies),
+        answers_(options.limits.answers),
+        places_({.connections = options.limits.connections,
+                 .per_address = options.limits.per_address,
+                 .reserve = kReserve}),
         readers_(options.limits.readers),
         workers_(options.limits.workers),
         planners_(options.limits.planners),
@@ -114,6 +136,8 @@ class HttpServer::State {
                  .planners = planners_,
                  .clock = clock,
                  .limits = limits_,
+                 .bodies = bodies_,
+                 .answers = answers_,
                  .draining = draining_,
                  .make_request_id = [this] { return fmt::format("{:x}", ++request_ids_); },
                  .wake_streams = [this](const std::string& job_id) { WakeStreams(job_id); }} {
@@ -170,6 +194,7 @@ class HttpServer::State {
 
  private:
   using Sessions = std::set<std::shared_ptr<SessionControl>>;
+  using Place = ConnectionPlaces::Place;
 
   Status ListenOnTcp(const std::string& listen) {
     ZEUS_TRY(const ListenAddress address, ParseListenAddress(listen));
@@ -227,32 +252,47 @@ class HttpServer::State {
 
   template <class Socket>
   void Begin(Socket socket) {
-    if (sessions_.size() >= limits_.connections) metrics_.CountRefusedConnection();
-    // A handshake is work and takes time: who is too many gets none.
-    const std::size_t most = limits_.connections + (tls_ ? 0 : kRefusalsAtOnce);
-    if (sessions_.size() >= most) return;  // Which closes it.
+    const std::string address = AddressOf(socket);
+    Place place = places_.Take(address);
+    if (place != Place::kOrdinary) metrics_.CountRefusedConnection();
+    if (place == Place::kNone && EndOneOfReserve()) place = places_.TakeReserve();
+    if (place == Place::kNone) return;  // Which closes the socket.
     Tune(socket);
     std::string remote = RemoteName(socket);
     if constexpr (std::is_same_v<Socket, tcp::socket>) {
       if (tls_) {
         Spawn(std::make_shared<Session<TlsStream>>(TlsStream(std::move(socket), *tls_),
-                                                   std::move(remote), context_));
+                                                   std::move(remote), context_),
+              place, address);
         return;
       }
     }
-    Spawn(std::make_shared<Session<Socket>>(std::move(socket), std::move(remote), context_));
+    Spawn(std::make_shared<Session<Socket>>(std::move(socket), std::move(remote), context_), place,
+          address);
   }
 
   template <class S>
-  void Spawn(std::shared_ptr<S> session) {
-    const bool welcome = sessions_.size() < limits_.connections;
+  void Spawn(std::shared_ptr<S> session, Place place, const std::string& address) {
     sessions_.insert(session);
-    asio::co_spawn(io_, welcome ? session->Run() : session->Refuse(),
-                   [this, session](const std::exception_ptr& failure) {
+    if (place == Place::kReserve) reserve_.push_back(session);
+    asio::co_spawn(io_, place == Place::kOrdinary ? session->Run() : session->RunReserved(),
+                   [this, session, place, address](const std::exception_ptr& failure) {
                      sessions_.erase(session);
+                     if (place == Place::kReserve) std::erase(reserve_, session);
+                     places_.GiveBack(place, address);
                      if (failure) log::Failure("a connection ended with an exception");
                      CheckDrained();
                    });
+  }
+
+  // The oldest: whoever asks about the server's health does so at once, and is not kept waiting by
+  // those who do not.
+  bool EndOneOfReserve() {
+    const auto oldest = std::ranges::find_if(
+        reserve_, [](const auto& session) { return session->is_expendable(); });
+    if (oldest == reserve_.end()) return false;
+    (*oldest)->End();
+    return true;
   }
 
   // Looks after everybody's time.
@@ -285,7 +325,10 @@ class HttpServer::State {
   const HttpLimits limits_;
   ServerMetrics& metrics_;
   const Clock& clock_;
-  bool draining_ = false;  // Of the thread of the sockets, as are the next.
+  MemoryBudget bodies_;
+  MemoryBudget answers_;
+  ConnectionPlaces places_;  // Of the thread of the sockets, as are the next.
+  bool draining_ = false;
   std::uint64_t request_ids_ = 0;
   std::string url_{};
   std::string socket_path_{};
@@ -302,6 +345,7 @@ class HttpServer::State {
   WorkerPool planners_;
   SessionContext context_;
   Sessions sessions_{};
+  std::deque<std::shared_ptr<SessionControl>> reserve_{};  // Those of sessions_, the oldest first.
   std::unique_ptr<Ticker> thread_{};
 };
 
@@ -311,9 +355,14 @@ HttpServer::~HttpServer() = default;
 Result<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOptions& options,
                                                       RequestHandler& handler,
                                                       ServerMetrics& metrics, const Clock& clock) {
-  auto state = std::make_unique<State>(options, handler, metrics, clock);
-  ZEUS_RETURN_IF_ERROR(state->Listen(options));
-  return std::unique_ptr<HttpServer>(new HttpServer(std::move(state)));
+  try {
+    auto state = std::make_unique<State>(options, handler, metrics, clock);
+    ZEUS_RETURN_IF_ERROR(state->Listen(options));
+    return std::unique_ptr<HttpServer>(new HttpServer(std::move(state)));
+  } catch (const std::system_error& error) {
+    if (!IsNoThread(error)) throw;
+    return NoThreadError();
+  }
 }
 
 const std::string& HttpServer::url() const { return state_->url(); }

@@ -18,11 +18,18 @@ struct HttpLimits {
   std::size_t body = std::size_t{1} << 20;         // Bytes; more is answered with 413.
   std::size_t large_body = std::size_t{16} << 20;  // Where profiles of pipelines are sent.
   std::size_t header = 16 * 1024;                  // Bytes; more is answered with 431.
-  std::size_t connections = 1024;                  // More are answered with 503 and closed.
-  int workers = 64;                                // Changes that are worked on at the same time.
-  int readers = 8;                                 // Reads, likewise: few threads wake less often.
-  int planners = 16;                               // Requests that may have to wait for a frontier.
-  Seconds header_time = Seconds(10);               // From the first byte to the last; then 408.
+  std::size_t fields = 100;                        // Of a header, likewise.
+  // Bytes of all bodies that arrive or are worked on; more are answered with 503. What is made of a
+  // body takes several times as much memory.
+  std::size_t bodies = std::size_t{32} << 20;
+  std::size_t answers = std::size_t{64} << 20;  // Bytes of all answers that are being sent.
+  std::size_t connections = 1024;               // More are answered with 503 and closed.
+  std::size_t per_address = 512;                // Connections, likewise.
+  // Threads, at most; each kind begins with one.
+  int workers = 64;                   // Changes that are worked on at the same time.
+  int readers = 8;                    // Reads, likewise: few threads wake less often.
+  int planners = 16;                  // Requests that may have to wait for a frontier.
+  Seconds header_time = Seconds(10);  // From the first byte to the last; then 408.
   Seconds body_time = Seconds(30);
   Seconds idle_time = Seconds(75);     // Between requests of a connection; then it is closed.
   Seconds request_time = Seconds(60);  // For the answer; then 503.
@@ -48,7 +55,7 @@ bool IsLocal(const std::string& listen);
 class HttpServer {
  public:
   // Listens when it returns. kInvalidArgument for addresses and files that make no sense,
-  // kUnavailable when the address is taken.
+  // kUnavailable when the address is taken or there are no threads to be had.
   static Result<std::unique_ptr<HttpServer>> Start(const HttpServerOptions& options,
                                                    RequestHandler& handler, ServerMetrics& metrics,
                                                    const Clock& clock);

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -37,7 +38,8 @@ class Session final : public SessionControl, public std::enable_shared_from_this
       : SessionControl(context.io),
         stream_(std::move(stream)),
         remote_(std::move(remote)),
-        context_(context) {}
+        context_(context),
+        buffer_(2 * context.limits.header) {}
 
   asio::awaitable<void> Run() {
     bool goes_on = co_await Handshake();
@@ -45,10 +47,24 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     co_await Close();
   }
 
-  // Instead of Run(), when there are too many.
-  asio::awaitable<void> Refuse() {
-    const bool connected = co_await Handshake();
-    if (connected) co_await SendRefusal(503, "the server has too many connections");
+  // Instead of Run(), when there are too many connections: one request, which is answered if it
+  // asks about the server itself.
+  asio::awaitable<void> RunReserved() {
+    bool goes_on = co_await Handshake();
+    if (goes_on) goes_on = co_await Arrives();
+    if (goes_on) goes_on = co_await ReadHeader();
+    arriving_ = false;
+    if (goes_on && !parser_->is_done()) goes_on = false;
+    if (goes_on) goes_on = context_.handler.Admit(incoming_->request).vital;
+    wants_more_ = false;
+    if (goes_on) {
+      answering_ = true;
+      co_await Answer();
+      answering_ = false;
+    } else if (!ended_) {
+      Refuse(503, "the server has too many connections, in all or from your address");
+      co_await SendRefusal();
+    }
     co_await Close();
   }
 
@@ -95,7 +111,7 @@ class Session final : public SessionControl, public std::enable_shared_from_this
   // Waits for the first bytes of a request.
   asio::awaitable<bool> Arrives() {
     if (buffer_.size() > 0) co_return true;
-    if (context_.draining) co_return false;
+    if (context_.draining || ended_) co_return false;
     SetDeadline(served_ ? context_.limits.idle_time : context_.limits.header_time);
     idle_ = true;
     error_code failure;
@@ -106,10 +122,36 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     co_return !failure;
   }
 
+  // A request, and the share of the server's memory that its body takes. Lives as long as a worker
+  // is busy with it, even when nobody waits for the answer any more.
+  struct Incoming {
+    explicit Incoming(MemoryBudget& bodies) : memory(bodies) {}
+    HttpRequest request{};
+    MemoryBudget::Share memory;
+  };
+
   // Reads a request and answers it. False when the connection is to be closed.
   asio::awaitable<bool> ServeOne() {
     const bool arrives = co_await Arrives();
     if (!arrives) co_return false;
+    refusal_.reset();
+    bool complete = co_await ReadHeader();
+    if (complete && !parser_->is_done()) complete = co_await ReadBody();
+    arriving_ = false;
+    if (complete) {
+      served_ = true;
+      const bool goes_on = co_await Answer();
+      co_return goes_on;
+    }
+    if (refusal_) co_await SendRefusal();
+    incoming_.reset();
+    parser_.reset();
+    co_return false;
+  }
+
+  // False when it is not to be answered, or with refusal_.
+  asio::awaitable<bool> ReadHeader() {
+    incoming_ = std::make_shared<Incoming>(context_.bodies);
     parser_.emplace();
     parser_->header_limit(static_cast<std::uint32_t>(context_.limits.header));
     // LimitBody() knows it, once the header is there.
@@ -118,93 +160,109 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     error_code failure;
     co_await http::async_read_header(stream_, buffer_, *parser_,
                                      asio::redirect_error(asio::use_awaitable, failure));
-    std::optional<RequestRefusal> refusal = failure ? std::nullopt : CheckFields();
-    if (!failure && !refusal) refusal = LimitBody();
-    const bool has_body = !failure && !refusal && !parser_->is_done();
-    if (has_body) failure = co_await ReadBody();
-    arriving_ = false;
-    if (refusal) {
-      co_await SendRefusal(refusal->status, refusal->why);
-      co_return false;
-    }
     if (failure) {
-      co_await Complain(failure);
+      Complain(failure);
       co_return false;
     }
-    served_ = true;
-    const bool goes_on = co_await Answer();
-    co_return goes_on;
+    incoming_->request = TakeHeader();
+    CheckFields();
+    co_return !refusal_;
+  }
+
+  void Refuse(int status, const std::string& why) {
+    refusal_ = context_.handler.Refusal(status, why);
   }
 
   // What two servers in a row might read differently lets one smuggle requests past the first.
-  std::optional<RequestRefusal> CheckFields() {
+  void CheckFields() {
     const auto& message = parser_->get();
     const auto codings = message.count(http::field::transfer_encoding);
     const std::string coding(message[http::field::transfer_encoding]);
     if (codings > 1 || (codings == 1 && LowerCase(Trim(coding)) != "chunked"))
-      return RequestRefusal{.status = 501,
-                            .why = "this Transfer-Encoding is not known here: use chunked"};
+      return Refuse(501, "this Transfer-Encoding is not known here: use chunked");
     const auto hosts = message.count(http::field::host);
     if (hosts > 1 || (hosts == 0 && message.version() >= 11))
-      return RequestRefusal{.status = 400, .why = "a request must have one Host"};
-    return std::nullopt;
+      return Refuse(400, "a request must have one Host");
+    const auto fields = static_cast<std::size_t>(std::distance(message.begin(), message.end()));
+    if (fields > context_.limits.fields)
+      return Refuse(431, fmt::format("the header has more than {} fields", context_.limits.fields));
   }
 
-  // Which limit holds is known when the header has been read.
-  std::optional<RequestRefusal> LimitBody() {
-    const auto& message = parser_->get();
-    const bool large = context_.handler.TakesLargeBody(
-        {.method = std::string(message.method_string()),
-         .target = std::string(message.target()),
-         .authorization = std::string(message[http::field::authorization])});
-    body_limit_ = large ? context_.limits.large_body : context_.limits.body;
+  // Whether the body may come, which the header decides; else refusal_ says why not.
+  bool AdmitBody() {
+    Admission admission = context_.handler.Admit(incoming_->request);
+    if (admission.refusal) {
+      refusal_ = std::move(admission.refusal);
+      return false;
+    }
+    body_limit_ = admission.large_body ? context_.limits.large_body : context_.limits.body;
     const auto announced = parser_->content_length();
-    if (announced && *announced > body_limit_)
-      return RequestRefusal{.status = 413, .why = TooLargeText()};
+    if (announced && *announced > body_limit_) {
+      Refuse(413, TooLargeText());
+      return false;
+    }
     parser_->body_limit(body_limit_);
-    return std::nullopt;
+    return !announced || HasRoomFor(static_cast<std::size_t>(*announced));
+  }
+
+  bool HasRoomFor(std::size_t bytes) {
+    if (incoming_->memory.GrowTo(bytes)) return true;
+    Refuse(503, "the server is busy with other large requests: ask again");
+    return false;
   }
 
   std::string TooLargeText() const {
     return fmt::format("the body is larger than {} bytes", body_limit_);
   }
 
-  asio::awaitable<error_code> ReadBody() {
+  // False when it is not to be answered, or with refusal_.
+  asio::awaitable<bool> ReadBody() {
+    if (!AdmitBody()) co_return false;
     SetArrival(context_.limits.body_time);
     error_code failure;
     if (LowerCase(std::string(parser_->get()[http::field::expect])) == "100-continue") {
       constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
       co_await asio::async_write(stream_, asio::buffer(kContinue),
                                  asio::redirect_error(asio::use_awaitable, failure));
-      if (failure) co_return failure;
+      if (failure) co_return false;
     }
-    co_await http::async_read(stream_, buffer_, *parser_,
-                              asio::redirect_error(asio::use_awaitable, failure));
-    co_return failure;
+    parser_->eager(true);
+    while (!parser_->is_done()) {
+      co_await http::async_read_some(stream_, buffer_, *parser_,
+                                     asio::redirect_error(asio::use_awaitable, failure));
+      if (failure) {
+        Complain(failure);
+        co_return false;
+      }
+      if (!HasRoomFor(parser_->get().body().capacity())) co_return false;
+    }
+    incoming_->request.body = std::move(parser_->get().body());
+    co_return true;
   }
 
-  // Answers what cannot be read, if there is still somebody to answer.
-  asio::awaitable<void> Complain(error_code failure) {
+  // What cannot be read gets an answer, if there is still somebody to answer.
+  void Complain(error_code failure) {
     if (timed_out_) {
-      co_await SendRefusal(408, "the request did not arrive in time");
+      Refuse(408, "the request did not arrive in time");
     } else if (failure == http::error::header_limit) {
-      co_await SendRefusal(431, "the header is too large");
+      Refuse(431, "the header is too large");
+    } else if (failure == http::error::buffer_overflow) {
+      Refuse(431, "the chunk extensions or trailers are too large");
     } else if (failure == http::error::body_limit) {
-      const std::string why = TooLargeText();
-      co_await SendRefusal(413, why);
+      Refuse(413, TooLargeText());
     } else if (failure.category() == http::make_error_code(http::error::bad_method).category() &&
                failure != http::error::end_of_stream && failure != http::error::partial_message) {
-      const std::string why = "this is not HTTP/1.1: " + failure.message();
-      co_await SendRefusal(400, why);
+      Refuse(400, "this is not HTTP/1.1: " + failure.message());
     }
   }
 
-  HttpRequest TakeRequest() {
-    auto& message = parser_->get();
+  // All that is used of the header. Taken before the body, so that no trailer changes it.
+  HttpRequest TakeHeader() {
+    const auto& message = parser_->get();
     const auto text = [&](auto field) { return std::string(message[field]); };
+    wants_more_ = message.keep_alive();
     HttpRequest request{.method = std::string(message.method_string()),
                         .target = std::string(message.target()),
-                        .body = std::move(message.body()),
                         .authorization = text(http::field::authorization),
                         .accept = text(http::field::accept),
                         .last_event_id = text("Last-Event-ID"),
@@ -237,31 +295,32 @@ class Session final : public SessionControl, public std::enable_shared_from_this
 
   asio::awaitable<bool> Answer() {
     const TimePoint start = context_.clock.Now();
-    const bool wants_more = parser_->get().keep_alive();
-    auto request = std::make_shared<HttpRequest>(TakeRequest());
+    parser_.reset();
+    auto incoming = std::move(incoming_);
     auto answer = std::make_shared<HttpAnswer>();
-    FinishedRequest finished{
-        .id = request->id, .remote = remote_, .method = request->method, .target = request->target};
+    FinishedRequest finished = Describe(incoming->request);
     SetDeadline(context_.limits.request_time);
-    std::function<void()> handle = [this, request, answer] {
-      *answer = context_.handler.Handle(*request);
+    std::function<void()> handle = [this, incoming, answer] {
+      *answer = context_.handler.Handle(incoming->request);
     };
     bool answered = true;
-    const WaitsFor waits = context_.handler.Weigh(*request);
+    const WaitsFor waits = context_.handler.Weigh(incoming->request);
     if (waits == WaitsFor::kNothing) {
       handle();
     } else {
       answered = co_await OnWorker(PoolFor(waits), std::move(handle));
     }
+    handle = nullptr;
     if (answered && answer->awaited) answered = co_await Await(answer);
     // Nobody waits for a late answer: it stays where it is, and the worker's alone.
     if (!answered)
       answer = std::make_shared<HttpAnswer>(
           context_.handler.Refusal(503, "the answer took too long: ask again"));
     else
-      finished.user = request->user;
+      finished.user = incoming->request.user;
+    incoming.reset();
     if (!answer->changed_job.empty()) context_.wake_streams(answer->changed_job);
-    const bool stays = wants_more && answered && !answer->events && !context_.draining;
+    const bool stays = wants_more_ && answered && !answer->events && !context_.draining;
     const Connection connection = stays ? Connection::kKeepAlive : Connection::kClose;
     const bool sent = co_await Send(*answer, finished, connection);
     const bool follows = sent && answer->events && finished.method != "HEAD";
@@ -303,15 +362,28 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     co_return looked;
   }
 
+  // False when it could not be sent, or was too much: the connection ends then.
   asio::awaitable<bool> Send(const HttpAnswer& answer, FinishedRequest& finished,
                              Connection connection) {
     const Body body = finished.method == "HEAD" ? Body::kOmitted : Body::kSent;
     finished.status = answer.status;
     finished.route = answer.route;
     finished.bytes = body == Body::kSent ? answer.body.size() : 0;
-    const std::string text = ResponseText(answer, finished.id, connection, body);
+    // A client that reads slowly holds the memory of its answer for as long.
+    MemoryBudget::Share memory(context_.answers);
+    const bool fits = memory.GrowTo(answer.body.size());
+    std::string text;
+    if (fits) {
+      text = ResponseText(answer, finished.id, connection, body);
+    } else {
+      const HttpAnswer busy = context_.handler.Refusal(
+          503, "the server is busy sending other large answers: ask again");
+      finished.status = busy.status;
+      finished.bytes = busy.body.size();
+      text = ResponseText(busy, finished.id, Connection::kClose, body);
+    }
     const bool sent = co_await Write(text);
-    co_return sent;
+    co_return sent&& fits;
   }
 
   asio::awaitable<bool> Write(const std::string& text) {
@@ -322,9 +394,17 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     co_return !failure;
   }
 
-  asio::awaitable<void> SendRefusal(int status, std::string why) {
-    FinishedRequest finished{.id = context_.make_request_id(), .remote = remote_};
-    const HttpAnswer answer = context_.handler.Refusal(status, why);
+  FinishedRequest Describe(const HttpRequest& request) const {
+    return {.id = request.id.empty() ? context_.make_request_id() : request.id,
+            .remote = remote_,
+            .method = request.method,
+            .target = request.target};
+  }
+
+  // Sends refusal_ and counts it.
+  asio::awaitable<void> SendRefusal() {
+    FinishedRequest finished = Describe(incoming_ ? incoming_->request : HttpRequest());
+    const HttpAnswer answer = *std::move(refusal_);
     co_await Send(answer, finished, Connection::kClose);
     context_.handler.Finished(finished);
   }
@@ -371,6 +451,10 @@ class Session final : public SessionControl, public std::enable_shared_from_this
   // would destroy the answer on its way.
   asio::awaitable<void> Close() {
     error_code ignored;
+    if (ended_) {
+      Socket().close(ignored);
+      co_return;
+    }
     SetDeadline(Seconds(2));
     if constexpr (kIsTls) {
       co_await stream_.async_shutdown(asio::redirect_error(asio::use_awaitable, ignored));
@@ -379,7 +463,7 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     socket.shutdown(asio::socket_base::shutdown_send, ignored);
     error_code failure;
     std::string rest(kChunk, '\0');
-    while (!failure && !timed_out_ && !context_.draining)
+    while (!failure && !timed_out_ && !ended_ && !context_.draining)
       co_await socket.async_read_some(asio::buffer(rest),
                                       asio::redirect_error(asio::use_awaitable, failure));
     socket.close(ignored);
@@ -388,10 +472,16 @@ class Session final : public SessionControl, public std::enable_shared_from_this
   Stream stream_;
   const std::string remote_;
   SessionContext& context_;
-  boost::beast::flat_buffer buffer_{};
+  // Holds a header, or a chunk's header with its extensions, or trailers: what is larger is an
+  // error.
+  boost::beast::flat_buffer buffer_;
   std::optional<Parser> parser_{};
-  std::size_t body_limit_ = 0;  // Of the present request.
-  bool served_ = false;         // At least one request.
+  // The following belong to the present request.
+  std::shared_ptr<Incoming> incoming_{};
+  std::optional<HttpAnswer> refusal_{};
+  std::size_t body_limit_ = 0;
+  bool wants_more_ = false;  // The client keeps the connection.
+  bool served_ = false;      // At least one request was.
 };
 
 }  // namespace zeus::server

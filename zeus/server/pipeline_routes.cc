@@ -39,9 +39,14 @@ Result<HttpAnswer> RegisterRank(PipelineSessions& sessions, const HttpRequest& r
   return answer;
 }
 
-Result<HttpAnswer> TakeResult(PipelineSessions& sessions, const HttpRequest& request) {
+// The parsed body, which may be large, is gone when this returns: solving can take long.
+Result<RankReport> ReportOf(const HttpRequest& request) {
   ZEUS_TRY(const Json body, wire::ParseBody(request.body));
-  ZEUS_TRY(const RankReport report, reference::RankReportFromJson(body));
+  return reference::RankReportFromJson(body);
+}
+
+Result<HttpAnswer> TakeResult(PipelineSessions& sessions, const HttpRequest& request) {
+  ZEUS_TRY(const RankReport report, ReportOf(request));
   ZEUS_TRY(const bool ended, sessions.Report(request.parameters[0], report));
   HttpAnswer answer = Noted();
   if (ended) answer.changed_job = request.parameters[0];

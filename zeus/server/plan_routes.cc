@@ -19,10 +19,15 @@
 namespace zeus::server {
 namespace {
 
+// The parsed body, which may be large, is gone when this returns: solving can take long.
+Result<PlanSpec> SpecOf(const HttpRequest& request) {
+  ZEUS_TRY(const Json body, wire::ParseBody(request.body));
+  return PlanSpecFromJson(body);
+}
+
 Result<HttpAnswer> Submit(PlanService& service, ServerMetrics& metrics,
                           const HttpRequest& request) {
-  ZEUS_TRY(const Json body, wire::ParseBody(request.body));
-  ZEUS_TRY(const PlanSpec spec, PlanSpecFromJson(body));
+  ZEUS_TRY(const PlanSpec spec, SpecOf(request));
   ZEUS_TRY(const CurrentPlan current, service.Submit(spec));
   HttpAnswer answer = JsonAnswer(current.created ? 201 : 200, wire::ToJson(current));
   if (!current.created) return answer;

@@ -36,6 +36,7 @@ struct Route {
   bool at_once = false;                   // Needs no database.
   bool plans = false;       // May have to solve a frontier first, which takes the processor long.
   bool large_body = false;  // Takes bodies of up to HttpLimits::large_body.
+  bool vital = false;       // Answered even when all connections are taken.
 };
 
 // A match, or the reason why there is none.

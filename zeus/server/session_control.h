@@ -12,6 +12,7 @@
 #include "zeus/base/clock.h"
 #include "zeus/server/http_message.h"
 #include "zeus/server/http_server.h"
+#include "zeus/server/memory_budget.h"
 #include "zeus/server/worker_pool.h"
 
 namespace zeus::server {
@@ -27,15 +28,11 @@ struct SessionContext {
   WorkerPool& planners;  // For what may take long, so that the others never wait behind it.
   const Clock& clock;
   const HttpLimits& limits;
+  MemoryBudget& bodies;   // That arrive or are worked on.
+  MemoryBudget& answers;  // That are being sent.
   const bool& draining;
   std::function<std::string()> make_request_id;
   std::function<void(const std::string& job_id)> wake_streams;
-};
-
-// Why a request is not answered, though its header could be read.
-struct RequestRefusal {
-  int status;
-  std::string why;
 };
 
 // The part of a connection that does not depend on its kind. Lives on the thread of the sockets.
@@ -63,6 +60,14 @@ class SessionControl {
     news_ = true;
     wake_.cancel();
   }
+  // Makes room for somebody else, unless a request is being answered.
+  bool is_expendable() const { return !answering_ && !ended_; }
+  void End() {
+    deadline_ = TimePoint();
+    timed_out_ = true;
+    ended_ = true;
+    Interrupt();
+  }
   static constexpr Seconds kLastArrival{2};
   bool is_stream() const { return is_stream_; }
 
@@ -78,6 +83,8 @@ class SessionControl {
   bool timed_out_ = false;
   bool idle_ = false;      // Between two requests.
   bool arriving_ = false;  // Within one, or the client's half of a handshake.
+  bool answering_ = false;
+  bool ended_ = false;  // By End().
   bool news_ = false;
   bool is_stream_ = false;
   std::string waits_for_{};  // The job whose changes it waits for.

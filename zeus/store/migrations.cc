@@ -124,8 +124,15 @@ constexpr std::array kPlans = {
     " PRIMARY KEY (session_id, round, rank))",
 };
 
+// A row that is written to see whether the database takes changes.
+constexpr std::array kProbe = {
+    "CREATE TABLE zeus_probe ("
+    " id BIGINT PRIMARY KEY,"
+    " filler TEXT NOT NULL)",
+};
+
 // In order; the first has number 1.
-const std::array<std::span<const char* const>, 2> kMigrations = {kFirst, kPlans};
+const std::array<std::span<const char* const>, 3> kMigrations = {kFirst, kPlans, kProbe};
 
 constexpr const char* kVersionTable =
     "CREATE TABLE IF NOT EXISTS zeus_migrations (version BIGINT PRIMARY KEY)";

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 
 #include "zeus/base/result.h"
@@ -25,16 +27,23 @@ class SqlDatabase {
   explicit SqlDatabase(Connections connections);
 
   // See GroupCommitter.
-  Status Write(const GroupCommitter::Change& change) { return committer_.Write(change); }
+  Status Write(const GroupCommitter::Change& change);
   Result<SqlAnswer> Read(const std::string& sql, const SqlRow& values);
+  // Whether it takes changes: reads of every large table and writes a row of its own. Also reports
+  // damage that any call has met since the last time.
   Status Ping();
 
   ParsedJobs& parsed_jobs() { return parsed_jobs_; }
 
  private:
+  Result<SqlAnswer> ReadOnce(const std::string& sql, const SqlRow& values);
+  void NoteDamage(const Error& error);
+
   Connections connections_;
   ParsedJobs parsed_jobs_;
   GroupCommitter committer_;
+  std::mutex mutex_;
+  std::optional<Error> damage_{};  // Guarded by mutex_.
 };
 
 }  // namespace zeus

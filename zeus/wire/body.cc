@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,11 +13,16 @@
 namespace zeus::wire {
 namespace {
 
-// How deeply brackets are nested outside of strings. The parser does not mind depth, but what later
-// copies or prints its result would use as much stack.
-int Nesting(std::string_view text) {
+// The shape of a text, before it is parsed. The parser does not mind depth, but what later copies
+// or prints its result would use as much stack.
+struct Shape {
+  int deepest = 0;         // Brackets that are nested outside of strings.
+  std::size_t values = 0;  // At least as many as the text has.
+};
+
+Shape ShapeOf(std::string_view text) {
   int depth = 0;
-  int deepest = 0;
+  Shape shape;
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -28,56 +32,94 @@ int Nesting(std::string_view text) {
     } else if (c == '"') {
       in_string = true;
     } else if (c == '{' || c == '[') {
-      deepest = std::max(deepest, ++depth);
+      ++shape.values;
+      shape.deepest = std::max(shape.deepest, ++depth);
     } else if (c == '}' || c == ']') {
       --depth;
+    } else if (c == ',') {
+      ++shape.values;
     }
   }
-  return deepest;
+  return shape;
 }
 
-// What the parser passes on its way, for messages that name a field.
-class FieldWatch {
+// Passes over a text as the parser does, and notes what messages need to name a field. The parser's
+// own way to watch it would take a time that grows with the square of an array's length.
+class FieldWatch final : public nlohmann::json_sax<Json> {
  public:
-  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
-    using Event = Json::parse_event_t;
-    if (event == Event::object_start) seen_.emplace_back();
-    if (event == Event::object_end) seen_.pop_back();
-    if (event == Event::key && !seen_.back().insert(parsed.get<std::string>()).second)
-      repeated_ = parsed.get<std::string>();
-    // A key opens a field; whatever else ends on this level is the value that closes it.
-    if (depth == 1) open_ = event == Event::key ? parsed.get<std::string>() : "";
-    return true;
-  }
-
-  // Of the outermost object, when the parser gave up in its value; else empty.
+  // Of the outermost object, when the text stops being JSON in its value; else empty.
   const std::string& open() const { return open_; }
   // That an object has twice; else empty. Which of the two counts is anybody's guess, and proxies
   // and servers guess differently.
   const std::string& repeated() const { return repeated_; }
+  // Some object has more than kMostFields.
+  bool has_large_object() const { return has_large_object_; }
+
+  bool null() override { return EndValue(); }
+  bool boolean(bool) override { return EndValue(); }
+  bool number_integer(number_integer_t) override { return EndValue(); }
+  bool number_unsigned(number_unsigned_t) override { return EndValue(); }
+  bool number_float(number_float_t, const string_t&) override { return EndValue(); }
+  bool string(string_t&) override { return EndValue(); }
+  bool binary(binary_t&) override { return EndValue(); }
+  bool start_object(std::size_t) override {
+    seen_.emplace_back();
+    return Enter();
+  }
+  bool key(string_t& name) override {
+    if (depth_ == 1) open_ = name;
+    std::set<std::string>& names = seen_.back();
+    if (!names.insert(name).second) repeated_ = name;
+    has_large_object_ = has_large_object_ || names.size() > kMostFields;
+    return !has_large_object_;
+  }
+  bool end_object() override {
+    seen_.pop_back();
+    return Leave();
+  }
+  bool start_array(std::size_t) override { return Enter(); }
+  bool end_array() override { return Leave(); }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
+    return false;
+  }
 
  private:
-  std::vector<std::set<std::string>> seen_{};  // By object that is open.
+  bool Enter() {
+    ++depth_;
+    return true;
+  }
+  bool Leave() {
+    --depth_;
+    return EndValue();
+  }
+  bool EndValue() {
+    if (depth_ == 1) open_.clear();
+    return true;
+  }
+
+  int depth_ = 0;
+  std::vector<std::set<std::string>> seen_{};  // Names, by object that is open.
   std::string open_{};
   std::string repeated_{};
+  bool has_large_object_ = false;
 };
-
-Result<Json> Parse(std::string_view text, FieldWatch& watch) {
-  try {
-    return Json::parse(text, std::ref(watch));
-  } catch (const nlohmann::json::exception&) {
-    return ParseJson(text);  // For its words; requests like this are rare.
-  }
-}
 
 }  // namespace
 
 Result<Json> ParseBody(std::string_view text) {
-  if (Nesting(text) > kDeepestNesting)
+  const Shape shape = ShapeOf(text);
+  if (shape.deepest > kDeepestNesting)
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("the body is nested more than {} levels deep", kDeepestNesting)};
+  if (shape.values > kMostValues)
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("the body has more than {} values", kMostValues)};
   FieldWatch watch;
-  Result<Json> json = Parse(text, watch);
+  Json::sax_parse(text, &watch);
+  if (watch.has_large_object())
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("an object of the body has more than {} fields", kMostFields)};
+  Result<Json> json = ParseJson(text);
   if (!json.ok()) {
     const std::string& field = watch.open();
     if (field.empty()) return json.error().While("the body is no JSON object");

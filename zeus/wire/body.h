@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 #include "zeus/base/json_fwd.h"
@@ -10,6 +11,12 @@ namespace zeus::wire {
 
 // Nothing that we exchange is nested more deeply.
 inline constexpr int kDeepestNesting = 16;
+
+// A body of values that are all small becomes much larger when it is parsed.
+inline constexpr std::size_t kMostValues = std::size_t{1} << 21;
+
+// Fields of one object: looking one up takes a time that grows with their number.
+inline constexpr std::size_t kMostFields = 512;
 
 // A body that is one JSON object. kInvalidArgument names the field where it stops being JSON, as
 // with NaN and infinities, which JSON does not have.

@@ -1,9 +1,11 @@
 #include "zeus/wire/body.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "zeus/base/json.h"
 #include "zeus/wire/error.h"
 
 namespace zeus::wire {
@@ -46,6 +48,24 @@ TEST(WireBodyTest, DepthIsBounded) {
   EXPECT_FALSE(ParseBody(R"({"a": )" + deep).ok());
   EXPECT_FALSE(ParseBody(R"({"a": )" + std::string(16, '[') + std::string(16, ']') + "}").ok());
   EXPECT_TRUE(ParseBody(R"({"a": )" + std::string(15, '[') + std::string(15, ']') + "}").ok());
+}
+
+TEST(WireBodyTest, TheNumberOfValuesIsBounded) {
+  std::string many = R"({"a": [1)";
+  for (std::size_t i = 0; i < kMostValues; ++i) many += ",1";
+  EXPECT_FALSE(ParseBody(many + "]}").ok());
+  std::string wide = R"({"0": 0)";
+  for (std::size_t i = 1; i < kMostFields; ++i) wide += fmt::format(R"(,"{}":0)", i);
+  EXPECT_TRUE(ParseBody(wide + "}").ok());
+  EXPECT_FALSE(ParseBody(wide + R"(,"x":0})").ok());
+}
+
+TEST(WireBodyTest, ALongArrayOfObjectsTakesALinearTime) {
+  std::string text = R"({"points": [{"a":1})";
+  for (int i = 0; i < 400'000; ++i) text += R"(,{"a":1})";
+  const auto json = ParseBody(text + "]}");  // Would take many minutes.
+  ASSERT_TRUE(json.ok()) << json.error().message;
+  EXPECT_EQ(json.value().at("points").size(), 400'001U);
 }
 
 }  // namespace body_test

@@ -31,17 +31,29 @@ constexpr Seconds kLastTurn = 250ms;  // For the writer of the access log.
 
 }  // namespace
 
-LastResort::LastResort(Signals& signals, TimePoint deadline, const Clock& clock)
-    : signals_(signals),
-      deadline_(std::max(deadline, clock.Now() + kLeastTimeout)),
-      clock_(clock),
-      ticker_("zeus-end", [this] { return Step(); }) {}
+LastResort::LastResort(Signals& signals, const Clock& clock)
+    : signals_(signals), clock_(clock), ticker_("zeus-end", [this] { return Step(); }) {}
+
+void LastResort::Arm(TimePoint deadline) {
+  {
+    const std::lock_guard lock(mutex_);
+    deadline_ = std::max(deadline, clock_.Now() + kLeastTimeout);
+  }
+  ticker_.Wake();
+}
+
+std::optional<TimePoint> LastResort::deadline() const {
+  const std::lock_guard lock(mutex_);
+  return deadline_;
+}
 
 TimePoint LastResort::Step() {
+  const std::optional<TimePoint> end = deadline();
+  if (!end) return Ticker::kWhenWoken;
   if (why_ != nullptr) EndNow(why_);
   if (signals_.WaitUntil(clock_.Now(), clock_) == Signals::Event::kStop)
     why_ = "ended by a second signal: some requests got no answer";
-  else if (clock_.Now() >= deadline_)
+  else if (clock_.Now() >= *end)
     why_ = "some requests did not finish in time and got no answer";
   return clock_.Now() + (why_ == nullptr ? kLookPeriod : kLastTurn);
 }

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "apps/zeus/output.h"
@@ -24,6 +25,7 @@
 #include "zeus/plan/pipeline_sessions.h"
 #include "zeus/server/api.h"
 #include "zeus/server/http_server.h"
+#include "zeus/server/readiness.h"
 #include "zeus/store/open_repository.h"
 
 namespace zeus::cli {
@@ -41,10 +43,18 @@ std::optional<std::string> EnvironmentVariable(const std::string& name) {
   return value;
 }
 
+// One address never has all connections, unless that is asked for.
+std::size_t PerAddress(const ServeOptions& options) {
+  if (options.max_connections_per_address > 0) return options.max_connections_per_address;
+  return std::max<std::size_t>(1, options.max_connections / 2);
+}
+
 server::HttpServerOptions HttpOptions(const ServeOptions& options) {
   server::HttpServerOptions http{.listen = options.listen,
                                  .limits = {.body = options.max_body,
+                                            .bodies = options.body_memory,
                                             .connections = options.max_connections,
+                                            .per_address = PerAddress(options),
                                             .workers = static_cast<int>(options.workers),
                                             .header_time = Seconds(options.header_timeout),
                                             .body_time = Seconds(3 * options.header_timeout),
@@ -147,7 +157,7 @@ Result<int> ServeUntilSignal(server::HttpServer& server, LocalPlanService& plans
     event = frame.signals->WaitUntil(clock.Now() + kForever, clock);
     if (event == Wait::kReopen && frame.log) frame.log->Reopen();
   }
-  frame.last_resort.emplace(*frame.signals, clock.Now() + patience, clock);
+  frame.last_resort->Arm(clock.Now() + patience);
   plans.Stop();  // Whoever waits for a frontier may ask the next server.
   server.BeginShutdown();
   while (!server.WaitForShutdown(kForever)) {
@@ -155,9 +165,7 @@ Result<int> ServeUntilSignal(server::HttpServer& server, LocalPlanService& plans
   return 0;
 }
 
-}  // namespace
-
-Result<int> RunServe(const ServeOptions& options) {
+Result<int> Serve(const ServeOptions& options) {
   const SystemClock clock;
   Frame frame;
   ZEUS_TRY(std::optional<server::TokenStore> tokens, LoadTokens(options));
@@ -172,15 +180,17 @@ Result<int> RunServe(const ServeOptions& options) {
   ZEUS_TRY(Store store, OpenStore(database));
   // Not earlier: a database that hangs must not keep a signal from ending us.
   frame.signals.emplace(Signals::Program::kService);
+  frame.last_resort.emplace(*frame.signals, clock);
   LocalJobService service(*store.jobs, clock);
   Planning planning(store, clock, options, std::move(schedule));
   server::ServerMetrics metrics;
+  server::Readiness readiness([&store] { return store.jobs->Ping(); }, clock);
   server::Api api(service, metrics, frame.log.get(),
                   {.plans = &planning.plans,
                    .sessions = &planning.sessions,
                    .rank_patience = Seconds(options.rank_timeout),
                    .tokens = std::move(tokens),
-                   .ready = [&store] { return store.jobs->Ping(); },
+                   .ready = [&readiness] { return readiness.Check(); },
                    .more_metrics =
                        [&planning](MetricSet& set) {
                          server::AddSolveFigures(planning.plans.figures(), set);
@@ -191,6 +201,17 @@ Result<int> RunServe(const ServeOptions& options) {
            server::HttpServer::Start(HttpOptions(options), api, metrics, clock));
   const Expiry expiry(service, planning.sessions, metrics, clock);
   return ServeUntilSignal(*server, planning.plans, frame, clock, Seconds(options.shutdown_timeout));
+}
+
+}  // namespace
+
+Result<int> RunServe(const ServeOptions& options) {
+  try {
+    return Serve(options);
+  } catch (const std::system_error& error) {
+    if (!IsNoThread(error)) throw;
+    return NoThreadError();
+  }
 }
 
 Result<int> MakeToken(const ServeOptions& options) {

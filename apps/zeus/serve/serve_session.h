@@ -19,7 +19,9 @@ struct ServeOptions {
   bool no_access_log = false;
   bool insecure = false;
   std::uint64_t max_body = std::uint64_t{1} << 20;
+  std::uint64_t body_memory = std::uint64_t{32} << 20;  // Of all bodies together.
   std::uint64_t max_connections = 1024;
+  std::uint64_t max_connections_per_address = 0;  // 0: half of max_connections.
   std::uint64_t workers = 64;
   double header_timeout = 10;
   double idle_timeout = 75;
