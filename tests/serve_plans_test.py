@@ -179,7 +179,7 @@ class PlansTest(ServeTestCase):
     def test_who_sends_too_much_is_told_the_limit(self):
         server = self.serve("--no-access-log")
         for path, limit in (("/v1/plans", 16 << 20), ("/v1/jobs", 1 << 20)):
-            head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {17 << 20}\r\n\r\n"
+            head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {17 << 20}\r\n\r\n"
             raw = self.exchange(server, head.encode())
             self.assertTrue(raw.startswith("HTTP/1.1 413 "), raw)
             self.assertIn(f"larger than {limit} bytes", raw)

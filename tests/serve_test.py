@@ -179,7 +179,7 @@ class LimitsTest(ServeTestCase):
         self.assertEqual(answer.status, 413)
         self.assertEqual(answer.json["error"]["code"], "too_large")
         chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
-        raw = self.exchange(server, b"POST /v1/jobs HTTP/1.1\r\nHost: a\r\n"
+        raw = self.exchange(server, b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\n"
                             b"Transfer-Encoding: chunked\r\n\r\n", *[chunk] * 160, b"0\r\n\r\n")
         self.assertTrue(raw.startswith("HTTP/1.1 413 "), raw)
 
@@ -190,7 +190,7 @@ class LimitsTest(ServeTestCase):
 
     def test_slow_clients_are_told_and_hung_up_on(self):
         server = self.serve("--no-access-log", "--header-timeout", "0.3")
-        for piece in (b"GET /heal", b"POST /v1/jobs HTTP/1.1\r\nHost: a\r\n"
+        for piece in (b"GET /heal", b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\n"
                       b"Content-Length: 50\r\n\r\n{"):
             raw = self.exchange(server, piece)
             self.assertTrue(raw.startswith("HTTP/1.1 408 "), raw)
@@ -209,7 +209,7 @@ class LimitsTest(ServeTestCase):
 
     def test_an_idle_connection_is_closed(self):
         server = self.serve("--no-access-log", "--idle-timeout", "0.3")
-        raw = self.exchange(server, b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+        raw = self.exchange(server, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         self.assertEqual(raw.count("HTTP/1.1"), 1)
 
     def test_too_many_connections(self):
@@ -229,12 +229,12 @@ class LimitsTest(ServeTestCase):
         for text in (b"hello\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00",
                      b"GET / HTTP/1.1\r\nContent-Length: -5\r\n\r\n"):
             self.assertTrue(self.exchange(server, text).startswith("HTTP/1.1 400 "), text)
-        self.assertIn(" 400 ", self.exchange(server, b"GET nowhere HTTP/1.1\r\nHost: a\r\n"
+        self.assertIn(" 400 ", self.exchange(server, b"GET nowhere HTTP/1.1\r\nHost: localhost\r\n"
                                              b"Connection: close\r\n\r\n"))
 
     def test_requests_follow_each_other_on_a_connection(self):
         server = self.serve("--no-access-log")
-        request = b"GET /healthz HTTP/1.1\r\nHost: a\r\n"
+        request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
         raw = self.exchange(server, (request + b"\r\n") * 5 + request + b"Connection: close\r\n\r\n")
         self.assertEqual(raw.count('{"status":"ok"}'), 6)
 
@@ -246,7 +246,7 @@ class StartTest(ServeTestCase):
         self.assertEqual(server.url, "unix:" + path)
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(path)
-            connection.sendall(b"GET /readyz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            connection.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             self.assertIn(b'{"status":"ready"}', connection.makefile("rb").read())
         self.assertEqual(server.stop()[0], 0)
         self.assertFalse(os.path.exists(path))

@@ -28,4 +28,27 @@ Status CheckIdentifier(std::string_view field, std::string_view text) {
   return Ok();
 }
 
+std::string ScopedId(std::string_view name_space, std::string_view id) {
+  if (name_space.empty()) return std::string(id);
+  return fmt::format("{}{}{}", name_space, kNameSpaceEnd, id);
+}
+
+std::string_view NameSpaceOf(std::string_view id) {
+  const std::size_t end = id.find(kNameSpaceEnd);
+  return end == std::string_view::npos ? std::string_view() : id.substr(0, end);
+}
+
+std::string_view WithoutNameSpace(std::string_view id) {
+  return id.substr(id.find(kNameSpaceEnd) + 1);  // npos + 1 is 0.
+}
+
+Status CheckScopedIdentifier(std::string_view field, std::string_view text) {
+  const std::size_t end = text.find(kNameSpaceEnd);
+  if (end != std::string_view::npos && end > 0 && end + 1 < text.size())
+    ZEUS_RETURN_IF_ERROR(CheckIdentifier(field, text.substr(0, end)));
+  else if (end != std::string_view::npos)
+    return CheckIdentifier(field, text);
+  return CheckIdentifier(field, WithoutNameSpace(text));
+}
+
 }  // namespace zeus

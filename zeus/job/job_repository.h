@@ -57,6 +57,11 @@ struct TrialQuery {
   std::optional<TrialStatus> status{};
 };
 
+struct JobCounts {
+  std::int64_t jobs = 0;
+  std::int64_t trials = 0;  // Of these jobs, those that have ended included.
+};
+
 // Where jobs live. Thread-safe; several processes may share one database.
 class JobRepository {
  public:
@@ -80,6 +85,9 @@ class JobRepository {
                                                    int limit) = 0;
   // Ids of jobs with an active trial whose lease ended before `now`, at most `limit`.
   virtual Result<std::vector<std::string>> JobsWithOverdueTrials(WallTime now, int limit) = 0;
+
+  // Of a name space (identifier.h).
+  virtual Result<JobCounts> Count(const std::string& name_space) = 0;
 
   // Whether the database takes changes: makes a small one that nobody sees.
   virtual Status Ping() = 0;

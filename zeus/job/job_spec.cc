@@ -26,8 +26,8 @@ bool HasZeroByte(std::string_view text) { return text.find('\0') != std::string_
 Status CheckIdentity(const JobSpec& spec) {
   if (spec.id.empty() && spec.prefix.empty())
     return FieldError("id", "a job needs an id, or a prefix to make one up from");
-  ZEUS_RETURN_IF_ERROR(CheckIdentifier("id", spec.id));
-  ZEUS_RETURN_IF_ERROR(CheckIdentifier("prefix", spec.prefix));
+  ZEUS_RETURN_IF_ERROR(CheckScopedIdentifier("id", spec.id));
+  ZEUS_RETURN_IF_ERROR(CheckScopedIdentifier("prefix", spec.prefix));
   if (!spec.id.empty() && !spec.id.starts_with(spec.prefix))
     return FieldError("id", fmt::format("{} does not begin with the prefix {}", Quote(spec.id),
                                         Quote(spec.prefix)));

@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "zeus/base/identifier.h"
+
 namespace zeus {
 namespace {
 
@@ -203,6 +205,17 @@ Result<std::vector<std::string>> MemoryRepository::JobsWithOverdueTrials(WallTim
       ids.push_back(id);
   }
   return ids;
+}
+
+Result<JobCounts> MemoryRepository::Count(const std::string& name_space) {
+  const std::scoped_lock lock(mutex_);
+  JobCounts counts;
+  for (const auto& [id, record] : records_) {
+    if (NameSpaceOf(id) != name_space) continue;
+    ++counts.jobs;
+    counts.trials += record.job.trials;
+  }
+  return counts;
 }
 
 Status MemoryRepository::Ping() { return Ok(); }

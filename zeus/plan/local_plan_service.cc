@@ -117,6 +117,12 @@ Result<CurrentPlan> LocalPlanService::Get(const std::string& id) {
   return Current(record);
 }
 
+Result<bool> LocalPlanService::Exists(const std::string& id) {
+  const Result<PlanRecord> record = repository_.Find(id);
+  if (!record.ok() && record.error().code != ErrorCode::kNotFound) return record.error();
+  return record.ok();
+}
+
 Result<std::optional<CurrentPlan>> LocalPlanService::GetNewer(const std::string& id,
                                                               std::int64_t version) {
   ZEUS_TRY(const PlanRecord record, repository_.Find(id));

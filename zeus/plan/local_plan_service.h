@@ -31,6 +31,7 @@ class LocalPlanService final : public PlanService {
 
   Result<CurrentPlan> Submit(const PlanSpec& spec) override;
   Result<CurrentPlan> Get(const std::string& id) override;
+  Result<bool> Exists(const std::string& id) override;
   Result<std::optional<CurrentPlan>> GetNewer(const std::string& id, std::int64_t version) override;
   Result<PlanFrontier> GetFrontier(const std::string& id) override;
   Result<pipeline::PipelinePlan> PlanFor(const std::string& id, Seconds deadline) override;

@@ -1,5 +1,8 @@
 #include "zeus/plan/memory_plan_repository.h"
 
+#include <algorithm>
+
+#include "zeus/base/identifier.h"
 #include "zeus/base/text.h"
 
 namespace zeus {
@@ -54,6 +57,12 @@ Result<PlanSpec> MemoryPlanRepository::FindSpec(const PlanRecord& record) {
   const Entry* const entry = FindSame(record);
   if (entry == nullptr) return NoPlan(record.id);
   return entry->spec;
+}
+
+Result<std::int64_t> MemoryPlanRepository::Count(const std::string& name_space) {
+  const std::lock_guard lock(mutex_);
+  return std::count_if(entries_.begin(), entries_.end(),
+                       [&](const auto& entry) { return NameSpaceOf(entry.first) == name_space; });
 }
 
 Result<std::vector<std::string>> MemoryPlanRepository::List(const std::string& after, int limit) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "zeus/base/field_reader.h"
+#include "zeus/base/identifier.h"
 #include "zeus/base/wall_time_text.h"
 #include "zeus/optimizer/pipeline/schedule.h"
 #include "zeus/plan/session_settings.h"
@@ -89,11 +90,13 @@ PipelineSessions::PipelineSessions(SessionRepository& repository, PlanService& p
 // --- registration ---
 
 // That its clocks can come from somewhere is found out before anybody waits for them.
-Status PipelineSessions::CheckSource(const PipelineSession& session) const {
+Status PipelineSessions::CheckSource(const PipelineSession& session,
+                                     const std::string& name_space) const {
   ZEUS_TRY(const SessionSettings settings, SettingsFrom(session.metadata));
   const auto stages = static_cast<std::size_t>(session.pipeline_parallel);
   if (!settings.plan.empty()) {
-    ZEUS_TRY(const CurrentPlan current, plans_.Get(settings.plan));
+    ZEUS_RETURN_IF_ERROR(CheckIdentifier("job_metadata", settings.plan));
+    ZEUS_TRY(const CurrentPlan current, plans_.Get(ScopedId(name_space, settings.plan)));
     if (current.plan.stages.size() == stages) return Ok();
     return FieldError("pp_degree", fmt::format("plan {} has {} stages, not {}", settings.plan,
                                                current.plan.stages.size(), stages));
@@ -115,18 +118,20 @@ Status PipelineSessions::CheckSource(const PipelineSession& session) const {
                                              options_.schedule.size()));
 }
 
-Result<PipelineSession> PipelineSessions::Register(const PipelineSession& asked) {
+Result<PipelineSession> PipelineSessions::Register(const PipelineSession& asked,
+                                                   const std::string& name_space) {
   ZEUS_RETURN_IF_ERROR(CheckDegrees(asked));
-  ZEUS_RETURN_IF_ERROR(CheckSource(asked));
+  ZEUS_RETURN_IF_ERROR(CheckSource(asked, name_space));
   ZEUS_TRY(const SessionSettings settings, SettingsFrom(asked.metadata));
   PipelineSession session = asked;
-  session.plan_id = settings.plan;
+  session.plan_id = settings.plan.empty() ? "" : ScopedId(name_space, settings.plan);
   session.round = 0;
   session.created_at = session.used_at = clock_.WallNow();
   for (int attempt = 0; attempt < kUpdateAttempts; ++attempt) {
     session.id =
-        fmt::format("{}-dp{}-pp{}-tp{}-{:014x}", ToText(session.created_at), session.data_parallel,
-                    session.pipeline_parallel, session.tensor_parallel, options_.entropy());
+        ScopedId(name_space, fmt::format("{}-dp{}-pp{}-tp{}-{:014x}", ToText(session.created_at),
+                                         session.data_parallel, session.pipeline_parallel,
+                                         session.tensor_parallel, options_.entropy()));
     Status inserted = repository_.Insert(session);
     if (inserted.ok()) return session;
     if (inserted.error().code != ErrorCode::kConflict) return std::move(inserted).error();

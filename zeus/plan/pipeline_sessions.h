@@ -37,8 +37,10 @@ class PipelineSessions {
   PipelineSessions(SessionRepository& repository, PlanService& plans, const Clock& clock,
                    Options options);
 
-  // The degrees and the metadata of `asked`; the rest is made up. No two get the same id.
-  Result<PipelineSession> Register(const PipelineSession& asked);
+  // The degrees and the metadata of `asked`; the rest is made up. No two get the same id, which is
+  // that of a tenant (identifier.h) when there is a name space; so is the plan that it names.
+  Result<PipelineSession> Register(const PipelineSession& asked,
+                                   const std::string& name_space = "");
   // Whether it was the last one that was missing.
   Result<bool> AddRank(const std::string& id, const SessionRank& rank);
   // nullopt while ranks are missing, or while others have not reported this rank's last round.
@@ -60,7 +62,7 @@ class PipelineSessions {
     std::vector<SessionMeasurement> measurements{};
   };
 
-  Status CheckSource(const PipelineSession& session) const;
+  Status CheckSource(const PipelineSession& session, const std::string& name_space) const;
   Result<State> Load(const std::string& id);
   // Ends the round when everybody has reported it; whether it did.
   Result<bool> Settle(State& state);

@@ -60,6 +60,12 @@ class PlanService {
   // kConflict.
   virtual Result<CurrentPlan> Submit(const PlanSpec& spec) = 0;
   virtual Result<CurrentPlan> Get(const std::string& id) = 0;
+  // Without making the plan, where that can be avoided. False for an empty id.
+  virtual Result<bool> Exists(const std::string& id) {
+    const Result<CurrentPlan> found = Get(id);
+    if (!found.ok() && found.error().code != ErrorCode::kNotFound) return found.error();
+    return found.ok();
+  }
   // nullopt when `version` is still the latest: cheap to ask at every iteration. Who knows a later
   // one knows that of a plan that was deleted, and gets the present one.
   virtual Result<std::optional<CurrentPlan>> GetNewer(const std::string& id, std::int64_t version) {

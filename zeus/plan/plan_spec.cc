@@ -76,7 +76,7 @@ Result<pipeline::ClockChangeRules> ClockChangesFromJson(const Json& json) {
 bool operator==(const PlanSpec& a, const PlanSpec& b) { return ToJson(a) == ToJson(b); }
 
 Result<PlanSpec> Checked(PlanSpec spec) {
-  ZEUS_RETURN_IF_ERROR(CheckIdentifier("id", spec.id));
+  ZEUS_RETURN_IF_ERROR(CheckScopedIdentifier("id", spec.id));
   ZEUS_RETURN_IF_ERROR(CheckSchedule(spec));
   ZEUS_RETURN_IF_ERROR(CheckCount("data_parallel", spec.data_parallel));
   ZEUS_RETURN_IF_ERROR(CheckCount("tensor_parallel", spec.tensor_parallel));

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <exception>
+#include <set>
 #include <utility>
 
+#include "zeus/base/identifier.h"
 #include "zeus/base/json.h"
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
@@ -15,6 +17,7 @@
 #include "zeus/server/pipeline_routes.h"
 #include "zeus/server/plan_routes.h"
 #include "zeus/server/reference_routes.h"
+#include "zeus/server/scoped_services.h"
 #include "zeus/server/target.h"
 #include "zeus/wire/answers.h"
 
@@ -58,13 +61,15 @@ Status CheckQuery(const Route& route, const HttpRequest& request) {
 }  // namespace
 
 Api::Api(JobService& service, ServerMetrics& metrics, AccessLog* log, ApiOptions options)
-    : metrics_(metrics), log_(log), options_(std::move(options)) {
-  AddJobRoutes(service, metrics_, router_);
-  AddTrialRoutes(service, metrics_, router_);
-  AddReferenceRoutes(service, metrics_, router_);
-  if (options_.plans != nullptr) AddPlanRoutes(*options_.plans, metrics_, router_);
+    : metrics_(metrics), log_(log), options_(std::move(options)), guard_(options_.origins) {
+  const JobTenants jobs{.service = service, .quotas = options_.quotas};
+  AddJobRoutes(jobs, metrics_, router_);
+  AddTrialRoutes(jobs, metrics_, router_);
+  AddReferenceRoutes(jobs, metrics_, router_);
+  if (options_.plans != nullptr)
+    AddPlanRoutes({.service = *options_.plans, .quotas = options_.quotas}, metrics_, router_);
   if (options_.sessions != nullptr)
-    AddPipelineRoutes(*options_.sessions, options_.rank_patience, router_);
+    AddPipelineRoutes(*options_.sessions, options_.quotas, options_.rank_patience, router_);
   AddSystemRoutes();
   openapi_ = wire::Text(OpenApiDocument(router_.routes(), options_.version));
 }
@@ -80,7 +85,7 @@ void Api::AddSystemRoutes() {
          .summary = summary,
          .answer_schema = schema,
          .statuses = std::move(statuses),
-         .at_once = pattern != "/readyz",
+         .at_once = pattern != "/readyz" && pattern != "/v1/namespaces",
          .vital = pattern == "/healthz" || pattern == "/metrics"});
   };
   add("/healthz", Access::kOpen, "Whether the server runs", "Health", {200},
@@ -89,6 +94,8 @@ void Api::AddSystemRoutes() {
       });
   add("/readyz", Access::kOpen, "Whether the database takes changes", "Health", {200, 503},
       [this](const HttpRequest& request) { return AnswerReadiness(request); });
+  add("/v1/namespaces", Access::kAdmin, "Name spaces and how much each holds", "NameSpaces", {200},
+      [this](const HttpRequest&) { return ListNameSpaces(); });
   add("/openapi.json", Access::kOpen, "This document", "OpenApi", {200},
       [this](const HttpRequest&) { return HttpAnswer{.body = openapi_}; });
   add("/metrics", Access::kRead, "Metrics for Prometheus", "", {200}, [this](const HttpRequest&) {
@@ -104,28 +111,99 @@ void Api::AddSystemRoutes() {
 HttpAnswer Api::AnswerReadiness(const HttpRequest& request) const {
   const Status ready = options_.ready ? options_.ready() : Ok();
   if (ready.ok()) return JsonAnswer(200, {{"status", "ready"}});
-  const bool known = options_.tokens && options_.tokens->Find(TokenOf(request.authorization));
+  const bool known = options_.tokens != nullptr &&
+                     options_.tokens->current()->Find(TokenOf(request.authorization));
   return ErrorAnswer({ErrorCode::kUnavailable,
                       known ? ready.error().message
                             : "the database does not take changes: the server's log says why"},
                      Dialect::kOurs);
 }
 
-std::optional<HttpAnswer> Api::RefuseAccess(const HttpRequest& request, const Route& route,
-                                            std::string& user) const {
-  if (!options_.tokens || route.access == Access::kOpen) return std::nullopt;
-  const auto entry = options_.tokens->Find(TokenOf(request.authorization));
-  if (!entry) {
-    HttpAnswer answer = RefusalAnswer(
-        401, "unauthorized", "this server wants a token: send Authorization: Bearer <token>",
-        route.dialect);
+Result<HttpAnswer> Api::ListNameSpaces() const {
+  std::set<std::string> names = {""};
+  if (options_.tokens != nullptr) names.merge(options_.tokens->current()->name_spaces());
+  if (options_.quotas != nullptr) names.merge(options_.quotas->name_spaces());
+  Json list = Json::array();
+  for (const std::string& name : names) {
+    Usage usage;
+    if (options_.usage) {
+      ZEUS_TRY(usage, options_.usage(name));
+    }
+    list.push_back(
+        {{"name", name}, {"jobs", usage.jobs}, {"trials", usage.trials}, {"plans", usage.plans}});
+  }
+  return JsonAnswer(200, {{"namespaces", std::move(list)}});
+}
+
+std::optional<HttpAnswer> Api::RefuseLogin(const HttpRequest& request, Dialect dialect,
+                                           Visitor& visitor) {
+  const std::string_view token = TokenOf(request.authorization);
+  if (token.empty()) {
+    metrics_.CountFailedLogin(ServerMetrics::FailedLogin::kMissing);
+    HttpAnswer answer =
+        RefusalAnswer(401, "unauthorized",
+                      "this server wants a token: send Authorization: Bearer <token>", dialect);
     answer.headers.emplace_back("WWW-Authenticate", "Bearer");
     return answer;
   }
-  user = entry->name;
-  if (route.access == Access::kWrite && entry->role == Role::kRead)
+  const auto entry = options_.tokens->current()->Find(token);
+  using Verdict = LoginLimiter::Verdict;
+  const Verdict by_itself = entry ? Verdict::kAccept : Verdict::kReject;
+  const Verdict verdict = options_.logins == nullptr
+                              ? by_itself
+                              : options_.logins->Judge(request.address, entry ? entry->name : "");
+  if (verdict == Verdict::kTooMany) {
+    metrics_.CountRefusedLogin();
+    HttpAnswer answer = RefusalAnswer(
+        429, "too_many_failures",
+        "too many wrong tokens came from this address: wait before you try another", dialect);
+    answer.headers.emplace_back("Retry-After", "3");
+    return answer;
+  }
+  if (verdict == Verdict::kReject) {
+    metrics_.CountFailedLogin(ServerMetrics::FailedLogin::kWrong);
+    HttpAnswer answer = RefusalAnswer(
+        401, "unauthorized",
+        "this token is not known here: it was mistyped or revoked, or belongs to another server",
+        dialect);
+    answer.headers.emplace_back("WWW-Authenticate", "Bearer error=\"invalid_token\"");
+    return answer;
+  }
+  visitor = {.user = entry->name, .name_space = entry->name_space, .role = entry->role};
+  return std::nullopt;
+}
+
+// Administrators say in which name space they act; others may repeat what their token says.
+std::optional<HttpAnswer> Api::RefuseNameSpace(const HttpRequest& request, Dialect dialect,
+                                               Visitor& visitor) const {
+  if (!request.wanted_name_space) return std::nullopt;
+  const std::string& wanted = *request.wanted_name_space;
+  if (const Status valid = CheckIdentifier("Zeus-Namespace", wanted); !valid.ok())
+    return RefusalAnswer(400, "bad_request", valid.error().message, dialect);
+  if (visitor.role != Role::kAdmin && wanted != visitor.name_space)
     return RefusalAnswer(403, "permission_denied",
-                         fmt::format("the token {} is for reading only", Quote(entry->name)),
+                         fmt::format("the token {} is not for the name space {}",
+                                     Quote(visitor.user), Quote(wanted)),
+                         dialect);
+  visitor.name_space = wanted;
+  return std::nullopt;
+}
+
+std::optional<HttpAnswer> Api::RefuseAccess(const HttpRequest& request, const Route& route,
+                                            Visitor& visitor) {
+  if (route.access == Access::kOpen) return std::nullopt;
+  if (const auto why = guard_.Refuse(request, route.access == Access::kWrite))
+    return RefusalAnswer(403, "permission_denied", *why, route.dialect);
+  if (options_.tokens != nullptr)
+    if (auto refusal = RefuseLogin(request, route.dialect, visitor)) return refusal;
+  if (auto refusal = RefuseNameSpace(request, route.dialect, visitor)) return refusal;
+  if (route.access == Access::kWrite && visitor.role == Role::kRead)
+    return RefusalAnswer(403, "permission_denied",
+                         fmt::format("the token {} is for reading only", Quote(visitor.user)),
+                         route.dialect);
+  if (route.access == Access::kAdmin && visitor.role != Role::kAdmin)
+    return RefusalAnswer(403, "permission_denied",
+                         fmt::format("the token {} is not an administrator's", Quote(visitor.user)),
                          route.dialect);
   return std::nullopt;
 }
@@ -140,7 +218,11 @@ HttpAnswer Api::Answer(HttpRequest& request) {
   request.parameters = std::move(match.parameters);
   request.query = std::move(target.value().query);
   HttpAnswer answer;
-  if (auto refusal = RefuseAccess(request, route, request.user)) {
+  Visitor visitor;
+  auto refusal = RefuseAccess(request, route, visitor);
+  request.user = visitor.user;
+  request.name_space = visitor.name_space;
+  if (refusal) {
     answer = *std::move(refusal);
   } else if (const Status known = CheckQuery(route, request); !known.ok()) {
     answer = ErrorAnswer(known.error(), route.dialect);
@@ -150,6 +232,8 @@ HttpAnswer Api::Answer(HttpRequest& request) {
         handled.ok() ? std::move(handled).value() : ErrorAnswer(handled.error(), route.dialect);
   }
   answer.route = route.pattern;
+  if (!answer.changed_job.empty())
+    answer.changed_job = ScopedId(request.name_space, answer.changed_job);
   return answer;
 }
 
@@ -169,8 +253,8 @@ Admission Api::Admit(const HttpRequest& header) {
     return {.refusal = RefusalAnswer(400, "bad_request", target.error().message, Dialect::kOurs)};
   const RouteMatch match = router_.Find(header.method, target.value().segments);
   if (match.route == nullptr) return {.refusal = NoRoute(header, match)};
-  std::string user;
-  Admission admission{.refusal = RefuseAccess(header, *match.route, user),
+  Visitor visitor;
+  Admission admission{.refusal = RefuseAccess(header, *match.route, visitor),
                       .large_body = match.route->large_body,
                       .vital = match.route->vital};
   if (admission.refusal) admission.refusal->route = match.route->pattern;

@@ -11,6 +11,9 @@
 #include "zeus/plan/plan_service.h"
 #include "zeus/server/access_log.h"
 #include "zeus/server/http_message.h"
+#include "zeus/server/login_limiter.h"
+#include "zeus/server/origin_guard.h"
+#include "zeus/server/quotas.h"
 #include "zeus/server/router.h"
 #include "zeus/server/server_metrics.h"
 #include "zeus/server/token_store.h"
@@ -18,10 +21,15 @@
 namespace zeus::server {
 
 struct ApiOptions {
-  PlanService* plans = nullptr;                    // nullptr: there is no planning here.
-  PipelineSessions* sessions = nullptr;            // nullptr: nor for the reference's clients.
-  Seconds rank_patience = Seconds(600);            // Of a rank with the others.
-  std::optional<TokenStore> tokens{};              // nullopt: everybody may do everything.
+  PlanService* plans = nullptr;          // nullptr: there is no planning here.
+  PipelineSessions* sessions = nullptr;  // nullptr: nor for the reference's clients.
+  Seconds rank_patience = Seconds(600);  // Of a rank with the others.
+  const TokenFile* tokens = nullptr;     // nullptr: everybody may do everything.
+  LoginLimiter* logins = nullptr;        // nullptr: wrong tokens may come for ever.
+  Quotas* quotas = nullptr;              // nullptr: name spaces have no limits.
+  OriginGuard::Options origins{};
+  // How much a name space holds.
+  std::function<Result<Usage>(const std::string& name_space)> usage{};
   std::function<Status()> ready{};                 // Whether the database takes changes.
   std::function<void(MetricSet&)> more_metrics{};  // Of whom the server does not know.
   std::string version{};
@@ -44,14 +52,26 @@ class Api final : public RequestHandler {
 
  private:
   HttpAnswer Answer(HttpRequest& request);
+  // Who asks, as far as the token says.
+  struct Visitor {
+    std::string user{};
+    std::string name_space{};
+    Role role = Role::kAdmin;
+  };
   std::optional<HttpAnswer> RefuseAccess(const HttpRequest& request, const Route& route,
-                                         std::string& user) const;
+                                         Visitor& visitor);
+  std::optional<HttpAnswer> RefuseLogin(const HttpRequest& request, Dialect dialect,
+                                        Visitor& visitor);
+  std::optional<HttpAnswer> RefuseNameSpace(const HttpRequest& request, Dialect dialect,
+                                            Visitor& visitor) const;
+  Result<HttpAnswer> ListNameSpaces() const;
   HttpAnswer AnswerReadiness(const HttpRequest& request) const;
   void AddSystemRoutes();
 
   ServerMetrics& metrics_;
   AccessLog* const log_;
   const ApiOptions options_;
+  const OriginGuard guard_;
   Router router_{};
   std::string openapi_{};
 };

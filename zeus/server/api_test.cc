@@ -85,8 +85,9 @@ TEST_F(ApiTest, PlansAreMadeApartFromEverythingElse) {
 TEST_F(ApiTest, TokensAreRecognisedWhateverTheCaseOfTheScheme) {
   zeus::testing::TemporaryDirectory directory;
   const auto path = directory.path() / "tokens";
-  const std::string token = AddToken(path, "ci", Role::kWrite).value();
-  Api api(service_, metrics_, nullptr, {.tokens = TokenStore::Load(path).value()});
+  const std::string token = AddToken(path, {.name = "ci"}).value();
+  const auto tokens = TokenFile::Open(path).value();
+  Api api(service_, metrics_, nullptr, {.tokens = tokens.get()});
   EXPECT_EQ(Ask(api, "GET", "/v1/jobs", "", "bearer " + token).status, 200);
   EXPECT_EQ(Ask(api, "GET", "/v1/jobs", "", "Bearer  " + token).status, 200);
   EXPECT_EQ(Ask(api, "GET", "/v1/jobs", "", token).status, 401);

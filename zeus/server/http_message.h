@@ -20,9 +20,15 @@ struct HttpRequest {
   std::string authorization{};
   std::string accept{};
   std::string last_event_id{};
-  std::string remote{};  // Whom it came from, for the log.
-  std::string id{};      // For the log and the answer: the client's own, or made up.
-  std::string user{};    // The name of its token, once that was recognised.
+  std::string host{};
+  std::string origin{};                            // Of the page, when a browser sends it for one,
+  std::string fetch_site{};                        // and how that is related to us.
+  std::optional<std::string> wanted_name_space{};  // Zeus-Namespace.
+  std::string remote{};                            // Whom it came from, for the log.
+  std::string address{};     // The same, as connections are counted; empty for a Unix socket.
+  std::string id{};          // For the log and the answer: the client's own, or made up.
+  std::string user{};        // The name of its token, once that was recognised.
+  std::string name_space{};  // In which it acts, likewise.
 
   // What the router made of the target.
   std::vector<std::string> parameters{};

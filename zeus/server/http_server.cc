@@ -17,6 +17,7 @@
 #include "zeus/export/metrics_server.h"
 #include "zeus/server/connection_places.h"
 #include "zeus/server/http_session.h"
+#include "zeus/server/regular_file.h"
 #include "zeus/server/tls_files.h"
 
 namespace zeus::server {
@@ -155,8 +156,10 @@ class HttpServer::State {
 
   Status Listen(const HttpServerOptions& options) {
     if (options.tls) {
+      tls_files_ = options.tls;
+      tls_stamps_ = StampsOf(*tls_files_);
       tls_.emplace(asio::ssl::context::tls_server);
-      ZEUS_RETURN_IF_ERROR(LoadTls(*options.tls, *tls_->native_handle()));
+      ZEUS_RETURN_IF_ERROR(LoadTls(*tls_files_, *tls_->native_handle()));
     }
     if (options.listen.starts_with(kUnixStart)) {
       ZEUS_RETURN_IF_ERROR(ListenLocally(options.listen.substr(kUnixStart.size())));
@@ -172,6 +175,19 @@ class HttpServer::State {
   }
 
   const std::string& url() const { return url_; }
+
+  Result<bool> RefreshTls() {
+    if (!tls_files_) return false;
+    const TlsStamps stamps = StampsOf(*tls_files_);
+    if (stamps == tls_stamps_) return false;
+    auto fresh = std::make_shared<asio::ssl::context>(asio::ssl::context::tls_server);
+    // A certificate may be there before its key: what cannot be used now is tried again.
+    ZEUS_RETURN_IF_ERROR(LoadTls(*tls_files_, *fresh->native_handle()));
+    tls_stamps_ = stamps;
+    // Connections hold what they use of the old one.
+    asio::post(io_, [this, fresh] { *tls_ = std::move(*fresh); });
+    return true;
+  }
 
   void BeginShutdown() {
     asio::post(io_, [this] {
@@ -195,6 +211,11 @@ class HttpServer::State {
  private:
   using Sessions = std::set<std::shared_ptr<SessionControl>>;
   using Place = ConnectionPlaces::Place;
+  using TlsStamps = std::pair<FileStamp, FileStamp>;
+
+  static TlsStamps StampsOf(const TlsFiles& files) {
+    return {FileStamp::Of(files.certificate), FileStamp::Of(files.key)};
+  }
 
   Status ListenOnTcp(const std::string& listen) {
     ZEUS_TRY(const ListenAddress address, ParseListenAddress(listen));
@@ -258,16 +279,16 @@ class HttpServer::State {
     if (place == Place::kNone && EndOneOfReserve()) place = places_.TakeReserve();
     if (place == Place::kNone) return;  // Which closes the socket.
     Tune(socket);
-    std::string remote = RemoteName(socket);
+    Peer peer{.name = RemoteName(socket), .address = address};
     if constexpr (std::is_same_v<Socket, tcp::socket>) {
       if (tls_) {
         Spawn(std::make_shared<Session<TlsStream>>(TlsStream(std::move(socket), *tls_),
-                                                   std::move(remote), context_),
+                                                   std::move(peer), context_),
               place, address);
         return;
       }
     }
-    Spawn(std::make_shared<Session<Socket>>(std::move(socket), std::move(remote), context_), place,
+    Spawn(std::make_shared<Session<Socket>>(std::move(socket), std::move(peer), context_), place,
           address);
   }
 
@@ -333,6 +354,8 @@ class HttpServer::State {
   std::string url_{};
   std::string socket_path_{};
   std::optional<SocketFile> socket_file_{};
+  std::optional<TlsFiles> tls_files_{};  // Of whoever calls RefreshTls(), as is the next.
+  TlsStamps tls_stamps_{};
   std::optional<asio::ssl::context> tls_{};
   asio::io_context io_{1};
   std::optional<tcp::acceptor> tcp_{};
@@ -365,6 +388,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOptions& o
   }
 }
 
+Result<bool> HttpServer::RefreshTls() { return state_->RefreshTls(); }
 const std::string& HttpServer::url() const { return state_->url(); }
 void HttpServer::BeginShutdown() { state_->BeginShutdown(); }
 bool HttpServer::WaitForShutdown(Seconds patience) { return state_->WaitForShutdown(patience); }

@@ -65,6 +65,11 @@ class HttpServer {
 
   const std::string& url() const;  // "http://127.0.0.1:8000"
 
+  // Reads certificate and key again if their files have changed: connections that are made from now
+  // on use them. Whether they had changed. What cannot be used is an error, and those of before
+  // stay. From one thread.
+  Result<bool> RefreshTls();
+
   // Accepts nothing more, ends streams and closes what is idle; requests that have begun to arrive
   // are answered.
   void BeginShutdown();

@@ -34,10 +34,10 @@ using boost::system::error_code;
 template <class Stream>
 class Session final : public SessionControl, public std::enable_shared_from_this<Session<Stream>> {
  public:
-  Session(Stream stream, std::string remote, SessionContext& context)
+  Session(Stream stream, Peer peer, SessionContext& context)
       : SessionControl(context.io),
         stream_(std::move(stream)),
-        remote_(std::move(remote)),
+        peer_(std::move(peer)),
         context_(context),
         buffer_(2 * context.limits.header) {}
 
@@ -266,7 +266,13 @@ class Session final : public SessionControl, public std::enable_shared_from_this
                         .authorization = text(http::field::authorization),
                         .accept = text(http::field::accept),
                         .last_event_id = text("Last-Event-ID"),
-                        .remote = remote_};
+                        .host = text(http::field::host),
+                        .origin = text(http::field::origin),
+                        .fetch_site = text("Sec-Fetch-Site"),
+                        .remote = peer_.name,
+                        .address = peer_.address};
+    if (const auto wanted = message.find("Zeus-Namespace"); wanted != message.end())
+      request.wanted_name_space = std::string(wanted->value());
     const std::string id = text("X-Request-Id");
     const bool plain = !id.empty() && id.size() <= 100 &&
                        id.find_first_not_of(
@@ -396,7 +402,7 @@ class Session final : public SessionControl, public std::enable_shared_from_this
 
   FinishedRequest Describe(const HttpRequest& request) const {
     return {.id = request.id.empty() ? context_.make_request_id() : request.id,
-            .remote = remote_,
+            .remote = peer_.name,
             .method = request.method,
             .target = request.target};
   }
@@ -470,7 +476,7 @@ class Session final : public SessionControl, public std::enable_shared_from_this
   }
 
   Stream stream_;
-  const std::string remote_;
+  const Peer peer_;
   SessionContext& context_;
   // Holds a header, or a chunk's header with its extensions, or trailers: what is larger is an
   // error.

@@ -89,7 +89,8 @@ Result<HttpAnswer> LearnEpochCost(JobService& service, const HttpRequest& reques
   return HttpAnswer{.status = 204, .changed_job = request.parameters[0]};
 }
 
-Result<HttpAnswer> ListEvents(JobService& service, const HttpRequest& request) {
+Result<HttpAnswer> ListEvents(const ScopedJobService& scoped, const HttpRequest& request) {
+  ScopedJobService service = scoped;
   const std::string& job_id = request.parameters[0];
   ZEUS_TRY(const int limit, PageSize(request.query));
   ZEUS_TRY(const std::int64_t after, IntegerParameter(request.query, "after", 0));
@@ -112,37 +113,47 @@ Result<HttpAnswer> ListEvents(JobService& service, const HttpRequest& request) {
 
 }  // namespace
 
-void AddJobRoutes(JobService& service, ServerMetrics& metrics, Router& router) {
+void AddJobRoutes(const JobTenants& tenants, ServerMetrics& metrics, Router& router) {
   router.Add({.method = "POST",
               .pattern = "/v1/jobs",
               .access = Access::kWrite,
-              .handler = [&](const HttpRequest& r) { return Register(service, metrics, r); },
+              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+                return Register(service, metrics, r);
+              }),
               .summary = "Register a job, or find it when there is one with the same spec",
               .request_schema = "JobSpec",
               .answer_schema = "Job",
               .statuses = {200, 201, 409, 422}});
   router.Add({.method = "GET",
               .pattern = "/v1/jobs",
-              .handler = [&](const HttpRequest& r) { return ListJobs(service, r); },
+              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+                return ListJobs(service, r);
+              }),
               .summary = "List jobs by id",
               .answer_schema = "JobPage",
               .statuses = {200, 422},
               .query = {"after", "limit", "label"}});
   router.Add({.method = "GET",
               .pattern = "/v1/jobs/{id}",
-              .handler = [&](const HttpRequest& r) { return GetJob(service, r); },
+              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+                return GetJob(service, r);
+              }),
               .summary = "A job and what has been learned about it",
               .answer_schema = "Job",
               .statuses = {200, 404}});
   router.Add({.method = "DELETE",
               .pattern = "/v1/jobs/{id}",
               .access = Access::kWrite,
-              .handler = [&](const HttpRequest& r) { return DeleteJob(service, r); },
+              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+                return DeleteJob(service, r);
+              }),
               .summary = "Delete a job with its trials and events",
               .statuses = {204, 404}});
   router.Add({.method = "GET",
               .pattern = "/v1/jobs/{id}/arms",
-              .handler = [&](const HttpRequest& r) { return GetArms(service, r); },
+              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+                return GetArms(service, r);
+              }),
               .summary = "What is believed about each batch size on a GPU model",
               .answer_schema = "Arms",
               .statuses = {200, 404},
@@ -150,13 +161,17 @@ void AddJobRoutes(JobService& service, ServerMetrics& metrics, Router& router) {
   router.Add({.method = "POST",
               .pattern = "/v1/jobs/{id}/epoch-costs",
               .access = Access::kWrite,
-              .handler = [&](const HttpRequest& r) { return LearnEpochCost(service, r); },
+              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+                return LearnEpochCost(service, r);
+              }),
               .summary = "Tell what an epoch costs on a GPU model, measured without a run",
               .request_schema = "EpochCost",
               .statuses = {204, 404, 422}});
   router.Add({.method = "GET",
               .pattern = "/v1/jobs/{id}/events",
-              .handler = [&](const HttpRequest& r) { return ListEvents(service, r); },
+              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+                return ListEvents(service, r);
+              }),
               .summary = "What happened to a job; with Accept: text/event-stream, live",
               .answer_schema = "EventPage",
               .statuses = {200, 404, 422},

@@ -50,13 +50,15 @@ std::string_view Meaning(int status) {
     case 401:
       return "The token is missing or wrong";
     case 403:
-      return "The token is for reading only";
+      return "The token may not do this, a quota is full, or a foreign page asked for it";
     case 404:
       return "There is no such job, trial or plan";
     case 409:
       return "At odds with what is already there";
     case 422:
       return "The request makes no sense; the error names the field";
+    case 429:
+      return "Too many wrong tokens came from this address";
     default:
       return "Try again later";
   }
@@ -81,10 +83,10 @@ Json Operation(const Route& route) {
   if (!route.request_schema.empty())
     operation["requestBody"] = {{"content", JsonContent(route.request_schema)}};
   if (route.access != Access::kOpen) {
-    answers["401"] = AnswerOf(route, 401);
+    for (const int status : {401, 403, 429})
+      answers[std::to_string(status)] = AnswerOf(route, status);
     operation["security"] = Json::array({{{"token", Json::array()}}, Json::object()});
   }
-  if (route.access == Access::kWrite) answers["403"] = AnswerOf(route, 403);
   operation["responses"] = std::move(answers);
   return operation;
 }

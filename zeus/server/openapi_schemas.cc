@@ -77,6 +77,10 @@ constexpr const char* kAnswers = R"json({
     "type": "object", "required": ["code", "message", "field"],
     "properties": {"code": {"type": "string"}, "message": {"type": "string"},
                    "field": {"type": ["string", "null"]}}}}},
+"NameSpaces": {"type": "object", "required": ["namespaces"], "properties": {"namespaces": {"type": "array",
+  "items": {"type": "object", "required": ["name", "jobs", "trials", "plans"], "properties": {
+    "name": {"type": "string"}, "jobs": {"type": "integer"}, "trials": {"type": "integer"},
+    "plans": {"type": "integer"}}}}}},
 "Health": {"type": "object", "required": ["status"], "properties": {"status": {"type": "string"}}},
 "OpenApi": {"type": "object", "required": ["openapi", "paths"]},
 "Job": {

@@ -7,9 +7,11 @@
 #include <string>
 #include <utility>
 
+#include "zeus/base/identifier.h"
 #include "zeus/base/json.h"
 #include "zeus/server/json_answer.h"
 #include "zeus/server/query_reader.h"
+#include "zeus/server/scoped_services.h"
 #include "zeus/wire/body.h"
 #include "zeus/wire/reference.h"
 #include "zeus/wire/reference_pipeline.h"
@@ -22,17 +24,21 @@ namespace reference = wire::reference;
 // What it answers to what it only takes note of.
 HttpAnswer Noted() { return JsonAnswer(200, Json()); }
 
-Result<HttpAnswer> RegisterJob(PipelineSessions& sessions, const HttpRequest& request) {
+Result<HttpAnswer> RegisterJob(PipelineSessions& sessions, Quotas* quotas,
+                               const HttpRequest& request) {
   ZEUS_TRY(const Json body, wire::ParseBody(request.body));
   ZEUS_TRY(const PipelineSession asked, reference::PipelineFromJson(body));
-  ZEUS_TRY(const PipelineSession session, sessions.Register(asked));
-  return JsonAnswer(200, session.id);
+  // It will have a plan, if it has none yet.
+  if (quotas != nullptr) ZEUS_RETURN_IF_ERROR(quotas->CheckPlan(request.name_space));
+  ZEUS_TRY(const PipelineSession session, sessions.Register(asked, request.name_space));
+  return JsonAnswer(200, WithoutNameSpace(session.id));
 }
 
 Result<HttpAnswer> RegisterRank(PipelineSessions& sessions, const HttpRequest& request) {
   ZEUS_TRY(const Json body, wire::ParseBody(request.body));
   ZEUS_TRY(const SessionRank rank, reference::RankFromJson(body));
-  ZEUS_TRY(const bool complete, sessions.AddRank(request.parameters[0], rank));
+  ZEUS_TRY(const std::string id, InnerId(request.name_space, request.parameters[0]));
+  ZEUS_TRY(const bool complete, sessions.AddRank(id, rank));
   HttpAnswer answer = Noted();
   // Only now is there something to see for those who wait.
   if (complete) answer.changed_job = request.parameters[0];
@@ -47,7 +53,8 @@ Result<RankReport> ReportOf(const HttpRequest& request) {
 
 Result<HttpAnswer> TakeResult(PipelineSessions& sessions, const HttpRequest& request) {
   ZEUS_TRY(const RankReport report, ReportOf(request));
-  ZEUS_TRY(const bool ended, sessions.Report(request.parameters[0], report));
+  ZEUS_TRY(const std::string id, InnerId(request.name_space, request.parameters[0]));
+  ZEUS_TRY(const bool ended, sessions.Report(id, report));
   HttpAnswer answer = Noted();
   if (ended) answer.changed_job = request.parameters[0];
   return answer;
@@ -94,7 +101,8 @@ Result<HttpAnswer> GetSchedule(PipelineSessions& sessions, Seconds patience,
                           ? IntegerParameter(request.query, "rank", 0, {.min = 0, .max = 1 << 20})
                           : rank.error();
   if (!number.ok()) return JsonAnswer(422, reference::ErrorToJson(number.error(), "query"));
-  auto awaited = std::make_shared<AwaitedSchedule>(sessions, request.parameters[0],
+  ZEUS_TRY(std::string id, InnerId(request.name_space, request.parameters[0]));
+  auto awaited = std::make_shared<AwaitedSchedule>(sessions, std::move(id),
                                                    static_cast<int>(number.value()), patience);
   if (auto answer = awaited->Next()) return *std::move(answer);
   return HttpAnswer{.awaited = std::move(awaited)};
@@ -102,12 +110,14 @@ Result<HttpAnswer> GetSchedule(PipelineSessions& sessions, Seconds patience,
 
 }  // namespace
 
-void AddPipelineRoutes(PipelineSessions& sessions, Seconds patience, Router& router) {
+void AddPipelineRoutes(PipelineSessions& sessions, Quotas* quotas, Seconds patience,
+                       Router& router) {
   router.Add({.method = "POST",
               .pattern = "/register_job",
               .access = Access::kWrite,
               .dialect = Dialect::kReference,
-              .handler = [&](const HttpRequest& r) { return RegisterJob(sessions, r); },
+              .handler = [&sessions, quotas](
+                             const HttpRequest& r) { return RegisterJob(sessions, quotas, r); },
               .summary = "Reference: register a pipeline",
               .request_schema = "ReferenceJobInfo",
               .answer_schema = "ReferencePipelineId",

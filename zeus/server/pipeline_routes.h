@@ -2,13 +2,15 @@
 
 #include "zeus/base/units.h"
 #include "zeus/plan/pipeline_sessions.h"
+#include "zeus/server/quotas.h"
 #include "zeus/server/router.h"
 
 namespace zeus::server {
 
 // The four endpoints of the reference implementation's pipeline optimizer, for its clients. A rank
 // that asks for its schedule waits, without a thread, until the others are there; at most
-// `patience`. What it is given must outlive the router.
-void AddPipelineRoutes(PipelineSessions& sessions, Seconds patience, Router& router);
+// `patience`. `quotas` may be null. What it is given must outlive the router.
+void AddPipelineRoutes(PipelineSessions& sessions, Quotas* quotas, Seconds patience,
+                       Router& router);
 
 }  // namespace zeus::server

@@ -95,17 +95,21 @@ Result<HttpAnswer> DeletePlan(PlanService& service, const HttpRequest& request) 
   return HttpAnswer{.status = 204};
 }
 
-void AddReadingRoutes(PlanService& service, Router& router) {
+void AddReadingRoutes(const PlanTenants& tenants, Router& router) {
   router.Add({.method = "GET",
               .pattern = "/v1/plans",
-              .handler = [&](const HttpRequest& r) { return ListPlans(service, r); },
+              .handler = tenants.Plans([&](ScopedPlanService& service, const HttpRequest& r) {
+                return ListPlans(service, r);
+              }),
               .summary = "List the ids of plans",
               .answer_schema = "PlanPage",
               .statuses = {200, 422},
               .query = {"after", "limit"}});
   router.Add({.method = "GET",
               .pattern = "/v1/plans/{id}",
-              .handler = [&](const HttpRequest& r) { return GetPlan(service, r); },
+              .handler = tenants.Plans([&](ScopedPlanService& service, const HttpRequest& r) {
+                return GetPlan(service, r);
+              }),
               .summary = "The plan that holds now; 204 when after_version is the latest",
               .answer_schema = "CurrentPlan",
               .statuses = {200, 204, 404, 422},
@@ -113,14 +117,18 @@ void AddReadingRoutes(PlanService& service, Router& router) {
               .plans = true});
   router.Add({.method = "GET",
               .pattern = "/v1/plans/{id}/frontier",
-              .handler = [&](const HttpRequest& r) { return GetFrontier(service, r); },
+              .handler = tenants.Plans([&](ScopedPlanService& service, const HttpRequest& r) {
+                return GetFrontier(service, r);
+              }),
               .summary = "The least energy of an iteration for every time that it may take",
               .answer_schema = "PlanFrontier",
               .statuses = {200, 404},
               .plans = true});
   router.Add({.method = "GET",
               .pattern = "/v1/plans/{id}/plan",
-              .handler = [&](const HttpRequest& r) { return GetPlanFor(service, r); },
+              .handler = tenants.Plans([&](ScopedPlanService& service, const HttpRequest& r) {
+                return GetPlanFor(service, r);
+              }),
               .summary = "A plan for any deadline; the one that holds stays",
               .answer_schema = "Plan",
               .statuses = {200, 404, 422},
@@ -130,12 +138,14 @@ void AddReadingRoutes(PlanService& service, Router& router) {
 
 }  // namespace
 
-void AddPlanRoutes(PlanService& service, ServerMetrics& metrics, Router& router) {
-  AddReadingRoutes(service, router);
+void AddPlanRoutes(const PlanTenants& tenants, ServerMetrics& metrics, Router& router) {
+  AddReadingRoutes(tenants, router);
   router.Add({.method = "POST",
               .pattern = "/v1/plans",
               .access = Access::kWrite,
-              .handler = [&](const HttpRequest& r) { return Submit(service, metrics, r); },
+              .handler = tenants.Plans([&](ScopedPlanService& service, const HttpRequest& r) {
+                return Submit(service, metrics, r);
+              }),
               .summary = "Submit a pipeline's profile and schedule, and get the plan for it",
               .request_schema = "PlanSpec",
               .answer_schema = "CurrentPlan",
@@ -145,7 +155,9 @@ void AddPlanRoutes(PlanService& service, ServerMetrics& metrics, Router& router)
   router.Add({.method = "POST",
               .pattern = "/v1/plans/{id}/pace",
               .access = Access::kWrite,
-              .handler = [&](const HttpRequest& r) { return ReportPace(service, metrics, r); },
+              .handler = tenants.Plans([&](ScopedPlanService& service, const HttpRequest& r) {
+                return ReportPace(service, metrics, r);
+              }),
               .summary = "Tell how long iterations take because of a straggler; null: it is gone",
               .request_schema = "PaceReport",
               .answer_schema = "CurrentPlan",
@@ -154,7 +166,9 @@ void AddPlanRoutes(PlanService& service, ServerMetrics& metrics, Router& router)
   router.Add({.method = "DELETE",
               .pattern = "/v1/plans/{id}",
               .access = Access::kWrite,
-              .handler = [&](const HttpRequest& r) { return DeletePlan(service, r); },
+              .handler = tenants.Plans([&](ScopedPlanService& service, const HttpRequest& r) {
+                return DeletePlan(service, r);
+              }),
               .summary = "Delete a plan",
               .statuses = {204, 404}});
 }

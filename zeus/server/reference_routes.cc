@@ -106,22 +106,25 @@ Result<HttpAnswer> EndReferenceTrial(JobService& service, ServerMetrics& metrics
 
 }  // namespace
 
-void AddReferenceRoutes(JobService& service, ServerMetrics& metrics, Router& router) {
-  router.Add(
-      {.method = "POST",
-       .pattern = "/jobs",
-       .access = Access::kWrite,
-       .dialect = Dialect::kReference,
-       .handler = [&](const HttpRequest& r) { return RegisterReferenceJob(service, metrics, r); },
-       .summary = "Reference: register a job",
-       .request_schema = "ReferenceJobSpec",
-       .answer_schema = "ReferenceJobSpec",
-       .statuses = {200, 201, 409, 422}});
+void AddReferenceRoutes(const JobTenants& tenants, ServerMetrics& metrics, Router& router) {
+  router.Add({.method = "POST",
+              .pattern = "/jobs",
+              .access = Access::kWrite,
+              .dialect = Dialect::kReference,
+              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+                return RegisterReferenceJob(service, metrics, r);
+              }),
+              .summary = "Reference: register a job",
+              .request_schema = "ReferenceJobSpec",
+              .answer_schema = "ReferenceJobSpec",
+              .statuses = {200, 201, 409, 422}});
   router.Add({.method = "DELETE",
               .pattern = "/jobs",
               .access = Access::kWrite,
               .dialect = Dialect::kReference,
-              .handler = [&](const HttpRequest& r) { return Delete(service, r); },
+              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+                return Delete(service, r);
+              }),
               .summary = "Reference: delete a job",
               .answer_schema = "ReferenceJobId",
               .statuses = {200, 404, 422},
@@ -130,31 +133,35 @@ void AddReferenceRoutes(JobService& service, ServerMetrics& metrics, Router& rou
               .pattern = "/jobs/batch_size",
               .access = Access::kWrite,
               .dialect = Dialect::kReference,
-              .handler = [&](const HttpRequest& r) { return Predict(service, metrics, r); },
+              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+                return Predict(service, metrics, r);
+              }),
               .summary = "Reference: begin a trial, although it is a GET",
               .answer_schema = "ReferenceTrialId",
               .statuses = {200, 400, 422},
               .query = {"job_id"}});
-  router.Add(
-      {.method = "POST",
-       .pattern = "/report",
-       .access = Access::kWrite,
-       .dialect = Dialect::kReference,
-       .handler = [&](const HttpRequest& r) { return ReportReferenceResult(service, metrics, r); },
-       .summary = "Reference: report an epoch",
-       .request_schema = "ReferenceTrainingResult",
-       .answer_schema = "ReferenceReportResponse",
-       .statuses = {200, 404, 409, 422}});
-  router.Add(
-      {.method = "PATCH",
-       .pattern = "/trials",
-       .access = Access::kWrite,
-       .dialect = Dialect::kReference,
-       .handler = [&](const HttpRequest& r) { return EndReferenceTrial(service, metrics, r); },
-       .summary = "Reference: end a trial",
-       .request_schema = "ReferenceTrialId",
-       .answer_schema = "ReferenceTrialId",
-       .statuses = {200, 404, 422}});
+  router.Add({.method = "POST",
+              .pattern = "/report",
+              .access = Access::kWrite,
+              .dialect = Dialect::kReference,
+              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+                return ReportReferenceResult(service, metrics, r);
+              }),
+              .summary = "Reference: report an epoch",
+              .request_schema = "ReferenceTrainingResult",
+              .answer_schema = "ReferenceReportResponse",
+              .statuses = {200, 404, 409, 422}});
+  router.Add({.method = "PATCH",
+              .pattern = "/trials",
+              .access = Access::kWrite,
+              .dialect = Dialect::kReference,
+              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+                return EndReferenceTrial(service, metrics, r);
+              }),
+              .summary = "Reference: end a trial",
+              .request_schema = "ReferenceTrialId",
+              .answer_schema = "ReferenceTrialId",
+              .statuses = {200, 404, 422}});
 }
 
 }  // namespace zeus::server

@@ -21,4 +21,17 @@ Status CheckRegularFile(const std::filesystem::path& path) {
   return Ok();
 }
 
+FileStamp FileStamp::Of(const std::filesystem::path& path) {
+  struct stat state {};
+  if (::stat(path.c_str(), &state) != 0) return {};
+  const auto nanoseconds = [](const timespec& time) {
+    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  };
+  return {.device = static_cast<std::int64_t>(state.st_dev),
+          .number = static_cast<std::int64_t>(state.st_ino),
+          .size = state.st_size,
+          .modified = nanoseconds(state.st_mtim),
+          .changed = nanoseconds(state.st_ctim)};
+}
+
 }  // namespace zeus::server

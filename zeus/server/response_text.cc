@@ -33,6 +33,8 @@ std::string_view Reason(int status) {
       return "Content Too Large";
     case 422:
       return "Unprocessable Content";
+    case 429:
+      return "Too Many Requests";
     case 431:
       return "Request Header Fields Too Large";
     case 501:

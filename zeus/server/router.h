@@ -16,6 +16,7 @@ enum class Access {
   kOpen,   // Everybody.
   kRead,   // Every token.
   kWrite,  // Tokens that are not for reading only.
+  kAdmin,  // Those of administrators.
 };
 
 // How errors look: ours, or as the reference's framework writes them.

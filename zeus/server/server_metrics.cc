@@ -16,6 +16,10 @@ constexpr MetricDescription kStreams{"zeus_server_event_streams", MetricType::kG
     "Open connections that follow events."};
 constexpr MetricDescription kRefused{"zeus_server_connections_refused_total", MetricType::kCounter,
     "", "Connections beyond the greatest number."};
+constexpr MetricDescription kFailedLogins{"zeus_server_logins_failed_total", MetricType::kCounter,
+    "reason", "Requests whose token was missing or wrong."};
+constexpr MetricDescription kRefusedLogins{"zeus_server_logins_refused_total",
+    MetricType::kCounter, "", "Requests from addresses that had sent too many wrong tokens."};
 constexpr MetricDescription kJobs{"zeus_server_jobs_created_total", MetricType::kCounter, "",
     "Jobs that were registered for the first time."};
 constexpr MetricDescription kTrials{"zeus_server_trial_answers_total", MetricType::kCounter,
@@ -55,6 +59,9 @@ void ServerMetrics::AddTo(MetricSet& metrics) const {
   metrics.Add(kConnections, {}, number(connections_.load()));
   metrics.Add(kStreams, {}, number(streams_.load()));
   metrics.Add(kRefused, {}, number(connections_refused_.load()));
+  metrics.Add(kFailedLogins, {{"reason", "missing"}}, number(logins_missing_.load()));
+  metrics.Add(kFailedLogins, {{"reason", "wrong"}}, number(logins_wrong_.load()));
+  metrics.Add(kRefusedLogins, {}, number(logins_refused_.load()));
   metrics.Add(kJobs, {}, number(jobs_created_.load()));
   metrics.Add(kExpired, {}, number(expired_.load()));
   metrics.Add(kPlans, {}, number(plans_created_.load()));

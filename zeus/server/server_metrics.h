@@ -24,6 +24,11 @@ class ServerMetrics {
   void CountPaceReport() { ++pace_reports_; }
   void CountExpired(int trials) { expired_ += static_cast<std::uint64_t>(trials); }
   void CountRefusedConnection() { ++connections_refused_; }
+  enum class FailedLogin { kMissing, kWrong };
+  void CountFailedLogin(FailedLogin reason) {
+    ++(reason == FailedLogin::kMissing ? logins_missing_ : logins_wrong_);
+  }
+  void CountRefusedLogin() { ++logins_refused_; }
   void SetConnections(std::size_t open, std::size_t streams) {
     connections_ = open;
     streams_ = streams;
@@ -39,6 +44,9 @@ class ServerMetrics {
   std::atomic<std::uint64_t> plans_created_ = 0;
   std::atomic<std::uint64_t> pace_reports_ = 0;
   std::atomic<std::uint64_t> connections_refused_ = 0;
+  std::atomic<std::uint64_t> logins_missing_ = 0;
+  std::atomic<std::uint64_t> logins_wrong_ = 0;
+  std::atomic<std::uint64_t> logins_refused_ = 0;
   std::atomic<std::size_t> connections_ = 0;
   std::atomic<std::size_t> streams_ = 0;
   mutable std::mutex mutex_;

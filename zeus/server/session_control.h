@@ -35,6 +35,12 @@ struct SessionContext {
   std::function<void(const std::string& job_id)> wake_streams;
 };
 
+// The other end of a connection.
+struct Peer {
+  std::string name{};     // For the log.
+  std::string address{};  // What connections and logins are counted by; empty for a Unix socket.
+};
+
 // The part of a connection that does not depend on its kind. Lives on the thread of the sockets.
 class SessionControl {
  public:

@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "zeus/base/file.h"
+#include "zeus/base/identifier.h"
 #include "zeus/base/text.h"
-#include "zeus/server/regular_file.h"
 
 namespace zeus::server {
 namespace {
@@ -45,17 +45,26 @@ std::string HashOf(std::string_view salt, std::string_view token) {
   return Hexadecimal(digest);
 }
 
-std::string_view RoleName(Role role) { return role == Role::kRead ? "read" : "write"; }
+constexpr std::array kRoles = {std::pair{Role::kRead, std::string_view("read")},
+                               std::pair{Role::kWrite, std::string_view("write")},
+                               std::pair{Role::kAdmin, std::string_view("admin")}};
+
+std::string_view RoleName(Role role) {
+  return std::ranges::find(kRoles, role, &decltype(kRoles)::value_type::first)->second;
+}
 
 std::optional<TokenEntry> ParseLine(const std::string& line) {
   std::istringstream words(line);
   TokenEntry entry;
   std::string role;
   std::string extra;
-  if (!(words >> entry.name >> role >> entry.salt >> entry.hash) || words >> extra)
-    return std::nullopt;
-  if (role != "read" && role != "write") return std::nullopt;
-  entry.role = role == "read" ? Role::kRead : Role::kWrite;
+  if (!(words >> entry.name >> role >> entry.salt >> entry.hash)) return std::nullopt;
+  words >> entry.name_space;
+  if (words >> extra || !CheckIdentifier("", entry.name_space).ok()) return std::nullopt;
+  const auto known =
+      std::ranges::find(kRoles, std::string_view(role), &decltype(kRoles)::value_type::second);
+  if (known == kRoles.end()) return std::nullopt;
+  entry.role = known->first;
   if (entry.hash.size() != kHashDigits) return std::nullopt;
   return entry;
 }
@@ -106,8 +115,15 @@ std::optional<TokenEntry> TokenStore::Find(std::string_view token) const {
   return found;
 }
 
-Result<std::string> AddToken(const std::filesystem::path& path, const std::string& name,
-                             Role role) {
+std::set<std::string> TokenStore::name_spaces() const {
+  std::set<std::string> names;
+  for (const TokenEntry& entry : entries_) names.insert(entry.name_space);
+  return names;
+}
+
+Result<std::string> AddToken(const std::filesystem::path& path, const TokenEntry& entry) {
+  const std::string& name = entry.name;
+  ZEUS_RETURN_IF_ERROR(CheckIdentifier("--namespace", entry.name_space));
   if (!IsName(name))
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("{} cannot be the name of a token: use up to {} printable characters "
@@ -127,9 +143,43 @@ Result<std::string> AddToken(const std::filesystem::path& path, const std::strin
   ZEUS_TRY(const std::string secret, RandomText<32>());
   ZEUS_TRY(const std::string salt, RandomText<16>());
   const std::string token = std::string(kTokenStart) + secret;
-  text += fmt::format("{} {} {} {}\n", name, RoleName(role), salt, HashOf(salt, token));
+  text += fmt::format("{} {} {} {}{}{}\n", name, RoleName(entry.role), salt, HashOf(salt, token),
+                      entry.name_space.empty() ? "" : " ", entry.name_space);
   ZEUS_RETURN_IF_ERROR(ReplaceFile(path, text, Readers::kOwnerOnly));
   return token;
+}
+
+TokenFile::TokenFile(std::filesystem::path path, FileStamp stamp, TokenStore store)
+    : path_(std::move(path)),
+      stamp_(stamp),
+      current_(std::make_shared<const TokenStore>(std::move(store))) {}
+
+Result<std::unique_ptr<TokenFile>> TokenFile::Open(const std::filesystem::path& path) {
+  const FileStamp stamp = FileStamp::Of(path);
+  ZEUS_TRY(TokenStore store, TokenStore::Load(path));
+  if (store.size() == 0)
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("{0} holds no token: make one with zeus serve --tokens {0} --new-token "
+                    "NAME",
+                    Printable(path.string()))};
+  return std::unique_ptr<TokenFile>(new TokenFile(path, stamp, std::move(store)));
+}
+
+std::shared_ptr<const TokenStore> TokenFile::current() const {
+  const std::lock_guard lock(mutex_);
+  return current_;
+}
+
+Result<bool> TokenFile::Refresh() {
+  const FileStamp stamp = FileStamp::Of(path_);
+  if (stamp == stamp_) return false;
+  stamp_ = stamp;  // A file that cannot be used is complained about once.
+  ZEUS_TRY(TokenStore store, TokenStore::Load(path_));
+  auto fresh = std::make_shared<const TokenStore>(std::move(store));
+  const std::lock_guard lock(mutex_);
+  current_ = std::move(fresh);
+  return true;
 }
 
 }  // namespace zeus::server

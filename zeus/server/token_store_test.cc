@@ -16,8 +16,8 @@ class TokenStoreTest : public ::testing::Test {
 };
 
 TEST_F(TokenStoreTest, ATokenIsRecognisedAndNothingElseIs) {
-  const std::string writer = AddToken(path_, "ci", Role::kWrite).value();
-  const std::string reader = AddToken(path_, "grafana", Role::kRead).value();
+  const std::string writer = AddToken(path_, {.name = "ci", .role = Role::kWrite}).value();
+  const std::string reader = AddToken(path_, {.name = "grafana", .role = Role::kRead}).value();
   const TokenStore store = TokenStore::Load(path_).value();
   ASSERT_EQ(store.size(), 2u);
   EXPECT_EQ(store.Find(writer)->name, "ci");
@@ -28,26 +28,53 @@ TEST_F(TokenStoreTest, ATokenIsRecognisedAndNothingElseIs) {
 }
 
 TEST_F(TokenStoreTest, TokensOfTheSameNameInOneFileAreRefused) {
-  ASSERT_TRUE(AddToken(path_, "ci", Role::kWrite).ok());
-  EXPECT_EQ(AddToken(path_, "ci", Role::kRead).error().code, ErrorCode::kConflict);
-  EXPECT_TRUE(AddToken(path_, "c", Role::kRead).ok()) << "a part of a name is another name";
+  ASSERT_TRUE(AddToken(path_, {.name = "ci", .role = Role::kWrite}).ok());
+  EXPECT_EQ(AddToken(path_, {.name = "ci", .role = Role::kRead}).error().code,
+            ErrorCode::kConflict);
+  EXPECT_TRUE(AddToken(path_, {.name = "c", .role = Role::kRead}).ok())
+      << "a part of a name is another name";
 }
 
 TEST_F(TokenStoreTest, AFileForOthersIsRefused) {
-  ASSERT_TRUE(AddToken(path_, "ci", Role::kWrite).ok());
+  ASSERT_TRUE(AddToken(path_, {.name = "ci", .role = Role::kWrite}).ok());
   std::filesystem::permissions(path_, std::filesystem::perms::group_write,
                                std::filesystem::perm_options::add);
   EXPECT_EQ(TokenStore::Load(path_).error().code, ErrorCode::kPermissionDenied);
 }
 
 TEST_F(TokenStoreTest, ALineThatIsNoTokenIsNamed) {
-  ASSERT_TRUE(AddToken(path_, "ci", Role::kWrite).ok());
-  for (const char* line : {"x", "ci write salt short", "ci admin 00 11", "a b c d e"}) {
+  ASSERT_TRUE(AddToken(path_, {.name = "ci", .role = Role::kWrite}).ok());
+  for (const char* line : {"x", "ci write salt short", "ci owner 00 11", "a b c d e"}) {
     std::ofstream(path_, std::ios::app) << "# a comment\n\n" << line << "\n";
     const auto store = TokenStore::Load(path_);
     ASSERT_FALSE(store.ok()) << line;
     EXPECT_NE(store.error().message.find("line 4"), std::string::npos) << store.error().message;
   }
+}
+
+TEST_F(TokenStoreTest, ATokenKnowsItsNameSpaceAndRole) {
+  const std::string tenant =
+      AddToken(path_, {.name = "blue", .role = Role::kWrite, .name_space = "team"}).value();
+  const std::string admin = AddToken(path_, {.name = "root", .role = Role::kAdmin}).value();
+  const TokenStore store = TokenStore::Load(path_).value();
+  EXPECT_EQ(store.Find(tenant)->name_space, "team");
+  EXPECT_EQ(store.Find(admin)->role, Role::kAdmin);
+  EXPECT_EQ(store.Find(admin)->name_space, "");
+  EXPECT_EQ(store.name_spaces(), (std::set<std::string>{"", "team"}));
+  EXPECT_FALSE(AddToken(path_, {.name = "x", .name_space = "a/b"}).ok());
+}
+
+TEST_F(TokenStoreTest, AFileIsReadAgainWhenItHasChanged) {
+  const std::string first = AddToken(path_, {.name = "first"}).value();
+  const auto file = TokenFile::Open(path_).value();
+  EXPECT_FALSE(file->Refresh().value());
+  const std::string second = AddToken(path_, {.name = "second"}).value();
+  EXPECT_FALSE(file->current()->Find(second));
+  EXPECT_TRUE(file->Refresh().value());
+  EXPECT_TRUE(file->current()->Find(second));
+  std::ofstream(path_, std::ios::app) << "nonsense\n";
+  EXPECT_FALSE(file->Refresh().ok());
+  EXPECT_TRUE(file->current()->Find(first)) << "the tokens of before stay";
 }
 
 }  // namespace token_store_test

@@ -84,17 +84,21 @@ Result<HttpAnswer> ListTrials(JobService& service, const HttpRequest& request) {
       200, {{"trials", std::move(list)}, {"next", full ? Json(trials.back().number) : Json()}});
 }
 
-void AddReadingRoutes(JobService& service, Router& router) {
+void AddReadingRoutes(const JobTenants& tenants, Router& router) {
   router.Add({.method = "GET",
               .pattern = "/v1/jobs/{id}/trials",
-              .handler = [&](const HttpRequest& r) { return ListTrials(service, r); },
+              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+                return ListTrials(service, r);
+              }),
               .summary = "List trials by number",
               .answer_schema = "TrialPage",
               .statuses = {200, 404, 422},
               .query = {"after", "limit", "status"}});
   router.Add({.method = "GET",
               .pattern = "/v1/jobs/{id}/trials/{trial}",
-              .handler = [&](const HttpRequest& r) { return GetTrial(service, r); },
+              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+                return GetTrial(service, r);
+              }),
               .summary = "A trial",
               .answer_schema = "Trial",
               .statuses = {200, 404}});
@@ -102,12 +106,14 @@ void AddReadingRoutes(JobService& service, Router& router) {
 
 }  // namespace
 
-void AddTrialRoutes(JobService& service, ServerMetrics& metrics, Router& router) {
-  AddReadingRoutes(service, router);
+void AddTrialRoutes(const JobTenants& tenants, ServerMetrics& metrics, Router& router) {
+  AddReadingRoutes(tenants, router);
   router.Add({.method = "POST",
               .pattern = "/v1/jobs/{id}/trials",
               .access = Access::kWrite,
-              .handler = [&](const HttpRequest& r) { return Start(service, metrics, r); },
+              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+                return Start(service, metrics, r);
+              }),
               .summary = "Ask which batch size to run with, and begin a trial",
               .request_schema = "TrialRequest",
               .answer_schema = "StartedTrial",
@@ -115,7 +121,9 @@ void AddTrialRoutes(JobService& service, ServerMetrics& metrics, Router& router)
   router.Add({.method = "POST",
               .pattern = "/v1/jobs/{id}/trials/{trial}/reports",
               .access = Access::kWrite,
-              .handler = [&](const HttpRequest& r) { return ReportEpoch(service, metrics, r); },
+              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+                return ReportEpoch(service, metrics, r);
+              }),
               .summary = "ReportEpoch an epoch; the answer says whether to go on",
               .request_schema = "TrialReport",
               .answer_schema = "ReportAnswer",
@@ -123,14 +131,18 @@ void AddTrialRoutes(JobService& service, ServerMetrics& metrics, Router& router)
   router.Add({.method = "POST",
               .pattern = "/v1/jobs/{id}/trials/{trial}/heartbeat",
               .access = Access::kWrite,
-              .handler = [&](const HttpRequest& r) { return Heartbeat(service, r); },
+              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+                return Heartbeat(service, r);
+              }),
               .summary = "A sign of life between reports",
               .answer_schema = "Trial",
               .statuses = {200, 404, 409}});
   router.Add({.method = "POST",
               .pattern = "/v1/jobs/{id}/trials/{trial}/end",
               .access = Access::kWrite,
-              .handler = [&](const HttpRequest& r) { return EndTrial(service, metrics, r); },
+              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+                return EndTrial(service, metrics, r);
+              }),
               .summary = "EndTrial a trial that will not report any more",
               .request_schema = "TrialEnd",
               .answer_schema = "Trial",

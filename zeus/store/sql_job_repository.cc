@@ -85,6 +85,18 @@ Result<std::vector<std::string>> SqlJobRepository::JobsWithOverdueTrials(WallTim
   return ids;
 }
 
+Result<JobCounts> SqlJobRepository::Count(const std::string& name_space) {
+  const SqlCondition own = InNameSpace(name_space);
+  ZEUS_TRY(
+      const SqlAnswer answer,
+      database_->Read(
+          "SELECT COUNT(*), CAST(COALESCE(SUM(trials), 0) AS BIGINT) FROM jobs WHERE " + own.sql,
+          own.values));
+  const SqlRow& row = answer.rows.at(0);
+  return JobCounts{.jobs = std::get<std::int64_t>(row.at(0)),
+                   .trials = std::get<std::int64_t>(row.at(1))};
+}
+
 Status SqlJobRepository::Ping() { return database_->Ping(); }
 
 }  // namespace zeus

@@ -98,6 +98,13 @@ Result<PlanSpec> SqlPlanRepository::FindSpec(const PlanRecord& record) {
   return spec;
 }
 
+Result<std::int64_t> SqlPlanRepository::Count(const std::string& name_space) {
+  const SqlCondition own = InNameSpace(name_space);
+  ZEUS_TRY(const SqlAnswer answer,
+           database_->Read("SELECT COUNT(*) FROM plans WHERE " + own.sql, own.values));
+  return std::get<std::int64_t>(answer.rows.at(0).at(0));
+}
+
 Result<std::vector<std::string>> SqlPlanRepository::List(const std::string& after, int limit) {
   ZEUS_TRY(const SqlAnswer answer,
            database_->Read("SELECT id FROM plans WHERE id > $1 ORDER BY id LIMIT $2",

@@ -21,6 +21,7 @@ class SqlPlanRepository final : public PlanRepository {
   Status Delete(const std::string& id) override;
   Result<PlanRecord> Find(const std::string& id) override;
   Result<PlanSpec> FindSpec(const PlanRecord& record) override;
+  Result<std::int64_t> Count(const std::string& name_space) override;
   Result<std::vector<std::string>> List(const std::string& after, int limit) override;
 
  private:

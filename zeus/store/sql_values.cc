@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 
+#include "zeus/base/identifier.h"
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
 
@@ -51,6 +53,15 @@ Status CheckValues(const SqlRow& row, std::string_view what) {
                    std::string(what) + ": text must be UTF-8 without zero bytes: " + Quote(*text)};
   }
   return Ok();
+}
+
+// A name space is a range of ids, which the index on them finds.
+SqlCondition InNameSpace(const std::string& name_space) {
+  if (name_space.empty()) return {.sql = fmt::format("id NOT LIKE '%{}%'", kNameSpaceEnd)};
+  std::string behind = ScopedId(name_space, "");
+  ++behind.back();
+  return {.sql = "id > $1 AND id < $2",
+          .values = Values(ScopedId(name_space, ""), std::move(behind))};
 }
 
 }  // namespace zeus

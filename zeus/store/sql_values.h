@@ -28,6 +28,13 @@ Status CheckValues(const SqlRow& row, std::string_view what);
 
 inline std::int64_t SqlTime(WallTime time) { return time.time_since_epoch().count(); }
 
+// Which rows belong to a name space (identifier.h), by their id.
+struct SqlCondition {
+  std::string sql{};
+  SqlRow values{};
+};
+SqlCondition InNameSpace(const std::string& name_space);
+
 // All rows of an answer by a function that reads one.
 template <class T>
 Result<std::vector<T>> AllFrom(SqlAnswer answer, Result<T> (*from)(SqlRow)) {

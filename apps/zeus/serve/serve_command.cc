@@ -19,8 +19,24 @@ void AddSecurityOptions(Verb verb, ServeOptions& options) {
                                .Needs(tokens)
                                .Check(NotEmpty())
                                .TypeName("NAME");
-  verb.AddFlag("--read-only", options.read_only, "The new token is for reading only")
-      .Needs(new_token);
+  const Option read_only =
+      verb.AddFlag("--read-only", options.read_only, "The new token is for reading only")
+          .Needs(new_token);
+  verb.AddFlag("--admin", options.admin,
+               "The new token is an administrator's: for every name space, and to see how much "
+               "each holds")
+      .Needs(new_token)
+      .Excludes(read_only);
+  verb.AddOption("--namespace", options.name_space,
+                 "Name space of the new token: it sees and changes what is in there, and nothing "
+                 "else")
+      .Needs(new_token)
+      .Check(NotEmpty())
+      .TypeName("NAME");
+  verb.AddOption("--quota", options.quotas,
+                 "How much a name space may hold, like team:jobs=10,trials=1000,plans=5; * is for "
+                 "those without one of their own; may be repeated")
+      .TypeName("TEXT");
   const Option certificate =
       verb.AddOption("--tls-cert", options.tls_certificate, "Serve HTTPS with this certificate")
           .Check(NotEmpty())
@@ -31,6 +47,14 @@ void AddSecurityOptions(Verb verb, ServeOptions& options) {
                          .TypeName("FILE");
   certificate.Needs(key);
   verb.AddFlag("--insecure", options.insecure, "Serve other machines without tokens");
+  verb.AddFlag("--plain-http", options.plain_http,
+               "Serve other machines without TLS: whoever is on the way can read their tokens");
+  verb.AddOption(
+          "--allow-host", options.hosts,
+          "A name of this server besides localhost, like that of a proxy in front of it; may "
+          "be repeated")
+      .Check(NotEmpty())
+      .TypeName("NAME");
 }
 
 void AddLimitOptions(Verb verb, ServeOptions& options) {
@@ -117,7 +141,9 @@ void AddServeCommand(Verb app, Action& action) {
   verb.Footer(
       "Prints \"listening on URL\" when it is ready. SIGINT and SIGTERM let requests finish and "
       "end "
-      "it with exit code 0; a second one ends it at once. docs/server.md describes the API.");
+      "it with exit code 0; a second one ends it at once. SIGHUP makes it read tokens and "
+      "certificates "
+      "and open its log again. docs/server.md describes the API.");
   verb.OnChosen([&action, options] {
     action = [options] {
       return options->new_token.empty() ? RunServe(*options) : MakeToken(*options);

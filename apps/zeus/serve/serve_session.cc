@@ -34,6 +34,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Seconds kExpiryPeriod = 5s;
+constexpr Seconds kRefreshPeriod = 5s;
 constexpr Seconds kForever = std::chrono::hours(24 * 365);
 constexpr std::size_t kLargestSchedule = std::size_t{64} << 20;
 
@@ -65,23 +66,45 @@ server::HttpServerOptions HttpOptions(const ServeOptions& options) {
   return http;
 }
 
-Result<std::optional<server::TokenStore>> LoadTokens(const ServeOptions& options) {
+// Null: there are none, and everybody may do everything.
+Result<std::unique_ptr<server::TokenFile>> LoadTokens(const ServeOptions& options) {
+  const bool remote = !server::IsLocal(options.listen);
   if (options.tokens.empty()) {
-    if (!options.insecure && !server::IsLocal(options.listen))
+    if (!options.insecure && remote)
       return Error{
           ErrorCode::kInvalidArgument,
           fmt::format("{} can be reached from other machines: give --tokens, or --insecure "
                       "to serve everybody",
                       Quote(options.listen))};
-    return std::optional<server::TokenStore>();
+    if (remote)
+      log::Warning(
+          "everybody who can reach {} may read, change and delete everything: there are "
+          "no tokens (--insecure)",
+          Printable(options.listen));
+    return std::unique_ptr<server::TokenFile>();
   }
-  ZEUS_TRY(server::TokenStore tokens, server::TokenStore::Load(options.tokens));
-  if (tokens.size() == 0)
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("{} holds no token: make one with zeus serve --tokens {} --new-token "
-                             "NAME",
-                             Printable(options.tokens), Printable(options.tokens))};
-  return std::optional(std::move(tokens));
+  if (remote && options.tls_certificate.empty()) {
+    if (!options.plain_http)
+      return Error{
+          ErrorCode::kInvalidArgument,
+          fmt::format("{} can be reached from other machines, and without TLS whoever is on the "
+                      "way can read their tokens: give --tls-cert and --tls-key, listen on "
+                      "127.0.0.1 behind a proxy, or say --plain-http",
+                      Quote(options.listen))};
+    log::Warning(
+        "tokens travel to {} in the clear: whoever is on the way can read and use them "
+        "(--plain-http); --tls-cert and --tls-key protect them",
+        Printable(options.listen));
+  }
+  return server::TokenFile::Open(options.tokens);
+}
+
+// Names under which a server may be asked that only this machine can reach.
+server::OriginGuard::Options OriginsOf(const ServeOptions& options) {
+  const bool unix_socket = options.listen.starts_with("unix:");
+  return {.local = !unix_socket && server::IsLocal(options.listen),
+          .listen_host = unix_socket ? "" : options.listen,
+          .hosts = options.hosts};
 }
 
 Result<std::vector<pipeline::RankClocks>> LoadSchedule(const std::string& file) {
@@ -90,6 +113,12 @@ Result<std::vector<pipeline::RankClocks>> LoadSchedule(const std::string& file) 
   auto schedule = pipeline::ParseReferenceSchedule(text);
   if (!schedule.ok()) return std::move(schedule).error().While(Printable(file));
   return schedule;
+}
+
+Result<server::Usage> UsageOf(Store& store, const std::string& name_space) {
+  ZEUS_TRY(const JobCounts jobs, store.jobs->Count(name_space));
+  ZEUS_TRY(const std::int64_t plans, store.plans->Count(name_space));
+  return server::Usage{.jobs = jobs.jobs, .trials = jobs.trials, .plans = plans};
 }
 
 // What answers for pipelines.
@@ -137,11 +166,41 @@ class Expiry {
   Ticker ticker_;
 };
 
+// Reads tokens, certificate and key again when their files have changed; what cannot be used is
+// warned about once, and the old ones stay.
+class SecretsRefresh {
+ public:
+  SecretsRefresh(server::TokenFile* tokens, server::HttpServer& server)
+      : tokens_(tokens), server_(server) {}
+
+  void Look() {
+    if (tokens_ != nullptr) Report("tokens", tokens_->Refresh(), token_complaint_);
+    Report("certificate and key", server_.RefreshTls(), tls_complaint_);
+  }
+
+ private:
+  static void Report(const char* what, const Result<bool>& read, std::string& complaint) {
+    if (!read.ok() && read.error().message != complaint) {
+      complaint = read.error().message;
+      log::Warning("the {} of before stay in use: {}", what, complaint);
+    } else if (read.ok() && read.value()) {
+      complaint.clear();
+      log::Info("read the {} again", what);
+    }
+  }
+
+  server::TokenFile* const tokens_;
+  server::HttpServer& server_;
+  std::string token_complaint_{};
+  std::string tls_complaint_{};
+};
+
 using Wait = Signals::Event;
 
 // What is needed to the very end, in the order in which it goes: the last resort guards everything
 // that is made after it.
 struct Frame {
+  std::unique_ptr<server::TokenFile> tokens{};
   std::unique_ptr<server::AccessLog> log{};
   std::optional<Signals> signals{};
   std::optional<LastResort> last_resort{};
@@ -150,12 +209,14 @@ struct Frame {
 // The exit code, unless the last resort has one.
 Result<int> ServeUntilSignal(server::HttpServer& server, LocalPlanService& plans, Frame& frame,
                              const Clock& clock, Seconds patience) {
+  SecretsRefresh secrets(frame.tokens.get(), server);
   fmt::print("listening on {}\n", server.url());
   ZEUS_RETURN_IF_ERROR(FlushOutput());
   Wait event = Wait::kTime;
   while (event != Wait::kStop) {
-    event = frame.signals->WaitUntil(clock.Now() + kForever, clock);
+    event = frame.signals->WaitUntil(clock.Now() + kRefreshPeriod, clock);
     if (event == Wait::kReopen && frame.log) frame.log->Reopen();
+    if (event != Wait::kStop) secrets.Look();
   }
   frame.last_resort->Arm(clock.Now() + patience);
   plans.Stop();  // Whoever waits for a frontier may ask the next server.
@@ -168,7 +229,7 @@ Result<int> ServeUntilSignal(server::HttpServer& server, LocalPlanService& plans
 Result<int> Serve(const ServeOptions& options) {
   const SystemClock clock;
   Frame frame;
-  ZEUS_TRY(std::optional<server::TokenStore> tokens, LoadTokens(options));
+  ZEUS_TRY(frame.tokens, LoadTokens(options));
   std::string database = options.database;
   if (database.empty()) {
     ZEUS_TRY(database, DefaultDatabaseUrl(EnvironmentVariable));
@@ -184,12 +245,20 @@ Result<int> Serve(const ServeOptions& options) {
   LocalJobService service(*store.jobs, clock);
   Planning planning(store, clock, options, std::move(schedule));
   server::ServerMetrics metrics;
+  server::LoginLimiter logins(clock);
+  const auto usage = [&store](const std::string& name_space) { return UsageOf(store, name_space); };
+  server::Quotas quotas(usage);
+  for (const std::string& quota : options.quotas) ZEUS_RETURN_IF_ERROR(quotas.Add(quota));
   server::Readiness readiness([&store] { return store.jobs->Ping(); }, clock);
   server::Api api(service, metrics, frame.log.get(),
                   {.plans = &planning.plans,
                    .sessions = &planning.sessions,
                    .rank_patience = Seconds(options.rank_timeout),
-                   .tokens = std::move(tokens),
+                   .tokens = frame.tokens.get(),
+                   .logins = &logins,
+                   .quotas = options.quotas.empty() ? nullptr : &quotas,
+                   .origins = OriginsOf(options),
+                   .usage = usage,
                    .ready = [&readiness] { return readiness.Check(); },
                    .more_metrics =
                        [&planning](MetricSet& set) {
@@ -215,9 +284,13 @@ Result<int> RunServe(const ServeOptions& options) {
 }
 
 Result<int> MakeToken(const ServeOptions& options) {
+  const server::Role role = options.admin       ? server::Role::kAdmin
+                            : options.read_only ? server::Role::kRead
+                                                : server::Role::kWrite;
   ZEUS_TRY(const std::string token,
-           server::AddToken(options.tokens, options.new_token,
-                            options.read_only ? server::Role::kRead : server::Role::kWrite));
+           server::AddToken(
+               options.tokens,
+               {.name = options.new_token, .role = role, .name_space = options.name_space}));
   fmt::print("{}\n", token);
   return 0;
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "zeus/base/result.h"
 
@@ -11,13 +12,18 @@ struct ServeOptions {
   std::string listen = "127.0.0.1:8000";
   std::string database{};  // Empty: a file of the user.
   std::string tokens{};
-  std::string new_token{};  // The name of a token to make instead of serving.
-  bool read_only = false;   // The new token's role.
+  std::string new_token{};   // The name of a token to make instead of serving.
+  bool read_only = false;    // The new token's role.
+  bool admin = false;        // Likewise.
+  std::string name_space{};  // The new token's; empty: the default one.
+  std::vector<std::string> quotas{};
+  std::vector<std::string> hosts{};  // More names that the server has.
   std::string tls_certificate{};
   std::string tls_key{};
   std::string access_log = "-";
   bool no_access_log = false;
   bool insecure = false;
+  bool plain_http = false;  // Tokens travel without TLS.
   std::uint64_t max_body = std::uint64_t{1} << 20;
   std::uint64_t body_memory = std::uint64_t{32} << 20;  // Of all bodies together.
   std::uint64_t max_connections = 1024;
