@@ -1,7 +1,13 @@
 #include "zeus/base/clock.h"
 
+#include <time.h>
+
 #include <algorithm>
+#include <string>
 #include <thread>
+
+#include "zeus/base/boot_time.h"
+#include "zeus/base/file.h"
 
 namespace zeus {
 namespace {
@@ -26,5 +32,14 @@ WallTime VirtualClock::WallNow() const {
 }
 
 void VirtualClock::SleepUntil(TimePoint deadline) { now_ = std::max(now_, deadline); }
+
+BootTime CurrentBootTime() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  const auto boot = ReadLine("/proc/sys/kernel/random/boot_id");
+  return {
+      .boot = boot.ok() ? boot.value() : "",
+      .since = Seconds(static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec))};
+}
 
 }  // namespace zeus

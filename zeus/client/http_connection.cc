@@ -9,7 +9,9 @@
 #include <mutex>
 #include <utility>
 
+#include "zeus/base/file.h"
 #include "zeus/base/text.h"
+#include "zeus/client/tls_watch.h"
 
 namespace zeus {
 namespace {
@@ -37,11 +39,19 @@ bool IsAddress(const std::string& url) {
          authority.find_first_of("/?#@ ") == std::string::npos;
 }
 
+// "host" of "https://host:8000", "::1" of "https://[::1]:8000".
+std::string HostOf(const std::string& url) {
+  const std::string authority = url.substr(url.find("://") + 3);
+  if (authority.starts_with('[')) return authority.substr(1, authority.find(']') - 1);
+  return authority.substr(0, authority.find(':'));
+}
+
 }  // namespace
 
 class HttpConnection::Client {
  public:
-  explicit Client(const Options& options) : url_(options.url), client_(Target(options.url)) {
+  explicit Client(const Options& options)
+      : url_(options.url), authorities_(options.authorities), client_(Target(options.url)) {
     if (url_.starts_with(kUnix)) client_.set_address_family(AF_UNIX);
     const auto limit = [](Seconds time) {
       return std::chrono::duration_cast<std::chrono::microseconds>(time);
@@ -53,6 +63,7 @@ class HttpConnection::Client {
     client_.set_keep_alive(true);
     client_.set_tcp_nodelay(true);
     if (!options.authorities.empty()) client_.set_ca_cert_path(options.authorities);
+    if (SSL_CTX* const context = client_.ssl_context()) tls_.Attach(*context);
     httplib::Headers headers;
     if (!options.token.empty()) headers.emplace("Authorization", "Bearer " + options.token);
     // A Unix socket has no host; servers want one all the same.
@@ -64,12 +75,31 @@ class HttpConnection::Client {
     const std::lock_guard lock(mutex_);
     const httplib::Result answer = Send(method, path, body);
     if (answer) return Answer{.status = answer->status, .body = answer->body};
-    return Error{
-        ErrorCode::kUnavailable,
-        fmt::format("no answer from {} ({})", url_, LowerCase(httplib::to_string(answer.error())))};
+    return Error{ErrorCode::kUnavailable, WhyNoAnswer(answer.error())};
   }
 
  private:
+  std::string WhyNoAnswer(httplib::Error error) const {
+    using Code = httplib::Error;
+    if (error == Code::SSLServerVerification)
+      return fmt::format("{} is not trusted: {}", url_, tls_.Explain(HostOf(url_)));
+    if (error == Code::SSLLoadingCerts)
+      return fmt::format("no certificates to trust could be read for {}: {}", url_,
+                         authorities_.empty()
+                             ? std::string("this system has none (install ca-certificates)")
+                             : Printable(authorities_) + " holds none in PEM format");
+    if (error == Code::SSLConnection)
+      return fmt::format(
+          "{} does not speak TLS as we do: if it serves plain HTTP, its address begins with "
+          "http://",
+          url_);
+    std::string why =
+        fmt::format("no answer from {} ({})", url_, LowerCase(httplib::to_string(error)));
+    if (error == Code::Read && url_.starts_with("http://"))
+      why += ": if it serves TLS, its address begins with https://";
+    return why;
+  }
+
   static std::string Target(const std::string& url) {
     return url.starts_with(kUnix) ? SocketPath(url) : url;
   }
@@ -88,6 +118,8 @@ class HttpConnection::Client {
 
   std::mutex mutex_;
   const std::string url_;
+  const std::string authorities_;
+  TlsWatch tls_;
   httplib::Client client_;
 };
 
@@ -98,6 +130,13 @@ Result<std::unique_ptr<HttpConnection>> HttpConnection::Create(const Options& op
   Options trimmed = options;
   if (trimmed.url.ends_with('/') && !trimmed.url.starts_with(kUnix)) trimmed.url.pop_back();
   if (!IsAddress(trimmed.url)) return NoAddress(options.url);
+  if (!options.authorities.empty()) {
+    constexpr std::size_t kLargestBundle = std::size_t{64} << 20;
+    ZEUS_TRY(const std::string certificates, ReadSmallFile(options.authorities, kLargestBundle));
+    if (certificates.find("-----BEGIN ") == std::string::npos)
+      return Error{ErrorCode::kInvalidArgument, fmt::format("{} holds no certificate in PEM format",
+                                                            Printable(options.authorities))};
+  }
   try {
     return std::unique_ptr<HttpConnection>(new HttpConnection(std::make_unique<Client>(trimmed)));
   } catch (const std::exception&) {  // A port that is none.

@@ -20,7 +20,7 @@ class HttpConnection {
     Seconds answer_timeout{30};
   };
 
-  // kInvalidArgument for an address that is none.
+  // kInvalidArgument for an address that is none; also for authorities that cannot be used.
   static Result<std::unique_ptr<HttpConnection>> Create(const Options& options);
   ~HttpConnection();
   HttpConnection(const HttpConnection&) = delete;

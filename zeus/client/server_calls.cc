@@ -1,5 +1,6 @@
 #include "zeus/client/server_calls.h"
 
+#include <limits>
 #include <utility>
 
 #include "zeus/base/json.h"
@@ -11,6 +12,7 @@ namespace zeus {
 namespace {
 
 constexpr int kNoContent = 204;
+constexpr int kUnauthorized = 401;
 
 std::string BodyText(ServerCalls::Method method, const Json& body) {
   return method == ServerCalls::Method::kPost ? wire::Text(body) : "";
@@ -38,11 +40,16 @@ Result<ServerCalls::Reply> ServerCalls::Send(Method method, const std::string& p
                                              const std::string& body) {
   ZEUS_TRY(const HttpConnection::Answer answer, connection_->Ask(method, path, body));
   constexpr int kFirstRedirection = 300;
-  if (answer.status >= kFirstRedirection || answer.status < 200)
-    return wire::ErrorFromAnswer(answer.status, answer.body);
+  if (answer.status >= kFirstRedirection || answer.status < 200) {
+    Error error = wire::ErrorFromAnswer(answer.status, answer.body);
+    if (answer.status == kUnauthorized)
+      error.message += " (--token-file or ZEUS_TOKEN; token= in Python)";
+    return error;
+  }
   Reply reply{.status = answer.status};
   if (answer.status == kNoContent || answer.body.empty()) return reply;
-  auto parsed = wire::ParseBody(answer.body);
+  // A server that we asked may say as much as it likes: plans are long.
+  auto parsed = wire::ParseBody(answer.body, std::numeric_limits<std::size_t>::max());
   if (!parsed.ok())
     return Error{ErrorCode::kInternal,
                  "the server's answer is not understood: " + parsed.error().message};

@@ -66,8 +66,8 @@ struct Trial {
   // Of the request that began it: the same request again gets the same trial. May be empty.
   std::string request_id{};
   WallTime started_at{};
-  Seconds lease{};  // What a sign of life is good for.
-  WallTime lease_until{};
+  Seconds lease{};         // What a sign of life is good for.
+  WallTime lease_until{};  // Of the lease clock in a repository, of day in answers.
   std::optional<WallTime> ended_at{};
   int epochs = 0;
   Seconds time{};

@@ -42,10 +42,10 @@ Json ProgressDetail(const Trial& trial) {
 }  // namespace
 
 Result<JobChange> JobChange::Begin(JobTransaction& transaction, const std::string& job_id,
-                                   const Clock& clock) {
+                                   const Clocks& clocks) {
   ZEUS_TRY(Job job, transaction.LockJob(job_id));
   ZEUS_TRY(JobPolicy policies, JobPolicy::Restore(job));
-  return JobChange(transaction, std::move(job), std::move(policies), clock.WallNow());
+  return JobChange(transaction, std::move(job), std::move(policies), clocks);
 }
 
 Status JobChange::Finish() {
@@ -71,12 +71,13 @@ Result<Trial> JobChange::Find(std::int64_t number) {
 }
 
 void JobChange::Renew(Trial& trial) const {
-  trial.lease_until = now_ + std::chrono::duration_cast<std::chrono::microseconds>(trial.lease);
+  trial.lease_until =
+      lease_now_ + std::chrono::duration_cast<std::chrono::microseconds>(trial.lease);
 }
 
 Result<int> JobChange::ExpireOverdueTrials() {
   ZEUS_TRY(std::vector<Trial> overdue,
-           transaction_.OverdueTrials(job_.spec.id, now_, kExpiredAtOnce));
+           transaction_.OverdueTrials(job_.spec.id, lease_now_, kExpiredAtOnce));
   for (Trial& trial : overdue) {
     trial.status = TrialStatus::kExpired;
     trial.ended_at = now_;

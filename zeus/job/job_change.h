@@ -19,9 +19,13 @@ namespace zeus {
 // as the transaction.
 class JobChange {
  public:
+  struct Clocks {
+    const Clock& day;
+    const LeaseClock& leases;
+  };
   // The time of the change is that at which the job is ours, not that at which we began to wait.
   static Result<JobChange> Begin(JobTransaction& transaction, const std::string& job_id,
-                                 const Clock& clock);
+                                 const Clocks& clocks);
 
   Result<StartedTrial> StartTrial(const TrialRequest& request);
   Result<ReportAnswer> Report(const TrialReport& report);
@@ -39,11 +43,12 @@ class JobChange {
     int attempt = 0;
   };
 
-  JobChange(JobTransaction& transaction, Job job, JobPolicy policies, WallTime now)
+  JobChange(JobTransaction& transaction, Job job, JobPolicy policies, const Clocks& clocks)
       : transaction_(transaction),
         job_(std::move(job)),
         policies_(std::move(policies)),
-        now_(now) {}
+        now_(clocks.day.WallNow()),
+        lease_now_(clocks.leases.Now()) {}
 
   Result<Trial> Find(std::int64_t number);
   Result<Place> NextPlace(const TrialRequest& request);
@@ -65,7 +70,8 @@ class JobChange {
   JobTransaction& transaction_;
   Job job_;
   JobPolicy policies_;
-  WallTime now_;
+  WallTime now_;        // For labelling records.
+  WallTime lease_now_;  // For leases.
 };
 
 }  // namespace zeus

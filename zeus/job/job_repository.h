@@ -9,6 +9,7 @@
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
 #include "zeus/job/job.h"
+#include "zeus/job/lease_clock.h"
 
 namespace zeus {
 
@@ -33,7 +34,7 @@ class JobTransaction {
   virtual Result<std::optional<Trial>> FindTrialByRequest(const std::string& job_id,
                                                           const std::string& request_id) = 0;
   virtual Result<bool> HasActiveTrial(const std::string& job_id, RunRole role) = 0;
-  // Active, with a lease that ended before `now`; by number, at most `limit`.
+  // Active, with a lease that ended before `now` of the lease clock; by number, at most `limit`.
   virtual Result<std::vector<Trial>> OverdueTrials(const std::string& job_id, WallTime now,
                                                    int limit) = 0;
   // By attempt.
@@ -42,6 +43,9 @@ class JobTransaction {
   virtual Status InsertTrial(const Trial& trial) = 0;
   virtual Status UpdateTrial(const Trial& trial) = 0;
   virtual Status AppendEvent(const JobEvent& event) = 0;
+
+  // Instead of the one that is kept, unless that is later. Needs no lock.
+  virtual Status KeepLeaseTick(const LeaseTick& tick) = 0;
 };
 
 struct JobQuery {
@@ -85,6 +89,9 @@ class JobRepository {
                                                    int limit) = 0;
   // Ids of jobs with an active trial whose lease ended before `now`, at most `limit`.
   virtual Result<std::vector<std::string>> JobsWithOverdueTrials(WallTime now, int limit) = 0;
+
+  // nullopt: none was ever kept.
+  virtual Result<std::optional<LeaseTick>> FindLeaseTick() = 0;
 
   // Of a name space (identifier.h).
   virtual Result<JobCounts> Count(const std::string& name_space) = 0;

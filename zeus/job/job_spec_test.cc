@@ -68,7 +68,9 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 INSTANTIATE_TEST_SUITE_P(
     Fields, JobSpecMistakeTest,
     ::testing::Values(Mistake{"id", [](JobSpec& s) { s.id = ""; }},
-                      Mistake{"id", [](JobSpec& s) { s.id = "a/b"; }},
+                      Mistake{"id", [](JobSpec& s) { s.id = "a/b/c"; }},
+                      Mistake{"id", [](JobSpec& s) { s.id = "/b"; }},
+                      Mistake{"id", [](JobSpec& s) { s.id = "a/"; }},
                       Mistake{"id", [](JobSpec& s) { s.id = ".."; }},
                       Mistake{"id", [](JobSpec& s) { s.id = std::string(201, 'a'); }},
                       Mistake{"id", [](JobSpec& s) { s.prefix = "cifar"; }},

@@ -8,12 +8,14 @@
 #include <utility>
 
 #include "zeus/base/field_reader.h"
+#include "zeus/base/log.h"
 #include "zeus/job/job_change.h"
 
 namespace zeus {
 namespace {
 
 constexpr int kJobsAtOnce = 100;
+constexpr Seconds kTickPeriod{5};  // As much is forgotten when the process is killed.
 
 // More than mankind uses in a year: costs that are computed from such amounts stay finite.
 constexpr double kLargestAmount = 1e21;
@@ -59,20 +61,6 @@ Status Check(const TrialReport& report) {
   return Ok();
 }
 
-// Runs `ask` on a job in one transaction. What it answers is told only when it is on disk.
-template <class Answer, class Ask>
-Result<Answer> Change(JobRepository& repository, const std::string& job_id, const Clock& clock,
-                      const Ask& ask) {
-  std::optional<Answer> answer;
-  ZEUS_RETURN_IF_ERROR(repository.Write([&](JobTransaction& transaction) -> Status {
-    answer.reset();
-    ZEUS_TRY(JobChange change, JobChange::Begin(transaction, job_id, clock));
-    ZEUS_TRY(answer, ask(change));
-    return change.Finish();
-  }));
-  return *std::move(answer);
-}
-
 // The same job may run on other GPUs: each trial says on which.
 JobSpec WithoutPlace(JobSpec spec) {
   if (!spec.translate_gpu_models) return spec;
@@ -104,8 +92,56 @@ Job NewJob(JobSpec spec, std::uint64_t entropy, WallTime now) {
 
 }  // namespace
 
+LocalJobService::LocalJobService(JobRepository& repository, const Clock& clock)
+    : LocalJobService(repository, clock, SystemEntropy) {}
+
 LocalJobService::LocalJobService(JobRepository& repository, const Clock& clock, Entropy entropy)
-    : repository_(repository), clock_(clock), entropy_(std::move(entropy)) {}
+    : LocalJobService(repository, clock, std::move(entropy), {}) {}
+
+LocalJobService::LocalJobService(JobRepository& repository, const Clock& clock, Entropy entropy,
+                                 LeaseOptions leases)
+    : repository_(repository),
+      clock_(clock),
+      entropy_(std::move(entropy)),
+      leases_(
+          clock, leases.absence,
+          leases.boot_clock ? std::move(leases.boot_clock) : [] { return BootTime(); }) {}
+
+template <class Answer, class Ask>
+Result<Answer> LocalJobService::Change(const std::string& job_id, const Ask& ask) {
+  ZEUS_RETURN_IF_ERROR(BeginLeaseClock());
+  std::optional<Answer> answer;
+  ZEUS_RETURN_IF_ERROR(repository_.Write([&](JobTransaction& transaction) -> Status {
+    answer.reset();
+    ZEUS_TRY(JobChange change,
+             JobChange::Begin(transaction, job_id, {.day = clock_, .leases = leases_}));
+    ZEUS_TRY(answer, ask(change));
+    return change.Finish();
+  }));
+  KeepLeaseTick();
+  return *std::move(answer);
+}
+
+Status LocalJobService::BeginLeaseClock() {
+  if (leases_.has_begun()) return Ok();
+  ZEUS_TRY(const std::optional<LeaseTick> kept, repository_.FindLeaseTick());
+  leases_.Begin(kept);
+  return Ok();
+}
+
+// A tick that cannot be kept is kept the next time: nobody's answer depends on it.
+void LocalJobService::KeepLeaseTick() {
+  const std::optional<LeaseTick> tick = leases_.TickEvery(kTickPeriod);
+  if (!tick) return;
+  const Status kept = repository_.Write(
+      [&](JobTransaction& transaction) { return transaction.KeepLeaseTick(*tick); });
+  if (!kept.ok()) log::Debug("the lease clock could not be kept: {}", kept.error().message);
+}
+
+Trial LocalJobService::Shown(Trial trial) {
+  if (BeginLeaseClock().ok()) trial.lease_until = leases_.TimeOfDay(trial.lease_until);
+  return trial;
+}
 
 Result<RegisteredJob> LocalJobService::Register(const JobSpec& asked) {
   ZEUS_TRY(JobSpec spec, Checked(asked));
@@ -143,27 +179,35 @@ Result<StartedTrial> LocalJobService::StartTrial(const TrialRequest& request) {
   ZEUS_RETURN_IF_ERROR(CheckName("request_id", request.request_id));
   if (request.lease && !(*request.lease > Seconds(0.0) && std::isfinite(request.lease->count())))
     return FieldError("lease_seconds", "must be greater than 0");
-  return Change<StartedTrial>(repository_, request.job_id, clock_,
-                              [&](JobChange& change) { return change.StartTrial(request); });
+  ZEUS_TRY(StartedTrial started, Change<StartedTrial>(request.job_id, [&](JobChange& change) {
+             return change.StartTrial(request);
+           }));
+  started.trial = Shown(std::move(started.trial));
+  return started;
 }
 
 Result<ReportAnswer> LocalJobService::Report(const TrialReport& report) {
   ZEUS_RETURN_IF_ERROR(Check(report));
-  return Change<ReportAnswer>(repository_, report.job_id, clock_,
-                              [&](JobChange& change) { return change.Report(report); });
+  ZEUS_TRY(ReportAnswer answer, Change<ReportAnswer>(report.job_id, [&](JobChange& change) {
+             return change.Report(report);
+           }));
+  answer.trial = Shown(std::move(answer.trial));
+  return answer;
 }
 
 Result<Trial> LocalJobService::Heartbeat(const std::string& job_id, std::int64_t trial) {
-  return Change<Trial>(repository_, job_id, clock_,
-                       [&](JobChange& change) { return change.Heartbeat(trial); });
+  ZEUS_TRY(Trial alive,
+           Change<Trial>(job_id, [&](JobChange& change) { return change.Heartbeat(trial); }));
+  return Shown(std::move(alive));
 }
 
 Result<Trial> LocalJobService::EndTrial(const TrialEnd& end) {
   if (end.status != TrialStatus::kStopped && end.status != TrialStatus::kFailed)
     return FieldError("status",
                       "must be stopped or failed; reports say whether a trial has converged");
-  return Change<Trial>(repository_, end.job_id, clock_,
-                       [&](JobChange& change) { return change.EndTrial(end); });
+  ZEUS_TRY(Trial ended,
+           Change<Trial>(end.job_id, [&](JobChange& change) { return change.EndTrial(end); }));
+  return Shown(std::move(ended));
 }
 
 Status LocalJobService::LearnEpochCost(const EpochCostReport& report) {
@@ -172,7 +216,7 @@ Status LocalJobService::LearnEpochCost(const EpochCostReport& report) {
   ZEUS_RETURN_IF_ERROR(CheckMaxPower(report.max_power));
   ZEUS_RETURN_IF_ERROR(CheckName("gpu_model", report.gpu_model));
   if (report.time == Seconds(0.0)) return FieldError("time_seconds", "must be greater than 0");
-  return Change<std::monostate>(repository_, report.job_id, clock_,
+  return Change<std::monostate>(report.job_id,
                                 [&](JobChange& change) { return change.LearnEpochCost(report); });
 }
 
@@ -185,12 +229,15 @@ Result<std::vector<Job>> LocalJobService::ListJobs(const JobQuery& query) {
 }
 
 Result<Trial> LocalJobService::GetTrial(const std::string& job_id, std::int64_t trial) {
-  return repository_.FindTrial(job_id, trial);
+  ZEUS_TRY(Trial found, repository_.FindTrial(job_id, trial));
+  return Shown(std::move(found));
 }
 
 Result<std::vector<Trial>> LocalJobService::ListTrials(const std::string& job_id,
                                                        const TrialQuery& query) {
-  return repository_.ListTrials(job_id, query);
+  ZEUS_TRY(std::vector<Trial> trials, repository_.ListTrials(job_id, query));
+  for (Trial& trial : trials) trial = Shown(std::move(trial));
+  return trials;
 }
 
 Result<JobArms> LocalJobService::GetArms(const std::string& job_id, const std::string& gpu_model) {
@@ -210,13 +257,17 @@ Result<std::vector<JobEvent>> LocalJobService::ListEvents(const std::string& job
 }
 
 Result<int> LocalJobService::ExpireOverdueTrials() {
+  ZEUS_RETURN_IF_ERROR(BeginLeaseClock());
+  ZEUS_TRY(const std::optional<LeaseTick> kept, repository_.FindLeaseTick());
+  if (kept) leases_.CatchUp(*kept);
+  KeepLeaseTick();
   ZEUS_TRY(const std::vector<std::string> jobs,
-           repository_.JobsWithOverdueTrials(clock_.WallNow(), kJobsAtOnce));
+           repository_.JobsWithOverdueTrials(leases_.Now(), kJobsAtOnce));
   int expired = 0;
   std::optional<Error> failure;
   for (const std::string& job : jobs) {
-    const auto freed = Change<int>(repository_, job, clock_,
-                                   [](JobChange& change) { return change.ExpireOverdueTrials(); });
+    const auto freed =
+        Change<int>(job, [](JobChange& change) { return change.ExpireOverdueTrials(); });
     if (freed.ok())
       expired += freed.value();
     else if (freed.error().code != ErrorCode::kNotFound)  // Deleted meanwhile.

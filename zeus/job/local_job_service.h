@@ -8,6 +8,7 @@
 #include "zeus/base/random.h"
 #include "zeus/job/job_repository.h"
 #include "zeus/job/job_service.h"
+#include "zeus/job/lease_clock.h"
 
 namespace zeus {
 
@@ -16,7 +17,15 @@ namespace zeus {
 // these may share one. Thread-safe; what it is given must outlive it.
 class LocalJobService final : public JobService {
  public:
-  LocalJobService(JobRepository& repository, const Clock& clock, Entropy entropy = SystemEntropy);
+  struct LeaseOptions {
+    LeaseClock::Absence absence = LeaseClock::Absence::kCounted;
+    BootClock boot_clock{};  // Empty: after an absence the time of day is trusted.
+  };
+
+  LocalJobService(JobRepository& repository, const Clock& clock);
+  LocalJobService(JobRepository& repository, const Clock& clock, Entropy entropy);
+  LocalJobService(JobRepository& repository, const Clock& clock, Entropy entropy,
+                  LeaseOptions leases);
 
   Result<RegisteredJob> Register(const JobSpec& spec) override;
   Status Delete(const std::string& job_id) override;
@@ -38,9 +47,18 @@ class LocalJobService final : public JobService {
   Result<int> ExpireOverdueTrials();
 
  private:
+  // Runs `ask` on a job in one transaction. What it answers is told only when it is on disk.
+  template <class Answer, class Ask>
+  Result<Answer> Change(const std::string& job_id, const Ask& ask);
+  Status BeginLeaseClock();
+  void KeepLeaseTick();
+  // As callers see it: with the time of day at which the lease ends.
+  Trial Shown(Trial trial);
+
   JobRepository& repository_;
   const Clock& clock_;
   Entropy entropy_;
+  LeaseClock leases_;
 };
 
 }  // namespace zeus

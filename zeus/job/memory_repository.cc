@@ -32,7 +32,8 @@ bool IsOverdue(const Trial& trial, WallTime now) {
 // Remembers how to undo what it does.
 class MemoryRepository::Transaction final : public JobTransaction {
  public:
-  explicit Transaction(std::map<std::string, Record>& records) : records_(records) {}
+  Transaction(std::map<std::string, Record>& records, std::optional<LeaseTick>& tick)
+      : records_(records), tick_(tick) {}
 
   void Undo() {
     for (; !undo_.empty(); undo_.pop_back()) undo_.back()();
@@ -111,6 +112,12 @@ class MemoryRepository::Transaction final : public JobTransaction {
     undo_.emplace_back([&events, sequence = event.sequence] { events.erase(sequence); });
     return Ok();
   }
+  Status KeepLeaseTick(const LeaseTick& tick) override {
+    if (tick_ && tick_->lease >= tick.lease) return Ok();
+    undo_.emplace_back([this, before = tick_] { tick_ = before; });
+    tick_ = tick;
+    return Ok();
+  }
 
  private:
   template <class Condition>
@@ -124,12 +131,13 @@ class MemoryRepository::Transaction final : public JobTransaction {
   }
 
   std::map<std::string, Record>& records_;
+  std::optional<LeaseTick>& tick_;
   std::vector<std::function<void()>> undo_{};
 };
 
 Status MemoryRepository::Write(const Change& change) {
   const std::scoped_lock lock(mutex_);
-  Transaction transaction(records_);
+  Transaction transaction(records_, tick_);
   Status done = change(transaction);
   if (!done.ok()) transaction.Undo();
   return done;
@@ -205,6 +213,11 @@ Result<std::vector<std::string>> MemoryRepository::JobsWithOverdueTrials(WallTim
       ids.push_back(id);
   }
   return ids;
+}
+
+Result<std::optional<LeaseTick>> MemoryRepository::FindLeaseTick() {
+  const std::scoped_lock lock(mutex_);
+  return tick_;
 }
 
 Result<JobCounts> MemoryRepository::Count(const std::string& name_space) {

@@ -21,6 +21,7 @@ class MemoryRepository final : public JobRepository {
   Result<std::vector<JobEvent>> ListEvents(const std::string& job_id, std::int64_t after,
                                            int limit) override;
   Result<std::vector<std::string>> JobsWithOverdueTrials(WallTime now, int limit) override;
+  Result<std::optional<LeaseTick>> FindLeaseTick() override;
   Result<JobCounts> Count(const std::string& name_space) override;
   Status Ping() override;
 
@@ -35,7 +36,8 @@ class MemoryRepository final : public JobRepository {
   const Record* Find(const std::string& id) const;
 
   std::mutex mutex_;
-  std::map<std::string, Record> records_{};  // Guarded by mutex_.
+  std::map<std::string, Record> records_{};  // Guarded by mutex_, as is the next.
+  std::optional<LeaseTick> tick_{};
 };
 
 }  // namespace zeus

@@ -131,8 +131,19 @@ constexpr std::array kProbe = {
     " filler TEXT NOT NULL)",
 };
 
+// The clock of leases (zeus/job/lease_clock.h); at most one row.
+constexpr std::array kLeaseClock = {
+    "CREATE TABLE lease_clock ("
+    " id BIGINT PRIMARY KEY,"
+    " lease BIGINT NOT NULL,"
+    " wall BIGINT NOT NULL,"
+    " boot TEXT NOT NULL,"
+    " since_boot_seconds DOUBLE PRECISION NOT NULL)",
+};
+
 // In order; the first has number 1.
-const std::array<std::span<const char* const>, 3> kMigrations = {kFirst, kPlans, kProbe};
+const std::array<std::span<const char* const>, 4> kMigrations = {kFirst, kPlans, kProbe,
+                                                                 kLeaseClock};
 
 constexpr const char* kVersionTable =
     "CREATE TABLE IF NOT EXISTS zeus_migrations (version BIGINT PRIMARY KEY)";

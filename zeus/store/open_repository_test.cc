@@ -53,6 +53,23 @@ class OpenRepositoryTest : public ::testing::Test {
   TemporaryDirectory folder_;
 };
 
+TEST_F(OpenRepositoryTest, AFileOfAnEarlierVersionKeepsWhatIsInIt) {
+  {
+    const auto repository = OpenRepository(Url(File()));
+    ASSERT_TRUE(Insert(*repository.value(), "job").ok());
+  }
+  // As it was before leases had a clock and readiness a row.
+  Execute(File(),
+          "DROP TABLE lease_clock; DROP TABLE zeus_probe;"
+          "DELETE FROM zeus_migrations WHERE version > 2");
+  const auto repository = OpenRepository(Url(File()));
+  ASSERT_TRUE(repository.ok()) << repository.error().message;
+  EXPECT_EQ(repository.value()->FindJob("job").value().spec.id, "job");
+  EXPECT_EQ(repository.value()->Count("").value().jobs, 1);
+  EXPECT_FALSE(repository.value()->FindLeaseTick().value());
+  EXPECT_TRUE(repository.value()->Ping().ok());
+}
+
 TEST_F(OpenRepositoryTest, MakesFileAndFoldersForTheirOwnerAlone) {
   const auto repository = OpenRepository(Url(File()));
   ASSERT_TRUE(repository.ok()) << repository.error().message;

@@ -6,6 +6,7 @@
 
 #include "zeus/base/text.h"
 #include "zeus/store/job_rows.h"
+#include "zeus/store/row_reader.h"
 #include "zeus/store/sql_values.h"
 #include "zeus/store/store_transaction.h"
 
@@ -83,6 +84,20 @@ Result<std::vector<std::string>> SqlJobRepository::JobsWithOverdueTrials(WallTim
   std::vector<std::string> ids;
   for (const SqlRow& row : answer.rows) ids.push_back(std::get<std::string>(row.at(0)));
   return ids;
+}
+
+Result<std::optional<LeaseTick>> SqlJobRepository::FindLeaseTick() {
+  ZEUS_TRY(SqlAnswer answer,
+           database_->Read("SELECT lease, wall, boot, since_boot_seconds FROM lease_clock", {}));
+  if (answer.rows.empty()) return std::optional<LeaseTick>();
+  RowReader reader("lease_clock", std::move(answer.rows.front()));
+  LeaseTick tick;
+  tick.lease = reader.Time();
+  tick.wall = reader.Time();
+  tick.boot.boot = reader.Text();
+  tick.boot.since = Seconds(reader.Real());
+  ZEUS_RETURN_IF_ERROR(reader.status());
+  return std::optional(std::move(tick));
 }
 
 Result<JobCounts> SqlJobRepository::Count(const std::string& name_space) {

@@ -25,6 +25,7 @@ class SqlJobRepository final : public JobRepository {
   Result<std::vector<JobEvent>> ListEvents(const std::string& job_id, std::int64_t after,
                                            int limit) override;
   Result<std::vector<std::string>> JobsWithOverdueTrials(WallTime now, int limit) override;
+  Result<std::optional<LeaseTick>> FindLeaseTick() override;
   Result<JobCounts> Count(const std::string& name_space) override;
   Status Ping() override;
 

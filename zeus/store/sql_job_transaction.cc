@@ -222,4 +222,15 @@ Status SqlJobTransaction::AppendEvent(const JobEvent& event) {
   return Ok();
 }
 
+Status SqlJobTransaction::KeepLeaseTick(const LeaseTick& tick) {
+  ZEUS_RETURN_IF_ERROR(transaction_.Change(
+      "INSERT INTO lease_clock (id, lease, wall, boot, since_boot_seconds)"
+      " VALUES (1, $1, $2, $3, $4) ON CONFLICT (id) DO UPDATE SET lease = excluded.lease,"
+      " wall = excluded.wall, boot = excluded.boot,"
+      " since_boot_seconds = excluded.since_boot_seconds"
+      " WHERE lease_clock.lease < excluded.lease",
+      Values(SqlTime(tick.lease), SqlTime(tick.wall), tick.boot.boot, tick.boot.since.count())));
+  return Ok();
+}
+
 }  // namespace zeus

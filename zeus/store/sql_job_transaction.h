@@ -36,6 +36,7 @@ class SqlJobTransaction final : public JobTransaction {
   Status InsertTrial(const Trial& trial) override;
   Status UpdateTrial(const Trial& trial) override;
   Status AppendEvent(const JobEvent& event) override;
+  Status KeepLeaseTick(const LeaseTick& tick) override;
 
   // What becomes of the present change, as the transaction was told.
   void Keep();

@@ -106,14 +106,14 @@ class FieldWatch final : public nlohmann::json_sax<Json> {
 
 }  // namespace
 
-Result<Json> ParseBody(std::string_view text) {
+Result<Json> ParseBody(std::string_view text, std::size_t most_values) {
   const Shape shape = ShapeOf(text);
   if (shape.deepest > kDeepestNesting)
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("the body is nested more than {} levels deep", kDeepestNesting)};
-  if (shape.values > kMostValues)
+  if (shape.values > most_values)
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("the body has more than {} values", kMostValues)};
+                 fmt::format("the body has more than {} values", most_values)};
   FieldWatch watch;
   Json::sax_parse(text, &watch);
   if (watch.has_large_object())

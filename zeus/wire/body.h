@@ -12,7 +12,7 @@ namespace zeus::wire {
 // Nothing that we exchange is nested more deeply.
 inline constexpr int kDeepestNesting = 16;
 
-// A body of values that are all small becomes much larger when it is parsed.
+// Values of a request: many that are all small become much larger when they are parsed.
 inline constexpr std::size_t kMostValues = std::size_t{1} << 21;
 
 // Fields of one object: looking one up takes a time that grows with their number.
@@ -20,6 +20,6 @@ inline constexpr std::size_t kMostFields = 512;
 
 // A body that is one JSON object. kInvalidArgument names the field where it stops being JSON, as
 // with NaN and infinities, which JSON does not have.
-Result<Json> ParseBody(std::string_view text);
+Result<Json> ParseBody(std::string_view text, std::size_t most_values = kMostValues);
 
 }  // namespace zeus::wire

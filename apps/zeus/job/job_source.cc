@@ -5,7 +5,9 @@
 #include <system_error>
 
 #include "apps/zeus/numbers.h"
+#include "zeus/base/boot_time.h"
 #include "zeus/base/file.h"
+#include "zeus/base/random.h"
 #include "zeus/base/text.h"
 #include "zeus/base/user_files.h"
 #include "zeus/client/remote_job_service.h"
@@ -23,6 +25,12 @@ Result<std::string> FindToken(const JobSourceFlags& flags) {
     return std::string(Trim(text));
   }
   return ProcessEnvironment()("ZEUS_TOKEN").value_or("");
+}
+
+// Empty: those that the system trusts.
+std::string Authorities(const JobSourceFlags& flags) {
+  if (!flags.ca_file.empty()) return flags.ca_file;
+  return ProcessEnvironment()("ZEUS_CA_FILE").value_or("");
 }
 
 // Of a URL, without the user and the password before its '@'.
@@ -59,6 +67,10 @@ void AddJobSourceFlags(Verb verb, JobSourceFlags& flags) {
   verb.AddOption("--token-file", flags.token_file,
                  "File with the server's bearer token; else it is ZEUS_TOKEN")
       .Check(NotEmpty());
+  verb.AddOption("--ca-file", flags.ca_file,
+                 "File with certificates (PEM) whose holders may vouch for the server, instead of "
+                 "the system's; also from ZEUS_CA_FILE")
+      .Check(NotEmpty());
 }
 
 Result<std::unique_ptr<JobSource>> JobSource::Open(const JobSourceFlags& flags, Clock& clock,
@@ -72,9 +84,11 @@ Result<std::unique_ptr<JobSource>> JobSource::Open(const JobSourceFlags& flags, 
   if (!server.empty()) {
     ZEUS_TRY(std::string token, FindToken(flags));
     ZEUS_TRY(std::unique_ptr<RemoteJobService> remote,
-             RemoteJobService::Connect(
-                 {.url = server, .token = std::move(token), .answer_timeout = kPatienceWithServer},
-                 clock));
+             RemoteJobService::Connect({.url = server,
+                                        .token = std::move(token),
+                                        .authorities = Authorities(flags),
+                                        .answer_timeout = kPatienceWithServer},
+                                       clock));
     return std::unique_ptr<JobSource>(
         new JobSource(nullptr, std::move(remote), WithoutSecrets(server)));
   }
@@ -83,7 +97,9 @@ Result<std::unique_ptr<JobSource>> JobSource::Open(const JobSourceFlags& flags, 
     ZEUS_TRY(url, DefaultDatabaseUrl(ProcessEnvironment()));
   }
   ZEUS_TRY(std::unique_ptr<JobRepository> repository, OpenRepository(url, {.access = access}));
-  auto service = std::make_unique<LocalJobService>(*repository, clock);
+  auto service = std::make_unique<LocalJobService>(
+      *repository, clock, SystemEntropy,
+      LocalJobService::LeaseOptions{.boot_clock = CurrentBootTime});
   return std::unique_ptr<JobSource>(
       new JobSource(std::move(repository), std::move(service), WithoutSecrets(Absolute(url))));
 }

@@ -18,9 +18,10 @@ struct JobSourceFlags {
   std::string server{};
   std::string database{};
   std::string token_file{};
+  std::string ca_file{};
 };
 
-// Declares --server, --database and --token-file on `verb`.
+// Declares --server, --database, --token-file and --ca-file on `verb`.
 void AddJobSourceFlags(Verb verb, JobSourceFlags& flags);
 
 // A server, or a database that this process serves itself: the same code. One owner.

@@ -12,9 +12,11 @@
 
 #include "apps/zeus/output.h"
 #include "apps/zeus/serve/last_resort.h"
+#include "zeus/base/boot_time.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/file.h"
 #include "zeus/base/log.h"
+#include "zeus/base/random.h"
 #include "zeus/base/text.h"
 #include "zeus/base/ticker.h"
 #include "zeus/base/user_files.h"
@@ -242,7 +244,10 @@ Result<int> Serve(const ServeOptions& options) {
   // Not earlier: a database that hangs must not keep a signal from ending us.
   frame.signals.emplace(Signals::Program::kService);
   frame.last_resort.emplace(*frame.signals, clock);
-  LocalJobService service(*store.jobs, clock);
+  // Who could not report while there was no server is not dead.
+  LocalJobService service(
+      *store.jobs, clock, SystemEntropy,
+      {.absence = LeaseClock::Absence::kLeftOut, .boot_clock = CurrentBootTime});
   Planning planning(store, clock, options, std::move(schedule));
   server::ServerMetrics metrics;
   server::LoginLimiter logins(clock);

@@ -51,6 +51,13 @@ TEST_P(PlanConformance, APlanComesBackAsItWasStored) {
   EXPECT_EQ(found_spec.value(), spec);
 }
 
+TEST_P(PlanConformance, PlansOfANameSpaceAreCounted) {
+  for (const char* id : {"a", "b", "team/a"}) ASSERT_TRUE(Insert(id).ok());
+  EXPECT_EQ(plans_->Count("").value(), 2);
+  EXPECT_EQ(plans_->Count("team").value(), 1);
+  EXPECT_EQ(plans_->Count("x").value(), 0);
+}
+
 TEST_P(PlanConformance, AnIdOfAPlanIsTakenOnce) {
   ASSERT_TRUE(Insert("a").ok());
   const Status again = Insert("a");

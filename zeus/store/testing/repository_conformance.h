@@ -37,6 +37,42 @@ using Integers = std::vector<std::int64_t>;
 
 TEST_P(RepositoryConformance, AnswersWhenAsked) { EXPECT_TRUE(repository_->Ping().ok()); }
 
+TEST_P(RepositoryConformance, NameSpacesAreCountedApart) {
+  for (const char* id : {"a", "team", "team-x", "z", "team/a", "team/b", "team0/a"}) {
+    Job job = AJob(id);
+    job.trials = 3;
+    ASSERT_TRUE(Insert(job).ok());
+  }
+  const auto jobs = [&](const char* name) { return repository_->Count(name).value().jobs; };
+  EXPECT_EQ(jobs(""), 4);
+  EXPECT_EQ(jobs("team"), 2);
+  EXPECT_EQ(jobs("team0"), 1);
+  EXPECT_EQ(jobs("te"), 0);
+  EXPECT_EQ(repository_->Count("team").value().trials, 6);
+  EXPECT_EQ(repository_->Count("te").value().trials, 0);
+}
+
+TEST_P(RepositoryConformance, TheLatestLeaseTickIsKept) {
+  EXPECT_FALSE(repository_->FindLeaseTick().value());
+  const auto keep = [&](const LeaseTick& tick) {
+    return repository_->Write([&](JobTransaction& change) { return change.KeepLeaseTick(tick); });
+  };
+  const LeaseTick first{.lease = WallTime(std::chrono::seconds(100)),
+                        .wall = WallTime(std::chrono::seconds(7)),
+                        .boot = {.boot = "this", .since = Seconds(0.1 + 0.2)}};
+  ASSERT_TRUE(keep(first).ok());
+  EXPECT_EQ(repository_->FindLeaseTick().value(), first);
+  LeaseTick earlier = first;
+  earlier.lease -= std::chrono::microseconds(1);
+  ASSERT_TRUE(keep(earlier).ok());
+  EXPECT_EQ(repository_->FindLeaseTick().value(), first);
+  LeaseTick later = first;
+  later.lease += std::chrono::microseconds(1);
+  later.wall -= std::chrono::seconds(5);  // The time of day may go back.
+  ASSERT_TRUE(keep(later).ok());
+  EXPECT_EQ(repository_->FindLeaseTick().value(), later);
+}
+
 TEST_P(RepositoryConformance, AJobComesBackAsItWasStored) {
   Job job = AJob("job:1.a_B-c");
   job.spec.labels = {{"équipe", "日本語 \"quoted\" ☃"}, {"empty", ""}};
