@@ -26,7 +26,7 @@ class TlsWatch {
   void Note(X509_STORE_CTX& chain);
 
   int code_ = X509_V_OK;
-  // Of the certificate at fault.
+  // Properties of the certificate at fault.
   std::string subject_{};
   std::string issuer_{};
   std::string not_before_{};

@@ -67,7 +67,7 @@ struct Trial {
   std::string request_id{};
   WallTime started_at{};
   Seconds lease{};         // What a sign of life is good for.
-  WallTime lease_until{};  // Of the lease clock in a repository, of day in answers.
+  WallTime lease_until{};  // By the lease clock in a repository, by the time of day in answers.
   std::optional<WallTime> ended_at{};
   int epochs = 0;
   Seconds time{};

@@ -63,7 +63,7 @@ struct TrialQuery {
 
 struct JobCounts {
   std::int64_t jobs = 0;
-  std::int64_t trials = 0;  // Of these jobs, those that have ended included.
+  std::int64_t trials = 0;  // Trials of these jobs, those that have ended included.
 };
 
 // Where jobs live. Thread-safe; several processes may share one database.
@@ -93,7 +93,7 @@ class JobRepository {
   // nullopt: none was ever kept.
   virtual Result<std::optional<LeaseTick>> FindLeaseTick() = 0;
 
-  // Of a name space (identifier.h).
+  // Counts what a name space (identifier.h) holds.
   virtual Result<JobCounts> Count(const std::string& name_space) = 0;
 
   // Whether the database takes changes: makes a small one that nobody sees.

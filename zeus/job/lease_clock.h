@@ -10,9 +10,9 @@
 
 namespace zeus {
 
-// What is kept of a lease clock, so that the next process goes on where this one was.
+// A reading of a lease clock that is kept, so that the next process goes on from there.
 struct LeaseTick {
-  WallTime lease{};  // What the lease clock said,
+  WallTime lease{};  // The lease clock,
   WallTime wall{};   // and the time of day then,
   BootTime boot{};   // and the time since that machine was started.
 

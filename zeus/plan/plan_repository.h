@@ -41,7 +41,7 @@ class PlanRepository {
   virtual Result<PlanRecord> Find(const std::string& id) = 0;  // kNotFound.
   // kNotFound, too, when it was made anew meanwhile.
   virtual Result<PlanSpec> FindSpec(const PlanRecord& record) = 0;
-  // Of a name space (identifier.h).
+  // Counts the plans of a name space (identifier.h).
   virtual Result<std::int64_t> Count(const std::string& name_space) = 0;
   // Ids greater than `after`, ascending, at most `limit`.
   virtual Result<std::vector<std::string>> List(const std::string& after, int limit) = 0;

@@ -52,7 +52,7 @@ class Api final : public RequestHandler {
 
  private:
   HttpAnswer Answer(HttpRequest& request);
-  // Who asks, as far as the token says.
+  // The sender of a request, as far as the token says.
   struct Visitor {
     std::string user{};
     std::string name_space{};

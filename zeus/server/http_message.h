@@ -21,10 +21,10 @@ struct HttpRequest {
   std::string accept{};
   std::string last_event_id{};
   std::string host{};
-  std::string origin{};                            // Of the page, when a browser sends it for one,
+  std::string origin{};                            // The page's, when a browser sends it for one,
   std::string fetch_site{};                        // and how that is related to us.
   std::optional<std::string> wanted_name_space{};  // Zeus-Namespace.
-  std::string remote{};                            // Whom it came from, for the log.
+  std::string remote{};                            // The sender, for the log.
   std::string address{};     // The same, as connections are counted; empty for a Unix socket.
   std::string id{};          // For the log and the answer: the client's own, or made up.
   std::string user{};        // The name of its token, once that was recognised.
@@ -89,7 +89,7 @@ struct FinishedRequest {
 // What answering a request waits for.
 enum class WaitsFor { kNothing, kReading, kWriting, kPlanning };
 
-// What becomes of a request whose body has not arrived.
+// The decision about a request whose body has not arrived.
 struct Admission {
   std::optional<HttpAnswer> refusal{};  // Instead of reading the body.
   bool large_body = false;              // It may be of up to HttpLimits::large_body.

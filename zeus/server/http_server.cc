@@ -84,8 +84,8 @@ std::string RemoteName(const tcp::socket& socket) {
 }
 std::string RemoteName(const Local::socket&) { return "unix"; }
 
-// What connections are counted by: an IPv4 address, or the network of an IPv6 address, since one
-// client has a whole network of those.
+// The key by which connections are counted: an IPv4 address, or the network of an IPv6 address,
+// since one client has a whole network of those.
 std::string AddressOf(const tcp::socket& socket) {
   error_code failure;
   const auto endpoint = socket.remote_endpoint(failure);
@@ -348,13 +348,14 @@ class HttpServer::State {
   const Clock& clock_;
   MemoryBudget bodies_;
   MemoryBudget answers_;
-  ConnectionPlaces places_;  // Of the thread of the sockets, as are the next.
+  ConnectionPlaces places_;  // Used by the thread of the sockets alone, as are the next.
   bool draining_ = false;
   std::uint64_t request_ids_ = 0;
   std::string url_{};
   std::string socket_path_{};
   std::optional<SocketFile> socket_file_{};
-  std::optional<TlsFiles> tls_files_{};  // Of whoever calls RefreshTls(), as is the next.
+  std::optional<TlsFiles>
+      tls_files_{};  // Used by the caller of RefreshTls() alone, as is the next.
   TlsStamps tls_stamps_{};
   std::optional<asio::ssl::context> tls_{};
   asio::io_context io_{1};

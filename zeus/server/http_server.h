@@ -18,7 +18,7 @@ struct HttpLimits {
   std::size_t body = std::size_t{1} << 20;         // Bytes; more is answered with 413.
   std::size_t large_body = std::size_t{16} << 20;  // Where profiles of pipelines are sent.
   std::size_t header = 16 * 1024;                  // Bytes; more is answered with 431.
-  std::size_t fields = 100;                        // Of a header, likewise.
+  std::size_t fields = 100;                        // Fields of a header, likewise.
   // Bytes of all bodies that arrive or are worked on; more are answered with 503. What is made of a
   // body takes several times as much memory.
   std::size_t bodies = std::size_t{32} << 20;

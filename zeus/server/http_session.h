@@ -240,7 +240,7 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     co_return true;
   }
 
-  // What cannot be read gets an answer, if there is still somebody to answer.
+  // A request that cannot be read gets an answer, if there is still somebody to answer.
   void Complain(error_code failure) {
     if (timed_out_) {
       Refuse(408, "the request did not arrive in time");

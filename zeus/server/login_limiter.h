@@ -19,7 +19,7 @@ class LoginLimiter {
   static constexpr int kMostFailures = 20;
   static constexpr Seconds kRefill{3};
   static constexpr std::size_t kMostAddresses = 4096;
-  static constexpr std::size_t kMostNames = 64;  // Of an address.
+  static constexpr std::size_t kMostNames = 64;  // Remembered per address.
 
   explicit LoginLimiter(const Clock& clock) : clock_(clock) {}
 

@@ -13,7 +13,7 @@ class MemoryBudget {
   MemoryBudget(const MemoryBudget&) = delete;
   MemoryBudget& operator=(const MemoryBudget&) = delete;
 
-  // What one user holds; given back with its destruction. One user at a time.
+  // The bytes that one user holds; given back with its destruction. One user at a time.
   class Share {
    public:
     explicit Share(MemoryBudget& budget) : budget_(budget) {}

@@ -16,7 +16,7 @@ namespace zeus::server {
 // How much a name space holds.
 struct Usage {
   std::int64_t jobs = 0;
-  std::int64_t trials = 0;  // Of these jobs, those that have ended included.
+  std::int64_t trials = 0;  // Trials of these jobs, those that have ended included.
   std::int64_t plans = 0;
 };
 
@@ -27,7 +27,7 @@ struct Quota {
   std::optional<std::int64_t> plans{};
 };
 
-// What name spaces may hold. Exact within one server; several servers on one database may together
+// The limits of name spaces. Exact within one server; several servers on one database may together
 // go beyond a quota by as many as they add at the same moment. Thread-safe.
 class Quotas {
  public:

@@ -38,7 +38,7 @@ struct SessionContext {
 // The other end of a connection.
 struct Peer {
   std::string name{};     // For the log.
-  std::string address{};  // What connections and logins are counted by; empty for a Unix socket.
+  std::string address{};  // Connections and logins are counted by it; empty for a Unix socket.
 };
 
 // The part of a connection that does not depend on its kind. Lives on the thread of the sockets.

@@ -69,7 +69,7 @@ class TokenFile {
   TokenFile(std::filesystem::path path, FileStamp stamp, TokenStore store);
 
   const std::filesystem::path path_;
-  FileStamp stamp_;  // Of one thread: that which calls Refresh().
+  FileStamp stamp_;  // Used by the caller of Refresh() alone.
   mutable std::mutex mutex_;
   std::shared_ptr<const TokenStore> current_;  // Guarded by mutex_.
 };

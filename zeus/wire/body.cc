@@ -47,7 +47,7 @@ Shape ShapeOf(std::string_view text) {
 // own way to watch it would take a time that grows with the square of an array's length.
 class FieldWatch final : public nlohmann::json_sax<Json> {
  public:
-  // Of the outermost object, when the text stops being JSON in its value; else empty.
+  // The field of the outermost object in whose value the text stops being JSON; else empty.
   const std::string& open() const { return open_; }
   // That an object has twice; else empty. Which of the two counts is anybody's guess, and proxies
   // and servers guess differently.

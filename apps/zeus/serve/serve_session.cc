@@ -244,7 +244,7 @@ Result<int> Serve(const ServeOptions& options) {
   // Not earlier: a database that hangs must not keep a signal from ending us.
   frame.signals.emplace(Signals::Program::kService);
   frame.last_resort.emplace(*frame.signals, clock);
-  // Who could not report while there was no server is not dead.
+  // Runs that could not report while there was no server are not dead.
   LocalJobService service(
       *store.jobs, clock, SystemEntropy,
       {.absence = LeaseClock::Absence::kLeftOut, .boot_clock = CurrentBootTime});

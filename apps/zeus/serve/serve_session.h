@@ -25,7 +25,7 @@ struct ServeOptions {
   bool insecure = false;
   bool plain_http = false;  // Tokens travel without TLS.
   std::uint64_t max_body = std::uint64_t{1} << 20;
-  std::uint64_t body_memory = std::uint64_t{32} << 20;  // Of all bodies together.
+  std::uint64_t body_memory = std::uint64_t{32} << 20;  // Bytes of all bodies together.
   std::uint64_t max_connections = 1024;
   std::uint64_t max_connections_per_address = 0;  // 0: half of max_connections.
   std::uint64_t workers = 64;
