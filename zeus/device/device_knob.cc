@@ -204,9 +204,12 @@ Status DeviceKnob::Restore() {
   if (!turned_) return Ok();
   auto put_back = PutBackIfOurs(*actuator_, turned_->before, turned_->ours);
   if (!put_back.ok()) {
+    const auto present = actuator_->Read();
     return std::move(put_back).error().While(fmt::format(
-        "restore the {}, which stays at {} ({} before; zeus knobs restore puts it back)", name_,
-        ToText(turned_->ours.back()), ToText(turned_->before)));
+        "restore the {}, which stays {} ({} before; zeus knobs restore puts it back)", name_,
+        present.ok() && present.value().setting ? "at " + ToText(*present.value().setting)
+                                                : "changed",
+        ToText(turned_->before)));
   }
   if (put_back.value() == KnobReturn::kNotOurs)
     log::Warning("somebody else set the {} meanwhile: it is left as it is, and was {} before",
