@@ -113,7 +113,8 @@ class KnobKillTest(SimTestCase):
         print(f"KNOB_SEED={seed}", flush=True)
         self.random = random.Random(seed)
         self.namespaces = can_unshare()
-        self.seen = {"kills": 0, "in pid namespaces": 0, "left by SIGKILL and named": 0,
+        self.seen = {"kills": 0, "in pid namespaces": 0, "while a limit was lowered": 0,
+                     "left by SIGKILL and named": 0,
                      "below without a warning": 0}
 
     def zeus(self, *arguments, check=None):
@@ -158,10 +159,12 @@ class KnobKillTest(SimTestCase):
 
     def kill_one(self, name, command, number, namespace):
         process, pid = self.start(command, namespace)
-        time.sleep(self.random.uniform(0, 0.8))  # A moment like any other.
+        # A moment like any other; an interpreter takes a while to start.
+        time.sleep(self.random.uniform(0, 2 if name.startswith("python") else 0.8))
         if pid is None or process.poll() is not None:
             with open(self.errors, encoding="utf-8") as errors:
                 self.fail(f"{name} ended by itself: {errors.read()}")
+        self.seen["while a limit was lowered"] += bool(self.below())
         os.kill(pid, number)
         self.wait_for_end(process, pid, number)
         self.end(process)

@@ -11,6 +11,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "zeus/base/testing/sanitized.h"
 #include "zeus/base/testing/temporary_directory.h"
 #include "zeus/device/device_knob.h"
 #include "zeus/device/sim/simulated_gpu.h"
@@ -120,6 +121,8 @@ TEST_F(KnobGuardTest, AForkedChildLeavesEverythingToItsParent) {
 }
 
 TEST_F(KnobGuardTest, AForkedChildGuardsItsOwnKnobs) {
+  if (!zeus::testing::kForksBesideThreads)
+    GTEST_SKIP() << "the thread sanitizer lets a forked child start no threads";
   sim::SimulatedGpu other(clock_, sim::testing::Model("V100"));
   const auto knob = DeviceKnob::WithoutJournal(KnobKind::kGpuPowerLimit, other).value();
   const KnobGuard guard_of_parent(*knob);  // Its thread is not there in the child.
