@@ -1,6 +1,8 @@
-// Finds the GPUs of this machine, caps the first one at 60 % of its largest power limit for three
-// seconds, and shows that the limit is put back.
+// Finds the GPUs of this machine, caps the first one at 60 % of its power limit for three seconds,
+// and shows that the limit is put back. So it is when the program is ended by a signal meanwhile.
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "zeus/base/clock.h"
 #include "zeus/device/node.h"
@@ -28,7 +30,8 @@ zeus::Status Run() {
   ZEUS_RETURN_IF_ERROR(Show(gpu, "before"));
   {
     ZEUS_TRY(const zeus::PowerLimit limit, gpu.CurrentPowerLimit());
-    ZEUS_TRY(const auto scope, zeus::ScopedPowerLimit::Set(gpu, 0.6 * limit.range.max));
+    const zeus::Watts cap = std::max(limit.range.min, 0.6 * limit.requested);
+    ZEUS_TRY(const auto scope, zeus::ScopedPowerLimit::Set(gpu, cap));
     clock.SleepFor(3s);
     ZEUS_RETURN_IF_ERROR(Show(gpu, "capped"));
   }

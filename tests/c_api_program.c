@@ -168,6 +168,8 @@ static void test_power_limit(zeus_monitor* monitor) {
   CHECK_OK(zeus_power_limit_restore(limit));
   CHECK_OK(zeus_power_limits_read(monitor, 1, &limits));
   CHECK(limits.requested_watts == 400);
+  CHECK_OK(zeus_power_limit_raise(monitor, 1, 300, &limit));
+  CHECK_OK(zeus_power_limit_restore(limit));
   CHECK_OK(zeus_power_limit_restore(NULL));
   CHECK(zeus_power_limit_set(monitor, 1, 9999, &limit) == ZEUS_INVALID_ARGUMENT && limit == NULL);
   CHECK(zeus_power_limit_set(monitor, 1, NAN, &limit) == ZEUS_INVALID_ARGUMENT);

@@ -1,4 +1,6 @@
-// Turns the power limit of the GPUs it sees to 150 W, says so, and ends the way it is told.
+// Turns the power limit of the GPUs it sees to 150 W, says so, and ends the way it is told:
+//   knob_program END [scoped]    one knob for all GPUs behind a guard, or a ScopedPowerLimit each
+//   knob_program loop            sets and puts back without end
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -13,19 +15,24 @@
 #include "zeus/device/knob_group.h"
 #include "zeus/device/knob_guard.h"
 #include "zeus/device/knob_repair.h"
+#include "zeus/device/scoped_power_limit.h"
 
 namespace {
+
+constexpr zeus::Watts kLimit{150};
 
 void Throw() { throw std::runtime_error("thrown"); }
 
 void End(const std::string& how) {
+  fmt::print("set\n");
+  std::fflush(stdout);
   if (how == "exit") std::exit(7);
   if (how == "throw") Throw();
   if (how == "terminate") []() noexcept { Throw(); }();
   while (how == "wait") ::pause();
 }
 
-zeus::Status Run(const std::string& how) {
+zeus::Status RunGroup(const std::string& how) {
   zeus::SystemClock clock;
   ZEUS_TRY(const auto folder, zeus::KnobFolder());
   zeus::KnobJournal journal(clock, folder);
@@ -33,23 +40,37 @@ zeus::Status Run(const std::string& how) {
   ZEUS_TRY(const zeus::Node node, zeus::Discover(machine));
   std::vector<std::unique_ptr<zeus::DeviceKnob>> members;
   for (const auto& gpu : node.gpus) {
-    ZEUS_TRY(auto knob, zeus::DeviceKnob::Of(zeus::KnobKind::kGpuPowerLimit, *gpu, &journal));
+    ZEUS_TRY(auto knob, zeus::DeviceKnob::Of(zeus::KnobKind::kGpuPowerLimit, *gpu, journal));
     members.push_back(std::move(knob));
   }
   ZEUS_TRY(const auto group, zeus::KnobGroup::Of(std::move(members)));
   zeus::KnobGuard guard(*group, [&] { (void)zeus::RepairKnobs(journal, machine); });
-  ZEUS_RETURN_IF_ERROR(guard.Set(zeus::Watts(150)));
-  fmt::print("set\n");
-  std::fflush(stdout);
+  ZEUS_RETURN_IF_ERROR(guard.Set(kLimit));
   End(how);
+  return zeus::Ok();
+}
+
+zeus::Status RunScoped(const std::string& how) {
+  zeus::SystemClock clock;
+  ZEUS_TRY(const zeus::Node node, zeus::Discover(zeus::RealSurroundings(clock)));
+  do {
+    std::vector<zeus::ScopedPowerLimit> scopes;
+    for (const auto& gpu : node.gpus) {
+      ZEUS_TRY(auto scope, zeus::ScopedPowerLimit::Set(*gpu, kLimit));
+      scopes.push_back(std::move(scope));
+    }
+    End(how);
+  } while (how == "loop");
   return zeus::Ok();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  const std::string how = argc > 1 ? argv[1] : "return";
   try {
-    const zeus::Status done = Run(argc > 1 ? argv[1] : "return");
+    const bool scoped = argc > 2 || how == "loop";
+    const zeus::Status done = scoped ? RunScoped(how) : RunGroup(how);
     if (done.ok()) return 0;
     fmt::print(stderr, "{}\n", done.error().message);
     return 1;

@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+import shutil
 import signal
 import subprocess
 import unittest
@@ -10,6 +11,13 @@ import unittest
 from sim_testing import ZEUS, SimTestCase
 
 PROGRAM = os.environ.get("KNOB_PROGRAM", "build/dev/tests/knob_program")
+C_PROGRAM = os.environ.get("KNOB_C_PROGRAM", "build/dev/tests/knob_c_program")
+UNSHARE = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+
+
+def can_unshare():
+    return shutil.which("unshare") is not None and subprocess.run(
+        [*UNSHARE, "true"], capture_output=True, check=False).returncode == 0
 
 
 class KnobsTest(SimTestCase):
@@ -31,9 +39,10 @@ class KnobsTest(SimTestCase):
     def limits(self):
         return [gpu["power_limit"]["current"] for gpu in self.doctor()["gpus"]]
 
-    def start(self, how="wait", **variables):
+    def start(self, *command, **variables):
         """A program that has set 150 W."""
-        program = subprocess.Popen([PROGRAM, how], env=self.environment | variables, text=True,
+        how = command if len(command) > 1 else (PROGRAM, *(command or ("wait",)))
+        program = subprocess.Popen(how, env=self.environment | variables, text=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(
             lambda: (program.kill(), program.communicate()) if program.poll() is None else None)
@@ -98,7 +107,11 @@ class KnobsTest(SimTestCase):
         self.assertIn(f"held by process {first.pid}", second.stderr)
         self.assertEqual(self.limits(), [150, 250])
         self.assertIn(f"held by process {first.pid}", self.zeus("knobs", "list").stdout)
-        self.assertEqual(self.zeus("knobs", "restore").stdout, "nothing to restore\n")
+        restored = self.zeus("knobs", "restore")
+        self.assertIn(f"not put back: the power limit of gpu:0 is held by process {first.pid}",
+                      restored.stdout)
+        self.assertEqual(restored.returncode, 6)
+        self.assertEqual(self.limits(), [150, 250])
         first.terminate()
         self.assertEqual(self.end(first), -signal.SIGTERM)
         self.assertEqual(self.limits(), [250, 250])
@@ -135,6 +148,105 @@ class KnobsTest(SimTestCase):
         self.assertEqual(self.errors.count("damaged"), 1, self.errors)
         self.assertEqual(self.entries("*.bad"), [entry + ".bad"])
         self.assertEqual(self.entries(), [])
+
+    def test_damage_is_said_with_an_exit_code_until_the_default_is_set(self):
+        self.kill_one(CUDA_VISIBLE_DEVICES="0")
+        (entry,) = self.entries()
+        with open(entry, "r+", encoding="utf-8") as file:
+            file.truncate(40)
+        for verb in ("list", "restore"):
+            done = self.zeus("knobs", verb)
+            self.assertEqual(done.returncode, 6, done.stdout)
+            self.assertIn("is damaged", done.stdout)
+        self.assertIn("damaged", self.doctor()["leftovers"][0]["reason"])
+        self.assertEqual(json.loads(self.zeus("knobs", "list", "--json").stdout)[0]["state"],
+                         "damaged")
+        done = self.zeus("knobs", "restore", "--default")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("power limit of gpu:0 put to its default: 250 W", done.stdout)
+        self.assertEqual(self.limits(), [250, 250])
+        self.assertEqual(self.zeus("knobs", "list").stdout, "no knob is turned\n")
+        self.assertEqual(self.doctor()["leftovers"], [])
+
+    def test_scoped_limits_and_those_of_c_come_back_after_signals(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            for command in ((PROGRAM, "wait", "scoped"), (C_PROGRAM, "wait")):
+                program = self.start(*command)
+                self.assertEqual(self.limits()[0], 150)
+                self.assertEqual(len(self.entries()), 2 if command[0] == PROGRAM else 1)
+                program.send_signal(number)
+                self.assertEqual(self.end(program), -number)
+                self.assertEqual(self.limits(), [250, 250], (number, command))
+                self.assertEqual(self.entries(), [])
+
+    def test_scoped_limits_and_those_of_c_are_repaired_after_a_kill(self):
+        for command in ((PROGRAM, "wait", "scoped"), (C_PROGRAM, "wait")):
+            program = self.start(*command)
+            program.kill()
+            self.end(program)
+            self.assertEqual(self.limits()[0], 150)
+            self.assertIn("power limit of gpu:0 put back to 250 W",
+                          self.zeus("knobs", "restore").stdout)
+            self.assertEqual(self.limits(), [250, 250], command)
+
+    def test_a_journal_that_is_lost_shows_at_every_start(self):
+        self.kill_one(CUDA_VISIBLE_DEVICES="0")
+        for entry in self.entries("*"):
+            os.remove(entry)  # The folder of a container that is gone.
+        (left,) = self.doctor()["leftovers"]
+        self.assertEqual(left["what"], "power limit of gpu:0")
+        self.assertIn("150 W, below its default of 250 W", left["reason"])
+        self.assertIn("zeus knobs restore --default", left["fix"])
+        warning = "the power limit of gpu:0 is 150 W, below its default of 250 W"
+        self.assertIn(warning, self.zeus("run", "--", "true").stderr)
+        profiled = self.zeus("profile", "--gpus", "0", "--limits", "150", "--slice", "100ms",
+                             "--warmup", "0s", "--", "sleep", "1")
+        self.assertIn(warning, profiled.stderr)
+        self.assertEqual(self.zeus("knobs", "restore", "--default").returncode, 0)
+        self.assertEqual(self.limits(), [250, 250])
+        self.assertNotIn("warning", self.zeus("run", "--", "true").stderr)
+
+    def test_force_puts_back_what_a_living_program_holds(self):
+        program = self.start()
+        done = self.zeus("knobs", "restore", "--force")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(self.limits(), [250, 250])
+        program.terminate()
+        self.assertEqual(self.end(program), -signal.SIGTERM)
+        self.assertEqual(self.limits(), [250, 250])
+
+    def test_an_old_entry_of_another_container_needs_force(self):
+        self.kill_one(CUDA_VISIBLE_DEVICES="0")
+        (entry,) = self.entries()
+        with open(entry, encoding="utf-8") as file:
+            content = json.load(file)
+        for field in ("locked", "settings"):
+            del content[field]  # As versions before the locks wrote it.
+        content["owner"] |= {"pid": 1, "pid_namespace": "pid:[1]"}
+        with open(entry, "w", encoding="utf-8") as file:
+            json.dump(content, file)
+        self.assertIn("process 1 of another pid namespace", self.zeus("knobs", "list").stdout)
+        self.assertEqual(self.zeus("knobs", "restore").returncode, 6)
+        self.assertEqual(self.limits(), [150, 250])
+        self.assertEqual(self.zeus("knobs", "restore", "--force").returncode, 0)
+        self.assertEqual(self.limits(), [250, 250])
+
+    @unittest.skipUnless(can_unshare(), "pid namespaces are not allowed here")
+    def test_a_holder_in_another_pid_namespace_counts_only_while_it_lives(self):
+        program = self.start(*UNSHARE, PROGRAM, "wait")
+        self.assertEqual(self.limits(), [150, 150])
+        held = self.zeus("knobs", "restore")
+        self.assertEqual(held.returncode, 6)
+        self.assertIn("held by process 1 of another pid namespace", held.stdout)
+        program.kill()  # And with it the namespace.
+        self.end(program)
+        listed = self.zeus("knobs", "list").stdout
+        self.assertIn("left changed by process 1 of another pid namespace", listed)
+        # The other way round: repaired from within a namespace.
+        done = subprocess.run([*UNSHARE, ZEUS, "knobs", "restore"], env=self.environment,
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(self.limits(), [250, 250])
 
     def test_a_gpu_that_refuses_is_told_and_kept_in_mind(self):
         self.kill_one()

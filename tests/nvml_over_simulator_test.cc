@@ -154,11 +154,12 @@ TEST_F(NvmlOverSimulatorTest, AnOutOfBandCapIsEnforcedAndNotRequested) {
 
 TEST_F(NvmlOverSimulatorTest, ARefusedSetterIsPermissionDeniedAndChangesNothing) {
   node_.Inject({.kind = FaultKind::kNoPermission});
-  const auto set = gpu_->SetPowerLimit(200_W);
+  const auto set = gpu_->SetPowerLimitWithoutJournal(200_W);
   ASSERT_FALSE(set.ok());
   EXPECT_EQ(set.error().code, ErrorCode::kPermissionDenied);
   EXPECT_THAT(set.error().message, HasSubstr(std::string(RefusalAdvice())));
-  EXPECT_EQ(gpu_->LockClock(ClockDomain::kGraphics, {.min = Hertz(0), .max = Hertz::FromMega(1410)})
+  EXPECT_EQ(gpu_->LockClockWithoutJournal(ClockDomain::kGraphics,
+                                          {.min = Hertz(0), .max = Hertz::FromMega(1410)})
                 .error()
                 .code,
             ErrorCode::kPermissionDenied);

@@ -13,7 +13,8 @@
 #include "apps/zeus/terminal.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/json.h"
-#include "zeus/device/knob_journal.h"
+#include "zeus/base/text.h"
+#include "zeus/device/knob_repair.h"
 
 namespace zeus::cli {
 namespace {
@@ -24,18 +25,9 @@ struct Options {
 };
 
 // Only tells: putting back is up to `zeus knobs restore` and to the next program that tunes.
-void AddLeftovers(Clock& clock, DoctorReport& report) {
-  const auto list = [&clock]() -> Result<std::vector<KnobJournal::Record>> {
-    ZEUS_TRY(const auto folder, KnobFolder());
-    return KnobJournal(clock, folder).List();
-  };
-  const auto records = list();
-  if (!records.ok()) {
-    report.absent.push_back(
-        {"journal of knobs", records.error().message, "set ZEUS_KNOB_DIR to a folder of yours"});
-    return;
-  }
-  for (const auto& [entry, standing] : records.value()) {
+Status AddLeftovers(const KnobJournal& journal, DoctorReport& report) {
+  ZEUS_TRY(const auto records, journal.List());
+  for (const auto& [entry, standing] : records) {
     if (standing != KnobJournal::Standing::kLeft) continue;
     report.leftovers.push_back(
         {.what = KnobName(entry.kind, entry.device.name),
@@ -44,13 +36,43 @@ void AddLeftovers(Clock& clock, DoctorReport& report) {
                          entry.before.setting ? ToText(*entry.before.setting) : "not locked"),
          .fix = "zeus knobs restore"});
   }
+  ZEUS_TRY(const auto damaged, journal.Damaged());
+  for (const KnobJournal::Damage& damage : damaged)
+    report.leftovers.push_back(
+        {.what = "journal of knobs",
+         .reason = fmt::format("{} is damaged ({}): what its knob was is not known",
+                               Printable(damage.file.string()), damage.reason),
+         .fix = "zeus knobs restore --default"});
+  return Ok();
+}
+
+void AddUnexplained(const Node& node, const KnobJournal& journal, DoctorReport& report) {
+  for (const UnexplainedLimit& limit : FindUnexplainedLimits(node, journal))
+    report.leftovers.push_back(
+        {.what = KnobName(KnobKind::kGpuPowerLimit, limit.device.name),
+         .reason = fmt::format("{}, below its default of {}, and no journal explains it: an "
+                               "administrator set it, or a program left it whose journal is lost",
+                               zeus::ToText(Setting(limit.limit)),
+                               zeus::ToText(Setting(limit.default_limit))),
+         .fix = "zeus knobs restore --default, unless it is meant to be so"});
+}
+
+void AddKnobs(const Node& node, Clock& clock, DoctorReport& report) {
+  auto folder = KnobFolder();
+  // A journal that cannot be opened explains nothing.
+  const KnobJournal journal(clock, folder.ok() ? folder.value() : "/nonexistent");
+  const Status read = folder.ok() ? AddLeftovers(journal, report) : Status(folder.error());
+  if (!read.ok())
+    report.absent.push_back(
+        {"journal of knobs", read.error().message, "set ZEUS_KNOB_DIR to a folder of yours"});
+  AddUnexplained(node, journal, report);
 }
 
 Result<int> Run(const Options& options) {
   SystemClock clock;
   ZEUS_TRY(Node node, Discover(RealSurroundings(clock)));
   DoctorReport report = Diagnose(node, clock, Seconds(options.seconds));
-  AddLeftovers(clock, report);
+  AddKnobs(node, clock, report);
   if (options.json) {
     PrintJson(ToJson(report));
   } else {

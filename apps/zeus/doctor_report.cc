@@ -99,12 +99,12 @@ Status TryKnob(Gpu& gpu, const PowerLimit& limit) {
     Status set = gpu.SetPersistence(mode.value());
     if (set.ok() || set.error().code != ErrorCode::kNotSupported) return set;
   }
-  ZEUS_RETURN_IF_ERROR(gpu.SetPowerLimit(limit.requested));
+  ZEUS_RETURN_IF_ERROR(gpu.SetPowerLimitWithoutJournal(limit.requested));
   return Ok();
 }
 
 Status TryKnob(CpuPackage& cpu, const PowerLimit& limit) {
-  ZEUS_RETURN_IF_ERROR(cpu.SetPowerLimit(limit.requested));
+  ZEUS_RETURN_IF_ERROR(cpu.SetPowerLimitWithoutJournal(limit.requested));
   return Ok();
 }
 

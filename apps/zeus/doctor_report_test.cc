@@ -62,7 +62,7 @@ TEST_F(DoctorReportTest, ALostGpuIsNoEnergySource) {
 
 TEST_F(DoctorReportTest, ARefusedSetterIsFoundOutWithoutChangingTheLimit) {
   sim::SimulatedGpu& gpu = Add("V100");
-  ASSERT_TRUE(gpu.SetPowerLimit(150_W).ok());
+  ASSERT_TRUE(gpu.SetPowerLimitWithoutJournal(150_W).ok());
   gpu.InjectFault({.kind = sim::FaultKind::kNoPermission});
   const Json limit = ToJson(Report())["gpus"][0]["power_limit"];
   EXPECT_EQ(limit["min"], 100);

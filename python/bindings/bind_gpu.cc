@@ -126,19 +126,24 @@ void SetPersistence(const GpuPointer& gpu, bool on) {
         Family::kGpu);
 }
 
-void LockClock(const GpuPointer& gpu, const std::string& domain, double min, double max) {
+Ceiling CeilingOf(bool may_raise) { return may_raise ? Ceiling::kOfDevice : Ceiling::kAsFound; }
+
+void LockClock(const GpuPointer& gpu, const std::string& domain, double min, double max,
+               bool may_raise) {
   Check(GpuKnobs::OfThisProcess().LockClock(
-            gpu, DomainOf(domain), {.min = Hertz::FromMega(min), .max = Hertz::FromMega(max)}),
+            gpu, DomainOf(domain), {.min = Hertz::FromMega(min), .max = Hertz::FromMega(max)},
+            CeilingOf(may_raise)),
         Family::kGpu);
 }
 
 void BindKnobs(GpuClass& gpu) {
   gpu.def(
          "set_power_limit",
-         [](const GpuPointer& self, double watts) {
-           Check(GpuKnobs::OfThisProcess().SetPowerLimit(self, Watts(watts)), Family::kGpu);
+         [](const GpuPointer& self, double watts, bool may_raise) {
+           Check(GpuKnobs::OfThisProcess().SetPowerLimit(self, Watts(watts), CeilingOf(may_raise)),
+                 Family::kGpu);
          },
-         py::arg("watts"))
+         py::arg("watts"), py::arg("may_raise") = false)
       .def("restore_power_limit",
            [](const GpuPointer& self) {
              Check(GpuKnobs::OfThisProcess().Restore(self, KnobKind::kGpuPowerLimit), Family::kGpu);
@@ -152,7 +157,8 @@ void BindKnobs(GpuClass& gpu) {
            [](const GpuPointer& self) {
              Check(GpuKnobs::OfThisProcess().ResetPowerLimit(self), Family::kGpu);
            })
-      .def("lock_clock", &LockClock, py::arg("domain"), py::arg("min"), py::arg("max"))
+      .def("lock_clock", &LockClock, py::arg("domain"), py::arg("min"), py::arg("max"),
+           py::arg("may_raise") = false)
       .def(
           "reset_clock",
           [](const GpuPointer& self, const std::string& domain) {

@@ -39,6 +39,7 @@ PipelineOptions OptionsOf(const py::dict& rank, const py::dict& fields) {
   options.job.clock_changes.least_instructions = fields["least_instructions"].cast<int>();
   options.job.clock_changes.latency = Seconds(fields["clock_latency"].cast<double>());
   options.stride = Hertz::FromMega(fields["frequency_stride"].cast<double>());
+  options.ceiling = fields["may_raise"].cast<bool>() ? Ceiling::kOfDevice : Ceiling::kAsFound;
   options.straggler_threshold = fields["straggler_threshold"].cast<std::optional<double>>();
   options.poll_interval = Seconds(fields["poll_interval"].cast<double>());
   return options;

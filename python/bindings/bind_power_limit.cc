@@ -59,6 +59,7 @@ std::shared_ptr<JitOptimizer> MakeOptimizer(const std::shared_ptr<Monitor>& moni
       .profile_file = options["profile_path"].cast<std::string>(),
       .job = options["job"].cast<std::string>(),
       .batch_size = options["batch_size"].cast<unsigned>()};
+  jit.ceiling = options["may_raise"].cast<bool>() ? Ceiling::kOfDevice : Ceiling::kAsFound;
   jit.knobs.clear();
   for (const auto& knob : options["knobs"].cast<std::vector<std::string>>())
     jit.knobs.push_back(Unwrap(ParseKnobKind(knob)));

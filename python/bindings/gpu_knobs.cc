@@ -17,6 +17,7 @@
 #include "zeus/device/gpu_actuators.h"
 #include "zeus/device/knob_guard.h"
 #include "zeus/device/knob_journal.h"
+#include "zeus/device/knob_policy.h"
 
 namespace zeus::python {
 namespace {
@@ -43,9 +44,11 @@ class ClockBetween final : public KnobActuator {
   Result<KnobChoices> Choices() override { return clock_->Choices(); }
   Watts max_power() const override { return clock_->max_power(); }
   Result<KnobState> Read() override { return clock_->Read(); }
+  Result<std::optional<Setting>> InForce() override { return clock_->InForce(); }
+  Result<std::string> PutToDefault() override { return clock_->PutToDefault(); }
   void Prepare() override { clock_->Prepare(); }
   Status Apply(const Setting& highest) override {
-    return gpu_.LockClock(domain_, {.min = lowest_, .max = std::get<Hertz>(highest)});
+    return gpu_.LockClockWithoutJournal(domain_, {.min = lowest_, .max = std::get<Hertz>(highest)});
   }
   Status PutBack(const KnobState& state) override { return clock_->PutBack(state); }
   std::optional<Joules> EpochMark() override { return clock_->EpochMark(); }
@@ -116,30 +119,30 @@ std::string KeyOf(const Gpu& gpu, const char* what) {
 // Thread-safe.
 class GpuKnobs::State {
  public:
-  Status SetPowerLimit(const std::shared_ptr<Gpu>& gpu, Watts limit) {
+  Status SetPowerLimit(const std::shared_ptr<Gpu>& gpu, Watts limit, Ceiling ceiling) {
     const std::lock_guard lock(mutex_);
     const std::string key = KeyOf(*gpu, KnobKindName(KnobKind::kGpuPowerLimit));
     if (!turned_.contains(key)) {
-      ZEUS_TRY(KnobJournal* const journal, JournalFor(*gpu));
-      ZEUS_TRY(auto knob, DeviceKnob::Of(KnobKind::kGpuPowerLimit, *gpu, journal));
-      turned_.emplace(key, Turned{gpu, std::move(knob)});
+      ZEUS_TRY(auto actuator, MakeActuator(KnobKind::kGpuPowerLimit, *gpu));
+      ZEUS_RETURN_IF_ERROR(Add(key, gpu, std::move(actuator)));
     }
-    return Turn(turned_.at(key), limit);
+    return Turn(key, limit, ceiling);
   }
 
-  Status LockClock(const std::shared_ptr<Gpu>& gpu, ClockDomain domain, ClockRange range) {
+  Status LockClock(const std::shared_ptr<Gpu>& gpu, ClockDomain domain, ClockRange range,
+                   Ceiling ceiling) {
     const KnobKind kind = ClockKnob(domain);
     const std::lock_guard lock(mutex_);
     const std::string key = KeyOf(*gpu, KnobKindName(kind));
     if (!turned_.contains(key)) {
-      ZEUS_TRY(KnobJournal* const journal, JournalFor(*gpu));
       ZEUS_TRY(auto clock, MakeActuator(kind, *gpu));
       auto between = std::make_unique<ClockBetween>(std::move(clock), *gpu, domain);
-      clocks_.emplace(key, between.get());
-      turned_.emplace(key, Turned{gpu, std::make_unique<DeviceKnob>(std::move(between), journal)});
+      ClockBetween* const added = between.get();
+      ZEUS_RETURN_IF_ERROR(Add(key, gpu, std::move(between)));
+      clocks_.emplace(key, added);
     }
     clocks_.at(key)->SetLowest(range.min);
-    return Turn(turned_.at(key), range.max);
+    return Turn(key, range.max, ceiling);
   }
 
   Status SetPersistence(const std::shared_ptr<Gpu>& gpu, Persistence mode) {
@@ -151,7 +154,7 @@ class GpuKnobs::State {
       turned_.emplace(key, Turned{gpu, std::move(knob)});
     }
     modes_.at(key)->Choose(mode);
-    return Turn(turned_.at(key), Watts(0));
+    return Turn(key, Watts(0), Ceiling::kAsFound);
   }
 
   Status Restore(const Gpu& gpu, KnobKind kind) {
@@ -201,8 +204,21 @@ class GpuKnobs::State {
   }
 
   // Under the lock.
-  Status Turn(Turned& turned, const Setting& setting) {
+  Status Add(const std::string& key, const std::shared_ptr<Gpu>& gpu,
+             std::unique_ptr<KnobActuator> actuator) {
+    ZEUS_TRY(KnobJournal* const journal, JournalFor(*gpu));
+    auto knob = std::make_unique<DeviceKnob>(std::move(actuator), journal,
+                                             KnobPolicyOfMachine().Allowed(Ceiling::kAsFound));
+    knobs_.emplace(key, knob.get());
+    turned_.emplace(key, Turned{gpu, std::move(knob)});
+    return Ok();
+  }
+
+  // Under the lock.
+  Status Turn(const std::string& key, const Setting& setting, Ceiling ceiling) {
     if (over_) return Ending();
+    Turned& turned = turned_.at(key);
+    if (ceiling == Ceiling::kOfDevice) knobs_.at(key)->LiftCeiling();
     if (turned.guard->ended()) {
       // A signal put everything back and the program goes on, as a notebook does after Ctrl-C.
       clock_.SleepFor(kTimeToEnd);
@@ -218,6 +234,7 @@ class GpuKnobs::State {
   SystemClock clock_;
   std::unique_ptr<KnobJournal> journal_;
   std::map<std::string, Turned> turned_;
+  std::map<std::string, DeviceKnob*> knobs_;
   std::map<std::string, ClockBetween*> clocks_;
   std::map<std::string, PersistenceKnob*> modes_;
   bool over_ = false;
@@ -252,16 +269,17 @@ std::shared_ptr<GpuKnobs::State> GpuKnobs::state() const {
   return state_;
 }
 
-Status GpuKnobs::SetPowerLimit(const std::shared_ptr<Gpu>& gpu, Watts limit) {
+Status GpuKnobs::SetPowerLimit(const std::shared_ptr<Gpu>& gpu, Watts limit, Ceiling ceiling) {
   const auto knobs = state();
   const WithoutGil released;
-  return knobs->SetPowerLimit(gpu, limit);
+  return knobs->SetPowerLimit(gpu, limit, ceiling);
 }
 
-Status GpuKnobs::LockClock(const std::shared_ptr<Gpu>& gpu, ClockDomain domain, ClockRange range) {
+Status GpuKnobs::LockClock(const std::shared_ptr<Gpu>& gpu, ClockDomain domain, ClockRange range,
+                           Ceiling ceiling) {
   const auto knobs = state();
   const WithoutGil released;
-  return knobs->LockClock(gpu, domain, range);
+  return knobs->LockClock(gpu, domain, range, ceiling);
 }
 
 Status GpuKnobs::SetPersistence(const std::shared_ptr<Gpu>& gpu, Persistence mode) {
@@ -289,7 +307,7 @@ Status GpuKnobs::ResetPowerLimit(const std::shared_ptr<Gpu>& gpu) {
   ZEUS_RETURN_IF_ERROR(knobs->CheckFree(*gpu, KnobKind::kGpuPowerLimit));
   ZEUS_TRY(const PowerLimit limit, gpu->CurrentPowerLimit());
   if (limit.requested == limit.default_limit) return Ok();
-  ZEUS_RETURN_IF_ERROR(gpu->SetPowerLimit(limit.default_limit));
+  ZEUS_RETURN_IF_ERROR(gpu->SetPowerLimitWithoutJournal(limit.default_limit));
   return Ok();
 }
 

@@ -17,8 +17,10 @@ class GpuKnobs final : public Closeable {
   static GpuKnobs& OfThisProcess();
   ~GpuKnobs() override { Close(); }
 
-  Status SetPowerLimit(const std::shared_ptr<Gpu>& gpu, Watts limit);
-  Status LockClock(const std::shared_ptr<Gpu>& gpu, ClockDomain domain, ClockRange range);
+  // kConflict above what was found, unless the ceiling is that of the device.
+  Status SetPowerLimit(const std::shared_ptr<Gpu>& gpu, Watts limit, Ceiling ceiling);
+  Status LockClock(const std::shared_ptr<Gpu>& gpu, ClockDomain domain, ClockRange range,
+                   Ceiling ceiling);
   Status SetPersistence(const std::shared_ptr<Gpu>& gpu, Persistence mode);
 
   // Puts back what was there before; nothing to do if this program set nothing.

@@ -82,7 +82,10 @@ void TerminationWatch::Arm() {
   ours.sa_handler = OnSignal;
   ours.sa_flags = SA_RESTART;  // The program's own calls do not notice.
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
-    ::sigaction(kSignals[i], nullptr, &actions_before[i]);
+    struct sigaction present {};
+    ::sigaction(kSignals[i], nullptr, &present);
+    // A fork()ed child has inherited our handler, and what was there before it.
+    if (!IsOurs(present)) actions_before[i] = present;
     if (actions_before[i].sa_handler != SIG_IGN) ::sigaction(kSignals[i], &ours, nullptr);
   }
 }

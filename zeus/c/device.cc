@@ -47,6 +47,24 @@ zeus_power_limits ToLimits(const PowerLimit& limit) {
   return limits;
 }
 
+Status SetLimit(zeus_monitor* monitor, size_t device, double watts, Ceiling ceiling,
+                zeus_power_limit** limit) {
+  ZEUS_RETURN_IF_ERROR(CheckGiven(limit, "limit"));
+  *limit = nullptr;
+  ZEUS_RETURN_IF_ERROR(CheckMonitor(monitor));
+  if (!std::isfinite(watts))
+    return Error{ErrorCode::kInvalidArgument, "the power limit is not a number"};
+  ZEUS_TRY(Gpu * gpu, GpuOf(*monitor, device));
+  ZEUS_TRY(auto scope, ScopedPowerLimit::Set(*gpu, Watts(watts), ceiling));
+  auto handle = std::make_unique<zeus_power_limit>(
+      zeus_power_limit{std::make_shared<HeldLimit>(std::move(scope))});
+  const std::lock_guard lock(monitor->limits_mutex);
+  std::erase_if(monitor->limits, [](const auto& held) { return held.expired(); });
+  monitor->limits.push_back(handle->held);
+  *limit = handle.release();
+  return Ok();
+}
+
 }  // namespace
 
 Status HeldLimit::Restore() {
@@ -113,22 +131,12 @@ zeus_status zeus_power_limits_read(zeus_monitor* monitor, size_t device,
 
 zeus_status zeus_power_limit_set(zeus_monitor* monitor, size_t device, double watts,
                                  zeus_power_limit** limit) {
-  return Guard([&]() -> zeus::Status {
-    ZEUS_RETURN_IF_ERROR(CheckGiven(limit, "limit"));
-    *limit = nullptr;
-    ZEUS_RETURN_IF_ERROR(CheckMonitor(monitor));
-    if (!std::isfinite(watts))
-      return zeus::Error{zeus::ErrorCode::kInvalidArgument, "the power limit is not a number"};
-    ZEUS_TRY(zeus::Gpu * gpu, GpuOf(*monitor, device));
-    ZEUS_TRY(auto scope, zeus::ScopedPowerLimit::Set(*gpu, zeus::Watts(watts)));
-    auto handle = std::make_unique<zeus_power_limit>(
-        zeus_power_limit{std::make_shared<HeldLimit>(std::move(scope))});
-    const std::lock_guard lock(monitor->limits_mutex);
-    std::erase_if(monitor->limits, [](const auto& held) { return held.expired(); });
-    monitor->limits.push_back(handle->held);
-    *limit = handle.release();
-    return zeus::Ok();
-  });
+  return Guard([&] { return SetLimit(monitor, device, watts, zeus::Ceiling::kAsFound, limit); });
+}
+
+zeus_status zeus_power_limit_raise(zeus_monitor* monitor, size_t device, double watts,
+                                   zeus_power_limit** limit) {
+  return Guard([&] { return SetLimit(monitor, device, watts, zeus::Ceiling::kOfDevice, limit); });
 }
 
 zeus_status zeus_power_limit_restore(zeus_power_limit* limit) {

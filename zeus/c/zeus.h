@@ -141,9 +141,16 @@ zeus_status zeus_power_limits_read(zeus_monitor* monitor, size_t device, zeus_po
 
 typedef struct zeus_power_limit zeus_power_limit;
 
-/* Sets the limit of a GPU until zeus_power_limit_restore(). */
+/* Sets the limit of a GPU until zeus_power_limit_restore(). It is put back as well when the program
+ * ends by exit(), SIGINT, SIGTERM or SIGHUP; after SIGKILL the next start of any Zeus does so, or
+ * `zeus knobs restore`. Fails with ZEUS_UNAVAILABLE while the limit is held, by this program too,
+ * and with ZEUS_INVALID_ARGUMENT above the limit that was found, which may be a cap. */
 zeus_status zeus_power_limit_set(zeus_monitor* monitor, size_t device, double watts,
                                  zeus_power_limit** limit);
+
+/* The same, and the limit that was found may be raised up to what the device allows. */
+zeus_status zeus_power_limit_raise(zeus_monitor* monitor, size_t device, double watts,
+                                   zeus_power_limit** limit);
 
 /* Puts the previous limit back and frees the handle, also when it fails. NULL is fine. */
 zeus_status zeus_power_limit_restore(zeus_power_limit* limit);

@@ -30,9 +30,19 @@ class CpuPowerLimit final : public KnobActuator {
     return KnobState{.setting = limit.requested};
   }
 
+  Result<std::optional<Setting>> InForce() override {
+    ZEUS_TRY(const PowerLimit limit, cpu_.CurrentPowerLimit());
+    return std::optional<Setting>(std::min(limit.requested, limit.enforced));
+  }
+
   Status Apply(const Setting& setting) override {
-    ZEUS_RETURN_IF_ERROR(cpu_.SetPowerLimit(std::get<Watts>(setting)));
+    ZEUS_RETURN_IF_ERROR(cpu_.SetPowerLimitWithoutJournal(std::get<Watts>(setting)));
     return Ok();
+  }
+
+  Result<std::string> PutToDefault() override {
+    return Error{ErrorCode::kNotSupported, "the kernel does not tell the default power limit of " +
+                                               cpu_.name() + ": a boot brings it back"};
   }
 
   Status PutBack(const KnobState& state) override {

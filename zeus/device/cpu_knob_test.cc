@@ -31,7 +31,7 @@ class CpuKnobTest : public ::testing::Test {
 
 TEST_F(CpuKnobTest, TheLongTermLimitIsSetAndPutBack) {
   ASSERT_EQ(node_.cpus.size(), 1U);
-  const auto knob = DeviceKnob::Of(*node_.cpus.front()).value();
+  const auto knob = DeviceKnob::WithoutJournal(*node_.cpus.front()).value();
   EXPECT_EQ(knob->kind(), KnobKind::kCpuPowerLimit);
   EXPECT_EQ(knob->name(), "power limit of cpu:0");
   EXPECT_EQ(knob->max_power(), 150_W);
@@ -42,10 +42,20 @@ TEST_F(CpuKnobTest, TheLongTermLimitIsSetAndPutBack) {
 }
 
 TEST_F(CpuKnobTest, LimitsThatOnlyStallAreNotTried) {
-  const auto knob = DeviceKnob::Of(*node_.cpus.front()).value();
+  const auto knob = DeviceKnob::WithoutJournal(*node_.cpus.front()).value();
   const auto settings = knob->Settings(25_W).value();
-  EXPECT_EQ(settings.front(), Setting(150_W));
+  EXPECT_EQ(settings.front(), Setting(120_W));  // As found.
   EXPECT_EQ(settings.back(), Setting(45_W));
+}
+
+TEST_F(CpuKnobTest, TheLimitThatWasFoundIsRaisedOnlyWithPermission) {
+  const auto knob = DeviceKnob::WithoutJournal(*node_.cpus.front()).value();
+  EXPECT_EQ(knob->Set(130_W).error().code, ErrorCode::kConflict);
+  EXPECT_EQ(Microwatts(), 120'000'000U);
+  const auto free = DeviceKnob::WithoutJournal(*node_.cpus.front(), Ceiling::kOfDevice).value();
+  EXPECT_EQ(free->Settings(25_W).value().front(), Setting(150_W));
+  ASSERT_TRUE(free->Set(130_W).ok());
+  EXPECT_EQ(Microwatts(), 130'000'000U);
 }
 
 }  // namespace cpu_knob_test

@@ -25,7 +25,8 @@ class CpuPackage : public EnergyMeter {
 
   // The long-term constraint.
   virtual Result<PowerLimit> CurrentPowerLimit() = 0;
-  virtual Result<PowerLimit> SetPowerLimit(Watts limit) = 0;
+  // Nothing puts it back when the program is killed: programs use a GuardedKnob.
+  virtual Result<PowerLimit> SetPowerLimitWithoutJournal(Watts limit) = 0;
 };
 
 }  // namespace zeus

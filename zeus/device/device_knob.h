@@ -16,15 +16,24 @@ namespace zeus {
 
 // The knob of one device: remembers what was there before the first Set() and puts it back at the
 // latest on destruction. With a journal it also survives a SIGKILL of this process, and nobody else
-// turns it meanwhile. It belongs to the process that made it: in a fork()ed child it does nothing.
-// Device and journal must outlive it.
+// turns it meanwhile; behind a KnobGuard it survives other signals (GuardedKnob has both). It is
+// never turned above its ceiling. A setting that somebody else makes meanwhile counts as found from
+// then on. It belongs to the process that made it: in a fork()ed child it does nothing. Device and
+// journal must outlive it.
 class DeviceKnob final : public Knob {
  public:
-  static Result<std::unique_ptr<DeviceKnob>> Of(KnobKind kind, Gpu& gpu,
-                                                KnobJournal* journal = nullptr);
-  static Result<std::unique_ptr<DeviceKnob>> Of(CpuPackage& cpu, KnobJournal* journal = nullptr);
+  static Result<std::unique_ptr<DeviceKnob>> Of(KnobKind kind, Gpu& gpu, KnobJournal& journal,
+                                                Ceiling ceiling = Ceiling::kAsFound);
+  static Result<std::unique_ptr<DeviceKnob>> Of(CpuPackage& cpu, KnobJournal& journal,
+                                                Ceiling ceiling = Ceiling::kAsFound);
+  // For devices that end with the process: nothing of them outlives a SIGKILL.
+  static Result<std::unique_ptr<DeviceKnob>> WithoutJournal(KnobKind kind, Gpu& gpu,
+                                                            Ceiling ceiling = Ceiling::kAsFound);
+  static Result<std::unique_ptr<DeviceKnob>> WithoutJournal(CpuPackage& cpu,
+                                                            Ceiling ceiling = Ceiling::kAsFound);
 
-  DeviceKnob(std::unique_ptr<KnobActuator> actuator, KnobJournal* journal);
+  // `journal` may be null, as above.
+  DeviceKnob(std::unique_ptr<KnobActuator> actuator, KnobJournal* journal, Ceiling ceiling);
   ~DeviceKnob() override;
   DeviceKnob(const DeviceKnob&) = delete;
   DeviceKnob& operator=(const DeviceKnob&) = delete;
@@ -33,20 +42,35 @@ class DeviceKnob final : public Knob {
   KnobKind kind() const override { return actuator_->kind(); }
   const KnobDevice& device() const { return actuator_->device(); }
 
-  Result<KnobChoices> Choices() { return actuator_->Choices(); }
+  // Up to the ceiling.
+  Result<KnobChoices> Choices();
   Result<std::vector<Setting>> Settings(const Setting& stride) override;
   Result<Setting> Current() override;
   Watts max_power() const override { return actuator_->max_power(); }
 
   Status Set(const Setting& setting) override;
+  Status CheckInForce(const Setting& setting) override;
   Status Restore() override;
+
+  // From now on it may be turned as high as the device allows.
+  void LiftCeiling();
 
   // Whether this process is a fork()ed child of the one that made it.
   bool InForkedChild() const;
 
  private:
-  // Under the lock.
-  Status Take();
+  // Since the first Set().
+  struct Turned {
+    KnobState before;                // To be put back.
+    std::optional<Setting> ceiling;  // nullopt: that of the device.
+    std::vector<Setting> ours;       // What may be found in force; the last one is the latest.
+  };
+
+  // These need the lock.
+  Status Take(const Setting& first);
+  Status TurnTo(const Setting& setting);
+  Status AdoptWhatOthersSet();
+  Status CheckCeiling(const Setting& setting) const;
   void Abandon();
   Status Forget();
 
@@ -55,7 +79,8 @@ class DeviceKnob final : public Knob {
   const std::string name_;
   const unsigned fork_generation_;
   std::mutex mutex_;
-  std::optional<KnobState> before_;  // Guarded by mutex_; nullopt while nothing is changed.
+  Ceiling ceiling_;               // Guarded by mutex_.
+  std::optional<Turned> turned_;  // Guarded by mutex_; nullopt while nothing is changed.
 };
 
 }  // namespace zeus

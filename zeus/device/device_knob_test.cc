@@ -17,10 +17,10 @@ using ::testing::HasSubstr;
 class DeviceKnobTest : public ::testing::Test {
  protected:
   std::unique_ptr<DeviceKnob> PowerLimitKnob() {
-    return DeviceKnob::Of(KnobKind::kGpuPowerLimit, gpu_).value();
+    return DeviceKnob::WithoutJournal(KnobKind::kGpuPowerLimit, gpu_).value();
   }
   std::unique_ptr<DeviceKnob> ClockKnob() {
-    return DeviceKnob::Of(KnobKind::kGraphicsClock, gpu_).value();
+    return DeviceKnob::WithoutJournal(KnobKind::kGraphicsClock, gpu_).value();
   }
   Watts Requested() { return gpu_.CurrentPowerLimit().value().requested; }
 
@@ -35,7 +35,7 @@ class DeviceKnobTest : public ::testing::Test {
 };
 
 TEST_F(DeviceKnobTest, TheLimitBeforeTheFirstChangeComesBack) {
-  ASSERT_TRUE(gpu_.SetPowerLimit(200_W).ok());
+  ASSERT_TRUE(gpu_.SetPowerLimitWithoutJournal(200_W).ok());
   {
     const auto knob = PowerLimitKnob();
     EXPECT_EQ(knob->name(), "power limit of gpu:0");
@@ -52,7 +52,7 @@ TEST_F(DeviceKnobTest, TheLimitBeforeTheFirstChangeComesBack) {
 
 TEST_F(DeviceKnobTest, AKnobThatWasNotTurnedChangesNothing) {
   const auto knob = PowerLimitKnob();
-  ASSERT_TRUE(gpu_.SetPowerLimit(200_W).ok());
+  ASSERT_TRUE(gpu_.SetPowerLimitWithoutJournal(200_W).ok());
   EXPECT_TRUE(knob->Restore().ok());
   EXPECT_EQ(Requested(), 200_W);
 }
@@ -84,7 +84,7 @@ TEST_F(DeviceKnobTest, TheMemoryClockIsAKnobOfItsOwn) {
   sim::SimulatedGpu gpu(clock_, sim::testing::Model("A100"));
   const Hertz before = gpu.CurrentClock(ClockDomain::kMemory).value();
   {
-    const auto knob = DeviceKnob::Of(KnobKind::kMemoryClock, gpu).value();
+    const auto knob = DeviceKnob::WithoutJournal(KnobKind::kMemoryClock, gpu).value();
     EXPECT_EQ(knob->name(), "memory clock of gpu:0");
     const Hertz lowest = gpu.SupportedClocks(ClockDomain::kMemory).value().front();
     ASSERT_TRUE(knob->Set(lowest).ok());
@@ -95,7 +95,7 @@ TEST_F(DeviceKnobTest, TheMemoryClockIsAKnobOfItsOwn) {
 
 TEST_F(DeviceKnobTest, AGpuThatCannotLockItsClockSaysSo) {
   sim::SimulatedGpu old(clock_, sim::testing::Model("P100"));
-  const auto knob = DeviceKnob::Of(KnobKind::kGraphicsClock, old).value();
+  const auto knob = DeviceKnob::WithoutJournal(KnobKind::kGraphicsClock, old).value();
   const auto settings = knob->Settings(Hertz(0)).value();
   const Status set = knob->Set(settings.back());
   ASSERT_FALSE(set.ok());
@@ -153,7 +153,7 @@ TEST_F(DeviceKnobTest, ValuesThatMeanNothingAreRefused) {
   EXPECT_EQ(knob->Set(1380_MHz).error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(knob->Set(5000_W).error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(Requested(), 250_W);
-  EXPECT_FALSE(DeviceKnob::Of(KnobKind::kCpuPowerLimit, gpu_).ok());
+  EXPECT_FALSE(DeviceKnob::WithoutJournal(KnobKind::kCpuPowerLimit, gpu_).ok());
 }
 
 TEST_F(DeviceKnobTest, AForkedChildLeavesTheKnobToItsParent) {
@@ -164,6 +164,93 @@ TEST_F(DeviceKnobTest, AForkedChildLeavesTheKnobToItsParent) {
     return knob->Restore().ok() && Requested() == 150_W &&
            knob->Set(200_W).error().code == ErrorCode::kUnavailable && Requested() == 150_W;
   }));
+}
+
+TEST_F(DeviceKnobTest, TheLimitThatWasFoundIsTheCeiling) {
+  ASSERT_TRUE(gpu_.SetPowerLimitWithoutJournal(200_W).ok());
+  const auto knob = PowerLimitKnob();
+  EXPECT_EQ(knob->Settings(25_W).value().front(), Setting(200_W));
+  const Status raised = knob->Set(225_W);
+  EXPECT_EQ(raised.error().code, ErrorCode::kConflict);
+  EXPECT_THAT(raised.error().message, HasSubstr("found at 200 W and is not raised to 225 W"));
+  EXPECT_EQ(Requested(), 200_W);
+  // It stays the ceiling while the knob is turned.
+  ASSERT_TRUE(knob->Set(150_W).ok());
+  EXPECT_EQ(knob->Settings(25_W).value().front(), Setting(200_W));
+  EXPECT_EQ(knob->Set(201_W).error().code, ErrorCode::kConflict);
+  EXPECT_TRUE(knob->Set(200_W).ok());
+  knob->LiftCeiling();
+  EXPECT_TRUE(knob->Set(225_W).ok());
+  EXPECT_TRUE(knob->Restore().ok());
+  EXPECT_EQ(Requested(), 200_W);
+}
+
+TEST_F(DeviceKnobTest, TheCeilingOfTheDeviceIsItsHighestLimit) {
+  ASSERT_TRUE(gpu_.SetPowerLimitWithoutJournal(200_W).ok());
+  const auto knob =
+      DeviceKnob::WithoutJournal(KnobKind::kGpuPowerLimit, gpu_, Ceiling::kOfDevice).value();
+  EXPECT_EQ(knob->Settings(25_W).value().front(), Setting(250_W));
+  EXPECT_TRUE(knob->Set(250_W).ok());
+}
+
+TEST_F(DeviceKnobTest, ACapFromOutsideIsWhatWasFound) {
+  ASSERT_TRUE(gpu_.InjectFault({.kind = FaultKind::kOutOfBandCap, .cap = 160_W}));
+  const auto knob = PowerLimitKnob();
+  EXPECT_EQ(knob->Current().value(), Setting(160_W));
+  EXPECT_EQ(knob->Settings(25_W).value().front(), Setting(160_W));
+}
+
+TEST_F(DeviceKnobTest, AClockThatIsFoundLockedIsTheCeiling) {
+  ASSERT_TRUE(gpu_.AttachLoad(sim::testing::Draw(120_W)).ok());
+  const auto clocks = gpu_.SupportedClocks(ClockDomain::kGraphics).value();
+  const Hertz locked = clocks[20];
+  ASSERT_TRUE(gpu_.LockClockWithoutJournal(ClockDomain::kGraphics, {clocks[0], locked}).ok());
+  EXPECT_EQ(Clock(), locked);
+  const auto knob = ClockKnob();
+  EXPECT_EQ(knob->Settings(Hertz(0)).value().front(), Setting(locked));
+  EXPECT_EQ(knob->Set(clocks[21]).error().code, ErrorCode::kConflict);
+  const auto free =
+      DeviceKnob::WithoutJournal(KnobKind::kGraphicsClock, gpu_, Ceiling::kOfDevice).value();
+  EXPECT_EQ(free->Settings(Hertz(0)).value().front(), Setting(clocks.back()));
+}
+
+TEST_F(DeviceKnobTest, WhatSomebodyElseSetMeanwhileIsLeftAsItIs) {
+  const auto knob = PowerLimitKnob();
+  ASSERT_TRUE(knob->Set(150_W).ok());
+  ASSERT_TRUE(gpu_.SetPowerLimitWithoutJournal(180_W).ok());  // An administrator.
+  EXPECT_TRUE(knob->Restore().ok());
+  EXPECT_EQ(Requested(), 180_W);
+}
+
+TEST_F(DeviceKnobTest, ACapThatComesMeanwhileIsKeptTo) {
+  const auto knob = PowerLimitKnob();
+  ASSERT_TRUE(knob->Set(225_W).ok());
+  ASSERT_TRUE(gpu_.SetPowerLimitWithoutJournal(180_W).ok());
+  EXPECT_EQ(knob->Set(200_W).error().code, ErrorCode::kConflict);
+  EXPECT_EQ(Requested(), 180_W);
+  ASSERT_TRUE(knob->Set(150_W).ok());
+  EXPECT_TRUE(knob->Restore().ok());
+  EXPECT_EQ(Requested(), 180_W);
+}
+
+TEST_F(DeviceKnobTest, ItTellsWhetherASettingIsInForce) {
+  const auto knob = PowerLimitKnob();
+  ASSERT_TRUE(knob->Set(200_W).ok());
+  EXPECT_TRUE(knob->CheckInForce(200_W).ok());
+  ASSERT_TRUE(gpu_.InjectFault({.kind = FaultKind::kOutOfBandCap, .cap = 120_W}));
+  EXPECT_THAT(knob->CheckInForce(200_W).error().message, HasSubstr("in force is 120 W"));
+  gpu_.ClearFaults();
+  ASSERT_TRUE(gpu_.InjectFault({.kind = FaultKind::kDriverReload}));
+  clock_.Advance(Seconds(1));
+  EXPECT_THAT(knob->CheckInForce(200_W).error().message, HasSubstr("in force is 250 W"));
+}
+
+TEST_F(DeviceKnobTest, ALimitThatCannotBePutBackSaysWhatItIs) {
+  const auto knob = PowerLimitKnob();
+  ASSERT_TRUE(knob->Set(150_W).ok());
+  ASSERT_TRUE(gpu_.InjectFault({.kind = FaultKind::kNoPermission}));
+  EXPECT_THAT(knob->Restore().error().message, HasSubstr("stays at 150 W (250 W before"));
+  gpu_.ClearFaults();
 }
 
 }  // namespace device_knob_test

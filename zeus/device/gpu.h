@@ -106,18 +106,21 @@ class Gpu : public EnergyMeter {
 
   virtual Result<PowerLimit> CurrentPowerLimit() = 0;
 
+  // Nothing remembers the limit from before, and nothing puts it back when the program is killed:
+  // for adapters and tests. Programs use a ScopedPowerLimit or a GuardedKnob.
   // Returns the limit after it was read back. enforced < requested is not an error: the caller
   // asked for a cap and a stricter one holds. kInvalidArgument outside the range,
   // kPermissionDenied without privileges, kUnavailable when the device did not take the value.
-  virtual Result<PowerLimit> SetPowerLimit(Watts limit) = 0;
+  virtual Result<PowerLimit> SetPowerLimitWithoutJournal(Watts limit) = 0;
 
   // Ascending. For kGraphics: those available at the highest memory clock.
   virtual Result<std::vector<Hertz>> SupportedClocks(ClockDomain domain) = 0;
   virtual Result<Hertz> CurrentClock(ClockDomain domain) = 0;
 
-  // Keeps the clock inside the range until ResetClock(). kInvalidArgument if no supported clock
+  // Keeps the clock inside the range until ResetClock(). Like the limit, it stays that way when the
+  // program is killed: programs use a GuardedKnob. kInvalidArgument if no supported clock
   // lies inside.
-  virtual Status LockClock(ClockDomain domain, ClockRange range) = 0;
+  virtual Status LockClockWithoutJournal(ClockDomain domain, ClockRange range) = 0;
   virtual Status ResetClock(ClockDomain domain) = 0;
 
   // Whether the driver stays loaded without clients; without it limits and counters are lost

@@ -2,12 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "zeus/base/clock.h"
 #include "zeus/base/log.h"
 
 namespace zeus {
 namespace {
+
+// Until a change of the clock shows everywhere.
+constexpr Seconds kLongestDelay{0.2};
 
 bool Refused(const Error& error) {
   return error.code == ErrorCode::kNotSupported || error.code == ErrorCode::kPermissionDenied;
@@ -82,14 +87,25 @@ class GpuPowerLimit final : public GpuActuator {
     return KnobState{.setting = limit.requested, .persistence = PersistenceToPutBack()};
   }
 
+  Result<std::optional<Setting>> InForce() override {
+    ZEUS_TRY(const PowerLimit limit, gpu_.CurrentPowerLimit());
+    return std::optional<Setting>(std::min(limit.requested, limit.enforced));
+  }
+
   Status Apply(const Setting& setting) override {
-    ZEUS_RETURN_IF_ERROR(gpu_.SetPowerLimit(std::get<Watts>(setting)));
+    ZEUS_RETURN_IF_ERROR(gpu_.SetPowerLimitWithoutJournal(std::get<Watts>(setting)));
     return Ok();
   }
 
   Status PutBack(const KnobState& state) override {
-    if (state.setting) ZEUS_RETURN_IF_ERROR(gpu_.SetPowerLimit(std::get<Watts>(*state.setting)));
+    if (state.setting) ZEUS_RETURN_IF_ERROR(Apply(*state.setting));
     return PutBackPersistence(state);
+  }
+
+  Result<std::string> PutToDefault() override {
+    ZEUS_TRY(const PowerLimit limit, gpu_.CurrentPowerLimit());
+    ZEUS_RETURN_IF_ERROR(Apply(limit.default_limit));
+    return ToText(Setting(limit.default_limit));
   }
 };
 
@@ -117,9 +133,24 @@ class LockedClock final : public GpuActuator {
     return KnobState{.setting = std::nullopt, .persistence = PersistenceToPutBack()};
   }
 
+  // A busy GPU says when a lock keeps it from running faster; an idle one says nothing. It may
+  // still say so of a lock that was removed a moment ago, so it is asked twice.
+  Result<std::optional<Setting>> InForce() override {
+    if (!SaysLocked()) return std::optional<Setting>();
+    SystemClock().SleepFor(kLongestDelay);
+    if (!SaysLocked()) return std::optional<Setting>();
+    ZEUS_TRY(const Hertz clock, gpu_.CurrentClock(domain_));
+    return std::optional<Setting>(clock);
+  }
+
   Status Apply(const Setting& setting) override {
     const Hertz clock = std::get<Hertz>(setting);
-    return gpu_.LockClock(domain_, {.min = clock, .max = clock});
+    return gpu_.LockClockWithoutJournal(domain_, {.min = clock, .max = clock});
+  }
+
+  Result<std::string> PutToDefault() override {
+    ZEUS_RETURN_IF_ERROR(gpu_.ResetClock(domain_));
+    return std::string("not locked");
   }
 
   Status PutBack(const KnobState& state) override {
@@ -128,6 +159,12 @@ class LockedClock final : public GpuActuator {
   }
 
  private:
+  bool SaysLocked() {
+    const auto reasons = gpu_.CurrentThrottleReasons();
+    return domain_ == ClockDomain::kGraphics && reasons.ok() && reasons.value().locked_clock &&
+           !reasons.value().idle;
+  }
+
   const ClockDomain domain_;
 };
 

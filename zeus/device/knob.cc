@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 
 #include "zeus/base/text.h"
 
@@ -45,6 +46,11 @@ std::string ToText(const Setting& setting) {
 double ToNumber(const Setting& setting) {
   if (const Watts* power = std::get_if<Watts>(&setting)) return power->value();
   return std::get<Hertz>(setting).ToMega();
+}
+
+bool SameSetting(const Setting& a, const Setting& b) {
+  constexpr double kRounding = 0.5;
+  return a.index() == b.index() && std::abs(ToNumber(a) - ToNumber(b)) <= kRounding;
 }
 
 Setting SettingOf(KnobKind kind, double number) {

@@ -24,11 +24,20 @@ Result<KnobKind> ParseKnobKind(std::string_view name);
 // What a knob is set to: a power limit or a clock. All settings of one knob have the same unit.
 using Setting = std::variant<Watts, Hertz>;
 
+// How high a knob may be turned. A limit that somebody set below what the device can do is a cap,
+// and Zeus keeps to it unless it is told otherwise.
+enum class Ceiling {
+  kAsFound,   // What was in force before the knob was turned.
+  kOfDevice,  // What the device allows.
+};
+
 // "150 W", "1380 MHz"
 std::string ToText(const Setting& setting);
 // Watts or megahertz, as in files; the unit is that of the kind.
 double ToNumber(const Setting& setting);
 Setting SettingOf(KnobKind kind, double number);
+// Whether they are one and the same to the hardware, which rounds to eighths of a watt.
+bool SameSetting(const Setting& a, const Setting& b);
 
 // Something about a device, or about all devices of a job, that trades speed for power without
 // changing what is computed. One owner.
@@ -41,20 +50,30 @@ class Knob {
   virtual KnobKind kind() const = 0;
 
   // The settings worth trying, fastest first: from the highest down by `stride`, and the lowest.
-  // One setting when the device allows no other.
+  // The highest is the ceiling of the knob. One setting when the device allows no other.
   virtual Result<std::vector<Setting>> Settings(const Setting& stride) = 0;
 
-  // What it is set to; the highest clock when none is locked. kInvalidArgument when devices differ.
+  // What is in force: the limit that was set, or a stricter one from outside; the highest clock
+  // when none is locked. kInvalidArgument when devices differ.
   virtual Result<Setting> Current() = 0;
 
   // The most that the devices behind it may draw: the sum of their highest power limits.
   virtual Watts max_power() const = 0;
 
   // Takes effect within tens of milliseconds. The first call takes down the value before it.
+  // kConflict above the ceiling.
   virtual Status Set(const Setting& setting) = 0;
 
-  // Puts back what was there before the first Set(); nothing to do if there was none. May be called
-  // from any thread and more than once.
+  // Whether the devices obey `setting` now, as far as they tell. kUnavailable says which one obeys
+  // another setting: somebody else set it, the driver was reloaded, or a cap from outside holds.
+  virtual Status CheckInForce(const Setting& setting) {
+    (void)setting;
+    return Ok();
+  }
+
+  // Puts back what was there before the first Set(); nothing to do if there was none. A setting
+  // that somebody else made meanwhile is left as it is, and said. May be called from any thread and
+  // more than once.
   virtual Status Restore() = 0;
 };
 

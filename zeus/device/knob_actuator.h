@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
@@ -41,17 +42,38 @@ class KnobActuator {
 
   virtual Result<KnobState> Read() = 0;
 
+  // What the device obeys now. nullopt where nothing tells: of clocks, unless the device says that
+  // it runs at a locked one.
+  virtual Result<std::optional<Setting>> InForce() { return std::optional<Setting>(); }
+
   // To be called after Read() and before the first Apply(): what makes settings last. Never a
   // reason to fail.
   virtual void Prepare() {}
   virtual Status Apply(const Setting& setting) = 0;
   virtual Status PutBack(const KnobState& state) = 0;
 
+  // The setting of a driver that was just loaded, as text. kNotSupported where nothing tells it.
+  virtual Result<std::string> PutToDefault() = 0;
+
   // Grows as long as the driver keeps settings: a smaller value later means that the driver was
   // reloaded and the settings are its defaults again. nullopt where settings last until the next
   // boot, or where nothing tells.
   virtual std::optional<Joules> EpochMark() { return std::nullopt; }
 };
+
+// What became of a knob that was to be put back.
+enum class KnobReturn {
+  kPutBack,
+  kNotOurs,  // Somebody else has set it since: it was left as it is.
+};
+
+// Puts the knob back if it still has one of our settings (or the one before them). Where none is
+// given, or the device does not tell its setting, it is put back in any case.
+Result<KnobReturn> PutBackIfOurs(KnobActuator& actuator, const KnobState& before,
+                                 const std::vector<Setting>& ours);
+
+// "250 W", "not locked"
+std::string ToText(const KnobState& state);
 
 // "power limit of gpu:0"
 std::string KnobName(KnobKind kind, const std::string& device);

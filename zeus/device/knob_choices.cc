@@ -77,6 +77,19 @@ Result<KnobChoices> InBoth(const KnobChoices& a, const KnobChoices& b) {
   return both;
 }
 
+KnobChoices UpTo(const Setting& ceiling, KnobChoices choices) {
+  if (choices.highest <= ceiling) return choices;
+  if (choices.steps.empty()) {
+    choices.highest = ceiling;
+    choices.lowest = std::min(choices.lowest, ceiling);
+    return choices;
+  }
+  const auto above = std::ranges::upper_bound(choices.steps, ceiling);
+  choices.steps.erase(std::max(above, std::next(choices.steps.begin())), choices.steps.end());
+  choices.highest = choices.steps.back();
+  return choices;
+}
+
 Result<std::vector<Setting>> Spread(const KnobChoices& choices, const Setting& stride) {
   const double distance = ToNumber(stride);
   if (stride.index() != choices.lowest.index() || !(distance >= 0) || !std::isfinite(distance)) {

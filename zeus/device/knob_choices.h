@@ -17,6 +17,9 @@ struct KnobChoices {
 // What both can be set to; kNotSupported if there is nothing.
 Result<KnobChoices> InBoth(const KnobChoices& a, const KnobChoices& b);
 
+// Those that are not above `ceiling`; at least the lowest one.
+KnobChoices UpTo(const Setting& ceiling, KnobChoices choices);
+
 // From the highest down by `stride`, and the lowest. A stride of zero means 25 W in a range and
 // 15 steps in a list; less than 1 W in a range means 1 W. kInvalidArgument for a stride that is
 // negative or of another unit.

@@ -77,5 +77,17 @@ TEST(KnobChoicesTest, DifferentDevicesShareWhatBothCan) {
             ErrorCode::kNotSupported);
 }
 
+TEST(KnobChoicesTest, NothingAboveTheCeilingIsAChoice) {
+  const KnobChoices range{.lowest = 100_W, .highest = 400_W};
+  EXPECT_EQ(UpTo(250_W, range).highest, Setting(250_W));
+  EXPECT_EQ(UpTo(500_W, range).highest, Setting(400_W));
+  EXPECT_EQ(Spread(UpTo(90_W, range), 25_W).value(), std::vector<Setting>{90_W});
+  const KnobChoices steps{
+      .lowest = 300_MHz, .highest = 900_MHz, .steps = {300_MHz, 500_MHz, 700_MHz, 900_MHz}};
+  EXPECT_EQ(UpTo(700_MHz, steps).highest, Setting(700_MHz));
+  EXPECT_EQ(UpTo(699_MHz, steps).steps.size(), 2U);
+  EXPECT_EQ(UpTo(100_MHz, steps).steps, std::vector<Setting>{300_MHz});
+}
+
 }  // namespace knob_choices_test
 }  // namespace zeus

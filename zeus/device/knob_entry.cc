@@ -65,6 +65,11 @@ Result<KnobEntry> FromJson(const Json& json) {
   if (mark) entry.epoch_mark = Joules(*mark);
   ZEUS_TRY(const auto owner, GetField<Json>(json, "owner"));
   ZEUS_TRY(entry.owner, ParseOwner(owner));
+  ZEUS_TRY(const auto ours, GetOptionalField<std::vector<double>>(json, "settings"));
+  for (const double setting : ours.value_or(std::vector<double>()))
+    entry.ours.push_back(SettingOf(entry.kind, setting));
+  ZEUS_TRY(const auto locked, GetOptionalField<bool>(json, "locked"));
+  entry.locked = locked.value_or(false);
   ZEUS_TRY(const auto since, GetField<std::string>(json, "since"));
   ZEUS_TRY(entry.since, ParseWallTime(since));
   return entry;
@@ -87,8 +92,11 @@ Json ToJson(const KnobEntry& entry) {
                 {{"pid", entry.owner.pid},
                  {"start_ticks", entry.owner.start_ticks},
                  {"pid_namespace", entry.owner.pid_namespace}}},
+               {"settings", Json::array()},
+               {"locked", entry.locked},
                {"since", ToText(entry.since)}};
   if (entry.epoch_mark) json["energy_joules"] = entry.epoch_mark->value();
+  for (const Setting& setting : entry.ours) json["settings"].push_back(ToNumber(setting));
   return json;
 }
 
@@ -105,6 +113,12 @@ std::string KnobFileName(KnobKind kind, const KnobDevice& device) {
   for (char& c : key)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '-';
   return fmt::format("{}.{}.json", KnobKindName(kind), key);
+}
+
+std::string OwnerText(const KnobEntry& entry, const std::string& this_namespace) {
+  return fmt::format(
+      "process {}{}", entry.owner.pid,
+      entry.owner.pid_namespace == this_namespace ? "" : " of another pid namespace");
 }
 
 }  // namespace zeus

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "zeus/base/clock.h"
 #include "zeus/base/json_fwd.h"
@@ -15,9 +16,15 @@ struct KnobEntry {
   KnobKind kind = KnobKind::kGpuPowerLimit;
   KnobDevice device{};
   KnobState before{};
+  // What the owner may have set: the last setting, and the next one while it is under way. Empty in
+  // entries of earlier versions.
+  std::vector<Setting> ours{};
   std::string boot_id{};               // Settings do not survive a boot.
   std::optional<Joules> epoch_mark{};  // KnobActuator::EpochMark() at that time.
   ProcessIdentity owner{};
+  // Whether the owner keeps the file beside this one locked while it lives. Earlier versions did
+  // not: their owners are looked up by pid.
+  bool locked = false;
   WallTime since{};
 };
 
@@ -27,5 +34,8 @@ Result<KnobEntry> ParseKnobEntry(std::string_view text);
 
 // The same for every process: "gpu_power_limit.GPU-0123.json".
 std::string KnobFileName(KnobKind kind, const KnobDevice& device);
+
+// "process 4711", "process 7 of another pid namespace"
+std::string OwnerText(const KnobEntry& entry, const std::string& this_namespace);
 
 }  // namespace zeus

@@ -104,13 +104,22 @@ Status KnobGroup::Set(const Setting& setting) {
   return Ok();
 }
 
+Status KnobGroup::CheckInForce(const Setting& setting) {
+  for (const auto& member : members_) ZEUS_RETURN_IF_ERROR(member->CheckInForce(setting));
+  return Ok();
+}
+
 Status KnobGroup::Restore() {
   if (members_.front()->InForkedChild()) return Ok();
   const std::lock_guard lock(mutex_);
   Status outcome = Ok();
   for (const auto& member : members_) {
     Status restored = member->Restore();
-    if (outcome.ok()) outcome = std::move(restored);
+    if (outcome.ok()) {
+      outcome = std::move(restored);
+    } else if (!restored.ok()) {
+      log::Failure("{}", restored.error().message);
+    }
   }
   return outcome;
 }

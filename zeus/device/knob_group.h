@@ -26,7 +26,8 @@ class KnobGroup final : public Knob {
   Watts max_power() const override;
 
   Status Set(const Setting& setting) override;
-  // Restores what can be restored; the first error.
+  Status CheckInForce(const Setting& setting) override;
+  // Restores what can be restored; the first error, and the others in the log.
   Status Restore() override;
 
  private:

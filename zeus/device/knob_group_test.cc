@@ -23,7 +23,8 @@ class KnobGroupTest : public ::testing::Test {
   }
   std::unique_ptr<KnobGroup> Group(KnobKind kind = KnobKind::kGpuPowerLimit) {
     std::vector<std::unique_ptr<DeviceKnob>> members;
-    for (sim::SimulatedGpu& gpu : gpus_) members.push_back(DeviceKnob::Of(kind, gpu).value());
+    for (sim::SimulatedGpu& gpu : gpus_)
+      members.push_back(DeviceKnob::WithoutJournal(kind, gpu).value());
     return KnobGroup::Of(std::move(members)).value();
   }
   static Watts Requested(sim::SimulatedGpu& gpu) {
@@ -37,7 +38,7 @@ class KnobGroupTest : public ::testing::Test {
 TEST_F(KnobGroupTest, AllDevicesHaveTheSetting) {
   Add("V100", 0);
   Add("V100", 1);
-  ASSERT_TRUE(gpus_[1].SetPowerLimit(225_W).ok());
+  ASSERT_TRUE(gpus_[1].SetPowerLimitWithoutJournal(225_W).ok());
   const auto group = Group();
   EXPECT_EQ(group->max_power(), 500_W);
   ASSERT_TRUE(group->Set(150_W).ok());
@@ -100,8 +101,8 @@ TEST_F(KnobGroupTest, WhatCannotBeAGroupIsRefused) {
   EXPECT_FALSE(KnobGroup::Of({}).ok());
   sim::SimulatedGpu& gpu = Add("V100", 0);
   std::vector<std::unique_ptr<DeviceKnob>> mixed;
-  mixed.push_back(DeviceKnob::Of(KnobKind::kGpuPowerLimit, gpu).value());
-  mixed.push_back(DeviceKnob::Of(KnobKind::kGraphicsClock, gpu).value());
+  mixed.push_back(DeviceKnob::WithoutJournal(KnobKind::kGpuPowerLimit, gpu).value());
+  mixed.push_back(DeviceKnob::WithoutJournal(KnobKind::kGraphicsClock, gpu).value());
   EXPECT_FALSE(KnobGroup::Of(std::move(mixed)).ok());
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <exception>
 #include <memory>
@@ -14,12 +15,25 @@
 namespace zeus {
 
 // The guards of this process. A process ends once, for all of them, so there is one; it is never
-// destroyed because std::exit() may ask for it after static objects are gone. Thread-safe.
+// destroyed because std::exit() may ask for it after static objects are gone. A fork()ed child gets
+// one of its own when it makes a guard: the one of its parent has no thread there, and its mutex
+// may be held by nobody who is left. Thread-safe.
 class KnobGuards {
  public:
   static KnobGuards& Instance() {
-    static KnobGuards* const guards = new KnobGuards();
-    return *guards;
+    static std::atomic<KnobGuards*> instance{nullptr};
+    WatchForks();
+    KnobGuards* present = instance;
+    if (present == nullptr || present->fork_generation_ != ForkGeneration()) {
+      auto* const fresh = new KnobGuards(ForkGeneration());
+      if (instance.compare_exchange_strong(present, fresh)) {
+        present = fresh;
+        WatchEnds();
+      } else {
+        delete fresh;
+      }
+    }
+    return *present;
   }
 
   void Add(KnobGuard& guard) {
@@ -42,19 +56,22 @@ class KnobGuards {
   }
 
  private:
-  KnobGuards() {
-    WatchForks();
-    fork_generation_ = ForkGeneration();
+  explicit KnobGuards(unsigned fork_generation) : fork_generation_(fork_generation) {}
+
+  // Once: a fork()ed child inherits it.
+  static void WatchEnds() {
+    static std::atomic<bool> watching{false};
+    if (watching.exchange(true)) return;
+    static std::atomic<std::terminate_handler> before{nullptr};
     std::atexit([] { Instance().EndAll(); });
-    terminate_before_ = std::set_terminate([] {
+    before = std::set_terminate([] {
       Instance().EndAll();
-      if (Instance().terminate_before_ != nullptr) Instance().terminate_before_();
+      if (const std::terminate_handler earlier = before; earlier != nullptr) earlier();
       std::abort();
     });
   }
 
   void EndAll() {
-    if (ForkGeneration() != fork_generation_) return;
     const std::lock_guard lock(mutex_);
     for (KnobGuard* guard : guards_) guard->End();
   }
@@ -69,8 +86,7 @@ class KnobGuards {
   std::mutex mutex_;
   std::vector<KnobGuard*> guards_;           // Guarded by mutex_.
   std::unique_ptr<TerminationWatch> watch_;  // Guarded by mutex_.
-  unsigned fork_generation_ = 0;
-  std::terminate_handler terminate_before_ = nullptr;
+  const unsigned fork_generation_;
 };
 
 KnobGuard::KnobGuard(Knob& knob, std::function<void()> afterwards)

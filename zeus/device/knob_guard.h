@@ -33,6 +33,7 @@ class KnobGuard final : public Knob {
   Watts max_power() const override { return knob_.max_power(); }
 
   Status Set(const Setting& setting) override;
+  Status CheckInForce(const Setting& setting) override { return knob_.CheckInForce(setting); }
   Status Restore() override;
 
   // Whether an end of the program was seen, after which nothing can be set.

@@ -11,6 +11,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "zeus/base/testing/sanitized.h"
 #include "zeus/base/testing/temporary_directory.h"
 #include "zeus/device/device_knob.h"
 #include "zeus/device/sim/simulated_gpu.h"
@@ -31,7 +32,7 @@ class KnobGuardTest : public ::testing::Test {
     const pid_t child = ::fork();
     if (child == 0) {
       // A static, so that it is still there when exit() asks for it.
-      static auto knob = DeviceKnob::Of(KnobKind::kGpuPowerLimit, gpu_, &journal_).value();
+      static auto knob = DeviceKnob::Of(KnobKind::kGpuPowerLimit, gpu_, journal_).value();
       static KnobGuard guard(*knob, [this] { folder_.AddFile("afterwards", ""); });
       if (!guard.Set(150_W).ok()) ::_exit(99);
       body(guard);
@@ -119,8 +120,22 @@ TEST_F(KnobGuardTest, AForkedChildLeavesEverythingToItsParent) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+TEST_F(KnobGuardTest, AForkedChildGuardsItsOwnKnobs) {
+  if (!zeus::testing::kForksBesideThreads)
+    GTEST_SKIP() << "the thread sanitizer lets a forked child start no threads";
+  sim::SimulatedGpu other(clock_, sim::testing::Model("V100"));
+  const auto knob = DeviceKnob::WithoutJournal(KnobKind::kGpuPowerLimit, other).value();
+  const KnobGuard guard_of_parent(*knob);  // Its thread is not there in the child.
+  const int status = StatusOf([](KnobGuard&) {
+    ::raise(SIGTERM);
+    for (;;) ::pause();
+  });
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+  EXPECT_TRUE(AllIsBack());
+}
+
 TEST_F(KnobGuardTest, DestructionRestores) {
-  const auto knob = DeviceKnob::Of(KnobKind::kGpuPowerLimit, gpu_).value();
+  const auto knob = DeviceKnob::WithoutJournal(KnobKind::kGpuPowerLimit, gpu_).value();
   {
     KnobGuard guard(*knob);
     ASSERT_TRUE(guard.Set(150_W).ok());

@@ -22,6 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kBad = ".bad";
+
 // A holder talks to a driver, which may take seconds to wake up.
 constexpr Seconds kLockPatience{10};
 constexpr Seconds kLockRetry{0.002};
@@ -59,34 +61,51 @@ bool DriverReloadedSince(const KnobEntry& entry, KnobActuator& actuator) {
   return mark && *mark < *entry.epoch_mark;
 }
 
-Error Held(const KnobEntry& entry, const std::string& device, const fs::path& procfs) {
-  if (const auto self = ThisProcess(procfs); self.ok() && self.value() == entry.owner) {
-    return {ErrorCode::kUnavailable,
-            fmt::format("the {} is held by process {}, which is this one: put it back where it was "
-                        "set",
-                        KnobName(entry.kind, device), entry.owner.pid)};
-  }
-  return {ErrorCode::kUnavailable,
-          fmt::format("the {} is held by process {} (since {}): wait for it, or observe only",
-                      KnobName(entry.kind, device), entry.owner.pid, ToText(entry.since))};
-}
-
-std::string ToText(const KnobState& state) {
-  return state.setting ? ToText(*state.setting) : "not locked";
-}
-
 }  // namespace
 
 KnobJournal::KnobJournal(Clock& clock, fs::path folder, fs::path procfs)
     : clock_(clock), folder_(std::move(folder)), procfs_(std::move(procfs)) {}
 
-Result<KnobState> KnobJournal::Take(KnobActuator& actuator) {
+fs::path KnobJournal::LockFileOf(KnobKind kind, const KnobDevice& device) const {
+  return (folder_ / KnobFileName(kind, device)).replace_extension(".lock");
+}
+
+Error KnobJournal::Held(const KnobActuator& actuator, const std::optional<KnobEntry>& entry) const {
+  const std::string knob = KnobName(actuator.kind(), actuator.device().name);
+  if (!entry) {
+    return {ErrorCode::kUnavailable,
+            fmt::format("the {} is held by another process: wait for it, or observe only", knob)};
+  }
+  const auto self = ThisProcess(procfs_);
+  if (self.ok() && self.value() == entry->owner) {
+    return {ErrorCode::kUnavailable,
+            fmt::format("the {} is held by process {}, which is this one: put it back where it was "
+                        "set",
+                        knob, entry->owner.pid)};
+  }
+  const std::string here = self.ok() ? self.value().pid_namespace : "";
+  return {ErrorCode::kUnavailable,
+          fmt::format("the {} is held by {} (since {}): wait for it, or observe only", knob,
+                      OwnerText(*entry, here), zeus::ToText(entry->since))};
+}
+
+// --- of this process ---
+
+Result<KnobState> KnobJournal::Take(KnobActuator& actuator, const Setting& first) {
   ZEUS_TRY(const auto lock, Lock(folder_, clock_));
-  ZEUS_RETURN_IF_ERROR(Settle(actuator));
+  ZEUS_RETURN_IF_ERROR(Settle(actuator, Holders::kRespect));
+  auto alive = FileLock::TryTake(LockFileOf(actuator.kind(), actuator.device()));
+  if (!alive.ok() && alive.error().code == ErrorCode::kUnavailable)
+    return Held(actuator, std::nullopt);
+  if (!alive.ok()) return std::move(alive).error().While("journal of knobs");
   ZEUS_TRY(KnobEntry entry, NewEntry(actuator));
-  const fs::path file = folder_ / KnobFileName(entry.kind, entry.device);
-  ZEUS_RETURN_IF_ERROR(ReplaceFile(file, ToJson(entry).dump(2) + "\n", Readers::kOwnerOnly));
-  return entry.before;
+  entry.ours = {first};
+  ZEUS_RETURN_IF_ERROR(Write(entry));
+  KnobState before = entry.before;
+  const std::string name = KnobFileName(entry.kind, entry.device);
+  const std::lock_guard guard(mutex_);
+  held_.insert_or_assign(name, Holding{std::move(alive).value(), std::move(entry)});
+  return before;
 }
 
 Result<KnobEntry> KnobJournal::NewEntry(KnobActuator& actuator) const {
@@ -95,45 +114,99 @@ Result<KnobEntry> KnobJournal::NewEntry(KnobActuator& actuator) const {
   ZEUS_TRY(entry.boot_id, ReadLine(procfs_ / "sys/kernel/random/boot_id"));
   ZEUS_TRY(entry.owner, ThisProcess(procfs_));
   entry.epoch_mark = actuator.EpochMark();
+  entry.locked = true;
   return entry;
+}
+
+Status KnobJournal::Write(const KnobEntry& entry) const {
+  const fs::path file = folder_ / KnobFileName(entry.kind, entry.device);
+  return ReplaceFile(file, ToJson(entry).dump(2) + "\n", Readers::kOwnerOnly);
+}
+
+Status KnobJournal::Note(const KnobActuator& actuator, const KnobState& before,
+                         std::vector<Setting> ours) {
+  ZEUS_TRY(const auto lock, Lock(folder_, clock_));
+  const std::lock_guard guard(mutex_);
+  const auto held = held_.find(KnobFileName(actuator.kind(), actuator.device()));
+  if (held == held_.end())
+    return Error{ErrorCode::kInternal, "a knob that was not taken is being turned"};
+  held->second.entry.before = before;
+  held->second.entry.ours = std::move(ours);
+  return Write(held->second.entry);
 }
 
 Status KnobJournal::Release(const KnobActuator& actuator) {
   ZEUS_TRY(const auto lock, Lock(folder_, clock_));
-  const fs::path file = folder_ / KnobFileName(actuator.kind(), actuator.device());
-  const auto entry = Read(file);
-  if (!entry) return Ok();
-  ZEUS_TRY(const ProcessIdentity self, ThisProcess(procfs_));
-  return entry->owner == self ? Remove(file) : Ok();
+  const std::string name = KnobFileName(actuator.kind(), actuator.device());
+  {
+    const std::lock_guard guard(mutex_);
+    if (held_.erase(name) == 0) return Ok();
+  }
+  // Nobody opens the file to lock it meanwhile: that needs the lock of the folder.
+  ZEUS_RETURN_IF_ERROR(Remove(LockFileOf(actuator.kind(), actuator.device())));
+  return Remove(folder_ / name);
 }
 
-Result<KnobJournal::Repair> KnobJournal::PutBackLeftover(KnobActuator& actuator) {
+// --- of others ---
+
+Result<KnobJournal::Repair> KnobJournal::PutBackLeftover(KnobActuator& actuator, Holders holders) {
   ZEUS_TRY(const auto lock, Lock(folder_, clock_));
-  return Settle(actuator);
+  return Settle(actuator, holders);
 }
 
-Result<KnobJournal::Repair> KnobJournal::Settle(KnobActuator& actuator) {
+Status KnobJournal::CheckFree(const fs::path& file, const KnobActuator& actuator,
+                              const std::optional<KnobEntry>& entry) const {
+  if (entry && StandingOf(*entry) == Standing::kHeld) return Held(actuator, entry);
+  ZEUS_TRY(const bool held, FileLock::IsHeld(fs::path(file).replace_extension(".lock")));
+  return held ? Status(Held(actuator, entry)) : Ok();
+}
+
+Result<KnobJournal::Repair> KnobJournal::Settle(KnobActuator& actuator, Holders holders) {
   const fs::path file = folder_ / KnobFileName(actuator.kind(), actuator.device());
   const auto entry = Read(file);
+  if (holders == Holders::kRespect) ZEUS_RETURN_IF_ERROR(CheckFree(file, actuator, entry));
   if (!entry) return Repair::kNothingToDo;
   const std::string knob = KnobName(entry->kind, actuator.device().name);
-  const Standing standing = StandingOf(*entry);
-  if (standing == Standing::kHeld) return Held(*entry, actuator.device().name, procfs_);
-  if (standing == Standing::kOutdated || DriverReloadedSince(*entry, actuator)) {
+  if (StandingOf(*entry) == Standing::kOutdated || DriverReloadedSince(*entry, actuator)) {
     log::Info("the {} was left changed before the last boot or reload of the driver: forgotten",
               knob);
-    ZEUS_RETURN_IF_ERROR(Remove(file));
+    ZEUS_RETURN_IF_ERROR(Forget(file, holders));
     return Repair::kDiscarded;
   }
-  const Status put_back = actuator.PutBack(entry->before);
+  const auto put_back = PutBackIfOurs(actuator, entry->before, entry->ours);
   if (!put_back.ok()) {
     return put_back.error().While(
         fmt::format("repair the {}, left by process {}", knob, entry->owner.pid));
   }
-  log::Warning("the {} was left changed by process {}, which is gone: put back to {}", knob,
-               entry->owner.pid, ToText(entry->before));
-  ZEUS_RETURN_IF_ERROR(Remove(file));
+  const bool held = StandingOf(*entry) == Standing::kHeld;
+  ZEUS_RETURN_IF_ERROR(Forget(file, holders));
+  if (put_back.value() == KnobReturn::kNotOurs) return Repair::kNotOurs;
+  log::Warning("the {} was {} by process {}{}: put back to {}", knob,
+               held ? "held" : "left changed", entry->owner.pid, held ? "" : ", which is gone",
+               ToText(entry->before));
   return Repair::kRestored;
+}
+
+Result<std::string> KnobJournal::PutToDefault(KnobActuator& actuator, Holders holders) {
+  ZEUS_TRY(const auto lock, Lock(folder_, clock_));
+  const fs::path file = folder_ / KnobFileName(actuator.kind(), actuator.device());
+  if (holders == Holders::kRespect) {
+    const auto text = ReadSmallFile(file);
+    const auto entry = text.ok() ? ParseKnobEntry(text.value()) : Result<KnobEntry>(text.error());
+    ZEUS_RETURN_IF_ERROR(
+        CheckFree(file, actuator, entry.ok() ? std::optional(entry.value()) : std::nullopt));
+  }
+  ZEUS_TRY(std::string setting, actuator.PutToDefault());
+  ZEUS_RETURN_IF_ERROR(Forget(file, holders));
+  ZEUS_RETURN_IF_ERROR(Remove(file.string() + kBad));
+  return setting;
+}
+
+// A holder that was overruled keeps its lock: it may turn the knob again.
+Status KnobJournal::Forget(const fs::path& file, Holders holders) const {
+  if (holders == Holders::kRespect)
+    ZEUS_RETURN_IF_ERROR(Remove(fs::path(file).replace_extension(".lock")));
+  return Remove(file);
 }
 
 std::optional<KnobEntry> KnobJournal::Read(const fs::path& file) const {
@@ -144,36 +217,62 @@ std::optional<KnobEntry> KnobJournal::Read(const fs::path& file) const {
   log::Warning("{} is damaged ({}) and is put aside as *.bad: check the limit with zeus doctor",
                Printable(file.string()), entry.error().message);
   std::error_code ignored;
-  fs::rename(file, file.string() + ".bad", ignored);
+  fs::rename(file, file.string() + kBad, ignored);
   return std::nullopt;
 }
 
 KnobJournal::Standing KnobJournal::StandingOf(const KnobEntry& entry) const {
   const auto boot_id = ReadLine(procfs_ / "sys/kernel/random/boot_id");
   if (boot_id.ok() && boot_id.value() != entry.boot_id) return Standing::kOutdated;
-  return IsRunning(entry.owner, procfs_) ? Standing::kHeld : Standing::kLeft;
+  if (!entry.locked) return IsRunning(entry.owner, procfs_) ? Standing::kHeld : Standing::kLeft;
+  const auto held = FileLock::IsHeld(LockFileOf(entry.kind, entry.device));
+  return held.ok() && !held.value() ? Standing::kLeft : Standing::kHeld;
+}
+
+// --- looking ---
+
+Result<std::vector<fs::path>> KnobJournal::Files() const {
+  std::vector<fs::path> files;
+  std::error_code failure;
+  for (const auto& file : fs::directory_iterator(folder_, failure)) files.push_back(file.path());
+  if (failure) return FileError(folder_, failure.value());
+  std::ranges::sort(files);
+  return files;
 }
 
 Result<std::vector<KnobJournal::Record>> KnobJournal::List() const {
-  std::vector<fs::path> files;
-  std::error_code failure;
-  for (const auto& file : fs::directory_iterator(folder_, failure))
-    if (file.path().extension() == ".json") files.push_back(file.path());
-  if (failure) return FileError(folder_, failure.value());
-  std::ranges::sort(files);
+  ZEUS_TRY(const std::vector<fs::path> files, Files());
   std::vector<Record> records;
   for (const fs::path& file : files) {
+    if (file.extension() != ".json") continue;
     const auto text = ReadSmallFile(file);
-    if (!text.ok()) continue;  // Released meanwhile.
+    if (!text.ok()) continue;  // Released meanwhile, or damaged.
     auto entry = ParseKnobEntry(text.value());
-    if (!entry.ok()) {
-      log::Warning("{} is damaged: {}", Printable(file.string()), entry.error().message);
-      continue;
-    }
+    if (!entry.ok()) continue;
     const Standing standing = StandingOf(entry.value());
     records.push_back({.entry = std::move(entry).value(), .standing = standing});
   }
   return records;
+}
+
+Result<std::vector<KnobJournal::Damage>> KnobJournal::Damaged() const {
+  ZEUS_TRY(const std::vector<fs::path> files, Files());
+  std::vector<Damage> damaged;
+  for (const fs::path& file : files) {
+    if (file.extension() != ".json" && file.extension() != kBad) continue;
+    const auto text = ReadSmallFile(file);
+    if (!text.ok() && text.error().code == ErrorCode::kNotFound) continue;
+    const auto entry = text.ok() ? ParseKnobEntry(text.value()) : Result<KnobEntry>(text.error());
+    if (!entry.ok()) damaged.push_back({.file = file, .reason = entry.error().message});
+  }
+  return damaged;
+}
+
+bool KnobJournal::Knows(KnobKind kind, const KnobDevice& device) const {
+  const auto text = ReadSmallFile(folder_ / KnobFileName(kind, device));
+  if (text.ok() && ParseKnobEntry(text.value()).ok()) return true;
+  const auto held = FileLock::IsHeld(LockFileOf(kind, device));
+  return held.ok() && held.value();
 }
 
 Status KnobJournal::Discard(const KnobEntry& entry) {

@@ -1,11 +1,15 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "zeus/base/clock.h"
+#include "zeus/base/file_lock.h"
 #include "zeus/base/result.h"
 #include "zeus/device/knob_actuator.h"
 #include "zeus/device/knob_entry.h"
@@ -14,7 +18,8 @@ namespace zeus {
 
 // Remembers in files what knobs were before somebody turned them, so that a process which is killed
 // leaves behind how to repair it, and so that two processes do not turn the same knob. One file per
-// device and kind in a folder; a lock is held around each change of it. Thread-safe.
+// device and kind in a folder, and beside it a file that its owner keeps locked while it lives, so
+// that everybody who sees the folder sees who is alive, also from another container. Thread-safe.
 class KnobJournal {
  public:
   // The folder must exist. The clock must outlive it.
@@ -22,20 +27,32 @@ class KnobJournal {
 
   const std::filesystem::path& folder() const { return folder_; }
 
-  // To be called before the knob is turned: what there is to put back. First repairs what a dead
-  // owner left. kUnavailable while somebody else, or this process, holds the knob.
-  Result<KnobState> Take(KnobActuator& actuator);
+  // To be called before the knob is turned to `first`: what there is to put back. First repairs
+  // what a dead owner left. kUnavailable while somebody else, or this process, holds the knob.
+  Result<KnobState> Take(KnobActuator& actuator, const Setting& first);
+
+  // To be called before a knob that was taken is turned again: what is to be put back by now, and
+  // the settings that may be found in force.
+  Status Note(const KnobActuator& actuator, const KnobState& before, std::vector<Setting> ours);
 
   // The knob was put back. Entries of others are left alone.
   Status Release(const KnobActuator& actuator);
+
+  // Whether a knob may be put back although a living process holds it.
+  enum class Holders { kRespect, kOverrule };
 
   enum class Repair {
     kNothingToDo,
     kRestored,
     kDiscarded,  // Of an earlier boot or driver epoch: the knob is at its default already.
+    kNotOurs,    // Somebody else has set it since: it was left as it is.
   };
   // Puts back what a dead owner left. kUnavailable while somebody holds the knob.
-  Result<Repair> PutBackLeftover(KnobActuator& actuator);
+  Result<Repair> PutBackLeftover(KnobActuator& actuator, Holders holders = Holders::kRespect);
+
+  // Puts the knob to the setting of its driver and forgets what was noted about it, damaged or not.
+  // The setting, as text. kUnavailable while somebody holds the knob.
+  Result<std::string> PutToDefault(KnobActuator& actuator, Holders holders = Holders::kRespect);
 
   enum class Standing { kHeld, kLeft, kOutdated };
   struct Record {
@@ -45,20 +62,45 @@ class KnobJournal {
   // Readable entries, sorted by file name.
   Result<std::vector<Record>> List() const;
 
+  // Files that should be entries and cannot be read: what their knobs were is not known.
+  struct Damage {
+    std::filesystem::path file;
+    std::string reason;
+  };
+  Result<std::vector<Damage>> Damaged() const;
+
+  // Whether there is a readable entry, or a living holder, of this knob.
+  bool Knows(KnobKind kind, const KnobDevice& device) const;
+
   // Forgets an entry whose device is not needed to see that it is outdated.
   Status Discard(const KnobEntry& entry);
 
  private:
-  // These need the lock.
-  Result<Repair> Settle(KnobActuator& actuator);
+  // A knob that this process holds.
+  struct Holding {
+    std::unique_ptr<FileLock> lock;
+    KnobEntry entry;
+  };
+
+  // These need the lock of the folder.
+  Result<Repair> Settle(KnobActuator& actuator, Holders holders);
+  Status CheckFree(const std::filesystem::path& file, const KnobActuator& actuator,
+                   const std::optional<KnobEntry>& entry) const;
   std::optional<KnobEntry> Read(const std::filesystem::path& file) const;
   Result<KnobEntry> NewEntry(KnobActuator& actuator) const;
+  Status Write(const KnobEntry& entry) const;
+  Status Forget(const std::filesystem::path& file, Holders holders) const;
 
   Standing StandingOf(const KnobEntry& entry) const;
+  std::filesystem::path LockFileOf(KnobKind kind, const KnobDevice& device) const;
+  Error Held(const KnobActuator& actuator, const std::optional<KnobEntry>& entry) const;
+  Result<std::vector<std::filesystem::path>> Files() const;
 
   Clock& clock_;
   const std::filesystem::path folder_;
   const std::filesystem::path procfs_;
+  mutable std::mutex mutex_;
+  std::map<std::string, Holding> held_;  // By file name; guarded by mutex_.
 };
 
 // Where this user's journal is: ZEUS_KNOB_DIR, /run/zeus/knobs (root), $XDG_RUNTIME_DIR/zeus/knobs

@@ -34,7 +34,7 @@ class KnobJournalTest : public ::testing::Test {
   }
 
   std::unique_ptr<DeviceKnob> MakeKnob(KnobKind kind = KnobKind::kGpuPowerLimit) {
-    return DeviceKnob::Of(kind, *gpu_, &journal_).value();
+    return DeviceKnob::Of(kind, *gpu_, journal_).value();
   }
   Watts Requested() { return gpu_->CurrentPowerLimit().value().requested; }
 
@@ -49,7 +49,7 @@ class KnobJournalTest : public ::testing::Test {
 
   // As a process leaves it that was killed while the limit, 225 W before, was 150 W.
   KnobEntry Leftover() {
-    EXPECT_TRUE(gpu_->SetPowerLimit(150_W).ok());
+    EXPECT_TRUE(gpu_->SetPowerLimitWithoutJournal(150_W).ok());
     const auto actuator = MakeActuator(KnobKind::kGpuPowerLimit, *gpu_).value();
     return {.kind = KnobKind::kGpuPowerLimit,
             .device = actuator->device(),
@@ -73,7 +73,7 @@ class KnobJournalTest : public ::testing::Test {
 };
 
 TEST_F(KnobJournalTest, AnEntryLivesAsLongAsTheChange) {
-  ASSERT_TRUE(gpu_->SetPowerLimit(200_W).ok());
+  ASSERT_TRUE(gpu_->SetPowerLimitWithoutJournal(200_W).ok());
   const auto knob = MakeKnob();
   EXPECT_EQ(Entries(), 0U);
   ASSERT_TRUE(knob->Set(150_W).ok());
@@ -170,7 +170,7 @@ TEST_F(KnobJournalTest, EntriesOfAnEarlierBootOrDriverAreForgotten) {
     EXPECT_EQ(repairs[0].outcome, Outcome::kDiscarded);
     EXPECT_EQ(Entries(), 0U);
     Write(entry);
-    EXPECT_TRUE(MakeKnob()->Set(175_W).ok());
+    EXPECT_TRUE(MakeKnob()->Set(125_W).ok());
     // 150 W was not changed by us, as far as this driver knows.
     EXPECT_EQ(Requested(), 150_W);
   }
@@ -190,13 +190,13 @@ TEST_F(KnobJournalTest, DamagedEntriesArePutAside) {
   for (std::size_t size = 0; size < text.size(); size += 7) {
     WriteText(entry, text.substr(0, size));
     EXPECT_TRUE(Repair().empty());
-    EXPECT_TRUE(MakeKnob()->Set(175_W).ok());
+    EXPECT_TRUE(MakeKnob()->Set(125_W).ok());
     EXPECT_TRUE(std::filesystem::exists(file.string() + ".bad"));
     EXPECT_EQ(Requested(), 150_W);
   }
   for (const char* strange : {"[]", "null", "{\"schema\": \"zeus.knob/9\"}", "\xff\xfe"}) {
     WriteText(entry, strange);
-    EXPECT_TRUE(MakeKnob()->Set(175_W).ok()) << strange;
+    EXPECT_TRUE(MakeKnob()->Set(125_W).ok()) << strange;
   }
 }
 
@@ -217,7 +217,7 @@ TEST_F(KnobJournalTest, WhatCannotBeRepairedIsToldAndKept) {
 
 TEST_F(KnobJournalTest, WithoutAJournalNothingIsChanged) {
   KnobJournal nowhere(clock_, folder_.path() / "missing");
-  const auto knob = DeviceKnob::Of(KnobKind::kGpuPowerLimit, *gpu_, &nowhere).value();
+  const auto knob = DeviceKnob::Of(KnobKind::kGpuPowerLimit, *gpu_, nowhere).value();
   EXPECT_FALSE(knob->Set(150_W).ok());
   EXPECT_EQ(Requested(), 250_W);
 }
@@ -229,6 +229,110 @@ TEST_F(KnobJournalTest, TheFolderIsOursAlone) {
   EXPECT_EQ(KnobFolder().value(), chosen);
   ASSERT_EQ(::chmod(chosen.c_str(), 0777), 0);
   EXPECT_EQ(KnobFolder().error().code, ErrorCode::kPermissionDenied);
+}
+
+TEST_F(KnobJournalTest, TheEntryTellsWhatWasSet) {
+  const auto knob = MakeKnob();
+  ASSERT_TRUE(knob->Set(150_W).ok());
+  ASSERT_TRUE(knob->Set(175_W).ok());
+  const KnobEntry entry = journal_.List().value()[0].entry;
+  EXPECT_TRUE(entry.locked);
+  EXPECT_EQ(entry.ours, (std::vector<Setting>{150_W, 175_W}));
+  EXPECT_EQ(ParseKnobEntry(ToJson(entry).dump()).value().ours, entry.ours);
+}
+
+TEST_F(KnobJournalTest, AHolderIsAliveWhateverItsPidSays) {
+  const auto knob = MakeKnob();
+  ASSERT_TRUE(knob->Set(150_W).ok());
+  // As seen from another pid namespace: the number and the namespace tell nothing.
+  KnobEntry entry = journal_.List().value()[0].entry;
+  entry.owner = DeadProcess();
+  Write(entry);
+  EXPECT_EQ(journal_.List().value()[0].standing, KnobJournal::Standing::kHeld);
+  entry.owner.pid_namespace = "pid:[1]";
+  Write(entry);
+  EXPECT_EQ(journal_.List().value()[0].standing, KnobJournal::Standing::kHeld);
+  EXPECT_THAT(MakeKnob()->Set(200_W).error().message, HasSubstr("of another pid namespace"));
+  EXPECT_TRUE(Repair().empty());
+}
+
+TEST_F(KnobJournalTest, WithoutItsLockAnOwnerOfAnotherPidNamespaceIsGone) {
+  KnobEntry entry = Leftover();
+  entry.locked = true;
+  entry.owner.pid_namespace = "pid:[1]";
+  entry.owner.pid = 1;
+  Write(entry);
+  EXPECT_EQ(journal_.List().value()[0].standing, KnobJournal::Standing::kLeft);
+  ASSERT_EQ(Repair().size(), 1U);
+  EXPECT_EQ(Requested(), 225_W);
+}
+
+TEST_F(KnobJournalTest, ALockWithoutAnEntryHoldsTheKnob) {
+  const auto knob = MakeKnob();
+  ASSERT_TRUE(knob->Set(150_W).ok());
+  const KnobEntry entry = journal_.List().value()[0].entry;
+  std::filesystem::remove(folder_.path() / KnobFileName(entry.kind, entry.device));
+  EXPECT_THAT(MakeKnob()->Set(200_W).error().message, HasSubstr("held by another process"));
+  ASSERT_TRUE(knob->Restore().ok());
+  EXPECT_EQ(Requested(), 250_W);
+}
+
+TEST_F(KnobJournalTest, NothingStaysInTheFolderButItsLock) {
+  ASSERT_TRUE(MakeKnob()->Set(150_W).ok());
+  std::vector<std::string> files;
+  for (const auto& file : std::filesystem::directory_iterator(folder_.path()))
+    files.push_back(file.path().filename());
+  EXPECT_THAT(files, ::testing::ElementsAre("lock"));
+}
+
+TEST_F(KnobJournalTest, ForceOverrulesAHolder) {
+  const auto knob = MakeKnob();
+  ASSERT_TRUE(knob->Set(150_W).ok());
+  const auto actuator = MakeActuator(KnobKind::kGpuPowerLimit, *gpu_).value();
+  EXPECT_EQ(journal_.PutBackLeftover(*actuator).error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(journal_.PutBackLeftover(*actuator, KnobJournal::Holders::kOverrule).value(),
+            KnobJournal::Repair::kRestored);
+  EXPECT_EQ(Requested(), 250_W);
+  EXPECT_EQ(Entries(), 0U);
+  // The holder still holds it, and may go on.
+  EXPECT_FALSE(MakeKnob()->Set(200_W).ok());
+  ASSERT_TRUE(knob->Set(175_W).ok());
+  EXPECT_EQ(Entries(), 1U);
+  ASSERT_TRUE(knob->Restore().ok());
+  EXPECT_EQ(Requested(), 250_W);
+  EXPECT_EQ(Entries(), 0U);
+}
+
+TEST_F(KnobJournalTest, TheDefaultIsThatOfTheDriverWhateverTheJournalSays) {
+  const KnobEntry entry = Leftover();
+  WriteText(entry, "damaged");
+  const auto actuator = MakeActuator(KnobKind::kGpuPowerLimit, *gpu_).value();
+  EXPECT_EQ(journal_.PutToDefault(*actuator).value(), "250 W");
+  EXPECT_EQ(Requested(), 250_W);
+  EXPECT_TRUE(journal_.Damaged().value().empty());
+}
+
+TEST_F(KnobJournalTest, WhatAnAdministratorSetAfterAKillIsLeftAlone) {
+  KnobEntry entry = Leftover();
+  entry.ours = {150_W};
+  Write(entry);
+  ASSERT_TRUE(gpu_->SetPowerLimitWithoutJournal(180_W).ok());
+  const auto repairs = Repair();
+  ASSERT_EQ(repairs.size(), 1U);
+  EXPECT_EQ(repairs[0].outcome, Outcome::kNotOurs);
+  EXPECT_THAT(ToText(repairs[0]), HasSubstr("left as it is (225 W before Zeus turned it)"));
+  EXPECT_EQ(Requested(), 180_W);
+  EXPECT_EQ(Entries(), 0U);
+}
+
+TEST_F(KnobJournalTest, DamageIsToldAlsoAfterItWasPutAside) {
+  const KnobEntry entry = Leftover();
+  WriteText(entry, "{");
+  ASSERT_EQ(journal_.Damaged().value().size(), 1U);
+  EXPECT_FALSE(journal_.Knows(entry.kind, entry.device));
+  EXPECT_TRUE(MakeKnob()->Set(125_W).ok());
+  ASSERT_EQ(journal_.Damaged().value().size(), 1U);
+  EXPECT_EQ(journal_.Damaged().value()[0].file.extension(), ".bad");
 }
 
 }  // namespace knob_journal_test

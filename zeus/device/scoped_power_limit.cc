@@ -4,8 +4,8 @@
 
 namespace zeus {
 
-Result<ScopedPowerLimit> ScopedPowerLimit::Set(Gpu& gpu, Watts limit) {
-  ZEUS_TRY(auto knob, DeviceKnob::Of(KnobKind::kGpuPowerLimit, gpu));
+Result<ScopedPowerLimit> ScopedPowerLimit::Set(Gpu& gpu, Watts limit, Ceiling ceiling) {
+  ZEUS_TRY(auto knob, GuardedKnob::Of(KnobKind::kGpuPowerLimit, gpu, ceiling));
   ZEUS_RETURN_IF_ERROR(knob->Set(limit));
   return ScopedPowerLimit(std::move(knob));
 }

@@ -23,7 +23,7 @@ class ScopedPowerLimitTest : public ::testing::Test {
 };
 
 TEST_F(ScopedPowerLimitTest, TheLimitBeforeComesBackNotTheDefault) {
-  ASSERT_TRUE(gpu_.SetPowerLimit(300_W).ok());
+  ASSERT_TRUE(gpu_.SetPowerLimitWithoutJournal(300_W).ok());
   {
     const auto scope = ScopedPowerLimit::Set(gpu_, 150_W);
     ASSERT_TRUE(scope.ok());
@@ -37,7 +37,7 @@ TEST_F(ScopedPowerLimitTest, RestoringEarlyIsDoneOnce) {
     auto scope = ScopedPowerLimit::Set(gpu_, 150_W).value();
     EXPECT_TRUE(scope.Restore().ok());
     EXPECT_EQ(Requested(), 400_W);
-    ASSERT_TRUE(gpu_.SetPowerLimit(200_W).ok());
+    ASSERT_TRUE(gpu_.SetPowerLimitWithoutJournal(200_W).ok());
     EXPECT_TRUE(scope.Restore().ok());
   }
   EXPECT_EQ(Requested(), 200_W);

@@ -186,8 +186,9 @@ void GlobalPowerLimitOptimizer::Session::RestoreKilledPeers() {
 // Ranks that do not do the same at the same steps would mix up their numbers, and the training's.
 Status GlobalPowerLimitOptimizer::Session::CheckThatRanksAgree() {
   if (ranks_.alone()) return Ok();
-  std::string mine = fmt::format("{} {} {}", static_cast<int>(options_.mode),
-                                 options_.rule.wait_steps, options_.rule.enough_precision);
+  std::string mine = fmt::format("{} {} {} {}", static_cast<int>(options_.mode),
+                                 static_cast<int>(options_.ceiling), options_.rule.wait_steps,
+                                 options_.rule.enough_precision);
   for (const SliceRule::Length& length : {options_.rule.warmup, options_.rule.profile})
     mine +=
         fmt::format(" {} {}", length.steps.value_or(-1), length.time.value_or(Seconds(-1)).count());
@@ -211,7 +212,7 @@ Result<JobKnob> GlobalPowerLimitOptimizer::Session::FindOwnKnob(KnobKind kind) {
                              "GPUs of that rank",
                              monitor_.monitor().device_name(shared.value().front().device),
                              shared.value().front().first_rank)};
-  return FindJobKnob(kind, monitor_);
+  return FindJobKnob(kind, monitor_, options_.ceiling);
 }
 
 void GlobalPowerLimitOptimizer::Session::StartStage() {

@@ -27,6 +27,8 @@ struct JitOptions {
   // Of the first knob: see PowerLimitOptimizer::Options.
   std::vector<Setting> settings{};
   std::optional<Setting> stride{};
+  // What is set at most: a limit that was found below that of the device is a cap, and kept to.
+  Ceiling ceiling = Ceiling::kAsFound;
 
   // Profiles are kept in a folder and used again for the same job, batch size and devices; or in
   // one file, as by the reference implementation, whose files can be read too. Neither: not kept.

@@ -146,13 +146,48 @@ TEST(GlobalPowerLimitOptimizerTest, AGpuThatRefusesToBeSetLetsTheJobGoOn_W5) {
 
 TEST(GlobalPowerLimitOptimizerTest, GpusThatBeganDifferentlyAreLeftAlone) {
   SimulatedNode node({"V100", "V100"}, {});
-  ASSERT_TRUE(node.gpu(1).SetPowerLimit(150_W).ok());
+  ASSERT_TRUE(node.gpu(1).SetPowerLimitWithoutJournal(150_W).ok());
   GlobalPowerLimitOptimizer optimizer(node.monitor());
   Train(node, optimizer);
   ASSERT_TRUE(optimizer.trouble());
   EXPECT_THAT(optimizer.trouble()->message, HasSubstr("set the same on all"));
   EXPECT_EQ(node.limit(0), kDefault);
   EXPECT_EQ(node.limit(1), 150_W);
+}
+
+Watts HighestTried(SimulatedNode& node, Selector selector, JitOptions options) {
+  GlobalPowerLimitOptimizer optimizer(node.monitor(), std::move(selector), std::move(options));
+  Watts highest(0);
+  for (int i = 0; i < 3000 && !optimizer.done(); ++i) {
+    optimizer.OnStepBegin();
+    node.Step();
+    highest = std::max(highest, node.limit(0));
+  }
+  EXPECT_TRUE(optimizer.done());
+  return highest;
+}
+
+TEST(GlobalPowerLimitOptimizerTest, TheLimitThatWasFoundIsNeverExceeded) {
+  SimulatedNode node({"A100"}, {});
+  ASSERT_TRUE(node.gpu(0).SetPowerLimitWithoutJournal(250_W).ok());
+  EXPECT_EQ(HighestTried(node, ZeusCost(0), {}), 250_W);
+  EXPECT_EQ(HighestTried(node, ZeusCost(0), {.settings = {400_W, 250_W, 150_W}}), 250_W);
+  EXPECT_EQ(HighestTried(node, ZeusCost(0), {.ceiling = Ceiling::kOfDevice}), 400_W);
+  EXPECT_EQ(node.limit(0), 250_W);
+}
+
+TEST(GlobalPowerLimitOptimizerTest, AProfileFromBeforeACapIsUsedUpToTheCap) {
+  zeus::testing::TemporaryDirectory folder;
+  const JitOptions options{.profile_folder = folder.path(), .job = "capped"};
+  {
+    SimulatedNode node({"A100"}, {});
+    EXPECT_EQ(HighestTried(node, ZeusCost(0), options), 400_W);
+  }
+  SimulatedNode node({"A100"}, {});
+  ASSERT_TRUE(node.gpu(0).SetPowerLimitWithoutJournal(250_W).ok());
+  GlobalPowerLimitOptimizer optimizer(node.monitor(), ZeusCost(0), options);
+  ASSERT_TRUE(optimizer.done()) << "nothing is measured again";
+  EXPECT_LE(node.limit(0), 250_W);
 }
 
 TEST(GlobalPowerLimitOptimizerTest, TrainingThatGoesOnIsOptimisedOn) {

@@ -7,6 +7,7 @@
 #include "zeus/base/log.h"
 #include "zeus/device/device_knob.h"
 #include "zeus/device/knob_group.h"
+#include "zeus/device/knob_policy.h"
 #include "zeus/device/knob_repair.h"
 
 namespace zeus {
@@ -32,13 +33,20 @@ class KnobThatIsAbsent final : public Knob {
   const Error reason_;
 };
 
-Result<Members> GpuMembers(KnobKind kind, NodeMonitor& monitor, JobKnob& job) {
+struct Wanted {
+  KnobKind kind;
+  Ceiling ceiling;
+};
+
+Result<Members> GpuMembers(const Wanted& wanted, NodeMonitor& monitor, JobKnob& job) {
+  const auto [kind, ceiling] = wanted;
   Members members;
   for (std::size_t position = 0; position < monitor.monitor().device_count(); ++position) {
     Gpu* const gpu = monitor.gpu(position);
     if (gpu == nullptr) continue;
-    KnobJournal* const journal = gpu->EndsWithProcess() ? nullptr : job.journal.get();
-    ZEUS_TRY(std::unique_ptr<DeviceKnob> knob, DeviceKnob::Of(kind, *gpu, journal));
+    ZEUS_TRY(std::unique_ptr<DeviceKnob> knob,
+             gpu->EndsWithProcess() ? DeviceKnob::WithoutJournal(kind, *gpu, ceiling)
+                                    : DeviceKnob::Of(kind, *gpu, *job.journal, ceiling));
     members.push_back(std::move(knob));
     const GpuIdentity& identity = gpu->identity();
     job.devices.push_back(position);
@@ -50,10 +58,10 @@ Result<Members> GpuMembers(KnobKind kind, NodeMonitor& monitor, JobKnob& job) {
   return members;
 }
 
-Result<Members> CpuMembers(NodeMonitor& monitor, JobKnob& job) {
+Result<Members> CpuMembers(Ceiling ceiling, NodeMonitor& monitor, JobKnob& job) {
   Members members;
   for (const std::unique_ptr<CpuPackage>& cpu : monitor.node().cpus) {
-    ZEUS_TRY(std::unique_ptr<DeviceKnob> knob, DeviceKnob::Of(*cpu, job.journal.get()));
+    ZEUS_TRY(std::unique_ptr<DeviceKnob> knob, DeviceKnob::Of(*cpu, *job.journal, ceiling));
     members.push_back(std::move(knob));
     job.turned.push_back({.name = cpu->name(), .model = cpu->identity().model, .uuid = ""});
   }
@@ -71,13 +79,16 @@ void RepairLeftovers(KnobJournal& journal, Clock& clock) {
   const auto repairs = RepairKnobs(journal, RealSurroundings(clock));
   if (!repairs.ok()) return log::Warning("{}", repairs.error().message);
   for (const KnobRepair& repair : repairs.value())
-    if (repair.outcome == KnobRepair::Outcome::kFailed) log::Warning("{}", ToText(repair));
+    if (repair.outcome == KnobRepair::Outcome::kFailed ||
+        repair.outcome == KnobRepair::Outcome::kNotOurs)
+      log::Warning("{}", ToText(repair));
 }
 
 }  // namespace
 
-Result<JobKnob> FindJobKnob(KnobKind kind, NodeMonitor& monitor) {
+Result<JobKnob> FindJobKnob(KnobKind kind, NodeMonitor& monitor, Ceiling asked) {
   JobKnob job;
+  const Ceiling ceiling = KnobPolicyOfMachine().Allowed(asked);
   const bool lasting = kind == KnobKind::kCpuPowerLimit ||
                        std::ranges::any_of(monitor.node().gpus,
                                            [](const auto& gpu) { return !gpu->EndsWithProcess(); });
@@ -85,9 +96,12 @@ Result<JobKnob> FindJobKnob(KnobKind kind, NodeMonitor& monitor) {
     ZEUS_TRY(std::filesystem::path folder, KnobFolder());
     job.journal = std::make_unique<KnobJournal>(monitor.monitor().clock(), std::move(folder));
     RepairLeftovers(*job.journal, monitor.monitor().clock());
+    for (const UnexplainedLimit& limit : FindUnexplainedLimits(monitor.node(), *job.journal))
+      log::Warning("{}", ToText(limit));
   }
-  ZEUS_TRY(Members members, kind == KnobKind::kCpuPowerLimit ? CpuMembers(monitor, job)
-                                                             : GpuMembers(kind, monitor, job));
+  ZEUS_TRY(Members members, kind == KnobKind::kCpuPowerLimit
+                                ? CpuMembers(ceiling, monitor, job)
+                                : GpuMembers({kind, ceiling}, monitor, job));
   ZEUS_TRY(job.knob, KnobGroup::Of(std::move(members)));
   return job;
 }

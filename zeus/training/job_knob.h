@@ -28,10 +28,12 @@ struct JobKnob {
   std::string driver{};
 };
 
-// Puts back first what programs that were killed left. Of the GPUs of the monitor, or of its CPU
-// packages, whose memory counts, too. kNotFound when there is none; other errors say which device
-// cannot do it.
-Result<JobKnob> FindJobKnob(KnobKind kind, NodeMonitor& monitor);
+// Puts back first what programs that were killed left, and warns of power limits below their
+// default that nothing explains. The knob is not turned above its ceiling, unless the policy of the
+// machine says otherwise. Of the GPUs of the monitor, or of its CPU packages, whose memory counts,
+// too. kNotFound when there is none; other errors say which device cannot do it.
+Result<JobKnob> FindJobKnob(KnobKind kind, NodeMonitor& monitor,
+                            Ceiling ceiling = Ceiling::kAsFound);
 
 // A knob that fails with `reason` however it is used. Ranks of a job that have nothing to turn must
 // still take part in its decisions.

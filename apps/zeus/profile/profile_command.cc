@@ -19,7 +19,7 @@ Result<int> Execute(const ProfileFlags& flags, const Verb& verb, const CommandTa
   SystemClock clock;
   ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::Start());
   ZEUS_TRY(const std::unique_ptr<ProfiledDevices> devices,
-           ProfiledDevices::Open(clock, options.knob, options.gpus));
+           ProfiledDevices::Open(clock, options.knob, options.gpus, options.ceiling));
   return ProfileSession(options, clock, *signals, *devices).Execute();
 }
 

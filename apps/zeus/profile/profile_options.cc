@@ -29,8 +29,11 @@ void AddSweepFlags(Verb verb, ProfileFlags& flags) {
   verb.AddOption("--limits", flags.limits, "Try these, as in 250,200,150 (watts, or megahertz)")
       .Check(NotEmpty());
   verb.AddOption("--stride", flags.stride,
-                 "Or try from the highest down by this much (25 W, or 15 supported clocks)")
+                 "Or try from the one that was found down by this much (25 W, or 15 supported "
+                 "clocks)")
       .Check(NumberBetween(1, kMostSetting));
+  verb.AddFlag("--may-raise", flags.may_raise,
+               "Also try settings above the one that was found, up to what the device allows");
   verb.AddOption("--slice", flags.slice, "How long each is measured: 5s, 500ms, 2min")
       .ShowDefault();
   verb.AddOption("--warmup", flags.warmup, "How long each is left alone before that").ShowDefault();
@@ -164,6 +167,7 @@ Result<ProfileOptions> Interpret(const ProfileFlags& flags, std::vector<std::str
     ZEUS_TRY(options.settings, ParseLimits(flags.limits, options.knob));
   }
   options.stride = SettingOf(options.knob, flags.stride.value_or(0));
+  options.ceiling = flags.may_raise ? Ceiling::kOfDevice : Ceiling::kAsFound;
   ZEUS_TRY(options.plan.slice, ParseDuration(flags.slice, "--slice"));
   ZEUS_TRY(options.plan.warmup, ParseDuration(flags.warmup, "--warmup"));
   if (options.plan.slice < kShortestSlice)

@@ -19,6 +19,7 @@ struct ProfileFlags {
   std::string knob = "gpu_power_limit";
   std::string limits{};
   std::optional<double> stride{};
+  bool may_raise = false;
   std::string slice = "5s";
   std::string warmup = "1s";
   unsigned rounds = 2;
@@ -60,7 +61,8 @@ struct ProfileOptions {
   KnobKind knob = KnobKind::kGpuPowerLimit;
   std::vector<Setting> settings;  // Given ones, fastest first; empty: by stride.
   Setting stride;                 // 0: what suits the knob.
-  SweepPlan plan;                 // Without the number of settings.
+  Ceiling ceiling = Ceiling::kAsFound;
+  SweepPlan plan;  // Without the number of settings.
   std::optional<ProgressPattern> pattern;
   std::string progress_file;
   Objectives objectives;

@@ -35,8 +35,11 @@ Status CheckRange(const std::vector<Setting>& given, const std::vector<Setting>&
   for (const Setting& setting : given) {
     if (ToNumber(setting) >= least && ToNumber(setting) <= most) continue;
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("--limits: {} is out of range, the {} goes from {} to {}",
-                             ToText(setting), knob, ToText(range.back()), ToText(range.front()))};
+                 fmt::format("--limits: {} is out of range, the {} goes from {} to {}{}",
+                             ToText(setting), knob, ToText(range.back()), ToText(range.front()),
+                             ToNumber(setting) > most
+                                 ? ", which was found; --may-raise allows what the device can do"
+                                 : "")};
   }
   return Ok();
 }
@@ -174,6 +177,7 @@ void ProfileSession::Conclude(SweepEnd end) {
   end.before_sweep = sweep_began_.value_or(started_) - started_;
   end.waiting = !sweep_began_;
   end.trouble = sweep_->trouble();
+  end.skipped = sweep_->skipped();
   report_.slices = sweep_->slices();
   report_.complete = sweep_->complete();
   Evaluate(report_, options_.objectives);

@@ -24,7 +24,8 @@ Status CheckPresent(const Node& node, KnobKind kind) {
 }  // namespace
 
 Result<std::unique_ptr<ProfiledDevices>> ProfiledDevices::Open(
-    Clock& clock, KnobKind kind, const std::optional<std::vector<unsigned>>& gpus) {
+    Clock& clock, KnobKind kind, const std::optional<std::vector<unsigned>>& gpus,
+    Ceiling ceiling) {
   const Surroundings surroundings = RealSurroundings(clock);
   ZEUS_TRY(Node node, Discover(surroundings));
   ZEUS_RETURN_IF_ERROR(CheckPresent(node, kind));
@@ -39,7 +40,7 @@ Result<std::unique_ptr<ProfiledDevices>> ProfiledDevices::Open(
   }
   ZEUS_TRY(std::unique_ptr<NodeMonitor> monitor,
            NodeMonitor::Open(clock, std::move(node), std::move(choice)));
-  ZEUS_TRY(JobKnob job, FindJobKnob(kind, *monitor));
+  ZEUS_TRY(JobKnob job, FindJobKnob(kind, *monitor, ceiling));
   return std::unique_ptr<ProfiledDevices>(new ProfiledDevices(std::move(monitor), std::move(job)));
 }
 

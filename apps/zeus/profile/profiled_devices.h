@@ -18,10 +18,11 @@ namespace zeus::cli {
 // The devices that a sweep limits and measures: GPUs, or the CPU packages. One owner.
 class ProfiledDevices {
  public:
-  // `gpus` as in "gpu:1"; all when not set. kNotFound with one sentence when there is nothing to
-  // turn the knob of.
+  // `gpus` as in "gpu:1"; all when not set. The knob is not turned above its ceiling. kNotFound
+  // with one sentence when there is nothing to turn the knob of.
   static Result<std::unique_ptr<ProfiledDevices>> Open(
-      Clock& clock, KnobKind kind, const std::optional<std::vector<unsigned>>& gpus);
+      Clock& clock, KnobKind kind, const std::optional<std::vector<unsigned>>& gpus,
+      Ceiling ceiling);
 
   Knob& knob() { return *job_.knob; }
   SliceMeter& meter() { return meter_; }

@@ -13,6 +13,10 @@ constexpr Seconds kLookForProgress = 20ms;
 constexpr Seconds kLookForSensors = 20ms;
 // Sensors show the end of a slice one or two updates later; the slowest update once a second.
 constexpr Seconds kPatience = 2s;
+// Whether a setting is still in force is asked this often, and a slice is measured so often at
+// most.
+constexpr Seconds kLookAtKnob = 500ms;
+constexpr int kTries = 2;
 
 }  // namespace
 
@@ -37,15 +41,12 @@ Result<TimePoint> Sweep::Advance() {
   if (const auto* warmup = std::get_if<Warmup>(&state_)) {
     if (now < warmup->end) return warmup->end;
     const SweepPlan::Position position = warmup->position;
-    ZEUS_RETURN_IF_ERROR(Settle());
-    ZEUS_RETURN_IF_ERROR(parts_.meter.Begin(ToText(settings_[position.setting])));
-    const TimePoint begin = parts_.clock.Now();
-    state_ = Measuring{position, begin, begin + plan_.slice};
-    return begin + plan_.slice;
+    return BeginSlice(position);
   }
-  if (const auto* measuring = std::get_if<Measuring>(&state_)) {
-    if (now < measuring->end) return measuring->end;
-    return EndSlice(*measuring);
+  if (auto* measuring = std::get_if<Measuring>(&state_)) {
+    const TimePoint next = Look(*measuring);
+    if (now < measuring->end) return next;
+    return EndSlice(Measuring(*measuring));
   }
   if (const auto* settling = std::get_if<Settling>(&state_)) {
     ZEUS_RETURN_IF_ERROR(Settle());
@@ -64,12 +65,52 @@ Result<TimePoint> Sweep::BeginNext() {
     ZEUS_RETURN_IF_ERROR(parts_.knob.Restore());
     return now + kLookForSensors;
   }
-  ZEUS_RETURN_IF_ERROR(parts_.knob.Set(settings_[position->setting]));
-  state_ = Warmup{*position, now + plan_.warmup};
-  return now + plan_.warmup;
+  return Try(*position);
+}
+
+Result<TimePoint> Sweep::Try(const SweepPlan::Position& position) {
+  Status set = parts_.knob.Set(settings_[position.setting]);
+  // Somebody has lowered the limit meanwhile: lower settings can still be tried.
+  if (!set.ok() && set.error().code == ErrorCode::kConflict) {
+    tries_ = kTries;
+    return TryAgainOrSkip(position, set.error());
+  }
+  if (!set.ok()) return std::move(set).error();
+  const TimePoint end = parts_.clock.Now() + plan_.warmup;
+  state_ = Warmup{position, end};
+  return end;
+}
+
+Result<TimePoint> Sweep::BeginSlice(const SweepPlan::Position& position) {
+  ZEUS_RETURN_IF_ERROR(Settle());
+  ZEUS_RETURN_IF_ERROR(parts_.meter.Begin(ToText(settings_[position.setting])));
+  const TimePoint begin = parts_.clock.Now();
+  state_ = Measuring{position, begin, begin + plan_.slice};
+  return Look(std::get<Measuring>(state_));
+}
+
+// Whether the setting is in force; when to look again.
+TimePoint Sweep::Look(Measuring& measuring) {
+  const Status in_force = parts_.knob.CheckInForce(settings_[measuring.position.setting]);
+  if (!in_force.ok() && !measuring.disturbed) measuring.disturbed = in_force.error();
+  return std::min<TimePoint>(measuring.end, parts_.clock.Now() + kLookAtKnob);
+}
+
+Result<TimePoint> Sweep::TryAgainOrSkip(const SweepPlan::Position& position, const Error& reason) {
+  if (++tries_ < kTries) return Try(position);
+  skipped_.push_back({position.setting, reason.message});
+  tries_ = 0;
+  if (++skipped_in_a_row_ >= settings_.size()) return reason;  // Nothing can be measured any more.
+  return BeginNext();
 }
 
 Result<TimePoint> Sweep::EndSlice(const Measuring& measuring) {
+  if (measuring.disturbed) {
+    parts_.meter.Cancel();
+    return TryAgainOrSkip(measuring.position, *measuring.disturbed);
+  }
+  tries_ = 0;
+  skipped_in_a_row_ = 0;
   ZEUS_TRY(const SliceMeter::Ticket ticket, parts_.meter.End());
   unsettled_.push_back({slices_.size(), ticket, measuring.begin, parts_.clock.Now()});
   slices_.push_back({measuring.position.round, measuring.position.setting, {}, std::nullopt});
@@ -88,6 +129,13 @@ Status Sweep::Settle() {
   if (parts_.progress != nullptr && unsettled_.empty())
     parts_.progress->ForgetBefore(parts_.clock.Now());
   return Ok();
+}
+
+bool Sweep::complete() const {
+  return complete_ && std::ranges::all_of(skipped_, [this](const SkippedSlice& skipped) {
+           return std::ranges::find(slices_, skipped.setting, &MeasuredSlice::setting) !=
+                  slices_.end();
+         });
 }
 
 void Sweep::Stop() {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -22,8 +23,16 @@ struct MeasuredSlice {
   std::optional<StepRate> rate;  // Where the progress of the program is known.
 };
 
+// A setting that could not be measured in a round, and why.
+struct SkippedSlice {
+  std::size_t setting;  // Position in the settings of the sweep.
+  std::string reason;
+};
+
 // Turns a knob while a program runs and measures a slice of time at each setting. Step() does what
-// is due. Whatever ends it, the knob is put back. One owner; the parts must outlive it.
+// is due. A slice whose setting was not in force all the time (a cap from outside, a reload of the
+// driver) is measured once more, and then skipped. Whatever ends it, the knob is put back. One
+// owner; the parts must outlive it.
 class Sweep {
  public:
   struct Parts {
@@ -48,8 +57,9 @@ class Sweep {
   bool done() const { return std::holds_alternative<Done>(state_); }
   // The program has not shown any progress yet.
   bool waiting() const { return std::holds_alternative<Waiting>(state_); }
-  // All planned slices were measured.
-  bool complete() const { return complete_; }
+  // The plan was carried out, and every setting was measured at least once.
+  bool complete() const;
+  const std::vector<SkippedSlice>& skipped() const { return skipped_; }
   // Why it stopped early, or could not put the knob back.
   const std::optional<Error>& trouble() const { return trouble_; }
 
@@ -68,6 +78,7 @@ class Sweep {
     SweepPlan::Position position;
     TimePoint begin;
     TimePoint end;
+    std::optional<Error> disturbed{};  // Why the slice tells nothing.
   };
   // The last slices are measured; the sensors have yet to show their ends.
   struct Settling {
@@ -85,6 +96,10 @@ class Sweep {
 
   Result<TimePoint> Advance();
   Result<TimePoint> BeginNext();
+  Result<TimePoint> Try(const SweepPlan::Position& position);
+  Result<TimePoint> BeginSlice(const SweepPlan::Position& position);
+  TimePoint Look(Measuring& measuring);
+  Result<TimePoint> TryAgainOrSkip(const SweepPlan::Position& position, const Error& reason);
   Result<TimePoint> EndSlice(const Measuring& measuring);
   Status Settle();
   void Finish(std::optional<Error> trouble);
@@ -96,6 +111,9 @@ class Sweep {
   std::size_t next_ = 0;  // Number of the slice.
   std::vector<MeasuredSlice> slices_;
   std::vector<Unsettled> unsettled_;
+  int tries_ = 0;                     // Of the slice that is under way.
+  std::size_t skipped_in_a_row_ = 0;  // Settings.
+  std::vector<SkippedSlice> skipped_;
   bool complete_ = false;
   std::optional<Error> trouble_;
 };

@@ -39,6 +39,9 @@ std::string TooFewSteps(const SweepReport& report) {
 std::vector<std::string> NotesOn(const SweepReport& report, const SweepEnd& end) {
   std::vector<std::string> notes;
   if (end.trouble) notes.push_back("the sweep was given up: " + end.trouble->message);
+  for (const SkippedSlice& skipped : end.skipped)
+    notes.push_back(fmt::format("a slice at {} is left out: {}",
+                                ToText(report.settings[skipped.setting]), skipped.reason));
   if (report.settings.size() == 1) {
     notes.push_back(fmt::format("the {} was tried at {} only: there is nothing to compare",
                                 report.knob_name, ToText(report.settings.front())));

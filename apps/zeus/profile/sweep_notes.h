@@ -18,6 +18,7 @@ struct SweepEnd {
   Seconds before_sweep{0};  // The command, until it showed progress.
   bool waiting = false;     // It never did.
   std::optional<Error> trouble{};
+  std::vector<SkippedSlice> skipped{};
 };
 
 // What went otherwise than planned and what to do about it, a sentence each.

@@ -33,7 +33,7 @@ class SweepTest : public ::testing::Test {
  protected:
   SweepTest() {
     std::vector<std::unique_ptr<DeviceKnob>> members;
-    members.push_back(DeviceKnob::Of(KnobKind::kGpuPowerLimit, gpu_).value());
+    members.push_back(DeviceKnob::WithoutJournal(KnobKind::kGpuPowerLimit, gpu_).value());
     knob_ = KnobGroup::Of(std::move(members)).value();
     load_ = gpu_.AttachLoad(sim::testing::Train("shufflenet", 1024)).value();
     clock_.Run([this] { return monitor_.Step(); });
@@ -171,6 +171,64 @@ TEST_F(SweepTest, ALimitThatCannotBeSetAnyMoreEndsTheSweep) {
   EXPECT_TRUE(sweep.done());
   EXPECT_FALSE(sweep.complete());
   ASSERT_TRUE(sweep.trouble());
+}
+
+TEST_F(SweepTest, ASliceDuringWhichACapCameIsMeasuredAgain) {
+  Sweep sweep({clock_, *knob_, meter_, &series_}, settings_, Plan(4));
+  Run(sweep, 3s);
+  gpu_.InjectFault({.kind = sim::FaultKind::kOutOfBandCap, .cap = 120_W});
+  Run(sweep, 2s);
+  gpu_.ClearFaults();  // Gone before the slice ends.
+  Run(sweep);
+  EXPECT_TRUE(sweep.complete());
+  EXPECT_TRUE(sweep.skipped().empty());
+  const SweepReport report = Report(sweep);
+  ASSERT_EQ(report.rows.size(), 4U);
+  EXPECT_GT(report.rows[0].power, 150_W) << "what was measured under the cap must not count";
+}
+
+TEST_F(SweepTest, SettingsAboveACapThatStaysAreLeftOutAndSaid) {
+  Sweep sweep({clock_, *knob_, meter_, &series_}, settings_, Plan(4));
+  Run(sweep, 3s);
+  gpu_.InjectFault({.kind = sim::FaultKind::kOutOfBandCap, .cap = 160_W});
+  Run(sweep);
+  EXPECT_FALSE(sweep.complete());
+  EXPECT_FALSE(sweep.trouble());
+  const SweepReport report = Report(sweep);
+  ASSERT_EQ(report.rows.size(), 2U);
+  EXPECT_EQ(report.rows[0].setting, Setting(150_W));
+  EXPECT_TRUE(report.choices.empty());
+  EXPECT_FALSE(ToProfile(report).complete);
+  EXPECT_THAT(NotesOn(report, {.skipped = sweep.skipped()}),
+              ::testing::Contains(HasSubstr("a slice at 250 W is left out")));
+}
+
+TEST_F(SweepTest, ALimitThatAnAdministratorSetsMeanwhileIsKeptTo) {
+  Sweep sweep({clock_, *knob_, meter_, &series_}, settings_, Plan(4));
+  Run(sweep, 3s);
+  ASSERT_TRUE(gpu_.SetPowerLimitWithoutJournal(180_W).ok());
+  Watts highest(0);
+  for (int i = 0; i < 1000 && !sweep.done(); ++i) {
+    Run(sweep, 100ms);
+    highest = std::max(highest, Limit());
+  }
+  ASSERT_TRUE(sweep.done());
+  EXPECT_EQ(highest, 180_W);
+  EXPECT_EQ(Limit(), 180_W);
+  EXPECT_EQ(Report(sweep).rows.size(), 2U);
+}
+
+TEST_F(SweepTest, AfterAReloadOfTheDriverTheSliceIsMeasuredAgain) {
+  Sweep sweep({clock_, *knob_, meter_, &series_}, settings_, Plan(4));
+  Run(sweep, 9s);
+  ASSERT_EQ(Limit(), 200_W);
+  gpu_.InjectFault({.kind = sim::FaultKind::kDriverReload});
+  Run(sweep);
+  EXPECT_TRUE(sweep.complete());
+  const SweepReport report = Report(sweep);
+  ASSERT_EQ(report.rows.size(), 4U);
+  EXPECT_LT(report.rows[1].power, 202_W);
+  EXPECT_EQ(Limit(), 250_W);
 }
 
 TEST(SweepPlanTest, EveryOtherRoundGoesBack) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "apps/zeus/lists.h"
+#include "zeus/device/knob_repair.h"
 #include "zeus/monitor/profile_store.h"
 
 namespace zeus::cli {
@@ -20,6 +21,8 @@ constexpr const char* kWindow = "run";
 constexpr Seconds kLateAnswer{1.0};
 // Ending the recording waits for the readings under way.
 constexpr Seconds kClosing{0.5};
+// Drivers that answer at all quickly may also be asked what is not needed for measuring.
+constexpr Seconds kQuickDiscovery{1.0};
 
 bool IsChosen(const MeterOptions& options, const std::string& device) {
   return !options.gpus || std::ranges::any_of(*options.gpus, [&](unsigned number) {
@@ -94,7 +97,10 @@ bool WorthRefining(const Measurement& measurement) {
 Result<RunMeter::Look> RunMeter::LookAround(Clock& clock, const MeterOptions& options) {
   Surroundings surroundings = RealSurroundings(clock);
   surroundings.answer_within = options.driver_timeout;
+  const TimePoint begin = clock.Now();
   auto discovered = Discover(surroundings);
+  // A driver that is slow is asked no more than measuring needs.
+  const bool quick = clock.Now() - begin < kQuickDiscovery;
   Node node;
   if (discovered.ok()) {
     node = std::move(discovered).value();
@@ -112,6 +118,7 @@ Result<RunMeter::Look> RunMeter::LookAround(Clock& clock, const MeterOptions& op
   Look look{.node = nullptr,
             .unmeasured = Unmeasured(node, options),
             .remarks = RemarksOn(node, options)};
+  if (quick) WarnOfUnexplainedLimits(node, clock);
   for (const auto& gpu : node.gpus)
     if (choice.calibration(gpu->identity())) look.calibrated.push_back(gpu->name());
   if (node.gpus.empty() && node.cpus.empty() && node.rails.empty()) return look;

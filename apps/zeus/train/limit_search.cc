@@ -49,7 +49,14 @@ Status LimitSearch::Prepare() {
     ZEUS_TRY(const Setting current, knob.Current());
     return current == *chosen_ ? Ok() : knob.Set(*chosen_);
   }
+  ceiling_ = offered.front();
   wanted_ = plan_.settings.empty() ? offered : plan_.settings;
+  const auto above = std::erase_if(wanted_, [&](const Setting& s) { return s > *ceiling_; });
+  if (above > 0)
+    log::Warning("limits above {}, which was found, are not tried: --may-raise allows them",
+                 ToText(*ceiling_));
+  settled_ = wanted_.empty();
+  if (settled_) return Ok();
   if (!plan_.profiles.empty()) {
     auto found = ProfileFolder(plan_.profiles).Find(Context(), knob.kind());
     if (found) known_ = std::move(*found);
@@ -78,6 +85,7 @@ Status LimitSearch::StartSearch() {
 }
 
 TimePoint LimitSearch::Step() {
+  if (!settled_ && !ended_ && epochs_ != nullptr) return epochs_->Look(parts_.clock.Now());
   if (settled_ || ended_ || sweep_ == nullptr) return TimePoint::max();
   const TimePoint next = sweep_->Step();
   if (!sweep_->done()) return next;
@@ -134,12 +142,14 @@ Status LimitSearch::Decide() {
   settled_ = true;
   Knob& knob = parts_.devices.knob();
   ZEUS_RETURN_IF_ERROR(knob.Restore());
-  if (profile_.points.empty())
+  SayLeftOut();
+  if (Allowed().points.empty())
     return Error{ErrorCode::kUnavailable,
                  "the command made no steps while power limits were tried: see --progress-regex "
                  "and --slice"};
-  ZEUS_TRY(const std::size_t best, ZeusCost(run_.eta).select(profile_));
-  chosen_ = profile_.points[best].setting;
+  const Profile allowed = Allowed();
+  ZEUS_TRY(const std::size_t best, ZeusCost(run_.eta).select(allowed));
+  chosen_ = allowed.points[best].setting;
   return plan_.mode == LimitMode::kJit ? knob.Set(*chosen_) : Ok();
 }
 
@@ -149,15 +159,38 @@ void LimitSearch::Settle(const Status& status) {
   if (sweep_ != nullptr) sweep_->Stop();
   if (!status.ok()) trouble_ = status.error();
   chosen_.reset();
-  (void)parts_.devices.knob().Restore();  // What it was turned to is not known to be any good.
+  PutBack();  // What it was turned to is not known to be any good.
+}
+
+// A limit that stays changed is worse than whatever was the trouble before.
+void LimitSearch::PutBack() {
+  const Status restored = parts_.devices.knob().Restore();
+  left_changed_ = !restored.ok();
+  if (left_changed_) trouble_ = restored.error();
+}
+
+void LimitSearch::SayLeftOut() {
+  std::vector<SkippedSlice> skipped;
+  if (sweep_ != nullptr) skipped = sweep_->skipped();
+  if (epochs_ != nullptr) skipped = epochs_->skipped();
+  for (const SkippedSlice& slice : skipped)
+    log::Warning("{} is left out of the profile: {}", ToText(missing_[slice.setting]),
+                 slice.reason);
+}
+
+Profile LimitSearch::Allowed() const {
+  Profile allowed = profile_;
+  if (ceiling_)
+    std::erase_if(allowed.points,
+                  [this](const ProfilePoint& point) { return point.setting > *ceiling_; });
+  return allowed;
 }
 
 void LimitSearch::End() {
   if (std::exchange(ended_, true)) return;
   if (epochs_ != nullptr) epochs_->Stop();
   if (sweep_ != nullptr) sweep_->Stop();
-  if (const Status restored = parts_.devices.knob().Restore(); !restored.ok())
-    log::Failure("{}", restored.error().message);
+  PutBack();
   Status kept = Merge();
   if (kept.ok()) kept = Keep();
   if (!kept.ok())
@@ -181,8 +214,9 @@ std::optional<Watts> LimitSearch::in_force() {
 std::optional<ProfilePoint> LimitSearch::EpochAtBest() const {
   if (parts_.progress != nullptr || plan_.mode != LimitMode::kJit || profile_.points.empty())
     return std::nullopt;
-  const auto best = ZeusCost(run_.eta).select(profile_);
-  return best.ok() && !trouble_ ? std::optional(profile_.points[best.value()]) : std::nullopt;
+  const Profile allowed = Allowed();
+  const auto best = ZeusCost(run_.eta).select(allowed);
+  return best.ok() && !trouble_ ? std::optional(allowed.points[best.value()]) : std::nullopt;
 }
 
 }  // namespace zeus::cli

@@ -19,7 +19,7 @@ namespace zeus::cli {
 enum class LimitMode {
   kJit,      // Tried while the command runs; the best one is kept.
   kObserve,  // Tried, and put back.
-  kMax,      // The highest that the devices allow.
+  kMax,      // The ceiling: what was found, or the highest that the devices allow.
   kFixed,
 };
 
@@ -27,8 +27,9 @@ enum class LimitMode {
 struct LimitPlan {
   LimitMode mode = LimitMode::kJit;
   Watts fixed{0};
-  std::vector<Setting> settings{};   // Given ones, fastest first; empty: by stride.
-  Setting stride = Watts(0);         // 0: what suits the knob.
+  std::vector<Setting> settings{};  // Given ones, fastest first; empty: by stride.
+  Setting stride = Watts(0);        // 0: what suits the knob.
+  Ceiling ceiling = Ceiling::kAsFound;
   SweepPlan slices{};                // With --progress; without, an epoch is a slice.
   std::filesystem::path profiles{};  // Where they are kept; empty: nowhere.
 };
@@ -72,6 +73,8 @@ class LimitSearch {
   // epochs are what is measured.
   std::optional<ProfilePoint> EpochAtBest() const;
   const std::optional<Error>& trouble() const { return trouble_; }
+  // Whether the limit could not be put back: trouble() says so.
+  bool left_changed() const { return left_changed_; }
   // Whether anything was tried in this run.
   bool searched() const { return searched_; }
   const Profile& profile() const { return profile_; }
@@ -84,6 +87,10 @@ class LimitSearch {
   Status Merge();
   Status Keep() const;
   void Settle(const Status& status);
+  void PutBack();
+  void SayLeftOut();
+  // Of the profile, what may be set.
+  Profile Allowed() const;
   ProfileContext Context() const;
 
   Parts parts_;
@@ -96,6 +103,8 @@ class LimitSearch {
   std::unique_ptr<Sweep> sweep_;
   std::unique_ptr<EpochSweep> epochs_;
   std::optional<Setting> chosen_;
+  std::optional<Setting> ceiling_;
+  bool left_changed_ = false;
   bool searched_ = false;
   bool settled_ = false;
   bool ended_ = false;

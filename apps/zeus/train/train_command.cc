@@ -37,7 +37,8 @@ void RepairLimits(Clock& clock, bool quiet) {
 
 // Null when there is no GPU: a command may know what it uses.
 Result<std::unique_ptr<ProfiledDevices>> OpenDevices(const TrainOptions& options, Clock& clock) {
-  auto devices = ProfiledDevices::Open(clock, KnobKind::kGpuPowerLimit, options.gpus);
+  auto devices =
+      ProfiledDevices::Open(clock, KnobKind::kGpuPowerLimit, options.gpus, options.limit.ceiling);
   if (devices.ok() || options.gpus || devices.error().code != ErrorCode::kNotFound) return devices;
   // Without a place to note what is to be put back, none is opened either.
   if (auto folder = KnobFolder(); !folder.ok() && options.spec.gpu_model.empty())

@@ -63,12 +63,16 @@ void AddLimitFlags(Verb verb, TrainFlags& flags) {
       .Check(NotEmpty());
   verb.AddOption("--power-limit", flags.power_limit,
                  "jit: found while the first run with a batch size trains, and kept; observe: "
-                 "tried and put back; max: the highest; or watts")
+                 "tried and put back; max: the one that was found, or with --may-raise the "
+                 "highest; or watts")
       .ShowDefault();
   verb.AddOption("--limits", flags.limits, "Power limits to try, as in 250,200,150")
       .Check(NotEmpty());
-  verb.AddOption("--stride", flags.stride, "Or from the highest down by this many watts (25)")
+  verb.AddOption("--stride", flags.stride,
+                 "Or from the one that was found down by this many watts (25)")
       .Check(NumberBetween(1, kMostWatts));
+  verb.AddFlag("--may-raise", flags.may_raise,
+               "Limits above the one that was found may be set, up to what the device allows");
   verb.AddOption("--progress-regex,--progress", flags.progress,
                  "Regular expression on the command's output that tells its steps, as with zeus "
                  "profile: limits are then tried for a slice of time each, else for an epoch each")
@@ -101,6 +105,7 @@ Status InterpretLimit(const TrainFlags& flags, LimitPlan& plan) {
     ZEUS_TRY(plan.settings, ParseLimits(flags.limits, KnobKind::kGpuPowerLimit));
   }
   plan.stride = Watts(flags.stride.value_or(0));
+  plan.ceiling = flags.may_raise ? Ceiling::kOfDevice : Ceiling::kAsFound;
   ZEUS_TRY(plan.slices.slice, ParseDuration(flags.slice, "--slice"));
   ZEUS_TRY(plan.slices.warmup, ParseDuration(flags.warmup, "--warmup"));
   if (plan.slices.slice < kShortestSlice)

@@ -32,6 +32,7 @@ struct TrainFlags {
   std::string power_limit = "jit";
   std::string limits{};
   std::optional<double> stride{};
+  bool may_raise = false;
   std::string progress{};
   std::string slice = "5s";
   std::string warmup = "500ms";

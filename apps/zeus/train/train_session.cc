@@ -78,6 +78,13 @@ Result<int> TrainSession::Execute() {
     if (!end.reached) exit_code = kTargetNotReached;
   }
   const Status told = TellLessons();
+  // Not a matter of what the command did: a GPU is not what it was.
+  if (parts_.devices != nullptr) {
+    if (Status restored = parts_.devices->knob().Restore(); !restored.ok()) {
+      if (exit_code == 0) return std::move(restored).error();
+      log::Failure("{}", restored.error().message);
+    }
+  }
   if (told.ok()) return exit_code;
   if (exit_code == 0) return told.error();
   log::Warning("what was learned cannot be told: {}", told.error().message);
@@ -170,7 +177,9 @@ Result<TrialOutcome> TrainSession::RunTrial(unsigned number,
 
 void TrainSession::SayOutcome(const TrialOutcome& outcome) {
   if (outcome.limit_trouble && !std::exchange(limit_trouble_said_, true))
-    Say("the power limit is left alone: " + outcome.limit_trouble->message);
+    Say((outcome.limit_left_changed ? "the power limit is not what it was: "
+                                    : "the power limit is left alone: ") +
+        outcome.limit_trouble->message);
   const Trial& trial = outcome.trial;
   // Not a matter of taste: it is why zeus ends.
   if (outcome.failure) Complain("zeus", {ErrorCode::kUnavailable, *outcome.failure});

@@ -81,6 +81,7 @@ Result<TrialOutcome> TrialRun::Execute() {
   if (outcome.ok()) {
     if (limit_ != nullptr) {
       outcome.value().limit_trouble = limit_->trouble();
+      outcome.value().limit_left_changed = limit_->left_changed();
       outcome.value().chosen_limit = limit_->chosen();
     }
     return outcome;

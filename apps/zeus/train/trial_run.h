@@ -29,6 +29,7 @@ struct TrialOutcome {
   std::optional<int> exit_code{};
   std::optional<std::string> failure{};  // Why, in one sentence, unless it was said before.
   std::optional<Error> limit_trouble{};
+  bool limit_left_changed = false;  // It could not be put back.
   std::optional<Setting> chosen_limit{};
 };
 

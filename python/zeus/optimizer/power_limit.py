@@ -126,6 +126,8 @@ class GlobalPowerLimitOptimizer(_core.JitOptimizer, Callback):
         seconds_per_limit: Seconds for which each limit is measured, instead of steps, or less when
             it is known well enough; after half a second of warm-up. The paper takes 5.
         power_limits: The limits to try, in watts, instead of every `pl_step`.
+        may_raise: Also try and set limits above the one that was found. Without it that one is the
+            highest: it may be a cap that an administrator set.
         knob: "gpu_power_limit", "graphics_clock" or "cpu_power_limit"; or several of them, which
             are optimised one after the other.
         observe: Try and decide, but leave the limit as it was: `savings` tells what could be.
@@ -153,6 +155,7 @@ class GlobalPowerLimitOptimizer(_core.JitOptimizer, Callback):
         *,
         seconds_per_limit: float | None = None,
         power_limits: Sequence[float] | None = None,
+        may_raise: bool = False,
         knob: str | Sequence[str] = "gpu_power_limit",
         observe: bool = False,
         job: str = "",
@@ -175,6 +178,7 @@ class GlobalPowerLimitOptimizer(_core.JitOptimizer, Callback):
             else _checks.positive("seconds_per_limit", seconds_per_limit),
             "stride": options_stride,
             "settings": [_checks.positive("power_limits", limit) for limit in power_limits or ()],
+            "may_raise": _checks.flag("may_raise", may_raise),
             "knobs": knobs,
             "observe": _checks.flag("observe", observe),
             "job": _checks.text("job", job),

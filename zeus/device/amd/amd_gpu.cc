@@ -85,7 +85,7 @@ Result<PowerLimit> AmdGpu::CurrentPowerLimit() {
   return LimitFrom(cap);
 }
 
-Result<PowerLimit> AmdGpu::SetPowerLimit(Watts limit) {
+Result<PowerLimit> AmdGpu::SetPowerLimitWithoutJournal(Watts limit) {
   ZEUS_RETURN_IF_ERROR(CountsItself());
   const std::lock_guard lock(mutex_);
   ZEUS_TRY(const amd::PowerCap before, board_->Cap());
@@ -114,7 +114,7 @@ Result<std::vector<Hertz>> AmdGpu::SupportedClocks(ClockDomain domain) {
 
 Result<Hertz> AmdGpu::CurrentClock(ClockDomain domain) { return board_->Clock(domain); }
 
-Status AmdGpu::LockClock(ClockDomain domain, ClockRange range) {
+Status AmdGpu::LockClockWithoutJournal(ClockDomain domain, ClockRange range) {
   ZEUS_TRY(const std::vector<Hertz> supported, SupportedClocks(domain));
   const bool reachable = std::any_of(supported.begin(), supported.end(), [&](Hertz clock) {
     return clock >= range.min && clock <= range.max;

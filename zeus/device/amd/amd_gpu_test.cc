@@ -101,9 +101,10 @@ TEST_F(AmdGpuTest, PowerIsTheAverageWhereThereIsNoInstantPower) {
 
 TEST_F(AmdGpuTest, TheSecondDieNamesTheOneThatCounts) {
   AmdGpu die("gpu:1", Board(), clock_, "0000:c1:00.0");
-  for (const auto& error : {die.Energy().error(), die.Power().error(),
-                            die.CurrentPowerLimit().error(), die.SetPowerLimit(200_W).error(),
-                            die.Read().energy.error(), die.Read().enforced_limit.error()}) {
+  for (const auto& error :
+       {die.Energy().error(), die.Power().error(), die.CurrentPowerLimit().error(),
+        die.SetPowerLimitWithoutJournal(200_W).error(), die.Read().energy.error(),
+        die.Read().enforced_limit.error()}) {
     EXPECT_EQ(error.code, ErrorCode::kNotSupported);
     EXPECT_THAT(error.message, HasSubstr("0000:c1:00.0"));
   }
@@ -112,7 +113,7 @@ TEST_F(AmdGpuTest, TheSecondDieNamesTheOneThatCounts) {
 }
 
 TEST_F(AmdGpuTest, ALimitIsReadBack) {
-  const auto set = gpu().SetPowerLimit(200_W);
+  const auto set = gpu().SetPowerLimitWithoutJournal(200_W);
   ASSERT_TRUE(set.ok()) << set.error().message;
   EXPECT_EQ(set.value().requested, 200_W);
   EXPECT_EQ(set.value().enforced, 200_W);
@@ -123,7 +124,7 @@ TEST_F(AmdGpuTest, AStricterCapThanRequestedIsToldNotRefused) {
   auto board = std::make_unique<ScriptedBoard>();
   board->strictest = 150_W;
   AmdGpu gpu("gpu:0", std::move(board), clock_);
-  const auto set = gpu.SetPowerLimit(200_W);
+  const auto set = gpu.SetPowerLimitWithoutJournal(200_W);
   ASSERT_TRUE(set.ok());
   EXPECT_EQ(set.value().requested, 200_W);
   EXPECT_EQ(set.value().enforced, 150_W);
@@ -131,7 +132,7 @@ TEST_F(AmdGpuTest, AStricterCapThanRequestedIsToldNotRefused) {
 }
 
 TEST_F(AmdGpuTest, ACapThatAnotherProgramChangedIsTheNewRequest) {
-  ASSERT_TRUE(gpu().SetPowerLimit(200_W).ok());
+  ASSERT_TRUE(gpu().SetPowerLimitWithoutJournal(200_W).ok());
   tree_.Set(0, "hwmon/power1_cap", "250000000\n");
   EXPECT_EQ(gpu().CurrentPowerLimit().value().requested, 250_W);
   EXPECT_EQ(gpu().CurrentPowerLimit().value().enforced, 250_W);
@@ -141,7 +142,7 @@ TEST_F(AmdGpuTest, ALimitThatTheDeviceDidNotTakeIsUnavailable) {
   auto board = std::make_unique<ScriptedBoard>();
   board->laxest = 300_W;
   AmdGpu gpu("gpu:0", std::move(board), clock_);
-  const auto set = gpu.SetPowerLimit(200_W);
+  const auto set = gpu.SetPowerLimitWithoutJournal(200_W);
   EXPECT_EQ(set.error().code, ErrorCode::kUnavailable);
   EXPECT_EQ(set.error().message, "gpu:0 did not take a power limit of 200 W: 300 W is in force");
 }
@@ -150,19 +151,19 @@ TEST_F(AmdGpuTest, ARefusedSetterSaysWhatItWasDoing) {
   auto board = std::make_unique<ScriptedBoard>();
   board->refusal = Error{ErrorCode::kPermissionDenied, "permission denied"};
   AmdGpu gpu("gpu:0", std::move(board), clock_);
-  const auto set = gpu.SetPowerLimit(200_W);
+  const auto set = gpu.SetPowerLimitWithoutJournal(200_W);
   EXPECT_EQ(set.error().code, ErrorCode::kPermissionDenied);
   EXPECT_EQ(set.error().message, "set power limit of gpu:0: permission denied");
 }
 
 TEST_F(AmdGpuTest, ACapOfZeroIsNeverWritten) {
   AmdGpu gpu("gpu:0", std::make_unique<ScriptedBoard>(), clock_);
-  EXPECT_EQ(gpu.SetPowerLimit(0_W).error().code, ErrorCode::kInvalidArgument);
-  EXPECT_EQ(gpu.SetPowerLimit(301_W).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(gpu.SetPowerLimitWithoutJournal(0_W).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(gpu.SetPowerLimitWithoutJournal(301_W).error().code, ErrorCode::kInvalidArgument);
 }
 
 TEST_F(AmdGpuTest, ClocksOutsideTheTableAreRefused) {
-  EXPECT_EQ(gpu().LockClock(ClockDomain::kGraphics, {900_MHz, 1000_MHz}).error().code,
+  EXPECT_EQ(gpu().LockClockWithoutJournal(ClockDomain::kGraphics, {900_MHz, 1000_MHz}).error().code,
             ErrorCode::kInvalidArgument);
   EXPECT_EQ(tree_.Get(0, "power_dpm_force_performance_level"), "auto\n");
 }

@@ -66,7 +66,7 @@ Result<PowerLimit> NvmlGpu::CurrentPowerLimit() {
   return ReadPowerLimit(target);
 }
 
-Result<PowerLimit> NvmlGpu::SetPowerLimit(Watts limit) {
+Result<PowerLimit> NvmlGpu::SetPowerLimitWithoutJournal(Watts limit) {
   ZEUS_TRY(const Target target, CurrentTarget());
   // Also proves that the result can be read back before anything is changed.
   ZEUS_TRY(const PowerLimit before, ReadPowerLimit(target));
@@ -107,7 +107,7 @@ Result<std::vector<Hertz>> NvmlGpu::SupportedClocks(ClockDomain domain) {
   return ReadClockList(read_graphics, Doing("list graphics clocks"));
 }
 
-Status NvmlGpu::LockClock(ClockDomain domain, ClockRange range) {
+Status NvmlGpu::LockClockWithoutJournal(ClockDomain domain, ClockRange range) {
   if (!(range.min <= range.max)) {
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("{}: a clock range from {} MHz to {} MHz is empty", name_,

@@ -23,7 +23,7 @@ class NvmlGpuKnobsTest : public ::testing::Test {
 };
 
 TEST_F(NvmlGpuKnobsTest, SetsThePowerLimitAndReadsItBack) {
-  const auto limit = gpu_->SetPowerLimit(150_W);
+  const auto limit = gpu_->SetPowerLimitWithoutJournal(150_W);
   ASSERT_TRUE(limit.ok()) << limit.error().message;
   EXPECT_EQ(board().requested_limit, 150'000U);
   EXPECT_EQ(limit.value().requested, 150_W);
@@ -34,7 +34,7 @@ TEST_F(NvmlGpuKnobsTest, SetsThePowerLimitAndReadsItBack) {
 
 TEST_F(NvmlGpuKnobsTest, AStricterLimitFromOutsideIsReportedNotRefused) {
   board().out_of_band_limit = 130'000;
-  const auto limit = gpu_->SetPowerLimit(200_W);
+  const auto limit = gpu_->SetPowerLimitWithoutJournal(200_W);
   ASSERT_TRUE(limit.ok());
   EXPECT_EQ(limit.value().requested, 200_W);
   EXPECT_EQ(limit.value().enforced, 130_W);
@@ -42,7 +42,7 @@ TEST_F(NvmlGpuKnobsTest, AStricterLimitFromOutsideIsReportedNotRefused) {
 
 TEST_F(NvmlGpuKnobsTest, ALimitThatTheDriverOnlyPretendsToTakeIsAnError) {
   board().ignores_setters = true;
-  const auto limit = gpu_->SetPowerLimit(150_W);
+  const auto limit = gpu_->SetPowerLimitWithoutJournal(150_W);
   ASSERT_FALSE(limit.ok());
   EXPECT_EQ(limit.error().code, ErrorCode::kUnavailable);
   EXPECT_THAT(limit.error().message, HasSubstr("the limit is now 250 W"));
@@ -54,11 +54,11 @@ TEST_F(NvmlGpuKnobsTest, ARefusedSetterSaysWhoMay) {
   board().refusals["set_persistence"] = kNoPermission;
   const Status statuses[] = {
       [&]() -> Status {
-        auto limit = gpu_->SetPowerLimit(150_W);
+        auto limit = gpu_->SetPowerLimitWithoutJournal(150_W);
         if (!limit.ok()) return limit.error();
         return Ok();
       }(),
-      gpu_->LockClock(ClockDomain::kGraphics, {.min = 900_MHz, .max = 900_MHz}),
+      gpu_->LockClockWithoutJournal(ClockDomain::kGraphics, {.min = 900_MHz, .max = 900_MHz}),
       gpu_->SetPersistence(Persistence::kOn)};
   for (const Status& status : statuses) {
     ASSERT_FALSE(status.ok());
@@ -68,7 +68,7 @@ TEST_F(NvmlGpuKnobsTest, ARefusedSetterSaysWhoMay) {
 }
 
 TEST_F(NvmlGpuKnobsTest, ALimitOutsideTheRangeNeverReachesTheDriver) {
-  const auto limit = gpu_->SetPowerLimit(251_W);
+  const auto limit = gpu_->SetPowerLimitWithoutJournal(251_W);
   ASSERT_FALSE(limit.ok());
   EXPECT_EQ(limit.error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(limit.error().message, "gpu:0: a power limit of 251 W is outside 100 W to 250 W");
@@ -85,14 +85,16 @@ TEST_F(NvmlGpuKnobsTest, ListsClocksAscendingEvenIfTheyAreMany) {
 }
 
 TEST_F(NvmlGpuKnobsTest, LocksAndResetsTheGraphicsClock) {
-  ASSERT_TRUE(gpu_->LockClock(ClockDomain::kGraphics, {.min = 135_MHz, .max = 900_MHz}).ok());
+  ASSERT_TRUE(
+      gpu_->LockClockWithoutJournal(ClockDomain::kGraphics, {.min = 135_MHz, .max = 900_MHz}).ok());
   EXPECT_EQ(gpu_->CurrentClock(ClockDomain::kGraphics).value(), 900_MHz);
   ASSERT_TRUE(gpu_->ResetClock(ClockDomain::kGraphics).ok());
   EXPECT_EQ(gpu_->CurrentClock(ClockDomain::kGraphics).value(), 1380_MHz);
 }
 
 TEST_F(NvmlGpuKnobsTest, AClockThatDoesNotExistNeverReachesTheDriver) {
-  const Status between = gpu_->LockClock(ClockDomain::kGraphics, {.min = 136_MHz, .max = 137_MHz});
+  const Status between =
+      gpu_->LockClockWithoutJournal(ClockDomain::kGraphics, {.min = 136_MHz, .max = 137_MHz});
   ASSERT_FALSE(between.ok());
   EXPECT_EQ(between.error().code, ErrorCode::kInvalidArgument);
   EXPECT_THAT(between.error().message, HasSubstr("from 135 to 1380 MHz"));
@@ -101,11 +103,13 @@ TEST_F(NvmlGpuKnobsTest, AClockThatDoesNotExistNeverReachesTheDriver) {
 
 TEST_F(NvmlGpuKnobsTest, ABoardThatHidesItsClocksCanStillBeLocked) {
   board().refusals["get_memory_clocks"] = kNotSupported;
-  EXPECT_TRUE(gpu_->LockClock(ClockDomain::kGraphics, {.min = 900_MHz, .max = 900_MHz}).ok());
+  EXPECT_TRUE(
+      gpu_->LockClockWithoutJournal(ClockDomain::kGraphics, {.min = 900_MHz, .max = 900_MHz}).ok());
 }
 
 TEST_F(NvmlGpuKnobsTest, AMemoryClockThatCannotBeLockedIsNotSupported) {
-  const Status locked = gpu_->LockClock(ClockDomain::kMemory, {.min = 405_MHz, .max = 405_MHz});
+  const Status locked =
+      gpu_->LockClockWithoutJournal(ClockDomain::kMemory, {.min = 405_MHz, .max = 405_MHz});
   EXPECT_EQ(locked.error().code, ErrorCode::kNotSupported);
 }
 

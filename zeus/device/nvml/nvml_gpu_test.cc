@@ -116,7 +116,7 @@ TEST_F(NvmlGpuTest, AnOldDriverWithoutFieldsServesThroughFunctions) {
   EXPECT_EQ(reading.memory.value().used_bytes, 5ULL << 30U);
   EXPECT_EQ(reading.average_power.error().code, ErrorCode::kNotSupported);
   EXPECT_THAT(reading.average_power.error().message, HasSubstr("a newer NVIDIA driver may"));
-  EXPECT_EQ(gpu.SetPowerLimit(150_W).value().requested, 150_W);
+  EXPECT_EQ(gpu.SetPowerLimitWithoutJournal(150_W).value().requested, 150_W);
 }
 
 TEST_F(NvmlGpuTest, FieldsThatAnOldDriverDoesNotKnowAreNotAskedForAgain) {
@@ -194,7 +194,7 @@ TEST_F(NvmlGpuTest, AGpuLostBetweenReadingsFailsEveryValueAndMayComeBack) {
   EXPECT_EQ(lost.energy.error().code, ErrorCode::kUnavailable);
   EXPECT_THAT(lost.energy.error().message, HasSubstr("fell off the bus"));
   EXPECT_EQ(lost.temperature.error().code, ErrorCode::kUnavailable);
-  EXPECT_EQ(gpu.SetPowerLimit(150_W).error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(gpu.SetPowerLimitWithoutJournal(150_W).error().code, ErrorCode::kUnavailable);
   board().failure = kSuccess;
   board().energy = 100;
   EXPECT_EQ(gpu.Energy().value().epoch, 1U);

@@ -98,7 +98,7 @@ TEST_F(CpuDiscoveryTest, WithoutPowercapTheLimitSaysHowToGetIt) {
   tree_.AddCpu(0, 0);
   tree_.AddPmu("0");
   const Findings found = Discover();
-  const auto limit = found.cpus.at(0)->SetPowerLimit(100_W);
+  const auto limit = found.cpus.at(0)->SetPowerLimitWithoutJournal(100_W);
   ASSERT_FALSE(limit.ok());
   EXPECT_EQ(limit.error().code, ErrorCode::kNotSupported);
   EXPECT_THAT(limit.error().message, HasSubstr("sudo modprobe -a intel_rapl_common"));

@@ -24,7 +24,7 @@ Result<PowerLimit> RaplPackage::CurrentPowerLimit() {
   return parts_.limit.value().Current();
 }
 
-Result<PowerLimit> RaplPackage::SetPowerLimit(Watts limit) {
+Result<PowerLimit> RaplPackage::SetPowerLimitWithoutJournal(Watts limit) {
   if (!parts_.limit.ok()) return parts_.limit.error();
   auto set = parts_.limit.value().Set(limit);
   if (!set.ok()) return std::move(set).error().While("set power limit of " + name_);

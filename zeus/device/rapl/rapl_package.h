@@ -52,7 +52,7 @@ class RaplPackage final : public CpuPackage {
   }
 
   Result<PowerLimit> CurrentPowerLimit() override;
-  Result<PowerLimit> SetPowerLimit(Watts limit) override;
+  Result<PowerLimit> SetPowerLimitWithoutJournal(Watts limit) override;
 
  private:
   const std::string name_;

@@ -124,7 +124,7 @@ Result<PowerLimit> SimulatedGpu::CurrentPowerLimit() {
   return DriverCall([](GpuCore& core) -> Result<PowerLimit> { return core.power_limit(); });
 }
 
-Result<PowerLimit> SimulatedGpu::SetPowerLimit(Watts limit) {
+Result<PowerLimit> SimulatedGpu::SetPowerLimitWithoutJournal(Watts limit) {
   return DriverCall([this, limit](GpuCore& core) -> Result<PowerLimit> {
     if (auto refusal = Refusal()) return *std::move(refusal);
     ZEUS_RETURN_IF_ERROR(core.SetPowerLimit(limit));
@@ -142,7 +142,7 @@ Result<Hertz> SimulatedGpu::CurrentClock(ClockDomain domain) {
   return DriverCall([domain](GpuCore& core) -> Result<Hertz> { return core.clock(domain); });
 }
 
-Status SimulatedGpu::LockClock(ClockDomain domain, ClockRange range) {
+Status SimulatedGpu::LockClockWithoutJournal(ClockDomain domain, ClockRange range) {
   return DriverCall([this, domain, range](GpuCore& core) -> Status {
     if (auto refusal = Refusal()) return *std::move(refusal);
     return core.LockClock(domain, range);

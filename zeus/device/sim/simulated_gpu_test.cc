@@ -49,7 +49,7 @@ TEST_F(SimulatedGpuTest, ALostGpuAnswersNothing) {
   gpu_.InjectFault({.kind = FaultKind::kLost});
   EXPECT_EQ(gpu_.Energy().error().code, ErrorCode::kUnavailable);
   EXPECT_EQ(gpu_.Temperature().error().code, ErrorCode::kUnavailable);
-  EXPECT_EQ(gpu_.SetPowerLimit(200_W).error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(gpu_.SetPowerLimitWithoutJournal(200_W).error().code, ErrorCode::kUnavailable);
   const GpuReading reading = gpu_.Read();
   EXPECT_FALSE(reading.energy.ok());
   EXPECT_FALSE(reading.throttle.ok());
@@ -59,7 +59,7 @@ TEST_F(SimulatedGpuTest, ALostGpuAnswersNothing) {
 
 TEST_F(SimulatedGpuTest, ARefusedSetterChangesNothing) {
   gpu_.InjectFault({.kind = FaultKind::kNoPermission});
-  EXPECT_EQ(gpu_.SetPowerLimit(200_W).error().code, ErrorCode::kPermissionDenied);
+  EXPECT_EQ(gpu_.SetPowerLimitWithoutJournal(200_W).error().code, ErrorCode::kPermissionDenied);
   EXPECT_EQ(gpu_.CurrentPowerLimit().value().requested, 400_W);
   gpu_.ClearFaults();
   gpu_.InjectFault({.kind = FaultKind::kSetterUnsupported});
@@ -69,7 +69,7 @@ TEST_F(SimulatedGpuTest, ARefusedSetterChangesNothing) {
 
 TEST_F(SimulatedGpuTest, AnOutOfBandCapIsEnforcedAndNotRequested) {
   gpu_.InjectFault({.kind = FaultKind::kOutOfBandCap, .cap = 200_W});
-  const auto limit = gpu_.SetPowerLimit(300_W);
+  const auto limit = gpu_.SetPowerLimitWithoutJournal(300_W);
   ASSERT_TRUE(limit.ok());
   EXPECT_EQ(limit.value().requested, 300_W);
   EXPECT_EQ(limit.value().enforced, 200_W);
@@ -104,7 +104,7 @@ std::vector<double> Readings(std::uint64_t seed) {
   std::vector<double> seen;
   for (int i = 0; i < 500; ++i) {
     clock.Advance(7ms);
-    if (i % 50 == 0) (void)gpu.SetPowerLimit(Watts(300.0 + i / 2));
+    if (i % 50 == 0) (void)gpu.SetPowerLimitWithoutJournal(Watts(300.0 + i / 2));
     const auto power = gpu.Power(PowerKind::kInstant);
     seen.push_back(power.ok() ? power.value().value() : -1.0);
     seen.push_back(gpu.Energy().value().total.value());

@@ -83,7 +83,7 @@ Result<Watts> GraceCpu::Power() {
 
 Result<PowerLimit> GraceCpu::CurrentPowerLimit() { return NoLimit(); }
 
-Result<PowerLimit> GraceCpu::SetPowerLimit(Watts /*limit*/) { return NoLimit(); }
+Result<PowerLimit> GraceCpu::SetPowerLimitWithoutJournal(Watts /*limit*/) { return NoLimit(); }
 
 Error GraceCpu::NoLimit() const {
   return {ErrorCode::kNotSupported,

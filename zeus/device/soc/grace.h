@@ -24,7 +24,7 @@ class GraceCpu final : public CpuPackage {
   Result<EnergyReading> Energy() override { return NoEnergyCounter(name_); }
   Result<Watts> Power() override;
   Result<PowerLimit> CurrentPowerLimit() override;
-  Result<PowerLimit> SetPowerLimit(Watts limit) override;
+  Result<PowerLimit> SetPowerLimitWithoutJournal(Watts limit) override;
 
  private:
   Error NoLimit() const;

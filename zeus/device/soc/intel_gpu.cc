@@ -50,7 +50,7 @@ Result<PowerLimit> IntelHwmonGpu::CurrentPowerLimit() {
   return parts_.limit.value().Current();
 }
 
-Result<PowerLimit> IntelHwmonGpu::SetPowerLimit(Watts limit) {
+Result<PowerLimit> IntelHwmonGpu::SetPowerLimitWithoutJournal(Watts limit) {
   if (!parts_.limit.ok()) return parts_.limit.error();
   auto set = parts_.limit.value().Set(limit);
   if (!set.ok()) return std::move(set).error().While("set power limit of " + parts_.name);
@@ -65,7 +65,7 @@ Result<Hertz> IntelHwmonGpu::CurrentClock(ClockDomain domain) {
   return Refuse(fmt::format("a {} clock", ClockDomainName(domain)));
 }
 
-Status IntelHwmonGpu::LockClock(ClockDomain domain, ClockRange /*range*/) {
+Status IntelHwmonGpu::LockClockWithoutJournal(ClockDomain domain, ClockRange /*range*/) {
   return Refuse(fmt::format("a lock of the {} clock", ClockDomainName(domain)));
 }
 

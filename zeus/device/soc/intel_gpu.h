@@ -40,10 +40,10 @@ class IntelHwmonGpu final : public Gpu {
   Result<ThrottleReasons> CurrentThrottleReasons() override;
 
   Result<PowerLimit> CurrentPowerLimit() override;
-  Result<PowerLimit> SetPowerLimit(Watts limit) override;
+  Result<PowerLimit> SetPowerLimitWithoutJournal(Watts limit) override;
   Result<std::vector<Hertz>> SupportedClocks(ClockDomain domain) override;
   Result<Hertz> CurrentClock(ClockDomain domain) override;
-  Status LockClock(ClockDomain domain, ClockRange range) override;
+  Status LockClockWithoutJournal(ClockDomain domain, ClockRange range) override;
   Status ResetClock(ClockDomain domain) override;
   Result<Persistence> CurrentPersistence() override;
   Status SetPersistence(Persistence mode) override;

@@ -64,7 +64,7 @@ TEST_F(IntelGpuTest, ReadsAndSetsTheSustainedLimit) {
   const auto before = found.gpus.at(0)->CurrentPowerLimit().value();
   EXPECT_EQ(before.requested, 190_W);
   EXPECT_EQ(before.range.max, 225_W);
-  EXPECT_EQ(found.gpus.at(0)->SetPowerLimit(150_W).value().enforced, 150_W);
+  EXPECT_EQ(found.gpus.at(0)->SetPowerLimitWithoutJournal(150_W).value().enforced, 150_W);
   EXPECT_EQ(found.gpus.at(0)->Read().enforced_limit.value(), 150_W);
 }
 
@@ -86,7 +86,7 @@ TEST_F(IntelGpuTest, WhatItCannotDoHasAReasonThatNamesTheDriver) {
   ASSERT_FALSE(power.ok());
   EXPECT_EQ(power.error().code, ErrorCode::kNotSupported);
   EXPECT_THAT(power.error().message, HasSubstr("gpu:0: hwmon of the i915 driver"));
-  EXPECT_EQ(found.gpus[0]->LockClock(ClockDomain::kGraphics, {}).error().code,
+  EXPECT_EQ(found.gpus[0]->LockClockWithoutJournal(ClockDomain::kGraphics, {}).error().code,
             ErrorCode::kNotSupported);
   EXPECT_EQ(found.gpus[0]->Temperature().error().code, ErrorCode::kNotSupported);
 }
@@ -94,7 +94,8 @@ TEST_F(IntelGpuTest, WhatItCannotDoHasAReasonThatNamesTheDriver) {
 TEST_F(IntelGpuTest, WithoutALimitAttributeThereIsAReason) {
   tree_.Remove("sys/class/drm/card1/device/hwmon/hwmon4/power1_max");
   const Findings found = Find();
-  EXPECT_EQ(found.gpus.at(0)->SetPowerLimit(100_W).error().code, ErrorCode::kNotSupported);
+  EXPECT_EQ(found.gpus.at(0)->SetPowerLimitWithoutJournal(100_W).error().code,
+            ErrorCode::kNotSupported);
 }
 
 TEST_F(IntelGpuTest, CardsComeInPciOrderAndConnectorsAreNoCards) {

@@ -121,14 +121,14 @@ TEST_P(GpuConformance, RemembersThePowerLimit) {
   if (!Supports(before)) GTEST_SKIP() << before.error().message;
   const PowerRange range = before.value().range;
   for (const Watts wanted : {range.min, range.max, (range.min + range.max) / 2}) {
-    const auto set = gpu_->SetPowerLimit(wanted);
+    const auto set = gpu_->SetPowerLimitWithoutJournal(wanted);
     if (!Supports(set)) GTEST_SKIP() << set.error().message;
     EXPECT_NEAR(set.value().requested.value(), wanted.value(), 1e-3);
     const auto after = gpu_->CurrentPowerLimit();
     ASSERT_TRUE(after.ok()) << after.error().message;
     EXPECT_EQ(after.value().requested, set.value().requested);
   }
-  EXPECT_TRUE(gpu_->SetPowerLimit(before.value().requested).ok());
+  EXPECT_TRUE(gpu_->SetPowerLimitWithoutJournal(before.value().requested).ok());
 }
 
 TEST_P(GpuConformance, RejectsLimitsOutsideTheRange) {
@@ -139,7 +139,7 @@ TEST_P(GpuConformance, RejectsLimitsOutsideTheRange) {
                                       Watts(std::numeric_limits<double>::infinity()),
                                       Watts(std::numeric_limits<double>::quiet_NaN())};
   for (const Watts limit : wrong) {
-    const auto set = gpu_->SetPowerLimit(limit);
+    const auto set = gpu_->SetPowerLimitWithoutJournal(limit);
     ASSERT_FALSE(set.ok()) << limit.value();
     if (set.error().code == ErrorCode::kNotSupported) GTEST_SKIP() << set.error().message;
     EXPECT_EQ(set.error().code, ErrorCode::kInvalidArgument) << set.error().message;
@@ -163,7 +163,7 @@ TEST_P(GpuConformance, LocksAndResetsClocks) {
     const auto clocks = gpu_->SupportedClocks(domain);
     if (!Supports(clocks)) continue;
     const Hertz lowest = clocks.value().front();
-    const Status locked = gpu_->LockClock(domain, {.min = lowest, .max = lowest});
+    const Status locked = gpu_->LockClockWithoutJournal(domain, {.min = lowest, .max = lowest});
     if (Supports(locked) && TimePasses()) {
       Advance(Seconds(1));
       const auto clock = gpu_->CurrentClock(domain);
@@ -182,7 +182,7 @@ TEST_P(GpuConformance, RejectsClocksThatDoNotExist) {
         ClockRange{.min = beyond, .max = beyond},
         ClockRange{.min = clocks.value().back() + Hertz(1), .max = clocks.value().front()}};
     for (const ClockRange& range : wrong) {
-      const Status locked = gpu_->LockClock(domain, range);
+      const Status locked = gpu_->LockClockWithoutJournal(domain, range);
       ASSERT_FALSE(locked.ok());
       EXPECT_TRUE(locked.error().code == ErrorCode::kInvalidArgument ||
                   locked.error().code == ErrorCode::kNotSupported)
@@ -218,14 +218,15 @@ TEST_P(GpuConformance, ManyThreadsMayUseIt) {
   // can be asserted here.
   const auto set = [&gpu, &limit] {
     for (int i = 0; i < kRounds && limit.ok(); ++i)
-      (void)gpu.SetPowerLimit(i % 2 == 0 ? limit.value().range.min : limit.value().range.max);
+      (void)gpu.SetPowerLimitWithoutJournal(i % 2 == 0 ? limit.value().range.min
+                                                       : limit.value().range.max);
   };
   std::vector<std::thread> threads;
   for (int i = 0; i < 3; ++i) threads.emplace_back(read);
   threads.emplace_back(set);
   threads.emplace_back(set);
   for (std::thread& thread : threads) thread.join();
-  if (limit.ok()) (void)gpu.SetPowerLimit(limit.value().requested);
+  if (limit.ok()) (void)gpu.SetPowerLimitWithoutJournal(limit.value().requested);
 }
 
 }  // namespace zeus::testing

@@ -20,6 +20,12 @@ constexpr std::int64_t kFirstCheck = 4;
 // Sensors show the end of a slice within two of their updates.
 constexpr Seconds kSettlingTime = 1s;
 
+// A setting may be changed by others at any time; asking the driver takes up to a millisecond.
+constexpr Seconds kLookInterval = 1s;
+
+// How often a setting is tried that is not in force all the time.
+constexpr int kTries = 2;
+
 }  // namespace
 
 PowerLimitOptimizer::PowerLimitOptimizer(const Parts& parts, Options options)
@@ -64,6 +70,8 @@ void PowerLimitOptimizer::CompleteStep() {
     ++profiling->steps;
     profiling->time += time;
     builder_.record(profiling->current).AddStep(time);
+    if (profiling->measuring && parts_.clock.Now() >= next_look_)
+      LookWhetherInForce(profiling->current);
   }
   if (auto* settling = std::get_if<Settling>(&state_)) settling->time += time;
 }
@@ -92,10 +100,51 @@ Status PowerLimitOptimizer::TryFrom(std::size_t setting) {
     state_ = Settling{};
     return Ok();
   }
-  ZEUS_RETURN_IF_ERROR(ranks_.Together(parts_.knob.Set(builder_.setting(*next))));
+  ZEUS_TRY(const bool turned, Turn(*next));
+  if (!turned) return TryFrom(*next + 1);
   in_force_ = *next;
   state_ = Warmup{.current = *next};
   return Ok();
+}
+
+Result<bool> PowerLimitOptimizer::Turn(std::size_t setting) {
+  Status set = parts_.knob.Set(builder_.setting(setting));
+  const bool lowered = !set.ok() && set.error().code == ErrorCode::kConflict;
+  std::vector<double> anywhere{lowered ? 1.0 : 0.0};
+  ZEUS_RETURN_IF_ERROR(ranks_.Max(anywhere));
+  if (anywhere[0] == 0.0) {
+    ZEUS_RETURN_IF_ERROR(ranks_.Together(std::move(set)));
+    return true;
+  }
+  LeaveOut(setting, lowered ? set.error().message : "another rank may not set it");
+  return false;
+}
+
+void PowerLimitOptimizer::LeaveOut(std::size_t setting, std::string reason) {
+  log::Warning("{} is left out of the profile: {}", ToText(builder_.setting(setting)), reason);
+  left_out_.push_back({builder_.setting(setting), std::move(reason)});
+  tries_ = 0;
+}
+
+Status PowerLimitOptimizer::TryAgainOrLeaveOut(std::size_t setting) {
+  builder_.record(setting).StartOver();
+  if (++tries_ < kTries) return TryFrom(setting);
+  LeaveOut(setting, disturbed_ ? disturbed_->message : "it was not in force on another rank");
+  return TryFrom(setting + 1);
+}
+
+void PowerLimitOptimizer::LookWhetherInForce(std::size_t setting) {
+  const Status in_force = parts_.knob.CheckInForce(builder_.setting(setting));
+  if (!in_force.ok() && !disturbed_) disturbed_ = in_force.error();
+  next_look_ = parts_.clock.Now() + kLookInterval;
+}
+
+// All ranks must ask.
+Result<bool> PowerLimitOptimizer::WasInForce(std::size_t setting) {
+  LookWhetherInForce(setting);
+  std::vector<double> anywhere{disturbed_ ? 1.0 : 0.0};
+  ZEUS_RETURN_IF_ERROR(ranks_.Max(anywhere));
+  return anywhere[0] == 0.0;
 }
 
 Status PowerLimitOptimizer::MoveOn(const Warmup& warmup, Moment moment) {
@@ -117,9 +166,15 @@ Status PowerLimitOptimizer::MoveOn(const Profiling& profiling, Moment moment) {
     next_check_ = profiling.steps + std::max<std::int64_t>(profiling.steps / 2, 1);
     ZEUS_TRY(over, PreciseEnough(profiling.current));
   }
-  if (profiling.measuring && (over || moment == Moment::kBetweenEpochs))
+  if (profiling.measuring && (over || moment == Moment::kBetweenEpochs)) {
     ZEUS_RETURN_IF_ERROR(EndSlice());
-  if (over) return TryFrom(profiling.current + 1);
+    ZEUS_TRY(const bool in_force, WasInForce(profiling.current));
+    if (!in_force) return TryAgainOrLeaveOut(profiling.current);
+  }
+  if (over) {
+    tries_ = 0;
+    return TryFrom(profiling.current + 1);
+  }
   if (!profiling.measuring && moment == Moment::kBeforeStep) return BeginSlice(profiling.current);
   return Ok();
 }
@@ -135,6 +190,8 @@ Status PowerLimitOptimizer::MoveOn(const Settling& settling) {
 // --- slices ---
 
 Status PowerLimitOptimizer::BeginSlice(std::size_t setting) {
+  disturbed_.reset();
+  LookWhetherInForce(setting);
   ZEUS_RETURN_IF_ERROR(ranks_.Together(parts_.meter.Begin(ToText(builder_.setting(setting)))));
   std::get<Profiling>(state_).measuring = true;
   return Ok();
@@ -169,6 +226,9 @@ Result<bool> PowerLimitOptimizer::PreciseEnough(std::size_t setting) {
 // --- the decision ---
 
 Status PowerLimitOptimizer::Decide() {
+  if (profile().points.empty() && !left_out_.empty())
+    return Error{ErrorCode::kUnavailable,
+                 "no setting could be measured: " + left_out_.front().reason};
   ZEUS_TRY(best_, SelectTogether());
   if (options_.mode == OptimizerMode::kObserve) {
     in_force_.reset();
@@ -205,7 +265,7 @@ Result<std::size_t> PowerLimitOptimizer::SelectTogether() {
 }
 
 void PowerLimitOptimizer::Finish() {
-  builder_.Complete();
+  if (left_out_.empty()) builder_.Complete();
   state_ = Done{};
   done_ = true;
 }

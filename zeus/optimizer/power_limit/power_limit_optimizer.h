@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -30,8 +31,10 @@ enum class OptimizerMode {
 //
 // All ranks of a job make the same calls in the same order. What cannot be done (a knob that cannot
 // be turned, a meter that fails, a rank that is gone) never stops the training: the knob is
-// restored, the state is Done, and trouble() tells why. One owner. What it is given must outlive
-// it. Once it is done a step costs a nanosecond.
+// restored, the state is Done, and trouble() tells why. A setting that was not in force all the
+// time it was measured (a cap from outside, a reload of the driver) is tried once more and then
+// left out: left_out() tells why, and the profile is not complete. One owner. What it is given must
+// outlive it. Once it is done a step costs a nanosecond.
 class PowerLimitOptimizer {
  public:
   // Nothing is touched yet.
@@ -62,7 +65,7 @@ class PowerLimitOptimizer {
     OptimizerMode mode = OptimizerMode::kOptimize;
     SliceRule rule{};
     // What to try: these, or what the knob offers at this stride (25 W, or some twelve clocks). The
-    // setting that the knob has is always tried.
+    // setting that the knob has is always tried; those above the ceiling of the knob never are.
     std::vector<Setting> settings{};
     std::optional<Setting> stride{};
     ProfileContext context{};
@@ -105,6 +108,12 @@ class PowerLimitOptimizer {
   std::optional<std::size_t> best() const;
   // How many steps were begun at each point of the profile.
   std::vector<std::int64_t> StepsAtPoints() const;
+  // Settings that could not be measured.
+  struct LeftOut {
+    Setting setting;
+    std::string reason;
+  };
+  const std::vector<LeftOut>& left_out() const { return left_out_; }
   // Takes what was measured so far into the profile, for a job that ends before it is done. Turns
   // nothing: the knob may have been restored.
   void Conclude();
@@ -131,6 +140,12 @@ class PowerLimitOptimizer {
   Status MoveOn(const Profiling& profiling, Moment moment);
   Status MoveOn(const Settling& settling);
   Status TryFrom(std::size_t setting);
+  // Whether the knob was turned on all ranks; not, when it may not be turned that high any more.
+  Result<bool> Turn(std::size_t setting);
+  Status TryAgainOrLeaveOut(std::size_t setting);
+  void LeaveOut(std::size_t setting, std::string reason);
+  void LookWhetherInForce(std::size_t setting);
+  Result<bool> WasInForce(std::size_t setting);
   Status BeginSlice(std::size_t setting);
   Status EndSlice();
   Result<bool> IsOver(const SliceRule::Length& length, std::int64_t steps, Seconds time,
@@ -157,6 +172,10 @@ class PowerLimitOptimizer {
   std::optional<std::size_t> in_force_;  // None while the knob is as it was.
   std::optional<std::size_t> best_;
   std::vector<std::int64_t> steps_at_;  // Begun before it was done.
+  std::optional<Error> disturbed_;      // Why the slice under way tells nothing; of this rank.
+  TimePoint next_look_{};               // Whether the setting is in force.
+  int tries_ = 0;                       // Of the setting that is being tried.
+  std::vector<LeftOut> left_out_;
   std::optional<Error> trouble_;
 };
 

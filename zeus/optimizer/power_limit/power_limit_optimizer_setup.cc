@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "zeus/base/log.h"
 #include "zeus/optimizer/power_limit/power_limit_optimizer.h"
 
 // What a PowerLimitOptimizer tries, and what it tells about it.
@@ -69,6 +70,15 @@ void Unflatten(const std::vector<double>& numbers, Profile& profile) {
                               .energy_sigma = Joules(numbers[i + 5])});
 }
 
+// Given settings that would raise the knob above where it was found.
+void DropAbove(const Setting& ceiling, std::vector<Setting>& settings) {
+  const auto dropped =
+      std::erase_if(settings, [&](const Setting& setting) { return setting > ceiling; });
+  if (dropped > 0)
+    log::Warning("settings above {}, which was found, are not tried: {} of them", ToText(ceiling),
+                 dropped);
+}
+
 }  // namespace
 
 Status PowerLimitOptimizer::Start() {
@@ -128,17 +138,23 @@ Result<std::vector<Setting>> PowerLimitOptimizer::SettingsToTry(const Setting& p
     if (!HasUnitOf(kind, setting) || !(ToNumber(setting) > 0) || std::isinf(ToNumber(setting)))
       return Error{ErrorCode::kInvalidArgument,
                    ToText(setting) + " is no setting of the " + parts_.knob.name()};
+  const Setting stride = options_.stride.value_or(DefaultStride(kind));
+  if (!HasUnitOf(kind, stride) || !(ToNumber(stride) > 0))
+    return Error{ErrorCode::kInvalidArgument, "a stride of " + ToText(stride) + " for the " +
+                                                  parts_.knob.name() + " leads nowhere"};
+  auto offered = parts_.knob.Settings(stride);
+  // A device that lists nothing can have settings all the same.
+  if (!offered.ok() && settings.empty()) return std::move(offered).error();
+  if (offered.ok()) DropAbove(std::max(offered.value().front(), present), settings);
   if (settings.empty() && known.complete) {
     for (const ProfilePoint& point : known.points) settings.push_back(point.setting);
-    return settings;
+    if (offered.ok())
+      std::erase_if(settings, [&](const Setting& setting) {
+        return setting > std::max(offered.value().front(), present);
+      });
+    if (!settings.empty()) return settings;
   }
-  if (settings.empty()) {
-    const Setting stride = options_.stride.value_or(DefaultStride(kind));
-    if (!HasUnitOf(kind, stride) || !(ToNumber(stride) > 0))
-      return Error{ErrorCode::kInvalidArgument, "a stride of " + ToText(stride) + " for the " +
-                                                    parts_.knob.name() + " leads nowhere"};
-    ZEUS_TRY(settings, parts_.knob.Settings(stride));
-  }
+  if (settings.empty()) settings = std::move(offered).value();
   settings.push_back(present);
   SortFastestFirst(settings);
   return settings;

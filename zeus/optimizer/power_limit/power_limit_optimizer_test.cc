@@ -364,5 +364,44 @@ TEST(PowerLimitOptimizerTest, EveryStepIsBookedToALimit) {
   EXPECT_EQ(steps[*optimizer.best()], 50 + 1000 - 451);
 }
 
+TEST(PowerLimitOptimizerTest, ASliceUnderACapFromOutsideIsMeasuredAgain) {
+  FakeJob job(TypicalStep);
+  PowerLimitOptimizer optimizer(job.parts(), Options(Energy()));
+  while (job.steps < 20) job.Step(optimizer);
+  job.knob.cap = 120_W;
+  while (job.steps < 40) job.Step(optimizer);  // Seen within the slice.
+  job.knob.cap = 1000_W;
+  job.Train(optimizer, 1000);
+  EXPECT_TRUE(optimizer.left_out().empty());
+  EXPECT_TRUE(optimizer.profile().complete);
+  ASSERT_EQ(optimizer.profile().points.size(), 9u);
+  EXPECT_EQ(optimizer.profile().points.front().steps, 40);
+  EXPECT_THAT(job.knob.history,
+              ElementsAre(300_W, 300_W, 275_W, 250_W, 225_W, 200_W, 175_W, 150_W, 125_W, 100_W));
+}
+
+TEST(PowerLimitOptimizerTest, SettingsThatAreNeverInForceAreLeftOut) {
+  FakeJob job(TypicalStep);
+  job.knob.cap = 190_W;
+  PowerLimitOptimizer optimizer(job.parts(), Options(Energy()));
+  job.Train(optimizer, 1000);
+  ASSERT_TRUE(optimizer.done());
+  EXPECT_FALSE(optimizer.trouble());
+  EXPECT_EQ(optimizer.left_out().size(), 5u);
+  EXPECT_THAT(optimizer.left_out().front().reason, HasSubstr("cap from outside"));
+  EXPECT_EQ(optimizer.profile().points.size(), 4u);
+  EXPECT_FALSE(optimizer.profile().complete);
+}
+
+TEST(PowerLimitOptimizerTest, WhenNothingIsEverInForceTheJobIsNotOptimised) {
+  FakeJob job(TypicalStep);
+  job.knob.cap = 90_W;
+  PowerLimitOptimizer optimizer(job.parts(), Options(Energy()));
+  job.Train(optimizer, 1000);
+  ASSERT_TRUE(optimizer.trouble());
+  EXPECT_THAT(optimizer.trouble()->message, HasSubstr("no setting could be measured"));
+  EXPECT_EQ(job.knob.present(), 300_W);
+}
+
 }  // namespace power_limit_optimizer_test
 }  // namespace zeus

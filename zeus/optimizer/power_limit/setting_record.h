@@ -23,6 +23,12 @@ class SettingRecord {
   void AddStep(Seconds time) { times_.Add(time); }
   void AddSlice(SliceMeter::Ticket ticket) { slices_.push_back({.ticket = ticket}); }
 
+  // Forgets what was measured.
+  void StartOver() {
+    times_ = {};
+    slices_.clear();
+  }
+
   // Everything that was measured, as well as is known by now.
   Result<SliceReading> Read(SliceMeter& meter);
 

@@ -116,7 +116,7 @@ void PipelineFrequencyOptimizer::Session::Start() {
 }
 
 Status PipelineFrequencyOptimizer::Session::FindClocks() {
-  ZEUS_TRY(job_, FindJobKnob(KnobKind::kGraphicsClock, monitor_));
+  ZEUS_TRY(job_, FindJobKnob(KnobKind::kGraphicsClock, monitor_, options_.ceiling));
   guard_ = std::make_unique<KnobGuard>(*job_.knob, [this] { RepairPeers(); });
   ZEUS_TRY(const std::vector<Setting> settings, guard_->Settings(options_.stride));
   highest_ = std::get<Hertz>(settings.front());

@@ -9,6 +9,7 @@
 
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
+#include "zeus/device/knob.h"
 #include "zeus/monitor/node_monitor.h"
 #include "zeus/optimizer/collective.h"
 #include "zeus/optimizer/pipeline/clock_sweep.h"
@@ -31,6 +32,8 @@ struct PipelineOptions {
 
   pipeline::SweepRules sweep{};
   Hertz stride = Hertz::FromMega(60);  // Between the clocks that are measured.
+  // What is set at most: a clock that was found locked below that of the device is kept to.
+  Ceiling ceiling = Ceiling::kAsFound;
   // Called before times are taken: waits until the GPU has done what was asked of it. While a plan
   // is in force it is called only where stragglers are watched for.
   std::function<void()> synchronize{};

@@ -1,5 +1,6 @@
 #include "zeus/training/pipeline/plan_follower.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "zeus/base/log.h"
@@ -74,7 +75,8 @@ void PlanFollower::GiveUp(Error error) {
 }
 
 void PlanFollower::Ask(Hertz clock) {
-  if (clock > Hertz(0)) setter_.Ask(clock);
+  // A plan may have been made where higher clocks were allowed.
+  if (clock > Hertz(0)) setter_.Ask(std::min(clock, highest_));
 }
 
 }  // namespace zeus

@@ -148,23 +148,29 @@ class GPU(OldNames):
         """What the GPU obeys, in milliwatts: somebody else may be stricter than what was asked."""
         return _milli(self._gpu.power_limits()["enforced"])
 
-    def set_power_management_limit(self, power_limit_mw: int, block: bool = True) -> None:
-        """In milliwatts, until the process ends or the limit is reset."""
-        self._gpu.set_power_limit(_checks.positive("power_limit_mw", power_limit_mw) / 1000)
+    def set_power_management_limit(
+        self, power_limit_mw: int, block: bool = True, *, may_raise: bool = False
+    ) -> None:
+        """In milliwatts, until the process ends or the limit is reset.
+
+        A limit above the one that was found is refused unless `may_raise`: that one may be a cap.
+        """
+        watts = _checks.positive("power_limit_mw", power_limit_mw) / 1000
+        self._gpu.set_power_limit(watts, may_raise)
 
     def reset_power_management_limit(self, block: bool = True) -> None:
         """To the driver's default, which stays when the process ends."""
         self._gpu.reset_power_limit()
 
     @contextlib.contextmanager
-    def power_limit(self, power_limit_mw: int) -> Iterator[GPU]:
+    def power_limit(self, power_limit_mw: int, *, may_raise: bool = False) -> Iterator[GPU]:
         """A limit for a block; afterwards it is what it was before.
 
             with gpu.power_limit(150_000):
                 train()
         """
         before = self.get_power_management_limit() if self._gpu.holds_power_limit else None
-        self.set_power_management_limit(power_limit_mw)
+        self.set_power_management_limit(power_limit_mw, may_raise=may_raise)
         try:
             yield self
         finally:
@@ -204,10 +210,13 @@ class GPU(OldNames):
         return round(self._gpu.clock("memory"))
 
     def set_gpu_locked_clocks(
-        self, min_clock_mhz: int, max_clock_mhz: int, block: bool = True
+        self, min_clock_mhz: int, max_clock_mhz: int, block: bool = True, *, may_raise: bool = False
     ) -> None:
-        """Keeps the graphics clock inside the range, until the process ends or it is reset."""
-        self._lock("graphics", min_clock_mhz, max_clock_mhz)
+        """Keeps the graphics clock inside the range, until the process ends or it is reset.
+
+        Where the GPU says that somebody else has locked it, a higher clock needs `may_raise`.
+        """
+        self._lock("graphics", min_clock_mhz, max_clock_mhz, may_raise)
 
     def reset_gpu_locked_clocks(self, block: bool = True) -> None:
         """Unlocks the graphics clock, whoever locked it."""
@@ -217,7 +226,7 @@ class GPU(OldNames):
         self, min_clock_mhz: int, max_clock_mhz: int, block: bool = True
     ) -> None:
         """Keeps the memory clock inside the range, until the process ends or it is reset."""
-        self._lock("memory", min_clock_mhz, max_clock_mhz)
+        self._lock("memory", min_clock_mhz, max_clock_mhz, False)
 
     def reset_memory_locked_clocks(self, block: bool = True) -> None:
         """Unlocks the memory clock, whoever locked it."""
@@ -231,9 +240,9 @@ class GPU(OldNames):
         except NotImplementedError:  # A memory clock that cannot be locked is not locked.
             pass
 
-    def _lock(self, domain: str, low: int, high: int) -> None:
+    def _lock(self, domain: str, low: int, high: int, may_raise: bool) -> None:
         bounds = _checks.positive("min_clock_mhz", low), _checks.positive("max_clock_mhz", high)
-        self._gpu.lock_clock(domain, *bounds)
+        self._gpu.lock_clock(domain, *bounds, may_raise)
 
     # Persistence mode.
 

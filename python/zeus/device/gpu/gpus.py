@@ -110,15 +110,17 @@ class GPUs(OldNames):
         return self[gpu_index].get_enforced_power_limit()
 
     def set_power_management_limit(
-        self, gpu_index: int, power_limit_mw: int, block: bool = True
+        self, gpu_index: int, power_limit_mw: int, block: bool = True, *, may_raise: bool = False
     ) -> None:
-        self[gpu_index].set_power_management_limit(power_limit_mw, block)
+        self[gpu_index].set_power_management_limit(power_limit_mw, block, may_raise=may_raise)
 
     def reset_power_management_limit(self, gpu_index: int, block: bool = True) -> None:
         self[gpu_index].reset_power_management_limit(block)
 
-    def power_limit(self, gpu_index: int, power_limit_mw: int) -> ContextManager[GPU]:
-        return self[gpu_index].power_limit(power_limit_mw)
+    def power_limit(
+        self, gpu_index: int, power_limit_mw: int, *, may_raise: bool = False
+    ) -> ContextManager[GPU]:
+        return self[gpu_index].power_limit(power_limit_mw, may_raise=may_raise)
 
     def get_supported_memory_clocks(self, gpu_index: int) -> list[int]:
         return self[gpu_index].get_supported_memory_clocks()

@@ -64,6 +64,7 @@ class PipelineFrequencyOptimizer(Callback):
         plan_id: Of a plan that the server knows: it is followed, and nothing is measured. One that
             it does not know is made under this id, for later runs.
         frequency_stride: MHz between the clocks that are measured.
+        may_raise: Also measure and set clocks above one that was found locked.
         straggler_threshold: A rank whose instructions take that many times longer than planned is
             a straggler; None: nobody is, unless report_straggler() says so.
         least_instructions: Between two changes of the clock.
@@ -103,6 +104,7 @@ class PipelineFrequencyOptimizer(Callback):
         least_instructions: int = 1,
         clock_latency: float = 0.0,
         poll_interval: float = 1.0,
+        may_raise: bool = False,
     ) -> None:
         place = _place(locals())
         _checks.whole("device_id", device_id, 0)
@@ -117,6 +119,7 @@ class PipelineFrequencyOptimizer(Callback):
             "least_instructions": _checks.whole("least_instructions", least_instructions, 1),
             "clock_latency": _checks.number("clock_latency", clock_latency),
             "frequency_stride": _checks.positive("frequency_stride", frequency_stride, 1e5),
+            "may_raise": _checks.flag("may_raise", may_raise),
             "straggler_threshold": _threshold(straggler_threshold),
             "poll_interval": _checks.positive("poll_interval", poll_interval, 1e6),
         }

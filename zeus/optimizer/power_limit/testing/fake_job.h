@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <optional>
@@ -37,6 +38,10 @@ class FakeKnob final : public Knob {
     history.push_back(present_);
     return Ok();
   }
+  Status CheckInForce(const Setting& setting) override {
+    if (Setting(std::min(present_, cap)) == setting) return Ok();
+    return Error{ErrorCode::kUnavailable, "a cap from outside holds"};
+  }
   Status Restore() override {
     present_ = before_;
     return Ok();
@@ -46,6 +51,7 @@ class FakeKnob final : public Knob {
 
   std::optional<Error> refusal;
   std::vector<Watts> history;
+  Watts cap{1e9};  // From outside: a higher limit is not obeyed.
 
  private:
   const std::string name_ = "power limit of gpu:0";
