@@ -162,7 +162,7 @@ class EndTest(TrainTestCase):
             result = json.load(file)
         self.assertEqual(result["best_batch_size"], 128)
         self.assertEqual(result["at_best"]["energy_joules"], 400)
-        self.assertAlmostEqual(result["saved"]["energy_percent"], 60)
+        self.assertIsNone(result["savings"]["saved"])
         self.assertEqual(len(result["recurrences"]), 10)
         with open(report, encoding="utf-8") as file:
             self.assertIn("<svg", file.read())
@@ -359,6 +359,21 @@ class PowerLimitTest(TrainTestCase):
         with open(os.path.join(folder, name), encoding="utf-8") as file:
             self.assertTrue(json.load(file)["complete"])
         self.assertEqual(self.limit(), 250)
+
+    def test_a_baseline_leaves_the_limit_alone_and_says_so_to_the_command(self):
+        limit = self.limit()
+        script = 'echo "baseline=$ZEUS_BASELINE"; i=1; while [ $i -le 3 ]; do sleep 0.2; ' \
+                 'echo "val_acc=0.3$i"; i=$((i+1)); done; echo "val_acc=0.95"'
+        done = self.train(*self.options(), "--baseline", "2", "--recurrences", "1", "--limits",
+                          "250,200", "--", "sh", "-c", script + " # {batch_size}")
+        self.assertEqual(done.stdout.count("baseline=1"), 2)
+        self.assertEqual(done.stdout.count("baseline=\n"), 1)
+        self.assertIn("saved: not known yet: 1 recurrence of the job reached the target",
+                      done.stderr)
+        trials = self.trials()
+        self.assertEqual([(t["role"] == "baseline", t["undisturbed"]) for t in trials],
+                         [(True, True), (True, True), (False, False)])
+        self.assertEqual([t["power_limit_watts"] for t in trials[:2]], [limit, limit])
 
     def test_a_fixed_limit_is_put_back(self):
         process = self.start_train(*self.job_of_one(), "--power-limit", "150",

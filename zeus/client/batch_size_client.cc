@@ -136,7 +136,8 @@ Result<StartedTrial> BatchSizeClient::StartTrial() {
                                                        .gpu_model = options_.job.gpu_model,
                                                        .max_power = options_.job.max_power,
                                                        .recurrence = options_.recurrence,
-                                                       .request_id = options_.request_id}));
+                                                       .request_id = options_.request_id,
+                                                       .baseline = options_.baseline}));
   if (options_.heartbeats) SendHeartbeats(started);
   return started;
 }
@@ -156,7 +157,19 @@ void BatchSizeClient::OnTrainBegin() {
   // A window that cannot be opened shows when its energy is asked for.
   if (last_.epoch == 0)
     (void)monitor_.monitor().BeginWindow(window_, {.if_open = IfOpen::kRestart});
+  if (last_.epoch == 0) limits_at_begin_ = PowerLimits();
   steady_ = !decided_ || decided_();
+}
+
+std::vector<double> BatchSizeClient::PowerLimits() {
+  std::vector<double> limits;
+  for (const std::size_t device : counted_) {
+    Gpu* const gpu = monitor_.gpu(device);
+    if (gpu == nullptr) continue;
+    const auto limit = gpu->CurrentPowerLimit();
+    limits.push_back(limit.ok() ? limit.value().requested.value() : 0);
+  }
+  return limits;
 }
 
 // A device without a number makes all of it unknown.
@@ -178,7 +191,8 @@ Result<TrialReport> BatchSizeClient::Measure(double metric) {
   TrialReport report{.job_id = options_.job.id, .trial = trial_, .epoch = last_.epoch + 1};
   report.metric = metric;
   std::array<double, 1> energy{};
-  std::array<double, 2> time{};  // And whether a rank could not measure.
+  // Also whether a rank could not measure, and whether limits of one have changed.
+  std::array<double, 3> time{};
   const auto measured = monitor_.monitor().PeekWindow(window_);
   const auto own =
       measured.ok() ? Energy(measured.value()) : Result<Joules>(Error(measured.error()));
@@ -188,10 +202,13 @@ Result<TrialReport> BatchSizeClient::Measure(double metric) {
   } else {
     time[1] = 1;
   }
+  limits_changed_ = limits_changed_ || PowerLimits() != limits_at_begin_;
+  time[2] = limits_changed_ ? 1 : 0;
   ZEUS_RETURN_IF_ERROR(collective_.Sum(energy));
   ZEUS_RETURN_IF_ERROR(collective_.Max(time));
   if (time[1] > 0)
     return Error{ErrorCode::kUnavailable, "the energy of the run cannot be measured on all ranks"};
+  report.undisturbed = options_.baseline && !(time[2] > 0);
   report.time = std::max(Seconds(time[0]), last_.time);
   report.energy = std::max(Joules(energy[0]), last_.energy);
   if (steady_ && last_.epoch > 0) {

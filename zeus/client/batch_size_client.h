@@ -45,6 +45,9 @@ class BatchSizeClient final : public TrainingCallback {
     std::optional<std::int64_t> recurrence{};
     std::string request_id{};
     Collective* collective = nullptr;  // Of the ranks that train together; null for one process.
+    // An undisturbed run of the default, for savings to be measured against: nobody may turn the
+    // power limits while it trains; a run in which they change is not counted.
+    bool baseline = false;
     // From a thread of its own, between epochs. Not with clocks that are no system clock.
     bool heartbeats = true;
   };
@@ -96,6 +99,7 @@ class BatchSizeClient final : public TrainingCallback {
 
   Status Complete();
   Result<Joules> Energy(const Measurement& measured) const;
+  std::vector<double> PowerLimits();
   Status RegisterJob();
   Result<StartedTrial> StartTrial();
   void SendHeartbeats(const StartedTrial& started);
@@ -119,6 +123,8 @@ class BatchSizeClient final : public TrainingCallback {
   std::int64_t recurrence_ = 0;
   std::int64_t trial_ = 0;
   TrialReport last_{};
+  std::vector<double> limits_at_begin_;  // Of the counted GPUs, in watts.
+  bool limits_changed_ = false;
   bool steady_ = false;  // The power limit stays as it is during the next epoch.
   bool ended_ = false;
   ReportAnswer answer_{};

@@ -48,6 +48,7 @@ class JobChange {
   Result<Trial> Find(std::int64_t number);
   Result<Place> NextPlace(const TrialRequest& request);
   Result<Trial> ChooseTrial(const TrialRequest& request);
+  Result<Trial> BaselineTrial(const TrialRequest& request);
   RunBound BoundNow(const BatchSizePolicy& policy, const Trial& trial) const;
   Status Skip(const Situation& situation, const Choice& choice, const Trial& trial);
   Result<StartedTrial> Started(const Trial& trial);

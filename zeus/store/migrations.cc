@@ -124,8 +124,14 @@ constexpr std::array kPlans = {
     " PRIMARY KEY (session_id, round, rank))",
 };
 
+// What a run was like, for savings and beliefs: of earlier runs nobody knows.
+constexpr std::array kDisturbances = {
+    "ALTER TABLE trials ADD COLUMN undisturbed BIGINT NOT NULL DEFAULT 0",
+    "ALTER TABLE trials ADD COLUMN shared BIGINT NOT NULL DEFAULT 0",
+};
+
 // In order; the first has number 1.
-const std::array<std::span<const char* const>, 2> kMigrations = {kFirst, kPlans};
+const std::array<std::span<const char* const>, 3> kMigrations = {kFirst, kPlans, kDisturbances};
 
 constexpr const char* kVersionTable =
     "CREATE TABLE IF NOT EXISTS zeus_migrations (version BIGINT PRIMARY KEY)";

@@ -29,6 +29,7 @@ struct JobFlags {
   std::string id{};
   std::string gpu_model{};
   std::string baseline{};
+  CarbonOptions carbon{};
   std::string label{};
   std::string html{};
   std::string output{};
@@ -72,26 +73,26 @@ Result<int> List(JobSource& source, const JobFlags& flags) {
 
 Result<int> Show(JobSource& source, const JobFlags& flags) {
   if (!flags.html.empty()) ZEUS_RETURN_IF_ERROR(CheckWritable(flags.html));
-  ZEUS_TRY(const Lessons lessons, CollectLessons(source.service(), flags.id, flags.gpu_model));
-  std::optional<Lessons> baseline;
-  if (!flags.baseline.empty()) {
-    ZEUS_TRY(baseline, CollectLessons(source.service(), flags.baseline, flags.gpu_model));
-    ReckonAs(lessons.job.spec, *baseline);
-  }
-  const Lessons* const compared = baseline ? &*baseline : nullptr;
-  if (!flags.html.empty()) ZEUS_RETURN_IF_ERROR(WriteWhole(flags.html, ToHtml(lessons, compared)));
+  SystemClock clock;
+  ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, flags.carbon));
+  ZEUS_TRY(Lessons lessons, CollectLessons(source.service(), {.job = flags.id,
+                                                              .gpu_model = flags.gpu_model,
+                                                              .baseline_job = flags.baseline}));
+  AddCarbon(carbon, lessons);
+  if (!flags.html.empty()) ZEUS_RETURN_IF_ERROR(WriteWhole(flags.html, ToHtml(lessons)));
   if (flags.json) {
-    PrintJson(ToJson(lessons, compared));
+    PrintJson(ToJson(lessons));
     return 0;
   }
   fmt::print("job {}: target {:g}, default batch size {}\n\n{}\n{}\n{}", lessons.job.spec.id,
              lessons.job.spec.target_metric, lessons.job.spec.default_batch_size,
-             ToTextPlot(lessons, kRowsOfPlot), ArmsTable(lessons), SummaryText(lessons, compared));
+             ToTextPlot(lessons, kRowsOfPlot), ArmsTable(lessons), SummaryText(lessons));
   return 0;
 }
 
 Result<int> Trials(JobSource& source, const JobFlags& flags) {
-  ZEUS_TRY(const Lessons lessons, CollectLessons(source.service(), flags.id, flags.gpu_model));
+  ZEUS_TRY(const Lessons lessons,
+           CollectLessons(source.service(), {.job = flags.id, .gpu_model = flags.gpu_model}));
   if (flags.json) {
     Json list = Json::array();
     for (const Trial& trial : lessons.trials) list.push_back(wire::ToJson(trial));
@@ -103,11 +104,28 @@ Result<int> Trials(JobSource& source, const JobFlags& flags) {
 }
 
 Result<int> Arms(JobSource& source, const JobFlags& flags) {
-  ZEUS_TRY(const Lessons lessons, CollectLessons(source.service(), flags.id, flags.gpu_model));
+  ZEUS_TRY(const Lessons lessons,
+           CollectLessons(source.service(), {.job = flags.id, .gpu_model = flags.gpu_model}));
   if (flags.json) {
     PrintJson(wire::ToJson(lessons.arms));
   } else {
     fmt::print("{}", ArmsTable(lessons));
+  }
+  return 0;
+}
+
+// The answer of the server's route, here and there the same.
+Result<int> Savings(JobSource& source, const JobFlags& flags) {
+  SystemClock clock;
+  ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, flags.carbon));
+  ZEUS_TRY(Lessons lessons, CollectLessons(source.service(), {.job = flags.id,
+                                                              .gpu_model = flags.gpu_model,
+                                                              .baseline_job = flags.baseline}));
+  AddCarbon(carbon, lessons);
+  if (flags.json) {
+    PrintJson(SavingsJson(lessons));
+  } else {
+    fmt::print("{}", SavingsText(lessons));
   }
   return 0;
 }
@@ -233,9 +251,18 @@ void AddJobCommand(Verb app, Action& action) {
         "show", "What was learned: cost by recurrence, beliefs, what is chosen and saved", Show);
     Verbs::AddModel(verb, *flags);
     verb.AddOption("--baseline", flags->baseline,
-                   "Compare with this job, which runs as one would without Zeus")
+                   "Compare with the undisturbed runs of this job's default; by default with the "
+                   "job's own (zeus train --baseline)")
         .Check(NotEmpty());
+    AddCarbonOptions(verb, flags->carbon);
     verb.AddOption("--html", flags->html, "Write a report to this file").Check(NotEmpty());
+  }
+  {
+    auto [verb, flags] = verbs.AddOfJob(
+        "savings", "What the job has saved against undisturbed runs of its default", Savings);
+    Verbs::AddModel(verb, *flags);
+    verb.AddOption("--baseline", flags->baseline, "As of show").Check(NotEmpty());
+    AddCarbonOptions(verb, flags->carbon);
   }
   {
     auto [verb, flags] = verbs.AddOfJob("arms", "What is believed about each batch size", Arms);

@@ -20,6 +20,7 @@ enum class LimitMode {
   kJit,      // Tried while the command runs; the best one is kept.
   kObserve,  // Tried, and put back.
   kMax,      // The highest that the devices allow.
+  kFound,    // Left as it is.
   kFixed,
 };
 
@@ -72,6 +73,8 @@ class LimitSearch {
   // epochs are what is measured.
   std::optional<ProfilePoint> EpochAtBest() const;
   const std::optional<Error>& trouble() const { return trouble_; }
+  // Whether the limit was turned at all in this run.
+  bool turned() const { return turned_; }
   // Whether anything was tried in this run.
   bool searched() const { return searched_; }
   const Profile& profile() const { return profile_; }
@@ -97,6 +100,7 @@ class LimitSearch {
   std::unique_ptr<EpochSweep> epochs_;
   std::optional<Setting> chosen_;
   bool searched_ = false;
+  bool turned_ = false;
   bool settled_ = false;
   bool ended_ = false;
   std::optional<Error> trouble_;

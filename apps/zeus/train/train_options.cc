@@ -21,8 +21,12 @@ constexpr Seconds kShortestLease{1};
 
 void AddRunFlags(Verb verb, TrainFlags& flags) {
   verb.AddOption("--recurrences", flags.recurrences, "Run the job so often, one after the other")
-      .Check(WholeNumberBetween(1, kMostRecurrences))
+      .Check(WholeNumberBetween(0, kMostRecurrences))
       .ShowDefault();
+  verb.AddOption("--baseline", flags.baseline,
+                 "Before that, run the default so often as without Zeus: default batch size, power "
+                 "limit as found, never stopped early. Savings are measured against these runs")
+      .Check(WholeNumberBetween(0, kMostRecurrences));
   verb.AddOption("--tries", flags.tries,
                  "Runs of one recurrence at most, when they do not reach the target")
       .Check(WholeNumberBetween(1, kMostRecurrences))
@@ -63,7 +67,7 @@ void AddLimitFlags(Verb verb, TrainFlags& flags) {
       .Check(NotEmpty());
   verb.AddOption("--power-limit", flags.power_limit,
                  "jit: found while the first run with a batch size trains, and kept; observe: "
-                 "tried and put back; max: the highest; or watts")
+                 "tried and put back; max: the highest; found: left as it is; or watts")
       .ShowDefault();
   verb.AddOption("--limits", flags.limits, "Power limits to try, as in 250,200,150")
       .Check(NotEmpty());
@@ -89,11 +93,14 @@ Status InterpretLimit(const TrainFlags& flags, LimitPlan& plan) {
     plan.mode = LimitMode::kObserve;
   } else if (flags.power_limit == "max") {
     plan.mode = LimitMode::kMax;
+  } else if (flags.power_limit == "found") {
+    plan.mode = LimitMode::kFound;
   } else {
     const auto watts = ParseDouble(flags.power_limit);
     if (!watts.ok() || !(watts.value() > 0 && watts.value() <= kMostWatts))
-      return InvalidArgument(fmt::format("--power-limit takes jit, observe, max or watts, not {}",
-                                         Quote(flags.power_limit)));
+      return InvalidArgument(
+          fmt::format("--power-limit takes jit, observe, max, found or watts, not {}",
+                      Quote(flags.power_limit)));
     plan.mode = LimitMode::kFixed;
     plan.fixed = Watts(watts.value());
   }
@@ -147,6 +154,7 @@ void AddTrainFlags(Verb verb, TrainFlags& flags) {
   verb.AddOption("--json", flags.json, "Write the result to this file (- for standard output)")
       .Check(NotEmpty());
   verb.AddOption("--html", flags.html, "Write a report to this file").Check(NotEmpty());
+  AddCarbonOptions(verb, flags.carbon);
   verb.AddFlag("--quiet", flags.quiet, "Nothing on standard error but errors");
 }
 
@@ -156,6 +164,10 @@ Result<TrainOptions> Interpret(const TrainFlags& flags, std::vector<std::string>
   ZEUS_TRY(options.spec, Interpret(flags.job));
   options.source = flags.source;
   options.recurrences = flags.recurrences;
+  options.baseline = flags.baseline;
+  if (options.recurrences == 0 && options.baseline == 0)
+    return InvalidArgument("--recurrences 0 leaves nothing to run: it belongs to --baseline");
+  options.carbon = flags.carbon;
   options.tries = flags.tries;
   ZEUS_TRY(options.lease, ParseDuration(flags.lease, "--lease"));
   if (options.lease < kShortestLease)

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/zeus/carbon_options.h"
 #include "apps/zeus/command.h"
 #include "apps/zeus/job/job_source.h"
 #include "apps/zeus/profile/progress_pattern.h"
@@ -21,6 +22,7 @@ struct TrainFlags {
   JobFlags job{};
   JobSourceFlags source{};
   unsigned recurrences = 1;
+  unsigned baseline = 0;
   unsigned tries = 20;
   std::string lease = "2min";
   std::string metric_regex{};
@@ -40,6 +42,7 @@ struct TrainFlags {
   bool let_finish = false;
   std::string json{};
   std::string html{};
+  CarbonOptions carbon{};
   bool quiet = false;
 };
 
@@ -49,7 +52,8 @@ struct TrainOptions {
   JobSpec spec{};
   JobSourceFlags source{};
   unsigned recurrences = 1;
-  unsigned tries = 20;  // Of a recurrence.
+  unsigned baseline = 0;  // Undisturbed runs of the default, before the recurrences.
+  unsigned tries = 20;    // Of a recurrence.
   Seconds lease{120};
   std::optional<MetricPattern> metric{};
   std::string metric_file{};  // Placeholders and all; without either: the socket.
@@ -62,6 +66,7 @@ struct TrainOptions {
   bool let_finish = false;
   std::string json{};  // Paths; empty: not wanted.
   std::string html{};
+  CarbonOptions carbon{};
   bool quiet = false;
 };
 

@@ -64,12 +64,13 @@ Status TrainSession::CompleteSpec() {
 }
 
 Result<int> TrainSession::Execute() {
+  ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(parts_.clock, options_.carbon));
   ZEUS_RETURN_IF_ERROR(CompleteSpec());
   ZEUS_TRY(const RegisteredJob registered, service().Register(options_.spec));
   job_ = registered.job;
   ZEUS_RETURN_IF_ERROR(EndOrphans());
   int exit_code = 0;
-  for (unsigned number = 1; number <= options_.recurrences; ++number) {
+  for (unsigned number = 1; number <= all_recurrences(); ++number) {
     ZEUS_TRY(const RecurrenceEnd end, RunRecurrence(number));
     if (end.exit_code) {
       exit_code = *end.exit_code;
@@ -77,7 +78,7 @@ Result<int> TrainSession::Execute() {
     }
     if (!end.reached) exit_code = kTargetNotReached;
   }
-  const Status told = TellLessons();
+  const Status told = TellLessons(carbon);
   if (told.ok()) return exit_code;
   if (exit_code == 0) return told.error();
   log::Warning("what was learned cannot be told: {}", told.error().message);
@@ -149,7 +150,9 @@ Result<TrialOutcome> TrainSession::RunTrial(unsigned number,
       .request = fmt::format("{}-{}-{}-{}", HostName(), self.pid, self.start_ticks, ++requests_),
       .runner = self};
   Keep(record);
-  auto started = service().StartTrial(MakeRequest(record.request, recurrence));
+  TrialRequest request = MakeRequest(record.request, recurrence);
+  request.baseline = number <= options_.baseline;
+  auto started = service().StartTrial(request);
   if (!started.ok()) {
     // Where nobody answered, there may be one all the same.
     if (!started.error().retryable()) records_.Remove(record);
@@ -162,7 +165,7 @@ Result<TrialOutcome> TrainSession::RunTrial(unsigned number,
   std::optional<Seconds> patience;
   if (job_.spec.deadline) patience = *job_.spec.deadline - spent_;
   TrialRun run({service(), parts_.clock, parts_.signals, parts_.devices, line_, patience}, options_,
-               job_, started.value(), {.recurrence = number, .recurrences = options_.recurrences});
+               job_, started.value(), {.recurrence = number, .recurrences = all_recurrences()});
   auto outcome = run.Execute();
   if (run.end_is_known()) records_.Remove(record);
   return outcome;
@@ -180,15 +183,16 @@ void TrainSession::SayOutcome(const TrialOutcome& outcome) {
                   LimitText(outcome, parts_.devices), trial.reason));
 }
 
-Status TrainSession::TellLessons() const {
-  ZEUS_TRY(const Lessons lessons,
-           CollectLessons(parts_.source.service(), job_.spec.id, options_.spec.gpu_model));
+Status TrainSession::TellLessons(const CarbonAccounting& carbon) const {
+  ZEUS_TRY(Lessons lessons,
+           CollectLessons(parts_.source.service(),
+                          {.job = job_.spec.id, .gpu_model = options_.spec.gpu_model}));
+  AddCarbon(carbon, lessons);
   if (!options_.quiet)
-    std::fputs(("\n" + ArmsTable(lessons) + "\n" + SummaryText(lessons, nullptr)).c_str(), stderr);
-  if (!options_.html.empty())
-    ZEUS_RETURN_IF_ERROR(WriteWhole(options_.html, ToHtml(lessons, nullptr)));
+    std::fputs(("\n" + ArmsTable(lessons) + "\n" + SummaryText(lessons)).c_str(), stderr);
+  if (!options_.html.empty()) ZEUS_RETURN_IF_ERROR(WriteWhole(options_.html, ToHtml(lessons)));
   if (options_.json.empty()) return Ok();
-  const Json json = ToJson(lessons, nullptr);
+  const Json json = ToJson(lessons);
   if (options_.json == "-") {
     PrintJson(json);
     return Ok();

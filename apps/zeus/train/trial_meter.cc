@@ -25,7 +25,7 @@ bool Alike(double said, double seen) {
 }  // namespace
 
 TrialMeter::TrialMeter(const Parts& parts, const Trial& trial, const JobSpec& spec)
-    : parts_(parts), spec_(spec) {
+    : parts_(parts), spec_(spec), baseline_(trial.role == RunRole::kBaseline) {
   last_.job_id = trial.job_id;
   last_.trial = trial.number;
 }
@@ -57,6 +57,8 @@ Result<std::optional<TrialReport>> TrialMeter::Epoch(const EpochReport& said, Ep
     if (!report.power_limit && parts_.limit->settled())
       report.power_limit = parts_.limit->in_force();
   }
+  // Without a GPU to look at, the command was asked to leave its limits alone.
+  report.undisturbed = parts_.limit != nullptr ? !parts_.limit->turned() : baseline_;
   lumped_ = lumped_ || timing != EpochTiming::kKnown;
   MeasureEpoch(said, report);
   steady_ = parts_.limit == nullptr || parts_.limit->settled();

@@ -49,6 +49,7 @@ class TrialMeter {
 
   Parts parts_;
   const JobSpec& spec_;
+  const bool baseline_;  // An undisturbed run of the default, which the command was told.
   std::optional<MonitorSliceMeter> meter_;
   TimePoint begun_{};
   TrialReport last_{};

@@ -50,6 +50,9 @@ class FlakyService final : public JobService {
   Result<JobArms> GetArms(const std::string& job_id, const std::string& gpu_model) override {
     return service_.GetArms(job_id, gpu_model);
   }
+  Result<JobSavings> GetSavings(const SavingsQuery& query) override {
+    return service_.GetSavings(query);
+  }
   Result<std::vector<JobEvent>> ListEvents(const std::string& job_id, std::int64_t after,
                                            int limit) override {
     return service_.ListEvents(job_id, after, limit);

@@ -36,8 +36,14 @@ std::uint64_t SeedOf(const Job& job, const Trial& trial) {
 
 TrialRun::TrialRun(const Parts& parts, const TrainOptions& options, const Job& job,
                    const StartedTrial& started, TrainStatus status)
-    : parts_(parts), options_(options), job_(job), started_(started), status_(std::move(status)) {
+    : parts_(parts),
+      options_(options),
+      limit_plan_(options.limit),
+      job_(job),
+      started_(started),
+      status_(std::move(status)) {
   const Trial& trial = started_.trial;
+  if (trial.role == RunRole::kBaseline) limit_plan_.mode = LimitMode::kFound;
   status_.batch_size = trial.batch_size;
   status_.attempt = trial.attempt;
   status_.max_epochs = started_.max_epochs;
@@ -69,6 +75,8 @@ std::vector<std::string> TrialRun::MakeEnvironment(const Placeholders& placehold
       "ZEUS_SEED=" + placeholders.at("seed")};
   if (const auto rate = placeholders.find("lr"); rate != placeholders.end())
     environment.push_back("ZEUS_LEARNING_RATE=" + rate->second);
+  // For commands that turn knobs themselves.
+  if (started_.trial.role == RunRole::kBaseline) environment.emplace_back("ZEUS_BASELINE=1");
   // Else epochs come in lumps, which tell nothing about one of them.
   if (!ProcessEnvironment()("PYTHONUNBUFFERED")) environment.emplace_back("PYTHONUNBUFFERED=1");
   return environment;
@@ -99,7 +107,7 @@ Result<TrialOutcome> TrialRun::Run() {
                                                     : MetricSources::Output::kPassThrough));
   if (parts_.devices != nullptr) {
     limit_ = std::make_unique<LimitSearch>(
-        LimitSearch::Parts{parts_.clock, *parts_.devices, sources_->progress()}, options_.limit,
+        LimitSearch::Parts{parts_.clock, *parts_.devices, sources_->progress()}, limit_plan_,
         LimitSearch::Run{job_.spec.id, started_.trial.batch_size, job_.spec.eta});
     limit_->Begin();
   }

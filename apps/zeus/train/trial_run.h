@@ -82,6 +82,7 @@ class TrialRun {
 
   Parts parts_;
   const TrainOptions& options_;
+  LimitPlan limit_plan_;
   const Job& job_;
   StartedTrial started_;
   TrainStatus status_;

@@ -20,6 +20,7 @@ from zeus.optimizer.batch_size.exceptions import (
     translated,
 )
 from zeus.optimizer.batch_size.job_spec import JobSpec
+from zeus.optimizer.batch_size.savings import JobSavings, savings_of
 
 if TYPE_CHECKING:
     from zeus.monitor import ZeusMonitor
@@ -64,6 +65,8 @@ class BatchSizeOptimizer(Callback):
         collective: How the ranks talk; None for torch.distributed, where it is in use.
         recurrence: Another try of this recurrence, after a run for which `retry` held.
         raise_on_failure: False: a run that failed is finished, and on_evaluate() does not raise.
+        baseline: An undisturbed run of the default, which `savings` are measured against: the
+            default batch size, never stopped early. Leave the power limits alone in such a run.
 
     Raises:
         TypeError, ValueError: What was given makes no sense. ZeusBSOConfigError, a ValueError, if
@@ -84,6 +87,7 @@ class BatchSizeOptimizer(Callback):
         collective: Collective | None = None,
         recurrence: int | None = None,
         raise_on_failure: bool = True,
+        baseline: bool = False,
     ) -> None:
         if not isinstance(job, JobSpec):
             raise TypeError(f"job is a JobSpec, not {job!r}")
@@ -111,6 +115,7 @@ class BatchSizeOptimizer(Callback):
                 options={
                     "window": _WINDOW,
                     "recurrence": recurrence,
+                    "baseline": _checks.flag("baseline", baseline),
                     "new_policy": "zeus" if job._speaks_of_the_papers_policy() else "",
                 },
                 collective=ranks,
@@ -123,6 +128,17 @@ class BatchSizeOptimizer(Callback):
                 f"zeus: this job is {self.job_id}: give its next runs job_id={self.job_id!r}",
                 file=sys.stderr,
             )
+
+    def savings(self) -> JobSavings:
+        """What the job has saved against undisturbed runs of its default, on this GPU model.
+
+        On the first rank only.
+
+        Raises:
+            ZeusBSORuntimeError: The server cannot be reached.
+        """
+        with _our_exceptions():
+            return savings_of(self._run.savings())
 
     def get_batch_size(self) -> int:
         """The batch size of this run, the same at every call. The first one begins the trial.
