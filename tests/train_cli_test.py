@@ -375,6 +375,56 @@ class PowerLimitTest(TrainTestCase):
                          [(True, True), (True, True), (False, False)])
         self.assertEqual([t["power_limit_watts"] for t in trials[:2]], [limit, limit])
 
+    def run_until(self, job, file, *options):
+        """A training whose epochs go on until there is such a file."""
+        script = f'while [ ! -e {file} ]; do sleep 0.1; echo val_acc=0.1; done; echo val_acc=0.95'
+        return self.start_train(
+            "--job", job, "--batch-sizes", "8", "--default", "8", "--target", "0.9", "--max-epochs",
+            "100000", "--power-limit", "found", *REGEX, *options, "--", "sh", "-c", script)
+
+    def end_run(self, process, file):
+        with open(file, "w", encoding="utf-8"):
+            pass
+        output = process.communicate(timeout=120)[1]
+        self.assertEqual(process.returncode, 0, output)
+        return output
+
+    def test_two_on_one_gpu_get_their_parts_and_learn_nothing(self):
+        alone, first, second = (self.path(name) for name in ("alone", "first", "second"))
+        process = self.run_until("alone", alone)
+        wait_until(lambda: self.reported_epochs("alone") >= 10, "no epochs")
+        self.assertNotIn("other processes", self.end_run(process, alone))
+        one = self.run_until("one", first)
+        wait_until(lambda: self.reported_epochs("one") >= 2, "no epochs")
+        two = self.run_until("two", second)
+        wait_until(lambda: self.reported_epochs("two") >= 25, "no epochs")
+        outputs = [self.end_run(two, second), self.end_run(one, first)]
+        for output in outputs:
+            self.assertIn("other processes use the GPUs of this run too", output)
+        trials = {job: self.trials(job)[0] for job in ("alone", "one", "two")}
+        power = {job: trial["energy_joules"] / trial["time_seconds"]
+                 for job, trial in trials.items()}
+        self.assertLess(power["two"], 0.7 * power["alone"])
+        self.assertGreater(power["two"], 0.3 * power["alone"])
+        self.assertEqual({job: trial["shared"] for job, trial in trials.items()},
+                         {"alone": False, "one": True, "two": True})
+        for job, runs in (("alone", 1), ("one", 0), ("two", 0)):
+            result = json.loads(self.job("show", job, "--json"))
+            self.assertEqual([arm["runs"] for arm in result["arms"]["arms"]], [runs], job)
+            self.assertIn("is what they make", self.job("check", job))
+        self.assertIn("shared GPU", self.job("trials", "two"))
+        self.assertIn("without 1 run that shared GPUs", self.job("savings", "two"))
+
+    def test_a_command_that_measures_itself_is_not_taken_for_another_process(self):
+        script = ("import os, subprocess, sys\n"
+                  "zeus = os.environ['ZEUS_BINARY']\n"
+                  "subprocess.run([zeus, 'run', '--', 'sleep', '1.5'], check=True)\n"
+                  "print('val_acc=0.95', flush=True)\n")
+        done = self.train("--job", "self", "--batch-sizes", "8", "--default", "8", "--target", "0.9",
+                          "--power-limit", "found", *REGEX, "--", "python3", "-c", script)
+        self.assertNotIn("other processes", done.stderr)
+        self.assertFalse(self.trials("self")[0]["shared"])
+
     def test_a_fixed_limit_is_put_back(self):
         process = self.start_train(*self.job_of_one(), "--power-limit", "150",
                                    *self.load("0.3", "10"))

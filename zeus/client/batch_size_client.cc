@@ -157,7 +157,11 @@ void BatchSizeClient::OnTrainBegin() {
   // A window that cannot be opened shows when its energy is asked for.
   if (last_.epoch == 0)
     (void)monitor_.monitor().BeginWindow(window_, {.if_open = IfOpen::kRestart});
-  if (last_.epoch == 0) limits_at_begin_ = PowerLimits();
+  if (last_.epoch == 0) {
+    limits_at_begin_ = PowerLimits();
+    if (collective_.size() == 1) share_ = std::make_unique<OwnShare>(monitor_.monitor(), counted_);
+    if (share_ != nullptr) share_->Begin();
+  }
   steady_ = !decided_ || decided_();
 }
 
@@ -197,7 +201,7 @@ Result<TrialReport> BatchSizeClient::Measure(double metric) {
   const auto own =
       measured.ok() ? Energy(measured.value()) : Result<Joules>(Error(measured.error()));
   if (own.ok()) {
-    energy[0] = own.value().value();
+    energy[0] = (share_ != nullptr ? share_->OwnPart() : 1) * own.value().value();
     time[0] = measured.value().time.count();
   } else {
     time[1] = 1;
@@ -209,6 +213,7 @@ Result<TrialReport> BatchSizeClient::Measure(double metric) {
   if (time[1] > 0)
     return Error{ErrorCode::kUnavailable, "the energy of the run cannot be measured on all ranks"};
   report.undisturbed = options_.baseline && !(time[2] > 0);
+  report.shared = share_ != nullptr && share_->shared();
   report.time = std::max(Seconds(time[0]), last_.time);
   report.energy = std::max(Joules(energy[0]), last_.energy);
   if (steady_ && last_.epoch > 0) {

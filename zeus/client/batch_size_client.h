@@ -12,6 +12,7 @@
 #include "zeus/base/ticker.h"
 #include "zeus/job/job_service.h"
 #include "zeus/monitor/node_monitor.h"
+#include "zeus/monitor/own_share.h"
 #include "zeus/optimizer/agreement.h"
 #include "zeus/optimizer/collective.h"
 #include "zeus/training/callback.h"
@@ -123,6 +124,8 @@ class BatchSizeClient final : public TrainingCallback {
   std::int64_t recurrence_ = 0;
   std::int64_t trial_ = 0;
   TrialReport last_{};
+  // Null with several ranks, which may measure the same GPUs for each other.
+  std::unique_ptr<OwnShare> share_;
   std::vector<double> limits_at_begin_;  // Of the counted GPUs, in watts.
   bool limits_changed_ = false;
   bool steady_ = false;  // The power limit stays as it is during the next epoch.

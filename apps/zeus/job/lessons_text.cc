@@ -95,6 +95,17 @@ std::string ArmsTable(const Lessons& lessons) {
                      rows);
 }
 
+namespace {
+
+std::string StatusText(const Trial& trial) {
+  std::string text(Name(trial.status));
+  if (trial.role == RunRole::kBaseline) text += ", baseline";
+  if (trial.shared) text += ", shared GPU";
+  return text;
+}
+
+}  // namespace
+
 std::string TrialsTable(const Lessons& lessons) {
   std::vector<std::vector<std::string>> rows{{"trial", "recurrence", "batch size", "status",
                                               "epochs", "metric", "time", "energy", "cost", "limit",
@@ -104,8 +115,7 @@ std::string TrialsTable(const Lessons& lessons) {
         {fmt::to_string(trial.number),
          trial.attempt > 0 ? fmt::format("{}.{}", trial.recurrence, trial.attempt)
                            : fmt::to_string(trial.recurrence),
-         fmt::to_string(trial.batch_size), std::string(Name(trial.status)),
-         fmt::to_string(trial.epochs),
+         fmt::to_string(trial.batch_size), StatusText(trial), fmt::to_string(trial.epochs),
          trial.metric ? fmt::format("{:.4g}", *trial.metric) : kUnknown, TimeText(trial.time),
          EnergyText(trial.energy), EnergyText(trial.cost),
          trial.power_limit ? fmt::format("{:g} W", trial.power_limit->value()) : kUnknown,

@@ -172,7 +172,8 @@ void LimitSearch::End() {
 }
 
 Status LimitSearch::Keep() const {
-  if (!searched_ || plan_.profiles.empty() || profile_.points.size() <= known_.points.size())
+  if (!searched_ || worthless_ || plan_.profiles.empty() ||
+      profile_.points.size() <= known_.points.size())
     return Ok();
   ZEUS_TRY([[maybe_unused]] const auto file, ProfileFolder(plan_.profiles).Save(profile_));
   return Ok();

@@ -63,6 +63,8 @@ class LimitSearch {
   void EpochEnded();
   // Of which it is not known when they ended.
   void EpochsLumped();
+  // What is measured in this run is of no use: nothing of it is kept.
+  void Forget() { worthless_ = true; }
   // The command has ended: puts the limit back and keeps what was learned.
   void End();
 
@@ -101,6 +103,7 @@ class LimitSearch {
   std::optional<Setting> chosen_;
   bool searched_ = false;
   bool turned_ = false;
+  bool worthless_ = false;
   bool settled_ = false;
   bool ended_ = false;
   std::optional<Error> trouble_;

@@ -17,6 +17,7 @@
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
 #include "zeus/device/knob_repair.h"
+#include "zeus/monitor/shared_activity_board.h"
 
 namespace zeus::cli {
 namespace {
@@ -70,6 +71,7 @@ Result<int> Execute(const TrainFlags& flags, const Verb& verb, const CommandTail
   ZEUS_RETURN_IF_ERROR(CheckFiles(options));
   if (auto found = FindCommand(options.command); !found.ok())
     return CommandNotStarted(std::move(found).error());
+  ActivityGroup::BecomeHost();
   SystemClock clock;
   // Before any thread, which would get the signals otherwise.
   ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::Start());
