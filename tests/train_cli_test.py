@@ -6,10 +6,12 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
 import unittest
+import urllib.request
 
 from sim_testing import ZEUS, wait_until
 from train_testing import TrainTestCase
@@ -300,10 +302,84 @@ class ServerTest(TrainTestCase):
         trial, = self.trials()
         self.assertEqual((trial["status"], trial["epochs"]), ("converged", 30))
 
-    def test_a_server_that_is_not_there_is_said(self):
-        done = self.train(*self.options(), *self.itself(), "--server", "http://127.0.0.1:1",
-                          *self.command(), code=6)
-        self.assertIn("no answer from http://127.0.0.1:1", done.stderr)
+    def train_itself(self, *arguments, code=0):
+        return self.train(*self.options(source=["--metric-file", self.path("m")]), *self.itself(),
+                          "--server-wait", "1s", *arguments, *self.command(
+                              "--out", self.path("m"), "--seconds", "0"), code=code)
+
+    def test_training_starts_without_a_server_and_is_told_by_the_next_start(self):
+        url, process = self.serve("127.0.0.1:0")
+        self.environment["ZEUS_SERVER"] = url
+        process.kill()
+        process.wait()
+        done = self.train_itself("--recurrences", "2")
+        self.assertIn(f"no answer from {url}", done.stderr)
+        self.assertIn("the training begins without it", done.stderr)
+        self.serve(url.removeprefix("http://"))
+        done = self.train_itself()
+        trials = self.trials()
+        self.assertEqual([(t["status"], t["batch_size"], t["epochs"]) for t in trials[:2]],
+                         [("converged", 64, 5)] * 2)
+        self.assertEqual(len(trials), 3)
+        self.assertEqual([t["energy_joules"] for t in trials[:2]], [500, 500])
+        database = f"sqlite://{self.path('served.db')}"
+        del self.environment["ZEUS_SERVER"]
+        self.assertIn("is what they make", self.job("check", "mnist", "--database", database))
+
+    def test_training_starts_with_a_server_that_says_nothing_or_is_full(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            self.environment["ZEUS_SERVER"] = f"http://127.0.0.1:{silent.getsockname()[1]}"
+            self.assertIn("the training begins without it", self.train_itself().stderr)
+        url, _ = self.serve("127.0.0.1:0", "--max-connections", "1")
+        self.environment["ZEUS_SERVER"] = url
+        host, port = url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as held:
+            held.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            self.assertIn(b"200", held.recv(100))
+            self.assertIn("the training begins without it", self.train_itself().stderr)
+
+    def test_a_run_whose_server_does_not_come_back_is_told_by_the_next_start(self):
+        url, process = self.serve("127.0.0.1:0")
+        self.environment["ZEUS_SERVER"] = url
+        go = self.path("go")
+        script = (f'echo val_acc=0.1; echo val_acc=0.2; while [ ! -e {go} ]; do sleep 0.05; done; '
+                  'echo val_acc=0.95; : {batch_size}')
+        training = self.start_train(*self.options(), *self.itself(), "--eta", "0", "--", "sh", "-c",
+                                    script)
+        wait_until(lambda: self.reported_epochs() == 2, "no report came")
+        process.kill()
+        process.wait()
+        with open(go, "w", encoding="utf-8"):
+            pass
+        error = training.communicate(timeout=200)[1]
+        self.assertEqual(training.returncode, 0, error)
+        self.assertIn("kept, and told by the next start", error)
+        self.serve(url.removeprefix("http://"))
+        self.train(*self.options(), *self.itself(), "--eta", "0", "--", "sh", "-c",
+                   "echo val_acc=0.95; : {batch_size}")
+        self.assertEqual([(t["status"], t["epochs"]) for t in self.trials()],
+                         [("converged", 3), ("converged", 1)])
+
+    def test_a_training_holds_no_connection(self):
+        url, _ = self.serve("127.0.0.1:0")
+        self.environment["ZEUS_SERVER"] = url
+        go = self.path("go")
+        training = self.start_train(
+            *self.options(), *self.itself(), "--eta", "0", "--", "sh", "-c",
+            f'echo val_acc=0.1; echo val_acc=0.2; while [ ! -e {go} ]; do sleep 0.05; done; '
+            'echo val_acc=0.95; : {batch_size}')
+        wait_until(lambda: self.reported_epochs() == 2, "no report came")
+
+        def connections():
+            with urllib.request.urlopen(url + "/metrics", timeout=60) as answer:
+                text = answer.read().decode()
+            return float(re.search(r"^zeus_server_connections (\S+)", text, re.MULTILINE)[1])
+
+        # The one that asks is the only one.
+        wait_until(lambda: connections() == 1, "the training holds a connection")
+        with open(go, "w", encoding="utf-8"):
+            pass
+        self.assertEqual(training.wait(timeout=60), 0)
 
 
 class PowerLimitTest(TrainTestCase):

@@ -83,6 +83,8 @@ std::unique_ptr<JobRun> OpenJobRun(const std::shared_ptr<Monitor>& monitor,
                       .window = options["window"].cast<std::string>(),
                       .recurrence = options["recurrence"].cast<std::optional<std::int64_t>>(),
                       .baseline = options["baseline"].cast<bool>(),
+                      .needs_server = options["needs_server"].cast<bool>(),
+                      .patience = Seconds(options["patience"].cast<double>()),
                       .collective = std::move(collective)});
 }
 

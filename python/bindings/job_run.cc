@@ -67,6 +67,9 @@ JobRun::JobRun(const std::shared_ptr<Monitor>& monitor, Options options)
                                                    .recurrence = options.recurrence,
                                                    .collective = parts.collective.get(),
                                                    .baseline = options.baseline,
+                                                   .patience = options.patience,
+                                                   .needs_service = options.needs_server,
+                                                   .where = options.server.url,
                                                    .heartbeats = heartbeats}));
   parts.client->Observe([&parts] { return parts.decided.load(); });
   state_ = StateOf(*parts.client);

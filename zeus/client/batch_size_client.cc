@@ -70,6 +70,11 @@ BatchSizeClient::BatchSizeClient(JobService* service, NodeMonitor& monitor, Opti
       collective_(options_.collective != nullptr ? *options_.collective : alone_),
       ranks_(collective_) {
   if (!ranks_.leader()) service_ = nullptr;
+  if (service_ == nullptr || options_.needs_service) return;
+  spooling_ = std::make_unique<SpoolingJobService>(
+      *service_, monitor.monitor().clock(),
+      SpoolingJobService::Options::OfUser(options_.where, options_.patience));
+  service_ = spooling_.get();
 }
 
 BatchSizeClient::~BatchSizeClient() { OnTrainEnd(); }
@@ -238,11 +243,20 @@ void BatchSizeClient::OnEvaluate(double metric) {
 
 void BatchSizeClient::Tell(const TrialReport& report) {
   auto answer = service_->Report(report);
+  untold_ = !answer.ok();
   if (answer.ok()) {
     answer_ = std::move(answer).value();
-  } else {
-    Note(answer.error());
+    return;
   }
+  Note(answer.error());
+  // The target ends the training, whoever knows of it.
+  const JobSpec& spec = options_.job;
+  const bool reached = spec.higher_is_better ? report.metric >= spec.target_metric
+                                             : report.metric <= spec.target_metric;
+  if (!answer.error().retryable() || !reached) return;
+  answer_.stop = true;
+  answer_.converged = true;
+  answer_.message = "reached the target; the server does not answer and is told later";
 }
 
 Status BatchSizeClient::ShareAnswer() {
@@ -269,10 +283,17 @@ void BatchSizeClient::End(TrialStatus status, const std::string& reason) {
   if (std::exchange(ended_, true)) return;
   heartbeat_.reset();
   (void)monitor_.monitor().CancelWindow(window_);
-  if (service_ == nullptr || answer_.stop || trial_ == 0) return;
-  const auto ended = service_->EndTrial(
-      {.job_id = options_.job.id, .trial = trial_, .status = status, .reason = reason});
-  if (!ended.ok()) Note(ended.error());
+  if (service_ == nullptr || trial_ == 0 || (answer_.stop && !untold_)) return;
+  if (untold_ && last_.epoch > 0) Tell(last_);
+  if (!untold_ && answer_.stop) return;
+  const TrialEnd end{
+      .job_id = options_.job.id, .trial = trial_, .status = status, .reason = reason};
+  const auto ended = service_->EndTrial(end);
+  if (ended.ok()) return;
+  Note(ended.error());
+  if (spooling_ == nullptr || !ended.error().retryable()) return;
+  const Status kept = spooling_->Keep({.job_id = options_.job.id, .number = trial_}, last_, end);
+  if (!kept.ok()) Note(kept.error());
 }
 
 void BatchSizeClient::Note(const Error& error) {

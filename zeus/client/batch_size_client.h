@@ -10,6 +10,7 @@
 
 #include "zeus/base/result.h"
 #include "zeus/base/ticker.h"
+#include "zeus/client/spooling_job_service.h"
 #include "zeus/job/job_service.h"
 #include "zeus/monitor/node_monitor.h"
 #include "zeus/monitor/own_share.h"
@@ -49,12 +50,18 @@ class BatchSizeClient final : public TrainingCallback {
     // An undisturbed run of the default, for savings to be measured against: nobody may turn the
     // power limits while it trains; a run in which they change is not counted.
     bool baseline = false;
+    // A service that does not answer at the start is asked for so long; then the training begins
+    // with the batch size that it last had, or the default one, and the service is told later (see
+    // SpoolingJobService). `needs_service`: then it is an error.
+    Seconds patience{30};
+    bool needs_service = false;
+    std::string where{};  // Which service it is, in what is kept for it: its address.
     // From a thread of its own, between epochs. Not with clocks that are no system clock.
     bool heartbeats = true;
   };
 
   // Registers the job and begins a trial. Only rank 0 needs a service. Errors are the same on all
-  // ranks.
+  // ranks; that a service does not answer is none.
   static Result<std::unique_ptr<BatchSizeClient>> Begin(JobService* service, NodeMonitor& monitor,
                                                         Options options);
   // Registers the job alone, for programs that begin the trial later.
@@ -110,7 +117,8 @@ class BatchSizeClient final : public TrainingCallback {
   Status ShareAnswer();
   void Note(const Error& error);
 
-  JobService* service_;  // Null but on rank 0.
+  std::unique_ptr<SpoolingJobService> spooling_;  // Null but on rank 0, as is the next.
+  JobService* service_;
   NodeMonitor& monitor_;
   Options options_;
   const std::string window_;
@@ -124,6 +132,7 @@ class BatchSizeClient final : public TrainingCallback {
   std::int64_t recurrence_ = 0;
   std::int64_t trial_ = 0;
   TrialReport last_{};
+  bool untold_ = false;  // The service does not know the last report.
   // Null with several ranks, which may measure the same GPUs for each other.
   std::unique_ptr<OwnShare> share_;
   std::vector<double> limits_at_begin_;  // Of the counted GPUs, in watts.

@@ -99,7 +99,8 @@ Result<StartedTrial> JobChange::StartTrial(const TrialRequest& request) {
     if (known) return Started(*known);
   }
   ZEUS_RETURN_IF_ERROR(ExpireOverdueTrials());
-  ZEUS_TRY(Trial trial, request.baseline ? BaselineTrial(request) : ChooseTrial(request));
+  ZEUS_TRY(Trial trial,
+           request.baseline || request.batch_size ? GivenTrial(request) : ChooseTrial(request));
   trial.number = ++job_.trials;
   trial.max_power = request.max_power.value_or(job_.spec.max_power);
   trial.request_id = request.request_id;
@@ -161,16 +162,24 @@ Result<Trial> JobChange::ChooseTrial(const TrialRequest& request) {
   }
 }
 
-Result<Trial> JobChange::BaselineTrial(const TrialRequest& request) {
+Result<Trial> JobChange::GivenTrial(const TrialRequest& request) {
   if (request.recurrence)
     return Error{ErrorCode::kInvalidArgument,
-                 "recurrence: an undisturbed run of the default is a recurrence of its own"};
+                 "recurrence: a run whose batch size is given is a recurrence of its own"};
+  const int batch_size = request.batch_size.value_or(job_.spec.default_batch_size);
+  if (request.baseline && batch_size != job_.spec.default_batch_size)
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("batch_size: the default of job {} is {}, not {}", job_.spec.id,
+                             job_.spec.default_batch_size, batch_size)};
+  ZEUS_RETURN_IF_ERROR(CheckBatchSize(batch_size));
   const Situation situation{
       .recurrence = job_.recurrences++,
       .gpu_model = request.gpu_model.empty() ? job_.spec.gpu_model : request.gpu_model};
-  const Choice choice{.batch_size = job_.spec.default_batch_size, .role = RunRole::kBaseline};
-  ZEUS_RETURN_IF_ERROR(
-      Append(EventKind::kTrialStarted, job_.trials + 1, ChoiceDetail(situation, choice)));
+  const Choice choice{.batch_size = batch_size,
+                      .role = request.baseline ? RunRole::kBaseline : RunRole::kConcurrent};
+  Json detail = ChoiceDetail(situation, choice);
+  detail["given"] = true;
+  ZEUS_RETURN_IF_ERROR(Append(EventKind::kTrialStarted, job_.trials + 1, std::move(detail)));
   return Trial{.job_id = job_.spec.id,
                .recurrence = situation.recurrence,
                .batch_size = choice.batch_size,
@@ -378,12 +387,15 @@ Result<Trial> JobChange::EndTrial(const TrialEnd& end) {
   return trial;
 }
 
+Status JobChange::CheckBatchSize(int batch_size) const {
+  if (std::ranges::binary_search(job_.spec.batch_sizes, batch_size)) return Ok();
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("batch_size: {} is not one of job {}'s ({})", batch_size, job_.spec.id,
+                           fmt::join(job_.spec.batch_sizes, ", "))};
+}
+
 Status JobChange::LearnEpochCost(const EpochCostReport& report) {
-  if (!std::binary_search(job_.spec.batch_sizes.begin(), job_.spec.batch_sizes.end(),
-                          report.batch_size))
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("batch_size: {} is not one of job {}'s ({})", report.batch_size,
-                             job_.spec.id, fmt::join(job_.spec.batch_sizes, ", "))};
+  ZEUS_RETURN_IF_ERROR(CheckBatchSize(report.batch_size));
   const LearnedEpochCost learned{
       .gpu_model = report.gpu_model.empty() ? job_.spec.gpu_model : report.gpu_model,
       .batch_size = report.batch_size,

@@ -27,6 +27,8 @@ struct TrialRequest {
   std::optional<std::int64_t> recurrence{};
   std::string request_id{};        // Makes the request idempotent; may be empty.
   std::optional<Seconds> lease{};  // For runners that cannot send heartbeats; else the spec's.
+  // Of a run that was begun without asking, and is told afterwards; nullopt: the policy chooses.
+  std::optional<int> batch_size{};
   // An undisturbed run of the default, for savings to be measured against (savings.h): the runner
   // leaves the power limit as it is. Further tries of its recurrence are none: it has one.
   bool baseline = false;

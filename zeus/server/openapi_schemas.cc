@@ -42,6 +42,7 @@ constexpr const char* kRequestSchemas = R"json({
     "recurrence": {"type": ["integer", "null"], "minimum": 0},
     "request_id": {"type": ["string", "null"], "maxLength": 1000},
     "lease_seconds": {"type": ["number", "null"], "minimum": 1, "maximum": 2592000},
+    "batch_size": {"type": ["integer", "null"], "minimum": 1},
     "baseline": {"type": ["boolean", "null"], "default": false}}},
 "TrialReport": {
   "type": "object", "additionalProperties": false,

@@ -29,6 +29,7 @@ Json ToJson(const TrialRequest& request) {
   if (request.recurrence) json["recurrence"] = *request.recurrence;
   if (!request.request_id.empty()) json["request_id"] = request.request_id;
   if (request.lease) json["lease_seconds"] = request.lease->count();
+  if (request.batch_size) json["batch_size"] = *request.batch_size;
   if (request.baseline) json["baseline"] = true;
   return json;
 }
@@ -46,6 +47,7 @@ Result<TrialRequest> TrialRequestFromJson(std::string job_id, const Json& json) 
   ReadQuantity(fields, "lease_seconds", request.lease);
   if (request.lease && !(*request.lease >= Seconds(1) && *request.lease <= kLongestLease))
     fields.Fail("lease_seconds", "must be between a second and 30 days");
+  fields.Read("batch_size", request.batch_size);
   fields.ReadUnlessNull("baseline", request.baseline);
   ZEUS_RETURN_IF_ERROR(fields.Finish());
   return request;

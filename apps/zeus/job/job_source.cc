@@ -15,7 +15,6 @@ namespace zeus::cli {
 namespace {
 
 // Nobody wants to wait longer for a program to end.
-constexpr Seconds kPatienceWithServer{10};
 
 Result<std::string> FindToken(const JobSourceFlags& flags) {
   if (!flags.token_file.empty()) {
@@ -72,9 +71,11 @@ Result<std::unique_ptr<JobSource>> JobSource::Open(const JobSourceFlags& flags, 
   if (!server.empty()) {
     ZEUS_TRY(std::string token, FindToken(flags));
     ZEUS_TRY(std::unique_ptr<RemoteJobService> remote,
-             RemoteJobService::Connect(
-                 {.url = server, .token = std::move(token), .answer_timeout = kPatienceWithServer},
-                 clock));
+             RemoteJobService::Connect({.url = server,
+                                        .token = std::move(token),
+                                        .attempts = flags.attempts,
+                                        .answer_timeout = flags.answer_timeout},
+                                       clock));
     return std::unique_ptr<JobSource>(
         new JobSource(nullptr, std::move(remote), WithoutSecrets(server)));
   }

@@ -18,6 +18,9 @@ struct JobSourceFlags {
   std::string server{};
   std::string database{};
   std::string token_file{};
+  // How patient a call of a server is.
+  int attempts = 4;
+  Seconds answer_timeout{10};
 };
 
 // Declares --server, --database and --token-file on `verb`.

@@ -37,9 +37,9 @@ void AddLimitOptions(Verb verb, ServeOptions& options) {
   verb.AddOption("--max-body", options.max_body, "Bytes of the largest body")
       .Check(WholeNumberBetween(1024, std::uint64_t{1} << 30))
       .ShowDefault();
-  verb.AddOption("--max-connections", options.max_connections, "Connections at the same time")
-      .Check(WholeNumberBetween(1, 100'000))
-      .ShowDefault();
+  verb.AddOption("--max-connections", options.max_connections,
+                 "Connections at the same time; by default what ulimit -n leaves, at most 10000")
+      .Check(WholeNumberBetween(1, 100'000));
   verb.AddOption("--workers", options.workers, "Changes that are worked on at the same time")
       .Check(WholeNumberBetween(1, 1024))
       .ShowDefault();

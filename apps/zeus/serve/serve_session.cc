@@ -24,6 +24,7 @@
 #include "zeus/plan/pipeline_sessions.h"
 #include "zeus/server/api.h"
 #include "zeus/server/http_server.h"
+#include "zeus/server/open_files.h"
 #include "zeus/store/open_repository.h"
 
 namespace zeus::cli {
@@ -42,14 +43,15 @@ std::optional<std::string> EnvironmentVariable(const std::string& name) {
 }
 
 server::HttpServerOptions HttpOptions(const ServeOptions& options) {
-  server::HttpServerOptions http{.listen = options.listen,
-                                 .limits = {.body = options.max_body,
-                                            .connections = options.max_connections,
-                                            .workers = static_cast<int>(options.workers),
-                                            .header_time = Seconds(options.header_timeout),
-                                            .body_time = Seconds(3 * options.header_timeout),
-                                            .idle_time = Seconds(options.idle_timeout),
-                                            .request_time = Seconds(options.request_timeout)}};
+  server::HttpServerOptions http{
+      .listen = options.listen,
+      .limits = {.body = options.max_body,
+                 .connections = options.max_connections.value_or(server::ConnectionsByOpenFiles()),
+                 .workers = static_cast<int>(options.workers),
+                 .header_time = Seconds(options.header_timeout),
+                 .body_time = Seconds(3 * options.header_timeout),
+                 .idle_time = Seconds(options.idle_timeout),
+                 .request_time = Seconds(options.request_timeout)}};
   if (!options.tls_certificate.empty())
     http.tls = server::TlsFiles{.certificate = options.tls_certificate, .key = options.tls_key};
   return http;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "zeus/base/result.h"
@@ -19,7 +20,7 @@ struct ServeOptions {
   bool no_access_log = false;
   bool insecure = false;
   std::uint64_t max_body = std::uint64_t{1} << 20;
-  std::uint64_t max_connections = 1024;
+  std::optional<std::uint64_t> max_connections{};  // Else what the limit of open files leaves.
   std::uint64_t workers = 64;
   double header_timeout = 10;
   double idle_timeout = 75;

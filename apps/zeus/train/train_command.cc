@@ -7,6 +7,7 @@
 #include <memory>
 #include <system_error>
 
+#include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
 #include "apps/zeus/run/child.h"
 #include "apps/zeus/run/run_options.h"
@@ -33,7 +34,7 @@ void RepairLimits(Clock& clock, bool quiet) {
     return;
   }
   for (const KnobRepair& repair : repairs.value())
-    if (!quiet) std::fputs(fmt::format("zeus: {}\n", ToText(repair)).c_str(), stderr);
+    if (!quiet) PrintErrorText(fmt::format("zeus: {}\n", ToText(repair)));
 }
 
 // Null when there is no GPU: a command may know what it uses.
@@ -100,7 +101,8 @@ void AddTrainCommand(Verb app, Action& action, const CommandTail& tail) {
       "ZEUS_RECURRENCE in its environment.\n"
       "Exit codes: 0 the target was reached in every recurrence, 1 it was not in one; that of the\n"
       "command when it failed (127 not found, 126 cannot be executed); 128 + signal when zeus was\n"
-      "asked to end; 2 wrong options, 6 no metric was told or the server does not answer, 9 there\n"
+      "asked to end; 2 wrong options, 6 no metric was told or a database cannot be opened, 9 "
+      "there\n"
       "is a job of this name that is described differently.");
   verb.OnChosen([&action, &tail, flags, verb] {
     action = [&tail, flags, verb] { return Execute(*flags, verb, tail); };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -18,6 +19,9 @@ constexpr std::uint64_t kMostRecurrences = 1'000'000;
 constexpr double kMostWatts = 1e5;
 constexpr Seconds kShortestSlice{0.1};
 constexpr Seconds kShortestLease{1};
+
+// Less would give up on servers that are only busy.
+constexpr Seconds kShortestAnswer{1};
 
 void AddRunFlags(Verb verb, TrainFlags& flags) {
   verb.AddOption("--recurrences", flags.recurrences, "Run the job so often, one after the other")
@@ -47,6 +51,10 @@ void AddRunFlags(Verb verb, TrainFlags& flags) {
                "When the target is reached wait for the command's own end");
   verb.AddOption("--lease", flags.lease,
                  "A run that was not heard of for so long is taken for dead")
+      .ShowDefault();
+  verb.AddOption("--server-wait", flags.server_wait,
+                 "How long a run waits at its start for a server or database that does not answer; "
+                 "then it begins without, and tells it later")
       .ShowDefault();
 }
 
@@ -172,6 +180,11 @@ Result<TrainOptions> Interpret(const TrainFlags& flags, std::vector<std::string>
   ZEUS_TRY(options.lease, ParseDuration(flags.lease, "--lease"));
   if (options.lease < kShortestLease)
     return InvalidArgument("--lease must be at least 1s: heartbeats come three times as often");
+  ZEUS_TRY(options.server_wait, ParseDuration(flags.server_wait, "--server-wait"));
+  // Whoever waits repeats the call.
+  options.source.attempts = 2;
+  options.source.answer_timeout =
+      std::clamp(options.server_wait, kShortestAnswer, options.source.answer_timeout);
   if (!flags.metric_regex.empty()) {
     ZEUS_TRY(options.metric, MetricPattern::Compile(flags.metric_regex));
   }

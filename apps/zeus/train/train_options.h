@@ -25,6 +25,7 @@ struct TrainFlags {
   unsigned baseline = 0;
   unsigned tries = 20;
   std::string lease = "2min";
+  std::string server_wait = "30s";
   std::string metric_regex{};
   std::string metric_file{};
   std::optional<double> learning_rate{};
@@ -55,6 +56,7 @@ struct TrainOptions {
   unsigned baseline = 0;  // Undisturbed runs of the default, before the recurrences.
   unsigned tries = 20;    // Of a recurrence.
   Seconds lease{120};
+  Seconds server_wait{30};  // At the start; then it goes without.
   std::optional<MetricPattern> metric{};
   std::string metric_file{};  // Placeholders and all; without either: the socket.
   std::optional<double> learning_rate{};

@@ -40,6 +40,8 @@ std::string LimitText(const TrialOutcome& outcome, ProfiledDevices* devices) {
 TrainSession::TrainSession(const Parts& parts, TrainOptions options)
     : parts_(parts),
       options_(std::move(options)),
+      service_(parts.source.service(), parts.clock,
+               SpoolingJobService::Options::OfUser(parts.source.where(), options_.server_wait)),
       records_(RecordsFolder()),
       line_(options_.quiet ? StatusLine::Wanted::kNo : StatusLine::Wanted::kYes) {}
 
@@ -68,7 +70,7 @@ Result<int> TrainSession::Execute() {
   ZEUS_RETURN_IF_ERROR(CompleteSpec());
   ZEUS_TRY(const RegisteredJob registered, service().Register(options_.spec));
   job_ = registered.job;
-  ZEUS_RETURN_IF_ERROR(EndOrphans());
+  if (!service_.offline()) ZEUS_RETURN_IF_ERROR(EndOrphans());
   int exit_code = 0;
   for (unsigned number = 1; number <= all_recurrences(); ++number) {
     ZEUS_TRY(const RecurrenceEnd end, RunRecurrence(number));
@@ -88,6 +90,10 @@ Result<int> TrainSession::Execute() {
 Status TrainSession::EndOrphans() {
   for (const RunningTrial& orphan : records_.Orphans(parts_.source.where(), job_.spec.id)) {
     std::int64_t number = orphan.trial;
+    if (number < 0) {  // It ran without the service, which was told of it with the registration.
+      records_.Remove(orphan);
+      continue;
+    }
     if (number == 0) {
       // It was killed before it read the answer: the same question has the same one.
       auto again = service().StartTrial(MakeRequest(orphan.request, std::nullopt));
@@ -164,7 +170,7 @@ Result<TrialOutcome> TrainSession::RunTrial(unsigned number,
   if (auto fresh = service().GetJob(job_.spec.id); fresh.ok()) job_ = std::move(fresh).value();
   std::optional<Seconds> patience;
   if (job_.spec.deadline) patience = *job_.spec.deadline - spent_;
-  TrialRun run({service(), parts_.clock, parts_.signals, parts_.devices, line_, patience}, options_,
+  TrialRun run({service_, parts_.clock, parts_.signals, parts_.devices, line_, patience}, options_,
                job_, started.value(), {.recurrence = number, .recurrences = all_recurrences()});
   auto outcome = run.Execute();
   if (run.end_is_known()) records_.Remove(record);
@@ -184,12 +190,20 @@ void TrainSession::SayOutcome(const TrialOutcome& outcome) {
 }
 
 Status TrainSession::TellLessons(const CarbonAccounting& carbon) const {
-  ZEUS_TRY(Lessons lessons,
-           CollectLessons(parts_.source.service(),
-                          {.job = job_.spec.id, .gpu_model = options_.spec.gpu_model}));
+  if (service_.offline()) {
+    Say("there is nothing to show without the service; what was run is told by the next start");
+    return Ok();
+  }
+  auto collected = CollectLessons(parts_.source.service(),
+                                  {.job = job_.spec.id, .gpu_model = options_.spec.gpu_model});
+  if (!collected.ok() && collected.error().retryable()) {
+    log::Warning("what was learned cannot be shown: {}", collected.error().message);
+    return Ok();
+  }
+  if (!collected.ok()) return collected.error();
+  Lessons& lessons = collected.value();
   AddCarbon(carbon, lessons);
-  if (!options_.quiet)
-    std::fputs(("\n" + ArmsTable(lessons) + "\n" + SummaryText(lessons)).c_str(), stderr);
+  if (!options_.quiet) PrintErrorText("\n" + ArmsTable(lessons) + "\n" + SummaryText(lessons));
   if (!options_.html.empty()) ZEUS_RETURN_IF_ERROR(WriteWhole(options_.html, ToHtml(lessons)));
   if (options_.json.empty()) return Ok();
   const Json json = ToJson(lessons);

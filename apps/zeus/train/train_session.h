@@ -13,6 +13,7 @@
 #include "apps/zeus/train/trial_run.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
+#include "zeus/client/spooling_job_service.h"
 #include "zeus/job/job_service.h"
 
 namespace zeus::cli {
@@ -51,10 +52,11 @@ class TrainSession {
   void SayOutcome(const TrialOutcome& outcome);
   Status TellLessons(const CarbonAccounting& carbon) const;
 
-  JobService& service() { return parts_.source.service(); }
+  JobService& service() { return service_; }
 
   Parts parts_;
   TrainOptions options_;
+  SpoolingJobService service_;  // Lets trainings start without it.
   TrialRecords records_;
   StatusLine line_;
   Job job_{};

@@ -315,8 +315,8 @@ Result<TrialOutcome> TrialRun::Conclude(Outcome outcome) {
     return End(TrialStatus::kFailed, "interrupted", kSignalExitCode + outcome.signal);
   if (failure_) return *failure_;
   if (gone_)
-    return trouble.value_or(Error{ErrorCode::kUnavailable, "the server does not answer"})
-        .While("report the run");
+    return KeepForLater(
+        outcome, trouble.value_or(Error{ErrorCode::kUnavailable, "the server does not answer"}));
   if (overdue_) {
     ZEUS_TRY(TrialOutcome late,
              End(meter_->epochs() > 0 ? TrialStatus::kStopped : TrialStatus::kFailed,
@@ -341,6 +341,32 @@ Result<TrialOutcome> TrialRun::Conclude(Outcome outcome) {
              fmt::format("the command ended after {} epochs without reaching the target",
                          meter_->epochs()),
              std::nullopt);
+}
+
+Result<TrialOutcome> TrialRun::KeepForLater(const Outcome& outcome, const Error& trouble) {
+  const TrialReport& last = meter_->last();
+  const JobSpec& spec = job_.spec;
+  const bool reached =
+      last.epoch > 0 && (spec.higher_is_better ? last.metric >= spec.target_metric
+                                               : last.metric <= spec.target_metric);
+  TrialEnd end{.job_id = spec.id, .trial = started_.trial.number, .status = TrialStatus::kStopped};
+  end.reason = fmt::format("the command ended after {} epochs", last.epoch);
+  const bool failed = outcome.exit_code != 0 && !(reached && kill_at_);
+  if (failed) {
+    end.status = TrialStatus::kFailed;
+    end.reason = fmt::format("the command ended with exit code {}", outcome.exit_code);
+  }
+  if (auto kept = parts_.service.Keep(started_.trial, last, end); !kept.ok())
+    return Error(trouble).While("report the run");
+  end_is_known_ = true;  // By this machine.
+  log::Warning("{}: what this run took is kept, and told by the next start", trouble.message);
+  Trial trial = started_.trial;
+  trial.status =
+      failed ? TrialStatus::kFailed : (reached ? TrialStatus::kConverged : TrialStatus::kStopped);
+  trial.reason = end.reason;
+  TrialOutcome kept{.trial = trial};
+  if (failed) kept.exit_code = outcome.exit_code;
+  return kept;
 }
 
 Result<TrialOutcome> TrialRun::End(TrialStatus status, const std::string& reason,
