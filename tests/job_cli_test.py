@@ -144,6 +144,35 @@ class JobTest(TrainTestCase):
         self.assertIn("saved cost: ", text)
         self.assertIn("job usual", text)
 
+    def test_what_other_users_wrote_does_not_reach_the_terminal_as_it_is(self):
+        evil = "\x1b]0;owned\x07\x9b2J\u202e\rX"
+
+        def learn(job, *arguments):
+            return self.train(*self.options(job=job, source=["--metric-file", self.path("m")]),
+                              "--gpu-model", f"V100{evil}", "--max-power", "250", *arguments,
+                              *self.command("--out", self.path("m"), "--seconds", "0"))
+
+        learn("a", "--recurrences", "2", "--baseline", "2", "--label", f"name={evil}")
+        database = sqlite3.connect(self.path("data/zeus/zeus.db"))
+        with database:
+            database.execute("UPDATE trials SET reason = ?", (evil,))
+        database.close()
+        for arguments in (["list"], ["show", "a"], ["show", "a", "--json"], ["trials", "a"],
+                          ["trials", "a", "--json"], ["arms", "a"], ["savings", "a"],
+                          ["export", "a"], ["check", "a"]):
+            with self.subTest(arguments=arguments):
+                text = self.job(*arguments)
+                bad = [c for c in text if (ord(c) < 32 and c not in "\n\t")
+                       or 127 <= ord(c) < 160 or c == "\u202e"]
+                self.assertEqual(bad, [], text)
+        self.assertIn("V100\\x1b]0;owned\\x07\\x9b2J\\u202e\\x0dX", self.job("show", "a"))
+        self.assertEqual(self.trials("a")[0]["reason"], evil)
+        done = self.job("show", "x\x1b[2J", code=3)
+        self.assertNotIn("\x1b", done)
+        done = learn("b")
+        self.assertNotIn("\x1b", done.stderr)
+        self.assertNotIn("\u202e", done.stderr)
+
     def test_the_page_is_whole_and_alone(self):
         self.learn()
         page = self.path("report.html")

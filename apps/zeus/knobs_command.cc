@@ -72,7 +72,7 @@ Result<int> List(bool json) {
   ZEUS_TRY(const auto records, KnobJournal(clock, folder).List());
   Json list = Json::array();
   for (const auto& record : records) {
-    if (!json) fmt::print("{}\n", ToText(record));
+    if (!json) PrintText(fmt::format("{}\n", ToText(record)));
     list.push_back(ToJson(record.entry));
     list.back()["state"] = Name(record.standing);
   }
@@ -88,7 +88,7 @@ Result<int> Restore(bool json) {
   ZEUS_TRY(const auto repairs, RepairKnobs(journal, RealSurroundings(clock)));
   Json list = Json::array();
   for (const KnobRepair& repair : repairs) {
-    if (!json) fmt::print("{}\n", ToText(repair));
+    if (!json) PrintText(fmt::format("{}\n", ToText(repair)));
     list.push_back(ToJson(repair.entry));
     list.back()["outcome"] = Name(repair.outcome);
     if (!repair.reason.empty()) list.back()["reason"] = repair.reason;

@@ -7,9 +7,9 @@
 
 namespace zeus::cli {
 
-// Prints for people, on standard output or standard error: what a terminal would obey is escaped
+// Tables and lines for people, as they are: what a terminal would obey is escaped
 // (zeus/base/terminal_text.h). Everything with names, reasons or messages from outside goes through
-// these.
+// these, or through Show() of terminal.h, which breaks long lines and has colours.
 void PrintText(std::string_view text);
 void PrintErrorText(std::string_view text);
 // JSON, on standard output, that stays JSON.

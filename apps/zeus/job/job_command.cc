@@ -62,12 +62,12 @@ Result<int> List(JobSource& source, const JobFlags& flags) {
                     ToText(job.created_at)});
   }
   if (jobs.empty()) {
-    fmt::print("no jobs in {}\n", source.where());
+    PrintText(fmt::format("no jobs in {}\n", source.where()));
     return 0;
   }
-  fmt::print("{}", AlignedRows({Align::kLeft, Align::kLeft, Align::kRight, Align::kRight,
-                                Align::kRight, Align::kRight, Align::kLeft},
-                               rows));
+  PrintText(AlignedRows({Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight,
+                         Align::kRight, Align::kLeft},
+                        rows));
   return 0;
 }
 
@@ -84,9 +84,10 @@ Result<int> Show(JobSource& source, const JobFlags& flags) {
     PrintJson(ToJson(lessons));
     return 0;
   }
-  fmt::print("job {}: target {:g}, default batch size {}\n\n{}\n{}\n{}", lessons.job.spec.id,
-             lessons.job.spec.target_metric, lessons.job.spec.default_batch_size,
-             ToTextPlot(lessons, kRowsOfPlot), ArmsTable(lessons), SummaryText(lessons));
+  PrintText(fmt::format("job {}: target {:g}, default batch size {}\n\n{}\n{}\n{}",
+                        lessons.job.spec.id, lessons.job.spec.target_metric,
+                        lessons.job.spec.default_batch_size, ToTextPlot(lessons, kRowsOfPlot),
+                        ArmsTable(lessons), SummaryText(lessons)));
   return 0;
 }
 
@@ -98,7 +99,7 @@ Result<int> Trials(JobSource& source, const JobFlags& flags) {
     for (const Trial& trial : lessons.trials) list.push_back(wire::ToJson(trial));
     PrintJson(list);
   } else {
-    fmt::print("{}", TrialsTable(lessons));
+    PrintText(TrialsTable(lessons));
   }
   return 0;
 }
@@ -109,7 +110,7 @@ Result<int> Arms(JobSource& source, const JobFlags& flags) {
   if (flags.json) {
     PrintJson(wire::ToJson(lessons.arms));
   } else {
-    fmt::print("{}", ArmsTable(lessons));
+    PrintText(ArmsTable(lessons));
   }
   return 0;
 }
@@ -125,7 +126,7 @@ Result<int> Savings(JobSource& source, const JobFlags& flags) {
   if (flags.json) {
     PrintJson(SavingsJson(lessons));
   } else {
-    fmt::print("{}", SavingsText(lessons));
+    PrintText(SavingsText(lessons));
   }
   return 0;
 }
@@ -149,7 +150,7 @@ Result<int> Export(JobSource& source, const JobFlags& flags) {
   if (!flags.output.empty() && flags.output != "-") {
     ZEUS_RETURN_IF_ERROR(WriteWhole(flags.output, text));
   } else {
-    std::fputs(text.c_str(), stdout);
+    PrintJsonText(text);
   }
   return 0;
 }
@@ -171,7 +172,7 @@ Status RefuseWhileRunning(JobService& service, const std::string& id) {
 Result<int> Delete(JobSource& source, const JobFlags& flags) {
   if (!flags.force) ZEUS_RETURN_IF_ERROR(RefuseWhileRunning(source.service(), flags.id));
   ZEUS_RETURN_IF_ERROR(source.service().Delete(flags.id));
-  fmt::print("job {} is deleted\n", flags.id);
+  PrintText(fmt::format("job {} is deleted\n", flags.id));
   return 0;
 }
 
@@ -186,9 +187,9 @@ Result<int> Check(JobSource& source, const JobFlags& flags) {
   std::erase_if(events, [&job](const JobEvent& event) { return event.sequence > job.events; });
   const auto replayed = ReplayPolicy(job, events);
   const bool same = replayed.ok() && replayed.value() == job.policy_state;
-  fmt::print("{} events of job {}: the belief that is stored {} what they make\n", events.size(),
-             flags.id, same ? "is" : "is not");
-  if (!replayed.ok()) fmt::print("{}\n", replayed.error().message);
+  PrintText(fmt::format("{} events of job {}: the belief that is stored {} what they make\n",
+                        events.size(), flags.id, same ? "is" : "is not"));
+  if (!replayed.ok()) PrintText(fmt::format("{}\n", replayed.error().message));
   return same ? 0 : 1;
 }
 

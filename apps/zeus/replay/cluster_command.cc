@@ -101,8 +101,10 @@ Result<int> Write(const ClusterOptions& options, const std::vector<replay::Repla
   ZEUS_RETURN_IF_ERROR(WriteWhole(options.write, [&source](const TakePart& take) {
     return WriteGroupTrace(source.trace, take);
   }));
-  for (const std::string& remark : source.remarks) fmt::print(stderr, "zeus: {}\n", remark);
-  fmt::print("{}: {}\n", Printable(options.write.string()), ToText(Describe(source.trace)));
+  for (const std::string& remark : source.remarks)
+    PrintErrorText(fmt::format("zeus: {}\n", remark));
+  PrintText(
+      fmt::format("{}: {}\n", Printable(options.write.string()), ToText(Describe(source.trace))));
   ZEUS_RETURN_IF_ERROR(FlushOutput());
   return 0;
 }
