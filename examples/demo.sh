@@ -30,14 +30,15 @@ train() {
     --samples 1024 --report "$folder/$job.jsonl" "$@" >>"$folder/training.log"
 }
 
-step 'As one would train without Zeus: batch size 128, the highest power limit'
-train default 6 --policy default --quiet -- --knob none
-"$zeus" job trials default --database "sqlite://$folder/zeus.db"
+step 'As one would train without Zeus: batch size 128, the power limit as it is'
+train digits 0 --baseline 6 --quiet -- --profiles "$folder/profiles"
+"$zeus" job trials digits --database "sqlite://$folder/zeus.db"
 
 step "The same job with Zeus: $recurrences recurrences, each a training to 90 % accuracy"
 train digits "$recurrences" -- --profiles "$folder/profiles"
 
-step 'What was learned'
-"$zeus" job show digits --baseline default --database "sqlite://$folder/zeus.db" \
-  --html "$folder/report.html"
+step 'What was saved'
+"$zeus" job savings digits --carbon DE --price 0.30EUR --database "sqlite://$folder/zeus.db"
+"$zeus" job show digits --database "sqlite://$folder/zeus.db" --html "$folder/report.html" \
+  >"$folder/job.txt"
 printf '\nreport: %s\ndatabase: %s (zeus job --help)\n' "$folder/report.html" "$folder/zeus.db"

@@ -12,12 +12,12 @@ from train_testing import TrainTestCase
 
 
 class JobTest(TrainTestCase):
-    def learn(self, job="mnist", recurrences="6", *arguments):
+    def learn(self, job="mnist", recurrences="6", *arguments, program=()):
         self.train(*self.options(job=job, source=["--metric-file", self.path("m")]),
                    *self.itself(), "--seed", "1", "--recurrences", recurrences, "--label",
                    f"of={job}", "--quiet", *arguments, *self.command(
                        "--out", self.path("m"), "--seconds", "0",
-                       "--epochs", '{"32": 20, "64": 10, "128": 4}'))
+                       "--epochs", '{"32": 20, "64": 10, "128": 4}', *program))
 
     def test_lists_tables_and_json_tell_the_same(self):
         self.assertIn("no jobs in sqlite", self.job("list"))
@@ -28,7 +28,7 @@ class JobTest(TrainTestCase):
         self.assertEqual(len(json.loads(self.job("list", "--json", "--label", "of=b"))), 1)
         self.assertEqual(len(json.loads(self.job("list", "--json", "--label", "of"))), 2)
         result = json.loads(self.job("show", "a", "--json"))
-        self.assertEqual(result["schema"], "zeus.job/1")
+        self.assertEqual(result["schema"], "zeus.job/2")
         trials = self.trials("a")
         self.assertEqual(result["total"]["runs"], len(trials))
         for amount in ("energy_joules", "time_seconds", "cost_joules"):
@@ -71,13 +71,107 @@ class JobTest(TrainTestCase):
         self.assertIn("zeus.db", refused.stderr)
         self.assertEqual(sorted(os.listdir(data)), before)
 
-    def test_against_a_baseline(self):
-        self.learn("default", "2", "--policy", "default")
+    def test_what_a_run_took_is_what_its_runs_show_the_start_included(self):
+        self.learn("a", "8", program=["--start", "3000"])
+        result = json.loads(self.job("show", "a", "--json"))
+        trials = [trial for trial in self.trials("a") if trial["status"] in ("converged", "stopped")]
+        costs = {}
+        for arm, belief in zip(result["measured"], result["arms"]["arms"]):
+            runs = [trial for trial in trials if trial["batch_size"] == arm["batch_size"]]
+            reached = sum(trial["status"] == "converged" for trial in runs)
+            self.assertEqual((arm["runs"], arm["reached"]), (len(runs), reached))
+            if reached == 0:
+                self.assertIsNone(arm["cost_joules"])
+                continue
+            costs[arm["batch_size"]] = sum(trial["cost_joules"] for trial in runs) / reached
+            self.assertAlmostEqual(arm["cost_joules"], costs[arm["batch_size"]])
+            # The belief is about epochs: it is called that, and does not contain the start.
+            self.assertLess(belief["cost_joules"], arm["cost_joules"] - 0.5 * 2900)
+        self.assertEqual(result["cheapest_batch_size"], min(costs, key=costs.get))
+        text = self.job("arms", "a")
+        self.assertIn("epochs to target cost", text)
+        self.assertIn("a run took", text)
+        self.assertNotIn("cost of a run", text)
+        marked, = [line for line in text.splitlines() if "best" in line]
+        self.assertTrue(marked.strip().startswith(str(min(costs, key=costs.get))), text)
+
+    def test_savings_are_measured_against_undisturbed_runs_of_the_default(self):
+        self.learn("tuned", "8", "--baseline", "3")
+        trials = self.trials("tuned")
+        baseline = [trial for trial in trials if trial["role"] == "baseline"]
+        self.assertEqual([(t["batch_size"], t["epochs"], t["undisturbed"]) for t in baseline],
+                         [(64, 10, True)] * 3)
+        result = json.loads(self.job("show", "tuned", "--json"))
+        savings = result["savings"]
+        self.assertEqual(savings["baseline"]["energy_joules"], 1000)
+        # Everything that ran under Zeus is charged, what explored and failed included.
+        charged = sum(t["energy_joules"] for t in trials if t["role"] != "baseline")
+        self.assertAlmostEqual(savings["zeus"]["energy_joules"], charged / 8)
+        percent = 100 * (1 - charged / 8 / 1000)
+        self.assertAlmostEqual(savings["saved"]["energy_percent"], percent)
+        self.assertGreater(savings["saved"]["energy_sigma_percent"], 0)
+        self.assertAlmostEqual(savings["saved"]["energy_kwh"], (8000 - charged) / 3.6e6)
+        self.assertLess(percent, 60)  # That is what batch size 128 would save without exploration.
+        self.assertEqual(json.loads(self.job("savings", "tuned", "--json")), savings)
+        text = self.job("show", "tuned")
+        line = (f"energy {-percent:+.1f} ± {savings['saved']['energy_sigma_percent']:.1f} %")
+        self.assertIn(line, text)
+        self.assertEqual(text.count("energy -"), 1, text)
+        self.assertIn(line, self.job("savings", "tuned"))
+        self.assertIn("is what they make", self.job("check", "tuned"))
+
+    def test_without_a_baseline_savings_are_not_known_and_it_is_said_how_to_know_them(self):
         self.learn("tuned", "8")
-        result = json.loads(self.job("show", "tuned", "--baseline", "default", "--json"))
-        self.assertAlmostEqual(result["baseline"]["saved"]["energy_percent"], 60)
-        self.assertIn("against job default with batch size 64: energy -60.0 ± 0.0 %",
-                      self.job("show", "tuned", "--baseline", "default"))
+        savings = json.loads(self.job("savings", "tuned", "--json"))
+        self.assertIsNone(savings["saved"])
+        self.assertIn("--baseline 3", savings["unknown_because"])
+        for verb in ("savings", "show"):
+            text = self.job(verb, "tuned")
+            self.assertIn("saved: not known yet: there are 0 undisturbed runs of the default", text)
+            self.assertNotIn(" %", text)
+
+    def test_savings_in_money_and_emissions_and_against_another_job(self):
+        self.learn("usual", "0", "--baseline", "2")
+        self.learn("tuned", "8")
+        arguments = ["savings", "tuned", "--baseline", "usual", "--carbon", "360g/kWh", "--price",
+                     "1EUR"]
+        saved = json.loads(self.job(*arguments, "--json"))["saved"]
+        self.assertAlmostEqual(saved["carbon"]["grams_co2e"], 360 * saved["energy_kwh"])
+        self.assertAlmostEqual(saved["cost"]["amount"], saved["energy_kwh"])
+        self.assertGreater(saved["cost"]["amount_sigma"], 0)
+        text = self.job(*arguments)
+        self.assertIn("saved carbon: ", text)
+        self.assertIn("saved cost: ", text)
+        self.assertIn("job usual", text)
+
+    def test_what_other_users_wrote_does_not_reach_the_terminal_as_it_is(self):
+        evil = "\x1b]0;owned\x07\x9b2J\u202e\rX"
+
+        def learn(job, *arguments):
+            return self.train(*self.options(job=job, source=["--metric-file", self.path("m")]),
+                              "--gpu-model", f"V100{evil}", "--max-power", "250", *arguments,
+                              *self.command("--out", self.path("m"), "--seconds", "0"))
+
+        learn("a", "--recurrences", "2", "--baseline", "2", "--label", f"name={evil}")
+        database = sqlite3.connect(self.path("data/zeus/zeus.db"))
+        with database:
+            database.execute("UPDATE trials SET reason = ?", (evil,))
+        database.close()
+        for arguments in (["list"], ["show", "a"], ["show", "a", "--json"], ["trials", "a"],
+                          ["trials", "a", "--json"], ["arms", "a"], ["savings", "a"],
+                          ["export", "a"], ["check", "a"]):
+            with self.subTest(arguments=arguments):
+                text = self.job(*arguments)
+                bad = [c for c in text if (ord(c) < 32 and c not in "\n\t")
+                       or 127 <= ord(c) < 160 or c == "\u202e"]
+                self.assertEqual(bad, [], text)
+        self.assertIn("V100\\x1b]0;owned\\x07\\x9b2J\\u202e\\x0dX", self.job("show", "a"))
+        self.assertEqual(self.trials("a")[0]["reason"], evil)
+        done = self.job("show", "x\x1b[2J", code=3)
+        self.assertNotIn("\x1b", done)
+        done = learn("b")
+        self.assertNotIn("\x1b", done.stderr)
+        self.assertNotIn("\u202e", done.stderr)
 
     def test_the_page_is_whole_and_alone(self):
         self.learn()

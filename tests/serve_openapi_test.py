@@ -122,6 +122,8 @@ class OpenApiTest(ServeTestCase):
         self.ask("POST", "/v1/jobs/nobody/epoch-costs", cost, 404)
         self.ask("GET", job + "/arms?gpu_model=A40")
         self.ask("GET", "/v1/jobs/nobody/arms", status=404)
+        self.ask("GET", job + "/savings?gpu_model=A40&baseline=mnist")
+        self.ask("GET", "/v1/jobs/nobody/savings", status=404)
         self.ask("GET", job + "/events")
         self.ask("GET", job + "/events?after=x", status=422)
         self.ask("GET", "/v1/jobs/nobody/events", status=404)

@@ -66,6 +66,33 @@ class JobsTest(ServeTestCase):
         self.assertEqual(kinds[:2], ["job_created", "trial_started"])
         self.assertIn("trial_ended", kinds)
 
+    def test_savings_are_known_when_the_default_has_run_undisturbed(self):
+        server = self.serve("--no-access-log")
+        server.ask("POST", "/v1/jobs", JOB)
+
+        def run(energy, undisturbed, **request):
+            trial = self.start_trial(server, **request)
+            done = server.ask("POST", f"/v1/jobs/mnist/trials/{trial['number']}/reports", {
+                "epoch": 2, "time_seconds": 20, "energy_joules": energy, "metric": 0.95,
+                "undisturbed": undisturbed}).json
+            self.assertTrue(done["converged"], done)
+            return trial
+
+        for energy in (900, 1100):
+            run(energy / 2, False)
+        unknown = server.ask("GET", "/v1/jobs/mnist/savings").json
+        self.assertIsNone(unknown["saved"])
+        self.assertIn("there are 0 undisturbed runs", unknown["unknown_because"])
+        for energy in (900, 1100):
+            trial = run(energy, True, baseline=True)
+            self.assertEqual((trial["batch_size"], trial["role"]), (64, "baseline"))
+        known = server.ask("GET", "/v1/jobs/mnist/savings").json
+        self.assertAlmostEqual(known["saved"]["energy_percent"], 50)
+        self.assertGreater(known["saved"]["energy_sigma_percent"], 0)
+        self.assertAlmostEqual(known["saved"]["energy_joules"], 1000)
+        self.assertIsNone(known["unknown_because"])
+        self.assertEqual(server.ask("GET", "/v1/jobs/mnist/savings?baseline=nobody").status, 404)
+
     def test_everything_survives_a_restart(self):
         server = self.serve("--no-access-log")
         server.ask("POST", "/v1/jobs", JOB)

@@ -6,10 +6,12 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
 import unittest
+import urllib.request
 
 from sim_testing import ZEUS, wait_until
 from train_testing import TrainTestCase
@@ -162,7 +164,7 @@ class EndTest(TrainTestCase):
             result = json.load(file)
         self.assertEqual(result["best_batch_size"], 128)
         self.assertEqual(result["at_best"]["energy_joules"], 400)
-        self.assertAlmostEqual(result["saved"]["energy_percent"], 60)
+        self.assertIsNone(result["savings"]["saved"])
         self.assertEqual(len(result["recurrences"]), 10)
         with open(report, encoding="utf-8") as file:
             self.assertIn("<svg", file.read())
@@ -300,10 +302,84 @@ class ServerTest(TrainTestCase):
         trial, = self.trials()
         self.assertEqual((trial["status"], trial["epochs"]), ("converged", 30))
 
-    def test_a_server_that_is_not_there_is_said(self):
-        done = self.train(*self.options(), *self.itself(), "--server", "http://127.0.0.1:1",
-                          *self.command(), code=6)
-        self.assertIn("no answer from http://127.0.0.1:1", done.stderr)
+    def train_itself(self, *arguments, code=0):
+        return self.train(*self.options(source=["--metric-file", self.path("m")]), *self.itself(),
+                          "--server-wait", "1s", *arguments, *self.command(
+                              "--out", self.path("m"), "--seconds", "0"), code=code)
+
+    def test_training_starts_without_a_server_and_is_told_by_the_next_start(self):
+        url, process = self.serve("127.0.0.1:0")
+        self.environment["ZEUS_SERVER"] = url
+        process.kill()
+        process.wait()
+        done = self.train_itself("--recurrences", "2")
+        self.assertIn(f"no answer from {url}", done.stderr)
+        self.assertIn("the training begins without it", done.stderr)
+        self.serve(url.removeprefix("http://"))
+        done = self.train_itself()
+        trials = self.trials()
+        self.assertEqual([(t["status"], t["batch_size"], t["epochs"]) for t in trials[:2]],
+                         [("converged", 64, 5)] * 2)
+        self.assertEqual(len(trials), 3)
+        self.assertEqual([t["energy_joules"] for t in trials[:2]], [500, 500])
+        database = f"sqlite://{self.path('served.db')}"
+        del self.environment["ZEUS_SERVER"]
+        self.assertIn("is what they make", self.job("check", "mnist", "--database", database))
+
+    def test_training_starts_with_a_server_that_says_nothing_or_is_full(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            self.environment["ZEUS_SERVER"] = f"http://127.0.0.1:{silent.getsockname()[1]}"
+            self.assertIn("the training begins without it", self.train_itself().stderr)
+        url, _ = self.serve("127.0.0.1:0", "--max-connections", "1")
+        self.environment["ZEUS_SERVER"] = url
+        host, port = url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as held:
+            held.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            self.assertIn(b"200", held.recv(100))
+            self.assertIn("the training begins without it", self.train_itself().stderr)
+
+    def test_a_run_whose_server_does_not_come_back_is_told_by_the_next_start(self):
+        url, process = self.serve("127.0.0.1:0")
+        self.environment["ZEUS_SERVER"] = url
+        go = self.path("go")
+        script = (f'echo val_acc=0.1; echo val_acc=0.2; while [ ! -e {go} ]; do sleep 0.05; done; '
+                  'echo val_acc=0.95; : {batch_size}')
+        training = self.start_train(*self.options(), *self.itself(), "--eta", "0", "--", "sh", "-c",
+                                    script)
+        wait_until(lambda: self.reported_epochs() == 2, "no report came")
+        process.kill()
+        process.wait()
+        with open(go, "w", encoding="utf-8"):
+            pass
+        error = training.communicate(timeout=200)[1]
+        self.assertEqual(training.returncode, 0, error)
+        self.assertIn("kept, and told by the next start", error)
+        self.serve(url.removeprefix("http://"))
+        self.train(*self.options(), *self.itself(), "--eta", "0", "--", "sh", "-c",
+                   "echo val_acc=0.95; : {batch_size}")
+        self.assertEqual([(t["status"], t["epochs"]) for t in self.trials()],
+                         [("converged", 3), ("converged", 1)])
+
+    def test_a_training_holds_no_connection(self):
+        url, _ = self.serve("127.0.0.1:0")
+        self.environment["ZEUS_SERVER"] = url
+        go = self.path("go")
+        training = self.start_train(
+            *self.options(), *self.itself(), "--eta", "0", "--", "sh", "-c",
+            f'echo val_acc=0.1; echo val_acc=0.2; while [ ! -e {go} ]; do sleep 0.05; done; '
+            'echo val_acc=0.95; : {batch_size}')
+        wait_until(lambda: self.reported_epochs() == 2, "no report came")
+
+        def connections():
+            with urllib.request.urlopen(url + "/metrics", timeout=60) as answer:
+                text = answer.read().decode()
+            return float(re.search(r"^zeus_server_connections (\S+)", text, re.MULTILINE)[1])
+
+        # The one that asks is the only one.
+        wait_until(lambda: connections() == 1, "the training holds a connection")
+        with open(go, "w", encoding="utf-8"):
+            pass
+        self.assertEqual(training.wait(timeout=60), 0)
 
 
 class PowerLimitTest(TrainTestCase):
@@ -359,6 +435,71 @@ class PowerLimitTest(TrainTestCase):
         with open(os.path.join(folder, name), encoding="utf-8") as file:
             self.assertTrue(json.load(file)["complete"])
         self.assertEqual(self.limit(), 250)
+
+    def test_a_baseline_leaves_the_limit_alone_and_says_so_to_the_command(self):
+        limit = self.limit()
+        script = 'echo "baseline=$ZEUS_BASELINE"; i=1; while [ $i -le 3 ]; do sleep 0.2; ' \
+                 'echo "val_acc=0.3$i"; i=$((i+1)); done; echo "val_acc=0.95"'
+        done = self.train(*self.options(), "--baseline", "2", "--recurrences", "1", "--limits",
+                          "250,200", "--", "sh", "-c", script + " # {batch_size}")
+        self.assertEqual(done.stdout.count("baseline=1"), 2)
+        self.assertEqual(done.stdout.count("baseline=\n"), 1)
+        self.assertIn("saved: not known yet: 1 recurrence of the job reached the target",
+                      done.stderr)
+        trials = self.trials()
+        self.assertEqual([(t["role"] == "baseline", t["undisturbed"]) for t in trials],
+                         [(True, True), (True, True), (False, False)])
+        self.assertEqual([t["power_limit_watts"] for t in trials[:2]], [limit, limit])
+
+    def run_until(self, job, file, *options):
+        """A training whose epochs go on until there is such a file."""
+        script = f'while [ ! -e {file} ]; do sleep 0.1; echo val_acc=0.1; done; echo val_acc=0.95'
+        return self.start_train(
+            "--job", job, "--batch-sizes", "8", "--default", "8", "--target", "0.9", "--max-epochs",
+            "100000", "--power-limit", "found", *REGEX, *options, "--", "sh", "-c", script)
+
+    def end_run(self, process, file):
+        with open(file, "w", encoding="utf-8"):
+            pass
+        output = process.communicate(timeout=120)[1]
+        self.assertEqual(process.returncode, 0, output)
+        return output
+
+    def test_two_on_one_gpu_get_their_parts_and_learn_nothing(self):
+        alone, first, second = (self.path(name) for name in ("alone", "first", "second"))
+        process = self.run_until("alone", alone)
+        wait_until(lambda: self.reported_epochs("alone") >= 10, "no epochs")
+        self.assertNotIn("other processes", self.end_run(process, alone))
+        one = self.run_until("one", first)
+        wait_until(lambda: self.reported_epochs("one") >= 2, "no epochs")
+        two = self.run_until("two", second)
+        wait_until(lambda: self.reported_epochs("two") >= 25, "no epochs")
+        outputs = [self.end_run(two, second), self.end_run(one, first)]
+        for output in outputs:
+            self.assertIn("other processes use the GPUs of this run too", output)
+        trials = {job: self.trials(job)[0] for job in ("alone", "one", "two")}
+        power = {job: trial["energy_joules"] / trial["time_seconds"]
+                 for job, trial in trials.items()}
+        self.assertLess(power["two"], 0.7 * power["alone"])
+        self.assertGreater(power["two"], 0.3 * power["alone"])
+        self.assertEqual({job: trial["shared"] for job, trial in trials.items()},
+                         {"alone": False, "one": True, "two": True})
+        for job, runs in (("alone", 1), ("one", 0), ("two", 0)):
+            result = json.loads(self.job("show", job, "--json"))
+            self.assertEqual([arm["runs"] for arm in result["arms"]["arms"]], [runs], job)
+            self.assertIn("is what they make", self.job("check", job))
+        self.assertIn("shared GPU", self.job("trials", "two"))
+        self.assertIn("without 1 run that shared GPUs", self.job("savings", "two"))
+
+    def test_a_command_that_measures_itself_is_not_taken_for_another_process(self):
+        script = ("import os, subprocess, sys\n"
+                  "zeus = os.environ['ZEUS_BINARY']\n"
+                  "subprocess.run([zeus, 'run', '--', 'sleep', '1.5'], check=True)\n"
+                  "print('val_acc=0.95', flush=True)\n")
+        done = self.train("--job", "self", "--batch-sizes", "8", "--default", "8", "--target", "0.9",
+                          "--power-limit", "found", *REGEX, "--", "python3", "-c", script)
+        self.assertNotIn("other processes", done.stderr)
+        self.assertFalse(self.trials("self")[0]["shared"])
 
     def test_a_fixed_limit_is_put_back(self):
         process = self.start_train(*self.job_of_one(), "--power-limit", "150",

@@ -18,6 +18,7 @@ parser.add_argument("--epochs", type=json.loads, default={})
 parser.add_argument("--seconds", type=float, default=0.02)
 parser.add_argument("--most", type=int, default=30)
 parser.add_argument("--cost", type=float, default=100.0)
+parser.add_argument("--start", type=float, default=0.0)
 parser.add_argument("--out", default="stdout")
 parser.add_argument("--stubborn", action="store_true")
 parser.add_argument("--fail-after", type=int)
@@ -38,7 +39,7 @@ for epoch in range(1, options.most + 1):
     time.sleep(options.seconds)
     accuracy = 0.9 * epoch / needed
     report = {"epoch": epoch, "metric": accuracy, "time_seconds": 1.0 * epoch,
-              "energy_joules": options.cost * epoch}
+              "energy_joules": options.start + options.cost * epoch}
     if options.out == "stdout":
         print(f"epoch {epoch}: val_acc={accuracy:.4f}", flush=True)
     elif options.out == "stderr":

@@ -108,7 +108,7 @@ Result<int> List(const KnobFlags& flags) {
   const std::string here = self.ok() ? self.value().pid_namespace : "";
   Json list = Json::array();
   for (const auto& record : records) {
-    if (!flags.json) fmt::print("{}\n", ToText(record, here));
+    if (!flags.json) PrintText(fmt::format("{}\n", ToText(record, here)));
     list.push_back(ToJson(record.entry));
     list.back()["state"] = Name(record.standing);
   }
@@ -149,7 +149,7 @@ Result<int> Restore(const KnobFlags& flags) {
   ZEUS_TRY(const auto repairs, RepairAllKnobs(journal, RealSurroundings(clock), HoldersOf(flags)));
   Json list = Json::array();
   for (const KnobRepair& repair : repairs) {
-    if (!flags.json) fmt::print("{}\n", ToText(repair));
+    if (!flags.json) PrintText(fmt::format("{}\n", ToText(repair)));
     list.push_back(ToJson(repair.entry));
     list.back()["outcome"] = Name(repair.outcome);
     if (!repair.reason.empty()) list.back()["reason"] = repair.reason;

@@ -10,12 +10,18 @@
 
 #include "apps/zeus/terminal.h"
 #include "zeus/base/json.h"
+#include "zeus/base/terminal_text.h"
 
 namespace zeus::cli {
 
+void PrintText(std::string_view text) { fmt::print("{}", ForTerminal(text)); }
+void PrintErrorText(std::string_view text) { fmt::print(stderr, "{}", ForTerminal(text)); }
+
+void PrintJsonText(std::string_view json) { fmt::print("{}", JsonForTerminal(json)); }
+
 void PrintJson(const Json& json) {
   // Where standard output is ASCII (see terminal.h), escapes keep what other characters mean.
-  fmt::print("{}\n", json.dump(2, ' ', !LocaleIsUnicode(), Json::error_handler_t::replace));
+  PrintJsonText(json.dump(2, ' ', !LocaleIsUnicode(), Json::error_handler_t::replace) + "\n");
 }
 
 Status FlushOutput() {

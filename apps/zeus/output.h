@@ -1,9 +1,19 @@
 #pragma once
 
+#include <string_view>
+
 #include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 
 namespace zeus::cli {
+
+// Tables and lines for people, as they are: what a terminal would obey is escaped
+// (zeus/base/terminal_text.h). Everything with names, reasons or messages from outside goes through
+// these, or through Show() of terminal.h, which breaks long lines and has colours.
+void PrintText(std::string_view text);
+void PrintErrorText(std::string_view text);
+// JSON, on standard output, that stays JSON.
+void PrintJsonText(std::string_view json);
 
 // Two-space indentation and a newline: for people and programs. Bytes that are not UTF-8 are
 // replaced.

@@ -94,7 +94,7 @@ Status WriteFiles(const OutputFlags& flags, const report::Report& report) {
   if (!flags.csv.empty()) ZEUS_RETURN_IF_ERROR(WriteWhole(flags.csv, MainTable(report)));
   if (!flags.figures.empty()) {
     ZEUS_TRY(const std::string left_out, report::WriteFiles(report, flags.figures));
-    if (!left_out.empty()) fmt::print(stderr, "zeus: {}\n", left_out);
+    if (!left_out.empty()) PrintErrorText(fmt::format("zeus: {}\n", left_out));
   }
   return Ok();
 }
@@ -104,7 +104,7 @@ Status WriteOutputs(const OutputFlags& flags, const Json& result, const report::
   if (flags.json)
     PrintJson(result);
   else
-    fmt::print("{}", ToText(report, OutputWidth()));
+    PrintText(ToText(report, OutputWidth()));
   return FlushOutput();
 }
 

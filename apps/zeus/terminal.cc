@@ -8,6 +8,7 @@
 #include <array>
 #include <utility>
 
+#include "zeus/base/terminal_text.h"
 #include "zeus/base/text.h"
 #include "zeus/base/wrapped_text.h"
 
@@ -85,6 +86,18 @@ std::FILE* OpenAsciiStream(int descriptor, int buffering) {
   return stream;
 }
 
+// Those of Painted(), the only control sequences in text for people: they change how it looks, and
+// nothing else.
+void PutBackColours(std::string& text) {
+  for (const std::string_view colour : {"31m", "32m", "33m", "0m"}) {
+    const std::string escaped = fmt::format("\\x1b[{}", colour);
+    const std::string sequence = fmt::format("\x1b[{}", colour);
+    for (auto at = text.find(escaped); at != std::string::npos;
+         at = text.find(escaped, at + sequence.size()))
+      text.replace(at, escaped.size(), sequence);
+  }
+}
+
 }  // namespace
 
 Terminal TerminalOf(int descriptor, const Environment& environment) {
@@ -130,9 +143,10 @@ std::string Painted(std::string_view text, Colour colour, const Terminal& termin
 void Show(std::FILE* stream, const std::string& text) {
   constexpr std::size_t kIndent = 2;
   const Terminal terminal = TerminalOf(stream == stderr ? STDERR_FILENO : STDOUT_FILENO);
-  std::fputs(
-      terminal.is_terminal ? WrappedText(text, terminal.columns, kIndent).c_str() : text.c_str(),
-      stream);
+  std::string safe = ForTerminal(text);
+  if (terminal.colours) PutBackColours(safe);
+  if (terminal.is_terminal) safe = WrappedText(safe, terminal.columns, kIndent);
+  std::fputs(safe.c_str(), stream);
 }
 
 void WriteInAscii() {

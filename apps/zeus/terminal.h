@@ -34,7 +34,9 @@ enum class Colour { kGreen = 32, kYellow = 33, kRed = 31 };
 // The text in that colour where `terminal` shows colours.
 std::string Painted(std::string_view text, Colour colour, const Terminal& terminal);
 
-// Writes text for people. On a terminal, lines that are too long for it are broken at blanks.
+// Writes text for people: what a terminal would obey is escaped (zeus/base/terminal_text.h),
+// colours of Painted() excepted. On a terminal, lines that are too long for it are broken at
+// blanks.
 void Show(std::FILE* stream, const std::string& text);
 
 // From now on standard output and standard error are written in ASCII, see InAscii(). Call it once,

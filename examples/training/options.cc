@@ -123,7 +123,9 @@ Recipe RecipeOf(const Options& options, const ExampleModel& model) {
 }
 
 std::vector<KnobKind> KnobsOf(const Options& options) {
-  if (options.knob == "none") return {};
+  // `zeus train` asks for an undisturbed run, to compare with.
+  const bool baseline = std::getenv("ZEUS_BASELINE") != nullptr;
+  if (options.knob == "none" || baseline) return {};
   if (options.knob == "clock") return {KnobKind::kGraphicsClock};
   if (options.knob == "both") return {KnobKind::kGpuPowerLimit, KnobKind::kGraphicsClock};
   return {KnobKind::kGpuPowerLimit};

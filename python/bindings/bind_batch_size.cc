@@ -82,7 +82,50 @@ std::unique_ptr<JobRun> OpenJobRun(const std::shared_ptr<Monitor>& monitor,
                       .unsaid = std::move(unsaid),
                       .window = options["window"].cast<std::string>(),
                       .recurrence = options["recurrence"].cast<std::optional<std::int64_t>>(),
+                      .baseline = options["baseline"].cast<bool>(),
+                      .needs_server = options["needs_server"].cast<bool>(),
+                      .patience = Seconds(options["patience"].cast<double>()),
                       .collective = std::move(collective)});
+}
+
+py::dict ToDict(const UsualAmounts& usual) {
+  py::dict dict;
+  dict["count"] = usual.count;
+  const auto add = [&dict](const char* name, const MeanAmount& amount) {
+    dict[name] = py::make_tuple(amount.mean, amount.sigma);
+  };
+  add("energy", usual.energy);
+  add("time", usual.time);
+  add("cost", usual.cost);
+  return dict;
+}
+
+py::tuple ToTuple(const SavedAmount& saved) {
+  return py::make_tuple(saved.percent, saved.percent_sigma, saved.total, saved.total_sigma);
+}
+
+// For zeus.optimizer.batch_size.savings, which makes objects of it.
+py::dict SavingsDict(JobRun& run) {
+  const JobSavings savings = run.Savings();
+  py::dict dict;
+  dict["job_id"] = savings.job_id;
+  dict["gpu_model"] = savings.gpu_model;
+  dict["default_batch_size"] = savings.default_batch_size;
+  dict["baseline"] = ToDict(savings.baseline);
+  dict["zeus"] = ToDict(savings.zeus);
+  dict["runs"] = savings.runs;
+  dict["shared_runs"] = savings.shared;
+  dict["unknown_because"] = savings.unknown_because;
+  if (savings.saved) {
+    py::dict saved;
+    saved["energy"] = ToTuple(savings.saved->energy);
+    saved["time"] = ToTuple(savings.saved->time);
+    saved["cost"] = ToTuple(savings.saved->cost);
+    dict["saved"] = saved;
+  } else {
+    dict["saved"] = py::none();
+  }
+  return dict;
 }
 
 }  // namespace
@@ -100,6 +143,7 @@ void BindBatchSize(py::module_& core) {
       .def("on_train_begin", &JobRun::OnTrainBegin)
       .def("on_evaluate", &JobRun::OnEvaluate, py::arg("metric"))
       .def("on_train_end", &JobRun::OnTrainEnd)
+      .def("savings", &SavingsDict)
       .def("close", &JobRun::Close)
       .def_property_readonly("closed", &JobRun::closed)
       .def_property_readonly("job_id", known([](const auto& state) { return state.job.id; }))

@@ -66,6 +66,10 @@ JobRun::JobRun(const std::shared_ptr<Monitor>& monitor, Options options)
                                                   {.job = std::move(options.job),
                                                    .recurrence = options.recurrence,
                                                    .collective = parts.collective.get(),
+                                                   .baseline = options.baseline,
+                                                   .patience = options.patience,
+                                                   .needs_service = options.needs_server,
+                                                   .where = options.server.url,
                                                    .heartbeats = heartbeats}));
   parts.client->Observe([&parts] { return parts.decided.load(); });
   state_ = StateOf(*parts.client);
@@ -137,6 +141,17 @@ void JobRun::LogEpochWindow() {
 
 void JobRun::OnTrainEnd() {
   Do([](BatchSizeClient& client) { client.OnTrainEnd(); });
+}
+
+JobSavings JobRun::Savings() {
+  CheckOpen("batch size optimizer");
+  const std::shared_ptr<Parts> parts = parts_;
+  const SavingsQuery query{.job_id = state_.job.id, .gpu_model = state_.job.gpu_model};
+  const WithoutGil released;
+  const std::lock_guard lock(parts->mutex);
+  if (!parts->service)
+    throw Failure(Error{ErrorCode::kInvalidArgument, "only the first rank can ask for savings"});
+  return Unwrap(parts->service->GetSavings(query));
 }
 
 void JobRun::DoClose() {

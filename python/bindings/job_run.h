@@ -36,6 +36,9 @@ class JobRun final : public Closeable {
     Unsaid unsaid{};
     std::string window{};  // Of each epoch, for the monitor's log.
     std::optional<std::int64_t> recurrence{};
+    bool baseline = false;
+    bool needs_server = false;
+    Seconds patience{10};  // With a server that does not answer when the run begins.
     pybind11::object collective{};  // None for one process alone.
   };
 
@@ -51,6 +54,9 @@ class JobRun final : public Closeable {
   void Observe(pybind11::object power_limit_optimizer);
   // The run came to its end by itself.
   void OnTrainEnd();
+
+  // As the server computes it. Throws Failure, also on another rank than the first.
+  JobSavings Savings();
 
   // What is known of it, also when it is closed.
   struct State {

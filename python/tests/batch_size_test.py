@@ -49,6 +49,41 @@ class RunTest(JobTestCase):
         self.assertEqual(len(ask(self.server, "/v1/jobs/mnist-1/trials")["trials"]), 1)
         self.assertTrue(optimizer.converged)  # What it learnt can still be asked.
 
+    def test_savings_are_measured_against_runs_of_the_default(self):
+        for baseline in (False, False, True, True):
+            optimizer = self.optimizer(baseline=baseline)
+            if baseline:
+                self.assertEqual(optimizer.get_batch_size(), 64)
+            optimizer.on_train_begin()
+            optimizer.on_evaluate(0.3)
+            optimizer.on_evaluate(0.95)
+            optimizer.on_train_end()
+            savings = optimizer.savings()
+            if savings.baseline.count < 2:
+                self.assertIsNone(savings.energy)
+                self.assertIn("not known yet", str(savings))
+        self.assertEqual((savings.baseline.count, savings.zeus.count), (2, 2))
+        self.assertEqual([self.trial(number)["undisturbed"] for number in (1, 2, 3, 4)],
+                         [False, False, True, True])
+        answer = ask(self.server, "/v1/jobs/mnist-1/savings")
+        self.assertEqual(savings.energy.percent, answer["saved"]["energy_percent"])
+        self.assertEqual(savings.energy.kwh, answer["saved"]["energy_kwh"])
+        self.assertGreater(savings.energy.percent_sigma, 0)
+        self.assertIn("±", str(savings))
+
+    def test_a_baseline_in_which_the_limit_was_turned_is_not_counted(self):
+        optimizer = self.optimizer(baseline=True)
+        optimizer.on_train_begin()
+        optimizer.on_evaluate(0.3)
+        gpu = get_gpus()
+        before = gpu.get_power_management_limit(0)
+        gpu.set_power_management_limit(0, before - 50_000)
+        self.addCleanup(gpu.set_power_management_limit, 0, before)
+        optimizer.on_evaluate(0.95)
+        optimizer.on_train_end()
+        self.assertFalse(self.trial()["undisturbed"])
+        self.assertEqual(optimizer.savings().baseline.count, 0)
+
     def test_every_epoch_is_in_the_log_of_the_monitor(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "windows.csv")

@@ -51,10 +51,46 @@ class TroubleTest(JobTestCase):
         url = self.server.url
         self.server.stop()
         with self.assertRaises(ZeusBSORuntimError) as raised:
-            BatchSizeOptimizer(self.monitor, url, spec())
+            BatchSizeOptimizer(self.monitor, url, spec(), needs_server=True)
         self.assertIs(ZeusBSORuntimError, ZeusBSORuntimeError)
         self.assertEqual(len(str(raised.exception).splitlines()), 1)
         self.assertIn(url.split("//")[1].split(":")[1], str(raised.exception))
+
+    def test_without_a_server_the_training_begins_and_is_told_by_a_later_run(self):
+        database = os.path.join(self.folder, "jobs.db")
+        address = self.server.url.removeprefix("http://")
+        self.server.stop()
+        optimizer = self.optimizer(patience=0.1)
+        self.assertEqual(optimizer.get_batch_size(), 64)
+        optimizer.on_train_begin()
+        optimizer.on_evaluate(0.3)
+        self.assertFalse(optimizer.training_finished)
+        optimizer.on_evaluate(0.95)
+        self.assertTrue(optimizer.training_finished and optimizer.converged)
+        optimizer.on_train_end()
+        process = subprocess.Popen(
+            [ZEUS, "serve", "--listen", address, "--database", f"sqlite://{database}"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.addCleanup(process.stdout.close)
+        self.assertIn("listening", process.stdout.readline())
+        self.optimizer().get_batch_size()
+        told = self.trial(1)
+        self.assertEqual((told["status"], told["batch_size"], told["epochs"]),
+                         ("converged", 64, 2))
+        self.assertGreater(told["energy_joules"], 0)
+        self.assertEqual(self.trial(2)["status"], "dispatched")
+
+    def test_the_target_ends_a_training_whose_server_died(self):
+        optimizer = self.optimizer()
+        optimizer.on_train_begin()
+        self.server.process.kill()
+        self.server.process.wait()
+        optimizer.on_evaluate(0.95)
+        self.assertTrue(optimizer.training_finished and optimizer.converged)
+        self.assertIn("told later", optimizer.message)
+        optimizer.on_train_end()
 
     def test_a_server_that_dies_stops_nothing(self):
         optimizer = self.optimizer()

@@ -1,6 +1,8 @@
 """What the tests of recurring jobs share: a server and a monitor for every test."""
 
 import json
+import os
+import tempfile
 import urllib.request
 
 from node_testing import NodeTestCase
@@ -20,11 +22,23 @@ def ask(server: LocalServer, path: str) -> dict:
         return json.load(answer)
 
 
+def _put_back(name: str, value: str | None) -> None:
+    os.environ.pop(name, None)
+    if value is not None:
+        os.environ[name] = value
+
+
 class JobTestCase(NodeTestCase):
     GPUS = "2xA100"
     TIME_SCALE = 20
 
     def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory(prefix="zeus-job-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        before = os.environ.get("XDG_DATA_HOME")
+        os.environ["XDG_DATA_HOME"] = self.folder
+        self.addCleanup(_put_back, "XDG_DATA_HOME", before)
         self.server = LocalServer()
         self.addCleanup(self.server.stop)
         self.monitor = ZeusMonitor(gpu_indices=[0], cpu_indices=[])

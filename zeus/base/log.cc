@@ -6,6 +6,8 @@
 #include <array>
 #include <cstdlib>
 
+#include "zeus/base/terminal_text.h"
+
 namespace zeus::log {
 namespace {
 
@@ -42,6 +44,8 @@ spdlog::logger& Logger() {
 
 void SetLevel(Level level) { Logger().set_level(ToSpdlog(level)); }
 bool Enabled(Level level) { return Logger().should_log(ToSpdlog(level)); }
-void Write(Level level, std::string_view message) { Logger().log(ToSpdlog(level), message); }
+void Write(Level level, std::string_view message) {
+  Logger().log(ToSpdlog(level), OneLineForTerminal(message));
+}
 
 }  // namespace zeus::log

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "zeus/base/terminal_text.h"
+
 namespace zeus {
 
 std::size_t TextWidth(std::string_view text) {
@@ -10,7 +12,11 @@ std::size_t TextWidth(std::string_view text) {
 }
 
 std::string AlignedRows(const std::vector<Align>& alignment,
-                        const std::vector<std::vector<std::string>>& rows) {
+                        const std::vector<std::vector<std::string>>& given) {
+  // Cells hold names that other people chose.
+  std::vector<std::vector<std::string>> rows = given;
+  for (auto& row : rows)
+    for (std::string& cell : row) cell = OneLineForTerminal(cell);
   std::vector<std::size_t> widths(alignment.size(), 0);
   for (const auto& row : rows)
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], TextWidth(row[i]));

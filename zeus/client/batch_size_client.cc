@@ -70,6 +70,11 @@ BatchSizeClient::BatchSizeClient(JobService* service, NodeMonitor& monitor, Opti
       collective_(options_.collective != nullptr ? *options_.collective : alone_),
       ranks_(collective_) {
   if (!ranks_.leader()) service_ = nullptr;
+  if (service_ == nullptr || options_.needs_service) return;
+  spooling_ = std::make_unique<SpoolingJobService>(
+      *service_, monitor.monitor().clock(),
+      SpoolingJobService::Options::OfUser(options_.where, options_.patience));
+  service_ = spooling_.get();
 }
 
 BatchSizeClient::~BatchSizeClient() { OnTrainEnd(); }
@@ -136,7 +141,8 @@ Result<StartedTrial> BatchSizeClient::StartTrial() {
                                                        .gpu_model = options_.job.gpu_model,
                                                        .max_power = options_.job.max_power,
                                                        .recurrence = options_.recurrence,
-                                                       .request_id = options_.request_id}));
+                                                       .request_id = options_.request_id,
+                                                       .baseline = options_.baseline}));
   if (options_.heartbeats) SendHeartbeats(started);
   return started;
 }
@@ -156,7 +162,23 @@ void BatchSizeClient::OnTrainBegin() {
   // A window that cannot be opened shows when its energy is asked for.
   if (last_.epoch == 0)
     (void)monitor_.monitor().BeginWindow(window_, {.if_open = IfOpen::kRestart});
+  if (last_.epoch == 0) {
+    limits_at_begin_ = PowerLimits();
+    if (collective_.size() == 1) share_ = std::make_unique<OwnShare>(monitor_.monitor(), counted_);
+    if (share_ != nullptr) share_->Begin();
+  }
   steady_ = !decided_ || decided_();
+}
+
+std::vector<double> BatchSizeClient::PowerLimits() {
+  std::vector<double> limits;
+  for (const std::size_t device : counted_) {
+    Gpu* const gpu = monitor_.gpu(device);
+    if (gpu == nullptr) continue;
+    const auto limit = gpu->CurrentPowerLimit();
+    limits.push_back(limit.ok() ? limit.value().requested.value() : 0);
+  }
+  return limits;
 }
 
 // A device without a number makes all of it unknown.
@@ -178,20 +200,25 @@ Result<TrialReport> BatchSizeClient::Measure(double metric) {
   TrialReport report{.job_id = options_.job.id, .trial = trial_, .epoch = last_.epoch + 1};
   report.metric = metric;
   std::array<double, 1> energy{};
-  std::array<double, 2> time{};  // And whether a rank could not measure.
+  // Also whether a rank could not measure, and whether limits of one have changed.
+  std::array<double, 3> time{};
   const auto measured = monitor_.monitor().PeekWindow(window_);
   const auto own =
       measured.ok() ? Energy(measured.value()) : Result<Joules>(Error(measured.error()));
   if (own.ok()) {
-    energy[0] = own.value().value();
+    energy[0] = (share_ != nullptr ? share_->OwnPart() : 1) * own.value().value();
     time[0] = measured.value().time.count();
   } else {
     time[1] = 1;
   }
+  limits_changed_ = limits_changed_ || PowerLimits() != limits_at_begin_;
+  time[2] = limits_changed_ ? 1 : 0;
   ZEUS_RETURN_IF_ERROR(collective_.Sum(energy));
   ZEUS_RETURN_IF_ERROR(collective_.Max(time));
   if (time[1] > 0)
     return Error{ErrorCode::kUnavailable, "the energy of the run cannot be measured on all ranks"};
+  report.undisturbed = options_.baseline && !(time[2] > 0);
+  report.shared = share_ != nullptr && share_->shared();
   report.time = std::max(Seconds(time[0]), last_.time);
   report.energy = std::max(Joules(energy[0]), last_.energy);
   if (steady_ && last_.epoch > 0) {
@@ -216,11 +243,20 @@ void BatchSizeClient::OnEvaluate(double metric) {
 
 void BatchSizeClient::Tell(const TrialReport& report) {
   auto answer = service_->Report(report);
+  untold_ = !answer.ok();
   if (answer.ok()) {
     answer_ = std::move(answer).value();
-  } else {
-    Note(answer.error());
+    return;
   }
+  Note(answer.error());
+  // The target ends the training, whoever knows of it.
+  const JobSpec& spec = options_.job;
+  const bool reached = spec.higher_is_better ? report.metric >= spec.target_metric
+                                             : report.metric <= spec.target_metric;
+  if (!answer.error().retryable() || !reached) return;
+  answer_.stop = true;
+  answer_.converged = true;
+  answer_.message = "reached the target; the server does not answer and is told later";
 }
 
 Status BatchSizeClient::ShareAnswer() {
@@ -247,10 +283,17 @@ void BatchSizeClient::End(TrialStatus status, const std::string& reason) {
   if (std::exchange(ended_, true)) return;
   heartbeat_.reset();
   (void)monitor_.monitor().CancelWindow(window_);
-  if (service_ == nullptr || answer_.stop || trial_ == 0) return;
-  const auto ended = service_->EndTrial(
-      {.job_id = options_.job.id, .trial = trial_, .status = status, .reason = reason});
-  if (!ended.ok()) Note(ended.error());
+  if (service_ == nullptr || trial_ == 0 || (answer_.stop && !untold_)) return;
+  if (untold_ && last_.epoch > 0) Tell(last_);
+  if (!untold_ && answer_.stop) return;
+  const TrialEnd end{
+      .job_id = options_.job.id, .trial = trial_, .status = status, .reason = reason};
+  const auto ended = service_->EndTrial(end);
+  if (ended.ok()) return;
+  Note(ended.error());
+  if (spooling_ == nullptr || !ended.error().retryable()) return;
+  const Status kept = spooling_->Keep({.job_id = options_.job.id, .number = trial_}, last_, end);
+  if (!kept.ok()) Note(kept.error());
 }
 
 void BatchSizeClient::Note(const Error& error) {

@@ -10,8 +10,10 @@
 
 #include "zeus/base/result.h"
 #include "zeus/base/ticker.h"
+#include "zeus/client/spooling_job_service.h"
 #include "zeus/job/job_service.h"
 #include "zeus/monitor/node_monitor.h"
+#include "zeus/monitor/own_share.h"
 #include "zeus/optimizer/agreement.h"
 #include "zeus/optimizer/collective.h"
 #include "zeus/training/callback.h"
@@ -45,12 +47,21 @@ class BatchSizeClient final : public TrainingCallback {
     std::optional<std::int64_t> recurrence{};
     std::string request_id{};
     Collective* collective = nullptr;  // Of the ranks that train together; null for one process.
+    // An undisturbed run of the default, for savings to be measured against: nobody may turn the
+    // power limits while it trains; a run in which they change is not counted.
+    bool baseline = false;
+    // A service that does not answer at the start is asked for so long; then the training begins
+    // with the batch size that it last had, or the default one, and the service is told later (see
+    // SpoolingJobService). `needs_service`: then it is an error.
+    Seconds patience{30};
+    bool needs_service = false;
+    std::string where{};  // Which service it is, in what is kept for it: its address.
     // From a thread of its own, between epochs. Not with clocks that are no system clock.
     bool heartbeats = true;
   };
 
   // Registers the job and begins a trial. Only rank 0 needs a service. Errors are the same on all
-  // ranks.
+  // ranks; that a service does not answer is none.
   static Result<std::unique_ptr<BatchSizeClient>> Begin(JobService* service, NodeMonitor& monitor,
                                                         Options options);
   // Registers the job alone, for programs that begin the trial later.
@@ -96,6 +107,7 @@ class BatchSizeClient final : public TrainingCallback {
 
   Status Complete();
   Result<Joules> Energy(const Measurement& measured) const;
+  std::vector<double> PowerLimits();
   Status RegisterJob();
   Result<StartedTrial> StartTrial();
   void SendHeartbeats(const StartedTrial& started);
@@ -105,7 +117,8 @@ class BatchSizeClient final : public TrainingCallback {
   Status ShareAnswer();
   void Note(const Error& error);
 
-  JobService* service_;  // Null but on rank 0.
+  std::unique_ptr<SpoolingJobService> spooling_;  // Null but on rank 0, as is the next.
+  JobService* service_;
   NodeMonitor& monitor_;
   Options options_;
   const std::string window_;
@@ -119,6 +132,11 @@ class BatchSizeClient final : public TrainingCallback {
   std::int64_t recurrence_ = 0;
   std::int64_t trial_ = 0;
   TrialReport last_{};
+  bool untold_ = false;  // The service does not know the last report.
+  // Null with several ranks, which may measure the same GPUs for each other.
+  std::unique_ptr<OwnShare> share_;
+  std::vector<double> limits_at_begin_;  // Of the counted GPUs, in watts.
+  bool limits_changed_ = false;
   bool steady_ = false;  // The power limit stays as it is during the next epoch.
   bool ended_ = false;
   ReportAnswer answer_{};

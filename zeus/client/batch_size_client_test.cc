@@ -5,8 +5,11 @@
 #include <stdexcept>
 #include <thread>
 
+#include "zeus/base/testing/scoped_variable.h"
+#include "zeus/base/testing/temporary_directory.h"
 #include "zeus/job/local_job_service.h"
 #include "zeus/job/memory_repository.h"
+#include "zeus/job/testing/flaky_job_service.h"
 #include "zeus/training/testing/simulated_node.h"
 #include "zeus/training/testing/thread_ranks.h"
 #include "zeus/training/training_loop.h"
@@ -44,6 +47,8 @@ class BatchSizeClientTest : public ::testing::Test {
     return BatchSizeClient::Begin(&service_, node_.monitor(), options).value();
   }
 
+  zeus::testing::TemporaryDirectory directory_;
+  zeus::testing::ScopedVariable data_{"XDG_DATA_HOME", directory_.path()};
   SimulatedNode node_{{"V100"}, {}};
   MemoryRepository repository_;
   LocalJobService service_{repository_, node_.clock()};
@@ -127,6 +132,53 @@ TEST_F(BatchSizeClientTest, TrainingGoesOnWithoutTheService) {
   EXPECT_EQ(summary.epochs, 3);
   ASSERT_TRUE(client->trouble());
   EXPECT_EQ(client->trouble()->code, ErrorCode::kNotFound);
+}
+
+TEST_F(BatchSizeClientTest, ATrainingBeginsWithoutAnAnswerAndIsToldByTheNext) {
+  zeus::testing::FlakyJobService flaky(service_);
+  flaky.away = true;
+  const auto begin = [&] {
+    return BatchSizeClient::Begin(&flaky, node_.monitor(),
+                                  {.job = Spec(), .patience = Seconds(1), .heartbeats = false});
+  };
+  {
+    auto client = begin();
+    ASSERT_TRUE(client.ok()) << client.error().message;
+    EXPECT_EQ(client.value()->batch_size(), 512);
+    const TrainingSummary summary = Train(*client.value(), 0.31);
+    EXPECT_EQ(summary.epochs, 3);
+    EXPECT_TRUE(client.value()->converged());
+  }
+  EXPECT_FALSE(service_.GetJob("job").ok());
+  flaky.away = false;
+  const auto next = begin();
+  ASSERT_TRUE(next.ok());
+  const Trial told = service_.GetTrial("job", 1).value();
+  EXPECT_EQ(told.status, TrialStatus::kConverged);
+  EXPECT_EQ(told.epochs, 3);
+  EXPECT_GT(told.energy, Joules(0));
+  EXPECT_EQ(next.value()->trial(), 2);
+  const auto needed = BatchSizeClient::Begin(
+      &flaky, node_.monitor(), {.job = Spec(), .needs_service = true, .heartbeats = false});
+  EXPECT_TRUE(needed.ok());
+}
+
+TEST_F(BatchSizeClientTest, TheTargetEndsATrainingWhoseServiceWentAway) {
+  zeus::testing::FlakyJobService flaky(service_);
+  const auto begin = [&] {
+    return BatchSizeClient::Begin(&flaky, node_.monitor(),
+                                  {.job = Spec(), .patience = Seconds(1), .heartbeats = false});
+  };
+  {
+    const auto client = begin().value();
+    flaky.away = true;
+    EXPECT_EQ(Train(*client, 0.31).epochs, 3);
+    EXPECT_TRUE(client->converged());
+    EXPECT_TRUE(client->trouble());
+  }
+  flaky.away = false;
+  EXPECT_EQ(begin().value()->trial(), 2);
+  EXPECT_EQ(service_.GetTrial("job", 1).value().status, TrialStatus::kConverged);
 }
 
 TEST_F(BatchSizeClientTest, WithoutAServiceThereIsNoBatchSize) {

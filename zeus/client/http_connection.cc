@@ -60,7 +60,7 @@ class HttpConnection::Client {
     client_.set_read_timeout(limit(options.answer_timeout));
     client_.set_write_timeout(limit(options.answer_timeout));
     client_.set_follow_location(false);  // A token must not travel on.
-    client_.set_keep_alive(true);
+    client_.set_keep_alive(options.keep);
     client_.set_tcp_nodelay(true);
     if (!options.authorities.empty()) client_.set_ca_cert_path(options.authorities);
     if (SSL_CTX* const context = client_.ssl_context()) tls_.Attach(*context);

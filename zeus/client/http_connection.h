@@ -8,14 +8,15 @@
 
 namespace zeus {
 
-// Requests with JSON bodies to one server, over TCP, TLS or a Unix socket. One connection that is
-// kept and made again when it breaks. Thread-safe; one request at a time.
+// Requests with JSON bodies to one server, over TCP, TLS or a Unix socket. One connection for each,
+// or one that is kept and made again when it breaks. Thread-safe; one request at a time.
 class HttpConnection {
  public:
   struct Options {
     std::string url{};  // http://host:8000, https://host, unix:///run/zeus/serve.sock
     std::string token{};
     std::string authorities{};  // File with certificates to trust; empty: the system's.
+    bool keep = false;          // The connection, between requests.
     Seconds connect_timeout{5};
     Seconds answer_timeout{30};
   };

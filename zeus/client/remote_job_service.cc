@@ -120,6 +120,16 @@ Result<JobArms> RemoteJobService::GetArms(const std::string& job_id, const std::
   return wire::JobArmsFromJson(reply.body);
 }
 
+Result<JobSavings> RemoteJobService::GetSavings(const SavingsQuery& query) {
+  std::string path = JobPath(query.job_id) + "/savings";
+  if (!query.gpu_model.empty()) path += "?gpu_model=" + PercentEncoded(query.gpu_model);
+  if (!query.baseline_job.empty())
+    path += (query.gpu_model.empty() ? "?baseline=" : "&baseline=") +
+            PercentEncoded(query.baseline_job);
+  ZEUS_TRY(const Reply reply, calls_->Ask(Method::kGet, path));
+  return wire::JobSavingsFromJson(reply.body);
+}
+
 Result<std::vector<JobEvent>> RemoteJobService::ListEvents(const std::string& job_id,
                                                            std::int64_t after, int limit) {
   ZEUS_TRY(const Reply reply,

@@ -36,8 +36,10 @@ CallOptions Brisk(CallOptions options) {
 
 Result<std::unique_ptr<RemotePlanService>> RemotePlanService::Connect(const CallOptions& options,
                                                                       Clock& clock) {
-  ZEUS_TRY(std::unique_ptr<ServerCalls> calls, ServerCalls::Create(options, clock));
-  ZEUS_TRY(std::unique_ptr<ServerCalls> brisk, ServerCalls::Create(Brisk(options), clock));
+  CallOptions kept = options;
+  kept.keep_connection = true;  // It is asked for a newer plan between iterations.
+  ZEUS_TRY(std::unique_ptr<ServerCalls> calls, ServerCalls::Create(kept, clock));
+  ZEUS_TRY(std::unique_ptr<ServerCalls> brisk, ServerCalls::Create(Brisk(kept), clock));
   return std::unique_ptr<RemotePlanService>(
       new RemotePlanService(std::move(calls), std::move(brisk)));
 }

@@ -25,6 +25,7 @@ Result<std::unique_ptr<ServerCalls>> ServerCalls::Create(const CallOptions& opti
            HttpConnection::Create({.url = options.url,
                                    .token = options.token,
                                    .authorities = options.authorities,
+                                   .keep = options.keep_connection,
                                    .answer_timeout = options.answer_timeout}));
   return std::unique_ptr<ServerCalls>(new ServerCalls(std::move(connection), options, clock));
 }

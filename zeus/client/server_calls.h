@@ -18,6 +18,9 @@ struct CallOptions {
   int attempts = 4;    // Of each call, the first included.
   Seconds pause{0.1};  // Before the second; doubles.
   Seconds answer_timeout{30};
+  // Of the server, between calls. A thousand trainings that report now and then would hold as many
+  // connections; a few callers that ask all the time should keep theirs.
+  bool keep_connection = false;
 };
 
 // Calls of a `zeus serve`, JSON in both directions. A call that gets no answer, or is told to come

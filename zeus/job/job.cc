@@ -18,10 +18,11 @@ constexpr NameTable<TrialStatus, 6> kStatusNames = {{
     {TrialStatus::kExpired, "expired"},
 }};
 
-constexpr NameTable<RunRole, 3> kRoleNames = {{
+constexpr NameTable<RunRole, 4> kRoleNames = {{
     {RunRole::kExploring, "exploring"},
     {RunRole::kConcurrent, "concurrent"},
     {RunRole::kExploiting, "exploiting"},
+    {RunRole::kBaseline, "baseline"},
 }};
 
 constexpr NameTable<EventKind, 7> kEventNames = {{

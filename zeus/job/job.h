@@ -39,7 +39,7 @@ enum class TrialStatus {
 // dispatched, reporting, converged, stopped, failed, expired.
 std::string_view Name(TrialStatus status);
 std::optional<TrialStatus> TrialStatusNamed(std::string_view name);
-// exploring, concurrent, exploiting.
+// exploring, concurrent, exploiting, baseline.
 std::string_view Name(RunRole role);
 std::optional<RunRole> RunRoleNamed(std::string_view name);
 
@@ -77,6 +77,10 @@ struct Trial {
   std::optional<Joules> epoch_cost{};  // Of the latest epoch, or as the runner knows it better.
   std::optional<Watts> power_limit{};
   std::string reason{};  // Why it ended, for people.
+  // The runner vouches for it: the power limit stayed as it was found, and nothing was tried.
+  bool undisturbed = false;
+  // Other processes used its GPUs: `energy` is its own share, its time is that of a crowded GPU.
+  bool shared = false;
 };
 
 enum class EventKind {

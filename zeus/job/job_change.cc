@@ -28,6 +28,9 @@ bool AsGoodAsTarget(const JobSpec& spec, double metric) {
   return spec.higher_is_better ? metric >= spec.target_metric : metric <= spec.target_metric;
 }
 
+// What teaches nothing: the belief is about runs as the policy has them, alone on their GPUs.
+bool Teaches(const Trial& trial) { return trial.role != RunRole::kBaseline && !trial.shared; }
+
 Json ProgressDetail(const Trial& trial) {
   Json json = {{"batch_size", trial.batch_size},
                {"epochs", trial.epochs},
@@ -36,6 +39,8 @@ Json ProgressDetail(const Trial& trial) {
                {"cost_joules", trial.cost.value()}};
   if (trial.metric) json["metric"] = *trial.metric;
   if (trial.power_limit) json["power_limit_watts"] = trial.power_limit->value();
+  if (trial.undisturbed) json["undisturbed"] = true;
+  if (trial.shared) json["shared"] = true;
   return json;
 }
 
@@ -95,7 +100,8 @@ Result<StartedTrial> JobChange::StartTrial(const TrialRequest& request) {
     if (known) return Started(*known);
   }
   ZEUS_RETURN_IF_ERROR(ExpireOverdueTrials());
-  ZEUS_TRY(Trial trial, ChooseTrial(request));
+  ZEUS_TRY(Trial trial,
+           request.baseline || request.batch_size ? GivenTrial(request) : ChooseTrial(request));
   trial.number = ++job_.trials;
   trial.max_power = request.max_power.value_or(job_.spec.max_power);
   trial.request_id = request.request_id;
@@ -114,6 +120,11 @@ Result<JobChange::Place> JobChange::NextPlace(const TrialRequest& request) {
     return Error{ErrorCode::kNotFound, fmt::format("recurrence: job {} has no recurrence {}",
                                                    job_.spec.id, *request.recurrence)};
   const Trial& last = tries.back();
+  if (last.role == RunRole::kBaseline)
+    return Error{ErrorCode::kConflict,
+                 fmt::format("recurrence: recurrence {} is an undisturbed run of the default and "
+                             "has no other try",
+                             last.recurrence)};
   if (IsActive(last.status) || last.status == TrialStatus::kConverged)
     return Error{ErrorCode::kConflict,
                  fmt::format("recurrence: trial {} of recurrence {} is {}: there is nothing to try "
@@ -152,8 +163,34 @@ Result<Trial> JobChange::ChooseTrial(const TrialRequest& request) {
   }
 }
 
+Result<Trial> JobChange::GivenTrial(const TrialRequest& request) {
+  if (request.recurrence)
+    return Error{ErrorCode::kInvalidArgument,
+                 "recurrence: a run whose batch size is given is a recurrence of its own"};
+  const int batch_size = request.batch_size.value_or(job_.spec.default_batch_size);
+  if (request.baseline && batch_size != job_.spec.default_batch_size)
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("batch_size: the default of job {} is {}, not {}", job_.spec.id,
+                             job_.spec.default_batch_size, batch_size)};
+  ZEUS_RETURN_IF_ERROR(CheckBatchSize(batch_size));
+  const Situation situation{
+      .recurrence = job_.recurrences++,
+      .gpu_model = request.gpu_model.empty() ? job_.spec.gpu_model : request.gpu_model};
+  const Choice choice{.batch_size = batch_size,
+                      .role = request.baseline ? RunRole::kBaseline : RunRole::kConcurrent};
+  Json detail = ChoiceDetail(situation, choice);
+  detail["given"] = true;
+  ZEUS_RETURN_IF_ERROR(Append(EventKind::kTrialStarted, job_.trials + 1, std::move(detail)));
+  return Trial{.job_id = job_.spec.id,
+               .recurrence = situation.recurrence,
+               .batch_size = choice.batch_size,
+               .role = choice.role,
+               .gpu_model = situation.gpu_model};
+}
+
 // With what is known of the epoch cost before the run.
 RunBound JobChange::BoundNow(const BatchSizePolicy& policy, const Trial& trial) const {
+  if (!Teaches(trial)) return {.last_epoch = job_.spec.max_epochs};
   return BoundOf(policy, RunOf(trial), policy.ProfiledEpochCost(trial.gpu_model, trial.batch_size),
                  job_.spec.max_epochs);
 }
@@ -236,6 +273,8 @@ void JobChange::Apply(const TrialReport& report, Trial& trial) const {
   trial.cost = cost;
   trial.metric = report.metric;
   if (report.power_limit) trial.power_limit = report.power_limit;
+  trial.undisturbed = report.undisturbed;
+  trial.shared = trial.shared || report.shared;
 }
 
 Result<std::optional<std::string>> JobChange::WhyStop(const Trial& trial) {
@@ -244,7 +283,8 @@ Result<std::optional<std::string>> JobChange::WhyStop(const Trial& trial) {
     return Reason(fmt::format("did not reach the target within {} epochs", trial.epochs));
   ZEUS_TRY(BatchSizePolicy * policy, policies_.For(trial.gpu_model));
   const RunBound bound = BoundOf(*policy, RunOf(trial), trial.epoch_cost, job_.spec.max_epochs);
-  if (trial.epochs >= bound.last_epoch)
+  // The budget is made from undisturbed costs, and a baseline is never stopped by it.
+  if (Teaches(trial) && trial.epochs >= bound.last_epoch)
     return Reason(fmt::format("stopped after {} epochs: more would cost more than it can gain",
                               trial.epochs));
   ZEUS_TRY(const bool too_late, DeadlineHasPassed(trial));
@@ -261,7 +301,7 @@ Status JobChange::End(Trial& trial, TrialStatus status, std::string reason) {
   Json detail = ProgressDetail(trial);
   detail["status"] = Name(status);
   detail["reason"] = trial.reason;
-  if (status != TrialStatus::kFailed) {
+  if (status != TrialStatus::kFailed && Teaches(trial)) {
     ZEUS_TRY(const Joules earlier, EarlierCost(trial));
     const RunResult result = ResultOf(RunOf(trial),
                                       {.converged = status == TrialStatus::kConverged,
@@ -273,7 +313,8 @@ Status JobChange::End(Trial& trial, TrialStatus status, std::string reason) {
     policy->Observe(result);
     detail["result"] = ResultDetail(result);
   }
-  if (status == TrialStatus::kConverged && !(job_.least_cost && *job_.least_cost <= trial.cost)) {
+  if (status == TrialStatus::kConverged && Teaches(trial) &&
+      !(job_.least_cost && *job_.least_cost <= trial.cost)) {
     job_.least_cost = trial.cost;
     job_.least_cost_batch_size = trial.batch_size;
   }
@@ -305,7 +346,7 @@ Result<bool> JobChange::DeadlineHasPassed(const Trial& trial) {
 }
 
 Result<bool> JobChange::AnotherTryMayHelp(const Trial& trial) {
-  if (trial.status != TrialStatus::kStopped) return false;
+  if (trial.status != TrialStatus::kStopped || trial.role == RunRole::kBaseline) return false;
   ZEUS_TRY(const bool too_late, DeadlineHasPassed(trial));
   if (too_late) return false;
   ZEUS_TRY(const BatchSizePolicy* policy, policies_.For(trial.gpu_model));
@@ -347,12 +388,15 @@ Result<Trial> JobChange::EndTrial(const TrialEnd& end) {
   return trial;
 }
 
+Status JobChange::CheckBatchSize(int batch_size) const {
+  if (std::ranges::binary_search(job_.spec.batch_sizes, batch_size)) return Ok();
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("batch_size: {} is not one of job {}'s ({})", batch_size, job_.spec.id,
+                           fmt::join(job_.spec.batch_sizes, ", "))};
+}
+
 Status JobChange::LearnEpochCost(const EpochCostReport& report) {
-  if (!std::binary_search(job_.spec.batch_sizes.begin(), job_.spec.batch_sizes.end(),
-                          report.batch_size))
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("batch_size: {} is not one of job {}'s ({})", report.batch_size,
-                             job_.spec.id, fmt::join(job_.spec.batch_sizes, ", "))};
+  ZEUS_RETURN_IF_ERROR(CheckBatchSize(report.batch_size));
   const LearnedEpochCost learned{
       .gpu_model = report.gpu_model.empty() ? job_.spec.gpu_model : report.gpu_model,
       .batch_size = report.batch_size,

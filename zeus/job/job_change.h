@@ -53,12 +53,15 @@ class JobChange {
   Result<Trial> Find(std::int64_t number);
   Result<Place> NextPlace(const TrialRequest& request);
   Result<Trial> ChooseTrial(const TrialRequest& request);
+  // The default as without Zeus, or a batch size that was used without asking: no policy is asked.
+  Result<Trial> GivenTrial(const TrialRequest& request);
   RunBound BoundNow(const BatchSizePolicy& policy, const Trial& trial) const;
   Status Skip(const Situation& situation, const Choice& choice, const Trial& trial);
   Result<StartedTrial> Started(const Trial& trial);
   Result<ReportAnswer> AnswerAbout(const Trial& trial);
   Result<bool> DeadlineHasPassed(const Trial& trial);
   Result<bool> AnotherTryMayHelp(const Trial& trial);
+  Status CheckBatchSize(int batch_size) const;
   Status CheckProgress(const TrialReport& report, const Trial& trial) const;
   void Apply(const TrialReport& report, Trial& trial) const;
   Result<std::optional<std::string>> WhyStop(const Trial& trial);

@@ -9,6 +9,7 @@
 #include "zeus/base/units.h"
 #include "zeus/job/job.h"
 #include "zeus/job/job_repository.h"
+#include "zeus/job/savings.h"
 
 namespace zeus {
 
@@ -26,6 +27,11 @@ struct TrialRequest {
   std::optional<std::int64_t> recurrence{};
   std::string request_id{};        // Makes the request idempotent; may be empty.
   std::optional<Seconds> lease{};  // For runners that cannot send heartbeats; else the spec's.
+  // Of a run that was begun without asking, and is told afterwards; nullopt: the policy chooses.
+  std::optional<int> batch_size{};
+  // An undisturbed run of the default, for savings to be measured against (savings.h): the runner
+  // leaves the power limit as it is. Further tries of its recurrence are none: it has one.
+  bool baseline = false;
 };
 
 struct StartedTrial {
@@ -48,6 +54,9 @@ struct TrialReport {
   std::optional<Joules> epoch_energy{};
   std::optional<Seconds> epoch_time{};
   std::optional<Watts> power_limit{};
+  // Since the start of the trial, as Trial has them.
+  bool undisturbed = false;
+  bool shared = false;
 };
 
 struct ReportAnswer {
@@ -74,6 +83,12 @@ struct EpochCostReport {
   Seconds time{};  // Of one epoch.
   Joules energy{};
   std::optional<Watts> max_power{};
+};
+
+struct SavingsQuery {
+  std::string job_id{};
+  std::string gpu_model{};     // Empty: that of the spec.
+  std::string baseline_job{};  // Whose undisturbed runs to compare with; empty: the job's own.
 };
 
 struct JobArms {
@@ -112,6 +127,8 @@ class JobService {
                                                 const TrialQuery& query) = 0;
   // An empty model: that of the spec.
   virtual Result<JobArms> GetArms(const std::string& job_id, const std::string& gpu_model) = 0;
+  // What the job has saved: the only answer to that question, see savings.h.
+  virtual Result<JobSavings> GetSavings(const SavingsQuery& query) = 0;
   virtual Result<std::vector<JobEvent>> ListEvents(const std::string& job_id, std::int64_t after,
                                                    int limit) = 0;
 };

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -16,6 +18,7 @@ namespace {
 
 constexpr int kJobsAtOnce = 100;
 constexpr Seconds kTickPeriod{5};  // As much is forgotten when the process is killed.
+constexpr int kTrialsAtOnce = 1000;
 
 // More than mankind uses in a year: costs that are computed from such amounts stay finite.
 constexpr double kLargestAmount = 1e21;
@@ -83,6 +86,18 @@ Status CheckSame(const JobSpec& asked, const JobSpec& stored) {
                fmt::format("id: job {} exists with another configuration ({}); use another id, or "
                            "delete it first",
                            stored.id, fmt::join(differences, "; "))};
+}
+
+Result<std::vector<Trial>> EveryTrial(JobRepository& repository, const std::string& job_id) {
+  std::vector<Trial> trials;
+  for (;;) {
+    ZEUS_TRY(std::vector<Trial> page,
+             repository.ListTrials(job_id, {.after = trials.empty() ? 0 : trials.back().number,
+                                            .limit = kTrialsAtOnce}));
+    const bool last = page.size() < static_cast<std::size_t>(kTrialsAtOnce);
+    std::ranges::move(page, std::back_inserter(trials));
+    if (last) return trials;
+  }
 }
 
 Job NewJob(JobSpec spec, std::uint64_t entropy, WallTime now) {
@@ -249,6 +264,20 @@ Result<JobArms> LocalJobService::GetArms(const std::string& job_id, const std::s
                  .stage = std::string(policy->stage()),
                  .best_batch_size = policy->Best(model),
                  .arms = policy->Beliefs(model)};
+}
+
+Result<JobSavings> LocalJobService::GetSavings(const SavingsQuery& query) {
+  ZEUS_TRY(const Job job, repository_.FindJob(query.job_id));
+  ZEUS_TRY(const std::vector<Trial> trials, EveryTrial(repository_, query.job_id));
+  SavingsBasis basis{.spec = job.spec, .trials = trials, .gpu_model = query.gpu_model};
+  if (query.baseline_job.empty() || query.baseline_job == query.job_id)
+    return ComputeSavings(basis);
+  auto other = repository_.FindJob(query.baseline_job);
+  if (!other.ok()) return std::move(other).error().While("baseline");
+  ZEUS_TRY(const std::vector<Trial> runs, EveryTrial(repository_, query.baseline_job));
+  basis.baseline_spec = &other.value().spec;
+  basis.baseline_trials = runs;
+  return ComputeSavings(basis);
 }
 
 Result<std::vector<JobEvent>> LocalJobService::ListEvents(const std::string& job_id,

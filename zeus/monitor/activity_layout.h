@@ -41,6 +41,7 @@ struct alignas(64) Slot {
   std::atomic<std::uint64_t> reserved;    // Events that are written or being written.
   std::atomic<std::uint64_t> published;   // Events that may be read.
   std::array<std::atomic<std::uint64_t>, kKeys / 64> keys;  // One bit for each that it may use.
+  std::atomic<std::uint64_t> group;  // ActivityGroup::number() of the owner; 0: none.
 
   bool owned() const { return generation.load(std::memory_order_acquire) % 2 == 1; }
 };
@@ -80,7 +81,7 @@ struct Layout {
 
 inline constexpr std::uint64_t kMagic = 0x315443415355455a;  // "ZEUSACT1"
 inline constexpr std::uint64_t kFingerprint = [] {
-  std::uint64_t sum = 1;  // Counts changes of meaning that no size betrays.
+  std::uint64_t sum = 2;  // Counts changes of meaning that no size betrays.
   for (const std::size_t part :
        {sizeof(Header), sizeof(Slot), sizeof(Event), sizeof(Journal), kSlots, kKeys, kEvents})
     sum = sum * 1'000'003 + part;

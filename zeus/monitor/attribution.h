@@ -46,6 +46,7 @@ class AttributionLedger {
   // Used while an own lane was not alone on the device.
   Joules shared() const { return shared_; }
   Joules device() const { return energy_ - origin_; }
+  Joules energy() const { return energy_; }  // As it was last told.
   Joules unattributed() const { return unattributed_; }
   Joules others() const { return others_; }
 

@@ -52,7 +52,7 @@ EnergyMonitor::Present EnergyMonitor::Now(std::size_t device) const {
 
 EnergyMonitor::Ledger EnergyMonitor::Accounts(std::size_t device) const {
   const std::lock_guard lock(state_->mutex_);
-  const AttributionLedger& ledger = state_->settlement_.ledger(device);
+  const AttributionLedger ledger = state_->LedgerNow(device);
   return {
       .device = ledger.device(), .unattributed = ledger.unattributed(), .others = ledger.others()};
 }

@@ -104,6 +104,15 @@ std::vector<Measurement> EnergyMonitor::State::Settle() {
   return finished;
 }
 
+// Windows move the ledger at their edges alone, and long ones have none for hours.
+AttributionLedger EnergyMonitor::State::LedgerNow(std::size_t device) const {
+  AttributionLedger ledger = settlement_.ledger(device);
+  const TimePoint until = SettledUntil();
+  if (!origin_known_[device] || until == TimePoint::max()) return ledger;
+  ledger.Advance(std::max(records_[device].At(until).energy, ledger.energy()));
+  return ledger;
+}
+
 // The energy of a device counts from where recording began, once that is known.
 void EnergyMonitor::State::SetOrigins() {
   for (std::size_t i = 0; i < records_.size(); ++i) {

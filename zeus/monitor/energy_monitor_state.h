@@ -41,6 +41,8 @@ class EnergyMonitor::State {
   Result<Measurement> Refined(WindowId id);
   // The refined result, or the immediate one of a window that is not settled yet.
   Result<Measurement> BestSoFar(WindowId id);
+  // With what was settled since the last edge of a window, too. Under the lock.
+  AttributionLedger LedgerNow(std::size_t device) const;
   TimePoint Step();
   void AddListener(Listener listener);
   void ReadNow();

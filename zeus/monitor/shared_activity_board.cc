@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <utility>
 
 #include "zeus/base/fork.h"
+#include "zeus/base/random.h"
 #include "zeus/base/text.h"
 
 namespace zeus {
@@ -21,6 +23,8 @@ using activity::Slot;
 using activity::SlotFollower;
 
 double ToNumber(TimePoint time) { return time.time_since_epoch().count(); }
+
+constexpr const char* kGroupVariable = "ZEUS_ACTIVITY_GROUP";
 
 // A heartbeat far ahead is one of an earlier boot.
 bool Silent(const Slot& slot, TimePoint now) {
@@ -52,6 +56,23 @@ std::size_t NumberOf(const std::string& wanted, activity::Header& header) {
   return key;
 }
 
+// What the host and the members of a group claim of a device.
+struct GroupClaim {
+  std::uint64_t id;
+  double host = 0;
+  double members = 0;
+};
+
+void Claim(const ActivityGroup& group, double weight, std::vector<GroupClaim>& groups) {
+  auto found = std::ranges::find(groups, group.id, &GroupClaim::id);
+  if (found == groups.end()) found = groups.insert(groups.end(), {.id = group.id});
+  // One host may run inside another one: they measure the same work.
+  if (group.host)
+    found->host = std::max(found->host, weight);
+  else
+    found->members += weight;
+}
+
 Status CheckKeys(const std::vector<std::string>& keys) {
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (keys[i].empty() || keys[i].size() >= kKeySize) {
@@ -69,22 +90,51 @@ Status CheckKeys(const std::vector<std::string>& keys) {
 
 }  // namespace
 
+ActivityGroup ActivityGroup::Parse(std::string_view text) {
+  constexpr std::string_view kHost = "host:";
+  const bool host = text.starts_with(kHost);
+  if (host) text.remove_prefix(kHost.size());
+  std::uint64_t id = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id, 16);
+  if (error != std::errc() || end != text.data() + text.size() || id >> 63U != 0) return {};
+  return {.id = id, .host = host};
+}
+
+ActivityGroup ActivityGroup::FromEnvironment() {
+  const char* const text = std::getenv(kGroupVariable);
+  return text != nullptr ? Parse(text) : ActivityGroup{};
+}
+
+void ActivityGroup::BecomeHost() {
+  std::uint64_t id = FromEnvironment().id;
+  while (id == 0) id = SystemEntropy() >> 1U;
+  ::setenv(kGroupVariable, fmt::format("host:{:x}", id).c_str(), 1);
+}
+
+std::string ActivityGroup::VariableOfMembers() {
+  const ActivityGroup group = FromEnvironment();
+  return group.host ? fmt::format("{}={:x}", kGroupVariable, group.id) : std::string();
+}
+
 Result<std::unique_ptr<SharedActivityBoard>> SharedActivityBoard::Open(
-    const std::filesystem::path& path, std::vector<std::string> device_keys, Clock& clock) {
+    const std::filesystem::path& path, std::vector<std::string> device_keys, Clock& clock,
+    ActivityGroup group) {
   ZEUS_RETURN_IF_ERROR(CheckKeys(device_keys));
   WatchForks();
   ZEUS_TRY(auto file, activity::ActivityFile::Open(path, clock));
   std::unique_ptr<SharedActivityBoard> board(
-      new SharedActivityBoard(std::move(file), std::move(device_keys), clock));
+      new SharedActivityBoard(std::move(file), std::move(device_keys), clock, group));
   ZEUS_RETURN_IF_ERROR(board->Join());
   return board;
 }
 
 SharedActivityBoard::SharedActivityBoard(std::unique_ptr<activity::ActivityFile> file,
-                                         std::vector<std::string> device_keys, Clock& clock)
+                                         std::vector<std::string> device_keys, Clock& clock,
+                                         ActivityGroup group)
     : file_(std::move(file)),
       device_keys_(std::move(device_keys)),
       clock_(clock),
+      group_(group),
       fork_generation_(ForkGeneration()),
       own_weights_(device_keys_.size(), 0.0),
       told_(device_keys_.size(), 0.0) {}
@@ -119,6 +169,7 @@ Status SharedActivityBoard::Join() {
   for (const std::uint64_t key : key_of_device_)
     slot.keys[key / 64].fetch_or(std::uint64_t{1} << (key % 64));
   slot.process.store(static_cast<std::uint64_t>(::getpid()));
+  slot.group.store(group_.number(), std::memory_order_release);
   slot.heartbeat.store(ToNumber(now), std::memory_order_release);
   slot.generation.store(membership_.generation, std::memory_order_release);
   FollowOthers(now);
@@ -183,7 +234,8 @@ void SharedActivityBoard::FollowNewcomers() {
     others_.push_back(
         own ? nullptr
             : std::make_unique<Other>(
-                  Other{.follower = SlotFollower(layout.slots[index], layout.journals[index],
+                  Other{.slot = &layout.slots[index],
+                        .follower = SlotFollower(layout.slots[index], layout.journals[index],
                                                  device_of_key_, devices),
                         .weights = std::vector<double>(devices, 0.0)}));
   }
@@ -218,9 +270,20 @@ std::vector<ActivityBoard::Change> SharedActivityBoard::Poll(TimePoint now) {
 
 double SharedActivityBoard::OthersOn(unsigned device) const {
   double sum = 0;
+  std::vector<GroupClaim> groups;
   for (const auto& other : others_) {
-    if (other != nullptr) sum += other->weights[device];
+    if (other == nullptr || other->weights[device] == 0) continue;
+    const std::uint64_t number = other->slot->group.load(std::memory_order_acquire);
+    const ActivityGroup group{.id = number / 2, .host = number % 2 == 1};
+    if (group.id == 0) {
+      sum += other->weights[device];
+    } else if (group.id != group_.id) {
+      Claim(group, other->weights[device], groups);
+    } else if (!group_.host && !group.host) {
+      sum += other->weights[device];
+    }
   }
+  for (const GroupClaim& group : groups) sum += std::max(group.host, group.members);
   return sum;
 }
 

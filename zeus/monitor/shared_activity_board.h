@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "zeus/base/clock.h"
@@ -16,6 +17,27 @@
 #include "zeus/monitor/slot_follower.h"
 
 namespace zeus {
+
+// A program that measures another one as a whole, the host, and the processes of that program,
+// which may measure themselves: `zeus train` and its command. What both claim is the same work, so
+// the host and its members leave each other out, and third parties count the larger claim of the
+// two. Members among themselves share like any other processes.
+struct ActivityGroup {
+  std::uint64_t id = 0;  // 0: of no group. Less than 2^63.
+  bool host = false;
+
+  // "host:5f3a…" or "5f3a…", in hexadecimal digits; anything else is no group.
+  static ActivityGroup Parse(std::string_view text);
+  // From ZEUS_ACTIVITY_GROUP.
+  static ActivityGroup FromEnvironment();
+  // For programs that measure a command as a whole, before they open a monitor: makes this process
+  // the host of a new group, or of that in which it was started itself.
+  static void BecomeHost();
+  // "ZEUS_ACTIVITY_GROUP=…" for the command of a host; empty where there is nothing to say.
+  static std::string VariableOfMembers();
+
+  std::uint64_t number() const { return id * 2 + (host ? 1 : 0); }
+};
 
 // The activity board of one user's processes on one machine, in a file that they share.
 //
@@ -38,7 +60,7 @@ class SharedActivityBoard final : public ActivityBoard {
   // have it open; kPermissionDenied when it is somebody else's. `clock` must outlive the board.
   static Result<std::unique_ptr<SharedActivityBoard>> Open(const std::filesystem::path& path,
                                                            std::vector<std::string> device_keys,
-                                                           Clock& clock);
+                                                           Clock& clock, ActivityGroup group = {});
   // Leaves: the others see at once that this process uses nothing any more.
   ~SharedActivityBoard() override;
   SharedActivityBoard(const SharedActivityBoard&) = delete;
@@ -65,7 +87,7 @@ class SharedActivityBoard final : public ActivityBoard {
   };
 
   SharedActivityBoard(std::unique_ptr<activity::ActivityFile> file,
-                      std::vector<std::string> device_keys, Clock& clock);
+                      std::vector<std::string> device_keys, Clock& clock, ActivityGroup group);
 
   Status Join();
   Status RegisterKeys(TimePoint now);
@@ -79,6 +101,7 @@ class SharedActivityBoard final : public ActivityBoard {
   const std::unique_ptr<activity::ActivityFile> file_;
   const std::vector<std::string> device_keys_;
   Clock& clock_;
+  const ActivityGroup group_;
   const unsigned fork_generation_;
 
   std::mutex mutex_;  // Guards the three below, between Announce() and a new membership.
@@ -89,6 +112,7 @@ class SharedActivityBoard final : public ActivityBoard {
   // Poll() only.
   std::array<unsigned, activity::kKeys> device_of_key_{};
   struct Other {
+    const activity::Slot* slot;
     activity::SlotFollower follower;
     std::vector<double> weights;  // By device, as far as it was told.
   };

@@ -81,6 +81,15 @@ Result<HttpAnswer> GetArms(JobService& service, const HttpRequest& request) {
   return JsonAnswer(200, wire::ToJson(arms));
 }
 
+Result<HttpAnswer> GetSavings(JobService& service, const HttpRequest& request) {
+  ZEUS_TRY(
+      const JobSavings savings,
+      service.GetSavings({.job_id = request.parameters[0],
+                          .gpu_model = FindParameter(request.query, "gpu_model").value_or(""),
+                          .baseline_job = FindParameter(request.query, "baseline").value_or("")}));
+  return JsonAnswer(200, wire::ToJson(savings));
+}
+
 Result<HttpAnswer> LearnEpochCost(JobService& service, const HttpRequest& request) {
   ZEUS_TRY(const Json body, wire::ParseBody(request.body));
   ZEUS_TRY(const EpochCostReport report,
@@ -158,6 +167,13 @@ void AddJobRoutes(const JobTenants& tenants, ServerMetrics& metrics, Router& rou
               .answer_schema = "Arms",
               .statuses = {200, 404},
               .query = {"gpu_model"}});
+  router.Add({.method = "GET",
+              .pattern = "/v1/jobs/{id}/savings",
+              .handler = [&](const HttpRequest& r) { return GetSavings(service, r); },
+              .summary = "What the job has saved against undisturbed runs of its default",
+              .answer_schema = "Savings",
+              .statuses = {200, 404},
+              .query = {"gpu_model", "baseline"}});
   router.Add({.method = "POST",
               .pattern = "/v1/jobs/{id}/epoch-costs",
               .access = Access::kWrite,

@@ -41,7 +41,9 @@ constexpr const char* kRequestSchemas = R"json({
     "max_power_watts": {"type": ["number", "null"], "exclusiveMinimum": 0},
     "recurrence": {"type": ["integer", "null"], "minimum": 0},
     "request_id": {"type": ["string", "null"], "maxLength": 1000},
-    "lease_seconds": {"type": ["number", "null"], "minimum": 1, "maximum": 2592000}}},
+    "lease_seconds": {"type": ["number", "null"], "minimum": 1, "maximum": 2592000},
+    "batch_size": {"type": ["integer", "null"], "minimum": 1},
+    "baseline": {"type": ["boolean", "null"], "default": false}}},
 "TrialReport": {
   "type": "object", "additionalProperties": false,
   "required": ["epoch", "time_seconds", "energy_joules", "metric"],
@@ -52,7 +54,9 @@ constexpr const char* kRequestSchemas = R"json({
     "metric": {"type": "number"},
     "epoch_energy_joules": {"type": ["number", "null"], "minimum": 0},
     "epoch_time_seconds": {"type": ["number", "null"], "minimum": 0},
-    "power_limit_watts": {"type": ["number", "null"], "minimum": 0}}},
+    "power_limit_watts": {"type": ["number", "null"], "minimum": 0},
+    "undisturbed": {"type": ["boolean", "null"], "default": false},
+    "shared": {"type": ["boolean", "null"], "default": false}}},
 "TrialEnd": {
   "type": "object", "additionalProperties": false, "required": ["status"],
   "properties": {
@@ -110,7 +114,7 @@ constexpr const char* kAnswers = R"json({
     "job_id": {"type": "string"}, "number": {"type": "integer", "minimum": 1},
     "recurrence": {"type": "integer", "minimum": 0}, "attempt": {"type": "integer", "minimum": 0},
     "batch_size": {"type": "integer", "minimum": 1},
-    "role": {"enum": ["exploring", "concurrent", "exploiting"]},
+    "role": {"enum": ["exploring", "concurrent", "exploiting", "baseline"]},
     "gpu_model": {"type": "string"}, "max_power_watts": {"type": "number"},
     "status": {"enum": ["dispatched", "reporting", "converged", "stopped", "failed", "expired"]},
     "request_id": {"type": "string"}, "started_at": {"type": "string"},
@@ -119,7 +123,8 @@ constexpr const char* kAnswers = R"json({
     "time_seconds": {"type": "number"}, "energy_joules": {"type": "number"},
     "cost_joules": {"type": "number"}, "metric": {"type": ["number", "null"]},
     "epoch_cost_joules": {"type": ["number", "null"]},
-    "power_limit_watts": {"type": ["number", "null"]}, "reason": {"type": "string"}}},
+    "power_limit_watts": {"type": ["number", "null"]}, "reason": {"type": "string"},
+    "undisturbed": {"type": "boolean"}, "shared": {"type": "boolean"}}},
 "TrialPage": {
   "type": "object", "required": ["trials", "next"],
   "properties": {"trials": {"type": "array", "items": {"$ref": "#/components/schemas/Trial"}},
@@ -149,6 +154,34 @@ constexpr const char* kAnswers = R"json({
         "epochs": {"type": ["number", "null"]}, "epoch_cost_joules": {"type": ["number", "null"]},
         "epoch_cost_profiled": {"type": "boolean"}, "cost_joules": {"type": ["number", "null"]},
         "cost_sigma_joules": {"type": ["number", "null"]}}}}}},
+"UsualAmounts": {
+  "type": "object", "required": ["count"],
+  "properties": {
+    "count": {"type": "integer", "minimum": 0},
+    "energy_joules": {"type": ["number", "null"]},
+    "energy_sigma_joules": {"type": ["number", "null"]},
+    "time_seconds": {"type": ["number", "null"]},
+    "time_sigma_seconds": {"type": ["number", "null"]},
+    "cost_joules": {"type": ["number", "null"]},
+    "cost_sigma_joules": {"type": ["number", "null"]}}},
+"Savings": {
+  "type": "object",
+  "required": ["job_id", "gpu_model", "baseline_job", "default_batch_size", "baseline", "zeus",
+               "runs", "shared_runs", "saved", "unknown_because"],
+  "properties": {
+    "job_id": {"type": "string"}, "gpu_model": {"type": "string"},
+    "baseline_job": {"type": "string"}, "default_batch_size": {"type": "integer"},
+    "baseline": {"$ref": "#/components/schemas/UsualAmounts"},
+    "zeus": {"$ref": "#/components/schemas/UsualAmounts"},
+    "runs": {"type": "integer"}, "shared_runs": {"type": "integer"},
+    "saved": {
+      "type": ["object", "null"],
+      "required": ["energy_percent", "energy_sigma_percent", "energy_joules",
+                   "energy_sigma_joules", "energy_kwh", "energy_sigma_kwh", "time_percent",
+                   "time_sigma_percent", "time_seconds", "time_sigma_seconds", "cost_percent",
+                   "cost_sigma_percent", "cost_joules", "cost_sigma_joules"],
+      "additionalProperties": {"type": "number"}},
+    "unknown_because": {"type": ["string", "null"]}}},
 "Event": {
   "type": "object", "required": ["job_id", "sequence", "at", "kind", "trial", "detail"],
   "properties": {

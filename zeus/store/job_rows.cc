@@ -36,7 +36,8 @@ const std::string kJobColumns =
 const std::string kTrialColumnsButKey =
     "recurrence, attempt, batch_size, role, gpu_model, max_power_watts, status, "
     "request_id, started_at, lease_seconds, lease_until, ended_at, epochs, time_seconds, "
-    "energy_joules, cost_joules, metric, epoch_cost_joules, power_limit_watts, reason";
+    "energy_joules, cost_joules, metric, epoch_cost_joules, power_limit_watts, reason, "
+    "undisturbed, shared";
 const std::string kTrialColumns = "job_id, number, " + kTrialColumnsButKey;
 const std::string kEventColumns = "job_id, sequence, at, kind, trial, detail";
 
@@ -67,7 +68,8 @@ Result<SqlRow> RowOf(const Trial& trial) {
              NumberOf(SqlTime(trial.lease_until)), OptionalTime(trial.ended_at),
              NumberOf(trial.epochs), Real(trial.time.count()), Real(trial.energy.value()),
              Real(trial.cost.value()), trial.metric ? Real(*trial.metric) : SqlValue(),
-             OptionalUnit(trial.epoch_cost), OptionalUnit(trial.power_limit), Text(trial.reason));
+             OptionalUnit(trial.epoch_cost), OptionalUnit(trial.power_limit), Text(trial.reason),
+             NumberOf(trial.undisturbed ? 1 : 0), NumberOf(trial.shared ? 1 : 0));
   ZEUS_RETURN_IF_ERROR(CheckValues(row, "trial"));
   return row;
 }
@@ -137,6 +139,8 @@ Result<Trial> TrialFrom(SqlRow row) {
   trial.epoch_cost = WithUnit<JouleUnit>(reader.OptionalReal());
   trial.power_limit = WithUnit<WattUnit>(reader.OptionalReal());
   trial.reason = reader.Text();
+  trial.undisturbed = reader.Integer() != 0;
+  trial.shared = reader.Integer() != 0;
   ZEUS_RETURN_IF_ERROR(reader.status());
   return trial;
 }

@@ -141,9 +141,15 @@ constexpr std::array kLeaseClock = {
     " since_boot_seconds DOUBLE PRECISION NOT NULL)",
 };
 
+// What a run was like, for savings and beliefs: of earlier runs nobody knows.
+constexpr std::array kDisturbances = {
+    "ALTER TABLE trials ADD COLUMN undisturbed BIGINT NOT NULL DEFAULT 0",
+    "ALTER TABLE trials ADD COLUMN shared BIGINT NOT NULL DEFAULT 0",
+};
+
 // In order; the first has number 1.
-const std::array<std::span<const char* const>, 4> kMigrations = {kFirst, kPlans, kProbe,
-                                                                 kLeaseClock};
+const std::array<std::span<const char* const>, 5> kMigrations = {kFirst, kPlans, kProbe,
+                                                                 kLeaseClock, kDisturbances};
 
 constexpr const char* kVersionTable =
     "CREATE TABLE IF NOT EXISTS zeus_migrations (version BIGINT PRIMARY KEY)";

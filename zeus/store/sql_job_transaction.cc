@@ -201,7 +201,7 @@ Result<std::vector<Trial>> SqlJobTransaction::TrialsOfRecurrence(const std::stri
 }
 
 Status SqlJobTransaction::InsertTrial(const Trial& trial) {
-  static const std::string kInsert = InsertInto("trials", kTrialColumns, 22);
+  static const std::string kInsert = InsertInto("trials", kTrialColumns, 24);
   ZEUS_TRY(SqlRow row, RowOf(trial));
   Put(kInsert, std::move(row), trial);
   return Ok();
@@ -209,7 +209,7 @@ Status SqlJobTransaction::InsertTrial(const Trial& trial) {
 
 Status SqlJobTransaction::UpdateTrial(const Trial& trial) {
   static const std::string kUpdate = "UPDATE trials SET (" + kTrialColumnsButKey + ") = (" +
-                                     Placeholders(3, 22) + ") WHERE job_id = $1 AND number = $2";
+                                     Placeholders(3, 24) + ") WHERE job_id = $1 AND number = $2";
   ZEUS_TRY(SqlRow row, RowOf(trial));
   Put(kUpdate, std::move(row), trial);
   return Ok();

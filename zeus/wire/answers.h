@@ -34,6 +34,9 @@ Result<ReportAnswer> ReportAnswerFromJson(const Json& json);
 Json ToJson(const JobArms& arms);
 Result<JobArms> JobArmsFromJson(const Json& json);
 
+Json ToJson(const JobSavings& savings);
+Result<JobSavings> JobSavingsFromJson(const Json& json);
+
 Json ToJson(const JobEvent& event);
 Result<JobEvent> JobEventFromJson(const Json& json);
 

@@ -29,6 +29,8 @@ Json ToJson(const TrialRequest& request) {
   if (request.recurrence) json["recurrence"] = *request.recurrence;
   if (!request.request_id.empty()) json["request_id"] = request.request_id;
   if (request.lease) json["lease_seconds"] = request.lease->count();
+  if (request.batch_size) json["batch_size"] = *request.batch_size;
+  if (request.baseline) json["baseline"] = true;
   return json;
 }
 
@@ -45,6 +47,8 @@ Result<TrialRequest> TrialRequestFromJson(std::string job_id, const Json& json) 
   ReadQuantity(fields, "lease_seconds", request.lease);
   if (request.lease && !(*request.lease >= Seconds(1) && *request.lease <= kLongestLease))
     fields.Fail("lease_seconds", "must be between a second and 30 days");
+  fields.Read("batch_size", request.batch_size);
+  fields.ReadUnlessNull("baseline", request.baseline);
   ZEUS_RETURN_IF_ERROR(fields.Finish());
   return request;
 }
@@ -57,6 +61,8 @@ Json ToJson(const TrialReport& report) {
   if (report.epoch_energy) json["epoch_energy_joules"] = report.epoch_energy->value();
   if (report.epoch_time) json["epoch_time_seconds"] = report.epoch_time->count();
   if (report.power_limit) json["power_limit_watts"] = report.power_limit->value();
+  if (report.undisturbed) json["undisturbed"] = true;
+  if (report.shared) json["shared"] = true;
   return json;
 }
 
@@ -70,6 +76,8 @@ Result<TrialReport> TrialReportFromJson(std::string job_id, std::int64_t trial, 
   ReadQuantity(fields, "epoch_energy_joules", report.epoch_energy);
   ReadQuantity(fields, "epoch_time_seconds", report.epoch_time);
   ReadQuantity(fields, "power_limit_watts", report.power_limit);
+  fields.ReadUnlessNull("undisturbed", report.undisturbed);
+  fields.ReadUnlessNull("shared", report.shared);
   ZEUS_RETURN_IF_ERROR(fields.Finish());
   return report;
 }

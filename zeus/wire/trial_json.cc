@@ -29,7 +29,9 @@ Json ToJson(const Trial& trial) {
           {"metric", OrNull(trial.metric)},
           {"epoch_cost_joules", OrNull(trial.epoch_cost)},
           {"power_limit_watts", OrNull(trial.power_limit)},
-          {"reason", trial.reason}};
+          {"reason", trial.reason},
+          {"undisturbed", trial.undisturbed},
+          {"shared", trial.shared}};
 }
 
 namespace {
@@ -71,6 +73,8 @@ void ReadResults(FieldReader& fields, Trial& trial) {
   fields.Read("metric", trial.metric);
   ReadQuantity(fields, "epoch_cost_joules", trial.epoch_cost);
   ReadQuantity(fields, "power_limit_watts", trial.power_limit);
+  fields.Read("undisturbed", trial.undisturbed);
+  fields.Read("shared", trial.shared);
 }
 
 }  // namespace

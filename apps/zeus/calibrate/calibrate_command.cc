@@ -62,7 +62,7 @@ Result<std::vector<Gpu*>> ChooseGpus(const Node& node, std::vector<unsigned> wan
 
 void Print(const std::vector<GpuReport>& reports, bool json) {
   if (!json) {
-    for (const GpuReport& report : reports) fmt::print("{}", ToText(report));
+    for (const GpuReport& report : reports) PrintText(ToText(report));
     return;
   }
   Json list = Json::array();
@@ -82,7 +82,7 @@ Result<int> Show(const std::vector<Gpu*>& gpus, const ProfileStore& store, bool 
                          .failures = {},
                          .file = std::move(found.file)});
     } else if (!json) {
-      fmt::print("{}  {}  not calibrated\n", gpu->name(), gpu->identity().model);
+      PrintText(fmt::format("{}  {}  not calibrated\n", gpu->name(), gpu->identity().model));
     }
   }
   Print(reports, json);
@@ -93,7 +93,7 @@ Result<int> Remove(const std::vector<Gpu*>& gpus, const ProfileStore& store) {
   for (const Gpu* gpu : gpus) {
     auto removed = store.Remove(gpu->identity());
     if (!removed.ok()) return std::move(removed).error().While(gpu->name());
-    fmt::print("removed {}\n", removed.value().string());
+    PrintText(fmt::format("removed {}\n", removed.value().string()));
   }
   return 0;
 }
@@ -121,7 +121,8 @@ Result<int> Measure(Clock& clock, const std::vector<Gpu*>& gpus, const Options& 
                     const ProfileStore& store) {
   ZEUS_TRY(const CalibrateOptions session, MakeSession(options, gpus.size()));
   if (::isatty(STDERR_FILENO) == 1) {
-    fmt::print(stderr, "measuring for {:g} s: leave the GPUs alone meanwhile\n", options.seconds);
+    PrintErrorText(
+        fmt::format("measuring for {:g} s: leave the GPUs alone meanwhile\n", options.seconds));
   }
   const Interruption interruption;
   auto measured = Calibrate(clock, gpus, session, interruption);

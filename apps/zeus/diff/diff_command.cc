@@ -6,6 +6,7 @@
 
 #include "apps/zeus/diff/comparison.h"
 #include "apps/zeus/numbers.h"
+#include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
@@ -71,7 +72,7 @@ Result<int> Execute(const Flags& flags) {
   ZEUS_TRY(const Comparison comparison, Compare(base, changed, options));
   const std::string text = Show(comparison, flags.format);
   if (flags.output.empty()) {
-    fmt::print("{}", text);
+    flags.format == "json" ? PrintJsonText(text) : PrintText(text);
   } else {
     ZEUS_RETURN_IF_ERROR(WriteWhole(flags.output, text));
   }

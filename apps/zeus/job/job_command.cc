@@ -29,6 +29,7 @@ struct JobFlags {
   std::string id{};
   std::string gpu_model{};
   std::string baseline{};
+  CarbonOptions carbon{};
   std::string label{};
   std::string html{};
   std::string output{};
@@ -61,53 +62,71 @@ Result<int> List(JobSource& source, const JobFlags& flags) {
                     ToText(job.created_at)});
   }
   if (jobs.empty()) {
-    fmt::print("no jobs in {}\n", source.where());
+    PrintText(fmt::format("no jobs in {}\n", source.where()));
     return 0;
   }
-  fmt::print("{}", AlignedRows({Align::kLeft, Align::kLeft, Align::kRight, Align::kRight,
-                                Align::kRight, Align::kRight, Align::kLeft},
-                               rows));
+  PrintText(AlignedRows({Align::kLeft, Align::kLeft, Align::kRight, Align::kRight, Align::kRight,
+                         Align::kRight, Align::kLeft},
+                        rows));
   return 0;
 }
 
 Result<int> Show(JobSource& source, const JobFlags& flags) {
   if (!flags.html.empty()) ZEUS_RETURN_IF_ERROR(CheckWritable(flags.html));
-  ZEUS_TRY(const Lessons lessons, CollectLessons(source.service(), flags.id, flags.gpu_model));
-  std::optional<Lessons> baseline;
-  if (!flags.baseline.empty()) {
-    ZEUS_TRY(baseline, CollectLessons(source.service(), flags.baseline, flags.gpu_model));
-    ReckonAs(lessons.job.spec, *baseline);
-  }
-  const Lessons* const compared = baseline ? &*baseline : nullptr;
-  if (!flags.html.empty()) ZEUS_RETURN_IF_ERROR(WriteWhole(flags.html, ToHtml(lessons, compared)));
+  SystemClock clock;
+  ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, flags.carbon));
+  ZEUS_TRY(Lessons lessons, CollectLessons(source.service(), {.job = flags.id,
+                                                              .gpu_model = flags.gpu_model,
+                                                              .baseline_job = flags.baseline}));
+  AddCarbon(carbon, lessons);
+  if (!flags.html.empty()) ZEUS_RETURN_IF_ERROR(WriteWhole(flags.html, ToHtml(lessons)));
   if (flags.json) {
-    PrintJson(ToJson(lessons, compared));
+    PrintJson(ToJson(lessons));
     return 0;
   }
-  fmt::print("job {}: target {:g}, default batch size {}\n\n{}\n{}\n{}", lessons.job.spec.id,
-             lessons.job.spec.target_metric, lessons.job.spec.default_batch_size,
-             ToTextPlot(lessons, kRowsOfPlot), ArmsTable(lessons), SummaryText(lessons, compared));
+  PrintText(fmt::format("job {}: target {:g}, default batch size {}\n\n{}\n{}\n{}",
+                        lessons.job.spec.id, lessons.job.spec.target_metric,
+                        lessons.job.spec.default_batch_size, ToTextPlot(lessons, kRowsOfPlot),
+                        ArmsTable(lessons), SummaryText(lessons)));
   return 0;
 }
 
 Result<int> Trials(JobSource& source, const JobFlags& flags) {
-  ZEUS_TRY(const Lessons lessons, CollectLessons(source.service(), flags.id, flags.gpu_model));
+  ZEUS_TRY(const Lessons lessons,
+           CollectLessons(source.service(), {.job = flags.id, .gpu_model = flags.gpu_model}));
   if (flags.json) {
     Json list = Json::array();
     for (const Trial& trial : lessons.trials) list.push_back(wire::ToJson(trial));
     PrintJson(list);
   } else {
-    fmt::print("{}", TrialsTable(lessons));
+    PrintText(TrialsTable(lessons));
   }
   return 0;
 }
 
 Result<int> Arms(JobSource& source, const JobFlags& flags) {
-  ZEUS_TRY(const Lessons lessons, CollectLessons(source.service(), flags.id, flags.gpu_model));
+  ZEUS_TRY(const Lessons lessons,
+           CollectLessons(source.service(), {.job = flags.id, .gpu_model = flags.gpu_model}));
   if (flags.json) {
     PrintJson(wire::ToJson(lessons.arms));
   } else {
-    fmt::print("{}", ArmsTable(lessons));
+    PrintText(ArmsTable(lessons));
+  }
+  return 0;
+}
+
+// The answer of the server's route, here and there the same.
+Result<int> Savings(JobSource& source, const JobFlags& flags) {
+  SystemClock clock;
+  ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, flags.carbon));
+  ZEUS_TRY(Lessons lessons, CollectLessons(source.service(), {.job = flags.id,
+                                                              .gpu_model = flags.gpu_model,
+                                                              .baseline_job = flags.baseline}));
+  AddCarbon(carbon, lessons);
+  if (flags.json) {
+    PrintJson(SavingsJson(lessons));
+  } else {
+    PrintText(SavingsText(lessons));
   }
   return 0;
 }
@@ -131,7 +150,7 @@ Result<int> Export(JobSource& source, const JobFlags& flags) {
   if (!flags.output.empty() && flags.output != "-") {
     ZEUS_RETURN_IF_ERROR(WriteWhole(flags.output, text));
   } else {
-    std::fputs(text.c_str(), stdout);
+    PrintJsonText(text);
   }
   return 0;
 }
@@ -153,7 +172,7 @@ Status RefuseWhileRunning(JobService& service, const std::string& id) {
 Result<int> Delete(JobSource& source, const JobFlags& flags) {
   if (!flags.force) ZEUS_RETURN_IF_ERROR(RefuseWhileRunning(source.service(), flags.id));
   ZEUS_RETURN_IF_ERROR(source.service().Delete(flags.id));
-  fmt::print("job {} is deleted\n", flags.id);
+  PrintText(fmt::format("job {} is deleted\n", flags.id));
   return 0;
 }
 
@@ -168,9 +187,9 @@ Result<int> Check(JobSource& source, const JobFlags& flags) {
   std::erase_if(events, [&job](const JobEvent& event) { return event.sequence > job.events; });
   const auto replayed = ReplayPolicy(job, events);
   const bool same = replayed.ok() && replayed.value() == job.policy_state;
-  fmt::print("{} events of job {}: the belief that is stored {} what they make\n", events.size(),
-             flags.id, same ? "is" : "is not");
-  if (!replayed.ok()) fmt::print("{}\n", replayed.error().message);
+  PrintText(fmt::format("{} events of job {}: the belief that is stored {} what they make\n",
+                        events.size(), flags.id, same ? "is" : "is not"));
+  if (!replayed.ok()) PrintText(fmt::format("{}\n", replayed.error().message));
   return same ? 0 : 1;
 }
 
@@ -233,9 +252,18 @@ void AddJobCommand(Verb app, Action& action) {
         "show", "What was learned: cost by recurrence, beliefs, what is chosen and saved", Show);
     Verbs::AddModel(verb, *flags);
     verb.AddOption("--baseline", flags->baseline,
-                   "Compare with this job, which runs as one would without Zeus")
+                   "Compare with the undisturbed runs of this job's default; by default with the "
+                   "job's own (zeus train --baseline)")
         .Check(NotEmpty());
+    AddCarbonOptions(verb, flags->carbon);
     verb.AddOption("--html", flags->html, "Write a report to this file").Check(NotEmpty());
+  }
+  {
+    auto [verb, flags] = verbs.AddOfJob(
+        "savings", "What the job has saved against undisturbed runs of its default", Savings);
+    Verbs::AddModel(verb, *flags);
+    verb.AddOption("--baseline", flags->baseline, "As of show").Check(NotEmpty());
+    AddCarbonOptions(verb, flags->carbon);
   }
   {
     auto [verb, flags] = verbs.AddOfJob("arms", "What is believed about each batch size", Arms);

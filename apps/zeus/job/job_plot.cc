@@ -38,7 +38,8 @@ report::Figure PlotOf(const Lessons& lessons) {
       .title = "batch size", .x = {.title = "recurrence"}, .y = {.title = "batch size"}};
   for (report::Panel* const panel : {&costs, &sizes})
     panel->series = {{.name = "recurrence", .role = "zeus", .mark = Mark::kPoints},
-                     {.name = missed, .role = "default", .mark = Mark::kPoints}};
+                     {.name = missed, .role = "", .mark = Mark::kPoints},
+                     {.name = "undisturbed default", .role = "default", .mark = Mark::kPoints}};
   const auto add = [](report::Series& series, double x, double y, const std::string& label) {
     series.x.push_back(x);
     series.y.push_back(y);
@@ -46,7 +47,8 @@ report::Figure PlotOf(const Lessons& lessons) {
   };
   for (const RecurrenceAmounts& recurrence : lessons.recurrences) {
     const auto x = static_cast<double>(recurrence.recurrence);
-    const std::size_t series = recurrence.converged ? 0 : 1;
+    std::size_t series = recurrence.converged ? 0 : 1;
+    if (recurrence.role == RunRole::kBaseline) series = 2;
     const std::string label = LabelOf(recurrence);
     add(costs.series[series], x, recurrence.cost.value() / 1e3, label);
     add(sizes.series[series], x, PositionOf(recurrence.batch_size, spec), label);
@@ -74,6 +76,8 @@ std::string ToTextPlot(const Lessons& lessons, std::size_t rows) {
     lines.push_back({fmt::to_string(recurrence.recurrence), fmt::to_string(recurrence.batch_size),
                      EnergyText(recurrence.cost),
                      std::string(static_cast<std::size_t>(std::lround(share * kWidest)), '#') +
+                         (recurrence.role == RunRole::kBaseline ? " (undisturbed default)" : "") +
+                         (recurrence.shared ? " (shared GPU)" : "") +
                          (recurrence.converged ? "" : " (target not reached)")});
   }
   if (lines.empty()) return "";

@@ -34,16 +34,22 @@ std::string EnergyOrDash(const std::optional<Joules>& energy) {
 
 std::string ArmsSection(const Lessons& lessons) {
   std::vector<Row> rows;
-  for (const ArmBelief& arm : lessons.arms.arms) {
+  for (std::size_t i = 0; i < lessons.arms.arms.size(); ++i) {
+    const ArmBelief& arm = lessons.arms.arms[i];
+    const MeasuredArm& measured = lessons.measured[i];
+    const bool known = measured.reached > 0;
     rows.push_back(
         {fmt::to_string(arm.batch_size), fmt::to_string(arm.runs), fmt::to_string(arm.converged),
          arm.epochs ? fmt::format("{:.1f}", *arm.epochs) : "", EnergyOrDash(arm.epoch_cost),
          EnergyOrDash(arm.cost), EnergyOrDash(arm.cost_sigma),
-         arm.batch_size == lessons.arms.best_batch_size ? "best" : ""});
+         known ? EnergyText(Joules(measured.cost.mean)) : "",
+         known && measured.cost.sigma ? EnergyText(Joules(*measured.cost.sigma)) : "",
+         fmt::format("{}{}", arm.batch_size == lessons.arms.best_batch_size ? "chosen " : "",
+                     arm.batch_size == lessons.cheapest ? "best" : "")});
   }
-  return TableOf(
-      {"batch size", "runs", "reached", "epochs", "epoch cost", "cost of a run", "± sigma", ""},
-      rows);
+  return TableOf({"batch size", "runs", "reached", "epochs", "epoch cost", "epochs to target cost",
+                  "± sigma", "a run took", "± sigma", ""},
+                 rows);
 }
 
 std::string TrialsSection(const Lessons& lessons) {
@@ -81,10 +87,10 @@ std::string Facts(const Lessons& lessons) {
 
 }  // namespace
 
-std::string ToHtml(const Lessons& lessons, const Lessons* baseline) {
+std::string ToHtml(const Lessons& lessons) {
   const std::string id = EscapeXml(lessons.job.spec.id);
   return HtmlBegin("zeus job: " + id) + fmt::format("<h1>Recurring job {}</h1>\n", id) +
-         fmt::format("<pre>{}</pre>\n", EscapeXml(SummaryText(lessons, baseline))) +
+         fmt::format("<pre>{}</pre>\n", EscapeXml(SummaryText(lessons))) +
          "<figure style=\"margin: 0\">\n" + report::ToSvg(PlotOf(lessons)) + "</figure>\n" +
          "<h2>What is believed</h2>\n" + ArmsSection(lessons) + "<h2>Runs</h2>\n" +
          TrialsSection(lessons) + Facts(lessons) + HtmlEnd();

@@ -7,7 +7,7 @@
 namespace zeus::cli {
 
 // One self-contained page: what was chosen, what that saves, cost by recurrence, beliefs, and all
-// runs. `baseline` as in SummaryText().
-std::string ToHtml(const Lessons& lessons, const Lessons* baseline);
+// runs.
+std::string ToHtml(const Lessons& lessons);
 
 }  // namespace zeus::cli

@@ -17,7 +17,6 @@ namespace zeus::cli {
 namespace {
 
 // Nobody wants to wait longer for a program to end.
-constexpr Seconds kPatienceWithServer{10};
 
 Result<std::string> FindToken(const JobSourceFlags& flags) {
   if (!flags.token_file.empty()) {
@@ -87,7 +86,8 @@ Result<std::unique_ptr<JobSource>> JobSource::Open(const JobSourceFlags& flags, 
              RemoteJobService::Connect({.url = server,
                                         .token = std::move(token),
                                         .authorities = Authorities(flags),
-                                        .answer_timeout = kPatienceWithServer},
+                                        .attempts = flags.attempts,
+                                        .answer_timeout = flags.answer_timeout},
                                        clock));
     return std::unique_ptr<JobSource>(
         new JobSource(nullptr, std::move(remote), WithoutSecrets(server)));

@@ -19,6 +19,9 @@ struct JobSourceFlags {
   std::string database{};
   std::string token_file{};
   std::string ca_file{};
+  // How patient a call of a server is.
+  int attempts = 4;
+  Seconds answer_timeout{10};
 };
 
 // Declares --server, --database, --token-file and --ca-file on `verb`.

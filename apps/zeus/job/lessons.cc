@@ -2,9 +2,9 @@
 
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "apps/zeus/job/pages.h"
-#include "zeus/base/statistics.h"
 
 namespace zeus::cli {
 namespace {
@@ -19,31 +19,25 @@ void Add(RunAmounts& sum, const Trial& trial) {
   sum.cost += trial.cost;
 }
 
-MeanAmount MeanOf(const std::vector<double>& values) {
-  const SampleSummary sample = Summarize(values);
-  if (sample.count < 2) return {.mean = sample.mean};
-  return {.mean = sample.mean, .sigma = sample.StandardError()};
-}
-
-// On average over at most `most` of the latest that reached the target. Tries that did not are part
-// of what a batch size costs.
+// On average over the latest that reached the target. Tries that did not are part of what a batch
+// size costs.
 template <class Condition>
 std::optional<UsualAmounts> Usual(const std::vector<RecurrenceAmounts>& recurrences,
-                                  std::size_t most, const Condition& condition) {
-  std::vector<double> energy;
-  std::vector<double> time;
-  std::vector<double> cost;
-  for (auto it = recurrences.rbegin(); it != recurrences.rend() && cost.size() < most; ++it) {
+                                  const Condition& condition) {
+  std::vector<ChargedAmount> energy;
+  std::vector<ChargedAmount> time;
+  std::vector<ChargedAmount> cost;
+  for (auto it = recurrences.rbegin(); it != recurrences.rend() && cost.size() < kLatest; ++it) {
     if (!it->converged || !condition(*it)) continue;
-    energy.push_back(it->energy.value());
-    time.push_back(it->time.count());
-    cost.push_back(it->cost.value());
+    energy.push_back({.amount = it->energy.value()});
+    time.push_back({.amount = it->time.count()});
+    cost.push_back({.amount = it->cost.value()});
   }
   if (cost.empty()) return std::nullopt;
-  return UsualAmounts{.recurrences = static_cast<int>(cost.size()),
-                      .energy = MeanOf(energy),
-                      .time = MeanOf(time),
-                      .cost = MeanOf(cost)};
+  return UsualAmounts{.count = static_cast<int>(cost.size()),
+                      .energy = MeanPerTraining(energy),
+                      .time = MeanPerTraining(time),
+                      .cost = MeanPerTraining(cost)};
 }
 
 std::vector<RecurrenceAmounts> ByRecurrence(const std::vector<Trial>& trials) {
@@ -58,6 +52,7 @@ std::vector<RecurrenceAmounts> ByRecurrence(const std::vector<Trial>& trials) {
     }
     sum.batch_size = trial.batch_size;
     sum.converged = sum.converged || trial.status == TrialStatus::kConverged;
+    sum.shared = sum.shared || trial.shared;
     sum.energy += trial.energy;
     sum.time += trial.time;
     sum.cost += trial.cost;
@@ -67,15 +62,34 @@ std::vector<RecurrenceAmounts> ByRecurrence(const std::vector<Trial>& trials) {
   return list;
 }
 
-double RelativeSigma(const MeanAmount& amount) { return *amount.sigma / amount.mean; }
+MeasuredArm Measured(const Lessons& lessons, int batch_size) {
+  MeasuredArm arm{.batch_size = batch_size};
+  std::vector<ChargedAmount> costs;
+  for (const Trial& trial : lessons.trials) {
+    const bool ended =
+        trial.status == TrialStatus::kConverged || trial.status == TrialStatus::kStopped;
+    if (trial.batch_size != batch_size || trial.gpu_model != lessons.arms.gpu_model || !ended ||
+        trial.shared || trial.role == RunRole::kBaseline)
+      continue;
+    const bool reached = trial.status == TrialStatus::kConverged;
+    ++arm.runs;
+    if (reached) ++arm.reached;
+    costs.push_back({.amount = trial.cost.value(), .reached = reached});
+  }
+  arm.cost = MeanPerTraining(costs);
+  return arm;
+}
 
-MeanAmount PercentBelow(const MeanAmount& amount, const MeanAmount& reference) {
-  if (!(reference.mean > 0)) return {};
-  const double ratio = amount.mean / reference.mean;
-  MeanAmount below{.mean = 100 * (1 - ratio)};
-  if (amount.sigma && reference.sigma && amount.mean > 0)
-    below.sigma = 100 * ratio * std::hypot(RelativeSigma(amount), RelativeSigma(reference));
-  return below;
+void MeasureArms(Lessons& lessons) {
+  lessons.measured.clear();
+  lessons.cheapest.reset();
+  double least = HUGE_VAL;
+  for (const ArmBelief& arm : lessons.arms.arms) {
+    const MeasuredArm& measured = lessons.measured.emplace_back(Measured(lessons, arm.batch_size));
+    if (measured.reached == 0 || measured.cost.mean >= least) continue;
+    least = measured.cost.mean;
+    lessons.cheapest = arm.batch_size;
+  }
 }
 
 }  // namespace
@@ -85,51 +99,68 @@ void Conclude(Lessons& lessons) {
   const std::string& model = lessons.arms.gpu_model;
   lessons.recurrences = ByRecurrence(lessons.trials);
   lessons.total = {};
+  lessons.baseline = {};
   lessons.exploration = {};
   for (const Trial& trial : lessons.trials) {
     Add(lessons.total, trial);
-    if (trial.batch_size != best || trial.status != TrialStatus::kConverged)
+    if (trial.role == RunRole::kBaseline) {
+      Add(lessons.baseline, trial);
+      continue;
+    }
+    if (trial.role == RunRole::kExploring || trial.status != TrialStatus::kConverged)
       Add(lessons.exploration, trial);
     if (trial.batch_size == best && trial.power_limit && trial.gpu_model == model)
       lessons.power_limit = trial.power_limit;
   }
-  const auto begun_with = [&model](int batch_size) {
-    return [batch_size, &model](const RecurrenceAmounts& recurrence) {
-      return recurrence.first_batch_size == batch_size && recurrence.gpu_model == model;
-    };
+  const auto with_best = [best, &model](const RecurrenceAmounts& recurrence) {
+    return recurrence.first_batch_size == best && recurrence.gpu_model == model &&
+           !recurrence.shared && recurrence.role != RunRole::kBaseline;
   };
-  // What it took to find it out is no measure of the best.
-  const auto settled = [is_best = begun_with(best)](const RecurrenceAmounts& recurrence) {
-    return is_best(recurrence) && recurrence.role != RunRole::kExploring;
-  };
-  lessons.at_best = Usual(lessons.recurrences, kLatest, settled);
-  if (!lessons.at_best) lessons.at_best = Usual(lessons.recurrences, kLatest, begun_with(best));
-  lessons.at_default = Usual(lessons.recurrences, lessons.recurrences.size(),
-                             begun_with(lessons.job.spec.default_batch_size));
+  // The exploration that found the best is not what using it takes.
+  lessons.at_best = Usual(lessons.recurrences, [&](const RecurrenceAmounts& recurrence) {
+    return with_best(recurrence) && recurrence.role != RunRole::kExploring;
+  });
+  if (!lessons.at_best) lessons.at_best = Usual(lessons.recurrences, with_best);
+  MeasureArms(lessons);
 }
 
-Result<Lessons> CollectLessons(JobService& service, const std::string& job_id,
-                               const std::string& gpu_model) {
+Result<Lessons> CollectLessons(JobService& service, const LessonsQuery& query) {
   Lessons lessons;
-  ZEUS_TRY(lessons.job, service.GetJob(job_id));
-  ZEUS_TRY(lessons.arms, service.GetArms(job_id, gpu_model));
-  ZEUS_TRY(lessons.trials, AllTrials(service, job_id));
+  ZEUS_TRY(lessons.job, service.GetJob(query.job));
+  ZEUS_TRY(lessons.arms, service.GetArms(query.job, query.gpu_model));
+  ZEUS_TRY(lessons.trials, AllTrials(service, query.job));
+  ZEUS_TRY(lessons.savings, service.GetSavings({.job_id = query.job,
+                                                .gpu_model = query.gpu_model,
+                                                .baseline_job = query.baseline_job}));
   Conclude(lessons);
   return lessons;
 }
 
-void ReckonAs(const JobSpec& spec, Lessons& lessons) {
-  for (Trial& trial : lessons.trials)
-    trial.cost = ZeusCostOf(spec.eta, spec.max_power, trial.energy, trial.time);
-  Conclude(lessons);
-}
-
-std::optional<Savings> SavedAgainst(const std::optional<UsualAmounts>& best,
-                                    const std::optional<UsualAmounts>& reference) {
-  if (!best || !reference) return std::nullopt;
-  return Savings{.energy = PercentBelow(best->energy, reference->energy),
-                 .time = PercentBelow(best->time, reference->time),
-                 .cost = PercentBelow(best->cost, reference->cost)};
+void AddCarbon(const CarbonAccounting& accounting, Lessons& lessons) {
+  if (!accounting.wanted() || !lessons.savings.saved) return;
+  const SavedAmount& saved = lessons.savings.saved->energy;
+  const double sign = saved.total < 0 ? -1 : 1;
+  Joules charged{};
+  std::vector<const Trial*> runs;
+  for (const Trial& trial : lessons.trials) {
+    if (trial.role == RunRole::kBaseline || trial.shared || IsActive(trial.status) ||
+        trial.gpu_model != lessons.savings.gpu_model)
+      continue;
+    charged += trial.energy;
+    runs.push_back(&trial);
+  }
+  if (!(charged > Joules(0))) return;
+  // Prices may have tiers, which know no negative energy: the sign is put back afterwards.
+  EnergyUse use{.pieces = {}, .sigma = Joules(saved.total_sigma)};
+  for (const Trial* const trial : runs)
+    use.pieces.push_back(
+        {.begin = trial->started_at,
+         .end = std::max(trial->ended_at.value_or(trial->started_at), trial->started_at),
+         .energy = std::abs(saved.total) / charged.value() * trial->energy});
+  CarbonReport report = accounting.Of(use);
+  if (report.emissions) report.emissions->amount = sign * report.emissions->amount;
+  if (report.cost) report.cost->amount = sign * report.cost->amount;
+  lessons.saved_carbon = std::move(report);
 }
 
 }  // namespace zeus::cli

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/zeus/carbon_options.h"
 #include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
@@ -29,22 +30,19 @@ struct RecurrenceAmounts {
   RunRole role = RunRole::kExploiting;
   int batch_size = 0;  // Of the last try.
   bool converged = false;
+  bool shared = false;  // Other processes used the GPUs of a try.
   Joules energy{};
   Seconds time{};
   Joules cost{};
 };
 
-struct MeanAmount {
-  double mean = 0;
-  std::optional<double> sigma{};  // Of the mean, by the scatter of two or more.
-};
-
-// What recurrences took on average, in joules and seconds.
-struct UsualAmounts {
-  int recurrences = 0;
-  MeanAmount energy{};
-  MeanAmount time{};
-  MeanAmount cost{};
+// What runs with one batch size took, as it was measured: start of the program and profiling of
+// power limits included. Runs of the baseline and on shared GPUs are left out.
+struct MeasuredArm {
+  int batch_size = 0;
+  int runs = 0;
+  int reached = 0;
+  MeanAmount cost{};  // Of a run to the target, what was spent without reaching it included.
 };
 
 // What has been learned about a job, and what that has cost: everything that tables, plots and JSON
@@ -53,46 +51,51 @@ struct Lessons {
   Job job{};
   JobArms arms{};
   std::vector<Trial> trials{};
+  JobSavings savings{};
+  // Emissions and cost of the energy that was saved, where they are wanted and it is known.
+  std::optional<CarbonReport> saved_carbon{};
 
   std::vector<RecurrenceAmounts> recurrences{};
-  RunAmounts total{};  // Of all trials together, as is the next.
-  RunAmounts
-      exploration{};  // With other batch sizes than the best, or without reaching the target.
-  // Of recurrences that reached the target, with everything that they took to get there: the latest
-  // that were begun with the best batch size because it is the best, and those with the default
-  // one.
+  std::vector<MeasuredArm> measured{};  // In the order of `arms`.
+  RunAmounts total{};                   // Of all trials together.
+  RunAmounts baseline{};                // Of it, of undisturbed runs of the default.
+  // Of it, of runs for the policy to learn from, and of those that did not reach the target.
+  RunAmounts exploration{};
+  // Of the latest recurrences that reached the target, were begun with the best batch size because
+  // it is the best, and had their GPUs to themselves: with everything that they took to get there.
   std::optional<UsualAmounts> at_best{};
-  std::optional<UsualAmounts> at_default{};
   std::optional<Watts> power_limit{};  // Of the latest run with the best batch size.
+  // The batch size whose runs took least, as they were measured; nullopt while none reached the
+  // target. The policy may prefer another one, of which it expects more.
+  std::optional<int> cheapest{};
 };
 
 // Everything that follows from job, arms and trials.
 void Conclude(Lessons& lessons);
 
-// An empty model: that of the job's spec.
-Result<Lessons> CollectLessons(JobService& service, const std::string& job_id,
-                               const std::string& gpu_model);
-
-// Costs as `spec` weighs energy and time, so that jobs of other weights can be compared with it.
-void ReckonAs(const JobSpec& spec, Lessons& lessons);
-
-// How far the best is below `reference`, in per cent of it.
-struct Savings {
-  MeanAmount energy{};
-  MeanAmount time{};
-  MeanAmount cost{};
+struct LessonsQuery {
+  std::string job{};
+  std::string gpu_model{};  // Empty: that of the job's spec.
+  std::string
+      baseline_job{};  // Whose undisturbed runs savings are measured against; empty: its own.
 };
-std::optional<Savings> SavedAgainst(const std::optional<UsualAmounts>& best,
-                                    const std::optional<UsualAmounts>& reference);
+Result<Lessons> CollectLessons(JobService& service, const LessonsQuery& query);
+
+// Adds what the saved energy is in emissions and money. It is spread over the runs as the energy
+// that they took.
+void AddCarbon(const CarbonAccounting& accounting, Lessons& lessons);
 
 // Tables for people, ending in a newline.
 std::string ArmsTable(const Lessons& lessons);
 std::string TrialsTable(const Lessons& lessons);
-// What was chosen, what that saves, and what finding it cost. `baseline`: of a job that runs as one
-// would without Zeus; otherwise the default batch size of this job is what is compared with.
-std::string SummaryText(const Lessons& lessons, const Lessons* baseline);
+// What was chosen, what that saves, and what finding it cost.
+std::string SummaryText(const Lessons& lessons);
+// What the job has saved, or why that is not known.
+std::string SavingsText(const Lessons& lessons);
 
-// "zeus.job/1", see docs/formats.md.
-Json ToJson(const Lessons& lessons, const Lessons* baseline);
+// "zeus.job/2", see docs/formats.md.
+Json ToJson(const Lessons& lessons);
+// Its part "savings": the server's answer, with emissions and money where they are wanted.
+Json SavingsJson(const Lessons& lessons);
 
 }  // namespace zeus::cli

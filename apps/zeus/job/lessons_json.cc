@@ -16,7 +16,7 @@ Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : 
 
 Json ToJson(const std::optional<UsualAmounts>& amounts) {
   if (!amounts) return {};
-  return {{"recurrences", amounts->recurrences},
+  return {{"recurrences", amounts->count},
           {"energy_joules", amounts->energy.mean},
           {"energy_sigma_joules", OrNull(amounts->energy.sigma)},
           {"time_seconds", amounts->time.mean},
@@ -26,48 +26,56 @@ Json ToJson(const std::optional<UsualAmounts>& amounts) {
 }
 
 Json ToJson(const RecurrenceAmounts& amounts) {
-  return {{"recurrence", amounts.recurrence},        {"tries", amounts.tries},
-          {"batch_size", amounts.batch_size},        {"converged", amounts.converged},
-          {"energy_joules", amounts.energy.value()}, {"time_seconds", amounts.time.count()},
+  return {{"recurrence", amounts.recurrence},
+          {"tries", amounts.tries},
+          {"batch_size", amounts.batch_size},
+          {"converged", amounts.converged},
+          {"role", Name(amounts.role)},
+          {"shared", amounts.shared},
+          {"energy_joules", amounts.energy.value()},
+          {"time_seconds", amounts.time.count()},
           {"cost_joules", amounts.cost.value()}};
 }
 
-Json ToJson(const std::optional<Savings>& saved) {
-  if (!saved) return {};
-  return {
-      {"energy_percent", saved->energy.mean}, {"energy_sigma_percent", OrNull(saved->energy.sigma)},
-      {"time_percent", saved->time.mean},     {"time_sigma_percent", OrNull(saved->time.sigma)},
-      {"cost_percent", saved->cost.mean},     {"cost_sigma_percent", OrNull(saved->cost.sigma)}};
+Json ToJson(const MeasuredArm& arm) {
+  return {{"batch_size", arm.batch_size},
+          {"runs", arm.runs},
+          {"reached", arm.reached},
+          {"cost_joules", arm.reached > 0 ? Json(arm.cost.mean) : Json()},
+          {"cost_sigma_joules", OrNull(arm.cost.sigma)}};
 }
 
 }  // namespace
 
-Json ToJson(const Lessons& lessons, const Lessons* baseline) {
+Json SavingsJson(const Lessons& lessons) {
+  Json json = wire::ToJson(lessons.savings);
+  if (lessons.saved_carbon) AddTo(json["saved"], *lessons.saved_carbon);
+  return json;
+}
+
+Json ToJson(const Lessons& lessons) {
   Json recurrences = Json::array();
   for (const RecurrenceAmounts& amounts : lessons.recurrences)
     recurrences.push_back(ToJson(amounts));
   Json trials = Json::array();
   for (const Trial& trial : lessons.trials) trials.push_back(wire::ToJson(trial));
-  Json json{
-      {"schema", "zeus.job/1"},
-      {"job", wire::ToJson(lessons.job,
-                           wire::JobProgress{lessons.arms.stage, lessons.arms.best_batch_size})},
-      {"arms", wire::ToJson(lessons.arms)},
-      {"best_batch_size", lessons.arms.best_batch_size},
-      {"power_limit_watts", lessons.power_limit ? Json(lessons.power_limit->value()) : Json()},
-      {"at_best", ToJson(lessons.at_best)},
-      {"at_default", ToJson(lessons.at_default)},
-      {"saved", ToJson(SavedAgainst(lessons.at_best, lessons.at_default))},
-      {"total", ToJson(lessons.total)},
-      {"exploration", ToJson(lessons.exploration)},
-      {"recurrences", std::move(recurrences)},
-      {"trials", std::move(trials)}};
-  if (baseline != nullptr) {
-    json["baseline"] = {{"job", baseline->job.spec.id},
-                        {"at_default", ToJson(baseline->at_default)},
-                        {"saved", ToJson(SavedAgainst(lessons.at_best, baseline->at_default))}};
-  }
-  return json;
+  Json measured = Json::array();
+  for (const MeasuredArm& arm : lessons.measured) measured.push_back(ToJson(arm));
+  return {{"schema", "zeus.job/2"},
+          {"job", wire::ToJson(lessons.job, wire::JobProgress{lessons.arms.stage,
+                                                              lessons.arms.best_batch_size})},
+          {"arms", wire::ToJson(lessons.arms)},
+          {"best_batch_size", lessons.arms.best_batch_size},
+          {"cheapest_batch_size", lessons.cheapest ? Json(*lessons.cheapest) : Json()},
+          {"measured", std::move(measured)},
+          {"power_limit_watts", lessons.power_limit ? Json(lessons.power_limit->value()) : Json()},
+          {"at_best", ToJson(lessons.at_best)},
+          {"savings", SavingsJson(lessons)},
+          {"total", ToJson(lessons.total)},
+          {"baseline", ToJson(lessons.baseline)},
+          {"exploration", ToJson(lessons.exploration)},
+          {"recurrences", std::move(recurrences)},
+          {"trials", std::move(trials)}};
 }
 
 }  // namespace zeus::cli

@@ -4,6 +4,7 @@
 
 #include "apps/zeus/job/energy_text.h"
 #include "apps/zeus/job/lessons.h"
+#include "apps/zeus/profile/uncertain_text.h"
 #include "zeus/base/text_table.h"
 #include "zeus/base/wall_time_text.h"
 
@@ -16,10 +17,17 @@ std::string OrUnknown(const std::optional<Joules>& energy) {
   return energy ? EnergyText(*energy) : kUnknown;
 }
 
+// Without the start of the program and the profiling of power limits: what its epochs cost.
 std::string Belief(const ArmBelief& arm) {
   if (!arm.cost) return kUnknown;
   return arm.cost_sigma ? fmt::format("{} ± {}", EnergyText(*arm.cost), EnergyText(*arm.cost_sigma))
                         : EnergyText(*arm.cost);
+}
+
+std::string MeasuredCost(const MeasuredArm& arm) {
+  if (arm.reached == 0) return kUnknown;
+  const std::string mean = EnergyText(Joules(arm.cost.mean));
+  return arm.cost.sigma ? fmt::format("{} ± {}", mean, EnergyText(Joules(*arm.cost.sigma))) : mean;
 }
 
 const char* StateText(ArmState state) {
@@ -39,16 +47,15 @@ std::string Marks(const ArmBelief& arm, const Lessons& lessons) {
   const auto add = [&text](const char* mark) {
     text += (text.empty() ? "" : ", ") + std::string(mark);
   };
-  if (arm.batch_size == lessons.arms.best_batch_size) add("best");
+  if (arm.batch_size == lessons.arms.best_batch_size) add("chosen");
+  if (arm.batch_size == lessons.cheapest) add("best");
   if (arm.batch_size == lessons.job.spec.default_batch_size) add("default");
   return text;
 }
 
-std::string Changed(const MeanAmount& percent_below) {
+std::string Changed(const SavedAmount& saved) {
   // No minus before a zero.
-  const std::string change = fmt::format("{:+.1f}", 0.0 - percent_below.mean);
-  if (!percent_below.sigma) return change + " %";
-  return fmt::format("{} ± {:.1f} %", change, *percent_below.sigma);
+  return fmt::format("{:+.1f} ± {:.1f} %", 0.0 - saved.percent, saved.percent_sigma);
 }
 
 std::string UsualEnergy(const MeanAmount& amount) {
@@ -61,26 +68,43 @@ std::string UsualTime(const MeanAmount& amount) {
   return fmt::format("{} ± {}", TimeText(Seconds(amount.mean)), TimeText(Seconds(*amount.sigma)));
 }
 
-std::string AgainstText(const Savings& saved, const std::string& what) {
-  return fmt::format("against {}: energy {}, time {}, cost {}\n", what, Changed(saved.energy),
-                     Changed(saved.time), Changed(saved.cost));
+std::string BaselineText(const JobSavings& savings) {
+  std::string text = fmt::format(
+      "{} undisturbed runs of the default (batch size {}, power limit as "
+      "found",
+      savings.baseline.count, savings.default_batch_size);
+  if (savings.baseline_job != savings.job_id) text += ", job " + savings.baseline_job;
+  return text + ")";
 }
 
 }  // namespace
 
 std::string ArmsTable(const Lessons& lessons) {
-  std::vector<std::vector<std::string>> rows{
-      {"batch size", "runs", "reached", "epochs", "epoch cost", "cost of a run", ""}};
-  for (const ArmBelief& arm : lessons.arms.arms) {
-    rows.push_back({fmt::to_string(arm.batch_size), fmt::to_string(arm.runs),
-                    fmt::to_string(arm.converged),
-                    arm.epochs ? fmt::format("{:.1f}", *arm.epochs) : kUnknown,
-                    OrUnknown(arm.epoch_cost), Belief(arm), Marks(arm, lessons)});
+  std::vector<std::vector<std::string>> rows{{"batch size", "runs", "reached", "epochs",
+                                              "epoch cost", "epochs to target cost", "a run took",
+                                              ""}};
+  for (std::size_t i = 0; i < lessons.arms.arms.size(); ++i) {
+    const ArmBelief& arm = lessons.arms.arms[i];
+    rows.push_back(
+        {fmt::to_string(arm.batch_size), fmt::to_string(arm.runs), fmt::to_string(arm.converged),
+         arm.epochs ? fmt::format("{:.1f}", *arm.epochs) : kUnknown, OrUnknown(arm.epoch_cost),
+         Belief(arm), MeasuredCost(lessons.measured[i]), Marks(arm, lessons)});
   }
   return AlignedRows({Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight,
-                      Align::kRight, Align::kLeft},
+                      Align::kRight, Align::kRight, Align::kLeft},
                      rows);
 }
+
+namespace {
+
+std::string StatusText(const Trial& trial) {
+  std::string text(Name(trial.status));
+  if (trial.role == RunRole::kBaseline) text += ", baseline";
+  if (trial.shared) text += ", shared GPU";
+  return text;
+}
+
+}  // namespace
 
 std::string TrialsTable(const Lessons& lessons) {
   std::vector<std::vector<std::string>> rows{{"trial", "recurrence", "batch size", "status",
@@ -91,8 +115,7 @@ std::string TrialsTable(const Lessons& lessons) {
         {fmt::to_string(trial.number),
          trial.attempt > 0 ? fmt::format("{}.{}", trial.recurrence, trial.attempt)
                            : fmt::to_string(trial.recurrence),
-         fmt::to_string(trial.batch_size), std::string(Name(trial.status)),
-         fmt::to_string(trial.epochs),
+         fmt::to_string(trial.batch_size), StatusText(trial), fmt::to_string(trial.epochs),
          trial.metric ? fmt::format("{:.4g}", *trial.metric) : kUnknown, TimeText(trial.time),
          EnergyText(trial.energy), EnergyText(trial.cost),
          trial.power_limit ? fmt::format("{:g} W", trial.power_limit->value()) : kUnknown,
@@ -104,7 +127,34 @@ std::string TrialsTable(const Lessons& lessons) {
       rows);
 }
 
-std::string SummaryText(const Lessons& lessons, const Lessons* baseline) {
+std::string SavingsText(const Lessons& lessons) {
+  const JobSavings& savings = lessons.savings;
+  std::string text;
+  if (savings.saved) {
+    constexpr double kJoulesPerKilowattHour = 3.6e6;
+    const SavedAmount& energy = savings.saved->energy;
+    text = fmt::format(
+        "against {}:\n  energy {}, time {}, cost {}\n"
+        "  in all {} saved over {} recurrences, {} runs; exploration, profiling and failed runs "
+        "are charged\n",
+        BaselineText(savings), Changed(energy), Changed(savings.saved->time),
+        Changed(savings.saved->cost),
+        WithSigma(1e3 * energy.total / kJoulesPerKilowattHour,
+                  1e3 * energy.total_sigma / kJoulesPerKilowattHour, "Wh"),
+        savings.zeus.count, savings.runs);
+    if (lessons.saved_carbon)
+      for (const std::string& line : ToLines(*lessons.saved_carbon))
+        text += fmt::format("  saved {}\n", line);
+  } else {
+    text = fmt::format("saved: not known yet: {}\n", savings.unknown_because);
+  }
+  if (savings.shared > 0)
+    text += fmt::format("  (without {} run{} that shared GPUs with other processes)\n",
+                        savings.shared, savings.shared == 1 ? "" : "s");
+  return text;
+}
+
+std::string SummaryText(const Lessons& lessons) {
   std::string text = fmt::format("chosen: batch size {}", lessons.arms.best_batch_size);
   if (lessons.power_limit)
     text += fmt::format(", power limit {:g} W", lessons.power_limit->value());
@@ -115,23 +165,15 @@ std::string SummaryText(const Lessons& lessons, const Lessons* baseline) {
         "a recurrence takes {} and {}, cost {}\n"
         "  (mean of {}, failed tries included; eta {:g})\n",
         UsualEnergy(lessons.at_best->energy), UsualTime(lessons.at_best->time),
-        UsualEnergy(lessons.at_best->cost), lessons.at_best->recurrences, lessons.job.spec.eta);
-  if (baseline != nullptr) {
-    std::string other = fmt::format("job {} with batch size {}", baseline->job.spec.id,
-                                    baseline->job.spec.default_batch_size);
-    if (baseline->arms.gpu_model != lessons.arms.gpu_model)
-      other += " on " + baseline->arms.gpu_model;
-    if (const auto saved = SavedAgainst(lessons.at_best, baseline->at_default))
-      text += AgainstText(*saved, other);
-  } else if (lessons.arms.best_batch_size != lessons.job.spec.default_batch_size) {
-    if (const auto saved = SavedAgainst(lessons.at_best, lessons.at_default))
-      text += AgainstText(
-          *saved, fmt::format("the default batch size {}", lessons.job.spec.default_batch_size));
-  }
-  text += fmt::format("so far: recurrences {}, runs {}, {}; of that exploration: runs {}, {}\n",
+        UsualEnergy(lessons.at_best->cost), lessons.at_best->count, lessons.job.spec.eta);
+  text += SavingsText(lessons);
+  text += fmt::format("so far: recurrences {}, runs {}, {}; of that exploration: runs {}, {}",
                       lessons.job.recurrences, lessons.total.runs, EnergyText(lessons.total.energy),
                       lessons.exploration.runs, EnergyText(lessons.exploration.energy));
-  return text;
+  if (lessons.baseline.runs > 0)
+    text += fmt::format(", undisturbed default: runs {}, {}", lessons.baseline.runs,
+                        EnergyText(lessons.baseline.energy));
+  return text + "\n";
 }
 
 }  // namespace zeus::cli

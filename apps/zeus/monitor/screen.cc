@@ -8,6 +8,7 @@
 
 #include "apps/zeus/output.h"
 #include "apps/zeus/terminal.h"
+#include "zeus/base/terminal_text.h"
 
 namespace zeus::cli {
 namespace {
@@ -49,11 +50,14 @@ std::optional<std::size_t> Screen::width() const {
   return size->columns;
 }
 
-Status Screen::Show(const std::vector<std::string>& rows) {
+Status Screen::Show(const std::vector<std::string>& given) {
+  // Names of devices are the drivers'.
+  std::vector<std::string> rows;
+  for (const std::string& row : given) rows.push_back(OneLineForTerminal(row));
   if (const auto size = CurrentSize()) {
     fmt::print("{}", Redraw(rows, *size));
   } else {
-    for (const std::string& row : rows) fmt::print("{}\n", row);
+    for (const std::string& row : rows) PrintText(fmt::format("{}\n", row));
   }
   return FlushOutput();
 }

@@ -141,7 +141,7 @@ class Receivers {
     if (!options.serve.empty()) {
       ZEUS_TRY(const ListenAddress address, ParseListenAddress(options.serve));
       ZEUS_TRY(server_, MetricsServer::Start(address, [sources] { return MetricsText(sources); }));
-      fmt::print(stderr, "serving {}/metrics\n", server_->url());
+      PrintErrorText(fmt::format("serving {}/metrics\n", server_->url()));
     }
     if (!options.push.empty()) {
       ZEUS_TRY(auto gateway,
@@ -289,10 +289,11 @@ Result<int> RunMonitor(const MonitorOptions& options) {
   // Lines for programs stay alone on standard output.
   const bool for_people =
       !options.quiet && (!(options.json || options.csv) || !options.output.empty());
-  fmt::print(for_people ? stdout : stderr, "{}\n", Summary(last));
+  const auto print = for_people ? PrintText : PrintErrorText;
+  print(Summary(last) + "\n");
   if (carbon.wanted())
     for (const std::string& line : ToLines(carbon.Of(rounds.energy.use())))
-      fmt::print(for_people ? stdout : stderr, "{}\n", line);
+      print(line + "\n");
   ZEUS_RETURN_IF_ERROR(closed);
   return 0;
 }

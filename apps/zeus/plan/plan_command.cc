@@ -98,7 +98,8 @@ Result<int> Plan(const PlanFlags& flags) {
   } else {
     const int width = OutputWidth();
     const std::string picture = PlanPicture(answer, width);
-    fmt::print("{}{}{}", picture, picture.empty() ? "" : "\n", ToText(report, width));
+    fmt::print("{}{}", picture, picture.empty() ? "" : "\n");  // Its colours are ours.
+    PrintText(ToText(report, width));
   }
   ZEUS_RETURN_IF_ERROR(FlushOutput());
   return 0;

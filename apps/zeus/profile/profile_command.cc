@@ -8,6 +8,7 @@
 #include "apps/zeus/profile/sweep_outputs.h"
 #include "apps/zeus/run/run_options.h"
 #include "zeus/base/clock.h"
+#include "zeus/monitor/shared_activity_board.h"
 
 namespace zeus::cli {
 namespace {
@@ -16,6 +17,7 @@ Result<int> Execute(const ProfileFlags& flags, const Verb& verb, const CommandTa
   ZEUS_TRY(std::vector<std::string> command, CommandToRun(verb, tail));
   ZEUS_TRY(const ProfileOptions options, Interpret(flags, std::move(command)));
   ZEUS_RETURN_IF_ERROR(CheckFiles(options.files));
+  ActivityGroup::BecomeHost();
   SystemClock clock;
   ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::Start());
   ZEUS_TRY(const std::unique_ptr<ProfiledDevices> devices,

@@ -11,6 +11,7 @@
 
 #include "apps/zeus/exit_code.h"
 #include "apps/zeus/host_name.h"
+#include "apps/zeus/output.h"
 #include "apps/zeus/profile/sweep_outputs.h"
 #include "zeus/base/text.h"
 #include "zeus/base/version.h"
@@ -108,7 +109,7 @@ Result<int> ProfileSession::Execute() {
   if (tap_ != nullptr) tap_->Finish();
   Conclude({.command_ended = true, .interrupted = outcome.interrupted});
   Remember(devices_.knob().Restore());  // --keep ends with the command.
-  if (failure_) std::fputs(fmt::format("zeus: {}\n", failure_->message).c_str(), stderr);
+  if (failure_) PrintErrorText(fmt::format("zeus: {}\n", failure_->message));
 
   if (kill_at_) return failure_ ? ExitCode(failure_->code) : 0;  // Its end was asked for.
   if (outcome.exit_code != 0) return outcome.exit_code;

@@ -10,6 +10,7 @@
 #include "zeus/base/result.h"
 #include "zeus/device/knob.h"
 #include "zeus/monitor/node_monitor.h"
+#include "zeus/monitor/own_share.h"
 #include "zeus/optimizer/power_limit/monitor_slice_meter.h"
 #include "zeus/training/job_knob.h"
 
@@ -28,6 +29,9 @@ class ProfiledDevices {
   SliceMeter& meter() { return meter_; }
   // Another one, for what is measured at the same time.
   MonitorSliceMeter NewMeter() { return {node_->monitor(), job_.devices}; }
+
+  // Which part of their energy is that of other processes.
+  OwnShare NewShare() const { return {node_->monitor(), job_.devices}; }
 
   // Whether all of them are being measured now; says which is not, and why.
   Status CheckMeasured() const;

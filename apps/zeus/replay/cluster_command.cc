@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/zeus/carbon_options.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
@@ -18,6 +19,7 @@
 #include "apps/zeus/report_outputs.h"
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
+#include "zeus/replay/cluster/cluster_figures.h"
 #include "zeus/replay/cluster/cluster_replay.h"
 #include "zeus/replay/cluster/cluster_report.h"
 #include "zeus/replay/cluster/group_trace.h"
@@ -36,6 +38,7 @@ struct ClusterOptions {
   int threads = 1;
   std::filesystem::path write{};
   OutputFlags outputs{};
+  CarbonOptions carbon{};
 };
 
 // `default` is always among them: the others are compared with it.
@@ -98,8 +101,10 @@ Result<int> Write(const ClusterOptions& options, const std::vector<replay::Repla
   ZEUS_RETURN_IF_ERROR(WriteWhole(options.write, [&source](const TakePart& take) {
     return WriteGroupTrace(source.trace, take);
   }));
-  for (const std::string& remark : source.remarks) fmt::print(stderr, "zeus: {}\n", remark);
-  fmt::print("{}: {}\n", Printable(options.write.string()), ToText(Describe(source.trace)));
+  for (const std::string& remark : source.remarks)
+    PrintErrorText(fmt::format("zeus: {}\n", remark));
+  PrintText(
+      fmt::format("{}: {}\n", Printable(options.write.string()), ToText(Describe(source.trace))));
   ZEUS_RETURN_IF_ERROR(FlushOutput());
   return 0;
 }
@@ -130,7 +135,28 @@ Status ReplayAll(const ClusterOptions& options,
   return Ok();
 }
 
+// Emissions and money of what each policy saves, at what they are now.
+void AddSavedCarbon(const CarbonAccounting& carbon, const Clock& clock,
+                    const replay::ClusterComparison& comparison, Json& result,
+                    report::Report& report) {
+  if (!carbon.wanted()) return;
+  for (std::size_t c = 0; c < comparison.contenders.size(); ++c) {
+    const std::string& name = comparison.contenders[c];
+    const auto saving = SavingOf(comparison, c, std::nullopt);
+    if (name == "default" || !saving || !(saving->energy > Joules(0))) continue;
+    const WallTime now = clock.WallNow();
+    const CarbonReport saved =
+        carbon.Of(EnergyUse{.pieces = {{.begin = now, .end = now, .energy = saving->energy}},
+                            .sigma = saving->energy_sigma});
+    AddTo(result["policies"][name]["total"]["saved"], saved);
+    for (const std::string& line : ToLines(saved))
+      report.findings.push_back(fmt::format("{} saves {}.", name, line));
+  }
+}
+
 Result<int> RunCluster(const ClusterOptions& options) {
+  SystemClock clock;
+  ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, options.carbon));
   ZEUS_TRY(const std::vector<replay::ContenderSpec> contenders, ClusterContenders(options));
   ZEUS_RETURN_IF_ERROR(CheckOutputs(options.outputs));
   ZEUS_RETURN_IF_ERROR(CheckWrite(options));
@@ -152,7 +178,9 @@ Result<int> RunCluster(const ClusterOptions& options) {
   const std::optional<double>& beta = contenders.front().beta;
   result["beta"] = beta ? Json(*beta) : Json();
   result["problems"] = problems.ToJson();
-  ZEUS_RETURN_IF_ERROR(WriteOutputs(options.outputs, result, ToReport(comparison)));
+  report::Report report = ToReport(comparison);
+  AddSavedCarbon(carbon, clock, comparison, result, report);
+  ZEUS_RETURN_IF_ERROR(WriteOutputs(options.outputs, result, report));
   return 0;
 }
 
@@ -204,6 +232,7 @@ void AddReplayClusterCommand(Verb replay, Action& action) {
       .ShowDefault();
   AddThreadsFlag(verb, options->threads);
   AddOutputFlags(verb, options->outputs);
+  AddCarbonOptions(verb, options->carbon);
   verb.OnChosen([&action, options] { action = [options] { return RunCluster(*options); }; });
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "apps/zeus/numbers.h"
+#include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
 #include "apps/zeus/progress_bar.h"
 #include "apps/zeus/replay/replay_flags.h"
@@ -87,12 +88,12 @@ Status CheckWholeFolder(const fs::path& folder) {
 // DIR: the page, the numbers, and a folder of figures.
 Status WriteFolder(const fs::path& folder, const Json& result, const report::Report& report) {
   ZEUS_TRY(const std::string left_out, WriteFiles(report, folder / "figures"));
-  if (!left_out.empty()) fmt::print(stderr, "zeus: {}\n", left_out);
+  if (!left_out.empty()) PrintErrorText(fmt::format("zeus: {}\n", left_out));
   ZEUS_RETURN_IF_ERROR(WriteWhole(
       folder / "paper.json", result.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"));
   const Result<std::string> page = ToHtml(report);
   if (page.ok()) return WriteWhole(folder / "paper.html", page.value());
-  fmt::print(stderr, "zeus: no page: {}\n", page.error().message);
+  PrintErrorText(fmt::format("zeus: no page: {}\n", page.error().message));
   return Ok();
 }
 

@@ -8,6 +8,7 @@
 
 #include "apps/zeus/lists.h"
 #include "apps/zeus/numbers.h"
+#include "apps/zeus/output.h"
 #include "zeus/base/parallel.h"
 #include "zeus/base/text.h"
 #include "zeus/replay/catalogue_jobs.h"
@@ -56,7 +57,7 @@ Result<LoadedJobs> LoadJobs(const SourceFlags& flags, std::string_view gpu_model
 }
 
 void Warn(const replay::RowProblems& problems) {
-  if (!problems.empty()) fmt::print(stderr, "zeus: {}", problems.Summary());
+  if (!problems.empty()) PrintErrorText(fmt::format("zeus: {}", problems.Summary()));
 }
 
 Result<std::vector<std::string>> ParseContenders(const std::string& text) {

@@ -18,6 +18,7 @@
 #include "apps/zeus/command_line.h"
 #include "zeus/base/executable.h"
 #include "zeus/base/file_descriptor.h"
+#include "zeus/monitor/shared_activity_board.h"
 
 namespace zeus::cli {
 namespace {
@@ -116,7 +117,10 @@ Result<int> CommandNotStarted(Error error) {
 
 Result<Child> Child::Start(const std::vector<std::string>& command, SignalWatch& signals,
                            const ChildOptions& options) {
-  const std::vector<std::string> environment = EnvironmentWith(options.environment);
+  std::vector<std::string> added = options.environment;
+  if (std::string group = ActivityGroup::VariableOfMembers(); !group.empty())
+    added.push_back(std::move(group));
+  const std::vector<std::string> environment = EnvironmentWith(added);
   const std::vector<char*> arguments = Pointers(command);
   const std::vector<char*> variables = Pointers(environment);
   if (options.wait_all && ::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)

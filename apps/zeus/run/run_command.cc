@@ -6,6 +6,7 @@
 #include "apps/zeus/run/run_options.h"
 #include "apps/zeus/run/session.h"
 #include "zeus/base/clock.h"
+#include "zeus/monitor/shared_activity_board.h"
 
 namespace zeus::cli {
 namespace {
@@ -22,6 +23,7 @@ Result<int> Execute(const RunFlags& flags, const Verb& verb, const CommandTail& 
   ZEUS_TRY(std::vector<std::string> command, CommandToRun(verb, tail));
   ZEUS_TRY(const RunOptions options, Interpret(flags, std::move(command)));
   ZEUS_RETURN_IF_ERROR(CheckFiles(options));
+  ActivityGroup::BecomeHost();
   const auto clock = std::make_shared<SystemClock>();
   ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(*clock, options.carbon));
   ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::Start());

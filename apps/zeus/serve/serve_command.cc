@@ -65,9 +65,9 @@ void AddLimitOptions(Verb verb, ServeOptions& options) {
                  "Bytes of all bodies that arrive or are worked on at the same time")
       .Check(WholeNumberBetween(1024, std::uint64_t{1} << 40))
       .ShowDefault();
-  verb.AddOption("--max-connections", options.max_connections, "Connections at the same time")
-      .Check(WholeNumberBetween(1, 100'000))
-      .ShowDefault();
+  verb.AddOption("--max-connections", options.max_connections,
+                 "Connections at the same time; by default what ulimit -n leaves, at most 10000")
+      .Check(WholeNumberBetween(1, 100'000));
   verb.AddOption("--max-connections-per-address", options.max_connections_per_address,
                  "Connections from one address at the same time; half of --max-connections by "
                  "default")

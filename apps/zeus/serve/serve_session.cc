@@ -27,6 +27,7 @@
 #include "zeus/plan/pipeline_sessions.h"
 #include "zeus/server/api.h"
 #include "zeus/server/http_server.h"
+#include "zeus/server/open_files.h"
 #include "zeus/server/readiness.h"
 #include "zeus/store/open_repository.h"
 
@@ -46,23 +47,22 @@ std::optional<std::string> EnvironmentVariable(const std::string& name) {
   return value;
 }
 
-// One address never has all connections, unless that is asked for.
-std::size_t PerAddress(const ServeOptions& options) {
-  if (options.max_connections_per_address > 0) return options.max_connections_per_address;
-  return std::max<std::size_t>(1, options.max_connections / 2);
-}
-
 server::HttpServerOptions HttpOptions(const ServeOptions& options) {
-  server::HttpServerOptions http{.listen = options.listen,
-                                 .limits = {.body = options.max_body,
-                                            .bodies = options.body_memory,
-                                            .connections = options.max_connections,
-                                            .per_address = PerAddress(options),
-                                            .workers = static_cast<int>(options.workers),
-                                            .header_time = Seconds(options.header_timeout),
-                                            .body_time = Seconds(3 * options.header_timeout),
-                                            .idle_time = Seconds(options.idle_timeout),
-                                            .request_time = Seconds(options.request_timeout)}};
+  const std::size_t connections =
+      options.max_connections.value_or(server::ConnectionsByOpenFiles());
+  // One address never has all connections, unless that is asked for.
+  const std::size_t half = std::max<std::size_t>(1, connections / 2);
+  server::HttpServerOptions http{
+      .listen = options.listen,
+      .limits = {.body = options.max_body,
+                 .bodies = options.body_memory,
+                 .connections = connections,
+                 .per_address = options.max_connections_per_address.value_or(half),
+                 .workers = static_cast<int>(options.workers),
+                 .header_time = Seconds(options.header_timeout),
+                 .body_time = Seconds(3 * options.header_timeout),
+                 .idle_time = Seconds(options.idle_timeout),
+                 .request_time = Seconds(options.request_timeout)}};
   if (!options.tls_certificate.empty())
     http.tls = server::TlsFiles{.certificate = options.tls_certificate, .key = options.tls_key};
   return http;

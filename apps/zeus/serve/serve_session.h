@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,8 @@ struct ServeOptions {
   bool plain_http = false;  // Tokens travel without TLS.
   std::uint64_t max_body = std::uint64_t{1} << 20;
   std::uint64_t body_memory = std::uint64_t{32} << 20;  // Bytes of all bodies together.
-  std::uint64_t max_connections = 1024;
-  std::uint64_t max_connections_per_address = 0;  // 0: half of max_connections.
+  std::optional<std::uint64_t> max_connections{};       // Else what the limit of open files leaves.
+  std::optional<std::uint64_t> max_connections_per_address{};  // Else half of max_connections.
   std::uint64_t workers = 64;
   double header_timeout = 10;
   double idle_timeout = 75;

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "apps/zeus/output.h"
 #include "apps/zeus/sim/commands.h"
 #include "zeus/base/json.h"
 
@@ -31,17 +32,17 @@ std::string Models(const Json& gpus) {
 }
 
 void PrintTable(const Json& nodes) {
-  fmt::print("{:<16} {:<24} {:>10} {:>10} {:>14}\n", "NAME", "GPUS", "SEED", "TIME SCALE",
-             "NODE TIME [s]");
+  PrintText(fmt::format("{:<16} {:<24} {:>10} {:>10} {:>14}\n", "NAME", "GPUS", "SEED",
+                        "TIME SCALE", "NODE TIME [s]"));
   for (const Json& node : nodes) {
     const auto name = node.at("name").get<std::string>();
     if (node.at("state") != "running") {
-      fmt::print("{:<16} {}\n", name, node.at("reason").get<std::string>());
+      PrintText(fmt::format("{:<16} {}\n", name, node.at("reason").get<std::string>()));
       continue;
     }
-    fmt::print("{:<16} {:<24} {:>10} {:>10g} {:>14.1f}\n", name, Models(node.at("gpus")),
-               node.at("seed").get<std::uint64_t>(), node.at("time_scale").get<double>(),
-               node.at("time_seconds").get<double>());
+    PrintText(fmt::format("{:<16} {:<24} {:>10} {:>10g} {:>14.1f}\n", name, Models(node.at("gpus")),
+                          node.at("seed").get<std::uint64_t>(), node.at("time_scale").get<double>(),
+                          node.at("time_seconds").get<double>()));
   }
 }
 

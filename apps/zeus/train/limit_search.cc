@@ -41,13 +41,18 @@ void LimitSearch::Begin() {
 }
 
 Status LimitSearch::Prepare() {
+  if (plan_.mode == LimitMode::kFound) {
+    settled_ = true;
+    return Ok();
+  }
   Knob& knob = parts_.devices.knob();
   ZEUS_TRY(const std::vector<Setting> offered, knob.Settings(plan_.stride));
   if (plan_.mode == LimitMode::kMax || plan_.mode == LimitMode::kFixed) {
     settled_ = true;
     chosen_ = plan_.mode == LimitMode::kMax ? offered.front() : Setting(plan_.fixed);
     ZEUS_TRY(const Setting current, knob.Current());
-    return current == *chosen_ ? Ok() : knob.Set(*chosen_);
+    turned_ = current != *chosen_;
+    return turned_ ? knob.Set(*chosen_) : Ok();
   }
   ceiling_ = offered.front();
   wanted_ = plan_.settings.empty() ? offered : plan_.settings;
@@ -69,6 +74,7 @@ Status LimitSearch::Prepare() {
 
 Status LimitSearch::StartSearch() {
   Knob& knob = parts_.devices.knob();
+  turned_ = true;
   // Found out before an epoch is measured at a limit that it does not have.
   ZEUS_RETURN_IF_ERROR(knob.Set(missing_.front()));
   ZEUS_RETURN_IF_ERROR(knob.Restore());
@@ -150,6 +156,7 @@ Status LimitSearch::Decide() {
   const Profile allowed = Allowed();
   ZEUS_TRY(const std::size_t best, ZeusCost(run_.eta).select(allowed));
   chosen_ = allowed.points[best].setting;
+  turned_ = turned_ || plan_.mode == LimitMode::kJit;
   return plan_.mode == LimitMode::kJit ? knob.Set(*chosen_) : Ok();
 }
 
@@ -198,7 +205,8 @@ void LimitSearch::End() {
 }
 
 Status LimitSearch::Keep() const {
-  if (!searched_ || plan_.profiles.empty() || profile_.points.size() <= known_.points.size())
+  if (!searched_ || worthless_ || plan_.profiles.empty() ||
+      profile_.points.size() <= known_.points.size())
     return Ok();
   ZEUS_TRY([[maybe_unused]] const auto file, ProfileFolder(plan_.profiles).Save(profile_));
   return Ok();

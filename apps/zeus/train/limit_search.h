@@ -20,6 +20,7 @@ enum class LimitMode {
   kJit,      // Tried while the command runs; the best one is kept.
   kObserve,  // Tried, and put back.
   kMax,      // The ceiling: what was found, or the highest that the devices allow.
+  kFound,    // Left as it is.
   kFixed,
 };
 
@@ -63,6 +64,8 @@ class LimitSearch {
   void EpochEnded();
   // Of which it is not known when they ended.
   void EpochsLumped();
+  // What is measured in this run is of no use: nothing of it is kept.
+  void Forget() { worthless_ = true; }
   // The command has ended: puts the limit back and keeps what was learned.
   void End();
 
@@ -75,6 +78,8 @@ class LimitSearch {
   const std::optional<Error>& trouble() const { return trouble_; }
   // Whether the limit could not be put back: trouble() says so.
   bool left_changed() const { return left_changed_; }
+  // Whether the limit was turned at all in this run.
+  bool turned() const { return turned_; }
   // Whether anything was tried in this run.
   bool searched() const { return searched_; }
   const Profile& profile() const { return profile_; }
@@ -106,6 +111,8 @@ class LimitSearch {
   std::optional<Setting> ceiling_;
   bool left_changed_ = false;
   bool searched_ = false;
+  bool turned_ = false;
+  bool worthless_ = false;
   bool settled_ = false;
   bool ended_ = false;
   std::optional<Error> trouble_;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <system_error>
 
+#include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
 #include "apps/zeus/run/child.h"
 #include "apps/zeus/run/run_options.h"
@@ -17,6 +18,7 @@
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
 #include "zeus/device/knob_repair.h"
+#include "zeus/monitor/shared_activity_board.h"
 
 namespace zeus::cli {
 namespace {
@@ -32,7 +34,7 @@ void RepairLimits(Clock& clock, bool quiet) {
     return;
   }
   for (const KnobRepair& repair : repairs.value())
-    if (!quiet) std::fputs(fmt::format("zeus: {}\n", ToText(repair)).c_str(), stderr);
+    if (!quiet) PrintErrorText(fmt::format("zeus: {}\n", ToText(repair)));
 }
 
 // Null when there is no GPU: a command may know what it uses.
@@ -71,6 +73,7 @@ Result<int> Execute(const TrainFlags& flags, const Verb& verb, const CommandTail
   ZEUS_RETURN_IF_ERROR(CheckFiles(options));
   if (auto found = FindCommand(options.command); !found.ok())
     return CommandNotStarted(std::move(found).error());
+  ActivityGroup::BecomeHost();
   SystemClock clock;
   // Before any thread, which would get the signals otherwise.
   ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::Start());
@@ -99,7 +102,8 @@ void AddTrainCommand(Verb app, Action& action, const CommandTail& tail) {
       "ZEUS_RECURRENCE in its environment.\n"
       "Exit codes: 0 the target was reached in every recurrence, 1 it was not in one; that of the\n"
       "command when it failed (127 not found, 126 cannot be executed); 128 + signal when zeus was\n"
-      "asked to end; 2 wrong options, 6 no metric was told or the server does not answer, 9 there\n"
+      "asked to end; 2 wrong options, 6 no metric was told or a database cannot be opened, 9 "
+      "there\n"
       "is a job of this name that is described differently.");
   verb.OnChosen([&action, &tail, flags, verb] {
     action = [&tail, flags, verb] { return Execute(*flags, verb, tail); };

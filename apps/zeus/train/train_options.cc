@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -19,10 +20,17 @@ constexpr double kMostWatts = 1e5;
 constexpr Seconds kShortestSlice{0.1};
 constexpr Seconds kShortestLease{1};
 
+// Less would give up on servers that are only busy.
+constexpr Seconds kShortestAnswer{1};
+
 void AddRunFlags(Verb verb, TrainFlags& flags) {
   verb.AddOption("--recurrences", flags.recurrences, "Run the job so often, one after the other")
-      .Check(WholeNumberBetween(1, kMostRecurrences))
+      .Check(WholeNumberBetween(0, kMostRecurrences))
       .ShowDefault();
+  verb.AddOption("--baseline", flags.baseline,
+                 "Before that, run the default so often as without Zeus: default batch size, power "
+                 "limit as found, never stopped early. Savings are measured against these runs")
+      .Check(WholeNumberBetween(0, kMostRecurrences));
   verb.AddOption("--tries", flags.tries,
                  "Runs of one recurrence at most, when they do not reach the target")
       .Check(WholeNumberBetween(1, kMostRecurrences))
@@ -44,6 +52,10 @@ void AddRunFlags(Verb verb, TrainFlags& flags) {
   verb.AddOption("--lease", flags.lease,
                  "A run that was not heard of for so long is taken for dead")
       .ShowDefault();
+  verb.AddOption("--server-wait", flags.server_wait,
+                 "How long a run waits at its start for a server or database that does not answer; "
+                 "then it begins without, and tells it later")
+      .ShowDefault();
 }
 
 void AddMetricFlags(Verb verb, TrainFlags& flags) {
@@ -64,7 +76,7 @@ void AddLimitFlags(Verb verb, TrainFlags& flags) {
   verb.AddOption("--power-limit", flags.power_limit,
                  "jit: found while the first run with a batch size trains, and kept; observe: "
                  "tried and put back; max: the one that was found, or with --may-raise the "
-                 "highest; or watts")
+                 "highest; found: left as it is; or watts")
       .ShowDefault();
   verb.AddOption("--limits", flags.limits, "Power limits to try, as in 250,200,150")
       .Check(NotEmpty());
@@ -93,11 +105,14 @@ Status InterpretLimit(const TrainFlags& flags, LimitPlan& plan) {
     plan.mode = LimitMode::kObserve;
   } else if (flags.power_limit == "max") {
     plan.mode = LimitMode::kMax;
+  } else if (flags.power_limit == "found") {
+    plan.mode = LimitMode::kFound;
   } else {
     const auto watts = ParseDouble(flags.power_limit);
     if (!watts.ok() || !(watts.value() > 0 && watts.value() <= kMostWatts))
-      return InvalidArgument(fmt::format("--power-limit takes jit, observe, max or watts, not {}",
-                                         Quote(flags.power_limit)));
+      return InvalidArgument(
+          fmt::format("--power-limit takes jit, observe, max, found or watts, not {}",
+                      Quote(flags.power_limit)));
     plan.mode = LimitMode::kFixed;
     plan.fixed = Watts(watts.value());
   }
@@ -152,6 +167,7 @@ void AddTrainFlags(Verb verb, TrainFlags& flags) {
   verb.AddOption("--json", flags.json, "Write the result to this file (- for standard output)")
       .Check(NotEmpty());
   verb.AddOption("--html", flags.html, "Write a report to this file").Check(NotEmpty());
+  AddCarbonOptions(verb, flags.carbon);
   verb.AddFlag("--quiet", flags.quiet, "Nothing on standard error but errors");
 }
 
@@ -161,10 +177,19 @@ Result<TrainOptions> Interpret(const TrainFlags& flags, std::vector<std::string>
   ZEUS_TRY(options.spec, Interpret(flags.job));
   options.source = flags.source;
   options.recurrences = flags.recurrences;
+  options.baseline = flags.baseline;
+  if (options.recurrences == 0 && options.baseline == 0)
+    return InvalidArgument("--recurrences 0 leaves nothing to run: it belongs to --baseline");
+  options.carbon = flags.carbon;
   options.tries = flags.tries;
   ZEUS_TRY(options.lease, ParseDuration(flags.lease, "--lease"));
   if (options.lease < kShortestLease)
     return InvalidArgument("--lease must be at least 1s: heartbeats come three times as often");
+  ZEUS_TRY(options.server_wait, ParseDuration(flags.server_wait, "--server-wait"));
+  // Whoever waits repeats the call.
+  options.source.attempts = 2;
+  options.source.answer_timeout =
+      std::clamp(options.server_wait, kShortestAnswer, options.source.answer_timeout);
   if (!flags.metric_regex.empty()) {
     ZEUS_TRY(options.metric, MetricPattern::Compile(flags.metric_regex));
   }

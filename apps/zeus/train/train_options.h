@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/zeus/carbon_options.h"
 #include "apps/zeus/command.h"
 #include "apps/zeus/job/job_source.h"
 #include "apps/zeus/profile/progress_pattern.h"
@@ -21,8 +22,10 @@ struct TrainFlags {
   JobFlags job{};
   JobSourceFlags source{};
   unsigned recurrences = 1;
+  unsigned baseline = 0;
   unsigned tries = 20;
   std::string lease = "2min";
+  std::string server_wait = "30s";
   std::string metric_regex{};
   std::string metric_file{};
   std::optional<double> learning_rate{};
@@ -41,6 +44,7 @@ struct TrainFlags {
   bool let_finish = false;
   std::string json{};
   std::string html{};
+  CarbonOptions carbon{};
   bool quiet = false;
 };
 
@@ -50,8 +54,10 @@ struct TrainOptions {
   JobSpec spec{};
   JobSourceFlags source{};
   unsigned recurrences = 1;
-  unsigned tries = 20;  // Of a recurrence.
+  unsigned baseline = 0;  // Undisturbed runs of the default, before the recurrences.
+  unsigned tries = 20;    // Of a recurrence.
   Seconds lease{120};
+  Seconds server_wait{30};  // At the start; then it goes without.
   std::optional<MetricPattern> metric{};
   std::string metric_file{};  // Placeholders and all; without either: the socket.
   std::optional<double> learning_rate{};
@@ -63,6 +69,7 @@ struct TrainOptions {
   bool let_finish = false;
   std::string json{};  // Paths; empty: not wanted.
   std::string html{};
+  CarbonOptions carbon{};
   bool quiet = false;
 };
 

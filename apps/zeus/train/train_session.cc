@@ -40,6 +40,8 @@ std::string LimitText(const TrialOutcome& outcome, ProfiledDevices* devices) {
 TrainSession::TrainSession(const Parts& parts, TrainOptions options)
     : parts_(parts),
       options_(std::move(options)),
+      service_(parts.source.service(), parts.clock,
+               SpoolingJobService::Options::OfUser(parts.source.where(), options_.server_wait)),
       records_(RecordsFolder()),
       line_(options_.quiet ? StatusLine::Wanted::kNo : StatusLine::Wanted::kYes) {}
 
@@ -64,12 +66,13 @@ Status TrainSession::CompleteSpec() {
 }
 
 Result<int> TrainSession::Execute() {
+  ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(parts_.clock, options_.carbon));
   ZEUS_RETURN_IF_ERROR(CompleteSpec());
   ZEUS_TRY(const RegisteredJob registered, service().Register(options_.spec));
   job_ = registered.job;
-  ZEUS_RETURN_IF_ERROR(EndOrphans());
+  if (!service_.offline()) ZEUS_RETURN_IF_ERROR(EndOrphans());
   int exit_code = 0;
-  for (unsigned number = 1; number <= options_.recurrences; ++number) {
+  for (unsigned number = 1; number <= all_recurrences(); ++number) {
     ZEUS_TRY(const RecurrenceEnd end, RunRecurrence(number));
     if (end.exit_code) {
       exit_code = *end.exit_code;
@@ -77,7 +80,7 @@ Result<int> TrainSession::Execute() {
     }
     if (!end.reached) exit_code = kTargetNotReached;
   }
-  const Status told = TellLessons();
+  const Status told = TellLessons(carbon);
   // Not a matter of what the command did: a GPU is not what it was.
   if (parts_.devices != nullptr) {
     if (Status restored = parts_.devices->knob().Restore(); !restored.ok()) {
@@ -94,6 +97,10 @@ Result<int> TrainSession::Execute() {
 Status TrainSession::EndOrphans() {
   for (const RunningTrial& orphan : records_.Orphans(parts_.source.where(), job_.spec.id)) {
     std::int64_t number = orphan.trial;
+    if (number < 0) {  // It ran without the service, which was told of it with the registration.
+      records_.Remove(orphan);
+      continue;
+    }
     if (number == 0) {
       // It was killed before it read the answer: the same question has the same one.
       auto again = service().StartTrial(MakeRequest(orphan.request, std::nullopt));
@@ -156,7 +163,9 @@ Result<TrialOutcome> TrainSession::RunTrial(unsigned number,
       .request = fmt::format("{}-{}-{}-{}", HostName(), self.pid, self.start_ticks, ++requests_),
       .runner = self};
   Keep(record);
-  auto started = service().StartTrial(MakeRequest(record.request, recurrence));
+  TrialRequest request = MakeRequest(record.request, recurrence);
+  request.baseline = number <= options_.baseline;
+  auto started = service().StartTrial(request);
   if (!started.ok()) {
     // Where nobody answered, there may be one all the same.
     if (!started.error().retryable()) records_.Remove(record);
@@ -168,8 +177,8 @@ Result<TrialOutcome> TrainSession::RunTrial(unsigned number,
   if (auto fresh = service().GetJob(job_.spec.id); fresh.ok()) job_ = std::move(fresh).value();
   std::optional<Seconds> patience;
   if (job_.spec.deadline) patience = *job_.spec.deadline - spent_;
-  TrialRun run({service(), parts_.clock, parts_.signals, parts_.devices, line_, patience}, options_,
-               job_, started.value(), {.recurrence = number, .recurrences = options_.recurrences});
+  TrialRun run({service_, parts_.clock, parts_.signals, parts_.devices, line_, patience}, options_,
+               job_, started.value(), {.recurrence = number, .recurrences = all_recurrences()});
   auto outcome = run.Execute();
   if (run.end_is_known()) records_.Remove(record);
   return outcome;
@@ -189,15 +198,24 @@ void TrainSession::SayOutcome(const TrialOutcome& outcome) {
                   LimitText(outcome, parts_.devices), trial.reason));
 }
 
-Status TrainSession::TellLessons() const {
-  ZEUS_TRY(const Lessons lessons,
-           CollectLessons(parts_.source.service(), job_.spec.id, options_.spec.gpu_model));
-  if (!options_.quiet)
-    std::fputs(("\n" + ArmsTable(lessons) + "\n" + SummaryText(lessons, nullptr)).c_str(), stderr);
-  if (!options_.html.empty())
-    ZEUS_RETURN_IF_ERROR(WriteWhole(options_.html, ToHtml(lessons, nullptr)));
+Status TrainSession::TellLessons(const CarbonAccounting& carbon) const {
+  if (service_.offline()) {
+    Say("there is nothing to show without the service; what was run is told by the next start");
+    return Ok();
+  }
+  auto collected = CollectLessons(parts_.source.service(),
+                                  {.job = job_.spec.id, .gpu_model = options_.spec.gpu_model});
+  if (!collected.ok() && collected.error().retryable()) {
+    log::Warning("what was learned cannot be shown: {}", collected.error().message);
+    return Ok();
+  }
+  if (!collected.ok()) return collected.error();
+  Lessons& lessons = collected.value();
+  AddCarbon(carbon, lessons);
+  if (!options_.quiet) PrintErrorText("\n" + ArmsTable(lessons) + "\n" + SummaryText(lessons));
+  if (!options_.html.empty()) ZEUS_RETURN_IF_ERROR(WriteWhole(options_.html, ToHtml(lessons)));
   if (options_.json.empty()) return Ok();
-  const Json json = ToJson(lessons, nullptr);
+  const Json json = ToJson(lessons);
   if (options_.json == "-") {
     PrintJson(json);
     return Ok();

@@ -13,6 +13,7 @@
 #include "apps/zeus/train/trial_run.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
+#include "zeus/client/spooling_job_service.h"
 #include "zeus/job/job_service.h"
 
 namespace zeus::cli {
@@ -40,19 +41,22 @@ class TrainSession {
     bool reached = false;
     std::optional<int> exit_code{};  // When zeus is to end with it at once.
   };
+  // The first ones are those of the baseline.
   Result<RecurrenceEnd> RunRecurrence(unsigned number);
   Result<TrialOutcome> RunTrial(unsigned number, std::optional<std::int64_t> recurrence);
   TrialRequest MakeRequest(const std::string& id, std::optional<std::int64_t> recurrence) const;
+  unsigned all_recurrences() const { return options_.baseline + options_.recurrences; }
   // So that the next start finds it.
   void Keep(const RunningTrial& record);
   void Say(const std::string& sentence) const;
   void SayOutcome(const TrialOutcome& outcome);
-  Status TellLessons() const;
+  Status TellLessons(const CarbonAccounting& carbon) const;
 
-  JobService& service() { return parts_.source.service(); }
+  JobService& service() { return service_; }
 
   Parts parts_;
   TrainOptions options_;
+  SpoolingJobService service_;  // Lets trainings start without it.
   TrialRecords records_;
   StatusLine line_;
   Job job_{};

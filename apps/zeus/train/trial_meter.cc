@@ -25,7 +25,7 @@ bool Alike(double said, double seen) {
 }  // namespace
 
 TrialMeter::TrialMeter(const Parts& parts, const Trial& trial, const JobSpec& spec)
-    : parts_(parts), spec_(spec) {
+    : parts_(parts), spec_(spec), baseline_(trial.role == RunRole::kBaseline) {
   last_.job_id = trial.job_id;
   last_.trial = trial.number;
 }
@@ -34,7 +34,10 @@ Status TrialMeter::Begin() {
   begun_ = parts_.clock.Now();
   if (parts_.devices == nullptr) return Ok();
   meter_.emplace(parts_.devices->NewMeter());
-  return meter_->Begin("trial");
+  ZEUS_RETURN_IF_ERROR(meter_->Begin("trial"));
+  share_.emplace(parts_.devices->NewShare());
+  share_->Begin();
+  return Ok();
 }
 
 Result<std::optional<TrialReport>> TrialMeter::Epoch(const EpochReport& said, EpochTiming timing) {
@@ -57,6 +60,8 @@ Result<std::optional<TrialReport>> TrialMeter::Epoch(const EpochReport& said, Ep
     if (!report.power_limit && parts_.limit->settled())
       report.power_limit = parts_.limit->in_force();
   }
+  // Without a GPU to look at, the command was asked to leave its limits alone.
+  report.undisturbed = parts_.limit != nullptr ? !parts_.limit->turned() : baseline_;
   lumped_ = lumped_ || timing != EpochTiming::kKnown;
   MeasureEpoch(said, report);
   steady_ = parts_.limit == nullptr || parts_.limit->settled();
@@ -67,12 +72,19 @@ Result<std::optional<TrialReport>> TrialMeter::Epoch(const EpochReport& said, Ep
   return std::optional(report);
 }
 
+double TrialMeter::OwnPart() {
+  if (!share_) return 1;
+  const double part = share_->OwnPart();
+  if (share_->shared() && parts_.limit != nullptr) parts_.limit->Forget();
+  return part;
+}
+
 Status TrialMeter::Measure(const EpochReport& said, TrialReport& report) {
   Joules energy{};
   if (meter_ && !said.energy) {
     const auto reading = meter_->Peek();
     if (!reading.ok() && spec_.eta > 0) return reading.error().While("measure the run");
-    if (reading.ok()) energy = reading.value().energy;
+    if (reading.ok()) energy = OwnPart() * reading.value().energy;
     // What is lost in the middle would make the run look cheap.
     if (spec_.eta > 0) ZEUS_RETURN_IF_ERROR(parts_.devices->CheckMeasured());
   } else if (!said.energy && spec_.eta > 0) {
@@ -80,6 +92,8 @@ Status TrialMeter::Measure(const EpochReport& said, TrialReport& report) {
                  "nothing tells the energy of the run: there is no GPU to measure, and the command "
                  "reports no energy_joules (--eta 0 needs none)"};
   }
+  if (said.energy) (void)OwnPart();
+  report.shared = share_ && share_->shared();
   // Estimates of what the sensor has not shown yet may be taken back; energy cannot.
   report.energy = std::max(said.energy.value_or(energy), last_.energy);
   report.time = std::max(said.time.value_or(Seconds(parts_.clock.Now() - begun_)), last_.time);

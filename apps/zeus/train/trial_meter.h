@@ -40,6 +40,8 @@ class TrialMeter {
   };
 
   Status Measure(const EpochReport& said, TrialReport& report);
+  // The part of the GPUs' energy that is this run's.
+  double OwnPart();
   void MeasureEpoch(const EpochReport& said, TrialReport& report);
   // Of those between two reports.
   static std::optional<OneEpoch> MeanEpoch(const std::optional<TrialReport>& since,
@@ -49,7 +51,9 @@ class TrialMeter {
 
   Parts parts_;
   const JobSpec& spec_;
+  const bool baseline_;  // An undisturbed run of the default, which the command was told.
   std::optional<MonitorSliceMeter> meter_;
+  std::optional<OwnShare> share_;
   TimePoint begun_{};
   TrialReport last_{};
   std::optional<TrialReport> first_{};

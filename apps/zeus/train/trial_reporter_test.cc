@@ -4,62 +4,13 @@
 
 #include "zeus/job/local_job_service.h"
 #include "zeus/job/memory_repository.h"
+#include "zeus/job/testing/flaky_job_service.h"
 
 namespace zeus::cli {
 namespace trial_reporter_test {
 
 using namespace std::chrono_literals;
-
-// Passes on to a real service, unless it is away.
-class FlakyService final : public JobService {
- public:
-  explicit FlakyService(JobService& service) : service_(service) {}
-
-  bool away = false;
-  int heartbeats = 0;
-
-  Result<RegisteredJob> Register(const JobSpec& spec) override { return service_.Register(spec); }
-  Status Delete(const std::string& job_id) override { return service_.Delete(job_id); }
-  Result<StartedTrial> StartTrial(const TrialRequest& request) override {
-    return service_.StartTrial(request);
-  }
-  Result<ReportAnswer> Report(const TrialReport& report) override {
-    if (away) return Gone();
-    return service_.Report(report);
-  }
-  Result<Trial> Heartbeat(const std::string& job_id, std::int64_t trial) override {
-    ++heartbeats;
-    if (away) return Gone();
-    return service_.Heartbeat(job_id, trial);
-  }
-  Result<Trial> EndTrial(const TrialEnd& end) override { return service_.EndTrial(end); }
-  Status LearnEpochCost(const EpochCostReport& report) override {
-    return service_.LearnEpochCost(report);
-  }
-  Result<Job> GetJob(const std::string& job_id) override { return service_.GetJob(job_id); }
-  Result<std::vector<Job>> ListJobs(const JobQuery& query) override {
-    return service_.ListJobs(query);
-  }
-  Result<Trial> GetTrial(const std::string& job_id, std::int64_t trial) override {
-    return service_.GetTrial(job_id, trial);
-  }
-  Result<std::vector<Trial>> ListTrials(const std::string& job_id,
-                                        const TrialQuery& query) override {
-    return service_.ListTrials(job_id, query);
-  }
-  Result<JobArms> GetArms(const std::string& job_id, const std::string& gpu_model) override {
-    return service_.GetArms(job_id, gpu_model);
-  }
-  Result<std::vector<JobEvent>> ListEvents(const std::string& job_id, std::int64_t after,
-                                           int limit) override {
-    return service_.ListEvents(job_id, after, limit);
-  }
-
- private:
-  static Error Gone() { return {ErrorCode::kUnavailable, "away"}; }
-
-  JobService& service_;
-};
+using zeus::testing::FlakyJobService;
 
 class TrialReporterTest : public ::testing::Test {
  protected:
@@ -85,7 +36,7 @@ class TrialReporterTest : public ::testing::Test {
   VirtualClock clock_;
   MemoryRepository repository_;
   LocalJobService service_{repository_, clock_};
-  FlakyService flaky_{service_};
+  FlakyJobService flaky_{service_};
   Trial trial_;
   std::optional<TrialReporter> reporter_;
 };

@@ -36,8 +36,14 @@ std::uint64_t SeedOf(const Job& job, const Trial& trial) {
 
 TrialRun::TrialRun(const Parts& parts, const TrainOptions& options, const Job& job,
                    const StartedTrial& started, TrainStatus status)
-    : parts_(parts), options_(options), job_(job), started_(started), status_(std::move(status)) {
+    : parts_(parts),
+      options_(options),
+      limit_plan_(options.limit),
+      job_(job),
+      started_(started),
+      status_(std::move(status)) {
   const Trial& trial = started_.trial;
+  if (trial.role == RunRole::kBaseline) limit_plan_.mode = LimitMode::kFound;
   status_.batch_size = trial.batch_size;
   status_.attempt = trial.attempt;
   status_.max_epochs = started_.max_epochs;
@@ -69,6 +75,8 @@ std::vector<std::string> TrialRun::MakeEnvironment(const Placeholders& placehold
       "ZEUS_SEED=" + placeholders.at("seed")};
   if (const auto rate = placeholders.find("lr"); rate != placeholders.end())
     environment.push_back("ZEUS_LEARNING_RATE=" + rate->second);
+  // For commands that turn knobs themselves.
+  if (started_.trial.role == RunRole::kBaseline) environment.emplace_back("ZEUS_BASELINE=1");
   // Else epochs come in lumps, which tell nothing about one of them.
   if (!ProcessEnvironment()("PYTHONUNBUFFERED")) environment.emplace_back("PYTHONUNBUFFERED=1");
   return environment;
@@ -100,7 +108,7 @@ Result<TrialOutcome> TrialRun::Run() {
                                                     : MetricSources::Output::kPassThrough));
   if (parts_.devices != nullptr) {
     limit_ = std::make_unique<LimitSearch>(
-        LimitSearch::Parts{parts_.clock, *parts_.devices, sources_->progress()}, options_.limit,
+        LimitSearch::Parts{parts_.clock, *parts_.devices, sources_->progress()}, limit_plan_,
         LimitSearch::Run{job_.spec.id, started_.trial.batch_size, job_.spec.eta});
     limit_->Begin();
   }
@@ -308,8 +316,8 @@ Result<TrialOutcome> TrialRun::Conclude(Outcome outcome) {
     return End(TrialStatus::kFailed, "interrupted", kSignalExitCode + outcome.signal);
   if (failure_) return *failure_;
   if (gone_)
-    return trouble.value_or(Error{ErrorCode::kUnavailable, "the server does not answer"})
-        .While("report the run");
+    return KeepForLater(
+        outcome, trouble.value_or(Error{ErrorCode::kUnavailable, "the server does not answer"}));
   if (overdue_) {
     ZEUS_TRY(TrialOutcome late,
              End(meter_->epochs() > 0 ? TrialStatus::kStopped : TrialStatus::kFailed,
@@ -334,6 +342,32 @@ Result<TrialOutcome> TrialRun::Conclude(Outcome outcome) {
              fmt::format("the command ended after {} epochs without reaching the target",
                          meter_->epochs()),
              std::nullopt);
+}
+
+Result<TrialOutcome> TrialRun::KeepForLater(const Outcome& outcome, const Error& trouble) {
+  const TrialReport& last = meter_->last();
+  const JobSpec& spec = job_.spec;
+  const bool reached =
+      last.epoch > 0 && (spec.higher_is_better ? last.metric >= spec.target_metric
+                                               : last.metric <= spec.target_metric);
+  TrialEnd end{.job_id = spec.id, .trial = started_.trial.number, .status = TrialStatus::kStopped};
+  end.reason = fmt::format("the command ended after {} epochs", last.epoch);
+  const bool failed = outcome.exit_code != 0 && !(reached && kill_at_);
+  if (failed) {
+    end.status = TrialStatus::kFailed;
+    end.reason = fmt::format("the command ended with exit code {}", outcome.exit_code);
+  }
+  if (auto kept = parts_.service.Keep(started_.trial, last, end); !kept.ok())
+    return Error(trouble).While("report the run");
+  end_is_known_ = true;  // By this machine.
+  log::Warning("{}: what this run took is kept, and told by the next start", trouble.message);
+  Trial trial = started_.trial;
+  trial.status =
+      failed ? TrialStatus::kFailed : (reached ? TrialStatus::kConverged : TrialStatus::kStopped);
+  trial.reason = end.reason;
+  TrialOutcome kept{.trial = trial};
+  if (failed) kept.exit_code = outcome.exit_code;
+  return kept;
 }
 
 Result<TrialOutcome> TrialRun::End(TrialStatus status, const std::string& reason,

@@ -17,6 +17,7 @@
 #include "apps/zeus/train/trial_reporter.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
+#include "zeus/client/spooling_job_service.h"
 #include "zeus/job/job_service.h"
 
 namespace zeus::cli {
@@ -38,7 +39,7 @@ struct TrialOutcome {
 class TrialRun {
  public:
   struct Parts {
-    JobService& service;
+    SpoolingJobService& service;
     Clock& clock;
     SignalWatch& signals;
     ProfiledDevices* devices;  // Null when there is nothing to measure and limit.
@@ -77,12 +78,15 @@ class TrialRun {
   // False when the service cannot be told now.
   bool FlushReports(Outcome& outcome);
   Result<TrialOutcome> Conclude(Outcome outcome);
+  // The service does not answer any more: it is told by the next start.
+  Result<TrialOutcome> KeepForLater(const Outcome& outcome, const Error& trouble);
   Result<TrialOutcome> End(TrialStatus status, const std::string& reason, std::optional<int> code);
   Placeholders MakePlaceholders() const;
   std::vector<std::string> MakeEnvironment(const Placeholders& placeholders) const;
 
   Parts parts_;
   const TrainOptions& options_;
+  LimitPlan limit_plan_;
   const Job& job_;
   StartedTrial started_;
   TrainStatus status_;

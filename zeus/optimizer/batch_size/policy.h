@@ -36,6 +36,7 @@ enum class RunRole {
   kExploring,   // The policy waits for what this run will teach it.
   kConcurrent,  // The best batch size known, because an exploring run is under way.
   kExploiting,  // Drawn from the belief.
+  kBaseline,    // The default, as without Zeus. No policy is asked, and none learns from it.
 };
 
 // What the policy is asked for.

@@ -70,6 +70,35 @@ ClusterFigureSource::ClusterFigureSource(const ClusterComparison& comparison, st
   }
 }
 
+std::optional<ClusterSaving> SavingOf(const ClusterComparison& comparison, std::size_t contender,
+                                      std::optional<std::size_t> workload) {
+  EnergyScatter scatter;
+  Joules own{};
+  Joules usual{};
+  const ClusterFigureSource source(comparison, contender, workload);
+  for (const ContenderTotals& totals : source.replays()) own += totals.totals.usage.energy;
+  for (const ContenderTotals& totals : source.usual()) usual += totals.totals.usage.energy;
+  for (const std::vector<WorkloadTotals>& replay : comparison.replays)
+    for (std::size_t i = 0; i < replay.size(); ++i)
+      if (!workload || i == *workload) scatter += replay[i].scatter[contender];
+  const auto groups = static_cast<double>(scatter.groups);
+  const auto over_replays = source.Of("energy_vs_default");
+  const bool several = over_replays && over_replays->count > 1;
+  if (!(usual > Joules(0)) || (scatter.groups < 2 && !several)) return std::nullopt;
+  // The estimator of a ratio over groups: its residuals are own - ratio * default.
+  const double ratio = own / usual;
+  const double squares = std::max(
+      scatter.own_squares + ratio * (ratio * scatter.default_squares - 2 * scatter.products), 0.0);
+  double sigma = 0;
+  if (scatter.groups > 1) sigma = std::sqrt(squares * groups / (groups - 1)) / usual.value();
+  if (several) sigma = std::max(sigma, over_replays->StandardError());
+  const Joules each = usual / static_cast<double>(source.replays().size());
+  return ClusterSaving{.percent = 100 * (1 - ratio),
+                       .percent_sigma = 100 * sigma,
+                       .energy = (1 - ratio) * each,
+                       .energy_sigma = sigma * each};
+}
+
 std::optional<SampleSummary> ClusterFigureSource::Of(std::string_view figure) const {
   const auto* const found = std::ranges::find(kFigures, figure, &ClusterFigure::name);
   std::vector<double> values;

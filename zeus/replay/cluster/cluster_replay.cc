@@ -39,6 +39,21 @@ std::vector<std::size_t> LargestFirst(const ClusterTrace& trace) {
 
 }  // namespace
 
+void EnergyScatter::Add(Joules own, Joules usual) {
+  *this += {.groups = 1,
+            .own_squares = own.value() * own.value(),
+            .products = own.value() * usual.value(),
+            .default_squares = usual.value() * usual.value()};
+}
+
+EnergyScatter& EnergyScatter::operator+=(const EnergyScatter& other) {
+  groups += other.groups;
+  own_squares += other.own_squares;
+  products += other.products;
+  default_squares += other.default_squares;
+  return *this;
+}
+
 Result<std::vector<WorkloadTotals>> ReplayCluster(const ClusterTrace& trace,
                                                   std::span<const ReplayJob> jobs,
                                                   const ClusterReplayOptions& options) {
@@ -57,12 +72,20 @@ Result<std::vector<WorkloadTotals>> ReplayCluster(const ClusterTrace& trace,
   });
   std::vector<WorkloadTotals> totals;
   for (const ReplayJob& job : jobs)
-    totals.push_back({.workload = job.label, .contenders = std::vector<ClusterTotals>(contenders)});
+    totals.push_back({.workload = job.label,
+                      .contenders = std::vector<ClusterTotals>(contenders),
+                      .scatter = std::vector<EnergyScatter>(contenders)});
+  const auto usual = static_cast<std::size_t>(
+      std::ranges::find(options.contenders, "default", &ContenderSpec::name) -
+      options.contenders.begin());
   // In the order of the groups: sums of doubles depend on it.
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (!results[i].ok()) return std::move(results[i]).error();
     totals[job_of[i / contenders]].contenders[i % contenders] += results[i].value();
   }
+  for (std::size_t i = 0; usual < contenders && i < results.size(); ++i)
+    totals[job_of[i / contenders]].scatter[i % contenders].Add(
+        results[i].value().usage.energy, results[i - i % contenders + usual].value().usage.energy);
   return totals;
 }
 

@@ -23,9 +23,22 @@ struct ClusterReplayOptions {
   std::function<void(std::int64_t)> jobs_done{};
 };
 
+// Sums over groups from which follows how much the saving scatters between them: squares and
+// products of what a group took under one contender and under `default`, in joules.
+struct EnergyScatter {
+  std::int64_t groups = 0;
+  double own_squares = 0;
+  double products = 0;
+  double default_squares = 0;
+
+  void Add(Joules own, Joules usual);
+  EnergyScatter& operator+=(const EnergyScatter& other);
+};
+
 struct WorkloadTotals {
   std::string workload{};
   std::vector<ClusterTotals> contenders{};  // As in the options.
+  std::vector<EnergyScatter> scatter{};     // Likewise; zero where `default` is not among them.
 };
 
 // Every group of the trace under every contender. `jobs` has one of each workload that the trace

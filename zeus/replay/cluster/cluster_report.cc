@@ -51,14 +51,32 @@ Json FiguresJson(const ClusterFigureSource& source) {
   return json;
 }
 
+void AddSaving(Json& json, const ClusterComparison& comparison, std::size_t contender,
+               std::optional<std::size_t> workload) {
+  constexpr double kJoulesPerKilowattHour = 3.6e6;
+  const auto saving = SavingOf(comparison, contender, workload);
+  Json& saved = json["saved"];
+  if (!saving) return;
+  saved = {{"energy_percent", saving->percent},
+           {"energy_sigma_percent", saving->percent_sigma},
+           {"energy_joules", saving->energy.value()},
+           {"energy_sigma_joules", saving->energy_sigma.value()},
+           {"energy_kwh", saving->energy.value() / kJoulesPerKilowattHour},
+           {"energy_sigma_kwh", saving->energy_sigma.value() / kJoulesPerKilowattHour}};
+}
+
 Json PolicyJson(const ClusterComparison& comparison, std::size_t contender) {
   Json workloads = Json::object();
   for (std::size_t i = 0; i < comparison.jobs.size(); ++i) {
     const ClusterFigureSource source(comparison, contender, i);
-    if (!source.replays().empty()) workloads[comparison.jobs[i].label] = FiguresJson(source);
+    if (source.replays().empty()) continue;
+    Json& json = workloads[comparison.jobs[i].label];
+    json = FiguresJson(source);
+    AddSaving(json, comparison, contender, i);
   }
-  return {{"total", FiguresJson(ClusterFigureSource(comparison, contender, std::nullopt))},
-          {"workloads", std::move(workloads)}};
+  Json total = FiguresJson(ClusterFigureSource(comparison, contender, std::nullopt));
+  AddSaving(total, comparison, contender, std::nullopt);
+  return {{"total", std::move(total)}, {"workloads", std::move(workloads)}};
 }
 
 report::Cell NumberCell(double value, int decimals) {
@@ -74,14 +92,33 @@ report::Cell FigureCell(const ClusterFigureSource& source, std::string_view figu
   return cell;
 }
 
-std::vector<report::Cell> TableRow(const std::string& contender, const std::string& workload,
-                                   const ClusterFigureSource& source) {
+// A part of the table: a contender, and a workload or all of them.
+struct RowSubject {
+  const ClusterComparison& comparison;
+  std::size_t contender;
+  std::optional<std::size_t> workload;
+};
+
+// "0.698 ± 0.004": also of one replay, by the scatter between its groups.
+report::Cell EnergyCell(const RowSubject& subject, const ClusterFigureSource& source) {
+  report::Cell cell = FigureCell(source, "energy_vs_default", 3);
+  const auto saving = SavingOf(subject.comparison, subject.contender, subject.workload);
+  if (!cell.value || !saving || source.replays().size() > 1) return cell;
+  cell.text += fmt::format(" ± {:.3f}", saving->percent_sigma / 100);
+  return cell;
+}
+
+std::vector<report::Cell> TableRow(const RowSubject& subject, const ClusterFigureSource& source) {
+  const std::string contender = subject.comparison.contenders[subject.contender];
+  const std::string workload =
+      subject.workload ? subject.comparison.jobs[*subject.workload].title : "all";
   constexpr double kJoulesPerMegawattHour = 3.6e9;
   std::vector<report::Cell> row{{.text = contender}, {.text = workload}};
   row.push_back(NumberCell(source.Of(kCounts[0].of).mean, 0));
   row.push_back(NumberCell(source.Of(kCounts[2].of).mean, 0));
   row.push_back(NumberCell(source.Of(kAmounts[0].of).mean / kJoulesPerMegawattHour, 2));
-  for (const char* const figure : {"energy_vs_default", "time_vs_default", "cost_vs_oracle"})
+  row.push_back(EnergyCell(subject, source));
+  for (const char* const figure : {"time_vs_default", "cost_vs_oracle"})
     row.push_back(FigureCell(source, figure, 3));
   row.push_back(FigureCell(source, "regret", 1));
   row.push_back(NumberCell(source.Of(UnfinishedOf).mean, 0));
@@ -95,17 +132,17 @@ report::Table TotalsTable(const ClusterComparison& comparison) {
       .caption =
           "Energy, time and cost of all jobs, retries and profiling included; regret in "
           "units of the oracle's cost of a job. Unfinished: jobs of which no try reached the "
-          "target.",
+          "target. ± of the energy of one replay: one standard deviation, by the scatter between "
+          "its groups.",
       .columns = {"policy", "workload", "jobs", "retries", "energy (MWh)", "energy vs default",
                   "time vs default", "cost vs oracle", "regret", "unfinished"}};
   for (std::size_t c = 0; c < comparison.contenders.size(); ++c) {
     for (std::size_t i = 0; i < comparison.jobs.size(); ++i) {
       const ClusterFigureSource source(comparison, c, i);
-      if (!source.replays().empty())
-        table.rows.push_back(TableRow(comparison.contenders[c], comparison.jobs[i].title, source));
+      if (!source.replays().empty()) table.rows.push_back(TableRow({comparison, c, i}, source));
     }
-    table.rows.push_back(TableRow(comparison.contenders[c], "all",
-                                  ClusterFigureSource(comparison, c, std::nullopt)));
+    table.rows.push_back(
+        TableRow({comparison, c, std::nullopt}, ClusterFigureSource(comparison, c, std::nullopt)));
   }
   return table;
 }
@@ -177,10 +214,23 @@ std::optional<std::string> Finding(const ClusterComparison& comparison, std::siz
   const ClusterFigureSource all(comparison, contender, std::nullopt);
   const auto energy = all.Of("energy_vs_default");
   const auto time = all.Of("time_vs_default");
+  const auto saving = SavingOf(comparison, contender, std::nullopt);
   if (!energy || !time) return std::nullopt;
-  return fmt::format("{} uses {} energy than default ({} to {} by workload) and {} time{}.",
-                     comparison.contenders[contender], Change(energy->mean), Change(most),
-                     Change(least), Change(time->mean), Shortfall(comparison, contender));
+  if (!saving)
+    return fmt::format(
+        "What {} saves is not known: one group that was replayed once does not say how far that "
+        "can be trusted (--seeds 10 does).",
+        comparison.contenders[contender]);
+  constexpr double kJoulesPerMegawattHour = 3.6e9;
+  return fmt::format(
+      "{} uses {:.1f} ± {:.1f} % {} energy than default, {:.3g} ± {:.2g} MWh ({} to {} by "
+      "workload), "
+      "and {} time{}.",
+      comparison.contenders[contender], std::abs(saving->percent), saving->percent_sigma,
+      saving->percent >= 0 ? "less" : "more",
+      std::abs(saving->energy.value()) / kJoulesPerMegawattHour,
+      saving->energy_sigma.value() / kJoulesPerMegawattHour, Change(most), Change(least),
+      Change(time->mean), Shortfall(comparison, contender));
 }
 
 }  // namespace

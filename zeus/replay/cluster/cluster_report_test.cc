@@ -25,8 +25,9 @@ ClusterComparison Comparison(ReplayJob job) {
           .contenders = {"default", "zeus"},
           .jobs = {std::move(job)},
           .statistics = {.jobs = 2, .groups = 1},
-          .replays = {{{.workload = "neumf", .contenders = {totals(10), totals(5)}}},
-                      {{.workload = "neumf", .contenders = {totals(10), totals(7)}}}}};
+          .replays = {
+              {{.workload = "neumf", .contenders = {totals(10), totals(5)}, .scatter = {{}, {}}}},
+              {{.workload = "neumf", .contenders = {totals(10), totals(7)}, .scatter = {{}, {}}}}}};
 }
 
 TEST(ClusterReportTest, ComparesWithTheDefaultOfTheSameReplay) {
@@ -62,10 +63,28 @@ TEST(ClusterReportTest, ASingleReplayHasNoSpread) {
   EXPECT_FALSE(ToJson(comparison)["policies"]["zeus"]["total"].contains("regret_sd"));
 }
 
+TEST(ClusterReportTest, ASavingHasASigmaByTheScatterBetweenGroups) {
+  ClusterComparison comparison = Comparison(testing::MadeClusterJob("neumf", Seconds(1)));
+  comparison.replays.pop_back();
+  EXPECT_TRUE(ToJson(comparison)["policies"]["zeus"]["total"]["saved"].is_null());
+  EXPECT_THAT(ToReport(comparison).findings[0], HasSubstr("What zeus saves is not known"));
+  // Groups that take 4 J and 6 J by default and 1 J and 4 J with zeus: residuals of -1 and 1.
+  EnergyScatter& scatter = comparison.replays[0][0].scatter[1];
+  scatter.Add(Joules(1), Joules(4));
+  scatter.Add(Joules(4), Joules(6));
+  const Json saved = ToJson(comparison)["policies"]["zeus"]["total"]["saved"];
+  EXPECT_DOUBLE_EQ(saved["energy_percent"], 50);
+  EXPECT_NEAR(saved["energy_sigma_percent"].get<double>(), 20, 1e-9);
+  EXPECT_NEAR(saved["energy_joules"].get<double>(), 5, 1e-12);
+  EXPECT_NEAR(saved["energy_sigma_joules"].get<double>(), 2, 1e-9);
+  EXPECT_THAT(ToReport(comparison).findings[0],
+              HasSubstr("zeus uses 50.0 ± 20.0 % less energy than default"));
+}
+
 TEST(ClusterReportTest, PeopleGetTheSentenceTheTableAndTheFigure) {
   const report::Report report = ToReport(Comparison(testing::MadeClusterJob("neumf", Seconds(1))));
   ASSERT_EQ(report.findings.size(), 1U);
-  EXPECT_THAT(report.findings[0], HasSubstr("zeus uses 40.0 % less energy than default"));
+  EXPECT_THAT(report.findings[0], HasSubstr("zeus uses 40.0 ± 10.0 % less energy than default"));
   const report::Table& table = report.sections[0].tables[0];
   ASSERT_EQ(table.rows.size(), 4U) << "two policies, one workload and all";
   EXPECT_EQ(table.rows[2][5].text, "0.600 ± 0.141");

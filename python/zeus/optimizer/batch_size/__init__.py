@@ -2,6 +2,7 @@
 
 from zeus.optimizer.batch_size.job_spec import JobSpec as JobSpec
 from zeus.optimizer.batch_size.optimizer import BatchSizeOptimizer as BatchSizeOptimizer
+from zeus.optimizer.batch_size.savings import JobSavings as JobSavings
 from zeus.optimizer.batch_size.server import LocalServer as LocalServer
 
-__all__ = ["BatchSizeOptimizer", "JobSpec", "LocalServer"]
+__all__ = ["BatchSizeOptimizer", "JobSavings", "JobSpec", "LocalServer"]

@@ -20,6 +20,7 @@ from zeus.optimizer.batch_size.exceptions import (
     translated,
 )
 from zeus.optimizer.batch_size.job_spec import JobSpec
+from zeus.optimizer.batch_size.savings import JobSavings, savings_of
 
 if TYPE_CHECKING:
     from zeus.monitor import ZeusMonitor
@@ -48,7 +49,9 @@ class BatchSizeOptimizer(Callback):
     exception passes; a run that nobody ends is given up at the end of the program, and one whose
     process was killed when its lease is over.
 
-    A server that goes away meanwhile stops nothing: `trouble` says so, and the training goes on.
+    A server that cannot be reached, or goes away, stops nothing: after a few seconds the training
+    begins with the batch size that the job last had here, or the default one, and what it took is
+    kept and told to the server at the end, or by the next run on this machine.
 
     With several ranks all of them make the object and the same calls, and all get the same
     answers: the first rank talks to the server, energies are summed, the slowest rank's time
@@ -64,11 +67,16 @@ class BatchSizeOptimizer(Callback):
         collective: How the ranks talk; None for torch.distributed, where it is in use.
         recurrence: Another try of this recurrence, after a run for which `retry` held.
         raise_on_failure: False: a run that failed is finished, and on_evaluate() does not raise.
+        baseline: An undisturbed run of the default, which `savings` are measured against: the
+            default batch size, never stopped early. Leave the power limits alone in such a run.
+        needs_server: A server that cannot be reached is a ZeusBSORuntimeError, instead of a run
+            without it.
+        patience: Seconds that the beginning of the run waits for a server that does not answer.
 
     Raises:
         TypeError, ValueError: What was given makes no sense. ZeusBSOConfigError, a ValueError, if
             it is the server that says so, as of a job that it knows differently.
-        ZeusBSORuntimeError: The server cannot be reached.
+        ZeusBSORuntimeError: The server cannot be reached, with `needs_server`; or it failed.
         PermissionError: It wants another token.
     """
 
@@ -84,6 +92,9 @@ class BatchSizeOptimizer(Callback):
         collective: Collective | None = None,
         recurrence: int | None = None,
         raise_on_failure: bool = True,
+        baseline: bool = False,
+        needs_server: bool = False,
+        patience: float = 10.0,
     ) -> None:
         if not isinstance(job, JobSpec):
             raise TypeError(f"job is a JobSpec, not {job!r}")
@@ -111,6 +122,9 @@ class BatchSizeOptimizer(Callback):
                 options={
                     "window": _WINDOW,
                     "recurrence": recurrence,
+                    "baseline": _checks.flag("baseline", baseline),
+                    "needs_server": _checks.flag("needs_server", needs_server),
+                    "patience": _checks.positive("patience", patience, 86400),
                     "new_policy": "zeus" if job._speaks_of_the_papers_policy() else "",
                 },
                 collective=ranks,
@@ -123,6 +137,17 @@ class BatchSizeOptimizer(Callback):
                 f"zeus: this job is {self.job_id}: give its next runs job_id={self.job_id!r}",
                 file=sys.stderr,
             )
+
+    def savings(self) -> JobSavings:
+        """What the job has saved against undisturbed runs of its default, on this GPU model.
+
+        On the first rank only.
+
+        Raises:
+            ZeusBSORuntimeError: The server cannot be reached.
+        """
+        with _our_exceptions():
+            return savings_of(self._run.savings())
 
     def get_batch_size(self) -> int:
         """The batch size of this run, the same at every call. The first one begins the trial.

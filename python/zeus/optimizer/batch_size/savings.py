@@ -1,0 +1,139 @@
+"""What a recurring job has saved, as the server computes it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+_JOULES_PER_KILOWATT_HOUR = 3.6e6
+
+
+@dataclasses.dataclass(frozen=True)
+class Mean:
+    """A mean over trainings, in joules or seconds.
+
+    Attributes:
+        mean: 0 while there is none.
+        sigma: One standard deviation of the mean, by the scatter; None of fewer than two.
+    """
+
+    mean: float
+    sigma: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Usual:
+    """What a training to the target takes.
+
+    Attributes:
+        count: Trainings that reached the target.
+        energy: Joules.
+        time: Seconds.
+        cost: Joules, in the blend of the job.
+    """
+
+    count: int
+    energy: Mean
+    time: Mean
+    cost: Mean
+
+
+@dataclasses.dataclass(frozen=True)
+class Saved:
+    """A saving; negative if Zeus took more. Every sigma is one standard deviation.
+
+    Attributes:
+        percent: Of what the default takes.
+        percent_sigma: Of it.
+        total: Joules or seconds, over all recurrences.
+        total_sigma: Of it.
+    """
+
+    percent: float
+    percent_sigma: float
+    total: float
+    total_sigma: float
+
+    @property
+    def kwh(self) -> float:
+        """The total of an energy in kilowatt-hours."""
+        return self.total / _JOULES_PER_KILOWATT_HOUR
+
+    @property
+    def kwh_sigma(self) -> float:
+        """One standard deviation of `kwh`."""
+        return self.total_sigma / _JOULES_PER_KILOWATT_HOUR
+
+    def __str__(self) -> str:
+        return f"{self.percent:.1f} ± {self.percent_sigma:.1f} %"
+
+
+@dataclasses.dataclass(frozen=True)
+class JobSavings:
+    """What a job has saved against undisturbed runs of its default.
+
+    Everything that ran under Zeus is charged to it: exploration, profiling of power limits, runs
+    that were stopped or failed. While there are fewer than two undisturbed runs of the default
+    (``BatchSizeOptimizer(..., baseline=True)``), or fewer than two recurrences, the saving is not
+    known: `energy`, `time` and `cost` are None, and `unknown_because` says what is missing.
+
+    Attributes:
+        job_id: Of the job.
+        gpu_model: Only runs on this model count.
+        default_batch_size: Of the runs that are compared with.
+        baseline: Undisturbed runs of the default.
+        zeus: Recurrences of the job, with everything that is charged to them.
+        runs: Runs that are charged.
+        shared_runs: Runs left out because other processes used their GPUs.
+        energy: None while it is not known, as are the next two.
+        time: In seconds.
+        cost: In joules, in the blend of the job.
+        unknown_because: Empty when it is known.
+    """
+
+    job_id: str
+    gpu_model: str
+    default_batch_size: int
+    baseline: Usual
+    zeus: Usual
+    runs: int
+    shared_runs: int
+    energy: Saved | None
+    time: Saved | None
+    cost: Saved | None
+    unknown_because: str
+
+    def __str__(self) -> str:
+        if self.energy is None:
+            return f"not known yet: {self.unknown_because}"
+        return (
+            f"energy {self.energy}, time {self.time}, cost {self.cost} less than "
+            f"{self.baseline.count} undisturbed runs of the default"
+        )
+
+
+def _usual(numbers: dict[str, Any]) -> Usual:
+    return Usual(
+        numbers["count"],
+        Mean(*numbers["energy"]),
+        Mean(*numbers["time"]),
+        Mean(*numbers["cost"]),
+    )
+
+
+def savings_of(numbers: dict[str, Any]) -> JobSavings:
+    """What the extension module tells, as an object."""
+    saved = numbers["saved"]
+    return JobSavings(
+        job_id=numbers["job_id"],
+        gpu_model=numbers["gpu_model"],
+        default_batch_size=numbers["default_batch_size"],
+        baseline=_usual(numbers["baseline"]),
+        zeus=_usual(numbers["zeus"]),
+        runs=numbers["runs"],
+        shared_runs=numbers["shared_runs"],
+        energy=None if saved is None else Saved(*saved["energy"]),
+        time=None if saved is None else Saved(*saved["time"]),
+        cost=None if saved is None else Saved(*saved["cost"]),
+        unknown_because=numbers["unknown_because"],
+    )

@@ -1,0 +1,44 @@
+#include "zeus/base/terminal_text.h"
+
+#include <gtest/gtest.h>
+
+namespace zeus {
+namespace terminal_text_test {
+
+TEST(TerminalTextTest, OrdinaryTextStaysAsItIs) {
+  const std::string text = "12.3 kJ ± 0.4 kJ\t(größer, 日本, 🦔)\n";
+  EXPECT_EQ(ForTerminal(text), text);
+  EXPECT_EQ(OneLineForTerminal("gpu:0  Tesla V100 ± µ"), "gpu:0  Tesla V100 ± µ");
+}
+
+TEST(TerminalTextTest, WhatATerminalWouldObeyIsEscaped) {
+  EXPECT_EQ(ForTerminal("a\x1b]0;owned\x07"), "a\\x1b]0;owned\\x07");
+  EXPECT_EQ(ForTerminal("over\rwritten\b\x7f"), "over\\x0dwritten\\x08\\x7f");
+  EXPECT_EQ(ForTerminal("\xc2\x9b"
+                        "2J"),
+            "\\x9b2J");
+  EXPECT_EQ(ForTerminal("abc\xe2\x80\xae"
+                        "cba"),
+            "abc\\u202ecba");
+  EXPECT_EQ(OneLineForTerminal("one\ntwo\tthree"), "one\\x0atwo\\x09three");
+}
+
+TEST(TerminalTextTest, BytesThatAreNoUtf8AreEscaped) {
+  EXPECT_EQ(ForTerminal("\x9b"), "\\x9b");
+  EXPECT_EQ(ForTerminal("\xc0\x80"), "\\xc0\\x80");
+  EXPECT_EQ(ForTerminal("\xed\xa0\x80"), "\\xed\\xa0\\x80");
+  EXPECT_EQ(ForTerminal("ends in \xe2\x80"), "ends in \\xe2\\x80");
+  EXPECT_EQ(ForTerminal("\xf5\x80\x80\x80"), "\\xf5\\x80\\x80\\x80");
+}
+
+TEST(TerminalTextTest, NothingIsCut) {
+  EXPECT_EQ(ForTerminal(std::string(100'000, 'x')).size(), 100'000U);
+}
+
+TEST(TerminalTextTest, JsonStaysJson) {
+  EXPECT_EQ(JsonForTerminal("{\n  \"a\": \"\x7f\xc2\x9b\xe2\x80\xae\"\n}"),
+            "{\n  \"a\": \"\\u007f\\u009b\\u202e\"\n}");
+}
+
+}  // namespace terminal_text_test
+}  // namespace zeus

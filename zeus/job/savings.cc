@@ -1,0 +1,169 @@
+#include "zeus/job/savings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include "zeus/base/statistics.h"
+
+namespace zeus {
+namespace {
+
+constexpr int kLeastRuns = 2;
+
+// The share of a normal distribution below its mean plus one standard deviation.
+constexpr double kBelowOneSigma = 0.841344746068543;
+
+// Amounts of several runs or recurrences, side by side.
+struct AmountLists {
+  std::vector<ChargedAmount> energy{};
+  std::vector<ChargedAmount> time{};
+  std::vector<ChargedAmount> cost{};
+
+  void Add(Joules joules, Seconds seconds, Joules costs, bool reached) {
+    energy.push_back({joules.value(), reached});
+    time.push_back({seconds.count(), reached});
+    cost.push_back({costs.value(), reached});
+  }
+
+  UsualAmounts Usual() const {
+    const auto reached = std::ranges::count(energy, true, &ChargedAmount::reached);
+    return {.count = static_cast<int>(reached),
+            .energy = MeanPerTraining(energy),
+            .time = MeanPerTraining(time),
+            .cost = MeanPerTraining(cost)};
+  }
+};
+
+AmountLists BaselineOf(const SavingsBasis& basis, const std::string& gpu_model) {
+  const bool other = basis.baseline_spec != nullptr;
+  const JobSpec& spec = other ? *basis.baseline_spec : basis.spec;
+  AmountLists lists;
+  for (const Trial& trial : other ? basis.baseline_trials : basis.trials) {
+    if (trial.gpu_model != gpu_model || !IsUndisturbedDefault(trial, spec)) continue;
+    const Joules cost =
+        other ? ZeusCostOf(basis.spec.eta, trial.max_power, trial.energy, trial.time) : trial.cost;
+    lists.Add(trial.energy, trial.time, cost, true);
+  }
+  return lists;
+}
+
+struct ChargedRecurrence {
+  Joules energy{};
+  Seconds time{};
+  Joules cost{};
+  bool reached = false;
+  bool under_way = false;
+  bool shared = false;
+  int runs = 0;
+};
+
+// Runs that nobody counts against: of the baseline itself, and of other GPU models.
+std::map<std::int64_t, ChargedRecurrence> Charged(const SavingsBasis& basis,
+                                                  const std::string& gpu_model) {
+  std::map<std::int64_t, ChargedRecurrence> recurrences;
+  for (const Trial& trial : basis.trials) {
+    if (trial.role == RunRole::kBaseline || trial.gpu_model != gpu_model) continue;
+    ChargedRecurrence& sum = recurrences[trial.recurrence];
+    ++sum.runs;
+    sum.energy += trial.energy;
+    sum.time += trial.time;
+    sum.cost += trial.cost;
+    sum.reached = sum.reached || trial.status == TrialStatus::kConverged;
+    sum.under_way = sum.under_way || IsActive(trial.status);
+    sum.shared = sum.shared || trial.shared;
+  }
+  return recurrences;
+}
+
+SavedAmount SavedOf(const MeanAmount& baseline, const UsualAmounts& zeus, const MeanAmount& own) {
+  const double sigma = std::hypot(baseline.sigma.value_or(0), own.sigma.value_or(0));
+  SavedAmount saved{.total = zeus.count * (baseline.mean - own.mean),
+                    .total_sigma = zeus.count * sigma};
+  if (!(baseline.mean > 0)) return saved;
+  const double ratio = own.mean / baseline.mean;
+  saved.percent = 100 * (1 - ratio);
+  saved.percent_sigma =
+      100 / baseline.mean * std::hypot(own.sigma.value_or(0), ratio * baseline.sigma.value_or(0));
+  return saved;
+}
+
+std::string WhyUnknown(const JobSavings& savings) {
+  if (savings.baseline.count < kLeastRuns)
+    return fmt::format(
+        "there {} of the default (batch size {}, power limit as found) on {}, and {} are the "
+        "least to compare with: run it as without Zeus with zeus train --baseline 3, or "
+        "baseline=True in Python",
+        savings.baseline.count == 1
+            ? std::string("is 1 undisturbed run")
+            : fmt::format("are {} undisturbed runs", savings.baseline.count),
+        savings.default_batch_size, savings.gpu_model, kLeastRuns);
+  if (savings.zeus.count < kLeastRuns)
+    return fmt::format("{} of the job reached the target on {}, and {} are the least to compare",
+                       savings.zeus.count == 1 ? "1 recurrence" : "no recurrence",
+                       savings.gpu_model, kLeastRuns);
+  return "";
+}
+
+}  // namespace
+
+bool IsUndisturbedDefault(const Trial& trial, const JobSpec& spec) {
+  const bool meant = trial.role == RunRole::kBaseline || spec.policy == "default";
+  return meant && trial.undisturbed && !trial.shared && trial.attempt == 0 &&
+         trial.batch_size == spec.default_batch_size && trial.status == TrialStatus::kConverged;
+}
+
+// The estimator of a ratio: with a sum over all amounts and a sum over those that reached the
+// target, its variance is that of the residuals amount - mean * reached.
+MeanAmount MeanPerTraining(std::span<const ChargedAmount> amounts) {
+  double sum = 0;
+  int reached = 0;
+  for (const ChargedAmount& charged : amounts) {
+    sum += charged.amount;
+    reached += charged.reached ? 1 : 0;
+  }
+  if (reached == 0) return {};
+  MeanAmount result{.mean = sum / reached};
+  if (reached < kLeastRuns) return result;
+  double squares = 0;
+  for (const ChargedAmount& charged : amounts) {
+    const double residual = charged.amount - (charged.reached ? result.mean : 0);
+    squares += residual * residual;
+  }
+  const auto count = static_cast<double>(amounts.size());
+  const double error = std::sqrt(squares * count / (count - 1)) / reached;
+  result.sigma = error * StudentQuantile(kBelowOneSigma, count - 1);
+  return result;
+}
+
+JobSavings ComputeSavings(const SavingsBasis& basis) {
+  const JobSpec& compared = basis.baseline_spec != nullptr ? *basis.baseline_spec : basis.spec;
+  JobSavings savings{.job_id = basis.spec.id,
+                     .gpu_model = basis.gpu_model.empty() ? basis.spec.gpu_model : basis.gpu_model,
+                     .baseline_job = compared.id,
+                     .default_batch_size = compared.default_batch_size};
+  savings.baseline = BaselineOf(basis, savings.gpu_model).Usual();
+  AmountLists lists;
+  for (const auto& [number, recurrence] : Charged(basis, savings.gpu_model)) {
+    if (recurrence.under_way) continue;
+    if (recurrence.shared) {
+      savings.shared += recurrence.runs;
+      continue;
+    }
+    savings.runs += recurrence.runs;
+    lists.Add(recurrence.energy, recurrence.time, recurrence.cost, recurrence.reached);
+  }
+  savings.zeus = lists.Usual();
+  savings.unknown_because = WhyUnknown(savings);
+  if (!savings.unknown_because.empty()) return savings;
+  savings.saved = JobSavings::Saved{
+      .energy = SavedOf(savings.baseline.energy, savings.zeus, savings.zeus.energy),
+      .time = SavedOf(savings.baseline.time, savings.zeus, savings.zeus.time),
+      .cost = SavedOf(savings.baseline.cost, savings.zeus, savings.zeus.cost)};
+  return savings;
+}
+
+}  // namespace zeus

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "zeus/base/units.h"
+#include "zeus/job/job.h"
+
+// What a recurring job has saved. There is one definition, and the command, the server, Python and
+// the reports all show its result:
+//
+//   The job is compared with undisturbed runs of its default: default batch size, power limit as
+//   it was found, nothing tried, not stopped early, alone on the GPUs. Everything that ran under
+//   Zeus is charged to it: exploration, profiling of power limits, runs that were stopped, that
+//   failed or that were lost. The saving is the difference of what a training to the target takes,
+//   with one standard deviation of that difference.
+//
+// Without at least two runs on either side the saving is not known, and nothing stands in for it.
+namespace zeus {
+
+// A mean over runs or recurrences. The sigma is one standard deviation of the mean by the scatter
+// of what it was made from, widened for small numbers as Student's distribution has it; nullopt for
+// fewer than two.
+struct MeanAmount {
+  double mean = 0;
+  std::optional<double> sigma{};
+};
+
+// What a training to the target takes on average, in joules and seconds.
+struct UsualAmounts {
+  int count = 0;  // Of trainings that reached the target.
+  MeanAmount energy{};
+  MeanAmount time{};
+  MeanAmount cost{};
+};
+
+struct SavedAmount {
+  double percent = 0;  // Of the baseline's mean; negative when Zeus took more.
+  double percent_sigma = 0;
+  double total = 0;  // In joules or seconds, over all recurrences that reached the target.
+  double total_sigma = 0;
+};
+
+struct JobSavings {
+  std::string job_id{};
+  std::string gpu_model{};
+  std::string baseline_job{};  // The job whose runs are compared with; mostly the same.
+  int default_batch_size = 0;  // Of that job.
+  UsualAmounts baseline{};     // Undisturbed runs of the default.
+  UsualAmounts zeus{};         // Recurrences of the job, with everything that is charged to them.
+  int runs = 0;                // Runs that are charged.
+  int shared = 0;              // Runs left out because other processes used their GPUs.
+
+  struct Saved {
+    SavedAmount energy{};
+    SavedAmount time{};
+    SavedAmount cost{};
+  };
+  std::optional<Saved> saved{};
+  std::string unknown_because{};  // Why it is not known, and how to know it; empty when it is.
+};
+
+// Whether savings of jobs may be measured against this run of a job described by `spec`.
+bool IsUndisturbedDefault(const Trial& trial, const JobSpec& spec);
+
+struct SavingsBasis {
+  const JobSpec& spec;
+  std::span<const Trial> trials{};
+  std::string gpu_model{};  // Empty: that of the spec. Runs on other models are left out.
+  // Another job whose undisturbed runs are compared with; null: those of the job itself. Its costs
+  // are weighed as `spec` weighs energy and time.
+  const JobSpec* baseline_spec = nullptr;
+  std::span<const Trial> baseline_trials{};
+};
+JobSavings ComputeSavings(const SavingsBasis& basis);
+
+// Mean of amounts of which each belongs to so many trainings that reached the target (0 or 1): what
+// was spent without reaching it is part of what reaching it takes.
+struct ChargedAmount {
+  double amount = 0;
+  bool reached = true;
+};
+MeanAmount MeanPerTraining(std::span<const ChargedAmount> amounts);
+
+}  // namespace zeus
