@@ -122,28 +122,32 @@ Result<int> RunSession::Execute() {
   if (!options_.given_idle.empty()) ZEUS_RETURN_IF_ERROR(GiveIdle());
   if (options_.measure_idle && !MeasureIdle()) return exit_code_;
   const unsigned rounds = options_.warmup + options_.repeat.value_or(1);
-  std::vector<Celsius> start;
-  for (unsigned round = 0; round < rounds; ++round) {
-    if (round > options_.warmup && !CoolDown(start)) break;
-    // Only a pause of unknown length compares temperatures.
-    if (round <= options_.warmup && !options_.cooldown) start = meter_.Temperatures();
-    if (AskedToEnd()) break;
-    Measurement measurement;
-    auto outcome = Once(measurement);
-    if (!outcome.ok()) {
-      if (round == 0) return std::move(outcome).error();
-      not_written_ = std::move(outcome).error();
-      break;
-    }
-    exit_code_ = outcome.value().exit_code;
-    if (round >= options_.warmup) {
-      report_.runs.push_back({exit_code_, std::move(measurement)});
-      WriteResults();
-    }
-    // What fails once is not worth repeating, and who interrupts one run means all.
-    if (exit_code_ != 0 || outcome.value().interrupted || meter_.asked_to_end()) break;
+  bool go_on = true;
+  for (unsigned round = 0; round < rounds && go_on; ++round) {
+    ZEUS_TRY(go_on, Round(round));
   }
   return Finish();
+}
+
+Result<bool> RunSession::Round(unsigned round) {
+  if (round > options_.warmup && !CoolDown(start_)) return false;
+  // Only a pause of unknown length compares temperatures.
+  if (round <= options_.warmup && !options_.cooldown) start_ = meter_.Temperatures();
+  if (AskedToEnd()) return false;
+  Measurement measurement;
+  auto outcome = Once(measurement);
+  if (!outcome.ok()) {
+    if (round == 0) return std::move(outcome).error();
+    not_written_ = std::move(outcome).error();
+    return false;
+  }
+  exit_code_ = outcome.value().exit_code;
+  if (round >= options_.warmup) {
+    report_.runs.push_back({exit_code_, std::move(measurement)});
+    WriteResults();
+  }
+  // What fails once is not worth repeating, and who interrupts one run means all.
+  return exit_code_ == 0 && !outcome.value().interrupted && !meter_.asked_to_end();
 }
 
 int RunSession::Finish() {

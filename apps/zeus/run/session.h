@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "apps/zeus/carbon_options.h"
 #include "apps/zeus/run/report.h"
@@ -32,6 +33,8 @@ class RunSession {
   bool AskedToEnd();
   bool CoolDown(const std::vector<Celsius>& start);
   Result<Outcome> Once(Measurement& measurement);
+  // A warm-up or a run; false when it was the last one.
+  Result<bool> Round(unsigned round);
   void WriteResults();
   int Finish();
 
@@ -41,6 +44,7 @@ class RunSession {
   RunMeter& meter_;
   const CarbonAccounting& carbon_;
   RunReport report_;
+  std::vector<Celsius> start_;  // Temperatures before the first measured run.
   int exit_code_ = 0;
   std::optional<Error> not_written_;
 };
