@@ -107,8 +107,8 @@ class KnobCapTest(SimTestCase):
         """What `zeus profile` wrote after `trouble` came in its second slice."""
         saved = os.path.join(self.directory.name, "p.json")
         process = self.start("profile", "--slice", "1s", "--warmup", "0s", "--rounds", "1",
-                             "--progress", r"step (\d+)", "--limits", "400,300,200,100", "--save", saved, "--",
-                             "sh", "-c", STEPS.format(400))
+                             "--progress", r"step (\d+)", "--limits", "400,300,200,100",
+                             "--save", saved, "--", "sh", "-c", STEPS.format(400))
         self.await_limit(300)
         trouble()
         code, _, errors = self.finish(process)
