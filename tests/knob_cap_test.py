@@ -106,9 +106,9 @@ class KnobCapTest(SimTestCase):
     def profile_with_trouble(self, trouble):
         """What `zeus profile` wrote after `trouble` came in its second slice."""
         saved = os.path.join(self.directory.name, "p.json")
-        process = self.start("profile", "--slice", "1s", "--warmup", "0s", "--progress",
-                             r"step (\d+)", "--limits", "400,300,200,100", "--save", saved, "--",
-                             "sh", "-c", STEPS.format(400))
+        process = self.start("profile", "--slice", "1s", "--warmup", "0s", "--rounds", "1",
+                             "--progress", r"step (\d+)", "--limits", "400,300,200,100",
+                             "--save", saved, "--", "sh", "-c", STEPS.format(400))
         self.await_limit(300)
         trouble()
         code, _, errors = self.finish(process)
