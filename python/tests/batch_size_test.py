@@ -57,8 +57,8 @@ class RunTest(JobTestCase):
             optimizer.on_train_begin()
             optimizer.on_evaluate(0.3)
             optimizer.on_evaluate(0.95)
-            optimizer.on_train_end()
             savings = optimizer.savings()
+            optimizer.on_train_end()
             if savings.baseline.count < 2:
                 self.assertIsNone(savings.energy)
                 self.assertIn("not known yet", str(savings))
@@ -78,11 +78,11 @@ class RunTest(JobTestCase):
         gpu = get_gpus()
         before = gpu.get_power_management_limit(0)
         gpu.set_power_management_limit(0, before - 50_000)
-        self.addCleanup(gpu.set_power_management_limit, 0, before)
+        self.addCleanup(gpu.set_power_management_limit, 0, before, may_raise=True)
         optimizer.on_evaluate(0.95)
-        optimizer.on_train_end()
         self.assertFalse(self.trial()["undisturbed"])
         self.assertEqual(optimizer.savings().baseline.count, 0)
+        optimizer.on_train_end()
 
     def test_every_epoch_is_in_the_log_of_the_monitor(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -310,15 +310,27 @@ class RanksTest(JobTestCase):
         self.assertLess(trial["energy_joules"], used)
         self.assertEqual(ask(self.server, "/v1/jobs/mnist-1")["spec"]["number_of_gpus"], 2)
 
-    def test_a_server_that_is_not_there_fails_on_every_rank(self):
+    def test_a_server_that_is_needed_and_not_there_fails_on_every_rank(self):
         self.server.stop()
 
         def construct(member):
             with ZeusMonitor(gpu_indices=[member.rank], cpu_indices=[]) as monitor:
-                BatchSizeOptimizer(monitor, self.server.url, spec(), member.rank, collective=member)
+                BatchSizeOptimizer(monitor, self.server.url, spec(), member.rank, collective=member,
+                                   needs_server=True)
 
         for result in Ranks(2).run(construct):
             self.assertIsInstance(result, ZeusBSORuntimeError)
+
+    def test_without_a_server_all_ranks_train_with_the_default(self):
+        self.server.stop()
+
+        def construct(member):
+            with ZeusMonitor(gpu_indices=[member.rank], cpu_indices=[]) as monitor:
+                with BatchSizeOptimizer(monitor, self.server.url, spec(), member.rank,
+                                        collective=member, patience=0.1) as optimizer:
+                    return optimizer.get_batch_size()
+
+        self.assertEqual(Ranks(2).run(construct), [64, 64])
 
     def test_a_rank_that_the_collective_does_not_know_is_refused(self):
         with self.assertRaisesRegex(ValueError, "rank"):

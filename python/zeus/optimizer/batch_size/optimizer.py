@@ -141,7 +141,7 @@ class BatchSizeOptimizer(Callback):
     def savings(self) -> JobSavings:
         """What the job has saved against undisturbed runs of its default, on this GPU model.
 
-        On the first rank only.
+        On the first rank only, and before the run is closed.
 
         Raises:
             ZeusBSORuntimeError: The server cannot be reached.
