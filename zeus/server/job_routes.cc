@@ -169,7 +169,9 @@ void AddJobRoutes(const JobTenants& tenants, ServerMetrics& metrics, Router& rou
               .query = {"gpu_model"}});
   router.Add({.method = "GET",
               .pattern = "/v1/jobs/{id}/savings",
-              .handler = [&](const HttpRequest& r) { return GetSavings(service, r); },
+              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+                return GetSavings(service, r);
+              }),
               .summary = "What the job has saved against undisturbed runs of its default",
               .answer_schema = "Savings",
               .statuses = {200, 404},

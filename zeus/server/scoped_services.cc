@@ -168,6 +168,18 @@ Result<JobArms> ScopedJobService::GetArms(const std::string& job_id, const std::
   return inner_.GetArms(id, gpu_model);
 }
 
+Result<JobSavings> ScopedJobService::GetSavings(const SavingsQuery& query) {
+  SavingsQuery inner = query;
+  ZEUS_TRY(inner.job_id, InnerId(name_space_, query.job_id));
+  if (!query.baseline_job.empty()) {
+    ZEUS_TRY(inner.baseline_job, InnerId(name_space_, query.baseline_job));
+  }
+  ZEUS_TRY(JobSavings savings, inner_.GetSavings(inner));
+  savings.job_id = query.job_id;
+  savings.baseline_job = query.baseline_job.empty() ? query.job_id : query.baseline_job;
+  return savings;
+}
+
 Result<std::vector<JobEvent>> ScopedJobService::ListEvents(const std::string& job_id,
                                                            std::int64_t after, int limit) {
   ZEUS_TRY(const std::string id, InnerId(name_space_, job_id));

@@ -38,6 +38,7 @@ class ScopedJobService final : public JobService {
   Result<std::vector<Trial>> ListTrials(const std::string& job_id,
                                         const TrialQuery& query) override;
   Result<JobArms> GetArms(const std::string& job_id, const std::string& gpu_model) override;
+  Result<JobSavings> GetSavings(const SavingsQuery& query) override;
   Result<std::vector<JobEvent>> ListEvents(const std::string& job_id, std::int64_t after,
                                            int limit) override;
 
