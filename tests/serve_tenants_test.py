@@ -48,7 +48,9 @@ class NameSpaceTest(TokenTestCase):
             self.assertEqual([job["spec"]["id"] for job in jobs], ids)
             self.assertEqual(jobs[0]["seed"], seed)
         for path in ("/v1/jobs/secret", "/v1/jobs/red%2Fsecret", "/v1/jobs/secret/trials",
-                     "/v1/jobs/red%2Fsecret/events", "/v1/jobs/red%2Fmnist/arms"):
+                     "/v1/jobs/red%2Fsecret/events", "/v1/jobs/red%2Fmnist/arms",
+                     "/v1/jobs/red%2Fsecret/savings", "/v1/jobs/mnist/savings?baseline=secret",
+                     "/v1/jobs/mnist/savings?baseline=red%2Fsecret"):
             for token in (self.blue, self.plain, self.viewer):
                 self.assertEqual(server.ask("GET", path, token=token).status, 404, path)
         for token in (self.blue, self.plain):
