@@ -18,7 +18,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--gpu", default="V100", help="model to simulate (default: %(default)s)")
     parser.add_argument("--batch-size", type=int, default=64)
-    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument("--eta", type=float, default=0.5, help="0: time counts, 1: energy counts")
     parser.add_argument("--max-slowdown", type=float, help="instead: the least power within it")
     return parser.parse_args()
@@ -47,6 +47,8 @@ def main() -> None:
 
         for tried in optimizer.measurements:
             print(f"{tried.power_limit:4} W: {tried.time:.3f} s, {tried.energy:.1f} J")
+        if optimizer.optimal_power_limit is None:
+            raise SystemExit("limits are still being tried: train longer (--epochs)")
         print(f"chosen: {optimizer.optimal_power_limit} W")
         print(f"saved: {optimizer.savings()}")
 

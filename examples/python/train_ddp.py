@@ -23,7 +23,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--gpu", default="V100", help="model to simulate (default: %(default)s)")
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--epochs", type=int, default=8)
     return parser.parse_args()
 
 
@@ -49,6 +49,8 @@ def train(rank: int, args: argparse.Namespace, port: int) -> None:
         if rank == 0:
             print(f"epoch {epoch}: accuracy {learner.accuracy():.3f}, all GPUs {energy:.0f} J")
 
+    if optimizer.optimal_power_limit is None:  # For all ranks or for none.
+        raise SystemExit("limits are still being tried: train longer (--epochs)")
     savings = optimizer.savings()  # Asked by all: it is of all of them.
     optimizer.on_train_end()
     print(f"rank {rank}: chose {optimizer.optimal_power_limit} W")

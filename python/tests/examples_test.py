@@ -78,7 +78,7 @@ class ExamplesTest(unittest.TestCase):
         chosen = self.numbers(r"rank \d: chose (\d+) W", said)
         self.assertEqual(len(chosen), 2)
         self.assertEqual(len(set(chosen)), 1)
-        self.assertEqual(len(self.numbers(r"all GPUs (\d+) J", said)), 6)
+        self.assertEqual(len(self.numbers(r"all GPUs (\d+) J", said)), 8)
         self.assertIn("saved: ", said)
 
 
