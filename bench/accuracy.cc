@@ -19,7 +19,7 @@ using namespace zeus::testing;
 // Errors and intervals of one kind of result over many cases, relative to the truth.
 struct Column {
   double squares = 0, worst = 0, width_squares = 0;
-  int contained = 0, flagged = 0;
+  int cases = 0, contained = 0, flagged = 0, previews = 0;
 
   void Add(const Outcome& outcome, const Stated& stated) {
     const double error = stated.energy / outcome.truth - 1;
@@ -27,8 +27,17 @@ struct Column {
     squares += error * error;
     worst = std::max(worst, std::abs(error));
     width_squares += half_width * half_width;
-    contained += outcome.Contains(stated);
+    // Results that call themselves a preview promise nothing.
+    contained += !stated.preview && outcome.Contains(stated);
+    previews += stated.preview;
+    ++cases;
     flagged += stated.flagged;
+  }
+  double Inside() const {
+    return previews == cases ? 100.0 : 100.0 * contained / (cases - previews);
+  }
+  std::string InsideText() const {
+    return previews == cases ? "–" : fmt::format("{:.0f}", Inside());
   }
   double Width() const { return std::sqrt(width_squares / std::max(squares, 1e-30)); }
 };
@@ -59,24 +68,24 @@ struct Worst {
 
 void PrintRow(const std::string& first, const std::string& second, const Summary& s) {
   fmt::print(
-      "| {} | {} | {:.3g} | {:.3g} | {:.0f} | {:.1f} | {:.3g} | {:.3g} | {:.0f} | {:.1f} | {:.0f} "
+      "| {} | {} | {:.3g} | {:.3g} | {} | {:.1f} | {:.0f} | {:.3g} | {:.3g} | {} | {:.1f} | {:.0f} "
       "|\n",
       first, second, s.Percent(s.naive), s.Percent(s.immediate.squares),
-      s.Share(s.immediate.contained), s.immediate.Width(), s.Percent(s.refined.squares),
-      100 * s.refined.worst, s.Share(s.refined.contained), s.refined.Width(),
-      s.Share(s.refined.flagged));
-  worst.immediate = std::min(worst.immediate, s.Share(s.immediate.contained));
-  worst.refined = std::min(worst.refined, s.Share(s.refined.contained));
+      s.immediate.InsideText(), s.immediate.Width(), s.Share(s.immediate.previews),
+      s.Percent(s.refined.squares), 100 * s.refined.worst, s.refined.InsideText(),
+      s.refined.Width(), s.Share(s.refined.flagged));
+  worst.immediate = std::min(worst.immediate, s.immediate.Inside());
+  worst.refined = std::min(worst.refined, s.refined.Inside());
   for (const Column& column : {s.immediate, s.refined}) {
     ++worst.cells;
-    worst.below += s.Share(column.contained) < 90;
+    worst.below += column.Inside() < 90;
   }
 }
 
 void PrintHeader(const char* title, const char* first, const char* second) {
   fmt::print(
-      "\n### {}\n\n| {} | {} | naive % | immediate % | inside % | width | refined % | worst % | "
-      "inside % | width | flagged % |\n|---|---|---|---|---|---|---|---|---|---|---|\n",
+      "\n### {}\n\n| {} | {} | naive % | immediate % | inside % | width | preview % | refined % | worst % | "
+      "inside % | width | flagged % |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n",
       title, first, second);
 }
 

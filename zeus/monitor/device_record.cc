@@ -13,9 +13,16 @@ using namespace std::chrono_literals;
 // Part of the energy of gaps by which a load that looks steady may differ from what is seen of it.
 constexpr double kUnseenSwing = 0.002;
 
+// Part of the errors of changes inside gaps that does not average out: a load with a rhythm of its
+// own meets the sensor in few phases only, again and again.
+constexpr double kRhythm = 0.05;
+
 // A drifting load errs in one direction for about as many updates as the variability remembers, and
 // then in the other.
 constexpr double kDriftUpdates = 18;
+
+// Part of the energy of a window that is not worth a flag.
+constexpr double kNegligible = 0.01;
 
 double Squared(double value) { return value * value; }
 
@@ -49,7 +56,9 @@ DeviceRecord::DeviceRecord(const MonitoredDevice& device, TimePoint begin, const
     : device_(device),
       begin_(begin),
       track_(device.sensor, begin, edges),
-      next_visit_{begin, begin} {}
+      next_visit_{begin, begin} {
+  if (device.highest_power) track_.SetCeiling(Reported(*device.highest_power));
+}
 
 DeviceRecord::Visit DeviceRecord::Read(bool telemetry) const {
   Visit visit;
@@ -113,12 +122,18 @@ Watts DeviceRecord::TruePower() const {
   return (track_.curve().power() - device_.sensor.offset) / device_.sensor.gain;
 }
 
+Watts DeviceRecord::Reported(Watts power) const {
+  return power * device_.sensor.gain + device_.sensor.offset;
+}
+
 void DeviceRecord::RecordPower() {
   if (!known()) return;
   const TimePoint end = track_.curve().end();
   if (end <= power_recorded_until_) return;
   const TimePoint begin = std::max(power_recorded_until_, begin_);
-  if (begin < end) power_line_.Add(begin, end, TruePower().value());
+  // While the device could not be read nothing is known, and nothing is drawn.
+  const bool dark = track_.curve().At(end).dark > track_.curve().At(begin).dark;
+  if (begin < end && !dark) power_line_.Add(begin, end, TruePower().value());
   power_recorded_until_ = end;
 }
 
@@ -141,6 +156,8 @@ void DeviceRecord::TakeTelemetry(TimePoint now, GpuReading reading) {
   if (telemetry_ && telemetry_->enforced_limit.ok() && reading.enforced_limit.ok() &&
       telemetry_->enforced_limit.value() != reading.enforced_limit.value())
     incidents_.Add(since, now, MeasurementFlag::kLimitChanged);
+  if (reading.enforced_limit.ok() && !device_.highest_power)
+    track_.SetCeiling(Reported(reading.enforced_limit.value()));
   last_telemetry_ = now;
   telemetry_ = std::move(reading);
 }
@@ -205,6 +222,7 @@ Result<EnergyEstimate> DeviceRecord::Estimate(TimePoint begin, const EnergyCurve
       std::max(to.sampling_variance - from.sampling_variance, 0.0) +
       Squared(DriftSigma(from, to, sensor.power_period - sensor.power_window).value()) +
       Squared(kUnseenSwing * (to.unseen - from.unseen).value()) +
+      Squared(kRhythm * (to.steps - from.steps).value()) +
       Squared(energy.value() * dark.count() / lit);
   // In a window of a few updates the errors of its edges are not independent of each other.
   const Seconds resolution = track_.update_period();
@@ -226,6 +244,8 @@ Result<EnergyEstimate> DeviceRecord::Estimate(TimePoint begin, const EnergyCurve
   if (dark > Seconds(0) || begin < *known_since_) estimate.flags.Set(MeasurementFlag::kPartial);
   if (Throttled() && end >= *last_telemetry_) estimate.flags.Set(MeasurementFlag::kThrottled);
   if (to.uneven > from.uneven) estimate.flags.Set(MeasurementFlag::kSensorAliasingPossible);
+  if (to.hidden > std::max(energy * kNegligible, estimate.sigma * 2.0))
+    estimate.flags.Set(MeasurementFlag::kPreview);
   return estimate;
 }
 

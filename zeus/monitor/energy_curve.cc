@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "zeus/monitor/placement.h"
+
 namespace zeus {
 namespace {
 
@@ -11,7 +13,25 @@ namespace {
 constexpr std::size_t kKnots = 2048;
 
 // Part of its power by which a steady load may swing unseen inside one stretch.
-constexpr double kHiddenSwing = 0.033;
+constexpr double kHiddenSwing = 0.025;
+// Part of a stretch at each end in which a swing has not come to its full size.
+constexpr double kSwingRamp = 0.1;
+
+// Work that lies inside one stretch may draw this many times its mean over the stretch, if nothing
+// is known about the device.
+constexpr double kShortestWork = 10;
+// An update that is not known yet may hold as much as the updates of late, in a shorter time.
+constexpr double kShorterWork = 4;
+// Changes by less than this part of the power are no events.
+constexpr double kEventful = 0.1;
+// Updates until it is known when they come.
+constexpr int kUnsettledUpdates = 5;
+// A change that the last stretch shows a part of is up to so many times as large.
+constexpr double kLatestChange = 8;
+// A neighbour that shows this part of a stretch's excess shows a part of the same work.
+constexpr double kTouches = 0.25;
+// How probable it is that work ended where the program waited for it.
+constexpr double kTrustInWaiting = 0.85;
 
 double Square(double value) { return value * value; }
 Watts Distance(Watts a, Watts b) { return Watts(std::abs((a - b).value())); }
@@ -30,13 +50,24 @@ double Bridge(TimePoint begin, TimePoint time, TimePoint end) {
   return 4.0 * x * (1.0 - x);
 }
 
+// A swing is pinned at both ends of a stretch only: 0 at both, 1 nearly everywhere.
+double Plateau(TimePoint begin, TimePoint time, TimePoint end) {
+  if (end <= begin) return 0;
+  const double x = std::clamp((time - begin) / (end - begin), 0.0, 1.0);
+  return std::min(1.0, std::min(x, 1.0 - x) / kSwingRamp);
+}
+
 }  // namespace
 
 void EnergyCurve::Start(TimePoint begin, Watts power) {
   knots_.clear();
   pending_.clear();
   left_known_ = false;
-  latest_ = power;
+  left_is_plateau_ = false;
+  before_.fill(power);
+  latest_ = latest_but_one_ = power;
+  level_low_ = level_high_ = power;
+  counted_ = 0;
   latest_sigma_ = power * kHiddenSwing;
   at_end_ = {};
   knots_.push_back({.time = begin,
@@ -47,20 +78,56 @@ void EnergyCurve::Start(TimePoint begin, Watts power) {
                     .begin = begin,
                     .end = begin,
                     .middle_variance = 0,
-                    .timing_variance = 0});
+                    .swing_variance = 0,
+                    .timing_variance = 0,
+                    .place_sigma{},
+                    .next_place_sigma{}});
 }
 
 void EnergyCurve::Add(const Stretch& stretch) {
   if (stretch.end <= stretch.begin) return;
   pending_.push_back(stretch);
+  has_gaps_ |= stretch.kind == Stretch::Kind::kGap;
   if (stretch.kind == Stretch::Kind::kObserved) {
-    latest_ = stretch.power;
-    variability_.Add(stretch.power);
+    const Watts before = std::exchange(latest_, stretch.power);
+    period_ = stretch.end - stretch.begin;
+    // When the first updates of a counter came is not known well, and so is its power then.
+    if (!stretch.counted || ++counted_ > kUnsettledUpdates) variability_.Add(stretch.power);
+    FindLevel(stretch, before, std::exchange(latest_but_one_, before));
     latest_sigma_ =
         Watts(std::hypot(kHiddenSwing * stretch.power.value(), variability_.Fast().value()));
   }
   while (CanSettle()) Settle();
   at_end_ = Provisional(end());
+  if (stretch.kind == Stretch::Kind::kObserved)
+    end_swing_variance_ = SwingVariance(stretch) +
+                          Square((variability_.Beat() * (stretch.end - stretch.begin)).value()) / 8;
+}
+
+void EnergyCurve::FindLevel(const Stretch& stretch, Watts before, Watts earlier) {
+  level_low_ = level_high_ = latest_;
+  // Not knowing when an update came makes the power of a counter differ, too.
+  Watts timing(0);
+  if (stretch.counted) timing = latest_ * (2 * (stretch.end_sigma / period_));
+  if (Distance(before, latest_) <= std::max(before * kEventful, timing)) return;
+  const Watts change = latest_ - before;
+  if (StrictlyBetween(earlier, before, latest_)) {
+    // The stretch before was a mixture, and this one is where the load went.
+    level_low_ = std::min(before, latest_ + change);
+    level_high_ = std::max(before, latest_ + change);
+    return;
+  }
+  // A load that keeps changing has shown how far it goes.
+  const bool restless = variability_.ChangeRate() > 0.3;
+  if (latest_ > before) {
+    level_low_ = before;
+    level_high_ = restless ? std::clamp(before + change * kLatestChange, latest_,
+                                        variability_.Highest() * 1.1)
+                           : latest_ + Most();
+  } else {
+    level_low_ = std::max(before + change * kLatestChange, variability_.Lowest());
+    level_high_ = before;
+  }
 }
 
 const Stretch* EnergyCurve::NextObserved(std::size_t skip) const {
@@ -77,8 +144,15 @@ bool EnergyCurve::CanSettle() const {
   const bool no_more_to_come = pending_.back().kind == Stretch::Kind::kDark;
   if (no_more_to_come) return true;
   switch (pending_.front().kind) {
-    case Stretch::Kind::kObserved:
-      return NextObserved(0) != nullptr;
+    case Stretch::Kind::kObserved: {
+      const Stretch& first = pending_.front();
+      const Stretch* next = NextObserved(0);
+      if (next == nullptr) return false;
+      // Whether the load stays where it went to tells a step from a burst.
+      const bool may_be_step = left_is_plateau_ && StrictlyBetween(left_, first.power, next->power);
+      return !may_be_step || NextObserved(1) != nullptr ||
+             edges_.Between(first.begin, first.end).count == 0;
+    }
     case Stretch::Kind::kGap:
       return NextObserved(1) != nullptr;
     case Stretch::Kind::kDark:
@@ -105,70 +179,112 @@ void EnergyCurve::Settle() {
   Append(stretch, shape);
 }
 
-// A load that goes from one plateau to another passes the mean at one instant only.
-std::optional<EnergyCurve::Shape> EnergyCurve::StepBetweenPlateaus(const Stretch& stretch,
-                                                                   Watts right) const {
+// A load that goes from one level to another passes the mean at one instant only.
+std::optional<EnergyCurve::Shape> EnergyCurve::StepBetween(const Stretch& stretch,
+                                                           Watts right) const {
   if (!left_known_ || !StrictlyBetween(left_, stretch.power, right)) return std::nullopt;
   const double after = (stretch.power - left_) / (right - left_);
   const TimePoint step = stretch.end - (stretch.end - stretch.begin) * after;
   Shape shape;
   shape.pieces = {{.end = step, .power = left_}, {.end = stretch.end, .power = right}};
   shape.spread = Distance(left_, right);
-  // The neighbours are plateaus only if the load is not restless anyway.
-  shape.doubt = std::min(shape.spread, variability_.Fast());
   return shape;
 }
 
-// The load changes at the edges of windows: the first piece goes on as before, the last one goes
-// over to what follows, and what lies between takes the rest of the energy.
-std::optional<EnergyCurve::Shape> EnergyCurve::ChangeAtEdges(const Stretch& stretch,
-                                                             std::optional<Watts> right,
-                                                             const EdgeLog::Inside& edges) const {
-  if (!left_known_ || edges.count == 0) return std::nullopt;
-  const bool last_is_given = right.has_value() && edges.count > 1;
-  const TimePoint free_begin = edges.first;
-  const TimePoint free_end = last_is_given ? edges.last : stretch.end;
-  const Seconds length = stretch.end - stretch.begin;
-  const Seconds free = free_end - free_begin;
-  if (free < 0.1 * length) return std::nullopt;  // Too short to carry the rest.
+bool EnergyCurve::NextIsPlateau() const {
+  const Stretch* next = NextObserved(0);
+  if (next == nullptr || edges_.Between(next->begin, next->end).count > 0) return false;
+  const Stretch* second = NextObserved(1);
+  if (second == nullptr || Distance(second->power, next->power) <= Tolerance(next->power))
+    return true;
+  // One whole stretch at this level, and the window ends in the one after it.
+  return edges_.Between(second->begin, second->end).count > 0 &&
+         StrictlyBetween(left_, second->power, next->power);
+}
 
-  Joules rest = stretch.power * length - left_ * (free_begin - stretch.begin);
-  if (last_is_given) rest -= *right * (stretch.end - free_end);
-  const Watts middle = rest / free;
-  if (middle < Watts(0)) return std::nullopt;
+// Some work, or a pause, lies anywhere in the stretch: before or after the edges of windows in it.
+// Neighbours that show a part of it tell on which side it is.
+EnergyCurve::Shape EnergyCurve::ShapeOfPlaces(const Stretch& stretch) const {
+  const Stretch* next = NextObserved(0);
+  const Watts right = next != nullptr ? next->power : before_[0];
+  const bool pause = stretch.power < std::min(before_[0], right);
+  Excess excess{.begin = stretch.begin,
+                .end = stretch.end,
+                .power = stretch.power,
+                .level = pause ? std::max(before_[0], right)
+                               : std::min({before_[0], before_[1], right, stretch.power}),
+                .extreme{}};
+  const Watts height = stretch.power - excess.level;
+  excess.extreme = std::max(excess.level + height * kShortestWork, Watts(0));
+  if (ceiling_ && !pause) excess.extreme = std::max(*ceiling_, stretch.power + height * 0.05);
+  const bool from_left = (before_[0] - excess.level) / height > kTouches;
+  const bool to_right = (right - excess.level) / height > kTouches;
+  if (from_left != to_right) {
+    excess.at_begin = from_left ? 0.7 : 0.1;
+    excess.at_end = from_left ? 0.1 : 0.7;
+    excess.anywhere = 0.2;
+  }
+  if (!pause) excess.instants = edges_.WorkEndedBetween(stretch.begin, stretch.end);
+  if (!excess.instants.empty()) {
+    for (double* weight : {&excess.at_begin, &excess.at_end, &excess.anywhere})
+      *weight *= 1 - kTrustInWaiting;
+    excess.before_instants = kTrustInWaiting;
+  }
   Shape shape;
-  shape.pieces = {{.end = free_begin, .power = left_}, {.end = free_end, .power = middle}};
-  if (last_is_given) shape.pieces.push_back({.end = stretch.end, .power = *right});
-  shape.spread = Distance(left_, middle);
-  shape.doubt = shape.spread * 0.25;
-  shape.last_level_known = last_is_given || free > 0.3 * length;
+  shape.ends_on_plateau = false;
+  if (Watts(std::abs(height.value())) <= Tolerance(stretch.power)) {
+    // Nothing to place: the change lies in the next stretch, or in the one before.
+    shape.pieces = {{.end = stretch.end, .power = stretch.power}};
+    return shape;
+  }
+  TimePoint time = stretch.begin;
+  Joules energy(0);
+  for (const PlacedPoint& point : Place(excess)) {
+    shape.pieces.push_back({.end = point.time,
+                            .power = (point.energy - energy) / (point.time - time),
+                            .place_sigma = point.sigma});
+    time = point.time;
+    energy = point.energy;
+  }
+  shape.spread = Watts(std::abs(height.value()));
+  shape.placed = true;
   return shape;
 }
 
 EnergyCurve::Shape EnergyCurve::ShapeOfObserved(const Stretch& stretch) const {
   const Stretch* next = NextObserved(0);
   const EdgeLog::Inside edges = edges_.Between(stretch.begin, stretch.end);
-  std::optional<Watts> right;
-  // A stretch in which windows begin or end is no plateau.
-  if (next != nullptr && edges_.Between(next->begin, next->end).count == 0) right = next->power;
-
   Shape flat;
   flat.pieces = {{.end = stretch.end, .power = stretch.power}};
   if (left_known_) flat.spread = Distance(left_, stretch.power);
   if (next != nullptr) flat.spread = std::max(flat.spread, Distance(next->power, stretch.power));
-  flat.doubt = flat.spread;
   if (flat.spread <= Tolerance(stretch.power)) return flat;
 
-  if (right) {
-    if (auto step = StepBetweenPlateaus(stretch, *right)) return *std::move(step);
-  }
-  if (auto change = ChangeAtEdges(stretch, right, edges)) return *std::move(change);
-  if (next != nullptr && edges.count == 0) {
-    if (auto step = StepBetweenPlateaus(stretch, next->power)) {
-      step->doubt = step->spread * 0.5;
+  const auto near = [&](Watts level) {
+    return Distance(level, stretch.power) <= Tolerance(stretch.power);
+  };
+  // All of the stretch belongs to the level before or after it: the change lies outside.
+  const bool with_left = left_is_plateau_ && near(left_);
+  const bool with_next = next != nullptr && near(next->power) &&
+                         edges_.Between(next->begin, next->end).count == 0;
+  if (with_left || with_next) return flat;
+  if (next != nullptr && left_is_plateau_ && NextIsPlateau()) {
+    if (auto step = StepBetween(stretch, next->power)) {
+      // The neighbours are plateaus only if the load is not restless anyway.
+      step->doubt = std::min(step->spread, variability_.Fast());
       return *std::move(step);
     }
   }
+  if (edges.count > 0 && left_known_) return ShapeOfPlaces(stretch);
+  if (next != nullptr) {
+    if (auto step = StepBetween(stretch, next->power)) {
+      step->doubt = step->spread * 0.5;
+      step->ends_on_plateau = false;
+      return *std::move(step);
+    }
+  }
+  flat.doubt = flat.spread;
+  flat.ends_on_plateau = false;
   return flat;
 }
 
@@ -198,6 +314,7 @@ EnergyCurve::Knot EnergyCurve::NextKnot(const Knot& from, const Piece& piece) co
   Knot knot = from;
   const Seconds length = piece.end - from.time;
   knot.time = piece.end;
+  knot.place_sigma = piece.place_sigma;
   knot.totals.energy += piece.power * length;
   if (from.observed) {
     knot.totals.observed += length;
@@ -219,35 +336,60 @@ void EnergyCurve::Append(const Stretch& stretch, const Shape& shape) {
   // stretch as a whole is known, by more if not.
   const double freedom = stretch.kind == Stretch::Kind::kGap ? 0.4 : 0.3;
   first.middle_variance = Square((shape.doubt * length).value() * freedom) +
-                          Square((variability_.Fast() * length).value() * 0.6) +
-                          Square(kHiddenSwing * (stretch.power * length).value());
+                          Square((variability_.Fast() * length).value() * Freedom());
+  if (stretch.kind == Stretch::Kind::kGap)
+    first.middle_variance += Square((variability_.Spikes() * length).value() * 0.9);
+  first.swing_variance = SwingVariance(stretch);
   first.timing_variance =
       Square(((stretch.counted ? std::max(shape.spread, stretch.power) : shape.spread) *
               stretch.end_sigma)
                  .value()) +
       Square(stretch.end_doubt.value());
+  first.place_sigma = Joules(0);
 
   for (const Piece& piece : shape.pieces) {
     if (piece.end <= knots_.back().time) continue;
     knots_.back().power = piece.power;
+    knots_.back().next_place_sigma = piece.place_sigma;
     knots_.push_back(NextKnot(knots_.back(), piece));
   }
+  Learn(stretch, shape);
+  while (knots_.size() > kKnots) knots_.pop_front();
+}
+
+// How far a load may stray inside a stretch, in typical deviations of stretches: one that never
+// stays where it is swings more than the means of its stretches tell.
+double EnergyCurve::Freedom() const {
+  return 0.25 + 0.5 * std::clamp((variability_.ChangeRate() - 0.75) / 0.2, 0.0, 1.0);
+}
+
+double EnergyCurve::SwingVariance(const Stretch& stretch) const {
+  const Seconds length = stretch.end - stretch.begin;
+  // The phase of a beat is anywhere.
+  return Square(kHiddenSwing * (stretch.power * length).value()) +
+         Square((variability_.Beat() * length).value()) / 5;
+}
+
+void EnergyCurve::Learn(const Stretch& stretch, const Shape& shape) {
+  const Seconds length = stretch.end - stretch.begin;
   Knot& last = knots_.back();
   if (stretch.kind == Stretch::Kind::kObserved) {
     ++last.totals.updates;
     left_ = shape.pieces.back().power;
-    left_known_ = shape.last_level_known;
+    left_known_ = true;
+    left_is_plateau_ = shape.ends_on_plateau;
+    before_ = {stretch.power, before_[0]};
+    if (edges_.Between(stretch.begin, stretch.end).count == 0) return;
+    const bool changed = shape.spread > Tolerance(stretch.power);
+    change_at_edges_ += 0.2 * ((changed ? 1.0 : 0.0) - change_at_edges_);
   } else if (stretch.kind == Stretch::Kind::kGap) {
-    // A uniformly distributed instant of change.
-    last.totals.sampling_variance += Square((shape.doubt * length).value()) / 12;
-    const Watts unseen = variability_.Uneven();
-    if (unseen > Watts(0)) last.totals.uneven += length;
-    if (variability_.Drifting()) {
-      last.totals.drifting += length;
-      last.totals.drift += unseen * length;
-    }
+    // A uniformly distributed instant of change, and bursts that nobody saw.
+    last.totals.sampling_variance += Square((shape.doubt * length).value()) / 12 +
+                                     Square((variability_.Spikes() * length).value()) * 0.5;
+    last.totals.steps += shape.doubt * length / std::sqrt(12.0);
+    if (variability_.Uneven() > Watts(0)) last.totals.uneven += length;
+    AddDrift(last.totals, length);
   }
-  while (knots_.size() > kKnots) knots_.pop_front();
 }
 
 EnergyCurve::Point EnergyCurve::At(TimePoint time) const {
@@ -264,8 +406,14 @@ EnergyCurve::Point EnergyCurve::At(TimePoint time) const {
     point.unseen += knot.power * past;
   }
   if (knot.dark) point.dark += past;
-  point.edge_variance =
-      knot.middle_variance * Square(Bridge(knot.begin, time, knot.end)) + knot.timing_variance;
+  point.edge_variance = knot.middle_variance * Square(Bridge(knot.begin, time, knot.end)) +
+                        knot.swing_variance * Square(Plateau(knot.begin, time, knot.end)) +
+                        knot.timing_variance;
+  if (knot.place_sigma > Joules(0) || knot.next_place_sigma > Joules(0)) {
+    const double part = after == knots_.end() ? 0.0 : past / (after->time - knot.time);
+    const Joules sigma = knot.place_sigma + (knot.next_place_sigma - knot.place_sigma) * part;
+    point.edge_variance += Square(sigma.value());
+  }
   return point;
 }
 
@@ -278,26 +426,77 @@ EnergyCurve::Point EnergyCurve::Provisional(TimePoint time) const {
     const bool observed = stretch.kind == Stretch::Kind::kObserved;
     point.energy += (observed ? stretch.power : latest_) * length;
     if (observed) point.observed += length;
+    if (stretch.kind == Stretch::Kind::kGap) AddDrift(point, length);
     if (observed && stretch.end <= time) ++point.updates;
-    if (stretch.end > time)
-      point.edge_variance += Square((Distance(stretch.power, left_) * length).value()) +
-                             Square(kHiddenSwing * (stretch.power * length).value());
+    if (stretch.end == time) point.edge_variance = Square(stretch.end_doubt.value());
+    if (stretch.end > time) point.edge_variance += ProvisionalVariance(stretch, time);
     reached = std::min(stretch.end, time);
   }
   return point;
 }
 
+void EnergyCurve::AddDrift(Point& point, Seconds gap) const {
+  if (!variability_.Drifting()) return;
+  point.drifting += gap;
+  point.drift += variability_.Uneven() * gap;
+}
+
+// In a stretch whose neighbours are not all known, a change may lie on either side of `time`.
+double EnergyCurve::ProvisionalVariance(const Stretch& stretch, TimePoint time) const {
+  const Seconds length = stretch.end - stretch.begin;
+  const double x = (time - stretch.begin) / length;
+  const Watts change = std::max(Distance(stretch.power, left_), Distance(stretch.power, before_[0]));
+  return Square((change * length).value()) * std::max(x * (1 - x), 0.0) +
+         SwingVariance(stretch) * Square(Plateau(stretch.begin, time, stretch.end));
+}
+
 EnergyCurve::Point EnergyCurve::Extrapolate(TimePoint time) const {
   const Seconds length = time - end();
   if (length <= Seconds(0)) return Provisional(time);
-  // Since the last update nothing is known but the level before.
+  // Since the last update nothing is known but the level before, and what became of it earlier.
   Point point = at_end_;
-  point.energy += latest_ * length;
-  Watts doubt = power_sigma();
-  const bool changed = edges_.AnyOfLate(end() - length, time);
-  if (changed || !left_known_) doubt += std::max(variability_.Range(), latest_) * 0.5;
-  point.edge_variance += Square((doubt * length).value());
+  point.energy += (level_low_ + level_high_) / 2.0 * length;
+  Watts restless = variability_.Fast() * (0.5 + 2 * Freedom());
+  if (has_gaps_) {
+    restless = std::max(restless, variability_.Spikes() * 2.0);
+    AddDrift(point, length);
+  }
+  point.edge_variance += Square((restless * length).value()) + end_swing_variance_ +
+                         Square(((level_high_ - level_low_) * length).value()) / 12;
+  const bool window_began = edges_.AnyOfLate(end() - length, time);
+  const bool awaited = edges_.WorkEndedAt(time);
+  const bool eventful = Eventful();
+  if (!eventful && !window_began && !awaited) {
+    point.hidden = Most() * length;
+    return point;
+  }
+  // As much as any update of late, at most; where nothing was seen, what the device can draw.
+  Joules excess = Most() * length;
+  if (eventful)
+    excess = std::min(excess, std::min(variability_.Range() * period_ * 1.2,
+                                       variability_.Range() * kShorterWork * length));
+  const double rate = variability_.ChangeRate();
+  // How much more often the load changes at edges than elsewhere.
+  double at_edge = 0;
+  if (edges_.IsEdge(time) && change_at_edges_ > rate)
+    at_edge = (change_at_edges_ - rate) / (1 - rate);
+  if (awaited) at_edge = kTrustInWaiting;
+  const double elsewhere = std::clamp(rate * (length / period_), window_began ? 0.5 : 0.0, 1.0);
+  // At an edge the excess is anything up to the most; elsewhere a change goes up or down.
+  point.energy += excess * (at_edge / 2);
+  point.edge_variance += Square(excess.value()) * (at_edge / 3 - Square(at_edge / 2) +
+                                                   (1 - at_edge) * elsewhere / 3);
   return point;
+}
+
+// Whether the load changed at all of late.
+bool EnergyCurve::Eventful() const {
+  return variability_.ChangeRate() > 0 && variability_.Range() > latest_ * kEventful;
+}
+
+// By how much the power may be above the latest one.
+Watts EnergyCurve::Most() const {
+  return std::max(ceiling_.value_or(latest_ * 2.0) - latest_, Watts(0));
 }
 
 }  // namespace zeus

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -34,9 +35,9 @@ struct Stretch {
 //
 // A sensor tells the energy between its updates; when inside such a stretch it was used is worked
 // out from the levels before and after (a load that changed from one plateau to another did so at
-// the one instant that explains the mean) and from the edges of windows, where loads tend to
-// change. Once settled the curve never changes, so the energies of windows that partition a period
-// add up to the energy of the period. Beyond that it is extrapolated. One owner.
+// the one instant that explains the mean) or is the mean over all plausible places (placement.h),
+// with the variance of these. Once settled the curve never changes, so the energies of windows that
+// partition a period add up to the energy of the period. Beyond that it is extrapolated. One owner.
 class EnergyCurve {
  public:
   // What is known about the energy up to an instant. Everything but edge_variance is cumulative.
@@ -51,7 +52,11 @@ class EnergyCurve {
     // Gaps while the readings drift, and the standard deviation of the readings over them.
     Seconds drifting{0};
     Joules drift;
+    Joules steps;  // Standard deviations of the changes inside gaps, added up.
     std::int64_t updates = 0;
+    // What may be missing because the sensor has not shown it yet, and is in no variance: a load
+    // that was steady so far is taken to have gone on. Zero for what is settled.
+    Joules hidden;
   };
 
   // `edges` is where loads may change, and must outlive the curve.
@@ -63,6 +68,9 @@ class EnergyCurve {
 
   // Begins where the last stretch ended.
   void Add(const Stretch& stretch);
+
+  // The device draws no more than this: its power limit.
+  void SetCeiling(Watts ceiling) { ceiling_ = ceiling; }
 
   // What happened before is forgotten.
   TimePoint remembered_since() const { return knots_.front().time; }
@@ -88,44 +96,73 @@ class EnergyCurve {
     TimePoint begin;
     TimePoint end;
     double middle_variance;
+    double swing_variance;  // Of a load that may swing inside the stretch, anywhere in it.
     double timing_variance;
+    // How far apart the plausible places of a change are, here and at the next knot.
+    Joules place_sigma;
+    Joules next_place_sigma;
   };
   struct Piece {
     TimePoint end;
     Watts power;
+    Joules place_sigma{0};  // At its end.
   };
   // How the power went inside a stretch.
   struct Shape {
     std::vector<Piece> pieces;
     Watts doubt{0};   // How far the power may be off, where the pieces are a guess.
     Watts spread{0};  // Between the levels around it.
-    bool last_level_known = true;
+    bool ends_on_plateau = true;
+    bool placed = false;  // The pieces are a mean over places, with the variance of these.
   };
 
   bool CanSettle() const;
   void Settle();
   Shape ShapeOfObserved(const Stretch& stretch) const;
   Shape ShapeOfGap(const Stretch& stretch) const;
-  std::optional<Shape> StepBetweenPlateaus(const Stretch& stretch, Watts right) const;
-  std::optional<Shape> ChangeAtEdges(const Stretch& stretch, std::optional<Watts> right,
-                                     const EdgeLog::Inside& edges) const;
+  std::optional<Shape> StepBetween(const Stretch& stretch, Watts right) const;
+  // Whether the load stays at the level of the stretch after the first pending one.
+  bool NextIsPlateau() const;
+  Shape ShapeOfPlaces(const Stretch& stretch) const;
   void Append(const Stretch& stretch, const Shape& shape);
+  double Freedom() const;
+  double SwingVariance(const Stretch& stretch) const;
+  void Learn(const Stretch& stretch, const Shape& shape);
   Knot NextKnot(const Knot& from, const Piece& piece) const;
 
   // Of the observed stretches after the first pending one.
   const Stretch* NextObserved(std::size_t skip) const;
   // Of what was observed but is not settled.
   Point Provisional(TimePoint time) const;
+  double ProvisionalVariance(const Stretch& stretch, TimePoint time) const;
   Point Extrapolate(TimePoint time) const;
+  void AddDrift(Point& point, Seconds gap) const;
+  Watts Most() const;
+  bool Eventful() const;
+  void FindLevel(const Stretch& stretch, Watts before, Watts earlier);
 
   const EdgeLog& edges_;
   std::deque<Knot> knots_;
   std::deque<Stretch> pending_;
   Watts left_{0};  // The level at the end of what is settled.
   bool left_known_ = false;
+  bool left_is_plateau_ = false;
+  std::array<Watts, 2> before_{};  // Means of the last settled stretches that were observed.
   Watts latest_{0};
+  Watts latest_but_one_{0};
   Watts latest_sigma_{0};
-  Point at_end_;  // At end(): every window that ends asks for it.
+  // Where the present level is, if the last stretch differed from the one before: it may have
+  // changed at any time in it, and have gone further than its mean tells.
+  Watts level_low_{0};
+  Watts level_high_{0};
+  std::optional<Watts> ceiling_;
+  // How often the load changed in a stretch with the edge of a window, of late: 0 to 1.
+  double change_at_edges_ = 0;
+  Seconds period_{0};  // Length of the last observed stretch.
+  double end_swing_variance_ = 0;
+  int counted_ = 0;  // Stretches from a counter so far.
+  bool has_gaps_ = false;  // The sensor looks at a part of the time.
+  Point at_end_;       // At end(): every window that ends asks for it.
   Variability variability_;
 };
 

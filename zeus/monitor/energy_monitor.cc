@@ -15,7 +15,9 @@ EnergyMonitor::~EnergyMonitor() = default;
 Result<WindowId> EnergyMonitor::BeginWindow(std::string_view name, const WindowOptions& options) {
   return state_->Begin(name, options);
 }
-Result<Measurement> EnergyMonitor::EndWindow(std::string_view name) { return state_->End(name); }
+Result<Measurement> EnergyMonitor::EndWindow(std::string_view name, WindowEnd end) {
+  return state_->End(name, end);
+}
 Result<Measurement> EnergyMonitor::PeekWindow(std::string_view name) const {
   return state_->Peek(name);
 }

@@ -26,6 +26,16 @@ struct MonitoredDevice {
   Gpu* gpu = nullptr;  // The same device where it is a GPU: temperature, clocks, limit.
   SensorProfile sensor{};
   bool in_total = true;  // See DeviceMeasurement.
+  // The device draws no more than this. nullopt: the enforced power limit of `gpu`, if it tells.
+  std::optional<Watts> highest_power{};
+};
+
+// What the caller knows about the end of a window.
+enum class WindowEnd {
+  kPlain,
+  // The caller waited for the devices' work, and it ended just now: what was used in the last
+  // update of the sensor was used before the end, not after it.
+  kWorkEnded,
 };
 
 enum class IfOpen { kRefuse, kRestart };
@@ -83,7 +93,7 @@ class EnergyMonitor {
   Result<WindowId> BeginWindow(std::string_view name, const WindowOptions& options = {});
 
   // kNotFound if no window of that name is open. Energies are as well as known at this moment.
-  Result<Measurement> EndWindow(std::string_view name);
+  Result<Measurement> EndWindow(std::string_view name, WindowEnd end = WindowEnd::kPlain);
 
   // What an open window has used so far, as well as known at this moment. It stays open.
   Result<Measurement> PeekWindow(std::string_view name) const;

@@ -34,7 +34,7 @@ class EnergyMonitor::State {
   ~State();
 
   Result<WindowId> Begin(std::string_view name, const WindowOptions& window);
-  Result<Measurement> End(std::string_view name);
+  Result<Measurement> End(std::string_view name, WindowEnd end);
   Result<Measurement> Peek(std::string_view name) const;
   Status Cancel(std::string_view name);
   void CancelAll();
@@ -58,6 +58,8 @@ class EnergyMonitor::State {
  private:
   using Open = std::unordered_map<std::string, std::shared_ptr<Window>, NameHash, std::equal_to<>>;
 
+  // Waits for the devices' work as the options ask for; whether there was anything to wait for.
+  bool Synchronize() const;
   void VisitDevices(TimePoint now, bool all);
   void ShareWithOthers(TimePoint now);
   std::vector<Measurement> Settle();

@@ -157,6 +157,82 @@ TEST_F(EnergyMonitorTest, ADeviceLostMidwayGivesAFlaggedPart) {
   EXPECT_GT(estimate.sigma, 100_J);
 }
 
+TEST_F(EnergyMonitorTest, PowerIsNotDrawnThroughTimeInWhichNobodyAnswered) {
+  ScriptedMeter meter(clock_, Counter());
+  meter.SetPower(At(0), 200_W);
+  EnergyMonitor monitor(clock_, {{.meter = &meter}});
+  Until(monitor, 3);
+  meter.Fail(Error{ErrorCode::kUnavailable, "GPU is lost"});
+  Until(monitor, 8);
+  meter.Fail(std::nullopt);
+  Until(monitor, 11);
+
+  const auto power = [&](double begin, double end) {
+    return monitor.History(0, EnergyMonitor::Quantity::kPower, At(begin), At(end));
+  };
+  EXPECT_TRUE(power(4, 7.5).empty());
+  ASSERT_FALSE(power(1, 2).empty());
+  EXPECT_NEAR(power(1, 2).front().value, 200, 1);
+  EXPECT_FALSE(power(9, 10).empty());
+}
+
+// Idle, but for 40 ms of work before 3 s.
+void WriteWorkBefore3s(ScriptedMeter& meter) {
+  meter.SetPower(At(0), 60_W);
+  meter.SetPower(At(2.96), 300_W);
+  meter.SetPower(At(3), 60_W);
+}
+constexpr double kWork = 60 * 1 + 240 * 0.04;
+
+TEST_F(EnergyMonitorTest, AWaitThatTookTimeSaysThatWorkEndedThere) {
+  ScriptedMeter meter(clock_, Counter());
+  WriteWorkBefore3s(meter);
+  EnergyMonitor monitor(clock_, {{.meter = &meter}},
+                        {.synchronize = [&] {
+                          if (clock_.Now() > At(2.9)) clock_.SleepUntil(At(3));
+                        }});
+  Until(monitor, 2);
+  const WindowId id = monitor.BeginWindow("step").value();
+  Until(monitor, 2.97);
+  ASSERT_EQ(monitor.EndWindow("step").value().time, 1s);
+  EXPECT_NEAR(monitor.Refine(id).value().Sum().energy.value(), kWork, 2);
+}
+
+TEST_F(EnergyMonitorTest, ACallerMaySayThatWorkEnded) {
+  for (const WindowEnd end : {WindowEnd::kPlain, WindowEnd::kWorkEnded}) {
+    VirtualClock clock;
+    ScriptedMeter meter(clock, Counter());
+    WriteWorkBefore3s(meter);
+    EnergyMonitor monitor(clock, {{.meter = &meter}});
+    const auto until = [&](double seconds) {
+      for (TimePoint next = monitor.Step(); next <= At(seconds); next = monitor.Step())
+        clock.SleepUntil(next);
+      clock.SleepUntil(At(seconds));
+    };
+    until(2);
+    const WindowId id = monitor.BeginWindow("step").value();
+    until(3);
+    ASSERT_TRUE(monitor.EndWindow("step", end).ok());
+    const auto total = monitor.Refine(id).value().Sum();
+    EXPECT_NEAR(total.energy.value(), kWork, 1.96 * total.sigma.value());
+    EXPECT_NEAR(total.energy.value(), kWork, end == WindowEnd::kWorkEnded ? 2 : 8);
+  }
+}
+
+TEST_F(EnergyMonitorTest, AnImmediateResultAfterASteadyLoadIsAPreview) {
+  ScriptedMeter meter(clock_, Counter());
+  meter.SetPower(At(0), 60_W);
+  EnergyMonitor monitor(clock_, {{.meter = &meter, .highest_power = 400_W}});
+  Until(monitor, 8);
+  const WindowId id = monitor.BeginWindow("step").value();
+  Until(monitor, 9.03);
+  const auto preview = [](const Measurement& result) {
+    return result.devices[0].energy.value().flags.Has(MeasurementFlag::kPreview);
+  };
+  EXPECT_TRUE(preview(monitor.EndWindow("step").value()));
+  EXPECT_FALSE(preview(monitor.Refine(id).value()));
+}
+
 TEST_F(EnergyMonitorTest, MistakesAreOneSentence) {
   ScriptedMeter meter(clock_, Counter());
   meter.SetPower(At(0), 100_W);

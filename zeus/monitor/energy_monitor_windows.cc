@@ -11,6 +11,9 @@ namespace {
 constexpr double kLightest = 1e-6;
 constexpr double kHeaviest = 1e6;
 
+// A device that has nothing to do answers faster than this when a program waits for it.
+constexpr Seconds kNoWait{50e-6};
+
 std::uint64_t LaneOfThisThread() {
   static std::atomic<std::uint64_t> threads = 0;
   // Beyond what a caller would choose as a lane of his own.
@@ -28,11 +31,17 @@ WallTime EnergyMonitor::State::WallAt(TimePoint time) const {
   return wall_ + std::chrono::duration_cast<std::chrono::microseconds>(time - wall_read_at_);
 }
 
+bool EnergyMonitor::State::Synchronize() const {
+  const TimePoint called = clock_.Now();
+  options_.synchronize();
+  return clock_.Now() - called > kNoWait;
+}
+
 Result<WindowId> EnergyMonitor::State::Begin(std::string_view name, const WindowOptions& wanted) {
   if (!(wanted.weight == 0 || (wanted.weight >= kLightest && wanted.weight <= kHeaviest)))
     return Error{ErrorCode::kInvalidArgument,
                  "the weight of window " + Quote(name) + " must be 0 or between 1e-6 and 1e6"};
-  if (wanted.synchronize && options_.synchronize) options_.synchronize();
+  const bool work_ended = wanted.synchronize && options_.synchronize && Synchronize();
   if (wanted.edges == EdgeReading::kSynchronous) ReadNow();
   const std::lock_guard lock(mutex_);
   const TimePoint now = clock_.Now();
@@ -52,7 +61,7 @@ Result<WindowId> EnergyMonitor::State::Begin(std::string_view name, const Window
              .refinable = settlement_.unsettled() < 2 * options_.unsettled_windows,
              .begin = now,
              .shares = {}});
-  edges_.Mark(now);
+  edges_.Mark(now, work_ended ? EdgeLog::Kind::kWorkEnded : EdgeLog::Kind::kPlain);
   // The curve may have forgotten this time when the window ends.
   if (!window->refinable)
     for (const DeviceRecord& record : records_) window->shares.push_back({.begin = record.At(now)});
@@ -65,14 +74,15 @@ Result<WindowId> EnergyMonitor::State::Begin(std::string_view name, const Window
   return id;
 }
 
-Result<Measurement> EnergyMonitor::State::End(std::string_view name) {
+Result<Measurement> EnergyMonitor::State::End(std::string_view name, WindowEnd end) {
+  bool work_ended = end == WindowEnd::kWorkEnded;
   std::unique_lock lock(mutex_);
   auto open = open_.find(name);
   if (open == open_.end()) return NotOpen(name);
   if ((open->second->synchronize && options_.synchronize) || open->second->read_at_edges) {
     const std::shared_ptr<Window> window = open->second;
     lock.unlock();
-    if (window->synchronize && options_.synchronize) options_.synchronize();
+    if (window->synchronize && options_.synchronize) work_ended |= Synchronize();
     if (window->read_at_edges) ReadNow();
     lock.lock();
     open = open_.find(name);
@@ -82,7 +92,7 @@ Result<Measurement> EnergyMonitor::State::End(std::string_view name) {
   const std::shared_ptr<Window> window = std::move(open->second);
   open_.erase(open);
   window->end = clock_.Now();
-  edges_.Mark(window->end);
+  edges_.Mark(window->end, work_ended ? EdgeLog::Kind::kWorkEnded : EdgeLog::Kind::kPlain);
   if (window->refinable) {
     settlement_.Enqueue(window->end, Settlement::EdgeKind::kEnd, window);
     Announce(window->end, *window, Settlement::EdgeKind::kEnd);

@@ -10,7 +10,7 @@
 namespace zeus {
 namespace {
 
-constexpr std::array<std::pair<MeasurementFlag, std::string_view>, 9> kFlagNames = {{
+constexpr std::array<std::pair<MeasurementFlag, std::string_view>, 10> kFlagNames = {{
     {MeasurementFlag::kCounterReset, "counter_reset"},
     {MeasurementFlag::kStaleCounter, "stale_counter"},
     {MeasurementFlag::kShortWindow, "short_window"},
@@ -20,6 +20,7 @@ constexpr std::array<std::pair<MeasurementFlag, std::string_view>, 9> kFlagNames
     {MeasurementFlag::kEstimated, "estimated"},
     {MeasurementFlag::kPartial, "partial"},
     {MeasurementFlag::kShared, "shared"},
+    {MeasurementFlag::kPreview, "preview"},
 }};
 
 // Decimals that show two digits of `sigma`; whole joules at most, microjoules at least.

@@ -30,6 +30,9 @@ enum class MeasurementFlag : std::uint32_t {
   kEstimated = 1U << 6,               // Not from this device's own readings.
   kPartial = 1U << 7,                 // The device could not be read during a part of the window.
   kShared = 1U << 8,  // Other windows or processes used the device too: see `attributed`.
+  // The load was steady up to the sensor's last update; a change after it may move the energy by
+  // more than a hundredth, and is not in sigma. Never on a refined result.
+  kPreview = 1U << 9,
 };
 
 class MeasurementFlags {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <utility>
+#include <vector>
 
 namespace zeus {
 namespace {
@@ -12,6 +13,34 @@ using namespace std::chrono_literals;
 
 // Sensors faster than this are fresh whenever they are read: there is nothing to find out.
 constexpr Seconds kFresh = 5ms;
+
+// Averaging windows that are remembered to find the error of a guess.
+constexpr std::size_t kGuessMemory = 8;
+// Differences between periods that are the same, in watts: readings are exact to a milliwatt, and
+// undoing an average makes ten of it.
+constexpr double kSameStep = 0.1;
+
+double Mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+// The step that most of the windows agree on.
+std::optional<double> CommonStep(std::vector<double> steps) {
+  std::ranges::sort(steps);
+  std::size_t most = 0;
+  double common = 0;
+  for (std::size_t first = 0, last = 0; last < steps.size(); ++last) {
+    while (steps[last] - steps[first] > kSameStep) ++first;
+    if (last - first + 1 <= most) continue;
+    most = last - first + 1;
+    common = (steps[first] + steps[last]) / 2;
+  }
+  const auto others = std::ranges::count_if(
+      steps, [&](double step) { return std::abs(step - common) > kSameStep; });
+  const bool majority = static_cast<std::size_t>(others) < most;
+  if (most < 2 || !(majority || most >= 3)) return std::nullopt;
+  return common;
+}
 
 // A working counter moves at every update: the device draws power even when idle.
 Seconds StaleAfter(Seconds period) { return std::max<Seconds>(10 * period, 1s); }
@@ -152,7 +181,7 @@ void SensorTrack::AddPowerStretches(UpdateClock::Instant update, Watts power) {
   if (window > 1.5 * period) {
     seen.power = UndoAveraging(power, one_update_later);
     // A wrong guess at the start comes back once per window, and never adds up.
-    if (guess_) seen.end_doubt = (guess_->high - guess_->low) * window / 36;
+    if (guess_) seen.end_doubt = GuessDoubt();
   } else if (window < 0.9 * period || !one_update_later) {
     // Only the end of the time since the last update was looked at.
     seen.begin = std::max(begin, update.time - std::min(window, period));
@@ -167,17 +196,20 @@ Watts SensorTrack::UndoAveraging(Watts reading, bool one_update_later) {
       static_cast<std::size_t>(std::lround(profile_.power_window / profile_.power_period));
   const auto steady = [&] {
     return std::ranges::all_of(readings_, [&](Watts past) {
-      return std::abs((past - reading).value()) < 1e-3 * reading.value();
+      return std::abs((past - reading).value()) < 2e-4 * reading.value();
     });
   };
   readings_.push_back(reading);
-  if (readings_.size() > count) readings_.pop_front();
-  // When the average has not moved for its whole length the power has not either; also the best
-  // guess after a missed update and at the start.
+  // A burst of work stays in the average for as many updates as that is long, and moves it twice.
+  const std::size_t unmoved = count + 2;
+  if (readings_.size() > unmoved) readings_.pop_front();
+  // When the average has not moved for longer than it reaches the power has not either; also the
+  // best guess after a missed update and at the start.
   const bool missed = periods_.size() < count || !one_update_later;
-  const bool known = readings_.size() == count && steady();
+  const bool known = readings_.size() == unmoved && steady();
   if (missed || known) {
     periods_.assign(count, reading);
+    undone_.clear();
     // An average that moved while nobody looked: one period may have moved by the whole window.
     const Watts before = power_.value_or(reading);
     const Watts moved = (reading - before) * static_cast<double>(count);
@@ -186,16 +218,98 @@ Watts SensorTrack::UndoAveraging(Watts reading, bool one_update_later) {
                                          .high = std::max(before, before + moved)});
     return reading;
   }
-  if (guess_ && ++guess_->updates < 2 * count) {
+  if (guess_ && guess_->updates++ < 2 * count) {
     guess_->low = std::min(guess_->low, reading);
     guess_->high = std::max(guess_->high, reading);
   }
   // average * count = the new period + the count - 1 periods before it.
   const Watts others = std::accumulate(periods_.begin() + 1, periods_.end(), Watts(0));
-  const Watts newest = std::max(reading * static_cast<double>(count) - others, Watts(0));
   periods_.pop_front();
-  periods_.push_back(newest);
-  return newest;
+  periods_.push_back(reading * static_cast<double>(count) - others);
+  if (!guess_) return std::max(periods_.back(), Watts(0));
+  guess_->sum += periods_.back().value();
+  guess_->squares += periods_.back().value() * periods_.back().value();
+  guess_->products += periods_.back().value() * periods_[count - 2].value();
+  if (periods_.back() < Watts(0)) {
+    // There is no negative power: the guess was too low here, and too high elsewhere.
+    const Watts excess = periods_.back() / static_cast<double>(count - 1);
+    for (Watts& period : periods_) period += excess;
+    periods_.back() = Watts(0);
+    undone_.clear();
+  } else {
+    undone_.push_back(periods_.back());
+    if (undone_.size() > kGuessMemory * count) undone_.pop_front();
+    // Over a whole averaging window the errors add up to nothing.
+    if (guess_->updates % count == 0 && CorrectGuess()) {
+      guess_.reset();
+      undone_.clear();
+    }
+  }
+  return std::max(periods_.back(), Watts(0));
+}
+
+// Differences between the period that lies `place` after the begin of the last averaging window and
+// the one after it, in that window and in those before.
+std::vector<double> SensorTrack::StepsAfter(std::size_t place) const {
+  const std::size_t count = periods_.size();
+  std::vector<double> steps;
+  for (std::size_t next = undone_.size() - count + place + 1;; next -= count) {
+    steps.push_back((undone_[next] - undone_[next - 1]).value());
+    if (next < count + 1) return steps;
+  }
+}
+
+Joules SensorTrack::GuessDoubt() const {
+  const Seconds period = profile_.power_period;
+  const Joules least = (guess_->high - guess_->low) * profile_.power_window / 36;
+  const std::size_t count = periods_.size();
+  if (undone_.size() < 2 * count + 1) {
+    // The errors of the periods are about as large as the periods differ, and so is their part in
+    // the differences that show. They add up to nothing over an averaging window.
+    const double updates = static_cast<double>(std::max<std::size_t>(guess_->updates, 1));
+    const double mean = guess_->sum / updates;
+    const double variance = std::max(1e-9, guess_->squares / updates - mean * mean);
+    // Neighbours that are alike have errors that are alike: these add up to more.
+    const double alike =
+        std::clamp((guess_->products / updates - mean * mean) / variance, 0.0, 0.9);
+    const auto periods = static_cast<double>(count);
+    const double sum = std::min(std::sqrt(periods / 6 * (1 + alike) / (1 - alike)), periods / 3.5);
+    return std::max(least, Watts(std::sqrt(variance / 2)) * period * sum);
+  }
+  // The pattern that comes back in most windows is the guess's, or the load's own.
+  std::vector<double> errors(count, 0.0);
+  for (std::size_t i = 0; i + 1 < count; ++i) {
+    std::vector<double> steps = StepsAfter(i);
+    const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
+    std::ranges::nth_element(steps, middle);
+    errors[i + 1] = errors[i] + *middle;
+  }
+  const double mean = Mean(errors);
+  std::vector<double> sums;
+  for (const double error : errors)
+    sums.push_back((sums.empty() ? 0.0 : sums.back()) + error - mean);
+  const double middle = Mean(sums);
+  double squares = 0;
+  for (const double sum : sums) squares += (sum - middle) * (sum - middle);
+  return std::max(least, Watts(std::sqrt(squares / static_cast<double>(count))) * period);
+}
+
+// The guess has given each period an error that comes back once per averaging window. Mostly a load
+// does not change from one period to the next; then the difference that shows is the difference of
+// their errors, and it shows again one window later, exactly.
+bool SensorTrack::CorrectGuess() {
+  const std::size_t count = periods_.size();
+  if (undone_.size() < 2 * count + 1) return false;
+  std::vector<double> errors(count, 0.0);  // Of the periods in periods_, up to a constant.
+  for (std::size_t i = 0; i + 1 < count; ++i) {
+    const std::optional<double> common = CommonStep(StepsAfter(i));
+    if (!common) return false;
+    errors[i + 1] = errors[i] + *common;
+  }
+  const double mean = Mean(errors);  // The average was right from the start.
+  for (std::size_t i = 0; i < count; ++i)
+    periods_[i] = std::max(periods_[i] - Watts(errors[i] - mean), Watts(0));
+  return true;
 }
 
 void SensorTrack::ObserveFailure(TimePoint now) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <vector>
 
 #include "zeus/base/clock.h"
 #include "zeus/device/energy_meter.h"
@@ -27,6 +28,9 @@ class SensorTrack {
   void ObserveFailure(TimePoint now);
   // What the power is about, before the counter moved for the first time.
   void GuessPower(TimePoint now, Watts power);
+
+  // The device draws no more than this, as its sensor shows it.
+  void SetCeiling(Watts ceiling) { curve_.SetCeiling(ceiling); }
 
   const EnergyCurve& curve() const { return curve_; }
 
@@ -56,6 +60,11 @@ class SensorTrack {
   void AddPowerStretches(UpdateClock::Instant update, Watts power);
   // The energy of the last update period from readings that average over several.
   Watts UndoAveraging(Watts reading, bool one_update_later);
+  // Whether the periods' common error could be found, and was taken out.
+  bool CorrectGuess();
+  std::vector<double> StepsAfter(std::size_t place) const;
+  // How far the energy at the end of a period may be off because of the guess.
+  Joules GuessDoubt() const;
   void GoOnStale(TimePoint now, std::optional<Watts> power);
 
   const SensorProfile profile_;
@@ -80,8 +89,14 @@ class SensorTrack {
     Watts low;
     Watts high;
     std::size_t updates = 0;
+    // Sums over the periods since, in watts: themselves, their squares, their products with the
+    // period before.
+    double sum = 0;
+    double squares = 0;
+    double products = 0;
   };
   std::optional<Guess> guess_;
+  std::deque<Watts> undone_;  // Newest last: all periods since the guess, as far as remembered.
   std::optional<TimePoint> failing_since_;
   bool dark_ = false;   // Failing for so long that the curve went on without it.
   bool stale_ = false;  // The curve went on although the counter stood still.

@@ -15,18 +15,22 @@ void Timeline::Add(TimePoint begin, TimePoint end, double value) {
   spans_.push_back({.begin = begin, .end = end, .value = value});
 }
 
-// Merges the older half pairwise: what is twice as old is told half as finely.
+// Merges the older half pairwise: what is twice as old is told half as finely. Times of which
+// nothing is known stay between spans, unless there is nothing else to merge.
 void Timeline::Compact() {
   const std::size_t half = spans_.size() / 2;
+  const auto adjoin = [](const Span& a, const Span& b) { return a.end == b.begin; };
+  const auto older = spans_.begin() + static_cast<std::ptrdiff_t>(half);
+  const bool only_gaps = std::adjacent_find(spans_.begin(), older, adjoin) == older;
   std::vector<Span> kept;
   kept.reserve(capacity_);
-  for (std::size_t i = 0; i < half; i += 2) {
-    const Span& first = spans_[i];
-    if (i + 1 == half) {
+  for (std::size_t i = 0; i < half;) {
+    const Span& first = spans_[i++];
+    if (i == half || !(only_gaps || adjoin(first, spans_[i]))) {
       kept.push_back(first);
       continue;
     }
-    const Span& second = spans_[i + 1];
+    const Span& second = spans_[i++];
     const Seconds a = first.end - first.begin;
     const Seconds b = second.end - second.begin;
     const double share = a + b > Seconds(0) ? a / (a + b) : 0.5;

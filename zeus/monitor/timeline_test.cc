@@ -46,5 +46,15 @@ TEST(TimelineTest, MemoryIsBoundedAndTheMeanIsKept) {
   EXPECT_NEAR(integral / sum, 1.0, 1e-12);
 }
 
+TEST(TimelineTest, TimesOfWhichNothingIsKnownStayUnknown) {
+  Timeline line(8);
+  for (int i = 0; i < 100; ++i) {
+    const TimePoint begin{Seconds(i < 50 ? i : i + 1000)};
+    line.Add(begin, begin + Seconds(1), i);
+  }
+  EXPECT_LE(line.size(), 8U);
+  EXPECT_TRUE(line.Between(TimePoint(Seconds(60)), TimePoint(Seconds(1040))).empty());
+}
+
 }  // namespace timeline_test
 }  // namespace zeus

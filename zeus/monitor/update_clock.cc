@@ -106,6 +106,18 @@ bool UpdateClock::TeachesNothing(TimePoint before, TimePoint now, double count) 
   return before + wide < InstantOf(count) && InstantOf(count) + wide < now;
 }
 
+// Brackets that say little on one side must not make those be forgotten that say much: what is known
+// already about the update goes into them.
+UpdateClock::Bracket UpdateClock::Narrowed(Bracket bracket, TimePoint now) const {
+  if (!locked_ || SigmaAt(now) > Precise()) return bracket;
+  const TimePoint expected = InstantOf(bracket.count);
+  const Seconds room = 2 * margin(now);
+  if (expected <= bracket.after || expected >= bracket.until) return bracket;
+  bracket.after = std::max(bracket.after, expected - room);
+  bracket.until = std::min(bracket.until, expected + room);
+  return bracket;
+}
+
 double UpdateClock::Remember(TimePoint before, TimePoint now) {
   double count = CountOf(before, now);
   if (!brackets_.empty()) {
@@ -123,10 +135,10 @@ double UpdateClock::Remember(TimePoint before, TimePoint now) {
   }
   last_count_ = count;
   if (TeachesNothing(before, now, count)) return count;
-  brackets_.push_back({.after = before, .until = now, .count = count});
+  const bool tight = now - before < period_ / 4;
+  brackets_.push_back(Narrowed({.after = before, .until = now, .count = count}, now));
   if (brackets_.size() > kMost) brackets_.pop_front();
   ++since_fit_;
-  const bool tight = now - before < period_ / 4;
   if (phase_sigma_ > Precise() || tight || since_fit_ >= 8) Fit();
   return count;
 }

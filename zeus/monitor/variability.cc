@@ -4,6 +4,12 @@
 #include <cmath>
 
 namespace zeus {
+namespace {
+
+// Larger changes than this part of the power are real ones and no beat.
+constexpr double kLargestBeat = 0.08;
+
+}  // namespace
 
 void Variability::Add(Watts power) {
   ring_[count_ % kMemory] = power;
@@ -24,15 +30,21 @@ void Variability::Add(Watts power) {
     if (i + 1 < size && std::abs(value - Back(i + 1).value()) > 0.02 * std::abs(value)) ++changes;
   }
   const auto n = static_cast<double>(size);
+  lowest_ = smallest;
   range_ = largest - smallest;
+  change_rate_ = changes / n;
   // More than an eighth of the values moved: no plateaus.
   const bool restless = changes * 8 > static_cast<int>(size);
   uneven_ =
       restless ? Watts(std::sqrt(std::max(0.0, squares / n - (sum / n) * (sum / n)))) : Watts(0);
 
   drifting_ = restless && WandersNow(size);
+  beat_ = BeatAround(sum / n, size);
+  spikes_ = SpikesAmong(size);
+  if (size >= 4) fast_ = MedianDeviation(size);
+}
 
-  if (size < 4) return;
+Watts Variability::MedianDeviation(std::size_t size) const {
   std::array<double, kRecent> second{};
   const std::size_t recent = std::min(size - 2, kRecent);
   for (std::size_t i = 0; i < recent; ++i)
@@ -41,7 +53,30 @@ void Variability::Add(Watts power) {
   std::nth_element(second.begin(), middle, second.begin() + static_cast<std::ptrdiff_t>(recent));
   // Of independent values the second difference has six times the variance; the median of its
   // magnitude is 0.674 standard deviations.
-  fast_ = Watts(*middle / (0.674 * std::sqrt(6.0)));
+  return Watts(*middle / (0.674 * std::sqrt(6.0)));
+}
+
+Watts Variability::SpikesAmong(std::size_t size) const {
+  double squares = 0;
+  for (std::size_t i = 1; i + 1 < size; ++i) {
+    const double newer = (Back(i) - Back(i - 1)).value();
+    const double older = (Back(i) - Back(i + 1)).value();
+    if (newer * older > 0) squares += std::pow(std::min(std::abs(newer), std::abs(older)), 2);
+  }
+  return Watts(std::sqrt(squares / static_cast<double>(size)));
+}
+
+Watts Variability::BeatAround(double mean, std::size_t size) const {
+  if (range_.value() > kLargestBeat * mean) return Watts(0);
+  double sum = 0;
+  double lowest = 0;
+  double highest = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    sum += Back(i).value() - mean;
+    lowest = std::min(lowest, sum);
+    highest = std::max(highest, sum);
+  }
+  return Watts(std::min(highest - lowest, mean / 2));
 }
 
 // Three moves on end in one direction, none of them a jump, are rare unless the load drifts.

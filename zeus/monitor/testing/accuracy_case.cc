@@ -17,6 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr double kIdle = 60;
+constexpr double kCeiling = 450;  // The power limit.
 
 void Square(const Script& s, double period) {
   double time = -3 - period * s.random.Uniform();
@@ -78,7 +79,7 @@ void WriteLoop(Script& s) {
   s.SetPower(-3, kIdle);
   double begin = s.random.Uniform();
   for (int judged = 0; judged < 10;) {
-    const double end = begin + s.length * s.random.Uniform(0.93, 1.07);
+    const double end = begin + s.length * s.random.Uniform(0.85, 1.15);
     WriteWork(s, place, begin, end);
     const bool counts = begin > 4;
     s.windows.push_back({.begin = begin,
@@ -142,7 +143,8 @@ Stated StatedBy(const Measurement& measurement) {
   const EnergyEstimate& estimate = measurement.devices[0].energy.value();
   return {.energy = estimate.energy.value(),
           .sigma = estimate.sigma.value(),
-          .flagged = !estimate.flags.empty()};
+          .flagged = !estimate.flags.empty(),
+          .preview = estimate.flags.Has(MeasurementFlag::kPreview)};
 }
 
 // Plays a script: the recorder steps when it wants to, windows begin and end as planned.
@@ -166,7 +168,9 @@ class Player {
       const WindowId id = monitor_.BeginWindow("window").value();
       RecordUntil(window.end);
       const double last_edge = naive_.Edge();
-      const Measurement immediate = monitor_.EndWindow("window").value();
+      const Measurement immediate = monitor_
+              .EndWindow("window", window.work_ended ? WindowEnd::kWorkEnded : WindowEnd::kPlain)
+              .value();
       if (!window.counts) continue;
       ids.push_back(id);
       outcomes.push_back({.truth = meter_.ExactEnergy(Time(window.begin), Time(window.end)).value(),
@@ -296,7 +300,8 @@ std::vector<Outcome> RunCase(const SensorKind& sensor, const Load& load,
   Script script{.meter = meter,
                 .random = random,
                 .begin = 4 + random.Uniform(),
-                .length = options.length,
+                // Not a whole number of the load's periods, whose errors at both edges would cancel.
+                .length = options.length * random.Fork("length").Uniform(0.95, 1.05),
                 .period = sensor.period.count()};
   load.write(script);
   if (script.windows.empty())
@@ -305,7 +310,7 @@ std::vector<Outcome> RunCase(const SensorKind& sensor, const Load& load,
   profile.power_period = sensor.period;
   profile.power_window = sensor.window;
   profile.gain_sigma = options.gain_spread / std::sqrt(3.0);
-  EnergyMonitor monitor(clock, {{.meter = &meter, .sensor = profile}});
+  EnergyMonitor monitor(clock, {{.meter = &meter, .sensor = profile, .highest_power = Watts(kCeiling)}});
   return Player(clock, monitor, meter, sensor).Play(script.windows);
 }
 

@@ -63,6 +63,7 @@ struct Stated {
   double energy;
   double sigma;
   bool flagged;
+  bool preview;  // Says itself that the end is not known.
 };
 struct Outcome {
   double truth;
