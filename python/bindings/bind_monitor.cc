@@ -50,6 +50,12 @@ Measurement Cancelled(Measurement measurement) {
   return measurement;
 }
 
+// Work that had to be waited for ended just now.
+WindowEnd Synchronize(Monitor& monitor) {
+  return monitor.synchronizer()(monitor.energy().clock()) ? WindowEnd::kWorkEnded
+                                                          : WindowEnd::kPlain;
+}
+
 MeasurementObject EndWindow(const std::shared_ptr<Monitor>& monitor, const py::handle& key,
                             bool sync_execution, bool cancel) {
   const std::string_view name = WindowName(key);
@@ -59,8 +65,8 @@ MeasurementObject EndWindow(const std::shared_ptr<Monitor>& monitor, const py::h
     return MeasurementObject(Cancelled(std::move(last)));
   }
   monitor->CheckOpen("monitor");
-  if (sync_execution) monitor->synchronizer()();
-  auto ended = monitor->energy().EndWindow(name);
+  const WindowEnd end = sync_execution ? Synchronize(*monitor) : WindowEnd::kPlain;
+  auto ended = monitor->energy().EndWindow(name, end);
   if (!ended.ok()) throw Failure(std::move(ended).error());
   // What was measured is not lost for the sake of a full disk.
   if (const Status logged = monitor->Log(ended.value()); !logged.ok()) {
@@ -117,8 +123,8 @@ PyObject* FastEnd(PyObject* self, PyObject* const* arguments, Py_ssize_t count, 
   std::shared_ptr<Monitor>* monitor = OpenMonitorOf(self);
   if (monitor != nullptr && count == 1 && names == nullptr && !(*monitor)->log()) {
     try {
-      (*monitor)->synchronizer()();
-      auto ended = (*monitor)->energy().EndWindow(NameOrEmpty(arguments[0]));
+      const WindowEnd end = Synchronize(**monitor);
+      auto ended = (*monitor)->energy().EndWindow(NameOrEmpty(arguments[0]), end);
       if (ended.ok())
         return py::cast(MeasurementObject(std::move(ended).value(), *monitor)).release().ptr();
     } catch (py::error_already_set& raised) {

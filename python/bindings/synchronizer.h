@@ -5,6 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "zeus/base/clock.h"
+#include "zeus/monitor/energy_monitor.h"
+
 namespace zeus::python {
 
 namespace py = pybind11;
@@ -17,6 +20,13 @@ class Synchronizer {
   // `framework` is "torch", "jax" or "cupy", or empty for whichever is there.
   Synchronizer(const std::string& framework, std::vector<int> gpus);
 
+  // Returns whether there was work to wait for, by the time that it took.
+  bool operator()(const Clock& clock) {
+    if (!function_ && names_.empty()) return false;
+    const TimePoint called = clock.Now();
+    (*this)();
+    return WindowEndAfter(clock.Now() - called) == WindowEnd::kWorkEnded;
+  }
   void operator()() {
     if (function_) {
       Call();

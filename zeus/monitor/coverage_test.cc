@@ -97,7 +97,7 @@ TEST_P(FullCoverageTest, WorkThatWasWaitedForIsKnownBetter) {
 
 TEST_P(FullCoverageTest, ASteadyLoadIsNotWidened) {
   const Shares steady = Inside(Sensor(GetParam()), PlainLoad("steady"), 1, 40);
-  EXPECT_LT(steady.Sigma(), 0.004 * 300) << "of 300 J";
+  EXPECT_LT(steady.Sigma(), 0.005 * 300) << "of 300 J";
   EXPECT_EQ(steady.Refined(), 1.0);
 }
 

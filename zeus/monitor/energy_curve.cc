@@ -367,7 +367,7 @@ double EnergyCurve::SwingVariance(const Stretch& stretch) const {
   const Seconds length = stretch.end - stretch.begin;
   // The phase of a beat is anywhere.
   return Square(kHiddenSwing * (stretch.power * length).value()) +
-         Square((variability_.Beat() * length).value()) / 5;
+         Square((variability_.Beat() * length).value()) / 7;
 }
 
 void EnergyCurve::Learn(const Stretch& stretch, const Shape& shape) {

@@ -37,6 +37,10 @@ enum class WindowEnd {
   // update of the sensor was used before the end, not after it.
   kWorkEnded,
 };
+// After a caller waited for the devices: one that has nothing to do answers at once.
+constexpr WindowEnd WindowEndAfter(Seconds wait) {
+  return wait > Seconds(200e-6) ? WindowEnd::kWorkEnded : WindowEnd::kPlain;
+}
 
 enum class IfOpen { kRefuse, kRestart };
 enum class EdgeReading {
@@ -67,7 +71,8 @@ struct WindowOptions {
 class EnergyMonitor {
  public:
   struct Options {
-    // Called before the edges of windows: wait until the GPU has done what was asked of it.
+    // Called before the edges of windows: wait until the GPU has done what was asked of it. A call
+    // that took time says that work ended at the edge.
     std::function<void()> synchronize{};
     // Devices are read at least this often, and more often where the sensor updates faster.
     Seconds longest_interval{0.05};

@@ -11,9 +11,6 @@ namespace {
 constexpr double kLightest = 1e-6;
 constexpr double kHeaviest = 1e6;
 
-// A device that has nothing to do answers faster than this when a program waits for it.
-constexpr Seconds kNoWait{50e-6};
-
 std::uint64_t LaneOfThisThread() {
   static std::atomic<std::uint64_t> threads = 0;
   // Beyond what a caller would choose as a lane of his own.
@@ -34,7 +31,7 @@ WallTime EnergyMonitor::State::WallAt(TimePoint time) const {
 bool EnergyMonitor::State::Synchronize() const {
   const TimePoint called = clock_.Now();
   options_.synchronize();
-  return clock_.Now() - called > kNoWait;
+  return WindowEndAfter(clock_.Now() - called) == WindowEnd::kWorkEnded;
 }
 
 Result<WindowId> EnergyMonitor::State::Begin(std::string_view name, const WindowOptions& wanted) {

@@ -109,12 +109,13 @@ bool UpdateClock::TeachesNothing(TimePoint before, TimePoint now, double count) 
 // Brackets that say little on one side must not make those be forgotten that say much: what is known
 // already about the update goes into them.
 UpdateClock::Bracket UpdateClock::Narrowed(Bracket bracket, TimePoint now) const {
-  if (!locked_ || SigmaAt(now) > Precise()) return bracket;
-  const TimePoint expected = InstantOf(bracket.count);
+  if (!locked_ || SigmaAt(now) > period_ / 20) return bracket;
   const Seconds room = 2 * margin(now);
-  if (expected <= bracket.after || expected >= bracket.until) return bracket;
-  bracket.after = std::max(bracket.after, expected - room);
-  bracket.until = std::min(bracket.until, expected + room);
+  const TimePoint expected = InstantOf(bracket.count);
+  const TimePoint possible = std::clamp(expected, bracket.after, bracket.until);
+  if (possible - expected > room || expected - possible > room) return bracket;
+  bracket.after = std::max(bracket.after, possible - room);
+  bracket.until = std::min(bracket.until, possible + room);
   return bracket;
 }
 

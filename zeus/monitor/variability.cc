@@ -8,6 +8,8 @@ namespace {
 
 // Larger changes than this part of the power are real ones and no beat.
 constexpr double kLargestBeat = 0.08;
+// Values on end that make a level; fewer are noise.
+constexpr int kRun = 3;
 
 }  // namespace
 
@@ -71,12 +73,23 @@ Watts Variability::BeatAround(double mean, std::size_t size) const {
   double sum = 0;
   double lowest = 0;
   double highest = 0;
+  // Values on end on each side of the middle: the memory may have cut a longer run.
+  int run = 0;
+  std::array<int, 2> longest{};
+  bool above = false;
+  const Watts middle = lowest_ + range_ / 2.0;
   for (std::size_t i = 0; i < size; ++i) {
     sum += Back(i).value() - mean;
     lowest = std::min(lowest, sum);
     highest = std::max(highest, sum);
+    run = above == (Back(i) > middle) ? run + 1 : 1;
+    above = Back(i) > middle;
+    longest[above ? 1 : 0] = std::max(longest[above ? 1 : 0], run);
   }
-  return Watts(std::min(highest - lowest, mean / 2));
+  double swing = highest - lowest;
+  const auto [shorter, longer] = std::minmax(longest[0], longest[1]);
+  if (shorter >= kRun) swing = std::max(swing, range_.value() * longer / 2);
+  return Watts(std::min(swing, mean / 2));
 }
 
 // Three moves on end in one direction, none of them a jump, are rare unless the load drifts.
