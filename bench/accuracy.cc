@@ -70,10 +70,9 @@ void PrintRow(const std::string& first, const std::string& second, const Summary
   fmt::print(
       "| {} | {} | {:.3g} | {:.3g} | {} | {:.1f} | {:.0f} | {:.3g} | {:.3g} | {} | {:.1f} | {:.0f} "
       "|\n",
-      first, second, s.Percent(s.naive), s.Percent(s.immediate.squares),
-      s.immediate.InsideText(), s.immediate.Width(), s.Share(s.immediate.previews),
-      s.Percent(s.refined.squares), 100 * s.refined.worst, s.refined.InsideText(),
-      s.refined.Width(), s.Share(s.refined.flagged));
+      first, second, s.Percent(s.naive), s.Percent(s.immediate.squares), s.immediate.InsideText(),
+      s.immediate.Width(), s.Share(s.immediate.previews), s.Percent(s.refined.squares),
+      100 * s.refined.worst, s.refined.InsideText(), s.refined.Width(), s.Share(s.refined.flagged));
   worst.immediate = std::min(worst.immediate, s.immediate.Inside());
   worst.refined = std::min(worst.refined, s.refined.Inside());
   for (const Column& column : {s.immediate, s.refined}) {
@@ -84,7 +83,8 @@ void PrintRow(const std::string& first, const std::string& second, const Summary
 
 void PrintHeader(const char* title, const char* first, const char* second) {
   fmt::print(
-      "\n### {}\n\n| {} | {} | naive % | immediate % | inside % | width | preview % | refined % | worst % | "
+      "\n### {}\n\n| {} | {} | naive % | immediate % | inside % | width | preview % | refined % | "
+      "worst % | "
       "inside % | width | flagged % |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n",
       title, first, second);
 }
@@ -178,6 +178,7 @@ int main(int argc, char** argv) {
   RandomTable(cases);
   ReferenceTable(cases);
   UncalibratedTable(cases);
-  fmt::print("\nCells with less than 90 % inside: {} of {}; least: immediate {:.0f}, refined {:.0f}\n",
-             worst.below, worst.cells, worst.immediate, worst.refined);
+  fmt::print(
+      "\nCells with less than 90 % inside: {} of {}; least: immediate {:.0f}, refined {:.0f}\n",
+      worst.below, worst.cells, worst.immediate, worst.refined);
 }

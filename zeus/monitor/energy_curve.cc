@@ -265,8 +265,8 @@ EnergyCurve::Shape EnergyCurve::ShapeOfObserved(const Stretch& stretch) const {
   };
   // All of the stretch belongs to the level before or after it: the change lies outside.
   const bool with_left = left_is_plateau_ && near(left_);
-  const bool with_next = next != nullptr && near(next->power) &&
-                         edges_.Between(next->begin, next->end).count == 0;
+  const bool with_next =
+      next != nullptr && near(next->power) && edges_.Between(next->begin, next->end).count == 0;
   if (with_left || with_next) return flat;
   if (next != nullptr && left_is_plateau_ && NextIsPlateau()) {
     if (auto step = StepBetween(stretch, next->power)) {
@@ -445,7 +445,8 @@ void EnergyCurve::AddDrift(Point& point, Seconds gap) const {
 double EnergyCurve::ProvisionalVariance(const Stretch& stretch, TimePoint time) const {
   const Seconds length = stretch.end - stretch.begin;
   const double x = (time - stretch.begin) / length;
-  const Watts change = std::max(Distance(stretch.power, left_), Distance(stretch.power, before_[0]));
+  const Watts change =
+      std::max(Distance(stretch.power, left_), Distance(stretch.power, before_[0]));
   return Square((change * length).value()) * std::max(x * (1 - x), 0.0) +
          SwingVariance(stretch) * Square(Plateau(stretch.begin, time, stretch.end));
 }
@@ -484,8 +485,8 @@ EnergyCurve::Point EnergyCurve::Extrapolate(TimePoint time) const {
   const double elsewhere = std::clamp(rate * (length / period_), window_began ? 0.5 : 0.0, 1.0);
   // At an edge the excess is anything up to the most; elsewhere a change goes up or down.
   point.energy += excess * (at_edge / 2);
-  point.edge_variance += Square(excess.value()) * (at_edge / 3 - Square(at_edge / 2) +
-                                                   (1 - at_edge) * elsewhere / 3);
+  point.edge_variance +=
+      Square(excess.value()) * (at_edge / 3 - Square(at_edge / 2) + (1 - at_edge) * elsewhere / 3);
   return point;
 }
 

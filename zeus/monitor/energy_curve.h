@@ -160,9 +160,9 @@ class EnergyCurve {
   double change_at_edges_ = 0;
   Seconds period_{0};  // Length of the last observed stretch.
   double end_swing_variance_ = 0;
-  int counted_ = 0;  // Stretches from a counter so far.
+  int counted_ = 0;        // Stretches from a counter so far.
   bool has_gaps_ = false;  // The sensor looks at a part of the time.
-  Point at_end_;       // At end(): every window that ends asks for it.
+  Point at_end_;           // At end(): every window that ends asks for it.
   Variability variability_;
 };
 

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "zeus/monitor/testing/scripted_meter.h"
 
 namespace zeus {
@@ -176,6 +179,27 @@ TEST_F(EnergyMonitorTest, PowerIsNotDrawnThroughTimeInWhichNobodyAnswered) {
   EXPECT_FALSE(power(9, 10).empty());
 }
 
+// Polls that come right before the updates, time and again, say little about when these come. They
+// must not make the recorder forget the polls that did: the power was off by half for an update.
+TEST_F(EnergyMonitorTest, ASteadyPowerStaysWhateverThePhaseOfTheSensor) {
+  for (int i = 0; i < 40; ++i) {
+    VirtualClock clock;
+    const Seconds phase = 250us * i;
+    ScriptedMeter meter(clock, {.counter_period = 100ms, .phase = phase});
+    meter.SetPower(At(0), 200_W);
+    EnergyMonitor monitor(clock, {{.meter = &meter}});
+    while (clock.Now() < At(12)) {
+      // Somebody else, say another device, makes the recorder look every 50 ms.
+      const double now = clock.Now().time_since_epoch().count();
+      const TimePoint other = At(0.05 * (std::floor(now / 0.05 + 1e-6) + 1));
+      clock.SleepUntil(std::min(monitor.Step(), other));
+      if (clock.Now() < At(2)) continue;
+      ASSERT_NEAR(monitor.Now(0).power.value().value(), 200, 20)
+          << "at " << clock.Now().time_since_epoch().count() << " s, phase " << phase.count();
+    }
+  }
+}
+
 // Idle, but for 40 ms of work before 3 s.
 void WriteWorkBefore3s(ScriptedMeter& meter) {
   meter.SetPower(At(0), 60_W);
@@ -187,8 +211,7 @@ constexpr double kWork = 60 * 1 + 240 * 0.04;
 TEST_F(EnergyMonitorTest, AWaitThatTookTimeSaysThatWorkEndedThere) {
   ScriptedMeter meter(clock_, Counter());
   WriteWorkBefore3s(meter);
-  EnergyMonitor monitor(clock_, {{.meter = &meter}},
-                        {.synchronize = [&] {
+  EnergyMonitor monitor(clock_, {{.meter = &meter}}, {.synchronize = [&] {
                           if (clock_.Now() > At(2.9)) clock_.SleepUntil(At(3));
                         }});
   Until(monitor, 2);

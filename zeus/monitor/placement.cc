@@ -45,8 +45,8 @@ class Places {
     const double early = std::min(1.0, time / part_);
     const double late = std::max(0.0, 1 - (1 - time) / part_);
     const double ended = BeforeInstants(time);
-    const double mean = excess_.at_begin * early + excess_.at_end * late +
-                        excess_.anywhere * time + excess_.before_instants * ended;
+    const double mean = excess_.at_begin * early + excess_.at_end * late + excess_.anywhere * time +
+                        excess_.before_instants * ended;
     // Anywhere means that either nearly all of it lies before the instant or nearly nothing does:
     // the most variance that a share between `late` and `early` with this mean can have.
     const double anywhere = time * time + std::max(0.0, (early - time) * (time - late));

@@ -106,17 +106,12 @@ bool UpdateClock::TeachesNothing(TimePoint before, TimePoint now, double count) 
   return before + wide < InstantOf(count) && InstantOf(count) + wide < now;
 }
 
-// Brackets that say little on one side must not make those be forgotten that say much: what is known
-// already about the update goes into them.
-UpdateClock::Bracket UpdateClock::Narrowed(Bracket bracket, TimePoint now) const {
-  if (!locked_ || SigmaAt(now) > period_ / 20) return bracket;
-  const Seconds room = 2 * margin(now);
-  const TimePoint expected = InstantOf(bracket.count);
-  const TimePoint possible = std::clamp(expected, bracket.after, bracket.until);
-  if (possible - expected > room || expected - possible > room) return bracket;
-  bracket.after = std::max(bracket.after, possible - room);
-  bracket.until = std::min(bracket.until, possible + room);
-  return bracket;
+// Wide brackets must not make the narrow ones be forgotten that the phase is known from.
+bool UpdateClock::WouldCrowdOut(TimePoint before, TimePoint now, double count) const {
+  if (!locked_ || brackets_.size() < kMost || SigmaAt(now) > Precise()) return false;
+  const Seconds certain = margin(now);
+  const bool expected = InstantOf(count) > before - certain && InstantOf(count) < now + certain;
+  return expected && now - before > 4 * certain;
 }
 
 double UpdateClock::Remember(TimePoint before, TimePoint now) {
@@ -135,11 +130,11 @@ double UpdateClock::Remember(TimePoint before, TimePoint now) {
     }
   }
   last_count_ = count;
-  if (TeachesNothing(before, now, count)) return count;
-  const bool tight = now - before < period_ / 4;
-  brackets_.push_back(Narrowed({.after = before, .until = now, .count = count}, now));
+  if (TeachesNothing(before, now, count) || WouldCrowdOut(before, now, count)) return count;
+  brackets_.push_back({.after = before, .until = now, .count = count});
   if (brackets_.size() > kMost) brackets_.pop_front();
   ++since_fit_;
+  const bool tight = now - before < period_ / 4;
   if (phase_sigma_ > Precise() || tight || since_fit_ >= 8) Fit();
   return count;
 }

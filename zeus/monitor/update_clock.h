@@ -68,7 +68,7 @@ class UpdateClock {
   Seconds SigmaAt(TimePoint time) const;
   TimePoint InstantOf(double count) const { return phase_ + (count - phase_count_) * period_; }
   void AdoptLongerPeriod(double step);
-  Bracket Narrowed(Bracket bracket, TimePoint now) const;
+  bool WouldCrowdOut(TimePoint before, TimePoint now, double count) const;
   bool TeachesNothing(TimePoint before, TimePoint now, double count) const;
   void StartAnew();
   void Fit();

@@ -54,18 +54,6 @@ TEST(UpdateClockTest, LooksAboutOncePerUpdate) {
   EXPECT_LE(sensor.polls, 140);
 }
 
-// Polls that always come just before an update say little about where it is, and must not make the
-// clock forget the polls that did.
-TEST(UpdateClockTest, PollsRightBeforeTheUpdatesDoNotLoseThePhase) {
-  UpdateClock clock(100ms);
-  PolledSensor sensor{.period = 0.1, .phase = 0.05025};
-  sensor.Poll(clock, 40);
-  for (double now = std::ceil(sensor.now * 10) / 10; now < 60; now += 0.1) {
-    const auto instant = clock.Changed(At(now + 0.05), At(now + 0.1));
-    ASSERT_NEAR(instant.time.time_since_epoch().count(), now + 0.05025, 0.005) << now;
-  }
-}
-
 TEST(UpdateClockTest, TheStatedUncertaintyIsHonest) {
   int within = 0;
   Random random(7);

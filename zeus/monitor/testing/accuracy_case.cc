@@ -69,7 +69,8 @@ template <Place place>
 void WriteAlone(Script& s) {
   s.SetPower(-3, kIdle);
   WriteWork(s, place, s.begin, s.end());
-  s.windows.push_back({.begin = s.begin, .end = s.end(), .work_ended = place == Place::kEndAwaited});
+  s.windows.push_back(
+      {.begin = s.begin, .end = s.end(), .work_ended = place == Place::kEndAwaited});
 }
 
 // Ten windows that are judged after four seconds of such windows. They follow each other without a
@@ -82,10 +83,8 @@ void WriteLoop(Script& s) {
     const double end = begin + s.length * s.random.Uniform(0.85, 1.15);
     WriteWork(s, place, begin, end);
     const bool counts = begin > 4;
-    s.windows.push_back({.begin = begin,
-                         .end = end,
-                         .work_ended = place == Place::kEndAwaited,
-                         .counts = counts});
+    s.windows.push_back(
+        {.begin = begin, .end = end, .work_ended = place == Place::kEndAwaited, .counts = counts});
     judged += counts;
     begin = end;
   }
@@ -168,7 +167,8 @@ class Player {
       const WindowId id = monitor_.BeginWindow("window").value();
       RecordUntil(window.end);
       const double last_edge = naive_.Edge();
-      const Measurement immediate = monitor_
+      const Measurement immediate =
+          monitor_
               .EndWindow("window", window.work_ended ? WindowEnd::kWorkEnded : WindowEnd::kPlain)
               .value();
       if (!window.counts) continue;
@@ -297,12 +297,13 @@ std::vector<Outcome> RunCase(const SensorKind& sensor, const Load& load,
                               .power_window = sensor.window,
                               .phase = sensor.period * random.Uniform(),
                               .gain = gain});
-  Script script{.meter = meter,
-                .random = random,
-                .begin = 4 + random.Uniform(),
-                // Not a whole number of the load's periods, whose errors at both edges would cancel.
-                .length = options.length * random.Fork("length").Uniform(0.95, 1.05),
-                .period = sensor.period.count()};
+  Script script{
+      .meter = meter,
+      .random = random,
+      .begin = 4 + random.Uniform(),
+      // Not a whole number of the load's periods, whose errors at both edges would cancel.
+      .length = options.length * random.Fork("length").Uniform(0.95, 1.05),
+      .period = sensor.period.count()};
   load.write(script);
   if (script.windows.empty())
     script.windows.push_back({.begin = script.begin, .end = script.end()});
@@ -310,7 +311,8 @@ std::vector<Outcome> RunCase(const SensorKind& sensor, const Load& load,
   profile.power_period = sensor.period;
   profile.power_window = sensor.window;
   profile.gain_sigma = options.gain_spread / std::sqrt(3.0);
-  EnergyMonitor monitor(clock, {{.meter = &meter, .sensor = profile, .highest_power = Watts(kCeiling)}});
+  EnergyMonitor monitor(clock,
+                        {{.meter = &meter, .sensor = profile, .highest_power = Watts(kCeiling)}});
   return Player(clock, monitor, meter, sensor).Play(script.windows);
 }
 
