@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "zeus/monitor/placement.h"
@@ -70,6 +71,7 @@ void EnergyCurve::Start(TimePoint begin, Watts power) {
   counted_ = 0;
   latest_sigma_ = power * kHiddenSwing;
   at_end_ = {};
+  LookAhead();
   knots_.push_back({.time = begin,
                     .totals = {},
                     .power = power,
@@ -82,6 +84,11 @@ void EnergyCurve::Start(TimePoint begin, Watts power) {
                     .timing_variance = 0,
                     .place_sigma{},
                     .next_place_sigma{}});
+}
+
+void EnergyCurve::SetCeiling(Watts ceiling) {
+  ceiling_ = ceiling;
+  LookAhead();
 }
 
 void EnergyCurve::Add(const Stretch& stretch) {
@@ -102,6 +109,7 @@ void EnergyCurve::Add(const Stretch& stretch) {
   if (stretch.kind == Stretch::Kind::kObserved)
     end_swing_variance_ = SwingVariance(stretch) +
                           Square((variability_.Beat() * (stretch.end - stretch.begin)).value()) / 8;
+  LookAhead();
 }
 
 void EnergyCurve::FindLevel(const Stretch& stretch, Watts before, Watts earlier) {
@@ -451,38 +459,48 @@ double EnergyCurve::ProvisionalVariance(const Stretch& stretch, TimePoint time) 
          SwingVariance(stretch) * Square(Plateau(stretch.begin, time, stretch.end));
 }
 
+// Every window that ends asks about the time since the last update: what does not depend on it is
+// worked out once per update.
+void EnergyCurve::LookAhead() {
+  Watts restless = variability_.Fast() * (0.5 + 2 * Freedom());
+  if (has_gaps_) restless = std::max(restless, variability_.Spikes() * 2.0);
+  const bool eventful = Eventful();
+  const double rate = variability_.ChangeRate();
+  ahead_ = {
+      .level = (level_low_ + level_high_) / 2.0,
+      .level_variance = Square(restless.value()) + Square((level_high_ - level_low_).value()) / 12,
+      .eventful = eventful,
+      .most = Most(),
+      .excess_slope = Most(),
+      .excess_cap = Joules(std::numeric_limits<double>::infinity()),
+      .changes_per_second = period_ > Seconds(0) ? rate / period_.count() : 0.0,
+      // How much more often the load changes at edges than elsewhere.
+      .at_edge = change_at_edges_ > rate ? (change_at_edges_ - rate) / (1 - rate) : 0.0};
+  if (!eventful) return;
+  ahead_.excess_slope = std::min(ahead_.excess_slope, variability_.Range() * kShorterWork);
+  ahead_.excess_cap = variability_.Range() * period_ * 1.2;
+}
+
 EnergyCurve::Point EnergyCurve::Extrapolate(TimePoint time) const {
   const Seconds length = time - end();
   if (length <= Seconds(0)) return Provisional(time);
   // Since the last update nothing is known but the level before, and what became of it earlier.
   Point point = at_end_;
-  point.energy += (level_low_ + level_high_) / 2.0 * length;
-  Watts restless = variability_.Fast() * (0.5 + 2 * Freedom());
-  if (has_gaps_) {
-    restless = std::max(restless, variability_.Spikes() * 2.0);
-    AddDrift(point, length);
-  }
-  point.edge_variance += Square((restless * length).value()) + end_swing_variance_ +
-                         Square(((level_high_ - level_low_) * length).value()) / 12;
+  point.energy += ahead_.level * length;
+  point.edge_variance += ahead_.level_variance * Square(length.count()) + end_swing_variance_;
+  if (has_gaps_) AddDrift(point, length);
   const bool window_began = edges_.AnyOfLate(end() - length, time);
   const bool awaited = edges_.WorkEndedAt(time);
-  const bool eventful = Eventful();
-  if (!eventful && !window_began && !awaited) {
-    point.hidden = Most() * length;
+  if (!ahead_.eventful && !window_began && !awaited) {
+    point.hidden = ahead_.most * length;
     return point;
   }
   // As much as any update of late, at most; where nothing was seen, what the device can draw.
-  Joules excess = Most() * length;
-  if (eventful)
-    excess = std::min(excess, std::min(variability_.Range() * period_ * 1.2,
-                                       variability_.Range() * kShorterWork * length));
-  const double rate = variability_.ChangeRate();
-  // How much more often the load changes at edges than elsewhere.
-  double at_edge = 0;
-  if (edges_.IsEdge(time) && change_at_edges_ > rate)
-    at_edge = (change_at_edges_ - rate) / (1 - rate);
+  const Joules excess = std::min(ahead_.excess_slope * length, ahead_.excess_cap);
+  double at_edge = edges_.IsEdge(time) ? ahead_.at_edge : 0.0;
   if (awaited) at_edge = kTrustInWaiting;
-  const double elsewhere = std::clamp(rate * (length / period_), window_began ? 0.5 : 0.0, 1.0);
+  const double elsewhere =
+      std::clamp(ahead_.changes_per_second * length.count(), window_began ? 0.5 : 0.0, 1.0);
   // At an edge the excess is anything up to the most; elsewhere a change goes up or down.
   point.energy += excess * (at_edge / 2);
   point.edge_variance +=

@@ -70,7 +70,7 @@ class EnergyCurve {
   void Add(const Stretch& stretch);
 
   // The device draws no more than this: its power limit.
-  void SetCeiling(Watts ceiling) { ceiling_ = ceiling; }
+  void SetCeiling(Watts ceiling);
 
   // What happened before is forgotten.
   TimePoint remembered_since() const { return knots_.front().time; }
@@ -137,6 +137,7 @@ class EnergyCurve {
   double ProvisionalVariance(const Stretch& stretch, TimePoint time) const;
   Point Extrapolate(TimePoint time) const;
   void AddDrift(Point& point, Seconds gap) const;
+  void LookAhead();
   Watts Most() const;
   bool Eventful() const;
   void FindLevel(const Stretch& stretch, Watts before, Watts earlier);
@@ -159,6 +160,18 @@ class EnergyCurve {
   // How often the load changed in a stretch with the edge of a window, of late: 0 to 1.
   double change_at_edges_ = 0;
   Seconds period_{0};  // Length of the last observed stretch.
+  // What is known about the time after end(), whatever its length.
+  struct Ahead {
+    Watts level;
+    double level_variance = 0;  // W²
+    bool eventful = false;
+    Watts most;
+    Watts excess_slope;  // Work that nobody saw: at most this power …
+    Joules excess_cap;   // … and at most this energy.
+    double changes_per_second = 0;
+    double at_edge = 0;
+  };
+  Ahead ahead_;
   double end_swing_variance_ = 0;
   int counted_ = 0;        // Stretches from a counter so far.
   bool has_gaps_ = false;  // The sensor looks at a part of the time.
