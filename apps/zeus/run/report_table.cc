@@ -198,6 +198,7 @@ const char* FlagMeaning(std::string_view flag) {
       {"estimated", "estimated, not read from the device"},
       {"partial", "could not be read during a part of the time"},
       {"shared", "other processes or windows used the device too"},
+      {"preview", "the sensor has not shown the end yet"},
   };
   const auto found = kMeaning.find(flag);
   return found == kMeaning.end() ? "" : found->second;
