@@ -38,7 +38,7 @@ class JobRun final : public Closeable {
     std::optional<std::int64_t> recurrence{};
     bool baseline = false;
     bool needs_server = false;
-    Seconds patience{10};  // With a server that does not answer when the run begins.
+    Seconds patience{10};           // With a server that does not answer when the run begins.
     pybind11::object collective{};  // None for one process alone.
   };
 

@@ -292,8 +292,7 @@ Result<int> RunMonitor(const MonitorOptions& options) {
   const auto print = for_people ? PrintText : PrintErrorText;
   print(Summary(last) + "\n");
   if (carbon.wanted())
-    for (const std::string& line : ToLines(carbon.Of(rounds.energy.use())))
-      print(line + "\n");
+    for (const std::string& line : ToLines(carbon.Of(rounds.energy.use()))) print(line + "\n");
   ZEUS_RETURN_IF_ERROR(closed);
   return 0;
 }
