@@ -156,7 +156,7 @@ class BadRequestTest(ServeTestCase):
         self.check("POST", trials, {"lease_seconds": 0}, 422, "lease_seconds")
         self.check("POST", trials, {"recurrence": -1}, 422, "recurrence")
         self.check("POST", trials, {"recurrence": 99}, 404, "recurrence")
-        self.check("POST", trials, {"batch_size": 32}, 422, "batch_size")
+        self.check("POST", trials, {"batch_size": 33}, 422, "batch_size")
         self.check("POST", f"{trials}/1/end", {"status": "converged"}, 422, "status")
         cost = {"gpu_model": "A40", "batch_size": 64, "time_seconds": 1, "energy_joules": 100}
         costs = "/v1/jobs/mnist/epoch-costs"

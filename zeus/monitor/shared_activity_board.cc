@@ -275,11 +275,9 @@ double SharedActivityBoard::OthersOn(unsigned device) const {
     if (other == nullptr || other->weights[device] == 0) continue;
     const std::uint64_t number = other->slot->group.load(std::memory_order_acquire);
     const ActivityGroup group{.id = number / 2, .host = number % 2 == 1};
-    if (group.id == 0) {
-      sum += other->weights[device];
-    } else if (group.id != group_.id) {
+    if (group.id != 0 && group.id != group_.id) {
       Claim(group, other->weights[device], groups);
-    } else if (!group_.host && !group.host) {
+    } else if (group.id == 0 || (!group_.host && !group.host)) {
       sum += other->weights[device];
     }
   }

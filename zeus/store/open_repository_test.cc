@@ -58,9 +58,10 @@ TEST_F(OpenRepositoryTest, AFileOfAnEarlierVersionKeepsWhatIsInIt) {
     const auto repository = OpenRepository(Url(File()));
     ASSERT_TRUE(Insert(*repository.value(), "job").ok());
   }
-  // As it was before leases had a clock and readiness a row.
+  // As it was before leases had a clock, readiness a row and trials their disturbances.
   Execute(File(),
           "DROP TABLE lease_clock; DROP TABLE zeus_probe;"
+          "ALTER TABLE trials DROP COLUMN undisturbed; ALTER TABLE trials DROP COLUMN shared;"
           "DELETE FROM zeus_migrations WHERE version > 2");
   const auto repository = OpenRepository(Url(File()));
   ASSERT_TRUE(repository.ok()) << repository.error().message;

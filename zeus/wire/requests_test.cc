@@ -89,7 +89,8 @@ TEST(WireRequestsTest, ARequestForATrialThatMakesNoSenseNamesTheField) {
   EXPECT_EQ(Complaint(good, "max_power_watts", 0, read), "max_power_watts");
   EXPECT_EQ(Complaint(good, "gpu_model", std::string(1001, 'x'), read), "gpu_model");
   EXPECT_EQ(Complaint(good, "request_id", 5, read), "request_id");
-  EXPECT_EQ(Complaint(good, "batch_size", 32, read), "batch_size");
+  EXPECT_EQ(Complaint(good, "batch_size", "large", read), "batch_size");
+  EXPECT_EQ(Complaint(good, "batch_sizes", 32, read), "batch_sizes");
 }
 
 TEST(WireRequestsTest, TheEndOfATrialIsStoppedOrFailed) {
