@@ -48,7 +48,7 @@ class CommandLineTest(TrainTestCase):
               *command], "twice"),
             (["--job", "j", "--batch-sizes", "32,x", "--default", "32", "--target", "1", *REGEX,
               *command], "whole numbers"),
-            (["--job", "j/k", "--batch-sizes", "32", "--default", "32", "--target", "1", *REGEX,
+            (["--job", "j/k/l", "--batch-sizes", "32", "--default", "32", "--target", "1", *REGEX,
               *self.itself(), *command], "id"),
             ([*job, *REGEX, "--server", "ftp://x", *command], "no address"),
             ([*job, *REGEX, "--server", "http://x", "--database", "sqlite::memory:", *command],

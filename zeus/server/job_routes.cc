@@ -120,6 +120,46 @@ Result<HttpAnswer> ListEvents(const ScopedJobService& scoped, const HttpRequest&
       200, {{"events", std::move(list)}, {"next", full ? Json(events.back().sequence) : Json()}});
 }
 
+// The routes of one job beyond its description: what is known about it and what happened to it.
+void AddKnowledgeRoutes(const JobTenants& tenants, Router& router) {
+  router.Add({.method = "GET",
+              .pattern = "/v1/jobs/{id}/arms",
+              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+                return GetArms(service, r);
+              }),
+              .summary = "What is believed about each batch size on a GPU model",
+              .answer_schema = "Arms",
+              .statuses = {200, 404},
+              .query = {"gpu_model"}});
+  router.Add({.method = "GET",
+              .pattern = "/v1/jobs/{id}/savings",
+              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+                return GetSavings(service, r);
+              }),
+              .summary = "What the job has saved against undisturbed runs of its default",
+              .answer_schema = "Savings",
+              .statuses = {200, 404},
+              .query = {"gpu_model", "baseline"}});
+  router.Add({.method = "POST",
+              .pattern = "/v1/jobs/{id}/epoch-costs",
+              .access = Access::kWrite,
+              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+                return LearnEpochCost(service, r);
+              }),
+              .summary = "Tell what an epoch costs on a GPU model, measured without a run",
+              .request_schema = "EpochCost",
+              .statuses = {204, 404, 422}});
+  router.Add({.method = "GET",
+              .pattern = "/v1/jobs/{id}/events",
+              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+                return ListEvents(service, r);
+              }),
+              .summary = "What happened to a job; with Accept: text/event-stream, live",
+              .answer_schema = "EventPage",
+              .statuses = {200, 404, 422},
+              .query = {"after", "limit"}});
+}
+
 }  // namespace
 
 void AddJobRoutes(const JobTenants& tenants, ServerMetrics& metrics, Router& router) {
@@ -158,42 +198,7 @@ void AddJobRoutes(const JobTenants& tenants, ServerMetrics& metrics, Router& rou
               }),
               .summary = "Delete a job with its trials and events",
               .statuses = {204, 404}});
-  router.Add({.method = "GET",
-              .pattern = "/v1/jobs/{id}/arms",
-              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
-                return GetArms(service, r);
-              }),
-              .summary = "What is believed about each batch size on a GPU model",
-              .answer_schema = "Arms",
-              .statuses = {200, 404},
-              .query = {"gpu_model"}});
-  router.Add({.method = "GET",
-              .pattern = "/v1/jobs/{id}/savings",
-              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
-                return GetSavings(service, r);
-              }),
-              .summary = "What the job has saved against undisturbed runs of its default",
-              .answer_schema = "Savings",
-              .statuses = {200, 404},
-              .query = {"gpu_model", "baseline"}});
-  router.Add({.method = "POST",
-              .pattern = "/v1/jobs/{id}/epoch-costs",
-              .access = Access::kWrite,
-              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
-                return LearnEpochCost(service, r);
-              }),
-              .summary = "Tell what an epoch costs on a GPU model, measured without a run",
-              .request_schema = "EpochCost",
-              .statuses = {204, 404, 422}});
-  router.Add({.method = "GET",
-              .pattern = "/v1/jobs/{id}/events",
-              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
-                return ListEvents(service, r);
-              }),
-              .summary = "What happened to a job; with Accept: text/event-stream, live",
-              .answer_schema = "EventPage",
-              .statuses = {200, 404, 422},
-              .query = {"after", "limit"}});
+  AddKnowledgeRoutes(tenants, router);
 }
 
 }  // namespace zeus::server
