@@ -134,6 +134,16 @@ def joined_file(root: pathlib.Path, build: pathlib.Path, unit: Unit) -> pathlib.
     return build / "lint" / name
 
 
+def folder_checks(root: pathlib.Path, path: pathlib.Path) -> list[str]:
+    """Arguments for the checks that a .clang-tidy in a folder of the file adds to the root's, which
+    clang-tidy itself would find only beside the file that it reads."""
+    folders = [folder for folder in path.parents if folder != root and root in folder.parents]
+    texts = [(folder / ".clang-tidy").read_text() for folder in reversed(folders)
+             if (folder / ".clang-tidy").is_file()]
+    return [f"--checks={checks}" for text in texts
+            for checks in re.findall(r"^Checks: '([^']*)'", text, re.MULTILINE)]
+
+
 def precompiled_headers(root: pathlib.Path, path: pathlib.Path) -> tuple[str, ...]:
     files = [file for file in closure(root, path) if file != path]
     included = {str(file.relative_to(root)) for file in files}
@@ -151,7 +161,8 @@ def tasks(root: pathlib.Path, build: pathlib.Path) -> list[Task]:
         joined = None if len(unit.members) == 1 else joined_file(root, build, unit)
         found.append(Task(f"clang-tidy {unit.source}", (
             "clang-tidy-16", f"--config-file={root / '.clang-tidy'}", "--quiet",
-            str(joined or unit.source), "--", *unit.flags()), unit.members, (checks,), joined))
+            *folder_checks(root, unit.members[0]), str(joined or unit.source), "--",
+            *unit.flags()), unit.members, (checks,), joined))
         for path in unit.members:
             alone.setdefault(path, unit)
     proven = {include for path in alone for include in includes(root, path)[:1]

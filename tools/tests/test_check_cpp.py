@@ -86,6 +86,12 @@ class TasksTest(RepositoryTest):
         self.assertEqual(check_cpp.name_inputs(task, f"{task.joined}:{line}:7: error\n"),
                          f"{self.root}/zeus/b.cc:1:7: error\n")
 
+    def test_a_folder_adds_checks_of_its_own(self):
+        self.add("zeus/.clang-tidy", "InheritParentConfig: true\nChecks: '-a,-b'\n")
+        folders = [self.root / path for path in ("zeus/a.cc", "zeus/c/d.cc", "apps/e.cc")]
+        self.assertEqual([check_cpp.folder_checks(self.root, path) for path in folders],
+                         [["--checks=-a,-b"], ["--checks=-a,-b"], []])
+
     def test_a_file_borrows_only_headers_that_it_includes(self):
         result = self.add("zeus/base/result.h", "")
         check_cpp.includes.cache_clear()

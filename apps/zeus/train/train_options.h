@@ -31,11 +31,11 @@ struct TrainFlags {
   std::optional<double> learning_rate{};
   std::string scaling = "sqrt";
   bool no_placeholder = false;
+  bool may_raise = false;
   std::string gpus{};
   std::string power_limit = "jit";
   std::string limits{};
   std::optional<double> stride{};
-  bool may_raise = false;
   std::string progress{};
   std::string slice = "5s";
   std::string warmup = "500ms";

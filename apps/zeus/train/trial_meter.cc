@@ -9,9 +9,12 @@
 namespace zeus::cli {
 namespace {
 
-// Numbers that no metric has, for the service takes none that is not finite: a training that
-// diverged is as bad as can be.
-constexpr double kWorst = 1e308;
+// The service takes only finite metrics: a training that diverged gets the worst one there is.
+double FiniteMetric(double metric, const JobSpec& spec) {
+  constexpr double kWorst = 1e308;
+  if (std::isfinite(metric)) return metric;
+  return spec.higher_is_better ? -kWorst : kWorst;
+}
 
 // Shorter epochs are not worth a warning.
 constexpr Seconds kLongestUnnoticedDoubt{1.0};
@@ -50,8 +53,7 @@ Result<std::optional<TrialReport>> TrialMeter::Epoch(const EpochReport& said, Ep
         "the command reports an earlier epoch, or less time or energy, than before: they count "
         "from its start, and what was reported stays");
   if (report.epoch <= last_.epoch) return std::optional<TrialReport>();
-  report.metric =
-      std::isfinite(said.metric) ? said.metric : (spec_.higher_is_better ? -kWorst : kWorst);
+  report.metric = FiniteMetric(said.metric, spec_);
   ZEUS_RETURN_IF_ERROR(Measure(said, report));
   report.power_limit = said.power_limit;
   if (parts_.limit != nullptr) {
