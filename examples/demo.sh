@@ -41,4 +41,5 @@ step 'What was saved'
 "$zeus" job savings digits --carbon DE --price 0.30EUR --database "sqlite://$folder/zeus.db"
 "$zeus" job show digits --database "sqlite://$folder/zeus.db" --html "$folder/report.html" \
   >"$folder/job.txt"
-printf '\nreport: %s\ndatabase: %s (zeus job --help)\n' "$folder/report.html" "$folder/zeus.db"
+printf '\nreport: %s\nonce more: %s job show digits --database sqlite://%s\n' "$folder/report.html" "$zeus" \
+  "$folder/zeus.db"

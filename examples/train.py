@@ -66,10 +66,10 @@ def digits(count: int, seed: int) -> list[tuple[list[float], int]]:
 
 
 class Model:
-    """Softmax regression, trained by gradient descent with momentum."""
+    """Softmax regression, trained by gradient descent with momentum from random weights."""
 
-    def __init__(self) -> None:
-        self.weights = [[0.0] * 8 for _ in range(10)]
+    def __init__(self, source: random.Random) -> None:
+        self.weights = [[source.gauss(0, 0.1) for _ in range(8)] for _ in range(10)]
         self.velocity = [[0.0] * 8 for _ in range(10)]
 
     def probabilities(self, inputs: list[float]) -> list[float]:
@@ -100,16 +100,16 @@ class Model:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--batch-size", type=int, default=128)
-    parser.add_argument("--lr", type=float, default=0.001, help="learning rate")
+    parser.add_argument("--lr", type=float, default=0.005, help="learning rate")
     parser.add_argument("--epochs", type=int, default=100, help="at most")
     parser.add_argument("--seed", type=int, default=int(os.environ.get("ZEUS_SEED", "0")))
     args = parser.parse_args()
     training, validation = digits(SAMPLES, seed=1), digits(512, seed=2)
-    order = random.Random(args.seed)
-    model, gpu = Model(), Gpu(args.batch_size)
+    source = random.Random(args.seed)
+    model, gpu = Model(source), Gpu(args.batch_size)
     try:
         for epoch in range(1, args.epochs + 1):
-            order.shuffle(training)
+            source.shuffle(training)
             batches = range(0, SAMPLES, args.batch_size)
             for first in batches:
                 model.step(training[first:first + args.batch_size], args.lr)

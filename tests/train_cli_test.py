@@ -550,7 +550,7 @@ class ReadmeTest(TrainTestCase):
         return block.group(1)
 
     def test_the_command_line_of_the_readme_trains_on_the_simulated_gpu(self):
-        self.start("A100,V100")
+        self.start("V100")
         shutil.copy(ROOT / "examples/train.py", self.path("train.py"))
         self.environment["PATH"] = os.path.dirname(ZEUS) + ":" + self.environment["PATH"]
         before = json.loads(self.sim("truth", "--json"))[0]["energy_joules"]
@@ -558,10 +558,11 @@ class ReadmeTest(TrainTestCase):
                               cwd=self.directory.name, capture_output=True, text=True, timeout=300,
                               check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stdout, r"val_acc=0\.97\d\d")
+        self.assertRegex(done.stdout, r"val_acc=0\.9[789]\d\d")
         (trial,) = self.trials()
         self.assertEqual(trial["status"], "converged")
         self.assertEqual(trial["batch_size"], 128)
+        self.assertGreater(trial["epochs"], 5)  # Long enough for something to be learned.
         self.assertGreater(trial["energy_joules"], 0)
         after = json.loads(self.sim("truth", "--json"))[0]["energy_joules"]
         self.assertGreater(after, before)

@@ -22,12 +22,14 @@ bool IsPostgres(std::string_view url) {
   return url.starts_with("postgresql://") || url.starts_with("postgres://");
 }
 
-// The scheme alone: what follows may hold a password.
+// Shows no more than the scheme where there is one: what follows it may hold a password.
 Error UnknownUrl(std::string_view url) {
-  return Error{ErrorCode::kInvalidArgument,
-               "not a database we know: " + Quote(url.substr(0, url.find(':') + 1)) +
-                   ": use sqlite:///absolute/path, sqlite:relative/path, sqlite::memory: or "
-                   "postgresql://user@host/database"};
+  const std::size_t scheme = url.find(':');
+  return Error{
+      ErrorCode::kInvalidArgument,
+      "not a database we know: " + Quote(scheme == url.npos ? url : url.substr(0, scheme + 1)) +
+          ": use sqlite:///absolute/path, sqlite:relative/path, sqlite::memory: or "
+          "postgresql://user@host/database"};
 }
 
 // What follows "sqlite:", as a path.

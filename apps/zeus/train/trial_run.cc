@@ -48,7 +48,9 @@ TrialRun::TrialRun(const Parts& parts, const TrainOptions& options, const Job& j
   status_.attempt = trial.attempt;
   status_.max_epochs = started_.max_epochs;
   status_.target = job_.spec.target_metric;
-  if (job_.spec.beta && job_.least_cost) status_.bound = *job_.spec.beta * *job_.least_cost;
+  // Other policies stop runs by rules of their own (docs/batch-size.md), which have no such number.
+  if (job_.spec.policy == "zeus" && job_.spec.beta && job_.least_cost)
+    status_.bound = *job_.spec.beta * *job_.least_cost;
 }
 
 Placeholders TrialRun::MakePlaceholders() const {

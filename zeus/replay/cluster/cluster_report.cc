@@ -185,7 +185,8 @@ std::string Change(double ratio) {
   return fmt::format("{:.1f} % {}", 100 * std::abs(1 - ratio), ratio <= 1 ? "less" : "more");
 }
 
-// ", but 12 of 100 jobs with zeus and 3 with default did not reach the target"; empty if all did.
+// ", but 12 of 100 jobs with zeus and 3 with default did not reach the target" ("and" where the
+// contender has no more of them); empty if all did.
 std::string Shortfall(const ClusterComparison& comparison, std::size_t contender) {
   const auto usual = static_cast<std::size_t>(std::ranges::find(comparison.contenders, "default") -
                                               comparison.contenders.begin());
@@ -195,10 +196,9 @@ std::string Shortfall(const ClusterComparison& comparison, std::size_t contender
       ClusterFigureSource(comparison, usual, std::nullopt).Of(UnfinishedOf).mean;
   if (unfinished == 0 && unfinished_usual == 0) return "";
   return fmt::format(
-      ", but {:.0f} of {:.0f} jobs with {} and {:.0f} with default did not reach "
-      "the target",
-      std::ceil(unfinished), own.Of(kCounts[0].of).mean, comparison.contenders[contender],
-      std::ceil(unfinished_usual));
+      ", {} {:.0f} of {:.0f} jobs with {} and {:.0f} with default did not reach the target",
+      unfinished > unfinished_usual ? "but" : "and", std::ceil(unfinished),
+      own.Of(kCounts[0].of).mean, comparison.contenders[contender], std::ceil(unfinished_usual));
 }
 
 // "zeus uses 21.5 % less energy than default (7.1 % less to 52.3 % less by workload), …"

@@ -100,7 +100,7 @@ TEST(ClusterReportTest, NobodyIsSaidToSaveWithoutTheJobsThatDidNotReachTheTarget
   for (auto& replay : comparison.replays) replay[0].contenders[0].unfinished = 1;
   const report::Report report = ToReport(comparison);
   EXPECT_THAT(report.findings[0],
-              HasSubstr("but 0 of 2 jobs with zeus and 1 with default did not reach the target"));
+              HasSubstr(", and 0 of 2 jobs with zeus and 1 with default did not reach the target"));
   EXPECT_EQ(report.sections[0].tables[0].rows[0].back().text, "1");
 }
 
