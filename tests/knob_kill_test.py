@@ -97,6 +97,8 @@ class KnobKillTest(SimTestCase):
         super().setUp()
         for name in ("CUDA_VISIBLE_DEVICES", "ZEUS_NVML_LIBRARY"):
             self.environment.pop(name, None)
+        # Programs that are started in the background of a shell ignore SIGINT, and so do theirs.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         folder = self.directory.name
         self.environment |= {"HOME": folder, "XDG_DATA_HOME": os.path.join(folder, "data"),
                              "XDG_CONFIG_HOME": os.path.join(folder, "config")}
