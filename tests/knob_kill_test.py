@@ -97,8 +97,10 @@ class KnobKillTest(SimTestCase):
         super().setUp()
         for name in ("CUDA_VISIBLE_DEVICES", "ZEUS_NVML_LIBRARY"):
             self.environment.pop(name, None)
-        # Programs that are started in the background of a shell ignore SIGINT, and so do theirs.
+        # Programs that are started in the background of a shell ignore SIGINT, those of nohup
+        # SIGHUP, and so do the programs that they start.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         folder = self.directory.name
         self.environment |= {"HOME": folder, "XDG_DATA_HOME": os.path.join(folder, "data"),
                              "XDG_CONFIG_HOME": os.path.join(folder, "config")}
