@@ -71,7 +71,7 @@ std::string ToText(const KnobJournal::Record& record, const std::string& here) {
   return fmt::format("{}: changed before the last boot, at its default since", knob);
 }
 
-// What cannot be read is said, also after it was put aside: nobody knows what those knobs were.
+// Reports damaged entries, also those put aside before: the former settings are not known.
 Result<bool> TellDamage(const KnobJournal& journal, Json* list) {
   ZEUS_TRY(const auto damaged, journal.Damaged());
   for (const KnobJournal::Damage& damage : damaged) {

@@ -54,7 +54,7 @@ struct DetachedThread::State {
 DetachedThread::DetachedThread(std::function<void()> work) : state_(std::make_shared<State>()) {
   auto run = [state = state_, work = std::move(work)]() mutable {
     work();
-    work = nullptr;  // Whoever is told of the end may rely on it that nothing is held any more.
+    work = nullptr;  // The work releases what it holds before its end is announced.
     state->Finish();
   };
   // Without the event nobody could be told of the end, so the caller's own thread does the work.

@@ -12,7 +12,7 @@
 namespace zeus {
 namespace {
 
-constexpr const char* kUsualPath = "/bin:/usr/bin";  // Of execvp() where PATH is not set.
+constexpr const char* kUsualPath = "/bin:/usr/bin";  // As execvp() has it where PATH is not set.
 
 // The errno with which exec() would fail; 0 when it would not.
 int ReasonAgainst(const std::filesystem::path& file) {

@@ -135,7 +135,7 @@ class BatchSizeClient final : public TrainingCallback {
   bool untold_ = false;  // The service does not know the last report.
   // Null with several ranks, which may measure the same GPUs for each other.
   std::unique_ptr<OwnShare> share_;
-  std::vector<double> limits_at_begin_;  // Of the counted GPUs, in watts.
+  std::vector<double> limits_at_begin_;  // Limits of the counted GPUs, in watts.
   bool limits_changed_ = false;
   bool steady_ = false;  // The power limit stays as it is during the next epoch.
   bool ended_ = false;

@@ -18,7 +18,7 @@ struct CallOptions {
   int attempts = 4;    // Of each call, the first included.
   Seconds pause{0.1};  // Before the second; doubles.
   Seconds answer_timeout{30};
-  // Of the server, between calls. A thousand trainings that report now and then would hold as many
+  // Stays open between calls. A thousand trainings that report now and then would hold as many
   // connections; a few callers that ask all the time should keep theirs.
   bool keep_connection = false;
 };

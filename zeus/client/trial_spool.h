@@ -13,12 +13,12 @@
 
 namespace zeus {
 
-// What a service has yet to be told about a run.
+// A report about a run that a service has yet to get.
 struct KeptTrial {
   std::string where{};
   JobSpec spec{};
   TrialRequest request{};  // With the request id that makes it one trial however often it is told.
-  std::int64_t trial = 0;  // Of the service, when it has begun it; 0: it has yet to.
+  std::int64_t trial = 0;  // The number that the service gave it; 0: none yet.
   std::optional<TrialReport> report{};  // The last one, which contains all before it.
   std::optional<TrialEnd> end{};        // nullopt: it was running when this was written.
   ProcessIdentity runner{};
@@ -34,8 +34,8 @@ class TrialSpool {
   // Or replaces the one of the same request.
   Status Save(const KeptTrial& trial) const;
   void Remove(const KeptTrial& trial) const;
-  // Of this job, oldest first, that have ended or whose runner has died. What cannot be read is
-  // skipped.
+  // Returns the trials of this job that have ended or whose runner has died, oldest first. Files
+  // that cannot be read are skipped.
   std::vector<KeptTrial> Waiting(const std::string& where, const std::string& job) const;
 
   void RememberBatchSize(const std::string& where, const std::string& job, int batch_size) const;

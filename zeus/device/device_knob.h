@@ -63,7 +63,7 @@ class DeviceKnob final : public Knob {
   struct Turned {
     KnobState before;                // To be put back.
     std::optional<Setting> ceiling;  // nullopt: that of the device.
-    std::vector<Setting> ours;       // What may be found in force; the last one is the latest.
+    std::vector<Setting> ours;       // Our settings that may be in force, the latest last.
   };
 
   // These need the lock.

@@ -27,8 +27,8 @@ using Setting = std::variant<Watts, Hertz>;
 // How high a knob may be turned. A limit that somebody set below what the device can do is a cap,
 // and Zeus keeps to it unless it is told otherwise.
 enum class Ceiling {
-  kAsFound,   // What was in force before the knob was turned.
-  kOfDevice,  // What the device allows.
+  kAsFound,   // The setting in force before the knob was turned.
+  kOfDevice,  // The highest setting that the device allows.
 };
 
 // "150 W", "1380 MHz"
@@ -53,8 +53,8 @@ class Knob {
   // The highest is the ceiling of the knob. One setting when the device allows no other.
   virtual Result<std::vector<Setting>> Settings(const Setting& stride) = 0;
 
-  // What is in force: the limit that was set, or a stricter one from outside; the highest clock
-  // when none is locked. kInvalidArgument when devices differ.
+  // Returns the setting in force: the limit that was set, or a stricter one from outside; the
+  // highest clock when none is locked. kInvalidArgument when devices differ.
   virtual Result<Setting> Current() = 0;
 
   // The most that the devices behind it may draw: the sum of their highest power limits.

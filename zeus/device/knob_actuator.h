@@ -42,8 +42,8 @@ class KnobActuator {
 
   virtual Result<KnobState> Read() = 0;
 
-  // What the device obeys now. nullopt where nothing tells: of clocks, unless the device says that
-  // it runs at a locked one.
+  // Returns what the device obeys. nullopt where nothing tells: of clocks, unless the device says
+  // that it runs at a locked one.
   virtual Result<std::optional<Setting>> InForce() { return std::optional<Setting>(); }
 
   // To be called after Read() and before the first Apply(): what makes settings last. Never a
@@ -61,10 +61,10 @@ class KnobActuator {
   virtual std::optional<Joules> EpochMark() { return std::nullopt; }
 };
 
-// What became of a knob that was to be put back.
+// The outcome of putting a knob back.
 enum class KnobReturn {
   kPutBack,
-  kNotOurs,  // Somebody else has set it since: it was left as it is.
+  kNotOurs,  // Another program has set it since: it is left as it is.
 };
 
 // Puts the knob back if it still has one of our settings (or the one before them). Where none is

@@ -16,8 +16,8 @@ struct KnobEntry {
   KnobKind kind = KnobKind::kGpuPowerLimit;
   KnobDevice device{};
   KnobState before{};
-  // What the owner may have set: the last setting, and the next one while it is under way. Empty in
-  // entries of earlier versions.
+  // Settings that the owner may have made: the last setting, and the next one while it is under
+  // way. Empty in entries of earlier versions.
   std::vector<Setting> ours{};
   std::string boot_id{};               // Settings do not survive a boot.
   std::optional<Joules> epoch_mark{};  // KnobActuator::EpochMark() at that time.

@@ -142,7 +142,7 @@ Status KnobJournal::Release(const KnobActuator& actuator) {
     const std::lock_guard guard(mutex_);
     if (held_.erase(name) == 0) return Ok();
   }
-  // Nobody opens the file to lock it meanwhile: that needs the lock of the folder.
+  // No process can open the file to lock it now: that needs the lock of the folder.
   ZEUS_RETURN_IF_ERROR(Remove(LockFileOf(actuator.kind(), actuator.device())));
   return Remove(folder_ / name);
 }

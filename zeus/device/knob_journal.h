@@ -45,7 +45,7 @@ class KnobJournal {
     kNothingToDo,
     kRestored,
     kDiscarded,  // Of an earlier boot or driver epoch: the knob is at its default already.
-    kNotOurs,    // Somebody else has set it since: it was left as it is.
+    kNotOurs,    // Another program has set it since: it is left as it is.
   };
   // Puts back what a dead owner left. kUnavailable while somebody holds the knob.
   Result<Repair> PutBackLeftover(KnobActuator& actuator, Holders holders = Holders::kRespect);

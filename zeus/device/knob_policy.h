@@ -7,7 +7,7 @@
 
 namespace zeus {
 
-// What the administrator of a machine says about its knobs, in a file that belongs to root:
+// The rules of a machine's administrator for its knobs, in a file that belongs to root:
 // docs/knobs.md.
 struct KnobPolicy {
   bool may_raise = false;          // Programs may set more than they found.

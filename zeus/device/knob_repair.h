@@ -8,12 +8,12 @@
 
 namespace zeus {
 
-// What happened to a knob that a process left changed.
+// The repair of a knob that a process left changed.
 struct KnobRepair {
   enum class Outcome {
     kRestored,
     kDiscarded,  // Of an earlier boot or driver epoch: it is at its default already.
-    kNotOurs,    // Somebody else has set it since: it was left as it is.
+    kNotOurs,    // Another program has set it since: it is left as it is.
     kHeld,       // A living process holds it: it was left as it is.
     kFailed,
   };
@@ -38,7 +38,7 @@ Result<std::vector<KnobRepair>> RepairKnobs(KnobJournal& journal, const Surround
 Result<std::vector<KnobRepair>> RepairAllKnobs(KnobJournal& journal, const Surroundings& machine,
                                                KnobJournal::Holders holders);
 
-// What became of a knob that was to be put to its default.
+// The outcome of putting a knob to its default.
 struct KnobReset {
   std::string knob;  // "power limit of gpu:0"
   Status done;

@@ -66,7 +66,7 @@ struct Trial {
   // Of the request that began it: the same request again gets the same trial. May be empty.
   std::string request_id{};
   WallTime started_at{};
-  Seconds lease{};         // What a sign of life is good for.
+  Seconds lease{};         // How long a sign of life counts.
   WallTime lease_until{};  // By the lease clock in a repository, by the time of day in answers.
   std::optional<WallTime> ended_at{};
   int epochs = 0;

@@ -28,7 +28,7 @@ bool AsGoodAsTarget(const JobSpec& spec, double metric) {
   return spec.higher_is_better ? metric >= spec.target_metric : metric <= spec.target_metric;
 }
 
-// What teaches nothing: the belief is about runs as the policy has them, alone on their GPUs.
+// Runs that teach nothing: beliefs are about the runs of the policy, alone on their GPUs.
 bool Teaches(const Trial& trial) { return trial.role != RunRole::kBaseline && !trial.shared; }
 
 Json ProgressDetail(const Trial& trial) {

@@ -27,7 +27,7 @@ struct TrialRequest {
   std::optional<std::int64_t> recurrence{};
   std::string request_id{};        // Makes the request idempotent; may be empty.
   std::optional<Seconds> lease{};  // For runners that cannot send heartbeats; else the spec's.
-  // Of a run that was begun without asking, and is told afterwards; nullopt: the policy chooses.
+  // Set for a run that began without asking and is reported later; nullopt: the policy chooses.
   std::optional<int> batch_size{};
   // An undisturbed run of the default, for savings to be measured against (savings.h): the runner
   // leaves the power limit as it is. Further tries of its recurrence are none: it has one.
@@ -127,7 +127,7 @@ class JobService {
                                                 const TrialQuery& query) = 0;
   // An empty model: that of the spec.
   virtual Result<JobArms> GetArms(const std::string& job_id, const std::string& gpu_model) = 0;
-  // What the job has saved: the only answer to that question, see savings.h.
+  // Returns the saving of the job by its only definition: see savings.h.
   virtual Result<JobSavings> GetSavings(const SavingsQuery& query) = 0;
   virtual Result<std::vector<JobEvent>> ListEvents(const std::string& job_id, std::int64_t after,
                                                    int limit) = 0;

@@ -7,7 +7,7 @@
 #include "zeus/base/units.h"
 #include "zeus/job/job.h"
 
-// What a recurring job has saved. There is one definition, and the command, the server, Python and
+// The saving of a recurring job. There is one definition, and the command, the server, Python and
 // the reports all show its result:
 //
 //   The job is compared with undisturbed runs of its default: default batch size, power limit as
@@ -27,16 +27,16 @@ struct MeanAmount {
   std::optional<double> sigma{};
 };
 
-// What a training to the target takes on average, in joules and seconds.
+// The mean of trainings to the target, in joules and seconds.
 struct UsualAmounts {
-  int count = 0;  // Of trainings that reached the target.
+  int count = 0;  // Trainings that reached the target.
   MeanAmount energy{};
   MeanAmount time{};
   MeanAmount cost{};
 };
 
 struct SavedAmount {
-  double percent = 0;  // Of the baseline's mean; negative when Zeus took more.
+  double percent = 0;  // Relative to the baseline; negative: Zeus took more.
   double percent_sigma = 0;
   double total = 0;  // In joules or seconds, over all recurrences that reached the target.
   double total_sigma = 0;
@@ -46,7 +46,7 @@ struct JobSavings {
   std::string job_id{};
   std::string gpu_model{};
   std::string baseline_job{};  // The job whose runs are compared with; mostly the same.
-  int default_batch_size = 0;  // Of that job.
+  int default_batch_size = 0;  // The default of that job.
   UsualAmounts baseline{};     // Undisturbed runs of the default.
   UsualAmounts zeus{};         // Recurrences of the job, with everything that is charged to them.
   int runs = 0;                // Runs that are charged.

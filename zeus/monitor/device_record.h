@@ -59,8 +59,8 @@ class DeviceRecord {
   void TakeEnergy(TimePoint now, const Visit& visit);
   void TakePower(TimePoint now, const Result<Watts>& power);
   void TakeTelemetry(TimePoint now, GpuReading reading);
-  Watts TruePower() const;            // What the last reading meant.
-  Watts Reported(Watts power) const;  // What the sensor shows at such a power.
+  Watts TruePower() const;            // By the last reading, calibrated.
+  Watts Reported(Watts power) const;  // The value shown at this power.
   void RecordPower();
   void ShowEnergy(TimePoint now, EnergyMonitor::Present& present);
   EnergySource source() const;

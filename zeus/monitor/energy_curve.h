@@ -54,8 +54,8 @@ class EnergyCurve {
     Joules drift;
     Joules steps;  // Standard deviations of the changes inside gaps, added up.
     std::int64_t updates = 0;
-    // What may be missing because the sensor has not shown it yet, and is in no variance: a load
-    // that was steady so far is taken to have gone on. Zero for what is settled.
+    // Energy that may be missing because the sensor has not shown it yet, and is in no variance: a
+    // load that was steady so far is taken to have gone on. Zero for what is settled.
     Joules hidden;
   };
 
@@ -96,7 +96,7 @@ class EnergyCurve {
     TimePoint begin;
     TimePoint end;
     double middle_variance;
-    double swing_variance;  // Of a load that may swing inside the stretch, anywhere in it.
+    double swing_variance;  // Covers a load that swings inside the stretch.
     double timing_variance;
     // How far apart the plausible places of a change are, here and at the next knot.
     Joules place_sigma;
@@ -160,7 +160,7 @@ class EnergyCurve {
   // How often the load changed in a stretch with the edge of a window, of late: 0 to 1.
   double change_at_edges_ = 0;
   Seconds period_{0};  // Length of the last observed stretch.
-  // What is known about the time after end(), whatever its length.
+  // The knowledge about the time after end(), whatever its length.
   struct Ahead {
     Watts level;
     double level_variance = 0;  // W²

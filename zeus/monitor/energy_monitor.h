@@ -30,7 +30,7 @@ struct MonitoredDevice {
   std::optional<Watts> highest_power{};
 };
 
-// What the caller knows about the end of a window.
+// The caller's knowledge about the end of a window.
 enum class WindowEnd {
   kPlain,
   // The caller waited for the devices' work, and it ended just now: what was used in the last

@@ -26,7 +26,7 @@ class OwnShare {
   // settled, which is one or two updates of the sensor behind.
   double OfOthers() const;
 
-  // What is left for this process. Logs a warning once when it is not all.
+  // Returns the part of this process. Logs a warning once when it is not all.
   double OwnPart();
   // OwnPart() has ever found others that use more than a trifle.
   bool shared() const { return shared_; }

@@ -16,7 +16,7 @@ struct Excess {
   TimePoint begin;
   TimePoint end;
   Watts power;    // Mean over the stretch.
-  Watts level;    // What lies around the work, or the pause.
+  Watts level;    // The power around the work or the pause.
   Watts extreme;  // The most that the work may have drawn; the least, for a pause.
 
   // Weights of the places; their sum is one.

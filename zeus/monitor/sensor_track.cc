@@ -300,7 +300,7 @@ Joules SensorTrack::GuessDoubt() const {
 bool SensorTrack::CorrectGuess() {
   const std::size_t count = periods_.size();
   if (undone_.size() < 2 * count + 1) return false;
-  std::vector<double> errors(count, 0.0);  // Of the periods in periods_, up to a constant.
+  std::vector<double> errors(count, 0.0);  // One per period, up to a constant.
   for (std::size_t i = 0; i + 1 < count; ++i) {
     const std::optional<double> common = CommonStep(StepsAfter(i));
     if (!common) return false;

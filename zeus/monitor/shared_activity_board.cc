@@ -56,7 +56,7 @@ std::size_t NumberOf(const std::string& wanted, activity::Header& header) {
   return key;
 }
 
-// What the host and the members of a group claim of a device.
+// The claims of a group's host and members on a device.
 struct GroupClaim {
   std::uint64_t id;
   double host = 0;

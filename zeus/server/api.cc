@@ -246,7 +246,7 @@ WaitsFor Api::Weigh(const HttpRequest& request) const {
   return route->access == Access::kWrite ? WaitsFor::kWriting : WaitsFor::kReading;
 }
 
-// Nobody gets to fill memory before it is known that he may.
+// Decides by the header alone, so that strangers fill no memory with bodies.
 Admission Api::Admit(const HttpRequest& header) {
   const Result<Target> target = ParseTarget(header.target);
   if (!target.ok())

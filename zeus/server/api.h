@@ -23,7 +23,7 @@ namespace zeus::server {
 struct ApiOptions {
   PlanService* plans = nullptr;          // nullptr: there is no planning here.
   PipelineSessions* sessions = nullptr;  // nullptr: nor for the reference's clients.
-  Seconds rank_patience = Seconds(600);  // Of a rank with the others.
+  Seconds rank_patience = Seconds(600);  // How long a rank waits for the others.
   const TokenFile* tokens = nullptr;     // nullptr: everybody may do everything.
   LoginLimiter* logins = nullptr;        // nullptr: wrong tokens may come for ever.
   Quotas* quotas = nullptr;              // nullptr: name spaces have no limits.

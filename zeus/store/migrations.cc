@@ -141,7 +141,7 @@ constexpr std::array kLeaseClock = {
     " since_boot_seconds DOUBLE PRECISION NOT NULL)",
 };
 
-// What a run was like, for savings and beliefs: of earlier runs nobody knows.
+// How a run was disturbed, for savings and beliefs; unknown for earlier runs.
 constexpr std::array kDisturbances = {
     "ALTER TABLE trials ADD COLUMN undisturbed BIGINT NOT NULL DEFAULT 0",
     "ALTER TABLE trials ADD COLUMN shared BIGINT NOT NULL DEFAULT 0",

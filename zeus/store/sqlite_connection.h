@@ -18,8 +18,8 @@ class SqliteConnection final : public SqlConnection {
  public:
   enum class Use {
     kReadAndWrite,
-    kReadOnly,      // Of a file that this process may write.
-    kReadOnlyFile,  // Of a file or folder that it may not write.
+    kReadOnly,      // A file that this process may write.
+    kReadOnlyFile,  // A file or folder that it may not write.
   };
 
   // `file` must exist (see PrepareSqliteFile); ":memory:" is a database of this connection alone.

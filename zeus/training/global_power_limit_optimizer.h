@@ -27,7 +27,7 @@ struct JitOptions {
   // Of the first knob: see PowerLimitOptimizer::Options.
   std::vector<Setting> settings{};
   std::optional<Setting> stride{};
-  // What is set at most: a limit that was found below that of the device is a cap, and kept to.
+  // The highest setting: a limit that was found below that of the device is a cap, and kept to.
   Ceiling ceiling = Ceiling::kAsFound;
 
   // Profiles are kept in a folder and used again for the same job, batch size and devices; or in

@@ -36,13 +36,13 @@ struct RecurrenceAmounts {
   Joules cost{};
 };
 
-// What runs with one batch size took, as it was measured: start of the program and profiling of
+// The measured amounts of the runs with one batch size: start of the program and profiling of
 // power limits included. Runs of the baseline and on shared GPUs are left out.
 struct MeasuredArm {
   int batch_size = 0;
   int runs = 0;
   int reached = 0;
-  MeanAmount cost{};  // Of a run to the target, what was spent without reaching it included.
+  MeanAmount cost{};  // The cost per run to the target, failed runs included.
 };
 
 // What has been learned about a job, and what that has cost: everything that tables, plots and JSON
@@ -57,12 +57,12 @@ struct Lessons {
 
   std::vector<RecurrenceAmounts> recurrences{};
   std::vector<MeasuredArm> measured{};  // In the order of `arms`.
-  RunAmounts total{};                   // Of all trials together.
-  RunAmounts baseline{};                // Of it, of undisturbed runs of the default.
-  // Of it, of runs for the policy to learn from, and of those that did not reach the target.
+  RunAmounts total{};                   // All trials together.
+  RunAmounts baseline{};                // The part of undisturbed runs of the default.
+  // The part of runs for the policy to learn from, and of those that missed the target.
   RunAmounts exploration{};
-  // Of the latest recurrences that reached the target, were begun with the best batch size because
-  // it is the best, and had their GPUs to themselves: with everything that they took to get there.
+  // The mean of the latest recurrences that reached the target, began with the best batch size as
+  // the best, and were alone on their GPUs, with all that they took to get there.
   std::optional<UsualAmounts> at_best{};
   std::optional<Watts> power_limit{};  // Of the latest run with the best batch size.
   // The batch size whose runs took least, as they were measured; nullopt while none reached the
@@ -88,9 +88,9 @@ void AddCarbon(const CarbonAccounting& accounting, Lessons& lessons);
 // Tables for people, ending in a newline.
 std::string ArmsTable(const Lessons& lessons);
 std::string TrialsTable(const Lessons& lessons);
-// What was chosen, what that saves, and what finding it cost.
+// Returns text on the choice, its saving, and the cost of finding it.
 std::string SummaryText(const Lessons& lessons);
-// What the job has saved, or why that is not known.
+// Returns text on the saving of the job, or on why it is not known.
 std::string SavingsText(const Lessons& lessons);
 
 // "zeus.job/2", see docs/formats.md.

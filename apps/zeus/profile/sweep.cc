@@ -70,7 +70,7 @@ Result<TimePoint> Sweep::BeginNext() {
 
 Result<TimePoint> Sweep::Try(const SweepPlan::Position& position) {
   Status set = parts_.knob.Set(settings_[position.setting]);
-  // Somebody has lowered the limit meanwhile: lower settings can still be tried.
+  // Another program has lowered the limit meanwhile: lower settings can still be tried.
   if (!set.ok() && set.error().code == ErrorCode::kConflict) {
     tries_ = kTries;
     return TryAgainOrSkip(position, set.error());

@@ -111,7 +111,7 @@ class Sweep {
   std::size_t next_ = 0;  // Number of the slice.
   std::vector<MeasuredSlice> slices_;
   std::vector<Unsettled> unsettled_;
-  int tries_ = 0;                     // Of the slice that is under way.
+  int tries_ = 0;                     // Tries of the slice under way.
   std::size_t skipped_in_a_row_ = 0;  // Settings.
   std::vector<SkippedSlice> skipped_;
   bool complete_ = false;

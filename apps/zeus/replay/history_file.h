@@ -7,8 +7,8 @@
 
 namespace zeus::cli {
 
-// What `zeus job export` writes (docs/formats.md); "-" is standard input. kInvalidArgument names
-// the line that is wrong.
+// Reads the output of `zeus job export` (docs/formats.md); "-" is standard input. kInvalidArgument
+// names the line that is wrong.
 Result<replay::RunHistory> ReadHistory(const std::filesystem::path& path);
 
 }  // namespace zeus::cli

@@ -97,7 +97,7 @@ Status WriteFolder(const fs::path& folder, const Json& result, const report::Rep
   return Ok();
 }
 
-// What a reader of the folder needs to know at once: how it came out, and where it is.
+// Returns a summary of a few lines: how many claims hold, and where the files are.
 std::string SummaryOf(const report::Report& report, const fs::path& folder) {
   std::string text = fmt::format("{} ({})\n", report.title, report.subtitle);
   for (const std::string& finding : report.findings) text += fmt::format("- {}\n", finding);

@@ -82,7 +82,7 @@ std::string ToTable(const RunReport& report);
 // Where each number of the table comes from: sensor, updates, both parts of ±, flags.
 std::string ToExplanation(const RunReport& report);
 
-// What a flag means for the reader of a number: "the power limit was changed meanwhile".
+// Explains a flag to the reader of a number: "the power limit was changed meanwhile".
 const char* FlagMeaning(std::string_view flag);
 
 // Rows for run number `index` (from 0), and the names of their columns. Quoted as RFC 4180 says,

@@ -35,7 +35,7 @@ bool IsDeviceName(const std::string& what) {
   return what.find(':') != std::string::npos && what.find(' ') == std::string::npos;
 }
 
-// What is said about devices that are measured: that of a MIG instance is the energy of its board.
+// Remarks on measured devices: the energy of a MIG instance is that of its whole board.
 std::vector<std::string> RemarksOn(const Node& node, const MeterOptions& options) {
   std::vector<std::string> remarks;
   for (const Absence& absence : node.absent) {

@@ -51,14 +51,14 @@ class RunMeter {
   std::vector<DeviceIdentity> Devices() const;  // That are measured.
   // Sentences about measured devices that a reader must know, as that energy is the whole board's.
   const std::vector<std::string>& remarks() const { return remarks_; }
-  // Of the GPUs that tell it in time, in the order of the node.
+  // Limits of the GPUs that answer in time, in the order of the node.
   std::vector<Celsius> Temperatures();
 
   // The signal that asked Zeus to end while the meter waited for a driver.
   std::optional<int> asked_to_end() const { return asked_to_end_; }
 
  private:
-  // What the drivers told at the start.
+  // The answers of the drivers at the start.
   struct Look {
     std::shared_ptr<NodeMonitor> node;  // Null when there is nothing to measure.
     std::vector<DeviceMeasurement> unmeasured;

@@ -146,7 +146,7 @@ Result<bool> RunSession::Round(unsigned round) {
     report_.runs.push_back({exit_code_, std::move(measurement)});
     WriteResults();
   }
-  // What fails once is not worth repeating, and who interrupts one run means all.
+  // A failed run is not repeated, and an interruption ends all runs.
   return exit_code_ == 0 && !outcome.value().interrupted && !meter_.asked_to_end();
 }
 

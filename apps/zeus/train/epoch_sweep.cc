@@ -46,7 +46,7 @@ Status EpochSweep::BeginNext() {
   const std::size_t setting = next_++;
   if (setting == settings_.size()) return Ok();
   Status set = knob_.Set(settings_[setting]);
-  // Somebody has lowered the limit meanwhile: lower settings can still be tried.
+  // Another program has lowered the limit meanwhile: lower settings can still be tried.
   if (!set.ok() && set.error().code == ErrorCode::kConflict) {
     skipped_.push_back({setting, set.error().message});
     return BeginNext();

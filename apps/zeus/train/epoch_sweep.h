@@ -47,7 +47,7 @@ class EpochSweep {
   std::size_t next_ = 0;  // Setting to try with the next epoch.
   bool measuring_ = false;
   std::optional<Error> disturbed_;  // Why the epoch under way tells nothing.
-  int tries_ = 0;                   // Of the setting that is being tried.
+  int tries_ = 0;                   // Tries of the present setting.
   TimePoint next_look_{};
   std::vector<SkippedSlice> skipped_;
   struct Measured {

@@ -166,7 +166,7 @@ void LimitSearch::Settle(const Status& status) {
   if (sweep_ != nullptr) sweep_->Stop();
   if (!status.ok()) trouble_ = status.error();
   chosen_.reset();
-  PutBack();  // What it was turned to is not known to be any good.
+  PutBack();  // The present setting is not known to be good.
 }
 
 // A limit that stays changed is worse than whatever was the trouble before.

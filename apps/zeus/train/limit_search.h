@@ -64,7 +64,7 @@ class LimitSearch {
   void EpochEnded();
   // Of which it is not known when they ended.
   void EpochsLumped();
-  // What is measured in this run is of no use: nothing of it is kept.
+  // Marks the measurements of this run as useless: none is kept.
   void Forget() { worthless_ = true; }
   // The command has ended: puts the limit back and keeps what was learned.
   void End();
@@ -94,7 +94,7 @@ class LimitSearch {
   void Settle(const Status& status);
   void PutBack();
   void SayLeftOut();
-  // Of the profile, what may be set.
+  // The points of the profile that may be set.
   Profile Allowed() const;
   ProfileContext Context() const;
 

@@ -55,7 +55,7 @@ struct TrainOptions {
   JobSourceFlags source{};
   unsigned recurrences = 1;
   unsigned baseline = 0;  // Undisturbed runs of the default, before the recurrences.
-  unsigned tries = 20;    // Of a recurrence.
+  unsigned tries = 20;    // At most, in a recurrence.
   Seconds lease{120};
   Seconds server_wait{30};  // At the start; then it goes without.
   std::optional<MetricPattern> metric{};

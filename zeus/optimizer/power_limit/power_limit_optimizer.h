@@ -174,7 +174,7 @@ class PowerLimitOptimizer {
   std::vector<std::int64_t> steps_at_;  // Begun before it was done.
   std::optional<Error> disturbed_;      // Why the slice under way tells nothing; of this rank.
   TimePoint next_look_{};               // Whether the setting is in force.
-  int tries_ = 0;                       // Of the setting that is being tried.
+  int tries_ = 0;                       // Tries of the present setting.
   std::vector<LeftOut> left_out_;
   std::optional<Error> trouble_;
 };

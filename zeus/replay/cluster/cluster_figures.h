@@ -28,17 +28,17 @@ struct ClusterFigure {
 };
 std::span<const ClusterFigure> ClusterFigures();
 
-// What a contender saves against `default`, everything that it runs charged to it. The sigma is one
-// standard deviation, by the scatter between the groups of a replay and, with several replays,
+// The saving of a contender against `default`, everything that it runs charged to it. The sigma is
+// one standard deviation, by the scatter between the groups of a replay and, with several replays,
 // between these, whichever is larger.
 struct ClusterSaving {
   double percent = 0;
   double percent_sigma = 0;
-  Joules energy{};  // Of one replay.
+  Joules energy{};  // In one replay.
   Joules energy_sigma{};
 };
-// Of one workload, or of all together; nullopt where nothing was used, or where neither two groups
-// nor two replays tell a sigma.
+// Returns the saving on one workload, or on all together; nullopt where nothing was used, or where
+// neither two groups nor two replays tell a sigma.
 std::optional<ClusterSaving> SavingOf(const ClusterComparison& comparison, std::size_t contender,
                                       std::optional<std::size_t> workload);
 
@@ -50,7 +50,7 @@ class ClusterFigureSource {
 
   // Of the replays that have such jobs. Empty: none has.
   const std::vector<ContenderTotals>& replays() const { return own_; }
-  // What `default` took in the same replays.
+  // The amounts of `default` in the same replays.
   const std::vector<ContenderTotals>& usual() const { return usual_; }
 
   // Mean and spread over those replays; nullopt where there is none, or no oracle to compare with.

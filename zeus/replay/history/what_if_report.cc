@@ -11,7 +11,7 @@
 namespace zeus::replay {
 namespace {
 
-// What the numbers of a column are counted in.
+// The unit of a column.
 struct ColumnUnit {
   double size;  // In joules or seconds.
   const char* name;

@@ -32,7 +32,7 @@ struct PipelineOptions {
 
   pipeline::SweepRules sweep{};
   Hertz stride = Hertz::FromMega(60);  // Between the clocks that are measured.
-  // What is set at most: a clock that was found locked below that of the device is kept to.
+  // The highest setting: a clock that was found locked below that of the device is kept to.
   Ceiling ceiling = Ceiling::kAsFound;
   // Called before times are taken: waits until the GPU has done what was asked of it. While a plan
   // is in force it is called only where stragglers are watched for.
