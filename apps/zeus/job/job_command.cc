@@ -71,14 +71,19 @@ Result<int> List(JobSource& source, const JobFlags& flags) {
   return 0;
 }
 
-Result<int> Show(JobSource& source, const JobFlags& flags) {
-  if (!flags.html.empty()) ZEUS_RETURN_IF_ERROR(CheckWritable(flags.html));
+Result<Lessons> LessonsWithCarbon(JobSource& source, const JobFlags& flags) {
   SystemClock clock;
   ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, flags.carbon));
   ZEUS_TRY(Lessons lessons, CollectLessons(source.service(), {.job = flags.id,
                                                               .gpu_model = flags.gpu_model,
                                                               .baseline_job = flags.baseline}));
   AddCarbon(carbon, lessons);
+  return lessons;
+}
+
+Result<int> Show(JobSource& source, const JobFlags& flags) {
+  if (!flags.html.empty()) ZEUS_RETURN_IF_ERROR(CheckWritable(flags.html));
+  ZEUS_TRY(const Lessons lessons, LessonsWithCarbon(source, flags));
   if (!flags.html.empty()) ZEUS_RETURN_IF_ERROR(WriteWhole(flags.html, ToHtml(lessons)));
   if (flags.json) {
     PrintJson(ToJson(lessons));
@@ -117,12 +122,7 @@ Result<int> Arms(JobSource& source, const JobFlags& flags) {
 
 // The answer of the server's route, here and there the same.
 Result<int> Savings(JobSource& source, const JobFlags& flags) {
-  SystemClock clock;
-  ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, flags.carbon));
-  ZEUS_TRY(Lessons lessons, CollectLessons(source.service(), {.job = flags.id,
-                                                              .gpu_model = flags.gpu_model,
-                                                              .baseline_job = flags.baseline}));
-  AddCarbon(carbon, lessons);
+  ZEUS_TRY(const Lessons lessons, LessonsWithCarbon(source, flags));
   if (flags.json) {
     PrintJson(SavingsJson(lessons));
   } else {
