@@ -3,7 +3,7 @@
 #include <array>
 #include <string>
 
-#include "zeus/export/metric.h"
+#include "zeus/metrics/metric.h"
 
 // Every metric that Zeus exposes. docs/metrics.md is generated from here.
 namespace zeus::metrics {

@@ -1,4 +1,4 @@
-#include "zeus/export/metric_catalogue.h"
+#include "zeus/metrics/metric_catalogue.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "zeus/export/metrics_server.h"
+#include "zeus/metrics/metrics_server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

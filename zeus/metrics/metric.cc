@@ -1,4 +1,4 @@
-#include "zeus/export/metric.h"
+#include "zeus/metrics/metric.h"
 
 #include <fmt/format.h>
 

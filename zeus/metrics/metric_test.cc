@@ -1,4 +1,4 @@
-#include "zeus/export/metric.h"
+#include "zeus/metrics/metric.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "zeus/export/metric_catalogue.h"
+#include "zeus/metrics/metric_catalogue.h"
 
 namespace zeus {
 namespace metric_test {

@@ -1,4 +1,4 @@
-#include "zeus/export/metrics_server.h"
+#include "zeus/metrics/metrics_server.h"
 
 #include <fmt/format.h>
 #include <httplib.h>
@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "zeus/base/text.h"
-#include "zeus/export/metric.h"
+#include "zeus/metrics/metric.h"
 
 namespace zeus {
 namespace {
