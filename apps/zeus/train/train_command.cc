@@ -18,7 +18,7 @@
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
 #include "zeus/device/knob_repair.h"
-#include "zeus/monitor/shared_activity_board.h"
+#include "zeus/monitor/sharing/shared_activity_board.h"
 
 namespace zeus::cli {
 namespace {

@@ -4,12 +4,19 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <memory>
+
+#include "zeus/base/clock.h"
+#include "zeus/base/file_descriptor.h"
+#include "zeus/base/result.h"
+
+namespace zeus::activity {
 
 // The bytes that processes share to say which devices they use when. Every process owns one slot
 // and writes nothing but it, so nobody waits for anybody and a process that dies at any instruction
 // harms no other. What several may change (the owners of slots, the keys) is changed under the lock
 // of the file.
-namespace zeus::activity {
 
 inline constexpr std::size_t kSlots = 256;
 inline constexpr std::size_t kKeys = 128;
@@ -87,5 +94,53 @@ inline constexpr std::uint64_t kFingerprint = [] {
     sum = sum * 1'000'003 + part;
   return sum;
 }();
+
+// The shared file, mapped. Thread-safe as far as its content is.
+class ActivityFile {
+ public:
+  // Creates the file if there is none. kPermissionDenied when it belongs to somebody else or others
+  // may write it, kUnavailable when it is a link, damaged or of another version.
+  static Result<std::unique_ptr<ActivityFile>> Open(const std::filesystem::path& path,
+                                                    Clock& clock);
+  ~ActivityFile();
+  ActivityFile(const ActivityFile&) = delete;
+  ActivityFile& operator=(const ActivityFile&) = delete;
+
+  Layout& layout() const { return *layout_; }
+
+  // Held while owners of slots or keys change; a dying process gives it back.
+  class Lock {
+   public:
+    explicit Lock(int descriptor) : descriptor_(descriptor) {}
+    Lock(Lock&& other) noexcept : descriptor_(other.descriptor_) { other.descriptor_ = -1; }
+    Lock& operator=(Lock&&) = delete;
+    ~Lock();
+
+   private:
+    int descriptor_;
+  };
+  // kUnavailable when somebody holds it for a second: a stopped process.
+  Result<Lock> Acquire(Clock& clock);
+
+  // Reserves memory for a slot's journal, so that a full file system is an error here and not a
+  // SIGBUS later.
+  Status ReserveJournal(std::size_t slot);
+
+ private:
+  ActivityFile(std::filesystem::path path, int descriptor);
+
+  Status CheckOwner() const;
+  Status FormatOrCheck();
+  Status Reserve(std::size_t offset, std::size_t size);
+  Status Map();
+
+  const std::filesystem::path path_;
+  const FileDescriptor file_;
+  Layout* layout_ = nullptr;
+};
+
+// The file of this user: zeus-activity-<uid> in ZEUS_ACTIVITY_DIR, else in /dev/shm, else in
+// XDG_RUNTIME_DIR. kNotFound when there is no such directory.
+Result<std::filesystem::path> DefaultActivityPath();
 
 }  // namespace zeus::activity

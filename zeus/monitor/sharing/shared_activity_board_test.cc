@@ -1,4 +1,4 @@
-#include "zeus/monitor/shared_activity_board.h"
+#include "zeus/monitor/sharing/shared_activity_board.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 
 #include "zeus/base/testing/child_process.h"
 #include "zeus/base/testing/temporary_directory.h"
-#include "zeus/monitor/shared_activity_board.h"
+#include "zeus/monitor/sharing/shared_activity_board.h"
 
 namespace zeus {
 namespace shared_activity_board_process_test {

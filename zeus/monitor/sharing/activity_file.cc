@@ -1,4 +1,4 @@
-#include "zeus/monitor/activity_file.h"
+#include "zeus/monitor/sharing/activity_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

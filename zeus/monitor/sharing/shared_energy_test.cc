@@ -10,7 +10,7 @@
 #include "zeus/base/testing/temporary_directory.h"
 #include "zeus/monitor/energy_monitor.h"
 #include "zeus/monitor/own_share.h"
-#include "zeus/monitor/shared_activity_board.h"
+#include "zeus/monitor/sharing/shared_activity_board.h"
 #include "zeus/monitor/testing/scripted_meter.h"
 
 namespace zeus {
