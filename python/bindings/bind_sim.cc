@@ -10,7 +10,7 @@
 #include "python/bindings/bind.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/sim_node.h"
-#include "zeus/device/sim/fault_text.h"
+#include "zeus/device/sim/fault.h"
 
 namespace zeus::python {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "zeus/base/log.h"
-#include "zeus/device/knob_guard.h"
-#include "zeus/device/knob_repair.h"
+#include "zeus/device/knobs/knob_guard.h"
+#include "zeus/device/knobs/knob_repair.h"
 #include "zeus/optimizer/agreement.h"
 #include "zeus/optimizer/power_limit/monitor_slice_meter.h"
 #include "zeus/training/counted_devices.h"

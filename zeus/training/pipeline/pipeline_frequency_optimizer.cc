@@ -6,8 +6,8 @@
 #include <variant>
 
 #include "zeus/base/log.h"
-#include "zeus/device/knob_guard.h"
-#include "zeus/device/knob_repair.h"
+#include "zeus/device/knobs/knob_guard.h"
+#include "zeus/device/knobs/knob_repair.h"
 #include "zeus/optimizer/agreement.h"
 #include "zeus/training/job_knob.h"
 #include "zeus/training/pipeline/clock_setter.h"
