@@ -1,4 +1,4 @@
-#include "zeus/plan/memory_plan_repository.h"
+#include "zeus/plan/plan_repository.h"
 
 #include <algorithm>
 
