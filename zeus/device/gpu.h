@@ -86,7 +86,7 @@ struct GpuReading {
   Result<ThrottleReasons> throttle;
 };
 
-// One GPU. Implementations: nvml/, amd/, soc/, sim/ here, and client/remote_gpu.h over the daemon.
+// One GPU. Implementations are in nvml/, amd/, soc/ and sim/.
 // Every implementation passes testing/gpu_conformance.h. Thread-safe.
 class Gpu : public EnergyMeter {
  public:

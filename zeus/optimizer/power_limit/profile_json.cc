@@ -196,18 +196,10 @@ std::string ProfileToJson(const Profile& profile) {
                {"shared_error", profile.shared_error},
                {"complete", profile.complete},
                {"points", std::move(points)}};
-  // For readers of the reference's format; nobody else looks at it.
+  // For readers of the reference's format; ParseProfile() does not look at it.
   if (profile.knob == KnobKind::kGpuPowerLimit)
     json["measurements"] = ReferenceMeasurements(profile);
   return Dump(json, 2);
-}
-
-Result<std::string> ProfileToReferenceJson(const Profile& profile) {
-  if (profile.knob != KnobKind::kGpuPowerLimit) {
-    return Error{ErrorCode::kNotSupported,
-                 fmt::format("the reference's format has no {}", KnobKindName(profile.knob))};
-  }
-  return Dump({{"measurements", ReferenceMeasurements(profile)}}, 4);
 }
 
 Result<Profile> ParseProfile(std::string_view text, int devices) {

@@ -13,11 +13,9 @@ namespace zeus {
 // No profile needs more: larger text is refused unread.
 inline constexpr std::size_t kLargestProfileText = 1024 * 1024;
 
+// Profiles of GPU power limits also have a field "measurements" as the reference implementation
+// writes it, so that its readers understand them: each entry is one step.
 std::string ProfileToJson(const Profile& profile);
-
-// As the reference implementation writes them, for who reads its files: only of GPU power limits.
-// It compares slices of equally many steps: each entry is one step.
-Result<std::string> ProfileToReferenceJson(const Profile& profile);
 
 // Either format. kInvalidArgument, in one sentence, for everything that is not a profile;
 // kNotSupported for one of another version. The reference's format does not say on what it was
