@@ -1,5 +1,3 @@
-#include "apps/zeus/plan/plan_command.h"
-
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -9,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/zeus/commands.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
 #include "apps/zeus/plan/plan_answer.h"

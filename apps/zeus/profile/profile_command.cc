@@ -1,7 +1,6 @@
-#include "apps/zeus/profile/profile_command.h"
-
 #include <memory>
 
+#include "apps/zeus/commands.h"
 #include "apps/zeus/profile/profile_options.h"
 #include "apps/zeus/profile/profile_session.h"
 #include "apps/zeus/profile/profiled_devices.h"

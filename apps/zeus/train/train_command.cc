@@ -1,5 +1,3 @@
-#include "apps/zeus/train/train_command.h"
-
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -7,6 +5,7 @@
 #include <memory>
 #include <system_error>
 
+#include "apps/zeus/commands.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
 #include "apps/zeus/run/child.h"
