@@ -13,7 +13,7 @@
 #include "python/bindings/publisher.h"
 #include "python/bindings/without_gil.h"
 #include "zeus/base/version.h"
-#include "zeus/export/metrics_server.h"
+#include "zeus/metrics/metrics_server.h"
 #include "zeus/export/node_sampler.h"
 #include "zeus/export/prometheus.h"
 

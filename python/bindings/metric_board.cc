@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "zeus/export/metric_catalogue.h"
+#include "zeus/metrics/metric_catalogue.h"
 #include "zeus/export/sample.h"
 
 namespace zeus::python {

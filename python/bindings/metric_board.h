@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "zeus/base/units.h"
-#include "zeus/export/metric.h"
+#include "zeus/metrics/metric.h"
 #include "zeus/monitor/measurement.h"
 #include "zeus/monitor/node_monitor.h"
 

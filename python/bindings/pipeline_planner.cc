@@ -85,17 +85,17 @@ std::shared_ptr<Planner> Solve(const PipelineProfile& profile, const ScheduleSpe
   Onlooker onlooker(progress);
   Result<std::unique_ptr<Planner>> solved = [&] {
     const WithoutGil released;
-    return Planner::Make(ProblemFor(profile, schedule), onlooker.Options());
+    return Planner::Make(ProblemFor(profile, schedule), {.solve = onlooker.Options()});
   }();
   if (onlooker.interrupted()) throw py::error_already_set();
   return Unwrap(std::move(solved));
 }
 
-PipelinePlan PlanAlone(const PipelineProfile& profile, const ScheduleSpec& schedule,
-                       const pipeline::ClockChangeRules& rules, double slowdown) {
-  const pipeline::Problem problem = ProblemFor(profile, schedule);
-  const Seconds baseline = Evaluate(problem, HighestClockChoice(problem)).time;
-  return Unwrap(PlanOnce(problem, baseline * slowdown, rules));
+PipelinePlan PlanOne(const PipelineProfile& profile, const ScheduleSpec& schedule,
+                     const pipeline::ClockChangeRules& rules, double slowdown) {
+  const auto planner = Unwrap(
+      Planner::Make(ProblemFor(profile, schedule), {.demand = pipeline::Demand::kOneDeadline}));
+  return Unwrap(planner->Plan(planner->baseline().time * slowdown, rules));
 }
 
 std::vector<RankClocks> RanksOf(const NamedClocks& clocks) {
@@ -186,11 +186,13 @@ void BindPlanner(py::module_& module) {
           [](const Planner& planner) { return planner.baseline().energy.value(); })
       .def_property_readonly("fastest_time",
                              [](const Planner& planner) { return planner.fastest_time().count(); })
+      .def_property_readonly(
+          "solver", [](const Planner& planner) { return pipeline::SolverText(planner.solver()); })
       .def_property_readonly("stages",
                              [](const Planner& planner) { return planner.problem().stages; })
       .def_property_readonly("microbatches",
                              [](const Planner& planner) { return planner.problem().microbatches; });
-  module.def("plan_once", &PlanAlone, py::arg("profile"), py::arg("schedule"), py::arg("rules"),
+  module.def("plan_once", &PlanOne, py::arg("profile"), py::arg("schedule"), py::arg("rules"),
              py::arg("slowdown"), without_gil);
 }
 

@@ -16,7 +16,7 @@ Result<std::shared_ptr<const SolvedPipeline>> SolvedPipeline::Solve(
     const PlanSpec& spec, const pipeline::SolveOptions& options) {
   ZEUS_TRY(pipeline::Problem problem, ProblemOf(spec));
   ZEUS_TRY(std::unique_ptr<pipeline::Planner> planner,
-           pipeline::Planner::Make(std::move(problem), options));
+           pipeline::Planner::Make(std::move(problem), {.solve = options}));
   return std::shared_ptr<const SolvedPipeline>(new SolvedPipeline(std::move(planner), spec));
 }
 

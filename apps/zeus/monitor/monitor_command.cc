@@ -6,7 +6,7 @@
 
 #include "apps/zeus/monitor/session.h"
 #include "apps/zeus/numbers.h"
-#include "zeus/export/metric_catalogue.h"
+#include "zeus/metrics/metric_catalogue.h"
 
 namespace zeus::cli {
 namespace {

@@ -17,12 +17,12 @@
 #include "apps/zeus/replay/replay_flags.h"
 #include "apps/zeus/report_outputs.h"
 #include "apps/zeus/terminal.h"
+#include "studies/paper/cluster_study.h"
+#include "studies/paper/paper_report.h"
 #include "zeus/base/file.h"
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/replay/catalogue_jobs.h"
-#include "zeus/replay/paper/cluster_study.h"
-#include "zeus/replay/paper/paper_report.h"
 #include "zeus/replay/trace_jobs.h"
 
 namespace zeus::cli {

@@ -65,12 +65,9 @@ Ticks LongestPath(const Problem& problem, const CostTable& costs, Duration durat
   return longest;
 }
 
-// The ends of every frontier.
+// The fast end of every frontier.
 inline Ticks FastestTicks(const Problem& problem, const CostTable& costs) {
   return LongestPath(problem, costs, [](const ConvexCost& cost) { return cost.shortest(); });
-}
-inline Ticks SlowestTicks(const Problem& problem, const CostTable& costs) {
-  return LongestPath(problem, costs, [](const ConvexCost& cost) { return cost.longest(); });
 }
 
 }  // namespace zeus::pipeline

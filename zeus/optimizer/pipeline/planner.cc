@@ -44,27 +44,31 @@ Joules BlockingEnergy(const Problem& problem, Seconds time) {
 
 }  // namespace
 
-Result<std::unique_ptr<Planner>> Planner::Make(Problem problem, const SolveOptions& options) {
+Result<std::unique_ptr<Planner>> Planner::Make(Problem problem, const SolverRules& rules) {
   ZEUS_TRY(CostTable costs, MakeCosts(problem, CostKind::kHull));
-  ZEUS_TRY(Frontier frontier, SolveFrontier(problem, costs, options));
+  ZEUS_TRY(ChosenFrontier chosen, SolveByChoice(problem, costs, rules));
   return std::unique_ptr<Planner>(
-      new Planner(std::move(problem), std::move(costs), std::move(frontier)));
+      new Planner(std::move(problem), std::move(costs), std::move(chosen)));
 }
 
-Planner::Planner(Problem problem, CostTable costs, Frontier frontier)
+Planner::Planner(Problem problem, CostTable costs, ChosenFrontier chosen)
     : problem_(std::move(problem)),
       costs_(std::move(costs)),
-      frontier_(std::move(frontier)),
+      solver_(chosen.solver),
+      frontier_(std::move(chosen.frontier)),
       baseline_(Evaluate(problem_, HighestClockChoice(problem_))),
       fastest_(Evaluate(problem_, FastestChoice(problem_))) {}
 
 Result<PipelinePlan> Planner::Plan(Seconds deadline, const ClockChangeRules& rules) const {
-  return PlanTowards(std::min(frontier_.TicksWithin(deadline), LeastEnergy(frontier_).ticks),
-                     deadline, std::nullopt, rules);
+  Ticks target = WholeTicks(deadline, costs_.tick);
+  if (frontier_) target = std::min(target, LeastEnergy(*frontier_).ticks);
+  return PlanTowards(target, deadline, std::nullopt, rules);
 }
 
 Result<PipelinePlan> Planner::PlanForPace(Seconds pace, const ClockChangeRules& rules) const {
-  return PlanTowards(frontier_.TicksWithin(pace), pace, pace, rules);
+  Ticks target = WholeTicks(pace, costs_.tick);
+  if (frontier_) target = std::min(target, frontier_->slowest().ticks);
+  return PlanTowards(target, pace, pace, rules);
 }
 
 Result<PipelinePlan> Planner::PlanTowards(Ticks target, Seconds deadline,
@@ -72,43 +76,30 @@ Result<PipelinePlan> Planner::PlanTowards(Ticks target, Seconds deadline,
                                           const ClockChangeRules& rules) const {
   ZEUS_RETURN_IF_ERROR(CheckRules(rules));
   ZEUS_RETURN_IF_ERROR(CheckDeadline(deadline, fastest_.time));
+  const bool whole = solver_ == Solver::kWholeFrontier;
+  PlanTask task{.deadline = deadline, .pace = pace, .rules = rules};
+  task.fastest = whole ? frontier_->fastest().ticks : FastestTicks(problem_, costs_);
   // The relaxation's fastest time is rounded to ticks, the true one is not.
-  target = std::max(target, frontier_.fastest().ticks);
-  const PlanTask task{.deadline = deadline,
-                      .pace = pace,
-                      .rules = rules,
-                      .first_target = target,
-                      .fastest = frontier_.fastest().ticks,
-                      .slowest = frontier_.slowest().ticks};
-  const auto relax = [this](Ticks ticks) -> Result<DeadlineSolution> {
-    return DeadlineSolution{ticks, frontier_.EnergyAt(ticks), frontier_.DurationsAt(ticks)};
+  task.first_target = std::max(target, task.fastest);
+  // Each further look at the relaxation of a large graph is a solve of its own.
+  task.slowest = whole ? frontier_->slowest().ticks : 0;
+  // No plan takes less than the relaxed optimum.
+  ZEUS_TRY(const DeadlineSolution first, Relax(task.first_target));
+  const auto relax = [&](Ticks ticks) -> Result<DeadlineSolution> {
+    if (ticks == task.first_target) return first;
+    return Relax(ticks);
   };
   ZEUS_TRY(PipelinePlan plan, SearchPlan(problem_, costs_.tick, task, relax));
-  plan.bound = frontier_.EnergyAt(target);
+  plan.bound = first.energy;
   if (pace)
     plan.bound += BlockingEnergy(problem_, *pace) -
-                  BlockingEnergy(problem_, static_cast<double>(target) * costs_.tick);
+                  BlockingEnergy(problem_, static_cast<double>(first.time) * costs_.tick);
   return plan;
 }
 
-Result<PipelinePlan> PlanOnce(const Problem& problem, Seconds deadline,
-                              const ClockChangeRules& rules) {
-  ZEUS_RETURN_IF_ERROR(CheckRules(rules));
-  ZEUS_RETURN_IF_ERROR(CheckDeadline(deadline, Evaluate(problem, FastestChoice(problem)).time));
-  ZEUS_TRY(const CostTable costs, MakeCosts(problem, CostKind::kHull));
-  const auto relax = [&](Ticks ticks) { return SolveDeadline(problem, costs, ticks); };
-  PlanTask task{.deadline = deadline, .rules = rules};
-  task.fastest = FastestTicks(problem, costs);
-  task.first_target = std::max(task.fastest, static_cast<Ticks>(std::floor(deadline / costs.tick)));
-  Joules bound{};
-  const auto remember_bound = [&](Ticks ticks) -> Result<DeadlineSolution> {
-    ZEUS_TRY(DeadlineSolution solution, relax(ticks));
-    if (bound == Joules{}) bound = solution.energy;
-    return solution;
-  };
-  ZEUS_TRY(PipelinePlan plan, SearchPlan(problem, costs.tick, task, remember_bound));
-  plan.bound = bound;
-  return plan;
+Result<DeadlineSolution> Planner::Relax(Ticks ticks) const {
+  if (solver_ != Solver::kWholeFrontier) return SolveDeadline(problem_, costs_, ticks);
+  return DeadlineSolution{ticks, frontier_->EnergyAt(ticks), frontier_->DurationsAt(ticks)};
 }
 
 double Saving(const PipelinePlan& plan, const Evaluation& baseline, const Problem& problem) {

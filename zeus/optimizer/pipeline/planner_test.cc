@@ -12,7 +12,6 @@
 #include "zeus/base/file.h"
 #include "zeus/base/random.h"
 #include "zeus/optimizer/pipeline/instance_json.h"
-#include "zeus/optimizer/pipeline/plan_book.h"
 #include "zeus/optimizer/pipeline/replicas.h"
 #include "zeus/optimizer/pipeline/testing/instance_directory.h"
 #include "zeus/optimizer/pipeline/testing/synthetic_profile.h"
@@ -198,19 +197,71 @@ TEST(PlannerTest, WithOneClockThereIsNothingToChoose) {
   EXPECT_NEAR(plan.gap(), 0, 1e-5);
 }
 
+std::unique_ptr<Planner> PlannerBy(Demand demand, const Problem& problem) {
+  auto planner = Planner::Make(problem, {.demand = demand, .large_graph = 0});
+  EXPECT_TRUE(planner.ok());
+  return std::move(planner).value();
+}
+
 TEST(PlannerTest, APlanForOneDeadlineIsAsGoodAsOneFromTheFrontier) {
   const Problem problem = Synthetic(4, 16);
   const auto planner = PlannerOf(problem);
+  const auto alone = PlannerBy(Demand::kOneDeadline, problem);
+  EXPECT_EQ(alone->solver(), Solver::kSingleDeadline);
+  EXPECT_FALSE(alone->has_frontier());
   for (const double slack : {1.0, 1.02, 1.1}) {
     const Seconds deadline = planner->baseline().time * slack;
-    const PipelinePlan once = PlanOnce(problem, deadline).value();
+    const PipelinePlan once = alone->Plan(deadline).value();
     const PipelinePlan whole = planner->Plan(deadline).value();
     EXPECT_NEAR(once.bound.value(), whole.bound.value(), 1e-6 * whole.bound.value());
     EXPECT_LE(once.time, deadline + Seconds(1e-9));
     EXPECT_LT(once.gap(), kCoarse);
   }
-  EXPECT_THAT(PlanOnce(problem, planner->fastest_time() / 2).error().message,
+  EXPECT_THAT(alone->Plan(planner->fastest_time() / 2).error().message,
               HasSubstr("the fastest iteration takes"));
+}
+
+TEST(PlannerTest, APlanForOneDeadlineKnowsPacesAndRules) {
+  const Problem problem = Synthetic(4, 16);
+  const auto planner = PlannerOf(problem);
+  const auto alone = PlannerBy(Demand::kOneDeadline, problem);
+  const Seconds deadline = planner->baseline().time * 1.2;
+  const PipelinePlan paced = alone->PlanForPace(deadline).value();
+  const PipelinePlan paced_whole = planner->PlanForPace(deadline).value();
+  EXPECT_EQ(paced.waits_until, paced_whole.waits_until);
+  EXPECT_NEAR(paced.bound.value(), paced_whole.bound.value(), 1e-6 * paced.bound.value());
+  EXPECT_LT(paced.gap(), kCoarse);
+  const ClockChangeRules rules{.least_instructions = 4, .latency = Seconds(0.001)};
+  const PipelinePlan ruled = alone->Plan(deadline, rules).value();
+  const PipelinePlan ruled_whole = planner->Plan(deadline, rules).value();
+  EXPECT_LE(ruled.time, deadline + Seconds(1e-9));
+  EXPECT_NEAR(ruled.bound.value(), ruled_whole.bound.value(), 1e-6 * ruled.bound.value());
+  EXPECT_LT(ruled.energy, ruled_whole.energy * 1.02);
+}
+
+TEST(PlannerTest, APeriodicFrontierIsThatOfTheWholePipelineAndItsPlansAreThoseOfOneDeadline) {
+  const Problem problem = Synthetic(2, 64);
+  const auto whole = PlannerBy(Demand::kExactFrontier, problem);
+  const auto periodic = PlannerBy(Demand::kFrontier, problem);
+  const auto alone = PlannerBy(Demand::kOneDeadline, problem);
+  ASSERT_EQ(whole->solver(), Solver::kWholeFrontier);
+  ASSERT_EQ(periodic->solver(), Solver::kPeriodic);
+  EXPECT_EQ(periodic->frontier().points().size(), whole->frontier().points().size());
+  for (const double slack : {1.0, 1.05}) {
+    const Seconds deadline = whole->baseline().time * slack;
+    const PipelinePlan plan = periodic->Plan(deadline).value();
+    EXPECT_EQ(plan.energy, alone->Plan(deadline).value().energy);
+    EXPECT_NEAR(plan.bound.value(), whole->Plan(deadline).value().bound.value(),
+                1e-6 * plan.bound.value());
+  }
+}
+
+TEST(PlannerTest, SmallGraphsAreSolvedWholeWhateverIsAsked) {
+  for (const Demand demand : {Demand::kFrontier, Demand::kOneDeadline, Demand::kExactFrontier}) {
+    auto planner = Planner::Make(Synthetic(4, 8), {.demand = demand});
+    ASSERT_TRUE(planner.ok());
+    EXPECT_EQ(planner.value()->solver(), Solver::kWholeFrontier);
+  }
 }
 
 TEST(PlannerTest, EveryScheduleCanBePlanned) {
@@ -247,22 +298,6 @@ INSTANTIATE_TEST_SUITE_P(Instances, RealInstanceTest,
                                            "sosp24_gpt3-175b_a40_8x12", "gpt3_a100_4x8",
                                            "gpt3_a100_8x32", "gpt3_a100_8x32_gpipe",
                                            "hist_bert_a40_4x8"));
-
-TEST(PlanBookTest, FindsTheSlowestPlanThatIsNotSlowerThanThePace) {
-  const auto planner = PlannerOf(Synthetic(4, 8));
-  const auto book = PlanBook::Make(*planner, 16);
-  ASSERT_TRUE(book.ok()) << book.error().message;
-  EXPECT_TRUE(std::ranges::is_sorted(book.value().plans(), {}, &PipelinePlan::time));
-  for (const double slack : {1.0, 1.07, 1.2, 1.5, 10.0}) {
-    const Seconds pace = planner->baseline().time * slack;
-    const PipelinePlan& plan = book.value().ForPace(pace);
-    EXPECT_LE(plan.time, pace);
-    for (const PipelinePlan& other : book.value().plans())
-      EXPECT_TRUE(other.time > pace || other.time <= plan.time);
-  }
-  // Faster than anybody can be: the fastest plan.
-  EXPECT_EQ(book.value().ForPace(Seconds(0)).time, book.value().plans().front().time);
-}
 
 TEST(ReplicasTest, TheOthersUseTheTimeOfTheStraggler) {
   const auto planner = PlannerOf(Synthetic(4, 8));
