@@ -95,7 +95,8 @@ void GpuCore::ApplyEvents() {
   ChangeRegime();
 }
 
-// What programs set lives in the driver; loads and the truth do not.
+// A reload clears the settings of programs, which live in the driver; loads and the exact energy go
+// on.
 void GpuCore::ReloadDriver() {
   counter_.Restart();
   limit_.Force(model().default_limit);

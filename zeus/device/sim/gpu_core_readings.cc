@@ -1,4 +1,5 @@
-// What programs can see of a simulated GPU, and what only scoring code may.
+// The values of a simulated GPU that programs can read, and the exact ones that only scoring code
+// may read.
 #include <algorithm>
 
 #include "zeus/device/sim/gpu_core.h"
@@ -6,7 +7,7 @@
 namespace zeus::sim {
 namespace {
 
-// Of the board's power, on parts that report it. HBM under a training load.
+// Share of the board's power that memory draws, on parts that report it: HBM under a training load.
 constexpr double kMemoryPowerShare = 0.15;
 
 constexpr std::uint64_t kMiB = 1024ULL * 1024;
