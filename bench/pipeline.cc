@@ -20,7 +20,6 @@
 #include "zeus/optimizer/pipeline/frontier_solver.h"
 #include "zeus/optimizer/pipeline/instance_json.h"
 #include "zeus/optimizer/pipeline/periodic_frontier.h"
-#include "zeus/optimizer/pipeline/resized_problem.h"
 #include "zeus/optimizer/pipeline/testing/known_frontier.h"
 #include "zeus/optimizer/pipeline/testing/synthetic_profile.h"
 #include "zeus/report/report.h"

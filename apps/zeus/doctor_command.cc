@@ -14,7 +14,7 @@
 #include "zeus/base/clock.h"
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
-#include "zeus/device/knob_repair.h"
+#include "zeus/device/knobs/knob_repair.h"
 
 namespace zeus::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include "zeus/base/process.h"
 #include "zeus/base/text.h"
 #include "zeus/base/wall_time_text.h"
-#include "zeus/device/knob_repair.h"
+#include "zeus/device/knobs/knob_repair.h"
 
 namespace zeus::cli {
 namespace {

@@ -17,7 +17,7 @@
 #include "zeus/client/remote_plan_service.h"
 #include "zeus/device/sim/node_directory.h"
 #include "zeus/plan/local_plan_service.h"
-#include "zeus/plan/memory_plan_repository.h"
+#include "zeus/plan/plan_repository.h"
 
 namespace zeus::examples {
 namespace {

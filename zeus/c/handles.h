@@ -11,7 +11,7 @@
 #include "zeus/base/fork.h"
 #include "zeus/base/result.h"
 #include "zeus/c/zeus.h"
-#include "zeus/device/scoped_power_limit.h"
+#include "zeus/device/knobs/guarded_knob.h"
 #include "zeus/monitor/measurement.h"
 #include "zeus/monitor/node_monitor.h"
 

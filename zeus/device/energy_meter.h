@@ -50,4 +50,14 @@ class EnergyMeter {
   }
 };
 
+// A supply rail of a board (Jetson, Grace): power only, for the whole module or a part of it.
+class PowerRail : public EnergyMeter {
+ public:
+  enum class Role {
+    kTotal,  // Contains the other rails: never add it to them.
+    kPart,
+  };
+  virtual Role role() const = 0;
+};
+
 }  // namespace zeus

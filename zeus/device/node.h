@@ -10,8 +10,8 @@
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
 #include "zeus/device/cpu_package.h"
+#include "zeus/device/energy_meter.h"
 #include "zeus/device/gpu.h"
-#include "zeus/device/power_rail.h"
 
 namespace zeus {
 

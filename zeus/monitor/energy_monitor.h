@@ -13,9 +13,9 @@
 #include "zeus/base/result.h"
 #include "zeus/device/energy_meter.h"
 #include "zeus/device/gpu.h"
-#include "zeus/monitor/activity_board.h"
 #include "zeus/monitor/measurement.h"
 #include "zeus/monitor/sensor_profile.h"
+#include "zeus/monitor/sharing/activity_board.h"
 #include "zeus/monitor/timeline.h"
 
 namespace zeus {
@@ -61,8 +61,8 @@ struct WindowOptions {
 
 // Measures the energy of named windows: nested, overlapping, from any thread.
 //
-// The hot path takes a time stamp and a lock; the hardware is read by Step(), which a recorder
-// thread (Recorder) or a test calls. Step() keeps for every device a curve of cumulative energy
+// The hot path takes a time stamp and a lock; the hardware is read by Step(), which the thread of a
+// NodeMonitor or a test calls. Step() keeps for every device a curve of cumulative energy
 // over time, so energies of windows that partition a period add up to the energy of the period.
 //
 // A window's result comes twice: at once from EndWindow(), as well as is known then, and refined

@@ -8,7 +8,7 @@
 
 #include "zeus/base/file.h"
 #include "zeus/base/log.h"
-#include "zeus/monitor/shared_activity_board.h"
+#include "zeus/monitor/sharing/shared_activity_board.h"
 
 namespace zeus {
 namespace {

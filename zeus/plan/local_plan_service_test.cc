@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "zeus/base/json.h"
-#include "zeus/plan/memory_plan_repository.h"
+#include "zeus/plan/plan_repository.h"
 #include "zeus/plan/plan_spec.h"
 #include "zeus/plan/testing/plan_samples.h"
 

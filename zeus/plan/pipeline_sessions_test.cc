@@ -7,8 +7,8 @@
 #include <string>
 
 #include "zeus/plan/local_plan_service.h"
-#include "zeus/plan/memory_plan_repository.h"
-#include "zeus/plan/memory_session_repository.h"
+#include "zeus/plan/plan_repository.h"
+#include "zeus/plan/session_repository.h"
 #include "zeus/plan/session_settings.h"
 #include "zeus/plan/testing/plan_samples.h"
 

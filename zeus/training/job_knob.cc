@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "zeus/base/log.h"
-#include "zeus/device/device_knob.h"
-#include "zeus/device/knob_group.h"
-#include "zeus/device/knob_policy.h"
-#include "zeus/device/knob_repair.h"
+#include "zeus/device/knobs/device_knob.h"
+#include "zeus/device/knobs/knob_group.h"
+#include "zeus/device/knobs/knob_policy.h"
+#include "zeus/device/knobs/knob_repair.h"
 
 namespace zeus {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "zeus/device/knob.h"
-#include "zeus/device/knob_journal.h"
+#include "zeus/device/knobs/knob.h"
+#include "zeus/device/knobs/knob_journal.h"
 #include "zeus/monitor/node_monitor.h"
 
 namespace zeus {

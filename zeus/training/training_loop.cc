@@ -1,16 +1,315 @@
 #include "zeus/training/training_loop.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <limits>
+#include <optional>
+#include <vector>
 
 #include "zeus/base/log.h"
-#include "zeus/training/callback_list.h"
+#include "zeus/base/text.h"
+#include "zeus/base/units.h"
+#include "zeus/optimizer/collective.h"
+#include "zeus/training/callback.h"
 #include "zeus/training/epoch_meter.h"
-#include "zeus/training/training_ledger.h"
+#include "zeus/training/training_summary.h"
 
 namespace zeus {
+
+// Callbacks that are told one after the other. An exception of one is logged, and from then on it
+// is told nothing but the end of training, where it may put back what it changed. One owner.
+class CallbackList {
+ public:
+  explicit CallbackList(const std::vector<TrainingCallback*>& callbacks);
+
+  bool empty() const { return entries_.empty(); }
+
+  void TrainBegin();
+  void EpochBegin(std::int64_t epoch);
+  void StepBegin();
+  void StepEnd();
+  void EpochEnd(std::int64_t epoch);
+  void Evaluate(double metric);
+  void TrainEnd();
+  // Whether any of them wants to; those that failed are not asked.
+  bool ShouldStop() const;
+
+ private:
+  struct Entry {
+    TrainingCallback* callback;
+    std::size_t position;  // As given.
+    bool failed = false;
+  };
+
+  template <class Function>
+  void Tell(const char* event, Function function);
+  template <class Function>
+  void TellOne(Entry& entry, const char* event, Function function);
+
+  std::vector<Entry> entries_;
+};
+
+namespace {
+
+void LogFailure(std::size_t position, const char* event, const char* reason) {
+  log::Warning(
+      "training callback {} failed at {} and is not called any more, but for the end of "
+      "training: {}",
+      position, event, Printable(reason));
+}
+
+}  // namespace
+
+CallbackList::CallbackList(const std::vector<TrainingCallback*>& callbacks) {
+  for (std::size_t i = 0; i < callbacks.size(); ++i)
+    if (callbacks[i] != nullptr) entries_.push_back({.callback = callbacks[i], .position = i});
+}
+
+template <class Function>
+void CallbackList::TellOne(Entry& entry, const char* event, Function function) {
+  try {
+    function(*entry.callback);
+    return;
+  } catch (const std::exception& exception) {
+    LogFailure(entry.position, event, exception.what());
+  } catch (...) {
+    LogFailure(entry.position, event, "an exception of its own kind");
+  }
+  entry.failed = true;
+}
+
+template <class Function>
+void CallbackList::Tell(const char* event, Function function) {
+  for (Entry& entry : entries_)
+    if (!entry.failed) TellOne(entry, event, function);
+}
+
+void CallbackList::TrainBegin() {
+  Tell("the begin of training", [](TrainingCallback& callback) { callback.OnTrainBegin(); });
+}
+void CallbackList::EpochBegin(std::int64_t epoch) {
+  Tell("the begin of an epoch", [=](TrainingCallback& callback) { callback.OnEpochBegin(epoch); });
+}
+void CallbackList::StepBegin() {
+  Tell("the begin of a step", [](TrainingCallback& callback) { callback.OnStepBegin(); });
+}
+void CallbackList::StepEnd() {
+  Tell("the end of a step", [](TrainingCallback& callback) { callback.OnStepEnd(); });
+}
+void CallbackList::EpochEnd(std::int64_t epoch) {
+  Tell("the end of an epoch", [=](TrainingCallback& callback) { callback.OnEpochEnd(epoch); });
+}
+void CallbackList::Evaluate(double metric) {
+  Tell("an evaluation", [=](TrainingCallback& callback) { callback.OnEvaluate(metric); });
+}
+void CallbackList::TrainEnd() {
+  for (Entry& entry : entries_) {
+    TellOne(entry, "the end of training",
+            [](TrainingCallback& callback) { callback.OnTrainEnd(); });
+  }
+}
+
+bool CallbackList::ShouldStop() const {
+  return std::ranges::any_of(
+      entries_, [](const Entry& entry) { return !entry.failed && entry.callback->ShouldStop(); });
+}
+
+// What the epochs of a training took and cost, over all ranks. One owner.
+class TrainingLedger {
+ public:
+  // `max_power` of all ranks; nullopt if it is not known.
+  TrainingLedger(double eta, std::optional<Watts> max_power) : eta_(eta), max_power_(max_power) {}
+  void set_max_power(std::optional<Watts> max_power) { max_power_ = max_power; }
+
+  struct Epoch {
+    int epoch = 0;
+    std::int64_t steps = 0;
+    EpochReading local{};  // Of this rank.
+    EpochReading all{};    // Of all ranks.
+    std::optional<double> metric{};
+  };
+  void Add(Epoch epoch) { epochs_.push_back(std::move(epoch)); }
+
+  // Waits until the sensors have shown the ends of epochs, at most `patience` each. With one rank
+  // what is settled is what counts; with more of them it takes an exchange.
+  void SettleAlone(EpochMeter& meter, Seconds patience);
+  Status SettleTogether(EpochMeter& meter, Seconds patience, Collective& collective);
+
+  // Of all epochs, and of `running` besides.
+  TrainingAmounts Total(const EpochReading* running = nullptr) const;
+
+  // Without what the ledger does not know: `reason`.
+  TrainingSummary Summary(bool higher_is_better) const;
+
+ private:
+  TrainingAmounts Amounts(const Epoch& epoch) const;
+  void SetCost(TrainingAmounts& amounts, bool energy_is_known) const;
+
+  double eta_;
+  std::optional<Watts> max_power_;
+  std::vector<Epoch> epochs_{};
+};
+
+// What ranks tell each other at the end of an epoch.
+struct EpochOutcome {
+  EpochReading reading{};
+  std::optional<double> metric{};
+  bool stop = false;
+};
+
+// Energy summed, time of the slowest, metric of rank 0, stop if anybody wants to.
+Status Agree(EpochOutcome& outcome, Collective& collective);
+
+namespace {
+
+Joules Hypotenuse(Joules a, Joules b) { return Joules(std::hypot(a.value(), b.value())); }
+
+double Square(Joules sigma) { return sigma.value() * sigma.value(); }
+
+// Errors that epochs share add up, the others average out.
+struct Sum {
+  Seconds time{0};
+  Joules energy{0};
+  double own_variance = 0;
+  Joules shared_sigma{0};
+  bool known = true;  // The energy, all of it.
+
+  void Add(const EpochReading& reading) {
+    known = known && reading.missing.empty();
+    time += reading.time;
+    energy += reading.energy;
+    own_variance += Square(reading.own_sigma);
+    shared_sigma += reading.shared_sigma;
+  }
+  TrainingAmounts ToAmounts() const {
+    return {.time = time,
+            .energy = energy,
+            .energy_sigma = Hypotenuse(Joules(std::sqrt(own_variance)), shared_sigma)};
+  }
+};
+
+// Boards of different ranks have nothing in common: all their variances add up.
+std::array<double, 3> ToNumbers(const EpochReading& reading) {
+  return {reading.energy.value(), Square(reading.own_sigma), Square(reading.shared_sigma)};
+}
+
+void FromNumbers(const double* numbers, EpochReading& reading) {
+  reading.energy = Joules(numbers[0]);
+  reading.own_sigma = Joules(std::sqrt(numbers[1]));
+  reading.shared_sigma = Joules(std::sqrt(numbers[2]));
+}
+
+bool Better(double metric, const std::optional<double>& best, bool higher_is_better) {
+  if (std::isnan(metric)) return false;
+  return !best || (higher_is_better ? metric > *best : metric < *best);
+}
+
+}  // namespace
+
+const char* StopReasonName(StopReason reason) {
+  switch (reason) {
+    case StopReason::kTargetReached:
+      return "target_reached";
+    case StopReason::kCostBound:
+      return "cost_bound";
+    case StopReason::kMaxEpochs:
+      return "max_epochs";
+    case StopReason::kStoppedByUser:
+      return "stopped_by_user";
+    case StopReason::kException:
+      return "exception";
+    case StopReason::kOthersGone:
+      return "others_gone";
+  }
+  return "unknown";
+}
+
+void TrainingLedger::SettleAlone(EpochMeter& meter, Seconds patience) {
+  for (Epoch& epoch : epochs_) {
+    meter.Settle(epoch.local, patience);
+    epoch.all = epoch.local;
+  }
+}
+
+Status TrainingLedger::SettleTogether(EpochMeter& meter, Seconds patience, Collective& collective) {
+  std::vector<double> numbers;
+  for (Epoch& epoch : epochs_) {
+    meter.Settle(epoch.local, patience);
+    const auto part = ToNumbers(epoch.local);
+    numbers.insert(numbers.end(), part.begin(), part.end());
+  }
+  ZEUS_RETURN_IF_ERROR(collective.Sum(numbers));
+  for (std::size_t i = 0; i < epochs_.size(); ++i) FromNumbers(&numbers[3 * i], epochs_[i].all);
+  return Ok();
+}
+
+void TrainingLedger::SetCost(TrainingAmounts& amounts, bool energy_is_known) const {
+  if (eta_ < 1 && !max_power_) return;
+  if (eta_ > 0 && !energy_is_known) return;
+  const Joules at_most = max_power_.value_or(Watts(0)) * amounts.time;
+  amounts.cost = eta_ * amounts.energy + (1 - eta_) * at_most;
+  amounts.cost_sigma = eta_ * amounts.energy_sigma;
+}
+
+TrainingAmounts TrainingLedger::Amounts(const Epoch& epoch) const {
+  Sum sum;
+  sum.Add(epoch.all);
+  TrainingAmounts amounts = sum.ToAmounts();
+  amounts.steps = epoch.steps;
+  SetCost(amounts, sum.known);
+  return amounts;
+}
+
+TrainingAmounts TrainingLedger::Total(const EpochReading* running) const {
+  Sum sum;
+  std::int64_t steps = 0;
+  for (const Epoch& epoch : epochs_) {
+    sum.Add(epoch.all);
+    steps += epoch.steps;
+  }
+  if (running != nullptr) sum.Add(*running);
+  TrainingAmounts amounts = sum.ToAmounts();
+  amounts.steps = steps;
+  SetCost(amounts, sum.known);
+  return amounts;
+}
+
+TrainingSummary TrainingLedger::Summary(bool higher_is_better) const {
+  TrainingSummary summary{.epochs = static_cast<int>(epochs_.size()), .amounts = Total()};
+  for (const Epoch& epoch : epochs_) {
+    summary.records.push_back(
+        {.epoch = epoch.epoch, .amounts = Amounts(epoch), .metric = epoch.metric});
+    if (epoch.metric && Better(*epoch.metric, summary.best_metric, higher_is_better))
+      summary.best_metric = epoch.metric;
+    for (const std::string& device : epoch.all.missing) {
+      if (std::ranges::find(summary.missing, device) == summary.missing.end())
+        summary.missing.push_back(device);
+    }
+  }
+  return summary;
+}
+
+Status Agree(EpochOutcome& outcome, Collective& collective) {
+  auto sums = ToNumbers(outcome.reading);
+  ZEUS_RETURN_IF_ERROR(collective.Sum(sums));
+  std::array<double, 3> most = {outcome.reading.time.count(), outcome.stop ? 1.0 : 0.0,
+                                outcome.reading.missing.empty() ? 0.0 : 1.0};
+  ZEUS_RETURN_IF_ERROR(collective.Max(most));
+  std::array<double, 2> metric = {outcome.metric ? 1.0 : 0.0, outcome.metric.value_or(0)};
+  ZEUS_RETURN_IF_ERROR(collective.Broadcast(metric, 0));
+  FromNumbers(sums.data(), outcome.reading);
+  outcome.reading.time = Seconds(most[0]);
+  outcome.stop = most[1] > 0;
+  if (most[2] > 0 && outcome.reading.missing.empty())
+    outcome.reading.missing.push_back("devices of another rank");
+  outcome.metric = metric[0] > 0 ? std::optional(metric[1]) : std::nullopt;
+  return Ok();
+}
+
 namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();

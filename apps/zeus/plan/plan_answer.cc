@@ -7,7 +7,7 @@
 
 #include "apps/zeus/progress_bar.h"
 #include "zeus/optimizer/pipeline/convex_cost.h"
-#include "zeus/optimizer/pipeline/reference_plan.h"
+#include "zeus/optimizer/pipeline/reference_schedule.h"
 #include "zeus/optimizer/pipeline/solver_choice.h"
 
 namespace zeus::cli {

@@ -8,7 +8,7 @@
 #include "apps/zeus/profile/sweep_outputs.h"
 #include "apps/zeus/run/run_options.h"
 #include "zeus/base/clock.h"
-#include "zeus/monitor/shared_activity_board.h"
+#include "zeus/monitor/sharing/shared_activity_board.h"
 
 namespace zeus::cli {
 namespace {

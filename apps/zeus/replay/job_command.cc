@@ -12,7 +12,6 @@
 #include "apps/zeus/replay/replay_flags.h"
 #include "apps/zeus/report_outputs.h"
 #include "zeus/base/json.h"
-#include "zeus/replay/comparison_report.h"
 #include "zeus/replay/job_comparison.h"
 
 namespace zeus::cli {

@@ -17,8 +17,8 @@
 #include "zeus/base/executable.h"
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
-#include "zeus/device/knob_repair.h"
-#include "zeus/monitor/shared_activity_board.h"
+#include "zeus/device/knobs/knob_repair.h"
+#include "zeus/monitor/sharing/shared_activity_board.h"
 
 namespace zeus::cli {
 namespace {

@@ -1,10 +1,19 @@
 #pragma once
 
+#include <string>
+
+#include "zeus/base/result.h"
 #include "zeus/device/gpu.h"
 #include "zeus/device/nvml/nvml_sensor.h"
 
 // The ways to a value, one function per NVML call, in our units. Combined by Sensor.
 namespace zeus::nvml {
+
+// Who the device is. The UUID is required; what an old driver cannot tell stays empty.
+Result<GpuIdentity> ReadIdentity(const Target& target);
+
+// "GPU-…" or "MIG-…".
+Result<std::string> ReadUuid(const Target& target);
 
 Return ReadTemperatureV(const Target& target, Celsius* temperature);
 Return ReadTemperature(const Target& target, Celsius* temperature);

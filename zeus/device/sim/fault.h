@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
@@ -41,6 +43,13 @@ bool HitsCalls(FaultKind kind);
 // kInvalidArgument when a number of the fault is out of its range or the probability would be
 // ignored.
 Status CheckFault(const Fault& fault);
+
+// "lost", "oob-cap:200W", "slow:50ms": as people name a fault, from now on and certain.
+// kInvalidArgument lists what there is.
+Result<Fault> ParseFault(std::string_view text);
+
+// All of them, with examples of their values: "lost, reset, …".
+std::string KnownFaults();
 
 // Faults that hold or are yet to come. Of one kind the one with the latest beginning holds.
 // Trivially copyable. One owner.

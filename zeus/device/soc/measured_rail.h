@@ -6,7 +6,7 @@
 
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
-#include "zeus/device/power_rail.h"
+#include "zeus/device/energy_meter.h"
 
 namespace zeus::soc {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "zeus/base/result.h"
-#include "zeus/device/power_rail.h"
+#include "zeus/device/energy_meter.h"
 
 // The texts in which boards describe their sensors. Pure functions: they are fuzzed
 // (fuzz/sysfs_fuzz.cc), so none may trust its input.

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "zeus/base/random.h"
-#include "zeus/optimizer/batch_size/lognormal.h"
+#include "zeus/optimizer/batch_size/knowledge_gradient.h"
 
 namespace zeus {
 namespace epoch_belief_test {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "zeus/optimizer/batch_size/epoch_belief.h"
-#include "zeus/optimizer/batch_size/epoch_cost_belief.h"
 #include "zeus/optimizer/batch_size/epoch_history.h"
 
 namespace zeus {

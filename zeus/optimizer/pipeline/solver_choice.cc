@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "zeus/optimizer/pipeline/periodic_frontier.h"
-#include "zeus/optimizer/pipeline/resized_problem.h"
 
 namespace zeus::pipeline {
 namespace {

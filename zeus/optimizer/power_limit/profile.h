@@ -6,7 +6,7 @@
 
 #include "zeus/base/clock.h"
 #include "zeus/base/units.h"
-#include "zeus/device/knob.h"
+#include "zeus/device/knobs/knob.h"
 
 namespace zeus {
 

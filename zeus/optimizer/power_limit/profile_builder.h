@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "zeus/base/result.h"
-#include "zeus/device/knob.h"
+#include "zeus/device/knobs/knob.h"
 #include "zeus/optimizer/agreement.h"
 #include "zeus/optimizer/power_limit/profile.h"
 #include "zeus/optimizer/power_limit/setting_record.h"

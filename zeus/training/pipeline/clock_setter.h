@@ -8,7 +8,7 @@
 #include "zeus/base/result.h"
 #include "zeus/base/ticker.h"
 #include "zeus/base/units.h"
-#include "zeus/device/knob.h"
+#include "zeus/device/knobs/knob.h"
 
 namespace zeus {
 

@@ -2,20 +2,177 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
+#include "zeus/base/clock.h"
+#include "zeus/base/json.h"
 #include "zeus/base/log.h"
-#include "zeus/device/knob_guard.h"
-#include "zeus/device/knob_repair.h"
+#include "zeus/base/result.h"
+#include "zeus/device/knobs/knob_guard.h"
+#include "zeus/device/knobs/knob_repair.h"
 #include "zeus/optimizer/agreement.h"
+#include "zeus/optimizer/pipeline/plan_json.h"
+#include "zeus/optimizer/pipeline/stage_clocks.h"
+#include "zeus/plan/plan_service.h"
 #include "zeus/training/job_knob.h"
 #include "zeus/training/pipeline/clock_setter.h"
 #include "zeus/training/pipeline/pipeline_profiler.h"
-#include "zeus/training/pipeline/plan_follower.h"
-#include "zeus/training/pipeline/plan_text.h"
 
 namespace zeus {
+
+// Sets the clocks of one stage as a plan says while its instructions come, and compares how long
+// they take with the plan. One owner; setter and clock must outlive it.
+class PlanFollower {
+ public:
+  // `highest` is the clock of a stage that does not follow its plan.
+  PlanFollower(ClockSetter& setter, Clock& clock, int stage, Hertz highest);
+
+  // From the next instruction on, which must be the first of an iteration.
+  void Adopt(const CurrentPlan& current);
+  const std::optional<CurrentPlan>& current() const { return current_; }
+  // A stage that is the straggler itself keeps to the plan that it was slow with.
+  void KeepUnpaced(bool keep);
+
+  void Begin(std::string_view instruction);
+  void End();
+  struct Iteration {
+    double slowdown = 1;  // How many times longer than planned its instructions took.
+    Seconds time{0};      // From its first instruction on.
+  };
+  Iteration EndIteration();
+
+  // The program does not follow the plan.
+  const std::optional<Error>& trouble() const { return trouble_; }
+  // What an iteration takes where nobody straggles.
+  Seconds unpaced_time() const;
+
+ private:
+  void Follow(const CurrentPlan& plan);
+  void GiveUp(Error error);
+  void Ask(Hertz clock);
+
+  ClockSetter& setter_;
+  Clock& clock_;
+  const std::size_t stage_;
+  const Hertz highest_;
+  std::optional<CurrentPlan> current_;
+  std::optional<CurrentPlan> unpaced_;  // The last plan that was made for no straggler.
+  bool keeps_unpaced_ = false;
+  pipeline::StageClocks clocks_{{}};
+  std::optional<TimePoint> begun_;            // The open instruction.
+  std::optional<TimePoint> iteration_begun_;  // Nullopt before its first instruction.
+  Seconds busy_{0};
+  std::optional<Error> trouble_;
+  bool complained_ = false;
+};
+
+PlanFollower::PlanFollower(ClockSetter& setter, Clock& clock, int stage, Hertz highest)
+    : setter_(setter), clock_(clock), stage_(static_cast<std::size_t>(stage)), highest_(highest) {}
+
+void PlanFollower::Adopt(const CurrentPlan& current) {
+  current_ = current;
+  if (!current.pace) unpaced_ = current;
+  Follow(keeps_unpaced_ && unpaced_ ? *unpaced_ : current);
+}
+
+void PlanFollower::KeepUnpaced(bool keep) {
+  if (!current_ || std::exchange(keeps_unpaced_, keep) == keep) return;
+  Follow(keep && unpaced_ ? *unpaced_ : *current_);
+}
+
+void PlanFollower::Follow(const CurrentPlan& plan) {
+  trouble_.reset();
+  if (stage_ >= plan.plan.stages.size())
+    return GiveUp({ErrorCode::kInvalidArgument,
+                   "the plan is of fewer stages than this job has: plan for this job"});
+  clocks_ = pipeline::StageClocks(plan.plan.stages[stage_]);
+  busy_ = Seconds(0);
+  Ask(clocks_.Next());
+}
+
+void PlanFollower::Begin(std::string_view instruction) {
+  if (!current_ || trouble_) return;
+  const auto clock = clocks_.Begin(instruction);
+  if (!clock.ok()) return GiveUp(clock.error());
+  Ask(clock.value());
+  begun_ = clock_.Now();
+  if (!iteration_begun_) iteration_begun_ = begun_;
+}
+
+// The clock of the next instruction is asked for at once: what the driver takes to change it passes
+// while the stage waits.
+void PlanFollower::End() {
+  if (!begun_) return;
+  busy_ += clock_.Now() - *std::exchange(begun_, std::nullopt);
+  if (current_ && !trouble_) Ask(clocks_.Next());
+}
+
+PlanFollower::Iteration PlanFollower::EndIteration() {
+  Iteration iteration;
+  if (const auto begun = std::exchange(iteration_begun_, std::nullopt))
+    iteration.time = clock_.Now() - *begun;
+  if (!current_ || trouble_) return iteration;
+  const Seconds planned = clocks_.planned_time();
+  if (planned > Seconds(0)) iteration.slowdown = busy_ / planned;
+  busy_ = Seconds(0);
+  if (const Status ended = clocks_.EndIteration(); !ended.ok()) GiveUp(ended.error());
+  return iteration;
+}
+
+Seconds PlanFollower::unpaced_time() const {
+  if (unpaced_) return unpaced_->plan.time;
+  return current_ ? current_->baseline_time : Seconds(0);
+}
+
+void PlanFollower::GiveUp(Error error) {
+  trouble_ = std::move(error);
+  begun_.reset();
+  if (!std::exchange(complained_, true))
+    log::Warning("{}; until there is another plan this stage runs at its highest clock",
+                 trouble_->message);
+  setter_.Ask(highest_);
+}
+
+void PlanFollower::Ask(Hertz clock) {
+  // A plan may have been made where higher clocks were allowed.
+  if (clock > Hertz(0)) setter_.Ask(std::min(clock, highest_));
+}
+
+// How rank 0 tells the other ranks a plan.
+std::string ToText(const CurrentPlan& plan);
+Result<CurrentPlan> PlanFromText(const std::string& text);
+
+std::string ToText(const CurrentPlan& plan) {
+  Json json{{"id", plan.id},
+            {"version", plan.version},
+            {"baseline_time_seconds", plan.baseline_time.count()},
+            {"baseline_energy_joules", plan.baseline_energy.value()},
+            {"plan", pipeline::ToJson(plan.plan)}};
+  if (plan.pace) json["pace_seconds"] = plan.pace->count();
+  return json.dump();
+}
+
+Result<CurrentPlan> PlanFromText(const std::string& text) {
+  CurrentPlan plan;
+  ZEUS_TRY(const Json json, ParseJson(text));
+  ZEUS_TRY(plan.id, GetField<std::string>(json, "id"));
+  ZEUS_TRY(plan.version, GetField<std::int64_t>(json, "version"));
+  ZEUS_TRY(const double time, GetField<double>(json, "baseline_time_seconds"));
+  ZEUS_TRY(const double energy, GetField<double>(json, "baseline_energy_joules"));
+  ZEUS_TRY(const std::optional<double> pace, GetOptionalField<double>(json, "pace_seconds"));
+  ZEUS_TRY(const Json parts, GetField<Json>(json, "plan"));
+  ZEUS_TRY(plan.plan, pipeline::PlanFromJson(parts));
+  plan.baseline_time = Seconds(time);
+  plan.baseline_energy = Joules(energy);
+  if (pace) plan.pace = Seconds(*pace);
+  return plan;
+}
+
 namespace {
 
 // A straggler whose pace changed by less is not reported again.

@@ -9,7 +9,7 @@
 
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
-#include "zeus/device/knob.h"
+#include "zeus/device/knobs/knob.h"
 #include "zeus/monitor/node_monitor.h"
 #include "zeus/optimizer/collective.h"
 #include "zeus/optimizer/pipeline/clock_sweep.h"

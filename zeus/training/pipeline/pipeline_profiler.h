@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "zeus/base/result.h"
-#include "zeus/device/knob.h"
+#include "zeus/device/knobs/knob.h"
 #include "zeus/monitor/energy_monitor.h"
 #include "zeus/optimizer/agreement.h"
 #include "zeus/optimizer/pipeline/clock_sweep.h"

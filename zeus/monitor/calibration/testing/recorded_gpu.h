@@ -7,6 +7,7 @@
 #include "zeus/base/clock.h"
 #include "zeus/base/random.h"
 #include "zeus/base/units.h"
+#include "zeus/device/sim/gpu_core.h"
 #include "zeus/device/sim/simulated_gpu.h"
 #include "zeus/monitor/calibration/gain_fit.h"
 #include "zeus/monitor/calibration/load_pattern.h"
