@@ -1,4 +1,4 @@
-#include "apps/zeus/train/trial_reporter.h"
+#include "zeus/client/trial_reporter.h"
 
 #include <gmock/gmock.h>
 
@@ -6,7 +6,7 @@
 #include "zeus/job/memory_repository.h"
 #include "zeus/job/testing/flaky_job_service.h"
 
-namespace zeus::cli {
+namespace zeus {
 namespace trial_reporter_test {
 
 using namespace std::chrono_literals;
@@ -82,4 +82,4 @@ TEST_F(TrialReporterTest, ATrialThatSomebodyElseEndedIsRefused) {
 }
 
 }  // namespace trial_reporter_test
-}  // namespace zeus::cli
+}  // namespace zeus

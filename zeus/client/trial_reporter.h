@@ -12,7 +12,7 @@
 #include "zeus/base/ticker.h"
 #include "zeus/job/job_service.h"
 
-namespace zeus::cli {
+namespace zeus {
 
 // Sends the reports of a trial one after the other, and heartbeats between them, without holding up
 // the run: while the server is away both are tried again. Thread-safe.
@@ -62,4 +62,4 @@ class TrialReporter {
   std::unique_ptr<Ticker> ticker_;  // Last: it ends before the rest.
 };
 
-}  // namespace zeus::cli
+}  // namespace zeus

@@ -1,19 +1,19 @@
-#include "apps/zeus/train/trial_reporter.h"
+#include "zeus/client/trial_reporter.h"
 
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
-namespace zeus::cli {
+namespace zeus {
 namespace {
 
 using namespace std::chrono_literals;
 
 constexpr Seconds kPollPeriod = 10ms;
-constexpr Seconds kFirstPause = 200ms;
-constexpr Seconds kLongestPause = 10s;
+constexpr Seconds kFirstReportPause = 200ms;
+constexpr Seconds kLongestReportPause = 10s;
 // Two heartbeats may be lost.
-constexpr double kHeartbeatsPerLease = 3;
+constexpr double kReporterBeatsPerLease = 3;
 
 }  // namespace
 
@@ -23,9 +23,9 @@ TrialReporter::TrialReporter(JobService& service, Clock& clock, const Trial& tri
       clock_(clock),
       job_id_(trial.job_id),
       trial_(trial.number),
-      heartbeat_interval_(lease / kHeartbeatsPerLease),
+      heartbeat_interval_(lease / kReporterBeatsPerLease),
       next_heartbeat_(clock.Now() + heartbeat_interval_),
-      pause_(kFirstPause) {
+      pause_(kFirstReportPause) {
   if (thread == Thread::kOwn)
     ticker_ = std::make_unique<Ticker>("zeus-reports", [this] { return Step(); });
 }
@@ -88,7 +88,7 @@ void TrialReporter::Send(const TrialReport& report) {
   const std::lock_guard lock(mutex_);
   if (!answer.ok()) return Note(answer.error());
   trouble_.reset();
-  pause_ = kFirstPause;
+  pause_ = kFirstReportPause;
   next_heartbeat_ = clock_.Now() + heartbeat_interval_;  // A report is a sign of life.
   waiting_.pop_front();
   answer_ = answer.value();
@@ -101,7 +101,7 @@ void TrialReporter::Beat() {
   next_heartbeat_ = clock_.Now() + heartbeat_interval_;
   if (!trial.ok()) return Note(trial.error());
   trouble_.reset();
-  pause_ = kFirstPause;
+  pause_ = kFirstReportPause;
 }
 
 // Under the lock.
@@ -113,7 +113,7 @@ void TrialReporter::Note(const Error& error) {
   }
   trouble_ = error;
   next_try_ = clock_.Now() + pause_;
-  pause_ = std::min(2 * pause_, kLongestPause);
+  pause_ = std::min(2 * pause_, kLongestReportPause);
 }
 
-}  // namespace zeus::cli
+}  // namespace zeus
