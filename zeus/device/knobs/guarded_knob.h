@@ -55,8 +55,8 @@ class GuardedKnob final : public Knob {
 // `zeus knobs restore`: a guarded knob that is turned once.
 class [[nodiscard]] ScopedPowerLimit {
  public:
-  // kUnavailable while somebody holds the limit of this GPU, this process included. kConflict above
-  // the limit that was found, unless the ceiling is that of the device.
+  // kUnavailable while this or another process holds the limit of this GPU. kConflict above the
+  // limit that was found, unless the ceiling is that of the device.
   static Result<ScopedPowerLimit> Set(Gpu& gpu, Watts limit, Ceiling ceiling = Ceiling::kAsFound);
 
   // Puts the previous limit back now; the error says why it could not. Once is enough.

@@ -84,7 +84,7 @@ class SimulatedGpu final : public Gpu {
   auto DriverCall(Function function) -> decltype(function(std::declval<GpuCore&>()));
 
   void WaitIfSlow();
-  std::optional<Error> Refusal();  // Of a setter.
+  std::optional<Error> Refusal();  // The error with which a fault makes a setter fail, if any.
   Error Lost() const;
   Result<EnergyReading> ReadEnergy();
   Result<Watts> ReadPower(PowerKind kind);
