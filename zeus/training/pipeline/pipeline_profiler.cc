@@ -115,7 +115,7 @@ Status PipelineProfiler::ConcludeClock(StageMeter::Reading reading) {
     waiting = {reading.waiting.power.value() / variance, 1 / variance};
   ZEUS_RETURN_IF_ERROR(ranks_.Sum(waiting));
   AddWaiting(waiting);
-  sweep_->Take(std::move(reading.instructions));
+  sweep_->Record(std::move(reading.instructions));
   std::vector<double> lower{sweep_->WantsLower(blocking_) ? 1.0 : 0.0};
   ZEUS_RETURN_IF_ERROR(ranks_.Max(lower));
   done_ = lower[0] == 0.0;
