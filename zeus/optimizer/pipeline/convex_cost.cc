@@ -29,7 +29,7 @@ Curve LowerHull(std::vector<std::pair<Ticks, double>> points) {
   std::ranges::sort(points);
   Curve hull;
   for (const auto& [time, cost] : points) {
-    // Of two points at one time, the cheaper one was first.
+    // The cheaper one of two points with equal times comes first.
     if (!hull.times.empty() && hull.times.back() == time) continue;
     // Drop the last vertex if it lies on or above the line from the one before it to the new one.
     while (hull.times.size() >= 2) {
