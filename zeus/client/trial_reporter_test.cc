@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "zeus/client/testing/hanging_server.h"
 #include "zeus/job/local_job_service.h"
 #include "zeus/job/memory_repository.h"
 #include "zeus/job/testing/flaky_job_service.h"
@@ -79,6 +80,56 @@ TEST_F(TrialReporterTest, ATrialThatSomebodyElseEndedIsRefused) {
   reporter_->Step();
   ASSERT_TRUE(reporter_->refusal());
   EXPECT_EQ(reporter_->refusal()->code, ErrorCode::kNotFound);
+}
+
+TEST_F(TrialReporterTest, TheEndOfATrialIsSentAfterItsReports) {
+  flaky_.away = true;
+  reporter_->Push(Epoch(1, 0.1));
+  reporter_->Push(
+      TrialEnd{.job_id = "job", .trial = trial_.number, .status = TrialStatus::kStopped});
+  EXPECT_FALSE(reporter_->Flush(1s));
+  EXPECT_TRUE(reporter_->waiting_since());
+  flaky_.away = false;
+  EXPECT_TRUE(reporter_->Flush(60s));
+  const Trial ended = service_.GetTrial("job", trial_.number).value();
+  EXPECT_EQ(ended.status, TrialStatus::kStopped);
+  EXPECT_EQ(ended.epochs, 1);
+  // An ended trial gets no heartbeats, which would be refused.
+  clock_.Advance(60s);
+  reporter_->Step();
+  EXPECT_EQ(flaky_.heartbeats, 0);
+  EXPECT_FALSE(reporter_->refusal());
+}
+
+TEST_F(TrialReporterTest, AReportAfterARefusedHeartbeatIsAnsweredWithHowTheTrialEnded) {
+  ASSERT_TRUE(service_
+                  .EndTrial({.job_id = "job",
+                             .trial = trial_.number,
+                             .status = TrialStatus::kFailed,
+                             .reason = "ended by an administrator"})
+                  .ok());
+  clock_.Advance(20s);
+  reporter_->Step();
+  ASSERT_TRUE(reporter_->refusal());
+  EXPECT_EQ(reporter_->refusal()->code, ErrorCode::kConflict);
+  reporter_->Push(Epoch(1, 0.1));
+  EXPECT_TRUE(reporter_->Flush(1s));
+  ASSERT_TRUE(reporter_->answer());
+  EXPECT_TRUE(reporter_->answer()->stop);
+  EXPECT_EQ(reporter_->answer()->message, "ended by an administrator");
+}
+
+TEST_F(TrialReporterTest, ItsEndCancelsACallThatHangs) {
+  zeus::testing::HangingJobService hanging(service_);
+  SystemClock clock;
+  {
+    TrialReporter reporter(hanging, clock, trial_, Seconds(30));
+    reporter.Push(Epoch(1, 0.1));
+    hanging.server().AwaitClient();
+    EXPECT_FALSE(reporter.Flush(0s));
+    EXPECT_EQ(hanging.returned_report_calls(), 0);
+  }
+  EXPECT_EQ(hanging.returned_report_calls(), 1);
 }
 
 }  // namespace trial_reporter_test

@@ -186,10 +186,9 @@ Result<TrainOptions> Interpret(const TrainFlags& flags, std::vector<std::string>
   if (options.lease < kShortestLease)
     return InvalidArgument("--lease must be at least 1s: heartbeats come three times as often");
   ZEUS_TRY(options.server_wait, ParseDuration(flags.server_wait, "--server-wait"));
-  // SpoolingJobService repeats calls while it waits.
-  options.source.attempts = 2;
-  options.source.answer_timeout =
-      std::clamp(options.server_wait, kShortestAnswer, options.source.answer_timeout);
+  options.source.retry = kRetryInTraining;
+  options.source.retry.answer_timeout =
+      std::clamp(options.server_wait, kShortestAnswer, kRetryForAPerson.answer_timeout);
   if (!flags.metric_regex.empty()) {
     ZEUS_TRY(options.metric, MetricPattern::Compile(flags.metric_regex));
   }

@@ -106,7 +106,7 @@ std::optional<std::string> AddressOfNode(const fs::path& properties) {
     if (words.size() != 2) return;
     if (const auto number = ParseUnsigned(words[1]); number.ok()) values[words[0]] = number.value();
   });
-  if (values["simd_count"] == 0) return std::nullopt;  // A CPU.
+  if (values["simd_count"] == 0) return std::nullopt;  // The compute driver lists CPUs too.
   return PciAddress(values["domain"], values["location_id"]);
 }
 

@@ -22,11 +22,11 @@ struct Card {
 // An AMD display device that has no card because another driver, or none, is bound to it.
 struct UnboundDevice {
   std::string pci_address;
-  std::string driver;  // Empty: none.
+  std::string driver;  // Empty where no driver is bound.
 };
 
 struct CardList {
-  std::vector<Card> cards;  // By PCI address.
+  std::vector<Card> cards;  // Sorted by PCI address.
   std::vector<UnboundDevice> unbound;
 };
 
@@ -38,15 +38,15 @@ std::vector<std::string> RuntimeOrder(const std::filesystem::path& sysfs);
 
 // One line of pp_dpm_sclk or pp_dpm_mclk.
 struct ClockLevel {
-  unsigned index;  // What the driver wants to hear when levels are chosen.
+  unsigned index;  // The driver takes this number when levels are chosen.
   Hertz clock;
 };
 
 // "0: 500Mhz\n1: 1700Mhz *\n". Deep-sleep entries ("S: 19Mhz") cannot be chosen and are left out.
 Result<std::vector<ClockLevel>> ParseClockLevels(std::string_view text);
 
-// What pp_od_clk_voltage allows for a domain: the line "SCLK: 500Mhz 1700Mhz" below "OD_RANGE:".
-// kNotSupported when it does not offer the domain.
+// Returns the range that pp_od_clk_voltage allows for a domain: the line "SCLK: 500Mhz 1700Mhz"
+// below "OD_RANGE:". kNotSupported when the file does not offer the domain.
 Result<ClockRange> ParseOverdriveRange(std::string_view text, ClockDomain domain);
 
 // Domain, bus, device and function packed as ROCm SMI, AMD SMI and the compute driver do.

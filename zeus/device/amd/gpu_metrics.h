@@ -9,8 +9,8 @@
 
 namespace zeus::amd {
 
-// What Zeus uses of amdgpu's binary `gpu_metrics` file. A field that the firmware marks as not
-// available (all ones) is empty.
+// The fields that Zeus uses of amdgpu's binary `gpu_metrics` file. A field that the firmware marks
+// as not available (all ones) is empty.
 struct GpuMetrics {
   // In units of kEnergyTick, since the driver was loaded.
   std::optional<std::uint64_t> energy_accumulator;

@@ -38,7 +38,7 @@ class SmiBoard final : public Board {
   const std::unique_ptr<Board> beneath_;
 };
 
-// Who a board is when only the library knows it.
+// The identity of a board that only the library knows.
 GpuIdentity IdentityFromSmi(const Smi::Device& device);
 
 }  // namespace zeus::amd

@@ -8,8 +8,8 @@
 
 namespace zeus::nvml {
 
-// NVML initialised, for as long as somebody holds the session. Everyone who keeps a handle shares
-// it; the last one out shuts NVML down.
+// Keeps NVML initialised as long as the session lives. All holders of handles share one session;
+// NVML is shut down with the last of them.
 //
 // NVML does not survive fork(): every call of the child fails. The child therefore initialises
 // again at its first Enter(). There are no locks, because a lock that another thread of the parent
@@ -32,7 +32,8 @@ class NvmlSession {
   explicit NvmlSession(const NvmlApi& api) : api_(api) {}
 
   const NvmlApi api_;
-  std::atomic<unsigned> generation_{0};  // Of the process in which NVML is initialised.
+  std::atomic<unsigned> generation_{
+      0};  // Fork generation of the process in which NVML is initialised.
 };
 
 }  // namespace zeus::nvml

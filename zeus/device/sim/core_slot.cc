@@ -63,8 +63,8 @@ Result<CoreSlot::Snapshot> CoreSlot::Load() const {
 }
 
 Status CoreSlot::Lock() {
-  // Usually nobody is in the way. Thread sanitizers know here, and not in the timed call, that a
-  // dead owner's lock passes to the next.
+  // The lock is usually free. The thread sanitizer learns from this call, but not from the timed
+  // one, that a dead owner's lock passes to the next owner.
   int failure = ::pthread_mutex_trylock(&mutex_);
   if (failure == EBUSY) {
     timespec deadline{};

@@ -22,7 +22,7 @@ namespace zeus::sim {
 // never constructed there but through Format().
 class CoreSlot {
  public:
-  // Prepares fresh memory that nobody else sees yet.
+  // Prepares fresh memory that no other process can see yet.
   Status Format(const GpuCore& core);
 
   std::uint64_t sequence() const { return sequence_.load(std::memory_order_acquire); }

@@ -11,7 +11,14 @@
 
 namespace zeus::sim {
 
-enum class Architecture { kPascal, kVolta, kTuring, kAmpere, kAda, kHopper };  // Oldest first.
+enum class Architecture {
+  kPascal,
+  kVolta,
+  kTuring,
+  kAmpere,
+  kAda,
+  kHopper
+};  // Sorted, oldest first.
 
 // How the board's sensors turn exact power into what a program can read. Update periods and
 // averaging windows per architecture: Yang et al., "Accurate and Convenient Energy Measurements
@@ -32,7 +39,7 @@ struct ThermalSpec {
   Celsius ambient;
   double kelvin_per_watt;
   Seconds time_constant;
-  double leakage_watts_per_kelvin;  // Above `ambient`. Small.
+  double leakage_watts_per_kelvin;  // Extra power per kelvin above `ambient`.
   Celsius slowdown;                 // Clocks drop above it …
   Celsius release;                  // … until it is below this again.
 };
@@ -40,7 +47,7 @@ struct ThermalSpec {
 // A kind of GPU: everything that is the same for all boards of that kind.
 struct GpuModel {
   std::string_view id;    // "V100", as in `zeus sim start --gpus 4xV100`
-  std::string_view name;  // What NVML calls it: "Tesla V100-PCIE-32GB"
+  std::string_view name;  // The name that NVML reports: "Tesla V100-PCIE-32GB"
   Architecture architecture;
   Watts idle_power;
   PowerRange limit_range;

@@ -112,7 +112,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 
-constexpr double kFarthestStart = 1e10;  // Seconds, some centuries.
+constexpr double kFarthestStart = 1e10;  // In seconds; some centuries.
 
 constexpr std::size_t RoundUp(std::size_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;

@@ -36,7 +36,7 @@ Status FormatNode(void* memory, const NodeSpec& spec, double start, std::string_
 // Whether `size` bytes hold a node of this layout. The message does not name the node.
 Status CheckLayout(const void* memory, std::size_t size);
 
-// Only after CheckLayout().
+// The functions below may be called only after CheckLayout() succeeded.
 std::string_view BootId(const NodeHeader& header);
 CoreSlot& SlotAt(void* memory, unsigned index);
 const CoreSlot& SlotAt(const void* memory, unsigned index);

@@ -15,7 +15,7 @@ inline constexpr unsigned kMaxGpusPerNode = 64;
 inline constexpr double kMinTimeScale = 1e-3;
 inline constexpr double kMaxTimeScale = 1e6;
 
-// What a simulated node is made of.
+// Description of a simulated node, before it is started.
 struct NodeSpec {
   std::vector<const GpuModel*> gpus;
   std::uint64_t seed = 0;

@@ -12,14 +12,14 @@ namespace zeus::sim {
 
 enum class Cooling { kEnough, kSlowedDown };
 
-// What holds the GPU back.
+// Limits on what the GPU may do.
 struct Constraints {
   Watts power_limit;
   std::optional<ClockRange> locked_clock;
   Cooling cooling;
 };
 
-// What the GPU does until the next event.
+// The behaviour of the GPU until the next event.
 struct OperatingState {
   StepProfile profile;  // Nominal power, without the effect of temperature.
   Hertz graphics_clock;

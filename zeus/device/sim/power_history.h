@@ -16,7 +16,7 @@ struct Regime {
   ThermalPath thermal{};
 
   Watts PowerAt(Seconds time) const;
-  Joules EnergyUntil(Seconds time) const;  // From start on.
+  Joules EnergyUntil(Seconds time) const;  // Energy since the start of the regime.
   Joules EnergyBetween(Seconds begin, Seconds end) const;
 };
 

@@ -10,7 +10,7 @@
 namespace zeus::sim {
 namespace {
 
-// What well-tuned kernels reach of the published peaks.
+// Shares of the published peaks that well-tuned kernels reach.
 constexpr double kAchievedArithmetic = 0.5;
 constexpr double kAchievedBandwidth = 0.8;
 

@@ -36,7 +36,8 @@ enum class Leakage {
   kInsideLimit,  // A board that holds its power limit trades leakage for clock.
 };
 
-// What happens to a board at temperature `start` that draws `power` in a room of `ambient`.
+// Computes the path of a board that starts at temperature `start` and draws `power` in a room of
+// `ambient`.
 ThermalPath Heat(const ThermalSpec& spec, Celsius ambient, Celsius start, Watts power,
                  Leakage leakage);
 

@@ -60,7 +60,7 @@ std::vector<Hertz> SweepAll(ClockSweep& sweep, Watts blocking) {
 }
 
 TEST(ClockSweepTest, GoesDownUntilEffectiveEnergyNoLongerFalls) {
-  ClockSweep sweep(Clocks(), {.patience = 2});
+  ClockSweep sweep(Clocks(), {.clocks_without_gain = 2});
   const std::vector<Hertz> visited = SweepAll(sweep, 70_W);
   // e - P_b t is least at 800 MHz; two more clocks prove it.
   Hertz best{};

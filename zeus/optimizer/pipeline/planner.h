@@ -6,7 +6,6 @@
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 #include "zeus/optimizer/pipeline/convex_cost.h"
-#include "zeus/optimizer/pipeline/deadline_solver.h"
 #include "zeus/optimizer/pipeline/evaluation.h"
 #include "zeus/optimizer/pipeline/frontier.h"
 #include "zeus/optimizer/pipeline/plan.h"
@@ -14,6 +13,8 @@
 #include "zeus/optimizer/pipeline/solver_choice.h"
 
 namespace zeus::pipeline {
+
+struct DeadlineSolution;
 
 // The costs of changing a clock. By default, a plan may change it before every instruction.
 struct ClockChangeRules {

@@ -15,19 +15,10 @@
 #include "zeus/optimizer/pipeline/profile.h"
 #include "zeus/training/callback.h"
 #include "zeus/training/pipeline/clock_setter.h"
+#include "zeus/training/pipeline/pipeline_rank.h"
 #include "zeus/training/pipeline/stage_meter.h"
 
 namespace zeus {
-
-// The place of a process in a job that is data, pipeline and tensor parallel.
-struct PipelineRank {
-  int dp_rank = 0;  // Replica of the pipeline.
-  int pp_rank = 0;  // Stage of the pipeline.
-  int tp_rank = 0;  // Part of the stage.
-  int dp_degree = 1;
-  int pp_degree = 1;
-  int tp_degree = 1;
-};
 
 // Measures the instructions of a pipeline during its first iterations. All stages go through their
 // clocks together, from the highest downwards. Each clock takes as many iterations as the least
