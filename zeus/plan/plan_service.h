@@ -43,6 +43,7 @@ struct CurrentPlan {
   int ranks = 0;         // GPUs of all replicas; 0 if unknown, because it is not sent over HTTP.
 };
 
+// The time-energy frontier of a pipeline, and its baseline.
 struct PlanFrontier {
   Seconds fastest_time{0};  // No plan is faster (in measured times).
   Seconds baseline_time{0};

@@ -29,6 +29,7 @@ struct PipelineSession {
   friend bool operator==(const PipelineSession&, const PipelineSession&) = default;
 };
 
+// A registered rank and its place in the pipeline.
 struct SessionRank {
   int rank = 0;
   int data_rank = 0;

@@ -19,6 +19,7 @@
 
 namespace zeus {
 
+// Options of the optimisation during training ("just in time").
 struct JitOptions {
   // The knobs are optimised one after the other, each with the best settings of the earlier ones.
   std::vector<KnobKind> knobs{KnobKind::kGpuPowerLimit};

@@ -9,6 +9,7 @@
 
 namespace zeus {
 
+// The reason why a training ended.
 enum class StopReason {
   kTargetReached,
   kCostBound,  // The training cost more than TrainingOptions::cost_bound allows.

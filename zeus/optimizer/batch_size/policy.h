@@ -34,6 +34,7 @@ struct PolicySpec {
   std::uint64_t seed = 0;
 };
 
+// The reason for which a run has its batch size.
 enum class RunRole {
   kExploring,   // The policy waits for the result of this run.
   kConcurrent,  // Runs the best batch size known, because an exploring run is still under way.
@@ -49,6 +50,7 @@ struct Situation {
   bool exploring = false;  // An exploring run is under way; its result is not known yet.
 };
 
+// A policy's answer to a Situation.
 struct Choice {
   int batch_size = 0;
   RunRole role = RunRole::kExploiting;
@@ -76,6 +78,7 @@ struct RunResult {
   std::optional<Joules> epoch_cost{};
 };
 
+// The standing of a batch size (an arm of the bandit) with its policy.
 enum class ArmState {
   kUntried,
   kCandidate,  // May be chosen again.

@@ -11,6 +11,7 @@
 
 namespace zeus::pipeline {
 
+// The model by which measured points become a convex cost.
 enum class CostKind {
   kHull,         // The lower convex hull of the measured points, linear in between.
   kExponential,  // Perseus' model: a fitted exponential in steps of Problem::quantum.

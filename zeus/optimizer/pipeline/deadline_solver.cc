@@ -1,3 +1,10 @@
+// The least energy within a deadline is a linear program whose dual is a convex-cost circulation
+// (DeadlineNetwork): the times of nodes are dual to the flow, and the flow through a computation is
+// the price of its time. The solver starts from times that speed everything up alike, then refines
+// flow and times by cost scaling (CostScaling) with a tolerance that shrinks from phase to phase,
+// until times in whole ticks agree with the flow exactly. Independent of all that, IsOptimal()
+// proves the result by weak duality before it is returned, so that a bug here becomes an error and
+// not a wrong plan.
 #include "zeus/optimizer/pipeline/deadline_solver.h"
 
 #include <fmt/format.h>

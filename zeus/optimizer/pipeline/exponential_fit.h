@@ -19,7 +19,7 @@ enum class ParetoFilter {
 // The cost of a computation with that duration.
 struct FitCandidate {
   std::int64_t quanta = 0;
-  Joules cost{};  // Effective energy.
+  Joules cost{};  // Effective energy of the computation.
 };
 
 // Returns the points that a model of the kind has to describe: those that no other one beats in

@@ -8,6 +8,7 @@
 
 namespace zeus::pipeline {
 
+// A vertex of the time-energy frontier.
 struct FrontierPoint {
   Ticks ticks = 0;
   Seconds time{0};
@@ -23,7 +24,7 @@ struct DurationChange {
   Ticks from = 0;
   Ticks to = 0;
   std::int32_t computation = 0;
-  std::int32_t sign = -1;  // -1: shorter.
+  std::int32_t sign = -1;  // -1: it becomes shorter; 1: longer.
 };
 
 // The least energy of an iteration as a function of its time: exact, convex, and linear between the

@@ -1,3 +1,6 @@
+// Follows a FrontierSweep from the slowest iteration to the fastest and records a point wherever
+// the price of the next tick changes: between such points the frontier is linear. Durations are not
+// stored for each point; the sweep's changes of durations give them for any time in between.
 #include "zeus/optimizer/pipeline/frontier_solver.h"
 
 #include <algorithm>

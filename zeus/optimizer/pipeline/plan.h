@@ -7,6 +7,7 @@
 
 namespace zeus::pipeline {
 
+// An instruction of a stage with its clock.
 struct PlannedInstruction {
   std::string instruction{};
   int microbatch = 0;

@@ -14,6 +14,7 @@ struct ReplicaScenario {
   double slowdown = 1.2;  // Iteration time of a straggler relative to the baseline.
 };
 
+// Energies of one iteration of all replicas together.
 struct ReplicaOutcome {
   Seconds pace{0};            // Iteration time of the whole job.
   Joules baseline_energy{};   // Energy with all at the highest clock, waiting for the stragglers.

@@ -20,6 +20,7 @@ inline constexpr Slope kUnlimited = Slope{1} << 62;
 constexpr int ArcNumber(int way) { return way >> 1; }
 constexpr int Opposite(int way) { return way ^ 1; }
 
+// An arc with its flow, kept as residual capacities, and with its duration.
 struct NetworkArc {
   std::array<Slope, 2> residual{kUnlimited, 0};  // Capacity left along the arc, and against it.
   Ticks duration = 0;                            // While it changes: its value before the change.
@@ -39,6 +40,7 @@ inline constexpr int kOutside = -1;  // The node is not inside the cut.
 inline constexpr int kOrphan = -2;   // The way to the node became full; see CutTree.
 inline constexpr int kRoot = -3;     // The node is the source.
 
+// A point in time: the begin or the end of a computation, or the source or the sink.
 struct NetworkNode {
   // The time of the node is `anchor` inside the cut and `anchor` plus the sweep's time outside. So
   // all nodes outside move together without being touched.
@@ -74,6 +76,7 @@ struct CacheAligned {
   bool operator==(const CacheAligned&) const = default;
 };
 
+// An arc as seen from one of its nodes.
 struct Incidence {
   std::int32_t way = 0;  // Leads from the node that has this incidence to the neighbour.
   std::int32_t neighbour = 0;

@@ -50,7 +50,7 @@ class CutTree {
   std::vector<Visit> visits_{};
   std::vector<int> edge_{};     // Ways from visited nodes to nodes not visited at that time.
   std::uint32_t mending_ = 0;   // Number of the current mending, with which nodes are marked.
-  std::uint32_t search_ = 0;    // Number of the current search, likewise.
+  std::uint32_t search_ = 0;    // Number of the current search, with which nodes are marked.
   std::size_t short_path_ = 0;  // Length of the path when the tree was last rebuilt.
 };
 
