@@ -22,8 +22,7 @@ struct PolicySpec {
   std::vector<int> batch_sizes{};  // Ascending, each once.
   int default_batch_size = 0;      // One of batch_sizes.
   int max_epochs = 100;
-  std::optional<double> beta =
-      2.0;  // Runs stop early at beta times the least cost; nullopt: never.
+  std::optional<double> beta = 2.0;  // Runs stop at beta times the least cost; nullopt: never.
   int pruning_rounds = 2;
   int window = 0;  // How many of the latest observations count; 0: all.
   // Prior of the reward, which is minus the cost in joules, as in the authors' implementation.

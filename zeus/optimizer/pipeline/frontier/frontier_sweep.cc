@@ -13,7 +13,7 @@ std::optional<Slope> CutTree::SendAll() {
   while (cut_.ReachesSink()) {
     FindPath();
     if (path_.size() > kDetour * short_path_ + kLeastPath) {
-      Renew();
+      Rebuild();
       FindPath();
       short_path_ = path_.size();
     }
@@ -58,15 +58,15 @@ std::optional<Slope> CutTree::Send() {
 
 void CutTree::Mend() {
   network_.node(network_.source()).rooted = mending_;
-  for (std::size_t i = 0; i < orphans_.size(); ++i)  // LoseVisited() may append orphans.
-    if (network_.node(orphans_[i]).parent == kOrphan && !Reattach(orphans_[i])) LoseVisited();
+  for (std::size_t i = 0; i < orphans_.size(); ++i)  // RemoveVisited() may append orphans.
+    if (network_.node(orphans_[i]).parent == kOrphan && !Reattach(orphans_[i])) RemoveVisited();
   orphans_.clear();
 }
 
 bool CutTree::Reattach(int orphan) {
   ++search_;
   visits_.assign(1, {.node = orphan});
-  edge_.clear();
+  boundary_.clear();
   network_.node(orphan).mark = visited();
   for (std::size_t i = 0; i < visits_.size(); ++i) {
     const int node = visits_[i].node;
@@ -76,7 +76,7 @@ bool CutTree::Reattach(int orphan) {
       if (other.mark == visited()) continue;
       const int way = Opposite(back.way);
       if (!other.inside() || !network_.IsOpen(way, other.anchor, time)) {
-        edge_.push_back(back.way);
+        boundary_.push_back(back.way);
         continue;
       }
       if (HangsOnSource(back.neighbour)) {
@@ -92,8 +92,8 @@ bool CutTree::Reattach(int orphan) {
 }
 
 // Takes the nodes that the last search visited out of the cut.
-void CutTree::LoseVisited() {
-  for (const int way : edge_) {
+void CutTree::RemoveVisited() {
+  for (const int way : boundary_) {
     const int neighbour = network_.arc(ArcNumber(way)).To(way);
     NetworkNode& other = network_.node(neighbour);
     if (other.mark == visited()) continue;
@@ -139,7 +139,7 @@ void CutTree::Attach(std::size_t seen, Incidence back) {
 }
 
 // Rebuilds the tree with the shortest ways to all nodes inside, by breadth-first search.
-void CutTree::Renew() {
+void CutTree::Rebuild() {
   ++search_;
   visits_.assign(1, {.node = network_.source()});
   network_.node(network_.source()).mark = visited();

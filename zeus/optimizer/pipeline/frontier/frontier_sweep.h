@@ -24,14 +24,17 @@ class CutTree {
   std::optional<Slope> SendAll();
 
  private:
+  // Sends as much flow along path_ as fits; nodes behind ways that became full become orphans.
   std::optional<Slope> Send();
   void FindPath();
   void Mend();
+  // Searches backwards from an orphan for a node that the source reaches. Returns false, with the
+  // visited nodes in visits_, if there is none.
   bool Reattach(int orphan);
   bool HangsOnSource(int node);
   void Attach(std::size_t seen, Incidence back);
-  void LoseVisited();
-  void Renew();
+  void RemoveVisited();
+  void Rebuild();
   // Marks of the current search: nodes that do not hang on the source, and among them those that
   // the search has visited.
   std::uint32_t adrift() const { return 2 * search_; }
@@ -48,10 +51,10 @@ class CutTree {
     std::uint32_t next = 0;
   };
   std::vector<Visit> visits_{};
-  std::vector<int> edge_{};     // Ways from visited nodes to nodes not visited at that time.
-  std::uint32_t mending_ = 0;   // Number of the current mending, with which nodes are marked.
-  std::uint32_t search_ = 0;    // Number of the current search, with which nodes are marked.
-  std::size_t short_path_ = 0;  // Length of the path when the tree was last rebuilt.
+  std::vector<int> boundary_{};  // Ways from visited nodes to nodes not visited at that time.
+  std::uint32_t mending_ = 0;    // Number of the current mending, with which nodes are marked.
+  std::uint32_t search_ = 0;     // Number of the current search, with which nodes are marked.
+  std::size_t short_path_ = 0;   // Length of the path when the tree was last rebuilt.
 };
 
 // A walk along the frontier from its slowest point towards the fastest (docs/pipeline.md, decision

@@ -128,11 +128,11 @@ void GrowingCut::SettleAll() {
 }
 
 void GrowingCut::WatchRemoved() {
-  for (const int way : edge_) {
+  for (const int way : boundary_) {
     const NetworkArc& arc = network_.arc(ArcNumber(way));
     if (network_.node(arc.To(way)).inside()) Inspect(Opposite(way), arc.To(way), arc.From(way));
   }
-  edge_.clear();
+  boundary_.clear();
 }
 
 }  // namespace zeus::pipeline

@@ -81,7 +81,7 @@ class GrowingCut {
   // schedules the events that may bring them back.
   void Detach(int way, const NetworkNode& to) {
     if (to.inside()) {
-      edge_.push_back(way);
+      boundary_.push_back(way);
     } else if (events_.Waits(ArcNumber(way))) {
       Settle(ArcNumber(way));
     }
@@ -96,20 +96,24 @@ class GrowingCut {
   void SettleAll();
 
  private:
+  // Puts a node into the cut, reached by `way` from the node `from`.
   void Join(int node, int way, int from);
+  // Inspects the ways of the nodes that have joined, until no more nodes join.
   void Grow();
   void Inspect(int way, int from, int to);
   void InspectForward(int way, int from, int to);
   void InspectBackward(int way, int from, int to);
+  // Lets the duration of an activity change from now on, up to its next breakpoint.
   void Move(int activity, int direction);
+  // Cancels the event of an arc; if its duration was changing, brings it up to the present time.
   void Settle(int arc);
 
   ActivityNetwork& network_;
   std::vector<DurationChange>& changes_;
   EventQueue events_;
   Ticks time_ = 0;
-  std::vector<int> joined_{};  // Nodes inside whose ways were not inspected yet.
-  std::vector<int> edge_{};    // Ways from removed nodes to nodes that were still inside.
+  std::vector<int> joined_{};    // Nodes inside whose ways were not inspected yet.
+  std::vector<int> boundary_{};  // Ways from removed nodes to nodes that were still inside.
 };
 
 }  // namespace zeus::pipeline
