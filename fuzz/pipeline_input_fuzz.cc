@@ -32,7 +32,7 @@ void CheckInstance(std::string_view text) {
   const auto problem = ParseInstance(text);
   if (!problem.ok()) return;
   for (int i = 0; i < problem.value().graph.size(); ++i)
-    if (problem.value().KindOf(i).points.empty()) __builtin_trap();
+    if (problem.value().Kind(i).points.empty()) __builtin_trap();
 }
 
 void CheckPlan(std::string_view text) {

@@ -223,7 +223,7 @@ pipeline::Problem ProblemFor(PipelineProfile profile, ScheduleSpec given) {
                 .microbatches = microbatches,
                 .chunks = chunks,
                 .custom_schedule = std::move(custom_schedule)};
-  return Unwrap(ProblemOf(Unwrap(Checked(std::move(spec)))));
+  return Unwrap(ToProblem(Unwrap(Checked(std::move(spec)))));
 }
 
 std::shared_ptr<Planner> Solve(const PipelineProfile& profile, const ScheduleSpec& schedule,

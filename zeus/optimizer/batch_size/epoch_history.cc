@@ -1,3 +1,8 @@
+// How runs become evidence about ln epochs. A batch size that converged contributes the mean of its
+// results, with the pooled noise divided by their number as its variance. One that never converged
+// contributes its longest stopped run, which would have needed somewhat more. After a drift,
+// earlier results stay as one piece of stale evidence whose variance is widened by the drift, so
+// that new results soon outweigh it.
 #include "zeus/optimizer/batch_size/epoch_history.h"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// The order of decisions. While nothing has converged, batch sizes are tried from the default
+// outwards. From then on there is a leader, the cheapest batch size that converged. The first try
+// of a recurrence explores if the knowledge gradient finds a batch size worth it, or on a checkup;
+// later tries run the leader, so that a recurrence ends. A run with a converged batch size is
+// stopped at beta times the epochs that it is expected to need. A run with a new one is stopped
+// when going on costs more than it may still gain, and at beta times the leader's cost at the
+// latest. A new batch size that failed twice, or cost as much as a run of the leader in vain, is
+// dropped.
 #include "zeus/optimizer/batch_size/knowledge_gradient_policy.h"
 
 #include <algorithm>

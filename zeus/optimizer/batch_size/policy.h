@@ -22,8 +22,7 @@ struct PolicySpec {
   std::vector<int> batch_sizes{};  // Ascending, each once.
   int default_batch_size = 0;      // One of batch_sizes.
   int max_epochs = 100;
-  std::optional<double> beta =
-      2.0;  // Runs stop early at beta times the least cost; nullopt: never.
+  std::optional<double> beta = 2.0;  // Runs stop at beta times the least cost; nullopt: never.
   int pruning_rounds = 2;
   int window = 0;  // How many of the latest observations count; 0: all.
   // Prior of the reward, which is minus the cost in joules, as in the authors' implementation.
@@ -34,6 +33,7 @@ struct PolicySpec {
   std::uint64_t seed = 0;
 };
 
+// The reason for which a run has its batch size.
 enum class RunRole {
   kExploring,   // The policy waits for the result of this run.
   kConcurrent,  // Runs the best batch size known, because an exploring run is still under way.
@@ -49,6 +49,7 @@ struct Situation {
   bool exploring = false;  // An exploring run is under way; its result is not known yet.
 };
 
+// A policy's answer to a Situation.
 struct Choice {
   int batch_size = 0;
   RunRole role = RunRole::kExploiting;
@@ -76,6 +77,7 @@ struct RunResult {
   std::optional<Joules> epoch_cost{};
 };
 
+// The standing of a batch size (an arm of the bandit) with its policy.
 enum class ArmState {
   kUntried,
   kCandidate,  // May be chosen again.

@@ -22,15 +22,16 @@ struct Curve {
   }
 };
 
-constexpr double kMicroseconds = 1e6;
+constexpr double kMicroseconds = 1e6;  // Per second.
 constexpr Ticks kMostQuanta = 1'000'000;
 
 Curve LowerHull(std::vector<std::pair<Ticks, double>> points) {
   std::ranges::sort(points);
   Curve hull;
   for (const auto& [time, cost] : points) {
-    if (!hull.times.empty() && hull.times.back() == time) continue;  // The cheaper came first.
-    // The last vertex goes when it lies on or above the line from the one before it to the new one.
+    // The cheaper one of two points with equal times comes first.
+    if (!hull.times.empty() && hull.times.back() == time) continue;
+    // Drop the last vertex if it lies on or above the line from the one before it to the new one.
     while (hull.times.size() >= 2) {
       const std::size_t last = hull.times.size() - 1;
       const double slope =
@@ -42,7 +43,7 @@ Curve LowerHull(std::vector<std::pair<Ticks, double>> points) {
     hull.times.push_back(time);
     hull.costs.push_back(cost);
   }
-  // Slower and no cheaper: nobody wants that.
+  // Drop points that are slower than another one without being cheaper.
   while (hull.times.size() > 1 && hull.costs.back() >= hull.costs[hull.costs.size() - 2]) {
     hull.times.pop_back();
     hull.costs.pop_back();
@@ -50,7 +51,7 @@ Curve LowerHull(std::vector<std::pair<Ticks, double>> points) {
   return hull;
 }
 
-Curve HullOf(const Problem& problem, const ComputationKind& kind) {
+Curve MakeHull(const Problem& problem, const ComputationKind& kind) {
   std::vector<std::pair<Ticks, double>> points;
   for (const OperatingPoint& point : kind.points)
     points.emplace_back(std::llround(point.time.count() * kMicroseconds),
@@ -63,7 +64,7 @@ Error Unusable(const ComputationKind& kind, std::string_view why) {
                                                    kind.stage, Quote(kind.instruction), why)};
 }
 
-Result<Curve> ExponentialOf(const ComputationKind& kind, const ExponentialModel& model) {
+Result<Curve> MakeExponential(const ComputationKind& kind, const ExponentialModel& model) {
   if (model.min < 1 || model.max < model.min || model.max - model.min > kMostQuanta)
     return Unusable(kind, fmt::format("lasts from {} to {} quanta: choose a quantum that gives "
                                       "1 to {}",
@@ -79,14 +80,14 @@ Result<Curve> ExponentialOf(const ComputationKind& kind, const ExponentialModel&
   return curve;
 }
 
-Result<ExponentialModel> ModelOf(const Problem& problem, const ComputationKind& kind) {
+Result<ExponentialModel> FindModel(const Problem& problem, const ComputationKind& kind) {
   if (kind.exponential) return *kind.exponential;
   const Watts blocking = kind.beside_the_stage ? Watts() : problem.blocking_power;
   return FitExponential(kind, blocking, problem.quantum);
 }
 
-// Slopes in integers, so small a unit that rounding does not matter and so large a one that the
-// flow through all computations together cannot overflow.
+// Returns the unit of integer slopes: small enough that rounding does not matter, and large enough
+// that the flow through all computations together cannot overflow.
 double SlopeUnit(const Problem& problem, const std::vector<Curve>& curves, double finest) {
   double sum = 0;
   for (const Computation& computation : problem.computations) {
@@ -128,11 +129,11 @@ Result<CostTable> MakeCosts(const Problem& problem, CostKind kind) {
   std::vector<Curve> curves;
   for (const ComputationKind& computation : problem.kinds) {
     if (kind == CostKind::kHull) {
-      curves.push_back(HullOf(problem, computation));
+      curves.push_back(MakeHull(problem, computation));
       continue;
     }
-    ZEUS_TRY(const ExponentialModel model, ModelOf(problem, computation));
-    ZEUS_TRY(Curve curve, ExponentialOf(computation, model));
+    ZEUS_TRY(const ExponentialModel model, FindModel(problem, computation));
+    ZEUS_TRY(Curve curve, MakeExponential(computation, model));
     curves.push_back(std::move(curve));
   }
   if (kind == CostKind::kExponential) table.tick = problem.quantum;

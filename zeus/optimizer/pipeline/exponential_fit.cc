@@ -11,19 +11,19 @@
 namespace zeus::pipeline {
 namespace {
 
-// A point must be beaten by this share to be dropped where few points are left otherwise: of
-// noisy measurements on a plateau nearly every one is beaten by a hair.
+// If only few points would be left, a point must be beaten by this share to be dropped: among noisy
+// measurements on a plateau, nearly every point is beaten by a little.
 constexpr double kNoise = 0.05;
 constexpr std::size_t kFewCandidates = 3;
 
 struct Option {
   double time = 0;
-  double filtered_by = 0;  // Measured or effective energy.
+  double filtered_by = 0;  // Measured or effective energy, by ParetoFilter.
   FitCandidate candidate{};
 };
 
-std::vector<Option> OptionsOf(const ComputationKind& kind, Watts blocking_power, Seconds quantum,
-                              ParetoFilter filter) {
+std::vector<Option> MakeOptions(const ComputationKind& kind, Watts blocking_power, Seconds quantum,
+                                ParetoFilter filter) {
   const Watts blocked = kind.beside_the_stage ? Watts{} : blocking_power;
   std::vector<Option> options;
   for (const OperatingPoint& point : kind.points) {
@@ -45,8 +45,9 @@ bool Beaten(const Option& option, const std::vector<Option>& options, double all
   });
 }
 
-// Of several points within one quantum the dearest stays: its true time is nearest to the
-// quantum's beginning, which is the time that the model gives all of them.
+// Returns the points that no other one beats. Among several points within one quantum the most
+// expensive one stays: its time is nearest to the quantum's beginning, which is the time that the
+// model gives to all of them.
 std::vector<FitCandidate> Unbeaten(const std::vector<Option>& options, double allowance) {
   std::map<std::int64_t, Joules> dearest;
   for (const Option& option : options) {
@@ -60,7 +61,8 @@ std::vector<FitCandidate> Unbeaten(const std::vector<Option>& options, double al
   return candidates;
 }
 
-// start + drop * Basis(decay, x), x from 0 at the shortest candidate to 1 at the longest.
+// The curve start + drop * Basis(decay, x), with x from 0 at the shortest candidate to 1 at the
+// longest.
 struct FittedCurve {
   double decay = 0;
   double drop = 0;
@@ -68,10 +70,11 @@ struct FittedCurve {
   double error = std::numeric_limits<double>::infinity();
 };
 
-// (exp(-decay * x) - 1) / decay: becomes the line -x, without loss of digits, as decay becomes 0.
+// (exp(-decay * x) - 1) / decay, which approaches the line -x as decay approaches 0, without loss
+// of digits.
 double Basis(double decay, double x) { return std::expm1(-decay * x) / decay; }
 
-// For a given decay the rest is linear least squares.
+// Fits `drop` and `start` for a given decay, by linear least squares.
 FittedCurve BestWithDecay(double decay, std::span<const double> x, std::span<const double> y) {
   const auto count = static_cast<double>(x.size());
   double mean_basis = 0;
@@ -114,10 +117,10 @@ FittedCurve Refine(FittedCurve best, double lowest, double highest, std::span<co
   return best;
 }
 
-// The error over the decay may have several valleys: look everywhere coarsely, then into the
-// deepest. Among equals (two candidates lie on every curve) the gentlest.
+// The error may have several minima over the decay, so the whole range is searched coarsely and the
+// best of it refined. Among equals the gentlest decay wins: two candidates fit every curve.
 FittedCurve BestCurve(double sharpest, std::span<const double> x, std::span<const double> y) {
-  constexpr double kGentlest = 1e-6;  // A line for all purposes, and its a and c still have digits.
+  constexpr double kGentlest = 1e-6;  // Practically a line; a and c still have enough digits.
   constexpr int kDecays = 160;
   const double ratio = std::pow(std::max(sharpest, 2 * kGentlest) / kGentlest, 1.0 / kDecays);
   FittedCurve best;
@@ -128,8 +131,8 @@ FittedCurve BestCurve(double sharpest, std::span<const double> x, std::span<cons
   return Refine(best, std::max(kGentlest, best.decay / ratio), best.decay * ratio, x, y);
 }
 
-// As steep as lets the longest candidate's part vanish, and as the model can be written: its a is
-// the height at zero quanta, which must not overflow.
+// Returns the sharpest decay to try: at it the exponential vanishes at the longest candidate. It is
+// limited so that the model's `a`, the height at zero quanta, does not overflow.
 double SharpestDecay(const std::vector<FitCandidate>& candidates) {
   constexpr double kVanishing = 40;
   constexpr double kLargestExponent = 600;
@@ -138,7 +141,7 @@ double SharpestDecay(const std::vector<FitCandidate>& candidates) {
   return std::min(kVanishing * span, kLargestExponent * span / std::max(shortest, 1.0));
 }
 
-std::string NameOf(const ComputationKind& kind) {
+std::string Name(const ComputationKind& kind) {
   return fmt::format("{} of stage {}", kind.instruction, kind.stage);
 }
 
@@ -146,7 +149,7 @@ std::string NameOf(const ComputationKind& kind) {
 
 std::vector<FitCandidate> FitCandidates(const ComputationKind& kind, Watts blocking_power,
                                         Seconds quantum, ParetoFilter filter) {
-  const std::vector<Option> options = OptionsOf(kind, blocking_power, quantum, filter);
+  const std::vector<Option> options = MakeOptions(kind, blocking_power, quantum, filter);
   std::vector<FitCandidate> candidates = Unbeaten(options, 0);
   if (candidates.size() > kFewCandidates) return candidates;
   return Unbeaten(options, kNoise);
@@ -157,7 +160,7 @@ Result<ExponentialModel> FitExponential(const ComputationKind& kind, Watts block
   const std::vector<FitCandidate> candidates = FitCandidates(kind, blocking_power, quantum, filter);
   if (candidates.empty())
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("no measurement of {}: add it to the profile", NameOf(kind))};
+                 fmt::format("no measurement of {}: add it to the profile", Name(kind))};
   const std::int64_t shortest = candidates.front().quanta;
   const std::int64_t longest = candidates.back().quanta;
   if (shortest == longest)
@@ -176,7 +179,7 @@ Result<ExponentialModel> FitExponential(const ComputationKind& kind, Watts block
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("the energy of {} does not fall with its time, so no exponential fits "
                              "it: measure it at more clocks, or plan on the hull",
-                             NameOf(kind))};
+                             Name(kind))};
   const double b = -curve.decay / span;
   const double height = curve.drop / curve.decay;
   return ExponentialModel{.a = height * std::exp(-b * static_cast<double>(shortest)),

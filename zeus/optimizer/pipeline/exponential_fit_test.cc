@@ -73,7 +73,7 @@ TEST(ExponentialFitTest, ABeatenPointIsNoCandidate) {
 }
 
 TEST(ExponentialFitTest, TheFilterSeesTheEnergyItIsToldTo) {
-  // More energy in more time, yet less beyond what blocking takes meanwhile.
+  // The last point takes more energy than the one before it, but less effective energy.
   const ComputationKind kind = KindOf({{10.5, 8}, {20.5, 7}, {30.5, 6}, {40.5, 5}, {50.5, 5.5}});
   EXPECT_EQ(FitCandidates(kind, 100_W, 1ms, ParetoFilter::kMeasured).back().quanta, 40);
   EXPECT_EQ(FitCandidates(kind, 100_W, 1ms, ParetoFilter::kEffective).back().quanta, 50);

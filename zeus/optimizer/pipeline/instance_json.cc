@@ -12,7 +12,7 @@
 namespace zeus::pipeline {
 namespace {
 
-Error WrongEntry(std::string_view field, std::size_t index, std::string_view why) {
+Error EntryError(std::string_view field, std::size_t index, std::string_view why) {
   return FieldError(fmt::format("{}[{}]", field, index), why);
 }
 
@@ -25,7 +25,7 @@ Result<const Json*> List(const Json& json, const char* field) {
   return &*found;
 }
 
-// A whole number in [0, below).
+// Reads a whole number in [0, below).
 Result<int> Index(const Json& value, std::size_t below) {
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= below)
     return Error{ErrorCode::kInvalidArgument,
@@ -68,7 +68,7 @@ Result<ComputationKind> ReadSpec(const Json& json) {
   ZEUS_TRY(const Json* const options, List(json, "options_all"));
   for (std::size_t i = 0; i < options->size(); ++i) {
     Result<OperatingPoint> point = ReadPoint((*options)[i]);
-    if (!point.ok()) return WrongEntry("options_all", i, point.error().message);
+    if (!point.ok()) return EntryError("options_all", i, point.error().message);
     kind.points.push_back(point.value());
   }
   if (const auto model = json.find("cost_model"); model != json.end() && !model->is_null()) {
@@ -82,7 +82,7 @@ Status ReadSpecs(const Json& json, Problem& problem) {
   PipelineProfile profile{.stages = problem.stages, .blocking_power = problem.blocking_power};
   for (std::size_t i = 0; i < specs->size(); ++i) {
     Result<ComputationKind> kind = ReadSpec((*specs)[i]);
-    if (!kind.ok()) return WrongEntry("specs", i, kind.error().message);
+    if (!kind.ok()) return EntryError("specs", i, kind.error().message);
     problem.kinds.push_back(std::move(kind).value());
     const ComputationKind& added = problem.kinds.back();
     profile.instructions.push_back({added.stage, added.instruction, added.points});
@@ -101,16 +101,16 @@ Status ReadNodes(const Json& json, Problem& problem) {
   for (std::size_t i = 0; i < nodes->size(); ++i) {
     const Json& node = (*nodes)[i];
     if (!node.is_array() || node.size() != 4)
-      return WrongEntry("nodes", i, "must be [stage, microbatch, \"F\" or \"B\", spec]");
+      return EntryError("nodes", i, "must be [stage, microbatch, \"F\" or \"B\", spec]");
     const Result<int> stage = Index(node[0], At(problem.stages));
     const Result<int> microbatch = Index(node[1], kMostInstructions);
     const Result<int> kind = Index(node[3], problem.kinds.size());
     for (const Result<int>* number : {&stage, &microbatch, &kind})
-      if (!number->ok()) return WrongEntry("nodes", i, number->error().message);
+      if (!number->ok()) return EntryError("nodes", i, number->error().message);
     problem.computations.push_back(
         {.stage = stage.value(), .microbatch = microbatch.value(), .kind = kind.value()});
-    if (problem.KindOf(static_cast<int>(i)).stage != stage.value())
-      return WrongEntry("nodes", i, "names a spec of another stage");
+    if (problem.Kind(static_cast<int>(i)).stage != stage.value())
+      return EntryError("nodes", i, "names a spec of another stage");
   }
   return Ok();
 }
@@ -121,11 +121,11 @@ Status ReadEdges(const Json& json, Problem& problem) {
   ends.reserve(edges->size());
   for (std::size_t i = 0; i < edges->size(); ++i) {
     const Json& edge = (*edges)[i];
-    if (!edge.is_array() || edge.size() != 2) return WrongEntry("edges", i, "must be [from, to]");
+    if (!edge.is_array() || edge.size() != 2) return EntryError("edges", i, "must be [from, to]");
     const Result<int> from = Index(edge[0], problem.computations.size());
     const Result<int> to = Index(edge[1], problem.computations.size());
     for (const Result<int>* number : {&from, &to})
-      if (!number->ok()) return WrongEntry("edges", i, number->error().message);
+      if (!number->ok()) return EntryError("edges", i, number->error().message);
     ends.emplace_back(from.value(), to.value());
   }
   const auto name = [](int node) { return fmt::format("node {}", node); };
@@ -134,7 +134,8 @@ Status ReadEdges(const Json& json, Problem& problem) {
   return Ok();
 }
 
-// A stage does one thing after the other, or its energy while it waits would have no meaning.
+// Requires that each stage does one computation after the other: otherwise the time that it waits,
+// and so its blocking energy, would not be defined.
 Status OrderStages(Problem& problem) {
   problem.stage_order.resize(At(problem.stages));
   for (const int computation : problem.graph.topological_order()) {

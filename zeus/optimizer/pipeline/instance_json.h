@@ -7,8 +7,8 @@
 
 namespace zeus::pipeline {
 
-// A whole problem in one file: profile, cost models, nodes and edges (docs/formats.md). Text from
-// outside: kInvalidArgument names the field.
+// Parses a whole problem: profile, cost models, nodes and edges (docs/formats.md). The text is not
+// trusted: kInvalidArgument names the field that is wrong.
 Result<Problem> ParseInstance(std::string_view text);
 
 }  // namespace zeus::pipeline

@@ -1,4 +1,4 @@
-// The frontiers of real pipelines against those that are known exactly.
+// Compares the solved frontiers of real pipelines with those that are known exactly.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -11,7 +11,7 @@
 namespace zeus::pipeline {
 namespace known_frontiers_test {
 
-// Larger ones take too long here; bench/pipeline compares the largest.
+// Larger problems take too long in a unit test; bench/pipeline compares the largest one.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
 constexpr int kMostComputations = 600;
 #else

@@ -14,7 +14,7 @@
 namespace zeus::pipeline {
 namespace {
 
-// Times, energies, powers and clocks have in common that a negative one is a mistake.
+// Reads a time, energy, power or clock, none of which may be negative.
 double RequireAmount(FieldReader& fields, const char* field) {
   double amount = 0;
   fields.Require(field, amount);
@@ -29,7 +29,7 @@ int RequireIndex(FieldReader& fields, const char* field) {
   return index;
 }
 
-// Nullptr, with the failure noted, where there is no list.
+// Returns nullptr when there is no list, after recording the failure in `fields`.
 const Json* RequireList(FieldReader& fields, const Json& object, const char* field) {
   if (!object.is_object()) return nullptr;
   const auto found = object.find(field);
@@ -38,7 +38,7 @@ const Json* RequireList(FieldReader& fields, const Json& object, const char* fie
   return nullptr;
 }
 
-// Reads every element by `read`; a failure says which one it is in.
+// Reads every element with `read`; an error names the element.
 template <class T, class Read>
 Result<std::vector<T>> ReadAll(const Json& list, std::string_view name, const Read& read) {
   std::vector<T> elements;

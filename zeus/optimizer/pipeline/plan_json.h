@@ -5,7 +5,7 @@
 #include "zeus/optimizer/pipeline/plan.h"
 #include "zeus/optimizer/pipeline/profile.h"
 
-// Plans and profiles in files and on the wire: docs/formats.md.
+// The JSON of plans and profiles in files and on the wire (docs/formats.md).
 namespace zeus::pipeline {
 
 Json ToJson(const PipelinePlan& plan);

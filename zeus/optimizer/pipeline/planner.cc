@@ -33,7 +33,7 @@ Status CheckRules(const ClockChangeRules& rules) {
   return Ok();
 }
 
-// Where an iteration that nobody waits for takes the least energy.
+// Returns the point of least energy if no other pipeline has to be waited for.
 const FrontierPoint& LeastEnergy(const Frontier& frontier) {
   return *std::ranges::min_element(frontier.points(), {}, &FrontierPoint::energy);
 }
@@ -79,11 +79,12 @@ Result<PipelinePlan> Planner::PlanTowards(Ticks target, Seconds deadline,
   const bool whole = solver_ == Solver::kWholeFrontier;
   PlanTask task{.deadline = deadline, .pace = pace, .rules = rules};
   task.fastest = whole ? frontier_->fastest().ticks : FastestTicks(problem_, costs_);
-  // The relaxation's fastest time is rounded to ticks, the true one is not.
+  // The fastest time of the relaxation is rounded to ticks and may be above that of the deadline.
   task.first_target = std::max(target, task.fastest);
-  // Each further look at the relaxation of a large graph is a solve of its own.
+  // Each further relaxation of a large graph is a solve of its own: 0 keeps SearchPlan() from
+  // searching for slower targets.
   task.slowest = whole ? frontier_->slowest().ticks : 0;
-  // No plan takes less than the relaxed optimum.
+  // The relaxed optimum is also the plan's bound.
   ZEUS_TRY(const DeadlineSolution first, Relax(task.first_target));
   const auto relax = [&](Ticks ticks) -> Result<DeadlineSolution> {
     if (ticks == task.first_target) return first;

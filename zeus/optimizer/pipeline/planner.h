@@ -16,40 +16,42 @@ namespace zeus::pipeline {
 
 struct DeadlineSolution;
 
-// What changing the clock costs. Without these a plan may change it before every instruction.
+// The costs of changing a clock. By default, a plan may change it before every instruction.
 struct ClockChangeRules {
-  int least_instructions = 1;  // Between two changes on a stage.
-  Seconds latency{0};          // An instruction takes this much longer after a change.
+  int least_instructions = 1;  // Least number of instructions between two changes on a stage.
+  Seconds latency{0};          // Delay of the first instruction after a change.
 };
 
-// Plans one pipeline: holds its frontier, makes plans for deadlines. Expensive to make, cheap to
-// ask: of a large graph each plan takes a solve of its own. Plan() may be called from many threads.
+// Plans for one pipeline: it holds the frontier and makes plans for deadlines from it. A Planner is
+// expensive to make; plans are cheap, except for large graphs, where each plan is a solve of its
+// own. Plan() may be called from many threads.
 class Planner {
  public:
-  // Solves the pipeline on its measured points (hull), with the solver that the rules choose.
+  // Solves the problem on the hull of its measured points, with the solver that the rules choose.
   static Result<std::unique_ptr<Planner>> Make(Problem problem, const SolverRules& rules = {});
 
   const Problem& problem() const { return problem_; }
   const CostTable& costs() const { return costs_; }
   // How the pipeline was solved.
   Solver solver() const { return solver_; }
-  // There is none with Solver::kSingleDeadline.
+  // False with Solver::kSingleDeadline; frontier() must not be called then.
   bool has_frontier() const { return frontier_.has_value(); }
   const Frontier& frontier() const { return frontier_.value(); }
 
-  // All computations at their highest clock.
+  // The iteration with all computations at their highest clock.
   const Evaluation& baseline() const { return baseline_; }
-  // In true times. No plan is faster.
+  // The fastest iteration in measured times; no plan is faster.
   Seconds fastest_time() const { return fastest_.time; }
 
-  // The discrete plan of least energy that we find within `deadline`, in true times.
-  // kInvalidArgument, naming fastest_time(), when there is none. A deadline beyond the frontier's
-  // slowest point gets that point's plan; without a frontier the plan takes the time that it may,
-  // also where a shorter iteration would take less energy.
+  // Returns the plan of least energy that the search finds within `deadline`; PipelinePlan::gap()
+  // says how far it may be from the optimum. Returns kInvalidArgument, naming fastest_time(), when
+  // no plan meets the deadline. A deadline beyond the frontier's slowest point gets that point's
+  // plan. Without a frontier, the plan uses the whole deadline, also where a shorter iteration
+  // would take less energy.
   Result<PipelinePlan> Plan(Seconds deadline, const ClockChangeRules& rules = {}) const;
 
-  // As Plan(), in a job whose iterations take `pace` because of somebody else: the energy includes
-  // waiting for it.
+  // Plans as Plan() does for a job whose iterations take `pace` because of a straggler; the energy
+  // includes waiting for it.
   Result<PipelinePlan> PlanForPace(Seconds pace, const ClockChangeRules& rules = {}) const;
 
  private:
@@ -57,7 +59,7 @@ class Planner {
 
   Result<PipelinePlan> PlanTowards(Ticks target, Seconds deadline, std::optional<Seconds> pace,
                                    const ClockChangeRules& rules) const;
-  // The least energy within a time, where durations need not be those of measured points.
+  // Returns the least energy within a time if durations need not be those of measured points.
   Result<DeadlineSolution> Relax(Ticks ticks) const;
 
   Problem problem_;
@@ -68,8 +70,8 @@ class Planner {
   Evaluation fastest_;
 };
 
-// What the plan saves against the highest clock everywhere, which waits for a straggler, too: 0.15
-// is 15 %.
+// Returns the share of the baseline's energy that the plan saves: 0.15 is 15 %. If the plan waits
+// for a straggler, so does the baseline.
 double Saving(const PipelinePlan& plan, const Evaluation& baseline, const Problem& problem);
 
 }  // namespace zeus::pipeline

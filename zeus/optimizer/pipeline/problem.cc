@@ -14,13 +14,13 @@ namespace {
 // The two directions in which microbatches travel through the stages.
 enum class Direction { kForward, kBackward };
 
-std::optional<Direction> DirectionOf(std::string_view instruction) {
+std::optional<Direction> ParseDirection(std::string_view instruction) {
   if (instruction == kForward) return Direction::kForward;
   if (instruction == kBackward || instruction == kForwardBackward) return Direction::kBackward;
   return std::nullopt;
 }
 
-// Puts a graph together from a profile and a schedule.
+// Builds a Problem from a profile and a schedule.
 class ProblemBuilder {
  public:
   ProblemBuilder(const PipelineProfile& profile, const Schedule& schedule)
@@ -43,7 +43,7 @@ class ProblemBuilder {
   }
 
  private:
-  // What passes a stage once in each direction.
+  // The passage of a microbatch through a chunk of a stage, once in each direction.
   struct Passage {
     Direction direction;
     int stage;
@@ -61,7 +61,7 @@ class ProblemBuilder {
   std::string Name(int computation) const {
     const Computation& c = problem_.computations[At(computation)];
     return fmt::format("{} of microbatch {} on stage {}",
-                       Printable(problem_.KindOf(computation).instruction), c.microbatch, c.stage);
+                       Printable(problem_.Kind(computation).instruction), c.microbatch, c.stage);
   }
 
   Result<int> KindIndex(int stage, const std::string& instruction) {
@@ -88,13 +88,13 @@ class ProblemBuilder {
     return computation;
   }
 
-  // In the order of the stage, after what was issued before.
+  // Appends an instruction to its stage, with an edge from the one issued before.
   Status Issue(int stage, const Instruction& instruction) {
     ZEUS_TRY(const int computation, Append(stage, instruction));
     std::vector<int>& order = problem_.stage_order[At(stage)];
     if (!order.empty()) edges_.emplace_back(order.back(), computation);
     order.push_back(computation);
-    const auto direction = DirectionOf(instruction.name);
+    const auto direction = ParseDirection(instruction.name);
     if (!direction) return Ok();
     const Passage passage{*direction, stage, instruction.chunk, instruction.microbatch};
     if (!passages_.emplace(passage.key(), computation).second)
@@ -127,7 +127,7 @@ class ProblemBuilder {
     return Ok();
   }
 
-  // Where a microbatch is before it comes to `passage`; nullopt where it enters the pipeline.
+  // Returns the passage before `passage`; nullopt where the microbatch enters the pipeline.
   std::optional<Passage> Before(Passage passage) const {
     const int last = profile_.stages - 1;
     if (passage.direction == Direction::kForward) {
@@ -145,10 +145,11 @@ class ProblemBuilder {
     return passage;
   }
 
-  // The edge from the stage that a computation's input comes from.
+  // Adds the edge from the stage that a computation's input comes from, through a transfer if the
+  // profile has one.
   Status AddTravel(int computation) {
     const Computation c = problem_.computations[At(computation)];
-    const auto direction = DirectionOf(problem_.KindOf(computation).instruction);
+    const auto direction = ParseDirection(problem_.Kind(computation).instruction);
     if (!direction) return Ok();
     const auto before = Before({*direction, c.stage, c.chunk, c.microbatch});
     if (!before) return Ok();
@@ -196,7 +197,8 @@ Joules EffectiveEnergy(const Problem& problem, const ComputationKind& kind,
 
 namespace {
 
-// A circle among those that were never free of predecessors: walk backwards until one repeats.
+// Finds a cycle among the computations that still wait for predecessors: each has one that waits,
+// too, so a walk backwards repeats a computation at some point.
 std::vector<int> FindCircle(const ComputationGraph& graph, const std::vector<int>& waiting) {
   const auto stuck = [&](int computation) { return waiting[At(computation)] > 0; };
   int at = 0;

@@ -8,7 +8,7 @@
 namespace zeus::pipeline {
 namespace {
 
-// nullopt where the schedule or the check does not allow it.
+// Returns nullopt when the schedule or the check does not allow it.
 Result<std::optional<Frontier>> SolvePeriodic(const Problem& problem, const CostTable& costs,
                                               const SolveOptions& options) {
   using Outcome = std::optional<Frontier>;

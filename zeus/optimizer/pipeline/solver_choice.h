@@ -20,10 +20,10 @@ enum class Solver {
   kSingleDeadline,  // One deadline alone, without a frontier.
 };
 
-// Text for people: "the whole frontier", "this deadline alone", …
+// Returns a text to be displayed: "the whole frontier", "this deadline alone", …
 const char* SolverText(Solver solver);
 
-// Which of the answers the caller will ask for.
+// The answers that the caller will need.
 enum class Demand {
   kFrontier,       // The frontier, or plans for several deadlines.
   kOneDeadline,    // One plan; the frontier only where it costs little.
@@ -41,12 +41,12 @@ struct SolverRules {
 
 struct ChosenFrontier {
   Solver solver = Solver::kWholeFrontier;
-  // nullopt with kSingleDeadline. Only that of kWholeFrontier knows durations.
+  // nullopt with kSingleDeadline. Only the frontier of kWholeFrontier has durations.
   std::optional<Frontier> frontier{};
 };
 
-// Solves the problem with the solver that the rules choose. A periodic frontier that cannot be had,
-// because the schedule is not one of ours or the check fails, is solved whole instead.
+// Solves the problem with the solver that the rules choose. Where the periodic solver does not
+// apply, because the schedule is not a known one or its check fails, the whole frontier is solved.
 Result<ChosenFrontier> SolveByChoice(const Problem& problem, const CostTable& costs,
                                      const SolverRules& rules);
 

@@ -69,7 +69,7 @@ std::string WhyNot(const std::string& text) {
   return parsed.ok() ? "it is understood" : parsed.error().message;
 }
 
-// The sample with one field changed by `edit`.
+// Returns the sample with one field changed by `edit`.
 template <class Edit>
 std::string Edited(Edit edit) {
   Json json = ParseJson(ProfileToJson(Sample())).value();
@@ -156,7 +156,7 @@ TEST(ProfileJsonTest, NumbersThatNobodyMeasuredAreRefused) {
   EXPECT_THAT(edit_point("steps", 1e300), HasSubstr("\"steps\" is 1e+300"));
 }
 
-// As the reference implementation writes it, slowest or fastest first.
+// A profile in the format of the reference implementation, whose order is not fixed.
 constexpr const char* kReference = R"({
     "measurements": [
         {"power_limit": 100, "energy": 900.5, "time": 9.0},
