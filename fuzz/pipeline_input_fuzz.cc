@@ -3,8 +3,7 @@
 #include <string_view>
 
 #include "zeus/base/json.h"
-#include "zeus/optimizer/pipeline/instance_json.h"
-#include "zeus/optimizer/pipeline/plan_json.h"
+#include "zeus/optimizer/pipeline/plan.h"
 #include "zeus/optimizer/pipeline/problem.h"
 #include "zeus/optimizer/pipeline/profile_csv.h"
 #include "zeus/optimizer/pipeline/reference_schedule.h"

@@ -15,7 +15,7 @@
 #include "python/bindings/without_gil.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/json.h"
-#include "zeus/optimizer/pipeline/plan_json.h"
+#include "zeus/optimizer/pipeline/plan.h"
 #include "zeus/optimizer/pipeline/planner.h"
 #include "zeus/optimizer/pipeline/profile.h"
 #include "zeus/optimizer/pipeline/profile_csv.h"

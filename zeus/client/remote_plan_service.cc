@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "zeus/base/json.h"
-#include "zeus/optimizer/pipeline/plan_json.h"
+#include "zeus/optimizer/pipeline/plan.h"
 #include "zeus/plan/plan_spec.h"
 #include "zeus/wire/plans.h"
 

@@ -9,7 +9,7 @@
 
 #include "zeus/base/field_reader.h"
 #include "zeus/base/identifier.h"
-#include "zeus/optimizer/pipeline/plan_json.h"
+#include "zeus/optimizer/pipeline/plan.h"
 #include "zeus/optimizer/pipeline/schedule.h"
 
 namespace zeus {

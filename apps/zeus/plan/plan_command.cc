@@ -18,7 +18,7 @@
 #include "zeus/base/file.h"
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
-#include "zeus/optimizer/pipeline/plan_json.h"
+#include "zeus/optimizer/pipeline/plan.h"
 #include "zeus/optimizer/pipeline/reference_schedule.h"
 
 namespace zeus::cli {

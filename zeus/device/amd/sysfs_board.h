@@ -9,7 +9,6 @@
 
 #include "zeus/device/amd/amdgpu_sysfs.h"
 #include "zeus/device/amd/board.h"
-#include "zeus/device/amd/gpu_metrics.h"
 
 namespace zeus::amd {
 

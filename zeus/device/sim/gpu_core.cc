@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-#include "zeus/device/sim/graphics_clocks.h"
+#include "zeus/device/sim/gpu_model.h"
 
 namespace zeus::sim {
 namespace {

@@ -11,7 +11,6 @@
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 #include "zeus/device/gpu.h"
-#include "zeus/device/sim/energy_sum.h"
 #include "zeus/device/sim/fault.h"
 #include "zeus/device/sim/gpu_model.h"
 #include "zeus/device/sim/load.h"

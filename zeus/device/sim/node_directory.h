@@ -8,7 +8,7 @@
 #include "zeus/base/clock.h"
 #include "zeus/base/file_descriptor.h"
 #include "zeus/base/result.h"
-#include "zeus/device/sim/node_spec.h"
+#include "zeus/device/sim/node_layout.h"
 #include "zeus/device/sim/shared_node.h"
 
 namespace zeus::sim {

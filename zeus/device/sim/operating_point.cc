@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-#include "zeus/device/sim/graphics_clocks.h"
+#include "zeus/device/sim/gpu_model.h"
 #include "zeus/device/sim/workload.h"
 #include "zeus/device/sim/workload_data.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "zeus/device/sim/graphics_clocks.h"
+#include "zeus/device/sim/gpu_model.h"
 
 namespace zeus::sim {
 namespace {

@@ -6,7 +6,7 @@
 #include "zeus/device/gpu.h"
 #include "zeus/device/sim/gpu_model.h"
 #include "zeus/device/sim/load.h"
-#include "zeus/device/sim/step_profile.h"
+#include "zeus/device/sim/power_history.h"
 
 namespace zeus::sim {
 

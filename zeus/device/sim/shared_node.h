@@ -7,7 +7,6 @@
 
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
-#include "zeus/device/sim/core_slot.h"
 #include "zeus/device/sim/node_layout.h"
 
 namespace zeus::sim {

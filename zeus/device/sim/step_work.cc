@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "zeus/device/sim/graphics_clocks.h"
+#include "zeus/device/sim/gpu_model.h"
 
 namespace zeus::sim {
 namespace {

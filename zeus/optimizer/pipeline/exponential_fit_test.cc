@@ -1,5 +1,3 @@
-#include "zeus/optimizer/pipeline/exponential_fit.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 
 #include "zeus/base/file.h"
 #include "zeus/base/json.h"
+#include "zeus/optimizer/pipeline/convex_cost.h"
 #include "zeus/optimizer/pipeline/testing/instance_directory.h"
 
 namespace zeus::pipeline {

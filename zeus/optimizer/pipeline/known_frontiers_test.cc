@@ -5,7 +5,7 @@
 
 #include "zeus/base/file.h"
 #include "zeus/optimizer/pipeline/frontier_solver.h"
-#include "zeus/optimizer/pipeline/instance_json.h"
+#include "zeus/optimizer/pipeline/problem.h"
 #include "zeus/optimizer/pipeline/testing/known_frontier.h"
 
 namespace zeus::pipeline {

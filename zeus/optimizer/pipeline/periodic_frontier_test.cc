@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "zeus/base/file.h"
-#include "zeus/optimizer/pipeline/instance_json.h"
+#include "zeus/optimizer/pipeline/problem.h"
 #include "zeus/optimizer/pipeline/testing/known_frontier.h"
 #include "zeus/optimizer/pipeline/testing/synthetic_profile.h"
 

@@ -3,7 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "zeus/base/json_fwd.h"
+#include "zeus/base/result.h"
 #include "zeus/base/units.h"
+#include "zeus/optimizer/pipeline/profile.h"
 
 namespace zeus::pipeline {
 
@@ -33,5 +36,13 @@ struct PipelinePlan {
   // By how much the energy exceeds the bound, relative to it: 0.003 is 0.3 %.
   double gap() const { return energy / bound - 1; }
 };
+
+// The JSON of plans and profiles in files and on the wire (docs/formats.md).
+
+Json ToJson(const PipelinePlan& plan);
+Result<PipelinePlan> PlanFromJson(const Json& json);
+
+Json ToJson(const PipelineProfile& profile);
+Result<PipelineProfile> ProfileFromJson(const Json& json);
 
 }  // namespace zeus::pipeline

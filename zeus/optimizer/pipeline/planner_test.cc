@@ -11,7 +11,7 @@
 
 #include "zeus/base/file.h"
 #include "zeus/base/random.h"
-#include "zeus/optimizer/pipeline/instance_json.h"
+#include "zeus/optimizer/pipeline/problem.h"
 #include "zeus/optimizer/pipeline/replicas.h"
 #include "zeus/optimizer/pipeline/testing/instance_directory.h"
 #include "zeus/optimizer/pipeline/testing/synthetic_profile.h"

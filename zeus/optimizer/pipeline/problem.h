@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -111,5 +112,9 @@ Result<Problem> MakeProblem(const PipelineProfile& profile, const Schedule& sche
 // alone for a transfer, which does not occupy the stage.
 Joules EffectiveEnergy(const Problem& problem, const ComputationKind& kind,
                        const OperatingPoint& point);
+
+// Parses a whole problem: profile, cost models, nodes and edges (docs/formats.md). The text is not
+// trusted: kInvalidArgument names the field that is wrong.
+Result<Problem> ParseInstance(std::string_view text);
 
 }  // namespace zeus::pipeline

@@ -9,7 +9,6 @@
 
 #include "zeus/base/file.h"
 #include "zeus/optimizer/pipeline/evaluation.h"
-#include "zeus/optimizer/pipeline/instance_json.h"
 #include "zeus/optimizer/pipeline/periodic_frontier.h"
 #include "zeus/optimizer/pipeline/testing/instance_directory.h"
 #include "zeus/optimizer/pipeline/testing/synthetic_profile.h"

@@ -16,7 +16,7 @@
 #include "zeus/device/knobs/knob_guard.h"
 #include "zeus/device/knobs/knob_repair.h"
 #include "zeus/optimizer/agreement.h"
-#include "zeus/optimizer/pipeline/plan_json.h"
+#include "zeus/optimizer/pipeline/plan.h"
 #include "zeus/optimizer/pipeline/stage_clocks.h"
 #include "zeus/plan/plan_service.h"
 #include "zeus/training/job_knob.h"

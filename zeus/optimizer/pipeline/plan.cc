@@ -1,4 +1,4 @@
-#include "zeus/optimizer/pipeline/plan_json.h"
+#include "zeus/optimizer/pipeline/plan.h"
 
 #include <fmt/format.h>
 
@@ -12,6 +12,7 @@
 #include "zeus/optimizer/pipeline/schedule.h"
 
 namespace zeus::pipeline {
+
 namespace {
 
 // Reads a time, energy, power or clock, none of which may be negative.
