@@ -8,6 +8,7 @@ import repository
 
 ALLOWED = {  # layer: layers it may include, besides itself
     "base": set(),
+    "process": {"base"},
     "device": {"base"},
     "monitor": {"base", "device"},
     "carbon": {"base"},
@@ -23,6 +24,7 @@ ALLOWED = {  # layer: layers it may include, besides itself
     "daemon": {"base", "device", "wire"},
     "server": {"base", "optimizer", "job", "plan", "wire", "export"},
     "client": {"base", "device", "monitor", "optimizer", "training", "job", "plan", "wire"},
+    "session": {"base", "device", "monitor", "optimizer", "training", "job", "client", "process"},
     "report": {"base"},
     "replay": {"base", "device", "monitor", "optimizer", "job", "report"},
 }
