@@ -3,29 +3,127 @@
 #include <fmt/format.h>
 #include <libpq-fe.h>
 
+#include <algorithm>
 #include <array>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "zeus/base/result.h"
 #include "zeus/base/text.h"
-#include "zeus/store/postgres_error.h"
+#include "zeus/store/sql_connection.h"
 
 namespace zeus {
 namespace {
 
-// A job is held for milliseconds. Who waits longer waits for a server that hangs, and a session
-// that hangs within a transaction is ended by the database.
+// --- the meaning of errors (PostgreSQL manual, appendix A) ---
+
+struct PostgresFailure {
+  SqlTrouble trouble = SqlTrouble::kOther;
+  Error error;
+};
+
+struct PostgresMeaning {
+  std::string_view state;  // SQLSTATE, or its first two characters: the class.
+  SqlTrouble trouble;
+  ErrorCode code;
+  const char* advice;
+};
+
+// The first entry that matches counts.
+constexpr PostgresMeaning kMeanings[] = {
+    {"40", SqlTrouble::kTransactionLost, ErrorCode::kUnavailable,
+     "another server was in the way: try again"},
+    {"55P03", SqlTrouble::kOther, ErrorCode::kUnavailable,
+     "another server holds the job: try again"},
+    {"08", SqlTrouble::kTransactionLost, ErrorCode::kUnavailable,
+     "the connection was lost: try again"},
+    {"57P0", SqlTrouble::kTransactionLost, ErrorCode::kUnavailable,
+     "the database is shutting down or starting: try again"},
+    {"25P03", SqlTrouble::kTransactionLost, ErrorCode::kUnavailable,
+     "this process was stopped for so long that the database gave up on it: try again"},
+    {"57", SqlTrouble::kOther, ErrorCode::kUnavailable, "the database cut it short: try again"},
+    {"53", SqlTrouble::kOther, ErrorCode::kUnavailable,
+     "the database has no room (disk, memory or connections): make some and try again"},
+    {"58", SqlTrouble::kOther, ErrorCode::kUnavailable,
+     "the disk of the database does not answer as it should: see its log"},
+    {"23", SqlTrouble::kOther, ErrorCode::kConflict, "at odds with what is stored"},
+    {"22", SqlTrouble::kOther, ErrorCode::kInvalidArgument, "the database cannot hold a value"},
+    {"25006", SqlTrouble::kOther, ErrorCode::kUnavailable,
+     "the database only reads: name the primary, not a standby"},
+    {"28", SqlTrouble::kOther, ErrorCode::kPermissionDenied,
+     "the database does not let us in: see user and password of the URL, and pg_hba.conf"},
+    {"42501", SqlTrouble::kOther, ErrorCode::kPermissionDenied,
+     "the user of the URL needs CREATE on the schema and all rights on its tables"},
+    {"42P07", SqlTrouble::kOther, ErrorCode::kConflict,
+     "there are tables of another program: use a database of its own"},
+};
+constexpr PostgresMeaning kUnknown = {"", SqlTrouble::kOther, ErrorCode::kInternal,
+                                      "the database does not understand us"};
+
+bool Contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+std::string FirstLine(std::string_view text) {
+  return Printable(Trim(text.substr(0, text.find('\n'))));
+}
+
+// `state` is the five characters of SQLSTATE, `message` the server's own first line.
+PostgresFailure ClassifyFailure(std::string_view state, std::string_view message,
+                                const std::string& server) {
+  const auto* found = std::ranges::find_if(
+      kMeanings, [&](const PostgresMeaning& meaning) { return state.starts_with(meaning.state); });
+  const PostgresMeaning& meaning = found == std::end(kMeanings) ? kUnknown : *found;
+  return {meaning.trouble,
+          Error{meaning.code, server + ": " + meaning.advice + " (" + FirstLine(message) + ")"}};
+}
+
+// The error for a connection that could not be made, for which the server gives a text but no code.
+Error ConnectFailure(std::string_view message, const std::string& server) {
+  const auto failure = [&](ErrorCode code, const std::string& advice) {
+    return Error{code, server + ": " + advice + " (" + FirstLine(message) + ")"};
+  };
+  if (Contains(message, "authentication failed") || Contains(message, "no password supplied") ||
+      Contains(message, "pg_hba.conf") || Contains(message, "role \""))
+    return failure(ErrorCode::kPermissionDenied,
+                   "the database does not let us in: see user and password of the URL");
+  if (Contains(message, "database \"") && Contains(message, "does not exist"))
+    return failure(ErrorCode::kNotFound, "there is no such database: make it with createdb");
+  return failure(ErrorCode::kUnavailable, "cannot connect: is the database running?");
+}
+
+// Returns kInvalidArgument when libpq would mistake a part of the password for a host and print it.
+Status CheckPostgresUrl(const std::string& url) {
+  const std::size_t start = url.find("://") + 3;
+  const std::string authority = url.substr(start, url.find_first_of("/?", start) - start);
+  // The message must not quote the URL: the part that libpq misreads may be the password.
+  const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> parsed(
+      PQconninfoParse(url.c_str(), nullptr), PQconninfoFree);
+  if (parsed && std::ranges::count(authority, '@') <= 1) return Ok();
+  return Error{ErrorCode::kInvalidArgument,
+               "the postgresql:// URL cannot be read: it is "
+               "postgresql://user:password@host:port/database, and special characters in the "
+               "password are written as %40 for @, %2F for /, %25 for %"};
+}
+
+// --- values ---
+
+// A job is locked for milliseconds. A longer wait means that another server hangs, and the database
+// ends a session that hangs within a transaction.
 constexpr const char* kSession =
     "SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s'; "
     "SET client_min_messages = 'error'; "
-    // A plan made while a table was small would be kept when it has grown. Every question of ours
-    // has an index.
+    // A query plan made while a table was small would be kept after it has grown. All our queries
+    // have an index.
     "SET enable_seqscan = off; "
-    // What is answered is on disk, whatever the server's default is.
+    // An answered commit is on disk, whatever the server's default is.
     "SELECT set_config('synchronous_commit', 'on', false) "
     "WHERE current_setting('synchronous_commit') = 'off'";
 
-// Of pg_type.dat; stable for ever.
+// Type numbers from pg_type.dat, which never change.
 constexpr Oid kInt8 = 20;
 constexpr Oid kInt4 = 23;
 constexpr Oid kFloat8 = 701;
@@ -67,7 +165,7 @@ Result<SqlAnswer> AnswerOf(const PGresult* result) {
   return answer;
 }
 
-// Numbers as text, such that they come back the same; texts stay where they are.
+// Numbers are formatted so that they are read back unchanged; texts are not copied.
 struct Parameters {
   explicit Parameters(std::span<const SqlValue> values) : numbers(values.size()) {
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -105,7 +203,7 @@ Status PostgresConnection::Connect() {
   statements_.clear();
   sent_.clear();
   in_transaction_ = false;
-  // What the URL says comes later in the list, and wins.
+  // The URL comes later in the list, so its settings override these.
   constexpr int kDefaults = 4;
   const std::array<const char*, kDefaults + 2> names = {"connect_timeout",  "tcp_user_timeout",
                                                         "application_name", "client_encoding",
@@ -125,7 +223,7 @@ Status PostgresConnection::Connect() {
   return Ok();
 }
 
-// Takes the result over. An error also says what it means for the transaction.
+// Owns the result from here on. For an error, sets trouble_ as well.
 Result<PostgresConnection::Answer> PostgresConnection::Checked(pg_result* result) {
   Answer answer(result);
   const ExecStatusType status = PQresultStatus(result);
@@ -133,8 +231,8 @@ Result<PostgresConnection::Answer> PostgresConnection::Checked(pg_result* result
   const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
   const char* message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
   const bool lost = !connected() || state == nullptr;
-  auto failure = FailureOf(lost ? "08006" : state,
-                           message != nullptr ? message : PQerrorMessage(connection_), name_);
+  auto failure = ClassifyFailure(lost ? "08006" : state,
+                                 message != nullptr ? message : PQerrorMessage(connection_), name_);
   trouble_ = failure.trouble;
   return std::move(failure.error);
 }
@@ -178,7 +276,7 @@ Result<SqlAnswer> PostgresConnection::Run(const std::string& sql,
 
 Status PostgresConnection::Post(const std::string& sql, std::span<const SqlValue> values) {
   ZEUS_RETURN_IF_ERROR(Send({Sent::Kind::kOneRow, sql}, values));
-  PQflush(connection_);  // The server works on it while we go on.
+  PQflush(connection_);  // The server works on the statement while we go on.
   return Ok();
 }
 
@@ -225,17 +323,17 @@ Result<PostgresConnection::Answer> PostgresConnection::Receive() {
   for (const Sent& one : sent) {
     auto next = CheckedFor(one, PQgetResult(connection_));
     while (pg_result* more = connected() ? PQgetResult(connection_) : nullptr) PQclear(more);
-    if (!answer.ok()) continue;  // What follows an error is not done.
+    if (!answer.ok()) continue;  // The server skips the statements after an error.
     answer = std::move(next);
     trouble = trouble_;
   }
-  PQclear(PQgetResult(connection_));  // Of the synchronisation.
+  PQclear(PQgetResult(connection_));  // The result of the synchronisation.
   if (!answer.ok()) trouble_ = connected() ? trouble : SqlTrouble::kTransactionLost;
   return answer;
 }
 
-// BEGIN travels with the first statement. If the server went away since the last transaction, that
-// one tells.
+// BEGIN is sent with the first statement, which fails if the server went away since the last
+// transaction.
 Status PostgresConnection::Begin() {
   if (!connected()) ZEUS_RETURN_IF_ERROR(Connect());
   if (PQenterPipelineMode(connection_) == 0) return Checked(nullptr).error();
@@ -246,14 +344,14 @@ Status PostgresConnection::Begin() {
 Status PostgresConnection::Commit() {
   ZEUS_RETURN_IF_ERROR(SendCommand("COMMIT"));
   auto answer = Receive();
-  // A transaction that had failed is rolled back instead, which is no error to the server.
+  // The server answers COMMIT of a failed transaction with a rollback, and without an error.
   const bool taken_back =
       answer.ok() && std::string_view(PQcmdStatus(answer.value().get())) != "COMMIT";
   if (answer.ok() && !taken_back) {
     EndTransaction();
     return Ok();
   }
-  // The server may have gone after the commit and before the answer.
+  // The server may have committed and gone away before it answered.
   const bool unknown = !taken_back && trouble_ == SqlTrouble::kTransactionLost;
   const SqlTrouble trouble = unknown      ? SqlTrouble::kCommitUnknown
                              : taken_back ? SqlTrouble::kTransactionLost
@@ -270,7 +368,7 @@ void PostgresConnection::Rollback() {
   EndTransaction();
 }
 
-// A session that is not idle now is of no use: the next transaction gets a new one.
+// A session that is not idle now is closed, and the next transaction opens a new one.
 void PostgresConnection::EndTransaction() {
   in_transaction_ = false;
   sent_.clear();
