@@ -12,6 +12,7 @@
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
 #include "zeus/base/wall_time_text.h"
+#include "zeus/http/url.h"
 
 namespace zeus {
 namespace {
@@ -26,6 +27,7 @@ constexpr hours kHold(1);                  // Values are hourly.
 constexpr hours kStaleReach(6);            // Beyond it a yearly mean is the better guess.
 constexpr std::chrono::days kKept(10);
 constexpr double kMaxIntensity = 10'000;
+constexpr std::size_t kLargestAnswer = std::size_t{1} << 20;
 
 Result<StepSeries::Row> ReadRow(const Json& json) {
   ZEUS_TRY(const std::string time, GetField<std::string>(json, "datetime"));
@@ -97,10 +99,23 @@ Result<std::string> FindElectricityMapsToken(const std::optional<std::filesystem
                "electricity maps needs a token: set ELECTRICITY_MAPS_TOKEN or give a file with it"};
 }
 
+Result<std::unique_ptr<http::Client>> CreateGridClient(const std::string& base_url,
+                                                       Seconds timeout) {
+  ZEUS_TRY(const http::Url url, http::ParseUrl(base_url));
+  if (url.scheme == http::Url::Scheme::kUnix || !url.path.empty())
+    return InvalidArgument(Quote(base_url) + " is no address like https://api.example.org");
+  if (url.scheme == http::Url::Scheme::kHttp && !http::IsLoopback(url.host))
+    return InvalidArgument(Quote(base_url) + " would send the token in the clear: use https");
+  return http::Client::Create({.url = base_url,
+                               .connect_timeout = timeout,
+                               .answer_timeout = timeout,
+                               .largest_body = kLargestAnswer});
+}
+
 Result<std::unique_ptr<ElectricityMaps>> ElectricityMaps::Create(
     Clock& clock, ElectricityMapsOptions options, std::unique_ptr<IntensitySource> fallback) {
   ZEUS_RETURN_IF_ERROR(Check(options));
-  ZEUS_TRY(auto client, HttpClient::Create(options.base_url, options.timeout));
+  ZEUS_TRY(auto client, CreateGridClient(options.base_url, options.timeout));
   std::unique_ptr<ElectricityMaps> maps(
       new ElectricityMaps(clock, std::move(options), std::move(fallback), std::move(client)));
   maps->LoadCache();
@@ -109,7 +124,7 @@ Result<std::unique_ptr<ElectricityMaps>> ElectricityMaps::Create(
 
 ElectricityMaps::ElectricityMaps(Clock& clock, ElectricityMapsOptions options,
                                  std::unique_ptr<IntensitySource> fallback,
-                                 std::unique_ptr<HttpClient> client)
+                                 std::unique_ptr<http::Client> client)
     : clock_(clock),
       options_(std::move(options)),
       place_(PlaceOf(options_)),
@@ -192,9 +207,9 @@ ElectricityMaps::Fetched ElectricityMaps::Ask(const std::string& what) {
       options_.coordinates ? fmt::format("lat={:.4f}&lon={:.4f}", options_.coordinates->latitude,
                                          options_.coordinates->longitude)
                            : "zone=" + options_.zone;
-  const auto response =
-      client_->Get(fmt::format("/{}/carbon-intensity/{}?{}", options_.api_version, what, query),
-                   {.name = "auth-token", .value = options_.token});
+  const auto response = client_->Send(
+      {.path = fmt::format("/{}/carbon-intensity/{}?{}", options_.api_version, what, query),
+       .headers = {{"auth-token", options_.token}}});
   if (!response.ok()) return Failure{response.error().message, kRetry};
   const int status = response.value().status;
   switch (status) {

@@ -10,14 +10,20 @@
 
 #include "zeus/base/clock.h"
 #include "zeus/base/ticker.h"
-#include "zeus/carbon/http_client.h"
 #include "zeus/carbon/intensity_cache.h"
 #include "zeus/carbon/intensity_source.h"
+#include "zeus/http/client.h"
 
 namespace zeus {
 
 // The token from a file (first line) or, without one, from ELECTRICITY_MAPS_TOKEN.
 Result<std::string> FindElectricityMapsToken(const std::optional<std::filesystem::path>& file);
+
+// Creates a client for a service that requires a token, like "https://api.example.org". Plain HTTP
+// is refused except to this machine, since it would send the token in the clear. Each step of a
+// call takes at most `timeout`.
+Result<std::unique_ptr<http::Client>> CreateGridClient(const std::string& base_url,
+                                                       Seconds timeout);
 
 struct ElectricityMapsOptions {
   struct Coordinates {
@@ -56,7 +62,7 @@ class ElectricityMaps final : public IntensitySource {
 
  private:
   ElectricityMaps(Clock& clock, ElectricityMapsOptions options,
-                  std::unique_ptr<IntensitySource> fallback, std::unique_ptr<HttpClient> client);
+                  std::unique_ptr<IntensitySource> fallback, std::unique_ptr<http::Client> client);
 
   using Rows = std::vector<StepSeries::Row>;
   struct Failure {
@@ -76,7 +82,7 @@ class ElectricityMaps final : public IntensitySource {
   const ElectricityMapsOptions options_;
   const std::string place_;
   const std::unique_ptr<IntensitySource> fallback_;
-  const std::unique_ptr<HttpClient> client_;
+  const std::unique_ptr<http::Client> client_;
   const std::optional<IntensityCache> cache_;
 
   mutable std::mutex mutex_;

@@ -361,6 +361,10 @@ TEST_F(ElectricityMapsTest, RefusesWhatCannotWorkBeforeAnythingIsMeasured) {
               HasSubstr("latitude"));
   EXPECT_THAT(mistake({.base_url = "http://grid.example.org", .zone = "DE", .token = "t"}),
               HasSubstr("in the clear"));
+  EXPECT_THAT(mistake({.base_url = "http://127.grid.example", .zone = "DE", .token = "t"}),
+              HasSubstr("in the clear"));
+  EXPECT_THAT(mistake({.base_url = "https://grid.example/v3", .zone = "DE", .token = "t"}),
+              HasSubstr("is no address"));
   EXPECT_THAT(mistake({.base_url = "grid.example.org", .zone = "DE", .token = "t"}),
               HasSubstr("is no address"));
 }

@@ -139,7 +139,7 @@ class Receivers {
   Status OpenMetrics(const MonitorOptions& options, NodeMonitor& node,
                      const MetricSources& sources) {
     if (!options.serve.empty()) {
-      ZEUS_TRY(const ListenAddress address, ParseListenAddress(options.serve));
+      ZEUS_TRY(const http::ListenAddress address, http::ParseListenAddress(options.serve));
       ZEUS_TRY(server_, MetricsServer::Start(address, [sources] { return MetricsText(sources); }));
       PrintErrorText(fmt::format("serving {}/metrics\n", server_->url()));
     }
