@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "zeus/base/quantity_text.h"
 #include "zeus/base/statistics.h"
 
 namespace zeus::replay {
@@ -16,8 +17,7 @@ using report::Cell;
 
 Cell NumberCell(const SampleSummary& summary, int decimals) {
   if (!std::isfinite(summary.mean)) return {.text = "-"};
-  return {.text = fmt::format("{:.{}f} ± {:.{}f}", summary.mean, decimals, summary.StandardError(),
-                              decimals),
+  return {.text = FixedWithSigma(summary.mean, summary.StandardError(), decimals),
           .value = summary.mean};
 }
 

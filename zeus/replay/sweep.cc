@@ -9,8 +9,6 @@
 namespace zeus::replay {
 namespace {
 
-Json FiniteOrNull(double value) { return std::isfinite(value) ? Json(value) : Json(); }
-
 Json BetaJson(std::optional<double> beta) { return beta ? Json(*beta) : Json(); }
 
 }  // namespace

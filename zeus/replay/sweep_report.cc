@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "zeus/base/quantity_text.h"
 #include "zeus/replay/sweep.h"
 
 namespace zeus::replay {
@@ -23,8 +24,7 @@ Cell Plain(double value, int decimals) {
 
 Cell WithError(const SampleSummary& summary, int decimals) {
   if (!std::isfinite(summary.mean)) return {.text = "-"};
-  return {.text = fmt::format("{:.{}f} ± {:.{}f}", summary.mean, decimals, summary.StandardError(),
-                              decimals),
+  return {.text = FixedWithSigma(summary.mean, summary.StandardError(), decimals),
           .value = summary.mean};
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "zeus/base/log.h"
+#include "zeus/base/quantity_text.h"
 #include "zeus/device/knob_guard.h"
 #include "zeus/device/knob_repair.h"
 #include "zeus/optimizer/agreement.h"
@@ -385,7 +386,7 @@ std::string ToText(const SavingsReport& report) {
   if (report.best == report.original)
     return fmt::format("{}, as before, is best", ToText(report.best));
   const auto percent = [](double change, double sigma, double of) {
-    return fmt::format("{:+.2f} % ± {:.2f} %", 100 * change / of, 100 * sigma / of);
+    return ChangeWithSigma(100 * change / of, 100 * sigma / of);
   };
   const JobUse& change = report.change;
   const JobUse& of = report.at_original;

@@ -62,7 +62,7 @@ struct SavingsReport {
   JobUse change{};
 };
 
-// "175 W instead of 250 W: energy -12.14 % ± 0.04 %, time +3.02 % ± 0.01 %"
+// "175 W instead of 250 W: energy -12.14 ± 0.04 %, time +3.02 ± 0.01 %"
 std::string ToText(const SavingsReport& report);
 
 // Optimises the devices of a monitor while a job trains: the same setting on all of them, energies

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "apps/zeus/exit_code.h"
-#include "apps/zeus/host_name.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/profile/sweep_outputs.h"
+#include "zeus/base/process.h"
 #include "zeus/base/text.h"
 #include "zeus/base/version.h"
 

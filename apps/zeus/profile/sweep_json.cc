@@ -3,6 +3,7 @@
 
 #include "apps/zeus/profile/sweep_report.h"
 #include "zeus/base/json.h"
+#include "zeus/base/wall_time_text.h"
 
 namespace zeus::cli {
 namespace {
@@ -76,7 +77,7 @@ Json ToJson(const SweepReport& report) {
   if (!report.label.empty()) json["label"] = report.label;
   json["host"] = report.host;
   json["version"] = report.version;
-  json["started"] = Rfc3339(report.started);
+  json["started"] = ToExactText(report.started);
   json["knob"] = KnobKindName(report.knob);
   json["unit"] = IsClock(report.knob) ? "megahertz" : "watts";
   json["devices"] = DevicesJson(report);

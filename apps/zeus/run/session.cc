@@ -8,12 +8,12 @@
 
 #include "apps/zeus/command_line.h"
 #include "apps/zeus/exit_code.h"
-#include "apps/zeus/host_name.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
 #include "apps/zeus/run/cooldown.h"
 #include "apps/zeus/terminal.h"
 #include "zeus/base/json.h"
+#include "zeus/base/process.h"
 
 namespace zeus::cli {
 namespace {

@@ -5,8 +5,6 @@
 #include <cstdio>
 #include <utility>
 
-#include "apps/zeus/host_name.h"
-#include "apps/zeus/job/energy_text.h"
 #include "apps/zeus/job/job_report.h"
 #include "apps/zeus/job/lessons.h"
 #include "apps/zeus/output.h"
@@ -14,6 +12,8 @@
 #include "apps/zeus/terminal.h"
 #include "zeus/base/json.h"
 #include "zeus/base/log.h"
+#include "zeus/base/process.h"
+#include "zeus/base/quantity_text.h"
 #include "zeus/base/user_files.h"
 
 namespace zeus::cli {
@@ -213,7 +213,10 @@ Status TrainSession::TellLessons(const CarbonAccounting& carbon) const {
   Lessons& lessons = collected.value();
   AddCarbon(carbon, lessons);
   if (!options_.quiet) PrintErrorText("\n" + ArmsTable(lessons) + "\n" + SummaryText(lessons));
-  if (!options_.html.empty()) ZEUS_RETURN_IF_ERROR(WriteWhole(options_.html, ToHtml(lessons)));
+  if (!options_.html.empty()) {
+    ZEUS_TRY(const std::string page, ToHtml(lessons));
+    ZEUS_RETURN_IF_ERROR(WriteWhole(options_.html, page));
+  }
   if (options_.json.empty()) return Ok();
   const Json json = ToJson(lessons);
   if (options_.json == "-") {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "zeus/base/wall_time_text.h"
 #include "zeus/monitor/calibration/least_squares.h"
 #include "zeus/monitor/calibration/plateaus.h"
 
@@ -20,10 +21,6 @@ constexpr Seconds kLargestMeterDelay = 10s;
 // Of the meter with the load: below it the meter looks at something else.
 constexpr double kLeastCorrelation = 0.5;
 constexpr double kFinestPower = 1e-3;  // Watts: readings are no finer.
-
-std::string UtcText(WallTime time) {
-  return fmt::format("{:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(time));
-}
 
 Seconds MedianInterval(const std::vector<SensorReading>& meter) {
   std::vector<Seconds> intervals;
@@ -50,8 +47,8 @@ Result<std::vector<SensorReading>> Overlap(const GainFitInput& input) {
   return Error{ErrorCode::kInvalidArgument,
                fmt::format("the meter's log ({} to {}) and the recording (from {}) have no time in "
                            "common: log during the calibration, and set the meter's clock",
-                           UtcText(input.meter.front().time), UtcText(input.meter.back().time),
-                           UtcText(started))};
+                           ToText(input.meter.front().time), ToText(input.meter.back().time),
+                           ToText(started))};
 }
 
 double Correlation(const std::vector<SensorReading>& meter, const LoadPattern& load, Seconds delay,

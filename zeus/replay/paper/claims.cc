@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "zeus/base/quantity_text.h"
 #include "zeus/replay/paper/drawing.h"
 
 namespace zeus::replay::paper {
@@ -42,14 +43,13 @@ Verdict Holds(bool statement) { return statement ? Verdict::kReproduced : Verdic
 std::string PercentText(const std::vector<double>& shares) {
   const SampleSummary summary = zeus::Summarize(shares);
   if (shares.size() == 1) return Percent(summary.mean);
-  return fmt::format("{:.1f} ± {:.1f} %", 100 * summary.mean, 100 * summary.StandardDeviation());
+  return FixedWithSigma(100 * summary.mean, 100 * summary.StandardDeviation(), 1) + " %";
 }
 
 std::string NumberText(const std::vector<double>& values, int decimals) {
   const SampleSummary summary = zeus::Summarize(values);
   if (values.size() == 1) return fmt::format("{:.{}f}", summary.mean, decimals);
-  return fmt::format("{:.{}f} ± {:.{}f}", summary.mean, decimals, summary.StandardDeviation(),
-                     decimals);
+  return FixedWithSigma(summary.mean, summary.StandardDeviation(), decimals);
 }
 
 report::Table ClaimsTable(std::span<const Claim> claims) {
