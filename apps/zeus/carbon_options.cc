@@ -82,7 +82,7 @@ Status ReadUrl(const std::string& url, ElectricityMapsOptions& maps) {
 Result<std::unique_ptr<IntensitySource>> OpenElectricityMaps(Clock& clock,
                                                              const CarbonOptions& options) {
   const std::string place = options.carbon.substr(kElectricityMaps.size());
-  ElectricityMapsOptions maps{.token = {}, .patience = options.patience};
+  ElectricityMapsOptions maps{.token = {}, .first_answer_timeout = options.patience};
   ZEUS_RETURN_IF_ERROR(ReadUrl(options.url, maps));
   maps.coordinates = ParseCoordinates(place);
   if (!maps.coordinates) maps.zone = place;

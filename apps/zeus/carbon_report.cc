@@ -2,31 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "zeus/base/json.h"
+#include "zeus/base/quantity_text.h"
 
 namespace zeus::cli {
 namespace {
 
-// Two digits of the doubt; without doubt three of the value.
-std::string WithDoubt(double value, double sigma, const std::string& unit) {
-  const auto decimals = [](double of, int digits) {
-    if (of == 0) return 0;
-    const auto magnitude = static_cast<int>(std::floor(std::log10(std::abs(of))));
-    return std::clamp(digits - 1 - magnitude, 0, 9);
-  };
-  if (!(sigma > 0)) return fmt::format("{:.{}f} {}", value, decimals(value, 3), unit);
-  const int places = decimals(sigma, 2);
-  return fmt::format("{:.{}f} {} ± {:.{}f} {}", value, places, unit, sigma, places, unit);
+std::string Grams(GramsCo2e amount, GramsCo2e sigma) {
+  return WithSigma(amount.value(), sigma.value(), "g CO2e");
 }
 
-std::string Grams(GramsCo2e amount, GramsCo2e sigma) {
-  const double largest = std::abs(amount.value());
-  if (largest >= 1000) return WithDoubt(amount.value() / 1e3, sigma.value() / 1e3, "kg CO2e");
-  if (largest < 0.1) return WithDoubt(amount.ToMilli(), sigma.ToMilli(), "mg CO2e");
-  return WithDoubt(amount.value(), sigma.value(), "g CO2e");
+// Money has no prefixes: "0.123 ± 0.012 EUR".
+std::string MoneyText(const Cost& cost) {
+  return WithSigma(cost.amount.value(), cost.sigma.value(), "") + " " + cost.currency;
 }
 
 std::string Origin(const Accounted& accounted) {
@@ -73,8 +61,7 @@ std::vector<std::string> ToLines(const CarbonReport& report) {
     AddLines(lines, "carbon", Grams(emissions->amount, emissions->sigma), emissions->accounted);
   }
   if (const auto& cost = report.cost) {
-    AddLines(lines, "cost", WithDoubt(cost->amount.value(), cost->sigma.value(), cost->currency),
-             cost->accounted);
+    AddLines(lines, "cost", MoneyText(*cost), cost->accounted);
   }
   for (const std::string& note : report.notes) lines.push_back("note: " + note);
   return lines;

@@ -16,7 +16,7 @@ struct CarbonReport {
   std::vector<std::string> notes;  // Of both.
 };
 
-// For people: "carbon: 12.3 g CO2e ± 1.3 g (mean of Germany in 2024 (Ember))", one line for each
+// For people: "carbon: 12.3 ± 1.3 g CO2e (mean of Germany in 2024 (Ember))", one line for each
 // and one for each note.
 std::vector<std::string> ToLines(const CarbonReport& report);
 

@@ -22,9 +22,9 @@ using std::chrono::minutes;
 
 constexpr Seconds kRefresh = minutes(15);  // Values change every hour, estimates more often.
 constexpr Seconds kRetry = minutes(1);     // After a failure that may pass.
-constexpr Seconds kLongPause = hours(1);   // After one that only a person can mend.
+constexpr Seconds kLongPause = hours(1);   // After a failure that only a person can fix.
 constexpr hours kHold(1);                  // Values are hourly.
-constexpr hours kStaleReach(6);            // Beyond it a yearly mean is the better guess.
+constexpr hours kStaleReach(6);            // Older values are worse than a yearly mean.
 constexpr std::chrono::days kKept(10);
 constexpr double kMaxIntensity = 10'000;
 constexpr std::size_t kLargestAnswer = std::size_t{1} << 20;
@@ -156,7 +156,7 @@ void ElectricityMaps::Start() {
   ticker_ = std::make_unique<Ticker>("zeus-carbon", [this] { return Step(); });
 }
 
-// How much longer what we have needs no refreshing; a time stamp from the future is no promise.
+// The time for which the present values need no refresh; a time stamp from the future is ignored.
 std::optional<Seconds> ElectricityMaps::FreshFor() const {
   const std::lock_guard lock(mutex_);
   const WallTime now = clock_.WallNow();
@@ -251,8 +251,8 @@ void ElectricityMaps::Keep(const Rows& rows) {
 
 Result<IntensityReading> ElectricityMaps::At(WallTime time) {
   std::unique_lock lock(mutex_);
-  // Whoever waited in vain does not wait again.
-  if (!arrived_.wait_for(lock, options_.patience, [this] { return settled_; })) {
+  // A caller that timed out once does not wait again.
+  if (!arrived_.wait_for(lock, options_.first_answer_timeout, [this] { return settled_; })) {
     settled_ = true;
     trouble_ = "no answer yet";
   }
@@ -280,7 +280,7 @@ Result<IntensityReading> ElectricityMaps::FromFallback(WallTime time, const std:
   ZEUS_TRY(IntensityReading reading, fallback_->At(time));
   reading.estimated = true;
   reading.note = fmt::format("electricity maps: {}; {} is used instead", reason, reading.source);
-  // The server may answer again soon: what we say now holds for this hour at most.
+  // The server may be back soon, so this answer holds for this hour at most.
   reading.valid.until = std::min(reading.valid.until, time + hours(1));
   return reading;
 }

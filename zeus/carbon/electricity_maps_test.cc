@@ -129,7 +129,7 @@ class ElectricityMapsTest : public ::testing::Test {
                                  .zone = "DE",
                                  .token = kToken,
                                  .timeout = Seconds(0.2),
-                                 .patience = Seconds(0.05),
+                                 .first_answer_timeout = Seconds(0.05),
                                  .cache_directory = directory_.path() / "cache"},
                                 std::make_unique<CountryAverage>(*FindCountry("DE").value()));
     EXPECT_TRUE(maps.ok());

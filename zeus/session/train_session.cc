@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "zeus/base/host_name.h"
 #include "zeus/base/log.h"
 #include "zeus/base/process.h"
 #include "zeus/base/user_files.h"

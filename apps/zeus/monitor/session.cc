@@ -14,13 +14,14 @@
 #include "apps/zeus/monitor/outputs.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/signals.h"
+#include "zeus/base/process.h"
 #include "zeus/base/ticker.h"
 #include "zeus/base/version.h"
-#include "zeus/metrics/metric.h"
-#include "zeus/metrics/metrics_server.h"
 #include "zeus/export/node_sampler.h"
 #include "zeus/export/prometheus.h"
 #include "zeus/export/push_gateway.h"
+#include "zeus/metrics/metric.h"
+#include "zeus/metrics/metrics_server.h"
 #include "zeus/monitor/profile_store.h"
 
 namespace zeus::cli {
@@ -55,12 +56,6 @@ std::string MetricsText(const MetricSources& sources) {
   sources.windows->AddTo(metrics);
   AddProcess(Version(), ProcessCpuTime(), metrics);
   return metrics.Text();
-}
-
-std::string HostName() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "localhost";
-  return name.data();
 }
 
 // Pushes metrics regularly, and once more at the end if the gateway was there.
@@ -269,7 +264,7 @@ Result<int> RunMonitor(const MonitorOptions& options) {
   ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, wanted));
   // From here on there are things to put in order at the end, and threads, which must leave signals
   // to this one.
-  Signals signals(Signals::Program::kOfTerminal);
+  Signals signals(Signals::Program::kInteractive);
   ZEUS_TRY(const auto node, OpenNode(clock, options));
   const NodeSampler sampler(*node);
   IntervalWindows windows(node->monitor());

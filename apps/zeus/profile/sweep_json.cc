@@ -3,9 +3,10 @@
 
 #include "apps/zeus/profile/sweep_report.h"
 #include "apps/zeus/run/report.h"
-#include "zeus/base/host_name.h"
 #include "zeus/base/json.h"
+#include "zeus/base/process.h"
 #include "zeus/base/version.h"
+#include "zeus/base/wall_time_text.h"
 
 namespace zeus::cli {
 namespace {
@@ -79,7 +80,7 @@ Json ToJson(const SweepReport& report) {
   if (!report.label.empty()) json["label"] = report.label;
   json["host"] = HostName();
   json["version"] = Version();
-  json["started"] = Rfc3339(report.started);
+  json["started"] = ToExactText(report.started);
   json["knob"] = KnobKindName(report.knob);
   json["unit"] = IsClock(report.knob) ? "megahertz" : "watts";
   json["devices"] = DevicesJson(report);

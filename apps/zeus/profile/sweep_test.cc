@@ -7,9 +7,8 @@
 #include <cmath>
 #include <memory>
 
-#include "apps/zeus/profile/svg_plot.h"
+#include "apps/zeus/profile/sweep_drawing.h"
 #include "apps/zeus/profile/sweep_report.h"
-#include "apps/zeus/profile/text_plot.h"
 #include "zeus/base/json.h"
 #include "zeus/base/stepped_clock.h"
 #include "zeus/device/knobs/knob_group.h"
@@ -17,6 +16,7 @@
 #include "zeus/device/sim/testing/loads.h"
 #include "zeus/monitor/energy_monitor.h"
 #include "zeus/optimizer/power_limit/monitor_slice_meter.h"
+#include "zeus/report/report.h"
 
 namespace zeus::cli {
 namespace sweep_test {
@@ -119,11 +119,15 @@ TEST_F(SweepTest, ObjectivesAreAnsweredAndShown) {
   EXPECT_EQ(profile.points.size(), 4U);
   EXPECT_THAT(ToTable(report), HasSubstr("cost (eta 0.5)"));
   EXPECT_EQ(ToJson(report)["settings"].size(), 4U);
-  const std::string svg = ToSvg(report);
+  const std::string svg = report::ToSvg(ToFigure(report));
   EXPECT_THAT(svg, HasSubstr("./train &lt;fast&gt;"));
   EXPECT_THAT(svg, HasSubstr("energy per step"));
-  EXPECT_THAT(ToTextPlot(report, Glyphs::kUnicode), HasSubstr("●"));
-  const std::string plain = ToTextPlot(report, Glyphs::kAscii);
+  const report::Panel panel = ToRelativePanel(report);
+  EXPECT_THAT(report::ToTextPlot(panel, report::Glyphs::kUnicode), HasSubstr("●"));
+  const std::string plain = report::ToTextPlot(panel, report::Glyphs::kAscii);
+  const report::Report page = ToReport(report);
+  EXPECT_EQ(page.sections[1].tables[0].rows.size(), 4U);
+  EXPECT_THAT(page.findings, ::testing::Not(::testing::IsEmpty()));
   EXPECT_TRUE(std::ranges::all_of(plain, [](char c) { return static_cast<signed char>(c) > 0; }));
 }
 
@@ -138,7 +142,7 @@ TEST_F(SweepTest, WithoutProgressThereIsPowerAndNoChoice) {
   EXPECT_TRUE(ToProfile(report).points.empty());
   EXPECT_THAT(ToTable(report), HasSubstr("unknown"));
   EXPECT_THAT(Notes(report, {}), ::testing::ElementsAre(HasSubstr("--progress 'step")));
-  EXPECT_THAT(ToSvg(report), HasSubstr("power (W)"));
+  EXPECT_THAT(report::ToSvg(ToFigure(report)), HasSubstr("power (W)"));
 }
 
 TEST_F(SweepTest, ACommandThatEndsMidwayLeavesWhatWasMeasuredAndTheLimitAsItWas) {

@@ -12,8 +12,8 @@
 #include "apps/zeus/output_file.h"
 #include "apps/zeus/run/cooldown.h"
 #include "apps/zeus/terminal.h"
-#include "zeus/base/host_name.h"
 #include "zeus/base/json.h"
+#include "zeus/base/process.h"
 #include "zeus/monitor/sharing/shared_activity_board.h"
 
 namespace zeus::cli {

@@ -89,7 +89,10 @@ Status ShowLessons(const TrainInvocation& invocation, const TrainOutcome& outcom
   Lessons& lessons = collected.value();
   AddCarbon(carbon, lessons);
   if (!invocation.quiet) PrintErrorText("\n" + ArmsTable(lessons) + "\n" + SummaryText(lessons));
-  if (!invocation.html.empty()) ZEUS_RETURN_IF_ERROR(WriteWhole(invocation.html, ToHtml(lessons)));
+  if (!invocation.html.empty()) {
+    ZEUS_TRY(const std::string page, ToHtml(lessons));
+    ZEUS_RETURN_IF_ERROR(WriteWhole(invocation.html, page));
+  }
   if (invocation.json.empty()) return Ok();
   const Json json = ToJson(lessons);
   if (invocation.json == "-") {

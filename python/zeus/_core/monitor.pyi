@@ -40,7 +40,7 @@ class DeviceEnergy:
         """False for a rail that contains other devices of the list."""
 
 class Measurement:
-    """Time and energy of one window. Prints like ``1234 J ± 31 J over 10.2 s (gpu:0)``."""
+    """Time and energy of one window. Prints like ``1234 ± 31 J over 10.2 s (gpu:0)``."""
 
     def __init__(
         self,

@@ -142,7 +142,7 @@ class ZeusMonitor(Monitor):
         monitor = ZeusMonitor(gpu_indices=[0, 1])
         monitor.begin_window("epoch")
         ...
-        print(monitor.end_window("epoch"))  # 1234 J ± 31 J over 10.2 s (gpu:0, gpu:1)
+        print(monitor.end_window("epoch"))  # 1234 ± 31 J over 10.2 s (gpu:0, gpu:1)
 
     Devices are recorded by one native thread; a window costs microseconds. Thread-safe. A process
     that was forked makes a monitor of its own.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from zeus import _core
+
 _JOULES_PER_KILOWATT_HOUR = 3.6e6
 
 
@@ -65,7 +67,7 @@ class Saved:
         return self.total_sigma / _JOULES_PER_KILOWATT_HOUR
 
     def __str__(self) -> str:
-        return f"{self.percent:.1f} ± {self.percent_sigma:.1f} %"
+        return _core.percent_with_sigma(self.percent, self.percent_sigma)
 
 
 @dataclasses.dataclass(frozen=True)
