@@ -240,7 +240,10 @@ TEST(PlannerTest, APlanForOneDeadlineKnowsPacesAndRules) {
 }
 
 TEST(PlannerTest, APeriodicFrontierIsThatOfTheWholePipelineAndItsPlansAreThoseOfOneDeadline) {
-  const Problem problem = Synthetic(2, 64);
+  constexpr int kStages = 3;
+  constexpr int kMicrobatches = 16 * kStages + 1;
+  const auto schedule = MakeSchedule("1f1b", {.stages = kStages, .microbatches = kMicrobatches});
+  const Problem problem = MakeProblem(SyntheticProfile(kStages, 0.05), schedule.value()).value();
   const auto whole = PlannerBy(Demand::kExactFrontier, problem);
   const auto periodic = PlannerBy(Demand::kFrontier, problem);
   const auto alone = PlannerBy(Demand::kOneDeadline, problem);
