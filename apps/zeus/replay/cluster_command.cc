@@ -41,7 +41,7 @@ struct ClusterOptions {
   CarbonOptions carbon{};
 };
 
-// `default` is always among them: the others are compared with it.
+// Adds `default`, with which the others are compared, if it is missing.
 Result<std::vector<replay::ContenderSpec>> ClusterContenders(const ClusterOptions& options) {
   ZEUS_TRY(std::vector<std::string> names, ParseContenders(options.policies));
   ZEUS_TRY(const std::optional<double> beta, ParseBeta(options.beta));
@@ -119,7 +119,7 @@ Status CheckWrite(const ClusterOptions& options) {
   return CheckWritable(options.write);
 }
 
-// Every replay, of the first trace or of a new one each.
+// Replays the first trace again, or a new one each time.
 Status ReplayAll(const ClusterOptions& options,
                  const std::vector<replay::ContenderSpec>& contenders, ClusterSource source,
                  replay::ClusterComparison& comparison) {
@@ -135,14 +135,14 @@ Status ReplayAll(const ClusterOptions& options,
   return Ok();
 }
 
-// Emissions and money of what each policy saves, at what they are now.
+// Adds emissions and money that each policy saves, at present intensities and prices.
 void AddSavedCarbon(const CarbonAccounting& carbon, const Clock& clock,
                     const replay::ClusterComparison& comparison, Json& result,
                     report::Report& report) {
   if (!carbon.wanted()) return;
   for (std::size_t c = 0; c < comparison.contenders.size(); ++c) {
     const std::string& name = comparison.contenders[c];
-    const auto saving = SavingOf(comparison, c, std::nullopt);
+    const auto saving = ComputeSaving(comparison, c, std::nullopt);
     if (name == "default" || !saving || !(saving->energy > Joules(0))) continue;
     const WallTime now = clock.WallNow();
     const CarbonReport saved =
