@@ -1,4 +1,4 @@
-"""Measurements as tables, for who has pandas."""
+"""Measurements as tables, for users of pandas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _COLUMNS = (
 
 
 def measurement_frame(measurement: Mapping[str, Any]) -> Any:
-    """What Measurement.to_dict() gave, as a DataFrame with a row for each device.
+    """Converts the result of Measurement.to_dict() to a DataFrame with a row for each device.
 
     The columns `window`, `start_time` and `time` are the same in every row, so that frames of many
     windows can be put together with pandas.concat().
@@ -31,5 +31,5 @@ def measurement_frame(measurement: Mapping[str, Any]) -> Any:
         rows.append(row)
     frame = pandas.DataFrame(rows, columns=[*window, *_COLUMNS])
     numbers = ["energy", "sigma", "attributed", "coverage", "update_period"]
-    frame[numbers] = frame[numbers].astype(float)  # Not None, but not a number, where unknown.
+    frame[numbers] = frame[numbers].astype(float)  # Unknown values become NaN instead of None.
     return frame
