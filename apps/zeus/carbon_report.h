@@ -9,18 +9,18 @@
 
 namespace zeus::cli {
 
-// Emissions and cost of some energy, as far as they were wanted.
+// Emissions and cost of some energy; each is unset unless the user asked for it.
 struct CarbonReport {
   std::optional<Emissions> emissions;
   std::optional<Cost> cost;
-  std::vector<std::string> notes;  // Of both.
+  std::vector<std::string> notes;  // Notes on both emissions and cost.
 };
 
-// For people: "carbon: 12.3 g CO2e ± 1.3 g (mean of Germany in 2024 (Ember))", one line for each
-// and one for each note.
+// Returns lines for people, "carbon: 12.3 g CO2e ± 1.3 g (mean of Germany in 2024 (Ember))": one
+// for emissions, one for cost, one for each note.
 std::vector<std::string> ToLines(const CarbonReport& report);
 
-// For programs: the fields "carbon" and "cost" of docs/formats.md, where they were wanted.
+// Adds the fields "carbon" and "cost" of docs/formats.md, if they were asked for.
 void AddTo(Json& object, const CarbonReport& report);
 
 }  // namespace zeus::cli

@@ -2,15 +2,15 @@
 
 #include <string>
 
-// The frame of self-contained pages: light or dark as the reader prefers, nothing loaded from
-// elsewhere.
+// The frame of self-contained pages, which follow the reader's light or dark theme and load nothing
+// from elsewhere.
 namespace zeus::cli {
 
-// `title` is escaped already.
+// `title` must be escaped already.
 std::string HtmlBegin(const std::string& title);
 std::string HtmlEnd();
 
-// What SVG plots look like; explicit colours, for not every renderer knows variables.
+// The style of SVG plots. Colours are explicit, because not every renderer supports variables.
 extern const char* const kSvgStyle;
 
 }  // namespace zeus::cli

@@ -29,7 +29,7 @@ bool IsSpecial(const fs::path& path) {
   return fs::exists(status) && !fs::is_regular_file(status);
 }
 
-// What a symbolic link points to: the link stays, its target is replaced.
+// Resolves symbolic links: the link stays, and its target is replaced.
 fs::path Target(const fs::path& path) {
   std::error_code failed;
   fs::path target = fs::weakly_canonical(path, failed);
@@ -53,7 +53,7 @@ Status WriteAll(int file, std::string_view content, const fs::path& path) {
 using WriteParts = std::function<Status(const TakePart& take)>;
 
 Status WriteInto(const fs::path& path, const WriteParts& write) {
-  // A pipe that nobody reads is an error, not a reason to wait for ever.
+  // Opening a pipe without a reader must fail instead of waiting for ever.
   const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.valid()) return CannotWrite(path, errno);
   ::fcntl(file.get(), F_SETFL, ::fcntl(file.get(), F_GETFL) & ~O_NONBLOCK);

@@ -21,14 +21,14 @@ namespace fs = std::filesystem;
 
 constexpr int kUsualWidth = 110;  // Where the output is no terminal.
 
-// The first table is the one that a verb is about; the others are among the figures.
+// The first table is the main result; the others belong to the figures.
 std::string MainTable(const report::Report& report) {
   for (const report::Section& section : report.sections)
     if (!section.tables.empty()) return ToCsv(section.tables.front());
   return "";
 }
 
-// Whether files can be made in the folder, or the folder itself where there is none.
+// Checks that files can be created in the folder, or that the folder itself can be created.
 Status CheckFolder(const fs::path& folder) {
   std::error_code ignored;
   fs::path parent = fs::absolute(folder, ignored);
@@ -41,7 +41,7 @@ Status CheckFolder(const fs::path& folder) {
                            Printable(folder.string()), Printable(parent.string()))};
 }
 
-// A file, that is: two outputs may well go to one terminal.
+// Only regular files count: two outputs may go to the same terminal.
 bool IsSameFile(const fs::path& a, const fs::path& b) {
   std::error_code failed;
   const fs::path target = fs::weakly_canonical(a, failed);

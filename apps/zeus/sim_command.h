@@ -4,7 +4,7 @@
 
 namespace zeus::cli {
 
-// `zeus sim`: starts, inspects and stops simulated nodes, puts load and faults on their GPUs.
+// `zeus sim`: starts, inspects and stops simulated nodes, and puts load and faults on their GPUs.
 void AddSimCommand(Verb app, Action& action);
 
 }  // namespace zeus::cli

@@ -4,7 +4,7 @@
 
 namespace zeus::cli {
 
-// zeus calibrate: measures how the sensors of GPUs behave and keeps it for the monitor.
+// zeus calibrate: measures how the sensors of GPUs behave and stores the result for the monitor.
 void AddCalibrateCommand(Verb app, Action& action);
 
 }  // namespace zeus::cli

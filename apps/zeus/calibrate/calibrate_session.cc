@@ -39,7 +39,7 @@ Result<std::vector<MeterSample>> ReadMeter(const std::filesystem::path& file) {
   return calibration::ParseMeterCsv(text, file.string());
 }
 
-// Measures one sensor; where that fails the report says why.
+// Measures one sensor; a failure is added to the report.
 std::optional<Response> MeasureResponse(
     const char* name, const RecordedSensor& sensor, const LoadPattern& load,
     Result<Response> (*fit)(const SensorTrace&, const LoadPattern&), GpuReport& report) {
@@ -101,7 +101,7 @@ Status Compare(const RecordedGpu& recorded, const RecordingEnd& end,
 Result<std::vector<GpuReport>> Calibrate(Clock& clock, const std::vector<Gpu*>& gpus,
                                          const CalibrateOptions& options,
                                          const Interruption& interruption) {
-  // A log that cannot be read is better refused now than after the measurement.
+  // A log that cannot be read should be rejected before the measurement, not after it.
   if (options.meter) {
     ZEUS_TRY(const auto so_far, ReadMeter(options.meter->file));
     static_cast<void>(so_far);

@@ -15,7 +15,7 @@ using Quantity = EnergyMonitor::Quantity;
 struct Counter {
   Quantity quantity;
   const char* name;
-  double scale;  // From SI to what the name says.
+  double scale;  // From SI units to the unit in the name.
 };
 constexpr std::array kCounters = {
     Counter{Quantity::kPower, "power (W)", 1},
@@ -25,8 +25,8 @@ constexpr std::array kCounters = {
     Counter{Quantity::kUtilization, "utilisation (%)", 100},
 };
 
-// Copies what the monitor recorded since the last sample: the trace is as fine as the recording,
-// however rare the samples.
+// Copies everything that the monitor recorded since the last sample, so that the trace is as fine
+// as the recording, however rare the samples.
 class TraceOutput final : public SampleOutput {
  public:
   TraceOutput(std::unique_ptr<PerfettoTrace> trace, TimePoint start, EnergyMonitor& monitor)
@@ -62,7 +62,7 @@ class TraceOutput final : public SampleOutput {
   const std::unique_ptr<PerfettoTrace> trace_;
   const TimePoint start_;
   EnergyMonitor& monitor_;
-  // The last that was copied, by device and counter.
+  // Time of the last copied reading, by device and counter.
   std::map<std::pair<std::size_t, std::string>, std::optional<TimePoint>> copied_;
 };
 

@@ -4,7 +4,7 @@
 
 namespace zeus::cli {
 
-// `zeus plan`: clocks for the computations of a pipeline.
+// `zeus plan`: plans clocks for the computations of a pipeline.
 void AddPlanCommand(Verb app, Action& action);
 
 }  // namespace zeus::cli

@@ -207,8 +207,8 @@ void AddSourceOptions(Verb verb, ClusterOptions& options) {
 
 void AddReplayClusterCommand(Verb replay, Action& action) {
   auto options = std::make_shared<ClusterOptions>();
-  const Verb verb = replay.AddVerb(
-      "cluster", "What the recurring jobs of a cluster would take under each policy");
+  const Verb verb =
+      replay.AddVerb("cluster", "Compare policies on the recurring jobs of a cluster");
   AddSourceOptions(verb, *options);
   AddSourceFlags(verb, options->source);
   verb.AddOption("--gpu", options->gpu, "GPU model that the jobs run on")
@@ -219,11 +219,11 @@ void AddReplayClusterCommand(Verb replay, Action& action) {
                  "Policies to compare, separated by commas; default is always one")
       .ShowDefault()
       .TypeName("NAMES");
-  verb.AddOption("--eta", options->eta, "0: time is what counts; 1: energy is")
+  verb.AddOption("--eta", options->eta, "From 0 (only time counts) to 1 (only energy counts)")
       .Check(NumberBetween(0, 1))
       .ShowDefault();
   verb.AddOption("--beta", options->beta,
-                 "Stop a run at so many times the least cost; none: never stop early")
+                 "Stop a run at this many times the least cost; none: never stop early")
       .ShowDefault()
       .TypeName("NUMBER|none");
   verb.AddOption("--seeds", options->seeds,

@@ -4,8 +4,8 @@
 
 namespace zeus::cli {
 
-// `zeus replay cluster`: what the jobs of a cluster would take under each policy. `replay` is the
-// verb above it.
+// `zeus replay cluster`: compares what the jobs of a cluster would use under each policy. `replay`
+// is the parent verb.
 void AddReplayClusterCommand(Verb replay, Action& action);
 
 }  // namespace zeus::cli

@@ -4,7 +4,8 @@
 
 namespace zeus::cli {
 
-// `zeus replay history`: what would have come of one's own job? `replay` is the verb above it.
+// `zeus replay history`: estimates how a recorded job would have fared under other conditions.
+// `replay` is the parent verb.
 void AddReplayHistoryCommand(Verb replay, Action& action);
 
 }  // namespace zeus::cli

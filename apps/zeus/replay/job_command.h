@@ -4,7 +4,7 @@
 
 namespace zeus::cli {
 
-// zeus replay job
+// `zeus replay job`: compares policies on one job. `replay` is the parent verb.
 void AddReplayJobCommand(Verb replay, Action& action);
 
 }  // namespace zeus::cli

@@ -4,8 +4,8 @@
 
 namespace zeus::cli {
 
-// `zeus replay paper`: the figures, tables and claims of the Zeus paper. `replay` is the verb above
-// it.
+// `zeus replay paper`: reproduces the figures, tables and claims of the Zeus paper. `replay` is the
+// parent verb.
 void AddReplayPaperCommand(Verb replay, Action& action);
 
 }  // namespace zeus::cli

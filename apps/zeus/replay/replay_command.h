@@ -4,7 +4,7 @@
 
 namespace zeus::cli {
 
-// `zeus replay`: policies compared on recorded jobs.
+// `zeus replay`: compares policies on recorded jobs.
 void AddReplayCommand(Verb app, Action& action);
 
 }  // namespace zeus::cli

@@ -168,7 +168,8 @@ void AddReplaySweepCommand(Verb replay, Action& action) {
   add("--workload", flags->workloads, "Workloads, or all");
   add("--policy", flags->policies, "Policies");
   add("--eta", flags->etas, "Each from 0 (time is what counts) to 1 (energy is)");
-  add("--beta", flags->betas, "Stop a run at so many times the least cost; none: never stop early");
+  add("--beta", flags->betas,
+      "Stop a run at this many times the least cost; none: never stop early");
   verb.AddOption("--seeds", flags->seeds, "Replays of each policy, with seeds from 0")
       .Check(WholeNumberBetween(1, kMostSweepSeeds))
       .ShowDefault();

@@ -4,7 +4,7 @@
 
 namespace zeus::cli {
 
-// zeus replay sweep
+// `zeus replay sweep`: compares policies over many settings. `replay` is the parent verb.
 void AddReplaySweepCommand(Verb replay, Action& action);
 
 }  // namespace zeus::cli

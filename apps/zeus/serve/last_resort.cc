@@ -14,13 +14,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Seconds kLookPeriod = 50ms;
-// An idle server ends within milliseconds, but has to wait for a processor on a busy machine.
+constexpr Seconds kPollPeriod = 50ms;
+// An idle server ends within milliseconds, but may have to wait for a processor on a busy machine.
 constexpr Seconds kLeastTimeout = 1s;
-constexpr Seconds kLastTurn = 250ms;  // For the writer of the access log.
+constexpr Seconds kLogFlushTime = 250ms;  // Lets the writer of the access log finish.
 
-// No destructors: they wait. And no stdio: somebody may hold its lock, and nobody may read our
-// standard error.
+// Runs no destructors, because they wait, and uses no stdio, because another thread may hold its
+// lock and the reader of standard error may not read.
 [[noreturn]] void EndNow(const char* why) {
   const std::string sentence = fmt::format("zeus: {}\n", why);
   pollfd file{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
@@ -55,7 +55,7 @@ TimePoint LastResort::Step() {
     why_ = "ended by a second signal: some requests got no answer";
   else if (clock_.Now() >= *end)
     why_ = "some requests did not finish in time and got no answer";
-  return clock_.Now() + (why_ == nullptr ? kLookPeriod : kLastTurn);
+  return clock_.Now() + (why_ == nullptr ? kPollPeriod : kLogFlushTime);
 }
 
 }  // namespace zeus::cli

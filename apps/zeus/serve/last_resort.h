@@ -9,16 +9,16 @@
 
 namespace zeus::cli {
 
-// Once it is armed, ends the process with exit code 6, from wherever it hangs, at the next signal
-// or at a deadline, unless it is destroyed before: workers cannot be joined while their database
-// does not answer. What is committed is committed; only answers are lost. Its thread is there from
-// the beginning, because at the end there may be none to be had.
+// Ends a process that hangs during shutdown. Once armed, it ends the process with exit code 6 at
+// the next signal or at a deadline, unless it is destroyed before: workers cannot be joined while
+// their database does not answer. Committed changes are safe; only answers are lost. Its thread
+// starts with the object, because at the end there may be no resources for one.
 class LastResort {
  public:
-  // Throws std::system_error when there is no thread for it.
+  // Throws std::system_error when no thread can be started.
   LastResort(Signals& signals, const Clock& clock);
 
-  // Takes the signals from now on. The deadline is a second from now at the earliest.
+  // Receives the signals from now on. The deadline is at least a second from now.
   void Arm(TimePoint deadline);
 
  private:
@@ -29,7 +29,7 @@ class LastResort {
   const Clock& clock_;
   mutable std::mutex mutex_;
   std::optional<TimePoint> deadline_{};  // Guarded by mutex_. nullopt: not armed.
-  const char* why_ = nullptr;            // Once it is decided.
+  const char* why_ = nullptr;            // The reason for ending, once it is decided.
   Ticker ticker_;
 };
 

@@ -50,7 +50,7 @@ std::optional<std::string> EnvironmentVariable(const std::string& name) {
 server::HttpServerOptions HttpOptions(const ServeOptions& options) {
   const std::size_t connections =
       options.max_connections.value_or(server::ConnectionsByOpenFiles());
-  // One address never has all connections, unless that is asked for.
+  // A single address cannot use up all connections unless the options allow it.
   const std::size_t half = std::max<std::size_t>(1, connections / 2);
   server::HttpServerOptions http{
       .listen = options.listen,
@@ -68,7 +68,7 @@ server::HttpServerOptions HttpOptions(const ServeOptions& options) {
   return http;
 }
 
-// Null: there are none, and everybody may do everything.
+// Returns null if there are no tokens, so that everything is allowed.
 Result<std::unique_ptr<server::TokenFile>> LoadTokens(const ServeOptions& options) {
   const bool remote = !server::IsLocal(options.listen);
   if (options.tokens.empty()) {
@@ -101,8 +101,8 @@ Result<std::unique_ptr<server::TokenFile>> LoadTokens(const ServeOptions& option
   return server::TokenFile::Open(options.tokens);
 }
 
-// Names under which a server may be asked that only this machine can reach.
-server::OriginGuard::Options OriginsOf(const ServeOptions& options) {
+// Host names by which clients may address a server that only this machine can reach.
+server::OriginGuard::Options MakeOriginOptions(const ServeOptions& options) {
   const bool unix_socket = options.listen.starts_with("unix:");
   return {.local = !unix_socket && server::IsLocal(options.listen),
           .listen_host = unix_socket ? "" : options.listen,
@@ -123,7 +123,7 @@ Result<server::Usage> UsageOf(Store& store, const std::string& name_space) {
   return server::Usage{.jobs = jobs.jobs, .trials = jobs.trials, .plans = plans};
 }
 
-// What answers for pipelines.
+// The services behind the routes of pipelines.
 struct Planning {
   LocalPlanService plans;
   PipelineSessions sessions;
@@ -138,7 +138,7 @@ struct Planning {
                   .forgotten_after = Seconds(options.session_timeout)}) {}
 };
 
-// Frees the places of runs that died, and forgets pipelines, now and then.
+// Periodically expires runs that died and forgets unused pipelines.
 class Expiry {
  public:
   Expiry(LocalJobService& service, PipelineSessions& sessions, server::ServerMetrics& metrics,
@@ -168,8 +168,8 @@ class Expiry {
   Ticker ticker_;
 };
 
-// Reads tokens, certificate and key again when their files have changed; what cannot be used is
-// warned about once, and the old ones stay.
+// Reads tokens, certificate and key again when their files have changed. An unusable file is logged
+// once, and the old content stays in use.
 class SecretsRefresh {
  public:
   SecretsRefresh(server::TokenFile* tokens, server::HttpServer& server)
@@ -199,8 +199,8 @@ class SecretsRefresh {
 
 using Wait = Signals::Event;
 
-// What is needed to the very end, in the order in which it goes: the last resort guards everything
-// that is made after it.
+// Objects that live until the very end, destroyed in reverse order: the last resort guards the
+// shutdown of everything that is created after it.
 struct Frame {
   std::unique_ptr<server::TokenFile> tokens{};
   std::unique_ptr<server::AccessLog> log{};
@@ -208,9 +208,9 @@ struct Frame {
   std::optional<LastResort> last_resort{};
 };
 
-// The exit code, unless the last resort has one.
+// Returns the exit code, unless the last resort ends the process.
 Result<int> ServeUntilSignal(server::HttpServer& server, LocalPlanService& plans, Frame& frame,
-                             const Clock& clock, Seconds patience) {
+                             const Clock& clock, Seconds shutdown_timeout) {
   SecretsRefresh secrets(frame.tokens.get(), server);
   fmt::print("listening on {}\n", server.url());
   ZEUS_RETURN_IF_ERROR(FlushOutput());
@@ -220,8 +220,8 @@ Result<int> ServeUntilSignal(server::HttpServer& server, LocalPlanService& plans
     if (event == Wait::kReopen && frame.log) frame.log->Reopen();
     if (event != Wait::kStop) secrets.Look();
   }
-  frame.last_resort->Arm(clock.Now() + patience);
-  plans.Stop();  // Whoever waits for a frontier may ask the next server.
+  frame.last_resort->Arm(clock.Now() + shutdown_timeout);
+  plans.Stop();  // Clients that wait for a frontier can ask the next server.
   server.BeginShutdown();
   while (!server.WaitForShutdown(kForever)) {
   }
@@ -241,10 +241,11 @@ Result<int> Serve(const ServeOptions& options) {
   }
   ZEUS_TRY(auto schedule, LoadSchedule(options.pipeline_schedule));
   ZEUS_TRY(Store store, OpenStore(database));
-  // Not earlier: a database that hangs must not keep a signal from ending us.
+  // Signals are taken over only now: until here, a signal must be able to end us while a database
+  // hangs.
   frame.signals.emplace(Signals::Program::kService);
   frame.last_resort.emplace(*frame.signals, clock);
-  // Runs that could not report while there was no server are not dead.
+  // Runs that could not report because there was no server are not treated as dead.
   LocalJobService service(
       *store.jobs, clock, SystemEntropy,
       {.absence = LeaseClock::Absence::kLeftOut, .boot_clock = CurrentBootTime});
@@ -262,7 +263,7 @@ Result<int> Serve(const ServeOptions& options) {
                    .tokens = frame.tokens.get(),
                    .logins = &logins,
                    .quotas = options.quotas.empty() ? nullptr : &quotas,
-                   .origins = OriginsOf(options),
+                   .origins = MakeOriginOptions(options),
                    .usage = usage,
                    .ready = [&readiness] { return readiness.Check(); },
                    .more_metrics =

@@ -19,8 +19,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kSignalExitCode = 128;   // The shells' convention: 130 for SIGINT, 143 for SIGTERM.
-constexpr Seconds kHeartbeat = 100ms;  // Of real time.
+// Shells add the number of the signal: 130 for SIGINT, 143 for SIGTERM.
+constexpr int kSignalExitCode = 128;
+constexpr Seconds kHeartbeat = 100ms;  // In real time.
 constexpr double kShortestSeconds = 0.001;
 constexpr double kLongestSeconds = 1e9;
 
@@ -33,7 +34,7 @@ struct LoadOptions {
   bool progress = false;
 };
 
-// The signal that ended the load, 0 before.
+// The signal that interrupted the load; 0: none yet.
 std::atomic<int> signal_received = 0;
 static_assert(std::atomic<int>::is_always_lock_free);
 
@@ -75,11 +76,11 @@ Result<sim::LoadSpec> MakeLoad(const LoadOptions& options, double time_scale) {
   return load;
 }
 
-// What a load has done up to a moment.
+// The progress of a load up to a moment.
 struct Progress {
   Seconds time;
-  Joules energy;     // Exact, of the whole GPU.
-  double steps = 0;  // Of a workload.
+  Joules energy;     // Exact energy of the whole GPU.
+  double steps = 0;  // Steps of a workload.
 };
 
 class RunningLoad {
@@ -110,7 +111,7 @@ class RunningLoad {
                      fmt::format("node \"{}\" was stopped under its load", node_.name())};
       }
       clock.SleepFor(std::min(kHeartbeat, (end_ - node_.Now()) / node_.time_scale()));
-      // A heartbeat after the end would move the GPU past the moment that is reported.
+      // A heartbeat after the end would advance the GPU past the reported moment.
       if (node_.Now() >= end_) break;
       ZEUS_RETURN_IF_ERROR(node_.Update(gpu_, [&](sim::GpuCore& core) { return Beat(core); }));
       if (output_ == Output::kSteps) {
@@ -121,12 +122,12 @@ class RunningLoad {
     return Ok();
   }
 
-  // Takes the load away.
+  // Removes the load.
   Status End() {
-    // At its end the load is gone: the last that can be seen of it is a moment earlier.
+    // At its end the load is gone, so it is read a moment earlier.
     const Seconds last_moment(std::nextafter(end_.count(), 0.0));
     ZEUS_TRY(const auto view, node_.Read(gpu_, std::min(last_moment, node_.Now())));
-    // Where somebody else has changed the GPU since, the last heartbeat is the last that was seen.
+    // If another process has changed the GPU since, the last heartbeat is the last known state.
     if (view.core.now() <= last_moment) last_ = Look(view.core);
     return node_.Update(gpu_, [&](sim::GpuCore& core) {
       core.DetachLoad(id_);
@@ -144,7 +145,7 @@ class RunningLoad {
     if (core.now() >= end_) return Ok();
     load_.duration = end_ - core.now();
     ZEUS_TRY(const std::uint32_t id, core.Heartbeat(id_, load_));
-    // This process was stopped for so long that the load ended: it goes on with its steps.
+    // This process was stopped for so long that the load ended; the new load continues its steps.
     if (id != id_) earlier_steps_ = last_.steps;
     id_ = id;
     last_ = Look(core);
@@ -166,7 +167,7 @@ class RunningLoad {
   Seconds end_{};
   Progress begin_;
   Progress last_;
-  double earlier_steps_ = 0;  // Before the load was attached again.
+  double earlier_steps_ = 0;  // Steps before the load was attached again.
 };
 
 std::string Describe(const sim::LoadSpec& load, const RunningLoad& run) {
@@ -191,7 +192,7 @@ Result<int> RunLoad(const LoadOptions& options) {
   ZEUS_RETURN_IF_ERROR(run.Hold());
   ZEUS_RETURN_IF_ERROR(run.End());
 
-  // Without --seconds an interruption is the end that was asked for.
+  // Without --seconds, an interruption is the intended end.
   const int signal = options.seconds ? signal_received.load() : 0;
   fmt::print("GPU {} of node \"{}\": {} {:.1f} s{}: {:.1f} J, {:.1f} W on average\n",
              options.target.gpu, node.name(), Describe(load, run), run.duration().count(),
