@@ -167,7 +167,7 @@ class PipelineFrequencyOptimizer(Callback):
         self.close()
 
     def report_straggler(self, slowdown: float) -> None:
-        """Reports that this rank is `factor` times slower at any clock; 1: no longer."""
+        """Reports that this rank is `slowdown` times slower at any clock; 1: no longer."""
         self._run.report_straggler(_checks.positive("slowdown", slowdown, 1000))
 
     def close(self) -> None:
