@@ -8,6 +8,7 @@ import repository
 
 ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that some file of it uses
     "base": set(),
+    "process": {"base"},
     "device": {"base"},
     "metrics": {"base"},
     "monitor": {"base", "device"},
@@ -27,6 +28,7 @@ ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that
     "wire": {"base", "job", "optimizer/pipeline", "plan"},
     "server": {"base", "job", "metrics", "optimizer/pipeline", "plan", "wire"},
     "client": {"base", "job", "monitor", "optimizer", "optimizer/pipeline", "plan", "training", "wire"},
+    "session": {"base", "device", "monitor", "optimizer/power_limit", "training", "job", "client", "process"},
     "report": {"base"},
     "replay": {"base", "device", "job", "optimizer/batch_size", "report"},
 }

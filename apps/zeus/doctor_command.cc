@@ -1,5 +1,3 @@
-#include "apps/zeus/doctor_command.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -7,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "apps/zeus/commands.h"
 #include "apps/zeus/doctor_report.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output.h"

@@ -1,11 +1,10 @@
-#include "apps/zeus/knobs_command.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
 #include <string>
 
+#include "apps/zeus/commands.h"
 #include "apps/zeus/exit_code.h"
 #include "apps/zeus/output.h"
 #include "zeus/base/clock.h"

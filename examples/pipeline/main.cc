@@ -53,7 +53,7 @@ Status RunStage(const RunOptions& options, StageLinks links) {
   std::unique_ptr<RemotePlanService> remote;
   if (links.stage == 0 && !options.server.empty()) {
     ZEUS_TRY(remote,
-             RemotePlanService::Connect(RemotePlanService::PatientOptions(options.server), clock));
+             RemotePlanService::Connect(RemotePlanService::OptionsForSolving(options.server), clock));
   }
   PlanService* const service = remote ? static_cast<PlanService*>(remote.get()) : &local;
   const bool first = links.stage == 0;

@@ -105,7 +105,7 @@ Status PipelineRun::Parts::Connect(const Options& options) {
     service = std::make_unique<LocalPlanService>(repository, clock);
     return ranks.Together(Ok());
   }
-  CallOptions calls = RemotePlanService::PatientOptions(options.server_url);
+  CallOptions calls = RemotePlanService::OptionsForSolving(options.server_url);
   calls.token = options.token;
   calls.authorities = options.authorities;
   const auto connect = [&]() -> Status {

@@ -15,7 +15,7 @@
 #include "python/bindings/without_gil.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/json.h"
-#include "zeus/optimizer/pipeline/plan_json.h"
+#include "zeus/optimizer/pipeline/plan.h"
 #include "zeus/optimizer/pipeline/planner.h"
 #include "zeus/optimizer/pipeline/profile.h"
 #include "zeus/optimizer/pipeline/profile_csv.h"
@@ -223,7 +223,7 @@ pipeline::Problem ProblemFor(PipelineProfile profile, ScheduleSpec given) {
                 .microbatches = microbatches,
                 .chunks = chunks,
                 .custom_schedule = std::move(custom_schedule)};
-  return Unwrap(ProblemOf(Unwrap(Checked(std::move(spec)))));
+  return Unwrap(ToProblem(Unwrap(Checked(std::move(spec)))));
 }
 
 std::shared_ptr<Planner> Solve(const PipelineProfile& profile, const ScheduleSpec& schedule,

@@ -10,7 +10,7 @@
 
 namespace zeus {
 
-// What an energy counter said.
+// One reading of an energy counter.
 struct EnergyReading {
   // Since an arbitrary origin. Never decreases for one meter, not even across epochs.
   Joules total;

@@ -22,7 +22,7 @@ struct Absence {
   std::string fix;     // The command or step that changes it; empty if there is none.
 };
 
-// What one vendor interface found.
+// The devices that one vendor interface found.
 struct Findings {
   std::vector<std::unique_ptr<Gpu>> gpus;
   std::vector<std::unique_ptr<CpuPackage>> cpus;
@@ -48,7 +48,7 @@ struct Surroundings {
   // The first GPU found is called "gpu:<this>".
   unsigned first_gpu_index = 0;
 
-  // std::getenv in production.
+  // Reads an environment variable; std::getenv in production.
   std::function<std::optional<std::string>(const std::string&)> environment;
 
   // How long a vendor's driver may take to tell of its GPUs. A GPU that has not answered by then is

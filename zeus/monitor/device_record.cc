@@ -9,7 +9,7 @@ namespace zeus {
 
 void Incidents::Add(TimePoint since, TimePoint time, MeasurementFlag flag) {
   all_.Set(flag);
-  // What goes on and on is one incident: it must not push out the others.
+  // Trouble that goes on and on is one incident, so that it does not push out the others.
   if (!recent_.empty() && recent_.back().flag == flag && recent_.back().time >= since) {
     recent_.back().time = time;
     return;
@@ -57,7 +57,7 @@ Result<T> Missing(const char* what) {
   return Error{ErrorCode::kNotSupported, std::string(what) + ": this device does not tell"};
 }
 
-// What the sensor misses of a load that drifts against it.
+// Energy that the sensor may miss of a load that drifts against its updates.
 Joules DriftSigma(const EnergyCurve::Point& from, const EnergyCurve::Point& to, Seconds gap) {
   const Seconds time = to.drifting - from.drifting;
   if (time <= Seconds(0)) return Joules(0);
@@ -232,7 +232,7 @@ Result<EnergyEstimate> DeviceRecord::Estimate(TimePoint begin, const EnergyCurve
   if (!known()) return reason_;
   const Seconds time = end - begin;
   Seconds dark = to.dark - from.dark;
-  // What the curve guesses about the time since its end is worth nothing while nobody answers.
+  // While the device does not answer, the curve's guess about the time since its end is worthless.
   if (track_.failing())
     dark += std::max<Seconds>(end - std::max(begin, track_.curve().end()), Seconds(0));
   if (time > Seconds(0) && dark >= 0.999 * time) return reason_;
@@ -314,8 +314,8 @@ void DeviceRecord::ShowEnergy(TimePoint now, EnergyMonitor::Present& present) {
   const TimePoint until = track_.failing() ? seen : std::max(seen, now);
   const auto estimate = Estimate(begin_, Origin(), until, At(until));
   if (estimate.ok()) {
-    // What was guessed about the time since the last update may turn out smaller; what was shown
-    // stays.
+    // The guess about the time since the last update may shrink later; a total that was shown never
+    // does.
     present.total = std::max(estimate.value().energy, shown_total_);
     shown_total_ = present.total.value();
     present.total_sigma = estimate.value().sigma;

@@ -77,7 +77,7 @@ class EdgeLog {
   std::deque<TimePoint> times_;
   std::deque<TimePoint> work_ended_;
   TimePoint last_ = TimePoint::min();
-  TimePoint before_last_ = TimePoint::min();  // A different instant.
+  TimePoint before_last_ = TimePoint::min();  // Differs from last_.
   bool last_ended_work_ = false;
   bool before_last_ended_work_ = false;
 };
@@ -109,7 +109,7 @@ struct Stretch {
 // partition a period add up to the energy of the period. Beyond that it is extrapolated. One owner.
 class EnergyCurve {
  public:
-  // What is known about the energy up to an instant. Everything but edge_variance is cumulative.
+  // Knowledge about the energy up to an instant. Everything but edge_variance is cumulative.
   struct Point {
     Joules energy;
     double edge_variance = 0;      // J²: where inside a stretch was the energy used?
@@ -141,7 +141,7 @@ class EnergyCurve {
   // The device draws no more than this: its power limit.
   void SetCeiling(Watts ceiling);
 
-  // What happened before is forgotten.
+  // The curve is forgotten before remembered_since() and final before settled_until().
   TimePoint remembered_since() const { return knots_.front().time; }
   TimePoint settled_until() const { return knots_.back().time; }
   TimePoint end() const { return pending_.empty() ? settled_until() : pending_.back().end; }
@@ -174,7 +174,7 @@ class EnergyCurve {
   struct Piece {
     TimePoint end;
     Watts power;
-    Joules place_sigma{0};  // At its end.
+    Joules place_sigma{0};  // Spread of the plausible places at the end of the piece.
   };
   // How the power went inside a stretch.
   struct Shape {
@@ -199,9 +199,9 @@ class EnergyCurve {
   void Learn(const Stretch& stretch, const Shape& shape);
   Knot NextKnot(const Knot& from, const Piece& piece) const;
 
-  // Of the observed stretches after the first pending one.
+  // Returns the observed stretch number `skip` after the first pending one; null if there is none.
   const Stretch* NextObserved(std::size_t skip) const;
-  // Of what was observed but is not settled.
+  // Evaluates the part of the curve that was observed but is not settled.
   Point Provisional(TimePoint time) const;
   double ProvisionalVariance(const Stretch& stretch, TimePoint time) const;
   Point Extrapolate(TimePoint time) const;
@@ -232,10 +232,10 @@ class EnergyCurve {
   // The knowledge about the time after end(), whatever its length.
   struct Ahead {
     Watts level;
-    double level_variance = 0;  // W²
+    double level_variance = 0;  // In W².
     bool eventful = false;
     Watts most;
-    Watts excess_slope;  // Work that nobody saw: at most this power …
+    Watts excess_slope;  // Work that the sensor has not shown draws at most this power …
     Joules excess_cap;   // … and at most this energy.
     double changes_per_second = 0;
     double at_edge = 0;

@@ -25,7 +25,7 @@ namespace zeus {
 // Settlement books it, but at once instead of when the sensors have spoken. Not thread-safe.
 class LaneWeights {
  public:
-  // What matters of an edge of a window.
+  // The part of a window's edge that settling needs.
   struct Edge {
     TimePoint time;
     Settlement::EdgeKind kind;
@@ -122,7 +122,7 @@ class EnergyMonitor::State {
   std::unordered_map<std::uint64_t, Measurement> results_;
   std::deque<WindowId> results_in_order_;
   std::vector<Listener> listeners_;
-  // What the wall clock said at the last step: labels need no system call.
+  // Wall clock at the last step, so that labelling a window needs no system call.
   TimePoint wall_read_at_{};
   WallTime wall_{};
   // Edges that other processes have not been told about, and the weight that they know.

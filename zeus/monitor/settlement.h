@@ -40,15 +40,15 @@ class AttributionLedger {
     others_ += used * (others_weight_ / weights);
   }
 
-  // Of all own lanes together.
+  // Sets the number and the total weight of this process's lanes.
   void SetOwn(std::size_t lanes, double weight) {
     own_lanes_ = lanes;
     own_weight_ = std::max(weight, 0.0);
   }
   void SetOthers(double weight) { others_weight_ = std::max(weight, 0.0); }
 
-  // What a share of weight 1 has received so far: a window's part is its weight times the growth
-  // of this while the window was on top of its lane.
+  // Energy that a share of weight 1 has received so far: a window's part is its weight times the
+  // growth of this while the window was on top of its lane.
   Joules per_weight() const { return per_weight_; }
 
   // A share that was received and is given back.
@@ -75,7 +75,7 @@ class AttributionLedger {
 
 // A window from its beginning until its refined result is known.
 struct Window {
-  // Of one device.
+  // The window's part of one device.
   struct Share {
     EnergyCurve::Point begin;
     Joules attributed{0};
@@ -97,7 +97,7 @@ struct Window {
 
 // Goes through the edges of windows in the order of time, once the devices' curves are settled
 // there, and books every joule exactly once: to the innermost window of each lane, to other
-// processes, or to nobody. One owner.
+// processes, or as unclaimed. One owner.
 class Settlement {
  public:
   enum class EdgeKind { kBegin, kEnd, kCancel };
@@ -108,7 +108,7 @@ class Settlement {
   void Enqueue(TimePoint time, EdgeKind kind, std::shared_ptr<Window> window) {
     edges_.push_back({.time = time, .kind = kind, .window = std::move(window)});
   }
-  // Of other processes; in order of time.
+  // Adds a change by another process; changes come in order of time.
   void Enqueue(const ActivityBoard::Change& change) { others_.push_back(change); }
 
   std::size_t unsettled() const { return edges_.size(); }
@@ -134,7 +134,7 @@ class Settlement {
     EdgeKind kind;
     std::shared_ptr<Window> window;
   };
-  using Lane = std::vector<std::shared_ptr<Window>>;  // Innermost last.
+  using Lane = std::vector<std::shared_ptr<Window>>;  // The innermost window is last.
 
   void Advance(TimePoint time, const Curve& curve);
   void Apply(const Edge& edge, const Finished& finished);

@@ -261,7 +261,7 @@ TEST_F(LocalPlanServiceTest, AServiceThatIsAboutToEndSolvesNothing) {
   const auto submitted = service_.Submit(APlanSpec("a"));
   ASSERT_FALSE(submitted.ok());
   EXPECT_EQ(submitted.error().code, ErrorCode::kUnavailable);
-  // It was kept: who asks the next server gets its plan.
+  // The spec was stored, so another server can make its plan.
   EXPECT_TRUE(LocalPlanService(repository_, clock_).Get("a").ok());
 }
 

@@ -10,14 +10,14 @@
 namespace zeus {
 namespace {
 
-// A straggler comes, stays and goes: few paces are asked for again.
+// Plans that are kept for one pipeline. A straggler comes, stays and goes, so few paces recur.
 constexpr std::size_t kMostPlans = 8;
 
 }  // namespace
 
 Result<std::shared_ptr<const SolvedPipeline>> SolvedPipeline::Solve(
     const PlanSpec& spec, const pipeline::SolveOptions& options) {
-  ZEUS_TRY(pipeline::Problem problem, ProblemOf(spec));
+  ZEUS_TRY(pipeline::Problem problem, ToProblem(spec));
   ZEUS_TRY(std::unique_ptr<pipeline::Planner> planner,
            pipeline::Planner::Make(std::move(problem), {.solve = options}));
   return std::shared_ptr<const SolvedPipeline>(new SolvedPipeline(std::move(planner), spec));
@@ -77,7 +77,7 @@ Result<PlannerCache::Solved> PlannerCache::Get(const PlanRecord& plan, const Sol
   if (const auto found = flights_.find(key); found != flights_.end()) {
     const std::shared_ptr<Flight> flight = found->second;
     changed_.wait(lock, [&] { return flight->outcome.has_value(); });
-    // Unless it was dropped meanwhile it is now the latest.
+    // If it is still in the cache, it becomes the latest.
     if (const auto kept = flights_.find(key); kept != flights_.end() && kept->second == flight)
       order_.splice(order_.begin(), order_, flight->place);
     return *flight->outcome;
@@ -95,7 +95,7 @@ Result<PlannerCache::Solved> PlannerCache::Get(const PlanRecord& plan, const Sol
 }
 
 Result<PlannerCache::Solved> PlannerCache::SolveOne(const Solve& solve) {
-  if (Status turn = TakeTurn(); !turn.ok()) {
+  if (Status turn = WaitForTurn(); !turn.ok()) {
     const std::lock_guard lock(mutex_);
     ++figures_.failures;
     return std::move(turn).error();
@@ -105,7 +105,7 @@ Result<PlannerCache::Solved> PlannerCache::SolveOne(const Solve& solve) {
     const std::lock_guard lock(mutex_);
     return !stopping_;
   }};
-  // Others wait for this one: whatever happens, they must hear of it.
+  // Other callers wait for this solve, so they must get an outcome even if it throws.
   Result<Solved> outcome = [&]() -> Result<Solved> {
     try {
       return solve(options);
@@ -121,7 +121,7 @@ Result<PlannerCache::Solved> PlannerCache::SolveOne(const Solve& solve) {
   return outcome;
 }
 
-Status PlannerCache::TakeTurn() {
+Status PlannerCache::WaitForTurn() {
   std::unique_lock lock(mutex_);
   if (solving_ >= limits_.solves_at_once && waiting_ >= limits_.most_waiting)
     return Error{ErrorCode::kUnavailable,
@@ -166,7 +166,7 @@ void PlannerCache::Forget(const std::string& id) {
     if (flight->second->outcome)
       Remove(flight);
     else
-      flights_.erase(flight);  // Who solves it will find that nobody wants to keep it.
+      flights_.erase(flight);  // Its solver will notice in Keep() and not keep the outcome.
   }
 }
 

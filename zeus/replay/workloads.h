@@ -26,8 +26,5 @@ std::span<const WorkloadKey> PaperWorkloads();
 
 // Finds a workload by its label. kInvalidArgument lists the labels.
 Result<const WorkloadKey*> FindWorkload(std::string_view label);
-// Finds a workload by the dataset that cluster traces name; each belongs to one workload.
-// kInvalidArgument lists the datasets.
-Result<const WorkloadKey*> FindWorkloadOfDataset(std::string_view dataset);
 
 }  // namespace zeus::replay

@@ -20,8 +20,8 @@
 
 namespace zeus {
 
-// Callbacks that are told one after the other. An exception of one is logged, and from then on it
-// is told nothing but the end of training, where it may put back what it changed. One owner.
+// Calls callbacks one after the other. An exception of a callback is logged, and from then on only
+// its OnTrainEnd() is called, where it may restore what it changed. One owner.
 class CallbackList {
  public:
   explicit CallbackList(const std::vector<TrainingCallback*>& callbacks);
@@ -35,20 +35,20 @@ class CallbackList {
   void EpochEnd(std::int64_t epoch);
   void Evaluate(double metric);
   void TrainEnd();
-  // Whether any of them wants to; those that failed are not asked.
+  // Whether any callback wants to stop; those that failed are not asked.
   bool ShouldStop() const;
 
  private:
   struct Entry {
     TrainingCallback* callback;
-    std::size_t position;  // As given.
+    std::size_t position;  // Position in the user's list.
     bool failed = false;
   };
 
   template <class Function>
-  void Tell(const char* event, Function function);
+  void CallEach(const char* event, Function function);
   template <class Function>
-  void TellOne(Entry& entry, const char* event, Function function);
+  void CallOne(Entry& entry, const char* event, Function function);
 
   std::vector<Entry> entries_;
 };
@@ -70,7 +70,7 @@ CallbackList::CallbackList(const std::vector<TrainingCallback*>& callbacks) {
 }
 
 template <class Function>
-void CallbackList::TellOne(Entry& entry, const char* event, Function function) {
+void CallbackList::CallOne(Entry& entry, const char* event, Function function) {
   try {
     function(*entry.callback);
     return;
@@ -83,32 +83,33 @@ void CallbackList::TellOne(Entry& entry, const char* event, Function function) {
 }
 
 template <class Function>
-void CallbackList::Tell(const char* event, Function function) {
+void CallbackList::CallEach(const char* event, Function function) {
   for (Entry& entry : entries_)
-    if (!entry.failed) TellOne(entry, event, function);
+    if (!entry.failed) CallOne(entry, event, function);
 }
 
 void CallbackList::TrainBegin() {
-  Tell("the begin of training", [](TrainingCallback& callback) { callback.OnTrainBegin(); });
+  CallEach("the begin of training", [](TrainingCallback& callback) { callback.OnTrainBegin(); });
 }
 void CallbackList::EpochBegin(std::int64_t epoch) {
-  Tell("the begin of an epoch", [=](TrainingCallback& callback) { callback.OnEpochBegin(epoch); });
+  CallEach("the begin of an epoch",
+           [=](TrainingCallback& callback) { callback.OnEpochBegin(epoch); });
 }
 void CallbackList::StepBegin() {
-  Tell("the begin of a step", [](TrainingCallback& callback) { callback.OnStepBegin(); });
+  CallEach("the begin of a step", [](TrainingCallback& callback) { callback.OnStepBegin(); });
 }
 void CallbackList::StepEnd() {
-  Tell("the end of a step", [](TrainingCallback& callback) { callback.OnStepEnd(); });
+  CallEach("the end of a step", [](TrainingCallback& callback) { callback.OnStepEnd(); });
 }
 void CallbackList::EpochEnd(std::int64_t epoch) {
-  Tell("the end of an epoch", [=](TrainingCallback& callback) { callback.OnEpochEnd(epoch); });
+  CallEach("the end of an epoch", [=](TrainingCallback& callback) { callback.OnEpochEnd(epoch); });
 }
 void CallbackList::Evaluate(double metric) {
-  Tell("an evaluation", [=](TrainingCallback& callback) { callback.OnEvaluate(metric); });
+  CallEach("an evaluation", [=](TrainingCallback& callback) { callback.OnEvaluate(metric); });
 }
 void CallbackList::TrainEnd() {
   for (Entry& entry : entries_) {
-    TellOne(entry, "the end of training",
+    CallOne(entry, "the end of training",
             [](TrainingCallback& callback) { callback.OnTrainEnd(); });
   }
 }
@@ -118,31 +119,31 @@ bool CallbackList::ShouldStop() const {
       entries_, [](const Entry& entry) { return !entry.failed && entry.callback->ShouldStop(); });
 }
 
-// What the epochs of a training took and cost, over all ranks. One owner.
+// Records time, energy and cost of the epochs of a training, over all ranks. One owner.
 class TrainingLedger {
  public:
-  // `max_power` of all ranks; nullopt if it is not known.
+  // `max_power` is that of all ranks; nullopt if it is not known.
   TrainingLedger(double eta, std::optional<Watts> max_power) : eta_(eta), max_power_(max_power) {}
   void set_max_power(std::optional<Watts> max_power) { max_power_ = max_power; }
 
   struct Epoch {
     int epoch = 0;
     std::int64_t steps = 0;
-    EpochReading local{};  // Of this rank.
-    EpochReading all{};    // Of all ranks.
+    EpochReading local{};  // Reading of this rank.
+    EpochReading all{};    // Reading of all ranks together.
     std::optional<double> metric{};
   };
   void Add(Epoch epoch) { epochs_.push_back(std::move(epoch)); }
 
-  // Waits until the sensors have shown the ends of epochs, at most `patience` each. With one rank
-  // what is settled is what counts; with more of them it takes an exchange.
-  void SettleAlone(EpochMeter& meter, Seconds patience);
-  Status SettleTogether(EpochMeter& meter, Seconds patience, Collective& collective);
+  // Wait until the sensors have shown the ends of epochs, at most `timeout` for each, and update
+  // the readings. SettleTogether() also exchanges them between ranks.
+  void SettleAlone(EpochMeter& meter, Seconds timeout);
+  Status SettleTogether(EpochMeter& meter, Seconds timeout, Collective& collective);
 
-  // Of all epochs, and of `running` besides.
+  // Returns the sum of all epochs, and of `running` if it is given.
   TrainingAmounts Total(const EpochReading* running = nullptr) const;
 
-  // Without what the ledger does not know: `reason`.
+  // Returns the summary without `reason`, which the ledger does not know.
   TrainingSummary Summary(bool higher_is_better) const;
 
  private:
@@ -154,14 +155,15 @@ class TrainingLedger {
   std::vector<Epoch> epochs_{};
 };
 
-// What ranks tell each other at the end of an epoch.
+// The numbers that ranks exchange at the end of an epoch.
 struct EpochOutcome {
   EpochReading reading{};
   std::optional<double> metric{};
   bool stop = false;
 };
 
-// Energy summed, time of the slowest, metric of rank 0, stop if anybody wants to.
+// Makes the outcome the same on all ranks: sums the energy, takes the time of the slowest rank and
+// the metric of rank 0, and stops if any rank wants to.
 Status Agree(EpochOutcome& outcome, Collective& collective);
 
 namespace {
@@ -170,13 +172,13 @@ Joules Hypotenuse(Joules a, Joules b) { return Joules(std::hypot(a.value(), b.va
 
 double Square(Joules sigma) { return sigma.value() * sigma.value(); }
 
-// Errors that epochs share add up, the others average out.
+// A sum of epochs: shared errors add up linearly, independent ones as variances.
 struct Sum {
   Seconds time{0};
   Joules energy{0};
   double own_variance = 0;
   Joules shared_sigma{0};
-  bool known = true;  // The energy, all of it.
+  bool known = true;  // Whether no device is missing in the energy.
 
   void Add(const EpochReading& reading) {
     known = known && reading.missing.empty();
@@ -192,7 +194,7 @@ struct Sum {
   }
 };
 
-// Boards of different ranks have nothing in common: all their variances add up.
+// The errors of different ranks' boards are independent, so all their variances add up.
 std::array<double, 3> ToNumbers(const EpochReading& reading) {
   return {reading.energy.value(), Square(reading.own_sigma), Square(reading.shared_sigma)};
 }
@@ -228,17 +230,17 @@ const char* StopReasonName(StopReason reason) {
   return "unknown";
 }
 
-void TrainingLedger::SettleAlone(EpochMeter& meter, Seconds patience) {
+void TrainingLedger::SettleAlone(EpochMeter& meter, Seconds timeout) {
   for (Epoch& epoch : epochs_) {
-    meter.Settle(epoch.local, patience);
+    meter.Settle(epoch.local, timeout);
     epoch.all = epoch.local;
   }
 }
 
-Status TrainingLedger::SettleTogether(EpochMeter& meter, Seconds patience, Collective& collective) {
+Status TrainingLedger::SettleTogether(EpochMeter& meter, Seconds timeout, Collective& collective) {
   std::vector<double> numbers;
   for (Epoch& epoch : epochs_) {
-    meter.Settle(epoch.local, patience);
+    meter.Settle(epoch.local, timeout);
     const auto part = ToNumbers(epoch.local);
     numbers.insert(numbers.end(), part.begin(), part.end());
   }
@@ -314,15 +316,17 @@ namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-// Looking costs microseconds; how much is spent in between is little beside a training.
+// A check of the cost takes microseconds, and a second of training costs little more.
 constexpr Seconds kBetweenCostChecks{1.0};
-constexpr std::int64_t kFewestToMostSteps =
-    10;  // From one check to the next: steps may get slower.
+// Steps may get slower, so the number of steps grows at most by this factor from one check to the
+// next.
+constexpr std::int64_t kLargestGrowth = 10;
 
-constexpr Seconds kPatience{2.0};
+constexpr Seconds kSettleTimeout{2.0};
 
-// Of all GPUs that the monitor records; nullopt if one of them does not tell, or there is none.
-std::optional<Watts> MaxPowerOf(NodeMonitor& monitor) {
+// Returns the sum of the maximum power of all GPUs that the monitor records; nullopt if there is no
+// GPU, or if one does not report its limit.
+std::optional<Watts> SumMaxPower(NodeMonitor& monitor) {
   Watts sum(0);
   for (std::size_t i = 0; i < monitor.monitor().device_count(); ++i) {
     Gpu* gpu = monitor.gpu(i);
@@ -336,11 +340,11 @@ std::optional<Watts> MaxPowerOf(NodeMonitor& monitor) {
 }
 
 TrainingOptions Complete(TrainingOptions options, NodeMonitor& monitor) {
-  if (!options.max_power) options.max_power = MaxPowerOf(monitor);
+  if (!options.max_power) options.max_power = SumMaxPower(monitor);
   return options;
 }
 
-// A number that means nothing is said and not used.
+// Drops a number that is not valid, and logs that.
 template <class Number>
 void DropUnless(bool sensible, std::optional<Number>& number, const char* name) {
   if (!number || sensible) return;
@@ -358,7 +362,7 @@ TrainingOptions Sensible(TrainingOptions options) {
   return options;
 }
 
-double EtaOf(const TrainingOptions& options) {
+double ValidEta(const TrainingOptions& options) {
   if (options.eta >= 0 && options.eta <= 1) return options.eta;
   const double eta = std::isnan(options.eta) ? TrainingOptions().eta : options.eta < 0 ? 0 : 1;
   log::Warning("eta must be between 0 and 1 and is {}: training goes on with {}", options.eta, eta);
@@ -367,20 +371,20 @@ double EtaOf(const TrainingOptions& options) {
 
 }  // namespace
 
-// What happens between steps.
+// The state of a training and everything that happens between its steps.
 class TrainingLoop::Session {
  public:
   Session(EnergyMonitor& monitor, TrainingOptions options)
       : options_(Sensible(std::move(options))),
         meter_(monitor, options_.window),
-        ledger_(EtaOf(options_), options_.max_power),
+        ledger_(ValidEta(options_), options_.max_power),
         callbacks_(options_.callbacks) {}
 
   bool alone() const { return options_.collective == nullptr || options_.collective->size() == 1; }
   CallbackList& callbacks() { return callbacks_; }
   const std::optional<StopReason>& reason() const { return reason_; }
 
-  // False if there is no epoch to train.
+  // Returns false if there is no epoch to train.
   bool Begin(int epoch, bool stop);
   void BeginEpoch(int epoch);
   void BeginBatches(int epoch);
@@ -393,14 +397,15 @@ class TrainingLoop::Session {
     const std::atomic<bool>& stop;  // A callback may set it.
   };
   enum class Exit { kEpochEnd, kBreak, kException };
-  // Whether there is another one.
+  // Returns whether another epoch follows.
   bool EndEpoch(const Ended& ended, Exit exit);
 
-  // Of the open epoch. How many steps may pass until the next check.
+  // Checks the cost, including the open epoch, which has `steps` steps so far. Returns how many
+  // steps may pass until the next check.
   std::int64_t CheckCost(std::int64_t steps);
   bool over_bound() const { return over_bound_; }
 
-  TrainingSummary Summary(Seconds patience);
+  TrainingSummary Summary(Seconds timeout);
 
  private:
   void AddUpMaxPower();
@@ -418,7 +423,7 @@ class TrainingLoop::Session {
   std::optional<StopReason> reason_{};
   bool power_added_up_ = false;
   bool others_gone_ = false;
-  bool training_part_ = false;  // Of the epoch: callbacks have seen its begin and not its end.
+  bool training_part_ = false;  // Callbacks have seen the begin of the epoch and not its end.
   bool over_bound_ = false;
   bool warned_about_metric_ = false;
   TimePoint last_check_{};
@@ -444,7 +449,7 @@ bool TrainingLoop::Session::Begin(int epoch, bool stop) {
 }
 
 void TrainingLoop::Session::AddUpMaxPower() {
-  // Not a number spreads to all ranks: where one does not know, nobody does.
+  // NaN spreads to all ranks in the sum: if one rank does not know its power, the sum is unknown.
   double watts = options_.max_power ? options_.max_power->value() : std::nan("");
   const Status added = options_.collective->Sum({&watts, 1});
   others_gone_ = !added.ok();
@@ -474,7 +479,7 @@ bool TrainingLoop::Session::EndEpoch(const Ended& ended, Exit exit) {
                        .metric = ended.metric,
                        .stop = ended.stop.load(std::memory_order_relaxed)};
   const EpochReading local = outcome.reading;
-  // Ranks that leave early cannot ask the others, who train on.
+  // A rank that leaves early must not make collective calls, because the others train on.
   if (!alone() && exit == Exit::kEpochEnd) {
     const Status agreed = Agree(outcome, *options_.collective);
     others_gone_ = !agreed.ok();
@@ -517,7 +522,7 @@ std::optional<StopReason> TrainingLoop::Session::Decide(const EpochOutcome& outc
 void TrainingLoop::Session::Finish(Exit exit) {
   callbacks_.TrainEnd();
   if (alone() || others_gone_ || exit != Exit::kEpochEnd) return;
-  const Status settled = ledger_.SettleTogether(meter_, kPatience, *options_.collective);
+  const Status settled = ledger_.SettleTogether(meter_, kSettleTimeout, *options_.collective);
   if (!settled.ok())
     log::Warning("the energies of the epochs stay as first measured: {}", settled.error().message);
 }
@@ -538,14 +543,13 @@ std::int64_t TrainingLoop::Session::CheckCost(std::int64_t steps) {
                         (kBetweenCostChecks / std::max<Seconds>(now - last_check_, Seconds(1e-9)));
   last_check_ = now;
   steps_at_check_ = steps;
-  const std::int64_t most =
-      passed > kNever / kFewestToMostSteps ? kNever : passed * kFewestToMostSteps;
+  const std::int64_t most = passed > kNever / kLargestGrowth ? kNever : passed * kLargestGrowth;
   return wanted >= static_cast<double>(most) ? most
                                              : std::max<std::int64_t>(1, std::llround(wanted));
 }
 
-TrainingSummary TrainingLoop::Session::Summary(Seconds patience) {
-  if (alone()) ledger_.SettleAlone(meter_, patience);
+TrainingSummary TrainingLoop::Session::Summary(Seconds timeout) {
+  if (alone()) ledger_.SettleAlone(meter_, timeout);
   TrainingSummary summary = ledger_.Summary(options_.higher_is_better);
   summary.reason = reason_;
   return summary;
@@ -603,14 +607,14 @@ void TrainingLoop::EndBatches() {
   if (in_epoch_) session_->EndBatches(epoch_);
 }
 
-void TrainingLoop::TellStepBegin() { session_->callbacks().StepBegin(); }
-void TrainingLoop::TellStepEnd() { session_->callbacks().StepEnd(); }
+void TrainingLoop::CallStepBegin() { session_->callbacks().StepBegin(); }
+void TrainingLoop::CallStepEnd() { session_->callbacks().StepEnd(); }
 
 void TrainingLoop::CheckCost() {
   steps_until_check_ = session_->CheckCost(steps_);
   if (session_->over_bound()) Stop();
 }
 
-TrainingSummary TrainingLoop::Summary(Seconds patience) { return session_->Summary(patience); }
+TrainingSummary TrainingLoop::Summary(Seconds timeout) { return session_->Summary(timeout); }
 
 }  // namespace zeus

@@ -1,11 +1,10 @@
-#include "apps/zeus/job/job_command.h"
-
 #include <fmt/format.h>
 
 #include <cstdio>
 #include <memory>
 #include <optional>
 
+#include "apps/zeus/commands.h"
 #include "apps/zeus/job/energy_text.h"
 #include "apps/zeus/job/job_plot.h"
 #include "apps/zeus/job/job_report.h"

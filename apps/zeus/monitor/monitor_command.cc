@@ -1,9 +1,8 @@
-#include "apps/zeus/monitor/monitor_command.h"
-
 #include <fmt/format.h>
 
 #include <memory>
 
+#include "apps/zeus/commands.h"
 #include "apps/zeus/monitor/session.h"
 #include "apps/zeus/numbers.h"
 #include "zeus/metrics/metric_catalogue.h"

@@ -7,8 +7,8 @@
 
 #include "apps/zeus/progress_bar.h"
 #include "zeus/optimizer/pipeline/convex_cost.h"
+#include "zeus/optimizer/pipeline/planner.h"
 #include "zeus/optimizer/pipeline/reference_schedule.h"
-#include "zeus/optimizer/pipeline/solver_choice.h"
 
 namespace zeus::cli {
 namespace {

@@ -7,6 +7,8 @@
 #include "apps/zeus/html_page.h"
 #include "apps/zeus/profile/svg_plot.h"
 #include "apps/zeus/profile/uncertain_text.h"
+#include "zeus/base/host_name.h"
+#include "zeus/base/version.h"
 #include "zeus/base/wall_time_text.h"
 #include "zeus/base/xml.h"
 
@@ -63,15 +65,15 @@ std::string Facts(const SweepReport& report) {
   std::string text = "<dl>\n";
   text += Fact("label", report.label);
   text += Fact("knob", report.knob_name);
-  for (const DeviceIdentity& device : report.devices)
-    text += Fact("device", fmt::format("{} {} {}", device.device, device.model, device.uuid));
+  for (const JobKnob::Device& device : report.devices)
+    text += Fact("device", fmt::format("{} {} {}", device.name, device.model, device.uuid));
   text += Fact("driver", report.driver);
-  text += Fact("host", report.host);
+  text += Fact("host", HostName());
   text += Fact("date", ToText(report.started));
   text +=
       Fact("slices", fmt::format("{} of {:g} s, each after {:g} s of warm-up", report.slices.size(),
                                  report.plan.slice.count(), report.plan.warmup.count()));
-  text += Fact("made by", "zeus " + report.version);
+  text += Fact("made by", "zeus " + std::string(Version()));
   return text + "</dl>\n";
 }
 
@@ -83,9 +85,9 @@ std::string ToHtml(const SweepReport& report) {
                      fmt::format("<h1>Power sweep</h1>\n<p><code>{}</code></p>\n", command);
   text += "<figure style=\"margin: 0\">\n" + ToSvg(report) + "</figure>\n";
   if (!report.rows.empty()) text += TableOf(report);
-  if (!report.notes.empty()) {
+  if (const std::vector<std::string> notes = NotesOn(report); !notes.empty()) {
     text += "<ul>\n";
-    for (const std::string& note : report.notes) text += "<li>" + EscapeXml(note) + "</li>\n";
+    for (const std::string& note : notes) text += "<li>" + EscapeXml(note) + "</li>\n";
     text += "</ul>\n";
   }
   return text + Facts(report) + HtmlEnd();

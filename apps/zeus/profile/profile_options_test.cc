@@ -20,19 +20,19 @@ using ::testing::HasSubstr;
 TEST(ProfileOptionsTest, LimitsAreTriedFromTheHighestDownEachOnce) {
   const auto options = Interpret({.limits = "150, 250,200,150"}, {"true"});
   ASSERT_TRUE(options.ok());
-  EXPECT_EQ(options.value().settings, (std::vector<Setting>{250_W, 200_W, 150_W}));
+  EXPECT_EQ(options.value().session.settings, (std::vector<Setting>{250_W, 200_W, 150_W}));
 }
 
 TEST(ProfileOptionsTest, ThereAndBackUnlessToldOtherwise) {
-  EXPECT_EQ(Interpret({}, {"true"}).value().plan.rounds, 2U);
-  EXPECT_EQ(Interpret({.rounds = 1}, {"true"}).value().plan.rounds, 1U);
-  EXPECT_EQ(Interpret({.until_done = true}, {"true"}).value().plan.rounds, std::nullopt);
+  EXPECT_EQ(Interpret({}, {"true"}).value().session.plan.rounds, 2U);
+  EXPECT_EQ(Interpret({.rounds = 1}, {"true"}).value().session.plan.rounds, 1U);
+  EXPECT_EQ(Interpret({.until_done = true}, {"true"}).value().session.plan.rounds, std::nullopt);
 }
 
 TEST(ProfileOptionsTest, LimitsOfAClockAreMegahertz) {
   const auto options = Interpret({.knob = "graphics_clock", .limits = "1380"}, {"true"});
   ASSERT_TRUE(options.ok());
-  EXPECT_EQ(options.value().settings.front(), Setting(1380_MHz));
+  EXPECT_EQ(options.value().session.settings.front(), Setting(1380_MHz));
 }
 
 TEST(ProfileOptionsTest, DurationsHaveUnits) {

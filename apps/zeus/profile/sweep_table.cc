@@ -75,9 +75,9 @@ std::string ToTable(const SweepReport& report) {
                       100 * report.shared_error);
     }
   }
-  for (const Choice& choice : report.choices)
+  for (const SettingChoice& choice : report.choices)
     if (!choice.row) text += fmt::format("  {}: {}\n", choice.objective, choice.reason);
-  for (const std::string& note : report.notes) text += fmt::format("  {}\n", note);
+  for (const std::string& note : NotesOn(report)) text += fmt::format("  {}\n", note);
   return text;
 }
 

@@ -1,6 +1,4 @@
 // A whole sweep over a simulated GPU, and what is made of it.
-#include "apps/zeus/profile/sweep.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +8,6 @@
 #include <memory>
 
 #include "apps/zeus/profile/svg_plot.h"
-#include "apps/zeus/profile/sweep_notes.h"
 #include "apps/zeus/profile/sweep_report.h"
 #include "apps/zeus/profile/text_plot.h"
 #include "zeus/base/json.h"
@@ -51,7 +48,12 @@ class SweepTest : public ::testing::Test {
     }
   }
 
-  SweepReport Report(const Sweep& sweep, Objectives objectives = {}) const {
+  static std::vector<std::string> Notes(SweepReport report, SweepEnd end) {
+    report.end = std::move(end);
+    return NotesOn(report);
+  }
+
+  SweepReport Report(const Sweep& sweep, ProfileObjectives objectives = {}) const {
     SweepReport report;
     report.command = {"./train", "<fast>"};
     report.progress = ProgressSource::kOutput;
@@ -111,7 +113,7 @@ TEST_F(SweepTest, ObjectivesAreAnsweredAndShown) {
   Run(sweep);
   const SweepReport report = Report(sweep, {.eta = 0.5, .max_slowdown = 1.0});
   ASSERT_EQ(report.choices.size(), 4U);
-  for (const Choice& choice : report.choices) EXPECT_TRUE(choice.row) << choice.reason;
+  for (const SettingChoice& choice : report.choices) EXPECT_TRUE(choice.row) << choice.reason;
   EXPECT_EQ(report.choices[2].row, 0U) << "nothing is faster than the highest limit";
   const Profile profile = ToProfile(report);
   EXPECT_EQ(profile.points.size(), 4U);
@@ -135,7 +137,7 @@ TEST_F(SweepTest, WithoutProgressThereIsPowerAndNoChoice) {
   EXPECT_TRUE(report.choices.empty());
   EXPECT_TRUE(ToProfile(report).points.empty());
   EXPECT_THAT(ToTable(report), HasSubstr("unknown"));
-  EXPECT_THAT(NotesOn(report, {}), ::testing::ElementsAre(HasSubstr("--progress 'step")));
+  EXPECT_THAT(Notes(report, {}), ::testing::ElementsAre(HasSubstr("--progress 'step")));
   EXPECT_THAT(ToSvg(report), HasSubstr("power (W)"));
 }
 
@@ -148,7 +150,7 @@ TEST_F(SweepTest, ACommandThatEndsMidwayLeavesWhatWasMeasuredAndTheLimitAsItWas)
   const SweepReport report = Report(sweep);
   EXPECT_EQ(report.rows.size(), 2U);
   EXPECT_TRUE(report.choices.empty()) << "half of the settings choose nothing";
-  EXPECT_THAT(NotesOn(report, {.command_ended = true, .ran = 15s}),
+  EXPECT_THAT(Notes(report, {.command_ended = true, .ran = 15s}),
               ::testing::ElementsAre(HasSubstr("at least 24 s")));
 }
 
@@ -159,7 +161,7 @@ TEST_F(SweepTest, NothingIsTouchedBeforeTheFirstSignOfProgress) {
   EXPECT_TRUE(sweep.waiting());
   EXPECT_EQ(Limit(), 250_W);
   sweep.Stop();
-  EXPECT_THAT(NotesOn(Report(sweep), {.command_ended = true, .waiting = true}),
+  EXPECT_THAT(Notes(Report(sweep), {.command_ended = true, .waiting = true}),
               ::testing::ElementsAre(HasSubstr("matched --progress")));
 }
 
@@ -199,7 +201,7 @@ TEST_F(SweepTest, SettingsAboveACapThatStaysAreLeftOutAndSaid) {
   EXPECT_EQ(report.rows[0].setting, Setting(150_W));
   EXPECT_TRUE(report.choices.empty());
   EXPECT_FALSE(ToProfile(report).complete);
-  EXPECT_THAT(NotesOn(report, {.skipped = sweep.skipped()}),
+  EXPECT_THAT(Notes(report, {.skipped = sweep.skipped()}),
               ::testing::Contains(HasSubstr("a slice at 250 W is left out")));
 }
 

@@ -1,5 +1,3 @@
-#include "apps/zeus/replay/job_command.h"
-
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -7,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "apps/zeus/commands.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/progress_bar.h"
 #include "apps/zeus/replay/replay_flags.h"

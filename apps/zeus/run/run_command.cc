@@ -1,7 +1,6 @@
-#include "apps/zeus/run/run_command.h"
-
 #include <memory>
 
+#include "apps/zeus/commands.h"
 #include "apps/zeus/output_file.h"
 #include "apps/zeus/run/run_options.h"
 #include "apps/zeus/run/session.h"

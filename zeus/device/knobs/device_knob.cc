@@ -55,7 +55,7 @@ DeviceKnob::~DeviceKnob() {
     log::Failure("{}", restored.error().message);
 }
 
-// --- looking ---
+// --- reading ---
 
 Result<KnobChoices> DeviceKnob::Choices() {
   ZEUS_TRY(KnobChoices choices, actuator_->Choices());
@@ -131,7 +131,7 @@ Status DeviceKnob::Take(const Setting& first) {
   Turned turned{.before = std::move(state).value(), .ceiling = {}, .ours = {first}};
   if (ceiling_ == Ceiling::kAsFound) {
     turned.ceiling = turned.before.setting;
-    // Only a lock that somebody else made tells how high a clock may be.
+    // For a clock, a lock made by another program is the only sign of a ceiling.
     if (!turned.ceiling)
       if (const auto locked = actuator_->InForce(); locked.ok()) turned.ceiling = locked.value();
   }
@@ -146,7 +146,8 @@ Status DeviceKnob::TurnTo(const Setting& setting) {
   const bool known = SameSetting(turned_->ours.back(), setting);
   if (!known) {
     turned_->ours = {turned_->ours.back(), setting};
-    // The driver does not tell clocks, so nobody could compare them.
+    // Drivers do not report locked clocks, so a noted one could not be compared with the present
+    // one.
     if (journal_ != nullptr && !IsClock(kind()))
       ZEUS_RETURN_IF_ERROR(journal_->Note(*actuator_, turned_->before, turned_->ours));
   }
@@ -155,10 +156,10 @@ Status DeviceKnob::TurnTo(const Setting& setting) {
   return Ok();
 }
 
-// Somebody who set the knob meanwhile (nvidia-smi, a driver that was reloaded) is respected: that
-// is what is put back in the end, and no higher setting is made from now on.
+// Respects a setting that another program made meanwhile (nvidia-smi, a driver reload): Restore()
+// returns to it, and no higher setting is made from now on.
 Status DeviceKnob::AdoptWhatOthersSet() {
-  if (IsClock(kind())) return Ok();  // No driver tells.
+  if (IsClock(kind())) return Ok();  // Drivers do not report locked clocks.
   const auto present = actuator_->Read();
   if (!present.ok()) return present.error().While(name_);
   const std::optional<Setting>& setting = present.value().setting;

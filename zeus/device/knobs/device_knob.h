@@ -14,12 +14,12 @@
 
 namespace zeus {
 
-// The knob of one device: remembers what was there before the first Set() and puts it back at the
-// latest on destruction. With a journal it also survives a SIGKILL of this process, and nobody else
-// turns it meanwhile; behind a KnobGuard it survives other signals (GuardedKnob has both). It is
-// never turned above its ceiling. A setting that somebody else makes meanwhile counts as found from
-// then on. It belongs to the process that made it: in a fork()ed child it does nothing. Device and
-// journal must outlive it.
+// The knob of one device: remembers the setting before the first Set() and restores it, on
+// destruction at the latest. A journal restores it even after a SIGKILL of this process, and keeps
+// other processes of Zeus from turning it meanwhile; a KnobGuard restores it after other signals
+// (GuardedKnob has both). It is never turned above its ceiling. A setting that another program
+// makes meanwhile counts as found from then on. The knob belongs to the process that made it: in a
+// fork()ed child it does nothing. Device and journal must outlive it.
 class DeviceKnob final : public Knob {
  public:
   static Result<std::unique_ptr<DeviceKnob>> Of(KnobKind kind, Gpu& gpu, KnobJournal& journal,

@@ -3,9 +3,15 @@
 #include <filesystem>
 #include <utility>
 
+#include "zeus/device/knobs/device_knob.h"
+#include "zeus/device/knobs/knob_guard.h"
+#include "zeus/device/knobs/knob_journal.h"
 #include "zeus/device/knobs/knob_policy.h"
 
 namespace zeus {
+
+GuardedKnob::GuardedKnob() = default;
+GuardedKnob::~GuardedKnob() = default;
 
 Result<std::unique_ptr<GuardedKnob>> GuardedKnob::Of(KnobKind kind, Gpu& gpu, Ceiling ceiling) {
   std::unique_ptr<GuardedKnob> guarded(new GuardedKnob());
@@ -29,6 +35,17 @@ Result<std::unique_ptr<GuardedKnob>> GuardedKnob::Of(CpuPackage& cpu, Ceiling ce
   guarded->Guard(std::move(knob));
   return guarded;
 }
+
+const std::string& GuardedKnob::name() const { return knob_->name(); }
+KnobKind GuardedKnob::kind() const { return knob_->kind(); }
+Result<std::vector<Setting>> GuardedKnob::Settings(const Setting& stride) {
+  return knob_->Settings(stride);
+}
+Result<Setting> GuardedKnob::Current() { return knob_->Current(); }
+Watts GuardedKnob::max_power() const { return knob_->max_power(); }
+Status GuardedKnob::Set(const Setting& setting) { return guard_->Set(setting); }
+Status GuardedKnob::CheckInForce(const Setting& setting) { return knob_->CheckInForce(setting); }
+Status GuardedKnob::Restore() { return guard_->Restore(); }
 
 Status GuardedKnob::OpenJournal() {
   ZEUS_TRY(std::filesystem::path folder, KnobFolder());

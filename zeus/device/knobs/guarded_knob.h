@@ -8,12 +8,13 @@
 #include "zeus/base/clock.h"
 #include "zeus/device/cpu_package.h"
 #include "zeus/device/gpu.h"
-#include "zeus/device/knobs/device_knob.h"
 #include "zeus/device/knobs/knob.h"
-#include "zeus/device/knobs/knob_guard.h"
-#include "zeus/device/knobs/knob_journal.h"
 
 namespace zeus {
+
+class DeviceKnob;
+class KnobGuard;
+class KnobJournal;
 
 // The knob of one device as a program should turn it: noted in the journal of this user, so that
 // the next start or `zeus knobs restore` repairs what a SIGKILL left, and put back on every other
@@ -26,19 +27,19 @@ class GuardedKnob final : public Knob {
   static Result<std::unique_ptr<GuardedKnob>> Of(CpuPackage& cpu,
                                                  Ceiling ceiling = Ceiling::kAsFound);
 
-  const std::string& name() const override { return knob_->name(); }
-  KnobKind kind() const override { return knob_->kind(); }
-  Result<std::vector<Setting>> Settings(const Setting& stride) override {
-    return knob_->Settings(stride);
-  }
-  Result<Setting> Current() override { return knob_->Current(); }
-  Watts max_power() const override { return knob_->max_power(); }
-  Status Set(const Setting& setting) override { return guard_->Set(setting); }
-  Status CheckInForce(const Setting& setting) override { return knob_->CheckInForce(setting); }
-  Status Restore() override { return guard_->Restore(); }
+  ~GuardedKnob() override;
+
+  const std::string& name() const override;
+  KnobKind kind() const override;
+  Result<std::vector<Setting>> Settings(const Setting& stride) override;
+  Result<Setting> Current() override;
+  Watts max_power() const override;
+  Status Set(const Setting& setting) override;
+  Status CheckInForce(const Setting& setting) override;
+  Status Restore() override;
 
  private:
-  GuardedKnob() = default;
+  GuardedKnob();
   Status OpenJournal();
   void Guard(std::unique_ptr<DeviceKnob> knob);
 
@@ -54,8 +55,8 @@ class GuardedKnob final : public Knob {
 // `zeus knobs restore`: a guarded knob that is turned once.
 class [[nodiscard]] ScopedPowerLimit {
  public:
-  // kUnavailable while somebody holds the limit of this GPU, this process included. kConflict above
-  // the limit that was found, unless the ceiling is that of the device.
+  // kUnavailable while this or another process holds the limit of this GPU. kConflict above the
+  // limit that was found, unless the ceiling is that of the device.
   static Result<ScopedPowerLimit> Set(Gpu& gpu, Watts limit, Ceiling ceiling = Ceiling::kAsFound);
 
   // Puts the previous limit back now; the error says why it could not. Once is enough.

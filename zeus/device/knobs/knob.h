@@ -21,11 +21,11 @@ constexpr bool IsClock(KnobKind kind) {
 const char* KnobKindName(KnobKind kind);
 Result<KnobKind> ParseKnobKind(std::string_view name);
 
-// What a knob is set to: a power limit or a clock. All settings of one knob have the same unit.
+// A value of a knob: a power limit or a clock. All settings of one knob have the same unit.
 using Setting = std::variant<Watts, Hertz>;
 
-// How high a knob may be turned. A limit that somebody set below what the device can do is a cap,
-// and Zeus keeps to it unless it is told otherwise.
+// How high a knob may be turned. A limit below what the device can do is taken for an
+// administrator's cap, and Zeus keeps to it unless it is told otherwise.
 enum class Ceiling {
   kAsFound,   // The setting in force before the knob was turned.
   kOfDevice,  // The highest setting that the device allows.
@@ -64,16 +64,17 @@ class Knob {
   // kConflict above the ceiling.
   virtual Status Set(const Setting& setting) = 0;
 
-  // Whether the devices obey `setting` now, as far as they tell. kUnavailable says which one obeys
-  // another setting: somebody else set it, the driver was reloaded, or a cap from outside holds.
+  // Whether the devices obey `setting` now, as far as they report it. kUnavailable names the device
+  // that obeys another setting: another program set it, the driver was reloaded, or a cap from
+  // outside holds.
   virtual Status CheckInForce(const Setting& setting) {
     (void)setting;
     return Ok();
   }
 
-  // Puts back what was there before the first Set(); nothing to do if there was none. A setting
-  // that somebody else made meanwhile is left as it is, and said. May be called from any thread and
-  // more than once.
+  // Restores the setting before the first Set(); does nothing without one. A setting that another
+  // program made meanwhile is left alone, with a warning. May be called from any thread and more
+  // than once.
   virtual Status Restore() = 0;
 };
 

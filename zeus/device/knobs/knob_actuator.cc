@@ -18,7 +18,7 @@ bool Refused(const Error& error) {
   return error.code == ErrorCode::kNotSupported || error.code == ErrorCode::kPermissionDenied;
 }
 
-// What the knobs of a GPU have in common.
+// Behaviour that all knobs of a GPU share.
 class GpuActuator : public KnobActuator {
  public:
   GpuActuator(Gpu& gpu, Watts max_power)
@@ -60,7 +60,7 @@ class GpuActuator : public KnobActuator {
   Status PutBackPersistence(const KnobState& state) {
     if (!state.persistence) return Ok();
     Status done = gpu_.SetPersistence(*state.persistence);
-    // Who may not change it has not changed it before either.
+    // A process that may not change the mode has not changed it before either.
     return done.ok() || Refused(done.error()) ? Ok() : done;
   }
 
@@ -128,7 +128,8 @@ class LockedClock final : public GpuActuator {
                        .steps = {clocks.begin(), clocks.end()}};
   }
 
-  // No driver tells whether a clock is locked; that of a GPU which nobody tunes is not.
+  // No driver reports whether a clock is locked. Clocks are taken to be unlocked before Zeus locks
+  // them.
   Result<KnobState> Read() override {
     return KnobState{.setting = std::nullopt, .persistence = PersistenceToPutBack()};
   }

@@ -26,7 +26,7 @@ struct KnobDevice {
 struct KnobState {
   // nullopt: a clock that is not locked.
   std::optional<Setting> setting{};
-  // Of the driver, where the actuator changes it; nullopt elsewhere.
+  // Persistence mode of the driver, where the actuator changes it; nullopt elsewhere.
   std::optional<Persistence> persistence{};
 };
 

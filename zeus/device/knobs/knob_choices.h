@@ -7,14 +7,14 @@
 
 namespace zeus {
 
-// What a knob can be set to: anything in a range, or a list where the hardware knows steps only.
+// The settings that a knob has: all in a range, or a list where the hardware knows steps only.
 struct KnobChoices {
   Setting lowest;
   Setting highest;
   std::vector<Setting> steps{};  // Ascending, from lowest to highest; empty for a range.
 };
 
-// What both can be set to; kNotSupported if there is nothing.
+// Returns the settings that both have; kNotSupported if there are none.
 Result<KnobChoices> InBoth(const KnobChoices& a, const KnobChoices& b);
 
 // Those that are not above `ceiling`; at least the lowest one.

@@ -14,10 +14,10 @@
 
 namespace zeus {
 
-// The guards of this process. A process ends once, for all of them, so there is one; it is never
-// destroyed because std::exit() may ask for it after static objects are gone. A fork()ed child gets
-// one of its own when it makes a guard: the one of its parent has no thread there, and its mutex
-// may be held by nobody who is left. Thread-safe.
+// The guards of this process. A process ends once, for all of them, so there is one registry; it is
+// never destroyed, because std::exit() may need it after static objects are gone. A fork()ed child
+// makes a registry of its own with its first guard: the parent's thread does not exist there, and
+// the parent's mutex may be locked for ever. Thread-safe.
 class KnobGuards {
  public:
   static KnobGuards& Instance() {

@@ -11,7 +11,7 @@
 namespace zeus {
 
 // A knob that is restored on every exit that code can see: destruction, std::exit(), an exception
-// that nobody catches, SIGINT, SIGTERM and SIGHUP. After such an end it cannot be turned any more,
+// that is not caught, SIGINT, SIGTERM and SIGHUP. After such an end it cannot be turned any more,
 // not even by a program whose own handler goes on: turn the knob through its guard only. The rest
 // (SIGKILL, _exit()) is up to the journal. In a fork()ed child it does nothing. The knob must
 // outlive it.

@@ -140,7 +140,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In a folder that others may write, an entry could be somebody's wish instead of our memory.
+// Checks that only this user can write the folder: otherwise an entry could be forged.
 Status CheckFolder(const fs::path& folder) {
   struct stat status {};
   if (::lstat(folder.c_str(), &status) != 0) return FileError(folder, errno);
@@ -391,7 +391,7 @@ KnobJournal::Standing KnobJournal::StandingOf(const KnobEntry& entry) const {
   return held.ok() && !held.value() ? Standing::kLeft : Standing::kHeld;
 }
 
-// --- looking ---
+// --- reading ---
 
 Result<std::vector<fs::path>> KnobJournal::Files() const {
   std::vector<fs::path> files;

@@ -44,10 +44,11 @@ std::string KnobFileName(KnobKind kind, const KnobDevice& device);
 // "process 4711", "process 7 of another pid namespace"
 std::string OwnerText(const KnobEntry& entry, const std::string& this_namespace);
 
-// Remembers in files what knobs were before somebody turned them, so that a process which is killed
-// leaves behind how to repair it, and so that two processes do not turn the same knob. One file per
-// device and kind in a folder, and beside it a file that its owner keeps locked while it lives, so
-// that everybody who sees the folder sees who is alive, also from another container. Thread-safe.
+// Keeps in files what knobs were before they were turned, so that a killed process leaves behind
+// how to repair it, and so that two processes do not turn the same knob. There is one file per
+// device and kind in a folder, and beside it a file that its owner keeps locked while it lives:
+// every process that sees the folder, from another container too, sees which owners are alive.
+// Thread-safe.
 class KnobJournal {
  public:
   // The folder must exist. The clock must outlive it.
@@ -55,8 +56,8 @@ class KnobJournal {
 
   const std::filesystem::path& folder() const { return folder_; }
 
-  // To be called before the knob is turned to `first`: what there is to put back. First repairs
-  // what a dead owner left. kUnavailable while somebody else, or this process, holds the knob.
+  // To be called before the knob is turned to `first`. First repairs what a dead owner left, then
+  // returns the state to restore later. kUnavailable while this or another process holds the knob.
   Result<KnobState> Take(KnobActuator& actuator, const Setting& first);
 
   // To be called before a knob that was taken is turned again: what is to be put back by now, and
@@ -72,14 +73,15 @@ class KnobJournal {
   enum class Repair {
     kNothingToDo,
     kRestored,
-    kDiscarded,  // Of an earlier boot or driver epoch: the knob is at its default already.
+    kDiscarded,  // The entry is of an earlier boot or driver epoch: the knob is at its default
+                 // already.
     kNotOurs,    // Another program has set it since: it is left as it is.
   };
-  // Puts back what a dead owner left. kUnavailable while somebody holds the knob.
+  // Restores what a dead owner left. kUnavailable while a living process holds the knob.
   Result<Repair> PutBackLeftover(KnobActuator& actuator, Holders holders = Holders::kRespect);
 
-  // Puts the knob to the setting of its driver and forgets what was noted about it, damaged or not.
-  // The setting, as text. kUnavailable while somebody holds the knob.
+  // Sets the knob to the default of its driver, forgets its entry, damaged or not, and returns the
+  // setting as text. kUnavailable while a living process holds the knob.
   Result<std::string> PutToDefault(KnobActuator& actuator, Holders holders = Holders::kRespect);
 
   enum class Standing { kHeld, kLeft, kOutdated };
@@ -131,9 +133,9 @@ class KnobJournal {
   std::map<std::string, Holding> held_;  // By file name; guarded by mutex_.
 };
 
-// Where this user's journal is: ZEUS_KNOB_DIR, /run/zeus/knobs (root), $XDG_RUNTIME_DIR/zeus/knobs
-// or /tmp/zeus-knobs-<uid>, the first that can be written; made if need be. kPermissionDenied when
-// it belongs to somebody else.
+// Returns this user's journal folder, the first of these that can be written: ZEUS_KNOB_DIR,
+// /run/zeus/knobs (root), $XDG_RUNTIME_DIR/zeus/knobs, /tmp/zeus-knobs-<uid>. Creates it if it is
+// missing. kPermissionDenied when it belongs to another user.
 Result<std::filesystem::path> KnobFolder();
 
 }  // namespace zeus

@@ -16,8 +16,8 @@ struct KnobPolicy {
   Ceiling Allowed(Ceiling asked) const { return may_raise ? Ceiling::kOfDevice : asked; }
 };
 
-// Without a file: the policy as above. kPermissionDenied for a file that somebody else than root
-// could have written, kInvalidArgument for one that makes no sense.
+// Returns the default policy without a file. kPermissionDenied for a file that others than root
+// could have written, kInvalidArgument for a malformed one.
 Result<KnobPolicy> ReadKnobPolicy(const std::filesystem::path& file);
 
 // That of /etc/zeus/knobs.json. A file that cannot be used is said in the log, once, and allows

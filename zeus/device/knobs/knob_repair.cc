@@ -67,7 +67,7 @@ std::optional<Outcome> OutcomeOf(KnobJournal::Repair done) {
   return std::nullopt;
 }
 
-// nullopt when somebody else was faster.
+// Returns nullopt when another process has repaired it already.
 std::optional<KnobRepair> Repair(const Work& work, const KnobJournal::Record& record) {
   KnobRepair repair{.entry = record.entry, .outcome = Outcome::kFailed};
   const auto done = PutBack(work, record);

@@ -12,7 +12,8 @@ namespace zeus {
 struct KnobRepair {
   enum class Outcome {
     kRestored,
-    kDiscarded,  // Of an earlier boot or driver epoch: it is at its default already.
+    kDiscarded,  // The entry is of an earlier boot or driver epoch: the knob is at its default
+                 // already.
     kNotOurs,    // Another program has set it since: it is left as it is.
     kHeld,       // A living process holds it: it was left as it is.
     kFailed,

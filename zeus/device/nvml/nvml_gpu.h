@@ -42,7 +42,7 @@ class ForkableCounter {
 // lock of its own (see NvmlSession). Thread-safe.
 class NvmlHandle {
  public:
-  // What belongs to one process.
+  // State that a fork()ed child must not share with its parent.
   struct Process {
     unsigned generation;
     Device device;

@@ -9,10 +9,11 @@
 // The ways to a value, one function per NVML call, in our units. Combined by Sensor.
 namespace zeus::nvml {
 
-// Who the device is. The UUID is required; what an old driver cannot tell stays empty.
+// Reads the identity of the device. The UUID is required; fields that an old driver cannot report
+// stay empty.
 Result<GpuIdentity> ReadIdentity(const Target& target);
 
-// "GPU-…" or "MIG-…".
+// Returns a UUID that begins with "GPU-" or "MIG-".
 Result<std::string> ReadUuid(const Target& target);
 
 Return ReadTemperatureV(const Target& target, Celsius* temperature);
@@ -27,7 +28,7 @@ Return ReadThrottleReasons(const Target& target, ThrottleReasons* reasons);
 // Whether the board is divided into instances now. A board or driver that cannot say is not.
 bool InMigMode(const Target& target);
 
-// What the board allows as a power limit, in milliwatts as NVML counts.
+// The range of power limits that the board allows, in milliwatts as in NVML.
 struct LimitBounds {
   unsigned min;
   unsigned max;

@@ -21,14 +21,14 @@ enum class FaultKind : std::uint8_t {
   kSetterUnsupported,  // Setters are not supported.
   kOutOfBandCap,       // A stricter power limit from outside (BMC): enforced < requested.
   kSlowCall,           // Every driver call takes longer.
-  kClockReset,         // Somebody else resets the locked clocks. Momentary.
+  kClockReset,         // Another program resets the locked clocks. Momentary.
   kMigEnabled,         // The GPU is partitioned.
 };
 
 struct Fault {
   FaultKind kind;
-  Watts cap{};               // kOutOfBandCap
-  Seconds delay{};           // kSlowCall
+  Watts cap{};               // Used by kOutOfBandCap only.
+  Seconds delay{};           // Used by kSlowCall only.
   Seconds at{};              // Node time from which it holds; in the past means at once.
   double probability = 1.0;  // Share of calls that are hit, for faults that concern calls.
 };

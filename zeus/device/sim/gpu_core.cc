@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-#include "zeus/device/sim/graphics_clocks.h"
+#include "zeus/device/sim/gpu_model.h"
 
 namespace zeus::sim {
 namespace {
@@ -95,7 +95,8 @@ void GpuCore::ApplyEvents() {
   ChangeRegime();
 }
 
-// What programs set lives in the driver; loads and the truth do not.
+// A reload clears the settings of programs, which live in the driver; loads and the exact energy go
+// on.
 void GpuCore::ReloadDriver() {
   counter_.Restart();
   limit_.Force(model().default_limit);
@@ -291,11 +292,12 @@ std::optional<Fault> GpuCore::DrawFault(FaultKind kind) {
   return active;
 }
 
-// What programs can see of a simulated GPU, and what only scoring code may.
+// The values of a simulated GPU that programs can read, and the exact ones that only scoring code
+// may read.
 
 namespace {
 
-// Of the board's power, on parts that report it. HBM under a training load.
+// Share of the board's power that memory draws, on parts that report it: HBM under a training load.
 constexpr double kMemoryPowerShare = 0.15;
 
 constexpr std::uint64_t kMiB = 1024ULL * 1024;

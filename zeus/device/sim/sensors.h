@@ -65,12 +65,14 @@ class Delayed {
   std::size_t size_ = 0;
 };
 
-// What differs between two boards of a model: how wrong their sensors are and when they update.
+// The differences between two boards of a model: the errors of their sensors and the times of their
+// updates.
 struct BoardSensors {
   double gain;  // reported = gain * true + offset
   Watts offset;
-  Seconds power_phase;    // Of instant power.
-  Seconds average_phase;  // Of the 1-s average, and of memory power, which is one.
+  Seconds power_phase;  // When instant power updates.
+  Seconds
+      average_phase;  // When the 1-s average updates, and memory power, which is such an average.
   Seconds counter_phase;
 
   static BoardSensors Draw(const SensorSpec& spec, Random random);

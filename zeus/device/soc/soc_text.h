@@ -26,7 +26,8 @@ struct GraceSensorName {
 };
 Result<GraceSensorName> ParseGraceSensorName(std::string_view text);
 
-// What the label of an INA3221 channel names; nothing for channels that are no rail.
+// Returns the name of the rail that the label of an INA3221 channel stands for; nothing for
+// channels that are no rail.
 std::optional<PowerRail::Role> RailRole(std::string_view label);
 
 }  // namespace zeus::soc

@@ -46,12 +46,12 @@ constexpr Seconds kMargin = 5ms;
 struct Level {
   double count = 0;
   double sum = 0;
-  double squares = 0;  // Of the differences from the mean.
+  double squares = 0;  // Sum of the squared differences from the mean.
 
   double mean() const { return sum / count; }
 };
 
-// Of the readings that saw only [begin, end].
+// Collects the readings whose averaging window lies within [begin, end].
 Level LevelBetween(const InstrumentLog& log, TimePoint begin, TimePoint end) {
   const TimePoint first = begin + log.delay + log.span + kMargin;
   const TimePoint last = end + log.delay - kMargin;
@@ -67,8 +67,8 @@ Level LevelBetween(const InstrumentLog& log, TimePoint begin, TimePoint end) {
   return level;
 }
 
-// Of one reading. A single one on its plateau does not tell how much it scatters, so all plateaus
-// together do.
+// Standard deviation of one reading, from all plateaus together: a plateau with a single reading
+// does not show how much it scatters.
 double Scatter(const std::vector<Level>& levels) {
   double squares = 0;
   double freedom = 0;
@@ -112,7 +112,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kFewestPlateaus = 4;
 constexpr Seconds kLargestMeterDelay = 10s;
-// Of the meter with the load: below it the meter looks at something else.
+// Least correlation of the meter with the load: below it the meter measures something else.
 constexpr double kLeastCorrelation = 0.5;
 constexpr double kFinestPower = 1e-3;  // Watts: readings are no finer.
 

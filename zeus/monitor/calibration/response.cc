@@ -33,7 +33,7 @@ struct LagGrid {
 // reading(t) = slow drift (a cubic) + step * busy share of the reading's window.
 struct StepFit {
   Lag lag;
-  Lag sigma;  // Standard deviations.
+  Lag sigma;  // Standard deviations of the lags.
   double step;
   double noise;  // Root mean square of what is left.
 };
@@ -225,7 +225,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kFewestReadings = 20;
 constexpr std::size_t kFewestSwitches = 6;
-// Of the noise to the step: above it the sensor does not follow the load.
+// Largest ratio of noise to step: above it the sensor does not follow the load.
 constexpr double kLargestNoise = 0.25;
 
 // A moment that polling found lies anywhere between two polls: deviation of the interval over √12.

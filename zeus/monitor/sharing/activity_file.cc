@@ -55,7 +55,8 @@ Result<std::unique_ptr<ActivityFile>> ActivityFile::Open(const std::filesystem::
   return file;
 }
 
-// In a directory that everybody may write, somebody else could have put the file there first.
+// Checks that the file is ours: in a directory that is writable for all, another user could have
+// created it first.
 Status ActivityFile::CheckOwner() const {
   struct stat status {};
   if (::fstat(file_.get(), &status) != 0) return FileError(path_, errno);

@@ -13,10 +13,10 @@
 
 namespace zeus::activity {
 
-// The bytes that processes share to say which devices they use when. Every process owns one slot
-// and writes nothing but it, so nobody waits for anybody and a process that dies at any instruction
-// harms no other. What several may change (the owners of slots, the keys) is changed under the lock
-// of the file.
+// The bytes that processes share to say which devices they use when. Each process owns one slot and
+// writes only there, so no process waits for another, and a process that dies at any instruction
+// harms no other. The parts that several may change (the owners of slots, the keys) are changed
+// under the lock of the file.
 
 inline constexpr std::size_t kSlots = 256;
 inline constexpr std::size_t kKeys = 128;
@@ -32,8 +32,8 @@ struct Key {
 };
 
 struct Header {
-  std::uint64_t magic;        // Written last.
-  std::uint64_t fingerprint;  // Of the layout: programs share a file only if they agree.
+  std::uint64_t magic;        // Written last, when the header is complete.
+  std::uint64_t fingerprint;  // Identifies the layout: programs share a file only if theirs agree.
   std::uint64_t key_count;
   std::array<Key, kKeys> keys;
   std::atomic<std::uint64_t> slots_in_use;  // Slots from here on were never owned.
@@ -98,7 +98,7 @@ inline constexpr std::uint64_t kFingerprint = [] {
 // The shared file, mapped. Thread-safe as far as its content is.
 class ActivityFile {
  public:
-  // Creates the file if there is none. kPermissionDenied when it belongs to somebody else or others
+  // Creates the file if there is none. kPermissionDenied when it belongs to another user or others
   // may write it, kUnavailable when it is a link, damaged or of another version.
   static Result<std::unique_ptr<ActivityFile>> Open(const std::filesystem::path& path,
                                                     Clock& clock);
@@ -119,7 +119,7 @@ class ActivityFile {
    private:
     int descriptor_;
   };
-  // kUnavailable when somebody holds it for a second: a stopped process.
+  // kUnavailable when another process, a stopped one perhaps, holds the lock for a second.
   Result<Lock> Acquire(Clock& clock);
 
   // Reserves memory for a slot's journal, so that a full file system is an error here and not a

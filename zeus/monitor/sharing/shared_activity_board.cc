@@ -153,7 +153,8 @@ bool Silent(const Slot& slot, TimePoint now) {
 
 bool Free(const Slot& slot, TimePoint now) { return !slot.owned() || Silent(slot, now); }
 
-// What a dead owner still claims ends at its last sign of life. Under the lock of the file.
+// Frees the slot of a dead owner: its claims end at its last sign of life. Needs the lock of the
+// file.
 void Vacate(activity::Layout& layout, std::size_t index) {
   Slot& slot = layout.slots[index];
   activity::Journal& journal = layout.journals[index];
@@ -312,7 +313,8 @@ Result<std::size_t> SharedActivityBoard::ClaimSlot(TimePoint now) {
   return index;
 }
 
-// Under the lock of the file. When nobody is there, the keys of devices that are no more go too.
+// Needs the lock of the file. While no slot is in use, the keys of devices that are gone are
+// removed too.
 Status SharedActivityBoard::RegisterKeys(TimePoint now) {
   activity::Layout& layout = file_->layout();
   if (std::all_of(layout.slots.begin(), layout.slots.end(),

@@ -25,8 +25,8 @@ inline constexpr Seconds kSilence{3};
 // News of a process that uses nothing are awaited for this long: several visits of its recorder.
 inline constexpr Seconds kPatience{0.25};
 
-// What this process knows about another process's slot. Speaks of this process's devices: what the
-// other does elsewhere is left out. One thread.
+// Follows the slot of another process, as far as it concerns devices that this process sees too.
+// One thread.
 class SlotFollower {
  public:
   struct News {
@@ -67,7 +67,7 @@ class SlotFollower {
   const Slot& slot_;
   const Journal& journal_;
   std::span<const unsigned> device_of_key_;
-  std::uint64_t position_ = 0;   // Of the next event to read.
+  std::uint64_t position_ = 0;   // Position of the next event to read.
   TimePoint newest_{};           // Time of the last event that was read.
   std::vector<double> weights_;  // By device, after all news.
   std::deque<News> news_;
@@ -89,7 +89,7 @@ struct ActivityGroup {
 
   // "host:5f3a…" or "5f3a…", in hexadecimal digits; anything else is no group.
   static ActivityGroup Parse(std::string_view text);
-  // From ZEUS_ACTIVITY_GROUP.
+  // Reads ZEUS_ACTIVITY_GROUP.
   static ActivityGroup FromEnvironment();
   // For programs that measure a command as a whole, before they open a monitor: makes this process
   // the host of a new group, or of that in which it was started itself.
@@ -117,8 +117,8 @@ class SharedActivityBoard final : public ActivityBoard {
 
   // `device_keys` name hardware, not positions, because processes see different devices under the
   // same number: "GPU-6e0a…", "cpu:<boot id>:0". Up to 63 characters each, all different.
-  // kUnavailable when the file is damaged or of another version of Zeus, or when 256 processes
-  // have it open; kPermissionDenied when it is somebody else's. `clock` must outlive the board.
+  // kUnavailable when the file is damaged or of another version of Zeus, or when 256 processes have
+  // it open; kPermissionDenied when it belongs to another user. `clock` must outlive the board.
   static Result<std::unique_ptr<SharedActivityBoard>> Open(const std::filesystem::path& path,
                                                            std::vector<std::string> device_keys,
                                                            Clock& clock, ActivityGroup group = {});
@@ -170,7 +170,7 @@ class SharedActivityBoard final : public ActivityBoard {
   std::vector<std::uint64_t> key_of_device_;
   std::vector<double> own_weights_;
 
-  // Poll() only.
+  // Only Poll() uses these.
   std::array<unsigned, activity::kKeys> device_of_key_{};
   struct Other {
     const activity::Slot* slot;
@@ -178,7 +178,7 @@ class SharedActivityBoard final : public ActivityBoard {
     std::vector<double> weights;  // By device, as far as it was told.
   };
   std::vector<std::unique_ptr<Other>> others_;  // By slot; null for our own.
-  std::vector<double> told_;                    // By device.
+  std::vector<double> told_;                    // The weight that was published, by device.
   TimePoint known_until_{};
   std::uint64_t earlier_overruns_ = 0;
 };

@@ -1,3 +1,8 @@
+// How runs become evidence about ln epochs. A batch size that converged contributes the mean of its
+// results, with the pooled noise divided by their number as its variance. One that never converged
+// contributes its longest stopped run, which would have needed somewhat more. After a drift,
+// earlier results stay as one piece of stale evidence whose variance is widened by the drift, so
+// that new results soon outweigh it.
 #include "zeus/optimizer/batch_size/epoch_history.h"
 
 #include <algorithm>
@@ -9,19 +14,22 @@
 namespace zeus {
 namespace {
 
-// What is expected of the noise before anything was seen: an inverse-gamma distribution.
+// The prior of the noise variance is an inverse-gamma distribution with this shape and with the
+// square of this standard deviation as its mean.
 constexpr double kPriorNoise = 0.10;
 constexpr double kPriorShape = 3.0;
-// The noise of a batch size with few results is not taken for less than that: the pooled noise is
-// mostly that of the batch size that is run most.
-constexpr double kLeastNoiseOfFew = 0.15;
+// Least standard deviation to assume for a batch size with few results: the pooled noise is mostly
+// that of the batch size that is run most, and may be too small for others.
+constexpr double kLeastCautiousSigma = 0.15;
 constexpr int kFewResults = 2;
-// A run that was stopped after n epochs counts as e^0.3 n.
+// A run that was stopped after n epochs counts as one that needs e^0.3 n epochs, with this
+// variance.
 constexpr double kMoreThanStopped = 0.3;
 constexpr double kStoppedVariance = 0.09;
-// A single epoch says nothing about where the target is.
-constexpr int kTellingEpochs = 2;
-// One standard deviation of what a drift does to ln epochs.
+// A stopped run counts as evidence from this many epochs on: a single epoch says nothing about how
+// far the target is.
+constexpr int kLeastEvidenceEpochs = 2;
+// Standard deviation of the change of ln epochs by a drift.
 constexpr double kDriftSigma = 0.5;
 
 void AddResult(ArmEpochs& arm, double log_epochs) {
@@ -42,14 +50,14 @@ void RemoveResult(ArmEpochs& arm, double log_epochs) {
   arm.squares = std::max(0.0, arm.squares - deviation * (log_epochs - arm.mean));
 }
 
-// The mean of both, each weighted with its precision.
+// Returns the mean of both, weighted by precision.
 EpochBelief::Evidence Combine(const EpochBelief::Evidence& a, const EpochBelief::Evidence& b) {
   const double sum = a.variance + b.variance;
   return {.log_epochs = (a.log_epochs * b.variance + b.log_epochs * a.variance) / sum,
           .variance = a.variance * b.variance / sum};
 }
 
-std::optional<EpochBelief::Evidence> EvidenceOf(const ArmEpochs& arm, double noise) {
+std::optional<EpochBelief::Evidence> ToEvidence(const ArmEpochs& arm, double noise) {
   if (arm.results > 0) {
     const EpochBelief::Evidence results{
         .log_epochs = arm.mean,
@@ -58,14 +66,16 @@ std::optional<EpochBelief::Evidence> EvidenceOf(const ArmEpochs& arm, double noi
     return arm.stale ? Combine(*arm.stale, results) : results;
   }
   if (arm.stale) return arm.stale;
-  if (arm.longest_stop < kTellingEpochs) return std::nullopt;
+  if (arm.longest_stop < kLeastEvidenceEpochs) return std::nullopt;
   return EpochBelief::Evidence{.log_epochs = std::log(arm.longest_stop) + kMoreThanStopped,
                                .variance = kStoppedVariance};
 }
 
 }  // namespace
 
-double CautiousNoise(double noise) { return std::max(noise, kLeastNoiseOfFew * kLeastNoiseOfFew); }
+double CautiousNoise(double noise) {
+  return std::max(noise, kLeastCautiousSigma * kLeastCautiousSigma);
+}
 
 double EpochHistory::LogEpochs(const RunRecord& run) {
   return std::log(std::max(run.epochs, 1)) + (run.converged ? 0.0 : kMoreThanStopped);
@@ -78,6 +88,7 @@ void EpochHistory::Add(const RunRecord& run) {
   const auto forgotten = std::erase_if(
       latest_, [&](const RunRecord& one) { return one.recurrence <= newest - window_; });
   if (forgotten == 0) return Apply(run);
+  // Recompute the statistics without the runs that left the window.
   for (ArmEpochs& arm : arms_) arm = {.ever_converged = arm.ever_converged};
   for (const RunRecord& one : latest_) Apply(one);
 }
@@ -102,19 +113,22 @@ void EpochHistory::Apply(const RunRecord& run) {
   } else if (!arm.surprise) {
     arm.surprise = log_epochs;
   } else {
+    // The second surprise in a row: both runs belong to the time after the drift.
     const double before = *arm.surprise;
     RemoveResult(arm, log_epochs);
     RemoveResult(arm, before);
-    Drift();
+    HandleDrift();
     AddResult(arm, before);
     AddResult(arm, log_epochs);
   }
 }
 
-void EpochHistory::Drift() {
+// Results of batch sizes that converged become stale evidence, and everything else that depends on
+// the data is forgotten.
+void EpochHistory::HandleDrift() {
   const double noise = NoiseVariance();
   for (ArmEpochs& arm : arms_) {
-    auto stale = arm.converged > 0 ? EvidenceOf(arm, noise) : std::nullopt;
+    auto stale = arm.converged > 0 ? ToEvidence(arm, noise) : std::nullopt;
     if (stale) stale->variance += kDriftSigma * kDriftSigma;
     arm = {.runs = arm.runs,
            .converged = arm.converged,
@@ -139,11 +153,12 @@ double EpochHistory::NoiseVariance() const {
 std::vector<std::optional<EpochBelief::Evidence>> EpochHistory::AllEvidence() const {
   const double noise = NoiseVariance();
   std::vector<std::optional<EpochBelief::Evidence>> evidence;
-  for (const ArmEpochs& arm : arms_) evidence.push_back(EvidenceOf(arm, noise));
+  for (const ArmEpochs& arm : arms_) evidence.push_back(ToEvidence(arm, noise));
   return evidence;
 }
 
-// How an EpochHistory is saved and restored.
+// Saves and restores an EpochHistory: with a window the runs themselves, without one the statistics
+// of each batch size, as lists of numbers with rare parts at the end.
 
 namespace {
 

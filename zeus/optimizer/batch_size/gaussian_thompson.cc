@@ -27,7 +27,7 @@ void CostSamples::Add(double cost, bool converged) {
   if (window_ == 0) return Count(sample);
   latest_.push_back(sample);
   if (std::ssize(latest_) > window_) latest_.erase(latest_.begin());
-  // Anew, so that no rounding error of samples that have left stays behind.
+  // Recompute from scratch: subtracting the samples that left would accumulate rounding errors.
   count_ = converged_ = 0;
   mean_ = squares_ = 0.0;
   for (const Sample& one : latest_) Count(one);
@@ -91,8 +91,8 @@ std::optional<CostBelief> GaussianThompson::BeliefFrom(const CostSamples& sample
   const double mean = samples.mean() * epoch_cost.value();
   const double variance = samples.variance() * epoch_cost.value() * epoch_cost.value();
   if (variance <= 0) return CostBelief{.mean = Joules(mean), .sigma = Joules(0)};
-  // The textbook update with both sides multiplied by the variance: with a small one, the precision
-  // would be too large for a double.
+  // Zeus §4.3, Algorithm 2, with numerator and denominator multiplied by the variance: the
+  // precision n / variance would overflow for a very small variance.
   const double weight = prior_precision * variance;
   return CostBelief{
       .mean = Joules((count * mean - weight * options_.prior_mean) / (count + weight)),
@@ -138,7 +138,7 @@ int GaussianThompson::Best(std::span<const int> arms, std::span<const Joules> ep
   return best;
 }
 
-// Without epoch costs there are no costs to convert either.
+// While no epoch cost is known, there are no observations to convert, and any unit will do.
 Joules GaussianThompson::CostAt(std::span<const Joules> epoch_costs,
                                 ByBatchSize<CostSamples>::Place samples) const {
   return epoch_costs.empty() ? Joules(1)

@@ -76,16 +76,17 @@ Result<LeastCost> LeastCost::Restore(int window, std::span<const int> batch_size
 
 namespace {
 
-// A recurrence has to end some time: from its twentieth try on, nothing stops a run early.
+// A recurrence has to end some time: from its twentieth try on, no run is stopped early.
 constexpr int kMostBoundedTries = 19;
-// A batch size of which one epoch is too dear is observed as that many times the bound.
-constexpr double kNotWorthStarting = 100.0;
-// A run whose cost equals the bound goes on; the bound itself went through a few roundings.
-constexpr double kRounding = 1e-9;
+// A run that was not worth starting, because one epoch alone exceeds the bound, is recorded with
+// this many times the bound as its cost.
+constexpr double kNotStartedPenalty = 100.0;
+// A run whose cost equals the bound goes on. The slack absorbs the rounding errors of the bound.
+constexpr double kRoundingSlack = 1e-9;
 
-// A stream of its own for each draw: an odd constant spreads the numbers of draws over all bits of
-// the seed, which Random mixes.
-Random StreamOf(std::uint64_t seed, std::int64_t draw) {
+// Returns the random stream of one draw. The odd constant spreads consecutive draw numbers over all
+// bits of the seed, which Random then mixes.
+Random MakeStream(std::uint64_t seed, std::int64_t draw) {
   constexpr std::uint64_t kSpread = 0xd1342543de82ef95ULL;
   return Random(seed ^ (static_cast<std::uint64_t>(draw + 1) * kSpread));
 }
@@ -104,7 +105,7 @@ Choice ZeusPolicy::Choose(const Situation& situation) {
     return {.batch_size = Best(situation.gpu_model), .role = RunRole::kConcurrent};
   }
   const std::vector<int>& arms = explorer_.candidates();
-  Random random = StreamOf(spec_.seed, draws_++);
+  Random random = MakeStream(spec_.seed, draws_++);
   const int drawn = ledger_.arms().Predict(arms, ledger_.EpochCosts(situation.gpu_model), random);
   return {.batch_size = drawn, .role = RunRole::kExploiting};
 }
@@ -112,8 +113,8 @@ Choice ZeusPolicy::Choose(const Situation& situation) {
 int ZeusPolicy::EpochBudget(const PlannedRun& run, Joules epoch_cost) const {
   const auto least = least_cost_.At(spec_.batch_sizes, ledger_.EpochCosts(run.gpu_model));
   if (!spec_.beta || !least || run.attempt >= kMostBoundedTries) return spec_.max_epochs;
-  const double epochs = *spec_.beta * (least->cost / epoch_cost) * (1 + kRounding);
-  // Also when it is no number: an epoch that costs nothing.
+  const double epochs = *spec_.beta * (least->cost / epoch_cost) * (1 + kRoundingSlack);
+  // The negation also catches NaN and infinity, when an epoch costs 0 J.
   if (!(epochs < spec_.max_epochs)) return spec_.max_epochs;
   return static_cast<int>(epochs);
 }
@@ -121,7 +122,7 @@ int ZeusPolicy::EpochBudget(const PlannedRun& run, Joules epoch_cost) const {
 Joules ZeusPolicy::CostToLearnFrom(const RunResult& result) const {
   if (result.epochs > 0) return result.cost;
   const auto least = least_cost_.At(spec_.batch_sizes, ledger_.EpochCosts(result.run.gpu_model));
-  return least ? kNotWorthStarting * spec_.beta.value_or(1.0) * least->cost : result.cost;
+  return least ? kNotStartedPenalty * spec_.beta.value_or(1.0) * least->cost : result.cost;
 }
 
 void ZeusPolicy::Observe(const RunResult& result) {
@@ -134,8 +135,9 @@ void ZeusPolicy::Observe(const RunResult& result) {
     least_cost_.Add(run.batch_size, result.recurrence_cost / unit);
   else
     least_cost_.AddFailure();
-  // Others, and exploring runs that are not expected any more, have taught all they can.
+  // The explorer learns only from the run that it waits for.
   if (run.role != RunRole::kExploring || explorer_.Next() != run.batch_size) return;
+  // It compares costs on one GPU model, the first of the job.
   const std::string_view home = ledger_.epoch_costs().home();
   const bool elsewhere = run.gpu_model != home;
   explorer_.Observe(result.converged,

@@ -16,10 +16,10 @@
 
 namespace zeus {
 
-// The cheapest recurrence that reached the target: what early stopping compares with, and the best
-// batch size known. A run that did not converge never counts, however cheap it was. With a window,
-// only the latest results of the job count: after a drift that makes everything dearer, the old
-// cost would stop every run for ever. One owner.
+// The cheapest recurrence that reached the target. Early stopping compares with its cost, and its
+// batch size is the best one known. A run that did not converge never counts, however cheap it was.
+// With a window, only the latest results of the job count: after a drift that makes everything more
+// expensive, the old cost would stop every run for ever. One owner.
 class LeastCost {
  public:
   struct Recurrence {
@@ -29,13 +29,13 @@ class LeastCost {
 
   explicit LeastCost(int window) : window_(window) {}
 
-  // The cost of a recurrence that converged with `batch_size`, in units of the epoch cost.
+  // Adds a recurrence that converged with `batch_size`; its cost is in units of the epoch cost.
   void Add(int batch_size, double cost);
-  // A result without convergence; it only takes its place in the window.
+  // Adds a run that did not converge: it only occupies a place in the window.
   void AddFailure();
 
-  // As it would be on a GPU model where epochs with the job's batch sizes cost so much; nullopt
-  // when nothing converged, or no epoch cost is known.
+  // Returns the cheapest recurrence on a GPU model with these epoch costs, one per batch size of
+  // the job; nullopt when nothing converged or no epoch cost is known.
   std::optional<Recurrence> At(std::span<const int> batch_sizes,
                                std::span<const Joules> epoch_costs) const;
 
@@ -44,20 +44,21 @@ class LeastCost {
 
  private:
   struct Entry {
-    int batch_size = 0;  // 0: a failure.
+    int batch_size = 0;  // 0: the run did not converge.
     double cost = 0.0;
   };
 
   void Forget();
 
   int window_;
-  ByBatchSize<double> least_{};  // Without a window.
-  std::vector<Entry> latest_{};  // With one.
+  ByBatchSize<double> least_{};  // Least costs when there is no window.
+  std::vector<Entry> latest_{};  // Latest results when there is a window.
 };
 
-// The paper's policy (Zeus §4, Algorithms 1-3): exploration with pruning, then Thompson sampling
-// over the batch sizes that are left; runs are stopped at beta times the least cost of a recurrence
-// that converged.
+// The paper's policy (Zeus §4, Algorithms 1-3). It first explores with pruning, which drops batch
+// sizes that do not converge, then chooses among the rest by Thompson sampling. A run is stopped at
+// beta times the least cost of a recurrence that converged: it cannot become the best any more.
+// Costs from other GPU models are converted by the ratio of the epoch costs (Zeus §7).
 class ZeusPolicy final : public BatchSizePolicy {
  public:
   explicit ZeusPolicy(const PolicySpec& spec);
@@ -81,7 +82,9 @@ class ZeusPolicy final : public BatchSizePolicy {
   ArmLedger ledger_;
   PruningExplorer explorer_;
   LeastCost least_cost_;
-  std::int64_t draws_ = 0;  // Each has a stream of its own: the count is all there is to save.
+  // Number of random choices so far. Each has a random stream of its own, so this count is all the
+  // random state that has to be saved.
+  std::int64_t draws_ = 0;
 };
 
 }  // namespace zeus

@@ -13,7 +13,7 @@ namespace zeus::pipeline {
 namespace {
 
 // Gives the computations of `resized` the kinds of `problem`.
-void TakeKinds(const Problem& problem, Problem& resized) {
+void CopyKinds(const Problem& problem, Problem& resized) {
   std::map<std::pair<int, std::string>, int> numbers;
   for (const ComputationKind& kind : problem.kinds)
     numbers.emplace(std::pair(kind.stage, kind.instruction), static_cast<int>(numbers.size()));
@@ -33,12 +33,12 @@ Result<Problem> Resized(const Problem& problem, std::string_view schedule, int m
   ZEUS_TRY(const Schedule made,
            MakeSchedule(schedule, {.stages = problem.stages, .microbatches = microbatches}));
   ZEUS_TRY(Problem resized, MakeProblem(profile, made));
-  TakeKinds(problem, resized);
+  CopyKinds(problem, resized);
   return resized;
 }
 
-// For each computation of `a` the one at the same place of the same stage of `b`; empty where they
-// do not do the same in the same order.
+// Returns for each computation of `a` the one at the same place of the same stage of `b`; empty
+// when the stages do not do the same in the same order.
 std::vector<int> Match(const Problem& a, const Problem& b) {
   std::vector<int> match(a.computations.size(), -1);
   for (std::size_t stage = 0; stage < a.stage_order.size(); ++stage) {
@@ -82,18 +82,19 @@ std::optional<ProblemOfSize> Resizable(const Problem& problem) {
 
 namespace {
 
-// In multiples of the stages: with three of them the hull frontier of a real pipeline still lacks
-// segments that larger ones have.
+// Numbers of microbatches that are solved, in multiples of the stages. With 3 times the stages, the
+// hull frontier of a real pipeline still lacks segments that larger ones have.
 constexpr int kFirstSize = 4;
 constexpr int kSecondSize = 5;
-// The check is on half of the asked size: segments were seen that exist only from eight times the
-// stages on, which a check on six times had not noticed. So below this there is nothing to gain.
+// The check is on half of the microbatches: there are pipelines with segments that appear only from
+// 8 times the stages on, which a check on 6 times did not notice. Below this multiple, solving the
+// three smaller problems costs more than it saves.
 constexpr int kLeastSize = 14;
 
 using Points = std::vector<FrontierPoint>;
 
-// The point that lies as far beyond the second as the size does. nullopt where that is no whole
-// number of ticks.
+// Extrapolates one point from the first and the second size to `microbatches`. Returns nullopt when
+// its time is not a whole number of ticks.
 std::optional<FrontierPoint> Extrapolate(const FrontierPoint& first, const FrontierPoint& second,
                                          Seconds tick, int microbatches, int stages) {
   const std::int64_t beyond = microbatches - kFirstSize * stages;

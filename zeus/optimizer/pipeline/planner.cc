@@ -5,11 +5,56 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "zeus/optimizer/pipeline/deadline_solver.h"
+#include "zeus/optimizer/pipeline/periodic_frontier.h"
 #include "zeus/optimizer/pipeline/plan_search.h"
 
 namespace zeus::pipeline {
+
+namespace {
+
+// Returns nullopt when the schedule or the check does not allow it.
+Result<std::optional<Frontier>> SolvePeriodic(const Problem& problem, const CostTable& costs,
+                                              const SolveOptions& options) {
+  using Outcome = std::optional<Frontier>;
+  const auto resizable = Resizable(problem);
+  if (!resizable) return Outcome();
+  ZEUS_TRY(std::optional<std::vector<FrontierPoint>> points,
+           ExtrapolateFrontier(*resizable, costs, problem.stages, problem.microbatches, options));
+  if (!points) return Outcome();
+  return Outcome(Frontier({.tick = costs.tick, .points = *std::move(points)}));
+}
+
+}  // namespace
+
+const char* SolverText(Solver solver) {
+  switch (solver) {
+    case Solver::kWholeFrontier:
+      return "the whole frontier";
+    case Solver::kPeriodic:
+      return "the frontier from pipelines of fewer microbatches (checked at half of them)";
+    case Solver::kSingleDeadline:
+      return "this deadline alone";
+  }
+  return "";
+}
+
+Result<ChosenFrontier> SolveByChoice(const Problem& problem, const CostTable& costs,
+                                     const SolverRules& rules) {
+  const bool large = problem.computations.size() > rules.large_graph;
+  if (large && rules.demand == Demand::kOneDeadline)
+    return ChosenFrontier{.solver = Solver::kSingleDeadline};
+  if (large && rules.demand == Demand::kFrontier) {
+    ZEUS_TRY(std::optional<Frontier> periodic, SolvePeriodic(problem, costs, rules.solve));
+    if (periodic)
+      return ChosenFrontier{.solver = Solver::kPeriodic, .frontier = *std::move(periodic)};
+  }
+  ZEUS_TRY(Frontier whole, SolveFrontier(problem, costs, rules.solve));
+  return ChosenFrontier{.solver = Solver::kWholeFrontier, .frontier = std::move(whole)};
+}
+
 namespace {
 
 constexpr Seconds kRounding{1e-9};
@@ -33,7 +78,7 @@ Status CheckRules(const ClockChangeRules& rules) {
   return Ok();
 }
 
-// Where an iteration that nobody waits for takes the least energy.
+// Returns the point of least energy if no other pipeline has to be waited for.
 const FrontierPoint& LeastEnergy(const Frontier& frontier) {
   return *std::ranges::min_element(frontier.points(), {}, &FrontierPoint::energy);
 }
@@ -79,11 +124,12 @@ Result<PipelinePlan> Planner::PlanTowards(Ticks target, Seconds deadline,
   const bool whole = solver_ == Solver::kWholeFrontier;
   PlanTask task{.deadline = deadline, .pace = pace, .rules = rules};
   task.fastest = whole ? frontier_->fastest().ticks : FastestTicks(problem_, costs_);
-  // The relaxation's fastest time is rounded to ticks, the true one is not.
+  // The fastest time of the relaxation is rounded to ticks and may be above that of the deadline.
   task.first_target = std::max(target, task.fastest);
-  // Each further look at the relaxation of a large graph is a solve of its own.
+  // Each further relaxation of a large graph is a solve of its own: 0 keeps SearchPlan() from
+  // searching for slower targets.
   task.slowest = whole ? frontier_->slowest().ticks : 0;
-  // No plan takes less than the relaxed optimum.
+  // The relaxed optimum is also the plan's bound.
   ZEUS_TRY(const DeadlineSolution first, Relax(task.first_target));
   const auto relax = [&](Ticks ticks) -> Result<DeadlineSolution> {
     if (ticks == task.first_target) return first;

@@ -11,7 +11,7 @@
 
 #include "zeus/base/file.h"
 #include "zeus/base/random.h"
-#include "zeus/optimizer/pipeline/instance_json.h"
+#include "zeus/optimizer/pipeline/problem.h"
 #include "zeus/optimizer/pipeline/replicas.h"
 #include "zeus/optimizer/pipeline/testing/instance_directory.h"
 #include "zeus/optimizer/pipeline/testing/synthetic_profile.h"
@@ -21,9 +21,9 @@ namespace planner_test {
 
 using ::testing::HasSubstr;
 
-// Of times to whole microseconds, relative.
+// Relative error of times that are rounded to whole microseconds.
 constexpr double kRounding = 2e-5;
-// What plans of few computations leave to the bound when clocks come in steps of 100 MHz.
+// Greatest gap of plans with few computations when clocks come in steps of 100 MHz.
 constexpr double kCoarse = 0.015;
 
 Problem Synthetic(int stages, int microbatches, std::string_view schedule = "1f1b") {
@@ -37,7 +37,7 @@ std::unique_ptr<Planner> PlannerOf(Problem problem) {
   return std::move(planner).value();
 }
 
-// Clocks of a stage, in its order.
+// Returns the clocks of a stage in its order.
 std::vector<double> ClocksOf(const PipelinePlan& plan, std::size_t stage) {
   std::vector<double> clocks;
   for (const PlannedInstruction& instruction : plan.stages[stage])
@@ -76,7 +76,7 @@ TEST(PlannerTest, ItsTimesAndEnergiesAreThoseOfItsInstructions) {
   EXPECT_NEAR((energy + Watts(80) * idle).value(), plan.energy.value(), 1e-9);
 }
 
-// The best of all choices, by trying them all.
+// Finds the best choice by trying all of them.
 Joules BestOfAll(const Problem& problem, Seconds deadline) {
   std::vector<int> choice(problem.computations.size(), 0);
   Joules best(std::numeric_limits<double>::infinity());
@@ -85,7 +85,7 @@ Joules BestOfAll(const Problem& problem, Seconds deadline) {
     if (evaluation.time <= deadline + Seconds(1e-9)) best = std::min(best, evaluation.energy);
     std::size_t at = 0;
     const auto points = [&](std::size_t i) {
-      return static_cast<int>(problem.KindOf(static_cast<int>(i)).points.size());
+      return static_cast<int>(problem.Kind(static_cast<int>(i)).points.size());
     };
     while (at < choice.size() && ++choice[at] == points(at)) choice[at++] = 0;
     if (at == choice.size()) return best;
@@ -175,7 +175,7 @@ TEST(PlannerTest, ChargesTheLatencyOfEachChange) {
   EXPECT_LE(plan.value().time, deadline);
   EXPECT_LT(plan.value().clock_changes, free);
   EXPECT_GT(Saving(plan.value(), planner->baseline(), planner->problem()), 0);
-  // With a latency that nothing is worth no clock changes at all.
+  // A change with this latency never pays, so no clock changes.
   EXPECT_EQ(planner->Plan(deadline, {.latency = Seconds(1)}).value().clock_changes, 0);
 }
 
@@ -273,7 +273,7 @@ TEST(PlannerTest, EveryScheduleCanBePlanned) {
   }
 }
 
-// The quality that docs/pipeline.md states.
+// These tests check the gaps that docs/pipeline.md states.
 class RealInstanceTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(RealInstanceTest, PlansAreWithinHalfAPercentOfTheBoundAndInTime) {

@@ -42,24 +42,25 @@ PipelineProfile WithStages(const PipelineProfile& profile, const std::vector<int
 
 namespace {
 
-Error Wrong(const InstructionProfile& profile, std::string_view why) {
+Error ProfileError(const InstructionProfile& profile, std::string_view why) {
   return Error{ErrorCode::kInvalidArgument,
                fmt::format("stage {}, {}: {}", profile.stage, Quote(profile.instruction), why)};
 }
 
-// Beyond these a number is a mistake of its unit, and sums would overflow the exact arithmetic.
+// Larger numbers are most likely in a wrong unit, and sums of them would overflow the exact
+// arithmetic.
 constexpr Seconds kLongestTime{3600};
 constexpr Joules kMostEnergy{1e8};
 
 Status CheckInstruction(const InstructionProfile& profile) {
-  if (profile.instruction.empty()) return Wrong(profile, "an instruction needs a name");
-  if (profile.points.empty()) return Wrong(profile, "has no measured point");
+  if (profile.instruction.empty()) return ProfileError(profile, "an instruction needs a name");
+  if (profile.points.empty()) return ProfileError(profile, "has no measured point");
   std::map<double, int> clocks;
   for (const OperatingPoint& point : profile.points) {
     if (const Status checked = Check(point); !checked.ok())
-      return Wrong(profile, checked.error().message);
+      return ProfileError(profile, checked.error().message);
     if (++clocks[point.clock.ToMega()] > 1)
-      return Wrong(profile, fmt::format("{} MHz stands there twice", point.clock.ToMega()));
+      return ProfileError(profile, fmt::format("{} MHz stands there twice", point.clock.ToMega()));
   }
   return Ok();
 }
@@ -102,9 +103,10 @@ Status Check(const PipelineProfile& profile) {
   for (const InstructionProfile& instruction : profile.instructions) {
     ZEUS_RETURN_IF_ERROR(CheckInstruction(instruction));
     if (instruction.stage < 0 || instruction.stage >= profile.stages)
-      return Wrong(instruction, fmt::format("the profile has stages 0 to {}", profile.stages - 1));
+      return ProfileError(instruction,
+                          fmt::format("the profile has stages 0 to {}", profile.stages - 1));
     if (++seen[{instruction.stage, instruction.instruction}] > 1)
-      return Wrong(instruction, "stands there twice");
+      return ProfileError(instruction, "stands there twice");
     stages[static_cast<std::size_t>(instruction.stage)] = true;
   }
   if (const auto gap = std::ranges::find(stages, false); gap != stages.end())

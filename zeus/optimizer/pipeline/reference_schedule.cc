@@ -17,7 +17,7 @@
 namespace zeus::pipeline {
 namespace {
 
-// Files hold whole megahertz.
+// Compares clocks to the nearest megahertz, since files hold whole megahertz.
 bool IsSameClock(Hertz a, Hertz b) { return std::abs(a.ToMega() - b.ToMega()) < 0.5; }
 
 Result<int> PointAt(const ComputationKind& kind, Hertz clock) {
@@ -25,14 +25,14 @@ Result<int> PointAt(const ComputationKind& kind, Hertz clock) {
     return IsSameClock(point.clock, clock);
   });
   if (found != kind.points.end()) return static_cast<int>(found - kind.points.begin());
-  if (kind.points.size() == 1) return 0;  // Takes the same at every clock.
+  if (kind.points.size() == 1) return 0;  // Does not depend on the clock.
   return InvalidArgument(
       fmt::format("stage {}: {} was not measured at {} MHz: take the profile that the "
                   "schedule was made from",
                   kind.stage, Printable(kind.instruction), clock.ToMega()));
 }
 
-// What the stage's computations run at, in its order.
+// Sets the points of one stage's computations.
 Status ChooseStage(const Problem& problem, int stage, const RankClocks& rank,
                    std::vector<int>& choice) {
   const std::vector<int>& order = problem.stage_order[static_cast<std::size_t>(stage)];
@@ -43,7 +43,7 @@ Status ChooseStage(const Problem& problem, int stage, const RankClocks& rank,
                     stage, rank.size(), order.size()));
   Hertz clock{};
   for (std::size_t i = 0; i < order.size(); ++i) {
-    const ComputationKind& kind = problem.KindOf(order[i]);
+    const ComputationKind& kind = problem.Kind(order[i]);
     const auto at = static_cast<std::size_t>(order[i]);
     if (rank[i].first != kind.instruction)
       return InvalidArgument(
@@ -51,7 +51,7 @@ Status ChooseStage(const Problem& problem, int stage, const RankClocks& rank,
                       "pipeline",
                       i, stage, Quote(rank[i].first), Quote(kind.instruction)));
     if (rank[i].second > Hertz()) clock = rank[i].second;
-    if (clock == Hertz()) continue;  // Nobody has set one: the highest.
+    if (clock == Hertz()) continue;  // No clock was set yet: the computation keeps the highest.
     ZEUS_TRY(choice[at], PointAt(kind, clock));
   }
   return Ok();
@@ -78,7 +78,7 @@ namespace {
 constexpr double kHighestMegahertz = 1e6;
 constexpr std::size_t kLongestName = 200;
 
-// Reads the three levels of the file and nothing else: no recursion, no expressions.
+// Reads exactly the three levels of the file, without recursion or expressions.
 class ReferenceScheduleReader {
  public:
   explicit ReferenceScheduleReader(std::string_view text) : text_(text) {}
@@ -147,7 +147,7 @@ class ReferenceScheduleReader {
     return Hertz::FromMega(megahertz.value());
   }
 
-  // Python's lists and tuples hold the same: either will do. Answers what closes it.
+  // Accepts a Python list or tuple, which hold the same; returns the bracket that closes it.
   Result<char> Open(std::string_view what) {
     if (++entries_ > kMostInstructions + 1)
       return Unexpected(fmt::format("at most {} instructions", kMostInstructions));
@@ -198,7 +198,8 @@ class ReferenceScheduleReader {
   int entries_ = 0;
 };
 
-// A user's schedule can name instructions with anything; the file is read by an interpreter.
+// Replaces characters that would break out of a Python string: names in a user's schedule may hold
+// any characters, and the file is read by a Python interpreter.
 std::string PlainName(std::string name) {
   for (char& letter : name)
     if (static_cast<unsigned char>(letter) < ' ' || letter == '"' || letter == '\\') letter = '_';

@@ -6,9 +6,10 @@
 namespace zeus::pipeline::internal {
 namespace {
 
-// The last few nodes would make the search visit nearly all others; they wait for the next one.
+// The search ends when this share of the nodes in excess was reached: for the last few it would
+// visit nearly all nodes, so they wait for the next update.
 constexpr double kShareToReach = 0.7;
-// Longer arcs count as this long, which is still a valid bound and keeps the buckets few.
+// Longer arcs count as this long, which is still a valid bound and keeps the number of buckets low.
 constexpr Ticks kLongestArc = 4000;
 
 }  // namespace
@@ -48,7 +49,7 @@ void PriceUpdate::Reach(int at, int distance, Ticks reduced_cost) {
   Insert(at, distance);
 }
 
-// All residual arcs that lead to the node.
+// Visits all residual arcs that lead to the node.
 void PriceUpdate::Scan(int at, int distance) {
   const DeadlineNetwork& net = network_;
   const int i = at / 2;
@@ -95,8 +96,8 @@ void PriceUpdate::Run(std::span<const int> in_excess, std::vector<int>& in_defic
 
   const auto spared = static_cast<std::int64_t>((1 - kShareToReach) * static_cast<double>(waiting));
   const int reached = Search(waiting - spared);
-  // All nodes later by their distance; those that were not reached by `reached`. Only differences
-  // matter, so those stay where they are.
+  // Each node becomes later by its distance, and nodes that were not reached by `reached`. Only
+  // differences matter, so the latter stay and the others become earlier.
   for (const int at : scanned_) network_.node(at).time -= tolerance * (reached - mark(at).distance);
   std::fill_n(buckets_.begin(),
               std::min<std::size_t>(buckets_.size(), static_cast<std::size_t>(farthest_) + 1), -1);
@@ -106,9 +107,10 @@ namespace {
 
 constexpr Ticks kNoArc = std::numeric_limits<Ticks>::max() / 4;
 constexpr int kSweepsBeforePhase = 20;
-// A price update after so many relabels for each node.
+// A price update follows after this many relabels per node of the network.
 constexpr double kRelabelsPerUpdate = 0.2;
-constexpr std::size_t kDoneToForget = 1 << 16;
+// The finished front of the queue is erased when it is this long.
+constexpr std::size_t kFinishedToErase = 1 << 16;
 
 }  // namespace
 
@@ -170,14 +172,14 @@ void CostScaling::RestoreOrder(Ticks tolerance) {
       begin.time = std::max(begin.time, network_.node(wait.from).time - tolerance);
     if (i == whole) break;
     FlowNode& end = network_.node(DeadlineNetwork::End(i));
-    end.time = std::max(end.time, begin.time + network_.CurveOf(i).times.front() - tolerance);
+    end.time = std::max(end.time, begin.time + network_.curve(i).times.front() - tolerance);
   }
 }
 
-// What ends too late, and what then does, goes back.
+// Moves activities that end too late back, and then those that they depend on.
 void CostScaling::RestoreDeadline(Ticks tolerance) {
   const int whole = network_.deadline_activity();
-  const Ticks deadline = -network_.CurveOf(whole).times.front();
+  const Ticks deadline = -network_.curve(whole).times.front();
   FlowNode& last = network_.node(DeadlineNetwork::Begin(whole));
   const Ticks latest = network_.node(DeadlineNetwork::End(whole)).time + deadline + tolerance;
   if (last.time <= latest) return;
@@ -188,7 +190,7 @@ void CostScaling::RestoreDeadline(Ticks tolerance) {
     for (int wait = first_wait; wait < last_wait; ++wait)
       end.time = std::min(end.time, network_.node(network_.WaitTo(wait)).time + tolerance);
     FlowNode& begin = network_.node(DeadlineNetwork::Begin(i));
-    begin.time = std::min(begin.time, end.time - network_.CurveOf(i).times.front() + tolerance);
+    begin.time = std::min(begin.time, end.time - network_.curve(i).times.front() + tolerance);
   }
 }
 
@@ -236,7 +238,7 @@ void CostScaling::Refine(Ticks tolerance) {
   CollectExcesses();
   const auto most_relabels =
       static_cast<std::size_t>(kRelabelsPerUpdate * static_cast<double>(network_.nodes.size()));
-  relabels_ = most_relabels + 1;  // Begin with an update.
+  relabels_ = most_relabels + 1;  // The phase begins with a price update.
   while (next_ < queue_.size()) {
     if (relabels_ > most_relabels) {
       price_update_.Run(std::span(queue_).subspan(next_), in_deficit_, tolerance);
@@ -245,7 +247,7 @@ void CostScaling::Refine(Ticks tolerance) {
     const int at = queue_[next_++];
     is_queued_[static_cast<std::size_t>(at)] = 0;
     Discharge(at);
-    if (next_ < kDoneToForget) continue;
+    if (next_ < kFinishedToErase) continue;
     queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(next_));
     next_ = 0;
   }
@@ -289,7 +291,7 @@ Ticks CostScaling::PushBackActivity(int at) {
         network_.activity(i).longest + network_.node(at - 1).time - node.time;
     if (reduced_cost >= 0) return reduced_cost;
     const Slope amount = std::min(node.excess, network_.RoomForLess(i));
-    network_.TakeFlow(i, amount);
+    network_.RemoveFlow(i, amount);
     Move(at, at - 1, amount);
     if (node.excess == 0) return 0;
   }

@@ -5,15 +5,15 @@
 namespace zeus::pipeline {
 
 std::optional<Slope> CutTree::SendAll() {
-  // Mending leaves detours behind. Where they have made a path that much longer than it need be,
-  // the tree is made anew.
+  // Mending leaves detours behind. When they have made the path about twice as long as it was, the
+  // tree is rebuilt.
   constexpr std::size_t kDetour = 2;
   constexpr std::size_t kLeastPath = 64;
   Slope sum = 0;
   while (cut_.ReachesSink()) {
     FindPath();
     if (path_.size() > kDetour * short_path_ + kLeastPath) {
-      Renew();
+      Rebuild();
       FindPath();
       short_path_ = path_.size();
     }
@@ -37,13 +37,13 @@ void CutTree::FindPath() {
 
 std::optional<Slope> CutTree::Send() {
   Slope amount = kUnlimited;
-  for (const int way : path_) amount = std::min(amount, network_.arc(ArcOf(way)).Residual(way));
+  for (const int way : path_) amount = std::min(amount, network_.arc(ArcNumber(way)).Residual(way));
   if (amount >= kUnlimited / 2) return std::nullopt;
   ++mending_;
-  bool whole = true;  // From the source to here.
+  bool whole = true;  // Whether no way from the source to here is full.
   for (std::size_t i = path_.size(); i-- > 0;) {
     const int way = path_[i];
-    NetworkArc& arc = network_.arc(ArcOf(way));
+    NetworkArc& arc = network_.arc(ArcNumber(way));
     arc.Push(way, amount);
     NetworkNode& node = network_.node(arc.To(way));
     if (arc.Residual(way) == 0) {
@@ -58,15 +58,15 @@ std::optional<Slope> CutTree::Send() {
 
 void CutTree::Mend() {
   network_.node(network_.source()).rooted = mending_;
-  for (std::size_t i = 0; i < orphans_.size(); ++i)  // Grows meanwhile.
-    if (network_.node(orphans_[i]).parent == kOrphan && !Reattach(orphans_[i])) LoseVisited();
+  for (std::size_t i = 0; i < orphans_.size(); ++i)  // RemoveVisited() may append orphans.
+    if (network_.node(orphans_[i]).parent == kOrphan && !Reattach(orphans_[i])) RemoveVisited();
   orphans_.clear();
 }
 
 bool CutTree::Reattach(int orphan) {
   ++search_;
   visits_.assign(1, {.node = orphan});
-  edge_.clear();
+  boundary_.clear();
   network_.node(orphan).mark = visited();
   for (std::size_t i = 0; i < visits_.size(); ++i) {
     const int node = visits_[i].node;
@@ -76,7 +76,7 @@ bool CutTree::Reattach(int orphan) {
       if (other.mark == visited()) continue;
       const int way = Opposite(back.way);
       if (!other.inside() || !network_.IsOpen(way, other.anchor, time)) {
-        edge_.push_back(back.way);
+        boundary_.push_back(back.way);
         continue;
       }
       if (HangsOnSource(back.neighbour)) {
@@ -91,13 +91,13 @@ bool CutTree::Reattach(int orphan) {
   return false;
 }
 
-// What the last search saw leaves the cut.
-void CutTree::LoseVisited() {
-  for (const int way : edge_) {
-    const int neighbour = network_.arc(ArcOf(way)).To(way);
+// Takes the nodes that the last search visited out of the cut.
+void CutTree::RemoveVisited() {
+  for (const int way : boundary_) {
+    const int neighbour = network_.arc(ArcNumber(way)).To(way);
     NetworkNode& other = network_.node(neighbour);
     if (other.mark == visited()) continue;
-    cut_.Part(way, other);
+    cut_.Detach(way, other);
     if (other.parent != way) continue;
     other.parent = kOrphan;
     orphans_.push_back(neighbour);
@@ -105,7 +105,7 @@ void CutTree::LoseVisited() {
   for (const Visit& visit : visits_) cut_.Remove(network_.node(visit.node));
 }
 
-// Follows the tree upwards as far as it is not known where that ends, and remembers it.
+// Follows the tree upwards until a node whose connection is known, and marks the path with it.
 bool CutTree::HangsOnSource(int node) {
   int at = node;
   for (;;) {
@@ -122,7 +122,8 @@ bool CutTree::HangsOnSource(int node) {
   return hangs;
 }
 
-// Turns the tree: what the source reaches again, and from there onwards to the orphan.
+// Hangs the visited nodes between the node that the source reaches and the orphan on that node,
+// which reverses the ways of the search.
 void CutTree::Attach(std::size_t seen, Incidence back) {
   int way = Opposite(back.way);
   for (int from = back.neighbour;;) {
@@ -137,8 +138,8 @@ void CutTree::Attach(std::size_t seen, Incidence back) {
   }
 }
 
-// The shortest ways to all nodes inside.
-void CutTree::Renew() {
+// Rebuilds the tree with the shortest ways to all nodes inside, by breadth-first search.
+void CutTree::Rebuild() {
   ++search_;
   visits_.assign(1, {.node = network_.source()});
   network_.node(network_.source()).mark = visited();
