@@ -34,7 +34,7 @@ zeus::Status Run() {
   }
   ZEUS_RETURN_IF_ERROR(monitor.EndWindow("epoch"));
 
-  // A moment later the sensors have shown what happened at the end.
+  // Sensors report with a delay: a moment later the end of the window is known more precisely.
   ZEUS_TRY(const zeus::Measurement refined, monitor.Refine(epoch));
   Show(refined);
   return zeus::Ok();

@@ -1,5 +1,5 @@
-// Finds the best power limit while a job trains, and says what that is worth. The GPUs and the time
-// are simulated, so it takes milliseconds; with a SystemClock and Discover() it is real.
+// Finds the best power limit while a job trains, and prints how much that saves. The GPUs and the
+// time are simulated, so it takes milliseconds; a SystemClock and Discover() make it real.
 #include <fmt/format.h>
 
 #include <memory>

@@ -58,7 +58,7 @@ void CheckPlan(std::string_view text) {
 
 }  // namespace
 
-// What people hand to `zeus plan`. The first byte says as what the rest is read.
+// Parses the files that users pass to `zeus plan`. The first byte selects the format of the rest.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);

@@ -15,7 +15,7 @@ namespace {
 
 using zeus::Json;
 
-// What was understood is written and read again, and must then be the same.
+// A message that was accepted is written and read again, and must then be the same.
 template <class Read, class Write>
 void RoundTrip(const Json& json, Read read, Write write) {
   const auto first = read(json);
@@ -70,7 +70,7 @@ void Reference(const Json& json) {
 
 }  // namespace
 
-// Every body that a server or a client may be sent, by anybody, and targets of requests.
+// Parses every body that a server or a client may receive, and the targets of requests.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   (void)zeus::http::ParseTarget(text);

@@ -1,4 +1,4 @@
-// Plans over a real connection are those of the service behind it.
+// Checks that plans over a real connection equal those of the service behind it.
 #include "zeus/client/remote_plan_service.h"
 
 #include <gtest/gtest.h>

@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::string_view kElectricityMaps = "electricity-maps:";
 
-// A number and what follows it: "0.31 EUR" is 0.31 and "EUR". nullopt when it begins otherwise.
+// A number with its unit: "0.31 EUR" is 0.31 and "EUR". nullopt when the text does not begin with
+// one.
 struct Amount {
   double number;
   std::string_view unit;
@@ -48,7 +49,7 @@ Result<std::unique_ptr<IntensitySource>> ParseConstantOrCountry(const std::strin
   return std::unique_ptr<IntensitySource>(std::make_unique<CountryAverage>(*country));
 }
 
-// "52.5,13.4"
+// Parses "52.5,13.4".
 std::optional<ElectricityMapsOptions::Coordinates> ParseCoordinates(std::string_view place) {
   const auto comma = place.find(',');
   if (comma == std::string_view::npos) return std::nullopt;
@@ -58,7 +59,8 @@ std::optional<ElectricityMapsOptions::Coordinates> ParseCoordinates(std::string_
   return ElectricityMapsOptions::Coordinates{latitude.value(), longitude.value()};
 }
 
-// What the user named, or the country that a zone like US-CAL-CISO begins with, or nothing.
+// Returns the fallback that the user named, else the country with which a zone like US-CAL-CISO
+// begins, else nothing.
 Result<std::unique_ptr<IntensitySource>> ParseFallback(const std::string& fallback,
                                                        const std::string& place) {
   if (!fallback.empty()) return ParseConstantOrCountry(fallback);
@@ -67,7 +69,7 @@ Result<std::unique_ptr<IntensitySource>> ParseFallback(const std::string& fallba
   return std::unique_ptr<IntensitySource>(std::make_unique<CountryAverage>(*country.value()));
 }
 
-// "https://host/v3" is an address and a version.
+// Splits "https://host/v3" into an address and a version.
 Status ReadUrl(const std::string& url, ElectricityMapsOptions& maps) {
   ZEUS_TRY(const http::Url parsed, http::ParseUrl(url));
   maps.base_url = parsed.server();
@@ -158,7 +160,8 @@ void AddCarbonOptions(Verb app, CarbonOptions& options) {
 
 Result<CarbonAccounting> CarbonAccounting::Open(Clock& clock, const CarbonOptions& options) {
   CarbonAccounting accounting;
-  // Price first: a mistake there should not have started a thread.
+  // The price is opened first, because the intensity starts a thread, which a mistake in the price
+  // should not leave behind.
   auto price = OpenPrice(options.price);
   if (!price.ok()) return std::move(price).error().While("--price");
   auto intensity = OpenIntensity(clock, options);

@@ -13,33 +13,33 @@
 #include "zeus/carbon/price_source.h"
 #include "zeus/monitor/measurement.h"
 
-// What a command line says about carbon and price, for every verb that reports energy.
+// The options for carbon and price that every verb with energy reports shares.
 namespace zeus::cli {
 
 struct CarbonOptions {
-  std::string carbon{};  // "350g/kWh", "DE", "grid.csv", "electricity-maps:DE"; empty: not wanted.
-  std::string price{};   // "0.31EUR", "tariff.toml", "spot.csv"; empty: not wanted.
-  std::string fallback{};  // For electricity maps: "350g/kWh" or "DE".
+  std::string carbon{};    // "350g/kWh", "DE", "grid.csv", "electricity-maps:DE"; empty: no carbon.
+  std::string price{};     // "0.31EUR", "tariff.toml", "spot.csv"; empty: no price.
+  std::string fallback{};  // Used when Electricity Maps does not answer: "350g/kWh" or "DE".
   std::string token_file{};
   std::string url = "https://api.electricitymaps.com/v3";
-  // How long the first report waits for an answer of a server that was asked at the start.
+  // Timeout of the first report, which waits for the server's first answer.
   Seconds patience{2};
 };
 
-// Declares --carbon, --price and what belongs to them.
+// Declares --carbon, --price and the options that go with them.
 void AddCarbonOptions(Verb app, CarbonOptions& options);
 
-// Turns energy into emissions and cost. Thread-safe.
+// Computes emissions and cost of energy. Thread-safe.
 class CarbonAccounting {
  public:
-  // Everything that can be wrong is found here, before a command is started: files, names, numbers,
-  // a missing token. Servers are asked from now on, in the background. `clock` must outlive it.
+  // Finds all mistakes in files, names, numbers and the token before a command is started. Servers
+  // are queried in the background from now on. `clock` must outlive the object.
   static Result<CarbonAccounting> Open(Clock& clock, const CarbonOptions& options);
 
   bool wanted() const { return intensity_ != nullptr || price_ != nullptr; }
 
-  // Never fails: what cannot be known has a reason in the report. A window's energy is spread
-  // evenly over it.
+  // Never fails: the report holds a reason for everything that is unknown. The energy of a window
+  // is spread evenly over its duration.
   CarbonReport Of(const Measurement& measurement) const;
   CarbonReport Of(const EnergyUse& use) const;
 

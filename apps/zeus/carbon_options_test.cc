@@ -113,7 +113,7 @@ TEST_F(CarbonOptionsTest, NamesTheDevicesThatAreMissing) {
 TEST_F(CarbonOptionsTest, ALiveGridOutOfReachIsReportedWithWhatWasUsedInstead) {
   const zeus::testing::ScopedVariable cache("XDG_CACHE_HOME", directory_.path());
   const auto token = directory_.AddFile("token", "secret\n");
-  // Nobody listens on port 1 of this machine.
+  // No server listens on port 1 of this machine.
   const CarbonReport report = Report({.carbon = "electricity-maps:US-CAL-CISO",
                                       .token_file = token,
                                       .url = "http://127.0.0.1:1/v4"});

@@ -62,7 +62,7 @@ monitor = ZeusMonitor(gpu_indices=[0])
 power = PowerMonitor(gpu_indices=[0])
 windows: dict[str, Measurement] = {}
 
-time.sleep(0.5)  # So that the picture shows what idle means.
+time.sleep(0.5)  # The picture then shows idle power, too.
 with monitor.window("epoch") as epoch:
     with monitor.window("train") as train:
         for step in range(steps):

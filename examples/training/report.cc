@@ -97,9 +97,9 @@ void PrintOutcome(const Outcome& outcome, const Options& options) {
   if (total.cost)
     fmt::print(", cost {} (eta {:g})", WithSigma(*total.cost, total.cost_sigma), options.eta);
   fmt::print("\nstopped: {}\n", ReasonOf(outcome));
-  // A few steps that the system's scheduler delayed say nothing.
-  constexpr double kNoticeable = 0.05;
-  if (outcome.late_share > kNoticeable)
+  // A few late steps are the work of the system's scheduler and not worth a warning.
+  constexpr double kLateShareToReport = 0.05;
+  if (outcome.late_share > kLateShareToReport)
     fmt::print(
         "this CPU was slower than the GPU in {:.0f} % of the steps, which then seem longer: "
         "start the node with a smaller --time-scale\n",

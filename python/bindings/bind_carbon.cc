@@ -19,9 +19,9 @@
 namespace zeus::python {
 namespace {
 
-// Begin and end in seconds since 1970, and joules.
+// Begin and end in seconds since 1970, and the energy in joules.
 using Piece = std::tuple<double, double, double>;
-// What was accounted, its standard deviation, joules without a value, and notes.
+// The accounted amount, its standard deviation, the joules without a value, and notes.
 using Account = std::tuple<double, double, double, std::vector<std::string>>;
 
 WallTime FromUnix(double seconds) {
@@ -47,7 +47,8 @@ Account EmissionsOf(const std::vector<Piece>& pieces, double sigma,
           emissions.accounted.notes};
 }
 
-// Months and days as bits, minutes since midnight, and tiers of kilowatt-hours and prices.
+// Months and days as bit masks, begin and end in minutes since midnight, and tiers of
+// kilowatt-hours and prices.
 using Rate = std::tuple<unsigned, unsigned, int, int, std::vector<std::pair<double, double>>>;
 
 TariffRate RateOf(const Rate& rate) {

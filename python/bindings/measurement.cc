@@ -23,10 +23,10 @@ namespace {
 
 constexpr double kUnknownEnergy = std::numeric_limits<double>::quiet_NaN();
 
-// "gpu:3" is the GPU with the index 3.
+// "gpu:3" is the GPU with index 3.
 std::string_view KindOf(std::string_view device) { return device.substr(0, device.find(':')); }
 
-// Its index, or what a rail is called.
+// Returns the index of the device, or the name of a rail.
 py::object KeyOf(std::string_view device) {
   const std::string_view text = device.substr(device.find(':') + 1);
   int index = 0;
@@ -39,7 +39,7 @@ double EnergyOrNan(const DeviceMeasurement& device) {
   return device.energy.ok() ? device.energy.value().energy.value() : kUnknownEnergy;
 }
 
-// A value of an estimate, or None where there is no number.
+// Returns a value of an estimate, or None if there is no measurement.
 template <class Get>
 py::object IfKnown(const DeviceMeasurement& device, Get get) {
   if (!device.energy.ok()) return py::none();
@@ -86,7 +86,7 @@ double TotalSigmaOrNan(const Measurement& measurement) {
   return std::isnan(TotalOrNan(measurement)) ? kUnknownEnergy : measurement.Sum().sigma.value();
 }
 
-// Objects, arrays, texts, numbers, truth values and null.
+// Converts objects, arrays, texts, numbers, booleans and null.
 py::object PythonOf(const Json& json) {
   if (json.is_object()) {
     py::dict dict;
@@ -117,7 +117,7 @@ py::object MeasurementObject::EnergyOf(const char* kind) const {
   return energies;
 }
 
-MeasurementObject MeasurementObject::Refined(double patience) {
+MeasurementObject MeasurementObject::Refined(double timeout) {
   if (measurement_.stage == Measurement::Stage::kRefined) return *this;
   if (refined_) return MeasurementObject(*refined_, monitor_);
   const std::shared_ptr<Monitor> monitor = monitor_.lock();
@@ -132,8 +132,8 @@ MeasurementObject MeasurementObject::Refined(double patience) {
         last.emplace(recording->monitor().RefinedResult(id));
         return last->ok() || !last->error().retryable();
       },
-      patience);
-  // Another thread may have been told it.
+      timeout);
+  // Another thread may have got it meanwhile.
   if (!refined_) refined_ = std::make_shared<const Measurement>(Unwrap(*std::move(last)));
   return MeasurementObject(*refined_, monitor_);
 }
@@ -170,7 +170,7 @@ MeasurementObject MeasurementObject::FromNumbers(double time, const Numbers& num
   Measurement measurement;
   measurement.window = std::move(window);
   measurement.time = Seconds(time);
-  measurement.stage = Measurement::Stage::kRefined;  // Nobody will ever know better.
+  measurement.stage = Measurement::Stage::kRefined;  // Plain numbers cannot become more precise.
   AddNumbers(measurement.devices, "gpu", numbers.gpu);
   AddNumbers(measurement.devices, "cpu", numbers.cpu);
   AddNumbers(measurement.devices, "dram", numbers.dram);

@@ -32,6 +32,6 @@ PYBIND11_MODULE(_core, core) {
   BindMetrics(core);
   BindCarbon(core);
   RefuseBareObjects();
-  // Before the interpreter takes itself apart: recorder threads end, knobs are put back.
+  // Recorder threads must end and knobs be restored before the interpreter is finalised.
   py::module_::import("atexit").attr("register")(py::cpp_function(&Closeable::CloseAll));
 }

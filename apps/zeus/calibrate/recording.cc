@@ -10,7 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 using calibration::LoadState;
 
-// Not a divisor of usual update periods: polls then find the moments of updates from all sides.
+// This is not a divisor of usual update periods, so polls hit updates at all phases.
 constexpr Seconds kPollInterval = 930us;
 
 constexpr double kSlowStretches = 6;

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 using namespace zeus::literals;
 using calibration::LoadState;
 
-// A load on a simulated GPU of this process; fails after so many switches.
+// A load on a simulated GPU of this process that fails after `works` switches.
 class LocalLoad final : public SwitchedLoad {
  public:
   explicit LocalLoad(sim::SimulatedGpu& gpu, int works = 1'000'000) : gpu_(gpu), left_(works) {}
@@ -55,10 +55,10 @@ TEST_F(RecordingTest, WhatWasRecordedTellsHowTheSensorsBehave) {
   ASSERT_TRUE(counter.ok()) << counter.error().message;
   EXPECT_NEAR(counter.value().period.value.count(), 0.1, 1e-4);
   EXPECT_NEAR(counter.value().delay.value.count(), 0, 0.002);
-  // An A100 has no such sensor: it is asked once and says so.
+  // An A100 has no such sensor: the recorder asks once and keeps the error.
   ASSERT_TRUE(recorded.average_power.error);
   EXPECT_EQ(recorded.average_power.error->code, ErrorCode::kNotSupported);
-  EXPECT_NEAR(gpu_.ExactPower().value(), 50, 10);  // Idle again.
+  EXPECT_NEAR(gpu_.ExactPower().value(), 50, 10);  // The load was switched off at the end.
 }
 
 TEST_F(RecordingTest, ALoadThatFailsEndsTheRecording) {

@@ -62,7 +62,7 @@ std::string Screen::Redraw(const std::vector<std::string>& rows, TerminalSize si
   if (size.rows > 1 && count > size.rows - 1) count = size.rows - 1;
   std::string text;
   if (last_size_ && *last_size_ != size) {
-    text = kClearAll;  // The terminal has moved what it showed, nobody knows where to.
+    text = kClearAll;  // The terminal has moved the old rows to unknown places.
   } else if (shown_rows_ > 0) {
     text = fmt::format("\x1b[{}A", shown_rows_);
   }

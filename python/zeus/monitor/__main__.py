@@ -22,7 +22,7 @@ _WINDOW = "zeus.monitor.energy"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; its exit code."""
+    """Runs the command and returns its exit code."""
     return printing(lambda: _run(_parser().parse_args(arguments)))
 
 
@@ -32,7 +32,7 @@ def _run(options: argparse.Namespace) -> int:
     except (ZeusError, ValueError) as failure:
         print(f"error: {failure}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:  # Before anything was measured.
+    except KeyboardInterrupt:  # Nothing was measured yet.
         return 130
 
 
@@ -54,7 +54,7 @@ def _power(options: argparse.Namespace) -> int:
         options.gpu_indices, update_period=options.update_period, power_domains=[domain]
     )
     with monitor:
-        silent: set[int] = set()  # At least once.
+        silent: set[int] = set()  # GPUs that failed to answer at least once.
 
         def ask() -> dict[int, float]:
             power = monitor.get_power(power_domain=domain) or {}
@@ -76,7 +76,7 @@ def _power(options: argparse.Namespace) -> int:
 
 
 def _total(energy: dict[int, float], silent: set[int]) -> str:
-    """In which a GPU that did not always answer has what is known of it."""
+    """Returns the total; a GPU that did not always answer counts with its known part."""
     known = {gpu: joules for gpu, joules in energy.items() if not math.isnan(joules)}
     parts = (
         f"gpu:{gpu} " + (f"{known[gpu]:.1f} J" if gpu in known else "unknown") for gpu in energy
