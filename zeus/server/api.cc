@@ -63,7 +63,7 @@ Status CheckQuery(const Route& route, const HttpRequest& request) {
 Api::Api(JobService& service, ServerMetrics& metrics, AccessLog* log, ApiOptions options)
     : metrics_(metrics), log_(log), options_(std::move(options)), guard_(options_.origins) {
   const JobTenants jobs{.service = service, .quotas = options_.quotas};
-  AddJobRoutes(jobs, metrics_, router_);
+  AddJobRoutes(jobs, metrics_, options_.carbon, router_);
   AddTrialRoutes(jobs, metrics_, router_);
   AddReferenceRoutes(jobs, metrics_, router_);
   if (options_.plans != nullptr)

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "zeus/base/clock.h"
+#include "zeus/carbon/carbon_accounting.h"
 #include "zeus/job/job_service.h"
 #include "zeus/plan/pipeline_sessions.h"
 #include "zeus/plan/plan_service.h"
@@ -27,6 +28,8 @@ struct ApiOptions {
   const TokenFile* tokens = nullptr;     // nullptr: everybody may do everything.
   LoginLimiter* logins = nullptr;        // nullptr: wrong tokens may come for ever.
   Quotas* quotas = nullptr;              // nullptr: name spaces have no limits.
+  // Says what saved energy is in emissions and money; nullptr: it is not said.
+  const CarbonAccounting* carbon = nullptr;
   OriginGuard::Options origins{};
   // How much a name space holds.
   std::function<Result<Usage>(const std::string& name_space)> usage{};

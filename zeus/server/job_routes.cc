@@ -81,12 +81,14 @@ Result<HttpAnswer> GetArms(JobService& service, const HttpRequest& request) {
   return JsonAnswer(200, wire::ToJson(arms));
 }
 
-Result<HttpAnswer> GetSavings(JobService& service, const HttpRequest& request) {
-  ZEUS_TRY(
-      const JobSavings savings,
-      service.GetSavings({.job_id = request.parameters[0],
-                          .gpu_model = FindParameter(request.query, "gpu_model").value_or(""),
-                          .baseline_job = FindParameter(request.query, "baseline").value_or("")}));
+Result<HttpAnswer> GetSavings(JobService& service, const CarbonAccounting* carbon,
+                              const HttpRequest& request) {
+  const SavingsQuery query{.job_id = request.parameters[0],
+                           .gpu_model = FindParameter(request.query, "gpu_model").value_or(""),
+                           .baseline_job = FindParameter(request.query, "baseline").value_or("")};
+  ZEUS_TRY(const JobSavings savings, carbon != nullptr
+                                         ? GetSavingsWithCarbon(service, query, *carbon)
+                                         : service.GetSavings(query));
   return JsonAnswer(200, wire::ToJson(savings));
 }
 
@@ -121,7 +123,7 @@ Result<HttpAnswer> ListEvents(const ScopedJobService& scoped, const HttpRequest&
 }
 
 // The routes of one job beyond its description: what is known about it and what happened to it.
-void AddKnowledgeRoutes(const JobTenants& tenants, Router& router) {
+void AddKnowledgeRoutes(const JobTenants& tenants, const CarbonAccounting* carbon, Router& router) {
   router.Add({.method = "GET",
               .pattern = "/v1/jobs/{id}/arms",
               .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
@@ -133,8 +135,8 @@ void AddKnowledgeRoutes(const JobTenants& tenants, Router& router) {
               .query = {"gpu_model"}});
   router.Add({.method = "GET",
               .pattern = "/v1/jobs/{id}/savings",
-              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
-                return GetSavings(service, r);
+              .handler = tenants.Jobs([carbon](ScopedJobService& service, const HttpRequest& r) {
+                return GetSavings(service, carbon, r);
               }),
               .summary = "What the job has saved against undisturbed runs of its default",
               .answer_schema = "Savings",
@@ -162,7 +164,8 @@ void AddKnowledgeRoutes(const JobTenants& tenants, Router& router) {
 
 }  // namespace
 
-void AddJobRoutes(const JobTenants& tenants, ServerMetrics& metrics, Router& router) {
+void AddJobRoutes(const JobTenants& tenants, ServerMetrics& metrics, const CarbonAccounting* carbon,
+                  Router& router) {
   router.Add({.method = "POST",
               .pattern = "/v1/jobs",
               .access = Access::kWrite,
@@ -198,7 +201,7 @@ void AddJobRoutes(const JobTenants& tenants, ServerMetrics& metrics, Router& rou
               }),
               .summary = "Delete a job with its trials and events",
               .statuses = {204, 404}});
-  AddKnowledgeRoutes(tenants, router);
+  AddKnowledgeRoutes(tenants, carbon, router);
 }
 
 }  // namespace zeus::server

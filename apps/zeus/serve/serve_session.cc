@@ -1,6 +1,7 @@
 #include "apps/zeus/serve/serve_session.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -38,6 +39,7 @@ using namespace std::chrono_literals;
 
 constexpr Seconds kExpiryPeriod = 5s;
 constexpr Seconds kRefreshPeriod = 5s;
+constexpr Seconds kOwnerPeriod = 500ms;
 constexpr Seconds kForever = std::chrono::hours(24 * 365);
 constexpr std::size_t kLargestSchedule = std::size_t{64} << 20;
 
@@ -208,19 +210,27 @@ struct Frame {
   std::optional<LastResort> last_resort{};
 };
 
-// The exit code, unless the last resort has one.
+// Whether the process to which the server belongs has ended, of which we were a child. The death
+// signal of prctl() would come at the end of the thread that started us, and a pipe would stay
+// open in every process that the owner has forked.
+bool OwnerHasEnded(const ServeOptions& options) {
+  return options.owner && static_cast<std::uint64_t>(::getppid()) != *options.owner;
+}
+
+// Returns the exit code, unless the last resort has one.
 Result<int> ServeUntilSignal(server::HttpServer& server, LocalPlanService& plans, Frame& frame,
-                             const Clock& clock, Seconds patience) {
+                             const Clock& clock, const ServeOptions& options) {
   SecretsRefresh secrets(frame.tokens.get(), server);
   fmt::print("listening on {}\n", server.url());
   ZEUS_RETURN_IF_ERROR(FlushOutput());
   Wait event = Wait::kTime;
-  while (event != Wait::kStop) {
-    event = frame.signals->WaitUntil(clock.Now() + kRefreshPeriod, clock);
+  const Seconds period = options.owner ? kOwnerPeriod : kRefreshPeriod;
+  while (event != Wait::kStop && !OwnerHasEnded(options)) {
+    event = frame.signals->WaitUntil(clock.Now() + period, clock);
     if (event == Wait::kReopen && frame.log) frame.log->Reopen();
     if (event != Wait::kStop) secrets.Look();
   }
-  frame.last_resort->Arm(clock.Now() + patience);
+  frame.last_resort->Arm(clock.Now() + Seconds(options.shutdown_timeout));
   plans.Stop();  // Whoever waits for a frontier may ask the next server.
   server.BeginShutdown();
   while (!server.WaitForShutdown(kForever)) {
@@ -229,7 +239,7 @@ Result<int> ServeUntilSignal(server::HttpServer& server, LocalPlanService& plans
 }
 
 Result<int> Serve(const ServeOptions& options) {
-  const SystemClock clock;
+  SystemClock clock;
   Frame frame;
   ZEUS_TRY(frame.tokens, LoadTokens(options));
   std::string database = options.database;
@@ -244,6 +254,7 @@ Result<int> Serve(const ServeOptions& options) {
   // Not earlier: a database that hangs must not keep a signal from ending us.
   frame.signals.emplace(Signals::Program::kService);
   frame.last_resort.emplace(*frame.signals, clock);
+  ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, options.carbon));
   // Runs that could not report while there was no server are not dead.
   LocalJobService service(
       *store.jobs, clock, SystemEntropy,
@@ -262,6 +273,7 @@ Result<int> Serve(const ServeOptions& options) {
                    .tokens = frame.tokens.get(),
                    .logins = &logins,
                    .quotas = options.quotas.empty() ? nullptr : &quotas,
+                   .carbon = &carbon,
                    .origins = OriginsOf(options),
                    .usage = usage,
                    .ready = [&readiness] { return readiness.Check(); },
@@ -274,7 +286,7 @@ Result<int> Serve(const ServeOptions& options) {
   ZEUS_TRY(const std::unique_ptr<server::HttpServer> server,
            server::HttpServer::Start(HttpOptions(options), api, metrics, clock));
   const Expiry expiry(service, planning.sessions, metrics, clock);
-  return ServeUntilSignal(*server, planning.plans, frame, clock, Seconds(options.shutdown_timeout));
+  return ServeUntilSignal(*server, planning.plans, frame, clock, options);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "zeus/base/result.h"
+#include "zeus/carbon/carbon_accounting.h"
 
 namespace zeus::cli {
 
@@ -39,6 +40,8 @@ struct ServeOptions {
   std::string pipeline_schedule{};           // A file; empty: none.
   double rank_timeout = 600;                 // Of a rank that waits for the others.
   double session_timeout = 7 * 24 * 3600.0;  // Of a pipeline that nobody asks about.
+  std::optional<std::uint64_t> owner{};      // Process whose child it is and with which it ends.
+  CarbonOptions carbon{};                    // Emissions and money of saved energy.
 };
 
 // Serves until a signal ends it. The value is the exit code.

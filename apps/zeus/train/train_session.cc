@@ -59,7 +59,8 @@ Status TrainSession::CompleteSpec() {
     if (!(spec.max_power > Watts(0))) spec.max_power = parts_.devices->knob().max_power();
   } else if (spec.gpu_model.empty() || !(spec.max_power > Watts(0))) {
     return Error{ErrorCode::kNotFound,
-                 "there is no GPU to measure here (zeus doctor says why): for a command that "
+                 "there is no GPU to measure here (zeus doctor says why): try a simulated one with "
+                 "zeus sim start --gpus V100 && eval \"$(zeus sim env)\", or for a command that "
                  "reports its own energy say --gpu-model and --max-power"};
   }
   return Ok();
@@ -211,7 +212,7 @@ Status TrainSession::TellLessons(const CarbonAccounting& carbon) const {
   }
   if (!collected.ok()) return collected.error();
   Lessons& lessons = collected.value();
-  AddCarbon(carbon, lessons);
+  AddSavedCarbon(carbon, lessons.trials, lessons.savings);
   if (!options_.quiet) PrintErrorText("\n" + ArmsTable(lessons) + "\n" + SummaryText(lessons));
   if (!options_.html.empty()) ZEUS_RETURN_IF_ERROR(WriteWhole(options_.html, ToHtml(lessons)));
   if (options_.json.empty()) return Ok();

@@ -24,7 +24,7 @@ class JobRun:
     def on_evaluate(self, metric: float) -> None: ...
     def on_train_end(self) -> None:
         """The run came to its end by itself."""
-    def savings(self) -> dict[str, Any]:
+    def savings(self, carbon: dict[str, str]) -> dict[str, Any]:
         """What the job has saved, as zeus.optimizer.batch_size.JobSavings reads it."""
     def close(self) -> None:
         """Ends it, as one that was given up if nobody ended it before."""

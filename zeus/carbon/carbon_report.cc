@@ -1,17 +1,19 @@
-#include "apps/zeus/carbon_report.h"
+#include "zeus/carbon/carbon_report.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "zeus/base/field_reader.h"
 #include "zeus/base/json.h"
 
-namespace zeus::cli {
+namespace zeus {
 namespace {
 
-// Two digits of the doubt; without doubt three of the value.
-std::string WithDoubt(double value, double sigma, const std::string& unit) {
+// Formats two digits of the sigma, and as many of the value; without a sigma three of the value.
+std::string AmountText(double value, double sigma, const std::string& unit) {
   const auto decimals = [](double of, int digits) {
     if (of == 0) return 0;
     const auto magnitude = static_cast<int>(std::floor(std::log10(std::abs(of))));
@@ -24,9 +26,9 @@ std::string WithDoubt(double value, double sigma, const std::string& unit) {
 
 std::string Grams(GramsCo2e amount, GramsCo2e sigma) {
   const double largest = std::abs(amount.value());
-  if (largest >= 1000) return WithDoubt(amount.value() / 1e3, sigma.value() / 1e3, "kg CO2e");
-  if (largest < 0.1) return WithDoubt(amount.ToMilli(), sigma.ToMilli(), "mg CO2e");
-  return WithDoubt(amount.value(), sigma.value(), "g CO2e");
+  if (largest >= 1000) return AmountText(amount.value() / 1e3, sigma.value() / 1e3, "kg CO2e");
+  if (largest < 0.1) return AmountText(amount.ToMilli(), sigma.ToMilli(), "mg CO2e");
+  return AmountText(amount.value(), sigma.value(), "g CO2e");
 }
 
 std::string Origin(const Accounted& accounted) {
@@ -48,7 +50,7 @@ void AddLines(std::vector<std::string>& lines, const std::string& name, const st
   for (const std::string& note : accounted.notes) lines.push_back("note: " + note);
 }
 
-// Where nothing is known there is no number, and the notes say why.
+// An amount of which nothing is known is null, and the notes say why.
 Json NumberOrNull(double number, const Accounted& accounted) {
   return accounted.sources.empty() ? Json() : Json(number);
 }
@@ -65,15 +67,58 @@ Json Notes(const Accounted& accounted, const CarbonReport& report) {
   return notes;
 }
 
+// Reads what AddAccounted() wrote.
+void ReadAccounted(FieldReader& fields, Accounted& accounted) {
+  double energy = 0;
+  double missing = 0;
+  fields.Require("energy_joules", energy);
+  fields.Require("missing_joules", missing);
+  fields.Require("sources", accounted.sources);
+  fields.Require("notes", accounted.notes);
+  accounted.energy = Joules(energy);
+  accounted.missing = Joules(missing);
+}
+
+Result<Emissions> EmissionsFromJson(const Json& json) {
+  Emissions emissions;
+  FieldReader fields("carbon", json);
+  double amount = 0;
+  double sigma = 0;
+  fields.ReadUnlessNull("grams_co2e", amount);
+  fields.ReadUnlessNull("grams_co2e_sigma", sigma);
+  fields.Read("estimated", emissions.accounted.estimated);
+  ReadAccounted(fields, emissions.accounted);
+  ZEUS_RETURN_IF_ERROR(fields.FinishAllowingOthers());
+  emissions.amount = GramsCo2e(amount);
+  emissions.sigma = GramsCo2e(sigma);
+  return emissions;
+}
+
+Result<Cost> CostFromJson(const Json& json) {
+  Cost cost;
+  FieldReader fields("cost", json);
+  double amount = 0;
+  double sigma = 0;
+  fields.ReadUnlessNull("amount", amount);
+  fields.ReadUnlessNull("amount_sigma", sigma);
+  fields.Require("currency", cost.currency);
+  ReadAccounted(fields, cost.accounted);
+  ZEUS_RETURN_IF_ERROR(fields.FinishAllowingOthers());
+  cost.amount = Money(amount);
+  cost.sigma = Money(sigma);
+  return cost;
+}
+
 }  // namespace
 
-std::vector<std::string> ToLines(const CarbonReport& report) {
+std::vector<std::string> ToLines(const CarbonReport& report, const std::string& cost_name) {
   std::vector<std::string> lines;
   if (const auto& emissions = report.emissions) {
     AddLines(lines, "carbon", Grams(emissions->amount, emissions->sigma), emissions->accounted);
   }
   if (const auto& cost = report.cost) {
-    AddLines(lines, "cost", WithDoubt(cost->amount.value(), cost->sigma.value(), cost->currency),
+    AddLines(lines, cost_name,
+             AmountText(cost->amount.value(), cost->sigma.value(), cost->currency),
              cost->accounted);
   }
   for (const std::string& note : report.notes) lines.push_back("note: " + note);
@@ -102,4 +147,15 @@ void AddTo(Json& object, const CarbonReport& report) {
   }
 }
 
-}  // namespace zeus::cli
+Result<CarbonReport> CarbonReportFromJson(const Json& object) {
+  CarbonReport report;
+  if (const auto carbon = object.find("carbon"); carbon != object.end() && !carbon->is_null()) {
+    ZEUS_TRY(report.emissions, EmissionsFromJson(*carbon));
+  }
+  if (const auto cost = object.find("cost"); cost != object.end() && !cost->is_null()) {
+    ZEUS_TRY(report.cost, CostFromJson(*cost));
+  }
+  return report;
+}
+
+}  // namespace zeus
