@@ -65,6 +65,11 @@ Result<EnergyEstimate> EnergyMonitor::EnergyBetween(std::size_t device, TimePoin
   return state_->records_[device].Between(begin, end);
 }
 
+std::size_t EnergyMonitor::edges_after_work() const {
+  const std::lock_guard lock(state_->mutex_);
+  return state_->edges_.after_work();
+}
+
 std::vector<Timeline::Sample> EnergyMonitor::History(std::size_t device, Quantity quantity,
                                                      TimePoint begin, TimePoint end) const {
   const std::lock_guard lock(state_->mutex_);
