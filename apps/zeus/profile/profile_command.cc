@@ -21,7 +21,10 @@ Result<int> Execute(const ProfileFlags& flags, const Verb& verb, const CommandTa
   SystemClock clock;
   ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::Start());
   ZEUS_TRY(const std::unique_ptr<ProfiledDevices> devices,
-           ProfiledDevices::Open(clock, options.knob, options.gpus, options.ceiling));
+           ProfiledDevices::Open(clock, {.kind = options.knob,
+                                         .gpus = options.gpus,
+                                         .ceiling = options.ceiling,
+                                         .driver_timeout = options.driver_timeout}));
   return ProfileSession(options, clock, *signals, *devices).Execute();
 }
 

@@ -16,6 +16,7 @@ namespace zeus::cli {
 // The command line of `zeus profile`, as typed.
 struct ProfileFlags {
   std::string gpus{};
+  double driver_timeout = 30;
   std::string knob = "gpu_power_limit";
   std::string limits{};
   std::optional<double> stride{};
@@ -58,6 +59,7 @@ struct ProfileFiles {
 struct ProfileOptions {
   std::vector<std::string> command;
   std::optional<std::vector<unsigned>> gpus;
+  Seconds driver_timeout{30};
   KnobKind knob = KnobKind::kGpuPowerLimit;
   std::vector<Setting> settings;  // Given ones, fastest first; empty: by stride.
   Setting stride;                 // 0: what suits the knob.

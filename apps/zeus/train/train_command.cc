@@ -24,23 +24,26 @@ namespace zeus::cli {
 namespace {
 
 // What a run that was killed left changed; nothing to do is the rule.
-void RepairLimits(Clock& clock, bool quiet) {
+void RepairLimits(Clock& clock, const TrainOptions& options) {
   const auto folder = KnobFolder();
   if (!folder.ok()) return;
   KnobJournal journal(clock, folder.value());
-  const auto repairs = RepairKnobs(journal, RealSurroundings(clock));
+  Surroundings surroundings = RealSurroundings(clock);
+  surroundings.answer_within = options.driver_timeout;
+  const auto repairs = RepairKnobs(journal, surroundings);
   if (!repairs.ok()) {
     log::Warning("{}", repairs.error().message);
     return;
   }
   for (const KnobRepair& repair : repairs.value())
-    if (!quiet) PrintErrorText(fmt::format("zeus: {}\n", ToText(repair)));
+    if (!options.quiet) PrintErrorText(fmt::format("zeus: {}\n", ToText(repair)));
 }
 
 // Null when there is no GPU: a command may know what it uses.
 Result<std::unique_ptr<ProfiledDevices>> OpenDevices(const TrainOptions& options, Clock& clock) {
-  auto devices =
-      ProfiledDevices::Open(clock, KnobKind::kGpuPowerLimit, options.gpus, options.limit.ceiling);
+  auto devices = ProfiledDevices::Open(clock, {.gpus = options.gpus,
+                                               .ceiling = options.limit.ceiling,
+                                               .driver_timeout = options.driver_timeout});
   if (devices.ok() || options.gpus || devices.error().code != ErrorCode::kNotFound) return devices;
   // Without a place to note what is to be put back, none is opened either.
   if (auto folder = KnobFolder(); !folder.ok() && options.spec.gpu_model.empty())
@@ -78,7 +81,7 @@ Result<int> Execute(const TrainFlags& flags, const Verb& verb, const CommandTail
   // Before any thread, which would get the signals otherwise.
   ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::Start());
   ZEUS_TRY(const std::unique_ptr<JobSource> source, JobSource::Open(options.source, clock));
-  RepairLimits(clock, options.quiet);
+  RepairLimits(clock, options);
   ZEUS_TRY(const std::unique_ptr<ProfiledDevices> devices, OpenDevices(options, clock));
   return TrainSession({clock, *signals, *source, devices.get()}, std::move(options)).Execute();
 }

@@ -33,6 +33,7 @@ struct TrainFlags {
   bool no_placeholder = false;
   bool may_raise = false;
   std::string gpus{};
+  double driver_timeout = 30;
   std::string power_limit = "jit";
   std::string limits{};
   std::optional<double> stride{};
@@ -63,6 +64,7 @@ struct TrainOptions {
   std::optional<double> learning_rate{};
   LearningRateScaling scaling = LearningRateScaling::kSquareRoot;
   std::optional<std::vector<unsigned>> gpus{};
+  Seconds driver_timeout{30};
   LimitPlan limit{};
   std::optional<ProgressPattern> progress{};
   Seconds grace{10};
