@@ -4,7 +4,7 @@
 
 #include "zeus/base/clock.h"
 #include "zeus/base/testing/temporary_directory.h"
-#include "zeus/monitor/shared_activity_board.h"
+#include "zeus/monitor/sharing/shared_activity_board.h"
 
 namespace zeus {
 namespace {

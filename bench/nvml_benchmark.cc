@@ -18,7 +18,6 @@
 
 #include "zeus/device/nvml/nvml_fields.h"
 #include "zeus/device/nvml/nvml_gpu.h"
-#include "zeus/device/nvml/nvml_library.h"
 #include "zeus/device/nvml/nvml_readers.h"
 #include "zeus/device/nvml/nvml_session.h"
 

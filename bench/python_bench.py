@@ -26,6 +26,7 @@ sys.path.insert(0, str(BUILD / "python"))
 TARGETS = {
     "window p50": 3.0,
     "step when done p50": 0.3,
+    "epoch, server hangs p99": 1000.0,
     "import time": 50.0,
     "import memory": 15.0,
 }
@@ -123,6 +124,30 @@ def step_figures(rounds: int) -> dict[str, dict[str, float]]:
             return {"step when done": batched_microseconds(step, rounds * 10)}
 
 
+def epoch_figures(rounds: int) -> dict[str, dict[str, float]]:
+    """on_evaluate() of a training whose server answers, and of one whose server hangs."""
+    import signal
+
+    from zeus.monitor import ZeusMonitor
+    from zeus.optimizer.batch_size import BatchSizeOptimizer, JobSpec, LocalServer
+    figures = {}
+    for name in ("epoch, server answers", "epoch, server hangs"):
+        job = JobSpec("bench", [32], 32, "bench-1", policy="default", beta_knob=None,
+                      max_epochs=1_000_000)
+        with tempfile.TemporaryDirectory(prefix="zeus-bench-") as folder:
+            os.environ["XDG_DATA_HOME"] = folder
+            with LocalServer() as server, ZeusMonitor([0], []) as monitor:
+                optimizer = BatchSizeOptimizer(monitor, server.url, job, end_timeout=0.1)
+                optimizer.on_train_begin()
+                if name.endswith("hangs"):
+                    # Its connections are accepted by the system, and never answered.
+                    server.process.send_signal(signal.SIGSTOP)
+                figures[name] = microseconds(lambda: optimizer.on_evaluate(0.1), rounds)
+                optimizer.close()
+                server.process.send_signal(signal.SIGCONT)
+    return figures
+
+
 def import_figures(rounds: int) -> dict[str, float]:
     """Milliseconds, those of them that it computes, and megabytes above a bare interpreter."""
     figures: dict[str, list[list[float]]] = {"pass": [], "import zeus.monitor": []}
@@ -146,7 +171,8 @@ def measured(rounds: int) -> dict[str, float]:
     """All figures by name: microseconds, milliseconds for time and megabytes for memory."""
     with simulated_node("8xA100"):
         calls = {"bare call": batched_microseconds(bare_call, rounds * 10),
-                 **window_figures(rounds), **step_figures(rounds)}
+                 **window_figures(rounds), **step_figures(rounds),
+                 **epoch_figures(max(100, rounds // 20))}
     flat = {f"{what} {percentile}": figure
             for what, row in calls.items() for percentile, figure in row.items()}
     return {**flat, **import_figures(max(5, min(15, rounds // 100)))}
@@ -158,12 +184,12 @@ def unit(name: str) -> str:
 
 def print_table(figures: dict[str, float]) -> None:
     call = figures["bare call p50"]
-    print(f"{'what':22} {'figure':>12} {'target':>10} {'bare calls':>11}")
+    print(f"{'what':26} {'figure':>12} {'target':>10} {'bare calls':>11}")
     for name, figure in figures.items():
         target = f"{TARGETS[name]:g} {unit(name)}" if name in TARGETS else ""
         ratio = f"{figure / call:.1f}" if unit(name) == "us" else ""
         missed = "  missed" if name in TARGETS and figure > TARGETS[name] else ""
-        print(f"{name:22} {figure:9.3f} {unit(name)} {target:>10} {ratio:>11}{missed}")
+        print(f"{name:26} {figure:9.3f} {unit(name)} {target:>10} {ratio:>11}{missed}")
     print("windows and steps on eight simulated A100; importing above a bare interpreter (medians)")
 
 

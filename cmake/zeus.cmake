@@ -1,5 +1,6 @@
-# A few functions keep every CMakeLists.txt short. Headers listed in zeus_library() are the public
-# ones: they are installed, and checked to compile alone (CMAKE_VERIFY_INTERFACE_HEADER_SETS).
+# A few functions keep every CMakeLists.txt short. Which headers are installed is decided in
+# public_headers.cmake.
+include(public_headers)
 
 # zeus_library(device SOURCES ... HEADERS ... DEPENDS zeus::base PRIVATE_DEPENDS ...)
 # STANDALONE: no part of libzeus.so, since it needs what not every machine has.
@@ -7,8 +8,7 @@ function(zeus_library name)
   cmake_parse_arguments(ARG "STANDALONE" "" "SOURCES;HEADERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   add_library(zeus_${name} STATIC ${ARG_SOURCES})
   add_library(zeus::${name} ALIAS zeus_${name})
-  target_sources(zeus_${name} PUBLIC
-    FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HEADERS})
+  zeus_add_headers(zeus_${name} ${ARG_HEADERS})
   target_compile_features(zeus_${name} PUBLIC cxx_std_20)
   target_link_libraries(zeus_${name} PUBLIC ${ARG_DEPENDS}
     PRIVATE ${ARG_PRIVATE_DEPENDS} $<BUILD_INTERFACE:zeus_warnings>)
@@ -24,9 +24,8 @@ endfunction()
 function(zeus_sources name)
   cmake_parse_arguments(ARG "" "" "SOURCES;HEADERS" ${ARGN})
   list(TRANSFORM ARG_SOURCES PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
-  list(TRANSFORM ARG_HEADERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
-  target_sources(zeus_${name} PRIVATE ${ARG_SOURCES}
-    PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARG_HEADERS})
+  target_sources(zeus_${name} PRIVATE ${ARG_SOURCES})
+  zeus_add_headers(zeus_${name} ${ARG_HEADERS})
 endfunction()
 
 # zeus_test(device_test SOURCES ... DEPENDS zeus::device): a test program; ctest runs each of its

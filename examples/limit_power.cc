@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "zeus/base/clock.h"
+#include "zeus/device/knobs/guarded_knob.h"
 #include "zeus/device/node.h"
-#include "zeus/device/scoped_power_limit.h"
 
 namespace {
 

@@ -30,7 +30,8 @@ static zeus::Status Run() {
 
   for (int recurrence = 0; recurrence < 12; ++recurrence) {
     ZEUS_TRY(const auto client,
-             zeus::BatchSizeClient::Begin(&service, *monitor, {.job = job, .heartbeats = false}));
+             zeus::BatchSizeClient::Begin(
+                 &service, *monitor, {.job = job, .thread = zeus::TrialReporter::Thread::kNone}));
     const auto batch_size = static_cast<unsigned>(client->batch_size());
     ZEUS_TRY(const auto work, gpu.AttachLoad({.workload = workload, .batch_size = batch_size}));
     zeus::GlobalPowerLimitOptimizer optimizer(*monitor);

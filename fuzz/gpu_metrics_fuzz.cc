@@ -3,7 +3,6 @@
 #include <string_view>
 
 #include "zeus/device/amd/amdgpu_sysfs.h"
-#include "zeus/device/amd/gpu_metrics.h"
 
 // amdgpu's binary metrics, and its tables of clocks, whatever the driver puts there.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -3,8 +3,7 @@
 #include <string_view>
 
 #include "zeus/base/json.h"
-#include "zeus/optimizer/pipeline/instance_json.h"
-#include "zeus/optimizer/pipeline/plan_json.h"
+#include "zeus/optimizer/pipeline/plan.h"
 #include "zeus/optimizer/pipeline/problem.h"
 #include "zeus/optimizer/pipeline/profile_csv.h"
 #include "zeus/optimizer/pipeline/reference_schedule.h"
@@ -32,7 +31,7 @@ void CheckInstance(std::string_view text) {
   const auto problem = ParseInstance(text);
   if (!problem.ok()) return;
   for (int i = 0; i < problem.value().graph.size(); ++i)
-    if (problem.value().KindOf(i).points.empty()) __builtin_trap();
+    if (problem.value().Kind(i).points.empty()) __builtin_trap();
 }
 
 void CheckPlan(std::string_view text) {

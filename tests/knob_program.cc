@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "zeus/base/clock.h"
-#include "zeus/device/knob_group.h"
-#include "zeus/device/knob_guard.h"
-#include "zeus/device/knob_repair.h"
-#include "zeus/device/scoped_power_limit.h"
+#include "zeus/device/knobs/guarded_knob.h"
+#include "zeus/device/knobs/knob_group.h"
+#include "zeus/device/knobs/knob_guard.h"
+#include "zeus/device/knobs/knob_repair.h"
 
 namespace {
 

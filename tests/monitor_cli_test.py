@@ -197,7 +197,7 @@ class FileTest(MonitorTestCase):
 def check_trace(test, trace):
     """What the Trace Event Format asks of the events that we write."""
     test.assertEqual(trace["displayTimeUnit"], "ms")
-    names, counters = {}, {}
+    names, counters, windows = {}, {}, {}
     for event in trace["traceEvents"]:
         test.assertIn(event["ph"], ("M", "C", "b", "e"))
         test.assertIsInstance(event["pid"], int)
@@ -210,6 +210,14 @@ def check_trace(test, trace):
             series = counters.setdefault((event["pid"], event["name"]), [])
             test.assertTrue(all(isinstance(v, (int, float)) for v in event["args"].values()))
             series.append((event["ts"], event["args"]["value"]))
+        else:
+            windows.setdefault((event["name"], event["id"]), []).append(event)
+    # The time between two samples is a window; those that the sensors have shown are in the trace.
+    test.assertGreater(len(windows), 0)
+    for (name, _), edges in windows.items():
+        test.assertEqual((name, [edge["ph"] for edge in edges]), ("interval", ["b", "e"]))
+        test.assertGreater(edges[1]["ts"], edges[0]["ts"])
+        test.assertTrue(edges[0]["args"])
     for series in counters.values():
         times = [time for time, _ in series]
         test.assertEqual(times, sorted(times))

@@ -10,7 +10,6 @@
 #include "zeus/base/testing/child_process.h"
 #include "zeus/base/testing/places.h"
 #include "zeus/device/nvml/nvml_gpu.h"
-#include "zeus/device/nvml/nvml_library.h"
 #include "zeus/device/nvml/nvml_session.h"
 #include "zeus/device/privilege.h"
 #include "zeus/device/sim/testing/driver_node.h"

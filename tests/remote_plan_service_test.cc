@@ -11,7 +11,7 @@
 #include "zeus/job/local_job_service.h"
 #include "zeus/job/memory_repository.h"
 #include "zeus/plan/local_plan_service.h"
-#include "zeus/plan/memory_plan_repository.h"
+#include "zeus/plan/plan_repository.h"
 #include "zeus/plan/testing/plan_samples.h"
 #include "zeus/server/api.h"
 #include "zeus/server/http_server.h"
@@ -28,7 +28,7 @@ class RemotePlanServiceTest : public ::testing::Test {
     ASSERT_TRUE(started.ok()) << started.error().message;
     server_ = std::move(started).value();
     auto connected =
-        RemotePlanService::Connect(RemotePlanService::PatientOptions(server_->url()), clock_);
+        RemotePlanService::Connect(RemotePlanService::OptionsForSolving(server_->url()), clock_);
     ASSERT_TRUE(connected.ok()) << connected.error().message;
     remote_ = std::move(connected).value();
   }
@@ -100,8 +100,8 @@ TEST_F(RemotePlanServiceTest, ErrorsAreThoseOfTheServiceBehind) {
   EXPECT_EQ(late.error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(late.error().message, local_.PlanFor("a", Seconds(0.01)).error().message);
   server_.reset();
-  auto options = RemotePlanService::PatientOptions("http://127.0.0.1:1");
-  options.pause = Seconds(0);
+  auto options = RemotePlanService::OptionsForSolving("http://127.0.0.1:1");
+  options.retry.first_pause = Seconds(0);
   const auto nobody = RemotePlanService::Connect(options, clock_).value();
   EXPECT_EQ(nobody->Get("a").error().code, ErrorCode::kUnavailable);
 }

@@ -96,6 +96,12 @@ class CommandLineTest(TrainTestCase):
             self.assertIn(f"val_acc=0.9 64 {rate} {scaling} 1 0 64 {rate} {scaling} 1 0 "
                           "{unknown} \n", done.stdout)
 
+    def test_a_learning_rate_has_bounds_of_its_own(self):
+        for rate in ("-1", "1001", "90000"):
+            done = self.train(*self.options(), *self.itself(), "--lr", rate, "--", "echo", "{lr}", code=2)
+            self.assertIn("--lr", done.stderr)
+            self.assertIn("1000", done.stderr)
+
     def test_the_learning_rate_follows_the_batch_size(self):
         for scaling, rate in (("sqrt", "0.05"), ("linear", "0.025"), ("none", "0.1")):
             done = self.train("--job", scaling, "--batch-sizes", "16", "--default", "16",

@@ -6,30 +6,39 @@ import sys
 
 import repository
 
-ALLOWED = {  # layer: layers it may include, besides itself
+ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that some file of it uses
     "base": set(),
     "device": {"base"},
+    "metrics": {"base"},
     "monitor": {"base", "device"},
     "carbon": {"base"},
     "c": {"base", "device", "monitor"},
-    "optimizer": {"base", "device", "monitor"},
-    "training": {"base", "device", "monitor", "optimizer", "plan"},
+    "optimizer": {"base"},
+    "optimizer/batch_size": {"base"},
+    "optimizer/pipeline": {"base"},
+    "optimizer/power_limit": {"base", "device", "monitor", "optimizer"},
+    "training": {"base", "device", "monitor", "optimizer", "optimizer/pipeline",
+                 "optimizer/power_limit", "plan"},
     "mpi": {"base", "optimizer"},
-    "export": {"base", "device", "monitor"},
-    "job": {"base", "carbon", "optimizer"},
-    "plan": {"base", "optimizer"},
-    "store": {"base", "optimizer", "job", "plan"},
-    "wire": {"base", "carbon", "optimizer", "job", "plan"},
-    "daemon": {"base", "device", "wire"},
-    "server": {"base", "carbon", "optimizer", "job", "plan", "wire", "export"},
-    "client": {"base", "device", "monitor", "optimizer", "training", "job", "plan", "wire"},
+    "export": {"base", "device", "metrics", "monitor"},
+    "job": {"base", "carbon", "optimizer/batch_size"},
+    "plan": {"base", "optimizer/pipeline"},
+    "store": {"base", "job", "plan"},
+    "wire": {"base", "job", "optimizer/pipeline", "plan"},
+    "server": {"base", "carbon", "job", "metrics", "optimizer/pipeline", "plan", "wire"},
+    "client": {"base", "job", "monitor", "optimizer", "optimizer/pipeline", "plan", "training", "wire"},
     "report": {"base"},
-    "replay": {"base", "device", "monitor", "optimizer", "job", "report"},
+    "replay": {"base", "device", "job", "optimizer/batch_size", "report"},
 }
 
 # Folders of zeus/device that do not know each other. Discovery puts them together.
 VENDORS = {"nvml", "amd", "rapl", "soc", "sim"}
 COMPOSERS = re.compile(r"(node|discover)\w*\.(h|cc)")
+
+# Libraries that are not called like their folder.
+LIBRARIES = {"collective": "optimizer", "batch_size": "optimizer/batch_size",
+             "pipeline": "optimizer/pipeline", "power_limit": "optimizer/power_limit"}
+LIBRARY = re.compile(r"zeus_library\((\w+)[^)]*?\bDEPENDS([^)]*)\)", re.DOTALL)
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
@@ -56,36 +65,70 @@ def vendor_mistake(path: pathlib.PurePath, used: pathlib.PurePath) -> str | None
     return f"only discovery (node*.cc, discover*.cc) may include device/{vendor(used)}"
 
 
+def layer(path: pathlib.PurePath) -> str:
+    """zeus/job/a.h is of "job"; zeus/optimizer/pipeline/a.h is of "optimizer/pipeline"."""
+    folder = "/".join(path.parts[1:3])
+    return folder if len(path.parts) > 3 and folder in ALLOWED else path.parts[1]
+
+
 def mistake(path: pathlib.PurePath, include: str) -> str | None:
     """Why `path`, a file below zeus/, must not include `include`; None if it may."""
     used = pathlib.PurePosixPath(include)
     if used.parts[0] != "zeus" or len(used.parts) < 3:
         return f'"{include}" is not a path from the repository root into zeus/'
-    layer, used_layer = path.parts[1], used.parts[1]
-    if layer not in ALLOWED:
-        return f"{layer} is not a layer: add it to {pathlib.Path(__file__).name}"
-    if used_layer != layer and used_layer not in ALLOWED[layer]:
-        return f"{layer} must not include {used_layer}"
+    own, other = layer(path), layer(used)
+    if own not in ALLOWED:
+        return f"{own} is not a layer: add it to {pathlib.Path(__file__).name}"
+    if other != own and other not in ALLOWED[own]:
+        return f"{own} must not include {other}"
     if "testing" in used.parts and not is_test(path):
         return f'"{include}" is for tests'
-    if layer == "device" and used_layer == "device":
+    if own == other == "device":
         return vendor_mistake(path, used)
     return None
 
 
+def includes(root: pathlib.Path) -> list[tuple[pathlib.Path, str]]:
+    """Each include of each file below zeus/. The other folders compose: they may include everything."""
+    return [(path, include) for path in repository.files("*.h", "*.cc", root=root)
+            if path.parts[0] == "zeus" for include in INCLUDE.findall((root / path).read_text())]
+
+
 def mistakes(root: pathlib.Path) -> list[str]:
+    return [f"{path}: {why}" for path, include in includes(root) if (why := mistake(path, include))]
+
+
+def linked(root: pathlib.Path) -> list[str]:
+    """Libraries that link a layer which their files must not include: its code would come along."""
     found = []
-    for path in repository.files("*.h", "*.cc", root=root):
-        if path.parts[0] != "zeus":
-            continue  # apps/, python/, tests/, bench/ and fuzz/ compose: they include everything.
-        for include in INCLUDE.findall((root / path).read_text()):
-            if why := mistake(path, include):
-                found.append(f"{path}: {why}")
+    for path in repository.files("CMakeLists.txt", root=root):
+        for name, depends in LIBRARY.findall((root / path).read_text()):
+            own = LIBRARIES.get(name, name)
+            others = {LIBRARIES.get(other, other) for other in re.findall(r"zeus::(\w+)", depends)}
+            found += [f"{path}: {own} must not link {other}"
+                      for other in sorted(others - ALLOWED.get(own, set()))]
     return found
 
 
+def unused(root: pathlib.Path) -> list[str]:
+    """Entries of the table that no include needs: the table says what is used, not what was once."""
+    used = {(layer(path), layer(pathlib.PurePosixPath(include))) for path, include in includes(root)}
+    return [f"{pathlib.Path(__file__).name}: {own} does not use {other}, take it out of the table"
+            for own, others in ALLOWED.items() for other in sorted(others) if (own, other) not in used]
+
+
+def undocumented(root: pathlib.Path) -> list[str]:
+    """Layers whose row in docs/architecture.md says something else than the table here."""
+    text = (root / "docs/architecture.md").read_text()
+    rows = {cells[1].strip(" `"): cells[3].strip() for line in text.splitlines()
+            if len(cells := line.split("|")) > 4}
+    expected = {own: ", ".join(sorted(others)) or "no other layer" for own, others in ALLOWED.items()}
+    return [f'docs/architecture.md: the row of `zeus/{own}` must say "{text}" under "may know"'
+            for own, text in expected.items() if rows.get(f"zeus/{own}") != text]
+
+
 def main() -> int:
-    found = mistakes(repository.ROOT)
+    found = [line for check in (mistakes, linked, unused, undocumented) for line in check(repository.ROOT)]
     print("\n".join(found) or "layers ok")
     return 1 if found else 0
 

@@ -20,7 +20,4 @@ struct CommandTail {
   std::vector<std::string> words{};
 };
 
-// Every verb has one function AddXxxCommand(app, action) that declares its options and, when the
-// verb is chosen, sets `action`.
-
 }  // namespace zeus::cli

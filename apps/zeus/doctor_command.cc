@@ -1,5 +1,3 @@
-#include "apps/zeus/doctor_command.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -9,6 +7,7 @@
 #include <system_error>
 #include <vector>
 
+#include "apps/zeus/commands.h"
 #include "apps/zeus/doctor_report.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output.h"
@@ -16,8 +15,8 @@
 #include "zeus/base/clock.h"
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
-#include "zeus/device/knob_repair.h"
-#include "zeus/monitor/activity_file.h"
+#include "zeus/device/knobs/knob_repair.h"
+#include "zeus/monitor/sharing/activity_file.h"
 
 namespace zeus::cli {
 namespace {

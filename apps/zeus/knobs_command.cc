@@ -1,11 +1,10 @@
-#include "apps/zeus/knobs_command.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
 #include <string>
 
+#include "apps/zeus/commands.h"
 #include "apps/zeus/exit_code.h"
 #include "apps/zeus/output.h"
 #include "zeus/base/clock.h"
@@ -13,7 +12,7 @@
 #include "zeus/base/process.h"
 #include "zeus/base/text.h"
 #include "zeus/base/wall_time_text.h"
-#include "zeus/device/knob_repair.h"
+#include "zeus/device/knobs/knob_repair.h"
 
 namespace zeus::cli {
 namespace {

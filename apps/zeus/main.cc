@@ -4,23 +4,11 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "apps/zeus/calibrate/calibrate_command.h"
 #include "apps/zeus/command.h"
 #include "apps/zeus/command_line.h"
-#include "apps/zeus/diff/diff_command.h"
-#include "apps/zeus/doctor_command.h"
+#include "apps/zeus/commands.h"
 #include "apps/zeus/exit_code.h"
-#include "apps/zeus/job/job_command.h"
-#include "apps/zeus/knobs_command.h"
-#include "apps/zeus/monitor/monitor_command.h"
-#include "apps/zeus/plan/plan_command.h"
-#include "apps/zeus/profile/profile_command.h"
-#include "apps/zeus/replay/replay_command.h"
-#include "apps/zeus/run/run_command.h"
-#include "apps/zeus/serve/serve_command.h"
-#include "apps/zeus/sim_command.h"
 #include "apps/zeus/terminal.h"
-#include "apps/zeus/train/train_command.h"
 #include "zeus/base/detached_call.h"
 #include "zeus/base/version.h"
 

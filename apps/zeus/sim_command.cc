@@ -1,5 +1,4 @@
-#include "apps/zeus/sim_command.h"
-
+#include "apps/zeus/commands.h"
 #include "apps/zeus/sim/commands.h"
 
 namespace zeus::cli {

@@ -112,7 +112,7 @@ void PrintTable(const DriftTable& table) {
   }
 }
 
-// What zeus/replay/paper/drift_record.cc was made from.
+// What studies/paper/drift.cc was made from.
 std::string ToCsv(const DriftTable& table) {
   std::string csv = "slice,batch_size,repetition,epochs\n";
   for (int slice = 0; slice < table.slices; ++slice)

@@ -17,7 +17,7 @@
 #include "zeus/client/remote_plan_service.h"
 #include "zeus/device/sim/node_directory.h"
 #include "zeus/plan/local_plan_service.h"
-#include "zeus/plan/memory_plan_repository.h"
+#include "zeus/plan/plan_repository.h"
 
 namespace zeus::examples {
 namespace {
@@ -53,7 +53,7 @@ Status RunStage(const RunOptions& options, StageLinks links) {
   std::unique_ptr<RemotePlanService> remote;
   if (links.stage == 0 && !options.server.empty()) {
     ZEUS_TRY(remote,
-             RemotePlanService::Connect(RemotePlanService::PatientOptions(options.server), clock));
+             RemotePlanService::Connect(RemotePlanService::OptionsForSolving(options.server), clock));
   }
   PlanService* const service = remote ? static_cast<PlanService*>(remote.get()) : &local;
   const bool first = links.stage == 0;

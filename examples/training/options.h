@@ -10,7 +10,7 @@
 #include "examples/training/example_model.h"
 #include "examples/training/gpu_host.h"
 #include "zeus/base/result.h"
-#include "zeus/device/knob.h"
+#include "zeus/device/knobs/knob.h"
 #include "zeus/device/sim/load.h"
 
 namespace zeus::examples {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "zeus/base/json.h"
-#include "zeus/device/knob.h"
+#include "zeus/device/knobs/knob.h"
 #include "zeus/monitor/measurement.h"
 #include "zeus/optimizer/power_limit/selector.h"
 

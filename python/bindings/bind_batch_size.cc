@@ -17,11 +17,8 @@
 namespace zeus::python {
 namespace {
 
-// A server that hangs must not hold the training up for long.
-constexpr Seconds kPatienceWithServer{5.0};
-
 // Fields of a spec by their names in zeus.optimizer.batch_size.JobSpec, which has checked them.
-JobSpec SpecOf(const py::dict& fields) {
+JobSpec ToJobSpec(const py::dict& fields) {
   const auto text = [&fields](const char* name) {
     return fields[name].is_none() ? std::string() : fields[name].cast<std::string>();
   };
@@ -55,36 +52,35 @@ JobSpec SpecOf(const py::dict& fields) {
   return spec;
 }
 
-// What its owner left to the job that the server may know, or to us.
-JobRun::Unsaid UnsaidOf(const py::dict& fields, const py::dict& options) {
+JobRun::Unsaid UnsaidFields(const py::dict& fields, const py::dict& options) {
   return {.policy = fields["policy"].is_none(),
           .translate_gpu_models = fields["translate_gpu_models"].is_none(),
           .lease = fields["lease"].is_none(),
           .new_policy = options["new_policy"].cast<std::string>()};
 }
 
-// `server` is its URL, a token and a file of authorities; empty where there is none.
+// `server` is a URL, a token and a file of authorities; the latter two may be empty.
 std::unique_ptr<JobRun> OpenJobRun(const std::shared_ptr<Monitor>& monitor,
                                    std::array<std::string, 3> server, const py::dict& job,
                                    const py::dict& options, py::object collective) {
   auto& [url, token, authorities] = server;
-  // Before anything is moved: a text that is no UTF-8 throws.
-  JobSpec spec = SpecOf(job);
-  JobRun::Unsaid unsaid = UnsaidOf(job, options);
+  // This comes before anything is moved from: a text that is not UTF-8 throws.
+  JobSpec spec = ToJobSpec(job);
+  JobRun::Unsaid unsaid = UnsaidFields(job, options);
   return std::make_unique<JobRun>(
       monitor,
       JobRun::Options{.server = {.url = std::move(url),
                                  .token = std::move(token),
                                  .authorities = std::move(authorities),
-                                 .attempts = 2,
-                                 .answer_timeout = kPatienceWithServer},
+                                 .retry = kRetryInTraining},
                       .job = std::move(spec),
                       .unsaid = std::move(unsaid),
                       .window = options["window"].cast<std::string>(),
                       .recurrence = options["recurrence"].cast<std::optional<std::int64_t>>(),
                       .baseline = options["baseline"].cast<bool>(),
                       .needs_server = options["needs_server"].cast<bool>(),
-                      .patience = Seconds(options["patience"].cast<double>()),
+                      .start_timeout = Seconds(options["start_timeout"].cast<double>()),
+                      .end_timeout = Seconds(options["end_timeout"].cast<double>()),
                       .collective = std::move(collective)});
 }
 
@@ -168,7 +164,7 @@ py::dict SavingsDict(JobRun& run, const py::dict& carbon) {
 void BindBatchSize(py::module_& core) {
   py::module_ module = core.def_submodule("batch_size");
   const auto known = [](auto getter) {
-    return [getter](const JobRun& run) { return getter(run.state()); };
+    return [getter](JobRun& run) { return getter(run.state()); };
   };
   py::class_<JobRun>(module, "JobRun")
       .def(py::init(&OpenJobRun), py::arg("monitor"), py::arg("server"), py::arg("job"),

@@ -1,23 +1,424 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
+#include <span>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "python/bindings/bind.h"
+#include "python/bindings/closeable.h"
 #include "python/bindings/errors.h"
+#include "python/bindings/interrupts.h"
 #include "python/bindings/measurement.h"
-#include "python/bindings/publisher.h"
+#include "python/bindings/monitor.h"
 #include "python/bindings/without_gil.h"
+#include "zeus/base/clock.h"
+#include "zeus/base/ticker.h"
+#include "zeus/base/units.h"
 #include "zeus/base/version.h"
-#include "zeus/export/metrics_server.h"
 #include "zeus/export/node_sampler.h"
 #include "zeus/export/prometheus.h"
+#include "zeus/export/push_gateway.h"
+#include "zeus/export/sample.h"
+#include "zeus/metrics/metric.h"
+#include "zeus/metrics/metric_catalogue.h"
+#include "zeus/metrics/metrics_server.h"
+#include "zeus/monitor/measurement.h"
+#include "zeus/monitor/node_monitor.h"
 
 namespace zeus::python {
+
+// Upper ends of the buckets of a histogram, by kind of device.
+struct EnergyBuckets {
+  std::vector<double> gpu;
+  std::vector<double> cpu;
+  std::vector<double> dram;
+};
+
+// What a program's windows used, as metrics with the labels `window` and `index` and the names of
+// the reference implementation. A device without a number has no value. Thread-safe.
+class MetricBoard {
+ public:
+  // Names beyond so many are counted together as "other": a name per step must not fill a database.
+  static constexpr std::size_t kMostNames = 200;
+
+  void Observe(const std::string& window, const Measurement& measurement,
+               const EnergyBuckets& buckets);
+
+  // What a window that is open has used so far, beside what earlier ones of its name did. Totals
+  // never decrease, whatever the estimates at the edges do.
+  void Update(const std::string& window, const Measurement& so_far);
+  void Finish(const std::string& window, const Measurement& measurement);
+
+  // The power of the GPUs at present.
+  void ShowPower(const std::string& window, const EnergyMonitor& monitor);
+
+  void AddTo(MetricSet& metrics, const Labels& labels) const;
+
+  // Grows with every change.
+  std::size_t version() const;
+
+ private:
+  struct Total {
+    double finished = 0;
+    double shown = 0;
+  };
+  using Value = std::variant<double, Total, Histogram>;
+  using Key = std::tuple<const MetricDescription*, std::string, std::string>;  // Window, index.
+
+  std::string NameOf(const std::string& window);  // With mutex_ held.
+  void Count(const std::string& window, const Measurement& measurement, bool finished);
+
+  mutable std::mutex mutex_;
+  std::set<std::string> names_;  // Guarded by mutex_, as are the next.
+  std::map<Key, Value> series_;
+  std::size_t version_ = 0;
+};
+
+namespace {
+
+// The metrics of a kind of device; nothing for rails, which the reference does not know.
+struct DeviceMetrics {
+  std::string_view kind;
+  const MetricDescription* histogram;
+  const MetricDescription* counter;
+  std::vector<double> EnergyBuckets::*buckets;
+};
+constexpr std::array kDeviceMetrics = {
+    DeviceMetrics{"gpu", &metrics::kReferenceGpuHistogram, &metrics::kReferenceGpuCounter,
+                  &EnergyBuckets::gpu},
+    DeviceMetrics{"cpu", &metrics::kReferenceCpuHistogram, &metrics::kReferenceCpuCounter,
+                  &EnergyBuckets::cpu},
+    DeviceMetrics{"dram", &metrics::kReferenceDramHistogram, &metrics::kReferenceDramCounter,
+                  &EnergyBuckets::dram},
+};
+
+// Calls `use` with the metrics, the index and the joules of every device that has them.
+template <class Use>
+void ForEachEnergy(const Measurement& measurement, Use use) {
+  for (const DeviceMeasurement& device : measurement.devices) {
+    const DeviceIdentity identity{.name = device.device, .model = {}, .uuid = {}};
+    const auto metric = std::ranges::find(kDeviceMetrics, identity.kind(), &DeviceMetrics::kind);
+    if (metric == kDeviceMetrics.end() || !device.energy.ok()) continue;
+    const double joules = device.energy.value().energy.value();
+    if (std::isfinite(joules)) use(*metric, std::string(identity.index()), joules);
+  }
+}
+
+}  // namespace
+
+std::string MetricBoard::NameOf(const std::string& window) {
+  if (names_.contains(window)) return window;
+  if (names_.size() >= kMostNames) return "other";
+  names_.insert(window);
+  return window;
+}
+
+void MetricBoard::Observe(const std::string& window, const Measurement& measurement,
+                          const EnergyBuckets& buckets) {
+  const std::lock_guard lock(mutex_);
+  const std::string name = NameOf(window);
+  ForEachEnergy(
+      measurement, [&](const DeviceMetrics& metric, const std::string& index, double joules) {
+        const auto [entry, added] = series_.try_emplace(
+            Key(metric.histogram, name, index), Histogram(std::span(buckets.*metric.buckets)));
+        std::get<Histogram>(entry->second).Observe(joules);
+      });
+  ++version_;
+}
+
+void MetricBoard::Count(const std::string& window, const Measurement& measurement, bool finished) {
+  const std::lock_guard lock(mutex_);
+  const std::string name = NameOf(window);
+  ForEachEnergy(
+      measurement, [&](const DeviceMetrics& metric, const std::string& index, double joules) {
+        const auto entry = series_.try_emplace(Key(metric.counter, name, index), Total()).first;
+        Total& total = std::get<Total>(entry->second);
+        total.shown = std::max(total.shown, total.finished + joules);
+        if (finished) total.finished += joules;
+      });
+  ++version_;
+}
+
+void MetricBoard::Update(const std::string& window, const Measurement& so_far) {
+  Count(window, so_far, false);
+}
+
+void MetricBoard::Finish(const std::string& window, const Measurement& measurement) {
+  Count(window, measurement, true);
+}
+
+void MetricBoard::ShowPower(const std::string& window, const EnergyMonitor& monitor) {
+  const std::lock_guard lock(mutex_);
+  const std::string name = NameOf(window);
+  for (std::size_t i = 0; i < monitor.device_count(); ++i) {
+    const DeviceIdentity identity{.name = monitor.device_name(i), .model = {}, .uuid = {}};
+    if (identity.kind() != "gpu") continue;
+    const Key key(&metrics::kReferenceGpuPower, name, std::string(identity.index()));
+    const auto power = monitor.Now(i).power;
+    if (power.ok()) {
+      series_.insert_or_assign(key, power.value().value());
+    } else {
+      series_.erase(key);  // The last value of a GPU that is lost would look like its present one.
+    }
+  }
+  ++version_;
+}
+
+void MetricBoard::AddTo(MetricSet& metrics, const Labels& labels) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [key, value] : series_) {
+    const auto& [metric, window, index] = key;
+    Labels all = {{"window", window}, {"index", index}};
+    all.insert(all.end(), labels.begin(), labels.end());
+    if (const auto* histogram = std::get_if<Histogram>(&value)) {
+      metrics.Add(*metric, all, *histogram);
+    } else if (const auto* total = std::get_if<Total>(&value)) {
+      metrics.Add(*metric, all, total->shown);
+    } else {
+      metrics.Add(*metric, all, std::get<double>(value));
+    }
+  }
+}
+
+std::size_t MetricBoard::version() const {
+  const std::lock_guard lock(mutex_);
+  return version_;
+}
+
+// The metrics of one job, and the native thread that keeps those of open windows fresh and pushes
+// them to a gateway. Training neither waits for the gateway nor notices when it is down: that is
+// said once, in the log.
+class Publisher final : public Closeable {
+ public:
+  enum class Kind { kCounter, kGauge };
+
+  // Without a URL nothing is pushed. Throws Failure.
+  static std::shared_ptr<Publisher> Open(const PushTarget& target);
+  ~Publisher() override { Close(); }
+
+  // A window that is open from now on as `key` of that monitor.
+  void Begin(Kind kind, const Monitor& monitor, const std::string& key, const std::string& window,
+             Seconds period);
+  // It was ended; null if it has no result.
+  void End(Kind kind, const std::string& key, const std::string& window,
+           const Measurement* measurement);
+  void Observe(const std::string& window, const Measurement& measurement,
+               const EnergyBuckets& buckets);
+
+  // Whether the gateway has, within so many seconds, everything that is known now.
+  bool Flush(double seconds);
+
+  std::string Text() const;
+  // Adds them with the labels job and instance, as a gateway would show them. Works from any
+  // thread, and after the end of the publisher.
+  using Source = std::function<void(MetricSet&)>;
+  Source source() const {
+    return [work = work_](MetricSet& metrics) { work->AddTo(metrics); };
+  }
+
+ private:
+  // Everything that the thread uses.
+  class Work {
+   public:
+    Work(PushTarget target, std::unique_ptr<PushGateway> gateway)
+        : target_(std::move(target)), gateway_(std::move(gateway)) {}
+
+    struct Window {
+      Kind kind;
+      std::shared_ptr<NodeMonitor> recording;
+      std::string key;
+      std::string name;
+      Seconds period;
+      TimePoint next;
+    };
+    void Begin(Window window);
+    void End(Kind kind, const std::string& key, const std::string& window,
+             const Measurement* measurement);
+
+    TimePoint Step();
+    // Pushes everything that there is to know, due or not.
+    void Finish();
+    void AddTo(MetricSet& metrics) const;
+    bool UpToDate() const { return pushed_ >= board.version(); }
+    bool pushes() const { return gateway_ != nullptr; }
+
+    MetricBoard board;
+
+   private:
+    enum class Which { kDue, kAll };
+    TimePoint UpdateOpenWindows(Which which);
+    void Push();
+
+    SystemClock clock_;
+    const PushTarget target_;
+    const std::unique_ptr<PushGateway> gateway_;  // Used by the thread.
+    std::mutex mutex_;
+    std::map<std::pair<Kind, std::string>, Window> open_;  // Guarded by mutex_. By key.
+    std::atomic<std::size_t> pushed_ = 0;                  // A version of the board.
+  };
+
+  explicit Publisher(std::shared_ptr<Work> work);
+  void DoClose() override;
+  void Abandon() override;
+
+  std::shared_ptr<Work> work_;
+  std::unique_ptr<Ticker> ticker_;
+};
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Seconds kBeforeNextAttempt = 5s;  // Where a gateway failed.
+
+}  // namespace
+
+void Publisher::Work::Begin(Window window) {
+  const std::lock_guard lock(mutex_);
+  window.next = clock_.Now();
+  std::pair key(window.kind, window.key);
+  open_.insert_or_assign(std::move(key), std::move(window));
+}
+
+void Publisher::Work::End(Kind kind, const std::string& key, const std::string& window,
+                          const Measurement* measurement) {
+  // Under the lock: the thread must not add what it saw before to what is added here.
+  const std::lock_guard lock(mutex_);
+  open_.erase({kind, key});
+  if (measurement != nullptr && kind == Kind::kCounter) board.Finish(window, *measurement);
+}
+
+TimePoint Publisher::Work::UpdateOpenWindows(Which which) {
+  const std::lock_guard lock(mutex_);
+  const TimePoint now = clock_.Now();
+  TimePoint next = Ticker::kWhenWoken;
+  for (auto& [_, window] : open_) {
+    if (window.next <= now || which == Which::kAll) {
+      const EnergyMonitor& monitor = window.recording->monitor();
+      if (window.kind == Kind::kGauge) {
+        board.ShowPower(window.name, monitor);
+      } else if (const auto so_far = monitor.PeekWindow(window.key); so_far.ok()) {
+        board.Update(window.name, so_far.value());
+      }
+      window.next = now + window.period;
+    }
+    next = std::min(next, window.next);
+  }
+  return next;
+}
+
+void Publisher::Work::Push() {
+  const std::size_t version = board.version();
+  if (gateway_ == nullptr || version == pushed_) return;
+  MetricSet metrics;
+  board.AddTo(metrics, {});
+  gateway_->TryPush(metrics.Text());
+  if (gateway_->working()) pushed_ = version;
+}
+
+TimePoint Publisher::Work::Step() {
+  const TimePoint next = UpdateOpenWindows(Which::kDue);
+  Push();
+  const bool failed = gateway_ != nullptr && !gateway_->working();
+  return failed ? std::min(next, clock_.Now() + kBeforeNextAttempt) : next;
+}
+
+void Publisher::Work::Finish() {
+  UpdateOpenWindows(Which::kAll);
+  Push();
+}
+
+void Publisher::Work::AddTo(MetricSet& metrics) const {
+  board.AddTo(metrics, {{"job", target_.job}, {"instance", target_.instance}});
+}
+
+Publisher::Publisher(std::shared_ptr<Work> work) : work_(std::move(work)) {}
+
+std::shared_ptr<Publisher> Publisher::Open(const PushTarget& target) {
+  std::unique_ptr<PushGateway> gateway;
+  if (!target.url.empty()) gateway = Unwrap(PushGateway::Create(target));
+  std::shared_ptr<Publisher> publisher(
+      new Publisher(std::make_shared<Work>(target, std::move(gateway))));
+  publisher->ticker_ = std::make_unique<Ticker>(
+      "zeus-metrics", [work = publisher->work_.get()] { return work->Step(); });
+  return publisher;
+}
+
+void Publisher::Begin(Kind kind, const Monitor& monitor, const std::string& key,
+                      const std::string& window, Seconds period) {
+  CheckOpen("metric");
+  work_->Begin({.kind = kind,
+                .recording = monitor.recording(),
+                .key = key,
+                .name = window,
+                .period = period,
+                .next = {}});
+  ticker_->Wake();
+}
+
+void Publisher::End(Kind kind, const std::string& key, const std::string& window,
+                    const Measurement* measurement) {
+  CheckOpen("metric");
+  {
+    const WithoutGil released;
+    work_->End(kind, key, window, measurement);
+  }
+  ticker_->Wake();
+}
+
+void Publisher::Observe(const std::string& window, const Measurement& measurement,
+                        const EnergyBuckets& buckets) {
+  CheckOpen("metric");
+  work_->board.Observe(window, measurement, buckets);
+  ticker_->Wake();
+}
+
+bool Publisher::Flush(double seconds) {
+  CheckOpen("metric");
+  const std::shared_ptr<Work> work = work_;
+  if (!work->pushes()) return true;
+  ticker_->Wake();
+  return WaitUntil([work] { return work->UpToDate(); }, seconds);
+}
+
+std::string Publisher::Text() const {
+  CheckOpen("metric");
+  MetricSet metrics;
+  work_->board.AddTo(metrics, {});
+  return metrics.Text();
+}
+
+void Publisher::DoClose() {
+  auto ticker = std::move(ticker_);
+  const std::shared_ptr<Work> work = work_;
+  const WithoutGil released;
+  ticker.reset();
+  work->Finish();
+}
+
+void Publisher::Abandon() {
+  // Neither its thread nor, perhaps, the holder of its locks exists here.
+  static auto* const abandoned = new std::vector<std::shared_ptr<Work>>();
+  abandoned->push_back(work_);
+  (void)ticker_.release();
+}
+
 namespace {
 
 // What a server tells. Of neither the interpreter nor its lock: its threads are not Python's.

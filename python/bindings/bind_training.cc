@@ -3,12 +3,161 @@
 
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "python/bindings/bind.h"
-#include "python/bindings/training.h"
+#include "python/bindings/closeable.h"
+#include "python/bindings/collective.h"
+#include "python/bindings/errors.h"
+#include "python/bindings/interrupts.h"
+#include "python/bindings/monitor.h"
+#include "python/bindings/without_gil.h"
+#include "zeus/training/training_loop.h"
 
 namespace zeus::python {
+
+namespace py = pybind11;
+
+// A Python callback as the loop around training sees it. Of what it has, events that are not there
+// are left out. What it raises is thrown, KeyboardInterrupt besides is raised again in Python.
+class PythonCallback final : public TrainingCallback {
+ public:
+  explicit PythonCallback(py::object object) : object_(std::move(object)) {}
+  ~PythonCallback() override;
+  PythonCallback(const PythonCallback&) = delete;
+  PythonCallback& operator=(const PythonCallback&) = delete;
+
+  void OnTrainBegin() override { Tell("on_train_begin"); }
+  void OnEpochBegin(std::int64_t) override { Tell("on_epoch_begin"); }
+  void OnStepBegin() override { Tell("on_step_begin"); }
+  void OnStepEnd() override { Tell("on_step_end"); }
+  void OnEpochEnd(std::int64_t) override { Tell("on_epoch_end"); }
+  void OnEvaluate(double metric) override { Tell("on_evaluate", metric); }
+  void OnTrainEnd() override { Tell("on_train_end"); }
+
+ private:
+  template <class... Arguments>
+  void Tell(const char* event, Arguments... arguments);
+
+  py::object object_;
+};
+
+// The loop around training, step by step: see zeus::TrainingLoop. One owner.
+class Training final : public Closeable {
+ public:
+  // `options` without callbacks and collective.
+  Training(std::shared_ptr<Monitor> monitor, TrainingOptions options, const py::list& callbacks,
+           const py::object& collective);
+  ~Training() override { Close(); }
+
+  // Throws Failure when it is closed, and in a fork()ed child.
+  TrainingLoop& loop() const;
+  // These may wait, for sensors and for other ranks: without the GIL.
+  bool BeginTraining();
+  bool NextEpoch();
+  void LeaveTraining(bool by_exception);
+  TrainingSummary Summary(double patience);
+
+ private:
+  struct Work;
+
+  void DoClose() override;
+  void Abandon() override;
+
+  std::shared_ptr<Monitor> monitor_;
+  std::shared_ptr<Work> work_;
+};
+
+PythonCallback::~PythonCallback() {
+  const py::gil_scoped_acquire acquired;
+  object_ = {};
+}
+
+template <class... Arguments>
+void PythonCallback::Tell(const char* event, Arguments... arguments) {
+  const py::gil_scoped_acquire acquired;
+  std::string failure;
+  try {
+    if (py::hasattr(object_, event)) object_.attr(event)(arguments...);
+    return;
+  } catch (const std::exception& exception) {
+    failure = exception.what();
+    KeepInterrupt();
+  }
+  // Not the exception itself, which nobody may look at without the GIL.
+  throw std::runtime_error(failure);
+}
+
+// Its members end in reverse order.
+struct Training::Work {
+  std::shared_ptr<NodeMonitor> node;
+  std::shared_ptr<Collective> collective;
+  std::vector<std::unique_ptr<PythonCallback>> callbacks;
+  std::unique_ptr<TrainingLoop> loop;
+};
+
+Training::Training(std::shared_ptr<Monitor> monitor, TrainingOptions options,
+                   const py::list& callbacks, const py::object& collective)
+    : Closeable(monitor.get()), monitor_(std::move(monitor)), work_(std::make_shared<Work>()) {
+  work_->node = monitor_->recording();
+  work_->collective = CollectiveOf(collective);
+  options.collective = work_->collective.get();
+  for (const py::handle callback : callbacks) {
+    work_->callbacks.push_back(
+        std::make_unique<PythonCallback>(py::reinterpret_borrow<py::object>(callback)));
+    options.callbacks.push_back(work_->callbacks.back().get());
+  }
+  work_->loop = std::make_unique<TrainingLoop>(*work_->node, std::move(options));
+}
+
+TrainingLoop& Training::loop() const {
+  CheckOpen("data loader");
+  return *work_->loop;
+}
+
+bool Training::BeginTraining() {
+  TrainingLoop& loop = this->loop();
+  const auto work = work_;
+  const WithoutGil released;
+  return loop.BeginTraining();
+}
+
+bool Training::NextEpoch() {
+  TrainingLoop& loop = this->loop();
+  monitor_->synchronizer()();
+  const auto work = work_;
+  const WithoutGil released;
+  return loop.NextEpoch();
+}
+
+void Training::LeaveTraining(bool by_exception) {
+  TrainingLoop& loop = this->loop();
+  const auto work = work_;
+  const WithoutGil released;
+  loop.LeaveTraining(by_exception);
+}
+
+TrainingSummary Training::Summary(double patience) {
+  TrainingLoop& loop = this->loop();
+  const auto work = work_;
+  const WithoutGil released;
+  return loop.Summary(Seconds(patience));
+}
+
+void Training::DoClose() {
+  auto work = std::exchange(work_, nullptr);
+  const WithoutGil released;
+  work.reset();
+}
+
+void Training::Abandon() {
+  static auto* const abandoned = new std::vector<std::shared_ptr<Work>>();
+  abandoned->push_back(std::move(work_));
+}
+
 namespace {
 
 // The Python layer has looked at all of them: zeus.data_loader.

@@ -13,11 +13,11 @@
 #include "python/bindings/errors.h"
 #include "python/bindings/without_gil.h"
 #include "zeus/base/clock.h"
-#include "zeus/device/device_knob.h"
-#include "zeus/device/gpu_actuators.h"
-#include "zeus/device/knob_guard.h"
-#include "zeus/device/knob_journal.h"
-#include "zeus/device/knob_policy.h"
+#include "zeus/device/knobs/device_knob.h"
+#include "zeus/device/knobs/knob_actuator.h"
+#include "zeus/device/knobs/knob_guard.h"
+#include "zeus/device/knobs/knob_journal.h"
+#include "zeus/device/knobs/knob_policy.h"
 
 namespace zeus::python {
 namespace {

@@ -5,7 +5,7 @@
 #include "python/bindings/closeable.h"
 #include "zeus/base/result.h"
 #include "zeus/device/gpu.h"
-#include "zeus/device/knob.h"
+#include "zeus/device/knobs/knob.h"
 
 namespace zeus::python {
 

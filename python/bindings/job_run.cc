@@ -11,7 +11,7 @@
 namespace zeus::python {
 namespace {
 
-JobRun::State StateOf(const BatchSizeClient& client) {
+JobRun::State ClientState(const BatchSizeClient& client) {
   JobRun::State state{.job = client.job(),
                       .batch_size = client.batch_size(),
                       .max_epochs = client.max_epochs(),
@@ -21,13 +21,13 @@ JobRun::State StateOf(const BatchSizeClient& client) {
                       .converged = client.converged(),
                       .retry = client.retry(),
                       .message = client.message()};
-  if (client.trouble()) state.trouble = client.trouble()->message;
+  if (const auto trouble = client.trouble()) state.trouble = trouble->message;
   return state;
 }
 
 }  // namespace
 
-// The first rank alone talks to the server; all of them learn whether it can.
+// Only the first rank talks to the server; the others return an error if it cannot.
 Status JobRun::Connect(Options& options, Parts& parts) {
   SingleProcess alone;
   Agreement ranks(parts.collective ? *parts.collective : static_cast<Collective&>(alone));
@@ -35,16 +35,22 @@ Status JobRun::Connect(Options& options, Parts& parts) {
   auto service = RemoteJobService::Connect(options.server, parts.clock);
   if (!service.ok()) return ranks.Together(service.error());
   parts.service = std::move(service).value();
-  FillIn(options.unsaid, *parts.service, options.job);
+  {
+    const TimePoint begun = parts.clock.Now();
+    const CallDeadline calls_end(*parts.service, options.start_timeout);
+    FillIn(options.unsaid, *parts.service, options.job);
+    options.start_timeout =
+        std::max(options.start_timeout - (parts.clock.Now() - begun), kTimeoutOfASilentServer);
+  }
   return ranks.Together(Ok());
 }
 
-// Takes what was not said from the job that the service knows. Of a new job it stays as it is.
+// Fills in open fields from the job that the service knows. Those of a new job keep their defaults.
 void JobRun::FillIn(const Unsaid& unsaid, JobService& service, JobSpec& spec) {
   if (unsaid.policy && !unsaid.new_policy.empty()) spec.policy = unsaid.new_policy;
   if (spec.id.empty() || !(unsaid.policy || unsaid.translate_gpu_models || unsaid.lease)) return;
   const auto known = service.GetJob(spec.id);
-  if (!known.ok()) return;  // Whatever it is, registering shows it.
+  if (!known.ok()) return;  // An error shows again when the job is registered.
   const JobSpec& present = known.value().spec;
   if (unsaid.policy) spec.policy = present.policy;
   if (unsaid.translate_gpu_models) spec.translate_gpu_models = present.translate_gpu_models;
@@ -59,7 +65,6 @@ JobRun::JobRun(const std::shared_ptr<Monitor>& monitor, Options options)
   Parts& parts = *parts_;
   parts.monitor = monitor->recording();
   parts.collective = CollectiveOf(options.collective);
-  const bool heartbeats = monitor->in_real_time();
   const WithoutGil released;
   Check(Connect(options, parts));
   parts.client = Unwrap(BatchSizeClient::Register(parts.service.get(), *parts.monitor,
@@ -67,12 +72,12 @@ JobRun::JobRun(const std::shared_ptr<Monitor>& monitor, Options options)
                                                    .recurrence = options.recurrence,
                                                    .collective = parts.collective.get(),
                                                    .baseline = options.baseline,
-                                                   .patience = options.patience,
+                                                   .start_timeout = options.start_timeout,
                                                    .needs_service = options.needs_server,
-                                                   .where = options.server.url,
-                                                   .heartbeats = heartbeats}));
+                                                   .end_timeout = options.end_timeout,
+                                                   .where = options.server.url}));
   parts.client->Observe([&parts] { return parts.decided.load(); });
-  state_ = StateOf(*parts.client);
+  state_ = ClientState(*parts.client);
 }
 
 template <class Action>
@@ -83,11 +88,24 @@ void JobRun::Do(const Action& action) {
   {
     const WithoutGil released;
     const std::lock_guard lock(parts->mutex);
-    if (!parts->client) return;  // Closed meanwhile, by another thread.
+    if (!parts->client) return;  // Another thread has closed the run meanwhile.
     action(*parts->client);
-    state = StateOf(*parts->client);
+    state = ClientState(*parts->client);
   }
+  SetState(std::move(state));
+}
+
+void JobRun::SetState(State state) {
+  if (!state.trouble) state.trouble = log_trouble_;
   state_ = std::move(state);
+}
+
+const JobRun::State& JobRun::state() {
+  if (!parts_ || closed() || InForkedChild()) return state_;
+  // The holder of the mutex may wait for the GIL, which this thread holds.
+  const std::unique_lock lock(parts_->mutex, std::try_to_lock);
+  if (lock && parts_->client) SetState(ClientState(*parts_->client));
+  return state_;
 }
 
 void JobRun::BeginTrial() {
@@ -99,10 +117,10 @@ void JobRun::Observe(pybind11::object power_limit_optimizer) {
   observed_ = std::move(power_limit_optimizer);
 }
 
-// With the GIL, before a call in which the client wants to know.
+// Asks Python, with the GIL held, before calls in which the client needs the answer.
 void JobRun::AskObserved() {
   if (!observed_) return;
-  // One that is closed decides nothing any more. Asking may close this run, too.
+  // A closed optimizer changes nothing any more. Asking runs Python code, which may close this run.
   const bool decided = observed_.attr("closed").cast<bool>() || observed_.attr("done").cast<bool>();
   CheckOpen("batch size optimizer");
   parts_->decided = decided;
@@ -126,7 +144,7 @@ void JobRun::OnEvaluate(double metric) {
 }
 
 void JobRun::BeginEpochWindow() {
-  // One that cannot be opened is missing in the log, and nowhere else.
+  // A window that cannot be opened is missing in the log, and nowhere else.
   (void)monitor_->energy().BeginWindow(window_,
                                        {.if_open = IfOpen::kRestart, .synchronize = false});
 }
@@ -135,8 +153,10 @@ void JobRun::LogEpochWindow() {
   const auto epoch = monitor_->energy().EndWindow(window_);
   if (!epoch.ok()) return;
   // A full disk does not stop a training.
-  if (const Status logged = monitor_->Log(epoch.value()); !logged.ok())
-    state_.trouble = logged.error().message;
+  if (const Status logged = monitor_->Log(epoch.value()); !logged.ok()) {
+    log_trouble_ = logged.error().message;
+    state_.trouble = log_trouble_;
+  }
 }
 
 void JobRun::OnTrainEnd() {
@@ -151,6 +171,7 @@ JobSavings JobRun::Savings(const CarbonOptions& carbon) {
   const std::lock_guard lock(parts->mutex);
   if (!parts->service)
     throw Failure(Error{ErrorCode::kInvalidArgument, "only the first rank can ask for savings"});
+  if (parts->client) parts->client->Flush(kFlushTimeout);  // Savings include this run.
   SystemClock clock;
   const CarbonAccounting accounting = Unwrap(CarbonAccounting::Open(clock, carbon));
   return Unwrap(GetSavingsWithCarbon(*parts->service, query, accounting));
@@ -158,7 +179,7 @@ JobSavings JobRun::Savings(const CarbonOptions& carbon) {
 
 void JobRun::DoClose() {
   const std::shared_ptr<Parts> parts = std::move(parts_);
-  if (!parts) return;  // It could not be made.
+  if (!parts) return;  // The constructor has failed.
   const WithoutGil released;
   const std::lock_guard lock(parts->mutex);
   if (!parts->client) return;
@@ -170,7 +191,7 @@ void JobRun::DoClose() {
 }
 
 void JobRun::Abandon() {
-  // Neither its thread nor, perhaps, the holder of its locks exists here.
+  // A forked child has none of the threads, and perhaps not the holders of the locks.
   static auto* const abandoned = new std::vector<std::shared_ptr<Parts>>();
   abandoned->push_back(std::move(parts_));
 }

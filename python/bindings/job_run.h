@@ -18,27 +18,30 @@
 
 namespace zeus::python {
 
-// What Python calls a BatchSizeOptimizer: one run of a recurring job, with the server that it
-// reports to. Used with the GIL held, which it lets go of while it asks the server or other ranks.
+// Python's BatchSizeOptimizer: one run of a recurring job, with the server that it reports to. Used
+// with the GIL held, which is released during every call of the client: calls wait for other ranks,
+// and at the start and the end of the run for the server.
 class JobRun final : public Closeable {
  public:
-  // What the owner of the job left to the one that the server may know, or to us.
+  // Fields that the owner of the job left open: they are those of the job that the server knows, or
+  // defaults.
   struct Unsaid {
     bool policy = false;
     bool translate_gpu_models = false;
     bool lease = false;
-    std::string new_policy{};  // Of a job that is new; empty: the usual one.
+    std::string new_policy{};  // The policy of a new job; empty for the usual one.
   };
 
   struct Options {
     CallOptions server{};
     JobSpec job{};
     Unsaid unsaid{};
-    std::string window{};  // Of each epoch, for the monitor's log.
+    std::string window{};  // The name of the window of each epoch in the monitor's log.
     std::optional<std::int64_t> recurrence{};
     bool baseline = false;
     bool needs_server = false;
-    Seconds patience{10};           // With a server that does not answer when the run begins.
+    Seconds start_timeout{10};  // See BatchSizeClient::Options, also for the next one.
+    Seconds end_timeout{10};
     pybind11::object collective{};  // None for one process alone.
   };
 
@@ -50,7 +53,7 @@ class JobRun final : public Closeable {
   void BeginTrial();
   void OnTrainBegin();
   void OnEvaluate(double metric);
-  // Epochs before it is `done` are not what they will cost later.
+  // Epochs before the optimizer is `done` are not reported as typical ones.
   void Observe(pybind11::object power_limit_optimizer);
   // The run came to its end by itself.
   void OnTrainEnd();
@@ -60,7 +63,7 @@ class JobRun final : public Closeable {
   // the first.
   JobSavings Savings(const CarbonOptions& carbon);
 
-  // What is known of it, also when it is closed.
+  // What is known about the run, also after it is closed.
   struct State {
     JobSpec job{};
     int batch_size = 0;  // 0 before the trial has begun.
@@ -73,27 +76,30 @@ class JobRun final : public Closeable {
     std::string message{};
     std::optional<std::string> trouble{};
   };
-  const State& state() const { return state_; }
+  // Includes answers of the server that have arrived since the latest call. Does not wait.
+  const State& state();
 
  private:
-  // Its members end in reverse order.
+  // The members are destroyed in reverse order.
   struct Parts {
     std::mutex mutex{};  // The client has one owner, Python may have many threads.
     SystemClock clock{};
     std::shared_ptr<NodeMonitor> monitor{};
-    std::unique_ptr<RemoteJobService> service{};  // Null but on rank 0.
+    std::unique_ptr<RemoteJobService> service{};  // Null on other ranks than 0.
     std::shared_ptr<Collective> collective{};
-    std::atomic<bool> decided = true;  // What is observed, when it was last asked.
+    std::atomic<bool> decided =
+        true;  // Whether the observed optimizer had decided when asked last.
     std::unique_ptr<BatchSizeClient> client{};
   };
 
   static Status Connect(Options& options, Parts& parts);
   static void FillIn(const Unsaid& unsaid, JobService& service, JobSpec& spec);
 
-  // With the client, without the GIL.
+  // Calls `action` with the client, without the GIL.
   template <class Action>
   void Do(const Action& action);
   void AskObserved();
+  void SetState(State state);
   void BeginEpochWindow();
   void LogEpochWindow();
   void DoClose() override;
@@ -103,6 +109,7 @@ class JobRun final : public Closeable {
   const std::string window_;
   std::shared_ptr<Parts> parts_;
   pybind11::object observed_;
+  std::optional<std::string> log_trouble_;  // Why an epoch is missing in the monitor's log.
   State state_;
 };
 

@@ -3,8 +3,8 @@
 #include "python/bindings/errors.h"
 #include "python/bindings/without_gil.h"
 #include "zeus/base/log.h"
-#include "zeus/device/knob_journal.h"
-#include "zeus/device/knob_repair.h"
+#include "zeus/device/knobs/knob_journal.h"
+#include "zeus/device/knobs/knob_repair.h"
 
 namespace zeus::python {
 namespace {

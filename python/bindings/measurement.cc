@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "python/bindings/errors.h"
-#include "python/bindings/waiting.h"
+#include "python/bindings/interrupts.h"
 #include "zeus/base/json.h"
 
 namespace zeus::python {

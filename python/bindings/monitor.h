@@ -54,8 +54,6 @@ class Monitor final : public Closeable {
   EnergyMonitor& energy() const { return node().monitor(); }
   std::shared_ptr<NodeMonitor> recording() const;
 
-  // Whether time passes as the system's does: not on a simulated node in a hurry.
-  bool in_real_time() const { return time_scale() == 1; }
   // Seconds of its time per second of the system's.
   double time_scale() const;
   // What was looked for and is not there.

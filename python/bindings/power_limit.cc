@@ -11,7 +11,6 @@
 #include "python/bindings/errors.h"
 #include "python/bindings/interrupts.h"
 #include "python/bindings/slice_meter.h"
-#include "python/bindings/waiting.h"
 #include "python/bindings/without_gil.h"
 
 namespace zeus::python {

@@ -14,6 +14,7 @@ import unittest
 import urllib.request
 
 from job_testing import JobTestCase, ask, spec
+from node_testing import wait_until
 from ranks_testing import Ranks
 
 from zeus.device import get_gpus
@@ -115,8 +116,8 @@ class RunTest(JobTestCase):
         gpu.set_power_management_limit(0, before - 50_000)
         self.addCleanup(gpu.set_power_management_limit, 0, before, may_raise=True)
         optimizer.on_evaluate(0.95)
-        self.assertFalse(self.trial()["undisturbed"])
         self.assertEqual(optimizer.savings().baseline.count, 0)
+        self.assertFalse(self.trial()["undisturbed"])
         optimizer.on_train_end()
 
     def test_every_epoch_is_in_the_log_of_the_monitor(self):
@@ -147,6 +148,23 @@ class RunTest(JobTestCase):
         again.get_batch_size()
         self.assertEqual(again.recurrence, optimizer.recurrence)
         self.assertEqual(again.trial_number, 2)
+
+    def test_a_run_that_costs_too_much_raises_when_the_answer_has_arrived(self):
+        job = spec(policy="zeus", batch_sizes=[64], max_epochs=1000)
+        first = self.optimizer(job)
+        first.on_train_begin()
+        first.on_evaluate(0.95)  # Now there is a least cost.
+        first.on_train_end()
+        optimizer = self.optimizer(job)
+        optimizer.on_train_begin()
+        with self.assertRaisesRegex(ZeusBSOTrainFailError, "cost"):
+            while True:
+                self.spend(10)
+                optimizer.on_evaluate(0.1)
+        self.assertTrue(optimizer.training_finished)
+        self.assertFalse(optimizer.converged)
+        optimizer.on_evaluate(0.1)  # Raised once.
+        self.assertEqual(self.trial(2)["status"], "stopped")
 
     def test_a_run_without_the_target_can_end_without_an_exception(self):
         optimizer = self.optimizer(spec(max_epochs=1), raise_on_failure=False)
@@ -186,7 +204,7 @@ class RunTest(JobTestCase):
                 optimizer.on_evaluate(metric)
         self.assertFalse(optimizer.training_finished)
         self.assertIsNone(optimizer.trouble)
-        self.assertEqual(self.trial()["epochs"], 2)
+        wait_until(lambda: self.trial()["epochs"] == 2, "the reports do not arrive")
 
     def test_the_gpus_of_the_monitor_are_those_of_the_job(self):
         self.monitor = ZeusMonitor(cpu_indices=[])
@@ -362,7 +380,8 @@ class RanksTest(JobTestCase):
         def construct(member):
             with ZeusMonitor(gpu_indices=[member.rank], cpu_indices=[]) as monitor:
                 with BatchSizeOptimizer(monitor, self.server.url, spec(), member.rank,
-                                        collective=member, patience=0.1) as optimizer:
+                                        collective=member, start_timeout=0.1,
+                                        end_timeout=0.1) as optimizer:
                     return optimizer.get_batch_size()
 
         self.assertEqual(Ranks(2).run(construct), [64, 64])

@@ -3,13 +3,15 @@
 import contextlib
 import http.server
 import os
+import signal
 import subprocess
 import tempfile
 import threading
 import unittest
+import urllib.request
 
 from job_testing import JobTestCase, spec
-from node_testing import ZEUS
+from node_testing import ZEUS, wait_until
 
 from zeus.optimizer.batch_size import BatchSizeOptimizer, LocalServer
 from zeus.optimizer.batch_size.exceptions import (
@@ -60,7 +62,7 @@ class TroubleTest(JobTestCase):
         database = os.path.join(self.folder, "jobs.db")
         address = self.server.url.removeprefix("http://")
         self.server.stop()
-        optimizer = self.optimizer(patience=0.1)
+        optimizer = self.optimizer(start_timeout=0.1, end_timeout=0.1)
         self.assertEqual(optimizer.get_batch_size(), 64)
         optimizer.on_train_begin()
         optimizer.on_evaluate(0.3)
@@ -82,25 +84,66 @@ class TroubleTest(JobTestCase):
         self.assertGreater(told["energy_joules"], 0)
         self.assertEqual(self.trial(2)["status"], "dispatched")
 
-    def test_the_target_ends_a_training_whose_server_died(self):
+    def test_a_server_that_hangs_holds_up_no_epoch_and_gets_the_results_later(self):
+        optimizer = self.optimizer(spec(max_epochs=100), end_timeout=0.1)
+        optimizer.on_train_begin()
+        # The system accepts connections of a stopped process, which are never answered.
+        self.server.process.send_signal(signal.SIGSTOP)
+        self.addCleanup(self.server.process.send_signal, signal.SIGCONT)
+        for epoch in range(40):  # No epoch gets an answer.
+            self.assertFalse(optimizer.training_finished)
+            optimizer.on_evaluate(0.9 * (epoch + 1) / 40)
+        self.assertTrue(optimizer.training_finished and optimizer.converged)
+        optimizer.on_train_end()
+        self.server.process.send_signal(signal.SIGCONT)
+        self.optimizer(spec(max_epochs=100)).get_batch_size()
+        delivered = self.trial(1)
+        self.assertEqual((delivered["status"], delivered["epochs"]), ("converged", 40))
+
+    def test_the_end_of_a_run_waits_for_the_server_without_the_interpreter(self):
+        optimizer = self.optimizer(end_timeout=600)
+        optimizer.on_train_begin()
+        self.server.process.send_signal(signal.SIGSTOP)
+        self.addCleanup(self.server.process.send_signal, signal.SIGCONT)
+        optimizer.on_evaluate(0.5)
+        ending = threading.Thread(target=optimizer.on_train_end)
+        ending.start()
+        # Only a thread that gets the interpreter can wake the server up.
+        self.server.process.send_signal(signal.SIGCONT)
+        ending.join()
+        self.assertEqual(self.trial(1)["status"], "stopped")
+        self.assertEqual(self.trial(1)["epochs"], 1)
+
+    def test_a_refusal_is_reported(self):
         optimizer = self.optimizer()
+        optimizer.on_train_begin()
+        request = urllib.request.Request(self.server.url + "/v1/jobs/mnist-1", method="DELETE")
+        urllib.request.urlopen(request, timeout=30).close()
+        optimizer.on_evaluate(0.1)
+        wait_until(lambda: optimizer.trouble is not None, "the refusal is not reported")
+        self.assertIn("mnist-1", optimizer.trouble)
+        self.assertFalse(optimizer.training_finished)
+
+    def test_the_target_ends_a_training_whose_server_died(self):
+        optimizer = self.optimizer(end_timeout=0.1)
         optimizer.on_train_begin()
         self.server.process.kill()
         self.server.process.wait()
         optimizer.on_evaluate(0.95)
         self.assertTrue(optimizer.training_finished and optimizer.converged)
-        self.assertIn("told later", optimizer.message)
+        self.assertIn("reached the target", optimizer.message)
         optimizer.on_train_end()
+        self.assertIsNotNone(optimizer.trouble)
 
     def test_a_server_that_dies_stops_nothing(self):
-        optimizer = self.optimizer()
+        optimizer = self.optimizer(end_timeout=0.1)
         optimizer.on_train_begin()
         optimizer.on_evaluate(0.1)
         self.server.process.kill()
         self.server.process.wait()
         optimizer.on_evaluate(0.2)
         self.assertFalse(optimizer.training_finished)
-        self.assertIsNotNone(optimizer.trouble)
+        wait_until(lambda: optimizer.trouble is not None, "the trouble is not reported")
         optimizer.on_train_end()
 
     def test_addresses_that_are_none_are_refused(self):

@@ -10,7 +10,9 @@ import sys
 import tempfile
 import threading
 import unittest
+import urllib.request
 
+from zeus.optimizer.batch_size import LocalServer
 from zeus.optimizer.pipeline_frequency import (
     Plan,
     Planner,
@@ -279,6 +281,52 @@ class BadInputTest(unittest.TestCase):
                 planner.evaluate(clocks)
         with self.assertRaises(ValueError):
             planner.evaluate([[("forward", 1400)]])
+
+
+class OneChoiceOfSolverTest(unittest.TestCase):
+    """The command line, the server and Python solve a pipeline in the same way."""
+
+    def by_command_line(self, microbatches: int, *arguments: str) -> dict:
+        done = subprocess.run(
+            [ZEUS, "plan", "--profile", PROFILE, "--blocking-power", "75", "--microbatches",
+             str(microbatches), "--json", *arguments],
+            capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def by_server(self, microbatches: int, slowdown: float) -> tuple[dict, list]:
+        profile = json.loads(four_stages().to_json())
+        body = {"id": "p", "schedule": "1f1b", "microbatches": microbatches, "profile": profile,
+                "slowdown": slowdown}
+        with LocalServer() as server:
+            request = urllib.request.Request(server.url + "/v1/plans", json.dumps(body).encode())
+            with urllib.request.urlopen(request, timeout=300) as answer:
+                plan = json.load(answer)["plan"]
+            with urllib.request.urlopen(server.url + "/v1/plans/p/frontier", timeout=60) as answer:
+                return plan, json.load(answer)["points"]
+
+    def compare(self, microbatches: int, expected_solver: str) -> None:
+        slowdown = 1.05
+        planner = Planner(four_stages(), "1f1b", microbatches)
+        self.assertEqual(planner.solver, expected_solver)
+        served, served_frontier = self.by_server(microbatches, slowdown)
+        frontier = self.by_command_line(microbatches)
+        self.assertEqual(frontier["solved"], expected_solver)
+        self.assertEqual([point["energy_joules"] for point in frontier["frontier"]],
+                         [point["energy_joules"] for point in served_frontier])
+        self.assertEqual([point["energy_joules"] for point in frontier["frontier"]],
+                         list(planner.frontier.energies)[::-1])
+        deadline = self.by_command_line(microbatches, "--deadline", "1.05x")["plan"]
+        for one in (planner.plan(slowdown=slowdown),
+                    plan(four_stages(), "1f1b", microbatches=microbatches, slowdown=slowdown)):
+            self.assertEqual(one.energy, served["energy_joules"])
+            self.assertEqual(one.energy, deadline["energy_joules"])
+
+    def test_small_pipelines_are_solved_whole(self):
+        self.compare(8, "the whole frontier")
+
+    def test_large_ones_from_smaller_ones_and_for_one_deadline_alone(self):
+        self.compare(1100, "the frontier from pipelines of fewer microbatches (checked at half of them)")
 
 
 if __name__ == "__main__":

@@ -51,6 +51,30 @@ class CheckLayersTest(RepositoryTest):
         self.assertTrue(self.mistakes("zeus/device/a.cc", "zeus/base/testing/directory.h"))
         self.assertEqual(len(self.mistakes("zeus/device/a_test.cc", "zeus/base/testing/d.h")), 1)
 
+    def test_a_folder_of_a_layer_may_be_a_layer_itself(self):
+        self.assertEqual(self.mistakes("zeus/optimizer/pipeline/a.cc", "zeus/device/gpu.h"),
+                         ["zeus/optimizer/pipeline/a.cc: optimizer/pipeline must not include device"])
+
+    def test_a_library_links_only_what_it_may_include(self):
+        self.add("zeus/server/CMakeLists.txt",
+                 "zeus_library(server SOURCES api.cc HEADERS api.h DEPENDS zeus::pipeline zeus::device)\n")
+        self.assertEqual(check_layers.linked(self.root),
+                         ["zeus/server/CMakeLists.txt: server must not link device"])
+
+    def test_an_entry_that_no_include_needs_is_named(self):
+        self.add("zeus/export/a.cc", '#include "zeus/base/units.h"\n')
+        self.assertNotIn("check_layers.py: export does not use base, take it out of the table",
+                         check_layers.unused(self.root))
+        self.assertIn("check_layers.py: export does not use device, take it out of the table",
+                      check_layers.unused(self.root))
+
+    def test_the_page_says_what_the_table_says(self):
+        self.add("docs/architecture.md", "| `zeus/export` | files | base | exists |\n"
+                                         "| `zeus/report` | figures | base | exists |\n")
+        found = "\n".join(check_layers.undocumented(self.root))
+        self.assertIn("`zeus/export` must say", found)
+        self.assertNotIn("`zeus/report` must say", found)
+
 
 if __name__ == "__main__":
     unittest.main()

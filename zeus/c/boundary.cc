@@ -9,7 +9,7 @@ thread_local std::string last_error;
 
 }  // namespace
 
-zeus_status StatusOf(ErrorCode code) {
+zeus_status ToStatus(ErrorCode code) {
   switch (code) {
     case ErrorCode::kInvalidArgument:
     case ErrorCode::kConflict:
@@ -34,7 +34,7 @@ zeus_status Fail(const Error& error) {
   } catch (const std::bad_alloc&) {
     last_error.clear();
   }
-  return StatusOf(error.code);
+  return ToStatus(error.code);
 }
 
 }  // namespace zeus::c

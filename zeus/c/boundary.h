@@ -13,13 +13,14 @@
 #include "zeus/base/result.h"
 #include "zeus/c/zeus.h"
 
-// What every function of the C interface does at its edge: no exception passes, errors are kept in
-// words, and structures of callers that know more or less than this library are understood.
+// Helpers for the boundary of every function of the C interface: exceptions become status codes,
+// error messages are kept for zeus_last_error(), and structures of callers that were compiled with
+// an older or newer header are understood.
 namespace zeus::c {
 
-// Remembers the error for zeus_last_error().
+// Remembers the message for zeus_last_error(), and returns the status of the error.
 zeus_status Fail(const Error& error);
-zeus_status StatusOf(ErrorCode code);
+zeus_status ToStatus(ErrorCode code);
 
 template <class Body>
 zeus_status Guard(Body&& body) noexcept {
@@ -41,7 +42,8 @@ Status CheckGiven(const T* argument, const char* name) {
   return Error{ErrorCode::kInvalidArgument, fmt::format("{} is NULL", name)};
 }
 
-// A caller's structure may be longer than ours (compiled with a newer header), but not absurdly so.
+// A caller that was compiled with a newer header has a longer structure. A size far beyond that is
+// an uninitialised field.
 template <class T>
 Status CheckSize(std::size_t size, const char* name) {
   constexpr std::size_t kLargest = sizeof(T) + 1024;
@@ -57,7 +59,8 @@ Status CheckStruct(const T* given, const char* name) {
   return CheckSize<T>(given->struct_size, name);
 }
 
-// Fields that this library does not know must be zero: what they ask for could not be done.
+// Reads a caller's structure. Fields that this library does not know must be zero, because it could
+// not do what they ask for.
 template <class T>
 Result<T> ReadStruct(const T* given, const char* name) {
   ZEUS_RETURN_IF_ERROR(CheckStruct(given, name));
@@ -68,7 +71,8 @@ Result<T> ReadStruct(const T* given, const char* name) {
   return *given;
 }
 
-// Only after CheckStruct(). Fields that this library does not know become zero.
+// Writes to a caller's structure, after CheckStruct(). Fields that this library does not know
+// become zero.
 template <class T>
 void WriteStruct(T value, T* out) {
   const std::size_t size = out->struct_size;

@@ -54,7 +54,7 @@ Status SetLimit(zeus_monitor* monitor, size_t device, double watts, Ceiling ceil
   ZEUS_RETURN_IF_ERROR(CheckMonitor(monitor));
   if (!std::isfinite(watts))
     return Error{ErrorCode::kInvalidArgument, "the power limit is not a number"};
-  ZEUS_TRY(Gpu * gpu, GpuOf(*monitor, device));
+  ZEUS_TRY(Gpu * gpu, FindGpu(*monitor, device));
   ZEUS_TRY(auto scope, ScopedPowerLimit::Set(*gpu, Watts(watts), ceiling));
   auto handle = std::make_unique<zeus_power_limit>(
       zeus_power_limit{std::make_shared<HeldLimit>(std::move(scope))});
@@ -122,7 +122,7 @@ zeus_status zeus_power_limits_read(zeus_monitor* monitor, size_t device,
   return Guard([&]() -> zeus::Status {
     ZEUS_RETURN_IF_ERROR(CheckMonitor(monitor));
     ZEUS_RETURN_IF_ERROR(CheckStruct(limits, "zeus_power_limits"));
-    ZEUS_TRY(zeus::Gpu * gpu, GpuOf(*monitor, device));
+    ZEUS_TRY(zeus::Gpu * gpu, FindGpu(*monitor, device));
     ZEUS_TRY(const zeus::PowerLimit limit, gpu->CurrentPowerLimit());
     WriteStruct(ToLimits(limit), limits);
     return zeus::Ok();

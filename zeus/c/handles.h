@@ -11,13 +11,14 @@
 #include "zeus/base/fork.h"
 #include "zeus/base/result.h"
 #include "zeus/c/zeus.h"
-#include "zeus/device/scoped_power_limit.h"
+#include "zeus/device/knobs/guarded_knob.h"
 #include "zeus/monitor/measurement.h"
 #include "zeus/monitor/node_monitor.h"
 
 namespace zeus::c {
 
-// A limit that was set through the C interface. Its monitor restores it when it is closed first.
+// A limit that was set through the C interface. If its monitor is closed first, that restores the
+// limit.
 class HeldLimit {
  public:
   explicit HeldLimit(ScopedPowerLimit scope) : scope_(std::move(scope)) {}
@@ -36,10 +37,11 @@ struct DeviceText {
   zeus_device_kind kind;
 };
 
-// Whether the handle may be used: given, and of this process.
+// Checks that the handle is not NULL and was opened by this process, not by its parent.
 Status CheckMonitor(const zeus_monitor* monitor);
 Status CheckDevice(const zeus_monitor& monitor, std::size_t device);
-Result<Gpu*> GpuOf(const zeus_monitor& monitor, std::size_t device);
+// Returns an error if the device is no GPU.
+Result<Gpu*> FindGpu(const zeus_monitor& monitor, std::size_t device);
 
 std::unique_ptr<zeus_measurement> MakeHandle(Measurement measurement);
 

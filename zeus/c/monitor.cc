@@ -10,7 +10,7 @@
 namespace zeus::c {
 namespace {
 
-zeus_device_kind KindOf(std::string_view name) {
+zeus_device_kind ParseKind(std::string_view name) {
   if (name.starts_with("gpu:")) return ZEUS_DEVICE_GPU;
   if (name.starts_with("cpu:")) return ZEUS_DEVICE_CPU;
   if (name.starts_with("dram:")) return ZEUS_DEVICE_DRAM;
@@ -37,7 +37,7 @@ DeviceText Describe(NodeMonitor& node, std::size_t device) {
           .model = CpuModel(node.node(), name),
           .uuid = "",
           .pci_address = "",
-          .kind = KindOf(name)};
+          .kind = ParseKind(name)};
 }
 
 NodeMonitorOptions ToOptions(const zeus_monitor_options& given) {
@@ -108,7 +108,7 @@ Status CheckDevice(const zeus_monitor& monitor, std::size_t device) {
                                                  device, monitor.devices.size())};
 }
 
-Result<Gpu*> GpuOf(const zeus_monitor& monitor, std::size_t device) {
+Result<Gpu*> FindGpu(const zeus_monitor& monitor, std::size_t device) {
   ZEUS_RETURN_IF_ERROR(CheckDevice(monitor, device));
   if (Gpu* gpu = monitor.node->gpu(device)) return gpu;
   return Error{ErrorCode::kNotSupported,
@@ -147,7 +147,7 @@ zeus_status zeus_monitor_open(const zeus_monitor_options* options, zeus_monitor*
 
 zeus_status zeus_monitor_close(zeus_monitor* monitor) {
   return Guard([&]() -> zeus::Status {
-    // In a child the recorder thread does not exist and the limits are the parent's.
+    // After fork(), the child has no recorder thread and must not restore the parent's limits.
     if (monitor == nullptr || !CheckMonitor(monitor).ok()) return zeus::Ok();
     const std::unique_ptr<zeus_monitor> closing(monitor);
     zeus::Status restored = zeus::Ok();

@@ -72,7 +72,7 @@ void Describe(const EnergyEstimate& estimate, zeus_device_measurement& result) {
 
 void DescribeAbsence(const Error& error, zeus_device_measurement& result) {
   constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
-  result.status = StatusOf(error.code);
+  result.status = ToStatus(error.code);
   result.reason = error.message.c_str();
   result.energy_joules = result.sigma_joules = result.attributed_joules = kNoNumber;
   result.update_period_seconds = kNoNumber;
@@ -145,17 +145,17 @@ zeus_status zeus_window_cancel_all(zeus_monitor* monitor) {
   });
 }
 
-zeus_status zeus_window_refine(zeus_monitor* monitor, uint64_t id, double patience_seconds,
+zeus_status zeus_window_refine(zeus_monitor* monitor, uint64_t id, double timeout_seconds,
                                zeus_measurement** measurement) {
   return Guard([&]() -> zeus::Status {
     ZEUS_RETURN_IF_ERROR(CheckGiven(measurement, "measurement"));
     *measurement = nullptr;
     ZEUS_RETURN_IF_ERROR(CheckMonitor(monitor));
-    if (!std::isfinite(patience_seconds) || patience_seconds < 0)
+    if (!std::isfinite(timeout_seconds) || timeout_seconds < 0)
       return zeus::Error{zeus::ErrorCode::kInvalidArgument,
-                         "patience_seconds is negative or no number"};
+                         "timeout_seconds is negative or no number"};
     ZEUS_TRY(auto result,
-             monitor->node->monitor().Refine(zeus::WindowId(id), zeus::Seconds(patience_seconds)));
+             monitor->node->monitor().Refine(zeus::WindowId(id), zeus::Seconds(timeout_seconds)));
     *measurement = MakeHandle(std::move(result)).release();
     return zeus::Ok();
   });

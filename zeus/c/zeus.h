@@ -4,9 +4,9 @@
  * opaque. Structures begin with their size, which the caller sets (sizeof), so that they can grow.
  * Strings belong to the library and live as long as the handle they came from.
  *
- * Thread-safe: every function may be called from any thread, except that nobody may use a handle
- * while or after it is closed or freed. After fork() the child opens a monitor of its own:
- * functions refuse the parent's monitor there, and closing it does nothing.
+ * Thread-safe: every function may be called from any thread, but a handle must not be used while or
+ * after it is closed or freed. After fork() the child opens a monitor of its own: functions refuse
+ * the parent's monitor there, and closing it does nothing.
  */
 #ifndef ZEUS_H
 #define ZEUS_H
@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/* Grows when something is added. What is here keeps its meaning. */
+/* Grows when something is added. Existing functions, fields and constants keep their meaning. */
 #define ZEUS_API_VERSION 1
 
 /* The version of the library that was loaded. */
@@ -27,18 +27,19 @@ uint32_t zeus_api_version(void);
 typedef int32_t zeus_status;
 enum {
   ZEUS_OK = 0,
-  ZEUS_INVALID_ARGUMENT = 1,  /* The call means nothing: do not repeat it. */
+  ZEUS_INVALID_ARGUMENT = 1,  /* The arguments are not valid: do not repeat the call. */
   ZEUS_NOT_FOUND = 2,         /* No such device or window. */
-  ZEUS_NOT_SUPPORTED = 3,     /* This device cannot do it, ever. */
-  ZEUS_PERMISSION_DENIED = 4, /* Needs more rights. */
-  ZEUS_UNAVAILABLE = 5,       /* Failed now, may work later. */
+  ZEUS_NOT_SUPPORTED = 3,     /* This device can never do it. */
+  ZEUS_PERMISSION_DENIED = 4, /* The process needs more rights. */
+  ZEUS_UNAVAILABLE = 5,       /* The call failed now and may work later. */
   ZEUS_INTERNAL = 6           /* A bug in Zeus. */
 };
 
-/* "ok", "invalid argument", ...; never NULL. */
+/* Returns "ok", "invalid argument", ...; never NULL. */
 const char* zeus_status_name(zeus_status status);
 
-/* Why the last call that failed in this thread did; "" before the first. Valid until the next. */
+/* Returns the message of the last call that failed in this thread; "" before the first failure. It
+ * is valid until the next failure. */
 const char* zeus_last_error(void);
 
 /* --- monitor --- */
@@ -50,16 +51,16 @@ typedef struct zeus_monitor_options {
   size_t struct_size;
   const uint32_t* gpus; /* Positions of the GPUs to measure; NULL: all that the process may see. */
   size_t gpu_count;
-  int32_t cpus;            /* CPU packages and their memory, and rails of the board. Default 1. */
-  int32_t recorder_thread; /* Default 1. Without it call zeus_monitor_step() regularly. */
+  int32_t cpus;            /* Measure CPU packages, their memory, and power rails. Default 1. */
+  int32_t recorder_thread; /* Record on a thread. Default 1; if 0, call zeus_monitor_step(). */
   int32_t share;           /* Split energy with other processes of this user. Default 1. */
 
-  /* Called before the edges of windows: wait until the GPUs have done what was asked of them. */
+  /* Called before the edges of windows; it must wait until the GPUs have finished their work. */
   void (*synchronize)(void* user_data);
   void* synchronize_data;
 
-  /* Called with every refined result, on the thread that steps. The measurement lives during the
-   * call only. Must not close the monitor. */
+  /* Called with every refined result, on the recorder thread or within zeus_monitor_step(). The
+   * measurement is valid only during the call. It must not close the monitor. */
   void (*refined)(const zeus_measurement* measurement, void* user_data);
   void* refined_data;
 } zeus_monitor_options;
@@ -67,22 +68,23 @@ typedef struct zeus_monitor_options {
 /* Sets the defaults and struct_size. Call it with sizeof(zeus_monitor_options). */
 zeus_status zeus_monitor_options_init(zeus_monitor_options* options, size_t struct_size);
 
-/* Finds the devices and begins to record. `options` may be NULL. A machine without any device that
- * can be measured is ZEUS_NOT_FOUND. */
+/* Finds the devices and begins to record. `options` may be NULL. Returns ZEUS_NOT_FOUND on a
+ * machine without any device that can be measured. */
 zeus_status zeus_monitor_open(const zeus_monitor_options* options, zeus_monitor** monitor);
 
-/* Ends the recording, forgets open windows and restores power limits that are still set. NULL is
- * fine. */
+/* Ends the recording, cancels open windows and restores power limits that are still set. Does
+ * nothing for NULL. */
 zeus_status zeus_monitor_close(zeus_monitor* monitor);
 
-/* Reads the devices that are due. `seconds_until_next` (may be NULL): when to come again. */
+/* Reads the devices that are due. `seconds_until_next`, which may be NULL, gets the time after
+ * which the next call is due. */
 zeus_status zeus_monitor_step(zeus_monitor* monitor, double* seconds_until_next);
 
 /* --- devices --- */
 
 typedef int32_t zeus_device_kind;
 enum {
-  ZEUS_DEVICE_OTHER = 0, /* A rail of the board, say. */
+  ZEUS_DEVICE_OTHER = 0, /* For example a power rail of the board. */
   ZEUS_DEVICE_GPU = 1,
   ZEUS_DEVICE_CPU = 2,
   ZEUS_DEVICE_DRAM = 3
@@ -91,9 +93,9 @@ enum {
 typedef struct zeus_device_info {
   size_t struct_size;
   const char* name;        /* "gpu:0" */
-  const char* model;       /* "" where it is not known */
-  const char* uuid;        /* "" where there is none */
-  const char* pci_address; /* "" where there is none */
+  const char* model;       /* "" if unknown */
+  const char* uuid;        /* "" if the device has none */
+  const char* pci_address; /* "" if the device has none */
   zeus_device_kind kind;
 } zeus_device_info;
 
@@ -113,18 +115,18 @@ enum {
 typedef struct zeus_device_reading {
   size_t struct_size;
   uint32_t known;
-  double energy_joules; /* Since the monitor was opened; never decreases. */
+  double energy_joules; /* Energy since the monitor was opened; never decreases. */
   double energy_sigma_joules;
-  double power_watts; /* Over the last update of the sensor. */
+  double power_watts; /* Power over the last update interval of the sensor. */
   double power_sigma_watts;
   double temperature_celsius;
   double utilization; /* Share of time with a kernel running, 0 to 1. */
   double graphics_clock_hertz;
-  double requested_limit_watts; /* What the last setter asked for. */
-  double enforced_limit_watts;  /* What the device obeys. */
+  double requested_limit_watts; /* The power limit that was set last. */
+  double enforced_limit_watts;  /* The power limit that the device enforces. */
 } zeus_device_reading;
 
-/* The present state, from the recording: no driver is called. */
+/* Returns the present state from the recording, without calling a driver. */
 zeus_status zeus_device_read(zeus_monitor* monitor, size_t device, zeus_device_reading* reading);
 
 typedef struct zeus_power_limits {
@@ -136,35 +138,36 @@ typedef struct zeus_power_limits {
   double enforced_watts;
 } zeus_power_limits;
 
-/* From the driver. */
+/* Reads the limits from the driver. */
 zeus_status zeus_power_limits_read(zeus_monitor* monitor, size_t device, zeus_power_limits* limits);
 
 typedef struct zeus_power_limit zeus_power_limit;
 
-/* Sets the limit of a GPU until zeus_power_limit_restore(). It is put back as well when the program
- * ends by exit(), SIGINT, SIGTERM or SIGHUP; after SIGKILL the next start of any Zeus does so, or
- * `zeus knobs restore`. Fails with ZEUS_UNAVAILABLE while the limit is held, by this program too,
- * and with ZEUS_INVALID_ARGUMENT above the limit that was found, which may be a cap. */
+/* Sets the limit of a GPU until zeus_power_limit_restore(). It is also restored when the program
+ * ends by exit(), SIGINT, SIGTERM or SIGHUP; after SIGKILL the next start of any program that uses
+ * Zeus restores it, or `zeus knobs restore`. Returns ZEUS_UNAVAILABLE while this or another program
+ * holds the limit, and ZEUS_INVALID_ARGUMENT above the limit that was found, which may be a cap. */
 zeus_status zeus_power_limit_set(zeus_monitor* monitor, size_t device, double watts,
                                  zeus_power_limit** limit);
 
-/* The same, and the limit that was found may be raised up to what the device allows. */
+/* As zeus_power_limit_set(), but the limit may be above the one that was found, up to the maximum
+ * of the device. */
 zeus_status zeus_power_limit_raise(zeus_monitor* monitor, size_t device, double watts,
                                    zeus_power_limit** limit);
 
-/* Puts the previous limit back and frees the handle, also when it fails. NULL is fine. */
+/* Restores the previous limit. Frees the handle, even on failure. Does nothing for NULL. */
 zeus_status zeus_power_limit_restore(zeus_power_limit* limit);
 
 /* --- windows --- */
 
 typedef struct zeus_window_options {
   size_t struct_size;
-  int32_t restart;           /* An open window of this name is forgotten. Default 0: refused. */
-  int32_t synchronous_edges; /* Read the driver at both edges. Default 0: the recorder does. */
+  int32_t restart;           /* Cancel an open window of this name. Default 0: refuse the call. */
+  int32_t synchronous_edges; /* Read the driver at both edges. Default 0: rely on the recorder. */
   int32_t synchronize;       /* Call zeus_monitor_options.synchronize. Default 1. */
-  int32_t has_lane;          /* Default 0: one lane per thread. */
+  int32_t has_lane;          /* Use `lane`. Default 0: one lane per thread. */
   uint64_t lane; /* Windows of one lane nest: the innermost gets the energy. Lanes share it. */
-  double weight; /* By this weight. Default 1. */
+  double weight; /* Weight of this window when lanes share energy. Default 1. */
 } zeus_window_options;
 
 zeus_status zeus_window_options_init(zeus_window_options* options, size_t struct_size);
@@ -173,16 +176,18 @@ zeus_status zeus_window_options_init(zeus_window_options* options, size_t struct
 zeus_status zeus_window_begin(zeus_monitor* monitor, const char* name,
                               const zeus_window_options* options, uint64_t* id);
 
-/* The energies are as well as known at this moment. Free the measurement. */
+/* Ends a window; the energies are as precise as possible at this moment, see zeus_window_refine().
+ * The caller frees the measurement. */
 zeus_status zeus_window_end(zeus_monitor* monitor, const char* name,
                             zeus_measurement** measurement);
 
 zeus_status zeus_window_cancel(zeus_monitor* monitor, const char* name);
 zeus_status zeus_window_cancel_all(zeus_monitor* monitor);
 
-/* The final result of a window that was ended, which the sensor shows one to two updates later.
- * Waits for it, at most `patience_seconds`, then ZEUS_UNAVAILABLE. A result is given once. */
-zeus_status zeus_window_refine(zeus_monitor* monitor, uint64_t id, double patience_seconds,
+/* Returns the final result of a window that was ended, which is known one to two sensor updates
+ * later. Waits for at most `timeout_seconds`, then returns ZEUS_UNAVAILABLE. Each result is
+ * returned once. */
+zeus_status zeus_window_refine(zeus_monitor* monitor, uint64_t id, double timeout_seconds,
                                zeus_measurement** measurement);
 
 /* --- measurements --- */
@@ -191,17 +196,17 @@ typedef struct zeus_measurement_total {
   size_t struct_size;
   uint64_t id;
   const char* window;
-  double started_unix_seconds; /* Labels the record. */
+  double started_unix_seconds; /* Wall time, as a label only: time_seconds is measured. */
   double time_seconds;
-  int32_t refined; /* 0: the immediate result. */
+  int32_t refined; /* 1: the final result, 0: the immediate one. */
   size_t device_count;
 
-  /* Sums over the devices that have a number and are in the total. */
+  /* Sums over the devices that are in the total and whose energy is known. */
   double energy_joules;
   double sigma_joules;
   double attributed_joules;
-  size_t contained; /* How many devices that is. */
-  size_t missing;   /* Devices that should be in the total and have no number. */
+  size_t contained; /* Number of those devices. */
+  size_t missing;   /* Number of devices that should be in the total and whose energy is unknown. */
 } zeus_measurement_total;
 
 enum {
@@ -222,11 +227,11 @@ enum { ZEUS_SOURCE_COUNTER = 0, ZEUS_SOURCE_INTEGRATED = 1, ZEUS_SOURCE_MODEL = 
 typedef struct zeus_device_measurement {
   size_t struct_size;
   const char* device; /* "gpu:0" */
-  zeus_status status; /* ZEUS_OK, or why there is no number; then the energies are NaN ... */
-  const char* reason; /* ... and this says it in words. "" otherwise. */
+  zeus_status status; /* ZEUS_OK, or the reason why the energies are unknown (NaN). */
+  const char* reason; /* The same reason as a message; "" for ZEUS_OK. */
   double energy_joules;
-  double sigma_joules;      /* One standard deviation. */
-  double attributed_joules; /* The part of this window where windows or processes overlapped. */
+  double sigma_joules;      /* One standard deviation of energy_joules. */
+  double attributed_joules; /* This window's share, where windows or processes overlapped. */
   double coverage;          /* Share of the window that the sensor observed, 0 to 1. */
   double update_period_seconds;
   int32_t updates; /* New values that the sensor showed inside the window. */

@@ -1,36 +1,42 @@
 #include "zeus/client/batch_size_client.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <exception>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "zeus/base/log.h"
+#include "zeus/base/ticker.h"
 #include "zeus/training/counted_devices.h"
 
 namespace zeus {
 namespace {
 
-// Several runs may use one monitor.
-std::string NameOfWindow() {
+// Several runs may use one monitor, each with a window of its own.
+std::string NewWindowName() {
   static std::atomic<int> made = 0;
   return "__zeus_trial_" + std::to_string(++made);
 }
 
-constexpr double kHeartbeatsPerLease = 3;
-constexpr double kTooUncertain = 0.1;
+// A measurement with a gap is refused when its uncertainty is a greater part of it than this.
+constexpr double kLargestUncertainty = 0.1;
+// The part of an epoch's time for which the answer to its report is waited for, and a bound on it.
+constexpr double kAnswerShareOfEpoch = 0.001;
+constexpr Seconds kLongestAnswerWait{1};
 
-// Of the GPUs of this process.
 struct OwnGpus {
   std::string model{};
   Watts power{};
   int count = 0;
 };
 
-OwnGpus GpusOf(NodeMonitor& monitor, const std::vector<std::size_t>& counted) {
+OwnGpus GpusOfThisProcess(NodeMonitor& monitor, const std::vector<std::size_t>& counted) {
   OwnGpus gpus;
   for (const std::size_t device : counted) {
     Gpu* const gpu = monitor.gpu(device);
@@ -66,26 +72,27 @@ BatchSizeClient::BatchSizeClient(JobService* service, NodeMonitor& monitor, Opti
     : service_(service),
       monitor_(monitor),
       options_(std::move(options)),
-      window_(NameOfWindow()),
+      service_clock_(options_.thread == TrialReporter::Thread::kOwn ? system_clock_
+                                                                    : monitor.monitor().clock()),
+      window_(NewWindowName()),
       collective_(options_.collective != nullptr ? *options_.collective : alone_),
       ranks_(collective_) {
   if (!ranks_.leader()) service_ = nullptr;
   if (service_ == nullptr || options_.needs_service) return;
   spooling_ = std::make_unique<SpoolingJobService>(
-      *service_, monitor.monitor().clock(),
-      SpoolingJobService::Options::OfUser(options_.where, options_.patience));
+      *service_, service_clock_,
+      SpoolingJobService::Options::ForThisUser(options_.where, options_.start_timeout));
   service_ = spooling_.get();
 }
 
 BatchSizeClient::~BatchSizeClient() { OnTrainEnd(); }
 
-// What the GPUs of the job are, where its owner did not say.
-Status BatchSizeClient::Complete() {
+Status BatchSizeClient::CompleteSpec() {
   JobSpec& spec = options_.job;
   counted_ = CountedDevices(monitor_.monitor());
   ZEUS_TRY(const auto of_others, GpusOfEarlierRanks(monitor_, collective_));
   for (const SharedGpu& shared : of_others) std::erase(counted_, shared.device);
-  const OwnGpus gpus = GpusOf(monitor_, counted_);
+  const OwnGpus gpus = GpusOfThisProcess(monitor_, counted_);
   std::vector<double> sums{gpus.power.value(), static_cast<double>(gpus.count)};
   ZEUS_RETURN_IF_ERROR(ranks_.Sum(sums));
   if (spec.gpu_model.empty()) spec.gpu_model = gpus.model;
@@ -95,7 +102,7 @@ Status BatchSizeClient::Complete() {
 }
 
 Status BatchSizeClient::RegisterJob() {
-  ZEUS_RETURN_IF_ERROR(Complete());
+  ZEUS_RETURN_IF_ERROR(CompleteSpec());
   Status outcome = Ok();
   if (ranks_.leader() && service_ == nullptr)
     outcome = Error{ErrorCode::kInvalidArgument, "rank 0 needs a service to ask for a batch size"};
@@ -143,26 +150,20 @@ Result<StartedTrial> BatchSizeClient::StartTrial() {
                                                        .recurrence = options_.recurrence,
                                                        .request_id = options_.request_id,
                                                        .baseline = options_.baseline}));
-  if (options_.heartbeats) SendHeartbeats(started);
+  try {
+    reporter_ = std::make_unique<TrialReporter>(*service_, service_clock_, started.trial,
+                                                started.trial.lease, options_.thread);
+  } catch (const std::system_error& error) {
+    if (!IsNoThread(error)) throw;
+    return NoThreadError();
+  }
   return started;
 }
 
-void BatchSizeClient::SendHeartbeats(const StartedTrial& started) {
-  const Seconds pause = started.trial.lease / kHeartbeatsPerLease;
-  heartbeat_ = std::make_unique<Ticker>(
-      "zeus-heartbeat", [this, pause, job = started.trial.job_id, trial = started.trial.number,
-                         first = true]() mutable {
-        // What goes wrong shows with the next report.
-        if (!std::exchange(first, false)) (void)service_->Heartbeat(job, trial);
-        return monitor_.monitor().clock().Now() + pause;
-      });
-}
-
 void BatchSizeClient::OnTrainBegin() {
-  // A window that cannot be opened shows when its energy is asked for.
-  if (last_.epoch == 0)
-    (void)monitor_.monitor().BeginWindow(window_, {.if_open = IfOpen::kRestart});
   if (last_.epoch == 0) {
+    // If the window cannot be opened, Measure() finds that out.
+    (void)monitor_.monitor().BeginWindow(window_, {.if_open = IfOpen::kRestart});
     limits_at_begin_ = PowerLimits();
     if (collective_.size() == 1) share_ = std::make_unique<OwnShare>(monitor_.monitor(), counted_);
     if (share_ != nullptr) share_->Begin();
@@ -181,14 +182,14 @@ std::vector<double> BatchSizeClient::PowerLimits() {
   return limits;
 }
 
-// A device without a number makes all of it unknown.
-Result<Joules> BatchSizeClient::Energy(const Measurement& measured) const {
+// The energy of a run is known only if that of all its devices is.
+Result<Joules> BatchSizeClient::MeasuredEnergy(const Measurement& measured) const {
   Joules sum(0);
   for (const std::size_t device : counted_) {
     ZEUS_TRY(const EnergyEstimate estimate, measured.devices[device].energy);
-    // A moment without an answer is part of the uncertainty, a GPU that is gone is not.
+    // A short gap is part of the uncertainty; a GPU that was lost makes it too large.
     if (estimate.flags.Has(MeasurementFlag::kPartial) &&
-        estimate.sigma.value() > kTooUncertain * estimate.energy.value())
+        estimate.sigma.value() > kLargestUncertainty * estimate.energy.value())
       return Error{ErrorCode::kUnavailable,
                    measured.devices[device].device + " was lost for a part of the run"};
     sum += estimate.energy;
@@ -200,11 +201,11 @@ Result<TrialReport> BatchSizeClient::Measure(double metric) {
   TrialReport report{.job_id = options_.job.id, .trial = trial_, .epoch = last_.epoch + 1};
   report.metric = metric;
   std::array<double, 1> energy{};
-  // Also whether a rank could not measure, and whether limits of one have changed.
+  // The time, whether a rank could not measure, and whether the limits of a rank have changed.
   std::array<double, 3> time{};
   const auto measured = monitor_.monitor().PeekWindow(window_);
   const auto own =
-      measured.ok() ? Energy(measured.value()) : Result<Joules>(Error(measured.error()));
+      measured.ok() ? MeasuredEnergy(measured.value()) : Result<Joules>(Error(measured.error()));
   if (own.ok()) {
     energy[0] = (share_ != nullptr ? share_->OwnPart() : 1) * own.value().value();
     time[0] = measured.value().time.count();
@@ -236,27 +237,57 @@ void BatchSizeClient::OnEvaluate(double metric) {
   if (answer_.stop) return;
   const auto report = Measure(metric);
   if (!report.ok()) return Note(report.error());
+  const Seconds epoch_time = report.value().time - last_.time;
   last_ = report.value();
-  if (service_ != nullptr) Tell(last_);
+  if (reporter_ != nullptr) Report(epoch_time);
   if (const Status shared = ShareAnswer(); !shared.ok()) Note(shared.error());
 }
 
-void BatchSizeClient::Tell(const TrialReport& report) {
-  auto answer = service_->Report(report);
-  untold_ = !answer.ok();
-  if (answer.ok()) {
-    answer_ = std::move(answer).value();
-    return;
+void BatchSizeClient::Report(Seconds epoch_time) {
+  const bool answered_before = !reporter_->waiting_since() && !reporter_->trouble();
+  reporter_->Push(last_);
+  if (options_.thread == TrialReporter::Thread::kNone) {
+    reporter_->Step();
+  } else if (answered_before) {
+    reporter_->Flush(std::min(kAnswerShareOfEpoch * epoch_time, kLongestAnswerWait));
   }
-  Note(answer.error());
-  // The target ends the training, whoever knows of it.
+  if (const auto answer = reporter_->answer()) answer_ = *answer;
+  if (!answer_.stop) ApplyOwnRules();
+  NoteTroubleOfReporter();
+}
+
+void BatchSizeClient::ApplyOwnRules() {
   const JobSpec& spec = options_.job;
-  const bool reached = spec.higher_is_better ? report.metric >= spec.target_metric
-                                             : report.metric <= spec.target_metric;
-  if (!answer.error().retryable() || !reached) return;
-  answer_.stop = true;
-  answer_.converged = true;
-  answer_.message = "reached the target; the server does not answer and is told later";
+  // A trial that the service does not accept any more is trained as the program wants.
+  if (reporter_->refusal()) return;
+  if (last_.epoch <= spec.max_epochs && ReachesTarget(spec, last_.metric)) {
+    answer_.stop = true;
+    answer_.converged = true;
+    answer_.message = fmt::format("reached the target after {} epochs", last_.epoch);
+  } else if (last_.epoch >= spec.max_epochs) {
+    // The run is over, and the answer tells whether another try may help.
+    reporter_->Flush(FlushTimeout());
+    if (const auto answer = reporter_->answer()) answer_ = *answer;
+    if (answer_.stop || reporter_->refusal()) return;
+    answer_.stop = true;
+    answer_.message = fmt::format("did not reach the target within {} epochs", last_.epoch);
+  }
+}
+
+ReportAnswer BatchSizeClient::LatestAnswer() const {
+  if (answer_.stop || !ranks_.alone() || reporter_ == nullptr) return answer_;
+  return reporter_->answer().value_or(answer_);
+}
+
+bool BatchSizeClient::Flush(Seconds timeout) {
+  return reporter_ == nullptr || reporter_->Flush(timeout);
+}
+
+Seconds BatchSizeClient::FlushTimeout() const {
+  const auto since = reporter_->waiting_since();
+  const Seconds silence = since ? Seconds(service_clock_.Now() - *since) : Seconds(0);
+  return std::max(options_.end_timeout - silence,
+                  std::min(options_.end_timeout, kTimeoutOfASilentServer));
 }
 
 Status BatchSizeClient::ShareAnswer() {
@@ -270,7 +301,7 @@ Status BatchSizeClient::ShareAnswer() {
 }
 
 void BatchSizeClient::OnTrainEnd() {
-  // By itself, before anybody said stop: that teaches, an exception does not.
+  // A run that ends by itself before its target teaches what that cost; a failed one does not.
   if (std::uncaught_exceptions() == 0 && last_.epoch > 0)
     End(TrialStatus::kStopped, "the training ended without reaching the target");
   else
@@ -281,23 +312,45 @@ void BatchSizeClient::GiveUp() { End(TrialStatus::kFailed, "the training was giv
 
 void BatchSizeClient::End(TrialStatus status, const std::string& reason) {
   if (std::exchange(ended_, true)) return;
-  heartbeat_.reset();
   (void)monitor_.monitor().CancelWindow(window_);
-  if (service_ == nullptr || trial_ == 0 || (answer_.stop && !untold_)) return;
-  if (untold_ && last_.epoch > 0) Tell(last_);
-  if (!untold_ && answer_.stop) return;
+  if (trial_ == 0) reporter_.reset();  // Another rank failed, and none of them has begun.
+  if (reporter_ == nullptr) return;
   const TrialEnd end{
       .job_id = options_.job.id, .trial = trial_, .status = status, .reason = reason};
-  const auto ended = service_->EndTrial(end);
-  if (ended.ok()) return;
-  Note(ended.error());
-  if (spooling_ == nullptr || !ended.error().retryable()) return;
-  const Status kept = spooling_->Keep({.job_id = options_.job.id, .number = trial_}, last_, end);
-  if (!kept.ok()) Note(kept.error());
+  // The reporter ignores it if the service has ended the trial.
+  reporter_->Push(end);
+  const bool delivered = reporter_->Flush(FlushTimeout());
+  // Several ranks keep what they have agreed upon.
+  if (const auto answer = reporter_->answer(); answer && answer->stop && ranks_.alone())
+    answer_ = *answer;
+  NoteTroubleOfReporter();
+  if (!delivered && spooling_ != nullptr) {
+    const Status kept = spooling_->Keep({.job_id = options_.job.id, .number = trial_}, last_, end);
+    if (kept.ok())
+      log::Warning("the service does not answer: the next start of the job delivers the results");
+    else
+      Note(kept.error());
+  }
+  reporter_.reset();
+}
+
+std::optional<Error> BatchSizeClient::trouble() const {
+  if (reporter_ != nullptr) {
+    if (auto refusal = reporter_->refusal()) return refusal;
+    if (auto trouble = reporter_->trouble()) return trouble;
+  }
+  return trouble_;
+}
+
+void BatchSizeClient::NoteTroubleOfReporter() {
+  if (const auto refusal = reporter_->refusal())
+    Note(*refusal);
+  else if (const auto trouble = reporter_->trouble())
+    Note(*trouble);
 }
 
 void BatchSizeClient::Note(const Error& error) {
-  if (!trouble_) log::Warning("the training goes on unwatched: {}", error.message);
+  if (!trouble_) log::Warning("the training goes on without the service: {}", error.message);
   trouble_ = error;
 }
 

@@ -7,6 +7,8 @@
 
 #include "zeus/base/testing/scoped_variable.h"
 #include "zeus/base/testing/temporary_directory.h"
+#include "zeus/client/remote_job_service.h"
+#include "zeus/client/testing/hanging_server.h"
 #include "zeus/job/local_job_service.h"
 #include "zeus/job/memory_repository.h"
 #include "zeus/job/testing/flaky_job_service.h"
@@ -43,7 +45,7 @@ class BatchSizeClientTest : public ::testing::Test {
 
   std::unique_ptr<BatchSizeClient> Begin(BatchSizeClient::Options options = {}) {
     options.job = Spec();
-    options.heartbeats = false;
+    options.thread = TrialReporter::Thread::kNone;
     return BatchSizeClient::Begin(&service_, node_.monitor(), options).value();
   }
 
@@ -112,7 +114,8 @@ TEST_F(BatchSizeClientTest, AJobCanBeRegisteredBeforeItsTrialBegins) {
   spec.prefix = "mnist";
   spec.number_of_gpus = 0;
   const auto client =
-      BatchSizeClient::Register(&service_, node_.monitor(), {.job = spec, .heartbeats = false})
+      BatchSizeClient::Register(&service_, node_.monitor(),
+                                {.job = spec, .thread = TrialReporter::Thread::kNone})
           .value();
   EXPECT_TRUE(client->job().id.starts_with("mnist"));
   EXPECT_EQ(service_.GetJob(client->job().id).value().spec.number_of_gpus, 1);
@@ -138,8 +141,9 @@ TEST_F(BatchSizeClientTest, ATrainingBeginsWithoutAnAnswerAndIsToldByTheNext) {
   zeus::testing::FlakyJobService flaky(service_);
   flaky.away = true;
   const auto begin = [&] {
-    return BatchSizeClient::Begin(&flaky, node_.monitor(),
-                                  {.job = Spec(), .patience = Seconds(1), .heartbeats = false});
+    return BatchSizeClient::Begin(
+        &flaky, node_.monitor(),
+        {.job = Spec(), .start_timeout = Seconds(1), .thread = TrialReporter::Thread::kNone});
   };
   {
     auto client = begin();
@@ -159,15 +163,17 @@ TEST_F(BatchSizeClientTest, ATrainingBeginsWithoutAnAnswerAndIsToldByTheNext) {
   EXPECT_GT(told.energy, Joules(0));
   EXPECT_EQ(next.value()->trial(), 2);
   const auto needed = BatchSizeClient::Begin(
-      &flaky, node_.monitor(), {.job = Spec(), .needs_service = true, .heartbeats = false});
+      &flaky, node_.monitor(),
+      {.job = Spec(), .needs_service = true, .thread = TrialReporter::Thread::kNone});
   EXPECT_TRUE(needed.ok());
 }
 
 TEST_F(BatchSizeClientTest, TheTargetEndsATrainingWhoseServiceWentAway) {
   zeus::testing::FlakyJobService flaky(service_);
   const auto begin = [&] {
-    return BatchSizeClient::Begin(&flaky, node_.monitor(),
-                                  {.job = Spec(), .patience = Seconds(1), .heartbeats = false});
+    return BatchSizeClient::Begin(
+        &flaky, node_.monitor(),
+        {.job = Spec(), .start_timeout = Seconds(1), .thread = TrialReporter::Thread::kNone});
   };
   {
     const auto client = begin().value();
@@ -179,6 +185,88 @@ TEST_F(BatchSizeClientTest, TheTargetEndsATrainingWhoseServiceWentAway) {
   flaky.away = false;
   EXPECT_EQ(begin().value()->trial(), 2);
   EXPECT_EQ(service_.GetTrial("job", 1).value().status, TrialStatus::kConverged);
+}
+
+TEST_F(BatchSizeClientTest, AServerThatHangsHoldsUpNoEpochAndGetsTheResultsLater) {
+  zeus::testing::HangingJobService hanging(service_);
+  constexpr int kEpochs = 40;
+  {
+    const auto client = BatchSizeClient::Begin(&hanging, node_.monitor(),
+                                               {.job = Spec(), .end_timeout = Seconds(0)})
+                            .value();
+    TrainingLoop loop(node_.monitor(), {.callbacks = {client.get()}});
+    for (const int epoch : loop.Epochs()) {
+      node_.Step();
+      loop.ReportMetric(0.9 * (epoch + 1) / kEpochs);
+      if (epoch == 1) hanging.server().AwaitClient();  // The first report is under way.
+    }
+    EXPECT_EQ(loop.Summary().epochs, kEpochs);
+    EXPECT_TRUE(client->converged());
+    // All epochs were trained while the server owed the answer to the first one.
+    EXPECT_EQ(hanging.report_calls(), 1);
+  }
+  // The end of the client has cancelled the call.
+  EXPECT_EQ(hanging.returned_report_calls(), 1);
+  EXPECT_EQ(service_.GetTrial("job", 1).value().epochs, 0);
+  EXPECT_EQ(Begin()->trial(), 2);
+  const Trial delivered = service_.GetTrial("job", 1).value();
+  EXPECT_EQ(delivered.status, TrialStatus::kConverged);
+  EXPECT_EQ(delivered.epochs, kEpochs);
+  EXPECT_GT(delivered.energy, Joules(0));
+}
+
+TEST_F(BatchSizeClientTest, ATrainingBeginsAndEndsAtAServerThatHangs) {
+  const zeus::testing::HangingServer server;
+  SystemClock clock;
+  const auto remote = RemoteJobService::Connect({.url = server.url()}, clock).value();
+  {
+    const auto client = BatchSizeClient::Begin(
+        remote.get(), node_.monitor(),
+        {.job = Spec(), .start_timeout = Seconds(0), .end_timeout = Seconds(0)});
+    ASSERT_TRUE(client.ok()) << client.error().message;
+    EXPECT_EQ(client.value()->batch_size(), 512);
+    EXPECT_LT(client.value()->trial(), 0);
+    EXPECT_EQ(Train(*client.value(), 0.31).epochs, 3);
+    EXPECT_TRUE(client.value()->converged());
+  }
+  EXPECT_EQ(Begin()->trial(), 2);
+  EXPECT_EQ(service_.GetTrial("job", 1).value().status, TrialStatus::kConverged);
+}
+
+TEST_F(BatchSizeClientTest, TheLastEpochAllowedEndsARunWithoutAnAnswer) {
+  zeus::testing::HangingJobService hanging(service_);
+  JobSpec spec = Spec();
+  spec.max_epochs = 2;
+  const auto client =
+      BatchSizeClient::Begin(&hanging, node_.monitor(), {.job = spec, .end_timeout = Seconds(0)})
+          .value();
+  EXPECT_EQ(Train(*client, 0.1).epochs, 2);
+  EXPECT_TRUE(client->ShouldStop());
+  EXPECT_FALSE(client->converged());
+  EXPECT_THAT(client->message(), ::testing::HasSubstr("within 2 epochs"));
+}
+
+TEST_F(BatchSizeClientTest, AnswersThatComeBetweenEpochsAreObeyed) {
+  SystemClock clock;
+  LocalJobService service(repository_, clock);
+  JobSpec spec = Spec();
+  spec.policy = "zeus";
+  const auto begin = [&] {
+    return BatchSizeClient::Begin(&service, node_.monitor(), {.job = spec}).value();
+  };
+  EXPECT_TRUE(Train(*begin(), 1.0).epochs == 1);  // Now there is a least cost.
+  const auto client = begin();
+  client->OnTrainBegin();
+  // The budget of the second run is reached long before its greatest number of epochs. Each report
+  // is answered by a thread at any time; the run sees the answer without another report.
+  while (!client->ShouldStop()) {
+    node_.Step();
+    client->OnEvaluate(0.0);
+    ASSERT_TRUE(client->Flush(Seconds(60)));
+  }
+  EXPECT_LT(service.GetTrial("job", 2).value().epochs, spec.max_epochs);
+  EXPECT_FALSE(client->converged());
+  EXPECT_EQ(service.GetTrial("job", 2).value().status, TrialStatus::kStopped);
 }
 
 TEST_F(BatchSizeClientTest, WithoutAServiceThereIsNoBatchSize) {
@@ -201,8 +289,9 @@ TEST(BatchSizeClientRanksTest, AllRanksTrainAlikeAndStopTogether) {
     SimulatedNode node({"V100"}, {});
     GroupMember member(group, rank);
     const auto client =
-        BatchSizeClient::Begin(rank == 0 ? &service : nullptr, node.monitor(),
-                               {.job = Spec(), .collective = &member, .heartbeats = false})
+        BatchSizeClient::Begin(
+            rank == 0 ? &service : nullptr, node.monitor(),
+            {.job = Spec(), .collective = &member, .thread = TrialReporter::Thread::kNone})
             .value();
     batch_sizes[number] = client->batch_size();
     TrainingLoop loop(node.monitor(), {.callbacks = {client.get()}, .collective = &member});

@@ -78,6 +78,8 @@ class HttpConnection::Client {
     return Error{ErrorCode::kUnavailable, WhyNoAnswer(answer.error())};
   }
 
+  void Cancel() { client_.stop(); }
+
  private:
   std::string WhyNoAnswer(httplib::Error error) const {
     using Code = httplib::Error;
@@ -152,6 +154,8 @@ Result<HttpConnection::Answer> HttpConnection::Ask(Method method, const std::str
     return Error{ErrorCode::kUnavailable, fmt::format("ask the server: {}", error.what())};
   }
 }
+
+void HttpConnection::Cancel() { client_->Cancel(); }
 
 std::string PercentEncoded(const std::string& text) {
   std::string encoded;

@@ -34,6 +34,9 @@ class HttpConnection {
   };
   // Any answer of the server, whatever its status; kUnavailable when none came.
   Result<Answer> Ask(Method method, const std::string& path, const std::string& body);
+  // Makes the request of another thread that waits for its answer end soon, without one. A
+  // connection that is being made is waited for.
+  void Cancel();
 
  private:
   class Client;

@@ -23,7 +23,7 @@ std::string TrialPath(const std::string& job_id, std::int64_t trial) {
   return fmt::format("{}/trials/{}", JobPath(job_id), trial);
 }
 
-// Makes a request that may be repeated one that may.
+// With an id, a request can be repeated without beginning a second trial.
 std::string NewRequestId() {
   std::random_device device;
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
@@ -38,7 +38,7 @@ Result<std::unique_ptr<RemoteJobService>> RemoteJobService::Connect(const Option
 }
 
 Result<RegisteredJob> RemoteJobService::Register(const JobSpec& spec) {
-  // An id that the server makes up would be made up twice.
+  // Without an id, a repeated request would register a second job.
   ZEUS_TRY(const Reply reply, spec.id.empty()
                                   ? calls_->AskOnce(Method::kPost, "/v1/jobs", ToJson(spec))
                                   : calls_->Ask(Method::kPost, "/v1/jobs", ToJson(spec)));

@@ -12,16 +12,14 @@
 
 namespace zeus {
 
-// The recurring jobs of a `zeus serve`, over HTTP. A call that gets no answer, or is told to come
-// again, is repeated a few times; that is safe, for every request carries what makes it idempotent.
-// Thread-safe.
-//
-// Of jobs, the state of the policy stays on the server: GetArms() tells what it means.
+// The recurring jobs of a `zeus serve`, over HTTP. Calls are repeated as CallOptions::retry says,
+// which is safe: every request carries what makes it idempotent. Job::policy_state stays on the
+// server and is empty here; GetArms() returns what it means. Thread-safe.
 class RemoteJobService final : public JobService {
  public:
   using Options = CallOptions;
 
-  // Does not connect yet. The clock must outlive it.
+  // Does not connect yet. The clock must outlive the service.
   static Result<std::unique_ptr<RemoteJobService>> Connect(const Options& options, Clock& clock);
 
   Result<RegisteredJob> Register(const JobSpec& spec) override;
@@ -40,6 +38,7 @@ class RemoteJobService final : public JobService {
   Result<JobSavings> GetSavings(const SavingsQuery& query) override;
   Result<std::vector<JobEvent>> ListEvents(const std::string& job_id, std::int64_t after,
                                            int limit) override;
+  void CancelCalls() override { calls_->Cancel(); }
 
  private:
   explicit RemoteJobService(std::unique_ptr<ServerCalls> calls) : calls_(std::move(calls)) {}

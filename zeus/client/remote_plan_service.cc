@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "zeus/base/json.h"
-#include "zeus/optimizer/pipeline/plan_json.h"
+#include "zeus/optimizer/pipeline/plan.h"
 #include "zeus/plan/plan_spec.h"
 #include "zeus/wire/plans.h"
 
@@ -24,28 +23,21 @@ std::string PlanPath(const std::string& id) {
   return fmt::format("{}/{}", kPlans, PercentEncoded(id));
 }
 
-// One connection that has gone stale is forgiven.
-CallOptions Brisk(CallOptions options) {
-  options.attempts = std::min(options.attempts, 2);
-  options.pause = std::min(options.pause, Seconds(0.1));
-  options.answer_timeout = std::min(options.answer_timeout, Seconds(2.5));
-  return options;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<RemotePlanService>> RemotePlanService::Connect(const CallOptions& options,
                                                                       Clock& clock) {
   CallOptions kept = options;
-  kept.keep_connection = true;  // It is asked for a newer plan between iterations.
+  kept.keep_connection = true;  // A training asks for a newer plan after every iteration.
   ZEUS_TRY(std::unique_ptr<ServerCalls> calls, ServerCalls::Create(kept, clock));
-  ZEUS_TRY(std::unique_ptr<ServerCalls> brisk, ServerCalls::Create(Brisk(kept), clock));
+  kept.retry = kRetryBetweenIterations;
+  ZEUS_TRY(std::unique_ptr<ServerCalls> quick_calls, ServerCalls::Create(kept, clock));
   return std::unique_ptr<RemotePlanService>(
-      new RemotePlanService(std::move(calls), std::move(brisk)));
+      new RemotePlanService(std::move(calls), std::move(quick_calls)));
 }
 
 Result<CurrentPlan> RemotePlanService::Submit(const PlanSpec& spec) {
-  // An id that the server makes up would be made up twice.
+  // Without an id, a repeated request would submit a second plan.
   ZEUS_TRY(const Reply reply, spec.id.empty() ? calls_->AskOnce(Method::kPost, kPlans, ToJson(spec))
                                               : calls_->Ask(Method::kPost, kPlans, ToJson(spec)));
   ZEUS_TRY(CurrentPlan current, wire::CurrentPlanFromJson(reply.body));
@@ -60,8 +52,8 @@ Result<CurrentPlan> RemotePlanService::Get(const std::string& id) {
 
 Result<std::optional<CurrentPlan>> RemotePlanService::GetNewer(const std::string& id,
                                                                std::int64_t version) {
-  ZEUS_TRY(const Reply reply,
-           brisk_->Ask(Method::kGet, fmt::format("{}?after_version={}", PlanPath(id), version)));
+  ZEUS_TRY(const Reply reply, quick_calls_->Ask(Method::kGet, fmt::format("{}?after_version={}",
+                                                                          PlanPath(id), version)));
   if (reply.status == kNoNewerPlan) return std::optional<CurrentPlan>();
   ZEUS_TRY(CurrentPlan current, wire::CurrentPlanFromJson(reply.body));
   return std::optional(std::move(current));
@@ -82,7 +74,7 @@ Result<pipeline::PipelinePlan> RemotePlanService::PlanFor(const std::string& id,
 Result<CurrentPlan> RemotePlanService::ReportPace(const std::string& id,
                                                   std::optional<Seconds> pace) {
   ZEUS_TRY(const Reply reply,
-           brisk_->Ask(Method::kPost, PlanPath(id) + "/pace", wire::PaceToJson(pace)));
+           quick_calls_->Ask(Method::kPost, PlanPath(id) + "/pace", wire::PaceToJson(pace)));
   return wire::CurrentPlanFromJson(reply.body);
 }
 

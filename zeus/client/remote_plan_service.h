@@ -13,18 +13,18 @@
 
 namespace zeus {
 
-// The plans of a `zeus serve`, over HTTP. Calls are repeated as those of RemoteJobService, and
-// safely: every one of them is idempotent, but a Submit() whose id the server makes up, which is
-// sent once. GetNewer() and ReportPace() give up within seconds: trainings make them between two
-// iterations, and again later. Thread-safe.
+// The plans of a `zeus serve`, over HTTP. Calls are repeated as CallOptions::retry says, which is
+// safe: all of them are idempotent except a Submit() without an id, which is sent once. GetNewer()
+// and ReportPace() follow kRetryBetweenIterations, because trainings call them between two
+// iterations, and call them again later. Thread-safe.
 class RemotePlanService final : public PlanService {
  public:
-  // A frontier takes its time, and the server works on while it is asked again.
-  static CallOptions PatientOptions(const std::string& url) {
-    return {.url = url, .attempts = 6, .pause = Seconds(0.25), .answer_timeout = Seconds(75)};
+  // Options for callers that wait until a frontier is solved.
+  static CallOptions OptionsForSolving(const std::string& url) {
+    return {.url = url, .retry = kRetryForAFrontier};
   }
 
-  // Does not connect yet. The clock must outlive it.
+  // Does not connect yet. The clock must outlive the service.
   static Result<std::unique_ptr<RemotePlanService>> Connect(const CallOptions& options,
                                                             Clock& clock);
 
@@ -38,11 +38,11 @@ class RemotePlanService final : public PlanService {
   Status Delete(const std::string& id) override;
 
  private:
-  RemotePlanService(std::unique_ptr<ServerCalls> calls, std::unique_ptr<ServerCalls> brisk)
-      : calls_(std::move(calls)), brisk_(std::move(brisk)) {}
+  RemotePlanService(std::unique_ptr<ServerCalls> calls, std::unique_ptr<ServerCalls> quick_calls)
+      : calls_(std::move(calls)), quick_calls_(std::move(quick_calls)) {}
 
   std::unique_ptr<ServerCalls> calls_;
-  std::unique_ptr<ServerCalls> brisk_;  // Of those that keep a training waiting.
+  std::unique_ptr<ServerCalls> quick_calls_;  // For calls between two iterations.
 };
 
 }  // namespace zeus

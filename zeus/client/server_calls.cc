@@ -26,16 +26,14 @@ Result<std::unique_ptr<ServerCalls>> ServerCalls::Create(const CallOptions& opti
                                    .token = options.token,
                                    .authorities = options.authorities,
                                    .keep = options.keep_connection,
-                                   .answer_timeout = options.answer_timeout}));
+                                   .connect_timeout = options.retry.connect_timeout,
+                                   .answer_timeout = options.retry.answer_timeout}));
   return std::unique_ptr<ServerCalls>(new ServerCalls(std::move(connection), options, clock));
 }
 
 ServerCalls::ServerCalls(std::unique_ptr<HttpConnection> connection, const CallOptions& options,
                          Clock& clock)
-    : connection_(std::move(connection)),
-      attempts_(options.attempts),
-      pause_(options.pause),
-      clock_(clock) {}
+    : connection_(std::move(connection)), retry_(options.retry), clock_(clock) {}
 
 Result<ServerCalls::Reply> ServerCalls::Send(Method method, const std::string& path,
                                              const std::string& body) {
@@ -49,7 +47,7 @@ Result<ServerCalls::Reply> ServerCalls::Send(Method method, const std::string& p
   }
   Reply reply{.status = answer.status};
   if (answer.status == kNoContent || answer.body.empty()) return reply;
-  // A server that we asked may say as much as it likes: plans are long.
+  // Answers have no largest size: plans are long.
   auto parsed = wire::ParseBody(answer.body, std::numeric_limits<std::size_t>::max());
   if (!parsed.ok())
     return Error{ErrorCode::kInternal,
@@ -66,17 +64,23 @@ Result<ServerCalls::Reply> ServerCalls::AskOnce(Method method, const std::string
 Result<ServerCalls::Reply> ServerCalls::Ask(Method method, const std::string& path,
                                             const Json& body) {
   const std::string text = BodyText(method, body);
-  Seconds pause = pause_;
+  BackOff pauses(retry_);
+  const int cancellations = cancellations_;
   for (int attempt = 1;; ++attempt) {
     auto reply = Send(method, path, text);
     if (reply.ok()) return reply;
-    // Done by an attempt whose answer was lost.
+    // An earlier attempt, whose answer was lost, has deleted it.
     if (method == Method::kDelete && attempt > 1 && reply.error().code == ErrorCode::kNotFound)
       return Reply{.status = kNoContent};
-    if (!reply.error().retryable() || attempt >= attempts_) return reply;
-    clock_.SleepFor(pause);
-    pause *= 2;
+    if (!reply.error().retryable() || attempt >= retry_.attempts) return reply;
+    if (cancellations_ != cancellations) return reply;
+    clock_.SleepFor(pauses.NextPause());
   }
+}
+
+void ServerCalls::Cancel() {
+  ++cancellations_;
+  connection_->Cancel();
 }
 
 }  // namespace zeus

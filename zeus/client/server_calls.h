@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -7,24 +8,24 @@
 #include "zeus/base/json.h"
 #include "zeus/base/result.h"
 #include "zeus/client/http_connection.h"
+#include "zeus/client/retry_policy.h"
 
 namespace zeus {
 
-// How patient a client is with its server.
+// Where a server is, and how it is called.
 struct CallOptions {
-  std::string url{};    // See HttpConnection::Options.
-  std::string token{};  // Sent as bearer; empty: none.
-  std::string authorities{};
-  int attempts = 4;    // Of each call, the first included.
-  Seconds pause{0.1};  // Before the second; doubles.
-  Seconds answer_timeout{30};
-  // Stays open between calls. A thousand trainings that report now and then would hold as many
-  // connections; a few callers that ask all the time should keep theirs.
+  std::string url{};          // See HttpConnection::Options.
+  std::string token{};        // Sent as a bearer token, unless empty.
+  std::string authorities{};  // See HttpConnection::Options.
+  RetryPolicy retry = kRetryUsually;
+  // Whether the connection stays open between calls. A thousand trainings that report now and then
+  // would hold as many connections; a few callers that ask all the time should keep theirs.
   bool keep_connection = false;
 };
 
-// Calls of a `zeus serve`, JSON in both directions. A call that gets no answer, or is told to come
-// again, is repeated a few times: the caller sees to it that this is safe. Thread-safe.
+// Calls of a `zeus serve`, with JSON in both directions. A call that gets no answer, or an answer
+// to come again later, is repeated as the retry policy says: the caller makes sure that this is
+// safe. Thread-safe; one call at a time.
 class ServerCalls {
  public:
   using Method = HttpConnection::Method;
@@ -37,11 +38,13 @@ class ServerCalls {
   // Does not connect yet. The clock must outlive it.
   static Result<std::unique_ptr<ServerCalls>> Create(const CallOptions& options, Clock& clock);
 
-  // The error that the server's answer stands for, when it is one. A DELETE that finds nothing
-  // after an attempt without an answer has done its work.
+  // An answer that stands for an error is returned as this error. A DELETE that finds nothing after
+  // an attempt without an answer has succeeded.
   Result<Reply> Ask(Method method, const std::string& path, const Json& body = {});
-  // For what must not be repeated.
+  // For calls that must not be repeated.
   Result<Reply> AskOnce(Method method, const std::string& path, const Json& body = {});
+  // See JobService::CancelCalls().
+  void Cancel();
 
  private:
   ServerCalls(std::unique_ptr<HttpConnection> connection, const CallOptions& options, Clock& clock);
@@ -49,9 +52,9 @@ class ServerCalls {
   Result<Reply> Send(Method method, const std::string& path, const std::string& body);
 
   std::unique_ptr<HttpConnection> connection_;
-  const int attempts_;
-  const Seconds pause_;
+  const RetryPolicy retry_;
   Clock& clock_;
+  std::atomic<int> cancellations_ = 0;
 };
 
 }  // namespace zeus

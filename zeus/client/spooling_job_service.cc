@@ -4,34 +4,81 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 #include <utility>
 
+#include "zeus/base/file.h"
 #include "zeus/base/json.h"
 #include "zeus/base/log.h"
 #include "zeus/base/random.h"
 #include "zeus/base/user_files.h"
+#include "zeus/wire/requests.h"
 
 namespace zeus {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Seconds kFirstPause = 200ms;
-constexpr Seconds kLongestPause = 5s;
+// How often calls are cancelled after their deadline.
+constexpr Seconds kCancelPeriod = 100ms;
 
-bool ReachesTarget(const JobSpec& spec, double metric) {
-  return spec.higher_is_better ? metric >= spec.target_metric : metric <= spec.target_metric;
+constexpr const char* kKeptTrialSchema = "zeus.kept_trial/1";
+constexpr const char* kKeptTrialExtension = ".trial";
+
+Json KeptJson(const KeptTrial& kept) {
+  Json json{{"schema", kKeptTrialSchema},
+            {"where", kept.where},
+            {"spec", ToJson(kept.spec)},
+            {"request", wire::ToJson(kept.request)},
+            {"trial", kept.trial},
+            {"pid", kept.runner.pid},
+            {"start_ticks", kept.runner.start_ticks},
+            {"pid_namespace", kept.runner.pid_namespace}};
+  if (kept.report) json["report"] = wire::ToJson(*kept.report);
+  if (kept.end) json["end"] = wire::ToJson(*kept.end);
+  return json;
 }
 
-ReportAnswer AnswerOf(const Trial& trial) {
+Result<KeptTrial> ReadKept(const std::filesystem::path& file) {
+  ZEUS_TRY(const std::string text, ReadSmallFile(file));
+  ZEUS_TRY(const Json json, ParseJson(text));
+  ZEUS_TRY(const std::string schema, GetField<std::string>(json, "schema"));
+  if (schema != kKeptTrialSchema) return Error{ErrorCode::kInvalidArgument, "not a kept trial"};
+  KeptTrial kept;
+  ZEUS_TRY(kept.where, GetField<std::string>(json, "where"));
+  ZEUS_TRY(kept.spec, JobSpecFromJson(json.value("spec", Json())));
+  const std::string& id = kept.spec.id;
+  ZEUS_TRY(kept.request, wire::TrialRequestFromJson(id, json.value("request", Json())));
+  ZEUS_TRY(kept.trial, GetField<std::int64_t>(json, "trial"));
+  ZEUS_TRY(kept.runner.pid, GetField<std::int64_t>(json, "pid"));
+  ZEUS_TRY(kept.runner.start_ticks, GetField<std::uint64_t>(json, "start_ticks"));
+  ZEUS_TRY(kept.runner.pid_namespace, GetField<std::string>(json, "pid_namespace"));
+  if (json.contains("report")) {
+    ZEUS_TRY(kept.report, wire::TrialReportFromJson(id, kept.trial, json["report"]));
+  }
+  if (json.contains("end")) {
+    ZEUS_TRY(kept.end, wire::TrialEndFromJson(id, kept.trial, json["end"]));
+  }
+  return kept;
+}
+
+Status WriteKept(const std::filesystem::path& file, const Json& json) {
+  std::error_code error;
+  std::filesystem::create_directories(file.parent_path(), error);
+  if (error) return FileError(file.parent_path(), error.value());
+  return ReplaceFile(file, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n",
+                     Readers::kOwnerOnly);
+}
+
+ReportAnswer OwnAnswer(const Trial& trial) {
   return {.stop = IsFinal(trial.status),
           .converged = trial.status == TrialStatus::kConverged,
           .message = trial.reason,
           .trial = trial};
 }
 
-// Why a run that nobody watches ends after this report; empty while it goes on.
-std::string WhyItStops(const JobSpec& spec, const TrialReport& report) {
+// Returns why an own trial ends after this report; empty while it goes on.
+std::string ReasonToStop(const JobSpec& spec, const TrialReport& report) {
   if (report.epoch >= spec.max_epochs)
     return fmt::format("did not reach the target within {} epochs", report.epoch);
   if (spec.deadline && report.time >= *spec.deadline)
@@ -42,42 +89,126 @@ std::string WhyItStops(const JobSpec& spec, const TrialReport& report) {
 
 }  // namespace
 
-SpoolingJobService::Options SpoolingJobService::Options::OfUser(std::string where,
-                                                                Seconds patience) {
+CallDeadline::CallDeadline(JobService& service, Seconds timeout) {
+  const auto step = [this, &service, deadline = clock_.Now() + timeout] {
+    const TimePoint now = clock_.Now();
+    if (now < deadline) return deadline;
+    service.CancelCalls();
+    return now + kCancelPeriod;
+  };
+  try {
+    ticker_ = std::make_unique<Ticker>("zeus-deadline", step);
+  } catch (const std::system_error&) {
+  }
+}
+
+std::filesystem::path TrialSpool::TrialFile(const KeptTrial& trial) const {
+  return folder_ / fmt::format("{}-{}{}", FileNamePart(trial.spec.id),
+                               FileNamePart(trial.request.request_id), kKeptTrialExtension);
+}
+
+std::filesystem::path TrialSpool::BatchSizeFile(const std::string& where,
+                                                const std::string& job) const {
+  return folder_ / fmt::format("{}-{}.json", FileNamePart(job), FileNamePart(where));
+}
+
+Status TrialSpool::Save(const KeptTrial& trial) const {
+  if (folder_.empty())
+    return Error{ErrorCode::kUnavailable, "there is no folder to keep it in (set HOME)"};
+  return WriteKept(TrialFile(trial), KeptJson(trial));
+}
+
+void TrialSpool::Remove(const KeptTrial& trial) const {
+  std::error_code ignored;
+  if (!folder_.empty()) std::filesystem::remove(TrialFile(trial), ignored);
+}
+
+std::vector<KeptTrial> TrialSpool::Waiting(const std::string& where, const std::string& job) const {
+  struct Found {
+    std::filesystem::file_time_type written;
+    KeptTrial trial;
+  };
+  std::vector<Found> found;
+  std::error_code error;
+  if (folder_.empty()) return {};
+  for (const auto& file : std::filesystem::directory_iterator(folder_, error)) {
+    if (file.path().extension() != kKeptTrialExtension) continue;
+    const auto kept = ReadKept(file.path());
+    if (kept.ok() && kept.value().where == where && kept.value().spec.id == job &&
+        (kept.value().end || !IsRunning(kept.value().runner)))
+      found.push_back({file.last_write_time(error), kept.value()});
+  }
+  std::ranges::sort(found, {}, &Found::written);
+  std::vector<KeptTrial> trials;
+  for (Found& one : found) trials.push_back(std::move(one.trial));
+  return trials;
+}
+
+void TrialSpool::RememberBatchSize(const std::string& where, const std::string& job,
+                                   int batch_size) const {
+  // A failure is not logged: the default batch size stands in for the one that is not remembered.
+  if (!folder_.empty())
+    (void)WriteKept(BatchSizeFile(where, job), {{"where", where}, {"batch_size", batch_size}});
+}
+
+std::optional<int> TrialSpool::LastBatchSize(const std::string& where,
+                                             const std::string& job) const {
+  if (folder_.empty()) return std::nullopt;
+  const auto text = ReadSmallFile(BatchSizeFile(where, job));
+  const auto json = text.ok() ? ParseJson(text.value()) : Result<Json>(Error(text.error()));
+  if (!json.ok()) return std::nullopt;
+  const auto stored = GetField<std::string>(json.value(), "where");
+  const auto size = GetField<int>(json.value(), "batch_size");
+  if (!stored.ok() || stored.value() != where || !size.ok()) return std::nullopt;
+  return size.value();
+}
+
+SpoolingJobService::Options SpoolingJobService::Options::ForThisUser(std::string where,
+                                                                     Seconds start_timeout) {
   const auto folder = UserDataFolder(ProcessEnvironment(), "kept-trials");
   return {.folder = folder.value_or(std::filesystem::path()),
           .where = std::move(where),
-          .patience = patience};
+          .start_timeout = start_timeout};
 }
 
 SpoolingJobService::SpoolingJobService(JobService& service, Clock& clock, Options options)
-    : service_(service), clock_(clock), options_(std::move(options)), spool_(options_.folder) {}
+    : ForwardingJobService(service),
+      clock_(clock),
+      options_(std::move(options)),
+      spool_(options_.folder) {}
+
+Seconds SpoolingJobService::LongestCall() const {
+  return std::max(options_.start_timeout, kTimeoutOfASilentServer);
+}
 
 template <class Answer, class Ask>
-Result<Answer> SpoolingJobService::AskPatiently(const Ask& ask) {
-  const TimePoint deadline = clock_.Now() + options_.patience;
-  for (Seconds pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
+Result<Answer> SpoolingJobService::AskUntilTimeout(const Ask& ask) {
+  const CallDeadline calls_end(service_, LongestCall());
+  const TimePoint deadline = clock_.Now() + options_.start_timeout;
+  BackOff pauses(kRetryUntilDeadline);
+  for (;;) {
     auto answer = ask();
     const Seconds left = deadline - clock_.Now();
     if (answer.ok() || !answer.error().retryable() || left <= 0s) return answer;
-    clock_.SleepFor(std::min(pause, left));
+    clock_.SleepFor(std::min(pauses.NextPause(), left));
   }
 }
 
 Result<RegisteredJob> SpoolingJobService::Register(const JobSpec& spec) {
-  auto registered = AskPatiently<RegisteredJob>([&] { return service_.Register(spec); });
+  auto registered = AskUntilTimeout<RegisteredJob>([&] { return service_.Register(spec); });
   if (registered.ok()) {
     {
       const std::lock_guard lock(mutex_);
       job_ = registered.value().job;
       offline_ = false;
     }
+    const CallDeadline calls_end(service_, LongestCall());
     Deliver(registered.value().job.spec.id);
     return registered;
   }
   if (!registered.error().retryable()) return registered;
   ZEUS_TRY(JobSpec checked, Checked(spec));
-  log::Warning("{}: the training begins without it, and what it takes is told later",
+  log::Warning("{}: the training begins without it, and its results are delivered later",
                registered.error().message);
   return RegisterHere(std::move(checked));
 }
@@ -103,8 +234,9 @@ Result<StartedTrial> SpoolingJobService::StartTrial(const TrialRequest& request)
     const std::lock_guard lock(mutex_);
     if (offline_) spec = job_->spec;
   }
-  // It may be back by now; once is enough, for the registration has waited before.
+  // The service may be back by now. The registration has waited for it before, so it is asked once.
   if (spec) {
+    const CallDeadline calls_end(service_, kTimeoutOfASilentServer);
     const auto registered = service_.Register(*spec);
     if (!registered.ok() && registered.error().retryable()) return StartHere(request);
     if (!registered.ok()) return registered.error();
@@ -112,7 +244,7 @@ Result<StartedTrial> SpoolingJobService::StartTrial(const TrialRequest& request)
     job_ = registered.value().job;
     offline_ = false;
   }
-  auto started = AskPatiently<StartedTrial>([&] { return service_.StartTrial(request); });
+  auto started = AskUntilTimeout<StartedTrial>([&] { return service_.StartTrial(request); });
   if (started.ok()) {
     const Trial& trial = started.value().trial;
     if (trial.role != RunRole::kExploring && trial.role != RunRole::kBaseline)
@@ -124,7 +256,7 @@ Result<StartedTrial> SpoolingJobService::StartTrial(const TrialRequest& request)
     if (!started.error().retryable() || !job_ || job_->spec.id != request.job_id) return started;
     offline_ = true;
   }
-  log::Warning("{}: the run begins without it, and what it takes is told later",
+  log::Warning("{}: the run begins without it, and its results are delivered later",
                started.error().message);
   return StartHere(request);
 }
@@ -136,7 +268,7 @@ Result<StartedTrial> SpoolingJobService::StartHere(const TrialRequest& request) 
   const auto number = -static_cast<std::int64_t>(own_.size()) - 1;
   OwnTrial own{.kept = {.where = options_.where, .spec = spec, .request = request}};
   own.kept.runner = self;
-  // Another try of a recurrence is one of the service's own, which it does not know of.
+  // An own trial is a recurrence of its own: only the service knows the tries of an earlier one.
   own.kept.request.recurrence.reset();
   if (own.kept.request.request_id.empty())
     own.kept.request.request_id = fmt::format("kept-{:016x}", SystemEntropy());
@@ -159,8 +291,8 @@ Result<StartedTrial> SpoolingJobService::StartHere(const TrialRequest& request) 
 
 void SpoolingJobService::Save(const OwnTrial& own) {
   const Status saved = spool_.Save(own.kept);
-  if (!saved.ok() && !std::exchange(trouble_said_, true))
-    log::Warning("what this run takes is lost for the job: {}", saved.error().message);
+  if (!saved.ok() && !std::exchange(warned_of_loss_, true))
+    log::Warning("the results of this run are lost for the job: {}", saved.error().message);
 }
 
 Result<ReportAnswer> SpoolingJobService::Report(const TrialReport& report) {
@@ -172,7 +304,7 @@ Result<ReportAnswer> SpoolingJobService::Report(const TrialReport& report) {
     const auto found = own_.find(report.trial);
     if (found == own_.end()) return Error{ErrorCode::kNotFound, "trial: there is no such trial"};
     OwnTrial& own = found->second;
-    if (IsFinal(own.trial.status)) return AnswerOf(own.trial);
+    if (IsFinal(own.trial.status)) return OwnAnswer(own.trial);
     const JobSpec& spec = own.kept.spec;
     own.kept.report = report;
     own.trial.status = TrialStatus::kReporting;
@@ -182,7 +314,7 @@ Result<ReportAnswer> SpoolingJobService::Report(const TrialReport& report) {
     own.trial.cost = ZeusCostOf(spec.eta, own.trial.max_power, report.energy, report.time);
     own.trial.metric = report.metric;
     if (report.power_limit) own.trial.power_limit = report.power_limit;
-    const std::string why = WhyItStops(spec, report);
+    const std::string why = ReasonToStop(spec, report);
     if (report.epoch <= spec.max_epochs && ReachesTarget(spec, report.metric)) {
       FinishHere(own, TrialStatus::kConverged,
                  fmt::format("reached the target after {} epochs", report.epoch));
@@ -191,7 +323,7 @@ Result<ReportAnswer> SpoolingJobService::Report(const TrialReport& report) {
     } else {
       Save(own);
     }
-    answer = AnswerOf(own.trial);
+    answer = OwnAnswer(own.trial);
     if (answer.stop) delivered = spec.id;
   }
   if (!delivered.empty()) Deliver(delivered);
@@ -202,7 +334,7 @@ void SpoolingJobService::FinishHere(OwnTrial& own, TrialStatus status, std::stri
   own.trial.status = status;
   own.trial.ended_at = clock_.WallNow();
   own.trial.reason = std::move(reason);
-  // Whether it has reached the target, the service sees from the last report.
+  // A trial that reached the target is ended by its last report: the service compares the metric.
   own.kept.end = TrialEnd{.job_id = own.trial.job_id,
                           .trial = own.trial.number,
                           .status = status == TrialStatus::kFailed ? status : TrialStatus::kStopped,
@@ -230,10 +362,6 @@ Result<Trial> SpoolingJobService::EndTrial(const TrialEnd& end) {
   return trial;
 }
 
-Status SpoolingJobService::LearnEpochCost(const EpochCostReport& report) {
-  return service_.LearnEpochCost(report);
-}
-
 Result<Job> SpoolingJobService::GetJob(const std::string& job_id) {
   {
     const std::lock_guard lock(mutex_);
@@ -255,6 +383,13 @@ Status SpoolingJobService::Keep(const Trial& trial, const TrialReport& last, con
   KeptTrial kept{.where = options_.where, .trial = trial.number, .end = end, .runner = self};
   {
     const std::lock_guard lock(mutex_);
+    if (const auto found = own_.find(trial.number); found != own_.end()) {
+      OwnTrial& own = found->second;
+      if (IsFinal(own.trial.status)) return Ok();
+      if (last.epoch > 0) own.kept.report = last;
+      FinishHere(own, end.status, end.reason);
+      return Ok();
+    }
     if (!job_ || job_->spec.id != trial.job_id)
       return Error{ErrorCode::kNotFound, fmt::format("job {} was not registered", trial.job_id)};
     kept.spec = job_->spec;
@@ -266,35 +401,40 @@ Status SpoolingJobService::Keep(const Trial& trial, const TrialReport& last, con
   return spool_.Save(kept);
 }
 
+Status SpoolingJobService::DeliverTrial(KeptTrial& kept) {
+  if (kept.trial <= 0) {
+    // The job may be known with another spec, as the start of the run could not ask for it. Its
+    // trial is accepted all the same when it has the batch size.
+    const auto registered = service_.Register(kept.spec);
+    if (!registered.ok() && registered.error().code != ErrorCode::kConflict)
+      return registered.error();
+    ZEUS_TRY(const StartedTrial started, service_.StartTrial(kept.request));
+    kept.trial = started.trial.number;
+  }
+  if (kept.report) {
+    kept.report->trial = kept.trial;
+    ZEUS_TRY(const ReportAnswer answer, service_.Report(*kept.report));
+    if (answer.stop) return Ok();
+  }
+  TrialEnd end = kept.end.value_or(
+      TrialEnd{.status = TrialStatus::kFailed, .reason = "its runner was killed"});
+  end.job_id = kept.spec.id;
+  end.trial = kept.trial;
+  ZEUS_RETURN_IF_ERROR(service_.EndTrial(end));
+  return Ok();
+}
+
 void SpoolingJobService::Deliver(const std::string& job_id) {
   for (KeptTrial& kept : spool_.Waiting(options_.where, job_id)) {
-    const auto tell = [&]() -> Status {
-      if (kept.trial <= 0) {
-        ZEUS_RETURN_IF_ERROR(service_.Register(kept.spec));
-        ZEUS_TRY(const StartedTrial started, service_.StartTrial(kept.request));
-        kept.trial = started.trial.number;
-      }
-      bool over = false;
-      if (kept.report) {
-        kept.report->trial = kept.trial;
-        ZEUS_TRY(const ReportAnswer answer, service_.Report(*kept.report));
-        over = answer.stop;
-      }
-      if (over) return Ok();
-      TrialEnd end = kept.end.value_or(
-          TrialEnd{.status = TrialStatus::kFailed, .reason = "its runner was killed"});
-      end.job_id = job_id;
-      end.trial = kept.trial;
-      ZEUS_RETURN_IF_ERROR(service_.EndTrial(end));
-      return Ok();
-    };
-    const Status told = tell();
-    if (!told.ok() && told.error().retryable()) return;
+    const Status delivered = DeliverTrial(kept);
+    if (!delivered.ok() && delivered.error().retryable()) return;
     spool_.Remove(kept);
-    if (told.ok())
-      log::Info("trial {} of job {}, which ran without the service, is told", kept.trial, job_id);
+    if (delivered.ok())
+      log::Info("the results of an earlier run of job {} are delivered: trial {}", job_id,
+                kept.trial);
     else
-      log::Warning("what a run of job {} took is refused: {}", job_id, told.error().message);
+      log::Warning("the results of an earlier run of job {} are refused: {}", job_id,
+                   delivered.error().message);
   }
 }
 

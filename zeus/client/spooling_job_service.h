@@ -1,72 +1,109 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "zeus/base/clock.h"
+#include "zeus/base/process.h"
 #include "zeus/base/result.h"
-#include "zeus/client/trial_spool.h"
+#include "zeus/base/ticker.h"
+#include "zeus/client/retry_policy.h"
 #include "zeus/job/job_service.h"
 
+// Trainings start and end whether or not their service answers. A run that gets no answer chooses
+// its batch size here, and what the service did not learn about a run is kept in a file ("spooled")
+// until the next start of the job delivers it.
 namespace zeus {
 
-// A JobService without which trainings start, too. When the real one does not answer at the start
-// of a run (down, full, slow), it is asked again for a while; then the run gets the batch size that
-// the job last used, or the default one, as a trial of its own making. Such trials have negative
-// numbers. Their reports are answered here: the target, the greatest number of epochs and the
-// deadline end them, nothing else does. What they took is kept in a folder, and told to the service
-// when it answers: at the end of the run, or by the next start of the job, of any process of this
-// user.
+// Cancels the calls of a service that still wait for an answer when `timeout` has passed, until it
+// is destroyed. Real time only. The service must outlive it.
+class CallDeadline {
+ public:
+  CallDeadline(JobService& service, Seconds timeout);
+  CallDeadline(const CallDeadline&) = delete;
+  CallDeadline& operator=(const CallDeadline&) = delete;
+
+ private:
+  SystemClock clock_;
+  std::unique_ptr<Ticker> ticker_;  // Null where the system gives no thread: calls time out later.
+};
+
+// A run whose results the service does not have yet.
+struct KeptTrial {
+  std::string where{};  // The address of the service.
+  JobSpec spec{};
+  TrialRequest request{};  // Its request id makes it one trial, however often it is delivered.
+  std::int64_t trial = 0;  // The number that the service gave it; 0 when it gave none yet.
+  std::optional<TrialReport> report{};  // The latest one: reports are cumulative.
+  std::optional<TrialEnd> end{};        // nullopt while the run is going on.
+  ProcessIdentity runner{};
+};
+
+// The kept trials of a folder, one file for each ("zeus.kept_trial/1", docs/formats.md), and the
+// batch size that each job used last. Processes may share the folder: every file is replaced as a
+// whole. Without a folder nothing is kept.
+class TrialSpool {
+ public:
+  explicit TrialSpool(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  // Replaces the kept trial of the same request, if there is one.
+  Status Save(const KeptTrial& trial) const;
+  void Remove(const KeptTrial& trial) const;
+  // Returns the trials of this job that have ended or whose runner has died, oldest first. Files
+  // that cannot be read are skipped.
+  std::vector<KeptTrial> Waiting(const std::string& where, const std::string& job) const;
+
+  void RememberBatchSize(const std::string& where, const std::string& job, int batch_size) const;
+  std::optional<int> LastBatchSize(const std::string& where, const std::string& job) const;
+
+ private:
+  std::filesystem::path TrialFile(const KeptTrial& trial) const;
+  std::filesystem::path BatchSizeFile(const std::string& where, const std::string& job) const;
+
+  std::filesystem::path folder_;
+};
+
+// A JobService that lets trainings start although the real one does not answer. At the start of a
+// run the real service is asked until Options::start_timeout has passed. Then the run gets the
+// batch size that the job used last, or the default one, as an own trial of this object; own trials
+// have negative numbers. Their reports are answered here: the target, the greatest number of epochs
+// and the deadline end them. Their results are saved with every report, and delivered to the real
+// service at the end of the run if it answers by then, otherwise by the next start of the job by
+// any process of this user.
 //
-// Errors that trying again does not help (a wrong token, another job of that name) stay errors.
-// Everything else is passed on. Thread-safe; service and clock must outlive it.
-class SpoolingJobService final : public JobService {
+// Errors that do not pass with time (a wrong token, another job of the same id) are returned as
+// they are. Other calls are passed on. Thread-safe; service and clock must outlive it.
+class SpoolingJobService final : public ForwardingJobService {
  public:
   struct Options {
-    std::filesystem::path folder{};  // Empty: nothing is kept, and runs are told to nobody.
-    std::string where{};             // Which service it is, so that others do not get its trials.
-    Seconds patience{30};            // With a service that does not answer at the start of a run.
+    std::filesystem::path folder{};  // When empty, nothing is kept, and results are lost.
+    std::string where{};  // The address of the service: only trials kept for it are delivered.
+    Seconds start_timeout{30};
 
-    // The folder of this user, for all jobs.
-    static Options OfUser(std::string where, Seconds patience);
+    // Keeps trials in the data folder of this user, for all jobs.
+    static Options ForThisUser(std::string where, Seconds start_timeout);
   };
 
   SpoolingJobService(JobService& service, Clock& clock, Options options);
 
   Result<RegisteredJob> Register(const JobSpec& spec) override;
-  Status Delete(const std::string& job_id) override { return service_.Delete(job_id); }
   Result<StartedTrial> StartTrial(const TrialRequest& request) override;
   Result<ReportAnswer> Report(const TrialReport& report) override;
   Result<Trial> Heartbeat(const std::string& job_id, std::int64_t trial) override;
   Result<Trial> EndTrial(const TrialEnd& end) override;
-  Status LearnEpochCost(const EpochCostReport& report) override;
   Result<Job> GetJob(const std::string& job_id) override;
-  Result<std::vector<Job>> ListJobs(const JobQuery& query) override {
-    return service_.ListJobs(query);
-  }
   Result<Trial> GetTrial(const std::string& job_id, std::int64_t trial) override;
-  Result<std::vector<Trial>> ListTrials(const std::string& job_id,
-                                        const TrialQuery& query) override {
-    return service_.ListTrials(job_id, query);
-  }
-  Result<JobArms> GetArms(const std::string& job_id, const std::string& gpu_model) override {
-    return service_.GetArms(job_id, gpu_model);
-  }
-  Result<JobSavings> GetSavings(const SavingsQuery& query) override {
-    return service_.GetSavings(query);
-  }
-  Result<std::vector<JobEvent>> ListEvents(const std::string& job_id, std::int64_t after,
-                                           int limit) override {
-    return service_.ListEvents(job_id, after, limit);
-  }
 
-  // The last registration found no service.
+  // Whether the latest registration was not answered.
   bool offline() const;
-  // Keeps how a trial of the service ended that cannot be told now; the next start tells it.
+  // Keeps how a trial ended whose last reports are not answered, for the next start to deliver.
   Status Keep(const Trial& trial, const TrialReport& last, const TrialEnd& end);
 
  private:
@@ -75,26 +112,28 @@ class SpoolingJobService final : public JobService {
     KeptTrial kept{};
   };
 
-  // Asks until there is an answer or patience is over.
+  // Even with a start timeout of 0, a service gets the time to answer once.
+  Seconds LongestCall() const;
+  // Asks until there is an answer, an error that does not pass, or the start timeout is over.
   template <class Answer, class Ask>
-  Result<Answer> AskPatiently(const Ask& ask);
+  Result<Answer> AskUntilTimeout(const Ask& ask);
   RegisteredJob RegisterHere(JobSpec spec);
   Result<StartedTrial> StartHere(const TrialRequest& request);
-  // Tells the service what is kept about a job; stops at the first thing that cannot be told.
+  // Delivers the kept trials of a job; stops at the first one that gets no answer.
   void Deliver(const std::string& job_id);
+  Status DeliverTrial(KeptTrial& kept);
   void Save(const OwnTrial& own);
   void FinishHere(OwnTrial& own, TrialStatus status, std::string reason);
 
-  JobService& service_;
   Clock& clock_;
   const Options options_;
   const TrialSpool spool_;
 
-  mutable std::mutex mutex_;  // Guards what follows; not held while the service is asked.
-  std::optional<Job> job_{};  // As registered last.
-  bool offline_ = false;      // It is registered here only.
+  mutable std::mutex mutex_;  // Guards the members below; not held while the service is asked.
+  std::optional<Job> job_{};  // The job that was registered last.
+  bool offline_ = false;      // That job is registered here only.
   std::map<std::int64_t, OwnTrial> own_{};
-  bool trouble_said_ = false;
+  bool warned_of_loss_ = false;
 };
 
 }  // namespace zeus

@@ -21,7 +21,7 @@ class SpoolingJobServiceTest : public LocalJobServiceTest {
  protected:
   // As another process of the same user would have it.
   SpoolingJobService NewService(const std::string& where = "http://here") {
-    return {flaky_, clock_, {.folder = folder(), .where = where, .patience = 20s}};
+    return {flaky_, clock_, {.folder = folder(), .where = where, .start_timeout = 20s}};
   }
   std::filesystem::path folder() const { return directory_.path() / "kept"; }
   std::ptrdiff_t KeptTrials() const {
@@ -163,6 +163,24 @@ TEST_F(SpoolingJobServiceTest, TheLastReportOfATrialOfTheServiceIsToldLater) {
   EXPECT_EQ(service_.GetTrial("job", trial.number).value().status, TrialStatus::kConverged);
   EXPECT_EQ(KeptTrials(), 0);
   ExpectBeliefIsThatOfTheEvents();
+}
+
+TEST_F(SpoolingJobServiceTest, ResultsAreDeliveredToAJobWithAnotherSpec) {
+  JobSpec known = Spec();
+  known.policy = "knowledge_gradient";
+  ASSERT_TRUE(service_.Register(known).ok());
+  flaky_.away = true;
+  {
+    SpoolingJobService service = NewService();
+    ASSERT_TRUE(service.Register(Spec()).ok());  // The run could not ask for the policy.
+    const Trial trial = service.StartTrial({.job_id = "job"}).value().trial;
+    EXPECT_TRUE(service.Report(ReportOf(trial, 2, 0.95)).value().converged);
+  }
+  flaky_.away = false;
+  SpoolingJobService next = NewService();
+  ASSERT_TRUE(next.Register(known).ok());
+  EXPECT_EQ(KeptTrials(), 0);
+  EXPECT_EQ(service_.GetTrial("job", 1).value().status, TrialStatus::kConverged);
 }
 
 TEST_F(SpoolingJobServiceTest, MistakesStayErrors) {

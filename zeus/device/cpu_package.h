@@ -23,7 +23,7 @@ class CpuPackage : public EnergyMeter {
   // The memory attached to this socket, or null when it cannot be measured. Owned by the package.
   virtual EnergyMeter* dram() = 0;
 
-  // The long-term constraint.
+  // The long-term constraint of RAPL.
   virtual Result<PowerLimit> CurrentPowerLimit() = 0;
   // Nothing puts it back when the program is killed: programs use a GuardedKnob.
   virtual Result<PowerLimit> SetPowerLimitWithoutJournal(Watts limit) = 0;

@@ -10,7 +10,7 @@
 
 namespace zeus {
 
-// What an energy counter said.
+// One reading of an energy counter.
 struct EnergyReading {
   // Since an arbitrary origin. Never decreases for one meter, not even across epochs.
   Joules total;
@@ -48,6 +48,16 @@ class EnergyMeter {
     ZEUS_TRY(const EnergyReading reading, Energy());
     return reading.total;
   }
+};
+
+// A supply rail of a board (Jetson, Grace): power only, for the whole module or a part of it.
+class PowerRail : public EnergyMeter {
+ public:
+  enum class Role {
+    kTotal,  // Contains the other rails: never add it to them.
+    kPart,
+  };
+  virtual Role role() const = 0;
 };
 
 }  // namespace zeus

@@ -13,7 +13,7 @@ namespace zeus {
 enum class Vendor { kNvidia, kAmd, kIntel };
 const char* VendorName(Vendor vendor);
 
-// Who a GPU is. Indices depend on the process and the boot; a UUID or a PCI address does not.
+// Identity of a GPU. Indices depend on the process and the boot; a UUID or a PCI address does not.
 struct GpuIdentity {
   std::string uuid;  // "GPU-…" (NVIDIA), hexadecimal unique id (AMD); empty if it has none.
   std::string pci_address;  // "0000:3b:00.0", lower case.
@@ -30,14 +30,14 @@ struct PowerRange {
 struct PowerLimit {
   PowerRange range;
   Watts default_limit;
-  Watts requested;  // What the last setter asked for.
-  Watts enforced;   // What the device obeys: another agent (BMC, thermal) may be stricter.
+  Watts requested;  // The limit that the last setter asked for.
+  Watts enforced;  // The limit that the device obeys: another agent (BMC, thermal) may be stricter.
 };
 
 enum class PowerKind {
   kInstant,  // Over the sensor's own short window.
   kOneSecondAverage,
-  kMemory,  // Of the memory alone.
+  kMemory,  // Power of the memory alone.
 };
 
 enum class ClockDomain { kGraphics, kMemory };
@@ -86,7 +86,7 @@ struct GpuReading {
   Result<ThrottleReasons> throttle;
 };
 
-// One GPU. Implementations: nvml/, amd/, soc/, sim/ here, and client/remote_gpu.h over the daemon.
+// One GPU. Implementations are in nvml/, amd/, soc/ and sim/.
 // Every implementation passes testing/gpu_conformance.h. Thread-safe.
 class Gpu : public EnergyMeter {
  public:

@@ -10,8 +10,8 @@
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
 #include "zeus/device/cpu_package.h"
+#include "zeus/device/energy_meter.h"
 #include "zeus/device/gpu.h"
-#include "zeus/device/power_rail.h"
 
 namespace zeus {
 
@@ -23,7 +23,7 @@ struct Absence {
   bool timed_out = false;  // The driver did not answer within Surroundings::answer_within.
 };
 
-// What one vendor interface found.
+// The devices that one vendor interface found.
 struct Findings {
   std::vector<std::unique_ptr<Gpu>> gpus;
   std::vector<std::unique_ptr<CpuPackage>> cpus;
@@ -49,7 +49,7 @@ struct Surroundings {
   // The first GPU found is called "gpu:<this>".
   unsigned first_gpu_index = 0;
 
-  // std::getenv in production.
+  // Reads an environment variable; std::getenv in production.
   std::function<std::optional<std::string>(const std::string&)> environment;
 
   // How long a vendor's driver may take to tell of its GPUs. A GPU that has not answered by then is

@@ -6,10 +6,10 @@ namespace zeus {
 
 enum class Privilege { kRoot, kUser };
 
-// Of the effective user of this process.
+// Returns the privilege of this process's effective user.
 Privilege CurrentPrivilege();
 
-// What to tell somebody whom a driver refused to change a setting. Advice to become root is of no
+// Returns the advice for a caller whose setter the driver refused. Advice to become root is of no
 // use to root.
 std::string_view RefusalAdvice(Privilege privilege = CurrentPrivilege());
 

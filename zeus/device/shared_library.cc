@@ -58,7 +58,7 @@ Status CheckFile(const std::string& path) {
   return Ok();
 }
 
-// Whether `length` bytes at `offset` lie within `size`, for numbers that nobody has checked.
+// Whether `length` bytes at `offset` lie within `size`, for unchecked numbers from a file.
 bool Fits(std::uint64_t offset, std::uint64_t length, std::uint64_t size) {
   return offset <= size && length <= size - offset;
 }

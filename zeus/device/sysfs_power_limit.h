@@ -29,8 +29,8 @@ class SysfsPowerLimit {
   using Writer = std::function<Status(const std::filesystem::path&, std::string_view)>;
 
   struct Attributes {
-    std::filesystem::path limit;    // Read and written.
-    std::filesystem::path rated;    // May be missing.
+    std::filesystem::path limit;    // Holds the limit, readable and writable.
+    std::filesystem::path rated;    // Holds the rated power; the file may be missing.
     std::filesystem::path enabled;  // "0" when the limit is stored but not obeyed; may be empty.
   };
 

@@ -13,7 +13,7 @@ namespace zeus {
 struct UpdatePeriod {
   Seconds period;
   Seconds error;  // A change is noticed up to one poll late, at both ends of an interval.
-  int updates;    // Changes seen.
+  int updates;    // Number of changes that were seen.
 };
 
 // Estimates the update period of one sensor from polled values. One owner.

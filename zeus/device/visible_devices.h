@@ -12,7 +12,7 @@
 // text and a list of boards in, a selection out.
 namespace zeus {
 
-// What a selection can name, in the order in which plain indices count.
+// The devices that a selection can name, in the order in which plain indices count.
 struct SelectableBoard {
   std::string uuid;                     // With or without "GPU-"; empty if it has none.
   std::vector<std::string> partitions;  // "MIG-…" ids of its instances, where it is partitioned.

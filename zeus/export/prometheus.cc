@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "zeus/export/metric_catalogue.h"
+#include "zeus/metrics/metric_catalogue.h"
 
 namespace zeus {
 namespace {

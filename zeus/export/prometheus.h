@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "zeus/base/units.h"
-#include "zeus/export/metric.h"
+#include "zeus/metrics/metric.h"
 #include "zeus/export/sample.h"
 #include "zeus/monitor/measurement.h"
 

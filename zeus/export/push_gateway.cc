@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "zeus/base/text.h"
-#include "zeus/export/metric.h"
+#include "zeus/metrics/metric.h"
 
 namespace zeus {
 namespace {

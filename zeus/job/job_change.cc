@@ -24,10 +24,6 @@ PlannedRun RunOf(const Trial& trial) {
           .role = trial.role};
 }
 
-bool AsGoodAsTarget(const JobSpec& spec, double metric) {
-  return spec.higher_is_better ? metric >= spec.target_metric : metric <= spec.target_metric;
-}
-
 // Runs that teach nothing: beliefs are about the runs of the policy, alone on their GPUs.
 bool Teaches(const Trial& trial) { return trial.role != RunRole::kBaseline && !trial.shared; }
 
@@ -227,7 +223,7 @@ Result<ReportAnswer> JobChange::Report(const TrialReport& report) {
   Apply(report, trial);
   Renew(trial);
   ZEUS_RETURN_IF_ERROR(Append(EventKind::kTrialReported, trial.number, ProgressDetail(trial)));
-  if (report.epoch <= job_.spec.max_epochs && AsGoodAsTarget(job_.spec, report.metric)) {
+  if (report.epoch <= job_.spec.max_epochs && ReachesTarget(job_.spec, report.metric)) {
     ZEUS_RETURN_IF_ERROR(End(trial, TrialStatus::kConverged,
                              fmt::format("reached the target after {} epochs", trial.epochs)));
     return AnswerAbout(trial);

@@ -131,6 +131,59 @@ class JobService {
   virtual Result<JobSavings> GetSavings(const SavingsQuery& query) = 0;
   virtual Result<std::vector<JobEvent>> ListEvents(const std::string& job_id, std::int64_t after,
                                                    int limit) = 0;
+
+  // Makes calls of other threads that wait for an answer return kUnavailable soon. Calls that have
+  // not begun to wait are not reached, so a caller repeats it until they have returned. A service
+  // within this process does not wait, and does nothing.
+  virtual void CancelCalls() {}
+};
+
+// Passes every call on to another service, which must outlive it: a wrapper overrides the calls
+// that it changes.
+class ForwardingJobService : public JobService {
+ public:
+  explicit ForwardingJobService(JobService& service) : service_(service) {}
+
+  Result<RegisteredJob> Register(const JobSpec& spec) override { return service_.Register(spec); }
+  Status Delete(const std::string& job_id) override { return service_.Delete(job_id); }
+  Result<StartedTrial> StartTrial(const TrialRequest& request) override {
+    return service_.StartTrial(request);
+  }
+  Result<ReportAnswer> Report(const TrialReport& report) override {
+    return service_.Report(report);
+  }
+  Result<Trial> Heartbeat(const std::string& job_id, std::int64_t trial) override {
+    return service_.Heartbeat(job_id, trial);
+  }
+  Result<Trial> EndTrial(const TrialEnd& end) override { return service_.EndTrial(end); }
+  Status LearnEpochCost(const EpochCostReport& report) override {
+    return service_.LearnEpochCost(report);
+  }
+  Result<Job> GetJob(const std::string& job_id) override { return service_.GetJob(job_id); }
+  Result<std::vector<Job>> ListJobs(const JobQuery& query) override {
+    return service_.ListJobs(query);
+  }
+  Result<Trial> GetTrial(const std::string& job_id, std::int64_t trial) override {
+    return service_.GetTrial(job_id, trial);
+  }
+  Result<std::vector<Trial>> ListTrials(const std::string& job_id,
+                                        const TrialQuery& query) override {
+    return service_.ListTrials(job_id, query);
+  }
+  Result<JobArms> GetArms(const std::string& job_id, const std::string& gpu_model) override {
+    return service_.GetArms(job_id, gpu_model);
+  }
+  Result<JobSavings> GetSavings(const SavingsQuery& query) override {
+    return service_.GetSavings(query);
+  }
+  Result<std::vector<JobEvent>> ListEvents(const std::string& job_id, std::int64_t after,
+                                           int limit) override {
+    return service_.ListEvents(job_id, after, limit);
+  }
+  void CancelCalls() override { service_.CancelCalls(); }
+
+ protected:
+  JobService& service_;
 };
 
 }  // namespace zeus

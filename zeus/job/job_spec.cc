@@ -130,6 +130,10 @@ Result<JobSpec> Checked(JobSpec spec) {
   return spec;
 }
 
+bool ReachesTarget(const JobSpec& spec, double metric) {
+  return spec.higher_is_better ? metric >= spec.target_metric : metric <= spec.target_metric;
+}
+
 Joules ZeusCostOf(double eta, Watts max_power, Joules energy, Seconds time) {
   return eta * energy + (1.0 - eta) * (max_power * time);
 }

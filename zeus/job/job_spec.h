@@ -49,6 +49,8 @@ struct JobSpec {
 // the field (as in JSON) that makes no sense.
 Result<JobSpec> Checked(JobSpec spec);
 
+bool ReachesTarget(const JobSpec& spec, double metric);
+
 // MAXPOWER may differ from run to run, with the GPU model.
 Joules ZeusCostOf(double eta, Watts max_power, Joules energy, Seconds time);
 

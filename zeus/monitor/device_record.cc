@@ -6,6 +6,32 @@
 #include <utility>
 
 namespace zeus {
+
+void Incidents::Add(TimePoint since, TimePoint time, MeasurementFlag flag) {
+  all_.Set(flag);
+  // Trouble that goes on and on is one incident, so that it does not push out the others.
+  if (!recent_.empty() && recent_.back().flag == flag && recent_.back().time >= since) {
+    recent_.back().time = time;
+    return;
+  }
+  if (recent_.size() == 512) {
+    forgotten_.Set(recent_.front().flag);
+    forgotten_until_ = recent_.front().time;
+    recent_.pop_front();
+  }
+  recent_.push_back({.since = since, .time = time, .flag = flag});
+}
+
+MeasurementFlags Incidents::Between(TimePoint begin, TimePoint end) const {
+  MeasurementFlags flags;
+  if (!forgotten_.empty() && begin <= forgotten_until_) flags = forgotten_;
+  for (auto incident = recent_.rbegin(); incident != recent_.rend(); ++incident) {
+    if (incident->time < begin) break;
+    if (incident->since <= end) flags.Set(incident->flag);
+  }
+  return flags;
+}
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -31,7 +57,7 @@ Result<T> Missing(const char* what) {
   return Error{ErrorCode::kNotSupported, std::string(what) + ": this device does not tell"};
 }
 
-// What the sensor misses of a load that drifts against it.
+// Energy that the sensor may miss of a load that drifts against its updates.
 Joules DriftSigma(const EnergyCurve::Point& from, const EnergyCurve::Point& to, Seconds gap) {
   const Seconds time = to.drifting - from.drifting;
   if (time <= Seconds(0)) return Joules(0);
@@ -206,7 +232,7 @@ Result<EnergyEstimate> DeviceRecord::Estimate(TimePoint begin, const EnergyCurve
   if (!known()) return reason_;
   const Seconds time = end - begin;
   Seconds dark = to.dark - from.dark;
-  // What the curve guesses about the time since its end is worth nothing while nobody answers.
+  // While the device does not answer, the curve's guess about the time since its end is worthless.
   if (track_.failing())
     dark += std::max<Seconds>(end - std::max(begin, track_.curve().end()), Seconds(0));
   if (time > Seconds(0) && dark >= 0.999 * time) return reason_;
@@ -288,8 +314,8 @@ void DeviceRecord::ShowEnergy(TimePoint now, EnergyMonitor::Present& present) {
   const TimePoint until = track_.failing() ? seen : std::max(seen, now);
   const auto estimate = Estimate(begin_, Origin(), until, At(until));
   if (estimate.ok()) {
-    // What was guessed about the time since the last update may turn out smaller; what was shown
-    // stays.
+    // The guess about the time since the last update may shrink later; a total that was shown never
+    // does.
     present.total = std::max(estimate.value().energy, shown_total_);
     shown_total_ = present.total.value();
     present.total_sigma = estimate.value().sigma;

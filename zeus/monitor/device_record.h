@@ -1,22 +1,44 @@
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <string>
 
 #include "zeus/base/clock.h"
 #include "zeus/monitor/energy_monitor.h"
-#include "zeus/monitor/incidents.h"
+#include "zeus/monitor/measurement.h"
 #include "zeus/monitor/sensor_track.h"
 
 namespace zeus {
 
-// Everything that is recorded about one device. Reading the hardware and taking over what was read
-// are two steps, so that nobody waits for a driver with a lock in hand. One owner.
+// The troubles of a device and when they happened, to flag the windows that contain them. Bounded:
+// the oldest are forgotten, but not that there were some. One owner.
+class Incidents {
+ public:
+  // Some time after `since` and not after `time`, which does not decrease.
+  void Add(TimePoint since, TimePoint time, MeasurementFlag flag);
+  MeasurementFlags Between(TimePoint begin, TimePoint end) const;
+  MeasurementFlags All() const { return all_; }
+
+ private:
+  struct Incident {
+    TimePoint since;
+    TimePoint time;
+    MeasurementFlag flag;
+  };
+  std::deque<Incident> recent_;
+  MeasurementFlags forgotten_;
+  TimePoint forgotten_until_{};
+  MeasurementFlags all_;
+};
+
+// Everything that is recorded about one device. Reading the hardware and storing the reading are
+// two steps, so that no lock is held during a driver call. One owner.
 class DeviceRecord {
  public:
   DeviceRecord(const MonitoredDevice& device, TimePoint begin, const EdgeLog& edges);
 
-  // What one visit to the hardware brought.
+  // The result of reading the hardware once.
   struct Visit {
     std::optional<Result<EnergyReading>> energy;
     std::optional<Result<Watts>> power;
@@ -42,7 +64,8 @@ class DeviceRecord {
   // Where the energy counts from.
   Joules EnergyAtBegin() const { return Origin().energy; }
   const Error& reason() const { return reason_; }
-  // Nothing about the time before this will change. Unknown devices hold nobody up.
+  // The curve before this instant will not change. A device that was never read does not delay the
+  // others.
   TimePoint settled_until() const;
 
   EnergyCurve::Point At(TimePoint time) const;
@@ -65,7 +88,7 @@ class DeviceRecord {
   void ShowEnergy(TimePoint now, EnergyMonitor::Present& present);
   EnergySource source() const;
   Result<EnergyEstimate> BetweenUnseen(TimePoint begin, TimePoint end) const;
-  bool Throttled() const;  // When last asked.
+  bool Throttled() const;  // According to the latest telemetry.
   // The point at begin_: remembered, for the curve forgets.
   EnergyCurve::Point Origin() const { return origin_ ? *origin_ : At(begin_); }
 

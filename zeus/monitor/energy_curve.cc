@@ -391,7 +391,7 @@ void EnergyCurve::Learn(const Stretch& stretch, const Shape& shape) {
     const bool changed = shape.spread > Tolerance(stretch.power);
     change_at_edges_ += 0.2 * ((changed ? 1.0 : 0.0) - change_at_edges_);
   } else if (stretch.kind == Stretch::Kind::kGap) {
-    // A uniformly distributed instant of change, and bursts that nobody saw.
+    // The load may have changed at any instant of the gap, and bursts may lie in it.
     last.totals.sampling_variance += Square((shape.doubt * length).value()) / 12 +
                                      Square((variability_.Spikes() * length).value()) * 0.5;
     last.totals.steps += shape.doubt * length / std::sqrt(12.0);

@@ -1,17 +1,91 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <iterator>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "zeus/base/clock.h"
 #include "zeus/base/units.h"
-#include "zeus/monitor/edge_log.h"
 #include "zeus/monitor/variability.h"
 
 namespace zeus {
+
+// When windows began and ended of late: where the load of a device tends to change. One owner.
+class EdgeLog {
+ public:
+  enum class Kind {
+    kPlain,
+    kWorkEnded,  // The program waited for the device until right before this edge.
+  };
+
+  // In order of time.
+  void Mark(TimePoint time, Kind kind = Kind::kPlain) {
+    if (times_.size() == kMost) times_.pop_front();
+    times_.push_back(time);
+    if (time > last_) {
+      before_last_ = std::exchange(last_, time);
+      before_last_ended_work_ = std::exchange(last_ended_work_, false);
+    }
+    if (kind == Kind::kPlain) return;
+    ++after_work_;
+    last_ended_work_ = true;
+    if (work_ended_.size() == kMost) work_ended_.pop_front();
+    if (work_ended_.empty() || work_ended_.back() < time) work_ended_.push_back(time);
+  }
+
+  // Number of edges so far at which work ended.
+  std::size_t after_work() const { return after_work_; }
+
+  // Whether the last one before `before`, which is the present or nearly so, came after `after`.
+  bool AnyOfLate(TimePoint after, TimePoint before) const {
+    return (last_ < before ? last_ : before_last_) > after;
+  }
+  // Whether an edge was marked at `time`, one of the last two instants, and work ended there.
+  bool WorkEndedAt(TimePoint time) const {
+    return time == last_ ? last_ended_work_ : time == before_last_ && before_last_ended_work_;
+  }
+  bool IsEdge(TimePoint time) const { return time == last_ || time == before_last_; }
+
+  struct Inside {
+    std::size_t count = 0;
+    TimePoint first{};
+    TimePoint last{};
+  };
+  Inside Between(TimePoint begin, TimePoint end) const {
+    const auto first = std::ranges::upper_bound(times_, begin);
+    const auto last = std::lower_bound(first, times_.end(), end);
+    if (first == last) return {};
+    const bool one_instant = *first == *std::prev(last);
+    return {.count = one_instant ? 1 : static_cast<std::size_t>(last - first),
+            .first = *first,
+            .last = *std::prev(last)};
+  }
+  // Instants at which work ended; of more than a few, the last ones.
+  std::vector<TimePoint> WorkEndedBetween(TimePoint begin, TimePoint end) const {
+    constexpr std::ptrdiff_t kFew = 8;
+    const auto first = std::ranges::upper_bound(work_ended_, begin);
+    const auto last = std::ranges::upper_bound(work_ended_, end);
+    return {last - std::min(kFew, last - first), last};
+  }
+
+ private:
+  // More than a stretch between two updates can make use of.
+  static constexpr std::size_t kMost = 4096;
+
+  std::deque<TimePoint> times_;
+  std::deque<TimePoint> work_ended_;
+  TimePoint last_ = TimePoint::min();
+  TimePoint before_last_ = TimePoint::min();  // Differs from last_.
+  std::size_t after_work_ = 0;
+  bool last_ended_work_ = false;
+  bool before_last_ended_work_ = false;
+};
 
 // The mean power of a device between two instants, as far as its sensor tells.
 struct Stretch {
@@ -40,7 +114,7 @@ struct Stretch {
 // partition a period add up to the energy of the period. Beyond that it is extrapolated. One owner.
 class EnergyCurve {
  public:
-  // What is known about the energy up to an instant. Everything but edge_variance is cumulative.
+  // Knowledge about the energy up to an instant. Everything but edge_variance is cumulative.
   struct Point {
     Joules energy;
     double edge_variance = 0;      // J²: where inside a stretch was the energy used?
@@ -72,7 +146,7 @@ class EnergyCurve {
   // The device draws no more than this: its power limit.
   void SetCeiling(Watts ceiling);
 
-  // What happened before is forgotten.
+  // The curve is forgotten before remembered_since() and final before settled_until().
   TimePoint remembered_since() const { return knots_.front().time; }
   TimePoint settled_until() const { return knots_.back().time; }
   TimePoint end() const { return pending_.empty() ? settled_until() : pending_.back().end; }
@@ -105,7 +179,7 @@ class EnergyCurve {
   struct Piece {
     TimePoint end;
     Watts power;
-    Joules place_sigma{0};  // At its end.
+    Joules place_sigma{0};  // Spread of the plausible places at the end of the piece.
   };
   // How the power went inside a stretch.
   struct Shape {
@@ -130,9 +204,9 @@ class EnergyCurve {
   void Learn(const Stretch& stretch, const Shape& shape);
   Knot NextKnot(const Knot& from, const Piece& piece) const;
 
-  // Of the observed stretches after the first pending one.
+  // Returns the observed stretch number `skip` after the first pending one; null if there is none.
   const Stretch* NextObserved(std::size_t skip) const;
-  // Of what was observed but is not settled.
+  // Evaluates the part of the curve that was observed but is not settled.
   Point Provisional(TimePoint time) const;
   double ProvisionalVariance(const Stretch& stretch, TimePoint time) const;
   Point Extrapolate(TimePoint time) const;
@@ -163,10 +237,10 @@ class EnergyCurve {
   // The knowledge about the time after end(), whatever its length.
   struct Ahead {
     Watts level;
-    double level_variance = 0;  // W²
+    double level_variance = 0;  // In W².
     bool eventful = false;
     Watts most;
-    Watts excess_slope;  // Work that nobody saw: at most this power …
+    Watts excess_slope;  // Work that the sensor has not shown draws at most this power …
     Joules excess_cap;   // … and at most this energy.
     double changes_per_second = 0;
     double at_edge = 0;

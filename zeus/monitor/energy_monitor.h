@@ -13,9 +13,9 @@
 #include "zeus/base/result.h"
 #include "zeus/device/energy_meter.h"
 #include "zeus/device/gpu.h"
-#include "zeus/monitor/activity_board.h"
 #include "zeus/monitor/measurement.h"
 #include "zeus/monitor/sensor_profile.h"
+#include "zeus/monitor/sharing/activity_board.h"
 #include "zeus/monitor/timeline.h"
 
 namespace zeus {
@@ -25,7 +25,7 @@ struct MonitoredDevice {
   EnergyMeter* meter;
   Gpu* gpu = nullptr;  // The same device where it is a GPU: temperature, clocks, limit.
   SensorProfile sensor{};
-  bool in_total = true;  // See DeviceMeasurement.
+  bool in_total = true;  // Copied to DeviceMeasurement::in_total.
   // The device draws no more than this. nullopt: the enforced power limit of `gpu`, if it tells.
   std::optional<Watts> highest_power{};
 };
@@ -63,8 +63,8 @@ struct WindowOptions {
 
 // Measures the energy of named windows: nested, overlapping, from any thread.
 //
-// The hot path takes a time stamp and a lock; the hardware is read by Step(), which a recorder
-// thread (Recorder) or a test calls. Step() keeps for every device a curve of cumulative energy
+// The hot path takes a time stamp and a lock; the hardware is read by Step(), which the thread of a
+// NodeMonitor or a test calls. Step() keeps for every device a curve of cumulative energy
 // over time, so energies of windows that partition a period add up to the energy of the period.
 //
 // A window's result comes twice: at once from EndWindow(), as well as is known then, and refined
@@ -80,7 +80,8 @@ class EnergyMonitor {
     Seconds longest_interval{0.05};
     // Temperature, clocks, utilisation and limits of GPUs.
     Seconds telemetry_interval{1.0};
-    // Shared with other processes; null when this one measures alone. May be shared by nobody else.
+    // Board through which processes share energy; null when this process measures alone. It belongs
+    // to this monitor only.
     std::unique_ptr<ActivityBoard> board{};
     // Finished windows whose refined result has not been asked for, at most; older ones are lost.
     std::size_t kept_results = 4096;
@@ -102,10 +103,11 @@ class EnergyMonitor {
   // kNotFound if no window of that name is open. Energies are as well as known at this moment.
   Result<Measurement> EndWindow(std::string_view name, WindowEnd end = WindowEnd::kPlain);
 
-  // What an open window has used so far, as well as known at this moment. It stays open.
+  // Energy that an open window has used so far, as well as known at this moment. The window stays
+  // open.
   Result<Measurement> PeekWindow(std::string_view name) const;
 
-  // Forgets an open window. Its energy counts as nobody's.
+  // Forgets an open window. No window gets its energy.
   Status CancelWindow(std::string_view name);
   void CancelAllWindows();
 
@@ -124,10 +126,10 @@ class EnergyMonitor {
   // One thread at a time; others wait.
   TimePoint Step();
 
-  // What was recorded. `device` counts the devices given at construction.
+  // Access to the recording. `device` counts the devices given at construction.
   std::size_t device_count() const;
   const std::string& device_name(std::size_t device) const;
-  bool device_in_total(std::size_t device) const;  // See DeviceMeasurement.
+  bool device_in_total(std::size_t device) const;  // As in DeviceMeasurement.
 
   // The present state of a device, from the recording: no driver call.
   struct Present {
@@ -145,7 +147,7 @@ class EnergyMonitor {
     Result<Watts> memory_power;
     EnergySource source;
     Seconds update_period;
-    MeasurementFlags flags;  // Of the whole recording.
+    MeasurementFlags flags;  // Flags of the whole recording.
   };
   Present Now(std::size_t device) const;
 
@@ -153,13 +155,13 @@ class EnergyMonitor {
   // `attributed`.
   struct Ledger {
     Joules device;        // Settled energy of the device.
-    Joules unattributed;  // Of it, claimed by no window of this process and by no other process.
-    Joules others;        // Of it, the other processes' part.
+    Joules unattributed;  // Part claimed by no window of this process and by no other process.
+    Joules others;        // Part of the other processes.
   };
   Ledger Accounts(std::size_t device) const;
 
-  // What a device used between two moments of the recording, none of which lies in the future. Like
-  // the result of a window; of the distant past, the recording is coarser.
+  // Energy of a device between two moments of the recording, neither of which may lie in the
+  // future, in the form of a window's result. The distant past is recorded more coarsely.
   Result<EnergyEstimate> EnergyBetween(std::size_t device, TimePoint begin, TimePoint end) const;
 
   enum class Quantity {

@@ -19,12 +19,12 @@ enum class EnergySource {
 };
 const char* EnergySourceName(EnergySource source);  // "counter", "integrated", "model"
 
-// What a reader of a measurement should know about it.
+// Warnings for the reader of a measurement.
 enum class MeasurementFlag : std::uint32_t {
   kCounterReset = 1U << 0,  // The driver was reloaded: energy between the two epochs is lost.
   kStaleCounter = 1U << 1,  // The counter stood still although time passed.
   kShortWindow = 1U << 2,   // Shorter than three updates of the sensor.
-  kLimitChanged = 1U << 3,  // Somebody changed the power limit meanwhile.
+  kLimitChanged = 1U << 3,  // The power limit was changed during the window.
   kThrottled = 1U << 4,     // The device slowed itself down: heat, or a cap from outside.
   kSensorAliasingPossible = 1U << 5,  // The sensor sees part of the time and the load is uneven.
   kEstimated = 1U << 6,               // Not from this device's own readings.
@@ -49,7 +49,7 @@ class MeasurementFlags {
   // The flag of such a name; nullopt if there is none.
   static std::optional<MeasurementFlag> Parse(std::string_view name);
 
-  // What either has.
+  // The union of the flags.
   friend constexpr MeasurementFlags operator|(MeasurementFlags a, MeasurementFlags b) {
     a.bits_ |= b.bits_;
     return a;
@@ -69,15 +69,15 @@ struct EnergyEstimate {
   // sensor: it is no doubt about which of two windows used more.
   Joules shared_sigma{0};
 
-  // This window's part of `energy` when several windows or processes used the device at once:
-  // parts and what nobody claimed add up to the energy of the device. Equal to `energy` for a
-  // window that had the device to itself and contained no other window.
+  // This window's part of `energy` when several windows or processes used the device at once: the
+  // parts and the unclaimed rest add up to the energy of the device. Equal to `energy` for a window
+  // that had the device to itself and contained no other window.
   Joules attributed;
 
   EnergySource source;
   double coverage;        // Share of the window that the sensor observed, 0 to 1.
   int updates;            // New values that the sensor showed inside the window.
-  Seconds update_period;  // Of the sensor.
+  Seconds update_period;  // Period of the sensor's updates.
   MeasurementFlags flags;
 };
 
@@ -96,7 +96,7 @@ struct Measurement {
   WindowId id{};
   std::string window{};
   WallTime started{};  // Labels the record; `time` is monotonic and knows nothing of it.
-  TimePoint begin{};   // Of the clock that the monitor was given.
+  TimePoint begin{};   // On the clock that the monitor was given.
   Seconds time{};
   enum class Stage { kImmediate, kRefined } stage = Stage::kImmediate;
   std::vector<DeviceMeasurement> devices{};

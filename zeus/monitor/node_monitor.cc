@@ -8,7 +8,7 @@
 
 #include "zeus/base/file.h"
 #include "zeus/base/log.h"
-#include "zeus/monitor/shared_activity_board.h"
+#include "zeus/monitor/sharing/shared_activity_board.h"
 
 namespace zeus {
 namespace {
@@ -46,8 +46,8 @@ bool IsWanted(const std::optional<std::vector<unsigned>>& wanted, const Gpu& gpu
          std::ranges::any_of(*wanted, [&](unsigned index) { return gpu.name() == NameOf(index); });
 }
 
-// What the device is called by every process that sees it. Names count the devices that a process
-// may see; only those of CPUs and rails are the same for all.
+// Returns a name of the device that is the same in every process. Names like "gpu:0" are not: they
+// count the devices that a process may see. Those of CPUs and rails are.
 std::string KeyOf(const MonitoredDevice& device, const std::string& boot_id) {
   if (device.gpu != nullptr) {
     const GpuIdentity& identity = device.gpu->identity();

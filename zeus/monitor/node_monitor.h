@@ -20,7 +20,7 @@ struct NodeMonitorOptions {
   // By number: 2 is "gpu:2", whatever else is lost. All when not set. kNotFound names a wrong one.
   std::optional<std::vector<unsigned>> gpus{};
   bool cpus = true;    // CPU packages and their memory.
-  bool rails = true;   // Board rails.
+  bool rails = true;   // Power rails of the board.
   bool thread = true;  // Start a recorder thread.
   // Split energy with other processes of this user that measure the same devices.
   bool share = true;

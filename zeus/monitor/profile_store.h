@@ -29,7 +29,7 @@ class ProfileStore {
 
   struct Finding {
     std::optional<SensorCalibration> calibration;
-    std::filesystem::path file;        // Of the calibration.
+    std::filesystem::path file;        // File of the calibration.
     std::vector<std::string> remarks;  // One sentence per file that was there and not usable.
   };
   Finding Find(const GpuIdentity& gpu) const;
@@ -37,8 +37,8 @@ class ProfileStore {
   // Replaces what was there, all at once. The file that was written.
   Result<std::filesystem::path> Save(const SensorCalibration& calibration) const;
 
-  // Of the user, for the GPU with its present driver; the file that is gone. kNotFound if there is
-  // none.
+  // Removes the user's calibration of the GPU with its present driver and returns its file.
+  // kNotFound if there is none.
   Result<std::filesystem::path> Remove(const GpuIdentity& gpu) const;
 
   // For NodeMonitorOptions::calibration: the prior with what was measured. Remarks are logged as

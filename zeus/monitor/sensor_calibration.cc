@@ -179,7 +179,7 @@ Json ToJson(const SensorCalibration& calibration) {
 }
 
 Result<SensorCalibration> ParseSensorCalibration(const Json& json) {
-  constexpr double kLatestTime = 253'402'300'800.0;  // The year 10000.
+  constexpr double kLatestTime = 253'402'300'800.0;  // Start of the year 10000.
   ZEUS_RETURN_IF_ERROR(CheckKind(json));
   SensorCalibration calibration{};
   ZEUS_TRY(calibration.gpu.uuid, GetField<std::string>(json, "uuid"));

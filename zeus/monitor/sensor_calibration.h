@@ -12,7 +12,7 @@
 
 namespace zeus {
 
-// What `zeus calibrate` found out about the sensors of one GPU under one version of its driver.
+// The result of `zeus calibrate` for the sensors of one GPU under one version of its driver.
 struct SensorCalibration {
   GpuIdentity gpu;
   WallTime taken_at;
@@ -25,14 +25,14 @@ struct SensorCalibration {
   // Comparison with an external meter.
   struct MeterComparison {
     calibration::GainFit fit;
-    double accuracy = 0;  // Of the meter itself: relative standard deviation.
+    double accuracy = 0;  // Relative standard deviation of the meter itself.
     // The meter saw this GPU and nothing else, so the offset is the sensor's.
     bool alone = true;
   };
   std::optional<MeterComparison> meter;
 };
 
-// What the monitor works with: what was measured, and the prior for the rest.
+// Returns the prior with every value that was measured replaced.
 SensorProfile ApplyCalibration(SensorProfile prior, const SensorCalibration& calibration);
 
 // The stored form, docs/formats.md. Reading checks every figure: kInvalidArgument names the field,

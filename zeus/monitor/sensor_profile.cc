@@ -28,7 +28,7 @@ struct SensorKind {
   Seconds power_window;
 };
 constexpr SensorKind kVoltaKind{20ms, 20ms, 10ms};    // Pascal likewise, which has no counter.
-constexpr SensorKind kGa100Kind{100ms, 100ms, 25ms};  // Hopper likewise.
+constexpr SensorKind kGa100Kind{100ms, 100ms, 25ms};  // Also for Hopper.
 constexpr SensorKind kFullCoverageKind{100ms, 100ms, 100ms};  // Turing, other Ampere, Ada.
 
 // Words of a model's name; '?' stands for any one character. The first row that fits counts.
@@ -38,7 +38,7 @@ struct NamePattern {
   double gain_sigma = kServerGainSigma;
 };
 constexpr NamePattern kNvidiaModels[] = {
-    // Pascal and Volta.
+    // These are Pascal and Volta.
     {"p100", kVoltaKind},
     {"p40", kVoltaKind},
     {"p4", kVoltaKind},
@@ -54,7 +54,7 @@ constexpr NamePattern kNvidiaModels[] = {
     {"quadro p???", kVoltaKind},
     {"gtx 10??", kVoltaKind},
     {"gt 10??", kVoltaKind},
-    // GA100 and Hopper.
+    // These are GA100 and Hopper.
     {"a100", kGa100Kind},
     {"a100x", kGa100Kind},
     {"a800", kGa100Kind},
@@ -139,8 +139,8 @@ SensorProfile NvidiaProfile(std::string_view model) {
 
 SensorProfile PriorProfile(const GpuIdentity& gpu) {
   if (gpu.vendor == Vendor::kNvidia) return NvidiaProfile(gpu.model);
-  // AMD and Intel: firmware accumulates every millisecond and drivers hand that on with a cache;
-  // nobody published a comparison with an external meter.
+  // AMD and Intel: firmware accumulates every millisecond, and drivers pass that on through a
+  // cache. No comparison with an external meter has been published.
   return Profile({10ms, 100ms, 100ms}, kDesktopGainSigma);
 }
 

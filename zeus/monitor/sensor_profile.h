@@ -19,7 +19,7 @@ struct SensorProfile {
   Seconds power_delay{0};
 
   double gain = 1.0;
-  double gain_sigma = 0.0;  // Relative: of energy.
+  double gain_sigma = 0.0;  // Standard deviation of the gain, relative to the energy.
   Watts offset{0};
   Watts offset_sigma{0};
 
@@ -27,9 +27,9 @@ struct SensorProfile {
   std::string origin = "prior";
 };
 
-// What is known about a GPU before anybody measured it. Yang et al., "Accurate and Convenient
-// Energy Measurements for GPUs", SC'24, by architecture, which the model's name tells. A model
-// that the table does not know gets the least observant sensor and the widest error in it.
+// The sensor of a GPU that was not calibrated, by architecture, which the model's name reveals:
+// Yang et al., "Accurate and Convenient Energy Measurements for GPUs", SC'24. A model that the
+// table lacks gets the least observant sensor and the widest error in it.
 SensorProfile PriorProfile(const GpuIdentity& gpu);
 
 // RAPL: a new value every millisecond, a model or a measurement depending on the part.

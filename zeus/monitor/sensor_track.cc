@@ -84,7 +84,7 @@ void SensorTrack::ObserveEnergy(TimePoint now, const EnergyReading& reading,
   if (restarted) ++troubles_.resets;
   if (!energy_ && !curve_.started()) first_poll_ = now;
   if (!energy_ || was_dark) {
-    // What was used meanwhile cannot be placed in time: the curve goes on from here.
+    // Energy used since the last reading cannot be placed in time: the curve goes on from here.
     const bool fresh = clock_.period() < kFresh;
     if (!curve_.started()) BeginAt(fresh ? now - clock_.period() / 2 : now, power_guess_);
     if (fresh) rooted_ = true;
@@ -111,7 +111,7 @@ void SensorTrack::AddCounterStretch(TimePoint now, Joules growth) {
   const Seconds length = update.time - curve_.end();
   carried_ += growth;
   if (std::exchange(stale_, false)) {
-    // What it counted while it stood still, if anything, cannot be placed in time.
+    // Energy that the counter added while it stood still, if any, cannot be placed in time.
     carried_ = Joules(0);
     if (length > Seconds(0))
       curve_.Add({.begin = curve_.end(), .end = update.time, .power = curve_.power()});
@@ -210,7 +210,8 @@ Watts SensorTrack::UndoAveraging(Watts reading, bool one_update_later) {
   if (missed || known) {
     periods_.assign(count, reading);
     undone_.clear();
-    // An average that moved while nobody looked: one period may have moved by the whole window.
+    // The average moved between two polls that were far apart: one period may have moved by the
+    // whole window.
     const Watts before = power_.value_or(reading);
     const Watts moved = (reading - before) * static_cast<double>(count);
     guess_ = known ? std::nullopt

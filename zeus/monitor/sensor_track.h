@@ -26,7 +26,7 @@ class SensorTrack {
   void ObservePower(TimePoint now, Watts power);
   // It could not be read.
   void ObserveFailure(TimePoint now);
-  // What the power is about, before the counter moved for the first time.
+  // Gives a first guess of the power, for the time before the counter moves.
   void GuessPower(TimePoint now, Watts power);
 
   // The device draws no more than this, as its sensor shows it.
@@ -76,13 +76,13 @@ class SensorTrack {
 
   // The counter was seen to move, or never will be.
   bool rooted_ = false;
-  std::optional<EnergyReading> energy_;  // The last one.
+  std::optional<EnergyReading> energy_;  // The last reading of the counter.
   TimePoint moved_at_{};
   // Growth of the counter that is not on the curve yet.
   Joules carried_{0};
-  std::optional<Watts> power_;  // The last reading.
+  std::optional<Watts> power_;  // The last reading of the power.
   std::deque<Watts> periods_;   // Newest last: the last averaging window, undone.
-  std::deque<Watts> readings_;  // Of the same updates.
+  std::deque<Watts> readings_;  // The readings of the same updates.
   // Until the load has been steady for a whole averaging window, `periods_` began with a guess that
   // may be off by about as much as the readings moved at first.
   struct Guess {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -9,16 +11,71 @@
 #include <vector>
 
 #include "zeus/base/clock.h"
-#include "zeus/monitor/activity_board.h"
-#include "zeus/monitor/attribution.h"
+#include "zeus/base/units.h"
 #include "zeus/monitor/energy_curve.h"
 #include "zeus/monitor/measurement.h"
+#include "zeus/monitor/sharing/activity_board.h"
 
 namespace zeus {
 
+// Splits the energy of one device among those who use it at the same time, by weight. Everything
+// is booked exactly once: own shares + others + unattributed = device. One owner.
+class AttributionLedger {
+ public:
+  // Energy counts from here.
+  void StartFrom(Joules energy) { origin_ = energy_ = energy; }
+
+  // The device has used `energy` in all; what came since the last call is booked by the weights
+  // that held meanwhile. Energy does not decrease.
+  void Advance(Joules energy) {
+    const Joules used = energy - energy_;
+    energy_ = energy;
+    const double weights = own_weight_ + others_weight_;
+    if (weights <= 0) {
+      unattributed_ += used;
+      return;
+    }
+    if (own_lanes_ > 1 || (own_lanes_ > 0 && others_weight_ > 0)) shared_ += used;
+    per_weight_ += used / weights;
+    others_ += used * (others_weight_ / weights);
+  }
+
+  // Sets the number and the total weight of this process's lanes.
+  void SetOwn(std::size_t lanes, double weight) {
+    own_lanes_ = lanes;
+    own_weight_ = std::max(weight, 0.0);
+  }
+  void SetOthers(double weight) { others_weight_ = std::max(weight, 0.0); }
+
+  // Energy that a share of weight 1 has received so far: a window's part is its weight times the
+  // growth of this while the window was on top of its lane.
+  Joules per_weight() const { return per_weight_; }
+
+  // A share that was received and is given back.
+  void Return(Joules share) { unattributed_ += share; }
+
+  // Used while an own lane was not alone on the device.
+  Joules shared() const { return shared_; }
+  Joules device() const { return energy_ - origin_; }
+  Joules energy() const { return energy_; }  // As it was last told.
+  Joules unattributed() const { return unattributed_; }
+  Joules others() const { return others_; }
+
+ private:
+  std::size_t own_lanes_ = 0;
+  double own_weight_ = 0;
+  double others_weight_ = 0;
+  Joules origin_{0};
+  Joules energy_{0};
+  Joules per_weight_{0};
+  Joules unattributed_{0};
+  Joules others_{0};
+  Joules shared_{0};
+};
+
 // A window from its beginning until its refined result is known.
 struct Window {
-  // Of one device.
+  // The window's part of one device.
   struct Share {
     EnergyCurve::Point begin;
     Joules attributed{0};
@@ -40,7 +97,7 @@ struct Window {
 
 // Goes through the edges of windows in the order of time, once the devices' curves are settled
 // there, and books every joule exactly once: to the innermost window of each lane, to other
-// processes, or to nobody. One owner.
+// processes, or as unclaimed. One owner.
 class Settlement {
  public:
   enum class EdgeKind { kBegin, kEnd, kCancel };
@@ -51,7 +108,7 @@ class Settlement {
   void Enqueue(TimePoint time, EdgeKind kind, std::shared_ptr<Window> window) {
     edges_.push_back({.time = time, .kind = kind, .window = std::move(window)});
   }
-  // Of other processes; in order of time.
+  // Adds a change by another process; changes come in order of time.
   void Enqueue(const ActivityBoard::Change& change) { others_.push_back(change); }
 
   std::size_t unsettled() const { return edges_.size(); }
@@ -77,7 +134,7 @@ class Settlement {
     EdgeKind kind;
     std::shared_ptr<Window> window;
   };
-  using Lane = std::vector<std::shared_ptr<Window>>;  // Innermost last.
+  using Lane = std::vector<std::shared_ptr<Window>>;  // The innermost window is last.
 
   void Advance(TimePoint time, const Curve& curve);
   void Apply(const Edge& edge, const Finished& finished);

@@ -17,7 +17,7 @@ constexpr double kGolden = 0.381966;
 // Crystals drift by less than the timers' slack in that time.
 constexpr double kUpdatesBetweenChecks = 64;
 
-// Of a value known only to lie in an interval.
+// Standard deviation of a value that is only known to lie in an interval.
 Seconds UniformSigma(Seconds width) { return width / std::sqrt(12.0); }
 
 }  // namespace
@@ -99,7 +99,8 @@ UpdateClock::Instant UpdateClock::Latest(TimePoint now) const {
   return {.time = phase_ + count * period_, .sigma = SigmaAt(now) + kTimerSlack};
 }
 
-// The update came when it was expected to, and nobody looked right before or after it.
+// Whether the update came when it was expected and no poll was close enough to it to narrow the
+// phase.
 bool UpdateClock::TeachesNothing(TimePoint before, TimePoint now, double count) const {
   if (!locked_ || SigmaAt(now) > Precise()) return false;
   const Seconds wide = 4 * margin(now);
@@ -118,7 +119,7 @@ double UpdateClock::Remember(TimePoint before, TimePoint now) {
   double count = CountOf(before, now);
   if (!brackets_.empty()) {
     const double periods = count - last_count_;
-    if (periods < 1) return count;  // Seen twice.
+    if (periods < 1) return count;  // This update was seen before.
     // After a silence so long that the count of periods is a guess: start anew.
     if (locked_ && periods > 50 && 3 * SigmaAt(now) > period_ / 2) {
       brackets_.clear();

@@ -91,8 +91,8 @@ class UpdateClock {
   std::deque<Bracket> brackets_;
   int since_fit_ = 0;
   int polls_unlocked_ = 0;
-  double checked_count_ = 0;  // Of the update at which the phase was last checked.
-  double last_count_ = 0;     // Of the last update that showed.
+  double checked_count_ = 0;  // Count of the update at which the phase was last checked.
+  double last_count_ = 0;     // Count of the last update that was seen.
   // Updates on end that came after more than one period, and the fewest periods among them.
   int long_steps_ = 0;
   double shortest_step_ = 0;

@@ -53,7 +53,7 @@ Watts Variability::MedianDeviation(std::size_t size) const {
     second[i] = std::abs((Back(i) + Back(i + 2) - Back(i + 1) * 2.0).value());
   const auto middle = second.begin() + static_cast<std::ptrdiff_t>(recent / 2);
   std::nth_element(second.begin(), middle, second.begin() + static_cast<std::ptrdiff_t>(recent));
-  // Of independent values the second difference has six times the variance; the median of its
+  // The second difference of independent values has six times their variance; the median of its
   // magnitude is 0.674 standard deviations.
   return Watts(*middle / (0.674 * std::sqrt(6.0)));
 }

@@ -27,7 +27,7 @@ Error NotRunning(std::string_view reason) {
   return {ErrorCode::kUnavailable, fmt::format("MPI cannot be used: {}", reason)};
 }
 
-// Whether this call initialised it.
+// Returns whether this call initialised MPI.
 Result<bool> InitialiseIfNeeded() {
   int done = 0;
   if (MPI_Finalized(&done) == MPI_SUCCESS && done != 0)
@@ -43,7 +43,8 @@ Result<bool> InitialiseIfNeeded() {
 
 class MpiCollective::Communicator {
  public:
-  // A duplicate of `original`, whose errors are returned.
+  // Duplicates `original`, so that MPI returns errors on the duplicate instead of ending the
+  // program.
   static Result<std::unique_ptr<Communicator>> Duplicate(MPI_Comm original, bool initialised) {
     auto made = std::make_unique<Communicator>(initialised);
     ZEUS_RETURN_IF_ERROR(made->Check("joining", MPI_Comm_dup(original, &made->handle_)));
@@ -57,8 +58,9 @@ class MpiCollective::Communicator {
   explicit Communicator(bool initialised) : initialised_(initialised) {}
   ~Communicator() {
     int finalised = 0;
-    // Both wait for the others: for nobody, if they are gone, and in vain, if this rank alone
-    // leaves by an exception. Without it mpirun ends the job when this process ends.
+    // Both calls below wait for the other ranks, which would hang if those are gone, or if this
+    // rank alone leaves by an exception. Without the calls, mpirun ends the job when this process
+    // ends.
     if (broken_ || std::uncaught_exceptions() > 0 || MPI_Finalized(&finalised) != MPI_SUCCESS ||
         finalised != 0)
       return;
@@ -71,7 +73,8 @@ class MpiCollective::Communicator {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  // An all-reduce may give every rank other last bits; what is decided from them must be the same.
+  // Reduces to rank 0 and broadcasts from there: an all-reduce may round differently on each rank,
+  // but all ranks must make the same decisions.
   Status Reduce(std::span<double> values, MPI_Op operation, std::string_view doing) {
     ZEUS_TRY(const int count, Count(values));
     const void* send = rank_ == 0 ? MPI_IN_PLACE : values.data();

@@ -8,16 +8,16 @@
 
 namespace zeus {
 
-// The ranks of an MPI program, on a communicator of their own: nothing here meets the messages of
-// the program. An error of MPI becomes a Status; no call of this class ends the program. All ranks
-// get the same bits. One owner; no other thread calls MPI meanwhile, unless the program initialised
-// it for several.
+// The ranks of an MPI program, on a communicator of their own, so that messages do not mix with
+// those of the program. MPI errors are returned as a Status; no call of this class ends the
+// program. All ranks get bit-identical results. One owner; no other thread may call MPI at the same
+// time, unless the program initialised MPI for several threads.
 class MpiCollective final : public Collective {
  public:
-  // All ranks of the program make this call together, and end together what it returns. MPI is
-  // initialised if the program has not, and finalised again then.
+  // All ranks of the program call this together, and destroy the result together. If the program
+  // has not initialised MPI, this does, and the destructor finalises it.
   static Result<std::unique_ptr<MpiCollective>> World();
-  // The ranks of a communicator, given as MPI_Comm_c2f(communicator).
+  // Makes a collective of the ranks of a communicator, given as MPI_Comm_c2f(communicator).
   static Result<std::unique_ptr<MpiCollective>> Of(int communicator);
 
   ~MpiCollective() override;

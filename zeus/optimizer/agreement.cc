@@ -9,8 +9,8 @@
 namespace zeus {
 namespace {
 
-// Ranks exchange numbers only. A double holds six bytes exactly, and sums of one such number and
-// zeros are exact.
+// A Collective exchanges doubles only, so text is packed into them. A double holds integers of six
+// bytes exactly, and a sum of one such integer and zeros is exact, too.
 constexpr std::size_t kBytesPerNumber = 6;
 
 std::size_t NumbersFor(std::size_t bytes) {

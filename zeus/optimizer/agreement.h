@@ -8,8 +8,9 @@
 
 namespace zeus {
 
-// Makes the ranks of a job decide alike. As with a Collective, all ranks make the same calls. One
-// owner; the collective must outlive it.
+// Makes the ranks of a job decide alike, although each sees its own clock and its own GPUs. As with
+// a Collective, all ranks make the same calls in the same order, and a call returns when all have
+// made it. One owner; the collective must outlive it.
 class Agreement {
  public:
   explicit Agreement(Collective& collective) : collective_(collective) {}
@@ -17,17 +18,17 @@ class Agreement {
   bool leader() const { return collective_.rank() == 0; }
   bool alone() const { return collective_.size() == 1; }
 
-  // Whether it holds on the first rank.
+  // Returns the answer of the first rank (the leader) on every rank.
   Result<bool> AtLeader(bool holds);
-  // The numbers of the first rank, however many.
+  // Returns the leader's numbers on every rank. The other ranks need not know how many there are.
   Result<std::vector<double>> FromLeader(std::vector<double> numbers);
 
-  // The text of the first rank.
+  // Returns the leader's text on every rank.
   Result<std::string> TextFromLeader(std::string text);
-  // The texts of all ranks, in their order.
+  // Returns the texts of all ranks, ordered by rank.
   Result<std::vector<std::string>> Gather(const std::string& text);
 
-  // The same outcome on all ranks: an error everywhere if there was one anywhere.
+  // Returns the same outcome on all ranks: if one rank failed, the others get kUnavailable.
   Status Together(Status status);
 
   Status Sum(std::vector<double>& numbers) { return collective_.Sum(numbers); }

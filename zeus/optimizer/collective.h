@@ -6,8 +6,9 @@
 
 namespace zeus {
 
-// The processes that train one model together. Every process makes the same calls in the same
-// order; each call returns when all have made it. An error means that the others are gone.
+// The processes (ranks) that train one model together. Every process makes the same calls in the
+// same order; each call returns when all have made it. An error means that other processes are
+// gone.
 class Collective {
  public:
   virtual ~Collective() = default;
@@ -15,14 +16,15 @@ class Collective {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  // In place, element by element, over all processes.
+  // Replace every element of `values` by its sum or its maximum over all processes, which pass the
+  // same number of values.
   virtual Status Sum(std::span<double> values) = 0;
   virtual Status Max(std::span<double> values) = 0;
-  // From `root` to all others.
+  // Copies the values of the rank `root` to all others.
   virtual Status Broadcast(std::span<double> values, int root) = 0;
 };
 
-// One process alone.
+// A training in a single process: every call returns at once.
 class SingleProcess final : public Collective {
  public:
   int rank() const override { return 0; }

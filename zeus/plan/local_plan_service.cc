@@ -12,9 +12,9 @@
 namespace zeus {
 namespace {
 
-// Each time somebody else was quicker.
+// Attempts at a change before it fails, each of which another process may thwart.
 constexpr int kAttempts = 16;
-// Beyond these a report is a mistake, and energies of waiting would leave what numbers can hold.
+// A pace outside of this range is a mistake, and the energy of waiting for it might overflow.
 constexpr Seconds kShortestPace{1e-6};
 constexpr Seconds kLongestPace{1e6};
 
@@ -39,9 +39,9 @@ LocalPlanService::LocalPlanService(PlanRepository& repository, const Clock& cloc
       options_(std::move(options)),
       cache_(clock, options_.solving) {}
 
-// All that can be wrong with a spec is found without solving it, so that it can be stored before.
+// Finds every error of a spec without solving it, so that the spec can be stored before the solve.
 Status LocalPlanService::CheckCanBePlanned(const PlanSpec& spec) const {
-  ZEUS_TRY(const pipeline::Problem problem, ProblemOf(spec));
+  ZEUS_TRY(const pipeline::Problem problem, ToProblem(spec));
   if (problem.graph.size() > options_.most_instructions)
     return FieldError("microbatches",
                       fmt::format("the pipeline has {} instructions, and frontiers are solved here "
@@ -76,7 +76,7 @@ Result<PlanRecord> LocalPlanService::FindOrInsert(const PlanSpec& spec, bool& cr
       ZEUS_RETURN_IF_ERROR(CheckSame(spec, other.value()));
       return found;
     }
-    // Deleted meanwhile: the next attempt may insert it.
+    // The plan was deleted in the meantime: the next attempt may insert it.
     if (other.error().code != ErrorCode::kNotFound) return std::move(other).error();
   }
   return Contended(spec.id);
@@ -152,7 +152,7 @@ Result<CurrentPlan> LocalPlanService::ReportPace(const std::string& id,
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     ZEUS_TRY(PlanRecord record, repository_.Find(id));
     if (record.pace == pace) return Current(record);
-    // Planned before the record is changed, so that a failure changes nothing.
+    // The new plan is made before the record is changed, so that a failure changes nothing.
     ZEUS_TRY(const PlannerCache::Solved solved, Solve(record));
     ZEUS_TRY(const SolvedPipeline::Plan before, solved->PlanAt(record.pace));
     ZEUS_TRY(const SolvedPipeline::Plan after, solved->PlanAt(pace));

@@ -13,15 +13,15 @@
 
 namespace zeus {
 
-// Plans for the pipelines of a repository: the heart of the planning server, and of training
-// without one. Everything that must survive is in the repository, and plans follow from it in the
-// same way everywhere, so any number of these may share one. Frontiers are solved when they are
-// first asked for. Thread-safe; what it is given must outlive it.
+// Makes plans for the pipelines of a repository, in the planning server or in a training process
+// without one. Everything that must survive is in the repository, and plans follow from it
+// deterministically, so any number of services may share one repository. A frontier is solved when
+// it is first needed. Thread-safe; repository and clock must outlive it.
 class LocalPlanService final : public PlanService {
  public:
   struct Options {
     SolveLimits solving{};
-    // Of one pipeline; its frontier takes time and memory that grow faster than this.
+    // Greatest size of a pipeline: time and memory for its frontier grow faster than its size.
     int most_instructions = 1 << 16;
     Entropy entropy = SystemEntropy;
   };
@@ -39,7 +39,7 @@ class LocalPlanService final : public PlanService {
   Result<std::vector<std::string>> List(const std::string& after, int limit) override;
   Status Delete(const std::string& id) override;
 
-  // Lets nobody wait any longer: what is not answered yet becomes kUnavailable.
+  // Ends all calls that wait for a solve, and later ones, with kUnavailable.
   void Stop() { cache_.Stop(); }
   SolveFigures figures() const { return cache_.figures(); }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "zeus/base/json.h"
-#include "zeus/plan/memory_plan_repository.h"
+#include "zeus/plan/plan_repository.h"
 #include "zeus/plan/plan_spec.h"
 #include "zeus/plan/testing/plan_samples.h"
 
@@ -261,7 +261,7 @@ TEST_F(LocalPlanServiceTest, AServiceThatIsAboutToEndSolvesNothing) {
   const auto submitted = service_.Submit(APlanSpec("a"));
   ASSERT_FALSE(submitted.ok());
   EXPECT_EQ(submitted.error().code, ErrorCode::kUnavailable);
-  // It was kept: who asks the next server gets its plan.
+  // The spec was stored, so another server can make its plan.
   EXPECT_TRUE(LocalPlanService(repository_, clock_).Get("a").ok());
 }
 

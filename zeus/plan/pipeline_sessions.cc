@@ -49,8 +49,8 @@ Status CheckPlace(const PipelineSession& session, const SessionRank& rank) {
   return Ok();
 }
 
-// What its GPU can be set to: the nearest that is not slower than planned, so that nobody waits for
-// it; the highest, where none is. Zero, which leaves the clock as it is, stays.
+// Returns the lowest clock of the rank's GPU that is not below the planned one, so that no other
+// rank has to wait, or else its highest. Zero, which leaves the clock as it is, stays zero.
 Hertz NearestAvailable(const SessionRank& rank, Hertz planned) {
   if (planned == Hertz()) return planned;
   int nearest = 0;
@@ -75,7 +75,7 @@ bool HasReported(const std::vector<SessionMeasurement>& measurements, int round,
   });
 }
 
-Result<pipeline::Schedule> ScheduleOf(const PipelineSession& session,
+Result<pipeline::Schedule> ToSchedule(const PipelineSession& session,
                                       const SessionSettings& settings) {
   return pipeline::MakeSchedule(settings.schedule, {.stages = session.pipeline_parallel,
                                                     .microbatches = settings.microbatches});
@@ -89,7 +89,7 @@ PipelineSessions::PipelineSessions(SessionRepository& repository, PlanService& p
 
 // --- registration ---
 
-// That its clocks can come from somewhere is found out before anybody waits for them.
+// Checks that there is a source of clocks, before any rank waits for them.
 Status PipelineSessions::CheckSource(const PipelineSession& session,
                                      const std::string& name_space) const {
   ZEUS_TRY(const SessionSettings settings, SettingsFrom(session.metadata));
@@ -102,7 +102,7 @@ Status PipelineSessions::CheckSource(const PipelineSession& session,
                                                current.plan.stages.size(), stages));
   }
   if (settings.microbatches > 0) {
-    ZEUS_TRY([[maybe_unused]] const pipeline::Schedule schedule, ScheduleOf(session, settings));
+    ZEUS_TRY([[maybe_unused]] const pipeline::Schedule schedule, ToSchedule(session, settings));
     return Ok();
   }
   if (options_.schedule.empty())
@@ -171,18 +171,18 @@ Result<std::optional<pipeline::RankClocks>> PipelineSessions::ClocksFor(const st
   if (asking == nullptr)
     return FieldError("rank",
                       fmt::format("must be between 0 and {}", state.session.world_size() - 1));
-  // Whoever ended the round may have died before it said so.
+  // The process that received the last report of the round may have died before it ended the round.
   ZEUS_TRY([[maybe_unused]] const bool settled, Settle(state));
   if (state.session.plan_id.empty() && HasReported(state.measurements, state.session.round, rank))
     return std::optional<pipeline::RankClocks>();
-  ZEUS_TRY(pipeline::RankClocks clocks, ClocksOf(state, *asking));
+  ZEUS_TRY(pipeline::RankClocks clocks, FindClocks(state, *asking));
   for (auto& [instruction, clock] : clocks) clock = NearestAvailable(*asking, clock);
   ZEUS_RETURN_IF_ERROR(repository_.MarkUsed(id, clock_.WallNow()));
   return std::optional(std::move(clocks));
 }
 
-Result<pipeline::RankClocks> PipelineSessions::ClocksOf(const State& state,
-                                                        const SessionRank& rank) const {
+Result<pipeline::RankClocks> PipelineSessions::FindClocks(const State& state,
+                                                          const SessionRank& rank) const {
   const auto stage = static_cast<std::size_t>(rank.pipeline_rank);
   pipeline::RankClocks clocks;
   if (!state.session.plan_id.empty()) {
@@ -205,7 +205,7 @@ Result<pipeline::RankClocks> PipelineSessions::ClocksOf(const State& state,
     return Error{ErrorCode::kConflict,
                  "available_frequencies: there is no clock that all ranks have"};
   const auto round = std::min(static_cast<std::size_t>(state.session.round), sweep.size() - 1);
-  ZEUS_TRY(const pipeline::Schedule schedule, ScheduleOf(state.session, settings));
+  ZEUS_TRY(const pipeline::Schedule schedule, ToSchedule(state.session, settings));
   for (const pipeline::Instruction& instruction : schedule.stages.at(stage))
     clocks.emplace_back(instruction.name, Hertz::FromMega(sweep[round]));
   return clocks;
@@ -219,16 +219,16 @@ Result<bool> PipelineSessions::Report(const std::string& id, RankReport report) 
   if (rank == nullptr) return FieldError("rank", fmt::format("{} has not registered", report.rank));
   ZEUS_RETURN_IF_ERROR(repository_.MarkUsed(id, clock_.WallNow()));
   ZEUS_TRY(const SessionSettings settings, SettingsFrom(state.session.metadata));
-  // Who has a plan needs no measurements any more.
+  // A session with a plan or a fixed schedule needs no measurements.
   if (!state.session.plan_id.empty() || settings.microbatches == 0) return false;
-  ZEUS_TRY(const pipeline::Schedule schedule, ScheduleOf(state.session, settings));
+  ZEUS_TRY(const pipeline::Schedule schedule, ToSchedule(state.session, settings));
   std::map<std::string, int> runs;
   for (const auto& instruction : schedule.stages.at(static_cast<std::size_t>(rank->pipeline_rank)))
     ++runs[instruction.name];
   ZEUS_RETURN_IF_ERROR(KeepInstructions(runs, report));
   std::optional<Hertz> given;
   if (AllRegistered(state.session, state.ranks)) {
-    ZEUS_TRY(const pipeline::RankClocks clocks, ClocksOf(state, *rank));
+    ZEUS_TRY(const pipeline::RankClocks clocks, FindClocks(state, *rank));
     given = clocks.front().second;
   }
   SessionMeasurement measurement{.round = state.session.round, .rank = report.rank};
@@ -250,14 +250,14 @@ Result<bool> PipelineSessions::Settle(State& state) {
   }
   if (reported < session.world_size()) return false;
   const auto rounds = static_cast<int>(ClocksToMeasure(state.ranks).size());
-  // One that has it all makes up for those that do not, and would contradict them.
+  // A whole profile replaces the measurements of earlier rounds, with which it would conflict.
   if (whole)
     std::erase_if(state.measurements, [&](const SessionMeasurement& measurement) {
       return measurement.round != session.round;
     });
   if (whole || session.round + 1 >= rounds) {
     auto submitted = SubmitPlan(state);
-    // Whose measurements are at fault is not known: all are taken again, rather than never a plan.
+    // It is not known which rank's measurements are wrong, so all ranks measure again.
     if (!submitted.ok() && submitted.error().code == ErrorCode::kInvalidArgument) {
       ZEUS_RETURN_IF_ERROR(repository_.StartOver(session));
       return Error{ErrorCode::kInvalidArgument,

@@ -15,47 +15,52 @@
 
 namespace zeus {
 
-// Brings ranks that know each other only by number to one plan, as the server of the reference
-// implementation does: every rank registers, asks for its clocks, and may report what it measured.
+// Brings ranks that know each other only by number to one plan, with the protocol of the reference
+// implementation's server (Perseus): every rank registers, asks for its clocks, and may report its
+// measurements.
 //
-// The clocks are those of a plan that the metadata names ("plan=ID"), or of the schedule in the
-// options, or they are found out ("microbatches=8"): in each round everybody runs at one clock,
-// from the highest down, and when all of them are measured a plan is submitted under the session's
-// id. A report with several clocks for an instruction ends that at once.
+// The clocks come from one of three sources: a plan that the metadata names ("plan=ID"), the
+// schedule in the options, or measurements ("microbatches=8"). To measure, all ranks run at one
+// clock in each round, from the highest down, and report. After the last round a plan is submitted
+// under the session's id. A report with several clocks for an instruction is a whole profile and
+// ends the rounds at once.
 //
-// State is in the repository: any number of these may share one. Thread-safe; what it is given must
-// outlive it.
+// All state is in the repository, so any number of PipelineSessions may share one. Thread-safe;
+// what the constructor is given must outlive it.
 class PipelineSessions {
  public:
   struct Options {
-    // For sessions that say nothing else: a list for each stage, or for each rank.
+    // Clocks of sessions whose metadata name no other source: a list for each stage or each rank.
     std::vector<pipeline::RankClocks> schedule{};
-    Seconds forgotten_after = std::chrono::hours(24 * 7);  // Since anybody asked or told something.
+    Seconds forgotten_after = std::chrono::hours(24 * 7);  // Time since the last request.
     Entropy entropy = SystemEntropy;
   };
 
   PipelineSessions(SessionRepository& repository, PlanService& plans, const Clock& clock,
                    Options options);
 
-  // The degrees and the metadata of `asked`; the rest is made up. No two get the same id, which is
-  // that of a tenant (identifier.h) when there is a name space; so is the plan that it names.
+  // Makes a session with the degrees and the metadata of `asked`, and a unique id. With a name
+  // space (a tenant, see identifier.h), the id is in it, and so is the plan that the metadata name.
   Result<PipelineSession> Register(const PipelineSession& asked,
                                    const std::string& name_space = "");
-  // Whether it was the last one that was missing.
+  // Registers a rank; returns whether all ranks have registered now.
   Result<bool> AddRank(const std::string& id, const SessionRank& rank);
-  // nullopt while ranks are missing, or while others have not reported this rank's last round.
+  // Returns the clocks of a rank; nullopt while ranks have not registered, or have not reported a
+  // round that this rank has reported.
   Result<std::optional<pipeline::RankClocks>> ClocksFor(const std::string& id, int rank);
-  // How many ranks have registered.
+  // Returns how many ranks have registered.
   Result<int> RegisteredRanks(const std::string& id);
-  // Whether this ended the round. kInvalidArgument when the report makes no sense, which is not
-  // kept then; or when no plan can be made of all that was measured: the session starts over then.
+  // Stores a rank's measurements; returns whether this ended the round. Returns kInvalidArgument
+  // when the report is not valid, which is then not stored, or when no plan can be made from all
+  // measurements, after which the session starts over.
   Result<bool> Report(const std::string& id, RankReport report);
 
-  // Forgets sessions that nobody uses any more. Returns how many; call it now and then.
+  // Deletes some of the sessions that were not used for Options::forgotten_after; returns how many.
+  // To be called from time to time.
   Result<int> DeleteUnused();
 
  private:
-  // A session with all that is known about it.
+  // A session with its ranks and measurements.
   struct State {
     PipelineSession session{};
     std::vector<SessionRank> ranks{};
@@ -64,10 +69,10 @@ class PipelineSessions {
 
   Status CheckSource(const PipelineSession& session, const std::string& name_space) const;
   Result<State> Load(const std::string& id);
-  // Ends the round when everybody has reported it; whether it did.
+  // Ends the round if all ranks have reported; returns whether it did.
   Result<bool> Settle(State& state);
   Result<std::string> SubmitPlan(const State& state);
-  Result<pipeline::RankClocks> ClocksOf(const State& state, const SessionRank& rank) const;
+  Result<pipeline::RankClocks> FindClocks(const State& state, const SessionRank& rank) const;
 
   SessionRepository& repository_;
   PlanService& plans_;

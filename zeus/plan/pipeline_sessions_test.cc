@@ -7,8 +7,8 @@
 #include <string>
 
 #include "zeus/plan/local_plan_service.h"
-#include "zeus/plan/memory_plan_repository.h"
-#include "zeus/plan/memory_session_repository.h"
+#include "zeus/plan/plan_repository.h"
+#include "zeus/plan/session_repository.h"
 #include "zeus/plan/session_settings.h"
 #include "zeus/plan/testing/plan_samples.h"
 
@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 class PipelineSessionsTest : public ::testing::Test {
  protected:
-  // Two stages of one rank each.
+  // Registers a pipeline of two stages with one rank each.
   std::string Register(PipelineSessions& sessions, const std::string& metadata) {
     const auto session = sessions.Register({.pipeline_parallel = 2, .metadata = metadata});
     EXPECT_TRUE(session.ok()) << session.error().message;
@@ -37,7 +37,7 @@ class PipelineSessionsTest : public ::testing::Test {
     EXPECT_TRUE(clocks.ok() && clocks.value());
     return clocks.ok() && clocks.value() ? *clocks.value() : pipeline::RankClocks{};
   }
-  // As on a GPU: slower clocks take longer and less energy. Stage 1 has more to do.
+  // Lower clocks take more time and less energy, as on a GPU. Stage 1 has more to do.
   static RankReport Measured(int rank, double mhz) {
     const double time = (rank == 0 ? 0.1 : 0.13) * 1410 / mhz;
     const double energy = 300 * (rank == 0 ? 0.1 : 0.13) * mhz / 1410;
@@ -102,7 +102,7 @@ TEST_F(PipelineSessionsTest, ClocksAreFoundOutFromTheHighestDown) {
       for (const auto& [name, clock] : Clocks(sessions_, id, rank))
         EXPECT_EQ(clock, Hertz::FromMega(mhz));
     EXPECT_FALSE(sessions_.Report(id, Measured(0, mhz)).value());
-    // It must not run ahead of the others.
+    // A rank must not run ahead of the others.
     EXPECT_FALSE(sessions_.ClocksFor(id, 0).value());
     EXPECT_TRUE(sessions_.Report(id, Measured(1, mhz)).value());
   }
@@ -146,7 +146,8 @@ TEST_F(PipelineSessionsTest, AProfileThatCannotBePlannedIsMeasuredAgain) {
   const std::string id = Register(sessions_, "microbatches=4");
   RankReport part = Measured(0, 1410);
   for (RankReport::Point& point : part.points) point.clock = Hertz::FromMega(1410);
-  part.points.push_back(part.points[0]);  // Twice at one clock: whole, and a contradiction.
+  // An instruction that occurs twice makes it a whole profile, but both have the same clock.
+  part.points.push_back(part.points[0]);
   ASSERT_TRUE(sessions_.Report(id, part).ok());
   const auto failed = sessions_.Report(id, Measured(1, 1410));
   ASSERT_FALSE(failed.ok());

@@ -9,7 +9,7 @@
 
 #include "zeus/base/field_reader.h"
 #include "zeus/base/identifier.h"
-#include "zeus/optimizer/pipeline/plan_json.h"
+#include "zeus/optimizer/pipeline/plan.h"
 #include "zeus/optimizer/pipeline/schedule.h"
 
 namespace zeus {
@@ -48,7 +48,7 @@ Status CheckClockChanges(const pipeline::ClockChangeRules& rules) {
   return Ok();
 }
 
-Result<pipeline::Schedule> ScheduleOf(const PlanSpec& spec) {
+Result<pipeline::Schedule> ToSchedule(const PlanSpec& spec) {
   if (spec.schedule == kCustom) return pipeline::ParseSchedule(spec.custom_schedule);
   return pipeline::MakeSchedule(
       spec.schedule,
@@ -90,8 +90,8 @@ Result<PlanSpec> Checked(PlanSpec spec) {
   return spec;
 }
 
-Result<pipeline::Problem> ProblemOf(const PlanSpec& spec) {
-  ZEUS_TRY(const pipeline::Schedule schedule, ScheduleOf(spec));
+Result<pipeline::Problem> ToProblem(const PlanSpec& spec) {
+  ZEUS_TRY(const pipeline::Schedule schedule, ToSchedule(spec));
   return pipeline::MakeProblem(spec.profile, schedule);
 }
 
@@ -101,7 +101,7 @@ Status CheckSame(const PlanSpec& asked, const PlanSpec& stored) {
   std::vector<std::string> differences;
   for (const auto& [field, value] : ours.items()) {
     if (theirs.at(field) == value) continue;
-    // Profiles are too long to be shown.
+    // Profiles and custom schedules are too long to be shown.
     differences.push_back(
         value.is_primitive() && field != "custom_schedule"
             ? fmt::format("{} is {}, not {}", field, value.dump(), theirs.at(field).dump())

@@ -7,19 +7,18 @@
 
 namespace zeus {
 
-// The spec as it is stored. kInvalidArgument with the name of the field (as in JSON) that makes no
-// sense.
+// Returns the spec if it is valid; else kInvalidArgument, which names the field (as in JSON).
 Result<PlanSpec> Checked(PlanSpec spec);
 
-// The iteration that it describes. kInvalidArgument when the profile lacks something that the
+// Returns the problem of one iteration; kInvalidArgument when the profile lacks something that the
 // schedule needs.
-Result<pipeline::Problem> ProblemOf(const PlanSpec& spec);
+Result<pipeline::Problem> ToProblem(const PlanSpec& spec);
 
-// Ok when both are the same; else kConflict that says which fields differ.
+// Returns Ok when both specs are the same; else kConflict, which names the fields that differ.
 Status CheckSame(const PlanSpec& asked, const PlanSpec& stored);
 
-// Field names as in docs/formats.md. FromJson() refuses unknown fields, so that a misspelt one is
-// noticed, and gives absent ones their default.
+// Field names are those of docs/formats.md. PlanSpecFromJson() refuses unknown fields, so that
+// misspelt ones are noticed, and gives absent ones their default.
 Json ToJson(const PlanSpec& spec);
 Result<PlanSpec> PlanSpecFromJson(const Json& json);
 

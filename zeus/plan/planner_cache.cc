@@ -3,8 +3,68 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <utility>
+
+#include "zeus/plan/plan_spec.h"
 
 namespace zeus {
+namespace {
+
+// Plans that are kept for one pipeline. A straggler comes, stays and goes, so few paces recur.
+constexpr std::size_t kMostPlans = 8;
+
+}  // namespace
+
+Result<std::shared_ptr<const SolvedPipeline>> SolvedPipeline::Solve(
+    const PlanSpec& spec, const pipeline::SolveOptions& options) {
+  ZEUS_TRY(pipeline::Problem problem, ToProblem(spec));
+  ZEUS_TRY(std::unique_ptr<pipeline::Planner> planner,
+           pipeline::Planner::Make(std::move(problem), {.solve = options}));
+  return std::shared_ptr<const SolvedPipeline>(new SolvedPipeline(std::move(planner), spec));
+}
+
+SolvedPipeline::SolvedPipeline(std::unique_ptr<pipeline::Planner> planner, const PlanSpec& spec)
+    : planner_(std::move(planner)),
+      rules_(spec.clock_changes),
+      usual_deadline_(planner_->baseline().time * spec.slowdown),
+      ranks_(spec.profile.stages * spec.data_parallel * spec.tensor_parallel) {}
+
+Result<SolvedPipeline::Plan> SolvedPipeline::PlanAt(std::optional<Seconds> pace) const {
+  if (pace && *pace <= usual_deadline_) pace.reset();
+  const std::optional<double> key = pace ? std::optional(pace->count()) : std::nullopt;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = plans_.find(key); known != plans_.end()) return known->second;
+  }
+  ZEUS_TRY(pipeline::PipelinePlan made,
+           pace ? planner_->PlanForPace(*pace, rules_) : planner_->Plan(usual_deadline_, rules_));
+  auto plan = std::make_shared<const pipeline::PipelinePlan>(std::move(made));
+  const std::lock_guard lock(mutex_);
+  if (plans_.size() >= kMostPlans) plans_.clear();
+  return plans_.try_emplace(key, std::move(plan)).first->second;
+}
+
+Result<pipeline::PipelinePlan> SolvedPipeline::PlanFor(Seconds deadline) const {
+  return planner_->Plan(deadline, rules_);
+}
+
+PlanFrontier SolvedPipeline::frontier() const {
+  return {.fastest_time = planner_->fastest_time(),
+          .baseline_time = baseline().time,
+          .baseline_energy = baseline().energy,
+          .points = planner_->frontier().points()};
+}
+
+bool SameClocks(const pipeline::PipelinePlan& a, const pipeline::PipelinePlan& b) {
+  if (a.stages.size() != b.stages.size()) return false;
+  for (std::size_t stage = 0; stage < a.stages.size(); ++stage) {
+    if (a.stages[stage].size() != b.stages[stage].size()) return false;
+    for (std::size_t i = 0; i < a.stages[stage].size(); ++i)
+      if (a.stages[stage][i].clock != b.stages[stage][i].clock) return false;
+  }
+  return true;
+}
+
 namespace {
 
 Error Stopped() { return Error{ErrorCode::kUnavailable, "the planner is about to end"}; }
@@ -17,7 +77,7 @@ Result<PlannerCache::Solved> PlannerCache::Get(const PlanRecord& plan, const Sol
   if (const auto found = flights_.find(key); found != flights_.end()) {
     const std::shared_ptr<Flight> flight = found->second;
     changed_.wait(lock, [&] { return flight->outcome.has_value(); });
-    // Unless it was dropped meanwhile it is now the latest.
+    // If it is still in the cache, it becomes the latest.
     if (const auto kept = flights_.find(key); kept != flights_.end() && kept->second == flight)
       order_.splice(order_.begin(), order_, flight->place);
     return *flight->outcome;
@@ -35,7 +95,7 @@ Result<PlannerCache::Solved> PlannerCache::Get(const PlanRecord& plan, const Sol
 }
 
 Result<PlannerCache::Solved> PlannerCache::SolveOne(const Solve& solve) {
-  if (Status turn = TakeTurn(); !turn.ok()) {
+  if (Status turn = WaitForTurn(); !turn.ok()) {
     const std::lock_guard lock(mutex_);
     ++figures_.failures;
     return std::move(turn).error();
@@ -45,7 +105,7 @@ Result<PlannerCache::Solved> PlannerCache::SolveOne(const Solve& solve) {
     const std::lock_guard lock(mutex_);
     return !stopping_;
   }};
-  // Others wait for this one: whatever happens, they must hear of it.
+  // Other callers wait for this solve, so they must get an outcome even if it throws.
   Result<Solved> outcome = [&]() -> Result<Solved> {
     try {
       return solve(options);
@@ -61,7 +121,7 @@ Result<PlannerCache::Solved> PlannerCache::SolveOne(const Solve& solve) {
   return outcome;
 }
 
-Status PlannerCache::TakeTurn() {
+Status PlannerCache::WaitForTurn() {
   std::unique_lock lock(mutex_);
   if (solving_ >= limits_.solves_at_once && waiting_ >= limits_.most_waiting)
     return Error{ErrorCode::kUnavailable,
@@ -106,7 +166,7 @@ void PlannerCache::Forget(const std::string& id) {
     if (flight->second->outcome)
       Remove(flight);
     else
-      flights_.erase(flight);  // Who solves it will find that nobody wants to keep it.
+      flights_.erase(flight);  // Its solver will notice in Keep() and not keep the outcome.
   }
 }
 

@@ -19,7 +19,7 @@ class PlannerCacheTest : public ::testing::Test {
  protected:
   static PlanRecord Plan(const std::string& id) { return {.id = id, .incarnation = 1}; }
 
-  // 16 computations.
+  // Solves a pipeline of 16 computations.
   PlannerCache::Solve Solving() {
     return [this](const pipeline::SolveOptions& options) {
       ++solves_;

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kHeader =
     "rank,dp_rank,pp_rank,tp_rank,stage,instruction,frequency,time,energy\n";
 
-// The text up to the end of the line, which is taken off the rest with it.
+// Returns the first line of `rest` and removes it from there.
 std::string_view NextLine(std::string_view& rest) {
   const std::string_view line = rest.substr(0, rest.find('\n'));
   rest.remove_prefix(std::min(line.size() + 1, rest.size()));
@@ -43,7 +43,7 @@ Status KeepInstructions(const std::map<std::string, int>& runs, RankReport& repo
   return Ok();
 }
 
-// "instruction,MHz,seconds,joules", a line for each point.
+// Each point becomes a line "instruction,MHz,seconds,joules".
 Result<std::string> PointLines(const RankReport& report, std::optional<Hertz> given) {
   std::string lines;
   for (const RankReport::Point& point : report.points) {

@@ -5,12 +5,163 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "zeus/base/json.h"
 #include "zeus/base/text.h"
-#include "zeus/replay/grid_policy.h"
+#include "zeus/base/units.h"
+#include "zeus/optimizer/batch_size/default_policy.h"
+#include "zeus/optimizer/batch_size/policy.h"
+#include "zeus/replay/limit_search.h"
+#include "zeus/replay/replay_job.h"
 
 namespace zeus::replay {
+
+// What Zeus is compared with (Zeus §6.1): each batch size at each power limit once, one pair per
+// recurrence, batch sizes ascending, limits descending, without early stopping. A batch size that
+// fails is given up. Afterwards the pair that was cheapest, always. It decides the power limit,
+// too: the latest Choose() decides that of the run. One owner.
+class GridPolicy final : public BatchSizePolicy {
+ public:
+  GridPolicy(const ReplayJob& job, const PolicySpec& spec);
+
+  Choice Choose(const Situation& situation) override;
+  int EpochBudget(const PlannedRun& run, Joules epoch_cost) const override;
+  void Observe(const RunResult& result) override;
+  void LearnEpochCost(std::string_view gpu_model, int batch_size, Joules cost) override;
+  std::optional<Joules> ProfiledEpochCost(std::string_view gpu_model,
+                                          int batch_size) const override;
+  std::vector<ArmBelief> Beliefs(std::string_view gpu_model) const override;
+  int Best(std::string_view gpu_model) const override;
+  std::string_view stage() const override;
+  Json Save() const override;
+
+  // Of the latest choice; an index into ReplayArm::limits.
+  std::size_t limit() const { return limit_; }
+
+ private:
+  struct Pair {
+    int batch_size = 0;
+    std::size_t limit = 0;
+  };
+
+  DefaultPolicy books_;
+  std::vector<Pair> pairs_{};  // In the order in which they are tried.
+  std::size_t next_ = 0;       // The first that was not.
+  Pair best_;                  // The default at the greatest limit until something converged.
+  std::optional<Joules> least_cost_{};
+  std::size_t limit_ = 0;
+};
+
+// The limits that `grid` decides; it must outlive the search.
+std::unique_ptr<LimitSearch> LimitsOf(const GridPolicy& grid);
+
+namespace {
+
+class GridLimits final : public LimitSearch {
+ public:
+  explicit GridLimits(const GridPolicy& grid) : grid_(grid) {}
+
+  LimitChoice Next(std::size_t, const ReplayArm&) const override {
+    return {.limit = grid_.limit()};
+  }
+  void Begun(std::size_t) override {}
+  void StartOver(std::size_t) override {}
+
+ private:
+  const GridPolicy& grid_;
+};
+
+}  // namespace
+
+GridPolicy::GridPolicy(const ReplayJob& job, const PolicySpec& spec) : books_(spec) {
+  for (const ReplayArm& arm : job.arms) {
+    for (std::size_t limit = arm.limits.size(); limit-- > 0;)
+      pairs_.push_back({.batch_size = arm.batch_size, .limit = limit});
+    if (arm.batch_size == spec.default_batch_size)
+      best_ = {.batch_size = arm.batch_size, .limit = arm.limits.size() - 1};
+  }
+}
+
+Choice GridPolicy::Choose(const Situation& situation) {
+  const bool explores = next_ < pairs_.size() && !situation.exploring;
+  const Pair& chosen = explores ? pairs_[next_] : best_;
+  limit_ = chosen.limit;
+  if (explores) return {.batch_size = chosen.batch_size, .role = RunRole::kExploring};
+  return {.batch_size = chosen.batch_size,
+          .role = situation.exploring ? RunRole::kConcurrent : RunRole::kExploiting};
+}
+
+int GridPolicy::EpochBudget(const PlannedRun& run, Joules epoch_cost) const {
+  return books_.EpochBudget(run, epoch_cost);
+}
+
+void GridPolicy::Observe(const RunResult& result) {
+  books_.Observe(result);
+  const bool expected = next_ < pairs_.size() && result.run.role == RunRole::kExploring &&
+                        pairs_[next_].batch_size == result.run.batch_size;
+  if (!expected) return;
+  if (!result.converged) {
+    const auto rest = pairs_.begin() + static_cast<std::ptrdiff_t>(next_);
+    next_ = static_cast<std::size_t>(std::ranges::find_if(rest, pairs_.end(),
+                                                          [&](const Pair& pair) {
+                                                            return pair.batch_size !=
+                                                                   result.run.batch_size;
+                                                          }) -
+                                     pairs_.begin());
+    return;
+  }
+  if (!least_cost_ || result.cost < *least_cost_) {
+    least_cost_ = result.cost;
+    best_ = pairs_[next_];
+  }
+  ++next_;
+}
+
+void GridPolicy::LearnEpochCost(std::string_view gpu_model, int batch_size, Joules cost) {
+  books_.LearnEpochCost(gpu_model, batch_size, cost);
+}
+
+std::optional<Joules> GridPolicy::ProfiledEpochCost(std::string_view gpu_model,
+                                                    int batch_size) const {
+  return books_.ProfiledEpochCost(gpu_model, batch_size);
+}
+
+std::vector<ArmBelief> GridPolicy::Beliefs(std::string_view gpu_model) const {
+  std::vector<ArmBelief> beliefs = books_.Beliefs(gpu_model);
+  for (ArmBelief& belief : beliefs) {
+    const auto waiting = pairs_.begin() + static_cast<std::ptrdiff_t>(next_);
+    const bool is_left = belief.batch_size == best_.batch_size ||
+                         std::ranges::find(waiting, pairs_.end(), belief.batch_size,
+                                           &Pair::batch_size) != pairs_.end();
+    belief.state = !is_left           ? ArmState::kDropped
+                   : belief.runs == 0 ? ArmState::kUntried
+                                      : ArmState::kCandidate;
+  }
+  return beliefs;
+}
+
+int GridPolicy::Best(std::string_view) const { return best_.batch_size; }
+
+std::string_view GridPolicy::stage() const { return next_ < pairs_.size() ? "exploring" : "fixed"; }
+
+Json GridPolicy::Save() const {
+  Json state = books_.Save();
+  state["policy"] = "grid";
+  state["next"] = next_;
+  state["best"] = {best_.batch_size, best_.limit};
+  return state;
+}
+
+std::unique_ptr<LimitSearch> LimitsOf(const GridPolicy& grid) {
+  return std::make_unique<GridLimits>(grid);
+}
+
 namespace {
 
 using LimitSearchPointer = std::unique_ptr<LimitSearch>;

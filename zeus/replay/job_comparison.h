@@ -10,6 +10,7 @@
 #include "zeus/replay/job_replay.h"
 #include "zeus/replay/replay_job.h"
 #include "zeus/replay/replay_summary.h"
+#include "zeus/report/figure.h"
 
 namespace zeus::replay {
 
@@ -50,5 +51,9 @@ Result<JobComparison> Compare(const ReplayJob& job, const ComparisonRequest& req
 
 // The fixed interface of `zeus replay job --json` (docs/replay.md).
 Json ToJson(const JobComparison& comparison);
+
+// The comparison for people: a table, cumulative regret over recurrences, and what the last five of
+// them take.
+report::Report MakeReport(const JobComparison& comparison);
 
 }  // namespace zeus::replay

@@ -10,9 +10,26 @@
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 #include "zeus/optimizer/batch_size/policy.h"
-#include "zeus/replay/usage.h"
 
 namespace zeus::replay {
+
+// Time, energy and what they cost.
+struct Usage {
+  Seconds time{};
+  Joules energy{};
+  Joules cost{};
+
+  Usage& operator+=(const Usage& other) {
+    time += other.time;
+    energy += other.energy;
+    cost += other.cost;
+    return *this;
+  }
+  friend Usage operator+(Usage a, const Usage& b) { return a += b; }
+  friend Usage operator*(double times, const Usage& usage) {
+    return {.time = times * usage.time, .energy = times * usage.energy, .cost = times * usage.cost};
+  }
+};
 
 // One batch size at one power limit.
 struct LimitRecord {

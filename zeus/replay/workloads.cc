@@ -22,26 +22,17 @@ constexpr std::array kWorkloads = {
     WorkloadKey{"neumf", "NeuMF", "movielens-1m", "ncf", "adam", 0.41, 100, 1024},
 };
 
-Result<const WorkloadKey*> Find(std::string_view kind, std::string_view WorkloadKey::*field,
-                                std::string_view value) {
-  const auto* const found = std::ranges::find(kWorkloads, value, field);
-  if (found != kWorkloads.end()) return found;
-  std::vector<std::string_view> known;
-  for (const WorkloadKey& workload : kWorkloads) known.push_back(workload.*field);
-  return Error{ErrorCode::kInvalidArgument, fmt::format("{} is {}: it must be one of {}", kind,
-                                                        Quote(value), fmt::join(known, ", "))};
-}
-
 }  // namespace
 
 std::span<const WorkloadKey> PaperWorkloads() { return kWorkloads; }
 
 Result<const WorkloadKey*> FindWorkload(std::string_view label) {
-  return Find("workload", &WorkloadKey::label, label);
-}
-
-Result<const WorkloadKey*> FindWorkloadOfDataset(std::string_view dataset) {
-  return Find("dataset", &WorkloadKey::dataset, dataset);
+  const auto* const found = std::ranges::find(kWorkloads, label, &WorkloadKey::label);
+  if (found != kWorkloads.end()) return found;
+  std::vector<std::string_view> known;
+  for (const WorkloadKey& workload : kWorkloads) known.push_back(workload.label);
+  return Error{ErrorCode::kInvalidArgument, fmt::format("workload is {}: it must be one of {}",
+                                                        Quote(label), fmt::join(known, ", "))};
 }
 
 }  // namespace zeus::replay

@@ -26,8 +26,5 @@ std::span<const WorkloadKey> PaperWorkloads();
 
 // By label. kInvalidArgument lists the labels.
 Result<const WorkloadKey*> FindWorkload(std::string_view label);
-// By the dataset that cluster traces name, each of which belongs to one workload. kInvalidArgument
-// lists the datasets.
-Result<const WorkloadKey*> FindWorkloadOfDataset(std::string_view dataset);
 
 }  // namespace zeus::replay

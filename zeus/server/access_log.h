@@ -11,7 +11,7 @@
 #include "zeus/base/file_descriptor.h"
 #include "zeus/base/result.h"
 #include "zeus/base/ticker.h"
-#include "zeus/export/metric.h"
+#include "zeus/metrics/metric.h"
 #include "zeus/server/http_message.h"
 
 namespace zeus::server {

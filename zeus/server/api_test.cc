@@ -8,7 +8,7 @@
 #include "zeus/job/local_job_service.h"
 #include "zeus/job/memory_repository.h"
 #include "zeus/plan/local_plan_service.h"
-#include "zeus/plan/memory_plan_repository.h"
+#include "zeus/plan/plan_repository.h"
 
 namespace zeus::server {
 namespace api_test {

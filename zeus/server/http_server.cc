@@ -14,7 +14,7 @@
 
 #include "zeus/base/log.h"
 #include "zeus/base/ticker.h"
-#include "zeus/export/metrics_server.h"
+#include "zeus/metrics/metrics_server.h"
 #include "zeus/server/connection_places.h"
 #include "zeus/server/http_session.h"
 #include "zeus/server/regular_file.h"

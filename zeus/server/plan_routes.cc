@@ -9,7 +9,7 @@
 
 #include "zeus/base/field_reader.h"
 #include "zeus/base/text.h"
-#include "zeus/optimizer/pipeline/plan_json.h"
+#include "zeus/optimizer/pipeline/plan.h"
 #include "zeus/plan/plan_spec.h"
 #include "zeus/server/json_answer.h"
 #include "zeus/server/query_reader.h"

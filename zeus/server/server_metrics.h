@@ -7,7 +7,7 @@
 #include <string>
 #include <tuple>
 
-#include "zeus/export/metric.h"
+#include "zeus/metrics/metric.h"
 #include "zeus/job/job.h"
 #include "zeus/plan/planner_cache.h"
 #include "zeus/server/http_message.h"

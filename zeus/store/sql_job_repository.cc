@@ -6,7 +6,7 @@
 
 #include "zeus/base/text.h"
 #include "zeus/store/job_rows.h"
-#include "zeus/store/row_reader.h"
+#include "zeus/store/sql_connection.h"
 #include "zeus/store/sql_values.h"
 #include "zeus/store/store_transaction.h"
 

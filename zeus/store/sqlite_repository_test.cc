@@ -4,8 +4,8 @@
 #include <string>
 
 #include "zeus/base/testing/temporary_directory.h"
-#include "zeus/plan/memory_plan_repository.h"
-#include "zeus/plan/memory_session_repository.h"
+#include "zeus/plan/plan_repository.h"
+#include "zeus/plan/session_repository.h"
 #include "zeus/store/open_repository.h"
 #include "zeus/store/testing/plan_conformance.h"
 #include "zeus/store/testing/repository_concurrency.h"

@@ -5,8 +5,8 @@
 
 namespace zeus {
 
-// Told about the course of a training. All functions do nothing unless overridden, and nothing that
-// happens in them stops the training.
+// Called at the events of a training. The functions do nothing unless they are overridden. A
+// TrainingLoop catches their exceptions, so that none of them stops the training.
 class TrainingCallback {
  public:
   virtual ~TrainingCallback() = default;
@@ -15,15 +15,16 @@ class TrainingCallback {
   virtual void OnEpochBegin(std::int64_t /*epoch*/) {}
   virtual void OnStepBegin() {}
   virtual void OnStepEnd() {}
-  // Of a pipeline stage: "forward", "backward", …, within a step. Called by the program itself.
+  // Instructions of a pipeline stage within a step: "forward", "backward", … The program itself
+  // makes these calls.
   virtual void OnInstructionBegin(std::string_view /*instruction*/) {}
   virtual void OnInstructionEnd(std::string_view /*instruction*/) {}
   virtual void OnEpochEnd(std::int64_t /*epoch*/) {}
-  // The validation metric of the epoch that just ended.
+  // Called with the validation metric of the epoch that just ended.
   virtual void OnEvaluate(double /*metric*/) {}
   virtual void OnTrainEnd() {}
 
-  // Asked after each epoch; true ends the training. All ranks must answer alike.
+  // Called after each epoch; true ends the training. All ranks must return the same.
   virtual bool ShouldStop() const { return false; }
 };
 

@@ -8,18 +8,18 @@
 namespace zeus {
 namespace {
 
-constexpr char kBetween = '\n';
+constexpr char kSeparator = '\n';
 
-// What every process on every machine calls a GPU; empty if no other process can see it, and for
-// what is no GPU.
-std::string KeyOf(const Gpu* gpu, const std::string& boot_id) {
+// Returns a name of a GPU that is the same in every process and unique over all machines; empty if
+// no other process can see the GPU, and for devices that are no GPU.
+std::string GlobalName(const Gpu* gpu, const std::string& boot_id) {
   if (gpu == nullptr || gpu->EndsWithProcess()) return "";
   const GpuIdentity& identity = gpu->identity();
   return (identity.uuid.empty() ? identity.pci_address : identity.uuid) + "@" + boot_id;
 }
 
 bool Contains(std::string_view keys, const std::string& key) {
-  const std::string line = kBetween + key + kBetween;
+  const std::string line = kSeparator + key + kSeparator;
   return keys.find(line) != std::string_view::npos;
 }
 
@@ -39,13 +39,13 @@ std::vector<std::size_t> CountedDevices(const EnergyMonitor& monitor) {
 Result<std::vector<SharedGpu>> GpusOfEarlierRanks(NodeMonitor& monitor, Collective& collective) {
   std::vector<SharedGpu> shared;
   if (collective.size() == 1) return shared;
-  // Where it cannot be read, GPUs are told apart by their UUIDs alone.
+  // The boot id stands for the machine. Without it, GPUs are distinguished by their UUIDs alone.
   const auto boot_id = ReadLine("/proc/sys/kernel/random/boot_id");
   std::vector<std::string> keys;
   for (std::size_t i = 0; i < monitor.monitor().device_count(); ++i)
-    keys.push_back(KeyOf(monitor.gpu(i), boot_id.ok() ? boot_id.value() : ""));
-  std::string mine(1, kBetween);
-  for (const std::string& key : keys) mine += key + kBetween;
+    keys.push_back(GlobalName(monitor.gpu(i), boot_id.ok() ? boot_id.value() : ""));
+  std::string mine(1, kSeparator);
+  for (const std::string& key : keys) mine += key + kSeparator;
   ZEUS_TRY(const std::vector<std::string> ranks, Agreement(collective).Gather(mine));
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (keys[i].empty()) continue;

@@ -10,17 +10,17 @@
 
 namespace zeus {
 
-// Positions of the devices whose energy the cost of a training is about (Zeus §2.2): its GPUs, or
-// everything that is measured where there are none.
+// Returns the positions of the devices whose energy counts for the cost of a training (Zeus §2.2):
+// the GPUs, or all devices of the total if there are no GPUs.
 std::vector<std::size_t> CountedDevices(const EnergyMonitor& monitor);
 
 // A GPU that several ranks measure, as when each has a monitor of the whole machine.
 struct SharedGpu {
-  std::size_t device;  // Of this rank's monitor.
-  int first_rank;      // That measures it.
+  std::size_t device;  // Position in this rank's monitor.
+  int first_rank;      // The first rank that measures it.
 };
 
-// The GPUs of this rank that a rank before it measures, too: whose they are. All ranks call it.
+// Returns the GPUs of this rank that an earlier rank measures, too. All ranks must call it.
 Result<std::vector<SharedGpu>> GpusOfEarlierRanks(NodeMonitor& monitor, Collective& collective);
 
 }  // namespace zeus

@@ -19,7 +19,8 @@ std::vector<std::string> Counted(const EnergyMonitor& monitor) {
   return names;
 }
 
-// A monitor waits for the GPU at the edges of windows, by code of the user.
+// Converts exceptions into errors: at the edges of windows a monitor calls the user's synchronize
+// function, which may throw.
 template <class Function>
 auto WithoutExceptions(Function function) -> decltype(function()) {
   try {
@@ -68,10 +69,10 @@ EpochReading EpochMeter::End() {
   return reading;
 }
 
-void EpochMeter::Settle(EpochReading& reading, Seconds patience) {
+void EpochMeter::Settle(EpochReading& reading, Seconds timeout) {
   if (!reading.unsettled) return;
-  auto measured = monitor_.Refine(*reading.unsettled, patience);
-  if (!measured.ok()) {  // Dropped by the monitor: what is known stays.
+  auto measured = monitor_.Refine(*reading.unsettled, timeout);
+  if (!measured.ok()) {  // The monitor has dropped the window, so the reading stays as it is.
     reading.unsettled.reset();
     return;
   }

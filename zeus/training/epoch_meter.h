@@ -10,31 +10,32 @@
 
 namespace zeus {
 
-// What an epoch took on the devices of this process, or of all.
+// Time and energy of an epoch on the devices of this process, or of all ranks.
 struct EpochReading {
   Seconds time{0};
   Joules energy{0};
-  Joules own_sigma{0};                  // Without shared_sigma.
-  Joules shared_sigma{0};               // Common to all epochs: gain of the sensors.
-  std::vector<std::string> missing{};   // Devices without a number.
-  std::optional<WindowId> unsettled{};  // The sensors have yet to show its end.
+  Joules own_sigma{0};                  // Error of this epoch alone, without shared_sigma.
+  Joules shared_sigma{0};               // Error common to all epochs: the gain of the sensors.
+  std::vector<std::string> missing{};   // Devices whose energy is unknown.
+  std::optional<WindowId> unsettled{};  // Set until the sensors have shown the end of the epoch.
 };
 
-// Measures epochs as windows of a monitor: the energy of the GPUs, or of everything where there are
-// none. Measuring that fails is said once, and the devices are missing then. One owner.
+// Measures epochs as windows of a monitor: the energy of CountedDevices(). If that fails, the first
+// failure is logged, and the devices are `missing` in the reading. One owner.
 class EpochMeter {
  public:
   EpochMeter(EnergyMonitor& monitor, std::string window);
-  ~EpochMeter();  // An epoch that is open is forgotten.
+  ~EpochMeter();  // Cancels an open epoch.
   EpochMeter(const EpochMeter&) = delete;
   EpochMeter& operator=(const EpochMeter&) = delete;
 
   void Begin();
-  // Of the open epoch, so far.
+  // Returns the reading of the open epoch so far.
   EpochReading Peek();
   EpochReading End();
-  // Waits at most `patience` until the sensors have shown its end.
-  void Settle(EpochReading& reading, Seconds patience);
+  // Refines the reading of a past epoch; waits at most `timeout` until the sensors have shown its
+  // end.
+  void Settle(EpochReading& reading, Seconds timeout);
 
   Clock& clock() { return monitor_.clock(); }
 

@@ -6,33 +6,127 @@
 #include <atomic>
 #include <cmath>
 #include <exception>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <system_error>
 #include <utility>
 
+#include "zeus/base/file.h"
 #include "zeus/base/log.h"
-#include "zeus/device/knob_guard.h"
-#include "zeus/device/knob_repair.h"
+#include "zeus/device/knobs/knob_guard.h"
+#include "zeus/device/knobs/knob_repair.h"
 #include "zeus/optimizer/agreement.h"
 #include "zeus/optimizer/power_limit/monitor_slice_meter.h"
+#include "zeus/optimizer/power_limit/profile.h"
 #include "zeus/training/counted_devices.h"
 #include "zeus/training/job_knob.h"
-#include "zeus/training/profile_keeper.h"
+#include "zeus/training/profile_folder.h"
 
 namespace zeus {
+
+// Stores the profiles of a job between its runs: in a folder, in one file, or not at all. Failures
+// are logged, and only cost that the job is profiled again. One owner.
+class ProfileKeeper {
+ public:
+  // Only one rank of a job writes.
+  enum class Access { kReadWrite, kReadOnly };
+
+  ProfileKeeper(std::filesystem::path folder, std::filesystem::path file, Access access);
+
+  std::optional<Profile> Find(const ProfileContext& context, KnobKind knob);
+  // Does not overwrite files that may still be needed, such as the profile of another device.
+  void Keep(const Profile& profile);
+
+ private:
+  std::optional<Profile> FindInFile(const ProfileContext& context, KnobKind knob);
+
+  const std::filesystem::path folder_;
+  const std::filesystem::path file_;
+  const Access access_;
+  bool file_is_of_others_ = false;  // The file must not be overwritten.
+};
+
+namespace {
+
+constexpr std::size_t kLargestText = 1 << 20;  // Larger files are no profiles.
+
+// Whether a file that could not be parsed may be replaced: an empty file, or a profile that was cut
+// off. Any other file was not written by Zeus.
+bool MayBeReplaced(const std::filesystem::path& file) {
+  const auto text = ReadSmallFile(file, kLargestText);
+  if (!text.ok()) return text.error().code == ErrorCode::kNotFound;
+  const auto has = [&](const char* words) { return text.value().find(words) != std::string::npos; };
+  return text.value().empty() || has(R"("zeus.power_profile/1")") ||
+         (has(R"("measurements")") && !has(R"("schema")"));
+}
+
+}  // namespace
+
+ProfileKeeper::ProfileKeeper(std::filesystem::path folder, std::filesystem::path file,
+                             Access access)
+    : folder_(std::move(folder)), file_(std::move(file)), access_(access) {}
+
+std::optional<Profile> ProfileKeeper::Find(const ProfileContext& context, KnobKind knob) {
+  if (!file_.empty()) return FindInFile(context, knob);
+  if (!folder_.empty()) return ProfileFolder(folder_).Find(context, knob);
+  return std::nullopt;
+}
+
+std::optional<Profile> ProfileKeeper::FindInFile(const ProfileContext& context, KnobKind knob) {
+  std::error_code failure;
+  if (std::filesystem::exists(file_, failure) &&
+      !std::filesystem::is_regular_file(file_, failure)) {
+    log::Warning("{} is no regular file: the profile of this job is not kept", file_.string());
+    file_is_of_others_ = true;
+    return std::nullopt;
+  }
+  auto profile = ReadProfileFile(file_, context.devices);
+  if (!profile.ok()) {
+    file_is_of_others_ = !MayBeReplaced(file_);
+    if (profile.error().code != ErrorCode::kNotFound)
+      log::Warning("{}: the job is profiled again and the file {}", profile.error().message,
+                   file_is_of_others_ ? "left as it is" : "replaced");
+    return std::nullopt;
+  }
+  std::optional<std::string> reason = WhyProfileDoesNotHold(profile.value().context, context);
+  if (profile.value().knob != knob) reason = "it is of another knob";
+  if (!reason) return std::move(profile).value();
+  log::Warning("{} is not used, {}: the job is profiled again and the file left as it is",
+               file_.string(), *reason);
+  file_is_of_others_ = true;
+  return std::nullopt;
+}
+
+void ProfileKeeper::Keep(const Profile& profile) {
+  if (access_ == Access::kReadOnly || profile.points.empty()) return;
+  Status kept = Ok();
+  if (!file_.empty()) {
+    if (!file_is_of_others_) kept = WriteProfileFile(file_, profile);
+  } else if (!folder_.empty()) {
+    const auto saved = ProfileFolder(folder_).Save(profile);
+    if (!saved.ok()) kept = saved.error();
+  }
+  if (!kept.ok()) log::Warning("the profile of this job is not kept: {}", kept.error().message);
+}
+
 namespace {
 
 using namespace std::chrono_literals;
 
-// Several optimisers may use one monitor.
-std::string NameOfJobWindow() {
+// Returns a new name each time, since several optimisers may use one monitor.
+std::string NewJobWindowName() {
   static std::atomic<int> made = 0;
   return fmt::format("__zeus_job_{}", ++made);
 }
 
-// mpirun sends SIGKILL one second after SIGTERM.
-constexpr Seconds kPatienceWithPeers = 800ms;
-constexpr Seconds kLookAgain = 10ms;
+// How long to wait for other ranks to restore their knobs: mpirun sends SIGKILL one second after
+// SIGTERM.
+constexpr Seconds kPeerTimeout = 800ms;
+constexpr Seconds kPeerPollInterval = 10ms;
 
-// A profile that was kept may be of a job that has only its name in common with this one.
+// Checks that a profile is plausible for the steps of this job: a stored profile may belong to
+// another job of the same name.
 Status CheckFit(const Profile& profile, const std::vector<std::int64_t>& steps,
                 const JobUse& used) {
   constexpr double kTolerance = 1.5;
@@ -110,7 +204,7 @@ class GlobalPowerLimitOptimizer::Session {
     KnobGuard guard;
     MonitorSliceMeter meter;
     PowerLimitOptimizer optimizer;
-    bool kept = false;  // Its profile; also one that was known before.
+    bool kept = false;  // Whether its profile is stored, now or by an earlier run.
   };
 
   void RepairPeers(KnobJournal& journal);
@@ -122,7 +216,7 @@ class GlobalPowerLimitOptimizer::Session {
   void Conclude();
   void Resume();
   void Keep(Stage& stage);
-  ProfileContext ContextOf(const JobKnob& job);
+  ProfileContext MakeContext(const JobKnob& job);
 
   NodeMonitor& monitor_;
   const Selector selector_;
@@ -132,8 +226,8 @@ class GlobalPowerLimitOptimizer::Session {
   Agreement ranks_;
   ProfileKeeper keeper_;
   std::vector<std::unique_ptr<Stage>> stages_;
-  JobUse before_{};  // Of earlier parts of a training that was interrupted.
-  const std::string job_window_ = NameOfJobWindow();
+  JobUse before_{};  // Time and energy of earlier parts of a training that was interrupted.
+  const std::string job_window_ = NewJobWindowName();
   std::optional<JobUse> final_use_;
   bool begun_ = false;
   bool decided_ = false;
@@ -146,11 +240,11 @@ void GlobalPowerLimitOptimizer::Session::Begin() {
   if (begun_ && !ended_) return;
   if (ended_) Resume();
   begun_ = true;
-  // A window that cannot be opened shows when its energy is asked for.
+  // If the window cannot be opened, Used() returns the error.
   (void)monitor_.monitor().BeginWindow(job_window_, {.if_open = IfOpen::kRestart});
 }
 
-// Training goes on after a break.
+// Continues a training that had ended.
 void GlobalPowerLimitOptimizer::Session::Resume() {
   ended_ = false;
   before_ = final_use_.value_or(before_);
@@ -160,8 +254,9 @@ void GlobalPowerLimitOptimizer::Session::Resume() {
       log::Warning("the job goes on but is not optimised: {}", resumed.error().message);
 }
 
-// A rank that was killed cannot put back what it changed: those that end with it do. A launcher may
-// kill all ranks as soon as the first one has ended, so none goes before the others are done.
+// Restores the knobs of ranks that were killed, which cannot do so themselves. A launcher may kill
+// all ranks as soon as the first one has ended, so each rank waits until the others have restored
+// theirs.
 void GlobalPowerLimitOptimizer::Session::RepairPeers(KnobJournal& journal) {
   Clock& clock = monitor_.monitor().clock();
   const auto others_hold = [&journal] {
@@ -170,12 +265,13 @@ void GlobalPowerLimitOptimizer::Session::RepairPeers(KnobJournal& journal) {
              return record.standing == KnobJournal::Standing::kHeld;
            });
   };
-  const TimePoint deadline = clock.Now() + kPatienceWithPeers;
-  while (!ranks_.alone() && others_hold() && clock.Now() < deadline) clock.SleepFor(kLookAgain);
+  const TimePoint deadline = clock.Now() + kPeerTimeout;
+  while (!ranks_.alone() && others_hold() && clock.Now() < deadline)
+    clock.SleepFor(kPeerPollInterval);
   (void)RepairKnobs(journal, RealSurroundings(clock));
 }
 
-// Those of this job that are dead by now.
+// Restores the knobs of ranks that have died, without waiting for the others.
 void GlobalPowerLimitOptimizer::Session::RestoreKilledPeers() {
   if (ranks_.alone()) return;
   for (const auto& stage : stages_)
@@ -183,7 +279,8 @@ void GlobalPowerLimitOptimizer::Session::RestoreKilledPeers() {
       (void)RepairKnobs(*stage->job.journal, RealSurroundings(monitor_.monitor().clock()));
 }
 
-// Ranks that do not do the same at the same steps would mix up their numbers, and the training's.
+// Checks that all ranks have the same options. Otherwise their collective calls would not match,
+// and they would disturb those of the training.
 Status GlobalPowerLimitOptimizer::Session::CheckThatRanksAgree() {
   if (ranks_.alone()) return Ok();
   std::string mine = fmt::format("{} {} {} {}", static_cast<int>(options_.mode),
@@ -204,7 +301,7 @@ Status GlobalPowerLimitOptimizer::Session::CheckThatRanksAgree() {
 
 Result<JobKnob> GlobalPowerLimitOptimizer::Session::FindOwnKnob(KnobKind kind) {
   if (stages_.empty()) ZEUS_RETURN_IF_ERROR(CheckThatRanksAgree());
-  // A rank that is gone is noticed by the optimiser, too, which says so.
+  // An error here means that a rank is gone, which the optimiser notices and logs, too.
   const auto shared = GpusOfEarlierRanks(monitor_, collective_);
   if (shared.ok() && !shared.value().empty() && kind != KnobKind::kCpuPowerLimit)
     return Error{ErrorCode::kInvalidArgument,
@@ -226,10 +323,10 @@ void GlobalPowerLimitOptimizer::Session::StartStage() {
   PowerLimitOptimizer::Options options{.selector = selector_,
                                        .mode = options_.mode,
                                        .rule = options_.rule,
-                                       .context = ContextOf(job)};
+                                       .context = MakeContext(job)};
   if (first) options.settings = options_.settings;
   if (first) options.stride = options_.stride;
-  // A second knob is profiled under what the first was set to: that is another profile each time.
+  // The profile of a second knob depends on the setting of the first one, so it is not reused.
   if (first) options.known = keeper_.Find(options.context, kind);
   stages_.push_back(std::make_unique<Stage>(*this, std::move(job), std::move(options)));
   stages_.back()->kept = !first || stages_.back()->optimizer.done();
@@ -256,7 +353,7 @@ void GlobalPowerLimitOptimizer::Session::End() {
     if (const Status restored = stage->guard.Restore(); !restored.ok())
       log::Failure("{}", restored.error().message);
   RestoreKilledPeers();
-  // Who leaves by an exception does so alone: the other ranks would not answer.
+  // A rank that leaves by an exception does so alone, and collective calls would hang.
   if (ranks_.alone() || std::uncaught_exceptions() == 0) Conclude();
   (void)monitor_.monitor().CancelWindow(job_window_);
 }
@@ -269,12 +366,12 @@ void GlobalPowerLimitOptimizer::Session::Conclude() {
   if (auto used = Used(); used.ok()) final_use_ = used.value();
 }
 
-ProfileContext GlobalPowerLimitOptimizer::Session::ContextOf(const JobKnob& job) {
+ProfileContext GlobalPowerLimitOptimizer::Session::MakeContext(const JobKnob& job) {
   std::vector<double> devices{static_cast<double>(job.turned.size())};
   std::vector<std::string> uuids;
   for (const JobKnob::Device& device : job.turned)
     if (!device.uuid.empty()) uuids.push_back(device.uuid);
-  // A rank that is gone is noticed by the optimiser, too, which says so.
+  // An error here means that a rank is gone, which the optimiser notices and logs, too.
   (void)ranks_.Sum(devices);
   return {.job = options_.job,
           .batch_size = options_.batch_size,
@@ -285,7 +382,7 @@ ProfileContext GlobalPowerLimitOptimizer::Session::ContextOf(const JobKnob& job)
           .date = monitor_.monitor().clock().WallNow()};
 }
 
-// --- what came of it ---
+// --- results ---
 
 std::vector<Setting> GlobalPowerLimitOptimizer::Session::chosen() const {
   std::vector<Setting> chosen;

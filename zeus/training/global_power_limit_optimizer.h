@@ -19,36 +19,40 @@
 
 namespace zeus {
 
+// Options of the optimisation during training ("just in time").
 struct JitOptions {
-  // Optimised one after the other, each with the best setting of those before it in force.
+  // The knobs are optimised one after the other, each with the best settings of the earlier ones.
   std::vector<KnobKind> knobs{KnobKind::kGpuPowerLimit};
   OptimizerMode mode = OptimizerMode::kOptimize;
   SliceRule rule{};
-  // Of the first knob: see PowerLimitOptimizer::Options.
+  // Settings of the first knob; see PowerLimitOptimizer::Options.
   std::vector<Setting> settings{};
   std::optional<Setting> stride{};
-  // The highest setting: a limit that was found below that of the device is a cap, and kept to.
+  // The highest setting to try. By default a limit below the device's maximum that was found at the
+  // start is taken for a cap and not exceeded.
   Ceiling ceiling = Ceiling::kAsFound;
 
-  // Profiles are kept in a folder and used again for the same job, batch size and devices; or in
-  // one file, as by the reference implementation, whose files can be read too. Neither: not kept.
+  // Profiles are stored in a folder and used again for the same job, batch size and devices; or in
+  // one file, also in the format of the reference implementation. If both are empty, profiles are
+  // not stored.
   std::filesystem::path profile_folder{};
   std::filesystem::path profile_file{};
   std::string job{};
   unsigned batch_size = 0;
 
-  // Of the ranks that train together; null for one process. Each rank's monitor has its own GPUs.
+  // The ranks that train together; null for one process. Each rank's monitor has its own GPUs.
   Collective* collective = nullptr;
 
-  // Measures the slices instead of the monitor, whose devices are turned all the same. It must
-  // outlive the optimiser.
+  // If not null, measures the slices instead of the monitor, whose devices are set all the same. It
+  // must outlive the optimiser.
   SliceMeter* meter = nullptr;
 
-  // Told of every slice that the monitor measured: for logs.
+  // Called with every slice that the monitor measured, for logs.
   std::function<void(const Measurement&)> measured{};
 };
 
-// What a job used, and would have used had all its steps run as it began or at the best setting.
+// Time and energy that a job used, and that it would have used if all its steps had run at the
+// original or at the best setting.
 struct SavingsReport {
   KnobKind knob = KnobKind::kGpuPowerLimit;
   std::int64_t steps = 0;
@@ -57,17 +61,19 @@ struct SavingsReport {
   JobUse used{};
   JobUse at_original{};
   JobUse at_best{};
-  // From the one to the other. More certain than their difference: the gain of the sensors does
-  // not matter.
+  // The change from at_original to at_best. Its sigmas are smaller than those of the difference,
+  // since the gain of the sensors cancels out.
   JobUse change{};
 };
 
-// "175 W instead of 250 W: energy -12.14 % ± 0.04 %, time +3.02 % ± 0.01 %"
+// Returns a sentence such as "175 W instead of 250 W: energy -12.14 % ± 0.04 %, time +3.02 % ±
+// 0.01 %".
 std::string ToText(const SavingsReport& report);
 
-// Optimises the devices of a monitor while a job trains: the same setting on all of them, energies
-// summed, time of the slowest (Zeus §6.6). What it changes it puts back, on any exit that code can
-// see; a later start repairs the rest. Nothing that goes wrong in it stops the training.
+// Optimises the devices of a monitor while a job trains. All devices get the same setting; energies
+// are summed, and the slowest device determines the time (Zeus §6.6). Settings are restored on
+// every exit that code can observe, and after any other by the next start of Zeus. No failure in it
+// stops the training.
 //
 //   GlobalPowerLimitOptimizer optimizer(monitor, MaxSlowdownConstraint(1.1));
 //   for (…) {
@@ -94,23 +100,23 @@ class GlobalPowerLimitOptimizer final : public TrainingCallback {
   void OnStepBegin() override;
   void OnStepEnd() override {}
   void OnEpochEnd(std::int64_t = 0) override;
-  // Puts everything back and keeps what was learned, also of a job that was too short.
+  // Restores all settings and stores the profile, even if it is incomplete.
   void OnTrainEnd() override;
 
-  // Whether all knobs are decided on.
+  // Whether all knobs are decided.
   bool done() const;
-  // The part that is under way: of the knob that was looked at last.
+  // The optimiser of the knob that was started last.
   const PowerLimitOptimizer& current() const;
-  // Of the knobs that were looked at so far, in their order; of the first there always is one.
+  // Profiles of the knobs that were started so far, in their order; there is always a first one.
   std::size_t profile_count() const;
   const Profile& profile(std::size_t knob = 0) const;
-  // The settings that were decided on, in the order of the knobs.
+  // The settings that were chosen, in the order of the knobs.
   std::vector<Setting> chosen() const;
-  // Why a knob is not being optimised; nullopt if all are.
+  // The reason why a knob is not optimised; nullopt if all are.
   std::optional<Error> trouble() const;
-  // Time and energy of the job's devices since training began. With several ranks, all must ask.
+  // Time and energy of the job's devices since training began. All ranks must call it.
   Result<JobUse> Used();
-  // For each knob that is decided on. With several ranks, all must ask.
+  // Returns a report for each knob that is decided. All ranks must call it.
   Result<std::vector<SavingsReport>> Savings();
 
  private:

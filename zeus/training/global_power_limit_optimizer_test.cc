@@ -20,9 +20,9 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using zeus::testing::SimulatedNode;
 
-constexpr Watts kDefault = 250_W;  // Of a V100.
+constexpr Watts kDefault = 250_W;  // The default limit of a V100.
 
-// Steps until it is done, or a thousand.
+// Trains until the optimizer is done, at most a thousand steps.
 void Train(SimulatedNode& node, GlobalPowerLimitOptimizer& optimizer) {
   optimizer.OnEpochBegin();
   for (int i = 0; i < 1000 && !optimizer.done(); ++i) {
@@ -33,7 +33,7 @@ void Train(SimulatedNode& node, GlobalPowerLimitOptimizer& optimizer) {
   optimizer.OnEpochEnd();
 }
 
-// What the simulation itself says about a limit.
+// Returns the true values of the simulation at a limit.
 sim::OperatingPoint Truth(Watts limit) {
   return sim::Predict(sim::testing::Model("V100"), *sim::FindWorkload("shufflenet").value(), 1024,
                       {.power_limit = limit, .clock_cap = {}})
@@ -47,7 +47,7 @@ TEST(GlobalPowerLimitOptimizerTest, AllGpusOfAJobGetTheSameLimitAndTheOldOneBack
     Train(node, optimizer);
     ASSERT_TRUE(optimizer.done());
     ASSERT_THAT(optimizer.chosen(), SizeIs(1));
-    EXPECT_EQ(optimizer.chosen()[0], Setting(125_W));  // As by exhaustive simulation.
+    EXPECT_EQ(optimizer.chosen()[0], Setting(125_W));  // The best by exhaustive simulation.
     EXPECT_EQ(node.limit(0), 125_W);
     EXPECT_EQ(node.limit(1), 125_W);
     EXPECT_EQ(optimizer.profile(0).max_power, 500_W);
@@ -57,7 +57,7 @@ TEST(GlobalPowerLimitOptimizerTest, AllGpusOfAJobGetTheSameLimitAndTheOldOneBack
   EXPECT_EQ(node.limit(1), kDefault);
 }
 
-// Says that a step takes least energy at 150 W.
+// A meter by which a step takes least energy at 150 W.
 class InventedMeter final : public SliceMeter {
  public:
   Status Begin(const std::string& label) override {
@@ -138,7 +138,7 @@ TEST(GlobalPowerLimitOptimizerTest, AGpuThatRefusesToBeSetLetsTheJobGoOn_W5) {
   ASSERT_TRUE(optimizer.trouble());
   EXPECT_EQ(optimizer.trouble()->code, ErrorCode::kPermissionDenied);
   EXPECT_EQ(node.limit(0), kDefault);
-  const auto used = optimizer.Used();  // It is measured all the same.
+  const auto used = optimizer.Used();  // The job is measured even if it is not optimised.
   ASSERT_TRUE(used.ok());
   EXPECT_GT(used.value().energy, 0_J);
   EXPECT_FALSE(optimizer.Savings().ok());
@@ -234,7 +234,7 @@ class KeptProfileTest : public ::testing::Test {
     return {.profile_folder = directory_.path(), .job = "resnet", .batch_size = 1024};
   }
   JitOptions InFile() { return {.profile_file = file_, .job = "resnet", .batch_size = 1024}; }
-  // The time that it took to decide.
+  // Returns the time that it took to decide.
   Seconds Run(SimulatedNode& node, JitOptions options) {
     GlobalPowerLimitOptimizer optimizer(node.monitor(), Energy(), std::move(options));
     const TimePoint begin = node.clock().Now();
@@ -268,7 +268,7 @@ TEST_F(KeptProfileTest, AnotherGpuIsProfiledAnew) {
   const std::string kept = Content();
   SimulatedNode ampere({"A40"}, {});
   EXPECT_GT(Run(ampere, InFile()), 1s);
-  EXPECT_EQ(Content(), kept);  // Somebody may still need it.
+  EXPECT_EQ(Content(), kept);  // The other job's profile is not overwritten.
 }
 
 TEST_F(KeptProfileTest, ATruncatedProfileIsMeasuredAgainAndReplaced) {

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "zeus/base/log.h"
-#include "zeus/device/device_knob.h"
-#include "zeus/device/knob_group.h"
-#include "zeus/device/knob_policy.h"
-#include "zeus/device/knob_repair.h"
+#include "zeus/device/knobs/device_knob.h"
+#include "zeus/device/knobs/knob_group.h"
+#include "zeus/device/knobs/knob_policy.h"
+#include "zeus/device/knobs/knob_repair.h"
 
 namespace zeus {
 namespace {
@@ -74,7 +74,7 @@ Result<Members> CpuMembers(Ceiling ceiling, NodeMonitor& monitor, JobKnob& job) 
   return members;
 }
 
-// A job begins with what was there before programs that were killed.
+// Restores the settings that killed programs left behind, so that the job begins without them.
 void RepairLeftovers(KnobJournal& journal, Clock& clock) {
   const auto repairs = RepairKnobs(journal, RealSurroundings(clock));
   if (!repairs.ok()) return log::Warning("{}", repairs.error().message);

@@ -5,18 +5,18 @@
 #include <string>
 #include <vector>
 
-#include "zeus/device/knob.h"
-#include "zeus/device/knob_journal.h"
+#include "zeus/device/knobs/knob.h"
+#include "zeus/device/knobs/knob_journal.h"
 #include "zeus/monitor/node_monitor.h"
 
 namespace zeus {
 
 // One knob for all devices of a job. The monitor must outlive it.
 struct JobKnob {
-  std::unique_ptr<KnobJournal> journal{};  // Null for devices that end with the process.
+  std::unique_ptr<KnobJournal> journal{};  // Null for simulated devices that end with the process.
   std::unique_ptr<Knob> knob{};
 
-  // The devices whose energy counts, as positions in the monitor.
+  // Positions in the monitor of the devices whose energy counts.
   std::vector<std::size_t> devices{};
 
   struct Device {
@@ -24,19 +24,20 @@ struct JobKnob {
     std::string model;
     std::string uuid;  // Empty if it has none.
   };
-  std::vector<Device> turned{};  // Those that the knob turns.
+  std::vector<Device> turned{};  // The devices that the knob sets.
   std::string driver{};
 };
 
-// Puts back first what programs that were killed left, and warns of power limits below their
-// default that nothing explains. The knob is not turned above its ceiling, unless the policy of the
-// machine says otherwise. Of the GPUs of the monitor, or of its CPU packages, whose memory counts,
-// too. kNotFound when there is none; other errors say which device cannot do it.
+// Makes a knob for the GPUs of the monitor, or for its CPU packages, in which case the energy of
+// memory counts, too. First it restores settings that killed programs left behind, and logs a
+// warning for power limits below their default that have no explanation. The knob does not go above
+// `ceiling`, or above what the policy of the machine allows. Returns kNotFound when there is no
+// such device; other errors name the device that does not support the knob.
 Result<JobKnob> FindJobKnob(KnobKind kind, NodeMonitor& monitor,
                             Ceiling ceiling = Ceiling::kAsFound);
 
-// A knob that fails with `reason` however it is used. Ranks of a job that have nothing to turn must
-// still take part in its decisions.
+// Makes a knob that always fails with `reason`. A rank without a knob must still take part in the
+// collective decisions of its job.
 std::unique_ptr<Knob> AbsentKnob(KnobKind kind, Error reason);
 
 }  // namespace zeus

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// As it looks once it has been in a file, which holds nothing but UTF-8.
+// Returns the text as it reads after it was written to a file, which holds only UTF-8.
 std::string Written(const std::string& text) {
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -31,14 +31,14 @@ std::vector<std::string> Sorted(std::vector<std::string> uuids) {
   return uuids;
 }
 
-// FNV-1a: tells contexts apart whose names look alike.
+// FNV-1a hash, which distinguishes contexts whose readable names are equal.
 std::uint64_t Digest(std::string_view text) {
   std::uint64_t hash = 14695981039346656037U;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
   return hash;
 }
 
-// The parts that people look for, and a number for all of it.
+// The name has the parts that people look for, then a digest of the whole context.
 std::string FileName(const ProfileContext& context, KnobKind knob) {
   constexpr std::size_t kReadable = 60;
   const Json all = {Written(context.job),  context.batch_size, Written(context.device_model),
@@ -82,7 +82,7 @@ std::optional<std::string> WhyProfileDoesNotHold(const ProfileContext& measured,
   }
   if (Written(measured.driver) != Written(wanted.driver))
     return differ("driver", measured.driver, wanted.driver);
-  // Boards of one model differ by a few per cent: what is best on one need not be on the other.
+  // Boards of one model differ by a few per cent, so the best setting may differ, too.
   if (Sorted(measured.uuids) != Sorted(wanted.uuids))
     return "it was measured on other devices of the same model";
   return std::nullopt;
@@ -113,11 +113,11 @@ std::optional<Profile> ProfileFolder::Find(const ProfileContext& context, KnobKi
   for (const fs::path& file : ProfilesIn(folder_)) {
     auto profile = ReadProfileFile(file, context.devices);
     if (!profile.ok()) {
-      // Another process may have replaced or removed it meanwhile.
+      // Another process may have replaced or removed the file in the meantime.
       if (profile.error().code != ErrorCode::kNotFound) unusable.push_back(profile.error().message);
       continue;
     }
-    // Trust is for files that a user names.
+    // A context without a device is only accepted from a file that the user names.
     const ProfileContext& measured = profile.value().context;
     if (profile.value().knob != knob || measured.device_model.empty() ||
         WhyProfileDoesNotHold(measured, context))

@@ -10,31 +10,32 @@
 
 namespace zeus {
 
-// One sentence why a profile that was measured on `measured` does not hold for `wanted`: another
-// job, batch size, model, number or set of devices, or driver. nullopt if it does. A context that
-// names no device, that of the reference implementation's files, is taken on trust.
+// Returns a sentence why a profile of the context `measured` does not hold for `wanted`: another
+// job, batch size, model, number or set of devices, or driver. Returns nullopt if it holds. Files
+// of the reference implementation have a context without a device and are assumed to hold.
 std::optional<std::string> WhyProfileDoesNotHold(const ProfileContext& measured,
                                                  const ProfileContext& wanted);
 
-// One profile in either format (docs/formats.md); errors name the file. `devices` is how many GPUs
-// the job has.
+// Reads a profile in either format (docs/formats.md); errors name the file. `devices` is the number
+// of GPUs of the job.
 Result<Profile> ReadProfileFile(const std::filesystem::path& file, int devices = 1);
 Status WriteProfileFile(const std::filesystem::path& file, const Profile& profile);
 
-// Profiles of jobs, one file for each context and knob. Thread-safe; processes may share it.
+// A folder of profiles, with one file for each context and knob. Thread-safe; processes may share
+// it.
 class ProfileFolder {
  public:
   explicit ProfileFolder(std::filesystem::path folder);
 
-  // $ZEUS_PROFILE_DIR/power, else $XDG_CONFIG_HOME/zeus/power, else $HOME/.config/zeus/power;
-  // nullopt where the user has no home.
+  // Returns $ZEUS_PROFILE_DIR/power, else $XDG_CONFIG_HOME/zeus/power, else
+  // $HOME/.config/zeus/power; nullopt if the user has no home.
   static std::optional<std::filesystem::path> OfUser(const Environment& environment);
 
-  // The newest one that was measured on the same. Files that cannot be read are skipped, and said
-  // in one warning.
+  // Returns the newest profile that holds for the context. Files that cannot be read are skipped,
+  // and logged in one warning.
   std::optional<Profile> Find(const ProfileContext& context, KnobKind knob) const;
 
-  // Replaces what was there for the same context and knob, all at once. The file that was written.
+  // Atomically replaces the profile of the same context and knob; returns the file.
   Result<std::filesystem::path> Save(const Profile& profile) const;
 
  private:

@@ -22,24 +22,25 @@ namespace zeus {
 
 struct TrainingOptions {
   int max_epochs = 100;
-  // Training ends with the epoch whose metric is as good as this.
+  // Training ends after the epoch whose metric is at least as good as this.
   std::optional<double> target_metric{};
   bool higher_is_better = true;
-  // Training ends when it has cost more than this, in joules as eta weighs them: with one process
-  // also within an epoch, with several at the end of one.
+  // Training ends when its cost (see TrainingAmounts::cost) exceeds this: with one process also
+  // within an epoch, with several at the end of an epoch.
   std::optional<Joules> cost_bound{};
-  double eta = 0.5;  // Between 0, time is what counts, and 1, energy is.
-  // MAXPOWER of the cost: of the devices of this process; ranks add theirs up. A NodeMonitor knows
-  // that of its GPUs.
+  double eta = 0.5;  // From 0 (only time counts) to 1 (only energy counts).
+  // MAXPOWER of the cost for the devices of this process; it is summed over ranks. A NodeMonitor
+  // knows that of its GPUs.
   std::optional<Watts> max_power{};
-  // Told in this order. One that throws is said once and told no more than the end of training.
+  // Called in this order. The first exception of a callback is logged; after that only its
+  // OnTrainEnd() is called.
   std::vector<TrainingCallback*> callbacks{};
-  Collective* collective = nullptr;  // Of the ranks that train together; null for one process.
+  Collective* collective = nullptr;  // The ranks that train together; null for one process.
   std::string window = "epoch";      // Name of the monitor's windows, one per epoch.
 };
 
-// The loop around training: epochs that may end early, any source of batches, cost (Zeus §5,
-// Listing 1).
+// The loop of a training, which measures time, energy and cost of its epochs and may end it early
+// (Zeus §5, Listing 1).
 //
 //   TrainingLoop loop(monitor, {.max_epochs = 100, .target_metric = 0.65});
 //   for (const int epoch : loop.Epochs()) {  // May stop early.
@@ -48,9 +49,10 @@ struct TrainingOptions {
 //     loop.ReportMetric(validation_metric);
 //   }
 //
-// Leaving either loop by break, return or exception ends what is open. With several ranks, all
-// make the same calls, and all stop after the same epoch: energy summed, time of the slowest,
-// metric of rank 0. One owner, but for Stop(). What it is given must outlive it.
+// Leaving either loop by break, return or exception ends the open step, epoch and training. With
+// several ranks, all make the same calls and all stop after the same epoch; energy is summed, the
+// slowest rank determines the time, and rank 0 the metric. One owner, except for Stop(). Monitor,
+// callbacks and collective must outlive it.
 class TrainingLoop {
  public:
   class EpochRange;
@@ -63,29 +65,29 @@ class TrainingLoop {
   TrainingLoop(const TrainingLoop&) = delete;
   TrainingLoop& operator=(const TrainingLoop&) = delete;
 
-  // Epochs from 0, as long as training should go on. Asked again after a break, it goes on with the
-  // next epoch.
+  // Returns the epochs from 0 until training should end. Called again after a break, it continues
+  // with the next epoch.
   EpochRange Epochs();
 
-  // The batches of anything that a range-based for takes; each is a step. What is passed as a
-  // temporary is kept alive meanwhile. Callbacks see the end of the epoch when the batches end, so
-  // that evaluation is no part of it, and its begin again should the epoch have more batches.
+  // Returns the batches of a source, which is anything that a range-based for accepts; each batch
+  // is a step. A temporary is kept alive. Callbacks get OnEpochEnd() when the batches end, so that
+  // evaluation is not part of the epoch, and OnEpochBegin() again if the epoch has more batches.
   template <class Source>
   BatchRange<Source> Batches(Source&& source);
 
-  // The validation metric of this epoch; of several the last one counts. Not a number is never as
-  // good as the target. At the end of the epoch, callbacks are told, and training stops if it
-  // should. With several ranks only rank 0's counts; the others need not have one.
+  // Reports the validation metric of this epoch; the last call counts, and NaN never reaches the
+  // target. At the end of the epoch, callbacks get the metric, and training ends if the target is
+  // reached. With several ranks, only rank 0 has to report one.
   void ReportMetric(double metric) { metric_ = metric; }
 
-  // Ends training: after this batch, or with several ranks after the epoch. From any thread, and
-  // from handlers of signals.
+  // Ends training after this batch, or with several ranks after this epoch. May be called from any
+  // thread and from signal handlers.
   void Stop() { stop_.store(true, std::memory_order_relaxed); }
 
-  // --- what Epochs() and Batches() do, for batches that no range-based for takes ---
-  // BeginTraining(), and NextEpoch() after each epoch, as long as they return true; LeaveTraining()
-  // when the epochs are left before that. Within an epoch BeginBatches(), then, for each batch and
-  // while MayStep(), BeginStep() and EndStep(), then EndBatches().
+  // --- the steps of Epochs() and Batches(), for programs without a range-based for ---
+  // Call BeginTraining(), then NextEpoch() after each epoch while they return true, and
+  // LeaveTraining() to leave the epochs before that. Within an epoch call BeginBatches(), then
+  // BeginStep() and EndStep() for each batch while MayStep(), then EndBatches().
   bool BeginTraining();
   bool NextEpoch();
   void LeaveTraining(bool by_exception);
@@ -93,39 +95,41 @@ class TrainingLoop {
   void EndBatches();
   bool MayStep() const { return !stop_within_epoch_ || !stop_.load(std::memory_order_relaxed); }
   void BeginStep() {
-    if (has_callbacks_) TellStepBegin();
+    if (has_callbacks_) CallStepBegin();
   }
   void EndStep() {
     ++steps_;
-    if (has_callbacks_) TellStepEnd();
+    if (has_callbacks_) CallStepEnd();
     if (--steps_until_check_ <= 0) CheckCost();
   }
-  int epoch() const { return epoch_; }  // That is under way, or the last one; -1 before the first.
+  // The present epoch, or the last one; -1 before the first.
+  int epoch() const { return epoch_; }
 
-  // As well as known by now: the sensors need `patience` to show the end of the last epoch.
-  TrainingSummary Summary(Seconds patience = Seconds(2));
+  // Returns time, energy and cost so far. Waits at most `timeout` until the sensors have shown the
+  // end of the last epoch.
+  TrainingSummary Summary(Seconds timeout = Seconds(2));
 
  private:
   class Session;
 
   void EnterEpoch();
-  void TellStepBegin();
-  void TellStepEnd();
+  void CallStepBegin();
+  void CallStepEnd();
   void CheckCost();
 
   bool checks_cost_;
   std::unique_ptr<Session> session_;
   int epoch_ = -1;
   bool in_epoch_ = false;
-  bool has_callbacks_ = false;  // False also outside epochs, where there are no steps to tell.
+  bool has_callbacks_ = false;  // False also outside epochs, where steps are not reported.
   bool stop_within_epoch_;
   std::atomic<bool> stop_ = false;
-  std::int64_t steps_ = 0;  // Of this epoch.
+  std::int64_t steps_ = 0;  // Steps of this epoch.
   std::int64_t steps_until_check_ = std::numeric_limits<std::int64_t>::max();
-  std::optional<double> metric_{};  // Of this epoch.
+  std::optional<double> metric_{};  // Metric of this epoch.
 };
 
-// Lives as long as the for statement.
+// The range of a `for` over epochs; it lives as long as the statement.
 class TrainingLoop::EpochRange {
  public:
   class Iterator {
@@ -167,19 +171,19 @@ class TrainingLoop::EpochRange {
 namespace internal {
 using std::begin;
 using std::end;
-// As a range-based for looks for them: more is a source than std::ranges knows.
+// Find begin() and end() as a range-based for does, which accepts more sources than std::ranges.
 template <class Source>
-auto FirstOf(Source& source) {
+auto Begin(Source& source) {
   return begin(source);
 }
 template <class Source>
-auto LastOf(Source& source) {
+auto End(Source& source) {
   return end(source);
 }
 }  // namespace internal
 
-// Lives as long as the for statement. `Source` is a reference to what the caller keeps, or the type
-// of what he gave away.
+// The range of a `for` over batches; it lives as long as the statement. `Source` is a reference to
+// the caller's source, or the type of a temporary that was moved into the range.
 template <class Source>
 class TrainingLoop::BatchRange {
  public:
@@ -209,8 +213,8 @@ class TrainingLoop::BatchRange {
     loop_.BeginBatches();
     begun_ = true;
     if (loop_.MayStep()) {
-      current_.emplace(internal::FirstOf(source_));
-      last_.emplace(internal::LastOf(source_));
+      current_.emplace(internal::Begin(source_));
+      last_.emplace(internal::End(source_));
       BeginStepIfAny();
     }
     return Iterator(this);
@@ -241,8 +245,8 @@ class TrainingLoop::BatchRange {
 
   TrainingLoop& loop_;
   Source source_;
-  std::optional<decltype(internal::FirstOf(std::declval<Source&>()))> current_{};
-  std::optional<decltype(internal::LastOf(std::declval<Source&>()))> last_{};
+  std::optional<decltype(internal::Begin(std::declval<Source&>()))> current_{};
+  std::optional<decltype(internal::End(std::declval<Source&>()))> last_{};
   bool begun_ = false;
   bool in_step_ = false;
 };

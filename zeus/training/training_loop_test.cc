@@ -22,7 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using zeus::testing::TrainingBench;
 
-// Writes down what it is told.
+// Records the calls that it gets.
 class Diary final : public TrainingCallback {
  public:
   void OnTrainBegin() override { lines.emplace_back("train"); }
@@ -42,7 +42,7 @@ class Diary final : public TrainingCallback {
 
 class TrainingLoopTest : public ::testing::Test {
  protected:
-  // One epoch of `steps` steps of a second each.
+  // Trains one epoch with steps of a second each.
   template <class Source>
   int Train(TrainingLoop& loop, Source&& source) {
     int steps = 0;
@@ -135,7 +135,7 @@ TEST_F(TrainingLoopTest, ItStopsWithinAnEpochThatBecomesTooExpensive) {
   for ([[maybe_unused]] const int epoch : loop.Epochs()) {
     steps += Train(loop, std::views::iota(0));
     evaluated = true;
-    steps += Train(loop, batches_);  // No more.
+    steps += Train(loop, batches_);  // The bound is exceeded, so no step follows.
   }
   EXPECT_EQ(steps, 6);  // 200 J each.
   EXPECT_TRUE(evaluated);
@@ -261,7 +261,8 @@ TEST_F(TrainingLoopTest, AnythingThatAForTakesIsASource) {
   EXPECT_EQ(loop.Summary().amounts.steps, 11);
 }
 
-// No std::ranges::range: neither default-constructible nor incremented behind.
+// A source that is no std::ranges::range: its iterator has neither a default constructor nor a
+// postfix increment.
 struct BareSource {
   struct Iterator {
     explicit Iterator(int at) : value(at) {}
@@ -356,7 +357,7 @@ TEST_F(TrainingLoopTest, NoEpochsAreNoTraining) {
 
 TEST_F(TrainingLoopTest, ADeviceThatCannotBeReadIsMissingAndStopsNothing) {
   TrainingLoop loop(bench_.monitor, {.max_epochs = 1});
-  ASSERT_TRUE(bench_.monitor.BeginWindow("epoch").ok());  // Somebody else's.
+  ASSERT_TRUE(bench_.monitor.BeginWindow("epoch").ok());  // Another window takes the name.
   for ([[maybe_unused]] const int epoch : loop.Epochs()) Train(loop, batches_);
   const TrainingSummary summary = loop.Summary();
   EXPECT_THAT(summary.missing, ElementsAre("gpu:0"));

@@ -1,4 +1,4 @@
-// Several ranks, each a thread with its own device and clock.
+// Tests with several ranks, each a thread with its own device and clock.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using zeus::testing::Group;
 using zeus::testing::GroupMember;
 using zeus::testing::TrainingBench;
 
-// Ranks of 100, 200 and 300 W; a step takes 1, 2 and 3 s.
+// Trains on ranks of 100, 200 and 300 W, whose steps take 1, 2 and 3 s.
 std::vector<TrainingSummary> TrainTogether(
     const TrainingOptions& options,
     const std::function<void(TrainingLoop& loop, int rank, int epoch)>& end_of_epoch) {

@@ -9,26 +9,28 @@
 
 namespace zeus {
 
+// The reason why a training ended.
 enum class StopReason {
   kTargetReached,
   kCostBound,  // The training cost more than TrainingOptions::cost_bound allows.
   kMaxEpochs,
   kStoppedByUser,  // TrainingLoop::Stop(), or a break out of the epochs.
-  kException,      // One left the epochs.
-  kOthersGone,     // The ranks that trained along cannot be reached any more.
+  kException,      // An exception left the epochs.
+  kOthersGone,     // The other ranks cannot be reached any more.
 };
 
-// "target_reached", "cost_bound", "max_epochs", "stopped_by_user", "exception", "others_gone"
+// Returns "target_reached", "cost_bound", "max_epochs", "stopped_by_user", "exception" or
+// "others_gone".
 const char* StopReasonName(StopReason reason);
 
-// What training took. Sigmas are one standard deviation, everything included.
+// Time, energy and cost of a training or an epoch. Sigmas are standard deviations of all errors.
 struct TrainingAmounts {
-  std::int64_t steps = 0;  // Of this rank.
-  Seconds time{0};         // Of the slowest rank.
-  Joules energy{0};        // Of all ranks, and of their GPUs where they have any.
+  std::int64_t steps = 0;  // Steps of this rank.
+  Seconds time{0};         // Time of the slowest rank.
+  Joules energy{0};        // Energy of the counted devices of all ranks (counted_devices.h).
   Joules energy_sigma{0};
-  // eta * energy + (1 - eta) * max_power * time; nullopt where max_power or an
-  // energy is needed and not known.
+  // eta * energy + (1 - eta) * max_power * time; nullopt if max_power or an energy is needed and
+  // unknown.
   std::optional<Joules> cost{};
   Joules cost_sigma{0};
 };
@@ -37,16 +39,16 @@ struct TrainingAmounts {
 struct EpochRecord {
   int epoch = 0;
   TrainingAmounts amounts{};
-  std::optional<double> metric{};  // Rank 0's; nullopt if none was reported.
+  std::optional<double> metric{};  // Metric of rank 0; nullopt if none was reported.
 };
 
 struct TrainingSummary {
-  int epochs = 0;  // That were begun.
+  int epochs = 0;  // Number of epochs that were begun.
   TrainingAmounts amounts{};
   std::optional<double> best_metric{};
   std::optional<StopReason> reason{};  // nullopt while training goes on.
   std::vector<EpochRecord> records{};
-  // Devices whose energy is not, or not always, contained: they could not be read.
+  // Devices whose energy is missing in some or all epochs, because they could not be read.
   std::vector<std::string> missing{};
 };
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "zeus/base/field_reader.h"
-#include "zeus/optimizer/pipeline/plan_json.h"
+#include "zeus/optimizer/pipeline/plan.h"
 #include "zeus/wire/quantity_fields.h"
 
 namespace zeus::wire {

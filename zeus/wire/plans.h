@@ -10,7 +10,7 @@
 #include "zeus/plan/plan_service.h"
 
 // Bodies of /v1/plans (docs/server.md). A spec is that of zeus/plan/plan_spec.h, a plan that of
-// zeus/optimizer/pipeline/plan_json.h.
+// zeus/optimizer/pipeline/plan.h.
 namespace zeus::wire {
 
 // Answers: readers ignore what they do not know.

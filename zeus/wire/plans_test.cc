@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "zeus/base/json.h"
-#include "zeus/optimizer/pipeline/plan_json.h"
+#include "zeus/optimizer/pipeline/plan.h"
 
 namespace zeus::wire {
 namespace plans_test {

@@ -1,5 +1,3 @@
-#include "apps/zeus/calibrate/calibrate_command.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -12,6 +10,7 @@
 #include "apps/zeus/calibrate/calibrate_report.h"
 #include "apps/zeus/calibrate/calibrate_session.h"
 #include "apps/zeus/calibrate/interruption.h"
+#include "apps/zeus/commands.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output.h"
 #include "zeus/base/clock.h"

@@ -1,9 +1,8 @@
-#include "apps/zeus/diff/diff_command.h"
-
 #include <fmt/format.h>
 
 #include <memory>
 
+#include "apps/zeus/commands.h"
 #include "apps/zeus/diff/comparison.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output.h"

@@ -1,5 +1,3 @@
-#include "apps/zeus/job/job_command.h"
-
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -7,6 +5,7 @@
 #include <optional>
 
 #include "apps/zeus/carbon_options.h"
+#include "apps/zeus/commands.h"
 #include "apps/zeus/job/energy_text.h"
 #include "apps/zeus/job/job_plot.h"
 #include "apps/zeus/job/job_report.h"

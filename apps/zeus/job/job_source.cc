@@ -86,8 +86,7 @@ Result<std::unique_ptr<JobSource>> JobSource::Open(const JobSourceFlags& flags, 
              RemoteJobService::Connect({.url = server,
                                         .token = std::move(token),
                                         .authorities = Authorities(flags),
-                                        .attempts = flags.attempts,
-                                        .answer_timeout = flags.answer_timeout},
+                                        .retry = flags.retry},
                                        clock));
     return std::unique_ptr<JobSource>(
         new JobSource(nullptr, std::move(remote), WithoutSecrets(server)));

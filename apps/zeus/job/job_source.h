@@ -7,6 +7,7 @@
 #include "apps/zeus/command.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
+#include "zeus/client/retry_policy.h"
 #include "zeus/job/job_repository.h"
 #include "zeus/job/job_service.h"
 #include "zeus/store/open_repository.h"
@@ -19,9 +20,7 @@ struct JobSourceFlags {
   std::string database{};
   std::string token_file{};
   std::string ca_file{};
-  // How patient a call of a server is.
-  int attempts = 4;
-  Seconds answer_timeout{10};
+  RetryPolicy retry = kRetryForAPerson;
 };
 
 // Declares --server, --database, --token-file and --ca-file on `verb`.

@@ -1,12 +1,11 @@
-#include "apps/zeus/monitor/monitor_command.h"
-
 #include <fmt/format.h>
 
 #include <memory>
 
+#include "apps/zeus/commands.h"
 #include "apps/zeus/monitor/session.h"
 #include "apps/zeus/numbers.h"
-#include "zeus/export/metric_catalogue.h"
+#include "zeus/metrics/metric_catalogue.h"
 
 namespace zeus::cli {
 namespace {

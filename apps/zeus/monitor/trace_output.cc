@@ -1,8 +1,11 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "apps/zeus/monitor/outputs.h"
 #include "zeus/export/perfetto_trace.h"
@@ -25,12 +28,32 @@ constexpr std::array kCounters = {
     Counter{Quantity::kUtilization, "utilisation (%)", 100},
 };
 
-// Copies what the monitor recorded since the last sample: the trace is as fine as the recording,
-// however rare the samples.
+// Windows that the monitor has refined and the trace does not have yet. Thread-safe.
+class RefinedWindows {
+ public:
+  void Add(const Measurement& window) {
+    const std::lock_guard lock(mutex_);
+    windows_.push_back(window);
+  }
+  // Everything that was added since the last call.
+  std::vector<Measurement> Drain() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(windows_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Measurement> windows_;
+};
+
+// Copies what the monitor recorded since the last sample, windows included: the trace is as fine as
+// the recording, however rare the samples.
 class TraceOutput final : public SampleOutput {
  public:
   TraceOutput(std::unique_ptr<PerfettoTrace> trace, TimePoint start, EnergyMonitor& monitor)
-      : trace_(std::move(trace)), start_(start), monitor_(monitor) {}
+      : trace_(std::move(trace)), start_(start), monitor_(monitor) {
+    monitor.OnRefined([windows = windows_](const Measurement& window) { windows->Add(window); });
+  }
 
   Status Write(const Sample& sample) override {
     for (std::size_t device = 0; device < sample.devices.size(); ++device) {
@@ -42,6 +65,8 @@ class TraceOutput final : public SampleOutput {
       ZEUS_RETURN_IF_ERROR(trace_->AddCounter(identity.name, "energy (J)", sample.at,
                                               present.total.value().value()));
     }
+    for (const Measurement& window : windows_->Drain())
+      if (window.begin >= start_) ZEUS_RETURN_IF_ERROR(trace_->AddWindow(window));
     return Ok();
   }
 
@@ -62,6 +87,8 @@ class TraceOutput final : public SampleOutput {
   const std::unique_ptr<PerfettoTrace> trace_;
   const TimePoint start_;
   EnergyMonitor& monitor_;
+  // The monitor may refine a window after the trace is closed.
+  const std::shared_ptr<RefinedWindows> windows_ = std::make_shared<RefinedWindows>();
   // The last that was copied, by device and counter.
   std::map<std::pair<std::size_t, std::string>, std::optional<TimePoint>> copied_;
 };

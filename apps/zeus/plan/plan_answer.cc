@@ -7,10 +7,8 @@
 
 #include "apps/zeus/progress_bar.h"
 #include "zeus/optimizer/pipeline/convex_cost.h"
-#include "zeus/optimizer/pipeline/frontier_solver.h"
-#include "zeus/optimizer/pipeline/periodic_frontier.h"
-#include "zeus/optimizer/pipeline/reference_plan.h"
-#include "zeus/optimizer/pipeline/resized_problem.h"
+#include "zeus/optimizer/pipeline/planner.h"
+#include "zeus/optimizer/pipeline/reference_schedule.h"
 
 namespace zeus::cli {
 namespace {
@@ -21,9 +19,6 @@ using pipeline::PipelinePlan;
 using pipeline::Planner;
 
 constexpr const char* kChoosing = "choosing clocks";
-constexpr const char* kWholeFrontier = "the whole frontier";
-constexpr const char* kFromSmaller =
-    "the frontier from pipelines of fewer microbatches, checked at half of them,";
 
 constexpr std::array kSlowdowns = {0.0, 0.01, 0.02, 0.05, 0.1, 0.2};
 
@@ -66,18 +61,43 @@ Result<SlackRow> RowOf(const PlanAnswer& answer, const Planner& planner, double 
   return row;
 }
 
-Result<std::unique_ptr<Planner>> SolvePlanner(PlanAnswer& answer, const Clock& clock) {
+pipeline::Demand DemandOf(const PlanRequest& request) {
+  if (request.whole_frontier) return pipeline::Demand::kExactFrontier;
+  return request.deadline ? pipeline::Demand::kOneDeadline : pipeline::Demand::kFrontier;
+}
+
+Result<std::unique_ptr<Planner>> SolvePlanner(PlanAnswer& answer, pipeline::Demand demand,
+                                              const Clock& clock) {
   auto planner = Timed(clock, answer.solve_time, [&] {
     SolveProgress progress;
-    return Planner::Make(answer.problem, progress.Options());
+    return Planner::Make(answer.problem, {.demand = demand, .solve = progress.Options()});
   });
   if (!planner.ok()) return planner;
-  answer.method = kWholeFrontier;
-  answer.frontier = planner.value()->frontier().points();
+  answer.method = SolverText(planner.value()->solver());
+  if (planner.value()->has_frontier()) answer.frontier = planner.value()->frontier().points();
   return planner;
 }
 
+// What the frontier itself says, where it makes no plans.
+void AddBounds(PlanAnswer& answer, const pipeline::Frontier& frontier) {
+  for (const double slowdown : kSlowdowns) {
+    SlackRow row{.slowdown = slowdown, .deadline = answer.baseline.time * (1 + slowdown)};
+    // True times are not whole ticks: the fastest is meant where it is missed by less than one.
+    const pipeline::Ticks ticks = frontier.TicksWithin(row.deadline + frontier.tick());
+    if (ticks < frontier.fastest().ticks) continue;
+    row.bound = frontier.EnergyAt(ticks);
+    row.saving = SavingOf(row.bound, answer);
+    answer.slacks.push_back(row);
+  }
+}
+
+// Plans for some deadlines where a plan costs little, bounds where it takes a solve of its own.
 Status AddSlacks(PlanAnswer& answer, const Planner& planner) {
+  if (!planner.has_frontier()) return Ok();
+  if (planner.solver() != pipeline::Solver::kWholeFrontier) {
+    AddBounds(answer, planner.frontier());
+    return Ok();
+  }
   for (const double slowdown : kSlowdowns) {
     ZEUS_TRY(SlackRow row, RowOf(answer, planner, slowdown));
     answer.slacks.push_back(std::move(row));
@@ -95,12 +115,15 @@ Result<PipelinePlan> PlanOf(const PlanAnswer& answer, const Planner& planner,
   return planner.Plan(request.deadline ? request.deadline->Of(baseline) : baseline, request.rules);
 }
 
-Status PlanOnFrontier(PlanAnswer& answer, const PlanRequest& request, const Clock& clock) {
-  ZEUS_TRY(const std::unique_ptr<Planner> planner, SolvePlanner(answer, clock));
-  const BusyLine busy(kChoosing, clock);
+// With the measured points.
+Status SolvePoints(PlanAnswer& answer, const PlanRequest& request, const Clock& clock) {
+  ZEUS_TRY(const std::unique_ptr<Planner> planner, SolvePlanner(answer, DemandOf(request), clock));
+  const bool alone = !planner->has_frontier();
+  const BusyLine busy(alone ? "solving for this deadline" : kChoosing, clock);
   auto plan = Timed(clock, answer.plan_time, [&] { return PlanOf(answer, *planner, request); });
   if (!plan.ok()) return std::move(plan).error();
   answer.plan = std::move(plan).value();
+  if (alone) answer.solve_time += std::exchange(answer.plan_time, Seconds(0));
   ZEUS_RETURN_IF_ERROR(AddSlacks(answer, *planner));
   if (!request.pace || request.replicas < 2) return Ok();
   const Seconds pace = request.pace->Of(answer.baseline.time);
@@ -108,31 +131,6 @@ Status PlanOnFrontier(PlanAnswer& answer, const PlanRequest& request, const Cloc
                                                     .stragglers = 1,
                                                     .slowdown = pace / answer.baseline.time}));
   return Ok();
-}
-
-Status PlanAlone(PlanAnswer& answer, const PlanRequest& request, const Clock& clock) {
-  const Seconds deadline = request.deadline->Of(answer.baseline.time);
-  const BusyLine busy("solving for this deadline", clock);
-  auto plan = Timed(clock, answer.solve_time,
-                    [&] { return PlanOnce(answer.problem, deadline, request.rules); });
-  if (!plan.ok()) return std::move(plan).error();
-  answer.plan = std::move(plan).value();
-  answer.method = "this deadline alone";
-  return Ok();
-}
-
-// Of a large pipeline from smaller ones, where its schedule and the check allow it.
-Result<std::optional<pipeline::Frontier>> SolveFromSmaller(const PlanAnswer& answer,
-                                                           const pipeline::CostTable& costs,
-                                                           const pipeline::SolveOptions& options) {
-  using Outcome = std::optional<pipeline::Frontier>;
-  const pipeline::Problem& problem = answer.problem;
-  const auto resizable = pipeline::Resizable(problem);
-  if (!resizable) return Outcome();
-  ZEUS_TRY(auto points, pipeline::ExtrapolateFrontier(*resizable, costs, problem.stages,
-                                                      problem.microbatches, options));
-  if (!points) return Outcome();
-  return Outcome(pipeline::Frontier({.tick = costs.tick, .points = *std::move(points)}));
 }
 
 // The model's durations are whole steps, and so are the points that the reference writes: those on
@@ -148,77 +146,25 @@ std::vector<FrontierPoint> EveryStep(const pipeline::Frontier& frontier) {
   return points;
 }
 
-// What the frontier itself says, where it makes no plans.
-void AddBounds(PlanAnswer& answer, const pipeline::Frontier& frontier) {
-  for (const double slowdown : kSlowdowns) {
-    SlackRow row{.slowdown = slowdown, .deadline = answer.baseline.time * (1 + slowdown)};
-    // True times are not whole ticks: the fastest is meant where it is missed by less than one.
-    const pipeline::Ticks ticks = frontier.TicksWithin(row.deadline + frontier.tick());
-    if (ticks < frontier.fastest().ticks) continue;
-    row.bound = frontier.EnergyAt(ticks);
-    row.saving = SavingOf(row.bound, answer);
-    answer.slacks.push_back(row);
-  }
-}
-
-bool IsLarge(const PlanAnswer& answer, const PlanRequest& request) {
-  return answer.problem.computations.size() > kLargeGraph && !request.whole_frontier;
-}
-
-// Of the reference's model; it knows no clocks, so there is no plan.
+// The frontier of the reference's model, which knows no clocks, so there is no plan.
 Status SolveModel(PlanAnswer& answer, const PlanRequest& request, const Clock& clock) {
-  auto frontier = Timed(clock, answer.solve_time, [&]() -> Result<pipeline::Frontier> {
+  auto chosen = Timed(clock, answer.solve_time, [&]() -> Result<pipeline::ChosenFrontier> {
     ZEUS_TRY(const pipeline::CostTable costs, MakeCosts(answer.problem, request.cost));
     SolveProgress progress;
-    pipeline::SolveOptions options = progress.Options();
-    answer.method = kWholeFrontier;
+    pipeline::SolverRules rules{.demand = DemandOf(request), .solve = progress.Options()};
     if (request.deadline) {
-      options.until = request.deadline->Of(answer.baseline.time);
-      answer.method = "the frontier down to the deadline";
-    } else if (IsLarge(answer, request)) {
-      ZEUS_TRY(auto from_smaller, SolveFromSmaller(answer, costs, options));
-      answer.method = kFromSmaller;
-      if (from_smaller) return *std::move(from_smaller);
-      answer.method = kWholeFrontier;
+      rules.demand = pipeline::Demand::kExactFrontier;
+      rules.solve.until = request.deadline->Of(answer.baseline.time);
     }
-    return SolveFrontier(answer.problem, costs, options);
+    return SolveByChoice(answer.problem, costs, rules);
   });
-  if (!frontier.ok()) return std::move(frontier).error();
-  answer.frontier = EveryStep(frontier.value());
-  AddBounds(answer, frontier.value());
+  if (!chosen.ok()) return std::move(chosen).error();
+  answer.method =
+      request.deadline ? "the frontier down to the deadline" : SolverText(chosen.value().solver);
+  const pipeline::Frontier& frontier = *chosen.value().frontier;
+  answer.frontier = EveryStep(frontier);
+  AddBounds(answer, frontier);
   return Ok();
-}
-
-// The frontier of a large pipeline from smaller ones and a plan for the baseline's time alone.
-// False where the frontier cannot be had like this.
-Result<bool> PlanLarge(PlanAnswer& answer, const PlanRequest& request, const Clock& clock) {
-  using Outcome = std::optional<pipeline::Frontier>;
-  const auto frontier = Timed(clock, answer.solve_time, [&]() -> Result<Outcome> {
-    ZEUS_TRY(const pipeline::CostTable costs, MakeCosts(answer.problem, request.cost));
-    SolveProgress progress;
-    return SolveFromSmaller(answer, costs, progress.Options());
-  });
-  if (!frontier.ok()) return frontier.error();
-  if (!frontier.value()) return false;
-  answer.frontier = frontier.value()->points();
-  answer.method = kFromSmaller;
-  AddBounds(answer, *frontier.value());
-  const BusyLine busy(kChoosing, clock);
-  auto plan = Timed(clock, answer.plan_time,
-                    [&] { return PlanOnce(answer.problem, answer.baseline.time, request.rules); });
-  if (!plan.ok()) return std::move(plan).error();
-  answer.plan = std::move(plan).value();
-  return true;
-}
-
-// With the measured points, in the way that takes least time.
-Status SolvePoints(PlanAnswer& answer, const PlanRequest& request, const Clock& clock) {
-  if (IsLarge(answer, request) && request.deadline) return PlanAlone(answer, request, clock);
-  if (IsLarge(answer, request) && !request.pace && !request.without_deadline) {
-    ZEUS_TRY(const bool planned, PlanLarge(answer, request, clock));
-    if (planned) return Ok();
-  }
-  return PlanOnFrontier(answer, request, clock);
 }
 
 PlanAnswer Begin(pipeline::Problem problem) {
@@ -251,7 +197,8 @@ Result<PlanAnswer> AnswerReference(pipeline::Problem problem,
   answer.rules.latency = latency;
   // Before the solver works in vain.
   ZEUS_TRY(answer.plan, EvaluateReference(answer.problem, ranks, latency));
-  ZEUS_TRY(const std::unique_ptr<Planner> planner, SolvePlanner(answer, clock));
+  ZEUS_TRY(const std::unique_ptr<Planner> planner,
+           SolvePlanner(answer, pipeline::Demand::kFrontier, clock));
   const BusyLine busy(kChoosing, clock);
   ZEUS_RETURN_IF_ERROR(AddSlacks(answer, *planner));
   const pipeline::Frontier& frontier = planner->frontier();

@@ -45,9 +45,6 @@ struct PlanAnswer {
   std::string method{};  // "the whole frontier", "this deadline alone".
 };
 
-// Larger graphs are solved for the asked deadline alone, where one was asked for.
-inline constexpr std::size_t kLargeGraph = 8192;
-
 // `clock` measures how long solving takes.
 Result<PlanAnswer> AnswerPlan(pipeline::Problem problem, const PlanRequest& request,
                               const Clock& clock);

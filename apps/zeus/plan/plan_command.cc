@@ -1,5 +1,3 @@
-#include "apps/zeus/plan/plan_command.h"
-
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -9,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/zeus/commands.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
 #include "apps/zeus/plan/plan_answer.h"
@@ -19,7 +18,7 @@
 #include "zeus/base/file.h"
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
-#include "zeus/optimizer/pipeline/plan_json.h"
+#include "zeus/optimizer/pipeline/plan.h"
 #include "zeus/optimizer/pipeline/reference_schedule.h"
 
 namespace zeus::cli {

@@ -12,9 +12,9 @@
 #include "apps/zeus/lists.h"
 #include "zeus/base/file.h"
 #include "zeus/base/text.h"
-#include "zeus/optimizer/pipeline/instance_json.h"
+#include "zeus/optimizer/pipeline/problem.h"
+#include "zeus/optimizer/pipeline/profile.h"
 #include "zeus/optimizer/pipeline/profile_csv.h"
-#include "zeus/optimizer/pipeline/profile_stages.h"
 #include "zeus/optimizer/pipeline/schedule.h"
 
 namespace zeus::cli {

@@ -1,14 +1,13 @@
-#include "apps/zeus/profile/profile_command.h"
-
 #include <memory>
 
+#include "apps/zeus/commands.h"
 #include "apps/zeus/profile/profile_options.h"
 #include "apps/zeus/profile/profile_session.h"
 #include "apps/zeus/profile/profiled_devices.h"
 #include "apps/zeus/profile/sweep_outputs.h"
 #include "apps/zeus/run/run_options.h"
 #include "zeus/base/clock.h"
-#include "zeus/monitor/shared_activity_board.h"
+#include "zeus/monitor/sharing/shared_activity_board.h"
 
 namespace zeus::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "apps/zeus/profile/sweep_report.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
-#include "zeus/device/knob.h"
+#include "zeus/device/knobs/knob.h"
 
 namespace zeus::cli {
 

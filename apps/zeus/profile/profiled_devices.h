@@ -8,7 +8,7 @@
 
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
-#include "zeus/device/knob.h"
+#include "zeus/device/knobs/knob.h"
 #include "zeus/monitor/node_monitor.h"
 #include "zeus/monitor/own_share.h"
 #include "zeus/optimizer/power_limit/monitor_slice_meter.h"

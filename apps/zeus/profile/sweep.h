@@ -10,7 +10,7 @@
 #include "apps/zeus/profile/sweep_plan.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
-#include "zeus/device/knob.h"
+#include "zeus/device/knobs/knob.h"
 #include "zeus/optimizer/power_limit/slice_meter.h"
 
 namespace zeus::cli {

@@ -7,7 +7,7 @@
 #include "apps/zeus/profile/sweep.h"
 #include "apps/zeus/run/report.h"
 #include "zeus/base/json_fwd.h"
-#include "zeus/device/knob.h"
+#include "zeus/device/knobs/knob.h"
 #include "zeus/optimizer/power_limit/profile.h"
 
 namespace zeus::cli {

@@ -15,7 +15,7 @@
 #include "apps/zeus/profile/text_plot.h"
 #include "zeus/base/json.h"
 #include "zeus/base/stepped_clock.h"
-#include "zeus/device/knob_group.h"
+#include "zeus/device/knobs/knob_group.h"
 #include "zeus/device/sim/simulated_gpu.h"
 #include "zeus/device/sim/testing/loads.h"
 #include "zeus/monitor/energy_monitor.h"

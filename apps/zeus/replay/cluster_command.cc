@@ -1,5 +1,3 @@
-#include "apps/zeus/replay/cluster_command.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "apps/zeus/carbon_options.h"
+#include "apps/zeus/commands.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"

@@ -1,5 +1,3 @@
-#include "apps/zeus/replay/history_command.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -8,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/zeus/commands.h"
 #include "apps/zeus/lists.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/progress_bar.h"

@@ -1,5 +1,3 @@
-#include "apps/zeus/replay/job_command.h"
-
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -7,12 +5,12 @@
 #include <string>
 #include <utility>
 
+#include "apps/zeus/commands.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/progress_bar.h"
 #include "apps/zeus/replay/replay_flags.h"
 #include "apps/zeus/report_outputs.h"
 #include "zeus/base/json.h"
-#include "zeus/replay/comparison_report.h"
 #include "zeus/replay/job_comparison.h"
 
 namespace zeus::cli {

@@ -1,5 +1,3 @@
-#include "apps/zeus/replay/paper_command.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/zeus/commands.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
@@ -17,12 +16,12 @@
 #include "apps/zeus/replay/replay_flags.h"
 #include "apps/zeus/report_outputs.h"
 #include "apps/zeus/terminal.h"
+#include "studies/paper/cluster_study.h"
+#include "studies/paper/paper_report.h"
 #include "zeus/base/file.h"
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/replay/catalogue_jobs.h"
-#include "zeus/replay/paper/cluster_study.h"
-#include "zeus/replay/paper/paper_report.h"
 #include "zeus/replay/trace_jobs.h"
 
 namespace zeus::cli {

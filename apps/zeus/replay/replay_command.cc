@@ -1,10 +1,4 @@
-#include "apps/zeus/replay/replay_command.h"
-
-#include "apps/zeus/replay/cluster_command.h"
-#include "apps/zeus/replay/history_command.h"
-#include "apps/zeus/replay/job_command.h"
-#include "apps/zeus/replay/paper_command.h"
-#include "apps/zeus/replay/sweep_command.h"
+#include "apps/zeus/commands.h"
 
 namespace zeus::cli {
 

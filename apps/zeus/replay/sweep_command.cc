@@ -1,5 +1,3 @@
-#include "apps/zeus/replay/sweep_command.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/zeus/commands.h"
 #include "apps/zeus/lists.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/progress_bar.h"

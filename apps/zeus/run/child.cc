@@ -18,7 +18,7 @@
 #include "apps/zeus/command_line.h"
 #include "zeus/base/executable.h"
 #include "zeus/base/file_descriptor.h"
-#include "zeus/monitor/shared_activity_board.h"
+#include "zeus/monitor/sharing/shared_activity_board.h"
 
 namespace zeus::cli {
 namespace {

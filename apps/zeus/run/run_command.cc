@@ -1,12 +1,11 @@
-#include "apps/zeus/run/run_command.h"
-
 #include <memory>
 
+#include "apps/zeus/commands.h"
 #include "apps/zeus/output_file.h"
 #include "apps/zeus/run/run_options.h"
 #include "apps/zeus/run/session.h"
 #include "zeus/base/clock.h"
-#include "zeus/monitor/shared_activity_board.h"
+#include "zeus/monitor/sharing/shared_activity_board.h"
 
 namespace zeus::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "apps/zeus/lists.h"
-#include "zeus/device/knob_repair.h"
+#include "zeus/device/knobs/knob_repair.h"
 #include "zeus/monitor/profile_store.h"
 
 namespace zeus::cli {

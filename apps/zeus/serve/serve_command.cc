@@ -1,8 +1,7 @@
-#include "apps/zeus/serve/serve_command.h"
-
 #include <memory>
 
 #include "apps/zeus/carbon_options.h"
+#include "apps/zeus/commands.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/serve/serve_session.h"
 #include "zeus/optimizer/pipeline/schedule.h"

@@ -6,7 +6,7 @@
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/sim/commands.h"
 #include "zeus/base/text.h"
-#include "zeus/device/sim/fault_text.h"
+#include "zeus/device/sim/fault.h"
 
 namespace zeus::cli {
 namespace {

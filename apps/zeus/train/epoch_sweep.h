@@ -6,7 +6,7 @@
 
 #include "apps/zeus/profile/sweep.h"
 #include "zeus/base/result.h"
-#include "zeus/device/knob.h"
+#include "zeus/device/knobs/knob.h"
 #include "zeus/optimizer/power_limit/slice_meter.h"
 
 namespace zeus::cli {

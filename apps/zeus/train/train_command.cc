@@ -1,5 +1,3 @@
-#include "apps/zeus/train/train_command.h"
-
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -7,6 +5,7 @@
 #include <memory>
 #include <system_error>
 
+#include "apps/zeus/commands.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
 #include "apps/zeus/run/child.h"
@@ -17,8 +16,8 @@
 #include "zeus/base/executable.h"
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
-#include "zeus/device/knob_repair.h"
-#include "zeus/monitor/shared_activity_board.h"
+#include "zeus/device/knobs/knob_repair.h"
+#include "zeus/monitor/sharing/shared_activity_board.h"
 
 namespace zeus::cli {
 namespace {

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::uint64_t kMostRecurrences = 1'000'000;
 constexpr double kMostWatts = 1e5;
+constexpr double kLargestLearningRate = 1000;  // Above all that optimisers are run with.
 constexpr Seconds kShortestSlice{0.1};
 constexpr Seconds kShortestLease{1};
 
@@ -37,7 +38,7 @@ void AddRunFlags(Verb verb, TrainFlags& flags) {
       .ShowDefault();
   verb.AddOption("--lr", flags.learning_rate,
                  "Learning rate of the default batch size; {lr} is that of the one in use")
-      .Check(NumberBetween(0, kMostWatts));
+      .Check(NumberBetween(0, kLargestLearningRate));
   verb.AddOption("--lr-scaling", flags.scaling,
                  "How the learning rate follows the batch size: sqrt (Adam and its relatives), "
                  "linear (SGD) or none")
@@ -191,10 +192,9 @@ Result<TrainOptions> Interpret(const TrainFlags& flags, std::vector<std::string>
   if (options.lease < kShortestLease)
     return InvalidArgument("--lease must be at least 1s: heartbeats come three times as often");
   ZEUS_TRY(options.server_wait, ParseDuration(flags.server_wait, "--server-wait"));
-  // SpoolingJobService repeats calls while it waits.
-  options.source.attempts = 2;
-  options.source.answer_timeout =
-      std::clamp(options.server_wait, kShortestAnswer, options.source.answer_timeout);
+  options.source.retry = kRetryInTraining;
+  options.source.retry.answer_timeout =
+      std::clamp(options.server_wait, kShortestAnswer, kRetryForAPerson.answer_timeout);
   if (!flags.metric_regex.empty()) {
     ZEUS_TRY(options.metric, MetricPattern::Compile(flags.metric_regex));
   }

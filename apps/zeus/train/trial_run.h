@@ -14,10 +14,10 @@
 #include "apps/zeus/train/status_line.h"
 #include "apps/zeus/train/train_options.h"
 #include "apps/zeus/train/trial_meter.h"
-#include "apps/zeus/train/trial_reporter.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
 #include "zeus/client/spooling_job_service.h"
+#include "zeus/client/trial_reporter.h"
 #include "zeus/job/job_service.h"
 
 namespace zeus::cli {

@@ -129,6 +129,8 @@ class Planner:
     @property
     def fastest_time(self) -> float: ...
     @property
+    def solver(self) -> str: ...
+    @property
     def stages(self) -> int: ...
     @property
     def microbatches(self) -> int: ...
@@ -142,7 +144,7 @@ def plan_once(
     rules: ClockChangeRules,
     slowdown: float,
 ) -> Plan:
-    """A plan for one deadline alone, without the frontier: for large pipelines."""
+    """One plan: of a large pipeline without its frontier."""
 
 class PipelineRun:
     """See zeus.optimizer.pipeline_frequency.PipelineFrequencyOptimizer."""

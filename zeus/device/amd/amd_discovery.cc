@@ -14,7 +14,7 @@
 #include "zeus/device/amd/amd_smi.h"
 #include "zeus/device/amd/amdgpu_sysfs.h"
 #include "zeus/device/amd/rocm_smi.h"
-#include "zeus/device/amd/smi_board.h"
+#include "zeus/device/amd/smi.h"
 #include "zeus/device/amd/sysfs_board.h"
 #include "zeus/device/visible_devices.h"
 
@@ -22,7 +22,7 @@ namespace zeus::amd {
 namespace {
 
 using Boards = std::vector<std::unique_ptr<Board>>;
-using Positions = std::vector<std::size_t>;  // In Boards.
+using Positions = std::vector<std::size_t>;  // Indices into Boards.
 
 struct RunningSmi {
   std::shared_ptr<Smi> smi;  // Null: none works here.
@@ -150,7 +150,7 @@ Result<Positions> Select(const char* variable, const std::optional<std::string>&
   return selected;
 }
 
-// Each board once.
+// Returns the positions in their order, each board only once.
 Positions Distinct(const Positions& positions) {
   Positions distinct;
   for (const std::size_t position : positions) {

@@ -53,8 +53,8 @@ class AmdGpu final : public Gpu {
   Status SetPersistence(Persistence mode) override;
 
  private:
-  // The driver tells only the cap in force. What we asked for holds as the request as long as
-  // nobody has changed the outcome.
+  // The driver reports only the cap in force. Our last request counts as the requested limit until
+  // another program changes the cap.
   struct LastRequest {
     Watts requested;
     Watts outcome;

@@ -26,9 +26,9 @@ struct PowerCap {
   Watts current;
 };
 
-// What one interface of the driver (sysfs, ROCm SMI, AMD SMI) tells about one board, converted to
-// units but otherwise as it came: AmdGpu adds what they have in common. Whatever an interface does
-// not override it cannot do. Thread-safe.
+// One board as one interface of the driver (sysfs, ROCm SMI, AMD SMI) shows it, converted to units
+// but otherwise unchanged; AmdGpu adds the behaviour that all interfaces share. An interface cannot
+// do what it does not override. Thread-safe.
 class Board {
  public:
   explicit Board(GpuIdentity identity) : identity_(std::move(identity)) {}

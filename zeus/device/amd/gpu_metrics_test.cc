@@ -1,9 +1,8 @@
-#include "zeus/device/amd/gpu_metrics.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
 
+#include "zeus/device/amd/amdgpu_sysfs.h"
 #include "zeus/device/amd/testing/amdgpu_tree.h"
 
 namespace zeus::amd {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "zeus/base/result.h"
@@ -79,5 +81,37 @@ struct RawCap {
 // has a maximum below 0.1 W or above 100 kW, so the maximum tells.
 double MicrowattsPerUnit(const RawCap& cap);
 PowerCap CapFromSmi(const RawCap& cap);
+
+// A board read through a vendor library, and through `beneath` (sysfs) for all that the library
+// does not offer. Thread-safe.
+class SmiBoard final : public Board {
+ public:
+  SmiBoard(std::shared_ptr<Smi> smi, const Smi::Device& device, std::unique_ptr<Board> beneath);
+
+  Result<CounterSample> Energy() override;
+  Result<Watts> Power(PowerKind kind) override;
+  Result<PowerCap> Cap() override;
+  Status SetCap(Watts limit) override;
+
+  Result<Celsius> Temperature() override { return beneath_->Temperature(); }
+  Result<Utilization> Busy() override { return beneath_->Busy(); }
+  Result<MemoryUse> Memory() override { return beneath_->Memory(); }
+  Result<std::vector<Hertz>> SupportedClocks(ClockDomain domain) override {
+    return beneath_->SupportedClocks(domain);
+  }
+  Result<Hertz> Clock(ClockDomain domain) override { return beneath_->Clock(domain); }
+  Status LockClock(ClockDomain domain, ClockRange range) override {
+    return beneath_->LockClock(domain, range);
+  }
+  Status ResetClock(ClockDomain domain) override { return beneath_->ResetClock(domain); }
+
+ private:
+  const std::shared_ptr<Smi> smi_;
+  const Smi::Handle handle_;
+  const std::unique_ptr<Board> beneath_;
+};
+
+// The identity of a board that only the library knows.
+GpuIdentity IdentityFromSmi(const Smi::Device& device);
 
 }  // namespace zeus::amd

@@ -1,8 +1,7 @@
-#include "zeus/device/amd/smi_board.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "zeus/device/amd/smi.h"
 #include "zeus/device/amd/sysfs_board.h"
 #include "zeus/device/amd/testing/amdgpu_tree.h"
 #include "zeus/device/amd/testing/fake_smi.h"

@@ -9,7 +9,6 @@
 
 #include "zeus/device/amd/amdgpu_sysfs.h"
 #include "zeus/device/amd/board.h"
-#include "zeus/device/amd/gpu_metrics.h"
 
 namespace zeus::amd {
 
@@ -55,7 +54,8 @@ class SysfsBoard final : public Board {
   std::mutex mutex_;
   std::optional<ClockTable> tables_[2];  // By domain; fixed while the driver is loaded.
   std::set<ClockDomain> locked_;
-  std::string level_before_us_;  // Of power_dpm_force_performance_level, while locked_.
+  std::string level_before_us_;  // The value that power_dpm_force_performance_level had before the
+                                 // first lock.
 };
 
 }  // namespace zeus::amd

@@ -14,8 +14,6 @@
 #include "zeus/base/text.h"
 #include "zeus/device/nvml/nvml_error.h"
 #include "zeus/device/nvml/nvml_gpu.h"
-#include "zeus/device/nvml/nvml_identity.h"
-#include "zeus/device/nvml/nvml_library.h"
 #include "zeus/device/nvml/nvml_readers.h"
 #include "zeus/device/nvml/nvml_session.h"
 #include "zeus/device/visible_devices.h"

@@ -74,7 +74,7 @@ class FieldChannels {
   std::size_t request_size_ = 0;
 };
 
-// What one call of nvmlDeviceGetFieldValues returned.
+// The values of one call of nvmlDeviceGetFieldValues.
 class FieldBatch {
  public:
   Result<Sample> operator[](Channel channel) const;

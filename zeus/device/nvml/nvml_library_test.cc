@@ -1,10 +1,9 @@
-#include "zeus/device/nvml/nvml_library.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "zeus/base/file.h"
 #include "zeus/base/testing/temporary_directory.h"
+#include "zeus/device/nvml/nvml_session.h"
 #include "zeus/device/nvml/testing/broken_libraries.h"
 
 namespace zeus::nvml {

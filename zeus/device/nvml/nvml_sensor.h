@@ -12,7 +12,7 @@
 
 namespace zeus::nvml {
 
-// Where to read.
+// The device to read and the functions to read it with.
 struct Target {
   const NvmlApi& api;
   Device device;

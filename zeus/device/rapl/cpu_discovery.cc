@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "zeus/base/file.h"
-#include "zeus/device/rapl/cpu_topology.h"
 #include "zeus/device/rapl/powercap.h"
 #include "zeus/device/rapl/rapl_package.h"
+#include "zeus/device/rapl/rapl_text.h"
 
 namespace zeus::rapl {
 namespace {

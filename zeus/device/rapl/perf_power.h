@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "zeus/base/result.h"
-#include "zeus/device/rapl/domain_counter.h"
+#include "zeus/device/rapl/rapl_package.h"
 
 namespace zeus::rapl {
 

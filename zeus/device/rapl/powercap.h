@@ -11,8 +11,8 @@
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 #include "zeus/device/energy_counter.h"
-#include "zeus/device/rapl/cpu_topology.h"
-#include "zeus/device/rapl/domain_counter.h"
+#include "zeus/device/rapl/rapl_package.h"
+#include "zeus/device/rapl/rapl_text.h"
 #include "zeus/device/sysfs_power_limit.h"
 
 namespace zeus::rapl {

@@ -3,6 +3,7 @@
 #include <utility>
 
 namespace zeus::rapl {
+
 namespace {
 
 Error NoPowerReading(const std::string& name) {

@@ -4,11 +4,25 @@
 #include <optional>
 #include <string>
 
+#include "zeus/base/result.h"
+#include "zeus/base/units.h"
 #include "zeus/device/cpu_package.h"
-#include "zeus/device/rapl/domain_counter.h"
+#include "zeus/device/energy_meter.h"
 #include "zeus/device/sysfs_power_limit.h"
 
 namespace zeus::rapl {
+
+// The energy of one RAPL domain (a package, the memory of a package), whatever interface of the
+// kernel it is read through. Thread-safe.
+class DomainCounter {
+ public:
+  virtual ~DomainCounter() = default;
+
+  virtual Result<EnergyReading> Read() = 0;
+
+  // See EnergyMeter::LongestReadInterval().
+  virtual std::optional<Seconds> LongestReadInterval() const = 0;
+};
 
 // An energy counter with a name: "dram:0".
 class RaplMemory final : public EnergyMeter {

@@ -1,11 +1,10 @@
-#include "zeus/device/sim/core_slot.h"
-
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "zeus/device/sim/node_layout.h"
 #include "zeus/device/sim/testing/loads.h"
 
 namespace zeus::sim {

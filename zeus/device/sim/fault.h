@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
@@ -19,14 +21,14 @@ enum class FaultKind : std::uint8_t {
   kSetterUnsupported,  // Setters are not supported.
   kOutOfBandCap,       // A stricter power limit from outside (BMC): enforced < requested.
   kSlowCall,           // Every driver call takes longer.
-  kClockReset,         // Somebody else resets the locked clocks. Momentary.
+  kClockReset,         // Another program resets the locked clocks. Momentary.
   kMigEnabled,         // The GPU is partitioned.
 };
 
 struct Fault {
   FaultKind kind;
-  Watts cap{};               // kOutOfBandCap
-  Seconds delay{};           // kSlowCall
+  Watts cap{};               // Used by kOutOfBandCap only.
+  Seconds delay{};           // Used by kSlowCall only.
   Seconds at{};              // Node time from which it holds; in the past means at once.
   double probability = 1.0;  // Share of calls that are hit, for faults that concern calls.
 };
@@ -41,6 +43,13 @@ bool HitsCalls(FaultKind kind);
 // kInvalidArgument when a number of the fault is out of its range or the probability would be
 // ignored.
 Status CheckFault(const Fault& fault);
+
+// "lost", "oob-cap:200W", "slow:50ms": as people name a fault, from now on and certain.
+// kInvalidArgument lists what there is.
+Result<Fault> ParseFault(std::string_view text);
+
+// All of them, with examples of their values: "lost, reset, …".
+std::string KnownFaults();
 
 // Faults that hold or are yet to come. Of one kind the one with the latest beginning holds.
 // Trivially copyable. One owner.

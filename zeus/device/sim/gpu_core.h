@@ -11,8 +11,6 @@
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 #include "zeus/device/gpu.h"
-#include "zeus/device/sim/delayed.h"
-#include "zeus/device/sim/energy_sum.h"
 #include "zeus/device/sim/fault.h"
 #include "zeus/device/sim/gpu_model.h"
 #include "zeus/device/sim/load.h"
@@ -52,9 +50,9 @@ class GpuCore {
   Watts exact_power() const;
   const BoardSensors& board_sensors() const { return board_; }
 
-  // What sensors show at now(). kNotSupported where the part lacks the sensor, kUnavailable while
-  // a certain kPowerUnavailable holds. Faults that concern calls (lost, slow, refused, and those
-  // that hit only a share of the calls) are the caller's to apply: see fault() and DrawFault().
+  // Sensor values at now(). kNotSupported where the part lacks the sensor, kUnavailable while a
+  // certain kPowerUnavailable holds. Faults that concern calls (lost, slow, refused, and those that
+  // hit only a share of the calls) are the caller's to apply: see fault() and DrawFault().
   Result<std::uint64_t> counter_millijoules() const;
   Result<Watts> power(PowerKind kind) const;
   Celsius temperature() const;
@@ -68,14 +66,14 @@ class GpuCore {
   // jittered by half). Clocks can be locked only where CanLockClocks(): kNotSupported elsewhere.
   PowerLimit power_limit() const;
   Status SetPowerLimit(Watts limit);
-  std::vector<Hertz> supported_clocks(ClockDomain domain) const;  // Ascending.
+  std::vector<Hertz> supported_clocks(ClockDomain domain) const;  // Sorted, lowest first.
   Status LockClock(ClockDomain domain, ClockRange range);
   Status ResetClock(ClockDomain domain);
   Persistence persistence() const { return persistence_; }
   void SetPersistence(Persistence mode) { persistence_ = mode; }
   void SetKnobLatency(Seconds mean) { knob_latency_ = mean; }
 
-  // Of the air around the board; the model's own at first.
+  // Sets the temperature of the air around the board; the model's own by default.
   void SetAmbient(Celsius ambient);
 
   // Loads. Several processes may share a GPU; each is known by the id that attaching returned.
@@ -144,7 +142,7 @@ class GpuCore {
   Regime regime_;
   std::uint32_t lead_ = 0;  // The workload whose steps shape the power; 0 if there is none.
   EnergySum energy_;        // Up to the start of the regime.
-  PowerHistory history_;    // Before the regime.
+  PowerHistory history_;    // Holds the regimes before the present one.
   CounterRegister counter_;
 };
 

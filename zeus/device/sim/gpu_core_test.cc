@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "zeus/device/sim/graphics_clocks.h"
+#include "zeus/device/sim/gpu_model.h"
 #include "zeus/device/sim/testing/loads.h"
 
 namespace zeus::sim {

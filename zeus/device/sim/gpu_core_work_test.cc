@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "zeus/device/sim/gpu_core.h"
-#include "zeus/device/sim/graphics_clocks.h"
+#include "zeus/device/sim/gpu_model.h"
 #include "zeus/device/sim/testing/loads.h"
 
 namespace zeus::sim {

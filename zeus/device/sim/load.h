@@ -19,26 +19,26 @@ namespace zeus::sim {
 // The most that a plain load may ask for.
 inline constexpr Watts kMaxDemand{100'000};
 
-// What a process runs on a GPU.
+// Work that a process runs on a GPU.
 struct LoadSpec {
   // Exactly one of the three: a plain power draw (before limits), a workload of the catalogue, or
   // training steps of known work.
   std::optional<Watts> demand{};
   const Workload* workload = nullptr;
   std::optional<StepWork> work{};
-  unsigned batch_size = 0;  // Of the workload.
+  unsigned batch_size = 0;  // Batch size of `workload`.
   // It ends by itself when so many steps are done, whatever becomes of the clock meanwhile.
   double steps = std::numeric_limits<double>::infinity();
   // Draws its demand only while the GPU runs nothing else: a process that waits for data of another
   // one and asks for them all the time.
   bool waits = false;
 
-  // Of the process that runs it. 0 for none: then the load needs no heartbeats.
+  // Process that runs the load. 0 for none: such a load needs no heartbeats.
   int pid = 0;
-  // Node time after which a load of a process ends unless there is a heartbeat. Whoever attaches
-  // to a node with a time scale multiplies it: the default is meant in real time.
+  // Node time after which the load of a process ends unless a heartbeat comes. The default is meant
+  // in real time: a caller that attaches to a node with a time scale multiplies it.
   Seconds heartbeat_timeout{3.0};
-  // From now on; without one until it is detached.
+  // The load ends this long after it was attached; infinite: when it is detached.
   Seconds duration{std::numeric_limits<double>::infinity()};
 };
 
@@ -50,20 +50,22 @@ struct Load {
   Seconds heartbeat_timeout;  // Infinite without a process.
   Seconds heartbeat_due;
   double planned_steps;  // Infinite unless it ends by itself.
-  Seconds work_end;      // When they are done, if the regime lasts.
+  Seconds work_end;      // When planned_steps are done, if the regime lasts.
 
   enum class Kind : std::uint8_t { kDraw, kWorkload, kSteps } kind;
-  Watts demand;  // Of a plain draw.
+  Watts demand;  // Power of a plain draw.
   bool waits;    // Draws only while nothing else runs.
   int workload;  // Index into the catalogue.
   unsigned batch_size;
-  StepWork work;  // Of steps.
+  StepWork work;  // Work of one step, for kSteps.
 
-  // What the GPU does with the workload or the steps under `knobs`: asked again when they change.
+  // The operating point of the workload or the steps under `knobs`; computed again when the knobs
+  // change.
   KnobSettings knobs;
   OperatingPoint point;
 
-  // Of a workload under the present knobs and sharing, and done up to the start of the regime.
+  // Duration of a step under the present knobs and sharing, and steps done up to the start of the
+  // regime.
   Seconds step_time;
   double steps_done;
 

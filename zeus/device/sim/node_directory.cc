@@ -93,7 +93,8 @@ Result<SharedNode> NodeDirectory::Create(std::string_view name, const NodeSpec& 
   const FileDescriptor file(::open(directory_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kMode));
   if (!file.valid()) return FileError(directory_, errno).While("start a simulated node");
   const std::size_t size = NodeSize(static_cast<unsigned>(spec.gpus.size()));
-  // Reserved now: a full file system is an error here, not a SIGBUS in somebody's training job.
+  // Reserve the memory now: a full file system is an error here instead of a SIGBUS in a training
+  // job later.
   if (const int failure = ::posix_fallocate(file.get(), 0, static_cast<off_t>(size)); failure != 0)
     return FileError(directory_, failure).While("start a simulated node");
   if (::fchmod(file.get(), kMode) != 0) return FileError(directory_, errno);
@@ -167,12 +168,12 @@ Status NodeDirectory::Remove(std::string_view name) const {
   const auto path = FileOf(name);
   const FileDescriptor file = OpenFile(path, Access::kWrite);
   if (!file.valid()) {
-    // What is no file at all (a link, say) has nobody to tell.
+    // A name that is not a regular file (a link, say) has no processes to notify.
     if (errno != ENOENT && errno != EACCES && errno != EPERM) return Unlink(name);
     return errno == ENOENT ? NoSuchNode(name) : NotYours(name, "stop");
   }
-  // Whoever stops a node holds the lock of its file, which also a dying process gives back. So the
-  // name cannot pass to a new node between the check and unlink(2).
+  // The process that stops a node holds the lock of its file, which is released even when that
+  // process dies. So the name cannot pass to a new node between the check and unlink(2).
   while (::flock(file.get(), LOCK_EX) != 0 && errno == EINTR) {
   }
   if (!IsNameOf(path, file)) return NoSuchNode(name);

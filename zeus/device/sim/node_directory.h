@@ -8,7 +8,7 @@
 #include "zeus/base/clock.h"
 #include "zeus/base/file_descriptor.h"
 #include "zeus/base/result.h"
-#include "zeus/device/sim/node_spec.h"
+#include "zeus/device/sim/node_layout.h"
 #include "zeus/device/sim/shared_node.h"
 
 namespace zeus::sim {
@@ -38,8 +38,8 @@ class NodeDirectory {
   // kNotFound names the nodes that run; kPermissionDenied says who may write.
   Result<SharedNode> Open(std::string_view name, Access access) const;
 
-  // Stops a node, or removes what a damaged or stale one left behind. kUnavailable when somebody
-  // else is stopping it; kPermissionDenied says who may.
+  // Stops a node, or removes the remains of a damaged or stale one. kUnavailable while another
+  // process is stopping it; kPermissionDenied names the user who may.
   Status Remove(std::string_view name) const;
 
   struct Entry {

@@ -1,9 +1,9 @@
-#include "zeus/device/sim/node_spec.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
+
+#include "zeus/device/sim/node_layout.h"
 
 namespace zeus::sim {
 namespace node_spec_test {

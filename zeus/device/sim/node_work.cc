@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Of real time.
+// These are intervals of real time.
 constexpr Seconds kHeartbeat = 100ms;
 constexpr Seconds kLookAgain = 5ms;  // A change of a knob moves the end of the work.
 constexpr Seconds kShortestSleep = 1us;
@@ -53,7 +53,7 @@ Result<std::unique_ptr<NodeWork>> NodeWork::Attach(SharedNode& node, Clock& cloc
                                                    const LoadSpec& load) {
   if (gpus.empty())
     return Error{ErrorCode::kInvalidArgument, "work needs a GPU: name one at least"};
-  // What it is attached to so far is detached when something fails.
+  // If one GPU fails, the destructor detaches the load from the GPUs before it.
   std::unique_ptr<NodeWork> work(new NodeWork(node, clock, load));
   for (const unsigned gpu : gpus) ZEUS_RETURN_IF_ERROR(work->AttachTo(gpu));
   return work;
@@ -61,7 +61,7 @@ Result<std::unique_ptr<NodeWork>> NodeWork::Attach(SharedNode& node, Clock& cloc
 
 NodeWork::~NodeWork() {
   heartbeat_.reset();
-  // What fails here ends by itself when the heartbeats do.
+  // A load that cannot be detached here ends when its heartbeats stop.
   for (const Attachment& gpu : gpus_)
     (void)node_.Update(gpu.index, [&](GpuCore& core) {
       core.DetachLoad(gpu.load);

@@ -30,11 +30,11 @@ Result<OpenedNode> OpenNode(std::string_view name);
 // or show another machine's (kNotFound).
 Result<unsigned> IndexOnNode(const SharedNode& node, const Gpu& visible);
 
-// What this process runs on one or several GPUs of a node, until destruction. Thread-safe.
+// The work of this process on one or several GPUs of a node, until destruction. Thread-safe.
 //
-// A load without end (steps and duration infinite) is of this process, and needs heartbeats: they
-// come with every call here, or from a thread once KeepAlive() was called. A load of so many steps
-// or seconds ends by itself and needs none.
+// An endless load (steps and duration infinite) belongs to this process and needs heartbeats: each
+// call here sends one, and so does a thread once KeepAlive() was called. A load with a number of
+// steps or seconds ends by itself and needs no heartbeat.
 class NodeWork {
  public:
   // `clock` is the one that the node was opened with; both must outlive this. Either all GPUs run
@@ -53,8 +53,8 @@ class NodeWork {
   // that is ahead of the slowest one goes on, as it spins when it waits for the others.
   Status Begin(double steps);
 
-  // Node time until the slowest GPU has done what was asked for, if nothing changes; zero when it
-  // has. kUnavailable when somebody stopped the node.
+  // Node time until the slowest GPU has done its work, if nothing changes; zero when it has.
+  // kUnavailable when the node was stopped.
   Result<Seconds> Remaining();
 
   // Waits, but for `longest` of real time only; whether all is done. Knobs may change meanwhile.

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-#include "zeus/device/sim/graphics_clocks.h"
+#include "zeus/device/sim/gpu_model.h"
 #include "zeus/device/sim/workload.h"
 #include "zeus/device/sim/workload_data.h"
 
@@ -26,7 +26,7 @@ constexpr std::array<Origin, 7> kOrigins = {{
     {"A40", RecordedGpu::kA40, std::nullopt},
     {"RTX6000", RecordedGpu::kRtx6000, std::nullopt},
     {"P100", RecordedGpu::kP100, std::nullopt},
-    // Derived, not recorded.
+    // The behaviour of these models is derived, not recorded.
     {"A100", RecordedGpu::kV100, "V100"},
     {"H100", RecordedGpu::kV100, "V100"},
     {"L40S", RecordedGpu::kA40, "A40"},
@@ -35,7 +35,7 @@ constexpr std::array<Origin, 7> kOrigins = {{
 // How a model compares with the recorded GPU that its behaviour comes from.
 struct Scale {
   double speed = 1.0;
-  double power = 1.0;  // Above idle.
+  double power = 1.0;  // Ratio of the power above idle.
 };
 
 Scale ScaleOf(const GpuModel& model, const Origin& origin) {
@@ -54,12 +54,12 @@ Scale ScaleOf(const GpuModel& model, const Origin& origin) {
 // up to 121 W under 100 W. Beyond this excess, pulse skipping keeps the power down.
 constexpr double kLargestExcess = 1.21;
 
-// What a workload does when nothing holds the clock back.
+// How a workload runs when nothing holds the clock back.
 struct FullClock {
   double time;
   double gap;           // The part of `time` in which the GPU waits for its next work.
   double clock_share;   // The part of `time` that stretches when the clock falls, 0 to 1.
-  double active_power;  // Above idle.
+  double active_power;  // Watts above idle while computing.
 };
 
 FullClock AtFullClock(const OperatingFit& fit, const Scale& scale, double batch) {
@@ -167,8 +167,8 @@ Result<OperatingPoint> Predict(const GpuModel& model, const Workload& workload, 
   const double stretch = 1.0 - full.clock_share + computing;
   const double time = full.time * stretch;
 
-  // What depends on the clock computes, and so does all but the gap. Where power says that it must
-  // be more, power is right: while computing the GPU stays below its limit.
+  // The part that depends on the clock computes, and so does everything outside the gap. If power
+  // demands a larger share, power decides: while it computes, the GPU stays below its limit.
   const double room = (knobs.power_limit - model.idle_power).value();
   const double utilization =
       std::max({1.0 - full.gap / time, computing / stretch, active * pulses / room});

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "zeus/device/sim/graphics_clocks.h"
+#include "zeus/device/sim/gpu_model.h"
 
 namespace zeus::sim {
 namespace {
@@ -10,16 +10,15 @@ namespace {
 // Memory traffic of a GPU that draws its default limit.
 constexpr double kMemoryUtilizationAtFullPower = 0.6;
 
-// Of the highest clock, when the GPU is too hot.
+// The clock of a GPU that is too hot, as a share of its highest clock.
 constexpr double kSlowdown = 0.5;
 
-// What the loads would do together if only clocks held them back, and power limits only through
-// the catalogue.
+// The demand of all loads together if power limits acted only through the catalogue's clocks.
 struct Wish {
-  Watts plain{};       // Above idle, constant.
+  Watts plain{};       // Constant power above idle.
   Watts workloads{};   // Above idle, on average.
   double computing{};  // Share of time with a kernel running.
-  Watts least{};       // What the catalogue says cannot be undercut, limit or not.
+  Watts least{};  // The power that the workloads draw even at the lowest clock, whatever the limit.
   Hertz clock;
 };
 

@@ -6,20 +6,20 @@
 #include "zeus/device/gpu.h"
 #include "zeus/device/sim/gpu_model.h"
 #include "zeus/device/sim/load.h"
-#include "zeus/device/sim/step_profile.h"
+#include "zeus/device/sim/power_history.h"
 
 namespace zeus::sim {
 
 enum class Cooling { kEnough, kSlowedDown };
 
-// What holds the GPU back.
+// Limits on what the GPU may do.
 struct Constraints {
   Watts power_limit;
   std::optional<ClockRange> locked_clock;
   Cooling cooling;
 };
 
-// What the GPU does until the next event.
+// The behaviour of the GPU until the next event.
 struct OperatingState {
   StepProfile profile;  // Nominal power, without the effect of temperature.
   Hertz graphics_clock;

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "zeus/device/sim/energy_sum.h"
-
 namespace zeus::sim {
 namespace power_history_test {
 

@@ -7,7 +7,6 @@
 
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
-#include "zeus/device/sim/core_slot.h"
 #include "zeus/device/sim/node_layout.h"
 
 namespace zeus::sim {
@@ -49,7 +48,7 @@ class SharedNode {
   std::uint64_t seed() const { return header().seed; }
   double time_scale() const { return header().time_scale; }
 
-  // Whether somebody stopped the node while it was mapped here.
+  // Whether the node was stopped while it was mapped here.
   bool stopped() const { return header().stopped.load(std::memory_order_acquire) != 0; }
   void MarkStopped();
 
@@ -60,7 +59,7 @@ class SharedNode {
   using View = CoreSlot::Snapshot;
   Result<View> Read(unsigned index, Seconds time) const;
 
-  // Brings a view of the same GPU to `time`. Copies the GPU only if somebody changed it since.
+  // Brings a view of the same GPU to `time`. Copies the GPU only if it was changed since.
   Status Refresh(unsigned index, Seconds time, View& view) const;
 
   // Applies a change at the present time. What `change` returns is returned, and an error leaves

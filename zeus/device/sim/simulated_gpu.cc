@@ -4,24 +4,28 @@
 
 #include <optional>
 
+#include "zeus/device/sim/gpu_core.h"
+
 namespace zeus::sim {
 
 SimulatedGpu::SimulatedGpu(Clock& clock, const GpuModel& model, Options options)
     : clock_(clock),
       start_(clock.Now()),
       name_(fmt::format("gpu:{}", options.index)),
-      core_(model, options.seed, options.index),
-      identity_{.uuid = core_.uuid(),
-                .pci_address = core_.pci_address(),
+      core_(std::make_unique<GpuCore>(model, options.seed, options.index)),
+      identity_{.uuid = core_->uuid(),
+                .pci_address = core_->pci_address(),
                 .model = std::string(model.name),
                 .driver = "simulated",
                 .vendor = Vendor::kNvidia} {}
 
+SimulatedGpu::~SimulatedGpu() = default;
+
 template <class Function>
 auto SimulatedGpu::WithCore(Function function) {
   const std::lock_guard lock(mutex_);
-  core_.AdvanceTo(clock_.Now() - start_);
-  return function(core_);
+  core_->AdvanceTo(clock_.Now() - start_);
+  return function(*core_);
 }
 
 void SimulatedGpu::WaitIfSlow() {
@@ -45,16 +49,16 @@ Error SimulatedGpu::Lost() const {
 }
 
 std::optional<Error> SimulatedGpu::Refusal() {
-  if (core_.DrawFault(FaultKind::kNoPermission))
+  if (core_->DrawFault(FaultKind::kNoPermission))
     return Error{ErrorCode::kPermissionDenied,
                  fmt::format("changing {} needs root or the daemon", name_)};
-  if (core_.DrawFault(FaultKind::kSetterUnsupported))
+  if (core_->DrawFault(FaultKind::kSetterUnsupported))
     return Error{ErrorCode::kNotSupported, fmt::format("{} cannot be changed", name_)};
   return std::nullopt;
 }
 
 Result<EnergyReading> SimulatedGpu::ReadEnergy() {
-  ZEUS_TRY(const std::uint64_t millijoules, core_.counter_millijoules());
+  ZEUS_TRY(const std::uint64_t millijoules, core_->counter_millijoules());
   const EnergyCounter::Total total = counter_.Advance(millijoules);
   return EnergyReading{.total = Joules::FromMilli(static_cast<double>(total.ticks)),
                        .epoch = total.epoch,
@@ -62,16 +66,16 @@ Result<EnergyReading> SimulatedGpu::ReadEnergy() {
 }
 
 Result<Watts> SimulatedGpu::ReadPower(PowerKind kind) {
-  auto power = core_.power(kind);
-  if (power.ok() && core_.DrawFault(FaultKind::kPowerUnavailable))
+  auto power = core_->power(kind);
+  if (power.ok() && core_->DrawFault(FaultKind::kPowerUnavailable))
     return Error{ErrorCode::kUnavailable, "power reads as not available"};
   return power;
 }
 
 Result<Utilization> SimulatedGpu::ReadUtilization() {
-  if (core_.fault(FaultKind::kMigEnabled))
+  if (core_->fault(FaultKind::kMigEnabled))
     return Error{ErrorCode::kNotSupported, "a GPU in MIG mode has no utilization of its own"};
-  return core_.utilization();
+  return core_->utilization();
 }
 
 Result<EnergyReading> SimulatedGpu::Energy() {

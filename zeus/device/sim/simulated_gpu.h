@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -10,9 +11,13 @@
 #include "zeus/base/clock.h"
 #include "zeus/device/energy_counter.h"
 #include "zeus/device/gpu.h"
-#include "zeus/device/sim/gpu_core.h"
+#include "zeus/device/sim/fault.h"
+#include "zeus/device/sim/gpu_model.h"
+#include "zeus/device/sim/load.h"
 
 namespace zeus::sim {
+
+class GpuCore;
 
 // A GPU that exists only in this process, on any clock: with a VirtualClock a simulated week takes
 // milliseconds, and the same seed gives the same readings. Behind the Gpu interface a program sees
@@ -29,6 +34,7 @@ class SimulatedGpu final : public Gpu {
   // `model` is one of GpuModels().
   SimulatedGpu(Clock& clock, const GpuModel& model, Options options);
   SimulatedGpu(Clock& clock, const GpuModel& model) : SimulatedGpu(clock, model, Options{}) {}
+  ~SimulatedGpu() override;
 
   const std::string& name() const override { return name_; }
   const GpuIdentity& identity() const override { return identity_; }
@@ -67,18 +73,18 @@ class SimulatedGpu final : public Gpu {
   // The truth, for scoring. Through no fault can it be wrong.
   Joules ExactEnergy();
   Watts ExactPower();
-  // All of the present state, as a copy.
+  // All of the present state, as a copy (zeus/device/sim/gpu_core.h).
   GpuCore Snapshot();
 
  private:
-  // Brings the core to the present and calls `function(core_)`, as the world or as a driver call.
+  // Brings the core to the present and calls `function(*core_)`, as the world or as a driver call.
   template <class Function>
   auto WithCore(Function function);
   template <class Function>
   auto DriverCall(Function function) -> decltype(function(std::declval<GpuCore&>()));
 
   void WaitIfSlow();
-  std::optional<Error> Refusal();  // Of a setter.
+  std::optional<Error> Refusal();  // The error with which a fault makes a setter fail, if any.
   Error Lost() const;
   Result<EnergyReading> ReadEnergy();
   Result<Watts> ReadPower(PowerKind kind);
@@ -88,8 +94,8 @@ class SimulatedGpu final : public Gpu {
   const TimePoint start_;
   const std::string name_;
   std::mutex mutex_;
-  GpuCore core_;           // Guarded by mutex_.
-  EnergyCounter counter_;  // Guarded by mutex_.
+  const std::unique_ptr<GpuCore> core_;  // Guarded by mutex_.
+  EnergyCounter counter_;                // Guarded by mutex_.
   const GpuIdentity identity_;
 };
 

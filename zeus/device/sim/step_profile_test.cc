@@ -1,6 +1,6 @@
-#include "zeus/device/sim/step_profile.h"
-
 #include <gtest/gtest.h>
+
+#include "zeus/device/sim/power_history.h"
 
 namespace zeus::sim {
 namespace step_profile_test {

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "zeus/device/sim/graphics_clocks.h"
+#include "zeus/device/sim/gpu_model.h"
 
 namespace zeus::sim {
 namespace {
 
-// What well-tuned kernels reach of the published peaks.
+// Shares of the published peaks that well-tuned kernels reach.
 constexpr double kAchievedArithmetic = 0.5;
 constexpr double kAchievedBandwidth = 0.8;
 

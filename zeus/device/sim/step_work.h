@@ -6,7 +6,7 @@
 
 namespace zeus::sim {
 
-// What one training step asks of a GPU: a load for models that are not in the catalogue.
+// The work of one training step: a load for models that are not in the catalogue.
 struct StepWork {
   double operations;  // Floating-point ones, half precision.
   double bytes;       // To and from the memory of the GPU.

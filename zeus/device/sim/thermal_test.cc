@@ -1,8 +1,8 @@
-#include "zeus/device/sim/thermal.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
+
+#include "zeus/device/sim/power_history.h"
 
 namespace zeus::sim {
 namespace thermal_test {

@@ -25,7 +25,7 @@ struct Workload {
   std::uint64_t dataset_size;
   unsigned default_batch_size;
   std::span<const unsigned> batch_sizes;  // Those recorded on any GPU, ascending.
-  const WorkloadFits* fits;               // The coefficients: workload_data.h.
+  const WorkloadFits* fits;               // Coefficients, from workload_data.h.
 };
 
 std::span<const Workload> Workloads();
@@ -41,7 +41,7 @@ struct KnobSettings {
 // kInvalidArgument when the limit is outside the model's range or the cap below its lowest clock.
 Status CheckKnobs(const GpuModel& model, const KnobSettings& knobs);
 
-// What a GPU does with a workload under given knobs.
+// How a GPU runs a workload under given knobs.
 struct OperatingPoint {
   Seconds time_per_epoch;
   Watts average_power;
@@ -61,10 +61,11 @@ Result<OperatingPoint> Predict(const GpuModel& model, const Workload& workload, 
 // The last step may be a small one. Zero for batch size zero.
 std::uint64_t StepsPerEpoch(const Workload& workload, unsigned batch_size);
 
-// Of the runs that reach the target; nullopt when none does with this batch size.
+// Mean over the runs that reach the target; nullopt when no run with this batch size does.
 std::optional<double> MeanEpochsToTarget(const Workload& workload, unsigned batch_size);
 
-// One run; nullopt when it never reaches the target, as often as in the recorded runs.
+// Draws one run; nullopt when it never reaches the target, which happens as often as in the
+// recorded runs.
 std::optional<unsigned> DrawEpochsToTarget(const Workload& workload, unsigned batch_size,
                                            Random& random);
 

@@ -68,7 +68,7 @@ struct FailingShare {
 struct WorkloadFits {
   EpochsFit epochs;
   std::span<const FailingShare> failing;              // By batch size, ascending.
-  std::array<OperatingFit, kRecordedGpus> operating;  // By RecordedGpu.
+  std::array<OperatingFit, kRecordedGpus> operating;  // Indexed by RecordedGpu.
 };
 
 }  // namespace zeus::sim

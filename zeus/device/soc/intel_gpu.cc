@@ -19,7 +19,7 @@ Result<EnergyReading> IntelHwmonGpu::Energy() {
 }
 
 std::optional<Seconds> IntelHwmonGpu::LongestReadInterval() const {
-  // The driver widens a 32-bit register of 2^-14 J to 64 bits, but only when somebody reads it
+  // The driver widens a 32-bit register of 2^-14 J to 64 bits, but only when the file is read
   // (linux: drivers/gpu/drm/i915/i915_hwmon.c). Half a turn at more power than any card draws.
   constexpr Joules kTurn(262'144);
   constexpr Watts kHighestPower(1000);

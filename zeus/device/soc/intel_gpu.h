@@ -21,8 +21,8 @@ class IntelHwmonGpu final : public Gpu {
     std::string name;  // "gpu:0"
     GpuIdentity identity;
     std::string driver;                 // "i915" or "xe", for messages.
-    std::filesystem::path energy;       // energyN_input, microjoules.
-    Result<SysfsPowerLimit> limit;      // Or why there is none.
+    std::filesystem::path energy;       // The file energyN_input, in microjoules.
+    Result<SysfsPowerLimit> limit;      // The limit, or why there is none.
     std::filesystem::path temperature;  // tempN_input, millidegrees; empty if there is none.
   };
 

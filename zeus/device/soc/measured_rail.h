@@ -6,7 +6,8 @@
 
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
-#include "zeus/device/power_rail.h"
+#include "zeus/device/energy_meter.h"
+#include "zeus/device/node.h"
 
 namespace zeus::soc {
 
@@ -34,5 +35,10 @@ class MeasuredRail final : public PowerRail {
   const Role role_;
   const PowerSensor sensor_;
 };
+
+// The rails that the INA3221 chips of a Jetson measure, named as the board labels them
+// ("rail:VDD_CPU_GPU_CV": a combined rail stays one). Both drivers are read: hwmon (JetPack 5 and
+// later) and industrial I/O (JetPack 4). Rails that cannot be read are absent with the reason.
+void FindIna3221Rails(const std::filesystem::path& sysfs, Findings& findings);
 
 }  // namespace zeus::soc

@@ -4,8 +4,8 @@
 
 #include "zeus/base/file.h"
 #include "zeus/device/soc/grace.h"
-#include "zeus/device/soc/ina3221.h"
 #include "zeus/device/soc/intel_gpu.h"
+#include "zeus/device/soc/measured_rail.h"
 
 namespace zeus {
 namespace {

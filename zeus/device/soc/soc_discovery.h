@@ -5,9 +5,9 @@
 
 namespace zeus {
 
-// What boards and system-on-chip modules measure: the rails of a Jetson, the sockets of a Grace,
-// and Intel's discrete GPUs. On a machine that is none of these nothing is found and nothing is
-// reported absent.
+// Finds the sensors of boards and system-on-chip modules: the rails of a Jetson, the sockets of a
+// Grace, and Intel's discrete GPUs. On other machines it finds nothing and reports nothing as
+// absent.
 Result<Findings> DiscoverSoc(const Surroundings& surroundings);
 
 }  // namespace zeus

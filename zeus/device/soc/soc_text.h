@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "zeus/base/result.h"
-#include "zeus/device/power_rail.h"
+#include "zeus/device/energy_meter.h"
 
 // The texts in which boards describe their sensors. Pure functions: they are fuzzed
 // (fuzz/sysfs_fuzz.cc), so none may trust its input.
@@ -26,7 +26,8 @@ struct GraceSensorName {
 };
 Result<GraceSensorName> ParseGraceSensorName(std::string_view text);
 
-// What the label of an INA3221 channel names; nothing for channels that are no rail.
+// Returns the name of the rail that the label of an INA3221 channel stands for; nothing for
+// channels that are no rail.
 std::optional<PowerRail::Role> RailRole(std::string_view label);
 
 }  // namespace zeus::soc

@@ -19,7 +19,7 @@ namespace zeus::testing {
 
 // A GPU to test, and how its time passes.
 struct GpuHarness {
-  std::shared_ptr<void> factory;  // What the GPU lives on.
+  std::shared_ptr<void> factory;  // The environment that the GPU under test needs.
   std::unique_ptr<Gpu> gpu;
   std::function<void(Seconds)> advance;  // Null where the test cannot let time pass.
 };

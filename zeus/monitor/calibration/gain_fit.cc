@@ -6,18 +6,113 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <vector>
 
+#include "zeus/base/clock.h"
+#include "zeus/base/units.h"
 #include "zeus/monitor/calibration/least_squares.h"
-#include "zeus/monitor/calibration/plateaus.h"
+#include "zeus/monitor/calibration/load_pattern.h"
+#include "zeus/monitor/calibration/sensor_trace.h"
 
 namespace zeus::calibration {
+
+// Readings of one instrument. Each tells the mean of the `span` that ended `delay` before it.
+struct InstrumentLog {
+  std::vector<SensorReading> readings;  // In the order of time.
+  Seconds span;
+  Seconds delay;
+};
+
+// A stretch of steady load that two instruments saw: means in watts, and variances of the means.
+struct Plateau {
+  double reported;
+  double reported_variance;
+  double meter;
+  double meter_variance;
+};
+
+// The stretches between switches, up to `end`, for which both have at least one reading that saw
+// nothing else.
+std::vector<Plateau> FindPlateaus(const LoadPattern& load, TimePoint end,
+                                  const InstrumentLog& reported, const InstrumentLog& meter);
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// A load and its power do not change in no time, and moments are known to a few milliseconds.
+constexpr Seconds kMargin = 5ms;
+
+struct Level {
+  double count = 0;
+  double sum = 0;
+  double squares = 0;  // Sum of the squared differences from the mean.
+
+  double mean() const { return sum / count; }
+};
+
+// Collects the readings whose averaging window lies within [begin, end].
+Level LevelBetween(const InstrumentLog& log, TimePoint begin, TimePoint end) {
+  const TimePoint first = begin + log.delay + log.span + kMargin;
+  const TimePoint last = end + log.delay - kMargin;
+  const auto from = std::ranges::lower_bound(log.readings, first, {}, &SensorReading::time);
+  const auto to = std::ranges::upper_bound(log.readings, last, {}, &SensorReading::time);
+  Level level;
+  for (auto reading = from; reading < to; ++reading) {
+    level.count += 1;
+    level.sum += reading->value;
+  }
+  for (auto reading = from; reading < to; ++reading)
+    level.squares += (reading->value - level.mean()) * (reading->value - level.mean());
+  return level;
+}
+
+// Standard deviation of one reading, from all plateaus together: a plateau with a single reading
+// does not show how much it scatters.
+double Scatter(const std::vector<Level>& levels) {
+  double squares = 0;
+  double freedom = 0;
+  for (const Level& level : levels) {
+    squares += level.squares;
+    freedom += level.count - 1;
+  }
+  return freedom > 0 ? squares / freedom : 0;
+}
+
+}  // namespace
+
+std::vector<Plateau> FindPlateaus(const LoadPattern& load, TimePoint end,
+                                  const InstrumentLog& reported, const InstrumentLog& meter) {
+  std::vector<Level> ours;
+  std::vector<Level> theirs;
+  const auto& switches = load.switches();
+  for (std::size_t i = 0; i < switches.size(); ++i) {
+    const TimePoint until = i + 1 < switches.size() ? switches[i + 1].time : end;
+    const Level our = LevelBetween(reported, switches[i].time, until);
+    const Level their = LevelBetween(meter, switches[i].time, until);
+    if (our.count == 0 || their.count == 0) continue;
+    ours.push_back(our);
+    theirs.push_back(their);
+  }
+  const double our_scatter = Scatter(ours);
+  const double their_scatter = Scatter(theirs);
+  std::vector<Plateau> plateaus;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    plateaus.push_back({.reported = ours[i].mean(),
+                        .reported_variance = our_scatter / ours[i].count,
+                        .meter = theirs[i].mean(),
+                        .meter_variance = their_scatter / theirs[i].count});
+  }
+  return plateaus;
+}
+
 namespace {
 
 using namespace std::chrono_literals;
 
 constexpr std::size_t kFewestPlateaus = 4;
 constexpr Seconds kLargestMeterDelay = 10s;
-// Of the meter with the load: below it the meter looks at something else.
+// Least correlation of the meter with the load: below it the meter measures something else.
 constexpr double kLeastCorrelation = 0.5;
 constexpr double kFinestPower = 1e-3;  // Watts: readings are no finer.
 

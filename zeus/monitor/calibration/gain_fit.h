@@ -34,10 +34,10 @@ struct GainFit {
 };
 
 struct GainFitInput {
-  const SensorTrace& watts;  // Of the power sensor …
+  const SensorTrace& watts;  // Readings of the power sensor …
   const Response& response;  // … that answers like this.
   const LoadPattern& load;
-  TimePoint end;  // Of the recording.
+  TimePoint end;  // When the recording ended.
   const std::vector<MeterSample>& meter;
   ClockPair clocks;
   std::optional<Seconds> meter_delay;  // Found by correlation with the load where it is not given.

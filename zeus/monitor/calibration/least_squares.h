@@ -28,7 +28,8 @@ class LeastSquares {
     return Times(*inverse, right_);
   }
 
-  // Of the normal matrix: the covariance of the unknowns for observations of variance 1/weight.
+  // Inverse of the normal matrix: the covariance of the unknowns for observations of variance
+  // 1/weight.
   std::optional<Matrix> Inverse() const {
     Matrix rest = normal_;
     Matrix inverse{};

@@ -9,7 +9,7 @@
 
 namespace zeus::calibration {
 
-// What an external power meter showed.
+// One reading of an external power meter.
 struct MeterSample {
   WallTime time;
   Watts power;

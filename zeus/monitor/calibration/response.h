@@ -21,7 +21,7 @@ struct Response {
   Estimate delay;
   Watts step;   // Power that the load added, as the sensor shows it.
   Watts noise;  // Root mean square of what the fit leaves.
-  int updates;  // Seen.
+  int updates;  // Number of updates that were seen.
 
   // Part of the time that the sensor observes.
   double coverage() const { return std::min(1.0, window.value / period.value); }

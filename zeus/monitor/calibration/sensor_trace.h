@@ -21,7 +21,7 @@ struct SensorReading {
   double value;
 };
 
-// What polling a sensor showed: its new values and when they appeared. One owner.
+// The new values that polling a sensor showed, and when they appeared. One owner.
 class SensorTrace {
  public:
   // Times must not decrease. Polls that are far apart for once cost precision, not correctness.

@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr double kIdle = 60;
-constexpr double kCeiling = 450;  // The power limit.
+constexpr double kCeiling = 450;  // Power limit of the device, in watts.
 
 void Square(const Script& s, double period) {
   double time = -3 - period * s.random.Uniform();
@@ -110,8 +110,8 @@ void WriteRandomWindows(Script& s) {
   }
 }
 
-// What a program does that reads the sensor at the edges, or, without a counter, adds up trapezoids
-// over the readings that differ from their predecessor.
+// Measures as a naive program does: it reads the counter at the edges or, without one, adds up
+// trapezoids over the readings that differ from their predecessor.
 class NaiveMethod {
  public:
   NaiveMethod(ScriptedMeter& meter, bool counter) : meter_(meter), counter_(counter) {}
@@ -231,7 +231,7 @@ const std::vector<SensorKind>& SensorKinds() {
 const std::vector<Load>& PlainLoads() {
   static const std::vector<Load> loads = {
       {"steady", [](Script& s) { s.SetPower(0, 300); }},
-      {"burst",  // Fills the window.
+      {"burst",  // The burst fills the window.
        [](Script& s) {
          s.SetPower(0, kIdle);
          s.SetPower(s.begin, 300);

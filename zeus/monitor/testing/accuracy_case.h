@@ -32,9 +32,9 @@ struct PlannedWindow {
 struct Script {
   ScriptedMeter& meter;
   Random& random;
-  double begin;   // Of the window.
-  double length;  // Of the window.
-  double period;  // Of the sensor.
+  double begin;   // Begin of the window, in seconds.
+  double length;  // Length of the window.
+  double period;  // Period of the sensor.
   std::vector<PlannedWindow> windows{};
 
   void SetPower(double time, double watts) const {

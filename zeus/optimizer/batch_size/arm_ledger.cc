@@ -37,14 +37,14 @@ void ArmLedger::Observe(const RunResult& result, Joules cost) {
   arms_.Observe(run.batch_size, cost / EpochCost(run.gpu_model, run.batch_size), result.converged);
 }
 
-std::size_t ArmLedger::IndexOf(int batch_size) const {
+std::size_t ArmLedger::ArmIndex(int batch_size) const {
   return static_cast<std::size_t>(std::ranges::lower_bound(batch_sizes_, batch_size) -
                                   batch_sizes_.begin());
 }
 
 Joules ArmLedger::EpochCost(std::string_view gpu_model, int batch_size) const {
   const std::span<const Joules> costs = EpochCosts(gpu_model);
-  return costs.empty() ? Joules(1) : costs[IndexOf(batch_size)];
+  return costs.empty() ? Joules(1) : costs[ArmIndex(batch_size)];
 }
 
 std::span<const Joules> ArmLedger::EpochCosts(std::string_view gpu_model) const {
@@ -85,7 +85,7 @@ void ArmLedger::SaveTo(Json& state) const {
 Status ArmLedger::RestoreFrom(const Json& state) {
   ZEUS_TRY(const Json* const costs, FindPart(state, "epoch_costs"));
   ZEUS_TRY(epoch_costs_, EpochCostTable::Restore(*costs));
-  latest_changes_ = -1;
+  latest_changes_ = -1;  // No table has this count, so the cache is not used again.
   ZEUS_TRY(const Json* const arms, FindPart(state, "arms"));
   return arms_.Restore(*arms);
 }

@@ -14,8 +14,8 @@
 
 namespace zeus {
 
-// The books of a policy that thinks in costs: what an epoch costs on each GPU model, and what runs
-// cost in units of that. One owner.
+// The records of a policy that learns the cost of whole runs: what an epoch costs on each GPU
+// model, and what runs cost in units of their batch size's epoch cost. One owner.
 class ArmLedger {
  public:
   explicit ArmLedger(const PolicySpec& spec);
@@ -24,31 +24,33 @@ class ArmLedger {
   const GaussianThompson& arms() const { return arms_; }
 
   void LearnEpochCost(std::string_view gpu_model, int batch_size, Joules cost);
-  // The epoch cost of a run, as it was reported or as its whole cost implies.
+  // Learns the epoch cost that the run reported, or else its cost divided by its epochs.
   void LearnEpochCost(const RunResult& result);
-  // A run that is worth `cost`.
+  // Records a run. `cost` may differ from the run's own: a run that was not worth starting counts
+  // as very expensive.
   void Observe(const RunResult& result, Joules cost);
 
-  // What an epoch costs, as well as it is known; anything when nothing was ever measured, since
-  // then there is no cost to convert either.
+  // Returns the best estimate of what an epoch costs. While nothing was measured it is 1 J, which
+  // does no harm: there is no cost to convert yet.
   Joules EpochCost(std::string_view gpu_model, int batch_size) const;
-  // Of all batch sizes, in their order; empty when nothing was ever measured. Valid until something
-  // is learned, or asked about another model.
+  // Returns the epoch costs of all batch sizes, in their order; empty when nothing was measured.
+  // The span is valid until something is learned or another GPU model is asked for.
   std::span<const Joules> EpochCosts(std::string_view gpu_model) const;
 
-  // Untried, or a candidate.
+  // Describes a batch size as untried or as a candidate; it is up to the policy to drop it.
   ArmBelief Describe(std::string_view gpu_model, int batch_size) const;
 
   void SaveTo(Json& state) const;
   Status RestoreFrom(const Json& state);
 
  private:
-  std::size_t IndexOf(int batch_size) const;
+  std::size_t ArmIndex(int batch_size) const;
 
   std::vector<int> batch_sizes_;
   EpochCostTable epoch_costs_{};
   GaussianThompson arms_;
-  // What EpochCosts() said last, about which model, and after how many changes of the table.
+  // The cached result of EpochCosts(), with the GPU model and the table's count of changes for
+  // which it holds.
   mutable std::vector<Joules> latest_costs_{};
   mutable std::string latest_model_{};
   mutable std::int64_t latest_changes_ = 0;

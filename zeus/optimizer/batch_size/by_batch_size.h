@@ -7,8 +7,8 @@
 
 namespace zeus {
 
-// A map from batch sizes, of which a job has few: ascending, in one piece of memory. References are
-// valid until the next insertion. One owner.
+// A map from batch size to T, sorted and in one piece of memory: a job has so few batch sizes that
+// this beats a tree. References are valid until the next insertion. One owner.
 template <class T>
 class ByBatchSize {
  public:
@@ -25,11 +25,11 @@ class ByBatchSize {
 
   auto find(int batch_size) { return Find(entries_, batch_size); }
   auto find(int batch_size) const { return Find(entries_, batch_size); }
-  // The batch size must be there.
+  // The batch size must be in the map.
   T& at(int batch_size) { return find(batch_size)->second; }
   const T& at(int batch_size) const { return find(batch_size)->second; }
 
-  // What is there, or else `value` from now on.
+  // Returns the value of the batch size, after inserting `value` if there was none.
   T& emplace(int batch_size, T value) {
     auto place = std::ranges::lower_bound(entries_, batch_size, {}, &Entry::first);
     if (place == entries_.end() || place->first != batch_size)

@@ -9,8 +9,9 @@
 
 namespace zeus {
 
-// The default batch size, always, without early stopping: for jobs whose batch size must not
-// change, and as what the others are compared with. It keeps books all the same.
+// Always chooses the default batch size and never stops a run early: for jobs whose batch size must
+// not change, and as the baseline of comparisons. It records costs as the other policies do, so
+// that Beliefs() can show them.
 class DefaultPolicy final : public BatchSizePolicy {
  public:
   explicit DefaultPolicy(const PolicySpec& spec);

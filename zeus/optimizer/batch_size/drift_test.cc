@@ -1,5 +1,5 @@
-// Data that drift (Zeus §6.4): a job over 38 slices of data, whose best batch size moves on the
-// way.
+// Tests of data that drift (Zeus §6.4): a job over 38 slices of data, whose best batch size changes
+// on the way.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,8 +26,8 @@ Joules EpochCost(int batch_size) { return Joules(100 + 400.0 / batch_size); }
 
 struct DriftingJob {
   PolicySpec spec;
-  double cost = 0.0;    // After the drift, all tries.
-  double oracle = 0.0;  // Of the batch size that is best in each slice.
+  double cost = 0.0;    // Cost of all tries after the drift.
+  double oracle = 0.0;  // Cost of the batch size that is best in each slice.
 
   void Run(std::uint64_t seed) {
     spec.seed = seed;
@@ -89,7 +89,7 @@ TEST(DriftingDataTest, AWindowLetsZeusLeaveTheOldOptimum) {
   EXPECT_LT(with_window - 1, 0.8 * (without - 1)) << with_window << ' ' << without;
 }
 
-// It notices by itself; a window does not make it worse.
+// This policy notices a drift without a window, and a window does not make it worse.
 TEST(DriftingDataTest, KnowledgeGradientFollowsWithAndWithoutAWindow) {
   const double zeus = CostAfterDrift("zeus", 4);
   EXPECT_LT(CostAfterDrift("knowledge_gradient", 0), zeus);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "zeus/base/random.h"
-#include "zeus/optimizer/batch_size/lognormal.h"
+#include "zeus/optimizer/batch_size/knowledge_gradient.h"
 
 namespace zeus {
 namespace epoch_belief_test {
@@ -25,14 +25,14 @@ TEST(EpochBeliefTest, OnePointFixesTheLevelAndItsNeighbourhood) {
   EXPECT_LT(posterior[2].variance, posterior[3].variance);
 }
 
-// The same equations solved by elimination.
+// Solves the same equations by elimination.
 TEST(EpochBeliefTest, TwoPointsGiveTheTextbookPosterior) {
   const auto covariance = [](double octaves) {
     const double r = std::sqrt(5.0) * octaves / 4;
     return 0.64 * (1 + r + r * r / 3) * std::exp(-r) + 9;
   };
   const double a = covariance(0) + 0.02, b = covariance(2), d = covariance(0) + 0.05;
-  const double y0 = 2.0 + 0.15, y1 = 2.4 - 0.25;  // Less the mean of the prior.
+  const double y0 = 2.0 + 0.15, y1 = 2.4 - 0.25;  // Evidence less the prior mean.
   const double k0 = covariance(1), k1 = covariance(1);
   const double determinant = a * d - b * b;
   const double w0 = (k0 * d - k1 * b) / determinant, w1 = (k1 * a - k0 * b) / determinant;
@@ -60,7 +60,7 @@ TEST(EpochBeliefTest, SixtyFourNeighboursWithExactEvidenceStaySolvable) {
   }
 }
 
-// Against a million draws.
+// Compares the formulas with the means of a million draws.
 TEST(LognormalTest, ExpectationsAreThoseOfSamples) {
   const Lognormal x{.mean_log = 1.5, .variance_log = 0.16};
   Random random(7);

@@ -11,7 +11,7 @@
 namespace zeus {
 namespace {
 
-constexpr int kMostMeasurements = 8;
+constexpr int kMostMeasurements = 8;  // The greatest weight of the mean so far in Refine(), plus 1.
 constexpr std::string_view kField = "epoch_costs";
 
 double Octaves(int a, int b) { return std::abs(std::log2(a) - std::log2(b)); }

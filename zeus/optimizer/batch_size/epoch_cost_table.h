@@ -13,30 +13,33 @@
 
 namespace zeus {
 
-// What one epoch costs, by GPU model and batch size. The number of epochs to the target does not
-// depend on the GPU, the cost of an epoch does and is quickly measured (Zeus §7): that is how one
-// GPU model profits from what was learned on another. One owner.
+// The cost of one epoch, by GPU model and batch size. The number of epochs to the target does not
+// depend on the GPU model; the cost of an epoch does, and is measured quickly (Zeus §7). That is
+// how one GPU model profits from what was learned on another. One owner.
 class EpochCostTable {
  public:
-  // The first measurement counts: costs that are kept in units of an epoch's cost would shift if it
-  // moved. Costs that are not positive and finite are no measurement.
+  // Keeps the first measurement and ignores later ones: costs that are kept in units of the epoch
+  // cost would shift if it moved. Here and below, costs that are not positive and finite are
+  // ignored.
   void LearnOnce(std::string_view gpu_model, int batch_size, Joules cost);
-  // The mean of the measurements counts, later ones at least one eighth.
+  // Keeps the mean of the measurements, in which the newest one weighs at least one eighth.
   void Refine(std::string_view gpu_model, int batch_size, Joules cost);
 
   std::optional<Joules> Profiled(std::string_view gpu_model, int batch_size) const;
 
-  // Translated from a model on which this batch size was measured: by the ratio of both models at
-  // the nearest batch size (in octaves) that both know, or as it stands when there is none.
+  // Returns the cost on another model on which this batch size was measured, scaled by the ratio of
+  // both models at the nearest batch size (in octaves) that was measured on both; unscaled if there
+  // is none.
   std::optional<Joules> Translated(std::string_view gpu_model, int batch_size) const;
 
-  // Profiled, else translated, else that of the nearest batch size known.
+  // Returns the profiled cost, else the translated one, else that of the nearest measured batch
+  // size; nullopt if nothing was measured.
   std::optional<Joules> Estimate(std::string_view gpu_model, int batch_size) const;
 
-  // Grows whenever an answer above may have become another one.
+  // Grows with every change, so that callers can cache what they derive from the table.
   std::int64_t changes() const { return changes_; }
 
-  // The model that was measured first; empty when there is none.
+  // The GPU model that was measured first; empty when nothing was measured.
   std::string_view home() const;
 
   Json Save() const;
@@ -53,6 +56,7 @@ class EpochCostTable {
   };
 
   const Model* Find(std::string_view gpu_model) const;
+  // Finds or adds the entry; nullptr if the cost is not positive and finite.
   Measured* Slot(std::string_view gpu_model, int batch_size, Joules cost);
 
   std::vector<Model> models_;  // In the order of their first measurement.

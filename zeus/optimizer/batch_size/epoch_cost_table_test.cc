@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "zeus/optimizer/batch_size/epoch_cost_belief.h"
+#include "zeus/optimizer/batch_size/epoch_belief.h"
 
 namespace zeus {
 namespace epoch_cost_table_test {

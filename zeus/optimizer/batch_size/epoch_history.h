@@ -12,28 +12,29 @@
 
 namespace zeus {
 
-// What runs with one batch size have shown about the number of epochs to the target.
+// Statistics of the runs with one batch size: how many epochs they needed to the target.
 struct ArmEpochs {
   std::int64_t runs = 0;
   std::int64_t converged = 0;
-  bool ever_converged = false;  // Also in a run that has left the window.
-  // Of ln epochs, since the last drift: of runs that converged, and of runs that did not although
-  // the batch size had before.
+  bool ever_converged = false;  // True also if that run has left the window.
+  // Statistics of ln epochs since the last drift, over the runs that converged and over those that
+  // failed after the batch size had converged once.
   std::int64_t results = 0;
   double mean = 0.0;
   double squares = 0.0;  // Sum of squared deviations from the mean.
-  // Squares and degrees of freedom from before the last drift: the noise is the same.
+  // Sum of squares and degrees of freedom from before the last drift. They still count for the
+  // noise, which a drift does not change.
   double older_squares = 0.0;
   std::int64_t older_freedom = 0;
-  // What the results from before the last drift still say.
+  // The results from before the last drift, with a variance that was widened by the drift.
   std::optional<EpochBelief::Evidence> stale{};
-  // Of the latest run, if it was outside what was expected.
+  // ln epochs of the latest run, if that run was surprising.
   std::optional<double> surprise{};
-  // Of a batch size that has not converged yet.
-  int longest_stop = 0;  // Epochs.
-  int stops = 0;
-  double spent = 0.0;  // In units of the epoch cost.
-  bool dropped = false;
+  // The rest is about a batch size that has not converged yet.
+  int longest_stop = 0;  // Epochs of the longest run that was stopped.
+  int stops = 0;         // Runs that were stopped.
+  double spent = 0.0;    // Cost of those runs, in units of the epoch cost.
+  bool dropped = false;  // The batch size is not worth another try.
 };
 
 // A run as the history keeps it.
@@ -47,9 +48,9 @@ struct RunRecord {
   bool surprising = false;  // Outside the interval in which 99 % of such runs were expected.
 };
 
-// What runs have shown, by batch size: those of the latest `window` recurrences, or all (window 0),
-// of which only sums are kept. Two surprising runs in a row with one batch size are taken for a
-// drift of the data: what was learned before counts little from then on, and dropped batch sizes
+// The results of a job's runs, by batch size: those of the latest `window` recurrences, or of all
+// (window 0), of which only sums are kept. Two surprising runs in a row with one batch size are
+// taken for a drift of the data: earlier results count little from then on, and dropped batch sizes
 // may be tried again. One owner.
 class EpochHistory {
  public:
@@ -58,12 +59,13 @@ class EpochHistory {
   void Add(const RunRecord& run);
 
   std::span<const ArmEpochs> arms() const { return arms_; }
-  // The noise of ln epochs between runs of one batch size, pooled over all of them: its variance.
+  // The variance of ln epochs between runs of one batch size, pooled over all batch sizes.
   double NoiseVariance() const;
-  // What the process over batch sizes learns from each.
+  // Returns what EpochBelief learns from each batch size; nullopt if there is nothing to learn.
   std::vector<std::optional<EpochBelief::Evidence>> AllEvidence() const;
 
-  // ln epochs of a run; a run that did not converge would have needed more.
+  // Returns ln epochs of a run. For a run that did not converge, a bit is added: it would have
+  // needed more epochs than it had.
   static double LogEpochs(const RunRecord& run);
 
   Json Save() const;
@@ -71,14 +73,15 @@ class EpochHistory {
 
  private:
   void Apply(const RunRecord& run);
-  void Drift();
+  void HandleDrift();
 
   int window_;
   std::vector<ArmEpochs> arms_;
-  std::deque<RunRecord> latest_{};  // Empty without a window.
+  std::deque<RunRecord> latest_{};  // The runs in the window; empty without one.
 };
 
-// The variance between runs of a batch size with few results, when the pooled one is `noise`.
+// Returns the variance to assume between runs of a batch size with few results, when the pooled
+// variance is `noise`.
 double CautiousNoise(double noise);
 
 }  // namespace zeus

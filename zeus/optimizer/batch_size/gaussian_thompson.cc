@@ -9,6 +9,62 @@
 
 namespace zeus {
 
+double CostSamples::variance() const {
+  return count_ == 0 ? 0.0 : squares_ / static_cast<double>(count_);
+}
+
+// Welford's update: equal samples leave the sum of squares at exactly 0.
+void CostSamples::Count(const Sample& sample) {
+  ++count_;
+  if (sample.converged) ++converged_;
+  const double deviation = sample.cost - mean_;
+  mean_ += deviation / static_cast<double>(count_);
+  squares_ += deviation * (sample.cost - mean_);
+}
+
+void CostSamples::Add(double cost, bool converged) {
+  const Sample sample{.cost = cost, .converged = converged};
+  if (window_ == 0) return Count(sample);
+  latest_.push_back(sample);
+  if (std::ssize(latest_) > window_) latest_.erase(latest_.begin());
+  // Recompute from scratch: subtracting the samples that left would accumulate rounding errors.
+  count_ = converged_ = 0;
+  mean_ = squares_ = 0.0;
+  for (const Sample& one : latest_) Count(one);
+}
+
+Json CostSamples::Save() const {
+  if (window_ == 0) return Json::array({count_, converged_, mean_, squares_});
+  Json state = Json::array();
+  for (const Sample& sample : latest_) {
+    state.push_back(sample.cost);
+    state.push_back(sample.converged ? 1 : 0);
+  }
+  return state;
+}
+
+Result<CostSamples> CostSamples::Restore(int window, const Json& state) {
+  CostSamples samples(window);
+  if (window == 0) {
+    ZEUS_TRY(samples.count_, ElementAt<std::int64_t>(state, 0, "arms"));
+    ZEUS_TRY(samples.converged_, ElementAt<std::int64_t>(state, 1, "arms"));
+    ZEUS_TRY(samples.mean_, NumberAt(state, 2, "arms"));
+    ZEUS_TRY(samples.squares_, NumberAt(state, 3, "arms"));
+    if (samples.converged_ < 0 || samples.converged_ > samples.count_ || samples.squares_ < 0)
+      return DamagedState("arms");
+    return samples;
+  }
+  if (!state.is_array() || state.size() % 2 != 0 ||
+      state.size() > 2 * static_cast<std::size_t>(window))
+    return DamagedState("arms");
+  for (std::size_t i = 0; i < state.size(); i += 2) {
+    ZEUS_TRY(const double cost, NumberAt(state, i, "arms"));
+    ZEUS_TRY(const int converged, ElementAt<int>(state, i + 1, "arms"));
+    samples.Add(cost, converged != 0);
+  }
+  return samples;
+}
+
 GaussianThompson::GaussianThompson(std::span<const int> batch_sizes, const Options& options)
     : options_(options) {
   for (const int batch_size : batch_sizes)
@@ -35,8 +91,8 @@ std::optional<CostBelief> GaussianThompson::BeliefFrom(const CostSamples& sample
   const double mean = samples.mean() * epoch_cost.value();
   const double variance = samples.variance() * epoch_cost.value() * epoch_cost.value();
   if (variance <= 0) return CostBelief{.mean = Joules(mean), .sigma = Joules(0)};
-  // The textbook update with both sides multiplied by the variance: with a small one, the precision
-  // would be too large for a double.
+  // Zeus §4.3, Algorithm 2, with numerator and denominator multiplied by the variance: the
+  // precision n / variance would overflow for a very small variance.
   const double weight = prior_precision * variance;
   return CostBelief{
       .mean = Joules((count * mean - weight * options_.prior_mean) / (count + weight)),
@@ -82,7 +138,7 @@ int GaussianThompson::Best(std::span<const int> arms, std::span<const Joules> ep
   return best;
 }
 
-// Without epoch costs there are no costs to convert either.
+// While no epoch cost is known, there are no observations to convert, and any unit will do.
 Joules GaussianThompson::CostAt(std::span<const Joules> epoch_costs,
                                 ByBatchSize<CostSamples>::Place samples) const {
   return epoch_costs.empty() ? Joules(1)

@@ -15,7 +15,8 @@ std::optional<std::size_t> Leader(const std::vector<ArmKnowledge>& arms) {
   return leader;
 }
 
-// Within an octave of those that converged, and at least the next one on each side.
+// Candidates are the batch sizes between those that ever converged, within an octave of them, and
+// at least the next one on each side.
 void MarkCandidates(std::span<const ArmEpochs> shown, std::span<const double> octaves,
                     std::vector<ArmKnowledge>& arms) {
   const auto first = std::ranges::find(shown, true, &ArmEpochs::ever_converged) - shown.begin();
@@ -57,7 +58,7 @@ Knowledge KnowledgeSource::About(const EpochHistory& history,
                      .profiled = cost.profiled,
                      .converged = shown[i].converged > 0,
                      .has_results = shown[i].results > 0};
-    // It needs more epochs than those after which it was stopped.
+    // A run that was stopped showed that the target needs at least one epoch more.
     if (!arm.converged && shown[i].longest_stop >= 1)
       arm.log_epochs = std::max(arm.log_epochs, std::log(shown[i].longest_stop + 1.0));
     knowledge.arms.push_back(arm);

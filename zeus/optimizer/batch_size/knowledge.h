@@ -6,22 +6,21 @@
 #include <vector>
 
 #include "zeus/optimizer/batch_size/epoch_belief.h"
-#include "zeus/optimizer/batch_size/epoch_cost_belief.h"
 #include "zeus/optimizer/batch_size/epoch_history.h"
 
 namespace zeus {
 
-// What is believed about one batch size. Logarithms are natural; costs in joules.
+// The belief about one batch size. Logarithms are natural; costs are in joules.
 struct ArmKnowledge {
   int batch_size = 0;
-  double log_epochs = 0.0;  // f
+  double log_epochs = 0.0;  // Expected value of f(b), see EpochBelief.
   double log_epochs_variance = 0.0;
-  double log_epoch_cost = 0.0;  // g
+  double log_epoch_cost = 0.0;
   double log_epoch_cost_sigma = 0.0;
-  bool profiled = false;   // Its epoch cost was measured on this GPU model.
-  bool converged = false;  // At least once.
-  bool has_results = false;
-  bool candidate = false;  // Near enough to what converged, and not dropped.
+  bool profiled = false;     // Its epoch cost was measured on this GPU model.
+  bool converged = false;    // It reached the target at least once.
+  bool has_results = false;  // It has results since the last drift.
+  bool candidate = false;    // It is near enough to one that converged, and not dropped.
 
   double log_cost() const { return log_epochs + log_epoch_cost; }
   double log_cost_variance() const {
@@ -29,26 +28,26 @@ struct ArmKnowledge {
   }
 };
 
-// What `knowledge_gradient` knows at one moment about runs on one GPU model.
+// Everything that the policy `knowledge_gradient` knows at one moment about runs on one GPU model.
 struct Knowledge {
   double noise = 0.0;  // Variance of ln epochs between runs of one batch size.
   std::vector<ArmKnowledge> arms{};
-  std::optional<std::size_t> leader{};  // The best of those that converged.
-  double leader_cost = 0.0;             // Expected, of one run.
+  std::optional<std::size_t> leader{};  // The cheapest batch size that converged.
+  double leader_cost = 0.0;             // Expected cost of one run with it.
 };
 
-// Puts together what runs have shown and what epochs cost. Immutable.
+// Combines the results of runs and the epoch costs into Knowledge. Immutable.
 class KnowledgeSource {
  public:
   KnowledgeSource(std::span<const int> batch_sizes, int default_batch_size);
 
-  // `costs` is what is believed about epoch costs, one per batch size.
+  // `costs` has one belief per batch size.
   Knowledge About(const EpochHistory& history,
                   std::span<const std::optional<EpochCostBelief>> costs) const;
 
  private:
   std::vector<int> batch_sizes_;
-  std::vector<double> octaves_{};  // log2 of them.
+  std::vector<double> octaves_{};  // log2 of the batch sizes.
   EpochBelief belief_;
 };
 

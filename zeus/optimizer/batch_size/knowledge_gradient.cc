@@ -2,19 +2,72 @@
 
 #include <algorithm>
 #include <cmath>
-
-#include "zeus/optimizer/batch_size/lognormal.h"
+#include <limits>
+#include <numbers>
 
 namespace zeus {
 namespace {
 
-// The first epoch of a batch size is slower, while its power limits are profiled: a share of the
-// cost of a run.
-constexpr double kProfiling = 0.05;
-constexpr double kOptimism = 1.75;  // Standard deviations.
+// The standard normal distribution function.
+double Cumulative(double z) { return 0.5 * std::erfc(-z / std::numbers::sqrt2); }
 
-// How much the recurrences to come gain from one run with this batch size, less what the run itself
-// costs more than one with the leader.
+// P(X <= limit).
+double Below(const Lognormal& x, double limit) {
+  if (limit <= 0) return 0.0;
+  return Cumulative((std::log(limit) - x.mean_log) / std::sqrt(x.variance_log));
+}
+
+// E[X; X <= limit].
+double MeanBelow(const Lognormal& x, double limit) {
+  if (limit <= 0) return 0.0;
+  const double sigma = std::sqrt(x.variance_log);
+  return x.Mean() * Cumulative((std::log(limit) - x.mean_log) / sigma - sigma);
+}
+
+// P(X > floor). Unlike 1 - P(X <= floor), it is precise in the far tail.
+double Above(const Lognormal& x, double floor) {
+  if (floor <= 0) return 1.0;
+  return Cumulative((x.mean_log - std::log(floor)) / std::sqrt(x.variance_log));
+}
+
+double Ratio(double dividend, double divisor) {
+  return divisor > 0 ? dividend / divisor : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace
+
+double Lognormal::Mean() const { return std::exp(mean_log + variance_log / 2); }
+
+double Lognormal::ExpectedShortfall(double limit) const {
+  return ExpectedShortfallAbove(0.0, limit);
+}
+
+double Lognormal::MeanAbove(double floor) const {
+  if (floor <= 0) return Mean();
+  const double sigma = std::sqrt(variance_log);
+  const double mean = Mean() * Cumulative((mean_log - std::log(floor)) / sigma + sigma);
+  return Ratio(mean, Above(*this, floor));
+}
+
+double Lognormal::ExpectedShortfallAbove(double floor, double limit) const {
+  if (limit <= floor) return 0.0;
+  if (variance_log <= 0) return std::max(0.0, limit - Mean());
+  const double probability = Below(*this, limit) - Below(*this, floor);
+  const double mean = MeanBelow(*this, limit) - MeanBelow(*this, floor);
+  return Ratio(std::max(0.0, limit * probability - mean), Above(*this, floor));
+}
+
+namespace {
+
+// Profiling the power limits of a batch size slows its first run down. The extra cost is estimated
+// as this share of the cost of a run with the leader.
+constexpr double kProfilingShare = 0.05;
+constexpr double kOptimism = 1.75;  // Standard deviations below the mean.
+
+// Returns the expected gain of later recurrences from one run with this batch size, less the extra
+// cost of that run over one with the leader. After the run, the belief about ln cost has a new
+// mean. Seen from now, that mean is normal around the present one, with the variance by which the
+// run reduces the uncertainty: v - v * noise / (v + noise) = v^2 / (v + noise).
 double ValueOfExploring(const Knowledge& knowledge, const ArmKnowledge& arm, double horizon,
                         double beta) {
   const double uncertainty = arm.log_epochs_variance;
@@ -27,7 +80,7 @@ double ValueOfExploring(const Knowledge& knowledge, const ArmKnowledge& arm, dou
   double cost = std::exp(learned.mean_log + arm.log_cost_variance() / 2);
   if (!arm.converged) cost = std::min(cost, beta * leader_cost);
   const double gain = horizon * learned.ExpectedShortfall(leader_cost);
-  return gain - (cost - leader_cost) - (arm.profiled ? 0.0 : kProfiling * leader_cost);
+  return gain - (cost - leader_cost) - (arm.profiled ? 0.0 : kProfilingShare * leader_cost);
 }
 
 }  // namespace
@@ -64,7 +117,9 @@ int WorthwhileEpochs(const Knowledge& knowledge, const NewArmRun& run, double ho
   const Lognormal epochs{
       .mean_log = known.log_epochs,
       .variance_log = known.log_epochs_variance + CautiousNoise(knowledge.noise)};
-  // In epochs of this batch size.
+  // Costs are in epochs of this batch size here. After `done` epochs without convergence, the run
+  // goes on while the epochs that it still needs cost at most what stopping loses: the run with the
+  // leader that then has to be made instead, and what later recurrences might gain.
   const double leader_cost = knowledge.leader_cost / run.epoch_cost.value();
   int done = run.first;
   for (; done < run.limit; ++done) {

@@ -1,3 +1,11 @@
+// The order of decisions. While nothing has converged, batch sizes are tried from the default
+// outwards. From then on there is a leader, the cheapest batch size that converged. The first try
+// of a recurrence explores if the knowledge gradient finds a batch size worth it, or on a checkup;
+// later tries run the leader, so that a recurrence ends. A run with a converged batch size is
+// stopped at beta times the epochs that it is expected to need. A run with a new one is stopped
+// when going on costs more than it may still gain, and at beta times the leader's cost at the
+// latest. A new batch size that failed twice, or cost as much as a run of the leader in vain, is
+// dropped.
 #include "zeus/optimizer/batch_size/knowledge_gradient_policy.h"
 
 #include <algorithm>
@@ -12,23 +20,25 @@ namespace zeus {
 namespace {
 
 constexpr double kShortestHorizon = 5.0;  // Recurrences.
-// A recurrence has to end some time: from its fourth try on, nothing stops a run early.
+// A recurrence has to end some time: from its fourth try on, no run is stopped early.
 constexpr int kBoundedTries = 3;
+// A batch size that never converged is dropped after so many stopped runs.
 constexpr int kMostStops = 2;
-// 99 % of a normal distribution is within so many standard deviations.
+// 99 % of a normal distribution lies within so many standard deviations.
 constexpr double kSurprise = 2.5758293035489004;
+// Values runs of new batch sizes when the job never stops early and so has no beta.
 constexpr double kDefaultBeta = 2.0;
 
-// 10, 20, 40, …: the belief itself may be wrong, so now and then the batch size that could be best
-// is tried even if that does not seem worth it.
+// Recurrences 10, 20, 40, … are checkups: the belief itself may be wrong, so the most promising
+// batch size is tried even if that does not seem to pay.
 bool IsCheckup(std::int64_t recurrence) {
   std::int64_t checkup = 10;
   while (checkup < recurrence) checkup *= 2;
   return checkup == recurrence;
 }
 
-// Outside what 99 % of the runs with this batch size were expected to need. Epochs are counted
-// whole: one more or less is never a surprise.
+// A run is surprising if it needed a number of epochs outside the interval in which 99 % of such
+// runs were expected. Only whole epochs are counted, so one more or less is never surprising.
 bool IsSurprising(const Knowledge& knowledge, const ArmKnowledge& arm, double log_epochs) {
   const double noise = arm.has_results ? knowledge.noise : CautiousNoise(knowledge.noise);
   const double sigma = std::sqrt(arm.log_epochs_variance + noise);
@@ -57,22 +67,22 @@ const Knowledge& KnowledgeGradientPolicy::KnowledgeOn(std::string_view gpu_model
   return *latest_knowledge_;
 }
 
-std::size_t KnowledgeGradientPolicy::IndexOf(int batch_size) const {
+std::size_t KnowledgeGradientPolicy::ArmIndex(int batch_size) const {
   const auto found = std::ranges::lower_bound(spec_.batch_sizes, batch_size);
   return static_cast<std::size_t>(found - spec_.batch_sizes.begin());
 }
 
-// A job that was repeated t times is likely to be repeated about t times more; but what is learned
-// is of no use any more when it has left the window.
+// A job that has recurred t times is likely to recur about t times more. A result is of no use
+// after it has left the window, which bounds the horizon.
 double KnowledgeGradientPolicy::Horizon(std::int64_t recurrence) const {
   double horizon = static_cast<double>(recurrence);
   if (spec_.window > 0) horizon = std::min(horizon, static_cast<double>(spec_.window));
   return std::max(kShortestHorizon, horizon);
 }
 
-// While nothing has converged: the batch size nearest to the default that may still do so. When
-// all have failed, the default is as good as any.
-int KnowledgeGradientPolicy::FirstToConverge() const {
+// Chooses while nothing has converged: the batch size nearest to the default that was not dropped.
+// When all were dropped, the default is as good as any.
+int KnowledgeGradientPolicy::NearestUndropped() const {
   int nearest = spec_.default_batch_size;
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < spec_.batch_sizes.size(); ++i) {
@@ -89,9 +99,9 @@ Choice KnowledgeGradientPolicy::Choose(const Situation& situation) {
   const Knowledge& knowledge = KnowledgeOn(situation.gpu_model);
   const int leader = knowledge.leader ? knowledge.arms[*knowledge.leader].batch_size : 0;
   if (situation.exploring)
-    return {.batch_size = knowledge.leader ? leader : FirstToConverge(),
+    return {.batch_size = knowledge.leader ? leader : NearestUndropped(),
             .role = RunRole::kConcurrent};
-  if (!knowledge.leader) return {.batch_size = FirstToConverge(), .role = RunRole::kExploring};
+  if (!knowledge.leader) return {.batch_size = NearestUndropped(), .role = RunRole::kExploring};
   std::optional<std::size_t> explored;
   if (situation.attempt == 0) {
     if (IsCheckup(situation.recurrence)) explored = MostPromising(knowledge);
@@ -107,16 +117,16 @@ int KnowledgeGradientPolicy::EpochBudget(const PlannedRun& run, Joules epoch_cos
   const Knowledge& knowledge = KnowledgeOn(run.gpu_model);
   if (!spec_.beta || !knowledge.leader || run.recurrence == 0 || run.attempt >= kBoundedTries)
     return spec_.max_epochs;
-  const ArmKnowledge& arm = knowledge.arms[IndexOf(run.batch_size)];
-  if (!arm.converged) return BudgetOfNewArm(knowledge, run, epoch_cost);
+  const ArmKnowledge& arm = knowledge.arms[ArmIndex(run.batch_size)];
+  if (!arm.converged) return NewArmBudget(knowledge, run, epoch_cost);
   const double epochs = std::ceil(*spec_.beta * std::exp(arm.log_epochs));
   return epochs < spec_.max_epochs ? static_cast<int>(epochs) : spec_.max_epochs;
 }
 
-int KnowledgeGradientPolicy::BudgetOfNewArm(const Knowledge& knowledge, const PlannedRun& run,
-                                            Joules epoch_cost) const {
-  const std::size_t arm = IndexOf(run.batch_size);
-  // The first epoch is what tells what an epoch costs.
+int KnowledgeGradientPolicy::NewArmBudget(const Knowledge& knowledge, const PlannedRun& run,
+                                          Joules epoch_cost) const {
+  const std::size_t arm = ArmIndex(run.batch_size);
+  // Without a profile, the first epoch is needed to measure the epoch cost.
   const int first = knowledge.arms[arm].profiled ? 0 : 1;
   const double affordable = std::floor(*spec_.beta * knowledge.leader_cost / epoch_cost.value());
   const int limit = affordable < spec_.max_epochs ? std::max(first, static_cast<int>(affordable))
@@ -134,7 +144,7 @@ void KnowledgeGradientPolicy::Observe(const RunResult& result) {
   else if (result.epochs > 0)
     LearnEpochCost(run.gpu_model, run.batch_size, result.cost / result.epochs);
   const Knowledge& knowledge = KnowledgeOn(run.gpu_model);
-  const std::size_t index = IndexOf(run.batch_size);
+  const std::size_t index = ArmIndex(run.batch_size);
   const ArmKnowledge& arm = knowledge.arms[index];
   const ArmEpochs& shown = history_.arms()[index];
   RunRecord record{.recurrence = run.recurrence,
@@ -183,7 +193,7 @@ std::vector<ArmBelief> KnowledgeGradientPolicy::Beliefs(std::string_view gpu_mod
     else if (shown.runs > 0)
       belief.state = ArmState::kCandidate;
     if (any_cost) belief.epoch_cost = Joules(std::exp(arm.log_epoch_cost));
-    // Before anything converged, the level of the curve is unknown.
+    // Before any run converged, the level of the curve of epochs is unknown.
     if (!knowledge.leader) continue;
     belief.epochs = std::exp(arm.log_epochs + knowledge.noise / 2);
     belief.cost = Joules(std::exp(arm.log_cost() + knowledge.noise / 2));
@@ -194,7 +204,7 @@ std::vector<ArmBelief> KnowledgeGradientPolicy::Beliefs(std::string_view gpu_mod
 
 int KnowledgeGradientPolicy::Best(std::string_view gpu_model) const {
   const Knowledge& knowledge = KnowledgeOn(gpu_model);
-  return knowledge.leader ? knowledge.arms[*knowledge.leader].batch_size : FirstToConverge();
+  return knowledge.leader ? knowledge.arms[*knowledge.leader].batch_size : NearestUndropped();
 }
 
 std::string_view KnowledgeGradientPolicy::stage() const {

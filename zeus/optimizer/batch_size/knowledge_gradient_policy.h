@@ -14,10 +14,13 @@
 
 namespace zeus {
 
-// Explores a batch size when the recurrences to come may gain more from it than the run costs. It
-// uses what the paper's policy does not: the cost of an epoch is exact once it was measured, so
-// that only the number of epochs is random; that number is smooth in log2 of the batch size; and
-// the longer a job has been running, the longer it will run on. Draws no random numbers.
+// Explores a batch size when later recurrences are expected to gain more from it than the run costs
+// (see knowledge_gradient.h). It uses three facts that the paper's policy does not. The cost of an
+// epoch is exact once it was measured, so only the number of epochs is random. That number is
+// smooth in log2 of the batch size, so batch sizes teach about their neighbours (EpochBelief). And
+// a job that has recurred often will recur often again, so exploring pays more. Without any
+// converged run, it tries batch sizes from the default outwards until one converges. It draws no
+// random numbers.
 class KnowledgeGradientPolicy final : public BatchSizePolicy {
  public:
   explicit KnowledgeGradientPolicy(const PolicySpec& spec);
@@ -35,13 +38,13 @@ class KnowledgeGradientPolicy final : public BatchSizePolicy {
   Json Save() const override;
 
  private:
-  // Worked out once after each change. Valid until the next one, or until asked about another
-  // model.
+  // Computed once after each change, then cached. The reference is valid until the next change or
+  // until another GPU model is asked for.
   const Knowledge& KnowledgeOn(std::string_view gpu_model) const;
-  std::size_t IndexOf(int batch_size) const;
+  std::size_t ArmIndex(int batch_size) const;
   double Horizon(std::int64_t recurrence) const;
-  int FirstToConverge() const;
-  int BudgetOfNewArm(const Knowledge& knowledge, const PlannedRun& run, Joules epoch_cost) const;
+  int NearestUndropped() const;
+  int NewArmBudget(const Knowledge& knowledge, const PlannedRun& run, Joules epoch_cost) const;
 
   PolicySpec spec_;
   KnowledgeSource source_;
@@ -49,7 +52,7 @@ class KnowledgeGradientPolicy final : public BatchSizePolicy {
   EpochHistory history_;
   mutable std::optional<Knowledge> latest_knowledge_{};
   mutable std::string latest_model_{};
-  // About that model, after so many changes of the table.
+  // Epoch costs on `latest_model_`, and the table's count of changes for which they hold.
   mutable std::vector<std::optional<EpochCostBelief>> latest_costs_{};
   mutable std::int64_t latest_changes_ = -1;
 };

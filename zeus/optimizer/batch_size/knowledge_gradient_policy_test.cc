@@ -20,7 +20,7 @@ PolicySpec Spec() {
   return {.name = "knowledge_gradient", .batch_sizes = {8, 16, 32, 64}, .default_batch_size = 32};
 }
 
-// A job whose runs take as many epochs and cost as much per epoch as the functions say.
+// A job whose functions define how many epochs its runs take and what each epoch costs.
 struct FakeJob {
   std::function<int(int batch_size)> epochs;
   std::function<Joules(int batch_size)> epoch_cost = [](int) { return 10_J; };
@@ -45,7 +45,7 @@ struct FakeJob {
             .epoch_cost = epoch_cost_of_run};
   }
 
-  // One recurrence, with its tries; the batch size of the last.
+  // Runs one recurrence with all its tries; returns the batch size of the last one.
   int Recur(BatchSizePolicy& policy) {
     for (int attempt = 0;; ++attempt) {
       const Choice choice =
@@ -172,7 +172,7 @@ TEST(KnowledgeGradientPolicyTest, EpochsLearnedOnOneGpuModelServeAnother) {
             policy.Best("A40"));
 }
 
-class DriftTest : public ::testing::TestWithParam<int> {};  // The window.
+class DriftTest : public ::testing::TestWithParam<int> {};  // The parameter is the window.
 
 TEST_P(DriftTest, TwoSurprisesInARowReopenWhatWasSettled) {
   bool drifted = false;

@@ -79,7 +79,7 @@ Status CheckNumbers(const PolicySpec& spec) {
   return Ok();
 }
 
-// The kind of policy that the spec asks for, if the spec makes sense.
+// Returns the kind of policy that the spec names, if the spec is valid.
 Result<const PolicyKind*> Check(const PolicySpec& spec) {
   ZEUS_TRY(const PolicyKind* const kind, FindKind(spec.name));
   ZEUS_RETURN_IF_ERROR(CheckBatchSizes(spec));

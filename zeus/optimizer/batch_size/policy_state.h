@@ -9,11 +9,11 @@
 #include "zeus/base/json.h"
 #include "zeus/base/result.h"
 
-// Reading what a policy saved. The state comes from a database: it may be damaged, and then a
-// policy refuses it instead of deciding by chance.
+// Helpers to read the saved state of a policy. The state comes from a database and may be damaged;
+// a policy then refuses it instead of making arbitrary decisions.
 namespace zeus {
 
-// Changes when a program of today could misread the state.
+// The version changes when programs of the present version could misread the state.
 inline constexpr std::string_view kPolicyStateFormat = "zeus.batch_size_policy/1";
 
 inline Json NewPolicyState(std::string_view policy) {
@@ -33,14 +33,15 @@ inline Status CheckArray(const Json& value, std::string_view field) {
   return Ok();
 }
 
-// The part of the state called `field`, without a copy of it.
+// Returns the part of the state called `field` without copying it.
 inline Result<const Json*> FindPart(const Json& state, std::string_view field) {
   const auto found = state.find(field);
   if (found == state.end()) return DamagedState(field);
   return &*found;
 }
 
-// Numbers of a fixed list, which saves space where there are many: [32, 1.5, 2].
+// Reads one number of a list. Records that occur often are saved as lists such as [32, 1.5, 2],
+// which take less space than objects.
 template <class T>
 Result<T> ElementAt(const Json& list, std::size_t index, std::string_view field) {
   if (!list.is_array() || index >= list.size() || !list[index].is_number())
@@ -51,7 +52,7 @@ Result<T> ElementAt(const Json& list, std::size_t index, std::string_view field)
   return list[index].template get<T>();
 }
 
-// A finite one.
+// Reads one number of a list, which must be finite.
 inline Result<double> NumberAt(const Json& list, std::size_t index, std::string_view field) {
   ZEUS_TRY(const double value, ElementAt<double>(list, index, field));
   if (!std::isfinite(value)) return DamagedState(field);

@@ -31,8 +31,8 @@ class EveryPolicyTest : public ::testing::TestWithParam<const char*> {};
 
 constexpr std::array<const char*, 3> kGpuModels = {"V100", "A40", "H100"};
 
-// Anything that could happen to a policy, in any order: runs on several GPU models that overlap,
-// fail, come late, are not worth starting, or whose epoch cost nobody measured.
+// Everything that can happen to a policy, in random order: runs on several GPU models that overlap,
+// fail, end late, are not worth starting, or whose epoch cost was not measured.
 class Turmoil {
  public:
   explicit Turmoil(std::uint64_t seed) : random_(seed) {}
@@ -128,7 +128,7 @@ TEST_P(EveryPolicyTest, StateStaysSmall) {
   EXPECT_LT(policy->Save().dump().size(), 2500) << policy->Save().dump();
 }
 
-// Whatever one changes in a saved state: it is refused, or it is a state.
+// A changed state is either refused or yields a policy that works; it never crashes.
 TEST_P(EveryPolicyTest, DamagedStateIsRefusedOrHarmless) {
   const auto policy = Make(Spec(GetParam()));
   Turmoil turmoil(4);

@@ -10,18 +10,18 @@ namespace zeus {
 
 PruningExplorer::PruningExplorer(std::vector<int> batch_sizes, int default_batch_size, int rounds)
     : candidates_(std::move(batch_sizes)),
-      usual_(default_batch_size),
+      job_default_(default_batch_size),
       default_(default_batch_size),
       rounds_left_(rounds) {}
 
 std::optional<int> PruningExplorer::Next() const {
   if (rounds_left_ == 0) return std::nullopt;
-  return NextOfRound();
+  return NextInRound();
 }
 
-std::optional<int> PruningExplorer::NextOfRound() const {
+std::optional<int> PruningExplorer::NextInRound() const {
   const auto middle = std::ranges::upper_bound(candidates_, default_);
-  // The first that is not explored, unless one before it failed.
+  // Returns the first batch size that is not explored, unless one before it failed.
   const auto next = [this](auto begin, auto end) -> std::optional<int> {
     for (auto it = begin; it != end; ++it) {
       const auto found = explored_.find(*it);
@@ -40,7 +40,7 @@ void PruningExplorer::Observe(bool converged, Joules cost) {
   if (!explored) return;
   explored_[*explored] = converged ? Cost(cost) : std::nullopt;
   any_converged_ |= converged;
-  if (!NextOfRound()) EndRound();
+  if (!NextInRound()) EndRound();
 }
 
 void PruningExplorer::EndRound() {
@@ -60,11 +60,11 @@ void PruningExplorer::EndRound() {
     --rounds_left_;
   } else if (any_converged_) {
     // Nothing converged in this round, but every candidate did in an earlier one: they stay. (The
-    // reference raises an error here.)
+    // authors' implementation raises an error here.)
     --rounds_left_;
   } else if (!untried.empty()) {
-    // Nothing has converged yet, the default included, so the failures say nothing about those that
-    // the walk did not reach: it goes on from the nearest of them.
+    // Nothing has converged yet, not even the default, so the failures do not prune the batch sizes
+    // that the walk did not reach: it goes on from the nearest of them.
     const auto above = std::ranges::upper_bound(untried, default_);
     default_ = above == untried.begin() ? *above : *std::prev(above);
     candidates_ = std::move(untried);
@@ -74,10 +74,10 @@ void PruningExplorer::EndRound() {
   explored_.clear();
 }
 
-// Nothing can be learned by pruning: the job goes on as if nobody chose its batch size.
+// Every batch size failed, so pruning has nothing to go by: the job keeps its default.
 void PruningExplorer::GiveUp() {
-  default_ = usual_;
-  candidates_ = {usual_};
+  default_ = job_default_;
+  candidates_ = {job_default_};
   rounds_left_ = 0;
 }
 
@@ -126,7 +126,7 @@ Result<PruningExplorer> PruningExplorer::Restore(PruningExplorer fresh, const Js
       !std::ranges::is_sorted(candidates) || !std::ranges::includes(all, candidates) ||
       !std::ranges::binary_search(candidates, explorer.default_))
     return DamagedState("pruning");
-  // Earlier versions gave up with whatever batch size they had come to.
+  // Earlier versions kept the last batch size that they had tried when they gave up.
   const bool gave_up = rounds > 0 && explorer.rounds_left_ == 0 && !explorer.any_converged_;
   if (gave_up) explorer.GiveUp();
   return explorer;

@@ -18,7 +18,7 @@ struct Outcome {
   Joules cost{};
 };
 
-// Explores to the end; `outcome` is asked for each run, with its number from 0.
+// Explores to the end; `outcome` gives the result of each run by its number from 0.
 std::vector<int> Explore(PruningExplorer& explorer,
                          const std::function<Outcome(int batch_size, int run)>& outcome) {
   std::vector<int> explored;

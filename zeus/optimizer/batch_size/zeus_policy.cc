@@ -1,5 +1,6 @@
 #include "zeus/optimizer/batch_size/zeus_policy.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "zeus/base/json.h"
@@ -7,18 +8,85 @@
 #include "zeus/optimizer/batch_size/policy_state.h"
 
 namespace zeus {
+
+void LeastCost::Add(int batch_size, double cost) {
+  if (window_ == 0) {
+    double& least = least_.emplace(batch_size, cost);
+    least = std::min(least, cost);
+    return;
+  }
+  latest_.push_back({.batch_size = batch_size, .cost = cost});
+  Forget();
+}
+
+void LeastCost::AddFailure() {
+  if (window_ == 0) return;
+  latest_.emplace_back();
+  Forget();
+}
+
+void LeastCost::Forget() {
+  if (std::ssize(latest_) > window_) latest_.erase(latest_.begin());
+}
+
+std::optional<LeastCost::Recurrence> LeastCost::At(std::span<const int> batch_sizes,
+                                                   std::span<const Joules> epoch_costs) const {
+  std::optional<Recurrence> least;
+  if (epoch_costs.empty()) return least;
+  const auto consider = [&](int batch_size, double cost) {
+    const auto index = std::ranges::lower_bound(batch_sizes, batch_size) - batch_sizes.begin();
+    const Joules translated = cost * epoch_costs[static_cast<std::size_t>(index)];
+    if (!least || translated < least->cost)
+      least = Recurrence{.batch_size = batch_size, .cost = translated};
+  };
+  for (const auto& [batch_size, cost] : least_) consider(batch_size, cost);
+  for (const Entry& entry : latest_)
+    if (entry.batch_size != 0) consider(entry.batch_size, entry.cost);
+  return least;
+}
+
+Json LeastCost::Save() const {
+  Json state = Json::array();
+  const auto add = [&state](int batch_size, double cost) {
+    state.push_back(batch_size);
+    state.push_back(cost);
+  };
+  for (const auto& [batch_size, cost] : least_) add(batch_size, cost);
+  for (const Entry& entry : latest_) add(entry.batch_size, entry.cost);
+  return state;
+}
+
+Result<LeastCost> LeastCost::Restore(int window, std::span<const int> batch_sizes,
+                                     const Json& state) {
+  LeastCost least(window);
+  ZEUS_RETURN_IF_ERROR(CheckArray(state, "least_costs"));
+  for (std::size_t i = 0; i < state.size(); i += 2) {
+    ZEUS_TRY(const int batch_size, ElementAt<int>(state, i, "least_costs"));
+    ZEUS_TRY(const double cost, NumberAt(state, i + 1, "least_costs"));
+    const bool failure = batch_size == 0;
+    if (cost < 0 || (!failure && !std::ranges::binary_search(batch_sizes, batch_size)))
+      return DamagedState("least_costs");
+    if (failure)
+      least.AddFailure();
+    else
+      least.Add(batch_size, cost);
+  }
+  return least;
+}
+
 namespace {
 
-// A recurrence has to end some time: from its twentieth try on, nothing stops a run early.
+// A recurrence has to end some time: from its twentieth try on, no run is stopped early.
 constexpr int kMostBoundedTries = 19;
-// A batch size of which one epoch is too dear is observed as that many times the bound.
-constexpr double kNotWorthStarting = 100.0;
-// A run whose cost equals the bound goes on; the bound itself went through a few roundings.
-constexpr double kRounding = 1e-9;
+// A run that was not worth starting, because one epoch alone exceeds the bound, is recorded with
+// this many times the bound as its cost.
+constexpr double kNotStartedPenalty = 100.0;
+// A run whose cost equals the bound goes on. The slack absorbs the rounding errors of the bound.
+constexpr double kRoundingSlack = 1e-9;
 
-// A stream of its own for each draw: an odd constant spreads the numbers of draws over all bits of
-// the seed, which Random mixes.
-Random StreamOf(std::uint64_t seed, std::int64_t draw) {
+// Returns the random stream of one draw. The odd constant spreads consecutive draw numbers over all
+// bits of the seed, which Random then mixes.
+Random MakeStream(std::uint64_t seed, std::int64_t draw) {
   constexpr std::uint64_t kSpread = 0xd1342543de82ef95ULL;
   return Random(seed ^ (static_cast<std::uint64_t>(draw + 1) * kSpread));
 }
@@ -37,7 +105,7 @@ Choice ZeusPolicy::Choose(const Situation& situation) {
     return {.batch_size = Best(situation.gpu_model), .role = RunRole::kConcurrent};
   }
   const std::vector<int>& arms = explorer_.candidates();
-  Random random = StreamOf(spec_.seed, draws_++);
+  Random random = MakeStream(spec_.seed, draws_++);
   const int drawn = ledger_.arms().Predict(arms, ledger_.EpochCosts(situation.gpu_model), random);
   return {.batch_size = drawn, .role = RunRole::kExploiting};
 }
@@ -45,8 +113,8 @@ Choice ZeusPolicy::Choose(const Situation& situation) {
 int ZeusPolicy::EpochBudget(const PlannedRun& run, Joules epoch_cost) const {
   const auto least = least_cost_.At(spec_.batch_sizes, ledger_.EpochCosts(run.gpu_model));
   if (!spec_.beta || !least || run.attempt >= kMostBoundedTries) return spec_.max_epochs;
-  const double epochs = *spec_.beta * (least->cost / epoch_cost) * (1 + kRounding);
-  // Also when it is no number: an epoch that costs nothing.
+  const double epochs = *spec_.beta * (least->cost / epoch_cost) * (1 + kRoundingSlack);
+  // The negation also catches NaN and infinity, when an epoch costs 0 J.
   if (!(epochs < spec_.max_epochs)) return spec_.max_epochs;
   return static_cast<int>(epochs);
 }
@@ -54,7 +122,7 @@ int ZeusPolicy::EpochBudget(const PlannedRun& run, Joules epoch_cost) const {
 Joules ZeusPolicy::CostToLearnFrom(const RunResult& result) const {
   if (result.epochs > 0) return result.cost;
   const auto least = least_cost_.At(spec_.batch_sizes, ledger_.EpochCosts(result.run.gpu_model));
-  return least ? kNotWorthStarting * spec_.beta.value_or(1.0) * least->cost : result.cost;
+  return least ? kNotStartedPenalty * spec_.beta.value_or(1.0) * least->cost : result.cost;
 }
 
 void ZeusPolicy::Observe(const RunResult& result) {
@@ -67,8 +135,9 @@ void ZeusPolicy::Observe(const RunResult& result) {
     least_cost_.Add(run.batch_size, result.recurrence_cost / unit);
   else
     least_cost_.AddFailure();
-  // Others, and exploring runs that are not expected any more, have taught all they can.
+  // The explorer learns only from the run that it waits for.
   if (run.role != RunRole::kExploring || explorer_.Next() != run.batch_size) return;
+  // It compares costs on one GPU model, the first of the job.
   const std::string_view home = ledger_.epoch_costs().home();
   const bool elsewhere = run.gpu_model != home;
   explorer_.Observe(result.converged,

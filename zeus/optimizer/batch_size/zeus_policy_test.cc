@@ -18,7 +18,7 @@ PolicySpec Spec() {
   return {.name = "zeus", .batch_sizes = {8, 16, 32, 64}, .default_batch_size = 32, .seed = 5};
 }
 
-// Runs whose epochs cost 10 J each, unless something else is said.
+// The epochs of these runs cost 10 J each unless a test says otherwise.
 RunResult Result(const Choice& choice, bool converged, int epochs, Joules epoch_cost = 10_J) {
   return {.run = {.gpu_model = "V100", .batch_size = choice.batch_size, .role = choice.role},
           .converged = converged,
@@ -36,7 +36,7 @@ int Budget(const ZeusPolicy& policy, Joules epoch_cost, int attempt = 0) {
   return policy.EpochBudget({.attempt = attempt, .gpu_model = "V100", .batch_size = 8}, epoch_cost);
 }
 
-// Explores to the end; every run converges after so many epochs.
+// Explores to the end; every run converges after `epochs` epochs.
 void Prune(ZeusPolicy& policy, const std::map<int, int>& epochs) {
   while (policy.stage() == "pruning") {
     const Choice choice = Ask(policy);
@@ -81,7 +81,7 @@ TEST(ZeusPolicyTest, ResultsOfConcurrentAndLateRunsTeachWithoutAdvancingTheExplo
   EXPECT_EQ(policy.Beliefs("V100")[2].runs, 1);
   policy.Observe(Result(exploring, true, 4));
   EXPECT_EQ(Ask(policy).batch_size, 16);
-  policy.Observe(Result(exploring, true, 4));  // Came back to life after it was given up.
+  policy.Observe(Result(exploring, true, 4));  // The run ends after it was given up.
   EXPECT_EQ(Ask(policy).batch_size, 16);
   EXPECT_EQ(policy.Beliefs("V100")[2].runs, 3);
 }
@@ -105,7 +105,7 @@ TEST(ZeusPolicyTest, NothingStopsRunsBeforeSomethingConverged) {
 TEST(ZeusPolicyTest, RunsAreStoppedAtBetaTimesTheLeastCostOfAConvergedRecurrence) {
   ZeusPolicy policy(Spec());
   RunResult first = Result(Ask(policy), true, 5);
-  first.recurrence_cost = 70_J;  // With a failed try before it.
+  first.recurrence_cost = 70_J;  // Includes a failed try before it.
   policy.Observe(first);
   EXPECT_EQ(Budget(policy, 10_J), 14);
   EXPECT_EQ(Budget(policy, 10.01_J), 13);

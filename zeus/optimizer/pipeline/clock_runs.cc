@@ -4,18 +4,22 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
+#include <queue>
 #include <set>
+
+#include "zeus/optimizer/pipeline/evaluation.h"
 
 namespace zeus::pipeline {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-// Joules for each second that a computation takes too long: much more than any clock saves.
+// Penalty in joules for each second that a computation takes too long: much more than a lower clock
+// could save.
 constexpr double kPenaltyPerSecond = 1e9;
 
-// nullopt where the kind was not measured at that clock.
+// Returns the point at that clock; nullopt if the kind was not measured at it.
 std::optional<int> PointAt(const Problem& problem, int computation, Hertz clock) {
-  const ComputationKind& kind = problem.KindOf(computation);
+  const ComputationKind& kind = problem.Kind(computation);
   if (AnyClock(kind)) return 0;
   const auto found = std::ranges::find(kind.points, clock, &OperatingPoint::clock);
   if (found == kind.points.end()) return std::nullopt;
@@ -24,10 +28,10 @@ std::optional<int> PointAt(const Problem& problem, int computation, Hertz clock)
 
 const OperatingPoint& ChosenPoint(const Problem& problem, std::span<const int> choice,
                                   int computation) {
-  return problem.KindOf(computation).points[At(choice[At(computation)])];
+  return problem.Kind(computation).points[At(choice[At(computation)])];
 }
 
-// The best runs of one stage.
+// Finds the best runs of one stage by dynamic programming over its instructions and clocks.
 class StageRuns {
  public:
   StageRuns(const Problem& problem, std::span<const int> order, std::span<const Seconds> durations,
@@ -35,8 +39,8 @@ class StageRuns {
       : problem_(problem), order_(order), durations_(durations), rules_(rules) {
     std::set<Hertz, std::greater<>> clocks;
     for (const int computation : order)
-      for (const OperatingPoint& point : problem.KindOf(computation).points)
-        if (!AnyClock(problem.KindOf(computation))) clocks.insert(point.clock);
+      for (const OperatingPoint& point : problem.Kind(computation).points)
+        if (!AnyClock(problem.Kind(computation))) clocks.insert(point.clock);
     clocks_.assign(clocks.begin(), clocks.end());
   }
 
@@ -52,20 +56,20 @@ class StageRuns {
   double Cost(int computation, Hertz clock, Seconds wait) const {
     const auto index = PointAt(problem_, computation, clock);
     if (!index) return kNever;
-    const ComputationKind& kind = problem_.KindOf(computation);
+    const ComputationKind& kind = problem_.Kind(computation);
     const OperatingPoint& point = kind.points[At(*index)];
     const Seconds late = point.time + wait - durations_[At(computation)];
     return EffectiveEnergy(problem_, kind, point).value() +
            std::max(late.count(), 0.0) * kPenaltyPerSecond;
   }
 
-  // cost_[i][c]: of the first i instructions when the last of them ends a run at clock c that may
-  // end there. from_[i][c]: where that run began.
+  // cost_[i][c] is the least cost of the first i instructions if the last of them ends a run at
+  // clock c that is long enough to end there, and from_[i][c] is where that run began.
   void FillTable(std::size_t least) {
     const std::size_t n = order_.size();
     cost_.assign(n + 1, std::vector<double>(clocks_.size(), kNever));
     from_.assign(n + 1, std::vector<std::size_t>(clocks_.size(), 0));
-    std::vector<double> best(n + 1, kNever);  // Over all clocks.
+    std::vector<double> best(n + 1, kNever);  // The least of cost_[i] over all clocks.
     best[0] = 0;
     for (const Hertz clock : clocks_) sums_.push_back(SumsAt(clock));
     for (std::size_t i = least; i <= n; ++i) {
@@ -76,10 +80,10 @@ class StageRuns {
       best[i] = *std::ranges::min_element(cost_[i]);
     }
   }
-  // Of the first i instructions at one clock, for each i.
+  // Prefix sums over the instructions at one clock.
   struct Sums {
     std::vector<double> cost{0};
-    std::vector<int> missing{0};  // How many were not measured at it.
+    std::vector<int> missing{0};  // Number of instructions that were not measured at the clock.
   };
   Sums SumsAt(Hertz clock) const {
     Sums sums;
@@ -94,14 +98,14 @@ class StageRuns {
     if (sums_[c].missing[end] > sums_[c].missing[begin]) return kNever;
     return sums_[c].cost[end] - sums_[c].cost[begin];
   }
-  // The run that ended at i - 1 goes on.
+  // Considers the run that ended at i - 1 and goes on.
   void Extend(std::size_t i, std::size_t c) {
     const double cost = cost_[i - 1][c] + Between(i - 1, i, c);
     if (cost >= cost_[i][c]) return;
     cost_[i][c] = cost;
     from_[i][c] = from_[i - 1][c];
   }
-  // A run of the least length ends at i.
+  // Considers a run of the least length that ends at i.
   void Begin(std::size_t i, std::size_t c, std::size_t least, const std::vector<double>& best) {
     const std::size_t begin = i - least;
     const int first = order_[begin];
@@ -121,7 +125,8 @@ class StageRuns {
     while (end > 0) {
       const auto clock =
           static_cast<std::size_t>(std::ranges::min_element(cost_[end]) - cost_[end].begin());
-      if (cost_[end][clock] == kNever) return;  // No clock was measured for all: the fastest stay.
+      // If no clock was measured for all instructions, they keep their fastest points.
+      if (cost_[end][clock] == kNever) return;
       const std::size_t begin = from_[end][clock];
       for (std::size_t i = begin; i < end; ++i)
         choice[At(order_[i])] = *PointAt(problem_, order_[i], clocks_[clock]);
@@ -157,7 +162,7 @@ std::vector<Seconds> WaitsForChanges(const Problem& problem, std::span<const int
   for (const std::vector<int>& order : problem.stage_order) {
     std::vector<int> clocked;
     for (const int computation : order)
-      if (!AnyClock(problem.KindOf(computation))) clocked.push_back(computation);
+      if (!AnyClock(problem.Kind(computation))) clocked.push_back(computation);
     for (std::size_t i = 0; i < clocked.size(); ++i) {
       const int before = clocked[(i + clocked.size() - 1) % clocked.size()];
       if (ChosenPoint(problem, choice, before).clock !=
@@ -171,6 +176,85 @@ std::vector<Seconds> WaitsForChanges(const Problem& problem, std::span<const int
 int CountClockChanges(const Problem& problem, std::span<const int> choice) {
   const std::vector<Seconds> waits = WaitsForChanges(problem, choice, Seconds(1));
   return static_cast<int>(std::ranges::count(waits, Seconds(1)));
+}
+
+namespace {
+
+// Limit on visits to computations, which take a fraction of a second.
+constexpr std::size_t kMostVisits = 20'000'000;
+
+// Consecutive computations of a stage at one clock, without those that do not depend on it.
+using Run = std::vector<int>;
+
+std::vector<Run> FindRuns(const Problem& problem, std::span<const int> choice) {
+  std::vector<Run> runs;
+  for (const std::vector<int>& order : problem.stage_order) {
+    std::optional<Hertz> clock;
+    for (const int computation : order) {
+      const ComputationKind& kind = problem.Kind(computation);
+      if (AnyClock(kind)) continue;
+      const Hertz here = kind.points[At(choice[At(computation)])].clock;
+      if (clock != here) runs.emplace_back();
+      clock = here;
+      runs.back().push_back(computation);
+    }
+  }
+  return runs;
+}
+
+// The option to run a whole run at its next lower clock.
+struct Step {
+  Joules saves{};
+  std::size_t run = 0;
+  std::vector<int> points{};  // Points of the run's computations at that clock.
+
+  friend bool operator<(const Step& a, const Step& b) { return a.saves < b.saves; }
+};
+
+std::optional<Step> NextStep(const Problem& problem, const Run& run, std::size_t index,
+                             std::span<const int> choice) {
+  const ComputationKind& first = problem.Kind(run.front());
+  const Hertz now = first.points[At(choice[At(run.front())])].clock;
+  std::vector<Hertz> lower;
+  for (const OperatingPoint& point : first.points)
+    if (point.clock < now) lower.push_back(point.clock);
+  std::ranges::sort(lower, std::greater<>());
+  for (const Hertz clock : lower) {
+    Step step{.run = index};
+    for (const int computation : run) {
+      const ComputationKind& kind = problem.Kind(computation);
+      const auto point = std::ranges::find(kind.points, clock, &OperatingPoint::clock);
+      if (point == kind.points.end()) break;
+      step.points.push_back(static_cast<int>(point - kind.points.begin()));
+      step.saves += EffectiveEnergy(problem, kind, kind.points[At(choice[At(computation)])]) -
+                    EffectiveEnergy(problem, kind, *point);
+    }
+    if (step.points.size() == run.size() && step.saves > Joules()) return step;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void SlowRunsDown(const Problem& problem, Seconds deadline, Seconds latency,
+                  std::vector<int>& choice) {
+  const std::vector<Run> runs = FindRuns(problem, choice);
+  std::priority_queue<Step> steps;
+  const auto offer = [&](std::size_t run) {
+    if (auto step = NextStep(problem, runs[run], run, choice)) steps.push(*std::move(step));
+  };
+  for (std::size_t run = 0; run < runs.size(); ++run) offer(run);
+  for (std::size_t visits = 0; !steps.empty() && visits < kMostVisits; visits += choice.size()) {
+    const Step step = steps.top();
+    steps.pop();
+    std::vector<int> slower = choice;
+    for (std::size_t i = 0; i < step.points.size(); ++i)
+      slower[At(runs[step.run][i])] = step.points[i];
+    const std::vector<Seconds> waits = WaitsForChanges(problem, slower, latency);
+    if (Evaluate(problem, slower, waits).time > deadline) continue;
+    choice = std::move(slower);
+    offer(step.run);
+  }
 }
 
 }  // namespace zeus::pipeline

@@ -9,26 +9,30 @@
 
 namespace zeus::pipeline {
 
-// For each stage the runs of instructions at one clock that take the least energy while no
-// computation takes longer than `durations` allow; where that cannot be, as little longer as can
-// be. Which point each computation runs at. Exact for each stage, by dynamic programming.
-// Computations that take always the same run at any clock.
+// A *run* is a sequence of instructions of one stage at the same clock. Plans that change clocks
+// seldom consist of long runs.
+
+// Returns the point of each computation such that each stage's runs keep the rules and take the
+// least energy while no computation takes longer than `durations` allow, or as little longer as
+// possible. Exact for each stage, by dynamic programming. Computations with a single point fit into
+// runs at any clock.
 std::vector<int> ChooseRuns(const Problem& problem, std::span<const Seconds> durations,
                             const ClockChangeRules& rules);
 
-// Lowers the clock of whole runs, those first that save most, as long as the iteration meets the
-// deadline.
+// Lowers the clocks of whole runs while the iteration meets the deadline, starting with those that
+// save most.
 void SlowRunsDown(const Problem& problem, Seconds deadline, Seconds latency,
                   std::vector<int>& choice);
 
-// What each computation waits because the clock changes before it, in one of many iterations.
+// Returns how long each computation waits for a change of the clock before it, in one of many equal
+// iterations.
 std::vector<Seconds> WaitsForChanges(const Problem& problem, std::span<const int> choice,
                                      Seconds latency);
 
-// How often the clocks of all stages change in one of many iterations.
+// Returns how often the clocks of all stages change in one of many equal iterations.
 int CountClockChanges(const Problem& problem, std::span<const int> choice);
 
-// Whether a computation takes the same at every clock.
+// Whether time and energy of a computation do not depend on the clock.
 bool AnyClock(const ComputationKind& kind);
 
 }  // namespace zeus::pipeline

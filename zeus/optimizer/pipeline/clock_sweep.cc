@@ -33,7 +33,7 @@ bool ClockSweep::KnowsEnough(const std::vector<InstructionEstimate>& estimates,
   return !estimates.empty() && std::ranges::all_of(estimates, known);
 }
 
-void ClockSweep::Take(std::vector<InstructionEstimate> estimates) {
+void ClockSweep::Record(std::vector<InstructionEstimate> estimates) {
   measured_.push_back({.clock = clock(), .estimates = std::move(estimates)});
 }
 
@@ -55,7 +55,7 @@ int ClockSweep::SinceLeast(const std::string& instruction, Watts blocking) const
 bool ClockSweep::WantsLower(Watts blocking) const {
   if (AtLowest() || measured_.empty()) return false;
   return std::ranges::any_of(measured_.back().estimates, [&](const InstructionEstimate& estimate) {
-    return SinceLeast(estimate.instruction, blocking) < rules_.patience;
+    return SinceLeast(estimate.instruction, blocking) < rules_.clocks_without_gain;
   });
 }
 

@@ -9,60 +9,60 @@
 
 namespace zeus::pipeline {
 
-// When a clock has been measured well enough, and when lower ones are not worth trying.
+// Rules for when a clock has been measured well enough, and when lower ones are not worth trying.
 struct SweepRules {
-  // Standard error of the time and of the power of an instruction, relative to them.
+  // Greatest standard error of an instruction's time and power, relative to them.
   double relative_error = 0.01;
-  int least_repetitions = 6;  // Of each instruction.
-  // Of iterations at one clock; then what is known must do.
+  int least_repetitions = 6;  // Repetitions of each instruction at a clock.
+  // The next clock follows after this many iterations, however precise the measurement is.
   int most_iterations = 12;
-  // The first instructions after a change of the clock are not counted: it takes tens of
+  // This many instructions after a change of the clock are not counted: a change takes tens of
   // milliseconds.
   int settling_instructions = 2;
-  // So many clocks in a row at which no instruction of any stage takes less effective energy end
-  // the sweep.
-  int patience = 2;
+  // The sweep ends after this many clocks in a row at which no instruction of any stage takes less
+  // effective energy than before.
+  int clocks_without_gain = 2;
 };
 
-// One instruction of a stage at one clock.
+// A measurement of one instruction of a stage at one clock.
 struct InstructionEstimate {
   std::string instruction{};
   int repetitions = 0;
   Seconds time{0};
-  Seconds time_sigma{0};  // Standard errors.
+  Seconds time_sigma{0};  // Standard error of `time`.
   Watts power{};
   Watts power_sigma{};
 
   Joules energy() const { return power * time; }
 };
 
-// A stage while it waits for another one.
+// A measurement of a stage's power while it waits for another one.
 struct WaitingEstimate {
   Watts power{};
   Watts sigma{};
 };
 
-// Decides which clocks a stage is measured at: from the highest downwards, until lower ones bring
-// nothing. Pure. One owner.
+// Decides at which clocks a stage is measured: from the highest downwards, until lower ones do not
+// save effective energy any more. It has no side effects. One owner.
 class ClockSweep {
  public:
-  // `clocks`: highest first, at least one.
+  // `clocks` has at least one clock, the highest first.
   ClockSweep(std::vector<Hertz> clocks, SweepRules rules);
 
   Hertz clock() const { return clocks_[position_]; }
   Hertz highest() const { return clocks_.front(); }
   const SweepRules& rules() const { return rules_; }
 
-  // Whether this was measured well enough at clock(), in so many whole iterations.
+  // Whether these estimates at clock(), from that many whole iterations, are precise enough.
   bool KnowsEnough(const std::vector<InstructionEstimate>& estimates, int iterations) const;
 
-  // Takes down what was measured at clock().
-  void Take(std::vector<InstructionEstimate> estimates);
+  // Records the measurements at clock().
+  void Record(std::vector<InstructionEstimate> estimates);
 
-  // Whether a clock below the present one may take less effective energy (e - blocking * t), and
-  // there is one. After Take().
+  // Whether there is a lower clock that may take less effective energy (e - blocking * t). To be
+  // called after Record().
   bool WantsLower(Watts blocking) const;
-  // To the next lower clock.
+  // Moves on to the next lower clock.
   void GoLower() { ++position_; }
   bool AtLowest() const { return position_ + 1 >= clocks_.size(); }
 
@@ -73,7 +73,7 @@ class ClockSweep {
   const std::vector<Measured>& measured() const { return measured_; }
 
  private:
-  // How many clocks ago the least effective energy of the instruction was seen.
+  // Returns how many clocks ago the least effective energy of the instruction was measured.
   int SinceLeast(const std::string& instruction, Watts blocking) const;
 
   const std::vector<Hertz> clocks_;
@@ -82,8 +82,8 @@ class ClockSweep {
   std::vector<Measured> measured_{};
 };
 
-// Without the points of each instruction that another one beats in time and in effective energy.
-// The highest clock's stays: it is what a plan is compared with.
+// Drops the points of each instruction that another point beats in time and in effective energy.
+// The point at the highest clock stays, since plans are compared with it.
 void DropDominated(PipelineProfile& profile);
 
 }  // namespace zeus::pipeline

@@ -48,19 +48,19 @@ TEST(ClockSweepTest, GivesUpOnAClockThatStaysNoisy) {
   EXPECT_FALSE(sweep.KnowsEnough({}, 4));
 }
 
-// The clocks that a whole sweep measures.
+// Returns the clocks that a whole sweep measures.
 std::vector<Hertz> SweepAll(ClockSweep& sweep, Watts blocking) {
   std::vector<Hertz> visited;
   for (;;) {
     visited.push_back(sweep.clock());
-    sweep.Take({At(sweep.clock()), At(sweep.clock(), "backward")});
+    sweep.Record({At(sweep.clock()), At(sweep.clock(), "backward")});
     if (!sweep.WantsLower(blocking)) return visited;
     sweep.GoLower();
   }
 }
 
 TEST(ClockSweepTest, GoesDownUntilEffectiveEnergyNoLongerFalls) {
-  ClockSweep sweep(Clocks(), {.patience = 2});
+  ClockSweep sweep(Clocks(), {.clocks_without_gain = 2});
   const std::vector<Hertz> visited = SweepAll(sweep, 70_W);
   // e - P_b t is least at 800 MHz; two more clocks prove it.
   Hertz best{};
@@ -99,7 +99,7 @@ TEST(ClockSweepTest, DominatedPointsAreDroppedButNotTheHighestClock) {
   DropDominated(profile);
   const auto& points = profile.instructions[0].points;
   ASSERT_EQ(points.size(), 3U);
-  EXPECT_EQ(points[0].clock, 1400_MHz);  // Slower and dearer, but the baseline.
+  EXPECT_EQ(points[0].clock, 1400_MHz);  // Slower and more expensive, but the baseline.
   EXPECT_EQ(points[1].clock, 1300_MHz);
   EXPECT_EQ(points[2].clock, 1200_MHz);
 }

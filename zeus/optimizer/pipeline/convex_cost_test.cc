@@ -15,7 +15,7 @@ namespace convex_cost_test {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// One computation with these times (ms) and energies (J), which blocks at 100 W.
+// A problem of one computation with these times (ms) and energies (J); blocking power is 100 W.
 Problem OneComputation(const std::vector<std::pair<double, double>>& points) {
   PipelineProfile profile{.stages = 1, .blocking_power = Watts(100)};
   InstructionProfile forward{.stage = 0, .instruction = "forward"};
@@ -26,33 +26,33 @@ Problem OneComputation(const std::vector<std::pair<double, double>>& points) {
   return MakeProblem(profile, ParseSchedule("F0").value()).value();
 }
 
-ConvexCost HullOf(const std::vector<std::pair<double, double>>& points) {
+ConvexCost MakeHull(const std::vector<std::pair<double, double>>& points) {
   return MakeCosts(OneComputation(points), CostKind::kHull).value().costs.front();
 }
 
 TEST(ConvexCostTest, TheHullKeepsOnlyWhatLiesLowest) {
   // Effective energies: 10, 8.5, 5, 4, so the second point lies above the line to the third.
-  const ConvexCost cost = HullOf({{100, 20}, {110, 19.5}, {120, 17}, {140, 18}});
+  const ConvexCost cost = MakeHull({{100, 20}, {110, 19.5}, {120, 17}, {140, 18}});
   EXPECT_THAT(cost.times, ElementsAre(100'000, 120'000, 140'000));
   EXPECT_THAT(cost.slopes, ElementsAre(0, 250'000'000, 50'000'000));  // 250 W and 50 W.
   EXPECT_DOUBLE_EQ(cost.at_longest.value(), 4);
 }
 
 TEST(ConvexCostTest, PointsNeedNotBeInAnyOrder) {
-  EXPECT_EQ(HullOf({{140, 18}, {100, 20}, {120, 17}}).times,
-            HullOf({{100, 20}, {120, 17}, {140, 18}}).times);
+  EXPECT_EQ(MakeHull({{140, 18}, {100, 20}, {120, 17}}).times,
+            MakeHull({{100, 20}, {120, 17}, {140, 18}}).times);
 }
 
 TEST(ConvexCostTest, NobodyIsSlowerForNothing) {
-  // The last two save nothing (effective 10, 5, 5, 6).
-  EXPECT_THAT(HullOf({{100, 20}, {120, 17}, {150, 20}, {160, 22}}).times,
+  // The last two points save nothing: the effective energies are 10, 5, 5 and 6 J.
+  EXPECT_THAT(MakeHull({{100, 20}, {120, 17}, {150, 20}, {160, 22}}).times,
               ElementsAre(100'000, 120'000));
-  // Slower and dearer from the start.
-  EXPECT_THAT(HullOf({{100, 20}, {120, 30}}).times, ElementsAre(100'000));
+  // The second point is slower and more expensive.
+  EXPECT_THAT(MakeHull({{100, 20}, {120, 30}}).times, ElementsAre(100'000));
 }
 
 TEST(ConvexCostTest, OfEqualTimesTheCheaperCounts) {
-  const ConvexCost cost = HullOf({{100, 20}, {100, 18}, {120, 17}});
+  const ConvexCost cost = MakeHull({{100, 20}, {100, 18}, {120, 17}});
   EXPECT_THAT(cost.times, ElementsAre(100'000, 120'000));
   EXPECT_THAT(cost.slopes, ElementsAre(0, 150'000'000));
 }
@@ -102,7 +102,7 @@ TEST(ConvexCostTest, RefusesAModelThatDoesNotFall) {
 }
 
 TEST(ConvexCostTest, EnormousSlopesDoNotOverflow) {
-  // A hundred megajoules for a microsecond, many times.
+  // Many computations save a hundred megajoules in a microsecond.
   PipelineProfile profile{.stages = 1, .blocking_power = Watts(0)};
   profile.instructions.push_back({0,
                                   "forward",

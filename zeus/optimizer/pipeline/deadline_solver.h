@@ -8,16 +8,16 @@
 
 namespace zeus::pipeline {
 
-// One point of the frontier.
+// The optimum for one deadline: a point of the frontier.
 struct DeadlineSolution {
-  Ticks time = 0;                  // Within the deadline; less only when nothing needs as long.
-  Joules energy{};                 // Of the iteration, blocking over `time` included.
-  std::vector<Ticks> durations{};  // Of each computation.
+  Ticks time = 0;                  // The deadline, or the slowest useful time if that is less.
+  Joules energy{};                 // Energy of the iteration, including blocking power over `time`.
+  std::vector<Ticks> durations{};  // Duration of each computation.
 };
 
-// The least energy for one deadline, without the rest of the frontier: much faster than
-// SolveFrontier() where graphs are large. kInvalidArgument, with the fastest time, when no
-// durations meet the deadline.
+// Finds the least energy for one deadline without the rest of the frontier, which is much faster
+// than SolveFrontier() for large graphs. The answer is proven optimal before it is returned.
+// Returns kInvalidArgument, naming the fastest time, when no durations meet the deadline.
 Result<DeadlineSolution> SolveDeadline(const Problem& problem, const CostTable& costs,
                                        Ticks deadline);
 

@@ -11,7 +11,7 @@
 
 #include "zeus/base/file.h"
 #include "zeus/optimizer/pipeline/frontier_solver.h"
-#include "zeus/optimizer/pipeline/instance_json.h"
+#include "zeus/optimizer/pipeline/problem.h"
 #include "zeus/optimizer/pipeline/testing/known_frontier.h"
 
 namespace zeus::pipeline {
@@ -24,7 +24,7 @@ struct Case {
   CostTable costs{.tick = Seconds(1e-3), .slope_unit = 1e-9};
 };
 
-// Computation i is of kind i.
+// Makes a problem in which computation i is of kind i.
 Case MakeCase(std::vector<ConvexCost> costs, const std::vector<std::pair<int, int>>& edges) {
   Case made;
   const int size = static_cast<int>(costs.size());
@@ -38,7 +38,7 @@ Case MakeCase(std::vector<ConvexCost> costs, const std::vector<std::pair<int, in
   return made;
 }
 
-// About a quarter of them cannot be changed.
+// Makes a random problem in which about a quarter of the computations have a fixed duration.
 Case RandomCase(std::mt19937& random, int size) {
   const auto below = [&](int limit) {
     return static_cast<int>(random() % static_cast<unsigned>(limit));
@@ -104,7 +104,7 @@ TEST(DeadlineSolverTest, EqualsTheFrontierAtEveryTimeOfRandomGraphs) {
 }
 
 TEST(DeadlineSolverTest, TriesEveryDurationOfATinyGraph) {
-  // A fork and a join: 0 -> {1, 2} -> 3.
+  // The graph is a fork and a join: 0 -> {1, 2} -> 3.
   const ConvexCost curve{.times = {2, 4, 7}, .slopes = {0, 90, 20}, .at_longest = Joules(1)};
   const ConvexCost steep{.times = {1, 3, 5}, .slopes = {0, 300, 70}, .at_longest = Joules(2)};
   const Case given = MakeCase({curve, steep, curve, steep}, {{0, 1}, {0, 2}, {1, 3}, {2, 3}});

@@ -26,7 +26,7 @@ Evaluation Evaluate(const Problem& problem, std::span<const int> choice,
   evaluation.starts.assign(problem.computations.size(), Seconds(0));
   for (const int computation : problem.graph.topological_order()) {
     const auto at = At(computation);
-    const ComputationKind& kind = problem.KindOf(computation);
+    const ComputationKind& kind = problem.Kind(computation);
     const OperatingPoint& point = kind.points[At(choice[at])];
     evaluation.energy += EffectiveEnergy(problem, kind, point);
     const Seconds end =

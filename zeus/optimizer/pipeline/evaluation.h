@@ -8,22 +8,23 @@
 
 namespace zeus::pipeline {
 
-// What an iteration takes when each computation runs at one of its measured points, in true times.
+// Time and energy of an iteration in which each computation runs at one of its measured points. The
+// times are the measured ones, not rounded to ticks.
 struct Evaluation {
   Seconds time{0};
-  Joules energy{};                // Blocking included.
-  std::vector<Seconds> starts{};  // Of each computation, as early as possible.
+  Joules energy{};                // Includes blocking power while stages wait.
+  std::vector<Seconds> starts{};  // Start of each computation, as early as possible.
 };
 
-// choice[i]: which point of its kind computation i runs at. extra[i], if given: time that it takes
-// longer, at blocking power (a change of the clock before it).
+// Computation i runs at the point choice[i] of its kind. extra[i], if given, is a delay before it
+// at blocking power, as from a change of the clock.
 Evaluation Evaluate(const Problem& problem, std::span<const int> choice,
                     std::span<const Seconds> extra = {});
 
-// Every computation at its fastest point: what a pipeline does that nobody planned for.
+// Every computation at its fastest point.
 std::vector<int> FastestChoice(const Problem& problem);
-// Every computation at its highest clock: what hardware does that nobody tells otherwise. The same
-// as the fastest, unless the measurement is noisy or a power limit throttles.
+// Every computation at its highest clock, as hardware runs without a plan. This is the same as the
+// fastest choice unless measurements are noisy or a power limit throttles.
 std::vector<int> HighestClockChoice(const Problem& problem);
 
 }  // namespace zeus::pipeline

@@ -1,5 +1,3 @@
-#include "zeus/optimizer/pipeline/exponential_fit.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 
 #include "zeus/base/file.h"
 #include "zeus/base/json.h"
+#include "zeus/optimizer/pipeline/convex_cost.h"
 #include "zeus/optimizer/pipeline/testing/instance_directory.h"
 
 namespace zeus::pipeline {
@@ -73,7 +72,7 @@ TEST(ExponentialFitTest, ABeatenPointIsNoCandidate) {
 }
 
 TEST(ExponentialFitTest, TheFilterSeesTheEnergyItIsToldTo) {
-  // More energy in more time, yet less beyond what blocking takes meanwhile.
+  // The last point takes more energy than the one before it, but less effective energy.
   const ComputationKind kind = KindOf({{10.5, 8}, {20.5, 7}, {30.5, 6}, {40.5, 5}, {50.5, 5.5}});
   EXPECT_EQ(FitCandidates(kind, 100_W, 1ms, ParetoFilter::kMeasured).back().quanta, 40);
   EXPECT_EQ(FitCandidates(kind, 100_W, 1ms, ParetoFilter::kEffective).back().quanta, 50);

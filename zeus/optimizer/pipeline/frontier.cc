@@ -8,7 +8,7 @@
 namespace zeus::pipeline {
 
 Ticks WholeTicks(Seconds time, Seconds tick) {
-  // A time that was computed from ticks may have come out a little below them.
+  // A time that was computed from ticks may be a little below them, because of rounding.
   constexpr double kRounding = 1e-4;
   constexpr double kMost = 0x1p60;
   return static_cast<Ticks>(std::clamp(std::floor(time / tick + kRounding), 0.0, kMost));
@@ -23,7 +23,7 @@ Ticks Frontier::TicksWithin(Seconds time) const {
 Joules Frontier::EnergyAt(Ticks ticks) const {
   const auto point =
       std::ranges::lower_bound(parts_.points, ticks, std::ranges::greater{}, &FrontierPoint::ticks);
-  // The first point that is not slower.
+  // `point` is the first point that is not slower than `ticks`.
   if (point == parts_.points.end()) return fastest().energy;
   if (point == parts_.points.begin() || point->ticks == ticks) return point->energy;
   const FrontierPoint& before = *std::prev(point);

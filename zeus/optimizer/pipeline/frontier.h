@@ -8,32 +8,35 @@
 
 namespace zeus::pipeline {
 
+// A vertex of the time-energy frontier.
 struct FrontierPoint {
   Ticks ticks = 0;
   Seconds time{0};
-  Joules energy{};  // Of the iteration, blocking included.
+  Joules energy{};  // Energy of the iteration, including blocking power.
 };
 
-// The largest whole number of ticks within a time.
+// Returns the largest whole number of ticks within a time.
 Ticks WholeTicks(Seconds time, Seconds tick);
 
-// A change of a duration while the deadline goes from `from` down to `to`: by `sign` for each tick.
+// A change of one computation's duration while the time of the iteration falls from `from` to `to`:
+// by `sign` ticks for each tick of it.
 struct DurationChange {
   Ticks from = 0;
   Ticks to = 0;
   std::int32_t computation = 0;
-  std::int32_t sign = -1;  // -1: shorter.
+  std::int32_t sign = -1;  // -1: it becomes shorter; 1: longer.
 };
 
-// The least energy of an iteration for every time that it may take: exact, convex, linear between
-// its points. Can be read by many threads.
+// The least energy of an iteration as a function of its time: exact, convex, and linear between the
+// points. Durations are not kept for each point but as a list of changes from the slowest one.
+// Immutable, so many threads may read it.
 class Frontier {
  public:
   struct Parts {
     Seconds tick{0};
     std::vector<FrontierPoint> points{};     // Slowest first, times strictly falling.
-    std::vector<Ticks> slowest_durations{};  // Of each computation at the first point.
-    std::vector<DurationChange> changes{};   // In the order of `from`, falling.
+    std::vector<Ticks> slowest_durations{};  // Duration of each computation at the first point.
+    std::vector<DurationChange> changes{};   // Sorted by `from`, falling.
   };
   explicit Frontier(Parts parts);
 
@@ -45,10 +48,10 @@ class Frontier {
   // The largest whole number of ticks within `time`, no more than the slowest point needs.
   Ticks TicksWithin(Seconds time) const;
 
-  // Interpolated, in O(log points). Between fastest().ticks and slowest().ticks.
+  // Interpolates in O(log points). `ticks` is between fastest().ticks and slowest().ticks.
   Joules EnergyAt(Ticks ticks) const;
 
-  // The durations of all computations at that time; they have exactly the energy of EnergyAt().
+  // Returns durations of all computations at that time; their energy is exactly EnergyAt().
   std::vector<Ticks> DurationsAt(Ticks ticks) const;
 
  private:

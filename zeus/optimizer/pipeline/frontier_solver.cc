@@ -1,3 +1,6 @@
+// Follows a FrontierSweep from the slowest iteration to the fastest and records a point wherever
+// the price of the next tick changes: between such points the frontier is linear. Durations are not
+// stored for each point; the sweep's changes of durations give them for any time in between.
 #include "zeus/optimizer/pipeline/frontier_solver.h"
 
 #include <algorithm>
@@ -9,7 +12,7 @@
 namespace zeus::pipeline {
 namespace {
 
-// Energies of points from what the sweep has paid.
+// Converts the cost that the sweep has paid into the energy of a point.
 class Accounts {
  public:
   Accounts(const Problem& problem, const CostTable& costs)
@@ -31,22 +34,22 @@ class Accounts {
   Joules at_longest_{};
 };
 
-// Tells how far a solve is, a hundred times in all.
+// Reports the progress of a solve, about a hundred times in all.
 class Progress {
  public:
   Progress(const SolveOptions& options, Ticks from, Ticks to)
-      : tell_(options.progress), from_(from), to_(to), next_(from) {}
+      : report_(options.progress), from_(from), to_(to), next_(from) {}
 
-  // False when it should end.
+  // Returns false when the solve should end.
   bool At(Ticks time) {
-    if (!tell_ || time > next_) return true;
+    if (!report_ || time > next_) return true;
     const Ticks way = std::max<Ticks>(from_ - to_, 1);
     next_ = time - std::max<Ticks>(way / 100, 1);
-    return tell_(static_cast<double>(from_ - time) / static_cast<double>(way));
+    return report_(static_cast<double>(from_ - time) / static_cast<double>(way));
   }
 
  private:
-  const std::function<bool(double)>& tell_;
+  const std::function<bool(double)>& report_;
   Ticks from_;
   Ticks to_;
   Ticks next_;
@@ -69,6 +72,7 @@ Result<Frontier> SolveFrontier(const Problem& problem, const CostTable& costs,
   for (bool ahead = until < sweep.time(); ahead;) {
     const Slope before = sweep.marginal_cost();
     ahead = sweep.Step(until);
+    // The frontier has a vertex where its slope changes.
     const bool turns = sweep.marginal_cost() != before || !ahead;
     if (turns && sweep.time() < parts.points.back().ticks)
       parts.points.push_back(accounts.PointAt(sweep.time(), sweep.cost()));

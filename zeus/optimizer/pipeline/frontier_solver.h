@@ -12,14 +12,15 @@
 namespace zeus::pipeline {
 
 struct SolveOptions {
-  // Stop as soon as the frontier reaches this time; nullopt: down to the fastest iteration.
+  // The solve stops when the frontier reaches this time; nullopt: at the fastest iteration.
   std::optional<Seconds> until{};
-  // Called now and then with the share of the way that is done, 0 to 1. Returning false ends the
-  // solve with kUnavailable.
+  // Called about a hundred times with the finished share, 0 to 1. If it returns false, the solve
+  // ends with kUnavailable.
   std::function<bool(double)> progress{};
 };
 
-// The exact time-energy frontier: docs/pipeline.md. One thread; deterministic.
+// Computes the exact time-energy frontier (see docs/pipeline.md and FrontierSweep). Deterministic;
+// uses one thread.
 Result<Frontier> SolveFrontier(const Problem& problem, const CostTable& costs,
                                const SolveOptions& options = {});
 

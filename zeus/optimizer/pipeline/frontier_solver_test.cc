@@ -18,7 +18,7 @@ Frontier Solve(const RandomProblem& random, const SolveOptions& options = {}) {
   return SolveFrontier(random.problem, random.costs, options).value();
 }
 
-// When the last computation ends.
+// Returns the time at which the last computation ends.
 Ticks LongestPath(const ComputationGraph& graph, const std::vector<Ticks>& durations) {
   std::vector<Ticks> ends(durations.size(), 0);
   for (const int i : graph.topological_order()) {

@@ -1,17 +1,17 @@
-// The frontiers of real pipelines against those that are known exactly.
+// Compares the solved frontiers of real pipelines with those that are known exactly.
 #include <gtest/gtest.h>
 
 #include <iostream>
 
 #include "zeus/base/file.h"
 #include "zeus/optimizer/pipeline/frontier_solver.h"
-#include "zeus/optimizer/pipeline/instance_json.h"
+#include "zeus/optimizer/pipeline/problem.h"
 #include "zeus/optimizer/pipeline/testing/known_frontier.h"
 
 namespace zeus::pipeline {
 namespace known_frontiers_test {
 
-// Larger ones take too long here; bench/pipeline compares the largest.
+// Larger problems take too long in a unit test; bench/pipeline compares the largest one.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(NDEBUG)
 constexpr int kMostComputations = 600;
 #else

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "zeus/base/file.h"
-#include "zeus/optimizer/pipeline/instance_json.h"
+#include "zeus/optimizer/pipeline/problem.h"
 #include "zeus/optimizer/pipeline/testing/known_frontier.h"
 #include "zeus/optimizer/pipeline/testing/synthetic_profile.h"
 
@@ -54,7 +54,7 @@ TEST(PeriodicFrontierTest, APipelineThatChangesWithItsSizeIsRefused) {
 }
 
 TEST(PeriodicFrontierTest, SegmentsThatOnlyLargePipelinesHaveAreNoticed) {
-  // Up to seven times its stages this one has 263 points, from nine times on 267.
+  // This pipeline has 263 points up to seven times its stages, and 267 from nine times on.
   constexpr int kFour = 4;
   const ProblemOfSize make = [](int microbatches) -> Result<Problem> {
     ZEUS_TRY(const Schedule schedule,
@@ -83,7 +83,7 @@ TEST(PeriodicFrontierTest, CanBeCancelled) {
   EXPECT_EQ(extrapolated.error().code, ErrorCode::kUnavailable);
 }
 
-// A pipeline of another size with the kinds of an instance.
+// Makes a pipeline of another size with the kinds of an instance.
 Result<Problem> Resized(const Problem& instance, int microbatches) {
   PipelineProfile profile{.stages = instance.stages, .blocking_power = instance.blocking_power};
   for (const ComputationKind& kind : instance.kinds)

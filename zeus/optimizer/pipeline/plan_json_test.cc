@@ -1,10 +1,9 @@
-#include "zeus/optimizer/pipeline/plan_json.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "zeus/base/json.h"
+#include "zeus/optimizer/pipeline/plan.h"
 #include "zeus/optimizer/pipeline/schedule.h"
 
 namespace zeus::pipeline {

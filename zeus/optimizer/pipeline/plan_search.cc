@@ -13,11 +13,14 @@
 namespace zeus::pipeline {
 namespace {
 
-// Sums of times in another order differ by less; no clock is that exact.
+// Slack for rounding: sums of times in another order differ by less, and no clock is that exact.
 constexpr Seconds kDeadlineRounding{1e-9};
-// How often the relaxation is asked for less time, where what was found takes too long.
+// How often the relaxation is solved again for another time.
 constexpr int kRetries = 12;
 
+// Searches for a plan. If clocks may change freely, measured points are chosen near the relaxed
+// optimum (PointChooser). If changes are restricted or take time, whole runs of instructions are
+// chosen (ChooseRuns), with several strictnesses of the rules, and the best plan is kept.
 class PlanSearch {
  public:
   PlanSearch(const Problem& problem, Seconds tick, const PlanTask& task, const Relaxation& relax)
@@ -34,7 +37,8 @@ class PlanSearch {
     return evaluation.time <= task_.deadline + kDeadlineRounding;
   }
 
-  // Rounding to ticks may have made paths too long by a few of them: ask for as many less.
+  // Rounding to ticks may make a path too long by a few ticks. The relaxation is then solved for as
+  // many ticks less.
   Result<PipelinePlan> RunFree() {
     PointChooser chooser(problem_, task_.pace);
     Ticks target = task_.first_target;
@@ -50,8 +54,9 @@ class PlanSearch {
     return MakePlan(problem_, FastestChoice(problem_), Seconds(0));
   }
 
-  // Runs may be chosen as if changes were rarer or dearer than the rules say: within the rules, and
-  // better where many runs, each rounded for itself, take more than a few long ones.
+  // Returns rules that are stricter than those of the task. Plans by them keep the task's rules,
+  // too, and may be better: many short runs, each rounded for itself, can take more energy than a
+  // few long ones.
   std::vector<ClockChangeRules> StricterRules() const {
     std::vector<ClockChangeRules> all;
     for (const int factor : {1, 2, 4, 8})
@@ -72,8 +77,9 @@ class PlanSearch {
     return MakePlan(problem_, *best_, task_.rules.latency);
   }
 
-  // Runs at one clock need more room than the relaxation knows of, and rounding a whole run down
-  // leaves room that it does not know of either: look for the target that just meets the deadline.
+  // Searches by bisection for the slowest target of the relaxation whose runs still meet the
+  // deadline. The relaxation does not know what runs cost: one clock for many instructions needs
+  // more time, and rounding whole runs down leaves some unused.
   Status SearchRuns(const ClockChangeRules& rules) {
     std::vector<int> last =
         ChooseRuns(problem_, std::vector<Seconds>(problem_.computations.size(), Seconds(0)), rules);
@@ -99,7 +105,7 @@ class PlanSearch {
     return Ok();
   }
 
-  // A plan that may change as it likes, made for so much less time that the changes fit in.
+  // Tries a plan with free changes for a shorter deadline, so that the changes fit into the rest.
   Status SearchFreely() {
     PointChooser chooser(problem_, task_.pace);
     for (const double share : {0.9999, 0.999, 0.995, 0.99, 0.98, 0.95}) {
@@ -119,7 +125,7 @@ class PlanSearch {
     return allowed;
   }
 
-  // Keeps the best in time. Whether this is in time.
+  // Keeps the choice if it is the best that meets the deadline; returns whether it meets it.
   bool Consider(std::vector<int> choice) {
     const Evaluation evaluation =
         Evaluate(problem_, choice, WaitsForChanges(problem_, choice, task_.rules.latency));
@@ -140,7 +146,7 @@ class PlanSearch {
   const PlanTask& task_;
   const Relaxation& relax_;
   std::optional<std::vector<int>> best_{};
-  Joules least_{};  // Of the best.
+  Joules least_{};  // Energy of best_.
   Seconds fastest_found_ = Seconds::max();
 };
 
@@ -168,7 +174,7 @@ PipelinePlan MakePlan(const Problem& problem, std::span<const int> choice, Secon
   for (const std::vector<int>& order : problem.stage_order) {
     std::vector<PlannedInstruction>& stage = plan.stages.emplace_back();
     for (const int computation : order) {
-      const ComputationKind& kind = problem.KindOf(computation);
+      const ComputationKind& kind = problem.Kind(computation);
       const OperatingPoint& point = kind.points[At(choice[At(computation)])];
       stage.push_back({.instruction = kind.instruction,
                        .microbatch = problem.computations[At(computation)].microbatch,

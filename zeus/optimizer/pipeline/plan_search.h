@@ -12,26 +12,27 @@
 
 namespace zeus::pipeline {
 
-// What is to be planned.
+// A plan to be found, and the range of the relaxation that guides the search.
 struct PlanTask {
   Seconds deadline{0};
-  std::optional<Seconds> pace{};  // Iterations last that long whatever is planned.
+  std::optional<Seconds> pace{};  // If given, iterations last that long whatever is planned.
   ClockChangeRules rules{};
-  Ticks first_target = 0;  // For which the relaxation is asked first.
-  // The ends of the relaxation.
+  Ticks first_target = 0;  // The first time for which the relaxation is solved.
+  // The fastest and the slowest time of the relaxation.
   Ticks fastest = 0;
   Ticks slowest = 0;
 };
 
-// The relaxed optimum for a time, in ticks: from a frontier or on its own.
+// Returns the relaxed optimum for a time in ticks, from a frontier or by solving for it alone.
 using Relaxation = std::function<Result<DeadlineSolution>(Ticks)>;
 
-// Finds measured points near the relaxed optimum that meet the deadline in true times. The rest of
-// the plan (its bound) is up to the caller. kInvalidArgument where the rules allow no plan in time.
+// Finds measured points near the relaxed optimum that meet the deadline in measured times. The
+// caller sets the plan's bound. Returns kInvalidArgument when the rules allow no plan in time.
 Result<PipelinePlan> SearchPlan(const Problem& problem, Seconds tick, const PlanTask& task,
                                 const Relaxation& relax);
 
-// The plan that runs each computation at the chosen point, with a wait at each change of the clock.
+// Makes the plan that runs each computation at the chosen point, with a delay of `latency` at each
+// change of the clock.
 PipelinePlan MakePlan(const Problem& problem, std::span<const int> choice, Seconds latency);
 
 }  // namespace zeus::pipeline

@@ -5,11 +5,56 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "zeus/optimizer/pipeline/deadline_solver.h"
+#include "zeus/optimizer/pipeline/periodic_frontier.h"
 #include "zeus/optimizer/pipeline/plan_search.h"
 
 namespace zeus::pipeline {
+
+namespace {
+
+// Returns nullopt when the schedule or the check does not allow it.
+Result<std::optional<Frontier>> SolvePeriodic(const Problem& problem, const CostTable& costs,
+                                              const SolveOptions& options) {
+  using Outcome = std::optional<Frontier>;
+  const auto resizable = Resizable(problem);
+  if (!resizable) return Outcome();
+  ZEUS_TRY(std::optional<std::vector<FrontierPoint>> points,
+           ExtrapolateFrontier(*resizable, costs, problem.stages, problem.microbatches, options));
+  if (!points) return Outcome();
+  return Outcome(Frontier({.tick = costs.tick, .points = *std::move(points)}));
+}
+
+}  // namespace
+
+const char* SolverText(Solver solver) {
+  switch (solver) {
+    case Solver::kWholeFrontier:
+      return "the whole frontier";
+    case Solver::kPeriodic:
+      return "the frontier from pipelines of fewer microbatches (checked at half of them)";
+    case Solver::kSingleDeadline:
+      return "this deadline alone";
+  }
+  return "";
+}
+
+Result<ChosenFrontier> SolveByChoice(const Problem& problem, const CostTable& costs,
+                                     const SolverRules& rules) {
+  const bool large = problem.computations.size() > rules.large_graph;
+  if (large && rules.demand == Demand::kOneDeadline)
+    return ChosenFrontier{.solver = Solver::kSingleDeadline};
+  if (large && rules.demand == Demand::kFrontier) {
+    ZEUS_TRY(std::optional<Frontier> periodic, SolvePeriodic(problem, costs, rules.solve));
+    if (periodic)
+      return ChosenFrontier{.solver = Solver::kPeriodic, .frontier = *std::move(periodic)};
+  }
+  ZEUS_TRY(Frontier whole, SolveFrontier(problem, costs, rules.solve));
+  return ChosenFrontier{.solver = Solver::kWholeFrontier, .frontier = std::move(whole)};
+}
+
 namespace {
 
 constexpr Seconds kRounding{1e-9};
@@ -33,7 +78,7 @@ Status CheckRules(const ClockChangeRules& rules) {
   return Ok();
 }
 
-// Where an iteration that nobody waits for takes the least energy.
+// Returns the point of least energy if no other pipeline has to be waited for.
 const FrontierPoint& LeastEnergy(const Frontier& frontier) {
   return *std::ranges::min_element(frontier.points(), {}, &FrontierPoint::energy);
 }
@@ -44,27 +89,31 @@ Joules BlockingEnergy(const Problem& problem, Seconds time) {
 
 }  // namespace
 
-Result<std::unique_ptr<Planner>> Planner::Make(Problem problem, const SolveOptions& options) {
+Result<std::unique_ptr<Planner>> Planner::Make(Problem problem, const SolverRules& rules) {
   ZEUS_TRY(CostTable costs, MakeCosts(problem, CostKind::kHull));
-  ZEUS_TRY(Frontier frontier, SolveFrontier(problem, costs, options));
+  ZEUS_TRY(ChosenFrontier chosen, SolveByChoice(problem, costs, rules));
   return std::unique_ptr<Planner>(
-      new Planner(std::move(problem), std::move(costs), std::move(frontier)));
+      new Planner(std::move(problem), std::move(costs), std::move(chosen)));
 }
 
-Planner::Planner(Problem problem, CostTable costs, Frontier frontier)
+Planner::Planner(Problem problem, CostTable costs, ChosenFrontier chosen)
     : problem_(std::move(problem)),
       costs_(std::move(costs)),
-      frontier_(std::move(frontier)),
+      solver_(chosen.solver),
+      frontier_(std::move(chosen.frontier)),
       baseline_(Evaluate(problem_, HighestClockChoice(problem_))),
       fastest_(Evaluate(problem_, FastestChoice(problem_))) {}
 
 Result<PipelinePlan> Planner::Plan(Seconds deadline, const ClockChangeRules& rules) const {
-  return PlanTowards(std::min(frontier_.TicksWithin(deadline), LeastEnergy(frontier_).ticks),
-                     deadline, std::nullopt, rules);
+  Ticks target = WholeTicks(deadline, costs_.tick);
+  if (frontier_) target = std::min(target, LeastEnergy(*frontier_).ticks);
+  return PlanTowards(target, deadline, std::nullopt, rules);
 }
 
 Result<PipelinePlan> Planner::PlanForPace(Seconds pace, const ClockChangeRules& rules) const {
-  return PlanTowards(frontier_.TicksWithin(pace), pace, pace, rules);
+  Ticks target = WholeTicks(pace, costs_.tick);
+  if (frontier_) target = std::min(target, frontier_->slowest().ticks);
+  return PlanTowards(target, pace, pace, rules);
 }
 
 Result<PipelinePlan> Planner::PlanTowards(Ticks target, Seconds deadline,
@@ -72,43 +121,31 @@ Result<PipelinePlan> Planner::PlanTowards(Ticks target, Seconds deadline,
                                           const ClockChangeRules& rules) const {
   ZEUS_RETURN_IF_ERROR(CheckRules(rules));
   ZEUS_RETURN_IF_ERROR(CheckDeadline(deadline, fastest_.time));
-  // The relaxation's fastest time is rounded to ticks, the true one is not.
-  target = std::max(target, frontier_.fastest().ticks);
-  const PlanTask task{.deadline = deadline,
-                      .pace = pace,
-                      .rules = rules,
-                      .first_target = target,
-                      .fastest = frontier_.fastest().ticks,
-                      .slowest = frontier_.slowest().ticks};
-  const auto relax = [this](Ticks ticks) -> Result<DeadlineSolution> {
-    return DeadlineSolution{ticks, frontier_.EnergyAt(ticks), frontier_.DurationsAt(ticks)};
+  const bool whole = solver_ == Solver::kWholeFrontier;
+  PlanTask task{.deadline = deadline, .pace = pace, .rules = rules};
+  task.fastest = whole ? frontier_->fastest().ticks : FastestTicks(problem_, costs_);
+  // The fastest time of the relaxation is rounded to ticks and may be above that of the deadline.
+  task.first_target = std::max(target, task.fastest);
+  // Each further relaxation of a large graph is a solve of its own: 0 keeps SearchPlan() from
+  // searching for slower targets.
+  task.slowest = whole ? frontier_->slowest().ticks : 0;
+  // The relaxed optimum is also the plan's bound.
+  ZEUS_TRY(const DeadlineSolution first, Relax(task.first_target));
+  const auto relax = [&](Ticks ticks) -> Result<DeadlineSolution> {
+    if (ticks == task.first_target) return first;
+    return Relax(ticks);
   };
   ZEUS_TRY(PipelinePlan plan, SearchPlan(problem_, costs_.tick, task, relax));
-  plan.bound = frontier_.EnergyAt(target);
+  plan.bound = first.energy;
   if (pace)
     plan.bound += BlockingEnergy(problem_, *pace) -
-                  BlockingEnergy(problem_, static_cast<double>(target) * costs_.tick);
+                  BlockingEnergy(problem_, static_cast<double>(first.time) * costs_.tick);
   return plan;
 }
 
-Result<PipelinePlan> PlanOnce(const Problem& problem, Seconds deadline,
-                              const ClockChangeRules& rules) {
-  ZEUS_RETURN_IF_ERROR(CheckRules(rules));
-  ZEUS_RETURN_IF_ERROR(CheckDeadline(deadline, Evaluate(problem, FastestChoice(problem)).time));
-  ZEUS_TRY(const CostTable costs, MakeCosts(problem, CostKind::kHull));
-  const auto relax = [&](Ticks ticks) { return SolveDeadline(problem, costs, ticks); };
-  PlanTask task{.deadline = deadline, .rules = rules};
-  task.fastest = FastestTicks(problem, costs);
-  task.first_target = std::max(task.fastest, static_cast<Ticks>(std::floor(deadline / costs.tick)));
-  Joules bound{};
-  const auto remember_bound = [&](Ticks ticks) -> Result<DeadlineSolution> {
-    ZEUS_TRY(DeadlineSolution solution, relax(ticks));
-    if (bound == Joules{}) bound = solution.energy;
-    return solution;
-  };
-  ZEUS_TRY(PipelinePlan plan, SearchPlan(problem, costs.tick, task, remember_bound));
-  plan.bound = bound;
-  return plan;
+Result<DeadlineSolution> Planner::Relax(Ticks ticks) const {
+  if (solver_ != Solver::kWholeFrontier) return SolveDeadline(problem_, costs_, ticks);
+  return DeadlineSolution{ticks, frontier_->EnergyAt(ticks), frontier_->DurationsAt(ticks)};
 }
 
 double Saving(const PipelinePlan& plan, const Evaluation& baseline, const Problem& problem) {

@@ -11,8 +11,7 @@
 
 #include "zeus/base/file.h"
 #include "zeus/base/random.h"
-#include "zeus/optimizer/pipeline/instance_json.h"
-#include "zeus/optimizer/pipeline/plan_book.h"
+#include "zeus/optimizer/pipeline/problem.h"
 #include "zeus/optimizer/pipeline/replicas.h"
 #include "zeus/optimizer/pipeline/testing/instance_directory.h"
 #include "zeus/optimizer/pipeline/testing/synthetic_profile.h"
@@ -22,9 +21,9 @@ namespace planner_test {
 
 using ::testing::HasSubstr;
 
-// Of times to whole microseconds, relative.
+// Relative error of times that are rounded to whole microseconds.
 constexpr double kRounding = 2e-5;
-// What plans of few computations leave to the bound when clocks come in steps of 100 MHz.
+// Greatest gap of plans with few computations when clocks come in steps of 100 MHz.
 constexpr double kCoarse = 0.015;
 
 Problem Synthetic(int stages, int microbatches, std::string_view schedule = "1f1b") {
@@ -38,7 +37,7 @@ std::unique_ptr<Planner> PlannerOf(Problem problem) {
   return std::move(planner).value();
 }
 
-// Clocks of a stage, in its order.
+// Returns the clocks of a stage in its order.
 std::vector<double> ClocksOf(const PipelinePlan& plan, std::size_t stage) {
   std::vector<double> clocks;
   for (const PlannedInstruction& instruction : plan.stages[stage])
@@ -77,7 +76,7 @@ TEST(PlannerTest, ItsTimesAndEnergiesAreThoseOfItsInstructions) {
   EXPECT_NEAR((energy + Watts(80) * idle).value(), plan.energy.value(), 1e-9);
 }
 
-// The best of all choices, by trying them all.
+// Finds the best choice by trying all of them.
 Joules BestOfAll(const Problem& problem, Seconds deadline) {
   std::vector<int> choice(problem.computations.size(), 0);
   Joules best(std::numeric_limits<double>::infinity());
@@ -86,7 +85,7 @@ Joules BestOfAll(const Problem& problem, Seconds deadline) {
     if (evaluation.time <= deadline + Seconds(1e-9)) best = std::min(best, evaluation.energy);
     std::size_t at = 0;
     const auto points = [&](std::size_t i) {
-      return static_cast<int>(problem.KindOf(static_cast<int>(i)).points.size());
+      return static_cast<int>(problem.Kind(static_cast<int>(i)).points.size());
     };
     while (at < choice.size() && ++choice[at] == points(at)) choice[at++] = 0;
     if (at == choice.size()) return best;
@@ -176,7 +175,7 @@ TEST(PlannerTest, ChargesTheLatencyOfEachChange) {
   EXPECT_LE(plan.value().time, deadline);
   EXPECT_LT(plan.value().clock_changes, free);
   EXPECT_GT(Saving(plan.value(), planner->baseline(), planner->problem()), 0);
-  // With a latency that nothing is worth no clock changes at all.
+  // A change with this latency never pays, so no clock changes.
   EXPECT_EQ(planner->Plan(deadline, {.latency = Seconds(1)}).value().clock_changes, 0);
 }
 
@@ -198,19 +197,71 @@ TEST(PlannerTest, WithOneClockThereIsNothingToChoose) {
   EXPECT_NEAR(plan.gap(), 0, 1e-5);
 }
 
+std::unique_ptr<Planner> PlannerBy(Demand demand, const Problem& problem) {
+  auto planner = Planner::Make(problem, {.demand = demand, .large_graph = 0});
+  EXPECT_TRUE(planner.ok());
+  return std::move(planner).value();
+}
+
 TEST(PlannerTest, APlanForOneDeadlineIsAsGoodAsOneFromTheFrontier) {
   const Problem problem = Synthetic(4, 16);
   const auto planner = PlannerOf(problem);
+  const auto alone = PlannerBy(Demand::kOneDeadline, problem);
+  EXPECT_EQ(alone->solver(), Solver::kSingleDeadline);
+  EXPECT_FALSE(alone->has_frontier());
   for (const double slack : {1.0, 1.02, 1.1}) {
     const Seconds deadline = planner->baseline().time * slack;
-    const PipelinePlan once = PlanOnce(problem, deadline).value();
+    const PipelinePlan once = alone->Plan(deadline).value();
     const PipelinePlan whole = planner->Plan(deadline).value();
     EXPECT_NEAR(once.bound.value(), whole.bound.value(), 1e-6 * whole.bound.value());
     EXPECT_LE(once.time, deadline + Seconds(1e-9));
     EXPECT_LT(once.gap(), kCoarse);
   }
-  EXPECT_THAT(PlanOnce(problem, planner->fastest_time() / 2).error().message,
+  EXPECT_THAT(alone->Plan(planner->fastest_time() / 2).error().message,
               HasSubstr("the fastest iteration takes"));
+}
+
+TEST(PlannerTest, APlanForOneDeadlineKnowsPacesAndRules) {
+  const Problem problem = Synthetic(4, 16);
+  const auto planner = PlannerOf(problem);
+  const auto alone = PlannerBy(Demand::kOneDeadline, problem);
+  const Seconds deadline = planner->baseline().time * 1.2;
+  const PipelinePlan paced = alone->PlanForPace(deadline).value();
+  const PipelinePlan paced_whole = planner->PlanForPace(deadline).value();
+  EXPECT_EQ(paced.waits_until, paced_whole.waits_until);
+  EXPECT_NEAR(paced.bound.value(), paced_whole.bound.value(), 1e-6 * paced.bound.value());
+  EXPECT_LT(paced.gap(), kCoarse);
+  const ClockChangeRules rules{.least_instructions = 4, .latency = Seconds(0.001)};
+  const PipelinePlan ruled = alone->Plan(deadline, rules).value();
+  const PipelinePlan ruled_whole = planner->Plan(deadline, rules).value();
+  EXPECT_LE(ruled.time, deadline + Seconds(1e-9));
+  EXPECT_NEAR(ruled.bound.value(), ruled_whole.bound.value(), 1e-6 * ruled.bound.value());
+  EXPECT_LT(ruled.energy, ruled_whole.energy * 1.02);
+}
+
+TEST(PlannerTest, APeriodicFrontierIsThatOfTheWholePipelineAndItsPlansAreThoseOfOneDeadline) {
+  const Problem problem = Synthetic(2, 64);
+  const auto whole = PlannerBy(Demand::kExactFrontier, problem);
+  const auto periodic = PlannerBy(Demand::kFrontier, problem);
+  const auto alone = PlannerBy(Demand::kOneDeadline, problem);
+  ASSERT_EQ(whole->solver(), Solver::kWholeFrontier);
+  ASSERT_EQ(periodic->solver(), Solver::kPeriodic);
+  EXPECT_EQ(periodic->frontier().points().size(), whole->frontier().points().size());
+  for (const double slack : {1.0, 1.05}) {
+    const Seconds deadline = whole->baseline().time * slack;
+    const PipelinePlan plan = periodic->Plan(deadline).value();
+    EXPECT_EQ(plan.energy, alone->Plan(deadline).value().energy);
+    EXPECT_NEAR(plan.bound.value(), whole->Plan(deadline).value().bound.value(),
+                1e-6 * plan.bound.value());
+  }
+}
+
+TEST(PlannerTest, SmallGraphsAreSolvedWholeWhateverIsAsked) {
+  for (const Demand demand : {Demand::kFrontier, Demand::kOneDeadline, Demand::kExactFrontier}) {
+    auto planner = Planner::Make(Synthetic(4, 8), {.demand = demand});
+    ASSERT_TRUE(planner.ok());
+    EXPECT_EQ(planner.value()->solver(), Solver::kWholeFrontier);
+  }
 }
 
 TEST(PlannerTest, EveryScheduleCanBePlanned) {
@@ -222,7 +273,7 @@ TEST(PlannerTest, EveryScheduleCanBePlanned) {
   }
 }
 
-// The quality that docs/pipeline.md states.
+// These tests check the gaps that docs/pipeline.md states.
 class RealInstanceTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(RealInstanceTest, PlansAreWithinHalfAPercentOfTheBoundAndInTime) {
@@ -247,22 +298,6 @@ INSTANTIATE_TEST_SUITE_P(Instances, RealInstanceTest,
                                            "sosp24_gpt3-175b_a40_8x12", "gpt3_a100_4x8",
                                            "gpt3_a100_8x32", "gpt3_a100_8x32_gpipe",
                                            "hist_bert_a40_4x8"));
-
-TEST(PlanBookTest, FindsTheSlowestPlanThatIsNotSlowerThanThePace) {
-  const auto planner = PlannerOf(Synthetic(4, 8));
-  const auto book = PlanBook::Make(*planner, 16);
-  ASSERT_TRUE(book.ok()) << book.error().message;
-  EXPECT_TRUE(std::ranges::is_sorted(book.value().plans(), {}, &PipelinePlan::time));
-  for (const double slack : {1.0, 1.07, 1.2, 1.5, 10.0}) {
-    const Seconds pace = planner->baseline().time * slack;
-    const PipelinePlan& plan = book.value().ForPace(pace);
-    EXPECT_LE(plan.time, pace);
-    for (const PipelinePlan& other : book.value().plans())
-      EXPECT_TRUE(other.time > pace || other.time <= plan.time);
-  }
-  // Faster than anybody can be: the fastest plan.
-  EXPECT_EQ(book.value().ForPace(Seconds(0)).time, book.value().plans().front().time);
-}
 
 TEST(ReplicasTest, TheOthersUseTheTimeOfTheStraggler) {
   const auto planner = PlannerOf(Synthetic(4, 8));

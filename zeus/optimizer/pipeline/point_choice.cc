@@ -9,16 +9,89 @@
 #include "zeus/base/random.h"
 
 namespace zeus::pipeline {
+
+SlackTable::SlackTable(const Problem& problem)
+    : problem_(problem), rank_(problem.computations.size()), queued_(problem.computations.size()) {
+  const auto order = problem.graph.topological_order();
+  for (std::size_t i = 0; i < order.size(); ++i) rank_[At(order[i])] = static_cast<int>(i);
+}
+
+void SlackTable::Reset(std::span<const Seconds> durations, Seconds deadline) {
+  durations_.assign(durations.begin(), durations.end());
+  earliest_start_.assign(durations.size(), Seconds(0));
+  latest_end_.assign(durations.size(), deadline);
+  makespan_ = Seconds(0);
+  const auto order = problem_.graph.topological_order();
+  for (const int computation : order) {
+    const Seconds end = earliest_start_[At(computation)] + durations_[At(computation)];
+    makespan_ = std::max(makespan_, end);
+    for (const int next : problem_.graph.Successors(computation))
+      earliest_start_[At(next)] = std::max(earliest_start_[At(next)], end);
+  }
+  for (std::size_t i = order.size(); i-- > 0;) {
+    const Seconds start = latest_end_[At(order[i])] - durations_[At(order[i])];
+    for (const int before : problem_.graph.Predecessors(order[i]))
+      latest_end_[At(before)] = std::min(latest_end_[At(before)], start);
+  }
+}
+
+void SlackTable::Lengthen(int computation, Seconds by) {
+  durations_[At(computation)] += by;
+  DelaySuccessors(computation);
+  HurryPredecessors(computation);
+}
+
+void SlackTable::DelaySuccessors(int computation) {
+  const auto later = [this](int a, int b) { return rank_[At(a)] > rank_[At(b)]; };
+  queue_.push_back(computation);
+  while (!queue_.empty()) {
+    std::ranges::pop_heap(queue_, later);
+    const int at = queue_.back();
+    queue_.pop_back();
+    queued_[At(at)] = false;
+    const Seconds end = earliest_start_[At(at)] + durations_[At(at)];
+    makespan_ = std::max(makespan_, end);
+    for (const int next : problem_.graph.Successors(at)) {
+      if (earliest_start_[At(next)] >= end) continue;
+      earliest_start_[At(next)] = end;
+      if (queued_[At(next)]) continue;
+      queued_[At(next)] = true;
+      queue_.push_back(next);
+      std::ranges::push_heap(queue_, later);
+    }
+  }
+}
+
+void SlackTable::HurryPredecessors(int computation) {
+  const auto earlier = [this](int a, int b) { return rank_[At(a)] < rank_[At(b)]; };
+  queue_.push_back(computation);
+  while (!queue_.empty()) {
+    std::ranges::pop_heap(queue_, earlier);
+    const int at = queue_.back();
+    queue_.pop_back();
+    queued_[At(at)] = false;
+    const Seconds start = latest_end_[At(at)] - durations_[At(at)];
+    for (const int before : problem_.graph.Predecessors(at)) {
+      if (latest_end_[At(before)] <= start) continue;
+      latest_end_[At(before)] = start;
+      if (queued_[At(before)]) continue;
+      queued_[At(before)] = true;
+      queue_.push_back(before);
+      std::ranges::push_heap(queue_, earlier);
+    }
+  }
+}
+
 namespace {
 
-// Visits to computations that exchanges may cost: a fraction of a second.
+// Limit on visits to computations by exchanges, which take a fraction of a second.
 constexpr std::size_t kExchangeVisits = 3'000'000;
-constexpr std::uint64_t kExchangeSteps = 2;
-constexpr std::uint64_t kMostExchanged = 3;
+constexpr std::uint64_t kExchangeSteps = 2;  // Greatest number of points by which one gets faster.
+constexpr std::uint64_t kMostExchanged = 3;  // Greatest number of computations that get faster.
 
 }  // namespace
 
-std::vector<EfficientPoints> EfficientPointsOf(const Problem& problem) {
+std::vector<EfficientPoints> FindEfficientPoints(const Problem& problem) {
   std::vector<EfficientPoints> all;
   for (const ComputationKind& kind : problem.kinds) {
     EfficientPoints points;
@@ -38,17 +111,17 @@ std::vector<EfficientPoints> EfficientPointsOf(const Problem& problem) {
 }
 
 PointChooser::PointChooser(const Problem& problem, std::optional<Seconds> pace)
-    : problem_(problem), pace_(pace), points_(EfficientPointsOf(problem)), slack_(problem) {}
+    : problem_(problem), pace_(pace), points_(FindEfficientPoints(problem)), slack_(problem) {}
 
-const EfficientPoints& PointChooser::PointsOf(int computation) const {
+const EfficientPoints& PointChooser::Points(int computation) const {
   return points_[At(problem_.computations[At(computation)].kind)];
 }
 
 PointChooser::Levels PointChooser::RoundDown(std::span<const Ticks> durations, Seconds tick) const {
   Levels levels;
   for (std::size_t i = 0; i < durations.size(); ++i) {
-    const EfficientPoints& points = PointsOf(static_cast<int>(i));
-    // Costs were made from times in whole ticks: compare in those.
+    const EfficientPoints& points = Points(static_cast<int>(i));
+    // The relaxation was solved with times in whole ticks, so they are compared in ticks.
     const auto slower = std::ranges::find_if(points, [&](const EfficientPoint& point) {
       return std::llround(point.time / tick) > durations[i];
     });
@@ -61,14 +134,14 @@ void PointChooser::Reset(const Levels& levels, Seconds deadline) {
   std::vector<Seconds> durations;
   durations.reserve(levels.size());
   for (std::size_t i = 0; i < levels.size(); ++i)
-    durations.push_back(PointsOf(static_cast<int>(i))[At(levels[i])].time);
+    durations.push_back(Points(static_cast<int>(i))[At(levels[i])].time);
   slack_.Reset(durations, deadline);
 }
 
 Joules PointChooser::Energy(const Levels& levels) {
   Joules energy{};
   for (std::size_t i = 0; i < levels.size(); ++i)
-    energy += PointsOf(static_cast<int>(i))[At(levels[i])].effective;
+    energy += Points(static_cast<int>(i))[At(levels[i])].effective;
   if (pace_) return energy;
   return energy + problem_.blocking_power * slack_.makespan() * double(problem_.stages);
 }
@@ -77,7 +150,7 @@ void PointChooser::UseSlack(Levels& levels, Seconds deadline) {
   Reset(levels, deadline);
   std::priority_queue<std::pair<Joules, int>> moves;
   const auto offer = [&](int computation) {
-    const EfficientPoints& points = PointsOf(computation);
+    const EfficientPoints& points = Points(computation);
     const std::size_t level = At(levels[At(computation)]);
     if (level + 1 == points.size()) return;
     if (points[level + 1].time - points[level].time > slack_.Slack(computation)) return;
@@ -88,7 +161,7 @@ void PointChooser::UseSlack(Levels& levels, Seconds deadline) {
   while (!moves.empty()) {
     const int computation = moves.top().second;
     moves.pop();
-    const EfficientPoints& points = PointsOf(computation);
+    const EfficientPoints& points = Points(computation);
     int& level = levels[At(computation)];
     const Seconds longer = points[At(level + 1)].time - points[At(level)].time;
     if (longer > slack_.Slack(computation)) continue;
@@ -102,9 +175,9 @@ void PointChooser::Exchange(Levels& levels, Seconds deadline) {
   Joules best = Energy(levels);
   Random random(1);
   const std::size_t tries = kExchangeVisits / levels.size();
-  const std::size_t patience = 8 * levels.size();
-  std::size_t in_vain = 0;
-  for (std::size_t tried = 0; tried < tries && in_vain < patience; ++tried, ++in_vain) {
+  const std::size_t most_failures = 8 * levels.size();
+  std::size_t failures = 0;  // Since the last exchange that saved energy.
+  for (std::size_t tried = 0; tried < tries && failures < most_failures; ++tried, ++failures) {
     Levels changed = levels;
     for (std::uint64_t n = random.Below(kMostExchanged) + 1; n > 0; --n) {
       int& level = changed[random.Below(changed.size())];
@@ -115,7 +188,7 @@ void PointChooser::Exchange(Levels& levels, Seconds deadline) {
     if (energy >= best) continue;
     best = energy;
     levels = std::move(changed);
-    in_vain = 0;
+    failures = 0;
   }
 }
 
@@ -123,7 +196,8 @@ std::vector<int> PointChooser::Choose(std::span<const Ticks> durations, Seconds 
                                       Seconds deadline) {
   const Levels rounded = RoundDown(durations, tick);
   Reset(rounded, deadline);
-  // A shorter iteration may be worth more than what slower computations save.
+  // A shorter iteration saves blocking power, which may be more than slower computations save: try
+  // both the shortest time and the whole deadline.
   const Seconds shortest = std::min(slack_.makespan(), deadline);
   Levels best{};
   Joules least{};
@@ -141,7 +215,7 @@ std::vector<int> PointChooser::Choose(std::span<const Ticks> durations, Seconds 
   Exchange(best, limit);
   std::vector<int> choice;
   for (std::size_t i = 0; i < best.size(); ++i)
-    choice.push_back(PointsOf(static_cast<int>(i))[At(best[i])].index);
+    choice.push_back(Points(static_cast<int>(i))[At(best[i])].index);
   return choice;
 }
 

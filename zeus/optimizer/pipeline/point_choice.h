@@ -7,49 +7,86 @@
 #include "zeus/base/units.h"
 #include "zeus/optimizer/pipeline/convex_cost.h"
 #include "zeus/optimizer/pipeline/problem.h"
-#include "zeus/optimizer/pipeline/slack_table.h"
 
 namespace zeus::pipeline {
 
-// The points of a kind that are worth choosing: each slower one takes less effective energy.
+// The earliest start and the latest end of each computation such that the iteration meets its
+// deadline, kept up to date while computations are made slower. One owner. The problem must outlive
+// it.
+class SlackTable {
+ public:
+  explicit SlackTable(const Problem& problem);
+
+  void Reset(std::span<const Seconds> durations, Seconds deadline);
+
+  // Returns by how much a computation may become slower if all others stay as they are.
+  Seconds Slack(int computation) const {
+    const auto at = static_cast<std::size_t>(computation);
+    return latest_end_[at] - earliest_start_[at] - durations_[at];
+  }
+  // Makes a computation slower, by no more than its slack.
+  void Lengthen(int computation, Seconds by);
+
+  Seconds makespan() const { return makespan_; }
+
+ private:
+  void DelaySuccessors(int computation);
+  void HurryPredecessors(int computation);
+
+  const Problem& problem_;
+  std::vector<int> rank_;  // Place of each computation in the topological order.
+  std::vector<Seconds> durations_{};
+  std::vector<Seconds> earliest_start_{};
+  std::vector<Seconds> latest_end_{};
+  Seconds makespan_{0};
+  std::vector<int> queue_{};    // A heap by rank; empty between calls.
+  std::vector<bool> queued_{};  // Whether each computation is in the queue.
+};
+
+// A point of a kind that is worth choosing: no other point is faster and takes less effective
+// energy.
 struct EfficientPoint {
-  int index = 0;  // Into ComputationKind::points.
+  int index = 0;  // Index into ComputationKind::points.
   Seconds time{0};
   Joules effective{};
 };
 using EfficientPoints = std::vector<EfficientPoint>;  // Fastest first.
 
-std::vector<EfficientPoints> EfficientPointsOf(const Problem& problem);
+// Returns the efficient points of each kind.
+std::vector<EfficientPoints> FindEfficientPoints(const Problem& problem);
 
-// A measured point for each computation, found from durations that no point need have: rounded
-// down, then made slower where there is slack left, then improved by exchanges. One owner. The
-// problem must outlive it.
+// Chooses a measured point for each computation. It starts from the relaxed optimum, whose
+// durations lie between measured points: rounds each of them down, makes computations slower where
+// there is slack left, those first that save most, and then tries random exchanges in which some
+// computations become faster so that others can become slower. One owner. The problem must outlive
+// it.
 class PointChooser {
  public:
-  // `pace`: iterations last that long whatever is chosen. Without one a longer iteration costs
-  // blocking power.
+  // With a `pace`, iterations last that long whatever is chosen. Without one, a longer iteration
+  // costs blocking power.
   PointChooser(const Problem& problem, std::optional<Seconds> pace);
 
-  // Which point each computation runs at; within the deadline if the rounded durations are, which
-  // is up to the caller to check.
+  // Returns the index of each computation's point. They meet the deadline if the rounded durations
+  // do, which the caller has to check.
   std::vector<int> Choose(std::span<const Ticks> durations, Seconds tick, Seconds deadline);
 
  private:
-  using Levels = std::vector<int>;  // Of each computation: into its EfficientPoints.
+  using Levels = std::vector<int>;  // Index of each computation into its EfficientPoints.
 
-  const EfficientPoints& PointsOf(int computation) const;
+  const EfficientPoints& Points(int computation) const;
   Levels RoundDown(std::span<const Ticks> durations, Seconds tick) const;
-  // Makes computations slower, those first that save most, as long as the deadline allows.
+  // Makes computations slower while the deadline allows it, starting with those that save most.
   void UseSlack(Levels& levels, Seconds deadline);
-  // Makes one computation faster and uses the slack that this gives, wherever that saves energy.
+  // Makes up to three random computations faster, uses the slack that this gives, and keeps the
+  // result if it takes less energy; many times.
   void Exchange(Levels& levels, Seconds deadline);
-  // Of the iteration; a constant apart.
+  // Returns the energy of the iteration, up to a constant.
   Joules Energy(const Levels& levels);
   void Reset(const Levels& levels, Seconds deadline);
 
   const Problem& problem_;
   const std::optional<Seconds> pace_;
-  const std::vector<EfficientPoints> points_;  // Of each kind.
+  const std::vector<EfficientPoints> points_;  // Efficient points of each kind.
   SlackTable slack_;
 };
 

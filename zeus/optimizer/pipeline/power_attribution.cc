@@ -10,15 +10,15 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Nobody knows a sensor's updates better than this, relative to their mean energy: a few that
-// happen to agree are no proof of precision.
+// Least residual to assume, relative to the energy of an interval: a few updates that happen to
+// agree do not prove that the sensor is more precise.
 constexpr double kLeastResidual = 0.002;
 
-// Relative to the diagonal: keeps states that come only together from dividing by zero, and makes
-// their sigmas large.
+// Added to the diagonal, relative to it: avoids a division by zero for states that only occur
+// together, and makes their sigmas large.
 constexpr double kRidge = 1e-9;
 
-// Of a symmetric positive definite matrix, by elimination without pivoting.
+// Inverts a symmetric positive definite matrix, by elimination without pivoting.
 std::vector<double> Inverse(std::vector<double> matrix, std::size_t size) {
   std::vector<double> inverse(size * size, 0.0);
   for (std::size_t i = 0; i < size; ++i) inverse[i * size + i] = 1.0;

@@ -8,10 +8,10 @@
 
 namespace zeus::pipeline {
 
-// Which power a device draws in each of a few states (forward, backward, waiting), from its energy
-// over times in which it was in several of them: least squares. Sensors update ten times a second,
-// instructions are often shorter, and their energies cannot be read off; but no two times between
-// updates have the same mixture. One owner.
+// Estimates the power of a device in each of a few states (forward, backward, waiting). Sensors
+// update about ten times a second and instructions are often shorter, so the energy of one
+// instruction cannot be read. But each interval between updates contains another mixture of states:
+// energy = sum of power[k] * time in state k, which least squares solves for the powers. One owner.
 class PowerAttribution {
  public:
   explicit PowerAttribution(std::size_t states);
@@ -21,9 +21,9 @@ class PowerAttribution {
 
   struct Estimate {
     Watts power{};
-    Watts sigma{};  // One standard error; infinite for a state that was never seen.
+    Watts sigma{};  // Standard error; infinite for a state that never occurred.
   };
-  // One for each state. States that come only together have large sigmas.
+  // Returns one estimate for each state. States that only occur together have large sigmas.
   std::vector<Estimate> Solve() const;
 
  private:

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,7 +17,8 @@
 
 namespace zeus::pipeline {
 
-// Numbers of computations, kinds and points are signed; containers want them otherwise.
+// Converts an index of a computation, kind or point, which are signed here, for use with
+// containers.
 constexpr std::size_t At(int index) { return static_cast<std::size_t>(index); }
 
 // A node of the computation graph.
@@ -27,11 +29,12 @@ struct Computation {
   int kind = 0;  // Index into Problem::kinds.
 };
 
-// Computations and who waits for whom.
+// The computations of an iteration and their dependencies, as an acyclic graph. Immutable.
 class ComputationGraph {
  public:
-  // kInvalidArgument when an edge leads nowhere or when a computation would wait for itself, with
-  // one such circle in the message; `name` says what a computation is called there.
+  // Makes a graph of edges (from, to), where `to` waits for `from`. Returns kInvalidArgument when
+  // an edge has no such computation, or when the graph has a cycle, which the message spells out
+  // with the names that `name` gives to computations.
   static Result<ComputationGraph> Of(int computations,
                                      const std::vector<std::pair<int, int>>& edges,
                                      const std::function<std::string(int)>& name);
@@ -40,11 +43,11 @@ class ComputationGraph {
   int edges() const { return static_cast<int>(successors_.ends.size()); }
   std::span<const int> Successors(int computation) const { return successors_.Of(computation); }
   std::span<const int> Predecessors(int computation) const { return predecessors_.Of(computation); }
-  // Every computation after all that it waits for.
+  // All computations, each after those that it waits for.
   std::span<const int> topological_order() const { return order_; }
 
  private:
-  // The other ends of each computation's edges, one after the other.
+  // Adjacency lists in one array: those of computation i are ends[first[i]] .. ends[first[i + 1]].
   struct Neighbours {
     std::vector<std::size_t> first{0};
     std::vector<int> ends{};
@@ -64,8 +67,8 @@ class ComputationGraph {
   std::vector<int> order_{};
 };
 
-// a * exp(b * q) + c: effective energy in joules over the duration in quanta of
-// Problem::quantum, between min and max. b < 0 <= a.
+// Perseus' model of effective energy in joules: a * exp(b * q) + c, where the duration q is from
+// `min` to `max` quanta of Problem::quantum, and b < 0 <= a.
 struct ExponentialModel {
   double a = 0;
   double b = 0;
@@ -74,13 +77,13 @@ struct ExponentialModel {
   std::int64_t max = 1;
 };
 
-// All computations of the same instruction on the same stage: they share a profile.
+// The kind of all computations of one instruction on one stage: they share a profile.
 struct ComputationKind {
   int stage = 0;
   std::string instruction{};
-  bool beside_the_stage = false;  // A transfer: the stage is free meanwhile.
+  bool beside_the_stage = false;  // A transfer, during which the stage is free for other work.
   std::vector<OperatingPoint> points{};
-  std::optional<ExponentialModel> exponential{};  // Given with an instance; fitted otherwise.
+  std::optional<ExponentialModel> exponential{};  // If given with an instance; else it is fitted.
 };
 
 // One training iteration of one pipeline.
@@ -88,25 +91,30 @@ struct Problem {
   std::string name{};
   int stages = 0;
   int microbatches = 0;
-  Watts blocking_power{};  // Of each stage while it computes nothing.
-  Seconds quantum{0.001};  // Of the exponential model.
+  Watts blocking_power{};  // Power of one stage while it waits.
+  Seconds quantum{0.001};  // Time step of the exponential model.
   std::vector<ComputationKind> kinds{};
   std::vector<Computation> computations{};
   ComputationGraph graph{};
-  std::vector<std::vector<int>> stage_order{};  // Of each stage, in the order it issues them.
+  std::vector<std::vector<int>> stage_order{};  // Each stage's computations in order of issue.
 
-  const ComputationKind& KindOf(int computation) const {
+  const ComputationKind& Kind(int computation) const {
     return kinds[At(computations[At(computation)].kind)];
   }
 };
 
-// Builds the graph in time proportional to its size. kInvalidArgument when the profile lacks an
-// instruction of a stage, or when the schedule's order contradicts its dependencies.
+// Builds the graph in time proportional to its size. Returns kInvalidArgument when the profile
+// lacks an instruction of a stage, or when the schedule's order contradicts its dependencies.
 Result<Problem> MakeProblem(const PipelineProfile& profile, const Schedule& schedule);
 
-// What a computation adds to the energy of the iteration beyond blocking power over all of it:
-// e - P_b * t, or e alone where the stage is free meanwhile.
+// Returns the effective energy of a computation: the energy that it adds to an iteration of a given
+// length. The stage would draw blocking power during that time anyway, so it is e - P_b * t, or e
+// alone for a transfer, which does not occupy the stage.
 Joules EffectiveEnergy(const Problem& problem, const ComputationKind& kind,
                        const OperatingPoint& point);
+
+// Parses a whole problem: profile, cost models, nodes and edges (docs/formats.md). The text is not
+// trusted: kInvalidArgument names the field that is wrong.
+Result<Problem> ParseInstance(std::string_view text);
 
 }  // namespace zeus::pipeline

@@ -9,8 +9,7 @@
 
 #include "zeus/base/file.h"
 #include "zeus/optimizer/pipeline/evaluation.h"
-#include "zeus/optimizer/pipeline/instance_json.h"
-#include "zeus/optimizer/pipeline/resized_problem.h"
+#include "zeus/optimizer/pipeline/periodic_frontier.h"
 #include "zeus/optimizer/pipeline/testing/instance_directory.h"
 #include "zeus/optimizer/pipeline/testing/synthetic_profile.h"
 
@@ -29,7 +28,7 @@ Schedule Custom(std::string_view text) { return ParseSchedule(text).value(); }
 
 std::string Name(const Problem& problem, int computation) {
   const Computation& c = problem.computations[static_cast<std::size_t>(computation)];
-  const char kind = problem.KindOf(computation).instruction == kForward ? 'F' : 'B';
+  const char kind = problem.Kind(computation).instruction == kForward ? 'F' : 'B';
   return std::string(1, kind) + std::to_string(c.stage) + std::to_string(c.microbatch);
 }
 
@@ -69,14 +68,14 @@ TEST(ProblemTest, FusedBackwardsWaitForTheNextStageToo) {
   int waits_for_next_stage = 0;
   for (int i = 0; i < problem.value().graph.size(); ++i) {
     const Computation& c = problem.value().computations[static_cast<std::size_t>(i)];
-    const std::string& name = problem.value().KindOf(i).instruction;
+    const std::string& name = problem.value().Kind(i).instruction;
     if (name != kForwardBackward && name != kBackward) continue;
     const auto before = problem.value().graph.Predecessors(i);
     waits_for_next_stage += static_cast<int>(std::ranges::count_if(before, [&](int other) {
       return problem.value().computations[static_cast<std::size_t>(other)].stage == c.stage + 1;
     }));
   }
-  EXPECT_EQ(waits_for_next_stage, 2 * 4);  // All but those of the last stage.
+  EXPECT_EQ(waits_for_next_stage, 2 * 4);  // All backwards but those of the last stage.
 }
 
 TEST(ProblemTest, ChunksFollowEachOtherAroundTheRing) {
@@ -86,7 +85,7 @@ TEST(ProblemTest, ChunksFollowEachOtherAroundTheRing) {
   const auto find = [&](std::string_view name, int stage, int chunk) {
     for (int i = 0; i < problem.value().graph.size(); ++i) {
       const Computation& c = problem.value().computations[static_cast<std::size_t>(i)];
-      if (problem.value().KindOf(i).instruction == name && c.stage == stage && c.chunk == chunk &&
+      if (problem.value().Kind(i).instruction == name && c.stage == stage && c.chunk == chunk &&
           c.microbatch == 1)
         return i;
     }
@@ -110,7 +109,7 @@ TEST(ProblemTest, InsertsConstantOperationsThatTheProfileKnows) {
   const auto names = [&](int stage) {
     std::vector<std::string> all;
     for (const int i : problem.value().stage_order[static_cast<std::size_t>(stage)])
-      all.push_back(problem.value().KindOf(i).instruction);
+      all.push_back(problem.value().Kind(i).instruction);
     return all;
   };
   EXPECT_THAT(names(0),

@@ -4,32 +4,63 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <map>
 #include <utility>
 
 #include "zeus/base/text.h"
 
 namespace zeus::pipeline {
+
+std::vector<int> SpreadStages(int wanted, int profiled) {
+  std::vector<int> stages;
+  for (int i = 0; i < wanted; ++i) {
+    if (wanted <= profiled)
+      stages.push_back(wanted == 1 ? 0
+                                   : static_cast<int>(std::lround(static_cast<double>(i) *
+                                                                  (profiled - 1) / (wanted - 1))));
+    else if (i == 0 || i == wanted - 1 || profiled < 3)
+      stages.push_back(i == wanted - 1 ? profiled - 1 : 0);
+    else
+      stages.push_back(1 + (i - 1) % (profiled - 2));
+  }
+  return stages;
+}
+
+PipelineProfile WithStages(const PipelineProfile& profile, const std::vector<int>& stages) {
+  PipelineProfile chosen{.stages = static_cast<int>(stages.size()),
+                         .blocking_power = profile.blocking_power};
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    for (const InstructionProfile& instruction : profile.instructions) {
+      if (instruction.stage != stages[i]) continue;
+      chosen.instructions.push_back(instruction);
+      chosen.instructions.back().stage = static_cast<int>(i);
+    }
+  }
+  return chosen;
+}
+
 namespace {
 
-Error Wrong(const InstructionProfile& profile, std::string_view why) {
+Error ProfileError(const InstructionProfile& profile, std::string_view why) {
   return Error{ErrorCode::kInvalidArgument,
                fmt::format("stage {}, {}: {}", profile.stage, Quote(profile.instruction), why)};
 }
 
-// Beyond these a number is a mistake of its unit, and sums would overflow the exact arithmetic.
+// Larger numbers are most likely in a wrong unit, and sums of them would overflow the exact
+// arithmetic.
 constexpr Seconds kLongestTime{3600};
 constexpr Joules kMostEnergy{1e8};
 
 Status CheckInstruction(const InstructionProfile& profile) {
-  if (profile.instruction.empty()) return Wrong(profile, "an instruction needs a name");
-  if (profile.points.empty()) return Wrong(profile, "has no measured point");
+  if (profile.instruction.empty()) return ProfileError(profile, "an instruction needs a name");
+  if (profile.points.empty()) return ProfileError(profile, "has no measured point");
   std::map<double, int> clocks;
   for (const OperatingPoint& point : profile.points) {
     if (const Status checked = Check(point); !checked.ok())
-      return Wrong(profile, checked.error().message);
+      return ProfileError(profile, checked.error().message);
     if (++clocks[point.clock.ToMega()] > 1)
-      return Wrong(profile, fmt::format("{} MHz stands there twice", point.clock.ToMega()));
+      return ProfileError(profile, fmt::format("{} MHz stands there twice", point.clock.ToMega()));
   }
   return Ok();
 }
@@ -72,9 +103,10 @@ Status Check(const PipelineProfile& profile) {
   for (const InstructionProfile& instruction : profile.instructions) {
     ZEUS_RETURN_IF_ERROR(CheckInstruction(instruction));
     if (instruction.stage < 0 || instruction.stage >= profile.stages)
-      return Wrong(instruction, fmt::format("the profile has stages 0 to {}", profile.stages - 1));
+      return ProfileError(instruction,
+                          fmt::format("the profile has stages 0 to {}", profile.stages - 1));
     if (++seen[{instruction.stage, instruction.instruction}] > 1)
-      return Wrong(instruction, "stands there twice");
+      return ProfileError(instruction, "stands there twice");
     stages[static_cast<std::size_t>(instruction.stage)] = true;
   }
   if (const auto gap = std::ranges::find(stages, false); gap != stages.end())

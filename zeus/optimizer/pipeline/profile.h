@@ -6,41 +6,48 @@
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 
-// Frequencies for the computations of pipeline-parallel training: docs/pipeline.md.
+// Measured times and energies of the computations of pipeline-parallel training (docs/pipeline.md).
 namespace zeus::pipeline {
 
-// A computation as it was measured at one clock. Clocks are labels: nothing assumes that a higher
-// one is faster.
+// The measurement of a computation at one clock. Clocks are only labels: nothing assumes that a
+// higher one is faster.
 struct OperatingPoint {
-  Hertz clock{};  // Zero: whatever the clock is, for work that does not depend on it.
+  Hertz clock{};  // Zero for work that does not depend on the clock.
   Seconds time{0};
-  Joules energy{};  // Of all GPUs of the stage together.
+  Joules energy{};  // Energy of all GPUs of the stage together.
 };
 
-// What one instruction of one stage takes at every clock that was tried. With a single point it
-// takes always the same.
+// Time and energy of one instruction of one stage at every clock that was measured. An instruction
+// with a single point does not depend on the clock.
 struct InstructionProfile {
   int stage = 0;
-  std::string instruction{};  // "forward", "backward", …: schedule.h.
+  std::string instruction{};  // "forward", "backward", …; see schedule.h.
   std::vector<OperatingPoint> points{};
 };
 
-// All that must be known about a pipeline to plan for it.
+// The measurements that are needed to plan for a pipeline.
 struct PipelineProfile {
   int stages = 0;
-  Watts blocking_power{};  // Of a stage, all of its GPUs, while it waits for another one.
+  Watts blocking_power{};  // Power of a stage (all its GPUs) while it waits for another stage.
   std::vector<InstructionProfile> instructions{};
 
-  // nullptr when it was not measured.
+  // Returns nullptr when the instruction was not measured.
   const InstructionProfile* Find(int stage, std::string_view instruction) const;
 };
 
-// Whether the numbers can be true. The message says which one cannot.
+// Checks that time and energy are plausible. The message names the one that is not.
 Status Check(const OperatingPoint& point);
 
-// Whether the numbers can be true: every time positive and finite, no negative energy, no clock
-// twice for the same instruction, stages from 0 without a gap. The message names the row and the
-// fix.
+// Checks the whole profile: every time positive and finite, no negative energy, no clock twice for
+// the same instruction, stages from 0 without a gap. The message names the row and the fix.
 Status Check(const PipelineProfile& profile);
+
+// Returns for each of the wanted stages the profiled stage that stands for it. They are spread
+// evenly, with the first and the last. If more are wanted than were profiled, the inner stages
+// repeat, because they resemble each other. Both numbers are at least 1.
+std::vector<int> SpreadStages(int wanted, int profiled);
+
+// Returns the profile of a pipeline that consists of these stages of `profile`.
+PipelineProfile WithStages(const PipelineProfile& profile, const std::vector<int>& stages);
 
 }  // namespace zeus::pipeline

@@ -38,7 +38,7 @@ std::vector<std::string_view> Fields(std::string_view line) {
   }
 }
 
-// Where the columns are that we know.
+// The places of the known columns.
 struct Header {
   std::array<std::optional<std::size_t>, kNames.size()> places{};
   std::size_t width = 0;
@@ -60,7 +60,7 @@ Result<Header> ReadHeader(std::size_t line, std::string_view text) {
   return header;
 }
 
-// A row of one rank.
+// One row: an operating point as one rank measured it.
 struct Row {
   int stage = 0;
   std::string instruction{};
@@ -100,7 +100,7 @@ class RowReader {
       return AtLine(line_, fmt::format("{}: {}", kNames[column], number.error().message));
     return number.value();
   }
-  // Zero where the file has no such column.
+  // Returns 0 when the file has no such column.
   Result<int> Rank(Column column) const {
     if (!header_.places[column]) return 0;
     const Result<std::int64_t> number = ParseInteger(Field(column));

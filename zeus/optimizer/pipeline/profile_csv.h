@@ -8,15 +8,15 @@
 
 namespace zeus::pipeline {
 
-// Reads what profilers write, the reference's among them: a header that names at least stage,
-// instruction, frequency (MHz), time (s) and energy (J), in any order, then one row for each
+// Parses the files that profilers write, also Perseus' profiler. A header names at least stage,
+// instruction, frequency (MHz), time (s) and energy (J), in any order; one row follows for each
 // operating point. With the columns rank, dp_rank, pp_rank and tp_rank every rank has rows of its
-// own: a stage takes as long as its slowest rank and as much as all of them together (tensor
-// parallel); replicas (data parallel) are averaged in energy, and the slowest counts in time.
-// The blocking power is not in the file. kInvalidArgument names the line.
+// own. The time of a stage is then that of its slowest rank, and its energy the sum over its tensor
+// parallel ranks, averaged over data parallel replicas. The blocking power is not in the file.
+// kInvalidArgument names the line.
 Result<PipelineProfile> ParseProfileCsv(std::string_view text);
 
-// stage,instruction,frequency,time,energy
+// Returns the columns stage,instruction,frequency,time,energy.
 std::string ToCsv(const PipelineProfile& profile);
 
 }  // namespace zeus::pipeline

@@ -6,17 +6,79 @@
 #include <cmath>
 #include <cstddef>
 #include <iterator>
+#include <string>
+#include <utility>
 
 #include "zeus/base/text.h"
+#include "zeus/optimizer/pipeline/evaluation.h"
+#include "zeus/optimizer/pipeline/plan_search.h"
 #include "zeus/optimizer/pipeline/schedule.h"
 
 namespace zeus::pipeline {
 namespace {
 
+// Compares clocks to the nearest megahertz, since files hold whole megahertz.
+bool IsSameClock(Hertz a, Hertz b) { return std::abs(a.ToMega() - b.ToMega()) < 0.5; }
+
+Result<int> PointAt(const ComputationKind& kind, Hertz clock) {
+  const auto found = std::ranges::find_if(kind.points, [clock](const OperatingPoint& point) {
+    return IsSameClock(point.clock, clock);
+  });
+  if (found != kind.points.end()) return static_cast<int>(found - kind.points.begin());
+  if (kind.points.size() == 1) return 0;  // Does not depend on the clock.
+  return InvalidArgument(
+      fmt::format("stage {}: {} was not measured at {} MHz: take the profile that the "
+                  "schedule was made from",
+                  kind.stage, Printable(kind.instruction), clock.ToMega()));
+}
+
+// Sets the points of one stage's computations.
+Status ChooseStage(const Problem& problem, int stage, const RankClocks& rank,
+                   std::vector<int>& choice) {
+  const std::vector<int>& order = problem.stage_order[static_cast<std::size_t>(stage)];
+  if (rank.size() != order.size())
+    return InvalidArgument(
+        fmt::format("the schedule of stage {} has {} instructions and the pipeline {}: "
+                    "give the microbatches it was made for",
+                    stage, rank.size(), order.size()));
+  Hertz clock{};
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const ComputationKind& kind = problem.Kind(order[i]);
+    const auto at = static_cast<std::size_t>(order[i]);
+    if (rank[i].first != kind.instruction)
+      return InvalidArgument(
+          fmt::format("instruction {} of stage {} is {} in the schedule and {} in the "
+                      "pipeline",
+                      i, stage, Quote(rank[i].first), Quote(kind.instruction)));
+    if (rank[i].second > Hertz()) clock = rank[i].second;
+    if (clock == Hertz()) continue;  // No clock was set yet: the computation keeps the highest.
+    ZEUS_TRY(choice[at], PointAt(kind, clock));
+  }
+  return Ok();
+}
+
+}  // namespace
+
+Result<PipelinePlan> EvaluateReference(const Problem& problem, const std::vector<RankClocks>& ranks,
+                                       Seconds latency) {
+  if (static_cast<int>(ranks.size()) != problem.stages)
+    return InvalidArgument(
+        fmt::format("the schedule has lists for {} stages and the pipeline has {}: they "
+                    "must agree",
+                    ranks.size(), problem.stages));
+  std::vector<int> choice = HighestClockChoice(problem);
+  for (int stage = 0; stage < problem.stages; ++stage)
+    ZEUS_RETURN_IF_ERROR(
+        ChooseStage(problem, stage, ranks[static_cast<std::size_t>(stage)], choice));
+  return MakePlan(problem, choice, latency);
+}
+
+namespace {
+
 constexpr double kHighestMegahertz = 1e6;
 constexpr std::size_t kLongestName = 200;
 
-// Reads the three levels of the file and nothing else: no recursion, no expressions.
+// Reads exactly the three levels of the file, without recursion or expressions.
 class ReferenceScheduleReader {
  public:
   explicit ReferenceScheduleReader(std::string_view text) : text_(text) {}
@@ -85,7 +147,7 @@ class ReferenceScheduleReader {
     return Hertz::FromMega(megahertz.value());
   }
 
-  // Python's lists and tuples hold the same: either will do. Answers what closes it.
+  // Accepts a Python list or tuple, which hold the same; returns the bracket that closes it.
   Result<char> Open(std::string_view what) {
     if (++entries_ > kMostInstructions + 1)
       return Unexpected(fmt::format("at most {} instructions", kMostInstructions));
@@ -136,7 +198,8 @@ class ReferenceScheduleReader {
   int entries_ = 0;
 };
 
-// A user's schedule can name instructions with anything; the file is read by an interpreter.
+// Replaces characters that would break out of a Python string: names in a user's schedule may hold
+// any characters, and the file is read by a Python interpreter.
 std::string PlainName(std::string name) {
   for (char& letter : name)
     if (static_cast<unsigned char>(letter) < ' ' || letter == '"' || letter == '\\') letter = '_';

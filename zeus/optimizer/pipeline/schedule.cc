@@ -17,7 +17,7 @@ Instruction Make(std::string_view name, int microbatch, int chunk = 0) {
   return {std::string(name), microbatch, chunk};
 }
 
-// `warmup` forwards, then forwards and backwards in turn, then the backwards that are left.
+// Issues `warmup` forwards, then forwards and backwards in turn, then the backwards that are left.
 // `issue(true, k)` appends the k-th forward, `issue(false, k)` the k-th backward.
 template <class Issue>
 void OneForwardOneBackward(int warmup, int total, const Issue& issue) {
@@ -48,7 +48,7 @@ StageOrder GPipe(const ScheduleShape& shape, int /*stage*/) {
   return order;
 }
 
-// As Megatron issues it: groups of as many microbatches as there are stages go through a chunk
+// The order of Megatron: groups of as many microbatches as there are stages go through a chunk
 // before the next chunk begins; backwards take the chunks in reverse.
 StageOrder Interleaved(const ScheduleShape& shape, int stage) {
   const int group = shape.stages * shape.chunks;
@@ -68,8 +68,9 @@ StageOrder Interleaved(const ScheduleShape& shape, int stage) {
   return order;
 }
 
-// Activations are recomputed. Where a stage would wait before a backward it recomputes meanwhile,
-// on its own; elsewhere the recomputation is fused with the backward. The last stage never waits.
+// Activations are recomputed. Where a stage would wait before a backward, it recomputes in that
+// time, as a separate instruction; elsewhere the recomputation is fused with the backward. The last
+// stage never waits.
 StageOrder EarlyRecompute(const ScheduleShape& shape, int stage) {
   const auto fused = [&](int m) { return m <= shape.microbatches - shape.stages + stage; };
   StageOrder order;
@@ -152,7 +153,7 @@ Result<int> Index(std::string_view text) {
   return static_cast<int>(number);
 }
 
-// "F3", "F3.1", "name:3", "name:3.1", "name"
+// Parses "F3", "F3.1", "name:3", "name:3.1" or "name".
 Result<Instruction> ParseInstruction(std::string_view word) {
   const std::size_t colon = word.find(':');
   const std::size_t digits =

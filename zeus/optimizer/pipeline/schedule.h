@@ -9,22 +9,25 @@
 
 namespace zeus::pipeline {
 
-// Instructions whose dependencies between stages we know. All others, and recomputation, depend on
-// their neighbours in the stage only.
+// Instructions with known dependencies between stages. All others, and recomputation, only depend
+// on the instruction before them in their stage.
 inline constexpr std::string_view kForward = "forward";
 inline constexpr std::string_view kBackward = "backward";
-inline constexpr std::string_view kForwardBackward = "forward_backward";  // Recomputes, then back.
+// A backward that recomputes the activations first.
+inline constexpr std::string_view kForwardBackward = "forward_backward";
 inline constexpr std::string_view kRecomputation = "recomputation";
-// Inserted where the profile knows them (problem.h); they take always the same time.
-inline constexpr std::string_view kDataLoad = "data_load";  // Before every forward of its stage.
-inline constexpr std::string_view kTransfer = "p2p";        // Between stages, beside the work.
-inline constexpr std::string_view kOptimizerStep = "optimizer_step";  // The last of its stage.
+// Instructions that MakeProblem() inserts if the profile has them. Their time does not depend on
+// the clock: data is loaded before every forward of the stage, transfers run between stages beside
+// their computations, and the optimizer steps at the end of the stage.
+inline constexpr std::string_view kDataLoad = "data_load";
+inline constexpr std::string_view kTransfer = "p2p";
+inline constexpr std::string_view kOptimizerStep = "optimizer_step";
 
-// One entry of what a stage has to do, in its order.
+// One instruction in the sequence of a stage.
 struct Instruction {
   std::string name{};
   int microbatch = 0;
-  int chunk = 0;  // Of the stage's layers: 0 unless the schedule is interleaved.
+  int chunk = 0;  // Chunk of the stage's layers; 0 unless the schedule is interleaved.
 
   friend auto operator<=>(const Instruction&, const Instruction&) = default;
 };
@@ -43,20 +46,20 @@ struct ScheduleShape {
   int chunks = 1;  // Only interleaved schedules have more than one.
 };
 
-// More instructions than this are refused: nobody would wait for the plan.
+// Schedules with more instructions are refused, because planning them takes too long.
 inline constexpr int kMostInstructions = 1 << 17;
 
-// By its name in Schedule. kInvalidArgument for an unknown name, for stages, microbatches or chunks
-// below 1, for more than kMostInstructions, and where an interleaved schedule does not exist (its
-// microbatches are issued in groups of as many as there are stages).
+// Makes a schedule by its name (see Schedule::name). Returns kInvalidArgument for an unknown name,
+// for stages, microbatches or chunks below 1, for more than kMostInstructions, and when the
+// microbatches of an interleaved schedule are not a multiple of the stages.
 Result<Schedule> MakeSchedule(std::string_view name, const ScheduleShape& shape);
 
-// A list given by a user: a line for each stage, instructions separated by blanks or commas, # for
-// comments. F3 is the forward of microbatch 3, B3 its backward, FB3 forward_backward, R3 the
-// recomputation; F3.1 of chunk 1; name:3 for any other, name for one without a microbatch.
-// kInvalidArgument names line and word.
+// Parses a user's schedule: one line for each stage, with instructions separated by blanks or
+// commas, and comments after #. F3 is the forward of microbatch 3, B3 its backward, FB3 its
+// forward_backward, R3 its recomputation, and F3.1 its forward in chunk 1. Other instructions are
+// written name:3, or name without a microbatch. kInvalidArgument names line and word.
 Result<Schedule> ParseSchedule(std::string_view text);
-// The same in text.
+// Writes a schedule in the same format.
 std::string ToText(const Schedule& schedule);
 
 }  // namespace zeus::pipeline

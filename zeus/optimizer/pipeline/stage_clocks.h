@@ -10,22 +10,25 @@
 
 namespace zeus::pipeline {
 
-// Follows the instructions of one stage through its plan, iteration by iteration. Pure. One owner.
+// Follows the instructions of one stage through its plan, iteration by iteration. It sets no clocks
+// itself. One owner.
 class StageClocks {
  public:
   explicit StageClocks(std::vector<PlannedInstruction> plan) : plan_(std::move(plan)) {}
 
-  // The clock for the instruction that begins; zero: leave it. kInvalidArgument when the plan has
-  // another one here, or none: the program does not follow the schedule that was planned for.
+  // Returns the clock for the instruction that begins; zero: unchanged. Returns kInvalidArgument
+  // when the plan has another instruction here, or none: the program does not follow the schedule
+  // that was planned for.
   Result<Hertz> Begin(std::string_view instruction);
 
-  // The clock of the instruction that will begin next, in this iteration or the one after it.
+  // Returns the clock of the instruction that will begin next, in this iteration or the next one.
   Hertz Next() const;
 
-  // The iteration is over: back to the first instruction. kInvalidArgument when some are missing.
+  // Ends the iteration and goes back to the first instruction. Returns kInvalidArgument when
+  // instructions of the plan were missing.
   Status EndIteration();
 
-  // What the instructions take together that have begun in this iteration, by the plan.
+  // Planned time of the instructions that have begun in this iteration, all together.
   Seconds planned_time() const { return planned_time_; }
 
  private:

@@ -23,7 +23,7 @@ TEST(StageClocksTest, GivesTheClockOfEachInstructionInEveryIteration) {
     EXPECT_EQ(clocks.Begin("p2p").value(), Hertz(0));
     EXPECT_EQ(clocks.Next(), 900_MHz);
     EXPECT_EQ(clocks.Begin("backward").value(), 900_MHz);
-    EXPECT_EQ(clocks.Next(), 1400_MHz);  // Of the next iteration.
+    EXPECT_EQ(clocks.Next(), 1400_MHz);  // The first clock of the next iteration.
     EXPECT_EQ(clocks.planned_time(), Seconds(3.5));
     EXPECT_TRUE(clocks.EndIteration().ok());
   }

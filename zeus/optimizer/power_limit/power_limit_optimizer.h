@@ -10,7 +10,7 @@
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
-#include "zeus/device/knob.h"
+#include "zeus/device/knobs/knob.h"
 #include "zeus/optimizer/agreement.h"
 #include "zeus/optimizer/collective.h"
 #include "zeus/optimizer/power_limit/profile.h"

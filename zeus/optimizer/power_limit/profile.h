@@ -6,30 +6,30 @@
 
 #include "zeus/base/clock.h"
 #include "zeus/base/units.h"
-#include "zeus/device/knob.h"
+#include "zeus/device/knobs/knob.h"
 
 namespace zeus {
 
-// What a training step takes at one setting of a knob. The sigmas are one standard deviation of
-// what this point does not share with the other points of its profile.
+// Time and energy of a training step at one setting of a knob. The sigmas are standard deviations
+// of the errors that this point does not share with the other points of its profile.
 struct ProfilePoint {
   Setting setting;
-  std::int64_t steps = 0;  // Over how many it was measured.
+  std::int64_t steps = 0;  // Number of steps over which it was measured.
   Seconds time_per_step{0};
   Seconds time_sigma{0};
-  Joules energy_per_step{0};  // Of all GPUs of the job.
+  Joules energy_per_step{0};  // Energy of all GPUs of the job.
   Joules energy_sigma{0};
 
   Watts average_power() const { return energy_per_step / time_per_step; }
 };
 
-// What a profile was measured on: it holds for the same only.
+// The job and the devices on which a profile was measured; it holds for no others.
 struct ProfileContext {
   std::string job{};
   unsigned batch_size = 0;
   std::string device_model{};
-  std::vector<std::string> uuids{};  // Of the first rank's devices, where they have one.
-  int devices = 1;                   // Over all ranks.
+  std::vector<std::string> uuids{};  // UUIDs of the first rank's devices, if they have any.
+  int devices = 1;                   // Number of devices of all ranks.
   std::string driver{};
   WallTime date{};
 };
@@ -39,14 +39,14 @@ struct Profile {
   KnobKind knob = KnobKind::kGpuPowerLimit;
   ProfileContext context{};
 
-  // Over all devices of the job: MAXPOWER of the cost.
+  // MAXPOWER of the cost: the maximum power of all devices of the job together.
   Watts max_power{0};
 
-  // One standard deviation, relative, of an error that the energies of all points share: the gain
-  // of the sensors. It matters for statements in joules, not for which setting is best.
+  // Relative standard deviation of the error that the energies of all points share, which is the
+  // gain of the sensors. It matters for results in joules, not for the choice of the best setting.
   double shared_error = 0;
 
-  // False when the job ended before all settings that were to be tried had been.
+  // False when the job ended before all settings were tried.
   bool complete = false;
 
   std::vector<ProfilePoint> points{};  // Fastest setting first.

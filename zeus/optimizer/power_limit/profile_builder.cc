@@ -8,7 +8,7 @@
 namespace zeus {
 namespace {
 
-// Numbers per record in Gathered.
+// Number of sums and maxima for each record in Gathered.
 constexpr std::size_t kSums = 3;
 constexpr std::size_t kMaxima = 2;
 
@@ -47,7 +47,8 @@ std::optional<std::size_t> ProfileBuilder::PositionOf(std::size_t setting) const
   return static_cast<std::size_t>(found - profile_.points.begin());
 }
 
-// One figure for all settings, relative to the step: a slice of two steps tells little about it.
+// Returns the standard deviation of step times relative to their mean, pooled over all settings,
+// because a single slice may have only two steps.
 double ProfileBuilder::ScatterOfSteps() const {
   double squares = 0;
   std::int64_t freedom = 0;
@@ -96,7 +97,7 @@ Result<bool> ProfileBuilder::Update(SliceMeter& meter, Agreement& ranks) {
     const double step_error = scatter / std::sqrt(steps);
     const Seconds time(maxima[0] / steps);
     const Joules per_step(sums[0] / steps);
-    // Steps that differ in length differ in energy: what was measured is a sample of them.
+    // The measured steps are a sample: steps that differ in time also differ in energy.
     const Joules sigma(std::hypot(std::sqrt(sums[1]) / steps, per_step.value() * step_error));
     profile_.points.push_back({.setting = records_[i].setting(),
                                .steps = records_[i].steps(),

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "zeus/base/result.h"
-#include "zeus/device/knob.h"
+#include "zeus/device/knobs/knob.h"
 #include "zeus/optimizer/agreement.h"
 #include "zeus/optimizer/power_limit/profile.h"
 #include "zeus/optimizer/power_limit/setting_record.h"
@@ -14,11 +14,11 @@
 
 namespace zeus {
 
-// The settings that are to be tried and what is known about each, over all ranks of a job: energies
-// add up, the slowest rank sets the time (Zeus §6.6). One owner.
+// Collects the measurements of all settings over all ranks of a job into a profile: energies add
+// up, and the slowest rank determines the time (Zeus §6.6). One owner.
 class ProfileBuilder {
  public:
-  // Settings fastest first; those that `known` has are not measured again.
+  // The settings are given fastest first. Those that `known` contains are not measured again.
   ProfileBuilder(const std::vector<Setting>& settings, Profile known);
 
   std::size_t size() const { return records_.size(); }
@@ -26,32 +26,34 @@ class ProfileBuilder {
   const Setting& setting(std::size_t setting) const { return records_[setting].setting(); }
   std::optional<std::size_t> Find(const Setting& setting) const;
 
-  // The next one that has yet to be measured, from `from` on.
+  // Returns the next setting, from `from` on, that is not known yet.
   std::optional<std::size_t> NextUnknown(std::size_t from) const;
 
-  // Brings the profile up to date with what the meter tells now. Whether that is its final word.
-  // Settings without a single step are left out.
+  // Updates the profile from the meter's present readings. Returns whether all of them are final.
+  // Settings without a single step are left out. All ranks must call it.
   Result<bool> Update(SliceMeter& meter, Agreement& ranks);
   const Profile& profile() const { return profile_; }
   void Complete() { profile_.complete = true; }
-  // Of a setting in the profile; none if it was left out.
+  // Returns the position of a setting in the profile; nullopt if it was left out.
   std::optional<std::size_t> PositionOf(std::size_t setting) const;
 
-  // How well the energy per step of the slice under way is known: one standard deviation, relative;
-  // infinite when nothing can be said. `open` is the part that is still being measured.
+  // Returns the relative standard deviation of the energy per step in the present slice; infinite
+  // if it is unknown. `open` is the part of the slice that is still being measured. All ranks must
+  // call it.
   Result<double> EnergyPrecision(std::size_t setting, const std::optional<SliceReading>& open,
                                  SliceMeter& meter, Agreement& ranks);
 
  private:
   struct Gathered {
-    std::vector<double> sums;    // Energy, variance and shared variance of each record.
-    std::vector<double> maxima;  // Time and unsettledness of each record, and the scatter of steps.
+    std::vector<double> sums;  // Energy, variance and shared variance of each record.
+    // Time of each record and 1 if its reading is not final; then the scatter of steps.
+    std::vector<double> maxima;
   };
   Result<Gathered> Gather(SliceMeter& meter, Agreement& ranks);
   double ScatterOfSteps() const;
 
   std::vector<SettingRecord> records_;
-  std::vector<std::optional<ProfilePoint>> known_;  // By setting.
+  std::vector<std::optional<ProfilePoint>> known_;  // One for each setting.
   Profile profile_;
 };
 

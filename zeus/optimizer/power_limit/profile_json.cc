@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kSchemaName = "zeus.power_profile/";
 constexpr std::string_view kSchema = "zeus.power_profile/1";
 
-// Beyond these nothing was measured.
+// No measured number is outside of this range.
 constexpr double kMost = 1e15;
 constexpr double kLeast = 1e-12;
 
@@ -30,7 +30,7 @@ std::string Dump(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// Files are edited by hand and cut off: what is no number of its kind is refused.
+// Reads a number and checks its range, since files may be edited by hand or cut off.
 Result<double> GetNumber(const Json& object, std::string_view field, double min, double max) {
   ZEUS_TRY(const double number, GetField<double>(object, field));
   if (number >= min && number <= max) return number;
@@ -86,7 +86,7 @@ Result<ProfilePoint> ParsePoint(KnobKind knob, const Json& json) {
 Result<WallTime> GetDate(const Json& json, std::string_view field) {
   ZEUS_TRY(const std::string text, GetField<std::string>(json, field));
   ZEUS_TRY(const WallTime date, ParseWallTime(text));
-  // What has five digits or stands before the clocks of computers cannot be written again.
+  // Years before 1970 or with five digits could not be written again.
   using namespace std::chrono;
   if (date >= WallTime() && date < sys_days(year(10000) / January / 1)) return date;
   return InvalidArgument(
@@ -110,7 +110,7 @@ Result<ProfileContext> ParseContext(const Json& json) {
                         .date = date};
 }
 
-// Fastest first, each setting once.
+// Sorts the points, fastest first; each setting may occur once.
 Status PutInOrder(std::vector<ProfilePoint>& points) {
   const auto number = [](const ProfilePoint& point) { return ToNumber(point.setting); };
   std::ranges::sort(points, std::greater(), number);
@@ -151,7 +151,7 @@ Result<Profile> ParseReference(const Json& json, int devices) {
     ZEUS_TRY(const double limit, GetNumber(entry, "power_limit", kLeast, kMost));
     ZEUS_TRY(const double energy, GetNumber(entry, "energy", 0, kMost));
     ZEUS_TRY(const double time, GetNumber(entry, "time", kLeast, kMost));
-    // It does not say how many steps a slice has, and its slices have equally many.
+    // The format does not contain the number of steps of a slice. Its slices have equally many.
     profile.points.push_back({.setting = Watts(limit),
                               .steps = 1,
                               .time_per_step = Seconds(time),
@@ -166,7 +166,7 @@ Json ReferenceMeasurements(const Profile& profile) {
   Json measurements = Json::array();
   for (const ProfilePoint& point : profile.points) {
     const double limit = ToNumber(point.setting);
-    // Whole watts without a point: its reader wants an integer.
+    // Whole watts are written as integers, which the reader of this format expects.
     const bool whole = limit == std::floor(limit) && limit < kMost;
     measurements.push_back(
         {{"power_limit", whole ? Json(static_cast<std::int64_t>(limit)) : Json(limit)},
@@ -196,18 +196,10 @@ std::string ProfileToJson(const Profile& profile) {
                {"shared_error", profile.shared_error},
                {"complete", profile.complete},
                {"points", std::move(points)}};
-  // For readers of the reference's format; nobody else looks at it.
+  // For readers of the reference's format; ParseProfile() does not look at it.
   if (profile.knob == KnobKind::kGpuPowerLimit)
     json["measurements"] = ReferenceMeasurements(profile);
   return Dump(json, 2);
-}
-
-Result<std::string> ProfileToReferenceJson(const Profile& profile) {
-  if (profile.knob != KnobKind::kGpuPowerLimit) {
-    return Error{ErrorCode::kNotSupported,
-                 fmt::format("the reference's format has no {}", KnobKindName(profile.knob))};
-  }
-  return Dump({{"measurements", ReferenceMeasurements(profile)}}, 4);
 }
 
 Result<Profile> ParseProfile(std::string_view text, int devices) {

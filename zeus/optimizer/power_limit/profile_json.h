@@ -7,21 +7,19 @@
 #include "zeus/base/result.h"
 #include "zeus/optimizer/power_limit/profile.h"
 
-// Profiles as text: docs/formats.md.
+// The text of profiles (docs/formats.md).
 namespace zeus {
 
-// No profile needs more: larger text is refused unread.
+// No profile is larger: larger text is refused without parsing it.
 inline constexpr std::size_t kLargestProfileText = 1024 * 1024;
 
+// Profiles of GPU power limits also have a field "measurements" as the reference implementation
+// writes it, so that its readers understand them: each entry is one step.
 std::string ProfileToJson(const Profile& profile);
 
-// As the reference implementation writes them, for who reads its files: only of GPU power limits.
-// It compares slices of equally many steps: each entry is one step.
-Result<std::string> ProfileToReferenceJson(const Profile& profile);
-
-// Either format. kInvalidArgument, in one sentence, for everything that is not a profile;
-// kNotSupported for one of another version. The reference's format does not say on what it was
-// measured: the context is empty then, and `devices` is how many GPUs the job had.
+// Parses either format. Returns kInvalidArgument for text that is not a profile, and kNotSupported
+// for another version of the format. The reference's format does not contain the context, which is
+// then empty; `devices` is the number of GPUs of the job.
 Result<Profile> ParseProfile(std::string_view text, int devices = 1);
 
 }  // namespace zeus

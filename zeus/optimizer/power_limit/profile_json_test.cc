@@ -69,7 +69,7 @@ std::string WhyNot(const std::string& text) {
   return parsed.ok() ? "it is understood" : parsed.error().message;
 }
 
-// The sample with one field changed by `edit`.
+// Returns the sample with one field changed by `edit`.
 template <class Edit>
 std::string Edited(Edit edit) {
   Json json = ParseJson(ProfileToJson(Sample())).value();
@@ -156,7 +156,7 @@ TEST(ProfileJsonTest, NumbersThatNobodyMeasuredAreRefused) {
   EXPECT_THAT(edit_point("steps", 1e300), HasSubstr("\"steps\" is 1e+300"));
 }
 
-// As the reference implementation writes it, slowest or fastest first.
+// A profile in the format of the reference implementation, whose order is not fixed.
 constexpr const char* kReference = R"({
     "measurements": [
         {"power_limit": 100, "energy": 900.5, "time": 9.0},
@@ -182,16 +182,14 @@ TEST(ProfileJsonTest, TheReferencesFilesAreRead) {
   EXPECT_EQ(Time().select(profile).value(), 0);
 }
 
-TEST(ProfileJsonTest, TheReferencesFilesAreWritten) {
-  const auto text = ProfileToReferenceJson(ParseProfile(kReference).value());
-  ASSERT_TRUE(text.ok());
-  const Json json = ParseJson(text.value()).value();
+TEST(ProfileJsonTest, ReadersOfTheReferencesFilesUnderstandOurs) {
+  const Json json = ParseJson(ProfileToJson(ParseProfile(kReference).value())).value();
   EXPECT_EQ(json["measurements"][0].dump(), R"({"power_limit":300,"energy":1200.0,"time":5.0})");
-  EXPECT_TRUE(ParseProfile(text.value()).ok());
+  EXPECT_TRUE(ParseProfile(Json{{"measurements", json["measurements"]}}.dump()).ok());
 
   Profile clocks = Sample();
   clocks.knob = KnobKind::kGraphicsClock;
-  EXPECT_FALSE(ProfileToReferenceJson(clocks).ok());
+  EXPECT_FALSE(ParseJson(ProfileToJson(clocks)).value().contains("measurements"));
 }
 
 TEST(ProfileJsonTest, MistakesInTheReferencesFilesAreRefused) {

@@ -23,7 +23,7 @@ JobUse UseAtPoint(const JobUse& used, const Profile& profile, std::span<const st
   }
   time_variance += std::pow(moved * there.time_sigma.count(), 2);
   energy_variance += std::pow(moved * there.energy_sigma.value(), 2);
-  // The gain of the sensors is off by as much for what was used as for what would have been.
+  // The error of the sensors' gain is relative, so it scales with the estimated energy.
   const double scale = used.energy > Joules(0) ? result.energy / used.energy : 1.0;
   result.time_sigma = Seconds(std::hypot(used.time_sigma.count(), std::sqrt(time_variance)));
   result.energy_sigma =

@@ -17,13 +17,13 @@ struct JobUse {
   Joules energy_sigma{0};
 };
 
-// What a job that used `used` would have used if all its steps had run at one point of its profile
-// (Zeus §5). `steps` tells how many it ran at each point. What it did between steps (evaluation,
-// checkpoints) is taken as it was.
+// Estimates what a job that used `used` would have used if all its steps had run at one point of
+// its profile (Zeus §5). `steps` is the number of steps that it ran at each point. Work between
+// steps (evaluation, checkpoints) is assumed to stay the same.
 JobUse UseAtPoint(const JobUse& used, const Profile& profile, std::span<const std::int64_t> steps,
                   std::size_t point);
 
-// What `steps` steps use more at the point `to` than at the point `from`.
+// Returns how much more `steps` steps use at the point `to` than at the point `from`.
 JobUse ChangeBetween(const Profile& profile, std::int64_t steps, std::size_t from, std::size_t to);
 
 }  // namespace zeus

@@ -10,16 +10,16 @@
 namespace zeus {
 namespace {
 
-// One-sided, 95 %.
-constexpr double kDoubt = 1.645;
+// 95 % of a normal distribution lies below this many standard deviations.
+constexpr double kOneSided95 = 1.645;
 
 struct Value {
   double value;
   double sigma;
 };
 
-bool WorseBeyondDoubt(const Value& one, const Value& other) {
-  return one.value - other.value > kDoubt * std::hypot(one.sigma, other.sigma);
+bool SignificantlyWorse(const Value& one, const Value& other) {
+  return one.value - other.value > kOneSided95 * std::hypot(one.sigma, other.sigma);
 }
 
 Result<std::size_t> FastestOfTheBest(const Profile& profile,
@@ -29,8 +29,8 @@ Result<std::size_t> FastestOfTheBest(const Profile& profile,
   std::vector<Value> values;
   for (const ProfilePoint& point : profile.points) values.push_back(value(point));
   const Value& best = *std::ranges::min_element(values, {}, &Value::value);
-  const auto chosen =
-      std::ranges::find_if(values, [&](const Value& one) { return !WorseBeyondDoubt(one, best); });
+  const auto chosen = std::ranges::find_if(
+      values, [&](const Value& one) { return !SignificantlyWorse(one, best); });
   return static_cast<std::size_t>(chosen - values.begin());
 }
 
@@ -55,7 +55,7 @@ Result<std::size_t> SlowestWithin(const Profile& profile, double factor) {
   for (std::size_t i = 1; i < profile.points.size(); ++i) {
     const ProfilePoint& point = profile.points[i];
     const double doubt =
-        kDoubt * std::hypot(point.time_sigma.count(), factor * fastest.time_sigma.count());
+        kOneSided95 * std::hypot(point.time_sigma.count(), factor * fastest.time_sigma.count());
     if (point.time_per_step.count() + doubt <= bound) chosen = i;
   }
   return chosen;

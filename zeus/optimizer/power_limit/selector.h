@@ -9,27 +9,30 @@
 
 namespace zeus {
 
-// Which setting of a profile is best: the user's objective. `select` returns a position in
-// profile.points, or the reason why no point will do. Anything callable can be one:
-// Selector{.name = "coolest", .select = [](const Profile& profile) { … }}.
+// The user's objective, which decides which setting of a profile is best. `select` returns a
+// position in profile.points, or an error with the reason why no point is acceptable. Any function
+// can be an objective: Selector{.name = "coolest", .select = [](const Profile& profile) { … }}.
 struct Selector {
   std::string name;
   std::function<Result<std::size_t>(const Profile& profile)> select;
 };
 
-// The objectives below call a slower setting better only if the measurements say so: of the
-// settings that are not worse than the best beyond doubt (95 %, one-sided), the fastest is taken.
+// The objectives below prefer a slower setting only if the measurements prove that it is better:
+// they choose the fastest among the settings that are not significantly worse than the best one
+// (95 %, one-sided).
 
-// Least energy per step.
+// Minimises the energy per step.
 Selector Energy();
-// Least time per step.
+// Minimises the time per step.
 Selector Time();
-// Least eta * energy + (1 - eta) * MAXPOWER * time; eta between 0 (time) and 1 (energy).
+// Minimises eta * energy + (1 - eta) * MAXPOWER * time per step; eta is between 0 (only
+// time counts) and 1 (only energy counts).
 Selector ZeusCost(double eta);
-// The slowest setting that takes at most `factor` (1 or more) times as long as the fastest one.
+// Chooses the slowest setting that takes at most `factor` (1 or more) times as long as the fastest
+// one, also within the uncertainty of the measurements.
 Selector MaxSlowdownConstraint(double factor);
 
-// What a step costs, in joules, with one standard deviation of what the points do not share.
+// The cost of a step in joules, with the standard deviation of errors that points do not share.
 struct WeighedCost {
   Joules cost;
   Joules sigma;

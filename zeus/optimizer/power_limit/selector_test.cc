@@ -51,10 +51,10 @@ TEST(SelectorTest, ASettingIsBetterOnlyIfTheMeasurementsSaySo) {
   // 214 J and 215 J cannot be told apart: the faster of the two is taken.
   EXPECT_EQ(Chosen(Energy(), Example(0.01)), 2u);
   EXPECT_EQ(Chosen(Energy(), Example(0.001)), 3u);
-  // Nothing can: the job keeps its speed.
+  // No two settings can be told apart, so the job keeps its speed.
   EXPECT_EQ(Chosen(Energy(), Example(0.5)), 0u);
   EXPECT_EQ(Chosen(ZeusCost(0.5), Example(0.5)), 0u);
-  // A bound that may be broken is not kept.
+  // A setting that may exceed the bound within its uncertainty is not chosen.
   EXPECT_EQ(Chosen(MaxSlowdownConstraint(1.1), Example(0.01)), 1u);
 }
 

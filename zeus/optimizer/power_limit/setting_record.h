@@ -5,7 +5,7 @@
 
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
-#include "zeus/device/knob.h"
+#include "zeus/device/knobs/knob.h"
 #include "zeus/optimizer/power_limit/slice_meter.h"
 #include "zeus/optimizer/power_limit/slice_statistics.h"
 

@@ -8,7 +8,6 @@
 #include "zeus/replay/cluster/cluster_trace.h"
 #include "zeus/replay/contender.h"
 #include "zeus/replay/replay_job.h"
-#include "zeus/replay/usage.h"
 
 namespace zeus::replay {
 

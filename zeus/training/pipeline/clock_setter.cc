@@ -7,7 +7,7 @@ namespace zeus {
 ClockSetter::ClockSetter(Knob& knob)
     : knob_(knob), thread_("zeus-clock", [this] { return Step(); }) {}
 
-void ClockSetter::Ask(Hertz clock) {
+void ClockSetter::Request(Hertz clock) {
   {
     const std::lock_guard lock(mutex_);
     if (wanted_ == clock) return;
@@ -31,7 +31,8 @@ std::int64_t ClockSetter::changes() const {
   return changes_;
 }
 
-// What was asked for while the driver worked has woken the thread once more.
+// A request that came while the driver worked has woken the thread again, so one change per step is
+// enough.
 TimePoint ClockSetter::Step() {
   std::optional<Hertz> clock;
   {

@@ -8,30 +8,30 @@
 #include "zeus/base/result.h"
 #include "zeus/base/ticker.h"
 #include "zeus/base/units.h"
-#include "zeus/device/knob.h"
+#include "zeus/device/knobs/knob.h"
 
 namespace zeus {
 
-// Sets the clock of a knob on a thread of its own: a driver takes milliseconds, and training does
-// not wait for it. Of clocks that are asked for meanwhile the latest wins; asking for the clock
-// that is set already costs nothing. One thread asks. The knob must outlive it, and nobody else may
-// turn it.
+// Sets the clock of a knob on a thread of its own: a driver takes milliseconds, and training must
+// not wait for it. If several clocks are requested while the driver works, the latest one is set.
+// Requesting the present clock costs nothing. Requests come from one thread. The knob must outlive
+// it and must not be set by others.
 class ClockSetter {
  public:
   explicit ClockSetter(Knob& knob);
-  // Forgets what was asked for and not done yet.
+  // Drops a request that the driver has not got yet.
   ~ClockSetter() = default;
 
-  // Returns at once.
-  void Ask(Hertz clock);
+  // Requests a clock and returns at once.
+  void Request(Hertz clock);
 
-  // Returns when the driver has been told what was asked for last. For programs whose time stands
-  // still meanwhile.
+  // Waits until the driver has got the last request. For programs in virtual time, which stands
+  // still until then.
   void WaitUntilDone();
 
-  // Why the last change failed; nullopt if it did not. The first such failure is logged.
+  // The error of the last change; nullopt if it succeeded. The first error is logged.
   std::optional<Error> trouble() const;
-  // How often the driver was told a clock.
+  // Number of clocks that were given to the driver.
   std::int64_t changes() const;
 
  private:
@@ -42,11 +42,11 @@ class ClockSetter {
   mutable std::mutex mutex_;
   std::condition_variable done_;
   std::optional<Hertz> wanted_{};   // Guarded by mutex_, as is all that follows.
-  std::optional<Hertz> applied_{};  // What the driver was told last, with success or without.
+  std::optional<Hertz> applied_{};  // The last clock that the driver got, successfully or not.
   std::optional<Error> trouble_{};
   bool complained_ = false;
   std::int64_t changes_ = 0;
-  Ticker thread_;  // Ends before the rest.
+  Ticker thread_;  // The last member, so that the thread ends before the others are destroyed.
 };
 
 }  // namespace zeus

@@ -13,7 +13,7 @@ namespace clock_setter_test {
 
 using namespace zeus::literals;
 
-// A driver that writes down what it was told, and may take its time.
+// A knob that records its settings and can be made to block.
 class RecordingKnob final : public Knob {
  public:
   const std::string& name() const override { return name_; }
@@ -24,14 +24,14 @@ class RecordingKnob final : public Knob {
   Result<Setting> Current() override { return Setting(1400_MHz); }
   Watts max_power() const override { return 400_W; }
   Status Set(const Setting& setting) override {
-    told.push_back(std::get<Hertz>(setting));
-    if (told.size() == 1 && entered) entered->set_value();
-    if (told.size() == 1 && release) release->get_future().wait();
+    clocks.push_back(std::get<Hertz>(setting));
+    if (clocks.size() == 1 && entered) entered->set_value();
+    if (clocks.size() == 1 && release) release->get_future().wait();
     return refuses ? Status(Error{ErrorCode::kPermissionDenied, "needs root"}) : Ok();
   }
   Status Restore() override { return Ok(); }
 
-  std::vector<Hertz> told{};  // Read after WaitUntilDone() only.
+  std::vector<Hertz> clocks{};  // Only to be read after WaitUntilDone().
   std::optional<std::promise<void>> entered{};
   std::optional<std::promise<void>> release{};
   std::atomic<bool> refuses = false;
@@ -44,52 +44,52 @@ TEST(ClockSetterTest, TellsTheDriverOnlyChanges) {
   RecordingKnob knob;
   ClockSetter setter(knob);
   for (const Hertz clock : {1400_MHz, 1400_MHz, 900_MHz, 900_MHz, 1400_MHz}) {
-    setter.Ask(clock);
+    setter.Request(clock);
     setter.WaitUntilDone();
   }
-  EXPECT_EQ(knob.told, (std::vector<Hertz>{1400_MHz, 900_MHz, 1400_MHz}));
+  EXPECT_EQ(knob.clocks, (std::vector<Hertz>{1400_MHz, 900_MHz, 1400_MHz}));
   EXPECT_EQ(setter.changes(), 3);
   EXPECT_FALSE(setter.trouble());
 }
 
-TEST(ClockSetterTest, AskingDoesNotWaitForTheDriverAndTheLatestClockWins) {
+TEST(ClockSetterTest, ARequestDoesNotWaitForTheDriverAndTheLatestClockWins) {
   RecordingKnob knob;
   knob.entered.emplace();
   knob.release.emplace();
   ClockSetter setter(knob);
-  setter.Ask(1400_MHz);
+  setter.Request(1400_MHz);
   knob.entered->get_future().wait();
-  // The driver is at work: all these calls return nevertheless.
-  for (const Hertz clock : {1300_MHz, 1200_MHz, 1100_MHz, 1000_MHz}) setter.Ask(clock);
+  // The driver blocks, but these calls return.
+  for (const Hertz clock : {1300_MHz, 1200_MHz, 1100_MHz, 1000_MHz}) setter.Request(clock);
   knob.release->set_value();
   setter.WaitUntilDone();
-  EXPECT_EQ(knob.told, (std::vector<Hertz>{1400_MHz, 1000_MHz}));
+  EXPECT_EQ(knob.clocks, (std::vector<Hertz>{1400_MHz, 1000_MHz}));
 }
 
-TEST(ClockSetterTest, AClockThatIsAskedForAgainBeforeTheDriverIsDoneIsNotSetTwice) {
+TEST(ClockSetterTest, AClockThatIsRequestedAgainBeforeTheDriverIsDoneIsNotSetTwice) {
   RecordingKnob knob;
   knob.entered.emplace();
   knob.release.emplace();
   ClockSetter setter(knob);
-  setter.Ask(1400_MHz);
+  setter.Request(1400_MHz);
   knob.entered->get_future().wait();
-  setter.Ask(900_MHz);
-  setter.Ask(1400_MHz);
+  setter.Request(900_MHz);
+  setter.Request(1400_MHz);
   knob.release->set_value();
   setter.WaitUntilDone();
-  EXPECT_EQ(knob.told, std::vector<Hertz>{1400_MHz});
+  EXPECT_EQ(knob.clocks, std::vector<Hertz>{1400_MHz});
 }
 
 TEST(ClockSetterTest, WhatTheDriverRefusesIsToldAndForgottenOnceItObeys) {
   RecordingKnob knob;
   ClockSetter setter(knob);
   knob.refuses = true;
-  setter.Ask(1400_MHz);
+  setter.Request(1400_MHz);
   setter.WaitUntilDone();
   ASSERT_TRUE(setter.trouble());
   EXPECT_EQ(setter.trouble()->code, ErrorCode::kPermissionDenied);
   knob.refuses = false;
-  setter.Ask(900_MHz);
+  setter.Request(900_MHz);
   setter.WaitUntilDone();
   EXPECT_FALSE(setter.trouble());
 }

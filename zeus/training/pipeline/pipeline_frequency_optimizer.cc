@@ -2,29 +2,187 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
+#include "zeus/base/clock.h"
+#include "zeus/base/json.h"
 #include "zeus/base/log.h"
-#include "zeus/device/knob_guard.h"
-#include "zeus/device/knob_repair.h"
+#include "zeus/base/result.h"
+#include "zeus/device/knobs/knob_guard.h"
+#include "zeus/device/knobs/knob_repair.h"
 #include "zeus/optimizer/agreement.h"
+#include "zeus/optimizer/pipeline/plan.h"
+#include "zeus/optimizer/pipeline/stage_clocks.h"
+#include "zeus/plan/plan_service.h"
 #include "zeus/training/job_knob.h"
 #include "zeus/training/pipeline/clock_setter.h"
 #include "zeus/training/pipeline/pipeline_profiler.h"
-#include "zeus/training/pipeline/plan_follower.h"
-#include "zeus/training/pipeline/plan_text.h"
 
 namespace zeus {
+
+// Sets the planned clocks of one stage as its instructions begin, and compares their times with the
+// plan. One owner; setter and clock must outlive it.
+class PlanFollower {
+ public:
+  // `highest` is the clock of the stage while it does not follow its plan.
+  PlanFollower(ClockSetter& setter, Clock& clock, int stage, Hertz highest);
+
+  // Follows the plan from the next instruction on, which must be the first of an iteration.
+  void Adopt(const CurrentPlan& current);
+  const std::optional<CurrentPlan>& current() const { return current_; }
+  // With true, the stage keeps the last plan without a straggler: it is the straggler itself, and
+  // must not become even slower by the plan for its own pace.
+  void KeepUnpaced(bool keep);
+
+  void Begin(std::string_view instruction);
+  void End();
+  struct Iteration {
+    double slowdown = 1;  // Time of its instructions relative to the plan.
+    Seconds time{0};      // Time since its first instruction began.
+  };
+  Iteration EndIteration();
+
+  // Set if the program does not follow the plan.
+  const std::optional<Error>& trouble() const { return trouble_; }
+  // Time of an iteration without a straggler.
+  Seconds unpaced_time() const;
+
+ private:
+  void Follow(const CurrentPlan& plan);
+  void GiveUp(Error error);
+  void RequestClock(Hertz clock);
+
+  ClockSetter& setter_;
+  Clock& clock_;
+  const std::size_t stage_;
+  const Hertz highest_;
+  std::optional<CurrentPlan> current_;
+  std::optional<CurrentPlan> unpaced_;  // The last plan that was made without a straggler.
+  bool keeps_unpaced_ = false;
+  pipeline::StageClocks clocks_{{}};
+  std::optional<TimePoint> begun_;            // Begin of the open instruction.
+  std::optional<TimePoint> iteration_begun_;  // nullopt before the first instruction.
+  Seconds busy_{0};
+  std::optional<Error> trouble_;
+  bool complained_ = false;
+};
+
+PlanFollower::PlanFollower(ClockSetter& setter, Clock& clock, int stage, Hertz highest)
+    : setter_(setter), clock_(clock), stage_(static_cast<std::size_t>(stage)), highest_(highest) {}
+
+void PlanFollower::Adopt(const CurrentPlan& current) {
+  current_ = current;
+  if (!current.pace) unpaced_ = current;
+  Follow(keeps_unpaced_ && unpaced_ ? *unpaced_ : current);
+}
+
+void PlanFollower::KeepUnpaced(bool keep) {
+  if (!current_ || std::exchange(keeps_unpaced_, keep) == keep) return;
+  Follow(keep && unpaced_ ? *unpaced_ : *current_);
+}
+
+void PlanFollower::Follow(const CurrentPlan& plan) {
+  trouble_.reset();
+  if (stage_ >= plan.plan.stages.size())
+    return GiveUp({ErrorCode::kInvalidArgument,
+                   "the plan is of fewer stages than this job has: plan for this job"});
+  clocks_ = pipeline::StageClocks(plan.plan.stages[stage_]);
+  busy_ = Seconds(0);
+  RequestClock(clocks_.Next());
+}
+
+void PlanFollower::Begin(std::string_view instruction) {
+  if (!current_ || trouble_) return;
+  const auto clock = clocks_.Begin(instruction);
+  if (!clock.ok()) return GiveUp(clock.error());
+  RequestClock(clock.value());
+  begun_ = clock_.Now();
+  if (!iteration_begun_) iteration_begun_ = begun_;
+}
+
+// Requests the clock of the next instruction at once, so that the driver changes it while the stage
+// waits.
+void PlanFollower::End() {
+  if (!begun_) return;
+  busy_ += clock_.Now() - *std::exchange(begun_, std::nullopt);
+  if (current_ && !trouble_) RequestClock(clocks_.Next());
+}
+
+PlanFollower::Iteration PlanFollower::EndIteration() {
+  Iteration iteration;
+  if (const auto begun = std::exchange(iteration_begun_, std::nullopt))
+    iteration.time = clock_.Now() - *begun;
+  if (!current_ || trouble_) return iteration;
+  const Seconds planned = clocks_.planned_time();
+  if (planned > Seconds(0)) iteration.slowdown = busy_ / planned;
+  busy_ = Seconds(0);
+  if (const Status ended = clocks_.EndIteration(); !ended.ok()) GiveUp(ended.error());
+  return iteration;
+}
+
+Seconds PlanFollower::unpaced_time() const {
+  if (unpaced_) return unpaced_->plan.time;
+  return current_ ? current_->baseline_time : Seconds(0);
+}
+
+void PlanFollower::GiveUp(Error error) {
+  trouble_ = std::move(error);
+  begun_.reset();
+  if (!std::exchange(complained_, true))
+    log::Warning("{}; until there is another plan this stage runs at its highest clock",
+                 trouble_->message);
+  setter_.Request(highest_);
+}
+
+void PlanFollower::RequestClock(Hertz clock) {
+  // The plan may have been made where higher clocks were allowed.
+  if (clock > Hertz(0)) setter_.Request(std::min(clock, highest_));
+}
+
+// The text of a plan, in which rank 0 sends it to the other ranks.
+std::string ToText(const CurrentPlan& plan);
+Result<CurrentPlan> PlanFromText(const std::string& text);
+
+std::string ToText(const CurrentPlan& plan) {
+  Json json{{"id", plan.id},
+            {"version", plan.version},
+            {"baseline_time_seconds", plan.baseline_time.count()},
+            {"baseline_energy_joules", plan.baseline_energy.value()},
+            {"plan", pipeline::ToJson(plan.plan)}};
+  if (plan.pace) json["pace_seconds"] = plan.pace->count();
+  return json.dump();
+}
+
+Result<CurrentPlan> PlanFromText(const std::string& text) {
+  CurrentPlan plan;
+  ZEUS_TRY(const Json json, ParseJson(text));
+  ZEUS_TRY(plan.id, GetField<std::string>(json, "id"));
+  ZEUS_TRY(plan.version, GetField<std::int64_t>(json, "version"));
+  ZEUS_TRY(const double time, GetField<double>(json, "baseline_time_seconds"));
+  ZEUS_TRY(const double energy, GetField<double>(json, "baseline_energy_joules"));
+  ZEUS_TRY(const std::optional<double> pace, GetOptionalField<double>(json, "pace_seconds"));
+  ZEUS_TRY(const Json parts, GetField<Json>(json, "plan"));
+  ZEUS_TRY(plan.plan, pipeline::PlanFromJson(parts));
+  plan.baseline_time = Seconds(time);
+  plan.baseline_energy = Joules(energy);
+  if (pace) plan.pace = Seconds(*pace);
+  return plan;
+}
+
 namespace {
 
 // A straggler whose pace changed by less is not reported again.
 constexpr double kSameSlowdown = 0.03;
 
-// Iterations without a call of a service that failed: the first time, and doubled at each failure
-// in a row up to the last. A call may take seconds, in which all ranks wait.
-constexpr int kFirstRest = 16;
-constexpr int kLongestRest = 1024;
+// After a failure the service is not called for this many iterations, doubled with every further
+// failure in a row up to the greatest number. A call may take seconds, in which all ranks wait.
+constexpr int kFirstPause = 16;
+constexpr int kLongestPause = 1024;
 
 }  // namespace
 
@@ -44,7 +202,7 @@ class PipelineFrequencyOptimizer::Session {
   void OnStepEnd();
   void End();
 
-  void ReportStraggler(double slowdown) { told_slowdown_ = slowdown; }
+  void ReportStraggler(double slowdown) { user_slowdown_ = slowdown; }
   const CurrentPlan* plan() const {
     return follower_ && follower_->current() ? &*follower_->current() : nullptr;
   }
@@ -66,7 +224,7 @@ class PipelineFrequencyOptimizer::Session {
   Result<std::optional<CurrentPlan>> ReportPace(const CurrentPlan& present, double slowdown,
                                                 Seconds iteration);
   std::optional<CurrentPlan> NewPlan(double slowdown, Seconds iteration);
-  void LeaveServiceAlone(const Error& error);
+  void PauseService(const Error& error);
   double Slowdown(double measured) const;
   void GiveUp(Error error);
   void RepairPeers();
@@ -80,19 +238,19 @@ class PipelineFrequencyOptimizer::Session {
   Agreement ranks_;
   JobKnob job_;
   std::unique_ptr<KnobGuard> guard_;
-  std::unique_ptr<ClockSetter> setter_;  // Null once ended.
+  std::unique_ptr<ClockSetter> setter_;  // Null after End().
   Hertz highest_{};
   std::unique_ptr<PipelineProfiler> profiler_;
   std::unique_ptr<PlanFollower> follower_;
   std::optional<pipeline::PipelineProfile> profile_;
   std::optional<Error> trouble_;
-  std::optional<double> told_slowdown_;
-  double reported_slowdown_ = 1;  // To the service; of the leader.
-  TimePoint asked_{};             // When the leader last asked for a new plan.
-  int rest_ = 0;                  // After the last failure in a row; zero: it did not fail.
-  int iterations_to_rest_ = 0;
-  std::int64_t changes_ = 0;
-  int forwards_ = 0;  // Of this rank, in the iteration that is measured.
+  std::optional<double> user_slowdown_;  // Slowdown that the program reported itself.
+  double reported_slowdown_ = 1;         // Slowdown that the leader reported to the service last.
+  TimePoint asked_{};                    // When the leader last asked for a new plan.
+  int pause_ = 0;             // Iterations of the last pause; 0: the last call succeeded.
+  int pause_left_ = 0;        // Iterations that are left of it.
+  std::int64_t changes_ = 0;  // Changes of the clock until End().
+  int forwards_ = 0;          // Forwards of this rank in the present iteration.
   bool ended_ = false;
 };
 
@@ -126,7 +284,7 @@ Status PipelineFrequencyOptimizer::Session::FindClocks() {
   return Ok();
 }
 
-// Nobody turns the knob any more when it is put back.
+// Ends the setter first, so that it does not set the knob again after it was restored.
 void PipelineFrequencyOptimizer::Session::End() {
   if (std::exchange(ended_, true)) return;
   changes_ = clock_changes();
@@ -136,7 +294,7 @@ void PipelineFrequencyOptimizer::Session::End() {
     log::Failure("{}", restored.error().message);
 }
 
-// The job goes on, all of it without us: ranks that still answer have been told the same.
+// The job goes on without planned clocks. Errors are agreed on, so all ranks give up together.
 void PipelineFrequencyOptimizer::Session::GiveUp(Error error) {
   trouble_ = std::move(error);
   log::Warning("the clocks of the pipeline are not planned: {}", trouble_->message);
@@ -144,7 +302,7 @@ void PipelineFrequencyOptimizer::Session::GiveUp(Error error) {
   RepairPeers();
 }
 
-// A peer that was killed cannot unlock its clock.
+// Unlocks the clocks of ranks that were killed, which cannot do so themselves.
 void PipelineFrequencyOptimizer::Session::RepairPeers() {
   if (job_.journal && !ranks_.alone())
     (void)RepairKnobs(*job_.journal, RealSurroundings(monitor_.monitor().clock()));
@@ -218,7 +376,7 @@ Status PipelineFrequencyOptimizer::Session::FinishProfile() {
   return Share(plan);
 }
 
-// The leader's plan, if it has one, becomes everybody's.
+// All ranks follow the leader's plan, if it has a new one.
 Status PipelineFrequencyOptimizer::Session::Share(const std::optional<CurrentPlan>& plan) {
   ZEUS_TRY(const bool is_new, ranks_.AtLeader(plan.has_value()));
   if (!is_new) return Ok();
@@ -230,7 +388,7 @@ Status PipelineFrequencyOptimizer::Session::Share(const std::optional<CurrentPla
 }
 
 double PipelineFrequencyOptimizer::Session::Slowdown(double measured) const {
-  if (told_slowdown_) return *told_slowdown_;
+  if (user_slowdown_) return *user_slowdown_;
   const bool slow = options_.straggler_threshold && measured > *options_.straggler_threshold;
   return slow ? measured : 1;
 }
@@ -246,8 +404,9 @@ Status PipelineFrequencyOptimizer::Session::FollowPlan() {
   return Share(plan);
 }
 
-// A straggler that is not on the critical path all the time slows the pipeline by less than itself;
-// an iteration may have been held up by something else besides.
+// The pace is at most the measured iteration, because a straggler that is not always on the
+// critical path slows the pipeline by less than itself; and at most what the slowdown explains,
+// because something else may have delayed the iteration.
 Result<std::optional<CurrentPlan>> PipelineFrequencyOptimizer::Session::ReportPace(
     const CurrentPlan& present, double slowdown, Seconds iteration) {
   std::optional<Seconds> pace;
@@ -260,8 +419,8 @@ Result<std::optional<CurrentPlan>> PipelineFrequencyOptimizer::Session::ReportPa
 
 std::optional<CurrentPlan> PipelineFrequencyOptimizer::Session::NewPlan(double slowdown,
                                                                         Seconds iteration) {
-  if (iterations_to_rest_ > 0) {
-    --iterations_to_rest_;
+  if (pause_left_ > 0) {
+    --pause_left_;
     return std::nullopt;
   }
   const TimePoint now = monitor_.monitor().clock().Now();
@@ -272,18 +431,18 @@ std::optional<CurrentPlan> PipelineFrequencyOptimizer::Session::NewPlan(double s
   auto answer = changed ? ReportPace(present, slowdown, iteration)
                         : options_.service->GetNewer(present.id, present.version);
   if (!answer.ok()) {
-    LeaveServiceAlone(answer.error());
+    PauseService(answer.error());
     return std::nullopt;
   }
-  rest_ = 0;
+  pause_ = 0;
   return std::move(answer).value();
 }
 
-// A service that cannot be reached leaves the plan as it is.
-void PipelineFrequencyOptimizer::Session::LeaveServiceAlone(const Error& error) {
-  if (rest_ == 0) log::Warning("the plan of the pipeline stays as it is: {}", error.message);
-  rest_ = rest_ == 0 ? kFirstRest : std::min(2 * rest_, kLongestRest);
-  iterations_to_rest_ = rest_;
+// While the service cannot be reached, the plan stays as it is.
+void PipelineFrequencyOptimizer::Session::PauseService(const Error& error) {
+  if (pause_ == 0) log::Warning("the plan of the pipeline stays as it is: {}", error.message);
+  pause_ = pause_ == 0 ? kFirstPause : std::min(2 * pause_, kLongestPause);
+  pause_left_ = pause_;
 }
 
 // --- the public face ---

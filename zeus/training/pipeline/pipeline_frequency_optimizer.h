@@ -9,7 +9,7 @@
 
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
-#include "zeus/device/knob.h"
+#include "zeus/device/knobs/knob.h"
 #include "zeus/monitor/node_monitor.h"
 #include "zeus/optimizer/collective.h"
 #include "zeus/optimizer/pipeline/clock_sweep.h"
@@ -21,34 +21,34 @@ namespace zeus {
 
 struct PipelineOptions {
   PipelineRank rank{};
-  // Of all ranks of the job; null for one process.
+  // All ranks of the job; null for one process.
   Collective* collective = nullptr;
-  // Where plans are made and kept. Only rank 0 uses it; it must outlive the optimiser.
+  // Makes and keeps the plans. Only rank 0 uses it; it must outlive the optimiser.
   PlanService* service = nullptr;
 
-  // What is planned for. The profile is measured, and microbatches, where it has none, are counted;
-  // where the service knows the id already, its plan is taken and nothing is measured.
+  // The pipeline to plan for. The profile is measured, and microbatches are counted if they are not
+  // given. If the service has a plan under this id, that is used and nothing is measured.
   PlanSpec job{};
 
   pipeline::SweepRules sweep{};
-  Hertz stride = Hertz::FromMega(60);  // Between the clocks that are measured.
-  // The highest setting: a clock that was found locked below that of the device is kept to.
+  Hertz stride = Hertz::FromMega(60);  // Distance of the clocks that are measured.
+  // The highest clock to use. By default, a clock that was found locked is not exceeded.
   Ceiling ceiling = Ceiling::kAsFound;
-  // Called before times are taken: waits until the GPU has done what was asked of it. While a plan
-  // is in force it is called only where stragglers are watched for.
+  // Called before times are measured; it must wait until the GPU has finished its work. While a
+  // plan is in force, it is only called if stragglers are detected.
   std::function<void()> synchronize{};
 
-  // A rank whose instructions take so much longer than planned is a straggler, and the job is
-  // planned anew for its pace. Without a value nobody is; see ReportStraggler().
+  // A rank whose instructions take this many times longer than planned is a straggler, and a new
+  // plan is made for its pace. Without a value stragglers are not detected; see ReportStraggler().
   std::optional<double> straggler_threshold = 1.08;
   // How often rank 0 asks the service for a new plan, at the end of an iteration.
   Seconds poll_interval{1.0};
 };
 
-// Trains a pipeline with less energy and no slowdown: measures its instructions during the first
+// Trains a pipeline with less energy and no slowdown. It measures the instructions during the first
 // iterations (PipelineProfiler), has a plan made, and from then on sets the clock of each
-// instruction on the GPUs of this rank. One per process, with a monitor of the rank's own GPUs; all
-// ranks make the same calls.
+// instruction on the GPUs of this rank. There is one in each process, with a monitor of the rank's
+// own GPUs; all ranks make the same calls.
 //
 //   PipelineFrequencyOptimizer optimizer(monitor, {.rank = …, .service = …, .job = {…}});
 //   for (…) {  // Iterations.
@@ -60,10 +60,10 @@ struct PipelineOptions {
 //     optimizer.OnStepEnd();
 //   }
 //
-// The training thread never waits for a driver. A program that does other instructions than planned
-// is told so once and runs at the highest clock. Clocks are unlocked on every exit that code can
-// see, and by the next start after any other. Nothing that goes wrong stops the training. One
-// owner; the monitor must outlive it.
+// The training thread never waits for a driver. If a program runs other instructions than planned,
+// that is logged once, and the stage runs at the highest clock. Clocks are unlocked on every exit
+// that code can observe, and after any other by the next start of Zeus. No failure stops the
+// training. One owner; the monitor must outlive it.
 class PipelineFrequencyOptimizer final : public TrainingCallback {
  public:
   PipelineFrequencyOptimizer(NodeMonitor& monitor, PipelineOptions options);
@@ -78,22 +78,23 @@ class PipelineFrequencyOptimizer final : public TrainingCallback {
   // Unlocks the clocks.
   void OnTrainEnd() override;
 
-  // This rank is slower than planned by so much, for a reason that no clock can mend; 1: no longer.
-  // For programs that know better than the times of their instructions tell.
+  // Reports that this rank takes `slowdown` times as long as planned, for a reason that no clock
+  // can change; 1: not any more. For programs that know more than the times of their instructions
+  // show.
   void ReportStraggler(double slowdown);
 
-  // The plan in force; nullptr while the pipeline is measured, or where there is none: trouble().
+  // The plan in force; nullptr while the pipeline is measured, or after a failure (see trouble()).
   const CurrentPlan* plan() const;
-  // Of the whole pipeline, on every rank; nullptr where it was not measured.
+  // The profile of the whole pipeline, on every rank; nullptr if it was not measured.
   const pipeline::PipelineProfile* profile() const;
-  // Iterations until the pipeline was known.
+  // Number of iterations that profiling took.
   int profiling_iterations() const;
-  // How often the driver was told a clock.
+  // Number of clocks that were given to the driver.
   std::int64_t clock_changes() const;
-  // Why clocks are not, or not as planned, being set; nullopt if they are.
+  // The reason why clocks are not set as planned; nullopt if they are.
   std::optional<Error> trouble() const;
 
-  // For programs in virtual time: returns when the driver has been told the present clock.
+  // Waits until the driver has got the present clock. For programs in virtual time.
   void WaitForClock();
 
  private:

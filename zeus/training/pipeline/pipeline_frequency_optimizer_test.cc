@@ -17,7 +17,7 @@ using namespace zeus::literals;
 using namespace std::chrono_literals;
 using zeus::testing::VirtualStage;
 
-// A pipeline of one stage and four microbatches that trains.
+// Trains a pipeline of one stage and four microbatches.
 class PipelineFrequencyOptimizerTest : public ::testing::Test {
  protected:
   PipelineOptions Options() {
@@ -34,7 +34,7 @@ class PipelineFrequencyOptimizerTest : public ::testing::Test {
   }
   void Start() { Start(Options()); }
 
-  // Clocks in the middle of each instruction.
+  // Runs an iteration; returns the clocks in the middle of each instruction.
   std::vector<Hertz> Iterate(const std::vector<const char*>& names = {"forward", "backward"}) {
     std::vector<Hertz> clocks;
     for (int i = 0; i < 4; ++i) {
@@ -64,7 +64,7 @@ class PipelineFrequencyOptimizerTest : public ::testing::Test {
     return optimizer->profile()->Find(0, instruction)->points[point].clock;
   }
 
-  // Into the midst of an iteration, where the clock is a low one.
+  // Goes to the middle of an iteration, where the clock is low.
   void BeginBackward() {
     for (const char* const name : {"forward", "backward"}) {
       optimizer->OnInstructionBegin(name);
@@ -119,7 +119,7 @@ TEST_F(PipelineFrequencyOptimizerTest, ClocksAreUnlockedAtTheEnd) {
   EXPECT_EQ(Locked(), true);
   optimizer->OnTrainEnd();
   EXPECT_EQ(Locked(), false);
-  Iterate();  // What comes after it changes nothing.
+  Iterate();  // Calls after the end change nothing.
   EXPECT_EQ(Locked(), false);
 }
 
@@ -137,7 +137,7 @@ TEST_F(PipelineFrequencyOptimizerTest, AKnownJobIsNotMeasuredAgain) {
   Profile();
   const auto points = optimizer->profile()->Find(0, "backward")->points;
   optimizer.reset();
-  stage.clock.Advance(1s);  // The clock is unlocked for the GPU, too.
+  stage.clock.Advance(1s);  // Until the GPU has adopted the unlocked clock.
   Start();
   ASSERT_NE(optimizer->plan(), nullptr);
   EXPECT_EQ(optimizer->profile(), nullptr);
@@ -155,7 +155,7 @@ TEST_F(PipelineFrequencyOptimizerTest, OtherInstructionsThanPlannedRunAtTheHighe
   for (std::size_t i = 1; i < clocks.size(); ++i) EXPECT_EQ(clocks[i], 1410_MHz);
   ASSERT_TRUE(optimizer->trouble());
   EXPECT_NE(optimizer->trouble()->message.find("recomputation"), std::string::npos);
-  // Said once.
+  // It is logged once.
   EXPECT_NE(log.find("recomputation"), std::string::npos);
   EXPECT_EQ(log.find("recomputation"), log.rfind("recomputation"));
 }
@@ -183,7 +183,7 @@ TEST_F(PipelineFrequencyOptimizerTest, AStragglerReportsItsPaceAtTheEndOfTheIter
   ASSERT_EQ(service.paces.size(), 1U);
   EXPECT_NEAR(*service.paces[0] / planned, 1.2, 0.02);
   EXPECT_EQ(optimizer->plan()->version, 2);
-  // It is slow enough already, and stays with the plan that it had.
+  // The straggler keeps its previous plan.
   const std::vector<Hertz> clocks = Iterate();
   EXPECT_EQ(clocks[0], ClockOf("forward", 0));
   EXPECT_EQ(clocks[1], ClockOf("backward", 1));

@@ -19,11 +19,11 @@ using pipeline::InstructionEstimate;
 constexpr const char* kHeader =
     "rank,dp_rank,pp_rank,tp_rank,stage,instruction,frequency,time,energy\n";
 
-// A power that is less certain than this is none.
-constexpr double kUseless = 0.5;
+// A power with a larger relative error is unusable.
+constexpr double kLargestPowerError = 0.5;
 
-// A blocking power that is less certain than this needs more clocks.
-constexpr double kWellKnown = 0.02;
+// A blocking power with a larger relative error also uses the measurements at lower clocks.
+constexpr double kLargestBlockingError = 0.02;
 
 }  // namespace
 
@@ -39,13 +39,13 @@ PipelineProfiler::PipelineProfiler(Parts parts, Options options)
 void PipelineProfiler::Start() {
   const auto settings = parts_.knob.Settings(options_.stride);
   if (!settings.ok()) {
-    trouble_ = settings.error();  // Said, and told to the others, when the first iteration ends.
+    trouble_ = settings.error();  // Proceed() shares it with the other ranks.
     return;
   }
   std::vector<Hertz> clocks;
   for (const Setting& setting : settings.value()) clocks.push_back(std::get<Hertz>(setting));
   sweep_.emplace(std::move(clocks), options_.rules);
-  parts_.setter.Ask(sweep_->clock());
+  parts_.setter.Request(sweep_->clock());
 }
 
 void PipelineProfiler::OnInstructionBegin(std::string_view instruction) {
@@ -78,7 +78,7 @@ Status PipelineProfiler::CheckUse(const StageMeter::Reading& reading) const {
                  "no instruction was announced: call OnInstructionBegin() and OnInstructionEnd()"};
   for (const InstructionEstimate& estimate : reading.instructions)
     if (estimate.repetitions == 0 || !(estimate.power > Watts(0)) ||
-        !(estimate.power_sigma < kUseless * estimate.power))
+        !(estimate.power_sigma < kLargestPowerError * estimate.power))
       return Error{
           ErrorCode::kUnavailable,
           fmt::format("after {} iterations at {:.0f} MHz the power of {} cannot be told from "
@@ -115,23 +115,23 @@ Status PipelineProfiler::ConcludeClock(StageMeter::Reading reading) {
     waiting = {reading.waiting.power.value() / variance, 1 / variance};
   ZEUS_RETURN_IF_ERROR(ranks_.Sum(waiting));
   AddWaiting(waiting);
-  sweep_->Take(std::move(reading.instructions));
+  sweep_->Record(std::move(reading.instructions));
   std::vector<double> lower{sweep_->WantsLower(blocking_) ? 1.0 : 0.0};
   ZEUS_RETURN_IF_ERROR(ranks_.Max(lower));
   done_ = lower[0] == 0.0;
-  // A rank that has no lower clock measures its lowest again, and tells of it once.
+  // A rank without a lower clock measures its lowest again; Rows() reports it once.
   if (!done_ && !sweep_->AtLowest()) sweep_->GoLower();
-  parts_.setter.Ask(done_ ? sweep_->highest() : sweep_->clock());
+  parts_.setter.Request(done_ ? sweep_->highest() : sweep_->clock());
   meter_.StartOver(options_.rules.settling_instructions);
   iterations_ = 0;
   return Ok();
 }
 
-// Waiting takes more at a high clock, and a baseline waits at the highest. Lower clocks count only
-// while the higher ones tell too little.
+// Waiting takes more power at a higher clock, and the baseline waits at the highest. Lower clocks
+// only count while the measurements at higher ones are not precise enough.
 void PipelineProfiler::AddWaiting(const std::vector<double>& sums) {
   const Watts sigma(waiting_[1] > 0 ? 1 / std::sqrt(waiting_[1]) : 0);
-  if (waiting_[1] > 0 && sigma < kWellKnown * blocking_) return;
+  if (waiting_[1] > 0 && sigma < kLargestBlockingError * blocking_) return;
   for (std::size_t i = 0; i < sums.size(); ++i) waiting_[i] += sums[i];
   if (waiting_[1] > 0) blocking_ = std::max(Watts(waiting_[0] / waiting_[1]), Watts(0));
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "zeus/base/result.h"
-#include "zeus/device/knob.h"
+#include "zeus/device/knobs/knob.h"
 #include "zeus/monitor/energy_monitor.h"
 #include "zeus/optimizer/agreement.h"
 #include "zeus/optimizer/pipeline/clock_sweep.h"
@@ -20,26 +20,26 @@
 
 namespace zeus {
 
-// Measures the instructions of a pipeline during its first iterations: all stages go through their
-// clocks together, from the highest downwards, each clock for as many iterations as the slowest
-// stage needs to know enough, until no instruction of any stage takes less effective energy at a
-// lower one. Waiting between instructions gives the blocking power. All ranks must call the same
-// functions in the same order. One owner; what it is given must outlive it.
+// Measures the instructions of a pipeline during its first iterations. All stages go through their
+// clocks together, from the highest downwards. Each clock takes as many iterations as the least
+// precise stage needs, and the sweep ends when lower clocks do not reduce the effective energy of
+// any instruction (ClockSweep). The power between instructions is the blocking power. All ranks
+// must call the same functions in the same order. One owner; the parts must outlive it.
 class PipelineProfiler final : public TrainingCallback {
  public:
   struct Parts {
     EnergyMonitor& monitor;
-    std::vector<std::size_t> devices;  // Of this rank, as positions in the monitor.
-    Knob& knob;                        // Its settings; turned through the setter only.
+    std::vector<std::size_t> devices;  // Positions of this rank's devices in the monitor.
+    Knob& knob;                        // Gives the settings; it is set through `setter` only.
     ClockSetter& setter;
     Collective& collective;
   };
   struct Options {
     PipelineRank rank{};
     pipeline::SweepRules rules{};
-    Hertz stride = Hertz::FromMega(60);  // Between two clocks.
+    Hertz stride = Hertz::FromMega(60);  // Distance between two clocks.
     int warm_up = 1;                     // Iterations before anything is measured.
-    // Called before times are taken: waits until the GPU has done what was asked of it.
+    // Called before times are measured; it must wait until the GPU has finished its work.
     std::function<void()> synchronize{};
   };
   PipelineProfiler(Parts parts, Options options);
@@ -49,19 +49,21 @@ class PipelineProfiler final : public TrainingCallback {
   // Ends an iteration. Ranks exchange a few numbers.
   void OnStepEnd() override;
 
-  // All is measured, or cannot be: trouble(). The same on all ranks at the same time.
+  // Whether everything is measured, or profiling failed (see trouble()). It changes on all ranks in
+  // the same iteration.
   bool done() const { return done_; }
   std::optional<Error> trouble() const { return trouble_; }
-  // Iterations that it took.
+  // Number of iterations so far.
   int iterations() const { return all_iterations_; }
 
-  // Of the whole pipeline, without dominated points. Once done; all ranks must ask.
+  // Returns the profile of the whole pipeline without dominated points. To be called by all ranks
+  // when done().
   Result<pipeline::PipelineProfile> Gather();
 
  private:
   void Start();
   void Fail(Error error);
-  // Whether something of it cannot be used, however long one measures.
+  // Returns an error if the reading is unusable although the sweep takes it for precise enough.
   Status CheckUse(const StageMeter::Reading& reading) const;
   Status Proceed();
   Status ConcludeClock(StageMeter::Reading reading);
@@ -73,9 +75,9 @@ class PipelineProfiler final : public TrainingCallback {
   Agreement ranks_;
   StageMeter meter_;
   std::optional<pipeline::ClockSweep> sweep_;
-  Watts blocking_{};             // Of a rank's devices, over all ranks.
-  std::vector<double> waiting_;  // Sums: weight times power, weight.
-  int iterations_ = 0;           // At this clock.
+  Watts blocking_{};             // Blocking power of one rank's devices, from all ranks.
+  std::vector<double> waiting_;  // Sum of weight times power, and sum of weights.
+  int iterations_ = 0;           // Iterations at this clock.
   int all_iterations_ = 0;
   bool done_ = false;
   std::optional<Error> trouble_;

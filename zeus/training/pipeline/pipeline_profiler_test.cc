@@ -20,7 +20,7 @@ using zeus::testing::VirtualStage;
 constexpr Seconds kForward = 200ms;
 constexpr Seconds kBackward = 400ms;
 
-// A rank that is profiled: a stage, its knob and the profiler.
+// A rank under test: a stage, its knob and the profiler.
 struct Rank {
   explicit Rank(Collective& collective, PipelineProfiler::Options options, std::uint64_t seed = 1)
       : stage(seed),
@@ -36,7 +36,7 @@ struct Rank {
     profiler.OnInstructionEnd(name);
   }
 
-  // Four microbatches and some waiting.
+  // Runs four microbatches with some waiting.
   void Iterate() {
     for (int i = 0; i < 4; ++i) {
       Run("forward", kForward);
@@ -83,7 +83,7 @@ TEST(PipelineProfilerTest, FindsTheTimesAndEnergiesOfAllClocksThatAreOfUse) {
           << instruction.instruction << " at " << point.clock.ToMega();
     }
   }
-  // It is less at lower clocks, of which the sweep saw many.
+  // Blocking power is lower at lower clocks, which must not count.
   EXPECT_NEAR(profile.value().blocking_power.value() / gain, 75, 8);
 }
 
@@ -134,7 +134,7 @@ TEST(PipelineProfilerTest, AProgramThatAnnouncesNoInstructionsIsTold) {
   EXPECT_NE(rank.profiler.trouble()->message.find("OnInstructionBegin"), std::string::npos);
 }
 
-// Two GPUs of one stage: as slow as the slower one, energies added.
+// Two GPUs of one stage take the time of the slower one and the sum of both energies.
 TEST(PipelineProfilerTest, RanksOfAStageAreAddedUp) {
   zeus::testing::Group group(2);
   std::vector<std::optional<pipeline::PipelineProfile>> profiles(2);

@@ -2,11 +2,11 @@
 
 namespace zeus {
 
-// Where a process stands in a job that is data, pipeline and tensor parallel.
+// The place of a process in a job that is data, pipeline and tensor parallel.
 struct PipelineRank {
-  int dp_rank = 0;  // Which replica of the pipeline.
-  int pp_rank = 0;  // Which stage.
-  int tp_rank = 0;  // Which part of the stage.
+  int dp_rank = 0;  // Replica of the pipeline.
+  int pp_rank = 0;  // Stage of the pipeline.
+  int tp_rank = 0;  // Part of the stage.
   int dp_degree = 1;
   int pp_degree = 1;
   int tp_degree = 1;

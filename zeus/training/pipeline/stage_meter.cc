@@ -12,8 +12,8 @@ namespace {
 
 using pipeline::PowerAttribution;
 
-// Devices are independent of each other.
-Watts SigmaOfSum(Watts a, Watts b) { return Watts(std::hypot(a.value(), b.value())); }
+// The errors of devices are independent, so their variances add up.
+Watts CombineSigmas(Watts a, Watts b) { return Watts(std::hypot(a.value(), b.value())); }
 
 }  // namespace
 
@@ -27,7 +27,7 @@ void StageMeter::StartOver(int instructions) {
   from_ = monitor_.clock().Now();
 }
 
-std::size_t StageMeter::KindOf(std::string_view instruction) {
+std::size_t StageMeter::KindIndex(std::string_view instruction) {
   const auto found = std::ranges::find(kinds_, instruction);
   if (found != kinds_.end()) return static_cast<std::size_t>(found - kinds_.begin());
   kinds_.emplace_back(instruction);
@@ -36,7 +36,7 @@ std::size_t StageMeter::KindOf(std::string_view instruction) {
 
 void StageMeter::Begin(std::string_view instruction) {
   const TimePoint now = monitor_.clock().Now();
-  open_ = Span{.kind = KindOf(instruction), .begin = now, .end = now};
+  open_ = Span{.kind = KindIndex(instruction), .begin = now, .end = now};
 }
 
 void StageMeter::End(std::string_view instruction) {
@@ -71,7 +71,7 @@ void StageMeter::AddPowers(std::size_t device, Reading& reading) const {
       monitor_.History(device, EnergyMonitor::Quantity::kPower, from_, monitor_.clock().Now());
   PowerAttribution attribution(kinds_.size() + 1);
   std::size_t first = 0;
-  // A sample lasts until the next one; of the last one nobody knows.
+  // A sample holds until the next one; how long the last one holds is not known.
   for (std::size_t i = 0; i + 1 < samples.size(); ++i) {
     const TimePoint begin = samples[i].time;
     const TimePoint end = samples[i + 1].time;
@@ -82,10 +82,10 @@ void StageMeter::AddPowers(std::size_t device, Reading& reading) const {
   for (std::size_t kind = 0; kind < kinds_.size(); ++kind) {
     pipeline::InstructionEstimate& estimate = reading.instructions[kind];
     estimate.power += powers[kind].power;
-    estimate.power_sigma = SigmaOfSum(estimate.power_sigma, powers[kind].sigma);
+    estimate.power_sigma = CombineSigmas(estimate.power_sigma, powers[kind].sigma);
   }
   reading.waiting.power += powers.back().power;
-  reading.waiting.sigma = SigmaOfSum(reading.waiting.sigma, powers.back().sigma);
+  reading.waiting.sigma = CombineSigmas(reading.waiting.sigma, powers.back().sigma);
 }
 
 StageMeter::Reading StageMeter::Read() const {

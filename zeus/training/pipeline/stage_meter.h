@@ -11,24 +11,24 @@
 
 namespace zeus {
 
-// Measures the instructions of a stage while its clock stays the same: their times by the calls at
-// their begin and end, their powers by what the sensors of its devices showed from update to update
-// (pipeline::PowerAttribution). What lies between instructions is waiting. One owner; the monitor
-// must outlive it, and somebody must call its Step().
+// Measures the instructions of a stage while its clock stays the same: their times from the calls
+// at their begin and end, their powers from the updates of the devices' sensors
+// (pipeline::PowerAttribution). The time between instructions is waiting. One owner; the monitor
+// must outlive it and must be recording.
 class StageMeter {
  public:
-  // `devices` are positions in the monitor.
+  // `devices` holds positions in the monitor.
   StageMeter(EnergyMonitor& monitor, std::vector<std::size_t> devices);
 
-  // Forgets everything: the clock changes. The next `instructions` are not counted.
+  // Drops all measurements because the clock changes; the next `instructions` are not counted.
   void StartOver(int instructions);
 
   void Begin(std::string_view instruction);
-  // Without a Begin() of the same name before it, it is ignored.
+  // Ignored without a Begin() of the same name before it.
   void End(std::string_view instruction);
 
   struct Reading {
-    std::vector<pipeline::InstructionEstimate> instructions{};  // In the order they came first.
+    std::vector<pipeline::InstructionEstimate> instructions{};  // In order of first occurrence.
     pipeline::WaitingEstimate waiting{};
   };
   Reading Read() const;
@@ -40,8 +40,9 @@ class StageMeter {
     TimePoint end;
   };
 
-  std::size_t KindOf(std::string_view instruction);
-  // Of each kind, then of waiting.
+  std::size_t KindIndex(std::string_view instruction);
+  // Returns the time of each kind of instruction between `begin` and `end`, then that of waiting.
+  // `first` is the first span that may overlap, and is moved on for the next call.
   std::vector<Seconds> Exposure(TimePoint begin, TimePoint end, std::size_t& first) const;
   void AddPowers(std::size_t device, Reading& reading) const;
 
@@ -51,7 +52,7 @@ class StageMeter {
   std::vector<Span> spans_;
   std::optional<Span> open_;
   TimePoint from_;
-  int skipped_ = 0;  // Instructions that still are not counted.
+  int skipped_ = 0;  // Number of further instructions that are not counted.
 };
 
 }  // namespace zeus

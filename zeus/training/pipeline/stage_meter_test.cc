@@ -30,7 +30,7 @@ class StageMeterTest : public ::testing::Test {
     meter.End(name);
   }
 
-  // The gain of the board's sensors is its own: what is asked of them is shares.
+  // Every board's sensors have a gain of their own, so measured powers are compared relative to it.
   double Gain() { return stage.gpu->Snapshot().board_sensors().gain; }
 
   VirtualStage stage;
@@ -38,7 +38,7 @@ class StageMeterTest : public ::testing::Test {
 };
 
 TEST_F(StageMeterTest, TellsTimesAndPowersOfInstructionsThatAreShorterThanTheSensorsUpdates) {
-  Train(60, 30ms, 70ms);  // Warms up.
+  Train(60, 30ms, 70ms);  // Warms the GPU up.
   meter.StartOver(2);
   Train(60, 30ms, 70ms);
   const auto reading = meter.Read();

@@ -8,15 +8,15 @@
 #include "zeus/training/global_power_limit_optimizer.h"
 #include "zeus/training/testing/simulated_node.h"
 
-// How good the limits are that are found just in time: measured through simulated sensors, judged
-// by what the simulation knows.
+// Judges the power limits that are found during training: they are chosen by simulated sensors and
+// compared by the true values of the simulation.
 namespace zeus::testing {
 
-// Those of the paper.
+// The GPU models of the paper.
 inline constexpr std::array kRecordedGpuModels = {"V100", "A40", "RTX6000", "P100"};
 inline constexpr std::array kEtas = {0.0, 0.25, 0.5, 0.75, 1.0};
 
-// By the simulation's own truth, at the default batch size.
+// Returns the true cost of an epoch in the simulation, at the default batch size.
 inline double EpochCost(const sim::GpuModel& model, const sim::Workload& workload, Watts limit,
                         double eta) {
   const auto point = sim::Predict(model, workload, workload.default_batch_size,
@@ -34,13 +34,14 @@ inline double CheapestEpoch(const sim::GpuModel& model, const sim::Workload& wor
   return cheapest;
 }
 
-// The excess cost of an epoch in percent: over the best of the limits tried, and of any whole watt.
+// The excess cost of an epoch in percent, over the best of the limits that were tried and over the
+// best of all whole watts.
 struct ExcessCost {
   double of_tried = 0;
   double of_any = 0;
 };
 
-// By kEtas, from one profile.
+// The choices for all of kEtas, from one profile.
 struct LimitChoices {
   std::vector<Watts> chosen;
   std::vector<ExcessCost> excess;

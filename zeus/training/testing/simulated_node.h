@@ -12,7 +12,7 @@
 
 namespace zeus::testing {
 
-// A node of simulated GPUs in virtual time on which a job runs: each step waits for all of them.
+// A job on a node of simulated GPUs in virtual time: each step waits for all of them.
 class SimulatedNode {
  public:
   struct Job {
@@ -44,7 +44,7 @@ class SimulatedNode {
       while (done_[i] - Done(i) > 1e-9)
         clock_.Advance((done_[i] - Done(i)) * gpus_[i]->StepTime(loads_[i]).value());
     }
-    // A GPU that was done earlier waited: what it did meanwhile is no step of the job.
+    // A GPU that was done earlier has waited; its work in that time is no step of the job.
     for (std::size_t i = 0; i < gpus_.size(); ++i) done_[i] = std::max(done_[i], Done(i));
   }
 

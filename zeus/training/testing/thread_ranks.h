@@ -12,7 +12,7 @@
 
 namespace zeus::testing {
 
-// Ranks in one process.
+// Ranks as threads of one process.
 class Group {
  public:
   explicit Group(int size) : size_(size), barrier_(size) {}

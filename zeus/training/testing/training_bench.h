@@ -8,8 +8,7 @@
 
 namespace zeus::testing {
 
-// A recorded device of constant power, in virtual time: an epoch of so many seconds has so many
-// joules.
+// A recorded device of constant power in virtual time, so that the energy of an epoch is known.
 class TrainingBench {
  public:
   explicit TrainingBench(Watts power) : monitor(clock, Powered(power)) {

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from zeus.optimizer.power_limit import GlobalPowerLimitOptimizer
     from zeus.utils.distributed import Collective
 
-#: Of each epoch, in the monitor's log, under the name that logs of earlier tools have.
+#: The window of each epoch in the monitor's log, with the name that logs of earlier tools have.
 _WINDOW = "BatciSizeOptimizerClient"
 
 
 class BatchSizeOptimizer(Callback):
-    """Asks a ``zeus serve`` which batch size to use, and tells it what became of it.
+    """Asks a ``zeus serve`` which batch size to use, and reports what each epoch cost.
 
         optimizer = BatchSizeOptimizer(ZeusMonitor(), "http://zeus:8000", job)
         batch_size = optimizer.get_batch_size()
@@ -50,20 +50,23 @@ class BatchSizeOptimizer(Callback):
     exception passes; a run that nobody ends is given up at the end of the program, and one whose
     process was killed when its lease is over.
 
-    A server that cannot be reached, or goes away, stops nothing: after a few seconds the training
-    begins with the batch size that the job last had here, or the default one, and what it took is
-    kept and told to the server at the end, or by the next run on this machine.
+    A server that cannot be reached, goes away or hangs stops and delays nothing. The beginning of
+    the run waits `start_timeout` for it; then the training begins with the batch size that the job
+    last had here, or the default one. on_evaluate() does not wait: reports are sent in the
+    background, so the answer to one epoch may be obeyed after the next. The end of the run waits
+    at most `end_timeout`; results that the server has not confirmed by then are kept, and
+    delivered by the next run on this machine.
 
     With several ranks all of them make the object and the same calls, and all get the same
     answers: the first rank talks to the server, energies are summed, the slowest rank's time
     counts. The trial then begins when the object is made.
 
     Args:
-        monitor: Of the GPUs of this process.
+        monitor: Measures the GPUs of this process.
         server_url: ``http://host:8000``, ``https://host`` or ``unix:///path``.
         job: What is trained. If it has no id, the server's is printed, for later runs.
-        rank: Of this process.
-        token: That the server asks for, if it does.
+        rank: The rank of this process.
+        token: The token that the server asks for, if it does.
         authorities: File of certificates to trust, for https; None for the system's.
         collective: How the ranks talk; None for torch.distributed, where it is in use.
         recurrence: Another try of this recurrence, after a run for which `retry` held.
@@ -72,7 +75,9 @@ class BatchSizeOptimizer(Callback):
             default batch size, never stopped early. Leave the power limits alone in such a run.
         needs_server: A server that cannot be reached is a ZeusBSORuntimeError, instead of a run
             without it.
-        patience: Seconds that the beginning of the run waits for a server that does not answer.
+        start_timeout: Seconds that the beginning of the run waits for a server that does not
+            answer.
+        end_timeout: Seconds that the end of the run waits for the server to confirm its results.
 
     Raises:
         TypeError, ValueError: What was given makes no sense. ZeusBSOConfigError, a ValueError, if
@@ -95,7 +100,8 @@ class BatchSizeOptimizer(Callback):
         raise_on_failure: bool = True,
         baseline: bool = False,
         needs_server: bool = False,
-        patience: float = 10.0,
+        start_timeout: float = 10.0,
+        end_timeout: float = 10.0,
     ) -> None:
         if not isinstance(job, JobSpec):
             raise TypeError(f"job is a JobSpec, not {job!r}")
@@ -111,6 +117,7 @@ class BatchSizeOptimizer(Callback):
         self._raise_on_failure = _checks.flag("raise_on_failure", raise_on_failure)
         self._begun = False
         self._last_metric: float | None = None
+        self._failure_raised = False
         with _our_exceptions(registering=True):
             self._run = JobRun(
                 monitor=_checks.monitor(monitor),
@@ -125,7 +132,8 @@ class BatchSizeOptimizer(Callback):
                     "recurrence": recurrence,
                     "baseline": _checks.flag("baseline", baseline),
                     "needs_server": _checks.flag("needs_server", needs_server),
-                    "patience": _checks.positive("patience", patience, 86400),
+                    "start_timeout": _checks.positive("start_timeout", start_timeout, 86400),
+                    "end_timeout": _checks.positive("end_timeout", end_timeout, 86400),
                     "new_policy": "zeus" if job._speaks_of_the_papers_policy() else "",
                 },
                 collective=ranks,
@@ -150,7 +158,8 @@ class BatchSizeOptimizer(Callback):
     ) -> JobSavings:
         """Returns the saving of the job against undisturbed runs of its default, on this GPU model.
 
-        On the first rank only, and before the run is closed. The arguments are the options of
+        On the first rank only, and before the run is closed. Waits for the server, also for its
+        answers to the reports of this run. The arguments are the options of
         ``zeus job savings``; without `carbon` and `price`, emissions and money are those of the
         server, if it was started with ``--carbon`` or ``--price``.
 
@@ -192,9 +201,9 @@ class BatchSizeOptimizer(Callback):
         return self._run.batch_size
 
     def observe(self, power_limit_optimizer: GlobalPowerLimitOptimizer) -> None:
-        """Tells of an optimiser that tries power limits during this run.
+        """Names an optimiser that tries power limits during this run.
 
-        What epochs cost before it has decided is not taken for what they will cost later.
+        Epochs before it has decided are not reported as typical ones.
         """
         for member in ("closed", "done"):
             if not hasattr(type(power_limit_optimizer), member):
@@ -213,24 +222,27 @@ class BatchSizeOptimizer(Callback):
             self._run.on_train_begin()
 
     def on_evaluate(self, metric: float) -> None:
-        """After each epoch: tells the server its metric, and what was used so far.
+        """After each epoch: reports its metric, and the time and energy used so far.
 
+        The report is queued and sent in the background; answers that have arrived are obeyed.
         Sets `training_finished` when the target is reached. A metric that is infinite or not a
-        number is that of a training that diverged: it counts as no progress. Nothing is said any
-        more once the training is finished.
+        number is that of a training that diverged: it counts as no progress. Nothing is reported
+        once the training is finished.
 
         Raises:
             ZeusBSOTrainFailError: The run ends without the target: it has had its epochs, or costs
-                too much. Never for a server that does not answer: see `trouble`.
+                too much. Raised once, by the first call that knows it. Never for a server that
+                does not answer: see `trouble`.
             ZeusBSOOperationOrderError: on_train_begin() comes first.
         """
         if not self._begun:
             raise ZeusBSOOperationOrderError("on_train_begin() comes before on_evaluate()")
-        if self.training_finished:
-            return
-        with _our_exceptions():
-            self._run.on_evaluate(self._finite(metric))
-        if self._run.stop and not self._run.converged and self._raise_on_failure:
+        if not self.training_finished:
+            with _our_exceptions():
+                self._run.on_evaluate(self._finite(metric))
+        failed = self._run.stop and not self._run.converged
+        if failed and self._raise_on_failure and not self._failure_raised:
+            self._failure_raised = True
             raise ZeusBSOTrainFailError(self.message)
 
     def on_train_end(self) -> None:
@@ -248,7 +260,7 @@ class BatchSizeOptimizer(Callback):
 
     @property
     def job_id(self) -> str:
-        """Under which the server knows the job: JobSpec.job_id of its later runs."""
+        """The id of the job on the server: JobSpec.job_id of its later runs."""
         return self._run.job_id
 
     @property
@@ -278,7 +290,7 @@ class BatchSizeOptimizer(Callback):
 
     @property
     def trouble(self) -> str | None:
-        """The last thing that went wrong with the server; None if nothing did."""
+        """The latest error of the server, a refusal included; None if there was none."""
         return self._run.trouble
 
     @property
@@ -321,7 +333,7 @@ class BatchSizeOptimizer(Callback):
         return f"BatchSizeOptimizer(job_id={self.job_id!r}, batch_size={self.current_batch_size})"
 
     def _agree(self, name: str, told: int, known: int) -> None:
-        """Scripts that share a batch size by hand tell a rank what it knows already."""
+        """Accepts the value that is known, for scripts that share the batch size by hand."""
         if told != known:
             raise ZeusBSOBadOperationError(f"{name} is {known} on all ranks, and cannot be {told}")
 

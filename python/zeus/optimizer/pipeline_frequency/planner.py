@@ -10,8 +10,6 @@ from zeus._core.pipeline import Plan, Profile
 from zeus.errors import InvalidArgumentError
 from zeus.optimizer import _checks
 
-#: Larger pipelines are planned for one deadline alone: their frontier takes long.
-_LARGE = 8192
 _SCHEDULES = ("1f1b", "gpipe", "interleaved", "early_recompute")
 _MOST_STAGES = 4096
 
@@ -121,6 +119,12 @@ class Planner:
         return self._core.fastest_time
 
     @property
+    def solver(self) -> str:
+        """How the pipeline was solved, as `zeus plan` names it: "the whole frontier" or, of a large
+        one, from pipelines of fewer microbatches."""
+        return self._core.solver
+
+    @property
     def stages(self) -> int:
         return self._core.stages
 
@@ -201,10 +205,7 @@ def plan(
     pipeline = _pipeline(profile, schedule, microbatches, stages, chunks)
     slowdown = _checks.positive("slowdown", slowdown, 1000)
     rules = _rules(least_instructions, clock_latency)
-    if 2 * pipeline[0].stages * max(pipeline[1][1], 1) * chunks > _LARGE:
-        return core.plan_once(*pipeline, rules, slowdown)
-    solved = core.Planner(*pipeline, None)
-    return solved.plan(solved.baseline_time * slowdown, rules)
+    return core.plan_once(*pipeline, rules, slowdown)
 
 
 def schedule_of(

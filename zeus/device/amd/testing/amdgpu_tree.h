@@ -46,7 +46,7 @@ class AmdgpuTree {
   // The counter of a card, in v1.3 of its file.
   void SetEnergy(int card, std::uint64_t ticks);
 
-  // What MI250's driver says for the second die.
+  // The driver of an MI250 gives this answer for the second die.
   void MakeSecondDie(int card);
 
   // The little of a kernel that time needs: the counter moves by power x time, and clocks obey

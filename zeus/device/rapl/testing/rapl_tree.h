@@ -17,7 +17,7 @@ namespace zeus::rapl::testing {
 // sysfs and procfs of a machine with RAPL, as files. Empty until parts are added.
 class RaplTree {
  public:
-  // What 32 bits of 2^-14 J make in microjoules.
+  // The range of a 32-bit register in units of 2^-14 J, in microjoules.
   static constexpr std::uint64_t kLargest = 262143328850;
 
   Surroundings surroundings() {

@@ -13,7 +13,7 @@
 #include "zeus/base/testing/scoped_variable.h"
 #include "zeus/base/testing/temporary_directory.h"
 #include "zeus/device/sim/node_directory.h"
-#include "zeus/device/sim/node_spec.h"
+#include "zeus/device/sim/node_layout.h"
 
 namespace zeus::sim::testing {
 

@@ -29,8 +29,8 @@ inline LoadSpec Train(const char* workload, unsigned batch_size) {
   return spec;
 }
 
-// What a GPU of that model shows of a workload once it is warm: time from the steps it does, power
-// from its exact energy, both over an hour.
+// Measures a warm GPU of that model under a workload for an hour: time from the steps that it
+// completes, power from its exact energy.
 struct Performance {
   Seconds time_per_epoch;
   Watts average_power;

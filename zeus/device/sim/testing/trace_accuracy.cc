@@ -37,7 +37,7 @@ constexpr std::array kKeys = {
 constexpr std::array<std::string_view, 4> kRecordedModels = {"V100", "A40", "RTX6000", "P100"};
 constexpr double kEta = 0.5;
 
-using Row = std::map<std::string, std::string>;  // By column.
+using Row = std::map<std::string, std::string>;  // One list of values per column.
 
 std::vector<std::string> Split(const std::string& line) {
   std::vector<std::string> fields;

@@ -7,6 +7,7 @@
 #include "zeus/base/clock.h"
 #include "zeus/base/random.h"
 #include "zeus/base/units.h"
+#include "zeus/device/sim/gpu_core.h"
 #include "zeus/device/sim/simulated_gpu.h"
 #include "zeus/monitor/calibration/gain_fit.h"
 #include "zeus/monitor/calibration/load_pattern.h"
@@ -19,10 +20,10 @@ struct Scenario {
   Seconds duration{20};
   Watts demand{220};
   Seconds command_latency{0};  // From the command to the load.
-  Watts noise{0};              // Of instant power.
+  Watts noise{0};              // Noise of instant power.
   int missed_command = -1;
 
-  // Of an external meter that measures this GPU, other consumers and the noise of its own.
+  // An external meter measures this GPU, other consumers and noise of its own.
   Seconds meter_interval{0.1};
   Seconds meter_delay{0};
   Watts meter_noise{0};

@@ -6,11 +6,111 @@
 namespace zeus::pipeline::internal {
 namespace {
 
+// The search ends when this share of the nodes in excess was reached: for the last few it would
+// visit nearly all nodes, so they wait for the next update.
+constexpr double kShareToReach = 0.7;
+// Longer arcs count as this long, which is still a valid bound and keeps the number of buckets low.
+constexpr Ticks kLongestArc = 4000;
+
+}  // namespace
+
+PriceUpdate::PriceUpdate(DeadlineNetwork& network)
+    : network_(network), marks_(network.nodes.size()) {}
+
+void PriceUpdate::Insert(int at, int distance) {
+  if (static_cast<std::size_t>(distance) >= buckets_.size())
+    buckets_.resize(
+        std::max<std::size_t>(2 * buckets_.size(), static_cast<std::size_t>(distance) + 1), -1);
+  farthest_ = std::max(farthest_, distance);
+  std::int32_t& first = buckets_[static_cast<std::size_t>(distance)];
+  mark(at) = {.distance = distance, .next = first, .run = run_, .visit = Visit::kWaiting};
+  if (first >= 0) mark(first).previous = at;
+  first = at;
+}
+
+void PriceUpdate::Remove(int at) {
+  const Mark& removed = mark(at);
+  if (removed.previous >= 0) {
+    mark(removed.previous).next = removed.next;
+  } else {
+    buckets_[static_cast<std::size_t>(removed.distance)] = removed.next;
+  }
+  if (removed.next >= 0) mark(removed.next).previous = removed.previous;
+}
+
+void PriceUpdate::Reach(int at, int distance, Ticks reduced_cost) {
+  const Mark& known = mark(at);
+  const bool seen = known.run == run_;
+  if (seen && known.visit == Visit::kDone) return;
+  if (reduced_cost >= 0)
+    distance += static_cast<int>(std::min(reduced_cost / tolerance_ + 1, kLongestArc));
+  if (seen && distance >= known.distance) return;
+  if (seen) Remove(at);
+  Insert(at, distance);
+}
+
+// Visits all residual arcs that lead to the node.
+void PriceUpdate::Scan(int at, int distance) {
+  const DeadlineNetwork& net = network_;
+  const int i = at / 2;
+  const FlowActivity& activity = net.activity(i);
+  const Ticks time = net.node(at).time;
+  if (at % 2 == 0) {
+    if (activity.flow > 0) Reach(at + 1, distance, activity.longest + time - net.node(at + 1).time);
+    for (const IncomingWait& wait : net.WaitsFor(i))
+      Reach(wait.from, distance, time - net.node(wait.from).time);
+    return;
+  }
+  Reach(at - 1, distance, time - activity.shortest - net.node(at - 1).time);
+  const auto [first, last] = net.WaitsFrom(i);
+  for (int wait = first; wait < last; ++wait) {
+    const int to = net.WaitTo(wait);
+    if (net.WaitFlow(wait) > 0) Reach(to, distance, time - net.node(to).time);
+  }
+}
+
+int PriceUpdate::Search(std::int64_t wanted) {
+  scanned_.clear();
+  for (int distance = 0; distance <= farthest_; ++distance) {
+    for (int at = 0; (at = buckets_[static_cast<std::size_t>(distance)]) >= 0;) {
+      Remove(at);
+      mark(at).visit = Visit::kDone;
+      scanned_.push_back(at);
+      if (network_.node(at).excess > 0 && --wanted <= 0) return distance;
+      Scan(at, distance);
+    }
+  }
+  return farthest_;
+}
+
+void PriceUpdate::Run(std::span<const int> in_excess, std::vector<int>& in_deficit,
+                      Ticks tolerance) {
+  tolerance_ = tolerance;
+  ++run_;
+  farthest_ = 0;
+  std::erase_if(in_deficit, [&](int at) { return network_.node(at).excess >= 0; });
+  const auto waiting =
+      std::ranges::count_if(in_excess, [&](int at) { return network_.node(at).excess > 0; });
+  if (waiting == 0) return;
+  for (const int at : in_deficit) Insert(at, 0);
+
+  const auto spared = static_cast<std::int64_t>((1 - kShareToReach) * static_cast<double>(waiting));
+  const int reached = Search(waiting - spared);
+  // Each node becomes later by its distance, and nodes that were not reached by `reached`. Only
+  // differences matter, so the latter stay and the others become earlier.
+  for (const int at : scanned_) network_.node(at).time -= tolerance * (reached - mark(at).distance);
+  std::fill_n(buckets_.begin(),
+              std::min<std::size_t>(buckets_.size(), static_cast<std::size_t>(farthest_) + 1), -1);
+}
+
+namespace {
+
 constexpr Ticks kNoArc = std::numeric_limits<Ticks>::max() / 4;
 constexpr int kSweepsBeforePhase = 20;
-// A price update after so many relabels for each node.
+// A price update follows after this many relabels per node of the network.
 constexpr double kRelabelsPerUpdate = 0.2;
-constexpr std::size_t kDoneToForget = 1 << 16;
+// The finished front of the queue is erased when it is this long.
+constexpr std::size_t kFinishedToErase = 1 << 16;
 
 }  // namespace
 
@@ -72,14 +172,14 @@ void CostScaling::RestoreOrder(Ticks tolerance) {
       begin.time = std::max(begin.time, network_.node(wait.from).time - tolerance);
     if (i == whole) break;
     FlowNode& end = network_.node(DeadlineNetwork::End(i));
-    end.time = std::max(end.time, begin.time + network_.CurveOf(i).times.front() - tolerance);
+    end.time = std::max(end.time, begin.time + network_.curve(i).times.front() - tolerance);
   }
 }
 
-// What ends too late, and what then does, goes back.
+// Moves activities that end too late back, and then those that they depend on.
 void CostScaling::RestoreDeadline(Ticks tolerance) {
   const int whole = network_.deadline_activity();
-  const Ticks deadline = -network_.CurveOf(whole).times.front();
+  const Ticks deadline = -network_.curve(whole).times.front();
   FlowNode& last = network_.node(DeadlineNetwork::Begin(whole));
   const Ticks latest = network_.node(DeadlineNetwork::End(whole)).time + deadline + tolerance;
   if (last.time <= latest) return;
@@ -90,7 +190,7 @@ void CostScaling::RestoreDeadline(Ticks tolerance) {
     for (int wait = first_wait; wait < last_wait; ++wait)
       end.time = std::min(end.time, network_.node(network_.WaitTo(wait)).time + tolerance);
     FlowNode& begin = network_.node(DeadlineNetwork::Begin(i));
-    begin.time = std::min(begin.time, end.time - network_.CurveOf(i).times.front() + tolerance);
+    begin.time = std::min(begin.time, end.time - network_.curve(i).times.front() + tolerance);
   }
 }
 
@@ -138,7 +238,7 @@ void CostScaling::Refine(Ticks tolerance) {
   CollectExcesses();
   const auto most_relabels =
       static_cast<std::size_t>(kRelabelsPerUpdate * static_cast<double>(network_.nodes.size()));
-  relabels_ = most_relabels + 1;  // Begin with an update.
+  relabels_ = most_relabels + 1;  // The phase begins with a price update.
   while (next_ < queue_.size()) {
     if (relabels_ > most_relabels) {
       price_update_.Run(std::span(queue_).subspan(next_), in_deficit_, tolerance);
@@ -147,7 +247,7 @@ void CostScaling::Refine(Ticks tolerance) {
     const int at = queue_[next_++];
     is_queued_[static_cast<std::size_t>(at)] = 0;
     Discharge(at);
-    if (next_ < kDoneToForget) continue;
+    if (next_ < kFinishedToErase) continue;
     queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(next_));
     next_ = 0;
   }
@@ -191,7 +291,7 @@ Ticks CostScaling::PushBackActivity(int at) {
         network_.activity(i).longest + network_.node(at - 1).time - node.time;
     if (reduced_cost >= 0) return reduced_cost;
     const Slope amount = std::min(node.excess, network_.RoomForLess(i));
-    network_.TakeFlow(i, amount);
+    network_.RemoveFlow(i, amount);
     Move(at, at - 1, amount);
     if (node.excess == 0) return 0;
   }

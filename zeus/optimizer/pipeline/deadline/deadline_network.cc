@@ -7,7 +7,7 @@
 namespace zeus::pipeline::internal {
 namespace {
 
-// A power of two above the number of nodes, unless that would make sums of times overflow.
+// Returns a power of two above the number of nodes, or less if sums of times would overflow.
 Ticks ScaleFor(const Problem& problem, const CostTable& costs) {
   constexpr double kLargestTime = 0x1p60;
   double total = 1;
@@ -98,12 +98,12 @@ void DeadlineNetwork::Refresh(FlowActivity& activity) const {
 }
 
 Slope DeadlineNetwork::RoomForMore(int i) const {
-  return CurveOf(i).slopes[static_cast<std::size_t>(activity(i).piece)] - activity(i).flow;
+  return curve(i).slopes[static_cast<std::size_t>(activity(i).piece)] - activity(i).flow;
 }
 
 Slope DeadlineNetwork::RoomForLess(int i) const {
   const FlowActivity& at = activity(i);
-  const std::vector<Slope>& slopes = CurveOf(i).slopes;
+  const std::vector<Slope>& slopes = curve(i).slopes;
   const auto piece = static_cast<std::size_t>(at.piece);
   if (at.flow == 0) return 0;
   return at.flow - slopes[at.flow > slopes[piece + 1] ? piece + 1 : piece + 2];
@@ -112,13 +112,13 @@ Slope DeadlineNetwork::RoomForLess(int i) const {
 void DeadlineNetwork::AddFlow(int i, Slope more) {
   FlowActivity& at = activity(i);
   at.flow += more;
-  if (at.flow == CurveOf(i).slopes[static_cast<std::size_t>(at.piece)] && at.piece > 0) --at.piece;
+  if (at.flow == curve(i).slopes[static_cast<std::size_t>(at.piece)] && at.piece > 0) --at.piece;
   Refresh(at);
 }
 
-void DeadlineNetwork::TakeFlow(int i, Slope less) {
+void DeadlineNetwork::RemoveFlow(int i, Slope less) {
   FlowActivity& at = activity(i);
-  if (at.flow == CurveOf(i).slopes[static_cast<std::size_t>(at.piece) + 1]) ++at.piece;
+  if (at.flow == curve(i).slopes[static_cast<std::size_t>(at.piece) + 1]) ++at.piece;
   at.flow -= less;
   Refresh(at);
 }
@@ -127,7 +127,8 @@ void DeadlineNetwork::AgreeWithGap(int i, Ticks tolerance) {
   const Ticks gap = Gap(i);
   while (activity(i).piece > 0 && gap < activity(i).shortest - tolerance)
     AddFlow(i, RoomForMore(i));
-  while (activity(i).flow > 0 && gap > activity(i).longest + tolerance) TakeFlow(i, RoomForLess(i));
+  while (activity(i).flow > 0 && gap > activity(i).longest + tolerance)
+    RemoveFlow(i, RoomForLess(i));
 }
 
 Ticks DeadlineNetwork::SetEarliestTimes(std::span<const Ticks> durations) {

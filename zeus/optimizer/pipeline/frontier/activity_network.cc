@@ -5,7 +5,7 @@
 namespace zeus::pipeline {
 namespace {
 
-const ConvexCost& CostOf(const Problem& problem, const CostTable& costs, int computation) {
+const ConvexCost& FindCost(const Problem& problem, const CostTable& costs, int computation) {
   return costs.costs[At(problem.computations[At(computation)].kind)];
 }
 
@@ -18,7 +18,7 @@ std::vector<Ticks> EarliestBegins(const ComputationGraph& graph, std::span<const
   return begins;
 }
 
-// Puts the arcs of a problem into a network; computations are ranked by when they begin.
+// Fills a network with the arcs of a problem. Computations are ranked by the time they begin.
 class Builder {
  public:
   Builder(ActivityNetwork& network, const Problem& problem, const CostTable& costs)
@@ -38,9 +38,9 @@ class Builder {
 
   void RankComputations() {
     for (int i = 0; i < graph_.size(); ++i)
-      durations_.push_back(CostOf(problem_, costs_, i).longest());
+      durations_.push_back(FindCost(problem_, costs_, i).longest());
     begins_ = EarliestBegins(graph_, durations_);
-    // The topological order first, for those of no duration that begin at the same time.
+    // Computations without duration may begin at the same time: they stay in topological order.
     order_.assign(graph_.topological_order().begin(), graph_.topological_order().end());
     std::ranges::stable_sort(order_, {}, [&](int i) { return begins_[At(i)]; });
     rank_.resize(order_.size());
@@ -49,7 +49,7 @@ class Builder {
 
   void AddActivities() {
     for (const int i : order_) {
-      const ConvexCost& cost = CostOf(problem_, costs_, i);
+      const ConvexCost& cost = FindCost(problem_, costs_, i);
       const Ticks begin = begins_[At(i)];
       const Ticks end = begin + durations_[At(i)];
       network_.node(Begin(i)).anchor = begin;
@@ -85,7 +85,7 @@ class Builder {
     }
     network_.incidences.resize(2 * network_.arcs.size());
     for (int way = 0; way < static_cast<int>(2 * network_.arcs.size()); ++way) {
-      const NetworkArc& arc = network_.arc(ArcOf(way));
+      const NetworkArc& arc = network_.arc(ArcNumber(way));
       network_.incidences[At(network_.node(arc.From(way)).end++)] = {way, arc.To(way)};
     }
   }
@@ -97,7 +97,7 @@ class Builder {
   std::vector<Ticks> durations_{};
   std::vector<Ticks> begins_{};
   std::vector<int> order_{};
-  std::vector<int> rank_{};  // Of each computation.
+  std::vector<int> rank_{};  // Place of each computation in order_.
 };
 
 }  // namespace
@@ -111,6 +111,7 @@ void ActivityNetwork::SetBounds(int activity) {
   NetworkArc& arc = arcs[At(activity)];
   const ConvexCost& cost = *state.cost;
   const std::size_t k = At(state.breakpoint);
+  // By complementary slackness the flow lies between the slopes on both sides of the duration.
   const Slope flow = state.lower + arc.residual[1];
   const Slope above = k + 1 < cost.times.size() ? cost.slopes[k + 1] : 0;
   Slope below = above;

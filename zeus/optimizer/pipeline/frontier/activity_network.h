@@ -12,16 +12,18 @@
 
 namespace zeus::pipeline {
 
-// Far above any sum of slopes, which stays below 2^60 (see CostTable).
+// A capacity far above any sum of slopes, which stays below 2^60 (see CostTable).
 inline constexpr Slope kUnlimited = Slope{1} << 62;
 
-// An arc is named by a number; a way along it by twice that number, plus one against its direction.
-constexpr int ArcOf(int way) { return way >> 1; }
+// Arcs are numbered. A *way* is an arc together with a direction in which it is travelled: twice
+// the arc's number along the arc, and one more against it.
+constexpr int ArcNumber(int way) { return way >> 1; }
 constexpr int Opposite(int way) { return way ^ 1; }
 
+// An arc with its flow, kept as residual capacities, and with its duration.
 struct NetworkArc {
-  std::array<Slope, 2> residual{kUnlimited, 0};  // How much more may flow along, and be taken back.
-  Ticks duration = 0;                            // While it moves: what it was when that began.
+  std::array<Slope, 2> residual{kUnlimited, 0};  // Capacity left along the arc, and against it.
+  Ticks duration = 0;                            // While it changes: its value before the change.
   std::array<std::int32_t, 2> ends{};
 
   int From(int way) const { return ends[static_cast<std::size_t>(way & 1)]; }
@@ -33,20 +35,21 @@ struct NetworkArc {
   }
 };
 
-// What a node's parent may be other than the way that leads to it.
-inline constexpr int kOutside = -1;  // Not inside the cut.
-inline constexpr int kOrphan = -2;   // Its way is full; see CutTree.
-inline constexpr int kRoot = -3;     // The source.
+// The parent of a node is the way by which the source reaches it, or one of these.
+inline constexpr int kOutside = -1;  // The node is not inside the cut.
+inline constexpr int kOrphan = -2;   // The way to the node became full; see CutTree.
+inline constexpr int kRoot = -3;     // The node is the source.
 
+// A point in time: the begin or the end of a computation, or the source or the sink.
 struct NetworkNode {
-  // Its time: `anchor` inside the cut, `anchor` plus the sweep's time outside. So those outside
-  // move all together without being touched.
+  // The time of the node is `anchor` inside the cut and `anchor` plus the sweep's time outside. So
+  // all nodes outside move together without being touched.
   Ticks anchor = 0;
   std::int32_t parent = kOutside;
-  std::int32_t parent_node = 0;  // Where that way comes from.
-  std::int32_t first = 0;        // Of its incidences.
+  std::int32_t parent_node = 0;  // The node from which that way leads here.
+  std::int32_t first = 0;        // Range of its entries in ActivityNetwork::incidences.
   std::int32_t end = 0;
-  // What CutTree's searches know of it, here because it is read with the rest.
+  // Marks of CutTree's searches. They are kept here because they are read with the rest.
   std::uint32_t rooted = 0;
   std::uint32_t mark = 0;
 
@@ -57,7 +60,7 @@ struct NetworkNode {
   }
 };
 
-// Keeps things that are read together in one cache line.
+// An allocator that aligns arrays to cache lines, so that neighbours share one.
 template <typename T>
 struct CacheAligned {
   using value_type = T;
@@ -73,27 +76,28 @@ struct CacheAligned {
   bool operator==(const CacheAligned&) const = default;
 };
 
+// An arc as seen from one of its nodes.
 struct Incidence {
-  std::int32_t way = 0;  // From the node that has it.
+  std::int32_t way = 0;  // Leads from the node that has this incidence to the neighbour.
   std::int32_t neighbour = 0;
 };
 
-// What only arcs of computations have.
+// The state of an arc that only computations have.
 struct Activity {
   const ConvexCost* cost = nullptr;
-  Slope lower = 0;              // The least flow: what a tick more would save.
-  Ticks since = 0;              // When it began to move.
-  std::int32_t breakpoint = 0;  // The last of `cost` that is not above the duration.
-  std::int32_t direction = 0;   // 1: it grows while time falls; -1: it shrinks; 0: it rests.
+  Slope lower = 0;              // Lower bound of the flow: energy that one more tick would save.
+  Ticks since = 0;              // The sweep's time when the duration began to change.
+  std::int32_t breakpoint = 0;  // Index of the last of cost->times that is not above the duration.
+  std::int32_t direction = 0;  // While time falls, the duration grows (1), shrinks (-1), rests (0).
   std::int32_t computation = 0;
 };
 
-// The graph of a problem with computations as arcs between their begin and their end, waiting as
-// arcs without duration, and one source and one sink. Nodes and arcs are in the order of time, so
-// that neighbours are near in memory; both ends of a computation share a cache line. Refers to the
-// costs. For the solver and its parts alone.
+// The graph of a problem as a flow network. A computation is an arc from its begin to its end, a
+// dependency is an arc without duration, and there is one source and one sink. Nodes and arcs are
+// in the order of time, so that neighbours are near in memory, and both ends of a computation share
+// a cache line. The costs must outlive it. Internal to the solver.
 struct ActivityNetwork {
-  // All computations at their longest, each node as early as can be, no flow.
+  // Starts with all computations at their longest, every node as early as possible, and no flow.
   ActivityNetwork(const Problem& problem, const CostTable& costs);
 
   int source() const { return 0; }
@@ -110,30 +114,31 @@ struct ActivityNetwork {
     return {incidences.data() + at.first, incidences.data() + at.end};
   }
 
-  // Whether something can flow along a way between nodes inside at these times.
+  // Whether flow can be sent along a way between two nodes inside the cut, which have these times:
+  // the arc must be tight (no slack) and have capacity left.
   bool IsOpen(int way, Ticks from, Ticks to) const {
-    if (!IsActivity(ArcOf(way))) {
-      // Known without a look at the arc, more often than not.
+    if (!IsActivity(ArcNumber(way))) {
+      // Arcs without duration are mostly decided without reading the arc itself.
       if (from != to) return false;
       if ((way & 1) == 0) return true;
     }
-    const NetworkArc& along = arc(ArcOf(way));
+    const NetworkArc& along = arc(ArcNumber(way));
     return along.Residual(way) > 0 && ((way & 1) == 0 ? to - from : from - to) == along.duration;
   }
 
-  // Asks the processor for what the visit of a node will need: searches would otherwise wait for
-  // memory most of the time.
+  // Prefetches the data that a visit of the node will read: without it, searches spend most of
+  // their time waiting for memory.
   void Prefetch(int number) const {
     __builtin_prefetch(incidences.data() + node(number).first);
     __builtin_prefetch(arcs.data() + std::max(number / 2 - 1, 0));
   }
 
-  // Gives an activity the bounds of its duration; its flow stays.
+  // Sets the bounds of an activity's flow to those of its duration; the flow itself stays.
   void SetBounds(int activity);
 
-  Ticks longest = 0;  // Of the whole, at the start.
+  Ticks longest = 0;  // Time of the whole iteration at the start.
   std::vector<NetworkNode, CacheAligned<NetworkNode>> nodes{};
-  std::vector<NetworkArc> arcs{};  // Those of computations come first.
+  std::vector<NetworkArc> arcs{};  // The arcs of computations come first.
   std::vector<Activity> activities{};
   std::vector<Incidence> incidences{};
 };

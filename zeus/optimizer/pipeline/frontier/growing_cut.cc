@@ -22,7 +22,7 @@ void GrowingCut::PassEvent() {
   Settle(event.arc);
   const NetworkArc& arc = network_.arc(event.arc);
   const int way = 2 * event.arc + (network_.node(arc.ends[0]).inside() ? 0 : 1);
-  Look(way, arc.From(way), arc.To(way));
+  Inspect(way, arc.From(way), arc.To(way));
   Grow();
 }
 
@@ -38,50 +38,52 @@ void GrowingCut::Grow() {
   for (std::size_t i = 0; i < joined_.size(); ++i) {
     const int from = joined_[i];
     for (const auto [way, neighbour] : network_.Incidences(from)) {
-      // Only arcs across the edge of the cut wait, and this one was across until `from` joined.
+      // Only arcs across the edge of the cut have events. This one crossed it until `from` joined.
       if (!network_.node(neighbour).inside()) {
-        Look(way, from, neighbour);
-      } else if (events_.Waits(ArcOf(way))) {
-        Settle(ArcOf(way));
+        Inspect(way, from, neighbour);
+      } else if (events_.Waits(ArcNumber(way))) {
+        Settle(ArcNumber(way));
       }
     }
   }
   joined_.clear();
 }
 
-// Along a way that leads out: joins what is there, or waits for what will happen.
-void GrowingCut::Look(int way, int from, int to) {
+// Inspects a way that leads out of the cut: lets its end join, or schedules the event at which that
+// may change.
+void GrowingCut::Inspect(int way, int from, int to) {
   if ((way & 1) == 0) {
-    LookAhead(way, from, to);
+    InspectForward(way, from, to);
   } else {
-    LookBack(way, from, to);
+    InspectBackward(way, from, to);
   }
 }
 
-void GrowingCut::LookAhead(int way, int from, int to) {
+void GrowingCut::InspectForward(int way, int from, int to) {
   const Ticks gap = network_.node(to).anchor + time_ - network_.node(from).anchor;
-  const bool waits = !network_.IsActivity(ArcOf(way));  // And so has neither duration nor limit.
-  const Ticks slack = waits ? gap : gap - network_.arc(ArcOf(way)).duration;
+  // An arc that is no activity has neither a duration nor a limit.
+  const bool waits = !network_.IsActivity(ArcNumber(way));
+  const Ticks slack = waits ? gap : gap - network_.arc(ArcNumber(way)).duration;
   if (slack > 0) {
-    events_.Schedule(ArcOf(way), time_ - slack);
-  } else if (waits || network_.arc(ArcOf(way)).residual[0] > 0) {
+    events_.Schedule(ArcNumber(way), time_ - slack);
+  } else if (waits || network_.arc(ArcNumber(way)).residual[0] > 0) {
     Join(to, way, from);
   } else {
-    Move(ArcOf(way), -1);
+    Move(ArcNumber(way), -1);
   }
 }
 
-void GrowingCut::LookBack(int way, int from, int to) {
+void GrowingCut::InspectBackward(int way, int from, int to) {
   const Ticks gap = network_.node(from).anchor - network_.node(to).anchor - time_;
-  const bool waits = !network_.IsActivity(ArcOf(way));
-  // An arc that leads back in and is not tight gets more slack as time falls.
+  const bool waits = !network_.IsActivity(ArcNumber(way));
+  // An arc that leads back in and is not tight gains slack as time falls, so it has no event.
   if (waits && gap > 0) return;
-  const NetworkArc& arc = network_.arc(ArcOf(way));
+  const NetworkArc& arc = network_.arc(ArcNumber(way));
   if (gap > arc.duration) return;
   if (arc.residual[1] > 0) {
     Join(to, way, from);
-  } else if (!waits && network_.activities[static_cast<std::size_t>(ArcOf(way))].lower > 0) {
-    Move(ArcOf(way), 1);
+  } else if (!waits && network_.activities[static_cast<std::size_t>(ArcNumber(way))].lower > 0) {
+    Move(ArcNumber(way), 1);
   }
 }
 
@@ -126,11 +128,11 @@ void GrowingCut::SettleAll() {
 }
 
 void GrowingCut::WatchRemoved() {
-  for (const int way : edge_) {
-    const NetworkArc& arc = network_.arc(ArcOf(way));
-    if (network_.node(arc.To(way)).inside()) Look(Opposite(way), arc.To(way), arc.From(way));
+  for (const int way : boundary_) {
+    const NetworkArc& arc = network_.arc(ArcNumber(way));
+    if (network_.node(arc.To(way)).inside()) Inspect(Opposite(way), arc.To(way), arc.From(way));
   }
-  edge_.clear();
+  boundary_.clear();
 }
 
 }  // namespace zeus::pipeline

@@ -16,7 +16,7 @@ class Program {
  public:
   Program() { glp_term_out(GLP_OFF); }
 
-  // A variable from 0 to `most`; returns its number.
+  // Adds a variable from 0 to `most`; returns its number.
   int Add(double most, double price) {
     const int column = glp_add_cols(program_.get(), 1);
     glp_set_col_bnds(program_.get(), column, most > 0 ? GLP_DB : GLP_FX, 0, most);
@@ -24,7 +24,7 @@ class Program {
     return column;
   }
 
-  // The sum of these, weighted, is at most `bound`.
+  // Requires that the weighted sum of these variables is at most `bound`.
   void Bound(const std::vector<std::pair<int, double>>& terms, double bound) {
     const int row = glp_add_rows(program_.get(), 1);
     glp_set_row_bnds(program_.get(), row, GLP_UP, 0, bound);

@@ -9,8 +9,8 @@ namespace zeus::pipeline {
 // Whether the tests were built with GLPK.
 bool HasLinearPrograms();
 
-// The least effective energy of a problem within a time, by a general solver of linear programs.
-// nullopt when the time is too short. Needs HasLinearPrograms().
+// Returns the least effective energy of a problem within a time, by a general solver of linear
+// programs; nullopt when the time is too short. Needs HasLinearPrograms().
 std::optional<Joules> LeastEffectiveEnergy(const RandomProblem& random, Ticks time);
 
 }  // namespace zeus::pipeline

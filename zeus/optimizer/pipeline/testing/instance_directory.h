@@ -6,9 +6,9 @@
 
 namespace zeus::pipeline {
 
-// Pipelines with their published or exactly known frontiers, which do not ship: where the
-// environment variable ZEUS_PIPELINE_DIR says, else beside the repository. Holds instances/*.json
-// and frontiers/*.csv.
+// Returns the folder of pipelines with published or exactly known frontiers (instances/*.json and
+// frontiers/*.csv), which do not ship with Zeus: ZEUS_PIPELINE_DIR if it is set, else a folder
+// beside the repository.
 inline std::filesystem::path InstanceDirectory() {
   return zeus::testing::RecordedData("ZEUS_PIPELINE_DIR", "pipeline");
 }

@@ -14,10 +14,10 @@ namespace zeus::pipeline {
 
 struct KnownPoint {
   Ticks ticks = 0;
-  Joules effective_energy{};  // Without blocking over the whole time.
+  Joules effective_energy{};  // Energy less blocking power over the whole time.
 };
 
-// The exact frontier of an instance, slowest first; empty where it is not there.
+// Reads the exact frontier of an instance, slowest first; empty if there is no file.
 inline std::vector<KnownPoint> KnownFrontier(const std::string& instance, CostKind kind) {
   const char* const model = kind == CostKind::kHull ? ".exact_hull.csv" : ".exact_exp.csv";
   std::ifstream file(InstanceDirectory() / "frontiers" / (instance + model));
@@ -31,7 +31,7 @@ inline std::vector<KnownPoint> KnownFrontier(const std::string& instance, CostKi
   return points;
 }
 
-// The names of all instances, sorted.
+// Returns the names of all instances, sorted.
 inline std::vector<std::string> InstanceNames() {
   std::vector<std::string> names;
   std::error_code absent;

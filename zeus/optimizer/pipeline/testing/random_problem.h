@@ -18,8 +18,8 @@ struct RandomProblem {
   CostTable costs{};
 };
 
-// A convex curve of up to five segments, or a single duration for every fourth; slopes often agree,
-// so that many cuts are equally good.
+// Makes a convex curve of up to five segments, or in one of four cases a single duration. Slopes
+// are often equal, so that many cuts are equally good.
 inline ConvexCost RandomCost(std::mt19937_64& random) {
   const auto pick = [&](int from, int to) {
     return std::uniform_int_distribution<int>(from, to)(random);
@@ -34,7 +34,7 @@ inline ConvexCost RandomCost(std::mt19937_64& random) {
   return cost;
 }
 
-// Up to `most` computations in an acyclic graph of any shape.
+// Makes up to `most` computations in an acyclic graph of any shape.
 inline RandomProblem MakeRandomProblem(std::uint64_t seed, int most) {
   std::mt19937_64 random(seed);
   const auto pick = [&](int from, int to) {

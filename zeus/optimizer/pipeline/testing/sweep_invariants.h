@@ -8,7 +8,7 @@
 
 namespace zeus::pipeline {
 
-// What a duration allows to flow: see ActivityNetwork::SetBounds().
+// The bounds of the flow at a duration: see ActivityNetwork::SetBounds().
 struct FlowBounds {
   Slope least = 0;
   Slope most = kUnlimited;
@@ -23,7 +23,7 @@ inline FlowBounds BoundsAt(const ConvexCost& cost, Ticks duration) {
   return bounds;
 }
 
-// Every condition that makes the present durations an optimum for the present time.
+// Checks every condition that makes the present durations an optimum for the present time.
 class SweepInvariants {
  public:
   explicit SweepInvariants(const FrontierSweep& sweep)
@@ -76,7 +76,7 @@ class SweepInvariants {
 
   const FrontierSweep& sweep_;
   const ActivityNetwork& network_;
-  std::vector<Slope> balance_;  // What flows into each node and not out of it.
+  std::vector<Slope> balance_;  // Inflow minus outflow of each node.
   double paid_ = 0;
 };
 

@@ -4,8 +4,8 @@
 
 namespace zeus::pipeline {
 
-// A pipeline after the law of a processor: t = a + b / f, P = s + c f^3; later stages take longer,
-// so that the earlier ones have slack. Clocks from 600 to 1400 MHz in steps of 100.
+// Makes a profile by the law of a processor: t = a + b / f, P = s + c f^3. Later stages take
+// longer, so that the earlier ones have slack. Clocks go from 600 to 1400 MHz in steps of 100.
 inline PipelineProfile SyntheticProfile(int stages, double imbalance = 0.1) {
   PipelineProfile profile{.stages = stages, .blocking_power = Watts(80)};
   for (int stage = 0; stage < stages; ++stage) {

@@ -10,7 +10,7 @@
 
 #include "zeus/base/clock.h"
 #include "zeus/device/gpu.h"
-#include "zeus/device/knob.h"
+#include "zeus/device/knobs/knob.h"
 #include "zeus/optimizer/power_limit/power_limit_optimizer.h"
 #include "zeus/optimizer/power_limit/slice_meter.h"
 

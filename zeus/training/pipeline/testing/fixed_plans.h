@@ -10,9 +10,9 @@
 
 namespace zeus::testing {
 
-// A plan service whose plans are easy to foresee: of the points of a stage's profile, forward runs
-// at the first (the highest clock) and backward at the second; for a straggler's pace, both at the
-// third. The schedule of the stage is forward, backward, for each microbatch.
+// A plan service with predictable plans: forward runs at the first point of a stage's profile (the
+// highest clock) and backward at the second; for a straggler's pace, both run at the third. The
+// schedule of the stage is forward, backward for each microbatch.
 class FixedPlans final : public PlanService {
  public:
   Result<CurrentPlan> Submit(const PlanSpec& spec) override {
@@ -39,14 +39,14 @@ class FixedPlans final : public PlanService {
   }
   Status Delete(const std::string&) override { return Ok(); }
 
-  // As somebody else's report does.
+  // Changes the plan as a report of another rank does.
   void Change(std::optional<Seconds> pace) { (void)Make(pace); }
 
   int submitted = 0;
   std::vector<std::optional<Seconds>> paces{};
   bool fails = false;
   int failures = 0;
-  std::function<void()> before_failure{};  // Lets time pass.
+  std::function<void()> before_failure{};  // Called before a failure, to let time pass.
 
  private:
   Error Fail() {

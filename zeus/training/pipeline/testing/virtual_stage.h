@@ -33,7 +33,7 @@ class VirtualStage {
     clock.Advance(Seconds(5));
   }
 
-  // As much as takes `time` at the highest clock, a tenth of it for memory.
+  // Returns work that takes `time` at the highest clock, a tenth of it for memory.
   static sim::StepWork Work(Seconds time) {
     return {.operations = 0.9 * 156e12 * time.count(), .bytes = 0.1 * 1244e9 * time.count()};
   }
@@ -43,12 +43,12 @@ class VirtualStage {
     load.work = Work(time);
     load.steps = 1;
     const std::uint32_t id = gpu->AttachLoad(load).value();
-    // A clock that is on its way to the GPU moves the end.
+    // The end of the step moves when the GPU adopts a new clock, so time advances in small steps.
     for (auto left = gpu->TimeLeft(id); left.ok(); left = gpu->TimeLeft(id))
       clock.Advance(std::clamp(left.value(), Seconds(1e-9), Seconds(0.002)));
   }
 
-  // What a GPU does with it once it is warm.
+  // Returns the prediction for a warm GPU.
   static sim::OperatingPoint PointAt(Hertz clock, Seconds time) {
     return sim::PredictStep(sim::testing::Model("A100"), Work(time),
                             {.power_limit = Watts(400), .clock_cap = clock})

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "studies/paper/claims.h"
+#include "studies/paper/drift.h"
+#include "studies/paper/study.h"
+#include "zeus/base/json_fwd.h"
+#include "zeus/replay/cluster/cluster_report.h"
+#include "zeus/report/figure.h"
+
+namespace zeus::replay::paper {
+
+// The paper, reproduced.
+struct Reproduction {
+  std::string source{};  // What was replayed.
+  int seeds = 0;
+  Study study{};
+  ClusterComparison cluster{};       // On the usual GPU.
+  std::vector<DriftCourse> drift{};  // Likewise.
+};
+
+std::vector<Claim> AllClaims(const Reproduction& reproduction);
+
+// docs/formats.md.
+Json ToJson(const Reproduction& reproduction);
+
+// Claims, tables and figures, in the order of the paper.
+report::Report ToReport(const Reproduction& reproduction);
+
+}  // namespace zeus::replay::paper

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "zeus/base/clock.h"
+#include "zeus/device/cpu_package.h"
+#include "zeus/device/gpu.h"
+#include "zeus/device/knobs/knob.h"
+
+namespace zeus {
+
+class DeviceKnob;
+class KnobGuard;
+class KnobJournal;
+
+// The knob of one device as a program should turn it: noted in the journal of this user, so that
+// the next start or `zeus knobs restore` repairs what a SIGKILL left, and put back on every other
+// end of the program (see KnobGuard). What killed programs left is put back first. The device must
+// outlive it.
+class GuardedKnob final : public Knob {
+ public:
+  static Result<std::unique_ptr<GuardedKnob>> Of(KnobKind kind, Gpu& gpu,
+                                                 Ceiling ceiling = Ceiling::kAsFound);
+  static Result<std::unique_ptr<GuardedKnob>> Of(CpuPackage& cpu,
+                                                 Ceiling ceiling = Ceiling::kAsFound);
+
+  ~GuardedKnob() override;
+
+  const std::string& name() const override;
+  KnobKind kind() const override;
+  Result<std::vector<Setting>> Settings(const Setting& stride) override;
+  Result<Setting> Current() override;
+  Watts max_power() const override;
+  Status Set(const Setting& setting) override;
+  Status CheckInForce(const Setting& setting) override;
+  Status Restore() override;
+
+ private:
+  GuardedKnob();
+  Status OpenJournal();
+  void Guard(std::unique_ptr<DeviceKnob> knob);
+
+  // These end in reverse order: what is put back needs the journal.
+  SystemClock clock_;
+  std::unique_ptr<KnobJournal> journal_;  // Null for devices that end with the process.
+  std::unique_ptr<DeviceKnob> knob_;
+  std::unique_ptr<KnobGuard> guard_;
+};
+
+// Sets a power limit and puts the previous one back on scope exit, also when training fails, and
+// when the program is ended by a signal; what a SIGKILL left is put back by the next start or by
+// `zeus knobs restore`: a guarded knob that is turned once.
+class [[nodiscard]] ScopedPowerLimit {
+ public:
+  // kUnavailable while this or another process holds the limit of this GPU. kConflict above the
+  // limit that was found, unless the ceiling is that of the device.
+  static Result<ScopedPowerLimit> Set(Gpu& gpu, Watts limit, Ceiling ceiling = Ceiling::kAsFound);
+
+  // Puts the previous limit back now; the error says why it could not. Once is enough.
+  Status Restore() { return knob_->Restore(); }
+
+ private:
+  explicit ScopedPowerLimit(std::unique_ptr<GuardedKnob> knob) : knob_(std::move(knob)) {}
+
+  std::unique_ptr<GuardedKnob> knob_;
+};
+
+}  // namespace zeus

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "zeus/metrics/metric.h"
+
+// Every metric that Zeus exposes. docs/metrics.md is generated from here.
+namespace zeus::metrics {
+
+// clang-format off
+inline constexpr MetricDescription kDeviceUp{"zeus_device_up", MetricType::kGauge, "device",
+    "1 if the energy of the device can be read, else 0."};
+inline constexpr MetricDescription kDeviceFlag{"zeus_device_flag", MetricType::kGauge, "device, flag",
+    "1 for what a reader of the device's energy should know, such as counter_reset."};
+inline constexpr MetricDescription kGpuEnergy{"zeus_gpu_energy_joules_total", MetricType::kCounter,
+    "gpu, uuid, model, source",
+    "Energy since recording began. Grows across driver reloads; source is counter, integrated or model."};
+inline constexpr MetricDescription kGpuEnergySigma{"zeus_gpu_energy_sigma_joules", MetricType::kGauge,
+    "gpu, uuid, model", "One standard deviation of the energy."};
+inline constexpr MetricDescription kGpuPower{"zeus_gpu_power_watts", MetricType::kGauge,
+    "gpu, uuid, model, kind",
+    "Power. Kind: update (mean over the sensor's last update), instant, average (of a second), memory."};
+inline constexpr MetricDescription kGpuPowerLimit{"zeus_gpu_power_limit_watts", MetricType::kGauge,
+    "gpu, uuid, model, kind", "Power limit. Kind: requested, enforced, default, min, max."};
+inline constexpr MetricDescription kGpuTemperature{"zeus_gpu_temperature_celsius", MetricType::kGauge,
+    "gpu, uuid, model", "Temperature of the chip."};
+inline constexpr MetricDescription kGpuUtilization{"zeus_gpu_utilization_ratio", MetricType::kGauge,
+    "gpu, uuid, model, kind", "Share of time in use, 0 to 1. Kind: compute, memory."};
+inline constexpr MetricDescription kGpuClock{"zeus_gpu_clock_hertz", MetricType::kGauge,
+    "gpu, uuid, model, domain", "Clock. Domain: graphics."};
+inline constexpr MetricDescription kCpuEnergy{"zeus_cpu_energy_joules_total", MetricType::kCounter,
+    "cpu, zone, model",
+    "Energy since recording began. Zone: package (without memory), dram (the memory of that socket)."};
+inline constexpr MetricDescription kCpuPower{"zeus_cpu_power_watts", MetricType::kGauge,
+    "cpu, zone, model", "Mean power over the sensor's last update."};
+inline constexpr MetricDescription kRailEnergy{"zeus_rail_energy_joules_total", MetricType::kCounter,
+    "rail", "Energy of a supply rail of the board since recording began."};
+inline constexpr MetricDescription kRailPower{"zeus_rail_power_watts", MetricType::kGauge, "rail",
+    "Power of a supply rail of the board."};
+inline constexpr MetricDescription kWindowEnergy{"zeus_window_energy_joules", MetricType::kHistogram,
+    "window, device", "Energy of finished windows."};
+inline constexpr MetricDescription kSelfCpu{"zeus_self_cpu_seconds_total", MetricType::kCounter, "",
+    "CPU time that this process used for itself."};
+inline constexpr MetricDescription kBuildInfo{"zeus_build_info", MetricType::kGauge, "version",
+    "Always 1; the label tells the version."};
+
+// Names of the reference implementation, so that its dashboards go on. Its histogram and its
+// counter share a name up to "_total", which this format tells apart and OpenMetrics would not.
+inline constexpr MetricDescription kReferenceGpuHistogram{"energy_monitor_gpu_energy_joules",
+    MetricType::kHistogram, "window, index", "Alias: energy of finished windows on GPUs."};
+inline constexpr MetricDescription kReferenceCpuHistogram{"energy_monitor_cpu_energy_joules",
+    MetricType::kHistogram, "window, index", "Alias: energy of finished windows on CPU packages."};
+inline constexpr MetricDescription kReferenceDramHistogram{"energy_monitor_dram_energy_joules",
+    MetricType::kHistogram, "window, index", "Alias: energy of finished windows in memory."};
+inline constexpr MetricDescription kReferenceGpuCounter{"energy_monitor_gpu_energy_joules_total",
+    MetricType::kCounter, "window, index",
+    "Alias: energy of GPUs; window is all (since recording began) or the name of finished windows."};
+inline constexpr MetricDescription kReferenceCpuCounter{"energy_monitor_cpu_energy_joules_total",
+    MetricType::kCounter, "window, index", "Alias: energy of CPU packages, likewise."};
+inline constexpr MetricDescription kReferenceDramCounter{"energy_monitor_dram_energy_joules_total",
+    MetricType::kCounter, "window, index", "Alias: energy of memory, likewise."};
+inline constexpr MetricDescription kReferenceGpuPower{"power_monitor_gpu_power_watts",
+    MetricType::kGauge, "window, index", "Alias: power of GPUs; window is all."};
+// clang-format on
+
+inline constexpr std::array kAll = {
+    &kDeviceUp,
+    &kDeviceFlag,
+    &kGpuEnergy,
+    &kGpuEnergySigma,
+    &kGpuPower,
+    &kGpuPowerLimit,
+    &kGpuTemperature,
+    &kGpuUtilization,
+    &kGpuClock,
+    &kCpuEnergy,
+    &kCpuPower,
+    &kRailEnergy,
+    &kRailPower,
+    &kWindowEnergy,
+    &kSelfCpu,
+    &kBuildInfo,
+    &kReferenceGpuHistogram,
+    &kReferenceCpuHistogram,
+    &kReferenceDramHistogram,
+    &kReferenceGpuCounter,
+    &kReferenceCpuCounter,
+    &kReferenceDramCounter,
+    &kReferenceGpuPower,
+};
+
+// The label "window" of what belongs to no window.
+inline constexpr const char* kWholeRecording = "all";
+
+// The catalogue as a Markdown table.
+std::string Reference();
+
+}  // namespace zeus::metrics
