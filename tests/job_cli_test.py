@@ -144,7 +144,8 @@ class JobTest(TrainTestCase):
         self.assertGreater(saved["cost"]["amount_sigma"], 0)
         text = self.job(*arguments)
         self.assertIn("saved carbon: ", text)
-        self.assertIn("saved cost: ", text)
+        self.assertIn("saved money: ", text)
+        self.assertNotIn("saved cost: ", text)
         self.assertIn("job usual", text)
 
     def test_what_other_users_wrote_does_not_reach_the_terminal_as_it_is(self):

@@ -279,6 +279,11 @@ class RefusalTest(ProfileTestCase):
         self.sim("fault", "--gpu", "0", "--kind", "no-permission")
         self.refused(5, "power limit of gpu:0")
 
+    def test_a_driver_that_does_not_answer_is_one_sentence_with_gpu_and_option(self):
+        self.sim("fault", "--gpu", "0", "--kind", "slow:60s")
+        self.refused(6, "gpu:0: the driver did not answer within 0.5 s: .*--driver-timeout",
+                     "--driver-timeout", "0.5")
+
     def test_no_gpu_is_one_sentence(self):
         self.environment["ZEUS_NVML_LIBRARY"] = self.path("missing.so")
         self.environment.pop("LD_LIBRARY_PATH", None)

@@ -39,7 +39,7 @@ class CarbonOptionsTest : public ::testing::Test {
   CarbonReport Report(const CarbonOptions& options) {
     auto accounting = CarbonAccounting::Open(clock_, options);
     EXPECT_TRUE(accounting.ok()) << (accounting.ok() ? "" : accounting.error().message);
-    return accounting.ok() ? accounting.value().Of(OneKilowattHour()) : CarbonReport();
+    return accounting.ok() ? ReportCarbon(accounting.value(), OneKilowattHour()) : CarbonReport();
   }
 
   std::string Mistake(const CarbonOptions& options) {
@@ -55,7 +55,7 @@ TEST_F(CarbonOptionsTest, NothingAskedIsNothingSaid) {
   const auto accounting = CarbonAccounting::Open(clock_, {});
   ASSERT_TRUE(accounting.ok());
   EXPECT_FALSE(accounting.value().wanted());
-  EXPECT_THAT(ToLines(accounting.value().Of(OneKilowattHour())), IsEmpty());
+  EXPECT_THAT(ToLines(ReportCarbon(accounting.value(), OneKilowattHour())), IsEmpty());
 }
 
 TEST_F(CarbonOptionsTest, TakesNumbersWithTheirUnits) {
@@ -106,7 +106,7 @@ TEST_F(CarbonOptionsTest, NamesTheDevicesThatAreMissing) {
       {.device = "gpu:1", .energy = Error{ErrorCode::kUnavailable, "lost"}});
   auto accounting = CarbonAccounting::Open(clock_, {.carbon = "FR"});
   ASSERT_TRUE(accounting.ok());
-  EXPECT_THAT(ToLines(accounting.value().Of(measurement)),
+  EXPECT_THAT(ToLines(ReportCarbon(accounting.value(), measurement)),
               Contains("note: without gpu:1, whose energy is not known"));
 }
 

@@ -14,7 +14,13 @@ import os
 import sys
 import time
 
-import torch
+try:
+    import torch
+except ModuleNotFoundError as missing:
+    raise SystemExit(
+        f"this example trains with torch, which is not installed ({missing}): apt install "
+        "python3-torch, or pip install torch; examples/train.py needs no package"
+    ) from None
 
 import zeus.sim
 from zeus.monitor import Measurement, PowerMonitor, ZeusMonitor

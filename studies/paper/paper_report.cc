@@ -66,8 +66,9 @@ report::Section SensitivitySection(const Study& study) {
 }
 
 std::string CountOf(std::span<const Claim> claims, Verdict verdict) {
-  return fmt::format("{} {}", std::ranges::count(claims, verdict, &Claim::verdict),
-                     ToString(verdict));
+  const auto count = std::ranges::count(claims, verdict, &Claim::verdict);
+  const bool many_differ = verdict == Verdict::kDiffers && count != 1;
+  return fmt::format("{} {}", count, many_differ ? "differ" : ToString(verdict));
 }
 
 std::vector<std::string> Findings(std::span<const Claim> claims) {

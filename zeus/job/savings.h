@@ -4,7 +4,9 @@
 #include <span>
 #include <string>
 
+#include "zeus/base/result.h"
 #include "zeus/base/units.h"
+#include "zeus/carbon/carbon_accounting.h"
 #include "zeus/job/job.h"
 
 // The saving of a recurring job. There is one definition, and the command, the server, Python and
@@ -18,6 +20,9 @@
 //
 // Without at least two runs on either side the saving is not known, and nothing stands in for it.
 namespace zeus {
+
+class JobService;
+struct SavingsQuery;
 
 // A mean over runs or recurrences. The sigma is one standard deviation of the mean by the scatter
 // of what it was made from, widened for small numbers as Student's distribution has it; nullopt for
@@ -58,6 +63,8 @@ struct JobSavings {
     SavedAmount cost{};
   };
   std::optional<Saved> saved{};
+  // Emissions and money of the saved energy; nullopt unless they are configured and it is known.
+  std::optional<CarbonReport> saved_carbon{};
   std::string unknown_because{};  // Why it is not known, and how to know it; empty when it is.
 };
 
@@ -74,6 +81,16 @@ struct SavingsBasis {
   std::span<const Trial> baseline_trials{};
 };
 JobSavings ComputeSavings(const SavingsBasis& basis);
+
+// Adds emissions and money of the saved energy to the savings of a job with these trials, by the
+// sources of `accounting`, if it has any. The saved energy is spread over the runs that are
+// charged, in proportion to the energy of each. `savings` that are not known stay as they are.
+void AddSavedCarbon(const CarbonAccounting& accounting, std::span<const Trial> trials,
+                    JobSavings& savings);
+// Asks the service for savings, and for the trials if it takes them to add emissions and money.
+// Without sources the answer has those that the service added itself.
+Result<JobSavings> GetSavingsWithCarbon(JobService& service, const SavingsQuery& query,
+                                        const CarbonAccounting& accounting);
 
 // Mean of amounts of which each belongs to so many trainings that reached the target (0 or 1): what
 // was spent without reaching it is part of what reaching it takes.

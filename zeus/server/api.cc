@@ -21,7 +21,7 @@ namespace zeus::server {
 Api::Api(JobService& service, ServerMetrics& metrics, http::AccessLog* log, ApiOptions options)
     : metrics_(metrics), log_(log), options_(std::move(options)), access_(options_.access) {
   const JobTenants jobs{.service = service, .quotas = options_.quotas};
-  AddJobRoutes(jobs, metrics_, router_);
+  AddJobRoutes(jobs, metrics_, options_.carbon, router_);
   AddTrialRoutes(jobs, metrics_, router_);
   AddReferenceRoutes(jobs, metrics_, router_);
   if (options_.plans != nullptr)

@@ -6,12 +6,13 @@
 #include <string>
 
 #include "zeus/base/clock.h"
-#include "zeus/metrics/metric.h"
+#include "zeus/carbon/carbon_accounting.h"
 #include "zeus/http/access_control.h"
 #include "zeus/http/access_log.h"
 #include "zeus/http/message.h"
 #include "zeus/http/router.h"
 #include "zeus/job/job_service.h"
+#include "zeus/metrics/metric.h"
 #include "zeus/plan/pipeline_sessions.h"
 #include "zeus/plan/plan_service.h"
 #include "zeus/server/server_metrics.h"
@@ -24,6 +25,8 @@ struct ApiOptions {
   PipelineSessions* sessions = nullptr;  // nullptr: none for the reference's pipelines either.
   Seconds rank_timeout = Seconds(600);   // The longest time that a rank waits for the others.
   http::AccessControl::Options access{};
+  // Converts saved energy into emissions and money; nullptr: answers have neither.
+  const CarbonAccounting* carbon = nullptr;
   Quotas* quotas = nullptr;  // nullptr: name spaces have no limits.
   // Counts the things that a name space holds.
   std::function<Result<Usage>(const std::string& name_space)> usage{};

@@ -81,12 +81,14 @@ Result<http::Answer> GetArms(JobService& service, const http::Request& request) 
   return http::JsonAnswer(200, wire::ToJson(arms));
 }
 
-Result<http::Answer> GetSavings(JobService& service, const http::Request& request) {
-  ZEUS_TRY(
-      const JobSavings savings,
-      service.GetSavings({.job_id = request.parameters[0],
-                          .gpu_model = FindParameter(request.query, "gpu_model").value_or(""),
-                          .baseline_job = FindParameter(request.query, "baseline").value_or("")}));
+Result<http::Answer> GetSavings(JobService& service, const CarbonAccounting* carbon,
+                                const http::Request& request) {
+  const SavingsQuery query{.job_id = request.parameters[0],
+                           .gpu_model = FindParameter(request.query, "gpu_model").value_or(""),
+                           .baseline_job = FindParameter(request.query, "baseline").value_or("")};
+  ZEUS_TRY(const JobSavings savings, carbon != nullptr
+                                         ? GetSavingsWithCarbon(service, query, *carbon)
+                                         : service.GetSavings(query));
   return http::JsonAnswer(200, wire::ToJson(savings));
 }
 
@@ -160,7 +162,8 @@ Result<http::Answer> ListEvents(const ScopedJobService& scoped, const http::Requ
 }
 
 // The routes of one job beyond its description: beliefs, savings, costs and events.
-void AddKnowledgeRoutes(const JobTenants& tenants, http::Router& router) {
+void AddKnowledgeRoutes(const JobTenants& tenants, const CarbonAccounting* carbon,
+                        http::Router& router) {
   router.Add({.method = "GET",
               .pattern = "/v1/jobs/{id}/arms",
               .handler = tenants.Jobs([&](ScopedJobService& service, const http::Request& r) {
@@ -172,8 +175,8 @@ void AddKnowledgeRoutes(const JobTenants& tenants, http::Router& router) {
               .query = {"gpu_model"}});
   router.Add({.method = "GET",
               .pattern = "/v1/jobs/{id}/savings",
-              .handler = tenants.Jobs([&](ScopedJobService& service, const http::Request& r) {
-                return GetSavings(service, r);
+              .handler = tenants.Jobs([carbon](ScopedJobService& service, const http::Request& r) {
+                return GetSavings(service, carbon, r);
               }),
               .summary = "What the job has saved against undisturbed runs of its default",
               .answer_schema = "Savings",
@@ -294,7 +297,8 @@ void AddReadingRoutes(const JobTenants& tenants, http::Router& router) {
 
 }  // namespace
 
-void AddJobRoutes(const JobTenants& tenants, ServerMetrics& metrics, http::Router& router) {
+void AddJobRoutes(const JobTenants& tenants, ServerMetrics& metrics, const CarbonAccounting* carbon,
+                  http::Router& router) {
   router.Add({.method = "POST",
               .pattern = "/v1/jobs",
               .access = http::Access::kWrite,
@@ -330,7 +334,7 @@ void AddJobRoutes(const JobTenants& tenants, ServerMetrics& metrics, http::Route
               }),
               .summary = "Delete a job with its trials and events",
               .statuses = {204, 404}});
-  AddKnowledgeRoutes(tenants, router);
+  AddKnowledgeRoutes(tenants, carbon, router);
 }
 
 void AddTrialRoutes(const JobTenants& tenants, ServerMetrics& metrics, http::Router& router) {
@@ -351,7 +355,7 @@ void AddTrialRoutes(const JobTenants& tenants, ServerMetrics& metrics, http::Rou
               .handler = tenants.Jobs([&](ScopedJobService& service, const http::Request& r) {
                 return ReportEpoch(service, metrics, r);
               }),
-              .summary = "ReportEpoch an epoch; the answer says whether to go on",
+              .summary = "Report an epoch; the answer says whether to go on",
               .request_schema = "TrialReport",
               .answer_schema = "ReportAnswer",
               .statuses = {200, 404, 409, 422}});
@@ -370,7 +374,7 @@ void AddTrialRoutes(const JobTenants& tenants, ServerMetrics& metrics, http::Rou
               .handler = tenants.Jobs([&](ScopedJobService& service, const http::Request& r) {
                 return EndTrial(service, metrics, r);
               }),
-              .summary = "EndTrial a trial that will not report any more",
+              .summary = "End a trial that will not report any more",
               .request_schema = "TrialEnd",
               .answer_schema = "Trial",
               .statuses = {200, 404, 422}});

@@ -270,6 +270,28 @@ constexpr const char* kAnswers = R"json({
                    "energy_sigma_joules", "energy_kwh", "energy_sigma_kwh", "time_percent",
                    "time_sigma_percent", "time_seconds", "time_sigma_seconds", "cost_percent",
                    "cost_sigma_percent", "cost_joules", "cost_sigma_joules"],
+      "properties": {
+        "carbon": {
+          "type": "object", "description": "where the server was started with --carbon",
+          "required": ["grams_co2e", "grams_co2e_sigma", "energy_joules", "missing_joules",
+                       "sources", "estimated", "notes"],
+          "properties": {
+            "grams_co2e": {"type": ["number", "null"]},
+            "grams_co2e_sigma": {"type": ["number", "null"]},
+            "energy_joules": {"type": "number"}, "missing_joules": {"type": "number"},
+            "sources": {"type": "array", "items": {"type": "string"}},
+            "estimated": {"type": "boolean"},
+            "notes": {"type": "array", "items": {"type": "string"}}}},
+        "cost": {
+          "type": "object", "description": "money, where the server was started with --price",
+          "required": ["amount", "amount_sigma", "currency", "energy_joules", "missing_joules",
+                       "sources", "notes"],
+          "properties": {
+            "amount": {"type": ["number", "null"]}, "amount_sigma": {"type": ["number", "null"]},
+            "currency": {"type": "string"},
+            "energy_joules": {"type": "number"}, "missing_joules": {"type": "number"},
+            "sources": {"type": "array", "items": {"type": "string"}},
+            "notes": {"type": "array", "items": {"type": "string"}}}}},
       "additionalProperties": {"type": "number"}},
     "unknown_because": {"type": ["string", "null"]}}},
 "Event": {

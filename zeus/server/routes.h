@@ -1,6 +1,7 @@
 #pragma once
 
 #include "zeus/base/units.h"
+#include "zeus/carbon/carbon_accounting.h"
 #include "zeus/http/router.h"
 #include "zeus/plan/pipeline_sessions.h"
 #include "zeus/server/server_metrics.h"
@@ -11,7 +12,9 @@
 namespace zeus::server {
 
 // /v1/jobs: jobs, beliefs, savings and events.
-void AddJobRoutes(const JobTenants& tenants, ServerMetrics& metrics, http::Router& router);
+// `carbon` converts saved energy into emissions and money; null: answers have neither.
+void AddJobRoutes(const JobTenants& tenants, ServerMetrics& metrics, const CarbonAccounting* carbon,
+                  http::Router& router);
 
 // /v1/jobs/{id}/trials.
 void AddTrialRoutes(const JobTenants& tenants, ServerMetrics& metrics, http::Router& router);

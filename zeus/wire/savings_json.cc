@@ -35,7 +35,8 @@ void AddSaved(Json& json, const char* amount, const char* unit, const SavedAmoun
   json[Named(amount, "_sigma", unit)] = saved.total_sigma;
 }
 
-Json SavedJson(const std::optional<JobSavings::Saved>& saved) {
+Json SavedJson(const JobSavings& savings) {
+  const std::optional<JobSavings::Saved>& saved = savings.saved;
   if (!saved) return {};
   Json json = Json::object();
   AddSaved(json, "energy", "_joules", saved->energy);
@@ -43,6 +44,7 @@ Json SavedJson(const std::optional<JobSavings::Saved>& saved) {
   json["energy_sigma_kwh"] = saved->energy.total_sigma / kJoulesPerKilowattHour;
   AddSaved(json, "time", "_seconds", saved->time);
   AddSaved(json, "cost", "_joules", saved->cost);
+  if (savings.saved_carbon) AddTo(json, *savings.saved_carbon);
   return json;
 }
 
@@ -88,7 +90,7 @@ Json ToJson(const JobSavings& savings) {
           {"zeus", UsualJson(savings.zeus)},
           {"runs", savings.runs},
           {"shared_runs", savings.shared},
-          {"saved", SavedJson(savings.saved)},
+          {"saved", SavedJson(savings)},
           {"unknown_because",
            savings.unknown_because.empty() ? Json() : Json(savings.unknown_because)}};
 }
@@ -108,6 +110,8 @@ Result<JobSavings> JobSavingsFromJson(const Json& json) {
   ZEUS_TRY(savings.zeus, UsualFromJson(json.value("zeus", Json())));
   if (const Json saved = json.value("saved", Json()); !saved.is_null()) {
     ZEUS_TRY(savings.saved, SavedFromJson(saved));
+    ZEUS_TRY(CarbonReport carbon, CarbonReportFromJson(saved));
+    if (carbon.emissions || carbon.cost) savings.saved_carbon = std::move(carbon);
   }
   return savings;
 }

@@ -4,11 +4,11 @@
 #include <memory>
 #include <optional>
 
+#include "apps/zeus/carbon_options.h"
 #include "apps/zeus/commands.h"
 #include "apps/zeus/job/job_report.h"
 #include "apps/zeus/job/job_source.h"
 #include "apps/zeus/job/lessons.h"
-#include "apps/zeus/job/pages.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
@@ -17,6 +17,7 @@
 #include "zeus/base/terminal_text.h"
 #include "zeus/base/wall_time_text.h"
 #include "zeus/job/event_replay.h"
+#include "zeus/job/pages.h"
 #include "zeus/wire/answers.h"
 
 namespace zeus::cli {
@@ -75,7 +76,7 @@ Result<Lessons> LessonsWithCarbon(JobSource& source, const JobFlags& flags) {
   ZEUS_TRY(Lessons lessons, CollectLessons(source.service(), {.job = flags.id,
                                                               .gpu_model = flags.gpu_model,
                                                               .baseline_job = flags.baseline}));
-  AddCarbon(carbon, lessons);
+  AddSavedCarbon(carbon, lessons.trials, lessons.savings);
   return lessons;
 }
 
@@ -125,7 +126,7 @@ Result<int> Arms(JobSource& source, const JobFlags& flags) {
 Result<int> Savings(JobSource& source, const JobFlags& flags) {
   ZEUS_TRY(const Lessons lessons, LessonsWithCarbon(source, flags));
   if (flags.json) {
-    PrintJson(SavingsJson(lessons));
+    PrintJson(wire::ToJson(lessons.savings));
   } else {
     PrintText(SavingsText(lessons));
   }

@@ -62,6 +62,15 @@ std::string UsualTime(const MeanAmount& amount) {
   return WithSigma(Seconds(amount.mean), Seconds(amount.sigma.value_or(0)));
 }
 
+// Names the recurrences that a mean is made from.
+std::string LatestText(const Lessons& lessons) {
+  const int count = lessons.at_best->count;
+  const std::string_view did = lessons.at_best_explored ? "tried" : "chose";
+  const std::string which =
+      count == 1 ? "the only recurrence" : fmt::format("mean of the latest {} recurrences", count);
+  return fmt::format("{} that {} batch size {}", which, did, lessons.arms.best_batch_size);
+}
+
 std::string BaselineText(const JobSavings& savings) {
   std::string text = fmt::format(
       "{} undisturbed runs of the default (batch size {}, power limit as "
@@ -136,8 +145,9 @@ std::string SavingsText(const Lessons& lessons) {
         WithSigma(1e3 * energy.total / kJoulesPerKilowattHour,
                   1e3 * energy.total_sigma / kJoulesPerKilowattHour, "Wh"),
         savings.zeus.count, savings.runs);
-    if (lessons.saved_carbon)
-      for (const std::string& line : ToLines(*lessons.saved_carbon))
+    // The cost of a job is in joules: beside it, this is money.
+    if (savings.saved_carbon)
+      for (const std::string& line : ToLines(*savings.saved_carbon, "money"))
         text += fmt::format("  saved {}\n", line);
   } else {
     text = fmt::format("saved: not known yet: {}\n", savings.unknown_because);
@@ -157,9 +167,9 @@ std::string SummaryText(const Lessons& lessons) {
   if (lessons.at_best)
     text += fmt::format(
         "a recurrence takes {} and {}, cost {}\n"
-        "  (mean of {}, failed tries included; eta {:g})\n",
+        "  ({}, failed tries included; eta {:g})\n",
         UsualEnergy(lessons.at_best->energy), UsualTime(lessons.at_best->time),
-        UsualEnergy(lessons.at_best->cost), lessons.at_best->count, lessons.job.spec.eta);
+        UsualEnergy(lessons.at_best->cost), LatestText(lessons), lessons.job.spec.eta);
   text += SavingsText(lessons);
   text += fmt::format("so far: recurrences {}, runs {}, {}; of that exploration: runs {}, {}",
                       lessons.job.recurrences, lessons.total.runs, EnergyText(lessons.total.energy),

@@ -260,7 +260,7 @@ Status Watch(const Schedule& schedule, Rounds& rounds, Clock& clock, Signals& si
 Result<int> RunMonitor(const MonitorOptions& options) {
   SystemClock clock;
   CarbonOptions wanted = options.carbon;
-  wanted.patience = Seconds(0);
+  wanted.timeout = Seconds(0);
   ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, wanted));
   // From here on there are things to put in order at the end, and threads, which must leave signals
   // to this one.

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/zeus/carbon_report.h"
 #include "zeus/base/json_fwd.h"
 #include "zeus/base/units.h"
+#include "zeus/carbon/carbon_report.h"
 #include "zeus/monitor/measurement.h"
 
 namespace zeus::cli {

@@ -45,6 +45,7 @@ using namespace std::chrono_literals;
 
 constexpr Seconds kExpiryPeriod = 5s;
 constexpr Seconds kRefreshPeriod = 5s;
+constexpr Seconds kOwnerPeriod = 500ms;  // How often the owner is looked for.
 constexpr Seconds kLongTime = std::chrono::hours(24 * 365);
 constexpr std::size_t kLargestSchedule = std::size_t{64} << 20;
 
@@ -284,19 +285,27 @@ struct Frame {
   std::optional<LastResort> last_resort{};
 };
 
+// Whether the process to which the server belongs has ended, of which we were a child. The death
+// signal of prctl() would come at the end of the thread that started us, and a pipe would stay
+// open in every process that the owner has forked.
+bool OwnerHasEnded(const ServeOptions& options) {
+  return options.owner && static_cast<std::uint64_t>(::getppid()) != *options.owner;
+}
+
 // Returns the exit code, unless the last resort ends the process first.
 Result<int> ServeUntilSignal(http::Server& server, LocalPlanService& plans, Frame& frame,
-                             const Clock& clock, Seconds timeout) {
+                             const Clock& clock, const ServeOptions& options) {
   SecretsRefresh secrets(frame.tokens.get(), server);
   fmt::print("listening on {}\n", server.url());
   ZEUS_RETURN_IF_ERROR(FlushOutput());
   Wait event = Wait::kTime;
-  while (event != Wait::kStop) {
-    event = frame.signals->WaitUntil(clock.Now() + kRefreshPeriod, clock);
+  const Seconds period = options.owner ? kOwnerPeriod : kRefreshPeriod;
+  while (event != Wait::kStop && !OwnerHasEnded(options)) {
+    event = frame.signals->WaitUntil(clock.Now() + period, clock);
     if (event == Wait::kReopen && frame.log) frame.log->Reopen();
     if (event != Wait::kStop) secrets.Refresh();
   }
-  frame.last_resort->Arm(clock.Now() + timeout);
+  frame.last_resort->Arm(clock.Now() + Seconds(options.shutdown_timeout));
   plans.Stop();  // Callers that wait for a frontier may ask the next server.
   server.BeginShutdown();
   while (!server.WaitForShutdown(kLongTime)) {
@@ -305,7 +314,7 @@ Result<int> ServeUntilSignal(http::Server& server, LocalPlanService& plans, Fram
 }
 
 Result<int> Serve(const ServeOptions& options) {
-  const SystemClock clock;
+  SystemClock clock;
   Frame frame;
   ZEUS_TRY(frame.tokens, LoadTokens(options));
   std::string database = options.database;
@@ -320,6 +329,7 @@ Result<int> Serve(const ServeOptions& options) {
   // Not earlier: a database that hangs must not keep a signal from ending us.
   frame.signals.emplace(Signals::Program::kService);
   frame.last_resort.emplace(*frame.signals, clock);
+  ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, options.carbon));
   // Runs that could not report while there was no server are not dead.
   LocalJobService service(
       *store.jobs, clock, SystemEntropy,
@@ -341,6 +351,7 @@ Result<int> Serve(const ServeOptions& options) {
                               .logins = &logins,
                               .origins = OriginOptions(options)},
                    .quotas = options.quotas.empty() ? nullptr : &quotas,
+                   .carbon = &carbon,
                    .usage = usage,
                    .ready = [&readiness] { return readiness.Check(); },
                    .more_metrics =
@@ -352,7 +363,7 @@ Result<int> Serve(const ServeOptions& options) {
   ZEUS_TRY(const std::unique_ptr<http::Server> server,
            http::Server::Start(HttpOptions(options), api, metrics.connections(), clock));
   const Expiry expiry(service, planning.sessions, metrics, clock);
-  return ServeUntilSignal(*server, planning.plans, frame, clock, Seconds(options.shutdown_timeout));
+  return ServeUntilSignal(*server, planning.plans, frame, clock, options);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "zeus/base/result.h"
+#include "zeus/carbon/carbon_accounting.h"
 
 namespace zeus::cli {
 
@@ -39,6 +40,8 @@ struct ServeOptions {
   std::string pipeline_schedule{};           // A file; empty: no such schedule.
   double rank_timeout = 600;                 // Seconds that a rank waits for the others.
   double session_timeout = 7 * 24 * 3600.0;  // Seconds until an unused pipeline is deleted.
+  std::optional<std::uint64_t> owner{};      // Process whose child it is and with which it ends.
+  CarbonOptions carbon{};                    // Emissions and money of saved energy.
 };
 
 // Serves until a signal. Returns the exit code.

@@ -74,6 +74,11 @@ void AddMetricFlags(Verb verb, TrainFlags& flags) {
 void AddLimitFlags(Verb verb, TrainFlags& flags) {
   verb.AddOption("--gpus", flags.gpus, "The command uses only these GPUs, as in 0,1")
       .Check(NotEmpty());
+  verb.AddOption("--driver-timeout", flags.driver_timeout,
+                 "Seconds that drivers may take to find their devices; one that takes longer is "
+                 "an error that names its GPU")
+      .Check(NumberBetween(0.01, 86400))
+      .ShowDefault();
   verb.AddOption("--power-limit", flags.power_limit,
                  "jit: found while the first run with a batch size trains, and kept; observe: "
                  "tried and put back; max: the one that was found, or with --may-raise the "
@@ -202,6 +207,7 @@ Result<TrainInvocation> Interpret(const TrainFlags& flags, std::vector<std::stri
   if (!flags.gpus.empty()) {
     ZEUS_TRY(invocation.gpus, ParseGpus(flags.gpus));
   }
+  invocation.driver_timeout = Seconds(flags.driver_timeout);
   ZEUS_RETURN_IF_ERROR(InterpretLimit(flags, options.limit));
   if (!flags.progress.empty()) {
     auto progress = ProgressPattern::Compile(flags.progress);

@@ -135,6 +135,9 @@ class Monitor:
     def in_forked_child(self) -> bool:
         """Whether this is a fork of the process that made it: then it cannot be used."""
     @property
+    def _edges_after_work(self) -> int:
+        """Number of edges of windows right before which a wait for work ended; for tests."""
+    @property
     def device_names(self) -> list[str]:
         """For example ``["gpu:0", "cpu:0", "dram:0"]``."""
     @property

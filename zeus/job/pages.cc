@@ -1,14 +1,14 @@
-#include "apps/zeus/job/pages.h"
+#include "zeus/job/pages.h"
 
 #include <iterator>
 #include <utility>
 
-namespace zeus::cli {
+namespace zeus {
 namespace {
 
 constexpr int kPage = 500;
 
-// Asks `next(last)` for pages until one is not full.
+// Calls `next` with all elements so far until a page is not full.
 template <class T, class Next>
 Result<std::vector<T>> Everything(const Next& next) {
   std::vector<T> all;
@@ -44,4 +44,4 @@ Result<std::vector<JobEvent>> AllEvents(JobService& service, const std::string& 
   });
 }
 
-}  // namespace zeus::cli
+}  // namespace zeus

@@ -1,11 +1,14 @@
-#include "apps/zeus/carbon_report.h"
+#include "zeus/carbon/carbon_report.h"
 
 #include <fmt/format.h>
 
+#include <utility>
+
+#include "zeus/base/field_reader.h"
 #include "zeus/base/json.h"
 #include "zeus/base/quantity_text.h"
 
-namespace zeus::cli {
+namespace zeus {
 namespace {
 
 std::string Grams(GramsCo2e amount, GramsCo2e sigma) {
@@ -36,7 +39,7 @@ void AddLines(std::vector<std::string>& lines, const std::string& name, const st
   for (const std::string& note : accounted.notes) lines.push_back("note: " + note);
 }
 
-// Where nothing is known there is no number, and the notes say why.
+// An amount of which nothing is known is null, and the notes say why.
 Json NumberOrNull(double number, const Accounted& accounted) {
   return accounted.sources.empty() ? Json() : Json(number);
 }
@@ -53,15 +56,57 @@ Json Notes(const Accounted& accounted, const CarbonReport& report) {
   return notes;
 }
 
+// Reads what AddAccounted() wrote.
+void ReadAccounted(FieldReader& fields, Accounted& accounted) {
+  double energy = 0;
+  double missing = 0;
+  fields.Require("energy_joules", energy);
+  fields.Require("missing_joules", missing);
+  fields.Require("sources", accounted.sources);
+  fields.Require("notes", accounted.notes);
+  accounted.energy = Joules(energy);
+  accounted.missing = Joules(missing);
+}
+
+Result<Emissions> EmissionsFromJson(const Json& json) {
+  Emissions emissions;
+  FieldReader fields("carbon", json);
+  double amount = 0;
+  double sigma = 0;
+  fields.ReadUnlessNull("grams_co2e", amount);
+  fields.ReadUnlessNull("grams_co2e_sigma", sigma);
+  fields.Read("estimated", emissions.accounted.estimated);
+  ReadAccounted(fields, emissions.accounted);
+  ZEUS_RETURN_IF_ERROR(fields.FinishAllowingOthers());
+  emissions.amount = GramsCo2e(amount);
+  emissions.sigma = GramsCo2e(sigma);
+  return emissions;
+}
+
+Result<Cost> CostFromJson(const Json& json) {
+  Cost cost;
+  FieldReader fields("cost", json);
+  double amount = 0;
+  double sigma = 0;
+  fields.ReadUnlessNull("amount", amount);
+  fields.ReadUnlessNull("amount_sigma", sigma);
+  fields.Require("currency", cost.currency);
+  ReadAccounted(fields, cost.accounted);
+  ZEUS_RETURN_IF_ERROR(fields.FinishAllowingOthers());
+  cost.amount = Money(amount);
+  cost.sigma = Money(sigma);
+  return cost;
+}
+
 }  // namespace
 
-std::vector<std::string> ToLines(const CarbonReport& report) {
+std::vector<std::string> ToLines(const CarbonReport& report, const std::string& cost_name) {
   std::vector<std::string> lines;
   if (const auto& emissions = report.emissions) {
     AddLines(lines, "carbon", Grams(emissions->amount, emissions->sigma), emissions->accounted);
   }
   if (const auto& cost = report.cost) {
-    AddLines(lines, "cost", MoneyText(*cost), cost->accounted);
+    AddLines(lines, cost_name, MoneyText(*cost), cost->accounted);
   }
   for (const std::string& note : report.notes) lines.push_back("note: " + note);
   return lines;
@@ -89,4 +134,15 @@ void AddTo(Json& object, const CarbonReport& report) {
   }
 }
 
-}  // namespace zeus::cli
+Result<CarbonReport> CarbonReportFromJson(const Json& object) {
+  CarbonReport report;
+  if (const auto carbon = object.find("carbon"); carbon != object.end() && !carbon->is_null()) {
+    ZEUS_TRY(report.emissions, EmissionsFromJson(*carbon));
+  }
+  if (const auto cost = object.find("cost"); cost != object.end() && !cost->is_null()) {
+    ZEUS_TRY(report.cost, CostFromJson(*cost));
+  }
+  return report;
+}
+
+}  // namespace zeus
