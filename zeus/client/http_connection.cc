@@ -1,4 +1,4 @@
-// The only file of the client that knows httplib.
+// Wraps httplib; no other file of this folder includes it.
 #include "zeus/client/http_connection.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kUnix = "unix:";
 
-// "/run/zeus.sock" of "unix:/run/zeus.sock" and "unix:///run/zeus.sock".
+// Returns "/run/zeus.sock" for "unix:/run/zeus.sock" and "unix:///run/zeus.sock".
 std::string SocketPath(const std::string& url) {
   std::string path = url.substr(kUnix.size());
   return path.starts_with("//") ? path.substr(2) : path;
@@ -39,7 +39,7 @@ bool IsAddress(const std::string& url) {
          authority.find_first_of("/?#@ ") == std::string::npos;
 }
 
-// "host" of "https://host:8000", "::1" of "https://[::1]:8000".
+// Returns "host" for "https://host:8000", and "::1" for "https://[::1]:8000".
 std::string HostOf(const std::string& url) {
   const std::string authority = url.substr(url.find("://") + 3);
   if (authority.starts_with('[')) return authority.substr(1, authority.find(']') - 1);
@@ -59,14 +59,14 @@ class HttpConnection::Client {
     client_.set_connection_timeout(limit(options.connect_timeout));
     client_.set_read_timeout(limit(options.answer_timeout));
     client_.set_write_timeout(limit(options.answer_timeout));
-    client_.set_follow_location(false);  // A token must not travel on.
+    client_.set_follow_location(false);  // A redirection would send the token elsewhere.
     client_.set_keep_alive(options.keep);
     client_.set_tcp_nodelay(true);
     if (!options.authorities.empty()) client_.set_ca_cert_path(options.authorities);
     if (SSL_CTX* const context = client_.ssl_context()) tls_.Attach(*context);
     httplib::Headers headers;
     if (!options.token.empty()) headers.emplace("Authorization", "Bearer " + options.token);
-    // A Unix socket has no host; servers want one all the same.
+    // HTTP requires a Host header, also over a Unix socket.
     if (url_.starts_with(kUnix)) headers.emplace("Host", "localhost");
     client_.set_default_headers(std::move(headers));
   }
@@ -141,7 +141,7 @@ Result<std::unique_ptr<HttpConnection>> HttpConnection::Create(const Options& op
   }
   try {
     return std::unique_ptr<HttpConnection>(new HttpConnection(std::make_unique<Client>(trimmed)));
-  } catch (const std::exception&) {  // A port that is none.
+  } catch (const std::exception&) {  // Malformed port.
     return NoAddress(options.url);
   }
 }

@@ -7,18 +7,19 @@
 
 namespace zeus {
 
-// Notes what a server showed for a certificate, so that a refusal can say which one it was, why it
-// was refused, and what to do. One owner; outlives the contexts that it watches.
+// Notes the certificate that a server presents, so that an error message can say which one was
+// refused, why, and what to do. One owner; must outlive the contexts that it is attached to.
 class TlsWatch {
  public:
   TlsWatch() = default;
   TlsWatch(const TlsWatch&) = delete;
   TlsWatch& operator=(const TlsWatch&) = delete;
 
-  // Certificates are judged as before; the latest judgement is noted.
+  // Certificates are verified as without it; the latest result is noted.
   void Attach(SSL_CTX& context);
 
-  // Why the latest certificate is none of `host`, as the end of a sentence, with the fix.
+  // Returns why the latest certificate is not accepted for `host`, and the fix, as the end of a
+  // sentence.
   std::string Explain(const std::string& host) const;
 
  private:
@@ -26,12 +27,12 @@ class TlsWatch {
   void Note(X509_STORE_CTX& chain);
 
   int code_ = X509_V_OK;
-  // Properties of the certificate at fault.
+  // Properties of the certificate that failed.
   std::string subject_{};
   std::string issuer_{};
   std::string not_before_{};
   std::string not_after_{};
-  std::vector<std::string> names_{};  // That the server's own certificate is for.
+  std::vector<std::string> names_{};  // The host names in the server's own certificate.
 };
 
 }  // namespace zeus

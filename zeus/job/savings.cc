@@ -61,7 +61,7 @@ struct ChargedRecurrence {
   int runs = 0;
 };
 
-// Runs that nobody counts against: of the baseline itself, and of other GPU models.
+// Runs of the baseline, and runs on other GPU models, are not charged to Zeus.
 std::map<std::int64_t, ChargedRecurrence> Charged(const SavingsBasis& basis,
                                                   const std::string& gpu_model) {
   std::map<std::int64_t, ChargedRecurrence> recurrences;

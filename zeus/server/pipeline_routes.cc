@@ -14,7 +14,6 @@
 #include "zeus/server/scoped_services.h"
 #include "zeus/wire/body.h"
 #include "zeus/wire/reference.h"
-#include "zeus/wire/reference_pipeline.h"
 
 namespace zeus::server {
 namespace {
