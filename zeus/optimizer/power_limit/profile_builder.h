@@ -18,20 +18,27 @@ namespace zeus {
 // add up, the slowest rank sets the time (Zeus §6.6). One owner.
 class ProfileBuilder {
  public:
-  // Settings fastest first; those that `known` has are not measured again.
-  ProfileBuilder(const std::vector<Setting>& settings, Profile known);
+  // Settings fastest first; those that `known` has are not measured again. The relative scatter of
+  // steps is taken to be `least_scatter` at least, for settings at which few steps are measured.
+  ProfileBuilder(const std::vector<Setting>& settings, Profile known, double least_scatter = 0);
 
   std::size_t size() const { return records_.size(); }
   SettingRecord& record(std::size_t setting) { return records_[setting]; }
+  const SettingRecord& record(std::size_t setting) const { return records_[setting]; }
   const Setting& setting(std::size_t setting) const { return records_[setting].setting(); }
   std::optional<std::size_t> Find(const Setting& setting) const;
 
-  // The next one that has yet to be measured, from `from` on.
-  std::optional<std::size_t> NextUnknown(std::size_t from) const;
+  bool IsKnown(std::size_t setting) const { return known_[setting].has_value(); }
+  // Whether every setting was known before or has been measured.
+  bool HasAll() const;
 
-  // Brings the profile up to date with what the meter tells now. Whether that is its final word.
-  // Settings without a single step are left out.
-  Result<bool> Update(SliceMeter& meter, Agreement& ranks);
+  // Brings the profile up to date with what the meter measures now, and returns whether that is
+  // final. Settings without a single step are left out. The setting `open`, which is being
+  // measured, is left out as well.
+  Result<bool> Update(SliceMeter& meter, Agreement& ranks,
+                      std::optional<std::size_t> open = std::nullopt);
+  // The same for a job of one process that is observed from outside.
+  Result<bool> Update(SliceMeter& meter, const StepSource& source);
   const Profile& profile() const { return profile_; }
   void Complete() { profile_.complete = true; }
   // Of a setting in the profile; none if it was left out.
@@ -52,6 +59,7 @@ class ProfileBuilder {
 
   std::vector<SettingRecord> records_;
   std::vector<std::optional<ProfilePoint>> known_;  // By setting.
+  double least_scatter_;
   Profile profile_;
 };
 
