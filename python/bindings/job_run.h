@@ -61,7 +61,7 @@ class JobRun final : public Closeable {
   // As the server computes it. Throws Failure, also on another rank than the first.
   JobSavings Savings();
 
-  // What is known about the run, also after it is closed.
+  // The known state of the run; also available after it is closed.
   struct State {
     JobSpec job{};
     int batch_size = 0;  // 0 before the trial has begun.
