@@ -12,8 +12,8 @@ void AddRunCommand(Verb app, Action& action, const CommandTail& tail);
 void AddTrainCommand(Verb app, Action& action, const CommandTail& tail);
 
 void AddCalibrateCommand(Verb app, Action& action);  // How the sensors of GPUs behave.
-void AddDiffCommand(Verb app, Action& action);       // Two runs compared.
-void AddDoctorCommand(Verb app, Action& action);     // What works on this machine, and why not.
+void AddDiffCommand(Verb app, Action& action);       // Comparison of two runs.
+void AddDoctorCommand(Verb app, Action& action);     // Sensors and knobs of this machine.
 void AddJobCommand(Verb app, Action& action);        // Recurring jobs in a database.
 void AddKnobsCommand(Verb app, Action& action);      // Limits and clocks that were changed.
 void AddMonitorCommand(Verb app, Action& action);    // The power of this machine, live.
@@ -27,6 +27,6 @@ void AddReplayClusterCommand(Verb replay, Action& action);  // Jobs of a whole c
 void AddReplayHistoryCommand(Verb replay, Action& action);  // The history of one's own job.
 void AddReplayJobCommand(Verb replay, Action& action);      // One recorded job.
 void AddReplayPaperCommand(Verb replay, Action& action);    // The figures and claims of the paper.
-void AddReplaySweepCommand(Verb replay, Action& action);    // Everything that was recorded.
+void AddReplaySweepCommand(Verb replay, Action& action);    // Many jobs and settings at once.
 
 }  // namespace zeus::cli

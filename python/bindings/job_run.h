@@ -63,7 +63,7 @@ class JobRun final : public Closeable {
   // the first.
   JobSavings Savings(const CarbonOptions& carbon);
 
-  // What is known about the run, also after it is closed.
+  // The known state of the run; also available after it is closed.
   struct State {
     JobSpec job{};
     int batch_size = 0;  // 0 before the trial has begun.
