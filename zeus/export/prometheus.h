@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "zeus/base/units.h"
-#include "zeus/metrics/metric.h"
 #include "zeus/export/sample.h"
+#include "zeus/metrics/metric.h"
 #include "zeus/monitor/measurement.h"
 
 namespace zeus {

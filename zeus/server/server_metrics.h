@@ -7,8 +7,8 @@
 #include <string>
 #include <tuple>
 
-#include "zeus/metrics/metric.h"
 #include "zeus/job/job.h"
+#include "zeus/metrics/metric.h"
 #include "zeus/plan/planner_cache.h"
 #include "zeus/server/http_message.h"
 

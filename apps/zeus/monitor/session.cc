@@ -16,11 +16,11 @@
 #include "apps/zeus/signals.h"
 #include "zeus/base/ticker.h"
 #include "zeus/base/version.h"
-#include "zeus/metrics/metric.h"
-#include "zeus/metrics/metrics_server.h"
 #include "zeus/export/node_sampler.h"
 #include "zeus/export/prometheus.h"
 #include "zeus/export/push_gateway.h"
+#include "zeus/metrics/metric.h"
+#include "zeus/metrics/metrics_server.h"
 #include "zeus/monitor/profile_store.h"
 
 namespace zeus::cli {

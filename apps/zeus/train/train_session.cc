@@ -40,8 +40,9 @@ std::string LimitText(const TrialOutcome& outcome, ProfiledDevices* devices) {
 TrainSession::TrainSession(const Parts& parts, TrainOptions options)
     : parts_(parts),
       options_(std::move(options)),
-      service_(parts.source.service(), parts.clock,
-               SpoolingJobService::Options::ForThisUser(parts.source.where(), options_.server_wait)),
+      service_(
+          parts.source.service(), parts.clock,
+          SpoolingJobService::Options::ForThisUser(parts.source.where(), options_.server_wait)),
       records_(RecordsFolder()),
       line_(options_.quiet ? StatusLine::Wanted::kNo : StatusLine::Wanted::kYes) {}
 
