@@ -1,5 +1,6 @@
-// How wrong measured energies are, and whether they say so: simulated sensors over scripted loads,
-// compared with the exact energy. Prints the tables of docs/accuracy.md.
+// Measures how accurate measured energies are and whether their intervals contain the truth:
+// simulated sensors over scripted loads are compared with the exact energy. Prints the tables of
+// docs/accuracy.md.
 //   accuracy [CASES]   cases per sensor, window and load (20)
 #include <fmt/format.h>
 
@@ -16,7 +17,7 @@ namespace {
 
 using namespace zeus::testing;
 
-// Errors and intervals of one kind of result over many cases, relative to the truth.
+// Sums up the errors and intervals of one kind of result over many cases, relative to the truth.
 struct Column {
   double squares = 0, worst = 0, width_squares = 0;
   int cases = 0, contained = 0, flagged = 0, previews = 0;
@@ -27,7 +28,7 @@ struct Column {
     squares += error * error;
     worst = std::max(worst, std::abs(error));
     width_squares += half_width * half_width;
-    // Results that call themselves a preview promise nothing.
+    // A result that is marked as a preview promises no interval.
     contained += !stated.preview && outcome.Contains(stated);
     previews += stated.preview;
     ++cases;
@@ -60,7 +61,7 @@ struct Summary {
   double Share(int count) const { return 100.0 * count / cases; }
 };
 
-// The least of all cells, and how many there were.
+// The lowest share over all cells of the tables, and the number of cells.
 struct Worst {
   double immediate = 100, refined = 100;
   int cells = 0, below = 0;

@@ -1,4 +1,4 @@
-// What telling other processes costs: Announce() is on the way of every window's edge.
+// Measures what it costs to inform other processes: every window calls Announce() at both edges.
 
 #include <benchmark/benchmark.h>
 
@@ -35,7 +35,7 @@ void Announce(benchmark::State& state) {
 }
 BENCHMARK(Announce);
 
-// Seven other ranks that announced the edges of one window on four GPUs since the last call.
+// Seven other ranks have announced the edges of one window on four GPUs since the last call.
 void PollOfSevenOthers(benchmark::State& state) {
   Boards boards;
   const auto board = boards.Open();

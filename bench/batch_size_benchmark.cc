@@ -1,5 +1,5 @@
-// What a decision costs the server: it restores the policy from the job's row, asks it, and saves
-// it.
+// Measures what a decision costs the server: it restores the policy from the job's row, asks it,
+// and saves it.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -19,7 +19,7 @@ PolicySpec Spec(const std::string& name, std::int64_t arms) {
   return spec;
 }
 
-// A recurrence that converges.
+// Runs a recurrence that converges.
 void Recur(BatchSizePolicy& policy, std::int64_t recurrence, Random& random) {
   const Choice choice = policy.Choose({.recurrence = recurrence, .gpu_model = "V100"});
   const int epochs = 8 + choice.batch_size / 16 + static_cast<int>(random.Below(3));
@@ -59,7 +59,7 @@ void BM_RestoreChooseSave(benchmark::State& state, const std::string& name) {
   }
 }
 
-// The same from and to the text in the database.
+// Does the same from and to the text in the database.
 void BM_RestoreChooseSaveText(benchmark::State& state, const std::string& name) {
   const PolicySpec spec = Spec(name, state.range(0));
   const std::string saved = Experienced(spec)->Save().dump();

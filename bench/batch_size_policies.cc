@@ -1,5 +1,5 @@
-// How the batch size policies do on the recorded jobs of the Zeus paper, beside what the reference
-// does. Prints the table of docs/batch-size.md. Needs the traces (ZEUS_TRACE_DIR).
+// Replays the batch size policies on the recorded jobs of the Zeus paper and compares them with the
+// reference. Prints the table of docs/batch-size.md. Needs the traces (ZEUS_TRACE_DIR).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -67,19 +67,19 @@ int Run(int seeds) {
           std::ranges::find(kReferenceFigures, job.name(), &ReferenceFigures::name);
       const auto zeus = Timed(job, "zeus", seeds, zeus_speed);
       const auto gradient = Timed(job, "knowledge_gradient", seeds, gradient_speed);
-      const SampleSummary regret = Of(zeus, &ReplaySummary::regret);
-      const SampleSummary new_regret = Of(gradient, &ReplaySummary::regret);
+      const SampleSummary regret = SummarizeFigure(zeus, &ReplaySummary::regret);
+      const SampleSummary new_regret = SummarizeFigure(gradient, &ReplaySummary::regret);
       const double ratio = new_regret.mean / regret.mean;
       fmt::print(
           "| {} | {:.3f} ({:.3f}) | {:.3f} ({:.3f}) | {:.3f} ({:.3f}) | {:.2f} ({:.2f}) | "
           "{:.2f} ± {:.2f} ({:.2f} ± {:.2f}) | {:.3f} | {:.2f} ± {:.2f} ({:.2f}) | {:.2f} |\n",
-          job.name(), Of(zeus, &ReplaySummary::last_five_energy).mean, reference->energy,
-          Of(zeus, &ReplaySummary::last_five_time).mean, reference->time,
-          Of(zeus, &ReplaySummary::last_five_cost).mean, reference->cost,
-          Of(zeus, &ReplaySummary::regret_of_50).mean, reference->regret_of_50, regret.mean,
-          regret.StandardError(), reference->regret, reference->regret_error,
-          Of(gradient, &ReplaySummary::last_five_cost).mean, new_regret.mean,
-          new_regret.StandardError(), reference->knowledge_gradient_regret, ratio);
+          job.name(), SummarizeFigure(zeus, &ReplaySummary::last_five_energy).mean,
+          reference->energy, SummarizeFigure(zeus, &ReplaySummary::last_five_time).mean,
+          reference->time, SummarizeFigure(zeus, &ReplaySummary::last_five_cost).mean,
+          reference->cost, SummarizeFigure(zeus, &ReplaySummary::regret_of_50).mean,
+          reference->regret_of_50, regret.mean, regret.StandardError(), reference->regret,
+          reference->regret_error, SummarizeFigure(gradient, &ReplaySummary::last_five_cost).mean,
+          new_regret.mean, new_regret.StandardError(), reference->knowledge_gradient_regret, ratio);
       log_ratios += std::log(ratio);
       worst = std::max(worst, ratio);
       ++jobs_done;

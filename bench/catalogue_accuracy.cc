@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
   const bool given = argc > 1;
   const std::filesystem::path directory =
       given ? std::filesystem::path(argv[1]) : zeus::sim::testing::DefaultTraceDirectory();
-  // The traces are not part of the project: without them there is nothing to compare with.
+  // The traces are not part of the repository: without them there is nothing to compare with.
   if (!given && !std::filesystem::exists(directory)) {
     fmt::print("catalogue_accuracy: skipped, no traces in {} (set ZEUS_TRACE_DIR)\n",
                directory.string());

@@ -1,4 +1,4 @@
-// How fast traces of clusters are read, and their groups replayed.
+// Measures how fast traces of clusters are read and their groups replayed.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ ClusterTrace Generate(std::int64_t jobs, std::int64_t groups) {
   return GenerateCluster({.jobs = jobs, .groups = groups}, ByDefaultRuntime(Jobs()));
 }
 
-// A trace of groups on disk, for as long as it lives.
+// Writes a trace of groups to a temporary file and deletes it at the end.
 class TraceFile {
  public:
   explicit TraceFile(std::int64_t jobs)

@@ -1,4 +1,4 @@
-// What one deadline costs, without the frontier: docs/pipeline.md.
+// Measures the cost of solving one deadline without the frontier (docs/pipeline.md).
 #include <benchmark/benchmark.h>
 
 #include "zeus/optimizer/pipeline/deadline_solver.h"
@@ -7,7 +7,8 @@
 namespace zeus::pipeline {
 namespace {
 
-// Stages, microbatches, and how much slower than the fastest iteration in percent.
+// The arguments are stages, microbatches, and the slowdown against the fastest iteration in
+// percent.
 void OneDeadline(benchmark::State& state) {
   const int stages = static_cast<int>(state.range(0));
   const int microbatches = static_cast<int>(state.range(1));

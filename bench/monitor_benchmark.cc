@@ -1,5 +1,6 @@
-// What measuring costs the program that is measured: windows on the hot path, and the recorder.
-// Eight simulated A100 behind NVML's C ABI, unless ZEUS_NVML_LIBRARY names another library.
+// Measures what monitoring costs the measured program: windows on its hot path, and the recorder
+// thread. The GPUs are eight simulated A100s behind NVML's C ABI, unless ZEUS_NVML_LIBRARY names
+// another library.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -40,7 +41,7 @@ void BM_BeginAndEndAWindow(benchmark::State& state) {
 }
 BENCHMARK(BM_BeginAndEndAWindow);
 
-// As in training: tens of thousands of windows per second are not the rule.
+// Training opens windows at this rate; tens of thousands per second are rare.
 void BM_BeginAndEndAWindowWithinAnother(benchmark::State& state) {
   SystemClock clock;
   const auto node = OpenMonitor(clock, true);
@@ -65,7 +66,7 @@ void BM_SynchronousWindow(benchmark::State& state) {
 }
 BENCHMARK(BM_SynchronousWindow);
 
-// The driver's part of it: both edges read every GPU's counter.
+// Measures the driver's share of it: both edges read every GPU's counter.
 void BM_DriverReadsOfASynchronousWindow(benchmark::State& state) {
   SystemClock clock;
   const auto node = OpenMonitor(clock, false);
@@ -82,7 +83,7 @@ double CpuSeconds() {
          1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-// A counter of 300 W that costs nothing to read: what remains is the recorder's own share.
+// A counter of 300 W that costs nothing to read, so that only the recorder's own share remains.
 class FreeMeter final : public EnergyMeter {
  public:
   FreeMeter(Clock& clock, std::string name) : clock_(clock), name_(std::move(name)) {}
@@ -98,9 +99,9 @@ class FreeMeter final : public EnergyMeter {
   const std::string name_;
 };
 
-// Percent of one core that this process takes while nothing but `thread` runs.
-void Watch(benchmark::State& state, Clock& clock) {
-  clock.SleepFor(10s);  // Until the phases of the sensors are known.
+// Measures the percentage of one core that this process uses while only a background thread runs.
+void MeasureIdleShare(benchmark::State& state, Clock& clock) {
+  clock.SleepFor(10s);  // The recorder learns the phases of the sensors meanwhile.
   const Seconds watch = Seconds(static_cast<double>(state.range(0)));
   double share = 0;
   for (auto _ : state) {
@@ -114,7 +115,7 @@ void Watch(benchmark::State& state, Clock& clock) {
 void BM_RecorderOfEightGpus(benchmark::State& state) {
   SystemClock clock;
   const auto node = OpenMonitor(clock, true);
-  Watch(state, clock);
+  MeasureIdleShare(state, clock);
 }
 BENCHMARK(BM_RecorderOfEightGpus)->Arg(60)->Iterations(1)->Unit(benchmark::kSecond);
 
@@ -128,15 +129,15 @@ void BM_RecorderOfEightFreeMeters(benchmark::State& state) {
   }
   EnergyMonitor monitor(clock, std::move(devices));
   const Ticker ticker("zeus-recorder", [&] { return monitor.Step(); });
-  Watch(state, clock);
+  MeasureIdleShare(state, clock);
 }
 BENCHMARK(BM_RecorderOfEightFreeMeters)->Arg(60)->Iterations(1)->Unit(benchmark::kSecond);
 
-// What the machine charges for waking a thread as often, to do nothing.
+// Measures what the machine charges for waking a thread as often without any work.
 void BM_ThreadThatOnlyWakes(benchmark::State& state) {
   SystemClock clock;
   const Ticker ticker("zeus-recorder", [&] { return clock.Now() + 90ms; });
-  Watch(state, clock);
+  MeasureIdleShare(state, clock);
 }
 BENCHMARK(BM_ThreadThatOnlyWakes)->Arg(60)->Iterations(1)->Unit(benchmark::kSecond);
 

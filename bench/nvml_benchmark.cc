@@ -1,7 +1,7 @@
-// What reading all values of a GPU through NVML costs. Over a driver that costs nothing the result
-// is our own share. Over a driver library the whole is measured, and beside it the driver's share:
-// the same calls without the adapter. The library is the simulated one with a private node of
-// 8 V100, unless ZEUS_NVML_LIBRARY names another.
+// Measures the cost of reading all values of a GPU through NVML. Over a driver that costs nothing
+// the result is the adapter's own share. Over a driver library it is the total, and the driver's
+// share is measured separately by the same calls without the adapter. The library is the simulated
+// one with a private node of 8 V100s, unless ZEUS_NVML_LIBRARY names another.
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -36,7 +36,7 @@ Return FreeFieldValues(Device /*device*/, int count, FieldValue* fields) {
   return kSuccess;
 }
 
-// Answers everything at once with constants.
+// Makes a driver that answers every call at once with constants.
 NvmlApi FreeDriver() {
   NvmlApi api;
   api.init = [] { return kSuccess; };
@@ -77,7 +77,7 @@ void ReportPerGpu(benchmark::State& state, std::size_t gpus) {
                                                         benchmark::Counter::kInvert);
 }
 
-// The whole: the driver's work and ours.
+// Measures the total of the driver's work and ours.
 void ReadAll(benchmark::State& state, const NvmlApi& api) {
   auto session = NvmlSession::Open(api);
   if (!session.ok()) return state.SkipWithError(session.error().message.c_str());
@@ -93,7 +93,7 @@ void ReadAll(benchmark::State& state, const NvmlApi& api) {
   ReportPerGpu(state, gpus.size());
 }
 
-// The fields that a board has, as a request.
+// Requests those fields that the board supports.
 std::vector<FieldValue> KnownFields(const Target& target) {
   constexpr std::array kWanted = {std::pair{kFieldEnergy, kScopeGpu},
                                   std::pair{kFieldPowerInstant, kScopeGpu},
@@ -115,7 +115,7 @@ void CallOnce(Return (*way)(const Target&, T*), const Target& target) {
   benchmark::DoNotOptimize(way(target, &value));
 }
 
-// The driver's part: the calls of one reading, their results thrown away.
+// Measures the driver's share: the calls of one reading, whose results are discarded.
 void CallDriver(benchmark::State& state, const NvmlApi& api) {
   auto session = NvmlSession::Open(api);
   if (!session.ok()) return state.SkipWithError(session.error().message.c_str());
@@ -150,8 +150,8 @@ BENCHMARK(ReadEnergyOverAFreeDriver);
 
 constexpr const char* kLibraryVariable = "ZEUS_NVML_LIBRARY";
 
-// The library that was built with this program, which then sees a node of its own: none that
-// somebody started, because there is none beside this program.
+// Selects the library that was built with this program. ZEUS_SIM_DIR points to a folder without
+// nodes, so the library simulates a private node instead of one that a user started.
 std::string UseSimulatedLibrary() {
   const auto program = std::filesystem::read_symlink("/proc/self/exe");
   ::setenv("ZEUS_SIM_DIR", program.parent_path().c_str(), 1);      // NOLINT(concurrency-mt-unsafe)

@@ -1,7 +1,7 @@
-// What the frontier of a pipeline costs: the shared instances against their targets, compared with
-// the frontiers that are known, and the growth with the number of computations as a table and, with
-// a folder as argument, as a figure. Each point is a process of its own, so that its memory is its
-// own; times are those of the processor, since others may use the machine.
+// Measures the cost of computing the frontier of a pipeline: on the shared instances, against their
+// targets and their known frontiers, and its growth with the number of computations, as a table
+// and, with a folder as argument, as a figure. Each point runs in a process of its own, so that its
+// memory can be measured; times are CPU times, because others may use the machine.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -28,10 +28,10 @@ namespace zeus::pipeline {
 namespace {
 
 struct Cost {
-  double seconds = 0;  // Of the processor.
+  double seconds = 0;  // CPU time.
   double megabytes = 0;
   double points = 0;
-  double error = std::nan("");  // The largest relative difference to the known frontier.
+  double error = std::nan("");  // The largest relative difference from the known frontier.
 };
 
 double ProcessorSeconds() {
@@ -49,7 +49,7 @@ double PeakMegabytes() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-// Runs it in a child; nullopt when that fails.
+// Runs `work` in a child process; nullopt when it fails.
 std::optional<Cost> InChild(const std::function<std::optional<Cost>()>& work) {
   int ends[2];
   if (::pipe(ends) != 0) return std::nullopt;
@@ -79,7 +79,7 @@ double LargestError(const Problem& problem, const CostTable& costs, const Fronti
   return worst;
 }
 
-// The best of a few runs of what is quick.
+// Solves the whole frontier. Quick instances are solved several times and the best time counts.
 std::optional<Cost> SolveWhole(const Problem& problem, CostKind kind,
                                const std::vector<KnownPoint>& known) {
   const auto costs = MakeCosts(problem, kind);
@@ -98,7 +98,7 @@ std::optional<Cost> SolveWhole(const Problem& problem, CostKind kind,
   return cost;
 }
 
-// One deadline: the baseline's time, made longer by `slowdown`.
+// Solves one deadline: the baseline's time multiplied by 1 + `slowdown`.
 std::optional<Cost> SolveOne(const Problem& problem, CostKind kind, double slowdown) {
   const auto costs = MakeCosts(problem, kind);
   if (!costs.ok()) return std::nullopt;
@@ -111,7 +111,7 @@ std::optional<Cost> SolveOne(const Problem& problem, CostKind kind, double slowd
   return Cost{.seconds = ProcessorSeconds() - before, .megabytes = PeakMegabytes(), .points = 1};
 }
 
-// The points of the frontier from those of fewer microbatches.
+// Computes the points of the frontier from those with fewer microbatches.
 std::optional<Cost> SolveFromSmaller(const Problem& problem, CostKind kind,
                                      const std::vector<KnownPoint>& known) {
   const auto costs = MakeCosts(problem, kind);
@@ -141,7 +141,7 @@ struct Target {
   CostKind kind = CostKind::kExponential;
   double seconds = 0;
   Task task = Task::kFrontier;
-  double slowdown = 0;  // Of the deadline.
+  double slowdown = 0;  // How much longer than the baseline the deadline is.
 };
 
 const std::vector<Target> kTargets{
@@ -159,7 +159,7 @@ const std::vector<Target> kTargets{
     {"gpt3_a100_32x512", CostKind::kHull, 1, Task::kDeadline, 0.2},
 };
 
-std::string NameOf(const Target& target) {
+std::string MakeName(const Target& target) {
   switch (target.task) {
     case Task::kFrontier:
       return "frontier";
@@ -202,7 +202,7 @@ report::Table Targets() {
     table.rows.push_back(
         {{.text = target.instance},
          {.text = target.kind == CostKind::kHull ? "hull" : "exponential"},
-         {.text = NameOf(target)},
+         {.text = MakeName(target)},
          Number(shown.points, 0),
          Number(shown.seconds, 4),
          Number(target.seconds, 3),
@@ -227,7 +227,8 @@ struct Growth {
                           .y = {.title = "peak memory (MB)", .logarithmic = true}};
 };
 
-// A pipeline with the profile of the shared instance of so many stages, if there is one.
+// Makes a pipeline with the profile of the shared instance that has so many stages, or with a
+// synthetic one.
 Result<Problem> MakeSized(int stages, int microbatches) {
   for (const std::string_view instance : {"4x8", "8x32", "16x64", "32x512"}) {
     if (!instance.starts_with(fmt::format("{}x", stages))) continue;
@@ -248,7 +249,8 @@ void AddPoint(Growth& growth, CostKind kind, int stages, int microbatches) {
   });
   const double computations = 2.0 * stages * microbatches;
   fmt::print(stderr, "{} stages, {} microbatches, {}: {:.3f} s\n", stages, microbatches, name,
-             cost ? cost->seconds : std::nan(""));  // Large ones take minutes in all.
+             // Shows progress, because the large ones take minutes.
+             cost ? cost->seconds : std::nan(""));
   const Cost shown = cost.value_or(Cost{std::nan(""), std::nan(""), std::nan("")});
   growth.table.rows.push_back({Number(stages, 0),
                                Number(microbatches, 0),

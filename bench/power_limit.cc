@@ -1,7 +1,7 @@
-// Whether the limit that is found just in time is the right one, and what finding it costs: every
-// workload of the catalogue on every GPU it was recorded on, in virtual time, measured through the
-// simulated sensors and judged by the simulation's own truth. Prints the tables of
-// docs/power-limit.md.
+// Checks whether the power limit that is found just in time is the right one, and measures what
+// finding it costs: every workload of the catalogue on every GPU it was recorded on, in virtual
+// time, measured through simulated sensors and compared with the truth of the simulation. Prints
+// the tables of docs/power-limit.md.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -60,7 +60,7 @@ Use UseSoFar(SimulatedNode& node) {
   return {.time = node.clock().Now().time_since_epoch(), .energy = node.gpu(0).ExactEnergy()};
 }
 
-// The first epochs with the optimiser, until it has decided; or at one limit, as many.
+// The first epochs: with the optimiser until it has decided, or as many at a fixed limit.
 struct Beginning {
   int epochs = 0;
   Use use{};
@@ -69,7 +69,7 @@ struct Beginning {
 
 Beginning BeginWithOptimizer(const sim::GpuModel& model, const sim::Workload& workload,
                              double eta) {
-  SimulatedNode node({model.id.data()}, JobOf(workload));
+  SimulatedNode node({model.id.data()}, MakeJob(workload));
   GlobalPowerLimitOptimizer optimizer(node.monitor(), ZeusCost(eta));
   const Use begin = UseSoFar(node);
   const std::uint64_t steps = sim::StepsPerEpoch(workload, workload.default_batch_size);
@@ -87,9 +87,9 @@ Beginning BeginWithOptimizer(const sim::GpuModel& model, const sim::Workload& wo
 }
 
 Use BeginAt(const sim::GpuModel& model, const sim::Workload& workload, Watts limit, int epochs) {
-  SimulatedNode node({model.id.data()}, JobOf(workload));
+  SimulatedNode node({model.id.data()}, MakeJob(workload));
   (void)node.gpu(0).SetPowerLimitWithoutJournal(limit);
-  for (int i = 0; i < 10; ++i) node.Step();  // Until the limit has taken effect.
+  for (int i = 0; i < 10; ++i) node.Step();  // The limit takes effect meanwhile.
   const Use begin = UseSoFar(node);
   const std::uint64_t steps = sim::StepsPerEpoch(workload, workload.default_batch_size);
   for (std::uint64_t i = 0; i < steps * static_cast<std::uint64_t>(epochs); ++i) node.Step();
@@ -109,7 +109,7 @@ void PrintOverhead(const char* name, double eta, const char* paper) {
   const Use most = BeginAt(model, workload, model.limit_range.max, jit.epochs);
   const double epochs =
       std::round(sim::MeanEpochsToTarget(workload, workload.default_batch_size).value_or(1));
-  // The other epochs are like those at the same limit that were simulated.
+  // The remaining epochs are assumed to equal the simulated ones at the same limit.
   const double more = epochs / jit.epochs - 1;
   const auto job = [&](const Use& beginning, const Use& rest) {
     return Use{.time = beginning.time + more * rest.time,

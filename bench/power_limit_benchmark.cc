@@ -1,4 +1,4 @@
-// What a training step costs the optimiser: once it has decided, and while it profiles.
+// Measures what the optimiser costs per training step, once it has decided and while it profiles.
 #include <benchmark/benchmark.h>
 
 #include <limits>
@@ -22,7 +22,7 @@ void StepOfAnOptimizerThatIsDone(benchmark::State& state) {
 }
 BENCHMARK(StepOfAnOptimizerThatIsDone);
 
-// Through the interface that training uses.
+// Uses the interface that training uses.
 void StepOfAJobThatIsDone(benchmark::State& state) {
   testing::SimulatedNode node({"V100", "V100", "V100", "V100"}, {});
   GlobalPowerLimitOptimizer optimizer(node.monitor());

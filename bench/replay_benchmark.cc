@@ -1,5 +1,5 @@
-// How fast jobs are replayed: recurrences per second for each policy on the jobs of the catalogue,
-// and how that grows with the number of batch sizes.
+// Measures how fast jobs are replayed: recurrences per second for each policy on the jobs of the
+// catalogue, and their growth with the number of batch sizes.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -22,7 +22,8 @@ std::vector<ReplayJob> PaperJobs() {
   return jobs;
 }
 
-// As the paper evaluates: 2 |B| |P| recurrences of each of twelve jobs, with a new policy each.
+// Replays as the paper evaluates: 2 |B| |P| recurrences of each of twelve jobs, each with a new
+// policy.
 void BM_Recurrences(benchmark::State& state, const std::string& name) {
   const std::vector<ReplayJob> jobs = PaperJobs();
   std::int64_t recurrences = 0;
@@ -39,7 +40,7 @@ void BM_Recurrences(benchmark::State& state, const std::string& name) {
   state.SetItemsProcessed(recurrences);
 }
 
-// All batch sizes of one job are about as good, so that none is pruned and all are drawn from.
+// All batch sizes of the job are about equally good, so that none is pruned and all are drawn from.
 ReplayJob JobWithArms(int arms) {
   ReplayJob job{.gpu_model = "v100",
                 .label = "made",

@@ -1,6 +1,6 @@
-// How the time and the memory of a cluster's replay grow with jobs, groups, arms and threads, as a
-// table and, with a folder as argument, as figures. Each point is a process of its own, so that its
-// memory is its own; times are those of the processor, since others may use the machine.
+// Measures how time and memory of a cluster replay grow with jobs, groups, arms and threads. Prints
+// a table and, with a folder as argument, writes figures. Each point runs in a process of its own,
+// so that its memory can be measured; times are CPU times, because others may use the machine.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -28,12 +28,12 @@ struct Point {
   ClusterSpec cluster{};
   std::vector<std::string> policies{};
   int threads = 1;
-  int arms = 0;  // 0: as the catalogue has them.
+  int arms = 0;  // 0: as in the catalogue.
 };
 
 struct Cost {
   Seconds processor{};
-  Seconds wall{};  // Of the replay alone.
+  Seconds wall{};  // Time of the replay alone.
   double megabytes = 0.0;
 };
 
@@ -52,7 +52,7 @@ double PeakMegabytes() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-// The same job with so many batch sizes: those it has, and made-up ones between and above them.
+// Returns the same job with `arms` batch sizes: its own, and invented ones between and above them.
 ReplayJob WithArms(ReplayJob job, int arms) {
   const std::vector<ReplayArm> real = job.arms;
   job.arms.clear();
@@ -169,7 +169,7 @@ Growth WithGroups(std::int64_t most) {
   return growth;
 }
 
-Growth WithArmsOf(std::int64_t most) {
+Growth WithBatchSizes(std::int64_t most) {
   Growth growth = MakeGrowth("arms", "batch sizes of a job");
   for (const std::string& policy : kPolicies)
     for (const int arms : {3, 5, 10, 20, 30})
@@ -200,10 +200,10 @@ int Main(int argc, char** argv) {
                             "Time and memory grow in proportion to the jobs; groups hardly "
                             "matter; arms do for knowledge_gradient."};
   report::Section section{.title = "Growth"};
-  for (const auto sweep : {WithJobs, WithGroups, WithArmsOf, WithThreads}) {
+  for (const auto sweep : {WithJobs, WithGroups, WithBatchSizes, WithThreads}) {
     Growth growth = sweep(kMostJobs);
     section.tables.push_back(std::move(growth.table));
-    if (sweep == WithThreads) continue;  // A table says it.
+    if (sweep == WithThreads) continue;  // The table is enough for threads.
     figure.panels.push_back(std::move(growth.seconds));
     if (sweep == WithJobs) figure.panels.push_back(std::move(growth.megabytes));
   }

@@ -1,4 +1,4 @@
-// What a simulated GPU costs: the whole of it in one number (a simulated week), and its parts.
+// Measures what a simulated GPU costs: a simulated week as a whole, and its parts.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-// What the stores commit and read in a second, next to what the disk syncs in a second: a change of
-// a job is durable when it is answered, so without sharing commits nothing could be faster than
-// the disk. Prints the tables of docs/performance.md.
-//   store_benchmark [SECONDS [sqlite|postgresql]]   per figure (3); only this one
-// TMPDIR says on which disk.
+// Measures how many changes and reads per second the stores achieve, next to how often the disk
+// syncs in a second: a change of a job is durable when it is answered, so without shared commits
+// nothing could be faster than the disk. Prints the tables of docs/performance.md.
+//   store_benchmark [SECONDS [sqlite|postgresql]]   seconds per figure (3); only this store
+// TMPDIR decides which disk is used.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -40,7 +40,8 @@ struct Bench {
   Seconds time{3.0};
   double syncs_per_second = 0.0;
 
-  // How often `work(thread, round)` is done in a second by so many threads; false ends it.
+  // Returns how often per second `threads` threads complete `work(thread, round)`. A thread ends
+  // when `work` returns false.
   double Rate(int threads, const std::function<bool(int, int)>& work) {
     std::atomic<std::int64_t> done = 0;
     const TimePoint start = clock.Now();
@@ -57,7 +58,7 @@ struct Bench {
   }
 };
 
-// A block at the end of a file and a sync, as the log of a database grows.
+// Appends a block to a file and syncs it, as the log of a database does.
 double SyncsPerSecond(Bench& bench, const std::filesystem::path& folder) {
   const FileDescriptor file(::open((folder / "sync").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
   std::array<char, 4096> block{};
@@ -72,7 +73,7 @@ double SyncsPerSecond(Bench& bench, const std::filesystem::path& folder) {
 
 std::string JobOf(int thread, int jobs) { return fmt::format("job{}", thread % jobs); }
 
-// What beginning a trial does to the store.
+// Makes the same change in the store as beginning a trial.
 Status BeginTrial(JobRepository& repository, const std::string& id, const std::string& request) {
   return repository.Write([&](JobTransaction& change) -> Status {
     ZEUS_TRY(Job job, change.LockJob(id));
@@ -87,7 +88,7 @@ Status BeginTrial(JobRepository& repository, const std::string& id, const std::s
   });
 }
 
-// What a report does to it.
+// Makes the same change in the store as a report of a trial.
 Status Report(JobRepository& repository, const std::string& id, std::int64_t number) {
   return repository.Write([&](JobTransaction& change) -> Status {
     ZEUS_TRY(Job job, change.LockJob(id));

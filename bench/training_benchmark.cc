@@ -1,4 +1,4 @@
-// What TrainingLoop costs per batch, against the same loop without it.
+// Measures what TrainingLoop costs per batch, compared with the same loop without it.
 #include <benchmark/benchmark.h>
 
 #include <ranges>
@@ -17,7 +17,7 @@ class QuietCallback final : public TrainingCallback {
   std::int64_t steps_ = 0;
 };
 
-// All iterations in one epoch of a monitor without devices.
+// Runs all iterations in one epoch, with a monitor without devices.
 void Train(benchmark::State& state, TrainingOptions options) {
   SystemClock clock;
   EnergyMonitor monitor(clock, {});

@@ -1,5 +1,5 @@
 // Finds the GPUs of this machine, caps the first one at 60 % of its power limit for three seconds,
-// and shows that the limit is put back. So it is when the program is ended by a signal meanwhile.
+// and shows that the limit is restored. It is also restored when a signal ends the program.
 #include <fmt/format.h>
 
 #include <algorithm>

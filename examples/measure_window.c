@@ -37,7 +37,7 @@ int main(void) {
   show(measurement);
   zeus_measurement_free(measurement);
 
-  /* A moment later the sensors have shown what happened at the end. */
+  /* Sensors report with a delay: a moment later the end is known more precisely. */
   if (zeus_window_refine(monitor, id, 2.0, &measurement) != ZEUS_OK) return failed("refine");
   show(measurement);
   zeus_measurement_free(measurement);

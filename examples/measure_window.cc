@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "zeus/base/clock.h"
+#include "zeus/base/quantity_text.h"
 #include "zeus/monitor/node_monitor.h"
 
 namespace {
@@ -13,7 +14,7 @@ using namespace std::chrono_literals;
 void Show(const zeus::Measurement& measured) {
   const zeus::Measurement::Total total = measured.Sum();
   fmt::print("{}: {:.2f} s, {}\n", measured.window, measured.time.count(),
-             zeus::ToText(total.energy, total.sigma));
+             zeus::WithSigma(total.energy, total.sigma));
   for (const zeus::DeviceMeasurement& device : measured.devices)
     fmt::print("  {} {}\n", device.device, zeus::ToText(device));
 }
@@ -33,7 +34,7 @@ zeus::Status Run() {
   }
   ZEUS_RETURN_IF_ERROR(monitor.EndWindow("epoch"));
 
-  // A moment later the sensors have shown what happened at the end.
+  // Sensors report with a delay: a moment later the end of the window is known more precisely.
   ZEUS_TRY(const zeus::Measurement refined, monitor.Refine(epoch));
   Show(refined);
   return zeus::Ok();

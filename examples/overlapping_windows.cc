@@ -1,4 +1,4 @@
-// Two threads use the machine at once: what each of them used adds up to what was used.
+// Two threads use the machine at once: the energies of their windows add up to the total.
 #include <fmt/format.h>
 
 #include <thread>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A window of its own thread; windows of other threads that overlap share the energy with it.
+// Each thread measures a window of its own; windows that overlap share the energy by weight.
 zeus::Result<zeus::WindowId> Work(zeus::EnergyMonitor& monitor, const char* name, double weight) {
   ZEUS_TRY(const zeus::WindowId id, monitor.BeginWindow(name, {.weight = weight}));
   monitor.clock().SleepFor(1s);  // Here the thread works.

@@ -1,4 +1,4 @@
-// Records two seconds and prints the power of every device over time, as comma-separated values.
+// Records two seconds and prints the power of every device over time as CSV.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// A recurring job that asks which batch size to use, finds its power limit, and teaches its next
-// recurrence. GPU and time are simulated; a RemoteJobService instead would ask a `zeus serve`.
+// A recurring job that asks which batch size to use, finds its power limit, and reports the outcome
+// for the next recurrence. GPU and time are simulated; a RemoteJobService would ask a `zeus serve`
+// instead.
 #include <fmt/format.h>
 
 #include <ranges>
@@ -37,7 +38,8 @@ static zeus::Status Run() {
     zeus::GlobalPowerLimitOptimizer optimizer(*monitor);
     client->Observe(optimizer);
     zeus::TrainingLoop loop(*monitor, {.callbacks = {&optimizer, client.get()}});
-    for (const int epoch : loop.Epochs()) {  // Ends at the target, or when it costs too much.
+    // Ends at the target or when the cost exceeds the bound.
+    for (const int epoch : loop.Epochs()) {
       for ([[maybe_unused]] const auto batch :
            loop.Batches(std::views::iota(0U, StepsPerEpoch(*workload, batch_size))))
         clock.SleepFor(gpu.StepTime(work).value());

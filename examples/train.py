@@ -20,11 +20,11 @@ SEGMENTS = [
     "abcdef", "bc", "abdeg", "abcdg", "bcfg", "acdfg", "acdefg", "abc", "abcdefg", "abcdfg",
 ]
 NOISE = 0.4
-SAMPLES = 1024  # Of an epoch.
+SAMPLES = 1024  # Samples per epoch.
 
 
 class Gpu:
-    """The first simulated GPU, at work in the background; nothing where there is none."""
+    """The first simulated GPU, loaded in the background; does nothing if there is none."""
 
     def __init__(self, batch_size: int) -> None:
         self.load = None
@@ -38,7 +38,7 @@ class Gpu:
             stdout=subprocess.PIPE, text=True)
 
     def run(self, steps: float) -> None:
-        """Waits until the GPU has done so many more steps."""
+        """Waits until the GPU has done `steps` more steps."""
         if self.load is None or self.load.stdout is None:
             return
         wanted = self.steps + steps
@@ -55,7 +55,7 @@ class Gpu:
 
 
 def digits(count: int, seed: int) -> list[tuple[list[float], int]]:
-    """Lit segments with noise (and a one, for the bias), and the digit that they show."""
+    """Returns lit segments with noise (and a 1 for the bias), and the digit that they show."""
     source = random.Random(seed)
     samples = []
     for _ in range(count):

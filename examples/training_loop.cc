@@ -1,5 +1,5 @@
 // Listing 1 of the Zeus paper: a training that stops at its target, finds the best power limit on
-// the way and knows what it cost. GPU and time are simulated, so it takes milliseconds.
+// the way, and prints what it used. GPU and time are simulated, so it takes milliseconds.
 #include "zeus/training/training_loop.h"
 
 #include <fmt/format.h>
@@ -8,6 +8,7 @@
 #include <ranges>
 #include <utility>
 
+#include "zeus/base/quantity_text.h"
 #include "zeus/base/stepped_clock.h"
 #include "zeus/device/sim/simulated_gpu.h"
 #include "zeus/training/global_power_limit_optimizer.h"
@@ -40,7 +41,7 @@ zeus::Status Run() {
   zeus::GlobalPowerLimitOptimizer optimizer(*monitor, zeus::ZeusCost(0.5));
   zeus::TrainingLoop loop(
       *monitor, {.max_epochs = 100, .target_metric = 0.65, .eta = 0.5, .callbacks = {&optimizer}});
-  for (const int epoch : loop.Epochs()) {  // May stop early.
+  for (const int epoch : loop.Epochs()) {  // Ends at the target or at max_epochs.
     for ([[maybe_unused]] const auto batch : loop.Batches(train_set)) learn();
     for ([[maybe_unused]] const auto batch : eval_set) learn();
     loop.ReportMetric(1 - std::exp(-0.1 * (epoch + 1)));
@@ -49,8 +50,8 @@ zeus::Status Run() {
   const zeus::TrainingSummary summary = loop.Summary();
   fmt::print("{} after {} epochs: {:.1f} s, {}, cost {}\n", StopReasonName(*summary.reason),
              summary.epochs, summary.amounts.time.count(),
-             zeus::ToText(summary.amounts.energy, summary.amounts.energy_sigma),
-             zeus::ToText(*summary.amounts.cost, summary.amounts.cost_sigma));
+             zeus::WithSigma(summary.amounts.energy, summary.amounts.energy_sigma),
+             zeus::WithSigma(*summary.amounts.cost, summary.amounts.cost_sigma));
   ZEUS_TRY(const auto savings, optimizer.Savings());
   for (const zeus::SavingsReport& report : savings) fmt::print("{}\n", ToText(report));
   return zeus::Ok();

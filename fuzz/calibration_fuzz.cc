@@ -6,8 +6,8 @@
 #include "zeus/monitor/calibration/meter_csv.h"
 #include "zeus/monitor/sensor_calibration.h"
 
-// Logs of meters and kept calibrations, as people and other programs leave them. What was
-// understood is written and read again.
+// Reads logs of meters and stored calibrations, which people and other programs write. Input that
+// was accepted is written and read again.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   (void)zeus::calibration::ParseMeterCsv(text, "meter.csv");

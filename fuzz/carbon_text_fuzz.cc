@@ -1,5 +1,5 @@
-// Files that people and servers write: time zones, tariffs, series, times. Whatever they hold, the
-// readers answer or say what is wrong, and what they accepted can be asked.
+// Reads files that people and servers write: time zones, tariffs, series, times. Readers must
+// accept the text or return an error, and every query on accepted data must work.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

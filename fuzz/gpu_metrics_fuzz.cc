@@ -4,7 +4,7 @@
 
 #include "zeus/device/amd/amdgpu_sysfs.h"
 
-// amdgpu's binary metrics, and its tables of clocks, whatever the driver puts there.
+// Parses amdgpu's binary metrics and its tables of clocks.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   (void)zeus::amd::ParseGpuMetrics(bytes);

@@ -5,8 +5,8 @@
 #include "zeus/base/json.h"
 #include "zeus/optimizer/power_limit/profile_json.h"
 
-// Profiles that people edit, cut off or bring from elsewhere. What was understood is written and
-// read again.
+// Reads profiles that users may have edited, truncated or copied from elsewhere. Input that was
+// accepted is written and read again.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto profile = zeus::ParseProfile(text, 2);

@@ -7,12 +7,12 @@
 #include "zeus/replay/cluster/group_trace.h"
 #include "zeus/replay/input/unpacking.h"
 
-// Traces that somebody sent: text, or packed and damaged. Whatever they hold, jobs that are taken
-// from them make sense.
+// Reads traces from foreign sources: plain text, or compressed and possibly damaged. Jobs that are
+// read from them must satisfy the promises of ClusterTrace.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
-  auto bytes = zeus::replay::BytesOf(text);
-  if (const std::optional packing = zeus::replay::PackingOf(text)) {
+  auto bytes = zeus::replay::ReadFromMemory(text);
+  if (const std::optional packing = zeus::replay::DetectPacking(text)) {
     auto unpacked = zeus::replay::Unpack(*packing, "fuzz", std::move(bytes));
     if (!unpacked.ok()) return 0;
     bytes = std::move(unpacked).value();

@@ -1,5 +1,5 @@
-// The texts of the kernel that describe CPUs, zones, boards and cards. Besides not crashing, what a
-// parser accepts must keep its promises.
+// Parses the kernel's texts about CPUs, zones, boards and cards. Besides not crashing, a parser
+// must keep its promises about what it accepts.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -5,7 +5,7 @@
 
 #include "zeus/device/visible_devices.h"
 
-// Whatever the variable holds: no crash, and every selected board exists and is selected once.
+// Parses any value of the variable: no crash, and every selected board exists and is selected once.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const std::vector<zeus::SelectableBoard> kBoards = {
       {.uuid = "GPU-aa11b2c3-0000", .partitions = {}},

@@ -1,6 +1,6 @@
-// Turns the power limit of the GPUs it sees to 150 W, says so, and ends the way it is told:
+// Sets the power limit of the GPUs it sees to 150 W, prints that, and ends in the given way:
 //   knob_program END [scoped]    one knob for all GPUs behind a guard, or a ScopedPowerLimit each
-//   knob_program loop            sets and puts back without end
+//   knob_program loop            sets and restores without end
 #include <fmt/format.h>
 #include <unistd.h>
 

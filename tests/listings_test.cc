@@ -1,4 +1,5 @@
-// Listing 1 of the Zeus paper and the three listings of the talk, in our words, on simulated GPUs.
+// Runs Listing 1 of the Zeus paper and the three listings of the talk, in our API, on simulated
+// GPUs.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +31,7 @@ class ListingsTest : public ::testing::Test {
 
 TEST_F(ListingsTest, PaperListing1) {
   TrainingLoop loop(node_monitor_, {.max_epochs = 100, .target_metric = 0.65});
-  for (const int epoch : loop.Epochs()) {  // May stop early.
+  for (const int epoch : loop.Epochs()) {  // Ends at the target or at max_epochs.
     for (const int batch : loop.Batches(train_set)) Learn(batch);
     for (const int batch : eval_set) Evaluate(batch);
     loop.ReportMetric(ValidationMetric(epoch));

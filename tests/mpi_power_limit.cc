@@ -22,7 +22,7 @@ struct Decision {
   Setting chosen;
 };
 
-// The last rank has twice the work in a step.
+// The last rank has twice the work per step.
 Result<Decision> Optimize(int rank, int size, Collective& ranks) {
   const unsigned batch_size = rank == size - 1 ? 512 : 256;
   testing::SimulatedNode node({"V100"}, {.workload = "resnet50", .batch_size = batch_size});
@@ -46,7 +46,7 @@ void Print(const Decision& decision) {
   fmt::print("\n");
 }
 
-// Energies add up, the slowest gives the time (Zeus §6.6).
+// Energies are summed, and the slowest rank determines the time (Zeus §6.6).
 void Add(const Profile& one, Profile& sum) {
   sum.max_power += one.max_power;
   for (std::size_t i = 0; i < sum.points.size(); ++i) {

@@ -5,15 +5,15 @@
 
 namespace zeus {
 
-// Each rank optimises the power limit of a simulated GPU of its own, the last of them a slower one.
-// Prints what was decided and on what.
+// Each rank optimises the power limit of a simulated GPU of its own; that of the last rank is
+// slower. Prints the decision and the profile behind it.
 Status OptimizePowerLimit(Collective& ranks);
 
-// Each rank trains on one GPU of this machine, the one of its number, until somebody ends it. The
-// last one is killed while limits are low.
+// Each rank trains on the GPU of this machine that has its number, until the program is terminated.
+// The last rank is killed while limits are low.
 Status TrainUntilOneIsKilled(Collective& ranks);
 
-// The same decision without ranks: every GPU is profiled alone, and what was measured is added up.
+// Takes the same decision without ranks: every GPU is profiled alone, and the profiles are summed.
 Status OptimizeSummedProfiles(int ranks);
 
 }  // namespace zeus

@@ -1,4 +1,4 @@
-// mpi_program TASK: what one rank does in mpi_test.py. Prints one line of results, or the error.
+// mpi_program TASK: one rank of mpi_test.py. Prints one line of results, or the error.
 #include <fmt/format.h>
 
 #include <array>
@@ -34,7 +34,7 @@ Status WrongRoot(Collective& ranks) {
   return ranks.Broadcast(told, ranks.size());
 }
 
-// The last rank ends by `death`; the others go on exchanging.
+// The last rank ends by `death`; the others continue to exchange.
 Status LoseOne(Collective& ranks, const std::function<void()>& death) {
   std::array<double, 1> sum = {1.0};
   ZEUS_RETURN_IF_ERROR(ranks.Sum(sum));

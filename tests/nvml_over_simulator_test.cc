@@ -1,5 +1,5 @@
-// The NVML adapter over the simulated driver library: the chain of a real machine, from dlopen() to
-// the counter, with a node underneath whose truth is known.
+// Tests the NVML adapter over the simulated driver library: the whole chain of a real machine, from
+// dlopen() to the counter, over a node whose true values are known.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -62,7 +62,7 @@ TEST_F(NvmlOverSimulatorTest, TheCounterIsTheTruthTimesTheBoardsGain) {
   const Joules measured = gpu_->TotalEnergy().value() - before;
   const Joules exact = node_.Snapshot().exact_energy() - exact_before;
   const sim::BoardSensors board = node_.Snapshot().board_sensors();
-  // Of 1.08 MJ the counter's update period and the real time of the test are less than 0.1 %.
+  // The counter's update period and the real time of the test amount to less than 0.1 % of 1.08 MJ.
   EXPECT_NEAR(measured / (exact * board.gain + board.offset * 1h), 1.0, 1e-3);
   EXPECT_NEAR(exact / (300_W * 1h), 1.0, 1e-3);
 }
@@ -191,7 +191,7 @@ TEST_F(NvmlOverSimulatorTest, ParentAndChildBothGoOnReading) {
     const auto energy = gpu_->TotalEnergy();
     return energy.ok() && energy.value() > before + 1000_J && gpu_->Read().temperature.ok();
   }));
-  // The child moved the time of the node, which both see.
+  // The child advanced the time of the node, which both processes share.
   const Joules after = gpu_->TotalEnergy().value();
   EXPECT_GT(after, before + 1000_J);
   EXPECT_LT(after, before + 5000_J);

@@ -21,7 +21,7 @@ using zeus::testing::FakeStep;
 
 constexpr double kStepsPerSlice = 40;
 
-// One slice of 40 steps at each limit, summed over the GPUs.
+// One slice of 40 steps at each limit; energies are summed over the GPUs.
 struct Recording {
   std::string name;
   int gpus = 0;
@@ -70,12 +70,12 @@ class PowerProfilesTest : public ::testing::Test {
   std::vector<Recording> recordings_;
 };
 
-FakeJob JobOf(const Recording& recording) {
+FakeJob MakeFakeJob(const Recording& recording) {
   return FakeJob([&recording](Watts limit) { return recording.steps.at(limit); },
                  {recording.min(), recording.max()}, recording.max());
 }
 
-// What the numbers of the recording imply, worked out anew.
+// Computes the best limit directly from the numbers of the recording.
 Watts Cheapest(const Recording& recording, const std::function<double(const FakeStep&)>& cost) {
   return std::ranges::min_element(recording.steps, {},
                                   [&](const auto& at) { return cost(at.second); })
@@ -107,9 +107,9 @@ std::vector<Objective> Objectives(const Recording& recording) {
   return objectives;
 }
 
-// The recording has no uncertainty, so neither has what is replayed from it: rounding apart.
+// The recording has no uncertainty, so the replayed profile has none either, except for rounding.
 Profile Measured(const Recording& recording, int interrupt_after = 0) {
-  FakeJob job = JobOf(recording);
+  FakeJob job = MakeFakeJob(recording);
   PowerLimitOptimizer optimizer(job.parts(), {.rule = SliceRule::BySteps()});
   for (int step = 1; !optimizer.done(); ++step) {
     job.Step(optimizer);
@@ -129,7 +129,7 @@ TEST_F(PowerProfilesTest, EverySelectorFindsTheOptimumThatTheNumbersImply) {
   ASSERT_EQ(recordings_.size(), 12u);
   for (const Recording& recording : recordings_) {
     for (const Objective& objective : Objectives(recording)) {
-      FakeJob job = JobOf(recording);
+      FakeJob job = MakeFakeJob(recording);
       PowerLimitOptimizer optimizer(job.parts(),
                                     {.selector = objective.selector, .rule = SliceRule::BySteps()});
       job.Train(optimizer, 1000, 1);

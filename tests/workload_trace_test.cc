@@ -13,7 +13,8 @@
 namespace zeus::sim::testing {
 namespace workload_trace_test {
 
-// The catalogue against the traces it was fitted to. They do not ship: without them this skips.
+// Compares the catalogue with the traces it was fitted to. They are not part of the repository;
+// without them the tests are skipped.
 class WorkloadTraceTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -51,7 +52,8 @@ TEST_F(WorkloadTraceTest, AveragePowerAgreesWithTheTraces) {
   EXPECT_LE(Quantile(all_.power_errors, 0.95), 0.15);
 }
 
-// Not only the catalogue: a GPU that runs each recorded job until it is warm, and an hour more.
+// Tests the simulated GPU, not only the catalogue: it runs each recorded job until it is warm, and
+// then for an hour.
 TEST_F(WorkloadTraceTest, TheSimulatedGpuAgreesWithTheTraces) {
   std::vector<double> time_errors;
   std::vector<double> power_errors;

@@ -65,7 +65,7 @@ constexpr NamedBoard kBoards[] = {
       .pcie_generation = 4}},
 };
 
-// For a model that was added to the catalogue and not here.
+// Used for a model that is in the catalogue but not in this table.
 constexpr Board kUnknown = {.pci_device_id = 0x000010de,
                             .brand = kBrandUnknown,
                             .compute_major = 0,

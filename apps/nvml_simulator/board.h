@@ -4,15 +4,15 @@
 
 namespace zeus::nvml_simulator {
 
-// What NVML tells about a kind of board beyond what matters for its energy.
+// Properties of a board that NVML reports but that do not affect its energy.
 struct Board {
   unsigned pci_device_id;  // Device in the upper half, vendor 0x10de in the lower.
   int brand;               // nvmlBrandType_t
   int compute_major;
   int compute_minor;
   unsigned pcie_generation;
-  unsigned mig_instances = 0;  // The most it can be split into; 0 where it cannot.
-  bool passive = true;         // Cooled by the server: no fan of its own.
+  unsigned mig_instances = 0;  // The largest number of MIG instances; 0: MIG is not supported.
+  bool passive = true;         // Cooled by the server, without a fan.
 };
 
 const Board& BoardOf(const sim::GpuModel& model);

@@ -1,4 +1,4 @@
-// Clocks, what they may be locked to, and why they are low.
+// NVML's functions for clocks: present values, locks, and reasons for throttling.
 #include <span>
 #include <vector>
 
@@ -16,8 +16,8 @@ constexpr int kPerformanceStateIdle = 8;
 
 bool IsClockType(int type) { return type >= nvml::kClockGraphics && type <= nvml::kClockVideo; }
 
-// SM and video clocks follow the graphics clock.
-ClockDomain DomainOf(int type) {
+// SM and video clocks follow the graphics clock, so they map to it.
+ClockDomain ToDomain(int type) {
   return type == nvml::kClockMemory ? ClockDomain::kMemory : ClockDomain::kGraphics;
 }
 
@@ -25,9 +25,9 @@ Hertz MaxClock(const sim::GpuModel& model, ClockDomain domain) {
   return domain == ClockDomain::kMemory ? model.memory_clock : model.graphics_clock.max;
 }
 
-// NVML's protocol for lists: the count is the room on the way in and the need on the way out.
-// Highest first.
-Return GiveClocks(std::span<const Hertz> ascending, unsigned* count, unsigned* megahertz) {
+// Follows NVML's protocol for lists: `count` is the capacity on entry and the required size on
+// return. Clocks are listed from the highest.
+Return CopyClocks(std::span<const Hertz> ascending, unsigned* count, unsigned* megahertz) {
   const auto needed = static_cast<unsigned>(ascending.size());
   if (*count < needed || megahertz == nullptr) {
     *count = needed;
@@ -74,7 +74,7 @@ using namespace zeus::nvml_simulator;
 NVML_FUNCTION nvmlDeviceGetClockInfo(Device device, int type, unsigned* megahertz) {
   return Library::Instance().Read(device, {megahertz}, [&](const GpuCall& gpu) -> Return {
     if (!IsClockType(type)) return nvml::kInvalidArgument;
-    *megahertz = ToMegahertz(gpu.core.clock(DomainOf(type)));
+    *megahertz = ToMegahertz(gpu.core.clock(ToDomain(type)));
     return nvml::kSuccess;
   });
 }
@@ -82,7 +82,7 @@ NVML_FUNCTION nvmlDeviceGetClockInfo(Device device, int type, unsigned* megahert
 NVML_FUNCTION nvmlDeviceGetMaxClockInfo(Device device, int type, unsigned* megahertz) {
   return Library::Instance().Read(device, {megahertz}, [&](const GpuCall& gpu) -> Return {
     if (!IsClockType(type)) return nvml::kInvalidArgument;
-    *megahertz = ToMegahertz(MaxClock(gpu.core.model(), DomainOf(type)));
+    *megahertz = ToMegahertz(MaxClock(gpu.core.model(), ToDomain(type)));
     return nvml::kSuccess;
   });
 }
@@ -90,7 +90,7 @@ NVML_FUNCTION nvmlDeviceGetMaxClockInfo(Device device, int type, unsigned* megah
 NVML_FUNCTION nvmlDeviceGetClock(Device device, int type, int id, unsigned* megahertz) {
   if (id == kClockIdCurrent) return nvmlDeviceGetClockInfo(device, type, megahertz);
   if (id == kClockIdCustomerBoostMax) return nvmlDeviceGetMaxClockInfo(device, type, megahertz);
-  // Applications clocks are on their way out of NVML.
+  // NVML is removing applications clocks, so they are reported as unsupported.
   return Library::Instance().Read(device, {megahertz}, [&](const GpuCall&) -> Return {
     return id < 0 || id > kClockIdCustomerBoostMax ? nvml::kInvalidArgument : nvml::kNotSupported;
   });
@@ -99,7 +99,7 @@ NVML_FUNCTION nvmlDeviceGetClock(Device device, int type, int id, unsigned* mega
 NVML_FUNCTION nvmlDeviceGetSupportedMemoryClocks(Device device, unsigned* count,
                                                  unsigned* megahertz) {
   return Library::Instance().Read(device, {count}, [&](const GpuCall& gpu) {
-    return GiveClocks(gpu.core.supported_clocks(ClockDomain::kMemory), count, megahertz);
+    return CopyClocks(gpu.core.supported_clocks(ClockDomain::kMemory), count, megahertz);
   });
 }
 
@@ -110,7 +110,7 @@ NVML_FUNCTION nvmlDeviceGetSupportedGraphicsClocks(Device device, unsigned memor
     for (const Hertz clock : gpu.core.supported_clocks(ClockDomain::kMemory))
       known = known || ToMegahertz(clock) == memory_megahertz;
     if (!known) return nvml::kNotFound;
-    return GiveClocks(gpu.core.supported_clocks(ClockDomain::kGraphics), count, megahertz);
+    return CopyClocks(gpu.core.supported_clocks(ClockDomain::kGraphics), count, megahertz);
   });
 }
 

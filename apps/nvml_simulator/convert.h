@@ -4,7 +4,7 @@
 
 #include "zeus/base/units.h"
 
-// NVML's units: milliwatts, megahertz, whole degrees and per cent.
+// Conversions to NVML's units: milliwatts, megahertz, whole degrees and percent.
 namespace zeus::nvml_simulator {
 
 inline unsigned ToMilliwatts(Watts power) {

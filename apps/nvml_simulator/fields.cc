@@ -25,13 +25,13 @@ Return PutEnergy(nvml::FieldValue& field, const sim::GpuCore& core) {
   return nvml::kSuccess;
 }
 
-// Average power, of the GPU or of its memory alone.
+// Stores the average power of the GPU or of its memory.
 Return PutAverage(nvml::FieldValue& field, const GpuCall& gpu) {
   if (field.scope_id == nvml::kScopeMemory) return PutPower(field, gpu.Power(PowerKind::kMemory));
   return PutPower(field, gpu.Power(PowerKind::kOneSecondAverage));
 }
 
-// There is no module around a simulated GPU, and only the average can be had for memory.
+// A simulated GPU has no module around it, and for memory it has only the average.
 bool HasScope(const nvml::FieldValue& field) {
   return field.scope_id == nvml::kScopeGpu ||
          (field.scope_id == nvml::kScopeMemory && field.field_id == nvml::kFieldPowerAverage);

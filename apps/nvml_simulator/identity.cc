@@ -1,4 +1,5 @@
-// How many GPUs there are, and who they are.
+// NVML's functions that count GPUs, identify them, and find them by UUID, serial number or PCI
+// address.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -30,7 +31,7 @@ Result<unsigned> ParsePart(std::string_view text, std::uint64_t max) {
   return static_cast<unsigned>(number);
 }
 
-// "00000000:1A:00.0", "0000:1a:00" or "1a:00.0", and nothing after it.
+// Parses "00000000:1A:00.0", "0000:1a:00" or "1a:00.0"; nothing may follow.
 Result<PciAddress> ParsePciAddress(std::string_view text) {
   const auto slot = text.rfind(':');
   if (slot == std::string_view::npos) return Error{ErrorCode::kInvalidArgument, "not an address"};
@@ -72,8 +73,8 @@ std::string SerialOf(const GpuCall& gpu) {
   return fmt::format("{:013}", (gpu.seed * sim::kMaxGpusPerNode + gpu.index) % 10'000'000'000'000);
 }
 
-// Asking for a handle attaches the GPU: a lost one has none to give.
-Return GiveHandle(unsigned index, Device* device) {
+// NVML attaches a GPU when its handle is requested, so a lost GPU has none.
+Return CopyHandle(unsigned index, Device* device) {
   const Device handle = Library::HandleOf(index);
   return Library::Instance().Read(handle, {device}, [&](const GpuCall&) {
     *device = handle;
@@ -81,10 +82,10 @@ Return GiveHandle(unsigned index, Device* device) {
   });
 }
 
-// The handle of the first GPU for which `matches` holds. Lost GPUs cannot be asked: if none
-// matches, one of them may be the one that was meant.
+// Returns the handle of the first GPU for which `matches` holds. A lost GPU cannot be examined: if
+// no other one matches, its error is returned, because it may be the one that was meant.
 template <class Matches>
-Return GiveMatching(const void* key, Device* device, Matches&& matches) {
+Return CopyMatchingHandle(const void* key, Device* device, Matches&& matches) {
   unsigned count = 0;
   const Return known = Library::Instance().OnNode({key, device}, [&](const sim::SharedNode& node) {
     count = node.gpu_count();
@@ -97,7 +98,7 @@ Return GiveMatching(const void* key, Device* device, Matches&& matches) {
       return matches(gpu) ? nvml::kSuccess : nvml::kNotFound;
     };
     const Return match = Library::Instance().Read(Library::HandleOf(i), {}, check);
-    if (match == nvml::kSuccess) return GiveHandle(i, device);
+    if (match == nvml::kSuccess) return CopyHandle(i, device);
     if (match != nvml::kNotFound) outcome = match;
   }
   return outcome;
@@ -123,7 +124,7 @@ NVML_FUNCTION nvmlDeviceGetHandleByIndex_v2(unsigned index, Device* device) {
   if (const Return failure = nvmlDeviceGetCount_v2(&count); failure != nvml::kSuccess)
     return failure;
   if (index >= count) return nvml::kInvalidArgument;
-  return GiveHandle(index, device);
+  return CopyHandle(index, device);
 }
 
 NVML_FUNCTION nvmlDeviceGetHandleByIndex(unsigned index, Device* device) {
@@ -131,16 +132,18 @@ NVML_FUNCTION nvmlDeviceGetHandleByIndex(unsigned index, Device* device) {
 }
 
 NVML_FUNCTION nvmlDeviceGetHandleByUUID(const char* uuid, Device* device) {
-  return GiveMatching(uuid, device, [&](const GpuCall& gpu) { return gpu.core.uuid() == uuid; });
+  return CopyMatchingHandle(uuid, device,
+                            [&](const GpuCall& gpu) { return gpu.core.uuid() == uuid; });
 }
 
 NVML_FUNCTION nvmlDeviceGetHandleBySerial(const char* serial, Device* device) {
-  return GiveMatching(serial, device, [&](const GpuCall& gpu) { return SerialOf(gpu) == serial; });
+  return CopyMatchingHandle(serial, device,
+                            [&](const GpuCall& gpu) { return SerialOf(gpu) == serial; });
 }
 
 NVML_FUNCTION nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, Device* device) {
   bool malformed = false;
-  const Return found = GiveMatching(bus_id, device, [&](const GpuCall& gpu) {
+  const Return found = CopyMatchingHandle(bus_id, device, [&](const GpuCall& gpu) {
     const auto address = ParsePciAddress(bus_id);
     malformed = !address.ok();
     return address.ok() && address.value() == ParsePciAddress(gpu.core.pci_address()).value();
@@ -176,7 +179,7 @@ NVML_FUNCTION nvmlDeviceGetPciInfo_v3(Device device, nvml::PciInfo* pci) {
   });
 }
 
-// The older structs end earlier: only the fields that each of them has are written.
+// The older structures end earlier, so only the fields that they have are written.
 NVML_FUNCTION nvmlDeviceGetPciInfo_v2(Device device, nvml::PciInfo* pci) {
   return Library::Instance().Read(device, {pci}, [&](const GpuCall& gpu) {
     const nvml::PciInfo full = PciOf(gpu);

@@ -14,8 +14,8 @@
 namespace zeus::nvml_simulator {
 namespace {
 
-// A handle is the address of one of these bytes: cheap to check, and nobody can break anything
-// with a wrong one.
+// A handle is the address of one of these bytes: it is cheap to check, and a wrong one does no
+// harm.
 std::array<char, sim::kMaxGpusPerNode> handles;
 
 Return WhyNotInitialized(ErrorCode code) {
@@ -27,7 +27,7 @@ Return WhyNotInitialized(ErrorCode code) {
 }  // namespace
 
 Library& Library::Instance() {
-  // Never destroyed: programs call NVML from exit handlers.
+  // The instance is never destroyed, because programs call NVML from exit handlers.
   static Library* const instance = [] {
     ::pthread_atfork([] { Instance().LockForFork(); }, [] { Instance().UnlockAfterFork(); },
                      [] { Instance().AbandonAfterFork(); });
@@ -75,8 +75,9 @@ Return Library::Shutdown() {
 }
 
 void Library::AbandonAfterFork() {
-  // Locks inside may have been held by threads that do not exist here: they are left alone.
-  // glibc lets only the thread that locked it unlock it, and the child has another id: a new one.
+  // Locks inside these objects may have been held by threads that do not exist in the child, so the
+  // objects are left alone. glibc lets only the locking thread unlock the mutex, and the child's
+  // thread has another id, so the child gets a new mutex.
   abandoned_.push_back({.mutex = std::exchange(mutex_, std::make_unique<std::shared_mutex>()),
                         .node = std::move(node_),
                         .gpus = std::exchange(gpus_, {})});
@@ -115,7 +116,7 @@ bool Library::HidesPower(GpuState& gpu) {
 
 Return Library::Refresh(GpuState& gpu) {
   if (node_->stopped()) return nvml::kGpuIsLost;
-  // What can fail is a damaged file.
+  // Refreshing fails only if the file of the node is damaged.
   if (gpu.view) {
     if (!node_->Refresh(gpu.index, node_->Now(), *gpu.view).ok()) return nvml::kUnknown;
   } else {
@@ -166,7 +167,7 @@ Return Library::Write(Device device, const Change& change) {
     if (const Return failure = RefuseChange(gpu); failure != nvml::kSuccess) return failure;
     const Status status = node_->Update(gpu.index, change);
     if (status.ok()) return nvml::kSuccess;
-    // Somebody else held the GPU's lock for too long.
+    // Another process held the lock of the GPU for too long.
     if (status.error().code == ErrorCode::kUnavailable) return nvml::kTimeout;
     return ToReturn(status.error());
   });

@@ -21,37 +21,38 @@ namespace zeus::nvml_simulator {
 using nvml::Device;
 using nvml::Return;
 
-// What a call gets to see of a GPU: its state at the moment of the call.
+// The state of a GPU at the moment of a call.
 struct GpuCall {
   const sim::GpuCore& core;
   unsigned index;
-  std::uint64_t seed;  // Of the node.
+  std::uint64_t seed;  // Seed of the node.
   const Clock& clock;
-  bool power_fault;  // Power is not available to this call.
+  bool power_fault;  // An injected fault hides the power from this call.
 
   Result<Watts> Power(PowerKind kind) const;
-  long long Timestamp() const;  // Microseconds since 1970.
+  long long Timestamp() const;  // In microseconds since 1970.
 };
 
 // The process-wide state behind the C functions: a node while initialised, and per GPU a private
-// copy that is advanced from call to call. There is one instance, because C's functions have no
-// object to carry it. Thread-safe; a forked child starts uninitialised, as with the real library.
+// copy that is advanced from call to call. There is one instance, because C functions have no
+// object to hold it. Thread-safe; a forked child starts uninitialised, as with the real library.
 class Library {
  public:
   static Library& Instance();
 
-  // kNoPermission and kLibRmVersionMismatch (a node of another build) say why there is no node,
-  // kDriverNotLoaded stands for everything else.
+  // Returns kNoPermission or kLibRmVersionMismatch (a node of another build) if that is why there
+  // is no node, and kDriverNotLoaded for every other reason.
   Return Initialize();
-  // Why the last Initialize() failed, if it did with this code; null otherwise. Valid for ever.
+  // Returns why the last Initialize() failed with this code; null if it did not. The pointer is
+  // valid for ever.
   const char* InitializationError(Return code);
   Return Shutdown();
 
-  // Runs `body` for a call that concerns no GPU. Null among `arguments` is an invalid argument.
+  // Runs `body` for a call that concerns no GPU. A null among `arguments` is an invalid argument.
   using NodeBody = std::function<Return(const sim::SharedNode&)>;
   Return OnNode(std::initializer_list<const void*> arguments, const NodeBody& body);
 
-  // Runs `body` on a GPU's present state after the faults that concern every call.
+  // Runs `body` on the present state of a GPU, unless a fault makes the call fail.
   template <class Body>
   Return Read(Device device, std::initializer_list<const void*> arguments, Body&& body) {
     return Call(device, arguments, [&](GpuState& gpu) -> Return {
@@ -63,11 +64,11 @@ class Library {
     });
   }
 
-  // Changes a GPU: for root only, as with the real library.
+  // Changes a GPU; allowed for root only, as with the real library.
   using Change = std::function<Status(sim::GpuCore&)>;
   Return Write(Device device, const Change& change);
 
-  // Opaque to callers; never dereferenced.
+  // Returns a handle, which callers must not dereference.
   static Device HandleOf(unsigned index);
 
   void LockForFork() { mutex_->lock(); }
@@ -78,16 +79,17 @@ class Library {
   struct GpuState {
     std::mutex mutex;
     unsigned index = 0;
-    std::unique_ptr<sim::SharedNode::View> view;  // None before the first call.
-    Random random{0};                             // For faults that hit a share of the calls.
+    std::unique_ptr<sim::SharedNode::View> view;  // Null before the first call.
+    Random random{0};  // Decides about faults that hit a share of the calls.
   };
 
-  // Runs `body` under the GPU's lock. A slow call waits outside of all locks, and then sees the
-  // state after the wait.
+  // Runs `body` under the lock of the GPU. A call that a fault delays waits outside of all locks,
+  // and then sees the state after the wait.
   using GpuBody = std::function<Return(GpuState&)>;
   using Arguments = std::initializer_list<const void*>;
   Return Call(Device device, Arguments arguments, const GpuBody& body);
-  // The same at once: if `delay` is given and the call is a slow one, only sets `delay`.
+  // Does the same without waiting: if `delay` is given and the call is to be delayed, only sets
+  // `delay`.
   Return Attempt(Device device, Arguments arguments, const GpuBody& body,
                  std::optional<Seconds>* delay);
   Return Prepare(Device device, Arguments arguments, GpuState*& gpu);
@@ -96,17 +98,17 @@ class Library {
   static bool HidesPower(GpuState& gpu);
   static bool Strikes(GpuState& gpu, const std::optional<sim::Fault>& fault);
 
-  // Exclusive to come and go, shared to call. Replaced in a forked child.
+  // Held exclusively by Initialize() and Shutdown(), shared by calls. Replaced in a forked child.
   std::unique_ptr<std::shared_mutex> mutex_ = std::make_unique<std::shared_mutex>();
   SystemClock clock_;
   unsigned references_ = 0;
   Return initialization_ = nvml::kSuccess;
-  std::set<std::string> initialization_errors_;  // C callers keep pointers: none is ever removed.
+  std::set<std::string> initialization_errors_;  // Never shrinks: C callers keep pointers.
   const char* initialization_error_ = nullptr;
   std::unique_ptr<sim::SharedNode> node_;
   std::vector<std::unique_ptr<GpuState>> gpus_;
 
-  // What a fork()ed child may neither use nor destroy.
+  // The objects of the parent, which a forked child may neither use nor destroy.
   struct Abandoned {
     std::unique_ptr<std::shared_mutex> mutex;
     std::unique_ptr<sim::SharedNode> node;
@@ -115,10 +117,10 @@ class Library {
   std::vector<Abandoned> abandoned_;
 };
 
-// The code a C caller gets for one of our errors.
+// Maps an error to NVML's return code.
 Return ToReturn(const Error& error);
 
-// Stores a Result's value, or says why there is none.
+// Stores the value of a result, or returns the code of its error.
 template <class T, class Out, class Convert>
 Return Answer(const Result<T>& result, Out* out, Convert&& convert) {
   if (!result.ok()) return ToReturn(result.error());

@@ -14,7 +14,7 @@ std::string_view Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// For writing if we may: whether a change is allowed is decided call by call.
+// Opens the node for writing if permitted; each call decides by itself whether a change is allowed.
 Result<sim::SharedNode> Open(const sim::NodeDirectory& directory, std::string_view name) {
   auto node = directory.Open(name, sim::Access::kWrite);
   if (!node.ok() && node.error().code == ErrorCode::kPermissionDenied)

@@ -6,8 +6,8 @@
 
 namespace zeus::nvml_simulator {
 
-// The node that this process sees: the one named by ZEUS_SIM_NODE; else the node "default" if it
-// runs; else a private one as ZEUS_SIM describes ("2xA100"); else an error.
+// Opens the node that this process sees: the one named by ZEUS_SIM_NODE, else the node "default" if
+// it runs, else a private one described by ZEUS_SIM ("2xA100"), else returns an error.
 Result<sim::SharedNode> ChooseNode(Clock& clock);
 
 }  // namespace zeus::nvml_simulator

@@ -1,4 +1,4 @@
-// Power, energy and power limits.
+// NVML's functions for power, energy and power limits.
 #include "apps/nvml_simulator/convert.h"
 #include "apps/nvml_simulator/export.h"
 #include "apps/nvml_simulator/library.h"
@@ -20,7 +20,8 @@ Return ReadLimit(Device device, unsigned* limit, Select&& select) {
 
 NVML_FUNCTION nvmlDeviceGetPowerUsage(Device device, unsigned* milliwatts) {
   return Library::Instance().Read(device, {milliwatts}, [&](const GpuCall& gpu) -> Return {
-    // The 1-s average on parts that have it, the short window on others, as documented for NVML.
+    // As NVML documents it, this is the average over 1 s on parts that have one, and over a short
+    // window on others.
     const bool average = gpu.core.model().sensors.has_one_second_average;
     return Answer(gpu.Power(average ? PowerKind::kOneSecondAverage : PowerKind::kInstant),
                   milliwatts, ToMilliwatts);

@@ -1,4 +1,4 @@
-// Who uses a GPU.
+// NVML's functions that list the processes on a GPU.
 #include <vector>
 
 #include "apps/nvml_simulator/convert.h"
@@ -19,9 +19,9 @@ void Fill(nvml::ProcessInfo& entry, int pid, unsigned long long memory) {
            .compute_instance_id = nvml::kNoMigInstance};
 }
 
-// The count is the room on the way in and the need on the way out.
+// `count` is the capacity on entry and the required size on return.
 template <class Entry>
-Return GiveProcesses(Device device, unsigned* count, Entry* entries) {
+Return CopyProcesses(Device device, unsigned* count, Entry* entries) {
   return Library::Instance().Read(device, {count}, [&](const GpuCall& gpu) -> Return {
     const std::vector<int> pids = gpu.core.processes();
     const auto needed = static_cast<unsigned>(pids.size());
@@ -34,8 +34,8 @@ Return GiveProcesses(Device device, unsigned* count, Entry* entries) {
   });
 }
 
-// Simulated jobs only compute: no graphics, no MPS clients.
-Return GiveNone(Device device, unsigned* count) {
+// Simulated jobs only compute: there are no graphics processes and no MPS clients.
+Return ReturnNoProcesses(Device device, unsigned* count) {
   return Library::Instance().Read(device, {count}, [&](const GpuCall&) {
     *count = 0;
     return nvml::kSuccess;
@@ -50,41 +50,41 @@ using namespace zeus::nvml_simulator;
 
 NVML_FUNCTION nvmlDeviceGetComputeRunningProcesses(Device device, unsigned* count,
                                                    nvml::ProcessInfoV1* entries) {
-  return GiveProcesses(device, count, entries);
+  return CopyProcesses(device, count, entries);
 }
 NVML_FUNCTION nvmlDeviceGetComputeRunningProcesses_v2(Device device, unsigned* count,
                                                       nvml::ProcessInfo* entries) {
-  return GiveProcesses(device, count, entries);
+  return CopyProcesses(device, count, entries);
 }
 NVML_FUNCTION nvmlDeviceGetComputeRunningProcesses_v3(Device device, unsigned* count,
                                                       nvml::ProcessInfo* entries) {
-  return GiveProcesses(device, count, entries);
+  return CopyProcesses(device, count, entries);
 }
 
 NVML_FUNCTION nvmlDeviceGetGraphicsRunningProcesses(Device device, unsigned* count,
                                                     nvml::ProcessInfoV1* /*entries*/) {
-  return GiveNone(device, count);
+  return ReturnNoProcesses(device, count);
 }
 NVML_FUNCTION nvmlDeviceGetGraphicsRunningProcesses_v2(Device device, unsigned* count,
                                                        nvml::ProcessInfo* /*entries*/) {
-  return GiveNone(device, count);
+  return ReturnNoProcesses(device, count);
 }
 NVML_FUNCTION nvmlDeviceGetGraphicsRunningProcesses_v3(Device device, unsigned* count,
                                                        nvml::ProcessInfo* /*entries*/) {
-  return GiveNone(device, count);
+  return ReturnNoProcesses(device, count);
 }
 
 NVML_FUNCTION nvmlDeviceGetMPSComputeRunningProcesses(Device device, unsigned* count,
                                                       nvml::ProcessInfoV1* /*entries*/) {
-  return GiveNone(device, count);
+  return ReturnNoProcesses(device, count);
 }
 NVML_FUNCTION nvmlDeviceGetMPSComputeRunningProcesses_v2(Device device, unsigned* count,
                                                          nvml::ProcessInfo* /*entries*/) {
-  return GiveNone(device, count);
+  return ReturnNoProcesses(device, count);
 }
 NVML_FUNCTION nvmlDeviceGetMPSComputeRunningProcesses_v3(Device device, unsigned* count,
                                                          nvml::ProcessInfo* /*entries*/) {
-  return GiveNone(device, count);
+  return ReturnNoProcesses(device, count);
 }
 
 NVML_FUNCTION nvmlDeviceGetProcessUtilization(Device device,

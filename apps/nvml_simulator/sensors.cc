@@ -1,4 +1,4 @@
-// Temperature, utilisation, memory, links and fans.
+// NVML's functions for temperature, utilisation, memory, links and fans.
 #include "apps/nvml_simulator/board.h"
 #include "apps/nvml_simulator/convert.h"
 #include "apps/nvml_simulator/export.h"
@@ -123,7 +123,7 @@ NVML_FUNCTION nvmlDeviceGetMaxPcieLinkWidth(Device device, unsigned* width) {
 NVML_FUNCTION nvmlDeviceGetPcieThroughput(Device device, int counter, unsigned* kilobytes) {
   return Library::Instance().Read(device, {kilobytes}, [&](const GpuCall&) -> Return {
     if (counter < 0 || counter >= kPcieCounters) return nvml::kInvalidArgument;
-    // The physics has no traffic between GPU and host.
+    // The simulation has no traffic between GPU and host.
     return nvml::kNotSupported;
   });
 }

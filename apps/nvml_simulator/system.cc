@@ -1,4 +1,4 @@
-// Coming and going, and what concerns the whole machine.
+// NVML's functions to initialise and shut down, and those that concern the whole machine.
 #include <fmt/format.h>
 
 #include <fstream>
@@ -12,7 +12,7 @@
 namespace zeus::nvml_simulator {
 namespace {
 
-// Of no real driver: whoever reads it in a log knows what he sees.
+// No real driver has these versions, so a log shows that the GPUs were simulated.
 constexpr std::string_view kDriverVersion = "535.00.sim";
 constexpr std::string_view kNvmlVersion = "12.535.00.sim";
 constexpr int kCudaVersion = 12020;
@@ -67,7 +67,7 @@ NVML_FUNCTION nvmlInitWithFlags(unsigned /*flags*/) { return Library::Instance()
 NVML_FUNCTION nvmlShutdown() { return Library::Instance().Shutdown(); }
 
 extern "C" __attribute__((visibility("default"))) const char* nvmlErrorString(Return code) {
-  // Why there is no driver can only be said here: NVML has no other text.
+  // The error string is NVML's only way to say why there is no driver.
   const char* const reason = Library::Instance().InitializationError(code);
   return reason != nullptr ? reason : Describe(code);
 }
@@ -96,7 +96,7 @@ NVML_FUNCTION nvmlSystemGetProcessName(unsigned pid, char* name, unsigned length
     if (length == 0) return nvml::kInvalidArgument;
     const auto command = ReadSmallFile(fmt::format("/proc/{}/cmdline", pid), 1 << 20);
     if (!command.ok()) return nvml::kNotFound;
-    // Arguments are separated by zeros; the first one is the program. Cut, as NVML does.
+    // Arguments are separated by zeros; the first one is the program. NVML truncates it likewise.
     const std::string_view program(command.value().c_str());
     return CopyText(program.substr(0, length - 1), name, length);
   });

@@ -6,7 +6,7 @@
 
 namespace zeus::nvml_simulator {
 
-// NVML's rule for strings: the caller's buffer must hold the text and its terminator.
+// Copies text by NVML's rule: the caller's buffer must hold the text and its terminator.
 inline nvml::Return CopyText(std::string_view text, char* buffer, unsigned length) {
   if (length < text.size() + 1) return nvml::kInsufficientSize;
   text.copy(buffer, text.size());

@@ -1,4 +1,5 @@
-// Partitioning, and what a simulated GPU cannot tell. Every answer is one that real parts give.
+// Partitioning, and functions that a simulated GPU does not support. Every answer is one that real
+// parts give.
 #include "apps/nvml_simulator/board.h"
 #include "apps/nvml_simulator/export.h"
 #include "apps/nvml_simulator/library.h"
@@ -32,7 +33,7 @@ NVML_FUNCTION nvmlDeviceGetMaxMigDeviceCount(Device device, unsigned* count) {
   });
 }
 
-// A partitioned GPU without instances: nobody has created one.
+// The GPU may be partitioned, but no instance was ever created.
 NVML_FUNCTION nvmlDeviceGetMigDeviceHandleByIndex(Device device, unsigned /*index*/, Device* mig) {
   return Library::Instance().Read(device, {mig}, [&](const GpuCall& gpu) -> Return {
     return gpu.core.fault(sim::FaultKind::kMigEnabled) ? nvml::kNotFound : nvml::kNotSupported;

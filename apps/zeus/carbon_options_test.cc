@@ -60,8 +60,8 @@ TEST_F(CarbonOptionsTest, NothingAskedIsNothingSaid) {
 
 TEST_F(CarbonOptionsTest, TakesNumbersWithTheirUnits) {
   const CarbonReport report = Report({.carbon = "350 g/kWh", .price = "0.31EUR"});
-  EXPECT_THAT(ToLines(report), ElementsAre("carbon: 350.0 g CO2e ± 7.0 g CO2e (constant)",
-                                           "cost: 0.3100 EUR ± 0.0062 EUR (constant)"));
+  EXPECT_THAT(ToLines(report), ElementsAre("carbon: 350.0 ± 7.0 g CO2e (constant)",
+                                           "cost: 0.3100 ± 0.0062 EUR (constant)"));
   EXPECT_EQ(Report({.carbon = "0.35kg/kWh"}).emissions->amount, GramsCo2e(350));
   EXPECT_EQ(Report({.price = "0.31 USD/kWh"}).cost->currency, "USD");
 }
@@ -70,7 +70,7 @@ TEST_F(CarbonOptionsTest, TakesCountries) {
   const CarbonReport report = Report({.carbon = "de"});
   EXPECT_EQ(report.emissions->amount, GramsCo2e(345));
   EXPECT_THAT(ToLines(report),
-              ElementsAre("carbon: 345 g CO2e ± 35 g CO2e (mean of Germany in 2024 (Ember))"));
+              ElementsAre("carbon: 345 ± 35 g CO2e (mean of Germany in 2024 (Ember))"));
 }
 
 TEST_F(CarbonOptionsTest, TakesFiles) {
@@ -113,7 +113,7 @@ TEST_F(CarbonOptionsTest, NamesTheDevicesThatAreMissing) {
 TEST_F(CarbonOptionsTest, ALiveGridOutOfReachIsReportedWithWhatWasUsedInstead) {
   const zeus::testing::ScopedVariable cache("XDG_CACHE_HOME", directory_.path());
   const auto token = directory_.AddFile("token", "secret\n");
-  // Nobody listens on port 1 of this machine.
+  // No server listens on port 1 of this machine.
   const CarbonReport report = Report({.carbon = "electricity-maps:US-CAL-CISO",
                                       .token_file = token,
                                       .url = "http://127.0.0.1:1/v4"});
@@ -162,11 +162,11 @@ TEST(CarbonReportTest, AmountsHaveTheDigitsThatTheirDoubtLeaves) {
     report.emissions->accounted.sources = {"x"};
     return ToLines(report).front();
   };
-  EXPECT_EQ(line(12.3456, 1.26), "carbon: 12.3 g CO2e ± 1.3 g CO2e (x)");
-  EXPECT_EQ(line(0.012345, 0.0005), "carbon: 12.35 mg CO2e ± 0.50 mg CO2e (x)");
-  EXPECT_EQ(line(123456, 1000), "carbon: 123.5 kg CO2e ± 1.0 kg CO2e (x)");
+  EXPECT_EQ(line(12.3456, 1.26), "carbon: 12.3 ± 1.3 g CO2e (x)");
+  EXPECT_EQ(line(0.012345, 0.0005), "carbon: 12.35 ± 0.50 mg CO2e (x)");
+  EXPECT_EQ(line(123456, 1000), "carbon: 123.5 ± 1.0 kg CO2e (x)");
   EXPECT_EQ(line(12.3456, 0), "carbon: 12.3 g CO2e (x)");
-  EXPECT_EQ(line(0, 0), "carbon: 0 mg CO2e (x)");
+  EXPECT_EQ(line(0, 0), "carbon: 0.00 g CO2e (x)");
 }
 
 TEST(CarbonReportTest, SaysForHowMuchOfTheEnergyItSpeaks) {

@@ -9,12 +9,13 @@
 
 namespace zeus::cli {
 
-// What a verb does once the command line is parsed. The value is the exit code; an error becomes
-// one sentence on standard error and the exit code of its kind (exit_code.h).
+// The action of a verb, called once the command line is parsed. The value is the exit code; an
+// error is printed as one sentence on standard error, and its code determines the exit code
+// (exit_code.h).
 using Action = std::function<Result<int>()>;
 
-// What follows the first "--" on the command line of a verb that runs a command: the command's own
-// words, which nobody else reads.
+// Everything after the first "--" on the command line of a verb that runs a command. Zeus does not
+// interpret these words.
 struct CommandTail {
   bool present = false;
   std::vector<std::string> words{};

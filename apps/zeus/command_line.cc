@@ -18,10 +18,8 @@
 
 #include "apps/zeus/output.h"
 #include "apps/zeus/terminal.h"
-#include "zeus/base/closest_word.h"
+#include "zeus/base/terminal_text.h"
 #include "zeus/base/text.h"
-#include "zeus/base/text_table.h"
-#include "zeus/base/wrapped_text.h"
 
 namespace zeus::cli {
 namespace {
@@ -29,7 +27,8 @@ namespace {
 constexpr std::size_t kWidestHelp = 100;
 constexpr std::size_t kHelpColumn = 30;
 
-// CLI11's layout of the help, but with lines that fit the terminal, 100 characters at most.
+// Formats the help as CLI11 does, but with lines that fit the terminal, at most 100 characters
+// long.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_description(const CLI::App* app) const override {
@@ -47,13 +46,14 @@ class HelpFormatter : public CLI::Formatter {
   }
 
  private:
-  // As it will be shown: "..." is wider than the one character that it stands for.
+  // Wraps the text as it will be shown: in ASCII "..." is wider than the character that it
+  // replaces.
   static std::string Wrapped(const std::string& text, std::size_t indent = 0) {
     const std::size_t width = std::min(kWidestHelp, TerminalOf(STDOUT_FILENO).columns);
     return WrappedText(LocaleIsUnicode() ? text : InAscii(text), width, indent);
   }
 
-  // A name, and beside it, or below it where it is long, a description.
+  // Formats a name with its description beside it, or below it if the name is long.
   static std::string Entry(const std::string& name, const std::string& description) {
     constexpr std::size_t kIndent = 2;
     std::string entry = Wrapped(std::string(kIndent, ' ') + name, kIndent);
@@ -67,10 +67,10 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
-// "zeus sim start": a verb after those above it.
-std::string PathOf(const CLI::App& verb) {
+// Returns "zeus sim start": the verb after those above it.
+std::string VerbPath(const CLI::App& verb) {
   const CLI::App* const above = verb.get_parent();
-  return above == nullptr ? verb.get_name() : PathOf(*above) + " " + verb.get_name();
+  return above == nullptr ? verb.get_name() : VerbPath(*above) + " " + verb.get_name();
 }
 
 const CLI::App& DeepestChosen(const CLI::App& app) {
@@ -78,7 +78,7 @@ const CLI::App& DeepestChosen(const CLI::App& app) {
   return chosen.empty() ? app : DeepestChosen(*chosen.front());
 }
 
-// The options and verbs that have a place after `verb`.
+// Returns the options and verbs that are allowed after `verb`.
 std::vector<std::string> KnownWords(const CLI::App& verb) {
   std::vector<std::string> words;
   for (const CLI::App* const below : verb.get_subcommands([](const CLI::App*) { return true; }))
@@ -88,12 +88,13 @@ std::vector<std::string> KnownWords(const CLI::App& verb) {
   return words;
 }
 
-// Adds to a complaint what was probably meant, and where there is help.
+// Makes an error message that suggests what was probably meant and names the help.
 Error Mistake(const CLI::App& verb, const std::string& message,
               const std::optional<std::string>& meant = std::nullopt) {
   return {ErrorCode::kInvalidArgument,
-          meant ? fmt::format("{}: did you mean {}? (see {} --help)", message, *meant, PathOf(verb))
-                : fmt::format("{} (see {} --help)", message, PathOf(verb))};
+          meant
+              ? fmt::format("{}: did you mean {}? (see {} --help)", message, *meant, VerbPath(verb))
+              : fmt::format("{} (see {} --help)", message, VerbPath(verb))};
 }
 
 Error UnknownWord(const CLI::App& verb, const std::string& word) {
@@ -101,8 +102,8 @@ Error UnknownWord(const CLI::App& verb, const std::string& word) {
                  ClosestWord(word.substr(0, word.find('=')), KnownWords(verb)));
 }
 
-// One sentence for every mistake on the command line.
-Error MistakeOf(const CLI::App& app, const CLI::ParseError& error) {
+// Turns any mistake on the command line into one sentence.
+Error ToMistake(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& chosen = DeepestChosen(app);
   if (const auto unknown = app.remaining(true); !unknown.empty())
     return UnknownWord(chosen, unknown.front());
@@ -112,7 +113,7 @@ Error MistakeOf(const CLI::App& app, const CLI::ParseError& error) {
   return Mistake(chosen, message);
 }
 
-// "help sim start" asks for what "sim start --help" prints.
+// Turns "help sim start" into "sim start --help".
 Result<std::vector<std::string>> HelpWords(const CLI::App& app, std::vector<std::string> words) {
   if (words.empty() || words.front() != "help") return words;
   words.erase(words.begin());
@@ -127,8 +128,8 @@ Result<std::vector<std::string>> HelpWords(const CLI::App& app, std::vector<std:
   return words;
 }
 
-// Nothing may throw out of a verb; what does all the same (no memory, a full disk under fmt) ends
-// the program in an orderly way.
+// No verb should throw. If one does all the same (no memory, or a full disk under fmt), the program
+// still ends in an orderly way.
 Result<int> Perform(const std::function<Result<int>()>& action) {
   try {
     ZEUS_TRY(const int code, action());
@@ -145,7 +146,7 @@ Result<int> Perform(const std::function<Result<int>()>& action) {
 }  // namespace
 
 Option Option::Check(const Validator& validator) const {
-  // CLI11's own check() gives validators a copy of the text, and would read 010 as eight.
+  // CLI11's check() passes validators a copy of the text, so it would read 010 as eight.
   return Option(option_->transform(CLI::Validator(validator.complaint, validator.description)));
 }
 
@@ -204,7 +205,7 @@ void CommandLine::AddVersion(const std::string& text) { app_->set_version_flag("
 
 Result<CommandLine::Next> CommandLine::Parse(std::vector<std::string> words) {
   ZEUS_TRY(words, HelpWords(*app_, std::move(words)));
-  std::ranges::reverse(words);  // CLI11 takes them from the back.
+  std::ranges::reverse(words);  // CLI11 takes words from the back.
   try {
     app_->parse(std::move(words));
     return Next::kAct;
@@ -215,7 +216,7 @@ Result<CommandLine::Next> CommandLine::Parse(std::vector<std::string> words) {
     ZEUS_RETURN_IF_ERROR(FlushOutput());
     return Next::kEnd;
   } catch (const CLI::ParseError& error) {
-    return MistakeOf(*app_, error);
+    return ToMistake(*app_, error);
   }
 }
 
@@ -238,7 +239,7 @@ void Complain(const std::string& program, const Error& error) {
   Show(stderr, fmt::format("{} {}\n", name, error.message));
 }
 
-// The types that values can have.
+// The supported types of values.
 template Option Verb::AddFlag(const std::string&, bool&, const std::string&) const;
 template Option Verb::AddFlag(const std::string&, std::string&, const std::string&) const;
 template Option Verb::AddOption(const std::string&, double&, const std::string&) const;

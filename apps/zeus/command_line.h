@@ -17,18 +17,18 @@ class Option;
 // tens of seconds of compile time, so command_line.cc is the only one that does.
 namespace zeus::cli {
 
-// Judges the value of an option.
+// Checks the value of an option.
 struct Validator {
-  // Returns what is wrong with the text, or nothing. It may put the text into another form, as 10
-  // for 010, which the option then takes.
+  // Returns an error message, or an empty text if the value is valid. It may normalise the text, as
+  // 10 for 010; the option then gets the normalised text.
   std::function<std::string(std::string& text)> complaint;
-  std::string description{};  // The help shows it after the type of the value.
+  std::string description{};  // Shown by the help after the type of the value.
 
   std::string operator()(std::string& text) const { return complaint(text); }
 };
 
-// A handle on an option that was declared: copies mean the same option, and are valid as long as
-// the CommandLine. Each function returns the handle, so that calls can be chained.
+// A handle on a declared option. Copies refer to the same option and are valid as long as the
+// CommandLine. Each function returns the handle, so that calls can be chained.
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
@@ -36,16 +36,16 @@ class Option {
   Option Check(const Validator& validator) const;
   Option Required() const;
 
-  // The option is refused without, or together with, another one.
+  // Rejects the option without, or together with, another one.
   Option Needs(Option other) const;
   Option Excludes(Option other) const;
   Option Excludes(const std::string& name) const;
 
-  // A list is written with this character between its elements.
+  // Sets the character between the elements of a list.
   Option Delimiter(char character) const;
 
-  // The help shows the value that the variable has now, a word for what the value is, and a heading
-  // for options that belong together.
+  // These make the help show the present value of the variable, a name for the type of the value,
+  // and a heading for related options.
   Option ShowDefault() const;
   Option TypeName(const std::string& name) const;
   Option Group(const std::string& heading) const;
@@ -54,51 +54,51 @@ class Option {
   CLI::Option* option_;
 };
 
-// A handle on a verb, or on the program itself: copies mean the same verb, and are valid as long as
-// the CommandLine. Variables that options fill must live until the command line is parsed.
+// A handle on a verb, or on the program itself. Copies refer to the same verb and are valid as long
+// as the CommandLine. Variables that options fill must live until the command line is parsed.
 class Verb {
  public:
   explicit Verb(CLI::App* app) : app_(app) {}
 
-  // Names are as in "--json", "--progress-regex,--progress", or "file" for a value that is given by
-  // its place. The end of command_line.cc lists the types that a value can have.
+  // `names` is like "--json", "--progress-regex,--progress", or "file" for a positional value. The
+  // end of command_line.cc lists the supported types.
   template <typename T>
   Option AddOption(const std::string& names, T& value, const std::string& description) const;
 
-  // A bool becomes true. A text becomes that in the braces of "--name{text}", or what is given as
-  // --name=text.
+  // A flag sets a bool to true. It sets a text to the one in the braces of "--name{text}", or to
+  // that of --name=text.
   template <typename T>
   Option AddFlag(const std::string& names, T& value, const std::string& description) const;
 
   Verb AddVerb(const std::string& name, const std::string& description) const;
   void RequireVerb() const;
 
-  // Calls `function` when the whole command line is understood and this verb is on it.
+  // Calls `function` after the whole command line was parsed, if this verb is on it.
   void OnChosen(std::function<void()> function) const;
 
-  // The first word that is no option of the verb ends its options: that word and all behind it are
-  // the remaining ones.
+  // The first word that is not an option of the verb ends its options: that word and all after it
+  // become the remaining ones.
   void StopAtUnknown() const;
   std::vector<std::string> remaining() const;
 
-  // The complaint about a word that is neither an option nor a verb here: it names the one that was
-  // probably meant, and where there is help.
+  // Returns the error for a word that is neither an option nor a verb here. It suggests the one
+  // that was probably meant, and names the help.
   Error Unknown(const std::string& word) const;
 
   // "run" of "zeus run".
   const std::string& name() const;
 
-  // The help ends with this text.
+  // Sets the last paragraph of the help.
   void Footer(const std::string& text) const;
 
  private:
   CLI::App* app_;
 };
 
-// The command line of one program. One owner.
+// The command line of one program. Not thread-safe.
 class CommandLine {
  public:
-  // Whether the program goes on to act, or has printed what was asked for and ends.
+  // Whether the program continues, or has printed what was asked for and ends.
   enum class Next { kAct, kEnd };
 
   CommandLine(const std::string& name, const std::string& description);
@@ -109,25 +109,25 @@ class CommandLine {
   // Declares --version, which prints this text.
   void AddVersion(const std::string& text);
 
-  // Fills the variables of the options. kEnd: help (--help, or "help VERB") or the version was
-  // asked for and is printed. kInvalidArgument says in one sentence what is wrong, and where there
-  // is help.
+  // Parses and fills the variables of the options. Returns kEnd after printing the help (--help, or
+  // "help VERB") or the version. kInvalidArgument describes the mistake in one sentence and names
+  // the help.
   Result<Next> Parse(std::vector<std::string> words);
 
-  // Parses the command line, performs `action`, whose value is an exit code, and flushes the
-  // output: all that a main() does. An error is complained about and becomes its `exit_code`; an
-  // exception that leaves the action is one, too (kInternal).
+  // Does all that a main() does: parses the command line, performs `action`, whose value is the
+  // exit code, and flushes the output. An error is printed and mapped by `exit_code`; an exception
+  // that leaves the action counts as kInternal.
   int Run(int argc, const char* const* argv, const std::function<Result<int>()>& action,
           const std::function<int(ErrorCode)>& exit_code = ExitCode);
 
-  // Whether this verb is on the command line that was parsed last.
+  // Returns whether this verb was on the command line that was parsed last.
   bool Chose(const std::string& verb) const;
 
  private:
   std::unique_ptr<CLI::App> app_;
 };
 
-// Prints "program: message" on standard error, the program in red where there are colours.
+// Prints "program: message" on standard error, with the program in red if the terminal has colours.
 void Complain(const std::string& program, const Error& error);
 
 }  // namespace zeus::cli

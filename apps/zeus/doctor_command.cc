@@ -26,7 +26,7 @@ struct Options {
   double seconds = 1.2;  // Enough for several updates of a 100 ms sensor and one of a 1 s sensor.
 };
 
-// Only tells: putting back is up to `zeus knobs restore` and to the next program that tunes.
+// Only reports leftovers: `zeus knobs restore` and the next program that tunes restore them.
 Status AddLeftovers(const KnobJournal& journal, DoctorReport& report) {
   ZEUS_TRY(const auto records, journal.List());
   for (const auto& [entry, standing] : records) {
@@ -61,7 +61,7 @@ void AddUnexplained(const Node& node, const KnobJournal& journal, DoctorReport& 
 
 void AddKnobs(const Node& node, Clock& clock, DoctorReport& report) {
   auto folder = KnobFolder();
-  // A journal that cannot be opened explains nothing.
+  // An unreadable journal is reported, but does not stop the diagnosis.
   const KnobJournal journal(clock, folder.ok() ? folder.value() : "/nonexistent");
   const Status read = folder.ok() ? AddLeftovers(journal, report) : Status(folder.error());
   if (!read.ok())

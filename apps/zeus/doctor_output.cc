@@ -1,4 +1,4 @@
-// How a DoctorReport is shown: text for people, JSON for programs.
+// Formats a DoctorReport as text for people and JSON for programs.
 #include <fmt/format.h>
 
 #include <iterator>
@@ -10,7 +10,7 @@
 namespace zeus::cli {
 namespace {
 
-// Where the text goes, and how it is shown.
+// The destination of the text and the terminal that shows it.
 struct Out {
   std::back_insert_iterator<std::string> end;
   const Terminal& terminal;

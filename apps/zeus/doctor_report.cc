@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What the user can do about an error of this kind.
+// Returns advice for the user about an error of this kind.
 std::string FixFor(const Error& error) {
   if (error.code == ErrorCode::kPermissionDenied)
     return "run as root, or in a container add --cap-add SYS_ADMIN";
@@ -19,8 +19,8 @@ std::string FixFor(const Error& error) {
   return "";
 }
 
-// Errors name their device; under its own heading that is noise.
-Error Of(const std::string& device, Error error) {
+// Removes the name of the device from an error: it is redundant below the heading of the device.
+Error WithoutDevice(const std::string& device, Error error) {
   const std::string prefix = device + ": ";
   if (error.message.starts_with(prefix)) error.message.erase(0, prefix.size());
   return error;
@@ -34,7 +34,8 @@ class Describe {
   template <class T, class Show>
   Finding operator()(std::string what, const Result<T>& value, Show show) const {
     if (value.ok()) return {std::move(what), true, show(value.value()), ""};
-    return {std::move(what), false, Of(device_, value.error()).message, FixFor(value.error())};
+    return {std::move(what), false, WithoutDevice(device_, value.error()).message,
+            FixFor(value.error())};
   }
 
  private:
@@ -64,11 +65,11 @@ std::string ShowThrottle(const ThrottleReasons& reasons) {
   return text.empty() ? "none" : text;
 }
 
-// A counter that did not move for this long while power was drawn is broken: no known one is slower
-// than 100 ms by itself, and drivers refresh it at least twice a second.
+// A counter that did not change for this long while power was drawn is broken: no known one updates
+// more slowly than every 100 ms, and drivers refresh it at least twice a second.
 constexpr Seconds kLongestUpdatePeriod = 1s;
 
-// What polling a device for a while showed.
+// The result of polling a device for a while.
 struct Watch {
   std::optional<UpdatePeriod> period;
   Seconds duration;
@@ -80,7 +81,7 @@ EnergyDiagnosis DiagnoseEnergy(EnergyMeter& meter, const Watch& watch) {
       power.ok() ? EnergyDiagnosis::Source::kIntegratedPower : EnergyDiagnosis::Source::kNone;
   const auto energy = meter.Energy();
   if (!energy.ok()) {
-    return {other_source, watch.period, Of(meter.name(), energy.error()).message,
+    return {other_source, watch.period, WithoutDevice(meter.name(), energy.error()).message,
             FixFor(energy.error())};
   }
   const bool asleep = power.ok() && power.value() <= Watts(0);
@@ -92,8 +93,8 @@ EnergyDiagnosis DiagnoseEnergy(EnergyMeter& meter, const Watch& watch) {
   return {EnergyDiagnosis::Source::kCounter, watch.period, "", ""};
 }
 
-// Persistence mode is the safest knob to touch: unlike the power limit, nobody changes it
-// meanwhile.
+// Persistence mode is the safest knob to test: unlike the power limit, no other program is likely
+// to change it meanwhile.
 Status TryKnob(Gpu& gpu, const PowerLimit& limit) {
   if (const auto mode = gpu.CurrentPersistence(); mode.ok()) {
     Status set = gpu.SetPersistence(mode.value());
@@ -112,12 +113,12 @@ template <class Device>
 KnobDiagnosis DiagnosePowerLimit(Device& device) {
   auto limit = device.CurrentPowerLimit();
   if (!limit.ok()) {
-    const Error error = Of(device.name(), limit.error());
+    const Error error = WithoutDevice(device.name(), limit.error());
     return {error, error, FixFor(error)};
   }
   Status settable = TryKnob(device, limit.value());
   if (!settable.ok()) {
-    Error error = Of(device.name(), std::move(settable).error());
+    Error error = WithoutDevice(device.name(), std::move(settable).error());
     std::string fix = FixFor(error);
     return {std::move(limit), std::move(error), std::move(fix)};
   }

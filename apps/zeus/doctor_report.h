@@ -12,19 +12,19 @@
 
 namespace zeus::cli {
 
-// Where the energy of a device comes from, or why it is not known.
+// The source of a device's energy, or the reason why there is none.
 struct EnergyDiagnosis {
   enum class Source { kCounter, kIntegratedPower, kNone };
   Source source = Source::kNone;
   std::optional<UpdatePeriod> update_period;  // Measured; nullopt when too few updates were seen.
-  std::string reason;                         // Why the counter is not the source.
+  std::string reason;                         // The reason why the counter is not the source.
   std::string fix;
 };
 
 struct KnobDiagnosis {
   Result<PowerLimit> limit;
   Status settable;
-  std::string fix;  // Of a limit that cannot be set, or of a stricter one from outside.
+  std::string fix;  // For a limit that cannot be set, or for a stricter one from outside.
 };
 
 // One line of the report: "temperature  41 °C" or "memory power  no: …".
@@ -37,15 +37,15 @@ struct Finding {
 
 struct DeviceDiagnosis {
   std::string device;  // "gpu:0"
-  std::string name;    // Model.
+  std::string name;    // Name of the model.
   std::string uuid;
   std::string pci;
   EnergyDiagnosis energy;
-  std::optional<KnobDiagnosis> power_limit;  // Rails have none.
+  std::optional<KnobDiagnosis> power_limit;  // Unset for rails, which have no limit.
   std::vector<Finding> others;
 };
 
-// What works on this machine, what does not, and why.
+// The working and missing capabilities of this machine, with reasons.
 struct DoctorReport {
   std::vector<DeviceDiagnosis> gpus;
   std::vector<DeviceDiagnosis> cpus;
@@ -56,12 +56,12 @@ struct DoctorReport {
   bool AnyEnergySource() const;
 };
 
-// Polls every sensor for `duration` to measure its update period. Whether knobs may be turned is
-// found out by setting one to the value it has: privileges alone do not tell (hardware refuses in
-// containers that have them all), and this changes nothing.
+// Polls every sensor for `duration` to measure its update period. Tests whether knobs can be set by
+// setting one to its present value, which changes nothing: privileges alone do not tell, because
+// hardware can refuse even containers that have all of them.
 DoctorReport Diagnose(Node& node, Clock& clock, Seconds duration);
 
-// In colours where `terminal` shows them.
+// Returns text with colours if `terminal` shows them.
 std::string ToText(const DoctorReport& report, const Terminal& terminal = {});
 Json ToJson(const DoctorReport& report);
 

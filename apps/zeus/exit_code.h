@@ -4,8 +4,8 @@
 
 namespace zeus::cli {
 
-// 1 is left to verbs that answer a question ("no": doctor found nothing, diff found a regression).
-// 2 is a wrong command line.
+// 1 is reserved for verbs that answer a question with "no": doctor found nothing, diff found a
+// regression. 2 is a wrong command line.
 constexpr int ExitCode(ErrorCode code) {
   switch (code) {
     case ErrorCode::kInvalidArgument:
@@ -26,7 +26,7 @@ constexpr int ExitCode(ErrorCode code) {
   return 7;
 }
 
-// `zeus diff` answers "cannot tell" with 2, so a wrong command line or file is 8 there.
+// `zeus diff` answers "undecided" with 2, so a wrong command line or file is 8 there.
 constexpr int DiffExitCode(ErrorCode code) {
   return code == ErrorCode::kInvalidArgument ? 8 : ExitCode(code);
 }

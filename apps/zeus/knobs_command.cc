@@ -53,7 +53,7 @@ std::string ToText(const KnobJournal::Record& record, const std::string& here) {
   const std::string before = zeus::ToText(entry.before);
   const std::string owner = OwnerText(entry, here);
   const std::string since = zeus::ToText(entry.since);
-  // Ranks that see one GPU each all call it gpu:0.
+  // The name alone is ambiguous: ranks that see one GPU each all call it gpu:0.
   const std::string& address = entry.device.pci_address;
   const std::string knob = KnobName(entry.kind, entry.device.name) +
                            (address.empty() ? "" : fmt::format(" at {}", address));
@@ -70,8 +70,8 @@ std::string ToText(const KnobJournal::Record& record, const std::string& here) {
   return fmt::format("{}: changed before the last boot, at its default since", knob);
 }
 
-// Reports damaged entries, also those put aside before: the former settings are not known.
-Result<bool> TellDamage(const KnobJournal& journal, Json* list) {
+// Reports damaged entries, including those put aside before, whose former settings are unknown.
+Result<bool> ReportDamage(const KnobJournal& journal, Json* list) {
   ZEUS_TRY(const auto damaged, journal.Damaged());
   for (const KnobJournal::Damage& damage : damaged) {
     if (list != nullptr) {
@@ -111,7 +111,7 @@ Result<int> List(const KnobFlags& flags) {
     list.push_back(ToJson(record.entry));
     list.back()["state"] = Name(record.standing);
   }
-  ZEUS_TRY(const bool damaged, TellDamage(journal, flags.json ? &list : nullptr));
+  ZEUS_TRY(const bool damaged, ReportDamage(journal, flags.json ? &list : nullptr));
   if (flags.json) PrintJson(list);
   if (!flags.json && records.empty() && !damaged) fmt::print("no knob is turned\n");
   return damaged ? ExitCode(ErrorCode::kUnavailable) : 0;
@@ -153,7 +153,7 @@ Result<int> Restore(const KnobFlags& flags) {
     list.back()["outcome"] = Name(repair.outcome);
     if (!repair.reason.empty()) list.back()["reason"] = repair.reason;
   }
-  ZEUS_TRY(const bool damaged, TellDamage(journal, flags.json ? &list : nullptr));
+  ZEUS_TRY(const bool damaged, ReportDamage(journal, flags.json ? &list : nullptr));
   if (flags.json) PrintJson(list);
   if (!flags.json && repairs.empty() && !damaged) fmt::print("nothing to restore\n");
   const bool left = std::ranges::any_of(repairs, [](const auto& r) {
@@ -170,11 +170,11 @@ void AddKnobsCommand(Verb app, Action& action) {
   knobs.RequireVerb();
   auto flags = std::make_shared<KnobFlags>();
   const Verb list =
-      knobs.AddVerb("list", "Show who holds which knob, and what killed programs left");
+      knobs.AddVerb("list", "List knobs that programs hold and those that killed programs left");
   list.AddFlag("--json", flags->json, "Print JSON");
   list.Footer("Exit code 6 when an entry is damaged, so that what its knob was is not known.");
   list.OnChosen([&action, flags] { action = [flags] { return List(*flags); }; });
-  const Verb restore = knobs.AddVerb("restore", "Put back what killed programs left");
+  const Verb restore = knobs.AddVerb("restore", "Restore knobs that killed programs left changed");
   restore.AddFlag("--json", flags->json, "Print JSON");
   restore.AddFlag("--force", flags->force,
                   "Also what a living program holds, or one of another container that was killed");

@@ -15,9 +15,9 @@
 namespace zeus::cli {
 namespace {
 
-// Takes the command that `zeus run`, `zeus profile` or `zeus train` is to run off the command line,
-// so that nothing reads its words as options of Zeus.
-CommandTail TakeCommand(int& argc, char** argv) {
+// Removes the command that `zeus run`, `zeus profile` or `zeus train` is to run from the command
+// line, so that its words are not parsed as options of Zeus.
+CommandTail SplitOffCommand(int& argc, char** argv) {
   CommandTail tail;
   if (argc < 2) return tail;
   const std::string_view verb(argv[1]);
@@ -33,7 +33,7 @@ CommandTail TakeCommand(int& argc, char** argv) {
 
 int Main(int argc, char** argv) {
   if (!LocaleIsUnicode()) WriteInAscii();
-  const CommandTail tail = TakeCommand(argc, argv);
+  const CommandTail tail = SplitOffCommand(argc, argv);
   CommandLine line("zeus", "Measures and lowers the energy of deep-learning work.");
   line.AddVersion(std::string("zeus ") + Version());
   const Verb app = line.program();
@@ -67,7 +67,7 @@ int Main(int argc, char** argv) {
 int main(int argc, char** argv) {
   const int code = zeus::cli::Main(argc, argv);
   if (zeus::AbandonedCalls() == 0) return code;
-  // A call hangs in a driver: the destructors of statics must not run beside it.
+  // A call hangs in a driver: destructors of static objects must not run concurrently with it.
   std::fflush(stdout);
   std::_Exit(code);
 }

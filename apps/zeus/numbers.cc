@@ -35,7 +35,7 @@ Validator WholeNumberBetween(std::uint64_t min, std::uint64_t max) {
             const auto number = ParseUnsigned(text);
             if (!number.ok() || number.value() < min || number.value() > max)
               return Refusal("a whole number", min, max, text);
-            text = fmt::to_string(number.value());  // "010" is ten.
+            text = fmt::to_string(number.value());  // CLI11 would read "010" as octal.
             return "";
           },
           fmt::format("{} to {}", min, max)};

@@ -6,20 +6,20 @@
 
 #include "apps/zeus/command_line.h"
 
-// Values on the command line. CLI11's own conversion takes an empty text, "nan", "-1" for an
-// unsigned and octal; these take what a person means and name the range otherwise.
+// Validators of numbers on the command line. CLI11's own conversion accepts an empty text, "nan",
+// "-1" for an unsigned and octal; these accept decimal numbers and name the range otherwise.
 namespace zeus::cli {
 
-// A finite decimal number in [min, max].
+// Accepts a finite decimal number in [min, max].
 Validator NumberBetween(double min, double max);
 
-// A whole number in [min, max].
+// Accepts a whole number in [min, max].
 Validator WholeNumberBetween(std::uint64_t min, std::uint64_t max);
 
-// One of these words.
+// Accepts one of these words.
 Validator OneOf(std::vector<std::string> words);
 
-// Anything but an empty text: what an unset variable of a shell leaves behind.
+// Rejects an empty text, which an unset shell variable leaves behind.
 Validator NotEmpty();
 
 }  // namespace zeus::cli

@@ -20,7 +20,7 @@ void PrintErrorText(std::string_view text) { fmt::print(stderr, "{}", ForTermina
 void PrintJsonText(std::string_view json) { fmt::print("{}", JsonForTerminal(json)); }
 
 void PrintJson(const Json& json) {
-  // Where standard output is ASCII (see terminal.h), escapes keep what other characters mean.
+  // If standard output is ASCII (see terminal.h), \\u escapes preserve other characters.
   PrintJsonText(json.dump(2, ' ', !LocaleIsUnicode(), Json::error_handler_t::replace) + "\n");
 }
 
@@ -38,7 +38,7 @@ bool OutputHasReader() {
 }
 
 void AbandonOutput() {
-  // Without a standard output there is nothing left to fail.
+  // If even /dev/null cannot be opened there is no output left that could fail.
   if (std::freopen("/dev/null", "w", stdout) == nullptr) std::clearerr(stdout);
 }
 

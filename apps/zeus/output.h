@@ -7,25 +7,26 @@
 
 namespace zeus::cli {
 
-// Tables and lines for people, as they are: what a terminal would obey is escaped
-// (zeus/base/terminal_text.h). Everything with names, reasons or messages from outside goes through
-// these, or through Show() of terminal.h, which breaks long lines and has colours.
+// Print text for people; control sequences in it are escaped (zeus/base/terminal_text.h). All text
+// with names, reasons or messages from outside must go through these, or through Show() of
+// terminal.h, which breaks long lines and has colours.
 void PrintText(std::string_view text);
 void PrintErrorText(std::string_view text);
-// JSON, on standard output, that stays JSON.
+// Prints JSON to standard output without escaping, so that it stays valid.
 void PrintJsonText(std::string_view json);
 
-// Two-space indentation and a newline: for people and programs. Bytes that are not UTF-8 are
+// Prints JSON with an indentation of two spaces and a newline. Bytes that are not UTF-8 are
 // replaced.
 void PrintJson(const Json& json);
 
-// Whether everything printed so far arrived: kUnavailable when the disk is full or the reader gone.
+// Returns kUnavailable when the printed text did not arrive because the disk is full or the reader
+// has gone.
 Status FlushOutput();
 
-// False when standard output is a pipe or socket whose other end was closed.
+// Returns false when standard output is a pipe or socket whose other end was closed.
 bool OutputHasReader();
 
-// Nobody reads any more: what is still printed goes nowhere, and that is no error.
+// Discards everything printed from now on without an error, because the reader has gone.
 void AbandonOutput();
 
 }  // namespace zeus::cli

@@ -12,7 +12,7 @@
 namespace zeus::cli {
 namespace {
 
-constexpr std::int64_t kSteps = 1000;  // The line is redrawn no more often.
+constexpr std::int64_t kSteps = 1000;  // The line is redrawn at most this often in all.
 constexpr std::int64_t kWidth = 30;
 
 }  // namespace

@@ -10,11 +10,11 @@
 
 namespace zeus::cli {
 
-// How much of the work is done, on the last line of a terminal on standard error; nothing
-// elsewhere. The line goes away with the bar. Thread-safe.
+// Shows the progress of work on the last line of a terminal on standard error; shows nothing if
+// that is not a terminal. The destructor removes the line. Thread-safe.
 class ProgressBar {
  public:
-  // `total` pieces of work of some kind ("seeds").
+  // `total` is the number of pieces of work, `what` their name ("seeds").
   ProgressBar(std::string what, std::int64_t total);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
@@ -28,11 +28,11 @@ class ProgressBar {
   const bool active_;
   std::mutex mutex_;
   std::int64_t done_ = 0;    // Guarded by mutex_.
-  std::int64_t shown_ = -1;  // Thousandths; guarded by mutex_.
+  std::int64_t shown_ = -1;  // In thousandths; guarded by mutex_.
 };
 
-// For work that does not tell how far it is: a line "planning: 12 s" on standard error, from its
-// second second to its end, where that is a terminal. One owner.
+// Shows a line "planning: 12 s" on standard error for work without known progress, from its second
+// second to its end, if that is a terminal. Not thread-safe.
 class BusyLine {
  public:
   BusyLine(std::string what, const Clock& clock);
@@ -47,7 +47,7 @@ class BusyLine {
   const Clock& clock_;
   const TimePoint begin_;
   bool shown_ = false;
-  std::unique_ptr<Ticker> ticker_;  // Null where nobody looks.
+  std::unique_ptr<Ticker> ticker_;  // Null if standard error is not a terminal.
 };
 
 }  // namespace zeus::cli

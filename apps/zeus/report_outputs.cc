@@ -1,7 +1,6 @@
 #include "apps/zeus/report_outputs.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <string>
@@ -10,6 +9,7 @@
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
+#include "apps/zeus/terminal.h"
 #include "zeus/base/file.h"
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
@@ -18,8 +18,6 @@ namespace zeus::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int kUsualWidth = 110;  // Where the output is no terminal.
 
 // The first table is the one that a verb is about; the others are among the figures.
 std::string MainTable(const report::Report& report) {
@@ -52,11 +50,7 @@ bool IsSameFile(const fs::path& a, const fs::path& b) {
 
 }  // namespace
 
-int OutputWidth() {
-  struct ::winsize size {};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsualWidth;
-  return size.ws_col;
-}
+int OutputWidth() { return static_cast<int>(TerminalOf(STDOUT_FILENO).columns); }
 
 void AddOutputFlags(Verb app, OutputFlags& flags) {
   app.AddFlag("--json", flags.json, "Print JSON instead of tables");

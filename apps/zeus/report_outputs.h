@@ -7,7 +7,7 @@
 #include "zeus/base/result.h"
 #include "zeus/report/report.h"
 
-// Where the results of verbs that make reports go: the same flags for each of them.
+// Flags and outputs that all verbs with reports share.
 namespace zeus::cli {
 
 struct OutputFlags {
@@ -17,19 +17,19 @@ struct OutputFlags {
   std::filesystem::path figures{};
 };
 
-// --json, --html FILE, --csv FILE, --figures DIR.
+// Declares --json, --html FILE, --csv FILE and --figures DIR.
 void AddOutputFlags(Verb app, OutputFlags& flags);
 
-// Whether everything asked for can be written: found out before the work, not after it.
+// Checks that all requested outputs can be written, before the work begins.
 Status CheckOutputs(const OutputFlags& flags);
 
-// Writes the files asked for, each completely or not at all.
+// Writes the requested files, each completely or not at all.
 Status WriteFiles(const OutputFlags& flags, const report::Report& report);
 
-// Columns of the terminal; as many as people like to read where the output is none.
+// Returns the columns of the terminal, or a readable width if the output is not a terminal.
 int OutputWidth();
 
-// Prints `result` as JSON or the report's tables as text, and writes the files asked for, each
+// Prints `result` as JSON or the report's tables as text, and writes the requested files, each
 // completely or not at all.
 Status WriteOutputs(const OutputFlags& flags, const Json& result, const report::Report& report);
 

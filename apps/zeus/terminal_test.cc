@@ -19,7 +19,7 @@ Environment EnvironmentOf(std::map<std::string, std::string> variables) {
   };
 }
 
-// A terminal of 80 columns that nobody looks at.
+// A pseudo-terminal of 80 columns.
 class TerminalTest : public ::testing::Test {
  protected:
   TerminalTest() {

@@ -11,7 +11,8 @@
 
 namespace zeus::examples {
 
-// What training on each slice takes, as it was really trained: a job whose best batch size moves.
+// The measured outcome of training on each slice of the data with each batch size: a job whose best
+// batch size moves.
 struct DriftTable {
   struct Arm {
     int batch_size = 0;
@@ -25,21 +26,22 @@ struct DriftTable {
   int default_batch_size = 0;
   std::vector<Arm> arms{};  // Ascending.
 
-  // Of a run to the target, on average; infinite when a repetition never arrives.
+  // Returns the mean cost of a run to the target; infinite when a repetition never reaches it.
   Joules ExpectedCost(std::size_t arm, int slice) const;
-  // The arm that costs least.
+  // Returns the index of the arm that costs least.
   std::size_t BestArm(int slice) const;
 };
 
 struct SliceOutcome {
-  int batch_size = 0;  // Of the last try.
+  int batch_size = 0;  // Batch size of the last attempt.
   int tries = 0;
-  Joules cost{};  // Of all tries.
+  Joules cost{};  // Cost of all attempts.
 };
 
-// One recurrence per slice, each tried until the target is reached, by the policy's own budget.
+// Runs one recurrence per slice. Each is tried until the target is reached, with the epoch budget
+// that the policy gives.
 Result<std::vector<SliceOutcome>> RunPolicy(const DriftTable& table, const PolicySpec& spec);
-// Who knows every slice beforehand.
+// Runs every slice with its best batch size, known beforehand.
 std::vector<SliceOutcome> RunOracle(const DriftTable& table);
 
 }  // namespace zeus::examples

@@ -45,7 +45,7 @@ TEST(DriftStudyTest, WithAWindowAPolicyLeavesTheOldOptimum) {
   for (const char* policy : {"zeus", "knowledge_gradient"}) {
     const auto outcomes = RunPolicy(table, SpecOf(table, policy, 8));
     ASSERT_TRUE(outcomes.ok());
-    // Before the drift it has found the old one, after it it is gone from there.
+    // The policy uses the old best batch size before the drift and has left it afterwards.
     int old_before = 0;
     int old_after = 0;
     for (int slice = 20; slice < 30; ++slice)

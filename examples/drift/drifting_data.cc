@@ -8,9 +8,10 @@
 namespace zeus::examples {
 namespace {
 
-constexpr double kSpread = 0.29;     // Of the samples around the centre of their class.
-constexpr double kDistraction = 1;   // Of the features that tell nothing.
-constexpr double kLabelNoise = 0.2;  // Share of labels that are drawn.
+constexpr double kSpread = 0.29;  // Standard deviation around the centre of a class.
+constexpr double kUninformativeSpread =
+    1;                               // Standard deviation of the features without information.
+constexpr double kLabelNoise = 0.2;  // Share of labels that are drawn at random.
 
 }  // namespace
 
@@ -26,13 +27,13 @@ Samples DrawSamples(const DataSlice& slice, std::size_t count, Labels labels, Ra
   samples.features.reserve(count * kFeatures);
   for (std::size_t i = 0; i < count; ++i) {
     const auto label = static_cast<int>(random.Below(kClasses));
-    // On a circle in the first two dimensions; the others tell nothing.
+    // The centres lie on a circle in the first two dimensions; the others carry no information.
     const double angle = slice.angle + 2 * std::numbers::pi * label / kClasses;
     const std::array<double, 2> centre{std::cos(angle), std::sin(angle)};
     for (std::size_t feature = 0; feature < kFeatures; ++feature) {
       const bool tells = feature < centre.size();
-      const double value =
-          tells ? centre[feature] + kSpread * random.Normal() : kDistraction * random.Normal();
+      const double value = tells ? centre[feature] + kSpread * random.Normal()
+                                 : kUninformativeSpread * random.Normal();
       samples.features.push_back(static_cast<float>(slice.scale * value));
     }
     const bool wrong = labels == Labels::kNoisy && random.Uniform() < kLabelNoise;

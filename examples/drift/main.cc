@@ -1,5 +1,5 @@
-// A recurring job whose data drift (Zeus §6.4): every slice of it is really trained with every
-// batch size, then policies with and without a window go through the slices, one after the other.
+// A recurring job whose data drift (Zeus §6.4). Every slice of the data is really trained with
+// every batch size; then policies with and without a window run through the slices in order.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,8 +40,8 @@ struct Options {
 
 struct Course {
   std::string name;
-  std::vector<double> costs;  // By slice, mean over the seeds.
-  std::vector<double> sizes;  // Geometric mean of the batch sizes, by slice.
+  std::vector<double> costs;  // Per slice, mean over the seeds.
+  std::vector<double> sizes;  // Per slice, geometric mean over the seeds.
 };
 
 constexpr std::size_t kValidationSamples = 2048;
@@ -49,7 +49,7 @@ constexpr double kEta = 0.5;
 constexpr double kMega = 1e6;
 constexpr const char* kWorkload = "bert_sa";  // Sentiment analysis, as in the paper.
 
-// Of an epoch on a simulated V100 at the power limit that is best for it.
+// Returns the cost of an epoch on a simulated V100 at the best power limit for it.
 Result<Joules> EpochCost(int batch_size) {
   ZEUS_TRY(const sim::GpuModel* const model, sim::FindGpuModel("V100"));
   ZEUS_TRY(const sim::Workload* const workload, sim::FindWorkload(kWorkload));
@@ -112,7 +112,7 @@ void PrintTable(const DriftTable& table) {
   }
 }
 
-// What studies/paper/drift.cc was made from.
+// Writes the table from which the drift record of studies/paper was made.
 std::string ToCsv(const DriftTable& table) {
   std::string csv = "slice,batch_size,repetition,epochs\n";
   for (int slice = 0; slice < table.slices; ++slice)
@@ -167,7 +167,7 @@ report::Series CostSeries(const Course& course) {
   return series;
 }
 
-// On an axis that has the batch sizes at 0, 1, 2, …
+// Returns the position on an axis that has the batch sizes at 0, 1, 2, …
 double PlaceAmong(const std::vector<int>& batch_sizes, double log2_size) {
   for (std::size_t i = 1; i < batch_sizes.size(); ++i) {
     const double below = std::log2(batch_sizes[i - 1]);
@@ -187,8 +187,8 @@ report::Series SizeSeries(const Course& course, const std::vector<int>& batch_si
   return series;
 }
 
-// As Figure 10 of the paper: what was spent by then, and with which batch sizes.
-report::Figure PlotOf(const std::vector<Course>& courses, const std::vector<int>& batch_sizes) {
+// Draws Figure 10 of the paper: cumulative cost, and batch sizes.
+report::Figure MakeFigure(const std::vector<Course>& courses, const std::vector<int>& batch_sizes) {
   report::Panel spent{.title = "cost so far",
                       .x = {.title = "slice"},
                       .y = {.title = "cost so far (MJ)", .from_zero = true}};
@@ -240,7 +240,7 @@ Result<int> Perform(const Options& options) {
   PrintCourses(courses);
   if (!options.svg.empty())
     ZEUS_RETURN_IF_ERROR(
-        cli::WriteWhole(options.svg, report::ToSvg(PlotOf(courses, options.batch_sizes))));
+        cli::WriteWhole(options.svg, report::ToSvg(MakeFigure(courses, options.batch_sizes))));
   return 0;
 }
 

@@ -1,4 +1,4 @@
-// The only file of this example that knows torch.
+// This is the only file of the example that includes torch, whose headers are slow to compile.
 #include "examples/drift/torch_classifier.h"
 
 #include <torch/torch.h>

@@ -15,12 +15,12 @@ struct ClassifierRun {
   std::uint64_t seed = 1;
   std::size_t training_samples = 0;
   std::size_t validation_samples = 0;
-  double target = 0;  // Accuracy.
+  double target = 0;  // Validation accuracy.
   int max_epochs = 0;
 };
 
-// Trains with torch, for real, on one core. The epochs after which the accuracy on samples with
-// right labels was as good as the target; nullopt if it never was.
+// Really trains with torch, on one core. Returns the number of epochs after which the accuracy on
+// samples with right labels reached the target; nullopt if it never did.
 std::optional<int> EpochsToTarget(const ClassifierRun& run);
 
 }  // namespace zeus::examples

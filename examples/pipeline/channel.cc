@@ -10,13 +10,13 @@
 namespace zeus::examples {
 namespace {
 
-// The job's process ends the other stages when one has failed (launch.cc).
-constexpr Seconds kTimeToBeEnded{10};
+// When a stage fails, the job's process terminates the others within this time (launch.cc).
+constexpr Seconds kTerminationTimeout{10};
 
-// A stage that lost its neighbour waits for the job to end it. If it ended by itself, the job might
-// take its exit code, instead of that of the neighbour, for the reason of the failure.
-Error PeerIsGone() {
-  SystemClock().SleepFor(kTimeToBeEnded);
+// A stage that lost its neighbour waits until the job terminates it. If it ended by itself, the job
+// might report its exit code instead of that of the stage that failed first.
+Error PeerHasEnded() {
+  SystemClock().SleepFor(kTerminationTimeout);
   return {ErrorCode::kUnavailable, "another stage of the pipeline has ended"};
 }
 
@@ -34,7 +34,7 @@ Status Channel::Send(std::span<const double> numbers) {
   while (!bytes.empty()) {
     const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
-    if (sent <= 0) return PeerIsGone();
+    if (sent <= 0) return PeerHasEnded();
     bytes = bytes.subspan(static_cast<std::size_t>(sent));
   }
   return Ok();
@@ -45,7 +45,7 @@ Status Channel::Receive(std::span<double> numbers) {
   while (!bytes.empty()) {
     const ssize_t received = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
     if (received < 0 && errno == EINTR) continue;
-    if (received <= 0) return PeerIsGone();
+    if (received <= 0) return PeerHasEnded();
     bytes = bytes.subspan(static_cast<std::size_t>(received));
   }
   return Ok();

@@ -9,16 +9,16 @@
 
 namespace zeus::examples {
 
-// One end of a socket between two processes of the job. Numbers arrive whole and in order. One
-// owner.
+// One end of a socket between two processes of the job. Messages arrive whole and in order. Not
+// thread-safe.
 class Channel {
  public:
   explicit Channel(int socket) : socket_(socket) {}
 
-  // Both ends, to be divided by fork().
+  // Returns both ends, one for each process after fork().
   static Result<std::pair<int, int>> Pair();
 
-  // kUnavailable when the peer is gone.
+  // Both return kUnavailable when the peer has ended.
   Status Send(std::span<const double> numbers);
   Status Receive(std::span<double> numbers);
 

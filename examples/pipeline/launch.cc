@@ -17,12 +17,12 @@
 namespace zeus::examples {
 namespace {
 
-constexpr int kSignalExitCode = 128;  // The shells' convention.
+constexpr int kSignalExitCode = 128;  // Shells add the number of the signal to it.
 
-// Both ends of every socket of the job, until each process has taken its own.
+// Both ends of every socket of the job, until each process has duplicated its own.
 struct Sockets {
-  std::vector<std::pair<int, int>> between;     // Of stage i and stage i + 1.
-  std::vector<std::pair<int, int>> with_first;  // Of stage 0 and stage i + 1.
+  std::vector<std::pair<int, int>> between;     // Between stage i and stage i + 1.
+  std::vector<std::pair<int, int>> with_first;  // Between stage 0 and stage i + 1.
 
   void CloseAll() {
     for (const auto* pairs : {&between, &with_first})
@@ -44,21 +44,22 @@ Result<Sockets> MakeSockets(int stages) {
   return sockets;
 }
 
-// Its own ends, as copies; a stage that ends must be the last one to hold them.
-std::unique_ptr<Channel> Take(int socket) {
+// Duplicates the end that belongs to this process, so that CloseAll() can close the originals:
+// peers notice the end of a stage only when no other process holds its sockets.
+std::unique_ptr<Channel> Duplicate(int socket) {
   return std::make_unique<Channel>(::fcntl(socket, F_DUPFD_CLOEXEC, 0));
 }
 
-StageLinks LinksOf(int stage, int stages, Sockets& sockets) {
+StageLinks ConnectStage(int stage, int stages, Sockets& sockets) {
   const auto at = static_cast<std::size_t>(stage);
   StageLinks links{.stage = stage};
-  if (stage > 0) links.neighbours.left = Take(sockets.between[at - 1].second);
-  if (stage + 1 < stages) links.neighbours.right = Take(sockets.between[at].first);
+  if (stage > 0) links.neighbours.left = Duplicate(sockets.between[at - 1].second);
+  if (stage + 1 < stages) links.neighbours.right = Duplicate(sockets.between[at].first);
   std::vector<std::unique_ptr<Channel>> peers;
   if (stage == 0)
-    for (const auto& pair : sockets.with_first) peers.push_back(Take(pair.first));
+    for (const auto& pair : sockets.with_first) peers.push_back(Duplicate(pair.first));
   else
-    peers.push_back(Take(sockets.with_first[at - 1].second));
+    peers.push_back(Duplicate(sockets.with_first[at - 1].second));
   links.collective = std::make_unique<SocketCollective>(stage, stages, std::move(peers));
   sockets.CloseAll();
   return links;
@@ -68,12 +69,12 @@ int ExitCodeOf(int status) {
   return WIFSIGNALED(status) ? kSignalExitCode + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-// Holds the signals that end a job back, so that the job's process can wait for them and for its
-// children alike. Those that the caller had us ignore (nohup) stay ignored.
+// Blocks the signals that end a job, so that the job's process can wait for them and for its
+// children alike. Signals that the caller had set to be ignored (nohup) stay ignored.
 class HeldSignals {
  public:
   HeldSignals() {
-    ::signal(SIGCHLD, SIG_DFL);  // Ignored, children would leave no exit code.
+    ::signal(SIGCHLD, SIG_DFL);  // Children leave no exit code if it is ignored.
     ::sigemptyset(&held_);
     ::sigaddset(&held_, SIGCHLD);
     for (const int ending : {SIGINT, SIGTERM, SIGHUP}) {
@@ -99,7 +100,8 @@ void Tell(std::span<const pid_t> stages, int signal) {
   for (const pid_t stage : stages) ::kill(stage, signal);
 }
 
-// The exit code of the first child that failed, of those that have ended by now; else 0.
+// Collects the children that have ended. Returns the exit code of the first one that failed, else
+// 0.
 int Reap(std::vector<pid_t>& running) {
   int failed = 0;
   int status = 0;
@@ -110,13 +112,13 @@ int Reap(std::vector<pid_t>& running) {
   return failed;
 }
 
-// Those that still run are told to end once one of them failed, and told of signals that end the
-// job: each puts its clock back before it ends.
+// Waits for all stages. Once one fails or a signal ends the job, the remaining stages get a signal
+// too: each restores its clock before it ends.
 int WaitForAll(std::vector<pid_t> running, const HeldSignals& signals) {
   int worst = 0;
   while (!running.empty()) {
     const int signal = signals.Wait();
-    if (signal < 0) continue;  // Stopped and continued.
+    if (signal < 0) continue;  // A child was stopped or continued.
     const int before = worst;
     if (signal == SIGCHLD) {
       const int failed = Reap(running);
@@ -130,10 +132,10 @@ int WaitForAll(std::vector<pid_t> running, const HeldSignals& signals) {
   return worst;
 }
 
-// A stage does not outlive its job, however that ends.
+// Ends this stage when the job's process ends, however that happens.
 void EndWith(pid_t job) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (::getppid() != job) std::exit(kSignalExitCode + SIGTERM);  // It ended before that.
+  if (::getppid() != job) std::exit(kSignalExitCode + SIGTERM);  // The job ended before prctl().
 }
 
 }  // namespace
@@ -149,7 +151,7 @@ Result<int> RunStages(int stages, const std::function<int(StageLinks)>& run) {
     if (child == 0) {
       EndWith(job);
       signals.Release();
-      std::exit(run(LinksOf(stage, stages, sockets)));
+      std::exit(run(ConnectStage(stage, stages, sockets)));
     }
     if (child > 0) {
       running.push_back(child);

@@ -8,17 +8,17 @@
 
 namespace zeus::examples {
 
-// What a process of the job needs to take part in it.
+// The connections of one process of the job.
 struct StageLinks {
   int stage = 0;
   Neighbours neighbours{};
   std::unique_ptr<SocketCollective> collective{};
 };
 
-// Forks a process for each stage, connects them, and lets each call `run`, whose outcome is its
-// exit code. Waits for all; when one ends badly the others are told to end, as they are when
-// SIGINT, SIGTERM or SIGHUP ends the job or it is killed. To be called before there are threads.
-// The first exit code that is not 0.
+// Forks a process for each stage, connects the processes, and calls `run` in each; its result is
+// the exit code of the process. Waits for all and returns the first exit code that is not 0. When
+// one stage fails, or the job is killed or receives SIGINT, SIGTERM or SIGHUP, the other stages are
+// terminated. Must be called before any thread is started.
 Result<int> RunStages(int stages, const std::function<int(StageLinks)>& run);
 
 }  // namespace zeus::examples

@@ -1,5 +1,5 @@
-// Trains a pipeline of several processes on simulated GPUs: measures it while it trains, plans a
-// clock for each instruction, and shows what that saves.
+// Trains a pipeline of several processes on simulated GPUs: profiles it while it trains, plans a
+// clock for each instruction, and shows how much energy that saves.
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -64,7 +64,8 @@ Status RunStage(const RunOptions& options, StageLinks links) {
 }
 
 Result<int> Perform(const RunOptions& options) {
-  if (const auto straggler = StragglerOf(options); straggler && straggler->stage >= options.stages)
+  if (const auto straggler = ParseStraggler(options);
+      straggler && straggler->stage >= options.stages)
     return Error{ErrorCode::kInvalidArgument,
                  "--straggler: the pipeline has no stage " + std::to_string(straggler->stage)};
   return RunStages(options.stages, [&options](StageLinks links) {

@@ -46,7 +46,7 @@ class NodeGpu final : public StageGpu {
   }
 
   Seconds Now() override { return opened_.node.Now(); }
-  void WaitUntil(Seconds) override {}  // It passed while the message was on its way.
+  void WaitUntil(Seconds) override {}  // Real time has passed while the message was on its way.
   bool virtual_time() const override { return false; }
   Result<Joules> ExactEnergy() override {
     ZEUS_TRY(const auto view, opened_.node.Read(index_, opened_.node.Now()));

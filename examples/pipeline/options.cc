@@ -69,7 +69,7 @@ void AddOptions(cli::Verb app, RunOptions& options) {
   app.AddFlag("--json", options.json, "Print the figures as JSON");
 }
 
-std::optional<Straggler> StragglerOf(const RunOptions& options) {
+std::optional<Straggler> ParseStraggler(const RunOptions& options) {
   return ParseStraggler(options.straggler);
 }
 

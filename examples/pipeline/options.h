@@ -18,20 +18,24 @@ struct RunOptions {
   int microbatches = 8;
   std::string gpu = "A100";
   std::uint64_t seed = 1;
-  std::string node{};       // Of zeus sim; empty: GPUs of the processes, in virtual time.
-  int iterations = 5;       // That are measured, before and after planning.
-  double forward = 0.2;     // Seconds, of an average stage at the highest clock; backward: twice.
-  double imbalance = 1.25;  // The last stage, which has the output layer, against an average one.
-  double clock_change = 4;  // Milliseconds that a plan charges for a change of the clock.
+  // Name of a zeus sim node; empty: each process simulates its GPU in virtual time.
+  std::string node{};
+  int iterations = 5;  // Measured iterations, both before and after planning.
+  // Seconds of a forward pass of an average stage at the highest clock; backward takes twice as
+  // long.
+  double forward = 0.2;
+  // Work of the last stage, which has the output layer, relative to an average stage.
+  double imbalance = 1.25;
+  double clock_change = 4;  // Milliseconds that a plan assumes for a change of the clock.
   double slowdown = 1.0;
   std::string straggler{};
-  std::string server{};  // Plans come from a `zeus serve`.
+  std::string server{};  // URL of a `zeus serve` that plans; empty: the job plans itself.
   bool json = false;
 };
 
 void AddOptions(cli::Verb app, RunOptions& options);
 
-// "2:1.2": stage 2 takes 1.2 times as long. nullopt without one.
-std::optional<Straggler> StragglerOf(const RunOptions& options);
+// Parses "2:1.2": stage 2 takes 1.2 times as long. Returns nullopt if the option was not given.
+std::optional<Straggler> ParseStraggler(const RunOptions& options);
 
 }  // namespace zeus::examples

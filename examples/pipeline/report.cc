@@ -9,7 +9,7 @@
 namespace zeus::examples {
 namespace {
 
-// To two decimals; what is none of them is 0, not -0.
+// Rounds to two decimals; adding 0.0 turns -0 into 0.
 double Percent(double changed, double base) {
   return std::round(1e4 * (changed / base - 1)) / 100 + 0.0;
 }
@@ -21,7 +21,8 @@ std::string Row(const std::string& name, Seconds time, Joules energy,
                      Percent(energy.value(), base.energy.value()));
 }
 
-// A prediction is compared with a prediction: what the model is wrong about saves nothing.
+// A predicted energy is compared with a predicted baseline, so that errors of the model do not
+// count as savings.
 IterationFigures PredictedBaseline(const CurrentPlan& plan) {
   return {.time = plan.baseline_time, .energy = plan.baseline_energy};
 }

@@ -26,7 +26,7 @@ Status SocketCollective::Max(std::span<double> values) {
   return Reduce(values, [](double a, double b) { return std::max(a, b); });
 }
 
-// The others contribute nothing to the sum.
+// A broadcast is a sum to which only the root contributes values other than zero.
 Status SocketCollective::Broadcast(std::span<double> values, int root) {
   if (rank_ != root) std::ranges::fill(values, 0.0);
   return Sum(values);

@@ -10,12 +10,12 @@
 
 namespace zeus::examples {
 
-// The stages of a pipeline as a Collective: all send to stage 0, which combines and answers. Enough
-// for a few numbers per iteration. One owner.
+// Implements a Collective for the stages of a pipeline: all stages send to stage 0, which combines
+// the values and answers. That is fast enough for a few numbers per iteration. Not thread-safe.
 class SocketCollective final : public Collective {
  public:
-  // `peers`: of stage 0 a channel to each other stage, in their order; of the others one to
-  // stage 0.
+  // `peers` of stage 0 holds a channel to each other stage, in their order; that of other stages
+  // one to stage 0.
   SocketCollective(int rank, int size, std::vector<std::unique_ptr<Channel>> peers)
       : rank_(rank), size_(size), peers_(std::move(peers)) {}
 

@@ -12,8 +12,8 @@
 
 namespace zeus::examples {
 
-// The simulated GPU of one stage, the clock that rules it and the monitor that watches it. While it
-// computes nothing it waits for its peers, at blocking power, once told to. One owner.
+// The simulated GPU of one stage with its clock and its monitor. After BeginToWait() it draws
+// blocking power while it computes nothing. Not thread-safe.
 class StageGpu {
  public:
   virtual ~StageGpu() = default;
@@ -21,34 +21,36 @@ class StageGpu {
   virtual NodeMonitor& monitor() = 0;
   virtual const sim::GpuModel& model() const = 0;
 
-  // From now on the GPU is not idle when it computes nothing. Once, before anything else.
+  // From now on the GPU draws blocking power, as when it waits for its peers, whenever it does not
+  // compute. Must be called once, before Compute().
   virtual Status BeginToWait() = 0;
 
-  // Returns when the GPU has done the work, at whatever clock holds meanwhile.
+  // Returns when the GPU has done the work at the clocks that hold meanwhile.
   virtual Status Compute(const sim::StepWork& work) = 0;
 
-  // The present in a time that all stages share, and waiting until it.
+  // The present time on a time axis that all stages share, and a wait until such a time.
   virtual Seconds Now() = 0;
   virtual void WaitUntil(Seconds time) = 0;
 
-  // Whether time passes only in Compute() and WaitUntil(): then what another thread was asked to do
-  // must be waited for.
+  // Returns whether time passes only in Compute() and WaitUntil(). If so, requests to other threads
+  // must be waited for, or they would take effect at an arbitrary time.
   virtual bool virtual_time() const = 0;
 
-  // What no sensor shows.
+  // Returns the true energy of the simulation, which no sensor shows.
   virtual Result<Joules> ExactEnergy() = 0;
 };
 
-// Of this process alone, in virtual time. Stages agree on the time by what they send each other.
+// Opens a GPU that only this process sees, in virtual time. Stages agree on the time through the
+// messages they exchange.
 Result<std::unique_ptr<StageGpu>> OpenVirtualGpu(const sim::GpuModel& model, unsigned stage,
                                                  std::uint64_t seed);
 
-// GPU `stage` of the simulated node `name`, through NVML, in the node's time: real time times its
-// scale.
+// Opens GPU `stage` of the simulated node `name` through NVML. Its time is the node's: real time
+// multiplied by the node's scale.
 Result<std::unique_ptr<StageGpu>> OpenNodeGpu(const std::string& name, unsigned stage);
 
-// Published measurements of stages that wait for a transfer; a rough share of the limit for models
-// without one.
+// Returns the power of a GPU that waits for a transfer: published measurements, or a rough share of
+// the power limit for models without one.
 Watts BlockingPower(const sim::GpuModel& model);
 
 }  // namespace zeus::examples

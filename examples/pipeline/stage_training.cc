@@ -9,15 +9,15 @@
 namespace zeus::examples {
 namespace {
 
-constexpr double kBackward = 2;       // Gradients of inputs and of weights, against a forward.
-constexpr double kMemoryShare = 0.1;  // Of that time.
+constexpr double kBackward = 2;  // A backward pass computes gradients of inputs and of weights.
+constexpr double kMemoryShare = 0.1;  // Share of the time that does not depend on the clock.
 
-// Layers cannot be divided evenly.
+// Stages differ in work because layers cannot be divided evenly.
 constexpr std::array kOtherStages = {1.0, 0.92, 0.96};
 
 constexpr int kMostProfilingIterations = 500;
 
-// As much as takes `time` at the highest clock.
+// Returns the work that takes `time` at the highest clock.
 sim::StepWork WorkFor(const sim::GpuModel& model, Seconds time) {
   const sim::KnobSettings knobs{.power_limit = model.limit_range.max, .clock_cap = {}};
   const auto time_of = [&](const sim::StepWork& work) {
@@ -45,14 +45,14 @@ Result<StageOutcome> StageTraining::Run(PlanService* service) {
                "1f1b", {.stages = options_.stages, .microbatches = options_.microbatches}));
   schedule_ = schedule.stages[static_cast<std::size_t>(stage_)];
   StageOutcome outcome;
-  ZEUS_RETURN_IF_ERROR(TakeClock(service));
+  ZEUS_RETURN_IF_ERROR(AcquireClock(service));
   ZEUS_RETURN_IF_ERROR(gpu_.BeginToWait());
-  ZEUS_RETURN_IF_ERROR(Iterate());  // Warms up.
+  ZEUS_RETURN_IF_ERROR(Iterate());  // Warm-up.
   ZEUS_TRY(outcome.baseline, Measure("baseline", options_.iterations));
   ZEUS_RETURN_IF_ERROR(Plan(outcome));
   ZEUS_RETURN_IF_ERROR(Iterate());
   ZEUS_TRY(outcome.planned, Measure("planned", options_.iterations));
-  if (const auto straggler = StragglerOf(options_))
+  if (const auto straggler = ParseStraggler(options_))
     ZEUS_RETURN_IF_ERROR(Straggle(*straggler, outcome));
   optimizer_->OnTrainEnd();
   return outcome;
@@ -60,7 +60,7 @@ Result<StageOutcome> StageTraining::Run(PlanService* service) {
 
 // --- an iteration ---
 
-sim::StepWork StageTraining::WorkOf(const std::string& instruction) const {
+sim::StepWork StageTraining::InstructionWork(const std::string& instruction) const {
   const double share = stage_ == options_.stages - 1
                            ? options_.imbalance
                            : kOtherStages[static_cast<std::size_t>(stage_) % kOtherStages.size()];
@@ -89,13 +89,13 @@ Status StageTraining::Perform(const pipeline::Instruction& instruction) {
   ZEUS_RETURN_IF_ERROR(Receive(from));
   if (optimizes_) optimizer_->OnInstructionBegin(instruction.name);
   LetTheClockSettle();
-  ZEUS_RETURN_IF_ERROR(gpu_.Compute(WorkOf(instruction.name)));
+  ZEUS_RETURN_IF_ERROR(gpu_.Compute(InstructionWork(instruction.name)));
   if (optimizes_) optimizer_->OnInstructionEnd(instruction.name);
   LetTheClockSettle();
   return Send(to);
 }
 
-// The optimiser step needs the gradients' norm of all stages.
+// All stages meet here once per iteration, as real ones do to compute the norm of the gradients.
 Status StageTraining::MeetAll() {
   double now = gpu_.Now().count();
   ZEUS_RETURN_IF_ERROR(collective_.Max({&now, 1}));
@@ -136,9 +136,9 @@ Result<IterationFigures> StageTraining::Measure(const std::string& window, int i
 
 // --- planning ---
 
-// The highest one, before the GPU is loaded: whoever holds it already is not disturbed, on none of
-// the stages' GPUs.
-Status StageTraining::TakeClock(PlanService* service) {
+// Locks the highest clock before the GPU is loaded. If another process already holds the clock of
+// any stage's GPU, no stage changes anything.
+Status StageTraining::AcquireClock(PlanService* service) {
   PipelineOptions options{
       .rank = {.pp_rank = stage_, .pp_degree = options_.stages},
       .collective = &collective_,

@@ -16,45 +16,45 @@
 
 namespace zeus::examples {
 
-// Of one iteration, over all stages.
+// Mean time of an iteration, and its mean energy over all stages.
 struct IterationFigures {
   Seconds time{0};
-  Joules energy{};  // As the sensors show it.
-  Joules exact{};
+  Joules energy{};  // From the sensors.
+  Joules exact{};   // From the simulation, without the errors of sensors.
 };
 
 struct StragglerFigures {
-  IterationFigures before{};  // The first iteration, in which it shows.
+  IterationFigures before{};  // The first iteration of the straggler.
   IterationFigures after{};
-  int iterations_until_new_plan = 0;  // Zero: there was none.
+  int iterations_until_new_plan = 0;  // 0: no new plan arrived.
   Seconds pace{0};
 };
 
-// What came of a training.
 struct StageOutcome {
   IterationFigures baseline{};
   IterationFigures planned{};
   CurrentPlan plan{};
-  int clocks = 0;  // The most that were of use for an instruction.
+  int clocks = 0;  // The largest number of useful clocks of any instruction.
   int profiling_iterations = 0;
   Watts blocking_power{};
   std::optional<StragglerFigures> straggler{};
 };
 
-// What a stage is connected with; null at the ends of the pipeline.
+// Channels to the stages before and after; null at the ends of the pipeline.
 struct Neighbours {
   std::unique_ptr<Channel> left{};
   std::unique_ptr<Channel> right{};
 };
 
-// One stage of a pipeline that trains: computes on its GPU, sends and receives, measures. All
-// stages do the same at the same time. One owner.
+// One stage of a pipeline that trains: it computes on its GPU, sends, receives and measures. All
+// stages run the same steps at the same time. Not thread-safe.
 class StageTraining {
  public:
   StageTraining(const RunOptions& options, int stage, Neighbours neighbours, Collective& collective,
                 StageGpu& gpu);
 
-  // First as hardware does it, then measured, planned and as planned. `service` is of stage 0.
+  // Trains first at the clocks that the hardware chooses, then profiles, plans, and trains as
+  // planned. Only stage 0 has a `service`; it is null elsewhere.
   Result<StageOutcome> Run(PlanService* service);
 
  private:
@@ -65,10 +65,10 @@ class StageTraining {
   Status MeetAll();
   void LetTheClockSettle();
   Result<IterationFigures> Measure(const std::string& window, int iterations);
-  Status TakeClock(PlanService* service);
+  Status AcquireClock(PlanService* service);
   Status Plan(StageOutcome& outcome);
   Status Straggle(const Straggler& straggler, StageOutcome& outcome);
-  sim::StepWork WorkOf(const std::string& instruction) const;
+  sim::StepWork InstructionWork(const std::string& instruction) const;
 
   const RunOptions options_;
   const int stage_;
@@ -77,8 +77,8 @@ class StageTraining {
   StageGpu& gpu_;
   std::vector<pipeline::Instruction> schedule_;
   std::unique_ptr<PipelineFrequencyOptimizer> optimizer_;
-  bool optimizes_ = false;  // Whether the optimiser is told what happens.
-  double slowdown_ = 1;     // Of this stage.
+  bool optimizes_ = false;  // Whether the optimiser observes the instructions.
+  double slowdown_ = 1;     // Factor on the work of this stage.
 };
 
 }  // namespace zeus::examples

@@ -11,11 +11,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Less than this is rounding: a clock that moves by it may not move at all.
-constexpr Seconds kInstant = 1ns;
+// Shorter times are rounding errors: a virtual clock may not move at all when advanced by them.
+constexpr Seconds kShortestAdvance = 1ns;
 
-// A clock that is on its way to the GPU moves the end of the work.
-constexpr Seconds kLookAgain = 2ms;
+// The end of the work is computed again after this time, because a requested clock that takes
+// effect meanwhile moves it.
+constexpr Seconds kClockPollPeriod = 2ms;
 
 class VirtualGpu final : public StageGpu {
  public:
@@ -51,7 +52,7 @@ class VirtualGpu final : public StageGpu {
     load.steps = 1;
     ZEUS_TRY(const std::uint32_t id, gpu_->AttachLoad(load));
     for (auto left = gpu_->TimeLeft(id); left.ok(); left = gpu_->TimeLeft(id))
-      clock_.Advance(std::clamp(left.value(), kInstant, kLookAgain));
+      clock_.Advance(std::clamp(left.value(), kShortestAdvance, kClockPollPeriod));
     return Ok();
   }
 

@@ -1,4 +1,4 @@
-"""What the examples train: a small network that reads noisy digits of a seven-segment display."""
+"""The network of the examples: it reads noisy digits of a seven-segment display."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ except ModuleNotFoundError as missing:
 _SEGMENTS = [
     "abcdef", "bc", "abdeg", "abcdg", "bcfg", "acdfg", "acdefg", "abc", "abcdefg", "abcdfg",
 ]
-_STROKES = {  # Rows and columns of an image of 8x8.
+_STROKES = {  # Rows and columns of an 8x8 image.
     "a": (slice(0, 1), slice(2, 6)),
     "b": (slice(1, 4), slice(6, 7)),
     "c": (slice(4, 7), slice(6, 7)),
@@ -26,7 +26,7 @@ _STROKES = {  # Rows and columns of an image of 8x8.
 
 
 def digits(count: int, seed: int, noise: float = 0.3) -> tuple[Tensor, Tensor]:
-    """So many images of 1x8x8, and which digit each of them shows."""
+    """Returns images of 1x8x8 and the digits that they show."""
     clean = torch.zeros(10, 1, 8, 8)
     for digit, segments in enumerate(_SEGMENTS):
         for segment in segments:
@@ -51,12 +51,12 @@ class Learner:
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.003)
 
     def batches(self, rank: int = 0, ranks: int = 1) -> list[Tensor]:
-        """Those of an epoch, as positions of samples; of each, this rank has its part."""
+        """Returns the batches of an epoch as indices of samples; each rank gets its part."""
         order = torch.randperm(len(self.images))
         return [batch[rank::ranks] for batch in order.split(self.batch_size)]
 
     def step(self, batch: Tensor) -> float:
-        """Learns from a batch; the loss."""
+        """Learns from a batch and returns the loss."""
         self.optimizer.zero_grad()
         loss = nn.functional.cross_entropy(self.model(self.images[batch]), self.labels[batch])
         loss.backward()
@@ -64,7 +64,7 @@ class Learner:
         return loss.item()
 
     def accuracy(self) -> float:
-        """Of samples that it has never seen, 0 to 1."""
+        """Returns the accuracy on unseen samples, 0 to 1."""
         images, labels = self.validation
         with torch.no_grad():
             return (self.model(images).argmax(1) == labels).float().mean().item()

@@ -1,7 +1,8 @@
-"""Finds the best power limit while a network trains, and says what that is worth.
+"""Finds the best power limit while a network trains, and prints how much that saves.
 
-The limits are tried between steps, a few steps each; then the best one stays, and is put back when
-the training ends. What is learnt does not change: only how fast, and with how much power.
+The limits are tried between steps, a few steps each; then the best one stays, and the original
+limit is restored when the training ends. Limits do not change what the network learns, only its
+speed and its power.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def parse() -> argparse.Namespace:
 
 
 def train(node: zeus.sim.Node, monitor: ZeusMonitor, server_url: str, job: JobSpec) -> float:
-    """One run until the target; what it cost in joules."""
+    """Runs until the target and returns the cost in joules."""
     with BatchSizeOptimizer(monitor, server_url, job, raise_on_failure=False) as optimizer:
         batch_size = optimizer.get_batch_size()
         learner = Learner(batch_size, seed=optimizer.recurrence)

@@ -55,9 +55,9 @@ def train(rank: int, args: argparse.Namespace, port: int) -> None:
         if rank == 0:
             print(f"epoch {epoch}: accuracy {learner.accuracy():.3f}, all GPUs {energy:.0f} J")
 
-    if optimizer.optimal_power_limit is None:  # For all ranks or for none.
+    if optimizer.optimal_power_limit is None:  # It is None on all ranks or on none.
         raise SystemExit("limits are still being tried: train longer (--epochs)")
-    savings = optimizer.savings()  # Asked by all: it is of all of them.
+    savings = optimizer.savings()  # All ranks must call it, because it covers all of them.
     optimizer.on_train_end()
     print(f"rank {rank}: chose {optimizer.optimal_power_limit} W")
     if rank == 0:

@@ -5,8 +5,8 @@
 namespace zeus::examples {
 
 void UseOneBlasThread() {
-  // OpenBLAS has threads of its own, which torch does not know of; another BLAS has no such
-  // function.
+  // OpenBLAS has its own threads, which torch's settings do not affect. Other BLAS libraries lack
+  // this function.
   using SetThreads = void (*)(int);
   const auto set_threads =
       reinterpret_cast<SetThreads>(::dlsym(RTLD_DEFAULT, "openblas_set_num_threads"));

@@ -10,19 +10,20 @@
 
 namespace zeus::examples {
 
-// Tells `zeus train` of every epoch what it took on the simulated GPUs, whose time is not that of
-// the machine: a line of JSON in a file. Without a file it does nothing. One owner.
+// Reports to `zeus train` what every epoch used on the simulated GPUs, whose time differs from that
+// of the machine, by appending a line of JSON to a file. Does nothing without a file. Not
+// thread-safe.
 class EpochReporter {
  public:
-  // The optimiser may be null.
+  // `optimizer` may be null.
   EpochReporter(std::string file, NodeMonitor& monitor, const GlobalPowerLimitOptimizer* optimizer)
       : file_(std::move(file)), monitor_(monitor), optimizer_(optimizer) {}
 
-  // Training begins.
+  // Must be called when training begins.
   Status Begin();
 
   struct Learned {
-    int epoch;  // From 1.
+    int epoch;  // Counted from 1.
     double metric;
   };
   Status Epoch(const Learned& learned);
@@ -31,9 +32,9 @@ class EpochReporter {
   std::string file_;
   NodeMonitor& monitor_;
   const GlobalPowerLimitOptimizer* optimizer_;
-  Seconds time_{0};  // Until the last epoch, as is the next.
+  Seconds time_{0};  // Time and energy until the end of the last epoch.
   Joules energy_{0};
-  bool steady_ = false;  // The knob stayed as it is during the whole epoch.
+  bool steady_ = false;  // Whether the knob did not change during the epoch.
 };
 
 }  // namespace zeus::examples

@@ -11,30 +11,30 @@
 
 namespace zeus::examples {
 
-// The simulated GPUs that a training runs on, the clock that rules them, and the monitor that
-// watches them. One owner.
+// The simulated GPUs of a training with their clock and their monitor. Not thread-safe.
 class GpuHost {
  public:
   virtual ~GpuHost() = default;
 
   virtual NodeMonitor& monitor() = 0;
-  // All GPUs are of one model.
+  // The model of all GPUs.
   virtual const sim::GpuModel& model() const = 0;
 
-  // From now on every GPU runs this. Once.
+  // Starts this load on every GPU. May be called once.
   virtual Status Attach(const sim::LoadSpec& load) = 0;
 
-  // Calls `compute` on this CPU while the GPUs do so many steps of what was attached. Returns when
-  // both are done. A GPU that is ahead of the slowest one spins, as it does when it waits for the
+  // Calls `compute` on this CPU while the GPUs perform `steps` steps of the attached load. Returns
+  // when both are done. A GPU that is ahead of the slowest one spins, as if it waited for the
   // gradients of the others.
   virtual Status Run(double steps, const std::function<void()>& compute) = 0;
 
-  // The share of the runs in which this CPU was slower than the GPUs, so that they did more than
-  // was asked for. Never with virtual time.
+  // Returns the share of calls of Run() in which this CPU was slower than the GPUs, so that they
+  // did more steps than asked for. Always 0 in virtual time.
   virtual double late_share() const { return 0; }
 };
 
-// GPUs of this process in virtual time: `compute` takes none. Same seed, same readings.
+// GPUs that only this process sees, in virtual time: `compute` takes none of it. The same seed
+// gives the same readings.
 struct VirtualGpus {
   const sim::GpuModel* model;
   unsigned count = 1;
@@ -42,8 +42,8 @@ struct VirtualGpus {
 };
 Result<std::unique_ptr<GpuHost>> OpenVirtualGpus(const VirtualGpus& options);
 
-// The first `count` GPUs that NVML shows, which must be of the simulated node `name` (see
-// `zeus sim env`), in the node's time.
+// Opens the first `count` GPUs that NVML shows, in the node's time. They must belong to the
+// simulated node `name` (see `zeus sim env`).
 Result<std::unique_ptr<GpuHost>> OpenSharedGpus(const std::string& name, unsigned count);
 
 }  // namespace zeus::examples

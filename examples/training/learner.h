@@ -6,8 +6,8 @@
 
 namespace zeus::examples {
 
-// A network and its data: learns for real, on one core of this CPU. The same seed and the same
-// batches give the same numbers, bit by bit. One owner.
+// A network with its data that really learns, on one core of this CPU. The same seed and the same
+// batches give bit-identical results. Not thread-safe.
 class Learner {
  public:
   virtual ~Learner() = default;
@@ -15,10 +15,10 @@ class Learner {
   virtual std::size_t training_samples() const = 0;
   virtual std::size_t validation_samples() const = 0;
 
-  // One step of the optimiser over these training samples; the mean loss before it.
+  // Performs one optimiser step on these training samples and returns the mean loss before it.
   virtual double TrainStep(std::span<const std::int64_t> samples) = 0;
 
-  // The share of validation samples that are classified rightly.
+  // Returns the share of validation samples that are classified correctly.
   virtual double Validate() = 0;
 };
 

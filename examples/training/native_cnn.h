@@ -20,8 +20,8 @@
 
 namespace zeus::examples {
 
-// Weights and biases that map a row of `inputs` numbers to `outputs` numbers. Both the convolutions
-// and the linear layer are made of it. One owner.
+// Weights and biases that map a row of `inputs` numbers to `outputs` numbers. The convolutions and
+// the linear layer consist of it. Not thread-safe.
 template <class Number>
 class AffineMap {
  public:
@@ -85,8 +85,8 @@ struct FeatureMap {
   std::vector<Number> values;
 };
 
-// A convolution 3x3 with padding 1, ReLU, and a max-pooling by 2x2, for one image at a time.
-// One owner.
+// A 3x3 convolution with padding 1, ReLU, and 2x2 max-pooling, for one image at a time. Not
+// thread-safe.
 template <class Number>
 class ConvolutionBlock {
  public:
@@ -104,7 +104,7 @@ class ConvolutionBlock {
   // `input` has a border of 1.
   void Forward(const FeatureMap<Number>& input, FeatureMap<Number>& output);
 
-  // Belongs to the last Forward(), which wrote `output`. Adds the derivatives by the parameters to
+  // Must follow the Forward() that wrote `output`. Adds the derivatives by the parameters to
   // `gradient`, and those by the input to `input_gradient` unless that is null.
   void Backward(const FeatureMap<Number>& output, const FeatureMap<Number>& output_gradient,
                 Number* gradient, FeatureMap<Number>* input_gradient);
@@ -129,8 +129,8 @@ class ConvolutionBlock {
   std::vector<std::uint8_t> winners_;   // [cell][channel]: the pixel that pooling picked.
 };
 
-// Two convolution blocks and a linear layer. The caller keeps the parameters and loads them after
-// every change. One owner.
+// Two convolution blocks and a linear layer. The caller owns the parameters and loads them after
+// every change. Not thread-safe.
 template <class Number>
 class NativeCnn {
  public:

@@ -7,7 +7,7 @@
 
 namespace zeus::examples {
 
-// Tells digits apart in noisy images (dataset.h), with the network of native_cnn.h.
+// Classifies digits in noisy images (dataset.h) with the network of native_cnn.h.
 std::unique_ptr<Learner> MakeNativeCnn(const CnnShape& shape, const Recipe& recipe);
 
 }  // namespace zeus::examples

@@ -4,12 +4,13 @@
 
 namespace zeus::examples {
 
-// The shapes of the layers: what the learners build, and what a step costs on a GPU.
+// The shapes of the networks: learners build them, and the cost of a step on a GPU follows from
+// them.
 
-// Two convolutions 3x3, each with a pooling that halves the image, and one linear layer.
+// Two 3x3 convolutions, each with a pooling that halves the image, and one linear layer.
 struct CnnShape {
   int side;
-  int channels;  // Of the first convolution; the second has twice as many.
+  int channels;  // Channels of the first convolution; the second has twice as many.
   int classes;
 };
 
@@ -25,8 +26,8 @@ struct TransformerShape {
   int classes;
 };
 
-// How much larger the network on the GPU is than the one that this CPU trains: so many times as
-// wide (channels, width of embeddings) and long (side of the image, length of the sequence).
+// Factors by which the network on the GPU is larger than the one that this CPU trains: in width
+// (channels, embeddings) and length (side of the image, length of the sequence).
 struct Magnification {
   int width = 1;
   int length = 1;
@@ -34,12 +35,12 @@ struct Magnification {
 CnnShape Magnify(const CnnShape& shape, const Magnification& by);
 TransformerShape Magnify(const TransformerShape& shape, const Magnification& by);
 
-// Of the forward pass over so many samples, in half precision: every layer reads its weights once
-// and its input, and writes its output.
+// Returns the work of the forward pass over `samples` samples in half precision: every layer reads
+// its weights and its input once and writes its output.
 sim::StepWork ForwardWork(const CnnShape& shape, double samples);
 sim::StepWork ForwardWork(const TransformerShape& shape, double samples);
 
-// A step computes gradients by inputs and by weights too: three times the forward pass.
+// A step takes three times the forward pass: it also computes gradients by inputs and by weights.
 inline constexpr double kStepPerForward = 3;
 
 }  // namespace zeus::examples

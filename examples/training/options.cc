@@ -114,7 +114,7 @@ Status Check(const Options& options) {
   return Ok();
 }
 
-Recipe RecipeOf(const Options& options, const ExampleModel& model) {
+Recipe MakeRecipe(const Options& options, const ExampleModel& model) {
   Recipe recipe = model.recipe;
   recipe.seed = options.seed;
   recipe.learning_rate = options.learning_rate.value_or(recipe.learning_rate);
@@ -122,8 +122,8 @@ Recipe RecipeOf(const Options& options, const ExampleModel& model) {
   return recipe;
 }
 
-std::vector<KnobKind> KnobsOf(const Options& options) {
-  // `zeus train` asks for an undisturbed run, to compare with.
+std::vector<KnobKind> SelectKnobs(const Options& options) {
+  // `zeus train --baseline` sets the variable to get an undisturbed run for comparison.
   const bool baseline = std::getenv("ZEUS_BASELINE") != nullptr;
   if (options.knob == "none" || baseline) return {};
   if (options.knob == "clock") return {KnobKind::kGraphicsClock};
@@ -140,7 +140,7 @@ Result<std::unique_ptr<GpuHost>> OpenGpus(const Options& options) {
   return OpenSharedGpus(options.node.empty() ? sim::ChosenNodeName() : options.node, options.gpus);
 }
 
-Result<sim::LoadSpec> LoadOf(const Options& options, const ExampleModel& model) {
+Result<sim::LoadSpec> MakeLoad(const Options& options, const ExampleModel& model) {
   const unsigned part = options.batch_size / options.gpus;
   sim::LoadSpec load;
   if (options.step_cost == "flops") {

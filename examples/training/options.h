@@ -15,7 +15,7 @@
 
 namespace zeus::examples {
 
-// The command line, as it was written.
+// The options of the command line, unchecked.
 struct Options {
   std::string model;
   unsigned batch_size = 64;
@@ -46,18 +46,18 @@ struct Options {
 // --model chooses from `models`; the first is the default.
 void AddOptions(cli::Verb app, std::span<const ExampleModel> models, Options& options);
 
-// The rest is checked here: kInvalidArgument says what does not fit together.
+// Checks what the parser cannot. kInvalidArgument names the options that do not fit together.
 Status Check(const Options& options);
 
-// How the network is trained.
-Recipe RecipeOf(const Options& options, const ExampleModel& model);
+// Returns the training settings: the model's, changed by the options.
+Recipe MakeRecipe(const Options& options, const ExampleModel& model);
 
-// The knobs to optimise, in order; none with --knob none.
-std::vector<KnobKind> KnobsOf(const Options& options);
+// Returns the knobs to optimise, in order; none with --knob none.
+std::vector<KnobKind> SelectKnobs(const Options& options);
 
 Result<std::unique_ptr<GpuHost>> OpenGpus(const Options& options);
 
-// What every GPU runs: its part of a batch, step after step.
-Result<sim::LoadSpec> LoadOf(const Options& options, const ExampleModel& model);
+// Returns the load of every GPU: its part of a batch, step after step.
+Result<sim::LoadSpec> MakeLoad(const Options& options, const ExampleModel& model);
 
 }  // namespace zeus::examples

@@ -6,10 +6,11 @@
 
 namespace zeus::examples {
 
-// What follows the lines of the epochs: the profile, what was chosen, and what it all cost.
+// Prints, after the lines of the epochs, the profile, the chosen setting, and what the training
+// used.
 void PrintOutcome(const Outcome& outcome, const Options& options);
 
-// Everything; docs/training-examples.md names the fields.
+// Returns the whole outcome; docs/training-examples.md describes the fields.
 Json ToJson(const Outcome& outcome, const Options& options);
 
 }  // namespace zeus::examples

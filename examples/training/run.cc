@@ -10,6 +10,7 @@
 #include <span>
 
 #include "examples/training/epoch_reporter.h"
+#include "zeus/base/quantity_text.h"
 #include "zeus/base/random.h"
 #include "zeus/training/training_loop.h"
 
@@ -31,7 +32,7 @@ void StopOnSignals() {
 
 using Batch = std::span<const std::int64_t>;
 
-// The training samples in a new order for every epoch.
+// Shuffles the training samples for every epoch.
 class Shuffler {
  public:
   Shuffler(std::size_t samples, Random random) : order_(samples), random_(random) {
@@ -39,7 +40,7 @@ class Shuffler {
   }
 
   std::vector<Batch> NextEpoch(std::size_t batch_size) {
-    // std::shuffle differs between standard libraries.
+    // The loop is written out because std::shuffle differs between standard libraries.
     for (std::size_t i = order_.size(); i > 1; --i)
       std::swap(order_[i - 1], order_[random_.Below(i)]);
     std::vector<Batch> batches;
@@ -55,13 +56,13 @@ class Shuffler {
 
 std::unique_ptr<GlobalPowerLimitOptimizer> MakeOptimizer(const Options& options,
                                                          NodeMonitor& monitor) {
-  if (KnobsOf(options).empty()) return nullptr;
+  if (SelectKnobs(options).empty()) return nullptr;
   JitOptions jit;
-  jit.knobs = KnobsOf(options);
+  jit.knobs = SelectKnobs(options);
   jit.mode = options.observe ? OptimizerMode::kObserve : OptimizerMode::kOptimize;
   jit.rule.profile.time = Seconds(options.slice_seconds);
   jit.profile_folder = options.profiles;
-  // The same network takes other times with other work on the GPU.
+  // A profile is valid for one network with one kind of work on the GPU.
   jit.job = options.model + " " + options.step_cost;
   jit.batch_size = options.batch_size;
   return std::make_unique<GlobalPowerLimitOptimizer>(monitor, ZeusCost(options.eta), jit);
@@ -72,7 +73,7 @@ class Training {
   Training(const Options& options, const ExampleModel& model, GpuHost& gpus)
       : options_(options),
         gpus_(gpus),
-        learner_(model.make(RecipeOf(options, model))),
+        learner_(model.make(MakeRecipe(options, model))),
         shuffler_(learner_->training_samples(), Random(options.seed).Fork("order")),
         optimizer_(MakeOptimizer(options, gpus.monitor())),
         reporter_(options.report, gpus.monitor(), optimizer_.get()) {
@@ -124,12 +125,12 @@ class Training {
     return Ok();
   }
 
-  // The last batch of an epoch may be a small one.
+  // The last batch of an epoch may be smaller than a step's.
   double ShareOfStep(const Batch& batch) const {
     return static_cast<double>(batch.size()) / options_.batch_size;
   }
 
-  // Only the forward pass, over all validation samples.
+  // Returns the steps that equal a forward pass over all validation samples.
   double ValidationSteps() const {
     return static_cast<double>(learner_->validation_samples()) / options_.batch_size /
            kStepPerForward;
@@ -147,7 +148,7 @@ class Training {
     outcome_.epochs.push_back(
         {.loss = loss, .metric = metric, .limit = limit.requested, .clock = clock});
     fmt::print("epoch {:>2}: loss {:.4f}, accuracy {:.4f}, {:.1f} s, {}, limit {:g} W, {:g} MHz\n",
-               epoch + 1, loss, metric, used.time.count(), ToText(total.energy, total.sigma),
+               epoch + 1, loss, metric, used.time.count(), WithSigma(total.energy, total.sigma),
                limit.requested.value(), clock.ToMega());
     std::fflush(stdout);
     return Ok();
@@ -179,7 +180,7 @@ class Training {
 
 Result<Outcome> Train(const Options& options, const ExampleModel& model) {
   ZEUS_RETURN_IF_ERROR(Check(options));
-  ZEUS_TRY(const sim::LoadSpec load, LoadOf(options, model));
+  ZEUS_TRY(const sim::LoadSpec load, MakeLoad(options, model));
   ZEUS_TRY(const std::unique_ptr<GpuHost> gpus, OpenGpus(options));
   StopOnSignals();
   Training training(options, model, *gpus);

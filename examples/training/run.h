@@ -11,30 +11,30 @@
 
 namespace zeus::examples {
 
-// What is known of an epoch beyond what the loop records.
+// Properties of an epoch that TrainingLoop does not record.
 struct LearnedEpoch {
   double loss;    // Mean over its steps.
   double metric;  // Validation accuracy after it.
-  Watts limit;    // Of the first GPU, at its end.
+  Watts limit;    // Power limit of the first GPU at the end of the epoch; likewise its clock.
   Hertz clock;
 };
 
 struct Outcome {
-  std::string gpu;  // Model.
+  std::string gpu;  // GPU model.
   double target = 0;
   std::vector<double> step_losses{};
   std::vector<LearnedEpoch> epochs{};
   TrainingSummary summary{};
   Watts max_power{0};
 
-  // Of the optimiser, if there was one.
+  // Results of the optimiser, empty if there was none.
   std::vector<Profile> profiles{};
   std::vector<Setting> chosen{};
   std::optional<Error> trouble{};
-  std::vector<SavingsReport> savings{};  // Of each knob that was decided on.
+  std::vector<SavingsReport> savings{};  // One for each knob that was decided.
 
   double late_share = 0;  // GpuHost::late_share().
-  int signal = 0;         // That ended it; 0 if none did.
+  int signal = 0;         // The signal that ended the training; 0: none.
 };
 
 // Trains, optimises, and prints a line for each epoch.

@@ -79,7 +79,7 @@ class SharedHost final : public GpuHost {
   sim::OpenedNode opened_;
   ScaledClock clock_;
   const sim::GpuModel* model_ = nullptr;
-  std::vector<unsigned> gpus_;  // As the node counts them.
+  std::vector<unsigned> gpus_;  // Indices on the node.
   std::unique_ptr<sim::NodeWork> work_;
   double runs_ = 0;
   double late_ = 0;

@@ -1,4 +1,5 @@
-// The only file that knows torch: its headers take half a minute and a gigabyte to compile.
+// This is the only file that includes torch: its headers take half a minute and a gigabyte to
+// compile.
 #include "examples/training/torch_learner.h"
 
 #include <torch/torch.h>
@@ -71,7 +72,7 @@ struct TransformerNetwork final : torch::nn::Module {
   torch::Tensor forward(const torch::Tensor& sequences) {
     const torch::Tensor embedded =
         tokens->forward(sequences) + positions->forward(torch::arange(sequences.size(1)));
-    // The encoder wants positions first, samples second.
+    // The encoder expects [position][sample].
     return output->forward(encoder->forward(embedded.transpose(0, 1)).mean(0));
   }
 
@@ -125,7 +126,7 @@ class TorchLearner final : public Learner {
   torch::optim::Adam optimizer_;
 };
 
-// More than one thread would add in another order on another machine.
+// More threads would add in another order on another machine.
 void PrepareTorch(std::uint64_t seed) {
   torch::set_num_threads(1);
   torch::manual_seed(seed);

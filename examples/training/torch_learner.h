@@ -7,7 +7,7 @@
 
 namespace zeus::examples {
 
-// Tells digits apart in noisy images (dataset.h).
+// Classifies digits in noisy images (dataset.h).
 std::unique_ptr<Learner> MakeTorchCnn(const CnnShape& shape, const Recipe& recipe);
 // Finds the letter that follows the marker in a sequence.
 std::unique_ptr<Learner> MakeTorchTransformer(const TransformerShape& shape, const Recipe& recipe);

@@ -1,5 +1,5 @@
-// Trains a small network for real on this CPU, with the time and power of its steps coming from
-// simulated GPUs, and optimises their power limit meanwhile. The networks are torch's.
+// Really trains a small network of torch on this CPU while simulated GPUs provide the time and
+// power of its steps, and optimises their power limit.
 #include "examples/training/blas_threads.h"
 #include "examples/training/program.h"
 #include "examples/training/torch_learner.h"

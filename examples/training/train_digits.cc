@@ -1,4 +1,4 @@
-// The same as train.cc with the CNN alone, and without torch: what the demo trains.
+// Does the same as train.cc with the CNN only and without torch. The demo trains it.
 #include "examples/training/native_learner.h"
 #include "examples/training/program.h"
 

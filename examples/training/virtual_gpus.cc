@@ -9,8 +9,8 @@
 namespace zeus::examples {
 namespace {
 
-// Rounding leaves less than this of a step undone.
-constexpr double kNothing = 1e-9;
+// Rounding errors leave less than this part of a step undone.
+constexpr double kNegligibleSteps = 1e-9;
 
 class VirtualHost final : public GpuHost {
  public:
@@ -36,7 +36,7 @@ class VirtualHost final : public GpuHost {
   Status Run(double steps, const std::function<void()>& compute) override {
     compute();
     steps_ += steps;
-    // Knobs that take effect meanwhile change the time that a step takes.
+    // Knobs that take effect meanwhile change the time of a step, so the rest is computed again.
     while (true) {
       ZEUS_TRY(const Seconds remaining, Remaining());
       if (remaining <= Seconds(0)) return Ok();
@@ -59,13 +59,13 @@ class VirtualHost final : public GpuHost {
     return Ok();
   }
 
-  // Until the slowest GPU has done all steps, if nothing changes.
+  // Returns the time until the slowest GPU has done all steps, if nothing changes.
   Result<Seconds> Remaining() {
     Seconds longest{0};
     for (std::size_t i = 0; i < gpus_.size(); ++i) {
       ZEUS_TRY(const double done, gpus_[i]->StepsDone(loads_[i]));
       ZEUS_TRY(const Seconds step, gpus_[i]->StepTime(loads_[i]));
-      if (steps_ - done > kNothing) longest = std::max(longest, step * (steps_ - done));
+      if (steps_ - done > kNegligibleSteps) longest = std::max(longest, step * (steps_ - done));
     }
     return longest;
   }

@@ -10,12 +10,12 @@ namespace {
 
 namespace py = pybind11;
 
-// Called for an object without a value, and for nothing else.
+// pybind11 calls this only for an object without a value.
 void* NoValue(std::size_t) {
   throw py::type_error("__init__() of the base class was not called for this object");
 }
 
-// pickle's protocols before 2 make an object of the class below all others, which ends the program.
+// Pickle protocols below 2 create an instance of pybind11's base class, which crashes the program.
 py::object Reduce(const py::object& object, int protocol) {
   if (protocol < 2) throw py::type_error("pickle this object with protocol 2 or later");
   return py::module_::import("builtins").attr("object").attr("__reduce_ex__")(object, protocol);

@@ -2,8 +2,8 @@
 
 namespace zeus::python {
 
-// Objects of our classes whose __init__() was not called, as by a subclass that forgets it, are
-// refused with an exception where pybind11 would read memory that nobody wrote.
+// Makes objects whose __init__() was not called, as by a subclass that forgets it, raise an
+// exception when they are used. pybind11 alone would read uninitialised memory.
 void RefuseBareObjects();
 
 }  // namespace zeus::python

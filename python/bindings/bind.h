@@ -2,8 +2,8 @@
 
 #include <pybind11/pybind11.h>
 
-// The parts of the extension module `zeus._core`, one function for each of its submodules. What
-// they define is described, for people and for type checkers, in python/zeus/_core/*.pyi.
+// The parts of the extension module `zeus._core`, one function for each of its submodules.
+// python/zeus/_core/*.pyi documents what they define, for people and for type checkers.
 namespace zeus::python {
 
 namespace py = pybind11;

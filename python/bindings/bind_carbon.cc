@@ -12,16 +12,16 @@
 #include "python/bindings/errors.h"
 #include "python/bindings/without_gil.h"
 #include "zeus/carbon/accounting.h"
-#include "zeus/carbon/http_client.h"
+#include "zeus/carbon/electricity_maps.h"
 #include "zeus/carbon/intensity_series.h"
 #include "zeus/carbon/tariff.h"
 
 namespace zeus::python {
 namespace {
 
-// Begin and end in seconds since 1970, and joules.
+// Begin and end in seconds since 1970, and the energy in joules.
 using Piece = std::tuple<double, double, double>;
-// What was accounted, its standard deviation, joules without a value, and notes.
+// The accounted amount, its standard deviation, the joules without a value, and notes.
 using Account = std::tuple<double, double, double, std::vector<std::string>>;
 
 WallTime FromUnix(double seconds) {
@@ -47,7 +47,8 @@ Account EmissionsOf(const std::vector<Piece>& pieces, double sigma,
           emissions.accounted.notes};
 }
 
-// Months and days as bits, minutes since midnight, and tiers of kilowatt-hours and prices.
+// Months and days as bit masks, begin and end in minutes since midnight, and tiers of
+// kilowatt-hours and prices.
 using Rate = std::tuple<unsigned, unsigned, int, int, std::vector<std::pair<double, double>>>;
 
 TariffRate RateOf(const Rate& rate) {
@@ -86,10 +87,10 @@ std::pair<int, py::bytes> HttpGet(const std::string& base_url, const std::string
                                   double timeout) {
   const auto get = [&] {
     const WithoutGil released;
-    const auto client = Unwrap(HttpClient::Create(base_url, Seconds(timeout)));
-    return Unwrap(client->Get(path, {.name = header, .value = value}));
+    const auto client = Unwrap(CreateGridClient(base_url, Seconds(timeout)));
+    return Unwrap(client->Send({.path = path, .headers = {{header, value}}}));
   };
-  const HttpResponse response = get();
+  const http::Reply response = get();
   return {response.status, py::bytes(response.body)};
 }
 

@@ -34,7 +34,7 @@ double TotalEnergy(const std::shared_ptr<EnergyMeter>& meter, Family family) {
   return Unwrap(Ask(meter, &EnergyMeter::TotalEnergy), family).value();
 }
 
-// None where the socket has no counter for its memory.
+// Returns None if the socket has no counter for its memory.
 std::optional<double> DramEnergy(const std::shared_ptr<CpuPackage>& cpu) {
   EnergyMeter* const dram = cpu->dram();
   if (dram == nullptr) return std::nullopt;
@@ -72,7 +72,7 @@ void BindDevice(py::module_& core) {
   BindCpu(module);
   BindRail(module);
   py::class_<Machine, std::shared_ptr<Machine>>(module, "Devices")
-      .def(py::init(&Machine::Look), py::kw_only(), py::arg("sysfs") = "/sys",
+      .def(py::init(&Machine::Open), py::kw_only(), py::arg("sysfs") = "/sys",
            py::arg("procfs") = "/proc", py::arg("dev") = "/dev")
       .def_property_readonly("gpus", &Machine::gpus)
       .def_property_readonly("lost_gpus", [](const Machine& self) { return self.node().lost_gpus; })

@@ -17,7 +17,7 @@ namespace {
 
 using GpuPointer = std::shared_ptr<Gpu>;
 
-// Asks the driver, without the GIL.
+// Calls the driver without the GIL.
 template <class Question>
 auto AskGpu(const GpuPointer& gpu, const Question& question) {
   auto answer = [&] {

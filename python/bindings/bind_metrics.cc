@@ -43,34 +43,35 @@
 
 namespace zeus::python {
 
-// Upper ends of the buckets of a histogram, by kind of device.
+// Upper bounds of the buckets of a histogram, by kind of device.
 struct EnergyBuckets {
   std::vector<double> gpu;
   std::vector<double> cpu;
   std::vector<double> dram;
 };
 
-// What a program's windows used, as metrics with the labels `window` and `index` and the names of
-// the reference implementation. A device without a number has no value. Thread-safe.
+// The energy of a program's windows as metrics, with the labels `window` and `index` and the names
+// of the reference implementation. A device without a measurement has no value. Thread-safe.
 class MetricBoard {
  public:
-  // Names beyond so many are counted together as "other": a name per step must not fill a database.
+  // Windows beyond this number of names are counted together as "other": a program that names a
+  // window per step must not fill a database.
   static constexpr std::size_t kMostNames = 200;
 
   void Observe(const std::string& window, const Measurement& measurement,
                const EnergyBuckets& buckets);
 
-  // What a window that is open has used so far, beside what earlier ones of its name did. Totals
-  // never decrease, whatever the estimates at the edges do.
+  // Shows the energy of an open window so far in addition to finished ones of its name. Totals
+  // never decrease, even if the estimates at the edges do.
   void Update(const std::string& window, const Measurement& so_far);
   void Finish(const std::string& window, const Measurement& measurement);
 
-  // The power of the GPUs at present.
+  // Shows the present power of the GPUs.
   void ShowPower(const std::string& window, const EnergyMonitor& monitor);
 
   void AddTo(MetricSet& metrics, const Labels& labels) const;
 
-  // Grows with every change.
+  // Increases with every change.
   std::size_t version() const;
 
  private:
@@ -79,20 +80,21 @@ class MetricBoard {
     double shown = 0;
   };
   using Value = std::variant<double, Total, Histogram>;
-  using Key = std::tuple<const MetricDescription*, std::string, std::string>;  // Window, index.
+  // Metric, window, index.
+  using Key = std::tuple<const MetricDescription*, std::string, std::string>;
 
-  std::string NameOf(const std::string& window);  // With mutex_ held.
+  std::string BoundedName(const std::string& window);  // The caller must hold mutex_.
   void Count(const std::string& window, const Measurement& measurement, bool finished);
 
   mutable std::mutex mutex_;
-  std::set<std::string> names_;  // Guarded by mutex_, as are the next.
+  std::set<std::string> names_;  // Guarded by mutex_, as are the following members.
   std::map<Key, Value> series_;
   std::size_t version_ = 0;
 };
 
 namespace {
 
-// The metrics of a kind of device; nothing for rails, which the reference does not know.
+// The metrics of a kind of device. Rails have none, because the reference has no rails.
 struct DeviceMetrics {
   std::string_view kind;
   const MetricDescription* histogram;
@@ -108,7 +110,7 @@ constexpr std::array kDeviceMetrics = {
                   &EnergyBuckets::dram},
 };
 
-// Calls `use` with the metrics, the index and the joules of every device that has them.
+// Calls `use` with the metrics, the index and the joules of every device that has a measurement.
 template <class Use>
 void ForEachEnergy(const Measurement& measurement, Use use) {
   for (const DeviceMeasurement& device : measurement.devices) {
@@ -122,7 +124,7 @@ void ForEachEnergy(const Measurement& measurement, Use use) {
 
 }  // namespace
 
-std::string MetricBoard::NameOf(const std::string& window) {
+std::string MetricBoard::BoundedName(const std::string& window) {
   if (names_.contains(window)) return window;
   if (names_.size() >= kMostNames) return "other";
   names_.insert(window);
@@ -132,7 +134,7 @@ std::string MetricBoard::NameOf(const std::string& window) {
 void MetricBoard::Observe(const std::string& window, const Measurement& measurement,
                           const EnergyBuckets& buckets) {
   const std::lock_guard lock(mutex_);
-  const std::string name = NameOf(window);
+  const std::string name = BoundedName(window);
   ForEachEnergy(
       measurement, [&](const DeviceMetrics& metric, const std::string& index, double joules) {
         const auto [entry, added] = series_.try_emplace(
@@ -144,7 +146,7 @@ void MetricBoard::Observe(const std::string& window, const Measurement& measurem
 
 void MetricBoard::Count(const std::string& window, const Measurement& measurement, bool finished) {
   const std::lock_guard lock(mutex_);
-  const std::string name = NameOf(window);
+  const std::string name = BoundedName(window);
   ForEachEnergy(
       measurement, [&](const DeviceMetrics& metric, const std::string& index, double joules) {
         const auto entry = series_.try_emplace(Key(metric.counter, name, index), Total()).first;
@@ -165,7 +167,7 @@ void MetricBoard::Finish(const std::string& window, const Measurement& measureme
 
 void MetricBoard::ShowPower(const std::string& window, const EnergyMonitor& monitor) {
   const std::lock_guard lock(mutex_);
-  const std::string name = NameOf(window);
+  const std::string name = BoundedName(window);
   for (std::size_t i = 0; i < monitor.device_count(); ++i) {
     const DeviceIdentity identity{.name = monitor.device_name(i), .model = {}, .uuid = {}};
     if (identity.kind() != "gpu") continue;
@@ -174,7 +176,7 @@ void MetricBoard::ShowPower(const std::string& window, const EnergyMonitor& moni
     if (power.ok()) {
       series_.insert_or_assign(key, power.value().value());
     } else {
-      series_.erase(key);  // The last value of a GPU that is lost would look like its present one.
+      series_.erase(key);  // A lost GPU's last value would look like its present one.
     }
   }
   ++version_;
@@ -201,32 +203,32 @@ std::size_t MetricBoard::version() const {
   return version_;
 }
 
-// The metrics of one job, and the native thread that keeps those of open windows fresh and pushes
-// them to a gateway. Training neither waits for the gateway nor notices when it is down: that is
-// said once, in the log.
+// The metrics of one job, with a native thread that updates those of open windows and pushes them
+// to a gateway. Training neither waits for the gateway nor fails when it is down: one log message
+// says so.
 class Publisher final : public Closeable {
  public:
   enum class Kind { kCounter, kGauge };
 
-  // Without a URL nothing is pushed. Throws Failure.
+  // Nothing is pushed without a URL. Throws Failure.
   static std::shared_ptr<Publisher> Open(const PushTarget& target);
   ~Publisher() override { Close(); }
 
-  // A window that is open from now on as `key` of that monitor.
+  // Begins to show a window that was opened as `key` of that monitor.
   void Begin(Kind kind, const Monitor& monitor, const std::string& key, const std::string& window,
              Seconds period);
-  // It was ended; null if it has no result.
+  // Must be called when the window has ended; `measurement` is null if it has no result.
   void End(Kind kind, const std::string& key, const std::string& window,
            const Measurement* measurement);
   void Observe(const std::string& window, const Measurement& measurement,
                const EnergyBuckets& buckets);
 
-  // Whether the gateway has, within so many seconds, everything that is known now.
+  // Returns whether the gateway got everything that is known now within `seconds`.
   bool Flush(double seconds);
 
   std::string Text() const;
-  // Adds them with the labels job and instance, as a gateway would show them. Works from any
-  // thread, and after the end of the publisher.
+  // Returns a function that adds the metrics with the labels job and instance, as a gateway would
+  // show them. It works on any thread, and after the publisher is closed.
   using Source = std::function<void(MetricSet&)>;
   Source source() const {
     return [work = work_](MetricSet& metrics) { work->AddTo(metrics); };
@@ -252,7 +254,7 @@ class Publisher final : public Closeable {
              const Measurement* measurement);
 
     TimePoint Step();
-    // Pushes everything that there is to know, due or not.
+    // Pushes everything now, whether due or not.
     void Finish();
     void AddTo(MetricSet& metrics) const;
     bool UpToDate() const { return pushed_ >= board.version(); }
@@ -267,10 +269,11 @@ class Publisher final : public Closeable {
 
     SystemClock clock_;
     const PushTarget target_;
-    const std::unique_ptr<PushGateway> gateway_;  // Used by the thread.
+    const std::unique_ptr<PushGateway> gateway_;  // Used only by the thread.
     std::mutex mutex_;
-    std::map<std::pair<Kind, std::string>, Window> open_;  // Guarded by mutex_. By key.
-    std::atomic<std::size_t> pushed_ = 0;                  // A version of the board.
+    // Guarded by mutex_. The second part is the key.
+    std::map<std::pair<Kind, std::string>, Window> open_;
+    std::atomic<std::size_t> pushed_ = 0;  // The version of the board that was pushed last.
   };
 
   explicit Publisher(std::shared_ptr<Work> work);
@@ -285,7 +288,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Seconds kBeforeNextAttempt = 5s;  // Where a gateway failed.
+constexpr Seconds kBeforeNextAttempt = 5s;  // After a failure of the gateway.
 
 }  // namespace
 
@@ -298,7 +301,7 @@ void Publisher::Work::Begin(Window window) {
 
 void Publisher::Work::End(Kind kind, const std::string& key, const std::string& window,
                           const Measurement* measurement) {
-  // Under the lock: the thread must not add what it saw before to what is added here.
+  // The lock keeps the thread from adding an older state after this one.
   const std::lock_guard lock(mutex_);
   open_.erase({kind, key});
   if (measurement != nullptr && kind == Kind::kCounter) board.Finish(window, *measurement);
@@ -413,7 +416,7 @@ void Publisher::DoClose() {
 }
 
 void Publisher::Abandon() {
-  // Neither its thread nor, perhaps, the holder of its locks exists here.
+  // In a forked child the thread does not exist, and the holders of locks may not either.
   static auto* const abandoned = new std::vector<std::shared_ptr<Work>>();
   abandoned->push_back(work_);
   (void)ticker_.release();
@@ -421,7 +424,8 @@ void Publisher::Abandon() {
 
 namespace {
 
-// What a server tells. Of neither the interpreter nor its lock: its threads are not Python's.
+// The metrics of a server. It uses neither the interpreter nor the GIL, because its threads are not
+// Python's.
 class Sources {
  public:
   void Add(Publisher::Source source) {
@@ -443,12 +447,12 @@ class Sources {
   std::vector<Publisher::Source> sources_;
 };
 
-// Answers Prometheus for the metrics of jobs and, with a monitor, for what its devices show.
+// Serves the metrics of jobs to Prometheus and, with a monitor, the readings of its devices.
 class Server final : public Closeable {
  public:
   Server(const std::string& address, const std::shared_ptr<Monitor>& monitor)
       : Closeable(monitor.get()) {
-    const ListenAddress listen = Unwrap(ParseListenAddress(address));
+    const http::ListenAddress listen = Unwrap(http::ParseListenAddress(address));
     const std::shared_ptr<NodeMonitor> recording = monitor ? monitor->recording() : nullptr;
     const WithoutGil released;
     if (recording) {
@@ -487,7 +491,7 @@ class Server final : public Closeable {
   std::unique_ptr<MetricsServer> server_;
 };
 
-// Of the GPUs whose temperature is known, in degrees Celsius, from the recording.
+// Returns the recorded temperatures of the GPUs that have one, in degrees Celsius.
 std::vector<double> GpuTemperatures(const Monitor& monitor) {
   std::vector<double> known;
   const EnergyMonitor& energy = monitor.energy();

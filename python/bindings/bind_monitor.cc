@@ -42,7 +42,7 @@ WindowEnd Synchronize(Monitor& monitor) {
 void BeginWindow(Monitor& monitor, const py::handle& key, bool sync_execution, bool restart) {
   const std::string_view name = WindowName(key);
   monitor.CheckOpen("monitor");
-  // Python runs meanwhile, and another thread may close the monitor.
+  // Python code runs meanwhile, and another thread may close the monitor.
   const WindowEnd before = sync_execution ? Synchronize(monitor) : WindowEnd::kPlain;
   auto begun =
       monitor.energy().BeginWindow(name, {.if_open = restart ? IfOpen::kRestart : IfOpen::kRefuse,
@@ -51,7 +51,7 @@ void BeginWindow(Monitor& monitor, const py::handle& key, bool sync_execution, b
   if (!begun.ok()) throw Failure(std::move(begun).error());
 }
 
-// No number: a window that somebody thought better of used nothing that could be told.
+// Removes the numbers: the energy of a cancelled window has no meaning.
 Measurement Cancelled(Measurement measurement) {
   for (DeviceMeasurement& device : measurement.devices)
     device.energy = Error{ErrorCode::kUnavailable, "the window was cancelled"};
@@ -70,7 +70,7 @@ MeasurementObject EndWindow(const std::shared_ptr<Monitor>& monitor, const py::h
   const WindowEnd end = sync_execution ? Synchronize(*monitor) : WindowEnd::kPlain;
   auto ended = monitor->energy().EndWindow(name, end);
   if (!ended.ok()) throw Failure(std::move(ended).error());
-  // What was measured is not lost for the sake of a full disk.
+  // A full disk must not lose the measurement, so it only causes a warning.
   if (const Status logged = monitor->Log(ended.value()); !logged.ok()) {
     if (PyErr_WarnEx(PyExc_RuntimeWarning, logged.error().message.c_str(), 1) != 0)
       throw py::error_already_set();
@@ -78,20 +78,22 @@ MeasurementObject EndWindow(const std::shared_ptr<Monitor>& monitor, const py::h
   return MeasurementObject(std::move(ended).value(), monitor);
 }
 
-// begin_window(name) and end_window(name) are on the way of every step.
+// begin_window(name) and end_window(name) are called in every step, so they avoid pybind11's
+// dispatcher. This calls the full method for everything but the simple case.
 PyObject* CallFully(PyObject* self, const char* method, PyObject* const* arguments,
                     Py_ssize_t count, PyObject* names) {
   PyObject* function = PyObject_GetAttrString(self, method);
   if (function == nullptr) return nullptr;
-  // Without an owner: the interpreter's end may end a daemon thread in there.
+  // No C++ object may own the reference: a daemon thread may be ended inside by the end of the
+  // interpreter.
   PyObject* result =
       PyObject_Vectorcall(function, arguments, static_cast<std::size_t>(count), names);
   Py_DECREF(function);
   return result;
 }
 
-// Null when it is closed, or was never opened.
-std::shared_ptr<Monitor>* OpenMonitorOf(PyObject* self) {
+// Returns null when the monitor is closed or was never opened.
+std::shared_ptr<Monitor>* FindOpenMonitor(PyObject* self) {
   std::shared_ptr<Monitor>* monitor = HeldBy<Monitor>(self);
   if (monitor == nullptr || (*monitor)->closed() || (*monitor)->InForkedChild()) return nullptr;
   return monitor;
@@ -105,7 +107,7 @@ std::string_view NameOrEmpty(PyObject* key) {
 }
 
 PyObject* FastBegin(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
-  std::shared_ptr<Monitor>* monitor = OpenMonitorOf(self);
+  std::shared_ptr<Monitor>* monitor = FindOpenMonitor(self);
   if (monitor != nullptr && count == 1 && names == nullptr) {
     try {
       const WindowEnd before = Synchronize(**monitor);
@@ -113,17 +115,18 @@ PyObject* FastBegin(PyObject* self, PyObject* const* arguments, Py_ssize_t count
       if (!name.empty() &&
           (*monitor)->energy().BeginWindow(name, {.synchronize = false, .at_begin = before}).ok())
         Py_RETURN_NONE;
-    } catch (py::error_already_set& raised) {  // By the framework.
+    } catch (py::error_already_set& raised) {  // Raised by the framework.
       raised.restore();
       return nullptr;
-    } catch (const Failure&) {  // Another thread closed the monitor meanwhile: told below.
+      // Another thread closed the monitor meanwhile; the full method reports it.
+    } catch (const Failure&) {
     }
   }
   return CallFully(self, "_begin_window", arguments, count, names);
 }
 
 PyObject* FastEnd(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
-  std::shared_ptr<Monitor>* monitor = OpenMonitorOf(self);
+  std::shared_ptr<Monitor>* monitor = FindOpenMonitor(self);
   if (monitor != nullptr && count == 1 && names == nullptr && !(*monitor)->log()) {
     try {
       const WindowEnd end = Synchronize(**monitor);
@@ -163,7 +166,7 @@ std::vector<py::tuple> AbsentDevices(const Monitor& monitor) {
   return absent;
 }
 
-// `log` is a file, whether it has all columns, and whether what is in it stays.
+// `log` holds a path, whether all columns are written, and whether existing content is kept.
 std::shared_ptr<Monitor> OpenMonitor(std::optional<std::vector<unsigned>> gpus,
                                      std::optional<std::vector<unsigned>> cpus, bool share,
                                      const std::tuple<std::string, bool, bool>& log,

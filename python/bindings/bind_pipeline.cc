@@ -30,20 +30,20 @@
 
 namespace zeus::python {
 
-// What Python calls a PipelineFrequencyOptimizer: the clocks of this rank's GPUs, with the service
-// that plans them. Used with the GIL held, which it lets go of while it works.
+// The object behind Python's PipelineFrequencyOptimizer: the clocks of this rank's GPUs, and the
+// service that plans them. Used with the GIL held; it releases the GIL while it works.
 class PipelineRun final : public Closeable {
  public:
   struct Options {
-    std::string server_url{};  // Empty: plans are made here.
+    std::string server_url{};  // Empty: this process plans.
     std::string token{};
     std::string authorities{};
-    pybind11::object collective{};  // None for one process alone.
-    // Without what follows from the above.
+    pybind11::object collective{};  // None for a single process.
+    // Fields that follow from the ones above are not set.
     PipelineOptions pipeline{};
   };
 
-  // Throws Failure, on all ranks if on one of them, when the server cannot be reached.
+  // Throws Failure on all ranks if one of them cannot reach the server.
   PipelineRun(const std::shared_ptr<Monitor>& monitor, Options options);
   ~PipelineRun() override { Close(); }
 
@@ -52,9 +52,9 @@ class PipelineRun final : public Closeable {
   void OnStepEnd();
   void ReportStraggler(double slowdown);
 
-  // As of the last iteration, also when it is closed.
+  // State after the last iteration; also available after closing.
   struct State {
-    std::shared_ptr<const CurrentPlan> plan{};  // Null while the pipeline is measured.
+    std::shared_ptr<const CurrentPlan> plan{};  // Null while the pipeline is profiled.
     std::shared_ptr<const pipeline::PipelineProfile> profile{};
     int profiling_iterations = 0;
     std::int64_t clock_changes = 0;
@@ -63,22 +63,22 @@ class PipelineRun final : public Closeable {
   const State& state() const { return state_; }
 
  private:
-  // Its members end in reverse order.
+  // Members are destroyed in reverse order.
   struct Parts {
-    std::mutex mutex{};  // The optimiser has one owner, Python may have many threads.
+    std::mutex mutex{};  // The optimiser is not thread-safe, but Python may have many threads.
     SystemClock clock{};
     std::shared_ptr<NodeMonitor> monitor{};
     MemoryPlanRepository repository{};
-    std::unique_ptr<PlanService> service{};  // Null but on rank 0.
+    std::unique_ptr<PlanService> service{};  // Null except on rank 0.
     std::shared_ptr<Collective> collective{};
     std::unique_ptr<PipelineFrequencyOptimizer> optimizer{};
 
     Status Connect(const Options& options);
   };
 
-  // Waits for the GPU where times are taken.
+  // Waits for the GPU if times are being measured.
   void Synchronize();
-  // With the optimiser, without the GIL.
+  // Calls `action` with the optimiser, without the GIL.
   template <class Action>
   void Do(const Action& action);
   void Refresh(const PipelineFrequencyOptimizer& optimizer);
@@ -110,7 +110,7 @@ Status PipelineRun::Parts::Connect(const Options& options) {
   calls.authorities = options.authorities;
   const auto connect = [&]() -> Status {
     ZEUS_TRY(service, RemotePlanService::Connect(calls, clock));
-    // A server that is not there is noticed now, not after the pipeline has been measured.
+    // A missing server is noticed now, not after the pipeline has been profiled.
     ZEUS_RETURN_IF_ERROR(service->List("", 1));
     return Ok();
   };
@@ -202,14 +202,14 @@ void PipelineRun::DoClose() {
 }
 
 void PipelineRun::Abandon() {
-  // Neither its thread nor, perhaps, the holder of its locks exists here.
+  // In a forked child the thread does not exist, and the holders of locks may not either.
   static auto* const abandoned = new std::vector<std::shared_ptr<Parts>>();
   abandoned->push_back(std::move(parts_));
 }
 
 namespace {
 
-PipelineRank RankOf(const py::dict& fields) {
+PipelineRank ReadRank(const py::dict& fields) {
   const auto number = [&fields](const char* name) { return fields[name].cast<int>(); };
   return {.dp_rank = number("dp_rank"),
           .pp_rank = number("pp_rank"),
@@ -219,10 +219,10 @@ PipelineRank RankOf(const py::dict& fields) {
           .tp_degree = number("tp_degree")};
 }
 
-// By the names that the options have in zeus.optimizer.pipeline_frequency, which has checked them.
-PipelineOptions OptionsOf(const py::dict& rank, const py::dict& fields) {
+// Reads the options by their names in zeus.optimizer.pipeline_frequency, which has checked them.
+PipelineOptions ReadOptions(const py::dict& rank, const py::dict& fields) {
   PipelineOptions options;
-  options.rank = RankOf(rank);
+  options.rank = ReadRank(rank);
   options.job.id = fields["plan_id"].cast<std::string>();
   options.job.schedule = fields["schedule"].cast<std::string>();
   options.job.custom_schedule = fields["custom_schedule"].cast<std::string>();
@@ -238,18 +238,18 @@ PipelineOptions OptionsOf(const py::dict& rank, const py::dict& fields) {
   return options;
 }
 
-// `server` is its URL, a token and a file of authorities; empty where there is none.
+// `server` holds the URL, a token and a file of certificate authorities; each may be empty.
 std::unique_ptr<PipelineRun> OpenPipelineRun(const std::shared_ptr<Monitor>& monitor,
                                              std::array<std::string, 3> server,
                                              py::object collective, const py::dict& rank,
                                              const py::dict& options) {
   auto& [server_url, token, authorities] = server;
-  return std::make_unique<PipelineRun>(monitor,
-                                       PipelineRun::Options{.server_url = std::move(server_url),
-                                                            .token = std::move(token),
-                                                            .authorities = std::move(authorities),
-                                                            .collective = std::move(collective),
-                                                            .pipeline = OptionsOf(rank, options)});
+  return std::make_unique<PipelineRun>(
+      monitor, PipelineRun::Options{.server_url = std::move(server_url),
+                                    .token = std::move(token),
+                                    .authorities = std::move(authorities),
+                                    .collective = std::move(collective),
+                                    .pipeline = ReadOptions(rank, options)});
 }
 
 template <class Read>

@@ -18,16 +18,16 @@
 namespace zeus::python {
 namespace {
 
-// Built-in: (objective, parameter). A user's: (name, function).
+// A built-in objective is (objective, parameter), a user's (name, function).
 using SelectorSpec = std::pair<std::string, std::variant<double, py::function>>;
 
 Selector SelectorFrom(const SelectorSpec& spec) {
   if (const auto* parameter = std::get_if<double>(&spec.second))
-    return SelectorOf(spec.first, *parameter);
-  return SelectorOf(spec.first, std::get<py::function>(spec.second));
+    return MakeSelector(spec.first, *parameter);
+  return MakeSelector(spec.first, std::get<py::function>(spec.second));
 }
 
-// Numbers of a monitor that does not say how certain they are, taken at their word.
+// Some monitors give no uncertainties: the selector gets their numbers as exact ones.
 Selector Trusting(Selector selector) {
   return {.name = selector.name,
           .select = [select = std::move(selector.select)](const Profile& profile) {
@@ -48,7 +48,7 @@ SliceRule RuleOf(const py::dict& options) {
                             options["profile_steps"].cast<std::int64_t>());
 }
 
-// The Python layer has looked at all of them: zeus.optimizer.power_limit.
+// zeus.optimizer.power_limit has checked all arguments.
 std::shared_ptr<JitOptimizer> MakeOptimizer(const std::shared_ptr<Monitor>& monitor,
                                             const SelectorSpec& selector, const py::object& meter,
                                             const py::object& collective, const py::dict& options) {
@@ -76,7 +76,7 @@ std::shared_ptr<JitOptimizer> MakeOptimizer(const std::shared_ptr<Monitor>& moni
                                                               .meter = meter});
 }
 
-// (name, setting, steps, seconds)
+// Returns (name, setting, steps, seconds).
 py::tuple StateOf(const JitOptimizer& jit) {
   const PowerLimitOptimizer& current = jit.get().current();
   const auto& state = current.state();
@@ -96,7 +96,7 @@ py::tuple StateOf(const JitOptimizer& jit) {
 py::object TroubleOf(const JitOptimizer& jit) {
   const auto trouble = jit.get().trouble();
   if (!trouble) return py::none();
-  return ExceptionOf(*trouble);
+  return MakeException(*trouble);
 }
 
 py::tuple UseOf(const JobUse& use) {
@@ -139,7 +139,7 @@ Profile ProfileFrom(const py::list& points, double max_power) {
   return profile;
 }
 
-// On the way of every step.
+// Called in every step, so it avoids pybind11's dispatcher.
 PyObject* OnStepBegin(PyObject* self, PyObject*) {
   const auto* jit = HeldBy<JitOptimizer>(self);
   if (jit != nullptr && (*jit)->CountStep()) Py_RETURN_NONE;
@@ -168,7 +168,8 @@ void BindPowerLimit(py::module_& core) {
       .def("on_train_end", &JitOptimizer::OnTrainEnd)
       .def("close",
            [](JitOptimizer& jit) {
-             if (!jit.closed() && !jit.InForkedChild()) (void)jit.get();  // Of another thread?
+             // get() throws if another thread uses it.
+             if (!jit.closed() && !jit.InForkedChild()) (void)jit.get();
              jit.Close();
            })
       .def_property_readonly("closed", &JitOptimizer::closed)

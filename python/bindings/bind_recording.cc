@@ -21,8 +21,8 @@
 
 namespace zeus::python {
 
-// What a monitor recorded, with times as programs know them: seconds since 1970. It can still be
-// read when the monitor is closed. Used with the GIL held; recordings are read within microseconds.
+// The recording of a monitor, with times in seconds since 1970. It stays readable when the monitor
+// is closed. Used with the GIL held; reading a recording takes microseconds.
 class Recording final : public Closeable {
  public:
   using Quantity = EnergyMonitor::Quantity;
@@ -34,7 +34,7 @@ class Recording final : public Closeable {
   };
   struct Energy {
     double joules;
-    double sigma;  // Not a number where it is not known.
+    double sigma;  // NaN if unknown.
   };
 
   // Throws Failure when the monitor is closed.
@@ -43,21 +43,22 @@ class Recording final : public Closeable {
 
   std::vector<std::string> DeviceNames() const;
 
-  // All of these throw Failure when a device cannot tell. `device` is a position in DeviceNames().
+  // All of these throw Failure when a device has no such value. `device` is an index into
+  // DeviceNames().
   double Present(std::size_t device, Quantity quantity) const;
-  // Spans that overlap the time between; nullopt: whatever was recorded. There is none for the time
-  // in which the device could not be read.
+  // Returns the spans that overlap the given time; nullopt: everything recorded. Times in which the
+  // device could not be read have no span.
   std::vector<Span> History(std::size_t device, Quantity quantity, std::optional<double> begin,
                             std::optional<double> end);
-  // When the first span began; nullopt if there is none.
+  // Returns the beginning of the first span; nullopt if there is none.
   std::optional<double> Since(std::size_t device, Quantity quantity);
   Energy EnergyBetween(std::size_t device, double begin, double end);
   Energy TotalEnergy(std::size_t device) const;
 
-  // Seconds of recorded energy and power per second of the time of day: 1 but on simulated nodes.
+  // Seconds of recorded time per second of wall time: 1 except on simulated nodes.
   double time_scale() const { return scale_; }
 
-  // Closes the monitor and keeps what it recorded. In a fork()ed child nothing happens.
+  // Closes the monitor and keeps its recording. Does nothing in a forked child.
   void Stop();
 
  private:
@@ -80,18 +81,19 @@ class Recording final : public Closeable {
   EnergyMonitor& energy() const;
   void CheckDevice(std::size_t device) const;
   const KeptLine& Line(std::size_t device, Quantity quantity) const;
-  // When the device told nothing at all.
+  // Returns the times without any reading of the device.
   std::vector<Gap> SilentTimes(std::size_t device) const;
-  // When its energy is not known, inside of a span of time.
+  // Adds the times within [begin, end] in which the energy of the device is unknown.
   void FindDark(std::size_t device, TimePoint begin, TimePoint end, std::vector<Gap>& dark) const;
-  // The same of all spans, where it lasts as long as that; sorted.
+  // Returns all such times of at least `given_up`, sorted.
   std::vector<Gap> DarkTimes(std::size_t device, const std::vector<Timeline::Sample>& samples,
                              Seconds given_up) const;
-  // The recorded power goes on where the device could not be read: without that.
+  // Removes the times in which the device could not be read, over which recorded power simply
+  // continues.
   std::vector<Timeline::Sample> KnownPower(std::size_t device,
                                            const std::vector<Timeline::Sample>& samples) const;
-  // Between the monitor's time and the time of day. Times stay as they were told once, unless
-  // somebody sets the clock.
+  // Updates the offset between the monitor's time and wall time. Reported times do not change
+  // afterwards, unless the system's clock is set.
   void Synchronize();
   double ToUnix(TimePoint time) const {
     return (time.time_since_epoch().count() - origin_) / scale_;
@@ -99,26 +101,26 @@ class Recording final : public Closeable {
   TimePoint FromUnix(double time) const { return TimePoint(Seconds(time * scale_ + origin_)); }
 
   std::shared_ptr<Monitor> monitor_;
-  std::shared_ptr<NodeMonitor> node_;  // Null when this is closed.
-  bool ending_ = false;                // Nobody will read it any more.
+  std::shared_ptr<NodeMonitor> node_;  // Null after closing.
+  bool ending_ = false;  // The interpreter is ending, so the recording need not be kept.
   std::optional<std::vector<Kept>> kept_;
   double scale_ = 1;
   std::optional<double> known_origin_;
-  double origin_ = 0;  // The monitor's time in 1970.
+  double origin_ = 0;  // The monitor's time at the beginning of 1970.
 };
 
 namespace {
 
 using Quantity = Recording::Quantity;
 
-// Clocks are read one after the other, and slewed by less than this between two questions.
+// Clocks are read one after the other and slewed by less than this between two calls.
 constexpr double kSameTime = 1e-3;
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr std::array kKeptQuantities = {Quantity::kPower, Quantity::kAveragePower,
                                         Quantity::kMemoryPower, Quantity::kTemperature};
 
-// A device that does not answer is given up after so many updates of its sensor.
+// A device that does not answer is considered unreadable after this many updates of its sensor.
 constexpr double kUpdatesUntilDark = 3;
 constexpr Seconds kFinest{1e-3};
 
@@ -238,7 +240,7 @@ std::vector<Recording::Span> Recording::History(std::size_t device, Quantity qua
 std::vector<Recording::Gap> Recording::SilentTimes(std::size_t device) const {
   constexpr TimePoint kNever{Seconds(std::numeric_limits<double>::infinity())};
   std::vector<Timeline::Sample> told;
-  // Values that hardly ever change: lines of a few spans.
+  // These values rarely change, so their lines have few spans.
   for (const Quantity quantity : {Quantity::kTemperature, Quantity::kPowerLimit})
     for (const Timeline::Sample& sample :
          energy().History(device, quantity, TimePoint(-kNever.time_since_epoch()), kNever))
@@ -281,10 +283,10 @@ std::vector<Recording::Gap> Recording::DarkTimes(std::size_t device,
   const std::vector<Gap> silent = SilentTimes(device);
   std::vector<Gap> dark;
   for (const Timeline::Sample& sample : samples) {
-    // A power that nobody reads does not change: one span.
+    // The power of a device that is not read does not change, so it forms one long span.
     if (sample.end - sample.time < given_up) continue;
     FindDark(device, sample.time, sample.end, dark);
-    // Of the distant past the curve of energy knows nothing.
+    // The energy curve does not reach into the distant past; silent times do.
     for (const Gap& gap : silent)
       dark.push_back(
           {.begin = std::max(gap.begin, sample.time), .end = std::min(gap.end, sample.end)});
@@ -307,7 +309,7 @@ std::vector<Timeline::Sample> Recording::KnownPower(
       if (gap.begin > from)
         known.push_back({.time = from, .value = sample.value, .end = gap.begin});
       from = std::max(from, gap.end);
-      // The first update after a gap tells the mean over a part of the gap, too.
+      // The first update after a gap is a mean that includes a part of the gap.
       if (gap.end - sample.time < kFinest && sample.end - sample.time < given_up) from = sample.end;
     }
     if (from < sample.end)
@@ -365,14 +367,14 @@ void Recording::DoClose() {
 }
 
 void Recording::Abandon() {
-  // See Monitor::Abandon().
+  // The node is leaked for the reason given in Monitor::Abandon().
   static auto* const nodes = new std::vector<std::shared_ptr<NodeMonitor>>();
   nodes->push_back(std::move(node_));
 }
 
 namespace {
 
-// Of its own: no windows, and nothing to share with other processes.
+// Opens a monitor for the recording alone: without windows, and without sharing between processes.
 std::unique_ptr<Recording> Record(std::optional<std::vector<unsigned>> gpus,
                                   double telemetry_interval, bool rails) {
   const std::vector<unsigned> none;

@@ -23,21 +23,21 @@
 
 namespace zeus::python {
 
-// What Python calls a simulated node: one that this process started, which ends with it, or one
-// that it found in its environment. Used with the GIL held.
+// The object behind Python's simulated node: one that this process started, which ends with it, or
+// one that the environment names. Used with the GIL held.
 class SimNode final : public Closeable {
  public:
-  // Throw Failure. Nodes are where ZEUS_SIM_DIR says.
+  // Both throw Failure. Nodes lie in the folder ZEUS_SIM_DIR.
   static std::shared_ptr<SimNode> Start(const std::string& name, const sim::NodeSpec& spec);
   static std::shared_ptr<SimNode> Attach(const std::string& name);
   ~SimNode() override { Close(); }
 
-  // The node and the clock that it needs, for as long as somebody works there.
+  // Returns the node with the clock that it needs; the caller keeps both alive.
   std::shared_ptr<sim::OpenedNode> opened() const;
   sim::SharedNode& node() const { return opened()->node; }
 
-  // Ends whatever was made in this process since the node was, the newest first, and then the node:
-  // monitors have let go of its GPUs and knobs are as they were.
+  // Closes everything that this process created after the node, the newest first, and then stops
+  // the node: monitors have released its GPUs by then, and knobs are restored.
   void Stop();
 
  private:
@@ -46,24 +46,24 @@ class SimNode final : public Closeable {
   void Abandon() override;
 
   std::shared_ptr<sim::OpenedNode> opened_;
-  std::optional<sim::NodeDirectory> directory_;  // Of a node that this process started.
+  std::optional<sim::NodeDirectory> directory_;  // Set if this process started the node.
 };
 
-// Work on GPUs of a node. Used with the GIL held.
+// A load on GPUs of a node. Used with the GIL held.
 class SimWork final : public Closeable {
  public:
-  // `gpus` are positions among those that NVML shows to this process; none for all of them.
+  // `gpus` are indices among the GPUs that NVML shows to this process; nullopt: all of them.
   static std::shared_ptr<SimWork> Open(const std::shared_ptr<SimNode>& node,
                                        const std::optional<std::vector<unsigned>>& gpus,
                                        const sim::LoadSpec& load);
   ~SimWork() override { Close(); }
 
-  const std::vector<unsigned>& gpus() const { return gpus_; }  // As the node counts them.
+  const std::vector<unsigned>& gpus() const { return gpus_; }  // Indices on the node.
 
-  // The load runs from now on, for that many steps if a number is given.
+  // Starts the load, which runs for `steps` steps if given.
   void Launch(std::optional<double> steps);
-  // Runs so many steps while `compute` is called, if it is not None, and waits for them, without
-  // the GIL. What it returns. Ctrl-C, and what it raises, ends the steps.
+  // Starts `steps` steps, calls `compute` unless it is None, and waits for the steps without the
+  // GIL. Returns the result of `compute`. Ctrl-C or an exception of `compute` ends the steps.
   pybind11::object Step(double steps, const pybind11::object& compute);
 
  private:
@@ -84,9 +84,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Seconds kRealSignalPeriod = 50ms;  // Real time, not the node's.
+constexpr Seconds kRealSignalPeriod = 50ms;  // In real time, not in the node's.
 
-// Which GPUs of the node this process sees at these positions.
+// Translates indices among the visible GPUs into indices on the node.
 Result<std::vector<unsigned>> OnNode(const sim::OpenedNode& opened,
                                      const std::optional<std::vector<unsigned>>& positions) {
   ZEUS_TRY(const Findings found, DiscoverNvidia(RealSurroundings(*opened.clock)));
@@ -145,12 +145,12 @@ void SimNode::Stop() {
 void SimNode::DoClose() {
   const auto opened = std::exchange(opened_, nullptr);
   const auto directory = std::exchange(directory_, std::nullopt);
-  // Somebody may have stopped it before: then there is nothing to do.
+  // The node may have been stopped before; then there is nothing to do.
   if (directory) (void)directory->Remove(opened->node.name());
 }
 
 void SimNode::Abandon() {
-  // Memory that is shared with whoever runs the node, without a thread or a lock of ours.
+  // These are mappings of memory that the node's owner shares, without threads or locks of ours.
   opened_.reset();
   directory_.reset();
 }
@@ -168,7 +168,7 @@ std::shared_ptr<SimWork> SimWork::Open(const std::shared_ptr<SimNode>& node,
     const WithoutGil released;
     indices = Unwrap(OnNode(*opened, gpus));
   }
-  // An unknown GPU or a load that means nothing shows now, not at the first step.
+  // An unknown GPU or an invalid load is reported now, not at the first step.
   for (const unsigned gpu : indices)
     Unwrap(sim::MakeLoad(load, Unwrap(opened->node.Read(gpu, opened->node.Now())).core.model()));
   return std::shared_ptr<SimWork>(new SimWork(node, std::move(indices), load));
@@ -206,18 +206,18 @@ void SimWork::Cancel() { running_.reset(); }
 
 pybind11::object SimWork::Step(double steps, const pybind11::object& compute) {
   Launch(steps);
-  // In one call, so that no Ctrl-C can come between the beginning and the end.
-  struct AtTheEnd {
+  // The whole step is one call, so that Ctrl-C cannot interrupt between its beginning and its end.
+  struct CancelAtEnd {
     SimWork& work;
-    ~AtTheEnd() { work.Cancel(); }
-  } const at_the_end{*this};
+    ~CancelAtEnd() { work.Cancel(); }
+  } const cancel_at_end{*this};
   pybind11::object result = compute.is_none() ? compute : compute();
   Wait();
   return result;
 }
 
 void SimWork::Abandon() {
-  // Its thread does not exist here, and what it runs is its parent's.
+  // In a forked child the thread does not exist, and the load belongs to the parent.
   static auto* const abandoned = new std::vector<std::shared_ptr<sim::NodeWork>>();
   static auto* const nodes = new std::vector<std::shared_ptr<sim::OpenedNode>>();
   abandoned->push_back(std::move(running_));

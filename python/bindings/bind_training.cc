@@ -21,8 +21,8 @@ namespace zeus::python {
 
 namespace py = pybind11;
 
-// A Python callback as the loop around training sees it. Of what it has, events that are not there
-// are left out. What it raises is thrown, KeyboardInterrupt besides is raised again in Python.
+// Adapts a Python callback to TrainingCallback. Events for which it has no method are skipped. An
+// exception that it raises is thrown; KeyboardInterrupt is also raised again in Python.
 class PythonCallback final : public TrainingCallback {
  public:
   explicit PythonCallback(py::object object) : object_(std::move(object)) {}
@@ -30,32 +30,32 @@ class PythonCallback final : public TrainingCallback {
   PythonCallback(const PythonCallback&) = delete;
   PythonCallback& operator=(const PythonCallback&) = delete;
 
-  void OnTrainBegin() override { Tell("on_train_begin"); }
-  void OnEpochBegin(std::int64_t) override { Tell("on_epoch_begin"); }
-  void OnStepBegin() override { Tell("on_step_begin"); }
-  void OnStepEnd() override { Tell("on_step_end"); }
-  void OnEpochEnd(std::int64_t) override { Tell("on_epoch_end"); }
-  void OnEvaluate(double metric) override { Tell("on_evaluate", metric); }
-  void OnTrainEnd() override { Tell("on_train_end"); }
+  void OnTrainBegin() override { Notify("on_train_begin"); }
+  void OnEpochBegin(std::int64_t) override { Notify("on_epoch_begin"); }
+  void OnStepBegin() override { Notify("on_step_begin"); }
+  void OnStepEnd() override { Notify("on_step_end"); }
+  void OnEpochEnd(std::int64_t) override { Notify("on_epoch_end"); }
+  void OnEvaluate(double metric) override { Notify("on_evaluate", metric); }
+  void OnTrainEnd() override { Notify("on_train_end"); }
 
  private:
   template <class... Arguments>
-  void Tell(const char* event, Arguments... arguments);
+  void Notify(const char* event, Arguments... arguments);
 
   py::object object_;
 };
 
-// The loop around training, step by step: see zeus::TrainingLoop. One owner.
+// The object behind Python's training loop, step by step: see zeus::TrainingLoop. Not thread-safe.
 class Training final : public Closeable {
  public:
-  // `options` without callbacks and collective.
+  // `options` holds neither callbacks nor a collective.
   Training(std::shared_ptr<Monitor> monitor, TrainingOptions options, const py::list& callbacks,
            const py::object& collective);
   ~Training() override { Close(); }
 
-  // Throws Failure when it is closed, and in a fork()ed child.
+  // Throws Failure after closing and in a forked child.
   TrainingLoop& loop() const;
-  // These may wait, for sensors and for other ranks: without the GIL.
+  // These may wait for sensors and for other ranks, without the GIL.
   bool BeginTraining();
   bool NextEpoch();
   void LeaveTraining(bool by_exception);
@@ -77,7 +77,7 @@ PythonCallback::~PythonCallback() {
 }
 
 template <class... Arguments>
-void PythonCallback::Tell(const char* event, Arguments... arguments) {
+void PythonCallback::Notify(const char* event, Arguments... arguments) {
   const py::gil_scoped_acquire acquired;
   std::string failure;
   try {
@@ -87,11 +87,11 @@ void PythonCallback::Tell(const char* event, Arguments... arguments) {
     failure = exception.what();
     KeepInterrupt();
   }
-  // Not the exception itself, which nobody may look at without the GIL.
+  // The exception itself is not rethrown, because it must not be touched without the GIL.
   throw std::runtime_error(failure);
 }
 
-// Its members end in reverse order.
+// Members are destroyed in reverse order.
 struct Training::Work {
   std::shared_ptr<NodeMonitor> node;
   std::shared_ptr<Collective> collective;
@@ -160,7 +160,7 @@ void Training::Abandon() {
 
 namespace {
 
-// The Python layer has looked at all of them: zeus.data_loader.
+// zeus.data_loader has checked all options.
 std::shared_ptr<Training> MakeTraining(const std::shared_ptr<Monitor>& monitor,
                                        const py::list& callbacks, const py::object& collective,
                                        const py::dict& options) {
@@ -176,7 +176,7 @@ std::shared_ptr<Training> MakeTraining(const std::shared_ptr<Monitor>& monitor,
   return std::make_shared<Training>(monitor, std::move(training), callbacks, collective);
 }
 
-// (steps, time, energy, energy sigma, cost, cost sigma)
+// Returns (steps, time, energy, energy sigma, cost, cost sigma).
 py::tuple AmountsOf(const TrainingAmounts& amounts) {
   const bool known = amounts.cost.has_value();
   return py::make_tuple(amounts.steps, amounts.time.count(), amounts.energy.value(),

@@ -13,7 +13,8 @@ namespace {
 
 bool ended = false;
 
-// In the order in which they were made. Never destroyed: the interpreter's end may ask late.
+// All open objects in the order of their creation. Never destroyed, because the end of the
+// interpreter may still access it.
 std::vector<Closeable*>& Open() {
   static auto* const open = new std::vector<Closeable*>();
   return *open;
@@ -34,7 +35,8 @@ void Closeable::Close() {
   if (closed_) return;
   closed_ = true;
   if (InForkedChild()) return Abandon();
-  // Closing lets go of the GIL, and so may change the list: looked up anew each time.
+  // Closing releases the GIL and so may change the list: the next object is looked up anew each
+  // time.
   const auto next = [this]() -> Closeable* {
     const auto& open = Open();
     const auto found = std::find_if(open.rbegin(), open.rend(), [this](const Closeable* other) {
@@ -57,7 +59,7 @@ void Closeable::CheckOpen(const char* what) const {
 }
 
 void Closeable::CloseNewerThan(const Closeable& first) {
-  // Closing may change the list: looked up anew each time.
+  // Closing may change the list: the newest object is looked up anew each time.
   const auto newest = [&first]() -> Closeable* {
     const auto& open = Open();
     const auto begin = std::find(open.begin(), open.end(), &first);

@@ -4,38 +4,40 @@
 
 namespace zeus::python {
 
-// Something with threads, locks or knobs behind a Python object. All that are open are closed
-// before the interpreter ends, the newest first, and whatever depends on one is closed before it.
+// The base of Python objects that have threads, locks or knobs. Before the interpreter ends all
+// open ones are closed, the newest first, and each one after those that depend on it.
 //
-// It belongs to the process that made it. A fork()ed child has none of its threads and perhaps some
-// of its locks: there it is neither used nor destroyed. All of this with the GIL held.
+// An object belongs to the process that created it. A forked child has none of its threads and
+// maybe some of its locks held, so there it is neither used nor destroyed. All functions must be
+// called with the GIL held.
 class Closeable {
  public:
+  // `upon` is an object on which this one depends; null: none.
   explicit Closeable(const Closeable* upon = nullptr);
-  virtual ~Closeable();  // Derived classes call Close() in theirs.
+  virtual ~Closeable();  // Destructors of derived classes must call Close().
   Closeable(const Closeable&) = delete;
   Closeable& operator=(const Closeable&) = delete;
 
-  // Ends it; the second time nothing happens.
+  // Closes the object; a second call does nothing.
   void Close();
   bool closed() const { return closed_; }
   bool InForkedChild() const;
 
-  // Throws Failure when it is closed, and in a fork()ed child; `what` is for the message:
-  // "monitor".
+  // Throws Failure when the object is closed, and in a forked child. `what` names the object in the
+  // message: "monitor".
   void CheckOpen(const char* what) const;
 
-  // Whether CloseAll() was called: the program is ending.
+  // Returns whether CloseAll() was called because the program is ending.
   static bool Ended();
 
-  // Everything that is open in this process, or that was made after `first`.
+  // Close everything that is open in this process, or that was created after `first`.
   static void CloseAll();
   static void CloseNewerThan(const Closeable& first);
 
  protected:
-  // Takes what must end out of the object and ends it, without the GIL where it blocks.
+  // Moves the resources out of the object and ends them, without the GIL if that blocks.
   virtual void DoClose() = 0;
-  // Takes it out and leaves it alone: this is a fork()ed child.
+  // Moves the resources out and leaks them, because this is a forked child.
   virtual void Abandon() = 0;
 
  private:

@@ -12,13 +12,13 @@ namespace zeus::python {
 
 namespace py = pybind11;
 
-// The ranks of a job, over a Python object with `rank`, `size`, `sum(values)`, `max(values)` and
+// Implements a Collective by a Python object with `rank`, `size`, `sum(values)`, `max(values)` and
 // `broadcast(values, root)`, each of which takes and returns a list of floats: see
-// zeus.utils.distributed. What it raises is an error here, but for KeyboardInterrupt, which is
-// raised again as soon as Python code runs. Called from any thread, without the GIL or with it.
+// zeus.utils.distributed. Exceptions become errors here; KeyboardInterrupt is also raised again as
+// soon as Python code runs. Can be called from any thread, with or without the GIL.
 class PythonCollective final : public Collective {
  public:
-  // With the GIL held. Throws what `rank` and `size` raise.
+  // Must be called with the GIL held. Throws what `rank` and `size` raise.
   explicit PythonCollective(py::object object);
   ~PythonCollective() override;
   PythonCollective(const PythonCollective&) = delete;
@@ -39,7 +39,7 @@ class PythonCollective final : public Collective {
   const int size_;
 };
 
-// Null for None: one process alone.
+// Returns null for None, which stands for a single process.
 std::shared_ptr<Collective> CollectiveOf(const py::object& object);
 
 }  // namespace zeus::python

@@ -39,21 +39,21 @@ const char* FamilyName(Family family) {
   return "general";
 }
 
-// zeus.errors._FAMILIES: exceptions by family and code. Held for good, see ClassFor().
+// zeus.errors._FAMILIES: exceptions by family and code. Never released, see ClassFor().
 PyObject* families = nullptr;
 
-// Of several classes the first whose words are in the message.
+// Returns the first of several classes whose words occur in the message.
 PyObject* KindFor(PyObject* kinds, const std::string& message) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kinds); ++i) {
     PyObject* kind = PyTuple_GET_ITEM(kinds, i);
     const char* words = PyUnicode_AsUTF8(PyTuple_GET_ITEM(kind, 0));
     if (message.find(words) != std::string::npos) return PyTuple_GET_ITEM(kind, 1);
   }
-  return PyExc_RuntimeError;  // None: the last one has no words.
+  return PyExc_RuntimeError;  // Not reached: the last class has no words.
 }
 
-// The class of the exception. Without a step of the interpreter, or an import: it may end a daemon
-// thread at any, and this is called where C++ handles an exception, which no thread survives.
+// Returns the class of the exception without executing Python code or an import: either may end a
+// daemon thread, and no thread survives that while C++ handles an exception.
 PyObject* ClassFor(const Error& error, Family family_of_device) {
   PyObject* family = PyDict_GetItemString(families, FamilyName(family_of_device));
   if (family == nullptr) family = PyDict_GetItemString(families, FamilyName(Family::kGeneral));
@@ -74,7 +74,7 @@ void BindErrors(py::module_&) {
   });
 }
 
-py::object ExceptionOf(const Error& error, Family family) {
+py::object MakeException(const Error& error, Family family) {
   return py::handle(ClassFor(error, family))(error.message);
 }
 
@@ -84,7 +84,7 @@ Error CurrentPythonError(std::string_view doing) {
   } catch (const Failure& failure) {
     return failure.error().While(doing);
   } catch (const std::exception& failure) {
-    // One sentence: without the places through which a Python exception came.
+    // One sentence is enough: the traceback that pybind11 appends is cut off.
     std::string_view what = failure.what();
     what = what.substr(0, what.find("\n\nAt:"));
     return {ErrorCode::kInternal, fmt::format("{}: {}", doing, what)};

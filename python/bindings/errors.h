@@ -10,7 +10,7 @@
 
 namespace zeus::python {
 
-// Whose exceptions an error becomes: zeus.errors has a table for each.
+// The family of exceptions that an error becomes: zeus.errors has a table for each.
 enum class Family { kGeneral, kGpu, kCpu };
 
 // Carries an Error to Python, where it becomes one of the exceptions of zeus.errors.
@@ -28,7 +28,7 @@ class Failure final : public std::exception {
   Family family_;
 };
 
-// The value, or the exception.
+// Returns the value, or throws the error as a Failure.
 template <class T>
 T Unwrap(Result<T> result, Family family = Family::kGeneral) {
   if (!result.ok()) throw Failure(std::move(result).error(), family);
@@ -39,10 +39,11 @@ inline void Check(const Status& status, Family family = Family::kGeneral) {
   if (!status.ok()) throw Failure(status.error(), family);
 }
 
-// The exception of zeus.errors that stands for an error: with the GIL held.
-pybind11::object ExceptionOf(const Error& error, Family family = Family::kGeneral);
+// Returns the exception of zeus.errors for an error. The GIL must be held.
+pybind11::object MakeException(const Error& error, Family family = Family::kGeneral);
 
-// The error that a Python exception stands for, for C++ that must go on: with the GIL held.
+// Converts the current Python exception to an error, for C++ code that continues. The GIL must be
+// held.
 Error CurrentPythonError(std::string_view doing);
 
 }  // namespace zeus::python

@@ -24,14 +24,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Whoever asked the program to end gets as long before anything is set again.
-constexpr Seconds kTimeToEnd = 200ms;
+// After a signal restored the knobs, the program gets this long to end before anything is set
+// again.
+constexpr Seconds kTimeToEndAfterSignal = 200ms;
 
 Error Ending() {
   return {ErrorCode::kUnavailable, "nothing is set any more: the program is ending"};
 }
 
-// A clock that may move between two bounds. A knob knows one number: the upper one.
+// A clock that may move between two bounds. The knob's number is the upper one.
 class ClockBetween final : public KnobActuator {
  public:
   ClockBetween(std::unique_ptr<KnobActuator> clock, Gpu& gpu, ClockDomain domain)
@@ -60,7 +61,7 @@ class ClockBetween final : public KnobActuator {
   Hertz lowest_{0};
 };
 
-// Persistence mode as a knob, so that a guard puts it back. Its settings mean nothing.
+// Persistence mode as a knob, so that a guard restores it. Its settings have no meaning.
 class PersistenceKnob final : public Knob {
  public:
   explicit PersistenceKnob(Gpu& gpu) : gpu_(gpu), name_("persistence mode of " + gpu.name()) {}
@@ -97,7 +98,7 @@ class PersistenceKnob final : public Knob {
   std::optional<Persistence> before_;
 };
 
-// One that was turned. Its members end in reverse order: what is put back needs the GPU.
+// A knob that was set. Members are destroyed in reverse order: restoring needs the GPU.
 struct Turned {
   std::shared_ptr<Gpu> gpu;
   std::unique_ptr<Knob> knob;
@@ -105,7 +106,7 @@ struct Turned {
   bool held = false;
 };
 
-// By what the device is, not by how this or that discovery numbered it.
+// Identifies the device itself, because each discovery may number devices differently.
 std::string KeyOf(const Gpu& gpu, const char* what) {
   const GpuIdentity& identity = gpu.identity();
   const std::string& id = !identity.uuid.empty()          ? identity.uuid
@@ -116,7 +117,6 @@ std::string KeyOf(const Gpu& gpu, const char* what) {
 
 }  // namespace
 
-// Thread-safe.
 class GpuKnobs::State {
  public:
   Status SetPowerLimit(const std::shared_ptr<Gpu>& gpu, Watts limit, Ceiling ceiling) {
@@ -171,13 +171,13 @@ class GpuKnobs::State {
     return found != turned_.end() && found->second.held && !found->second.guard->ended();
   }
 
-  // That no other program holds it. What a program left that was killed is put back.
+  // Checks that no other program holds the knob, and restores what a killed program left.
   Status CheckFree(Gpu& gpu, KnobKind kind) {
     const std::lock_guard lock(mutex_);
     ZEUS_TRY(KnobJournal* const journal, JournalFor(gpu));
     if (journal == nullptr) return Ok();
     const auto actuator = MakeActuator(kind, gpu);
-    if (!actuator.ok()) return Ok();  // What cannot be set cannot be held.
+    if (!actuator.ok()) return Ok();  // A knob that cannot be set cannot be held.
     const auto repaired = journal->PutBackLeftover(*actuator.value());
     return repaired.ok() ? Ok() : Status(repaired.error());
   }
@@ -193,7 +193,7 @@ class GpuKnobs::State {
   }
 
  private:
-  // Under the lock.
+  // The caller must hold the lock.
   Result<KnobJournal*> JournalFor(const Gpu& gpu) {
     if (gpu.EndsWithProcess()) return nullptr;
     if (!journal_) {
@@ -203,7 +203,7 @@ class GpuKnobs::State {
     return journal_.get();
   }
 
-  // Under the lock.
+  // The caller must hold the lock.
   Status Add(const std::string& key, const std::shared_ptr<Gpu>& gpu,
              std::unique_ptr<KnobActuator> actuator) {
     ZEUS_TRY(KnobJournal* const journal, JournalFor(*gpu));
@@ -214,14 +214,14 @@ class GpuKnobs::State {
     return Ok();
   }
 
-  // Under the lock.
+  // The caller must hold the lock.
   Status Turn(const std::string& key, const Setting& setting, Ceiling ceiling) {
     if (over_) return Ending();
     Turned& turned = turned_.at(key);
     if (ceiling == Ceiling::kOfDevice) knobs_.at(key)->LiftCeiling();
     if (turned.guard->ended()) {
-      // A signal put everything back and the program goes on, as a notebook does after Ctrl-C.
-      clock_.SleepFor(kTimeToEnd);
+      // A signal restored everything and the program continues, as a notebook does after Ctrl-C.
+      clock_.SleepFor(kTimeToEndAfterSignal);
       turned.guard = std::make_unique<KnobGuard>(*turned.knob);
       turned.held = false;
     }
@@ -242,8 +242,8 @@ class GpuKnobs::State {
 
 GpuKnobs::GpuKnobs() : state_(std::make_shared<State>()) {}
 
-// Processes that multiprocessing forked end without what `atexit` would do.
-void GpuKnobs::PutBackAtTheEndOfAWorker() {
+// Processes that multiprocessing forks end without running `atexit` handlers.
+void GpuKnobs::RestoreAtWorkerExit() {
   namespace py = pybind11;
   const py::object util =
       py::module_::import("sys").attr("modules").attr("get")("multiprocessing.util");
@@ -253,13 +253,13 @@ void GpuKnobs::PutBackAtTheEndOfAWorker() {
 }
 
 GpuKnobs& GpuKnobs::OfThisProcess() {
-  // Never destroyed: Closeable::CloseAll() ends it.
+  // Never destroyed: Closeable::CloseAll() closes it.
   static GpuKnobs* knobs = nullptr;
   if (knobs != nullptr && knobs->InForkedChild()) knobs->Close();
-  // The end of a simulated node closes it, too, and the program goes on.
+  // The end of a simulated node closes it, too, while the program continues.
   if (knobs == nullptr || (knobs->closed() && !Ended())) {
     knobs = new GpuKnobs();
-    PutBackAtTheEndOfAWorker();
+    RestoreAtWorkerExit();
   }
   return *knobs;
 }

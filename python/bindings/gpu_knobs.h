@@ -9,25 +9,25 @@
 
 namespace zeus::python {
 
-// What this program set on GPUs. When it ends, by whatever way code can see, everything is as it
-// was; power limits and clocks also after a SIGKILL, by the next program that looks for devices.
-// With the GIL held; whatever asks a driver lets go of it.
+// The settings that this program made on GPUs. They are restored when the program ends in any way
+// that code can notice; power limits and clocks also after a SIGKILL, by the next program that
+// discovers devices. Used with the GIL held; calls of drivers release it.
 class GpuKnobs final : public Closeable {
  public:
   static GpuKnobs& OfThisProcess();
   ~GpuKnobs() override { Close(); }
 
-  // kConflict above what was found, unless the ceiling is that of the device.
+  // Returns kConflict for a limit above the one that was found, unless `ceiling` is the device's.
   Status SetPowerLimit(const std::shared_ptr<Gpu>& gpu, Watts limit, Ceiling ceiling);
   Status LockClock(const std::shared_ptr<Gpu>& gpu, ClockDomain domain, ClockRange range,
                    Ceiling ceiling);
   Status SetPersistence(const std::shared_ptr<Gpu>& gpu, Persistence mode);
 
-  // Puts back what was there before; nothing to do if this program set nothing.
+  // Restores the previous setting; does nothing if this program set nothing.
   Status Restore(const std::shared_ptr<Gpu>& gpu, KnobKind kind);
   bool Holds(const std::shared_ptr<Gpu>& gpu, KnobKind kind);
 
-  // The driver's own setting, which stays when the program ends.
+  // Resets to the driver's default, which stays when the program ends.
   Status ResetPowerLimit(const std::shared_ptr<Gpu>& gpu);
   Status ResetClock(const std::shared_ptr<Gpu>& gpu, ClockDomain domain);
 
@@ -35,7 +35,7 @@ class GpuKnobs final : public Closeable {
   class State;
 
   GpuKnobs();
-  static void PutBackAtTheEndOfAWorker();
+  static void RestoreAtWorkerExit();
   std::shared_ptr<State> state() const;
   void DoClose() override;
   void Abandon() override;

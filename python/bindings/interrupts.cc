@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 constexpr Seconds kBetweenLooks = 2ms;
 constexpr Seconds kBetweenSignals = 50ms;
-constexpr double kLongest = 1e9;  // Thirty years: beyond it, clocks overflow.
+constexpr double kLongest = 1e9;  // Thirty years; clocks overflow beyond it.
 
 }  // namespace
 
@@ -54,7 +54,7 @@ int RaiseAgain(void* kept) {
 }
 
 void Keep(const py::error_already_set& raised) {
-  if (::gettid() == ::getpid()) {  // Where handlers of signals run, and calls that are pending.
+  if (::gettid() == ::getpid()) {  // Only the main thread runs signal handlers and pending calls.
     PyObject* exception = py::object(raised.value()).release().ptr();
     if (Py_AddPendingCall(&RaiseAgain, exception) != 0) PyErr_SetInterrupt();
     return;
@@ -70,7 +70,7 @@ void KeepInterrupt() {
   } catch (const py::error_already_set& raised) {
     if (!raised.matches(PyExc_Exception)) Keep(raised);
   } catch (...) {
-    return;  // Of C++.
+    return;  // It is a C++ exception.
   }
 }
 

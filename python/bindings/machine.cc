@@ -9,7 +9,7 @@
 namespace zeus::python {
 namespace {
 
-// Never a reason not to look at devices.
+// Failures are only logged: they must not prevent the discovery of devices.
 void RepairLeftovers(Clock& clock, const Surroundings& surroundings) {
   auto folder = KnobFolder();
   if (!folder.ok()) return log::Debug("{}", folder.error().message);
@@ -22,7 +22,7 @@ void RepairLeftovers(Clock& clock, const Surroundings& surroundings) {
 
 }  // namespace
 
-std::shared_ptr<Machine> Machine::Look(const std::string& sysfs, const std::string& procfs,
+std::shared_ptr<Machine> Machine::Open(const std::string& sysfs, const std::string& procfs,
                                        const std::string& dev) {
   const WithoutGil released;
   std::shared_ptr<Machine> machine(new Machine());

@@ -13,13 +13,13 @@ namespace zeus::python {
 
 namespace py = pybind11;
 
-// The devices that this process may see. Each of them keeps all of it alive. Used with the GIL
-// held.
+// The devices that are visible to this process. Each device keeps the whole machine alive. Used
+// with the GIL held.
 class Machine : public std::enable_shared_from_this<Machine> {
  public:
-  // Blocks, without the GIL. Puts back first what programs that were killed left on devices. Throws
-  // Failure.
-  static std::shared_ptr<Machine> Look(const std::string& sysfs, const std::string& procfs,
+  // Discovers the devices without the GIL, which may block. First restores what killed programs
+  // left on devices. Throws Failure.
+  static std::shared_ptr<Machine> Open(const std::string& sysfs, const std::string& procfs,
                                        const std::string& dev);
 
   const Node& node() const { return node_; }

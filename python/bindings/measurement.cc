@@ -15,16 +15,18 @@
 #include "python/bindings/errors.h"
 #include "python/bindings/interrupts.h"
 #include "zeus/base/json.h"
+#include "zeus/base/quantity_text.h"
+#include "zeus/monitor/measurement_json.h"
 
 namespace zeus::python {
 namespace {
 
 constexpr double kUnknownEnergy = std::numeric_limits<double>::quiet_NaN();
 
-// "gpu:3" is the GPU with the index 3.
+// "gpu:3" is the GPU with index 3.
 std::string_view KindOf(std::string_view device) { return device.substr(0, device.find(':')); }
 
-// Its index, or what a rail is called.
+// Returns the index of the device, or the name of a rail.
 py::object KeyOf(std::string_view device) {
   const std::string_view text = device.substr(device.find(':') + 1);
   int index = 0;
@@ -37,7 +39,7 @@ double EnergyOrNan(const DeviceMeasurement& device) {
   return device.energy.ok() ? device.energy.value().energy.value() : kUnknownEnergy;
 }
 
-// A value of an estimate, or None where there is no number.
+// Returns a value of an estimate, or None if there is no measurement.
 template <class Get>
 py::object IfKnown(const DeviceMeasurement& device, Get get) {
   if (!device.energy.ok()) return py::none();
@@ -46,68 +48,6 @@ py::object IfKnown(const DeviceMeasurement& device, Get get) {
 
 py::object Reason(const DeviceMeasurement& device) {
   return device.energy.ok() ? py::object(py::none()) : py::str(device.energy.error().message);
-}
-
-std::string EnergyText(Joules energy, Joules sigma) {
-  return std::isnan(sigma.value()) ? fmt::format("{:.6g} J", energy.value())
-                                   : ToText(energy, sigma);
-}
-
-Json FiniteOrNull(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-Json DeviceJson(const DeviceMeasurement& device) {
-  Json json{{"device", device.device}, {"in_total", device.in_total}};
-  if (!device.energy.ok()) {
-    json["reason"] = device.energy.error().message;
-    return json;
-  }
-  const EnergyEstimate& estimate = device.energy.value();
-  json["energy"] = FiniteOrNull(estimate.energy.value());
-  json["sigma"] = FiniteOrNull(estimate.sigma.value());
-  json["shared_sigma"] = FiniteOrNull(estimate.shared_sigma.value());
-  json["attributed"] = FiniteOrNull(estimate.attributed.value());
-  json["source"] = EnergySourceName(estimate.source);
-  json["coverage"] = FiniteOrNull(estimate.coverage);
-  json["updates"] = estimate.updates;
-  json["update_period"] = FiniteOrNull(estimate.update_period.count());
-  json["flags"] = estimate.flags.Names();
-  return json;
-}
-
-double NumberOrNan(const py::dict& fields, const char* name) {
-  const py::object value = fields.attr("get")(name);
-  return value.is_none() ? kUnknownEnergy : value.cast<double>();
-}
-
-EnergySource SourceOf(const std::string& name) {
-  for (const EnergySource source :
-       {EnergySource::kCounter, EnergySource::kIntegrated, EnergySource::kModel})
-    if (name == EnergySourceName(source)) return source;
-  throw Failure({ErrorCode::kInvalidArgument, "no source of energy is called \"" + name + "\""});
-}
-
-DeviceMeasurement DeviceFrom(const py::dict& fields) {
-  DeviceMeasurement device{.device = fields["device"].cast<std::string>(),
-                           .energy = Error{ErrorCode::kUnavailable, ""},
-                           .in_total = fields["in_total"].cast<bool>()};
-  if (fields.contains("reason")) {
-    device.energy = Error{ErrorCode::kUnavailable, fields["reason"].cast<std::string>()};
-    return device;
-  }
-  EnergyEstimate estimate{.energy = Joules(NumberOrNan(fields, "energy")),
-                          .sigma = Joules(NumberOrNan(fields, "sigma")),
-                          .shared_sigma = Joules(NumberOrNan(fields, "shared_sigma")),
-                          .attributed = Joules(NumberOrNan(fields, "attributed")),
-                          .source = SourceOf(fields["source"].cast<std::string>()),
-                          .coverage = NumberOrNan(fields, "coverage"),
-                          .updates = fields["updates"].cast<int>(),
-                          .update_period = Seconds(NumberOrNan(fields, "update_period")),
-                          .flags = {}};
-  for (const auto name : fields["flags"])
-    if (const auto flag = MeasurementFlags::Parse(name.cast<std::string>()))
-      estimate.flags.Set(*flag);
-  device.energy = estimate;
-  return device;
 }
 
 void AddNumbers(std::vector<DeviceMeasurement>& devices, const char* kind,
@@ -136,11 +76,6 @@ double UnixSeconds(WallTime time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
-WallTime FromUnixSeconds(double seconds) {
-  return WallTime(std::chrono::duration_cast<std::chrono::microseconds>(
-      std::chrono::duration<double>(seconds)));
-}
-
 // The sum, and not a number where something is missing: what is not known must not look small.
 double TotalOrNan(const Measurement& measurement) {
   const Measurement::Total total = measurement.Sum();
@@ -151,7 +86,7 @@ double TotalSigmaOrNan(const Measurement& measurement) {
   return std::isnan(TotalOrNan(measurement)) ? kUnknownEnergy : measurement.Sum().sigma.value();
 }
 
-// Objects, arrays, texts, numbers, truth values and null.
+// Converts objects, arrays, texts, numbers, booleans and null.
 py::object PythonOf(const Json& json) {
   if (json.is_object()) {
     py::dict dict;
@@ -182,7 +117,7 @@ py::object MeasurementObject::EnergyOf(const char* kind) const {
   return energies;
 }
 
-MeasurementObject MeasurementObject::Refined(double patience) {
+MeasurementObject MeasurementObject::Refined(double timeout) {
   if (measurement_.stage == Measurement::Stage::kRefined) return *this;
   if (refined_) return MeasurementObject(*refined_, monitor_);
   const std::shared_ptr<Monitor> monitor = monitor_.lock();
@@ -197,8 +132,8 @@ MeasurementObject MeasurementObject::Refined(double patience) {
         last.emplace(recording->monitor().RefinedResult(id));
         return last->ok() || !last->error().retryable();
       },
-      patience);
-  // Another thread may have been told it.
+      timeout);
+  // Another thread may have got it meanwhile.
   if (!refined_) refined_ = std::make_shared<const Measurement>(Unwrap(*std::move(last)));
   return MeasurementObject(*refined_, monitor_);
 }
@@ -207,7 +142,7 @@ std::string MeasurementObject::ToText() const {
   const Measurement::Total total = measurement_.Sum();
   std::string text = total.contains.empty()
                          ? "no energy"
-                         : EnergyText(total.energy, total.sigma) +
+                         : WithSigma(total.energy, total.sigma) +
                                fmt::format(" over {:.4g} s ({})", measurement_.time.count(),
                                            fmt::join(total.contains, ", "));
   for (const DeviceMeasurement& device : measurement_.devices)
@@ -218,31 +153,13 @@ std::string MeasurementObject::ToText() const {
 
 std::string MeasurementObject::ToJson() const { return AsJson().dump(); }
 
-Json MeasurementObject::AsJson() const {
-  Json json{{"window", measurement_.window},
-            {"start_time", UnixSeconds(measurement_.started)},
-            {"time", FiniteOrNull(measurement_.time.count())},
-            {"refined", measurement_.stage == Measurement::Stage::kRefined},
-            {"total_energy", FiniteOrNull(TotalOrNan(measurement_))},
-            {"total_sigma", FiniteOrNull(TotalSigmaOrNan(measurement_))},
-            {"devices", Json::array()}};
-  for (const DeviceMeasurement& device : measurement_.devices)
-    json["devices"].push_back(DeviceJson(device));
-  return json;
-}
+Json MeasurementObject::AsJson() const { return zeus::ToJson(measurement_); }
 
 py::dict MeasurementObject::ToDict() const { return PythonOf(AsJson()); }
 
 MeasurementObject MeasurementObject::FromDict(const py::dict& state) {
-  Measurement measurement;
-  measurement.window = state["window"].cast<std::string>();
-  measurement.started = FromUnixSeconds(state["start_time"].cast<double>());
-  measurement.time = Seconds(NumberOrNan(state, "time"));
-  measurement.stage =
-      state["refined"].cast<bool>() ? Measurement::Stage::kRefined : Measurement::Stage::kImmediate;
-  for (const auto device : state["devices"])
-    measurement.devices.push_back(DeviceFrom(device.cast<py::dict>()));
-  return MeasurementObject(std::move(measurement));
+  const auto text = py::module_::import("json").attr("dumps")(state).cast<std::string>();
+  return MeasurementObject(Unwrap(MeasurementFromJson(Unwrap(ParseJson(text)))));
 }
 
 MeasurementObject MeasurementObject::FromNumbers(double time, const Numbers& numbers,
@@ -253,7 +170,7 @@ MeasurementObject MeasurementObject::FromNumbers(double time, const Numbers& num
   Measurement measurement;
   measurement.window = std::move(window);
   measurement.time = Seconds(time);
-  measurement.stage = Measurement::Stage::kRefined;  // Nobody will ever know better.
+  measurement.stage = Measurement::Stage::kRefined;  // Plain numbers cannot become more precise.
   AddNumbers(measurement.devices, "gpu", numbers.gpu);
   AddNumbers(measurement.devices, "cpu", numbers.cpu);
   AddNumbers(measurement.devices, "dram", numbers.dram);
@@ -309,7 +226,7 @@ void BindDeviceMeasurement(py::module_& module) {
                              })
       .def("__str__", [](const DeviceMeasurement& device) {
         if (device.energy.ok() && std::isnan(device.energy.value().sigma.value()))
-          return EnergyText(device.energy.value().energy, Joules(kUnknownEnergy));
+          return EnergyText(device.energy.value().energy);
         return ToText(device);
       });
 }

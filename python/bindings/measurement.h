@@ -13,8 +13,8 @@ namespace zeus::python {
 
 namespace py = pybind11;
 
-// A window's result as Python sees it. The numbers are converted when somebody asks for them: most
-// programs look at a few of them only.
+// The result of a window for Python. Numbers are converted when they are accessed, because most
+// programs use only a few of them.
 class MeasurementObject {
  public:
   explicit MeasurementObject(Measurement measurement, std::weak_ptr<Monitor> monitor = {})
@@ -22,21 +22,21 @@ class MeasurementObject {
 
   const Measurement& get() const { return measurement_; }
 
-  // Joules by index of the GPU ("gpu"), CPU ("cpu") or memory ("dram"), or by name of the "rail";
-  // not a number where a device could not be read. None where there is no such device; {} for GPUs.
+  // Returns joules by index of the GPU ("gpu"), CPU ("cpu") or memory ("dram"), or by name of the
+  // "rail"; NaN for a device that could not be read. None if there is no such device; {} for GPUs.
   py::object EnergyOf(const char* kind) const;
 
-  // Waits until the sensors have shown what happened at its end, at most so many seconds.
-  MeasurementObject Refined(double patience);
+  // Waits, at most `timeout` seconds, until the sensors have shown the end of the window.
+  MeasurementObject Refined(double timeout);
 
   std::string ToText() const;
   py::dict ToDict() const;
   std::string ToJson() const;
   Json AsJson() const;
 
-  // From what ToDict() gave.
+  // Restores an object from the result of ToDict().
   static MeasurementObject FromDict(const py::dict& state);
-  // From bare numbers, joules by index, of unknown uncertainty.
+  // Makes a result from plain numbers, joules by index, without uncertainty.
   struct Numbers {
     py::object gpu;
     py::object cpu;
@@ -48,8 +48,7 @@ class MeasurementObject {
  private:
   Measurement measurement_;
   std::weak_ptr<Monitor> monitor_;
-  std::shared_ptr<const Measurement>
-      refined_;  // Null until it is known: the monitor tells it once.
+  std::shared_ptr<const Measurement> refined_;  // Kept because the monitor returns it only once.
 };
 
 void BindMeasurement(py::module_& module);

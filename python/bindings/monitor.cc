@@ -16,8 +16,7 @@
 namespace zeus::python {
 namespace {
 
-// How many times faster than ours the time of the simulated node runs that this process was pointed
-// at; 1 where there is none.
+// Returns the time scale of the simulated node that the environment names; 1 if there is none.
 double TimeScale(Clock& clock) {
   const char* name = std::getenv("ZEUS_SIM_NODE");
   if (name == nullptr || *name == '\0') return 1;
@@ -33,7 +32,7 @@ std::string NothingToMeasure(const std::vector<Absence>& absent) {
   return text;
 }
 
-// Leaves the packages that were asked for.
+// Keeps only the requested packages.
 Status KeepCpus(Node& node, const std::vector<unsigned>& wanted) {
   std::vector<std::unique_ptr<CpuPackage>> kept;
   for (const unsigned index : wanted) {
@@ -52,12 +51,12 @@ Status KeepCpus(Node& node, const std::vector<unsigned>& wanted) {
 
 }  // namespace
 
-// Its members end in reverse order: the thread before what it reads.
+// Members are destroyed in reverse order: the thread ends before what it reads.
 struct Monitor::Recording {
   SystemClock system;
   std::unique_ptr<ScaledClock> scaled;
   std::unique_ptr<NodeMonitor> node;
-  std::unique_ptr<Ticker> ticker;  // Where NodeMonitor's own will not do.
+  std::unique_ptr<Ticker> ticker;  // Used if NodeMonitor's own thread cannot be.
 
   std::vector<Absence> Open(const Options& options) {
     if (const double scale = TimeScale(system); scale != 1)
@@ -70,7 +69,7 @@ struct Monitor::Recording {
     node = Unwrap(NodeMonitor::Open(
         real ? static_cast<Clock&>(system) : *scaled, std::move(found),
         {.gpus = options.gpus,
-         .cpus = real,  // Those of this machine take no part in a simulated hurry.
+         .cpus = real,  // The time of real CPUs cannot be scaled.
          .rails = real,
          .thread = real,
          .share = options.share && real,
@@ -130,7 +129,7 @@ void Monitor::DoClose() {
 }
 
 void Monitor::Abandon() {
-  // Neither its thread nor, perhaps, the holder of its locks exists here.
+  // In a forked child the thread does not exist, and the holders of locks may not either.
   static auto* const recordings = new std::vector<std::shared_ptr<Recording>>();
   static auto* const logs = new std::vector<std::shared_ptr<SharedLog>>();
   recordings->push_back(std::move(recording_));

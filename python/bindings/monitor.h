@@ -16,7 +16,7 @@
 
 namespace zeus::python {
 
-// Finished windows as lines of a file. Thread-safe.
+// A log of finished windows, one per line of a file. Thread-safe.
 class SharedLog {
  public:
   explicit SharedLog(std::unique_ptr<WindowLog> log) : log_(std::move(log)) {}
@@ -30,33 +30,33 @@ class SharedLog {
   std::unique_ptr<WindowLog> log_;
 };
 
-// What Python calls a monitor: the devices of a node, the recorder thread, and the windows. Used
-// with the GIL held; who lets go of it meanwhile keeps what recording() returned.
+// The object behind Python's monitor: the devices of a node, the recorder thread, and the windows.
+// Used with the GIL held; callers that release it must keep the result of recording().
 class Monitor final : public Closeable {
  public:
   struct Options {
     std::optional<std::vector<unsigned>> gpus{};
-    std::optional<std::vector<unsigned>> cpus{};  // Positions in Node::cpus; none: no CPU.
+    std::optional<std::vector<unsigned>> cpus{};  // Indices into Node::cpus; an empty list: no CPU.
     bool share = true;
-    std::string log_file{};  // Finished windows are written there; empty: nowhere.
+    std::string log_file{};  // Path of the log of finished windows; empty: none.
     WindowColumns log_columns = WindowColumns::kReference;
     IfLogExists if_log_exists = IfLogExists::kContinue;
     std::string framework{};  // See Synchronizer.
     Seconds telemetry_interval{1.0};
   };
 
-  // Throws Failure. Blocks, without the GIL.
+  // Throws Failure. Releases the GIL while it blocks.
   static std::shared_ptr<Monitor> Open(const Options& options);
   ~Monitor() override { Close(); }
 
-  // Throw Failure when it is closed, and in a fork()ed child.
+  // These throw Failure after closing and in a forked child.
   NodeMonitor& node() const;
   EnergyMonitor& energy() const { return node().monitor(); }
   std::shared_ptr<NodeMonitor> recording() const;
 
   // Seconds of its time per second of the system's.
   double time_scale() const;
-  // What was looked for and is not there.
+  // The devices that were looked for but are absent.
   const std::vector<Absence>& absent() const { return absent_; }
 
   Synchronizer& synchronizer() { return synchronizer_; }

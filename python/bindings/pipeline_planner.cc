@@ -29,7 +29,7 @@ using pipeline::PipelinePlan;
 using pipeline::PipelineProfile;
 using pipeline::PlannedInstruction;
 
-// What Python knows a row of a profile by: stage, instruction, MHz, seconds, joules.
+// A row of a profile in Python: stage, instruction, MHz, seconds, joules.
 using Row = std::tuple<int, std::string, double, double, double>;
 
 PipelineProfile ProfileFromRows(const std::vector<Row>& rows, double blocking_power) {
@@ -175,27 +175,27 @@ using pipeline::RankClocks;
 
 constexpr Seconds kSignalCheckPeriod = std::chrono::milliseconds(50);
 
-// Lets Python have a look at the solver now and then: for Ctrl-C, and for who wants to know how far
-// it is. What is raised meanwhile is thrown when the solver has stopped.
-class Onlooker {
+// Lets Python run periodically during a solve, to handle Ctrl-C and to report progress. An
+// exception raised meanwhile is thrown after the solver has stopped.
+class SolverObserver {
  public:
-  explicit Onlooker(py::object progress) : progress_(std::move(progress)) {}
+  explicit SolverObserver(py::object progress) : progress_(std::move(progress)) {}
 
   pipeline::SolveOptions Options() {
-    return {.progress = [this](double share) { return GoesOn(share); }};
+    return {.progress = [this](double share) { return Continue(share); }};
   }
   bool interrupted() const { return interrupted_; }
 
  private:
-  bool GoesOn(double share) {
+  bool Continue(double share) {
     if (clock_.Now() < next_) return true;
     const py::gil_scoped_acquire acquired;
     next_ = clock_.Now() + kSignalCheckPeriod;
-    interrupted_ = PyErr_CheckSignals() != 0 || !Tell(share);
+    interrupted_ = PyErr_CheckSignals() != 0 || !ReportProgress(share);
     return !interrupted_;
   }
 
-  bool Tell(double share) const {
+  bool ReportProgress(double share) const {
     if (progress_.is_none()) return true;
     try {
       progress_(share);
@@ -212,8 +212,8 @@ class Onlooker {
   bool interrupted_ = false;
 };
 
-// Name, microbatches, chunks, and the list of a custom one: as zeus.optimizer.pipeline_frequency
-// has checked them.
+// Name, microbatches, chunks, and the instructions of a custom schedule, as
+// zeus.optimizer.pipeline_frequency has checked them.
 using ScheduleSpec = std::tuple<std::string, int, int, std::string>;
 
 pipeline::Problem ProblemFor(PipelineProfile profile, ScheduleSpec given) {
@@ -228,7 +228,7 @@ pipeline::Problem ProblemFor(PipelineProfile profile, ScheduleSpec given) {
 
 std::shared_ptr<Planner> Solve(const PipelineProfile& profile, const ScheduleSpec& schedule,
                                const py::object& progress) {
-  Onlooker onlooker(progress);
+  SolverObserver onlooker(progress);
   Result<std::unique_ptr<Planner>> solved = [&] {
     const WithoutGil released;
     return Planner::Make(ProblemFor(profile, schedule), {.solve = onlooker.Options()});
@@ -257,7 +257,7 @@ PipelinePlan EvaluateClocks(const Planner& planner, const NamedClocks& clocks, d
   PipelinePlan plan =
       Unwrap(EvaluateReference(planner.problem(), RanksOf(clocks), Seconds(latency)));
   const pipeline::Frontier& frontier = planner.frontier();
-  // True times are not whole ticks; the frontier's fastest time is rounded up to them.
+  // True times are not whole ticks, and the fastest time of the frontier is rounded up to them.
   plan.deadline = plan.time;
   plan.bound =
       frontier.EnergyAt(std::max(frontier.TicksWithin(plan.time), frontier.fastest().ticks));
@@ -269,7 +269,7 @@ std::vector<double> PointsOf(const Planner& planner, const Value& value) {
   std::vector<double> values;
   for (const pipeline::FrontierPoint& point : planner.frontier().points())
     values.push_back(value(point));
-  std::ranges::reverse(values);  // The fastest first.
+  std::ranges::reverse(values);  // The fastest comes first.
   return values;
 }
 

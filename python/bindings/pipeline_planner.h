@@ -8,14 +8,14 @@
 
 namespace zeus::python {
 
-// For each stage, in its order: instructions with their clocks in MHz.
+// For each stage, in order: its instructions with their clocks in MHz.
 using NamedClocks = std::vector<std::vector<std::pair<std::string, double>>>;
 
-// Profile and Plan of _core.pipeline: what planning begins and ends with.
+// Binds Profile and Plan of _core.pipeline, the input and the result of planning.
 void BindProfile(pybind11::module_& module);
 void BindPlan(pybind11::module_& module);
 
-// Planner of _core.pipeline, which makes plans of profiles.
+// Binds Planner of _core.pipeline, which makes plans from profiles.
 void BindPlanner(pybind11::module_& module);
 
 }  // namespace zeus::python

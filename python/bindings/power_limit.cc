@@ -15,7 +15,8 @@
 
 namespace zeus::python {
 
-// Its members end in reverse order. What is of Python takes the GIL by itself.
+// Members are destroyed in reverse order. Those that hold Python objects acquire the GIL
+// themselves.
 struct JitOptimizer::Work {
   std::shared_ptr<NodeMonitor> node;
   std::shared_ptr<Collective> collective;
@@ -25,8 +26,8 @@ struct JitOptimizer::Work {
   bool alone() const { return collective == nullptr || collective->size() == 1; }
 };
 
-// A stay in the optimiser, without the GIL: nobody else may be in it meanwhile, but what it calls
-// may ask it.
+// A call of the optimiser without the GIL. No other thread may use it meanwhile, but functions that
+// it calls may query it.
 class JitOptimizer::Turn {
  public:
   explicit Turn(JitOptimizer& jit) : jit_(jit), work_((static_cast<void>(jit.get()), jit.work_)) {
@@ -61,7 +62,7 @@ JitOptimizer::JitOptimizer(Options options)
   if (!options.meter.is_none()) work->meter = std::make_unique<PythonSliceMeter>(options.meter);
   options.jit.collective = work->collective.get();
   options.jit.meter = work->meter.get();
-  // A full disk is no reason to stop a training, here neither.
+  // A full disk must not stop a training here either.
   options.jit.measured = [log = monitor_->log()](const Measurement& slice) {
     if (log) (void)log->Write(slice);
   };
@@ -92,13 +93,13 @@ bool JitOptimizer::CountStep() {
 void JitOptimizer::OnStepBegin() {
   static_cast<void>(get());
   if (CountStep()) return;
-  // Steps are timed, and slices end here: what the framework was asked for must be done.
+  // Steps are timed and slices end here, so the work of the framework must be finished.
   monitor_->synchronizer()();
   Turn(*this)->OnStepBegin();
 }
 
 void JitOptimizer::OnEpochEnd() {
-  if (closed()) return;  // There is nothing that would have to end.
+  if (closed()) return;  // Nothing is left to end.
   if (get().done()) return;
   monitor_->synchronizer()();
   Turn(*this)->OnEpochEnd();
@@ -128,12 +129,13 @@ Profile JitOptimizer::ProfileOf(std::size_t knob) const {
 }
 
 void JitOptimizer::DoClose() {
-  // Whoever is in it keeps what he uses until he leaves.
+  // A thread that uses the optimiser keeps its parts alive until it leaves.
   auto work = std::exchange(work_, nullptr);
   if (!work) return;
   const bool idle = !owner_;
   const WithoutGil released;
-  // What was learned is kept. Other ranks may not be ending: nobody waits for them here.
+  // Learned profiles are stored. With several ranks this is skipped, because it would wait for the
+  // others.
   if (idle && work->alone()) work->optimizer->OnTrainEnd();
   work.reset();
 }
@@ -145,7 +147,7 @@ void JitOptimizer::Abandon() {
 
 // --- selectors ---
 
-Selector SelectorOf(const std::string& objective, double parameter) {
+Selector MakeSelector(const std::string& objective, double parameter) {
   if (objective == "energy") return Energy();
   if (objective == "time") return Time();
   if (objective == "zeus_cost") return ZeusCost(parameter);
@@ -153,7 +155,7 @@ Selector SelectorOf(const std::string& objective, double parameter) {
   throw Failure({ErrorCode::kInvalidArgument, "there is no objective called " + objective});
 }
 
-Selector SelectorOf(const std::string& name, const py::function& choose) {
+Selector MakeSelector(const std::string& name, const py::function& choose) {
   // Copies of the selector are made and destroyed without the GIL.
   const std::shared_ptr<py::function> function(new py::function(choose), [](py::function* last) {
     const py::gil_scoped_acquire acquired;

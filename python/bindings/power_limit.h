@@ -15,30 +15,30 @@ namespace zeus::python {
 
 namespace py = pybind11;
 
-// What Python calls a power limit optimiser. One owner at a time: a second thread is refused while
-// the first is in it. What its user's functions raise becomes its trouble().
+// The object behind Python's power limit optimisers. One thread at a time may use it; a second one
+// gets an error. Exceptions of the user's functions become its trouble().
 class JitOptimizer final : public Closeable {
  public:
   struct Options {
     std::shared_ptr<Monitor> monitor;
     Selector selector;
     JitOptions jit;
-    py::object collective;  // See PythonCollective; None: one process.
+    py::object collective;  // See PythonCollective; None: a single process.
     py::object meter;       // See PythonSliceMeter; None: the monitor measures.
   };
 
-  // Blocks, without the GIL: the knob is looked at, ranks agree on what to try.
+  // Releases the GIL while it reads the knob and the ranks agree on the settings to try.
   explicit JitOptimizer(Options options);
   ~JitOptimizer() override { Close(); }
 
   void OnTrainBegin();
   void OnStepBegin();
-  // The same when everything is decided on, without delay; false if there is more to do.
+  // A fast OnStepBegin() for when everything is decided; returns false if there is more to do.
   bool CountStep();
   void OnEpochEnd();
   void OnTrainEnd();
 
-  // Throws Failure where the optimiser cannot be asked: closed, forked, or another thread is in it.
+  // Throws Failure if the optimiser cannot be used: closed, forked, or in use by another thread.
   const GlobalPowerLimitOptimizer& get() const;
   bool done() const { return get().done(); }
   JobUse Used();
@@ -54,16 +54,17 @@ class JitOptimizer final : public Closeable {
 
   std::shared_ptr<Monitor> monitor_;
   std::shared_ptr<Work> work_;
-  std::optional<std::thread::id> owner_;  // Who is in it.
+  std::optional<std::thread::id> owner_;  // The thread that uses it.
 };
 
-// Of the built-in objectives: "energy", "time", "zeus_cost" (eta), "max_slowdown" (factor).
-Selector SelectorOf(const std::string& objective, double parameter);
+// Makes one of the built-in objectives: "energy", "time", "zeus_cost" (eta), "max_slowdown"
+// (factor).
+Selector MakeSelector(const std::string& objective, double parameter);
 
-// `choose` takes a list of points, as PointsOf() gives them, and returns one of their settings.
-Selector SelectorOf(const std::string& name, const py::function& choose);
+// `choose` gets a list of points, as PointsOf() returns them, and returns one of their settings.
+Selector MakeSelector(const std::string& name, const py::function& choose);
 
-// (setting, energy, time, energy sigma, time sigma, steps) of each point, fastest first.
+// Returns (setting, energy, time, energy sigma, time sigma, steps) of each point, fastest first.
 py::list PointsOf(const Profile& profile);
 
 }  // namespace zeus::python

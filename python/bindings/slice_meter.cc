@@ -53,7 +53,8 @@ void PythonSliceMeter::Cancel() {
   try {
     object_.attr("cancel")(std::exchange(open_, {}));
   } catch (const std::exception&) {
-    KeepInterrupt();  // Nothing else is lost: nobody asks for that window any more.
+    // The result of the window is not needed any more, so other exceptions are ignored.
+    KeepInterrupt();
   }
 }
 

@@ -11,8 +11,8 @@ namespace zeus::python {
 
 namespace py = pybind11;
 
-// Slices that a Python object measures: `begin(window)`, `end(window)`, which returns seconds and
-// joules, and `cancel(window)`. What it raises is an error here. One owner.
+// Measures slices by a Python object with `begin(window)`, `end(window)`, which returns seconds and
+// joules, and `cancel(window)`. Exceptions become errors. Not thread-safe.
 class PythonSliceMeter final : public SliceMeter {
  public:
   explicit PythonSliceMeter(py::object object) : object_(std::move(object)) {}
@@ -28,7 +28,7 @@ class PythonSliceMeter final : public SliceMeter {
 
  private:
   py::object object_;
-  std::string open_;  // Name of the open window; empty if there is none.
+  std::string open_;  // Name of the open window; empty: none is open.
   std::vector<SliceReading> readings_;
 };
 

@@ -34,10 +34,10 @@ void Synchronizer::LookForFramework() {
     if (PyDict_GetItemWithError(modules_.ptr(), names_[i].ptr()) == nullptr) continue;
     const py::object answer =
         py::module_::import("zeus.utils.framework").attr("synchronizer")(names_[i], gpus_);
-    if (answer.is(py::handle(Py_NotImplemented))) continue;  // It is being imported right now.
+    if (answer.is(py::handle(Py_NotImplemented))) continue;  // It is just being imported.
     if (answer.is_none()) {
       names_.erase(names_.begin() +
-                   static_cast<std::ptrdiff_t>(i--));  // It has no GPU to wait for.
+                   static_cast<std::ptrdiff_t>(i--));  // The framework has no GPU to wait for.
       continue;
     }
     function_ = answer;

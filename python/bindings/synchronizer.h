@@ -12,15 +12,15 @@ namespace zeus::python {
 
 namespace py = pybind11;
 
-// Waits until the GPUs have done what a framework asked of them, if the program uses one: torch,
-// JAX or CuPy. None is imported for it; one that the program imports later is noticed. What there
-// is to wait for is up to zeus.utils.framework.synchronizer().
+// Waits until the GPUs have finished the work of a framework that the program uses: torch, JAX or
+// CuPy. It imports none itself, but notices one that the program imports later.
+// zeus.utils.framework.synchronizer() decides how to wait.
 class Synchronizer {
  public:
-  // `framework` is "torch", "jax" or "cupy", or empty for whichever is there.
+  // `framework` is "torch", "jax" or "cupy"; empty: any that is imported.
   Synchronizer(const std::string& framework, std::vector<int> gpus);
 
-  // Returns whether there was work to wait for, by the time that it took.
+  // Returns whether there was work to wait for, judged by the time it took.
   bool operator()(const Clock& clock) {
     if (!function_ && names_.empty()) return false;
     const TimePoint called = clock.Now();
@@ -36,8 +36,8 @@ class Synchronizer {
   }
 
  private:
-  // Nothing of ours that would have to be given back is held meanwhile: the interpreter's end may
-  // end a daemon thread in there.
+  // No C++ object may own a reference meanwhile: the end of the interpreter may end a daemon thread
+  // inside the call.
   void Call() const {
     PyObject* result = PyObject_CallNoArgs(function_.ptr());
     if (result == nullptr) throw py::error_already_set();
@@ -46,7 +46,7 @@ class Synchronizer {
   void LookForFramework();
 
   py::dict modules_;            // sys.modules
-  std::vector<py::str> names_;  // That may still come.
+  std::vector<py::str> names_;  // Frameworks that may still be imported.
   std::vector<int> gpus_;
   py::object function_;
 };

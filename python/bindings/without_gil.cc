@@ -7,7 +7,7 @@
 namespace zeus::python {
 namespace {
 
-// The main thread is the one that ends it, and goes on meanwhile.
+// The main thread ends the interpreter itself and continues meanwhile.
 bool InterpreterEndsWithoutUs() {
   if (::gettid() == ::getpid()) return false;
 #if PY_VERSION_HEX >= 0x030D0000

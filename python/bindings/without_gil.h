@@ -4,12 +4,12 @@
 
 namespace zeus::python {
 
-// Lets other Python threads run while this one blocks.
+// Releases the GIL for its lifetime, so that other Python threads can run while this one blocks.
 //
-// A daemon thread that comes back when the interpreter is about to end is ended by it
-// (pthread_exit), which unwinds the stack: hence a destructor that may throw, which that of
-// pybind11's gil_scoped_release may not. While an exception passes nothing may: such a thread waits
-// for the end of the process instead.
+// Python ends a daemon thread that reacquires the GIL while the interpreter is ending by
+// pthread_exit(), which unwinds the stack. Hence a destructor that may throw, which that of
+// pybind11's gil_scoped_release may not. If an exception is already in flight, nothing may throw:
+// such a thread waits for the end of the process instead.
 class WithoutGil {
  public:
   WithoutGil();

@@ -1,4 +1,4 @@
-"""`zeus` and `python -m zeus`: the command line, which is a program of its own."""
+"""`zeus` and `python -m zeus`: starts the command line, which is a separate program."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from zeus.errors import NotFoundError
 
 
 def main() -> None:
-    """Becomes that program, with the same arguments."""
+    """Replaces this process by that program, with the same arguments."""
     try:
         program = _native_files.command()
         os.execv(program, ["zeus", *sys.argv[1:]])

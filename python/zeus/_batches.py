@@ -1,4 +1,4 @@
-"""Batches of whatever a program has: a torch Dataset, a loader, a list, an iterable."""
+"""Batches of a torch Dataset, a loader, a list, or any iterable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from zeus.optimizer import _checks
 
 
 class Batches:
-    """Lists of `batch_size` samples, in order; the last may be shorter."""
+    """Yields lists of `batch_size` samples in order; the last one may be shorter."""
 
     def __init__(self, data: Iterable[Any], batch_size: int) -> None:
         self.dataset = data
@@ -28,7 +28,7 @@ class Batches:
 
 
 class Samples:
-    """Of a data set that ends where its length says so."""
+    """The samples of a data set; it ends at its length."""
 
     def __init__(self, data: Any) -> None:
         self.dataset = data
@@ -41,14 +41,14 @@ class Samples:
 
 
 def _iterate(data: Any) -> Iterator[Any]:
-    """As iter(), which does not know that some data sets end where their length says so."""
+    """Like iter(), but also ends data sets that only their length bounds."""
     if hasattr(data, "__iter__"):
         return iter(data)
     return (data[index] for index in range(len(data)))
 
 
 def batches_of(data: Any, batch_size: int | None, loader_options: dict[str, Any]) -> Any:
-    """What to iterate over for the batches of an epoch."""
+    """Returns an iterable over the batches of an epoch."""
     sequence = hasattr(data, "__getitem__") and hasattr(data, "__len__")
     if not hasattr(data, "__iter__") and not sequence:
         raise TypeError(f"data is something to iterate over, or a data set, not {data!r}")

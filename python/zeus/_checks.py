@@ -1,4 +1,4 @@
-"""Checks of what a program gives us: one sentence that names the field and the fix."""
+"""Checks arguments; an error is one sentence that names the argument and the fix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LARGEST_COUNT = 1_000_000_000
 
 
 def shown(value: Any) -> str:
-    """As a message shows it: also what has no repr(), as a number of 5000 digits, and no novel."""
+    """Returns a short text of any value, even of one without repr(), such as a huge number."""
     try:
         text = repr(value)
     except Exception:
@@ -30,14 +30,14 @@ def text(name: str, value: Any) -> str:
 
 
 def flag(name: str, value: Any) -> bool:
-    """True or False, and nothing that is merely as good as true."""
+    """Returns a bool, and rejects everything that is not exactly one."""
     if not isinstance(value, bool):
         raise TypeError(f"{name} is True or False, not {shown(value)}")
     return value
 
 
 def whole(name: str, value: Any, least: int, most: int = LARGEST_COUNT) -> int:
-    """A whole number, also one of numpy's, between two others."""
+    """Returns a whole number, also one of numpy's, within bounds."""
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
         raise TypeError(f"{name} is a whole number, not {shown(value)}")
     number = value.__index__()
@@ -48,12 +48,12 @@ def whole(name: str, value: Any, least: int, most: int = LARGEST_COUNT) -> int:
 
 
 def index(name: str, value: Any) -> int:
-    """A position, which counts from 0."""
+    """Returns an index, counted from 0."""
     return whole(name, value, 0)
 
 
 def indices(name: str, values: Any) -> list[int]:
-    """Positions, which count from 0, each once."""
+    """Returns indices, counted from 0, without repetitions."""
     if isinstance(values, (str, bytes)) or not hasattr(type(values), "__iter__"):
         raise TypeError(f"{name} is a list of whole numbers, not {shown(values)}")
     positions = [index(f"each of {name}", value) for value in values]
@@ -64,7 +64,7 @@ def indices(name: str, values: Any) -> list[int]:
 
 
 def number(name: str, value: Any) -> float:
-    """A finite number, also one of numpy's or torch's."""
+    """Returns a finite number, also one of numpy's or torch's."""
     if isinstance(value, (bool, str, bytes)) or not (
         hasattr(type(value), "__float__") or hasattr(type(value), "__index__")
     ):
@@ -73,7 +73,7 @@ def number(name: str, value: Any) -> float:
         result = float(value)
     except OverflowError:
         result = math.inf
-    except Exception:  # Such as that of a tensor of several numbers.
+    except Exception:  # A tensor of several numbers raises, for example.
         raise TypeError(f"{name} is a number, not {shown(value)}") from None
     if not math.isfinite(result):
         raise InvalidArgumentError(f"{name} is a finite number, not {shown(value)}")

@@ -1,6 +1,6 @@
-"""Where the files are that came with the extension module.
+"""Paths of the files that belong to the extension module.
 
-Installed, they are in ``zeus/_native``; in a build tree the package is ``python/zeus`` of it.
+Installed, they are in ``zeus/_native``; in a build tree the package is in its ``python/zeus``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Trials, and what came out of them: the parts of zeus.profile."""
+"""Trials and their results: the parts of zeus.profile."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ _CLOCK = "__zeus_profile_clock"
 
 @dataclass
 class TrialResult:
-    """One measurement. Over several processes: energy is the sum, time the longest."""
+    """One measurement. With several processes, energy is their sum and time that of the slowest."""
 
     energy_per_iter: float  #: Joules of one call.
     time_per_iter: float  #: Seconds of one call.
     total_energy: float
     total_time: float
     iterations: int
-    temperature_before: float  #: Degrees Celsius, mean of the GPUs; not a number if unknown.
+    temperature_before: float  #: Mean of the GPUs in degrees Celsius; NaN if unknown.
     temperature_after: float
 
 
 @dataclass
 class SweepResult:
-    """Repeated measurements with the same durations."""
+    """The summary of repeated measurements with the same durations."""
 
     measurement_duration: float
     cooldown_duration: float
     trials: list[TrialResult]
     energy_mean: float  #: Joules of one call.
-    energy_std: float  #: Its standard deviation from trial to trial.
+    energy_std: float  #: Standard deviation between trials.
     avg_temperature_before: float
     avg_temperature_after: float
     avg_total_time: float
@@ -46,12 +46,12 @@ class SweepResult:
 
     @property
     def relative_std(self) -> float:
-        """The standard deviation as a share of the mean; not a number without energy."""
+        """The standard deviation as a share of the mean; NaN without energy."""
         return self.energy_std / self.energy_mean if self.energy_mean else math.nan
 
     @staticmethod
     def of(length: float, rest: float, trials: list[TrialResult], threshold: float) -> SweepResult:
-        """The summary of trials; `threshold` is relative."""
+        """Summarises trials; `threshold` is relative."""
         mean, deviation = mean_and_deviation([trial.energy_per_iter for trial in trials])
         return SweepResult(
             measurement_duration=length,
@@ -75,7 +75,7 @@ class SweepResult:
 
 @dataclass
 class SweepReport:
-    """What came out of trying several durations. Prints as a table."""
+    """The results of trying several durations. Prints as a table."""
 
     sweep_param: str
     fixed_param: dict[str, float]
@@ -83,7 +83,7 @@ class SweepReport:
 
     @property
     def best(self) -> SweepResult | None:
-        """The shortest duration that is good enough; None if none is."""
+        """The shortest duration that is precise enough; None if none is."""
         valid = [entry for entry in self.entries if entry.is_valid]
         return min(valid, key=lambda entry: float(getattr(entry, self.sweep_param)), default=None)
 
@@ -128,7 +128,7 @@ class Trials:
             self._monitor.end_window(_CLOCK, sync_execution=False, cancel=True)
 
     def calibrate(self, iterations: int) -> float:
-        """Seconds that a call takes, the slowest process's."""
+        """Returns the seconds that a call takes in the slowest process."""
         if iterations < 1:
             raise InvalidArgumentError(
                 f"num_calibration_iterations is {iterations}: it must be at least 1"
@@ -140,19 +140,19 @@ class Trials:
         return float(all_reduce([seconds], "max")[0])
 
     def rest(self, seconds: float) -> None:
-        """Lets so much time of the monitor pass."""
+        """Waits for a duration in the monitor's time."""
         _checks.not_negative("cooldown_duration", seconds)
         begin, deadline = time.monotonic(), self._now() + seconds
         started = deadline - seconds
         pause = min(seconds, 0.001)
         while (now := self._now()) < deadline:
             time.sleep(pause)
-            # How much faster than ours the monitor's time runs shows as we go.
+            # The time scale of the monitor is found out on the way.
             rate = max(1e-9, (self._now() - started) / (time.monotonic() - begin))
             pause = max(0.0005, min(1.0, (deadline - now) / rate / 2))
 
     def run(self, length: float, rest: float, seconds_per_call: float) -> TrialResult:
-        """One trial."""
+        """Runs one trial."""
         self.rest(rest)
         self._call(self._warmup_iterations)
         iterations = max(1, math.ceil(length / seconds_per_call))
@@ -198,7 +198,7 @@ class Trials:
 
 
 def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
-    """Of a sample of at least two. Not a number if one of them is not, unlike statistics.stdev."""
+    """Returns both for at least two values; NaN if one is NaN, unlike statistics.stdev."""
     mean = statistics.fmean(values)
     squares = math.fsum((value - mean) ** 2 for value in values)
     return mean, math.sqrt(squares / (len(values) - 1))

@@ -1,4 +1,4 @@
-"""The surroundings in which programs see a simulated node: directories and environment."""
+"""The environment in which programs see a simulated node: directories and variables."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import tempfile
 
 from zeus.errors import ConflictError
 
-_UNINITIALIZED = 1  # What NVML answers to somebody who asks before nvmlInit().
+_UNINITIALIZED = 1  # NVML's answer to calls before nvmlInit().
 
 
 class Surroundings:
-    """Directories of its own and an environment that points there, until `leave`."""
+    """Own directories, and variables that point to them, until `leave`."""
 
     def __init__(self, node: str, library: str) -> None:
-        #: The process whose surroundings they are; a child that was forked must leave them alone.
+        #: The process that made them; a forked child must not touch them.
         self.process = os.getpid()
         shared_memory = "/dev/shm"
         self._directory = tempfile.mkdtemp(
@@ -24,15 +24,15 @@ class Surroundings:
             dir=shared_memory if os.access(shared_memory, os.W_OK) else None,
         )
         self._before: dict[str, str | None] = {}
-        # Simulated GPUs of other nodes have the same UUIDs: who uses them is nobody else's business.
+        # Simulated GPUs of other nodes have the same UUIDs, so this node needs folders of its own.
         for variable in ("ZEUS_SIM_DIR", "ZEUS_ACTIVITY_DIR", "ZEUS_KNOB_DIR"):
             path = os.path.join(self._directory, variable.lower())
             os.mkdir(path)
             self._set(variable, path)
         self._set("ZEUS_SIM_NODE", node)
         self._set("ZEUS_NVML_LIBRARY", library)
-        self._set("CUDA_VISIBLE_DEVICES", None)  # Was meant for the GPUs of the machine.
-        # Too late for this process, in time for those that it starts.
+        self._set("CUDA_VISIBLE_DEVICES", None)  # It selected GPUs of the machine, not of the node.
+        # This comes too late for this process, but in time for its children.
         paths = [os.path.dirname(library), os.environ.get("LD_LIBRARY_PATH", "")]
         self._set("LD_LIBRARY_PATH", ":".join(path for path in paths if path))
 
@@ -41,7 +41,7 @@ class Surroundings:
         _assign(variable, value)
 
     def leave(self) -> None:
-        """The environment is as it was, and the directories are gone."""
+        """Restores the environment and deletes the directories."""
         for variable, value in self._before.items():
             _assign(variable, value)
         shutil.rmtree(self._directory, ignore_errors=True)
@@ -55,7 +55,7 @@ def check_library_is_free(library: str) -> None:
     try:
         loaded = ctypes.CDLL(library, mode=os.RTLD_NOLOAD | os.RTLD_NOW)
     except OSError:
-        return  # Nobody has loaded it.
+        return  # The library is not loaded.
     count = ctypes.c_uint()
     if loaded.nvmlDeviceGetCount_v2(ctypes.byref(count)) != _UNINITIALIZED:
         raise ConflictError(

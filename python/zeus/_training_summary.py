@@ -1,8 +1,10 @@
-"""What a training took: the result of `zeus.ZeusDataLoader`."""
+"""The result of a training with `zeus.ZeusDataLoader`."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
+
+from zeus import _core
 
 __all__ = ["EpochSummary", "TrainingSummary"]
 
@@ -12,12 +14,12 @@ class EpochSummary(NamedTuple):
 
     epoch: int
     steps: int
-    #: Seconds, of the slowest rank.
+    #: Seconds of the slowest rank.
     time: float
-    #: Joules, of the GPUs of all ranks.
+    #: Joules of the GPUs of all ranks.
     energy: float
     energy_sigma: float
-    #: Joules, as eta weighs energy and time; None where the GPUs do not tell their highest power.
+    #: Joules, energy and time weighted by eta; None if the GPUs do not report their highest power.
     cost: float | None
     cost_sigma: float | None
     metric: float | None
@@ -38,14 +40,15 @@ class TrainingSummary(NamedTuple):
     cost_sigma: float | None
     best_metric: float | None
     records: list[EpochSummary]
-    #: Devices whose energy is not, or not always, contained: they could not be read.
+    #: Devices whose energy is missing or incomplete, because they could not be read.
     missing: list[str]
 
     def __str__(self) -> str:
         parts = [f"{self.epochs} epoch{'' if self.epochs == 1 else 's'}"]
         if self.reason is not None:
             parts[0] += f" ({self.reason.replace('_', ' ')})"
-        parts.append(f"{self.energy:.0f} J ± {self.energy_sigma:.0f} J over {self.time:.1f} s")
+        energy = _core.with_sigma(self.energy, self.energy_sigma, "J")
+        parts.append(f"{energy} over {self.time:.1f} s")
         if self.best_metric is not None:
             parts.append(f"best metric {self.best_metric:g}")
         if self.missing:
@@ -54,7 +57,7 @@ class TrainingSummary(NamedTuple):
 
 
 def summary_of(numbers: dict[str, Any]) -> TrainingSummary:
-    """From what the library returns."""
+    """Makes a summary from the result of the library."""
     records = []
     for epoch, amounts, metric in numbers["records"]:
         records.append(EpochSummary._make((epoch, *amounts, metric)))

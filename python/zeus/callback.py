@@ -1,4 +1,4 @@
-"""Events of training, for whoever wants to know of them."""
+"""The events of a training, for objects that react to them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Callback", "CallbackSet"]
 
 
 class Callback:
-    """Base of what wants to know how training goes. Every event does nothing until overridden.
+    """The base class of callbacks. Events that are not overridden do nothing.
 
         class Progress(Callback):
             def on_epoch_end(self) -> None:
@@ -17,39 +17,39 @@ class Callback:
     """
 
     def on_train_begin(self) -> None:
-        """Before the first epoch."""
+        """Called before the first epoch."""
 
     def on_train_end(self) -> None:
-        """After the last epoch."""
+        """Called after the last epoch."""
 
     def on_epoch_begin(self) -> None:
-        """Before an epoch's first step."""
+        """Called before the first step of an epoch."""
 
     def on_epoch_end(self) -> None:
-        """After an epoch's last step."""
+        """Called after the last step of an epoch."""
 
     def on_step_begin(self) -> None:
-        """Before a step: forward, backward and update."""
+        """Called before a step: forward, backward and update."""
 
     def on_step_end(self) -> None:
-        """After a step."""
+        """Called after a step."""
 
     def on_evaluate(self, metric: float) -> None:
-        """After the model was evaluated, with what came out."""
+        """Called after an evaluation of the model, with its metric."""
 
     def on_instruction_begin(self, name: str) -> None:
-        """Before an instruction of a pipeline, such as "forward"."""
+        """Called before an instruction of a pipeline, such as "forward"."""
 
     def on_instruction_end(self, name: str) -> None:
-        """After an instruction of a pipeline."""
+        """Called after an instruction of a pipeline."""
 
 
 class CallbackSet(Callback):
-    """Tells several callbacks, in the order given.
+    """Calls several callbacks in order.
 
-    One that raises does not keep the event from those after it: all are told, then the first
-    exception is raised. Further exceptions of the same event become warnings. What is no
-    Exception, such as KeyboardInterrupt, passes at once.
+    An exception of one callback does not stop the others: all are called, then the first exception
+    is raised. Further exceptions of the same event become warnings. KeyboardInterrupt, and
+    everything else that is not an Exception, passes at once.
     """
 
     def __init__(self, callbacks: Iterable[Callback]) -> None:
@@ -57,7 +57,7 @@ class CallbackSet(Callback):
         for callback in self.callbacks:
             if isinstance(callback, type) or not callable(getattr(callback, "on_step_begin", None)):
                 raise TypeError(f"callbacks has {callback!r}, which is no zeus.callback.Callback")
-        # Steps are many, and most callbacks do not care for most events.
+        # There are many steps, and most callbacks ignore most events.
         self._listeners = {
             event: [
                 getattr(callback, event)
@@ -68,39 +68,39 @@ class CallbackSet(Callback):
         }
 
     def on_train_begin(self) -> None:
-        """Tells all of them."""
+        """Calls all of them."""
         self._tell("on_train_begin")
 
     def on_train_end(self) -> None:
-        """Tells all of them."""
+        """Calls all of them."""
         self._tell("on_train_end")
 
     def on_epoch_begin(self) -> None:
-        """Tells all of them."""
+        """Calls all of them."""
         self._tell("on_epoch_begin")
 
     def on_epoch_end(self) -> None:
-        """Tells all of them."""
+        """Calls all of them."""
         self._tell("on_epoch_end")
 
     def on_step_begin(self) -> None:
-        """Tells all of them."""
+        """Calls all of them."""
         self._tell("on_step_begin")
 
     def on_step_end(self) -> None:
-        """Tells all of them."""
+        """Calls all of them."""
         self._tell("on_step_end")
 
     def on_evaluate(self, metric: float) -> None:
-        """Tells all of them."""
+        """Calls all of them."""
         self._tell("on_evaluate", metric)
 
     def on_instruction_begin(self, name: str) -> None:
-        """Tells all of them."""
+        """Calls all of them."""
         self._tell("on_instruction_begin", name)
 
     def on_instruction_end(self, name: str) -> None:
-        """Tells all of them."""
+        """Calls all of them."""
         self._tell("on_instruction_end", name)
 
     def _tell(self, event: str, *arguments: Any) -> None:
@@ -122,7 +122,7 @@ _EVENTS = [name for name in vars(Callback) if name.startswith("on_")]
 
 
 def _overrides(callback: object, event: str) -> bool:
-    """Whether it has an event of its own: in its class, or set on the object."""
+    """Returns whether the event is overridden, in the class or on the object."""
     method = getattr(callback, event, None)
     return method is not None and getattr(method, "__func__", method) is not vars(Callback)[event]
 

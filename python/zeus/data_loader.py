@@ -43,31 +43,31 @@ class ZeusDataLoader:
     A training loader, one with `max_epochs`, measures every epoch, evaluation included, finds the
     best power limit of the GPUs while it trains, and ends when the target is reached, when the job
     has cost too much, or after the last epoch. Leaving the loop by break or by an exception ends
-    what is open, and puts the power limit back. An evaluation loader hands out batches.
+    open windows and restores the power limit. An evaluation loader only yields batches.
 
     With several ranks (see `zeus.utils.distributed`) all make the same calls and all stop after the
-    same epoch: energy summed, time of the slowest, metric of rank 0.
+    same epoch: energies are summed, the slowest rank's time and the metric of rank 0 count.
 
     Args:
-        data: A torch DataLoader or anything else that one can iterate over, epoch after epoch. With
-            a `batch_size`, what the batches are made of: a torch Dataset, of which a DataLoader is
-            made, or anything else, of which the batches are lists.
-        batch_size: Samples of a batch; None if `data` has batches already.
-        max_epochs: Of training; None for an evaluation loader.
+        data: A torch DataLoader, or any iterable that yields the batches of each epoch. With a
+            `batch_size`, the samples: a torch Dataset, for which a DataLoader is made, or any
+            iterable, whose batches are lists.
+        batch_size: Samples per batch; None if `data` already yields batches.
+        max_epochs: The most epochs of training; None for an evaluation loader.
         target_metric: Training ends with the epoch whose metric is as good as this.
-        higher_is_better: Of the metric.
-        eta: Between 0, time is what counts, and 1, energy is.
-        cost_bound: Training ends when it has cost more than this: joules, as eta weighs them.
-        monitor: None for one of all GPUs that this process may see; of several ranks, of the one
-            GPU that is theirs.
-        optimum_selector: Which limit is best; None for `ZeusCost` with this eta.
-        observer: Try limits and decide, but leave them as they were: `savings` tells what could be.
-        seconds_per_limit: For which each limit is measured.
+        higher_is_better: Whether a higher metric is better.
+        eta: From 0 (only time counts) to 1 (only energy counts).
+        cost_bound: Training ends when it has cost more than this, in joules weighted by eta.
+        monitor: None: a new one of all GPUs that this process sees; with several ranks, of the one
+            GPU of this rank.
+        optimum_selector: The objective; None: `ZeusCost` with this eta.
+        observer: Only try the limits and decide: `savings` reports the possible savings.
+        seconds_per_limit: Seconds for which each limit is measured.
         pl_step: Watts from one limit to the next.
         profile_path, profile_folder, job: As for `GlobalPowerLimitOptimizer`.
-        callbacks: Told of epochs and steps, see `zeus.callback.Callback`. One that raises is said
-            once, and told no more than the end of training.
-        collective: How the ranks talk; None for torch.distributed where it is initialised.
+        callbacks: Called at epochs and steps, see `zeus.callback.Callback`. If one raises, that is
+            logged once, and it is called again only at the end of training.
+        collective: Communication of the ranks; None: torch.distributed if it is initialised.
         **loader_options: For the torch DataLoader: shuffle, num_workers, sampler, ...
     """
 
@@ -126,7 +126,7 @@ class ZeusDataLoader:
         self._training = Training(self.monitor, [self.optimizer, *callbacks], ranks, options)
 
     def epochs(self) -> Iterator[int]:
-        """Epochs from 0, as long as training should go on. After a break, from the next one on."""
+        """Yields epochs from 0 while training should continue; after a break, from the next one."""
         training = self._in_training("epochs()")
         under_way = training.begin_training()
         try:
@@ -140,7 +140,7 @@ class ZeusDataLoader:
 
     def _leave(self, training: Training) -> None:
         if self._ranks is not None and self._ranks.size > 1:
-            # Perhaps by an exception, and then alone: the other ranks would not answer.
+            # An exception may have left only this rank, and then the others would not answer.
             self.optimizer.close()
         training.leave_training(by_exception=False)
 
@@ -174,21 +174,21 @@ class ZeusDataLoader:
         self._in_training("report_metric()").report_metric(float(metric))
 
     def stop(self) -> None:
-        """Ends training after this batch; with several ranks after this epoch. From any thread."""
+        """Ends training after this batch; with several ranks after this epoch. Thread-safe."""
         self._in_training("stop()").stop()
 
     def summary(self, patience: float = 2.0) -> TrainingSummary:
-        """What training took so far; waits so many seconds for sensors to show the last epoch."""
+        """Returns usage so far; waits up to `patience` seconds for the last epoch's sensors."""
         training = self._in_training("summary()")
         return summary_of(training.summary(_checks.number("patience", patience)))
 
     def savings(self) -> Savings:
-        """What the best power limit saves: see `GlobalPowerLimitOptimizer.savings`."""
+        """Returns the savings of the best power limit: see `GlobalPowerLimitOptimizer.savings`."""
         self._in_training("savings()")
         return self.optimizer.savings()
 
     def close(self) -> None:
-        """Ends what is open and puts the power limit back. The end of the program does it, too."""
+        """Ends open windows and restores the power limit, as the end of the program does."""
         if self._training is not None:
             self._training.close()
             self.optimizer.close()
@@ -200,7 +200,7 @@ class ZeusDataLoader:
         self.close()
 
     def __getattr__(self, name: str) -> Any:
-        # Only asked for what this class has not: dataset, sampler, num_workers, ...
+        # Called only for attributes that this class lacks: dataset, sampler, num_workers, ...
         if name.startswith("_") or name in ("monitor", "optimizer"):
             raise AttributeError(f"a ZeusDataLoader without max_epochs has no {name}")
         return getattr(self._loader, name)
@@ -211,7 +211,7 @@ class ZeusDataLoader:
         return self._training
 
     def _tell_sampler(self, epoch: int) -> None:
-        """Samplers of torch.distributed shuffle by epoch, and want to be told."""
+        """Samplers of torch.distributed shuffle by epoch and need its number."""
         set_epoch = getattr(getattr(self._loader, "sampler", None), "set_epoch", None)
         if callable(set_epoch):
             set_epoch(epoch)

@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions.
+"""The exceptions of this package.
 
 Every exception of this package is a `ZeusError`; most are also the built-in exception that a
 program would expect, so ``except ValueError`` works as well as ``except InvalidArgumentError``.
@@ -11,46 +11,46 @@ from typing import Mapping, Sequence, Union
 
 
 class ZeusError(Exception):
-    """Whatever this package raises by itself."""
+    """The base of all exceptions that this package raises."""
 
-    # Without an __init__ in Python: daemon threads that meet an error while the interpreter ends must
-    # not need it.
+    # There is no __init__ in Python: daemon threads that meet an error while the interpreter ends
+    # must not execute Python code.
 
     @property
     def message(self) -> str:
-        """One sentence."""
+        """The message, one sentence."""
         return str(self.args[0]) if self.args else ""
 
-    def __str__(self) -> str:  # KeyError would show the sentence in quotes.
+    def __str__(self) -> str:  # KeyError would show the message in quotes.
         return self.message
 
 
 class InvalidArgumentError(ZeusError, ValueError):
-    """What was asked for means nothing. Do not retry."""
+    """An argument is invalid. Do not retry."""
 
 
 class NotFoundError(ZeusError, KeyError, ValueError):
-    """No such GPU, window or job. (A ValueError too, as in earlier tools of this kind.)"""
+    """There is no such GPU, window or job. (Also a ValueError, as in earlier tools.)"""
 
 
 class ConflictError(ZeusError, RuntimeError):
-    """Meaningful, but at odds with what is already there."""
+    """Valid, but in conflict with the present state."""
 
 
 class NotSupportedError(ZeusError, NotImplementedError):
-    """This device cannot do it, ever."""
+    """This device does not support it."""
 
 
 class PermissionDeniedError(ZeusError, PermissionError):
-    """Needs more rights."""
+    """The process lacks a permission."""
 
 
 class UnavailableError(ZeusError, RuntimeError):
-    """Failed now, may work later."""
+    """Failed now, but may work later."""
 
 
 class InternalError(ZeusError, RuntimeError):
-    """A bug in Zeus, or data that were damaged."""
+    """A bug in Zeus, or damaged data."""
 
 
 _GENERAL: dict[str, type[ZeusError]] = {
@@ -62,11 +62,11 @@ _GENERAL: dict[str, type[ZeusError]] = {
     "unavailable": UnavailableError,
     "internal": InternalError,
 }
-#: A class; or several, each with words of the message that tell it apart, the last one with "".
+#: A class; or several, each with words that identify it in the message, the last one with "".
 Kinds = Union[type[ZeusError], Sequence[tuple[str, type[ZeusError]]]]
 _FAMILIES: dict[str, Mapping[str, Kinds]] = {"general": _GENERAL}
 
 
 def register_family(family: str, exceptions: Mapping[str, Kinds]) -> None:
-    """Errors of that family of devices become these exceptions, by code."""
+    """Registers the exceptions, by code, that errors of a family of devices become."""
     _FAMILIES[family] = {**_GENERAL, **exceptions}

@@ -38,7 +38,7 @@ _servers: weakref.WeakSet[MetricServer] = weakref.WeakSet()
 
 
 def default_instance() -> str:
-    """The host and, where several processes train together, the rank: `node1`, `node1-rank3`."""
+    """Returns the host and, with several processes, the rank: `node1`, `node1-rank3`."""
     import socket
 
     from zeus.utils.framework import get_rank, is_distributed
@@ -66,7 +66,7 @@ def _publisher(url: str | None, job: str, instance: str | None) -> Publisher:
 
 
 class Metric:
-    """What the metrics have in common: a monitor, a job, and windows."""
+    """The base of all metrics: a monitor, a job, and windows."""
 
     _PREFIX = ""
 
@@ -95,24 +95,24 @@ class Metric:
         self._open[name] = key
 
     def end_window(self, name: str, sync_execution: bool = True) -> Measurement:
-        """Ends a window; its metrics are pushed soon after. What it used is returned, too."""
+        """Ends a window and returns its measurement; its metrics are pushed soon after."""
         measurement = self.monitor.end_window(f"{self._PREFIX}{_window(name)}", sync_execution)
         self._open.pop(name, None)
         return measurement
 
     def flush(self, timeout: float = 5.0) -> bool:
-        """Waits until the gateway has everything; False if it has not after so many seconds."""
+        """Waits until the gateway has everything; returns False after the timeout."""
         forever = timeout == math.inf
         return self._publisher.flush(timeout if forever else _checks.number("timeout", timeout))
 
     def text(self) -> str:
-        """All metrics of this job and instance, as Prometheus reads them."""
+        """Returns all metrics of this job and instance in the format of Prometheus."""
         return self._publisher.text()
 
     def close(self) -> None:
-        """Ends open windows, and the monitor if it was made for this metric.
+        """Ends open windows, and the monitor if this metric made it.
 
-        In a fork()ed child nothing happens: all this is its parent's.
+        Does nothing in a forked child, because everything belongs to its parent.
         """
         if getattr(self.monitor, "in_forked_child", False):
             return
@@ -130,7 +130,7 @@ class Metric:
 
 
 class EnergyHistogram(Metric):
-    """How often windows used how much energy, by window and device.
+    """A histogram of the energy of windows, by window and device.
 
     The metrics are ``energy_monitor_{gpu,cpu,dram}_energy_joules`` with the labels `window` and
     `index`.
@@ -138,10 +138,10 @@ class EnergyHistogram(Metric):
     Args:
         cpu_indices: CPUs to measure; None for all.
         gpu_indices: GPUs to measure; None for all.
-        pushgateway_url: ``http://host:9091``; None to push nowhere (see `serve`).
+        pushgateway_url: ``http://host:9091``; None: no pushing (see `serve`).
         job: The name of the job.
         gpu_bucket_range: Upper ends of the buckets, in joules; likewise for CPUs and memory.
-        monitor: Measures instead of one made for this purpose.
+        monitor: Used instead of a new one.
         instance: Tells processes of a job apart; None for the host, with the rank if there are
             several.
     """
@@ -164,7 +164,7 @@ class EnergyHistogram(Metric):
         self.gpu_bucket_range = _buckets("gpu_bucket_range", gpu_bucket_range)
         self.cpu_bucket_range = _buckets("cpu_bucket_range", cpu_bucket_range)
         self.dram_bucket_range = _buckets("dram_bucket_range", dram_bucket_range)
-        # Whatever measures windows will do: there are others than ZeusMonitor.
+        # Any object that measures windows is accepted, not only a ZeusMonitor.
         if monitor is not None and not hasattr(monitor, "begin_window"):
             raise TypeError(f"monitor is a ZeusMonitor, not {monitor!r}")
         super().__init__(
@@ -199,7 +199,7 @@ class _Updated(Metric):
         super().__init__(monitor, owns_monitor, pushgateway_url, job, instance)
 
     def begin_window(self, name: str, sync_execution: bool = True) -> None:
-        """Begins a window. Its metrics are pushed in every period from now on."""
+        """Begins a window, whose metrics are pushed in every period from now on."""
         super().begin_window(name, sync_execution)
         key = self._open[name]
         self._publisher.begin(self._KIND, self.monitor, key, name, self.update_period)
@@ -212,7 +212,7 @@ class _Updated(Metric):
 
 
 class EnergyCumulativeCounter(_Updated):
-    """The energy that windows of a name have used so far, all of them together.
+    """The cumulative energy of all windows of a name.
 
     The metrics are ``energy_monitor_{gpu,cpu,dram}_energy_joules_total`` with the labels `window`
     and `index`. They grow while a window is open, and nothing is lost between two pushes or two
@@ -222,7 +222,7 @@ class EnergyCumulativeCounter(_Updated):
         cpu_indices: CPUs to measure; None for all.
         gpu_indices: GPUs to measure; None for all.
         update_period: Seconds between two pushes while a window is open.
-        pushgateway_url: ``http://host:9091``; None to push nowhere (see `serve`).
+        pushgateway_url: ``http://host:9091``; None: no pushing (see `serve`).
         job: The name of the job.
         monitor, instance: As for `EnergyHistogram`.
     """
@@ -256,7 +256,7 @@ class PowerGauge(_Updated):
     Args:
         gpu_indices: GPUs to measure; None for all.
         update_period: Seconds between two pushes while a window is open.
-        pushgateway_url: ``http://host:9091``; None to push nowhere (see `serve`).
+        pushgateway_url: ``http://host:9091``; None: no pushing (see `serve`).
         job: The name of the job.
         monitor, instance: As for `EnergyHistogram`.
     """
@@ -282,7 +282,7 @@ class PowerGauge(_Updated):
 
 
 class MetricServer:
-    """Answers Prometheus until it is closed: see `serve`."""
+    """Serves metrics to Prometheus until it is closed: see `serve`."""
 
     def __init__(self, address: str, monitor: ZeusMonitor | None) -> None:
         self._server = Server(address, monitor)
@@ -294,11 +294,11 @@ class MetricServer:
 
     @property
     def closed(self) -> bool:
-        """Whether it has ended."""
+        """Whether the server has ended."""
         return self._server.closed
 
     def close(self) -> None:
-        """Ends it."""
+        """Ends the server."""
         self._server.close()
 
     def __enter__(self) -> MetricServer:
@@ -311,14 +311,14 @@ class MetricServer:
 def serve(
     port: int = 0, host: str = "127.0.0.1", *, monitor: ZeusMonitor | None = None
 ) -> MetricServer:
-    """Serves all metrics of this process at ``/metrics``, also of those made later.
+    """Serves all metrics of this process at ``/metrics``, including those made later.
 
         server = serve(port=9400)
         print(server.url)  # http://127.0.0.1:9400/metrics
 
     Args:
-        port: 0 for one that is free.
-        host: An address of this machine; the default lets only this machine ask.
+        port: 0: any free one.
+        host: An address of this machine; the default is reachable only from this machine.
         monitor: Its devices are served, too, as by `zeus monitor --serve`.
 
     Raises:
@@ -338,7 +338,7 @@ def _window(name: Any) -> str:
 
 
 def _native(monitor: Any) -> ZeusMonitor | None:
-    """One that native threads can ask."""
+    """Returns a monitor that native threads can use."""
     if monitor is not None and not isinstance(monitor, Monitor):
         raise TypeError(f"monitor is a ZeusMonitor, not {monitor!r}")
     return monitor  # type: ignore[return-value]
@@ -365,7 +365,7 @@ def _buckets(name: str, bounds: Sequence[float]) -> list[float]:
             f"{name} is {list(bounds)}: at least one number of joules, 0 or more"
         )
     if numbers[-1] == math.inf:
-        numbers.pop()  # There is such a bucket anyway.
+        numbers.pop()  # This bucket exists anyway.
     if any(low >= high for low, high in zip(numbers, numbers[1:])):
         raise InvalidArgumentError(f"{name} is {list(bounds)}: the ends of buckets must rise")
     return numbers

@@ -1,4 +1,4 @@
-"""The energy of one call of a function, and how long one must measure for a number to rely on.
+"""Measures the energy of one call of a function, and finds how long to measure for that.
 
     result = measure(lambda: model(batch), monitor, measurement_duration=5, cooldown_duration=10)
     print(result.energy_per_iter, "J")
@@ -46,7 +46,7 @@ def measure(
     num_calibration_iterations: int = 100,
     warmup_settle_duration: float | None = None,
 ) -> TrialResult:
-    """Energy and time of one call of `fn`, from as many calls as fill `measurement_duration`.
+    """Measures energy and time of one call of `fn`, with as many calls as fill the duration.
 
     Calls it to warm up, then to learn how long a call takes, lets the devices rest, warms up again
     and measures.
@@ -83,7 +83,7 @@ def profile_measurement_duration(
     *,
     stop_when_valid: bool = False,
 ) -> SweepReport:
-    """How reproducible measurements of different lengths are.
+    """Returns how reproducible measurements of different lengths are.
 
     Args:
         fn, monitor: As for `measure`.
@@ -123,7 +123,7 @@ def profile_cooldown_duration(
     *,
     stop_when_valid: bool = False,
 ) -> SweepReport:
-    """How reproducible measurements are after rests of different lengths.
+    """Returns how reproducible measurements are after rests of different lengths.
 
     See `profile_measurement_duration`; here `range` has the lengths of the rest.
     """
@@ -223,7 +223,7 @@ def _sweep(
 def _repeat(
     trials: Trials, length: float, rest: float, seconds: float, most: int, threshold: float
 ) -> SweepResult:
-    """Trials until it is clear on which side of the threshold they are, `most` of them at most."""
+    """Repeats trials until it is clear on which side of the threshold they are, `most` at most."""
     done: list[TrialResult] = []
     while len(done) < most:
         done.append(trials.run(length, rest, seconds))
@@ -235,7 +235,7 @@ def _repeat(
 
 
 def _deviation_bounds(energies: Sequence[float]) -> tuple[float, float]:
-    """Between what the true standard deviation is, relative to the mean, with 95 % confidence."""
+    """Returns 95 % bounds of the true standard deviation, relative to the mean."""
     degrees = len(energies) - 1
     mean, deviation = mean_and_deviation(energies)
     if not mean > 0:

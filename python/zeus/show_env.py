@@ -1,4 +1,4 @@
-"""``python -m zeus.show_env``: what this Python and this machine offer, and why the rest is absent.
+"""``python -m zeus.show_env``: shows what this Python and this machine offer, with reasons.
 
 Exit code: 0 when the energy of at least one device can be read, 1 otherwise. ``zeus doctor`` also
 watches the sensors at work.
@@ -31,7 +31,7 @@ _VISIBILITY = (
 
 
 def show_env() -> str:
-    """The report."""
+    """Returns the report."""
     sections: list[tuple[str, Callable[[], list[str]]]] = [
         ("Packages", _packages),
         ("Environment", _environment),
@@ -45,7 +45,7 @@ def show_env() -> str:
 
 
 def main() -> int:
-    """Prints it."""
+    """Prints the report."""
 
     def run() -> int:
         print(show_env())
@@ -55,7 +55,7 @@ def main() -> int:
 
 
 def printing(command: Callable[[], int]) -> int:
-    """The exit code of a command that prints: 1 where nothing can be printed to.
+    """Returns the exit code of a command that prints: 1 if nothing can be printed.
 
     Characters that a terminal cannot show are printed as Python would write them.
     """
@@ -66,15 +66,15 @@ def printing(command: Callable[[], int]) -> int:
         try:
             return command()
         finally:
-            if sys.stdout is not None:  # As it is with >&-.
+            if sys.stdout is not None:  # It is None after >&-.
                 sys.stdout.flush()
-    except ZeusError:  # Some are errors of the system, too.
+    except ZeusError:  # Some are also errors of the system.
         raise
     except OSError as failure:
         if isinstance(sys.stdout, io.TextIOWrapper):
-            # What is still in the buffer must not fail again when Python ends.
+            # The rest of the buffer must not fail again when Python ends.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(failure, BrokenPipeError):  # Whoever read it has seen enough.
+        if not isinstance(failure, BrokenPipeError):  # The reader has seen enough.
             print(f"error: the output cannot be written: {failure.strerror}", file=sys.stderr)
         return 1
 
@@ -97,7 +97,7 @@ def _packages() -> list[str]:
 
 
 def _environment() -> list[str]:
-    """Variables that change what is seen; what may be a secret is not shown."""
+    """Returns variables that decide what is visible; possible secrets are hidden."""
     return [
         f"{name}={'(set)' if 'TOKEN' in name or 'KEY' in name else value}"
         for name, value in sorted(os.environ.items())
@@ -106,7 +106,7 @@ def _environment() -> list[str]:
 
 
 def _version(package: str) -> str | None:
-    """Without importing it: torch alone takes a second."""
+    """Returns a version without importing the package: torch alone takes a second."""
     from importlib import metadata
 
     if importlib.util.find_spec(package) is None:

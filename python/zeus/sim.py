@@ -33,14 +33,14 @@ __all__ = [
 ]
 
 _Result = TypeVar("_Result")
-_NAME = "default"  # The one that `zeus sim` means unless it is told another.
+_NAME = "default"  # The default name of `zeus sim`.
 _running: Node | None = None
 
 
 class GpuTruth(NamedTuple):
-    """What no sensor shows, to judge those that claim to know."""
+    """The true values of the simulation, which no sensor shows."""
 
-    gpu: int  #: As the node counts.
+    gpu: int  #: Index on the node.
     model: str
     uuid: str
     energy: float  #: Joules since the node started.
@@ -50,7 +50,7 @@ class GpuTruth(NamedTuple):
 class Work:
     """Training on GPUs of a node: made by `Node.run`.
 
-    The GPUs compute while somebody waits in `step` and are idle otherwise.
+    The GPUs compute during `step` and are idle otherwise.
     """
 
     def __init__(self, work: _sim.Work) -> None:
@@ -88,18 +88,18 @@ class Work:
         return result
 
     def close(self) -> None:
-        """Ends it; so does the end of the node."""
+        """Ends the training; so does the end of the node."""
         self._work.close()
 
 
 class Draw:
-    """A plain draw of power on GPUs of a node, until it is stopped: made by `Node.draw`."""
+    """A constant power draw on GPUs of a node, until it is stopped: made by `Node.draw`."""
 
     def __init__(self, work: _sim.Work) -> None:
         self._work = work
 
     def stop(self) -> None:
-        """The GPUs are idle again."""
+        """Makes the GPUs idle again."""
         self._work.close()
 
     def __enter__(self) -> Draw:
@@ -110,14 +110,14 @@ class Draw:
 
 
 class Node:
-    """A simulated node. It runs from here on until `stop`, the end of a ``with`` or of the process.
+    """A simulated node, which runs until `stop`, the end of a ``with``, or that of the process.
 
     Args:
         gpus: For example "4xA100", "H100", "2xV100,2xA100". See `models`.
-        time_scale: Node seconds per real second, 0.001 to 1e6. With 20, what takes the GPUs a
-            minute is over in three seconds, and monitors measure a minute.
-        seed: Errors of the sensors and the UUIDs of the GPUs follow from it.
-        ambient: Temperature of the air in degrees Celsius; None for the models' own.
+        time_scale: Node seconds per real second, 0.001 to 1e6. With 20, a minute of the GPUs
+            takes three real seconds, and monitors measure a minute.
+        seed: Determines the errors of the sensors and the UUIDs of the GPUs.
+        ambient: Temperature of the air in degrees Celsius; None: the default of the models.
 
     Raises:
         ConflictError: If this process sees a simulated node already, or still uses the GPUs of an
@@ -153,10 +153,10 @@ class Node:
 
     @classmethod
     def current(cls) -> Node:
-        """The node of this process, or the one that it finds in its environment.
+        """Returns the node of this process, or the one that its environment names.
 
         For processes that were started while a node runs, such as the ranks of a training; also
-        after ``eval "$(zeus sim env)"``. A node that somebody else started is not ended by `stop`.
+        after ``eval "$(zeus sim env)"``. `stop` does not end a node of another process.
         """
         global _running
         if _running is not None and not _running.stopped and not _running._is_of_parent():
@@ -174,10 +174,10 @@ class Node:
         return node
 
     def stop(self) -> None:
-        """Ends the node. Monitors and whatever else was made since it started are closed first.
+        """Ends the node. First closes monitors and everything else that was made since it started.
 
-        The environment is as it was before. The second time nothing happens, and in a child that
-        was forked nothing at all: there the node belongs to its parent.
+        Restores the environment. A second call does nothing, nor does a call in a forked child,
+        where the node belongs to the parent.
         """
         global _running
         if self._is_of_parent():
@@ -207,7 +207,7 @@ class Node:
 
     @property
     def now(self) -> float:
-        """Seconds of the node since it started."""
+        """Seconds of node time since the node started."""
         return self._node.now
 
     def run(
@@ -255,7 +255,7 @@ class Node:
         )
 
     def draw(self, watts: float, *, gpus: Sequence[int] | None = None) -> Draw:
-        """Every GPU draws so much, within its limit, until the draw is stopped.
+        """Draws a constant power on every GPU, within its limit, until the draw is stopped.
 
             with node.draw(250, gpus=[0]):
                 ...
@@ -266,17 +266,17 @@ class Node:
         return Draw(work)
 
     def truth(self) -> list[GpuTruth]:
-        """Exact energy and power of every GPU, all of one moment."""
+        """Returns exact energy and power of every GPU at the same moment."""
         return [GpuTruth(*gpu) for gpu in self._node.truth()]
 
     def fault(
         self, gpu: int, kind: str, *, at: float | None = None, probability: float | None = None
     ) -> None:
-        """Lets something go wrong on a GPU, counted as the node does, from now or a time on.
+        """Injects a fault on a GPU (index on the node), from now or a given time on.
 
         The kinds are those of ``zeus sim fault``: "lost", "reset", "frozen", "na-power",
         "no-permission", "not-supported", "oob-cap:200W", "slow:50ms", "clock-reset", "mig"; and
-        "clear" ends all that are on the GPU. `at` is node time, `probability` the share of calls.
+        "clear" ends all faults of the GPU. `at` is node time, `probability` the share of calls.
         """
         index = _checks.index("gpu", gpu)
         if kind != "clear":
@@ -309,12 +309,12 @@ class Node:
 
 
 def start(gpus: str = "4xA100", **options: Any) -> Node:
-    """A node that runs until `Node.stop`: the same as ``Node(gpus, ...)``."""
+    """Starts a node that runs until `Node.stop`: the same as ``Node(gpus, ...)``."""
     return Node(gpus, **options)
 
 
 def attach() -> Node:
-    """The node that this process finds in its environment: see `Node.current`."""
+    """Returns the node that the environment of this process names: see `Node.current`."""
     return Node.current()
 
 
@@ -328,12 +328,12 @@ def here(gpus: str = "4xA100", **options: Any) -> Node:
 
 
 def models() -> list[dict[str, Any]]:
-    """GPU models that a node may have: id, name, power limits in watts, and so on."""
+    """Returns the GPU models of the catalogue: id, name, power limits in watts, and so on."""
     return _sim.models()
 
 
 def workloads() -> list[dict[str, Any]]:
-    """Training jobs that `Node.run` knows: name, batch sizes, size of the data."""
+    """Returns the training jobs that `Node.run` knows: name, batch sizes, size of the data."""
     return _sim.workloads()
 
 

@@ -109,7 +109,7 @@ report::Table RemarksTable(const std::vector<std::string>& remarks) {
 Json SummaryOf(const MatchResult& result) {
   const auto number = [&](double ReplaySummary::*figure) {
     const double mean = Mean(result, figure).mean;
-    return std::isfinite(mean) ? Json(mean) : Json(nullptr);
+    return FiniteOrNull(mean);
   };
   const double error = Mean(result, &ReplaySummary::regret).StandardError();
   return {{"eta5_vs_default", number(&ReplaySummary::last_five_energy)},
@@ -117,7 +117,7 @@ Json SummaryOf(const MatchResult& result) {
           {"cost5_vs_oracle", number(&ReplaySummary::last_five_cost)},
           {"regret50", number(&ReplaySummary::regret_of_50)},
           {"regret", number(&ReplaySummary::regret)},
-          {"regret_sem", std::isfinite(error) ? Json(error) : Json(nullptr)}};
+          {"regret_sem", FiniteOrNull(error)}};
 }
 
 Json SettingsOf(const Study& study) {

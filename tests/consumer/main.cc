@@ -1,4 +1,4 @@
-// A stranger's program: it sees only what is installed.
+// A program of another project: it uses only what is installed.
 #include <fmt/format.h>
 
 #include "zeus/base/units.h"

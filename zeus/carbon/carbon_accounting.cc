@@ -12,6 +12,7 @@
 #include "zeus/carbon/electricity_maps.h"
 #include "zeus/carbon/intensity_series.h"
 #include "zeus/carbon/tariff.h"
+#include "zeus/http/url.h"
 
 namespace zeus {
 namespace {
@@ -67,13 +68,12 @@ Result<std::unique_ptr<IntensitySource>> ParseFallback(const std::string& fallba
   return std::unique_ptr<IntensitySource>(std::make_unique<CountryAverage>(*country.value()));
 }
 
-// "https://host/v3" is an address and a version.
+// Splits "https://host/v3" into an address and a version.
 Status ReadUrl(const std::string& url, ElectricityMapsOptions& maps) {
-  const auto scheme = url.find("://");
-  const auto slash = scheme == std::string::npos ? scheme : url.find('/', scheme + 3);
-  maps.base_url = url.substr(0, slash);
-  if (slash == std::string::npos || slash + 1 == url.size()) return Ok();
-  maps.api_version = url.substr(slash + 1);
+  ZEUS_TRY(const http::Url parsed, http::ParseUrl(url));
+  maps.base_url = parsed.server();
+  if (parsed.path.empty()) return Ok();
+  maps.api_version = parsed.path.substr(1);
   if (maps.api_version.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789") !=
       std::string::npos)
     return InvalidArgument(Quote(url) + " is no address like https://api.electricitymaps.com/v3");
@@ -83,7 +83,7 @@ Status ReadUrl(const std::string& url, ElectricityMapsOptions& maps) {
 Result<std::unique_ptr<IntensitySource>> OpenElectricityMaps(Clock& clock,
                                                              const CarbonOptions& options) {
   const std::string place = options.carbon.substr(kElectricityMaps.size());
-  ElectricityMapsOptions maps{.token = {}, .patience = options.timeout};
+  ElectricityMapsOptions maps{.token = {}, .first_answer_timeout = options.timeout};
   ZEUS_RETURN_IF_ERROR(ReadUrl(options.url, maps));
   maps.coordinates = ParseCoordinates(place);
   if (!maps.coordinates) maps.zone = place;

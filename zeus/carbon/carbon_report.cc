@@ -2,33 +2,22 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "zeus/base/field_reader.h"
 #include "zeus/base/json.h"
+#include "zeus/base/quantity_text.h"
 
 namespace zeus {
 namespace {
 
-// Formats two digits of the sigma, and as many of the value; without a sigma three of the value.
-std::string AmountText(double value, double sigma, const std::string& unit) {
-  const auto decimals = [](double of, int digits) {
-    if (of == 0) return 0;
-    const auto magnitude = static_cast<int>(std::floor(std::log10(std::abs(of))));
-    return std::clamp(digits - 1 - magnitude, 0, 9);
-  };
-  if (!(sigma > 0)) return fmt::format("{:.{}f} {}", value, decimals(value, 3), unit);
-  const int places = decimals(sigma, 2);
-  return fmt::format("{:.{}f} {} ± {:.{}f} {}", value, places, unit, sigma, places, unit);
+std::string Grams(GramsCo2e amount, GramsCo2e sigma) {
+  return WithSigma(amount.value(), sigma.value(), "g CO2e");
 }
 
-std::string Grams(GramsCo2e amount, GramsCo2e sigma) {
-  const double largest = std::abs(amount.value());
-  if (largest >= 1000) return AmountText(amount.value() / 1e3, sigma.value() / 1e3, "kg CO2e");
-  if (largest < 0.1) return AmountText(amount.ToMilli(), sigma.ToMilli(), "mg CO2e");
-  return AmountText(amount.value(), sigma.value(), "g CO2e");
+// Money has no prefixes: "0.123 ± 0.012 EUR".
+std::string MoneyText(const Cost& cost) {
+  return WithSigma(cost.amount.value(), cost.sigma.value(), "") + " " + cost.currency;
 }
 
 std::string Origin(const Accounted& accounted) {
@@ -117,9 +106,7 @@ std::vector<std::string> ToLines(const CarbonReport& report, const std::string& 
     AddLines(lines, "carbon", Grams(emissions->amount, emissions->sigma), emissions->accounted);
   }
   if (const auto& cost = report.cost) {
-    AddLines(lines, cost_name,
-             AmountText(cost->amount.value(), cost->sigma.value(), cost->currency),
-             cost->accounted);
+    AddLines(lines, cost_name, MoneyText(*cost), cost->accounted);
   }
   for (const std::string& note : report.notes) lines.push_back("note: " + note);
   return lines;

@@ -1,5 +1,6 @@
-// The batch size policies on the recorded jobs of the Zeus paper, against what the reference's
-// simulator gives on them. The traces do not ship: without them this skips.
+// Replays the batch size policies on the recorded jobs of the Zeus paper and compares with the
+// results of the reference's simulator. The traces are not part of the repository; without them the
+// tests are skipped.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +29,7 @@ JobReplay Replay(const ReplayJob& job, std::string policy, int seed) {
   return std::move(replay).value();
 }
 
-std::vector<ReplaySummary> SeedsOf(const ReplayJob& job, std::string policy, int seeds) {
+std::vector<ReplaySummary> ReplayManySeeds(const ReplayJob& job, std::string policy, int seeds) {
   auto summaries = ReplaySeeds(job, {.name = std::move(policy)}, seeds);
   EXPECT_TRUE(summaries.ok()) << summaries.error().message;
   return std::move(summaries).value();
@@ -53,7 +54,7 @@ class TracesTest : public ::testing::Test {
   }
 };
 
-// One of the twelve settings.
+// Runs for each of the twelve settings (six jobs on two GPU models).
 class SettingTest : public TracesTest, public ::testing::WithParamInterface<ReferenceFigures> {
  protected:
   void SetUp() override {
@@ -80,12 +81,12 @@ TEST_P(SettingTest, TheOracleIsThatOfTheReference) {
   EXPECT_NEAR(usual.cost / job_.OracleCost(), reference.default_cost, 0.0006);
 }
 
-// Both are means over random runs; the 50 seeds of the reference scatter as ours do. It states its
-// figures rounded.
+// Both figures are means over random runs, and the 50 seeds of the reference scatter as ours do;
+// `rounded` is the precision with which the reference states its figure.
 void ExpectNear(const std::vector<ReplaySummary>& replays, double ReplaySummary::*figure,
                 double expected, double rounded) {
   constexpr int kReferenceSeeds = 50;
-  const SampleSummary ours = Of(replays, figure);
+  const SampleSummary ours = SummarizeFigure(replays, figure);
   const double error =
       std::hypot(ours.StandardError(), ours.StandardDeviation() / std::sqrt(kReferenceSeeds));
   EXPECT_NEAR(ours.mean, expected, 3 * error + rounded);
@@ -93,7 +94,7 @@ void ExpectNear(const std::vector<ReplaySummary>& replays, double ReplaySummary:
 
 TEST_P(SettingTest, ZeusDoesAsWellAsTheReference) {
   const ReferenceFigures& reference = GetParam();
-  const auto replays = SeedsOf(job_, "zeus", 400 / kSlowdown);
+  const auto replays = ReplayManySeeds(job_, "zeus", 400 / kSlowdown);
   ExpectNear(replays, &ReplaySummary::last_five_energy, reference.energy, 0.0006);
   ExpectNear(replays, &ReplaySummary::last_five_time, reference.time, 0.0006);
   ExpectNear(replays, &ReplaySummary::last_five_cost, reference.cost, 0.0006);
@@ -103,30 +104,30 @@ TEST_P(SettingTest, ZeusDoesAsWellAsTheReference) {
 
 TEST_P(SettingTest, GridDoesAsWellAsTheReference) {
   const ReferenceFigures& reference = GetParam();
-  const auto replays = SeedsOf(job_, "grid", 400 / kSlowdown);
+  const auto replays = ReplayManySeeds(job_, "grid", 400 / kSlowdown);
   ExpectNear(replays, &ReplaySummary::last_five_energy, reference.grid_energy, 0.0006);
   ExpectNear(replays, &ReplaySummary::last_five_time, reference.grid_time, 0.0006);
   ExpectNear(replays, &ReplaySummary::regret_of_50, reference.grid_regret_of_50, 0.06);
   ExpectNear(replays, &ReplaySummary::regret, reference.grid_regret, 0.06);
 }
 
-// Nothing is left to learn: what remains is the scatter of single runs.
+// The oracle has nothing to learn: only the scatter of single runs remains.
 TEST_P(SettingTest, TheOracleRegretsNothing) {
-  const auto replays = SeedsOf(job_, "oracle", 400 / kSlowdown);
-  const SampleSummary regret = Of(replays, &ReplaySummary::regret);
+  const auto replays = ReplayManySeeds(job_, "oracle", 400 / kSlowdown);
+  const SampleSummary regret = SummarizeFigure(replays, &ReplaySummary::regret);
   EXPECT_NEAR(regret.mean, 0.0, 4 * regret.StandardError() + 1e-9);
-  const SampleSummary cost =
-      Of(SeedsOf(job_, "default", 400 / kSlowdown), &ReplaySummary::last_five_cost);
+  const SampleSummary cost = SummarizeFigure(ReplayManySeeds(job_, "default", 400 / kSlowdown),
+                                             &ReplaySummary::last_five_cost);
   EXPECT_NEAR(cost.mean, GetParam().default_cost, 4 * cost.StandardError() + 0.0006);
 }
 
-// The batch sizes that the reference's rules make of the outcomes, worked out from its description:
-// nested loops over the rounds, instead of our state.
+// Works out the batch sizes that the reference's rules choose from its description: nested loops
+// over the rounds, instead of the state machine that our policy keeps.
 class ReferencePruning {
  public:
   explicit ReferencePruning(std::vector<ReplayedRun> runs) : runs_(std::move(runs)) {}
 
-  // The order of exploration; what is left is in `arms`.
+  // Returns the order of exploration and leaves the surviving batch sizes in `arms`.
   std::vector<int> Explore(std::vector<int>& arms, int start) {
     std::vector<int> order;
     for (int round = 0; round < 2; ++round) {
@@ -174,7 +175,7 @@ TEST_P(SettingTest, ZeusExploresDecisionForDecisionAsTheReference) {
   }
 }
 
-// The bound: what every run was allowed, worked out from the history alone.
+// Works out from the history alone how many epochs every run was allowed.
 TEST_P(SettingTest, ZeusStopsRunsWhereTheReferenceDoes) {
   for (int seed = 0; seed < 20; ++seed) {
     JobReplay replay = Replay(job_, "zeus", seed);
@@ -195,12 +196,12 @@ TEST_P(SettingTest, ZeusStopsRunsWhereTheReferenceDoes) {
 }
 
 TEST_P(SettingTest, KnowledgeGradientRegretsLessAndEndsAtTheOptimum) {
-  const auto zeus = SeedsOf(job_, "zeus", 1000 / kSlowdown);
-  const auto gradient = SeedsOf(job_, "knowledge_gradient", 1000 / kSlowdown);
-  const SampleSummary zeus_regret = Of(zeus, &ReplaySummary::regret);
-  const SampleSummary regret = Of(gradient, &ReplaySummary::regret);
-  const SampleSummary cost = Of(gradient, &ReplaySummary::last_five_cost);
-  // Few seeds, as under a sanitizer, cannot tell.
+  const auto zeus = ReplayManySeeds(job_, "zeus", 1000 / kSlowdown);
+  const auto gradient = ReplayManySeeds(job_, "knowledge_gradient", 1000 / kSlowdown);
+  const SampleSummary zeus_regret = SummarizeFigure(zeus, &ReplaySummary::regret);
+  const SampleSummary regret = SummarizeFigure(gradient, &ReplaySummary::regret);
+  const SampleSummary cost = SummarizeFigure(gradient, &ReplaySummary::last_five_cost);
+  // A sanitizer build runs few seeds, so the bound gets three standard errors of slack.
   const double unsure = kSlowdown > 1 ? 3.0 : 0.0;
   EXPECT_LE(regret.mean / zeus_regret.mean,
             0.90 + unsure * regret.StandardError() / zeus_regret.mean);
@@ -220,20 +221,20 @@ TEST_F(TracesTest, KnowledgeGradientHalvesTheRegretOfZeus) {
   int settings = 0;
   for (const char* const gpu_model : {"v100", "a40"}) {
     for (const ReplayJob& job : JobsOn(gpu_model)) {
-      const auto zeus = SeedsOf(job, "zeus", 150 / kSlowdown);
-      const auto gradient = SeedsOf(job, "knowledge_gradient", 150 / kSlowdown);
-      log_ratios += std::log(Of(gradient, &ReplaySummary::regret).mean /
-                             Of(zeus, &ReplaySummary::regret).mean);
+      const auto zeus = ReplayManySeeds(job, "zeus", 150 / kSlowdown);
+      const auto gradient = ReplayManySeeds(job, "knowledge_gradient", 150 / kSlowdown);
+      log_ratios += std::log(SummarizeFigure(gradient, &ReplaySummary::regret).mean /
+                             SummarizeFigure(zeus, &ReplaySummary::regret).mean);
       ++settings;
     }
   }
   ASSERT_EQ(settings, 12);
-  // With few seeds the mean is known to a tenth.
+  // A sanitizer build runs few seeds, with which the mean is known to a tenth.
   EXPECT_LE(std::exp(log_ratios / settings), kSlowdown > 1 ? 0.55 : 0.50);
 }
 
-// Only the batch sizes that both GPU models have memory for.
-ReplayJob WithArmsOf(ReplayJob job, const ReplayJob& other) {
+// Keeps only the batch sizes for which both GPU models have memory.
+ReplayJob KeepCommonArms(ReplayJob job, const ReplayJob& other) {
   std::erase_if(job.arms, [&](const ReplayArm& arm) {
     return std::ranges::find(other.arms, arm.batch_size, &ReplayArm::batch_size) ==
            other.arms.end();
@@ -241,13 +242,13 @@ ReplayJob WithArmsOf(ReplayJob job, const ReplayJob& other) {
   return job;
 }
 
-// Zeus §7: a job that was learned on V100s moves to A40s, where 1 % of an epoch of each batch size
-// is measured, and charged, instead of starting over.
+// Zeus §7: a job learned on V100s moves to A40s. Instead of starting over, 1 % of an epoch of each
+// batch size is measured there, and charged.
 class NewGpuModelTest : public TracesTest, public ::testing::WithParamInterface<const char*> {
  protected:
   static constexpr int kRecurrences = 40;
 
-  // Of the recurrences on the new GPU model, in units of the oracle's cost there.
+  // Returns the regret on the new GPU model in units of the oracle's cost there.
   static double Regret(JobReplay& replay, const ReplayJob& job) {
     double regret = 0.0;
     for (int t = 0; t < kRecurrences; ++t)
@@ -278,8 +279,8 @@ TEST_P(NewGpuModelTest, WhatWasLearnedOnTheOldOneSavesRegret) {
   const auto new_jobs = JobsOn("a40");
   double moved = 0.0, fresh = 0.0;
   for (const ReplayJob& old_job : old_jobs) {
-    const ReplayJob to = WithArmsOf(FindJob(new_jobs, old_job.label), old_job);
-    const ReplayJob from = WithArmsOf(old_job, to);
+    const ReplayJob to = KeepCommonArms(FindJob(new_jobs, old_job.label), old_job);
+    const ReplayJob from = KeepCommonArms(old_job, to);
     for (int seed = 0; seed < 20; ++seed) {
       moved += RegretAfterMoving(from, to, seed) / 120;
       fresh += RegretOfStartingOver(to, seed) / 120;

@@ -14,12 +14,12 @@
 namespace zeus::replay {
 namespace {
 
-constexpr int kRuns = 16;  // Of each batch size.
+constexpr int kRunsPerBatchSize = 16;
 constexpr Watts kLimitStep(25.0);
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
-// The largest batch size that ran on a board with so much memory, in the order of
-// PaperWorkloads().
+// The largest batch size of each workload, in the order of PaperWorkloads(), that ran on a board
+// with at least this much memory.
 struct MemoryStep {
   std::uint64_t bytes;
   std::array<unsigned, 6> largest_batch_sizes;
@@ -41,7 +41,7 @@ unsigned LargestBatchSize(const sim::GpuModel& model, std::size_t workload) {
 std::vector<std::optional<int>> DrawRuns(const sim::Workload& workload, unsigned batch_size) {
   Random random = Random(0).Fork(fmt::format("{} {}", workload.name, batch_size));
   std::vector<std::optional<int>> runs;
-  for (int i = 0; i < kRuns; ++i) {
+  for (int i = 0; i < kRunsPerBatchSize; ++i) {
     const auto epochs = sim::DrawEpochsToTarget(workload, batch_size, random);
     runs.push_back(epochs ? std::optional(static_cast<int>(*epochs)) : std::nullopt);
   }

@@ -9,13 +9,14 @@
 
 namespace zeus::replay {
 
-// The same jobs as the traces have, from the workload catalogue that simulated GPUs run
-// (docs/workload-catalogue.md): for those who have no traces, and for GPU models that were never
-// recorded. kNotFound lists the models. The numbers of epochs are drawn, the same on every call.
+// Returns the six jobs of the paper computed from the workload catalogue that simulated GPUs run
+// (docs/workload-catalogue.md), for users without traces and for GPU models that were never
+// recorded. The numbers of epochs are drawn with a fixed seed, so every call returns the same jobs.
+// kNotFound lists the models of the catalogue.
 Result<std::vector<ReplayJob>> CatalogueJobs(std::string_view gpu_model, double eta);
 
-// Power limits of a model: from the lowest, in steps as the traces have them; the greatest is
-// always one of them.
+// Returns the power limits of a model: the lowest one, then steps of 25 W as in the traces, and
+// always the greatest one.
 std::vector<Watts> CatalogueLimits(const sim::GpuModel& model);
 
 }  // namespace zeus::replay

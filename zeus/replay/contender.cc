@@ -22,10 +22,11 @@
 
 namespace zeus::replay {
 
-// What Zeus is compared with (Zeus §6.1): each batch size at each power limit once, one pair per
-// recurrence, batch sizes ascending, limits descending, without early stopping. A batch size that
-// fails is given up. Afterwards the pair that was cheapest, always. It decides the power limit,
-// too: the latest Choose() decides that of the run. One owner.
+// The baseline of the paper (Zeus §6.1): it tries each batch size at each power limit once, one
+// pair per recurrence, batch sizes ascending, limits descending, without early stopping. A batch
+// size that fails is given up. Afterwards it always uses the pair that was cheapest. Unlike other
+// policies it decides the power limit, too: the run gets the limit of the latest Choose(). Not
+// thread-safe.
 class GridPolicy final : public BatchSizePolicy {
  public:
   GridPolicy(const ReplayJob& job, const PolicySpec& spec);
@@ -41,7 +42,7 @@ class GridPolicy final : public BatchSizePolicy {
   std::string_view stage() const override;
   Json Save() const override;
 
-  // Of the latest choice; an index into ReplayArm::limits.
+  // The limit of the latest choice, as an index into ReplayArm::limits.
   std::size_t limit() const { return limit_; }
 
  private:
@@ -52,14 +53,14 @@ class GridPolicy final : public BatchSizePolicy {
 
   DefaultPolicy books_;
   std::vector<Pair> pairs_{};  // In the order in which they are tried.
-  std::size_t next_ = 0;       // The first that was not.
-  Pair best_;                  // The default at the greatest limit until something converged.
+  std::size_t next_ = 0;       // Index of the first pair that was not tried yet.
+  Pair best_;  // The default batch size at the greatest limit until a run has converged.
   std::optional<Joules> least_cost_{};
   std::size_t limit_ = 0;
 };
 
-// The limits that `grid` decides; it must outlive the search.
-std::unique_ptr<LimitSearch> LimitsOf(const GridPolicy& grid);
+// Returns a search that takes the limits from `grid`, which must outlive it.
+std::unique_ptr<LimitSearch> MakeGridLimits(const GridPolicy& grid);
 
 namespace {
 
@@ -158,7 +159,7 @@ Json GridPolicy::Save() const {
   return state;
 }
 
-std::unique_ptr<LimitSearch> LimitsOf(const GridPolicy& grid) {
+std::unique_ptr<LimitSearch> MakeGridLimits(const GridPolicy& grid) {
   return std::make_unique<GridLimits>(grid);
 }
 
@@ -166,7 +167,7 @@ namespace {
 
 using LimitSearchPointer = std::unique_ptr<LimitSearch>;
 
-// A policy of the server, and what of it is different here.
+// How a contender is made: a policy of the server, a change to its spec, and a search for limits.
 struct Kind {
   std::string_view name;
   std::string_view policy;
@@ -182,7 +183,7 @@ constexpr std::string_view kGrid = "grid";
 
 constexpr std::array kKinds = {
     Kind{"default", "default", Unchanged, Greatest},
-    Kind{kGrid, "default", Unchanged, nullptr},  // Has a policy of its own.
+    Kind{kGrid, "default", Unchanged, nullptr},  // MakeContender() gives it a GridPolicy instead.
     Kind{"zeus", "zeus", Unchanged, JustInTime},
     Kind{"knowledge_gradient", "knowledge_gradient", Unchanged, JustInTime},
     Kind{"oracle", "default",
@@ -230,7 +231,7 @@ Result<Contender> MakeContender(const ReplayJob& job, const ContenderSpec& spec,
   if (kind->name != kGrid)
     return Contender{.policy = std::move(policy), .limits = kind->limits(job.arms.size())};
   auto grid = std::make_unique<GridPolicy>(job, policy_spec);
-  LimitSearchPointer limits = LimitsOf(*grid);
+  LimitSearchPointer limits = MakeGridLimits(*grid);
   return Contender{.policy = std::move(grid), .limits = std::move(limits)};
 }
 

@@ -12,27 +12,28 @@
 #include "zeus/replay/limit_search.h"
 #include "zeus/replay/replay_job.h"
 
-// What is compared in a replay: a batch size policy and how it comes by the power limit.
+// A contender is what a replay compares: a batch size policy together with a way of finding the
+// power limit.
 namespace zeus::replay {
 
 struct ContenderSpec {
   std::string name = "zeus";         // One of ContenderNames().
-  std::optional<double> beta = 2.0;  // As PolicySpec has it; nullopt: never stop early.
-  int window = 0;                    // Likewise.
-  // The cost of an epoch is known before a batch size has ever been run, as it is to the
-  // reference's simulator: a run of which one epoch is too dear is then not even begun. Without, as
-  // on a real GPU, it is begun and stopped after its first epoch.
+  std::optional<double> beta = 2.0;  // As in PolicySpec; nullopt: runs are never stopped early.
+  int window = 0;                    // As in PolicySpec.
+  // If true, the cost of an epoch is known before a batch size was ever run, as in the reference's
+  // simulator: a run of which one epoch costs too much is not even begun. If false, as on a real
+  // GPU, it is begun and stopped after its first epoch.
   bool foresees_epoch_costs = true;
 };
 
-// default: the default batch size at the greatest power limit, always.
-// grid: each batch size at each power limit, then the cheapest.
+// default: always the default batch size at the greatest power limit.
+// grid: each batch size at each power limit once, then the cheapest pair.
 // zeus, knowledge_gradient: the policies of the server, with just-in-time profiling.
 // oracle: the cheapest batch size and power limit, known beforehand.
 // zeus_no_early_stop, zeus_no_pruning, zeus_no_jit: `zeus` without one of its parts (Zeus §6.7).
 std::vector<std::string> ContenderNames();
 
-// kInvalidArgument, listing the names.
+// Returns kInvalidArgument, which lists the names, for an unknown contender.
 Status CheckContender(std::string_view name);
 
 struct Contender {

@@ -11,6 +11,7 @@
 
 #include "zeus/base/json.h"
 #include "zeus/base/parallel.h"
+#include "zeus/base/quantity_text.h"
 #include "zeus/base/statistics.h"
 
 namespace zeus::replay {
@@ -20,8 +21,7 @@ using report::Cell;
 
 Cell NumberCell(const SampleSummary& summary, int decimals) {
   if (!std::isfinite(summary.mean)) return {.text = "-"};
-  return {.text = fmt::format("{:.{}f} ± {:.{}f}", summary.mean, decimals, summary.StandardError(),
-                              decimals),
+  return {.text = FixedWithSigma(summary.mean, summary.StandardError(), decimals),
           .value = summary.mean};
 }
 
@@ -198,7 +198,6 @@ Result<SeedReplay> ReplayOne(const JobComparison& comparison, const ContenderSpe
 }
 
 // No number where there is none to give: JSON has no other way.
-Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
 Json KnobsJson(const ReplayArm& arm, Watts limit, const Usage& usage) {
   return {{"batch_size", arm.batch_size},
@@ -228,15 +227,15 @@ Json ContenderJson(const ContenderReplays& replays) {
   const std::vector<ReplaySummary> summaries = replays.Summaries();
   const auto of = [&](double ReplaySummary::*figure) { return Of(summaries, figure); };
   const SampleSummary regret = of(&ReplaySummary::regret);
-  Json json = {{"eta5_vs_default", Number(of(&ReplaySummary::last_five_energy).mean)},
-               {"tta5_vs_default", Number(of(&ReplaySummary::last_five_time).mean)},
-               {"cost5_vs_oracle", Number(of(&ReplaySummary::last_five_cost).mean)},
-               {"regret50", Number(of(&ReplaySummary::regret_of_50).mean)},
-               {"regret", Number(regret.mean)},
-               {"regret_sem", Number(regret.StandardError())},
-               {"eta5_sem", Number(of(&ReplaySummary::last_five_energy).StandardError())},
-               {"tta5_sem", Number(of(&ReplaySummary::last_five_time).StandardError())},
-               {"regret50_sem", Number(of(&ReplaySummary::regret_of_50).StandardError())}};
+  Json json = {{"eta5_vs_default", FiniteOrNull(of(&ReplaySummary::last_five_energy).mean)},
+               {"tta5_vs_default", FiniteOrNull(of(&ReplaySummary::last_five_time).mean)},
+               {"cost5_vs_oracle", FiniteOrNull(of(&ReplaySummary::last_five_cost).mean)},
+               {"regret50", FiniteOrNull(of(&ReplaySummary::regret_of_50).mean)},
+               {"regret", FiniteOrNull(regret.mean)},
+               {"regret_sem", FiniteOrNull(regret.StandardError())},
+               {"eta5_sem", FiniteOrNull(of(&ReplaySummary::last_five_energy).StandardError())},
+               {"tta5_sem", FiniteOrNull(of(&ReplaySummary::last_five_time).StandardError())},
+               {"regret50_sem", FiniteOrNull(of(&ReplaySummary::regret_of_50).StandardError())}};
   Usage total;
   std::int64_t runs = 0, stopped = 0;
   for (const ReplaySummary& summary : summaries) {

@@ -16,19 +16,19 @@ namespace zeus::replay {
 
 struct ComparisonRequest {
   std::vector<ContenderSpec> contenders{};
-  int seeds = 50;                // From 0.
-  std::int64_t recurrences = 0;  // Of each seed; 0: as many as the paper takes (2 |B| |P|).
-  bool histories = false;        // Keep every run.
-  int threads = 1;               // Results do not depend on it.
-  // Called from any of the threads after each seed; may be empty.
+  int seeds = 50;                // Seeds 0 to seeds - 1 are replayed.
+  std::int64_t recurrences = 0;  // Per seed; 0: as many as the paper takes (2 |B| |P|).
+  bool histories = false;        // Whether every run is kept.
+  int threads = 1;               // Does not affect the results.
+  // Called after each seed from any of the threads; may be empty.
   std::function<void()> seed_done{};
 };
 
 // One contender with one seed.
 struct SeedReplay {
   ReplaySummary summary{};
-  std::vector<double> regret{};        // Cumulative, at JobComparison::marks.
-  std::vector<ReplayedRun> history{};  // If asked for.
+  std::vector<double> regret{};        // Cumulative, at the recurrences of JobComparison::marks.
+  std::vector<ReplayedRun> history{};  // Empty unless ComparisonRequest::histories is set.
 };
 
 struct ContenderReplays {
@@ -38,22 +38,23 @@ struct ContenderReplays {
   std::vector<ReplaySummary> Summaries() const;
 };
 
-// What contenders make of one job.
+// The replays of one job under several contenders.
 struct JobComparison {
   const ReplayJob* job = nullptr;
   std::int64_t recurrences = 0;
-  std::vector<std::int64_t> marks{};  // Recurrences after which regret is noted: all, or some 300.
+  // Recurrences after which regret is noted: all of them, or about 300.
+  std::vector<std::int64_t> marks{};
   std::vector<ContenderReplays> contenders{};
 };
 
-// `job` must outlive the comparison. kInvalidArgument when a contender makes no sense.
+// `job` must outlive the comparison. kInvalidArgument names the contender that is invalid.
 Result<JobComparison> Compare(const ReplayJob& job, const ComparisonRequest& request);
 
-// The fixed interface of `zeus replay job --json` (docs/replay.md).
+// Returns the documented format of `zeus replay job --json` (docs/replay.md).
 Json ToJson(const JobComparison& comparison);
 
-// The comparison for people: a table, cumulative regret over recurrences, and what the last five of
-// them take.
+// Renders the comparison for people: a table, cumulative regret over the recurrences, and the usage
+// of the last five recurrences.
 report::Report MakeReport(const JobComparison& comparison);
 
 }  // namespace zeus::replay

@@ -14,50 +14,53 @@
 
 namespace zeus::replay {
 
-// What was decided for a run, and what comes of it.
+// A decision of a contender about one run, and the outcome of the run.
 struct ReplayedRun {
   std::int64_t recurrence = 0;
   int attempt = 0;
   std::size_t arm = 0;  // Index into ReplayJob::arms.
   int batch_size = 0;
   RunRole role = RunRole::kExploiting;
-  Watts limit{};  // After the profiling of limits, if there was any.
+  Watts limit{};  // The limit after profiling, if limits were profiled.
   bool converged = false;
-  int epochs = 0;                // 0: not worth starting; it was not begun and costs nothing.
-  bool profiled_limits = false;  // In its first epoch.
-  Usage usage{};                 // Profiling included.
-  Joules epoch_cost{};           // Of one epoch at `limit`.
+  int epochs = 0;                // 0: the run was not worth starting and costs nothing.
+  bool profiled_limits = false;  // Whether its first epoch was spent on profiling.
+  Usage usage{};                 // Includes profiling.
+  Joules epoch_cost{};           // Cost of one epoch at `limit`.
 };
 
 struct ReplayedRecurrence {
   std::vector<ReplayedRun> runs{};
-  Usage usage{};  // Of all runs.
+  Usage usage{};  // Sum over all runs.
 
   bool converged() const { return !runs.empty() && runs.back().converged; }
 };
 
-// The recurrences of one recorded job under one contender. For each run one of the recorded ones of
-// its batch size is drawn; otherwise a run lives by the rules of the server (zeus/job/run_rules.h).
-// Deterministic: the same job, spec and seed give the same runs. One owner.
+// Replays the recurrences of one job under one contender, the way the server would have run them.
+// The contender chooses batch size and power limit of a run; one of the recorded runs of that batch
+// size is drawn at random and tells how many epochs the target takes; the rules of the server
+// (zeus/job/run_rules.h) decide when the run is stopped and whether another attempt follows. The
+// same job, spec and seed always give the same runs. Not thread-safe.
 class JobReplay {
  public:
-  // `job` must outlive it. kInvalidArgument when the spec makes no sense.
+  // `job` must outlive the replay. kInvalidArgument when the spec is invalid.
   static Result<JobReplay> Make(const ReplayJob& job, const ContenderSpec& spec,
                                 std::uint64_t seed);
 
-  // Decides a run and what will come of it. The policy learns of it only with End(), so that runs
-  // may overlap.
+  // Decides a run and its outcome. The policy learns the outcome only in End(), so runs may
+  // overlap.
   ReplayedRun Begin(std::int64_t recurrence, int attempt, bool exploring_under_way);
-  // Teaches the policy; `earlier` is what earlier tries of the recurrence cost. True: another try
-  // is to follow.
+  // Reports the outcome to the policy; `earlier` is the cost of earlier attempts of the recurrence.
+  // Returns whether another attempt follows.
   bool End(const ReplayedRun& run, Joules earlier);
 
-  // The next recurrence, one run after the other, until the target is reached or nothing can be
-  // gained from another try. Valid until the next call.
+  // Replays the next recurrence, one run after the other, until the target is reached or another
+  // attempt cannot gain anything. The result is valid until the next call.
   const ReplayedRecurrence& Next();
 
-  // From now on, the same job on another GPU model, whose power limits are unknown. Numbers of
-  // epochs do not depend on it. Both must have the same batch sizes; `job` must outlive it.
+  // Continues the job on another GPU model, whose power limits are unknown at first; numbers of
+  // epochs do not depend on the model. Both jobs must have the same batch sizes; `job` must outlive
+  // the replay.
   void MoveTo(const ReplayJob& job);
 
   BatchSizePolicy& policy() { return *contender_.policy; }

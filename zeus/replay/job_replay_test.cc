@@ -30,7 +30,7 @@ std::vector<int> BatchSizes(const ReplayedRecurrence& recurrence) {
   return sizes;
 }
 
-// Two epochs with 16 cost 400 J; a single one with 8 costs 20 kJ.
+// Two epochs with batch size 16 cost 400 J; a single one with 8 costs 20 kJ.
 ReplayJob JobWithADearArm() {
   return MadeReplayJob({{8, {1}, Seconds(100)}, {16, {2}, Seconds(1)}}, 16);
 }
@@ -55,7 +55,8 @@ TEST(JobReplayTest, ItIsStoppedAfterItsFirstEpochIfThatIsNotForeseen) {
   EXPECT_EQ(second.runs[0].epochs, 1);
   EXPECT_FALSE(second.runs[0].converged);
   EXPECT_TRUE(second.runs[0].profiled_limits);
-  EXPECT_EQ(second.runs[0].usage.cost, Joules(25000));  // Half at 100 W, half at 200 W.
+  // Half of the profiling epoch runs at 100 W, half at 200 W.
+  EXPECT_EQ(second.runs[0].usage.cost, Joules(25000));
 }
 
 TEST(JobReplayTest, TheFirstRunOfABatchSizeCarriesTheProfilingOfPowerLimits) {
@@ -151,7 +152,7 @@ TEST(JobReplayTest, AJobThatNeverConvergesDegradesToTheDefault) {
 TEST(JobReplayTest, TheDefaultsUsageIsWhatTheDefaultTakesTriesThatFailIncluded) {
   const ReplayJob job =
       MadeReplayJob({{8, {2}, Seconds(1)}, {16, {4, std::nullopt}, Seconds(1)}}, 16);
-  // 4 or 10 epochs, twice on average.
+  // A recurrence takes 4 or 10 epochs per attempt and two attempts on average.
   EXPECT_NEAR(job.DefaultUsage().time.count(), 14.0, 1e-3);
   constexpr int kRecurrences = 20'000;
   const auto summary = ReplaySeed(job, {.name = "default"}, 1, kRecurrences);

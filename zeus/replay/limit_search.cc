@@ -32,7 +32,7 @@ class JustInTimeSearch final : public LimitSearch {
   void StartOver(std::size_t arms) override { profiled_.assign(arms, 0); }
 
  private:
-  std::vector<char> profiled_;  // By batch size.
+  std::vector<char> profiled_;  // One flag per batch size.
 };
 
 class OneLimitPerRunSearch final : public LimitSearch {
@@ -48,7 +48,7 @@ class OneLimitPerRunSearch final : public LimitSearch {
   void StartOver(std::size_t arms) override { begun_.assign(arms, 0); }
 
  private:
-  std::vector<std::size_t> begun_;  // Runs, by batch size.
+  std::vector<std::size_t> begun_;  // Number of runs per batch size.
 };
 
 }  // namespace

@@ -15,26 +15,26 @@ struct LimitChoice {
   bool profiles = false;
 };
 
-// How a contender finds the power limit of each batch size. One owner.
+// A strategy of a contender for finding the power limit of each batch size. Not thread-safe.
 class LimitSearch {
  public:
   virtual ~LimitSearch() = default;
 
-  // Of the next run with this batch size.
+  // Returns the limit for the next run with this batch size.
   virtual LimitChoice Next(std::size_t arm_index, const ReplayArm& arm) const = 0;
-  // That run was begun.
+  // Must be called when that run was begun.
   virtual void Begun(std::size_t arm_index) = 0;
-  // What was found out holds no more: another GPU model, with so many batch sizes.
+  // Forgets everything: the job moved to another GPU model, with `arms` batch sizes.
   virtual void StartOver(std::size_t arms) = 0;
 };
 
-// The greatest limit, always: what happens without Zeus.
+// Always the greatest limit, as without Zeus.
 std::unique_ptr<LimitSearch> AtGreatestLimit();
-// The best limit, known beforehand.
+// Always the best limit, known beforehand.
 std::unique_ptr<LimitSearch> AtBestLimit();
-// The best limit, found within the first epoch of the first run with a batch size (Zeus §4.2).
+// The best limit, found during the first epoch of the first run with a batch size (Zeus §4.2).
 std::unique_ptr<LimitSearch> JustInTime(std::size_t arms);
-// The best limit, after a whole run at each of them, from the greatest (Zeus §6.7, without
+// A whole run at each limit, from the greatest down, then the best one (Zeus §6.7: without
 // just-in-time profiling).
 std::unique_ptr<LimitSearch> OneLimitPerRun(std::size_t arms);
 

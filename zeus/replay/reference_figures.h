@@ -3,8 +3,8 @@
 #include <array>
 #include <string_view>
 
-// What the reference's simulator gives (50 seeds, eta 0.5, beta 2, 2 |B| |P| recurrences; regret at
-// the end with 1000), and what `knowledge_gradient` gave when it was designed (1000 seeds).
+// Results of the reference's simulator (50 seeds, eta 0.5, beta 2, 2 |B| |P| recurrences; regret at
+// the end with 1000 seeds), and of `knowledge_gradient` when it was designed (1000 seeds).
 namespace zeus::replay {
 
 struct ReferenceFigures {
@@ -12,17 +12,17 @@ struct ReferenceFigures {
   int recurrences;
   int oracle_batch_size;
   int oracle_limit;
-  double oracle_energy;  // Of the default's, as below.
+  double oracle_energy;  // Relative to the default, as are energy and time below.
   double oracle_time;
-  double default_cost;  // In units of the oracle's, as below.
-  double energy;        // `zeus`, last five recurrences.
+  double default_cost;  // In units of the oracle's cost, as are the costs below.
+  double energy;        // `zeus` over the last five recurrences, as are time and cost.
   double time;
   double cost;
   double regret_of_50;
   double regret;
-  double regret_error;  // Of the mean of 50 seeds.
+  double regret_error;  // Standard error of the mean of 50 seeds.
   double knowledge_gradient_regret;
-  double grid_energy;  // `grid`, likewise.
+  double grid_energy;  // `grid` over the last five recurrences.
   double grid_time;
   double grid_regret_of_50;
   double grid_regret;

@@ -10,6 +10,11 @@
 #include "zeus/base/statistics.h"
 #include "zeus/job/run_rules.h"
 
+// The oracle is the batch size with the least expected cost, mean epochs times the cost of an epoch
+// at its best limit, among those that always reach the target: one that sometimes fails has no
+// mean. It knows the costs beforehand and explores nothing, so its cost is the unit in which regret
+// is counted.
+
 namespace zeus::replay {
 
 std::optional<EpochSpread> ReplayArm::SpreadOfEpochs(int max_epochs) const {

@@ -7,8 +7,8 @@
 namespace zeus::replay {
 namespace {
 
-constexpr std::int64_t kLatest = 5;
-constexpr std::int64_t kEarly = 50;
+constexpr std::int64_t kLastRecurrences = 5;
+constexpr std::int64_t kEarlyRecurrences = 50;
 
 }  // namespace
 
@@ -22,15 +22,15 @@ void ReplaySummarizer::Add(const ReplayedRecurrence& recurrence) {
   const double cost = usage.cost / least_;
   summary_.usage += usage;
   summary_.regret += cost - 1;
-  if (added_ < kEarly) summary_.regret_of_50 = summary_.regret;
+  if (added_ < kEarlyRecurrences) summary_.regret_of_50 = summary_.regret;
   if (!recurrence.runs.back().converged) ++summary_.unfinished;
   for (const ReplayedRun& run : recurrence.runs) {
     if (run.epochs == 0) continue;
     ++summary_.runs;
     if (!run.converged) ++summary_.stopped;
   }
-  if (added_++ < recurrences_ - kLatest) return;
-  const auto latest = static_cast<double>(std::min(recurrences_, kLatest));
+  if (added_++ < recurrences_ - kLastRecurrences) return;
+  const auto latest = static_cast<double>(std::min(recurrences_, kLastRecurrences));
   summary_.last_five_energy += usage.energy / usual_.energy / latest;
   summary_.last_five_time += usage.time / usual_.time / latest;
   summary_.last_five_cost += cost / latest;
@@ -55,7 +55,8 @@ Result<std::vector<ReplaySummary>> ReplaySeeds(const ReplayJob& job, const Conte
   return summaries;
 }
 
-SampleSummary Of(const std::vector<ReplaySummary>& summaries, double ReplaySummary::*figure) {
+SampleSummary SummarizeFigure(const std::vector<ReplaySummary>& summaries,
+                              double ReplaySummary::*figure) {
   std::vector<double> values;
   values.reserve(summaries.size());
   for (const ReplaySummary& summary : summaries) values.push_back(summary.*figure);

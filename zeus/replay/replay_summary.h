@@ -11,24 +11,24 @@
 
 namespace zeus::replay {
 
-// What contenders are compared by. Costs in units of the expected cost of the oracle's choice; not
-// a number where there is no oracle (ReplayJob::HasOracle()).
+// The figures by which contenders are compared. Costs are in units of the expected cost of the
+// oracle's choice, and NaN if there is no oracle (ReplayJob::HasOracle()).
 struct ReplaySummary {
-  double last_five_energy = 0.0;  // Of that of the default batch size at full power.
-  double last_five_time = 0.0;    // Likewise.
+  double last_five_energy = 0.0;  // Relative to the default batch size at full power.
+  double last_five_time = 0.0;    // Relative to the default batch size at full power.
   double last_five_cost = 0.0;
-  double regret_of_50 = 0.0;  // Of the first 50 recurrences, or of all.
-  double regret = 0.0;        // Of all recurrences.
-  Usage usage{};              // Of all recurrences.
-  std::int64_t runs = 0;      // Tries that were begun.
-  std::int64_t stopped = 0;   // Of them, without having reached the target.
-  double unfinished = 0.0;    // Recurrences of which no try reached it.
+  double regret_of_50 = 0.0;  // Over the first 50 recurrences, or over all if there are fewer.
+  double regret = 0.0;        // Over all recurrences.
+  Usage usage{};              // Over all recurrences.
+  std::int64_t runs = 0;      // Attempts that were begun.
+  std::int64_t stopped = 0;   // Begun attempts that did not reach the target.
+  double unfinished = 0.0;    // Recurrences without an attempt that reached the target.
 };
 
-// Puts a summary together, recurrence by recurrence. One owner.
+// Computes a summary recurrence by recurrence. Not thread-safe.
 class ReplaySummarizer {
  public:
-  // Of so many recurrences.
+  // `recurrences` is the number of calls of Add() that will follow.
   ReplaySummarizer(const ReplayJob& job, std::int64_t recurrences);
 
   void Add(const ReplayedRecurrence& recurrence);
@@ -43,15 +43,17 @@ class ReplaySummarizer {
   ReplaySummary summary_{};
 };
 
-// A new replay with this seed, from its first recurrence.
+// Replays a job from its first recurrence with this seed.
 Result<ReplaySummary> ReplaySeed(const ReplayJob& job, const ContenderSpec& spec,
                                  std::uint64_t seed, std::int64_t recurrences);
 
-// One per seed, from 0: `job.recurrences()` recurrences each.
+// Returns one summary for each of the seeds 0 to seeds - 1, each over `job.recurrences()`
+// recurrences.
 Result<std::vector<ReplaySummary>> ReplaySeeds(const ReplayJob& job, const ContenderSpec& spec,
                                                int seeds);
 
-// Mean and spread of one figure.
-SampleSummary Of(const std::vector<ReplaySummary>& summaries, double ReplaySummary::*figure);
+// Returns mean and spread of one figure over the summaries.
+SampleSummary SummarizeFigure(const std::vector<ReplaySummary>& summaries,
+                              double ReplaySummary::*figure);
 
 }  // namespace zeus::replay

@@ -1,4 +1,4 @@
-// A replayed job decides as the server does for the same job: run for run, epoch for epoch.
+// Checks that a replay decides as the server does for the same job: run for run, epoch for epoch.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace server_parity_test {
 constexpr int kRecurrences = 40;
 constexpr double kTarget = 0.5;
 
-// Does on a server what a replay decided, and expects the server to decide the same.
+// Performs on a server the runs that a replay decided, and expects the server to decide the same.
 class ServerRun {
  public:
   ServerRun(const ReplayJob& job, const std::string& policy, std::uint64_t seed) : job_(job) {

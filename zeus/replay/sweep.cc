@@ -8,17 +8,16 @@
 #include <utility>
 
 #include "zeus/base/json.h"
+#include "zeus/base/quantity_text.h"
 
 namespace zeus::replay {
 namespace {
-
-Json FiniteOrNull(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
 Json BetaJson(std::optional<double> beta) { return beta ? Json(*beta) : Json(); }
 
 }  // namespace
 
-std::vector<SweepRow> RowsOf(const JobComparison& comparison) {
+std::vector<SweepRow> MakeSweepRows(const JobComparison& comparison) {
   const ReplayJob& job = *comparison.job;
   const Usage usual = static_cast<double>(comparison.recurrences) * job.DefaultUsage();
   std::vector<SweepRow> rows;
@@ -27,21 +26,22 @@ std::vector<SweepRow> RowsOf(const JobComparison& comparison) {
     Usage total;
     for (const ReplaySummary& summary : summaries) total += summary.usage;
     const double share = 1.0 / static_cast<double>(summaries.size());
-    rows.push_back({.gpu_model = job.gpu_model,
-                    .workload = job.label,
-                    .eta = job.eta,
-                    .beta = replays.spec.beta,
-                    .policy = replays.spec.name,
-                    .recurrences = comparison.recurrences,
-                    .last_five_energy = Of(summaries, &ReplaySummary::last_five_energy),
-                    .last_five_time = Of(summaries, &ReplaySummary::last_five_time),
-                    .last_five_cost = Of(summaries, &ReplaySummary::last_five_cost),
-                    .regret_of_50 = Of(summaries, &ReplaySummary::regret_of_50),
-                    .regret = Of(summaries, &ReplaySummary::regret),
-                    .energy = share * (total.energy / usual.energy),
-                    .time = share * (total.time / usual.time),
-                    .cost = share * (total.cost / usual.cost),
-                    .unfinished = Of(summaries, &ReplaySummary::unfinished).mean});
+    rows.push_back(
+        {.gpu_model = job.gpu_model,
+         .workload = job.label,
+         .eta = job.eta,
+         .beta = replays.spec.beta,
+         .policy = replays.spec.name,
+         .recurrences = comparison.recurrences,
+         .last_five_energy = SummarizeFigure(summaries, &ReplaySummary::last_five_energy),
+         .last_five_time = SummarizeFigure(summaries, &ReplaySummary::last_five_time),
+         .last_five_cost = SummarizeFigure(summaries, &ReplaySummary::last_five_cost),
+         .regret_of_50 = SummarizeFigure(summaries, &ReplaySummary::regret_of_50),
+         .regret = SummarizeFigure(summaries, &ReplaySummary::regret),
+         .energy = share * (total.energy / usual.energy),
+         .time = share * (total.time / usual.time),
+         .cost = share * (total.cost / usual.cost),
+         .unfinished = SummarizeFigure(summaries, &ReplaySummary::unfinished).mean});
   }
   return rows;
 }
@@ -112,8 +112,7 @@ Cell Plain(double value, int decimals) {
 
 Cell WithError(const SampleSummary& summary, int decimals) {
   if (!std::isfinite(summary.mean)) return {.text = "-"};
-  return {.text = fmt::format("{:.{}f} ± {:.{}f}", summary.mean, decimals, summary.StandardError(),
-                              decimals),
+  return {.text = FixedWithSigma(summary.mean, summary.StandardError(), decimals),
           .value = summary.mean};
 }
 

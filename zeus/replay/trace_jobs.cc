@@ -14,6 +14,11 @@
 #include "zeus/replay/input/csv_reader.h"
 #include "zeus/replay/workloads.h"
 
+// A job is joined from two traces: one lists for each training run the epoch in which it reached
+// the target, the other one time and power for each batch size and power limit. Any run can be
+// combined with any limit, because the power limit changes how long an epoch takes, not how many
+// are needed.
+
 namespace zeus::replay {
 namespace {
 
@@ -22,7 +27,7 @@ namespace fs = std::filesystem;
 constexpr int kLargestBatchSize = 1 << 30;
 constexpr double kMostEpochs = 1e9;
 
-// Beyond what any GPU does, and far from where sums overflow.
+// Bounds beyond what any GPU does that keep sums from overflowing.
 struct Bounds {
   double least;
   double greatest;
@@ -30,17 +35,17 @@ struct Bounds {
 constexpr Bounds kWattBounds{1e-3, 1e6};
 constexpr Bounds kSecondBounds{1e-6, 1e9};
 
-// What the traces hold about one workload, by batch size.
+// The rows of one workload, by batch size.
 struct Recorded {
   std::map<int, std::vector<std::optional<int>>> runs{};
   std::map<int, std::vector<LimitRecord>> limits{};
 };
 using RecordedByWorkload = std::vector<Recorded>;  // In the order of PaperWorkloads().
 
-// Columns that say which job a row is of; both files begin with them.
+// The columns that identify the job of a row; both files begin with them.
 enum KeyColumn : std::size_t { kDataset, kNetwork, kOptimizer, kBatchSize, kFirstOther };
 
-// The file or a packed one.
+// Finds the file or a compressed version of it.
 Result<fs::path> FindTrace(const fs::path& directory, const std::string& name) {
   for (const char* const packed : {"", ".xz", ".gz", ".zst"}) {
     fs::path path = directory / (name + packed);
@@ -52,8 +57,9 @@ Result<fs::path> FindTrace(const fs::path& directory, const std::string& name) {
                            Printable(directory.string()))};
 }
 
-// Workloads may share everything but the target, which only one of the files has.
-std::optional<std::size_t> WorkloadOf(const CsvReader& row, std::optional<double> target) {
+// `target` tells apart workloads that share all else; only the file of training runs has it.
+std::optional<std::size_t> FindRecordedWorkload(const CsvReader& row,
+                                                std::optional<double> target) {
   const auto workloads = PaperWorkloads();
   for (std::size_t i = 0; i < workloads.size(); ++i) {
     const WorkloadKey& key = workloads[i];
@@ -64,7 +70,7 @@ std::optional<std::size_t> WorkloadOf(const CsvReader& row, std::optional<double
   return std::nullopt;
 }
 
-std::optional<int> BatchSizeOf(CsvReader& row) {
+std::optional<int> ReadBatchSize(CsvReader& row) {
   const auto batch_size = row.Integer(kBatchSize);
   if (!batch_size) return std::nullopt;
   if (*batch_size >= 1 && *batch_size <= kLargestBatchSize) return static_cast<int>(*batch_size);
@@ -92,12 +98,12 @@ void AddRun(CsvReader& row, RecordedByWorkload& recorded) {
   constexpr std::size_t kTarget = kFirstOther, kEpochs = kFirstOther + 1;
   const auto target = row.Number(kTarget);
   if (!target) return;
-  const auto workload = WorkloadOf(row, target);
+  const auto workload = FindRecordedWorkload(row, target);
   if (!workload) return;
-  const auto batch_size = BatchSizeOf(row);
+  const auto batch_size = ReadBatchSize(row);
   if (!batch_size) return;
   std::optional<int> epochs;
-  // A run that never reached the target has no epoch.
+  // The field of a run that never reached the target is empty or NaN.
   if (const std::string_view text = row.Text(kEpochs); !text.empty() && LowerCase(text) != "nan") {
     const auto number = PositiveNumber(row, kEpochs, "target_epoch");
     if (!number) return;
@@ -110,9 +116,9 @@ void AddRun(CsvReader& row, RecordedByWorkload& recorded) {
 
 void AddLimit(CsvReader& row, RecordedByWorkload& recorded) {
   constexpr std::size_t kLimit = kFirstOther, kTime = kFirstOther + 1, kPower = kFirstOther + 2;
-  const auto workload = WorkloadOf(row, std::nullopt);
+  const auto workload = FindRecordedWorkload(row, std::nullopt);
   if (!workload) return;
-  const auto batch_size = BatchSizeOf(row);
+  const auto batch_size = ReadBatchSize(row);
   if (!batch_size) return;
   const auto limit = NumberWithin(row, kLimit, "power_limit", kWattBounds);
   if (!limit) return;
@@ -134,18 +140,18 @@ Status ReadTrace(const fs::path& path, std::vector<std::string> other_columns,
                  RecordedByWorkload& recorded, RowProblems& problems) {
   CsvColumns columns{.required = {"dataset", "network", "optimizer", "batch_size"}};
   std::ranges::move(other_columns, std::back_inserter(columns.required));
-  RowProblems of_file;
-  ZEUS_TRY(CsvReader reader, CsvReader::Open(path, columns, of_file));
+  RowProblems file_problems;
+  ZEUS_TRY(CsvReader reader, CsvReader::Open(path, columns, file_problems));
   while (true) {
     ZEUS_TRY(const bool row, reader.Next());
     if (!row) break;
     add(reader, recorded);
   }
-  problems.AddFile(path.string(), of_file);
+  problems.AddFile(path.string(), file_problems);
   return Ok();
 }
 
-// Which batch sizes only one file knows.
+// Returns sentences about batch sizes that only one of the files has.
 std::vector<std::string> RemarksOn(const ReplayJob& job, const Recorded& recorded) {
   std::vector<int> unpowered, untrained;
   for (const auto& [batch_size, runs] : recorded.runs)
@@ -178,7 +184,7 @@ std::optional<ReplayJob> MakeJob(std::string_view gpu_model, const WorkloadKey& 
     std::vector<LimitRecord> ascending = limits;
     std::ranges::sort(ascending, {}, &LimitRecord::limit);
     job.arms.push_back(MakeArm(batch_size, runs->second, std::move(ascending), eta, job.max_power));
-    // No memory for the usual default: the largest that fits.
+    // If the usual default was not recorded, for lack of memory, the largest smaller one stands in.
     if (job.default_batch_size == 0 || batch_size <= key.default_batch_size)
       job.default_batch_size = batch_size;
   }

@@ -10,17 +10,17 @@
 
 namespace zeus::replay {
 
-// The jobs of the Zeus paper (NSDI'23) on one GPU model, as its traces recorded them:
-// summary_train.csv and summary_power_<GPU model>.csv, also packed (.xz, .gz, .zst). The traces do
-// not ship. In the order of PaperWorkloads(), without those that have no rows. Bad rows are left
-// out and reported, those of a file once however often it is read with the same `problems`; batch
-// sizes of which one of the two files knows nothing are left out, as ReplayJob::remarks say.
-// kNotFound when there are no such files, or no rows of any workload.
+// Reads the jobs of the Zeus paper (NSDI'23) on one GPU model from its published traces:
+// summary_train.csv and summary_power_<GPU model>.csv, also compressed (.xz, .gz, .zst). The traces
+// are not part of the repository. The jobs come in the order of PaperWorkloads(), without those
+// that have no rows. Bad rows are left out and reported, once per file however often it is read
+// with the same `problems`. A batch size that only one of the two files has is left out, and
+// ReplayJob::remarks says so. kNotFound when the files are missing or have no rows of any workload.
 Result<std::vector<ReplayJob>> ReadReplayJobs(const std::filesystem::path& directory,
                                               std::string_view gpu_model, double eta,
                                               RowProblems& problems);
 
-// Bad rows are refused.
+// As above, but returns an error for bad rows.
 Result<std::vector<ReplayJob>> ReadReplayJobs(const std::filesystem::path& directory,
                                               std::string_view gpu_model, double eta);
 

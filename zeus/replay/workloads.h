@@ -9,10 +9,10 @@
 
 namespace zeus::replay {
 
-// A training job of the paper (Zeus, table 1), as the traces name its rows.
+// A training job of the paper (Zeus, Table 1) with the names that its rows have in the traces.
 struct WorkloadKey {
-  std::string_view label;  // What commands call it: "deepspeech2".
-  std::string_view title;  // What figures call it: "DeepSpeech2".
+  std::string_view label;  // Used by commands: "deepspeech2".
+  std::string_view title;  // Used by figures: "DeepSpeech2".
   std::string_view dataset;
   std::string_view network;
   std::string_view optimizer;
@@ -21,10 +21,10 @@ struct WorkloadKey {
   int default_batch_size;
 };
 
-// In the order of the paper.
+// Returns the workloads in the order of the paper.
 std::span<const WorkloadKey> PaperWorkloads();
 
-// By label. kInvalidArgument lists the labels.
+// Finds a workload by its label. kInvalidArgument lists the labels.
 Result<const WorkloadKey*> FindWorkload(std::string_view label);
 
 }  // namespace zeus::replay

@@ -9,10 +9,10 @@
 
 #include "apps/zeus/calibrate/calibrate_report.h"
 #include "apps/zeus/calibrate/calibrate_session.h"
-#include "apps/zeus/calibrate/interruption.h"
 #include "apps/zeus/commands.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output.h"
+#include "apps/zeus/signals.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/json.h"
 #include "zeus/base/log.h"
@@ -22,7 +22,7 @@
 namespace zeus::cli {
 namespace {
 
-constexpr int kSignalExitCode = 128;  // The shells' convention: 130 for SIGINT.
+constexpr int kSignalExitCode = 128;  // Shells add the number of the signal: 130 for SIGINT.
 constexpr unsigned kMostGpus = 1024;
 
 struct Options {
@@ -69,7 +69,7 @@ void Print(const std::vector<GpuReport>& reports, bool json) {
   PrintJson(list);
 }
 
-// What is kept for the GPUs. 1 when there is nothing for any of them.
+// Prints the stored calibrations of the GPUs. Returns 1 when there are none.
 Result<int> Show(const std::vector<Gpu*>& gpus, const ProfileStore& store, bool json) {
   std::vector<GpuReport> reports;
   for (const Gpu* gpu : gpus) {
@@ -115,7 +115,7 @@ Result<CalibrateOptions> MakeSession(const Options& options, std::size_t gpus) {
   return session;
 }
 
-// 1 when there is a GPU of which nothing could be measured.
+// Returns 1 when there is a GPU without any measured sensor.
 Result<int> Measure(Clock& clock, const std::vector<Gpu*>& gpus, const Options& options,
                     const ProfileStore& store) {
   ZEUS_TRY(const CalibrateOptions session, MakeSession(options, gpus.size()));
@@ -123,11 +123,11 @@ Result<int> Measure(Clock& clock, const std::vector<Gpu*>& gpus, const Options& 
     PrintErrorText(
         fmt::format("measuring for {:g} s: leave the GPUs alone meanwhile\n", options.seconds));
   }
-  const Interruption interruption;
-  auto measured = Calibrate(clock, gpus, session, interruption);
-  if (interruption.signal() != 0) {
+  Signals signals(Signals::Program::kInteractive);
+  auto measured = Calibrate(clock, gpus, session, signals);
+  if (signals.stop_signal() != 0) {
     fmt::print(stderr, "zeus: interrupted: nothing was kept\n");
-    return kSignalExitCode + interruption.signal();
+    return kSignalExitCode + signals.stop_signal();
   }
   ZEUS_TRY(std::vector<GpuReport> reports, std::move(measured));
   for (GpuReport& report : reports) {
@@ -187,8 +187,9 @@ void AddCalibrateCommand(Verb app, Action& action) {
   AddMeterOptions(verb, *options);
   verb.AddFlag("--json", options->json, "Print JSON");
   const Option dry = verb.AddFlag("--dry-run", options->dry_run, "Measure and keep nothing");
-  const Option show = verb.AddFlag("--show", options->show, "Print what is kept; measure nothing");
-  const Option remove = verb.AddFlag("--remove", options->remove, "Forget what is kept");
+  const Option show =
+      verb.AddFlag("--show", options->show, "Print the stored calibrations; measure nothing");
+  const Option remove = verb.AddFlag("--remove", options->remove, "Delete the stored calibrations");
   show.Excludes(remove).Excludes(dry);
   remove.Excludes(dry);
   verb.Footer(

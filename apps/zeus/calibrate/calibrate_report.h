@@ -11,18 +11,18 @@
 
 namespace zeus::cli {
 
-// Why a sensor of a GPU has no figures.
+// The reason why a sensor of a GPU has no figures.
 struct SensorFailure {
-  std::string sensor;  // "instant power", "average power", "counter", as in the table.
+  std::string sensor;  // "instant power", "average power" or "counter", as in the table.
   Error error;
 };
 
-// What `zeus calibrate` says about one GPU.
+// The result of `zeus calibrate` for one GPU.
 struct GpuReport {
   std::string device;  // "gpu:0"
   SensorCalibration calibration;
   std::vector<SensorFailure> failures;
-  std::optional<std::filesystem::path> file;  // Where it is kept.
+  std::optional<std::filesystem::path> file;  // The file of the stored calibration.
 
   bool AnySensor() const {
     return calibration.instant_power || calibration.average_power || calibration.counter;

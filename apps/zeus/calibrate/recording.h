@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "apps/zeus/calibrate/interruption.h"
 #include "apps/zeus/calibrate/switched_load.h"
+#include "apps/zeus/signals.h"
 #include "zeus/base/clock.h"
 #include "zeus/device/gpu.h"
 #include "zeus/monitor/calibration/gain_fit.h"
@@ -17,10 +17,10 @@ namespace zeus::cli {
 // One sensor of a GPU while it is recorded.
 struct RecordedSensor {
   calibration::SensorTrace trace;
-  std::optional<Error> error;  // Of the first reading that failed.
+  std::optional<Error> error;  // Error of the first reading that failed.
 };
 
-// A GPU, its load and what was recorded of both.
+// A GPU, its load, and the recordings of both.
 struct RecordedGpu {
   Gpu* gpu;
   std::unique_ptr<SwitchedLoad> switched_load;
@@ -31,11 +31,12 @@ struct RecordedGpu {
   RecordedSensor counter{};
 };
 
-// Which stretches the load is idle and busy in turn, beginning with idle.
+// The stretches in which the load is idle and busy in turn, beginning with idle.
 struct LoadSchedule {
-  Seconds period;    // Of the square wave, on average.
-  Seconds duration;  // Of everything.
-  // A meter is slower than the board's sensors: half of the time goes to long stretches.
+  Seconds period;    // Average period of the square wave.
+  Seconds duration;  // Total of all stretches.
+  // Reserves half of the time for long stretches, because a meter is slower than the board's
+  // sensors.
   bool for_meter = false;
 };
 std::vector<Seconds> MakeSchedule(const LoadSchedule& schedule);
@@ -48,6 +49,6 @@ struct RecordingEnd {
 // Switches the loads of all GPUs together and polls their sensors meanwhile. kUnavailable when a
 // load fails or the user interrupts.
 Result<RecordingEnd> Record(Clock& clock, std::vector<RecordedGpu>& gpus,
-                            const std::vector<Seconds>& schedule, const Interruption& interruption);
+                            const std::vector<Seconds>& schedule, Signals& signals);
 
 }  // namespace zeus::cli

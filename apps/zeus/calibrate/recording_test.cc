@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 using namespace zeus::literals;
 using calibration::LoadState;
 
-// A load on a simulated GPU of this process; fails after so many switches.
+// A load on a simulated GPU of this process that fails after `works` switches.
 class LocalLoad final : public SwitchedLoad {
  public:
   explicit LocalLoad(sim::SimulatedGpu& gpu, int works = 1'000'000) : gpu_(gpu), left_(works) {}
@@ -39,14 +39,14 @@ class RecordingTest : public ::testing::Test {
  protected:
   VirtualClock clock_;
   sim::SimulatedGpu gpu_{clock_, *sim::FindGpuModel("A100").value()};
-  const Interruption interruption_;
+  Signals signals_{Signals::Program::kInteractive};
   std::vector<RecordedGpu> gpus_;
 };
 
 TEST_F(RecordingTest, WhatWasRecordedTellsHowTheSensorsBehave) {
   gpus_.push_back({.gpu = &gpu_, .switched_load = std::make_unique<LocalLoad>(gpu_)});
 
-  const auto end = Record(clock_, gpus_, MakeSchedule({0.5s, 10s}), interruption_);
+  const auto end = Record(clock_, gpus_, MakeSchedule({0.5s, 10s}), signals_);
 
   ASSERT_TRUE(end.ok()) << end.error().message;
   EXPECT_NEAR(Seconds(end.value().time - TimePoint()).count(), 10, 0.01);
@@ -55,16 +55,16 @@ TEST_F(RecordingTest, WhatWasRecordedTellsHowTheSensorsBehave) {
   ASSERT_TRUE(counter.ok()) << counter.error().message;
   EXPECT_NEAR(counter.value().period.value.count(), 0.1, 1e-4);
   EXPECT_NEAR(counter.value().delay.value.count(), 0, 0.002);
-  // An A100 has no such sensor: it is asked once and says so.
+  // An A100 has no such sensor: the recorder asks once and keeps the error.
   ASSERT_TRUE(recorded.average_power.error);
   EXPECT_EQ(recorded.average_power.error->code, ErrorCode::kNotSupported);
-  EXPECT_NEAR(gpu_.ExactPower().value(), 50, 10);  // Idle again.
+  EXPECT_NEAR(gpu_.ExactPower().value(), 50, 10);  // The load was switched off at the end.
 }
 
 TEST_F(RecordingTest, ALoadThatFailsEndsTheRecording) {
   gpus_.push_back({.gpu = &gpu_, .switched_load = std::make_unique<LocalLoad>(gpu_, 3)});
 
-  const auto end = Record(clock_, gpus_, MakeSchedule({0.5s, 10s}), interruption_);
+  const auto end = Record(clock_, gpus_, MakeSchedule({0.5s, 10s}), signals_);
 
   ASSERT_FALSE(end.ok());
   EXPECT_EQ(end.error().message, "the load is gone");
@@ -74,10 +74,10 @@ TEST_F(RecordingTest, ASignalEndsTheRecording) {
   gpus_.push_back({.gpu = &gpu_, .switched_load = std::make_unique<LocalLoad>(gpu_)});
   ::raise(SIGTERM);
 
-  const auto end = Record(clock_, gpus_, MakeSchedule({0.5s, 10s}), interruption_);
+  const auto end = Record(clock_, gpus_, MakeSchedule({0.5s, 10s}), signals_);
 
   EXPECT_FALSE(end.ok());
-  EXPECT_EQ(interruption_.signal(), SIGTERM);
+  EXPECT_EQ(signals_.stop_signal(), SIGTERM);
 }
 
 TEST(LoadScheduleTest, WithAMeterHalfOfTheTimeGoesToPlateaus) {

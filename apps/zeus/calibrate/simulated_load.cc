@@ -13,9 +13,10 @@ namespace {
 
 using calibration::LoadState;
 
-// Of the limit: as much contrast as there is without meeting the limit, which would bend the step.
+// Share of the power limit: it gives as much contrast as possible without reaching the limit, which
+// would distort the step.
 constexpr double kShareOfLimit = 0.7;
-// A load that outlives this process ends then. Longer than any stretch of the square wave.
+// The node ends the load if this process dies. Longer than any stretch of the square wave.
 constexpr Seconds kHeartbeatTimeout(10);
 
 class SimulatedLoad final : public SwitchedLoad {
@@ -27,7 +28,7 @@ class SimulatedLoad final : public SwitchedLoad {
     spec_.heartbeat_timeout = kHeartbeatTimeout * node_.time_scale();
   }
   ~SimulatedLoad() override {
-    // A node that was stopped meanwhile has no load either.
+    // An error is ignored: a node that was stopped meanwhile has no load either.
     static_cast<void>(Switch(LoadState::kIdle));
   }
 

@@ -9,8 +9,9 @@
 
 namespace zeus::cli {
 
-// A plain draw on a GPU of the simulated node that this process sees. nullptr when the GPU is of no
-// such node; kPermissionDenied when the node is somebody else's. `clock` must outlive it.
+// Opens a constant load on a GPU of the simulated node that this process sees. Returns nullptr when
+// the GPU does not belong to that node, and kPermissionDenied when another user owns the node.
+// `clock` must outlive the load.
 Result<std::unique_ptr<SwitchedLoad>> OpenSimulatedLoad(Clock& clock, Gpu& gpu);
 
 }  // namespace zeus::cli

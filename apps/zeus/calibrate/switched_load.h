@@ -5,8 +5,8 @@
 
 namespace zeus::cli {
 
-// A load on one GPU that can be switched on and off at once. Idle at first, and gone with its
-// object. One owner.
+// A load on one GPU that can be switched on and off at once. It starts idle and is removed by its
+// destructor. Not thread-safe.
 class SwitchedLoad {
  public:
   virtual ~SwitchedLoad() = default;

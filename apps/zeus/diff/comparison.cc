@@ -20,7 +20,8 @@ Verdict VerdictOf(const Interval& bounds, double limit) {
   return bounds.high <= limit ? Verdict::kOk : Verdict::kUndecided;
 }
 
-// The smallest number of runs on each side at which scatter and means like these decide.
+// Returns the smallest number of runs on each side that decides, with the present scatter and
+// means.
 std::optional<std::size_t> RunsNeeded(RatioSide base, RatioSide changed, double limit,
                                       double confidence) {
   const auto decides = [&](std::size_t runs) {
@@ -58,7 +59,7 @@ std::string TooFew(std::size_t base, std::size_t changed) {
                      kFewestForBootstrap);
 }
 
-// The verdict that the bounds allow, and why.
+// Sets the verdict that the bounds allow, and its reason.
 void Decide(Judgement& judgement, const RatioSide& base, const RatioSide& changed,
             const DiffOptions& options) {
   const double limit = 1 + options.max_regress;
@@ -77,7 +78,7 @@ void Decide(Judgement& judgement, const RatioSide& base, const RatioSide& change
   }
 }
 
-// What the user should know about the runs that were used and those that were not.
+// Adds warnings about runs that were left out and about questionable ones.
 void WarnAbout(const Samples& samples, const std::string& path,
                std::vector<std::string>& warnings) {
   const auto warn = [&](int count, const char* one, const char* many) {
@@ -102,7 +103,7 @@ void WarnAboutDifferences(const RunFile& base, const RunFile& changed,
   }
 }
 
-// The same measurements twice: nothing changed, whatever their scatter.
+// If both files hold the same measurements, nothing has changed, however much they scatter.
 bool SameRuns(const RunFile& base, const RunFile& changed) {
   return !base.runs.empty() && base.runs == changed.runs;
 }
@@ -156,8 +157,8 @@ Judgement Judge(const std::vector<double>& base, const std::vector<double>& chan
 
 Result<Comparison> Compare(const RunFile& base, const RunFile& changed,
                            const DiffOptions& options) {
-  ZEUS_TRY(const Samples base_samples, SamplesOf(base, options.metric, options.device));
-  ZEUS_TRY(const Samples new_samples, SamplesOf(changed, options.metric, options.device));
+  ZEUS_TRY(const Samples base_samples, CollectSamples(base, options.metric, options.device));
+  ZEUS_TRY(const Samples new_samples, CollectSamples(changed, options.metric, options.device));
   Comparison comparison{.options = options,
                         .base_path = base.path,
                         .new_path = changed.path,
@@ -167,7 +168,7 @@ Result<Comparison> Compare(const RunFile& base, const RunFile& changed,
   WarnAboutDifferences(base, changed, comparison.warnings);
   WarnAbout(base_samples, base.path, comparison.warnings);
   WarnAbout(new_samples, changed.path, comparison.warnings);
-  // What a board's calibration is wrong by is the same in all its runs, and cancels in the ratio.
+  // The calibration error of a board is the same in all its runs and cancels in the ratio.
   const bool same_devices = base_samples.devices == new_samples.devices;
   if (!same_devices && !base_samples.values.empty() && !new_samples.values.empty()) {
     comparison.warnings.emplace_back(

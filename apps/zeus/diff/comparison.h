@@ -17,16 +17,16 @@ enum class Method { kWelch, kBootstrap };
 struct DiffOptions {
   Metric metric = Metric::kEnergy;
   std::string device = "total";
-  double max_regress = 0.03;  // 0.03: the new mean may be 3 % above the base.
+  double max_regress = 0.03;  // 0.03 allows the new mean to be 3 % above the base.
   double confidence = 0.95;
   Method method = Method::kWelch;
-  std::uint64_t seed = 1;  // Of the bootstrap.
+  std::uint64_t seed = 1;  // Seed of the bootstrap.
 };
 
 enum class Verdict {
-  kOk,          // The increase is below what is allowed, with the asked confidence.
-  kRegression,  // It is above, with that confidence.
-  kUndecided,   // The data allow both.
+  kOk,          // The increase is below the allowed one, with the requested confidence.
+  kRegression,  // The increase is above the allowed one, with that confidence.
+  kUndecided,   // The data are compatible with both.
 };
 const char* VerdictName(Verdict verdict);  // "ok", "regression", "undecided"
 
@@ -34,15 +34,15 @@ struct Judgement {
   Verdict verdict = Verdict::kUndecided;
   SampleSummary base;
   SampleSummary changed;
-  std::optional<double> ratio;  // new / base; these two are unset where nothing can be said.
+  std::optional<double> ratio;  // new / base; unset, like the bounds, if the data do not suffice.
   std::optional<Interval> bounds;
-  // How many runs on each side would decide, if they are like the ones at hand. Unset when the
-  // verdict is there, or when no practical number would do.
+  // Number of runs on each side that would decide, if they scatter like the present ones. Unset if
+  // the verdict is clear, or if no practical number would do.
   std::optional<std::size_t> runs_needed;
   std::string reason;  // One sentence.
 };
 
-// The decision alone. Shared errors are relative, see RatioSide.
+// Decides without any input or output. Shared errors are relative, see RatioSide.
 Judgement Judge(const std::vector<double>& base, const std::vector<double>& changed,
                 double base_shared_error, double changed_shared_error, const DiffOptions& options);
 

@@ -49,7 +49,8 @@ TEST(JudgeTest, AsManyRunsAsItAsksForDecide) {
   std::vector<double> base = {100, 103, 97, 100};
   std::vector<double> changed = {104, 108, 101, 105};
   const std::size_t needed = *Judge(base, changed, 0, 0, {}).runs_needed;
-  // The same scatter, that often. (Copies scatter a little less than n - 1 makes of them.)
+  // The same values are repeated until there are enough runs. (Copies scatter a little less than n
+  // - 1 assumes.)
   const std::size_t copies = needed / base.size() + 2;
   std::vector<double> more_base;
   std::vector<double> more_changed;
@@ -87,8 +88,8 @@ TEST(JudgeTest, WhatDifferentBoardsMayBeWrongByHidesSmallChanges) {
   EXPECT_NE(different.reason.find("same devices"), std::string::npos);
 }
 
-// Without a change a false alarm is rarer than 1 - confidence, whatever the method; at the limit
-// itself it is about that.
+// Without a change, false alarms must be rarer than 1 - confidence with any method; exactly at the
+// limit they occur about that often.
 class FalseAlarmTest : public ::testing::TestWithParam<Method> {};
 
 TEST_P(FalseAlarmTest, AreAsRareAsTheConfidencePromises) {
@@ -118,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(Methods, FalseAlarmTest,
                            return method.param == Method::kWelch ? "Welch" : "Bootstrap";
                          });
 
-// A file as `zeus run --repeat` writes it, with one GPU.
+// Makes a file as `zeus run --repeat` writes it, with one GPU.
 Json FileWith(const std::vector<double>& energies, const std::string& uuid = "GPU-1") {
   Json runs = Json::array();
   for (const double energy : energies) {
@@ -185,7 +186,7 @@ TEST_F(CompareTest, FilesOfEarlierVersionsCallSigmaByItsFormerName) {
   };
   const Json base = FileWith({100, 100.1, 99.9});
   const Json other = FileWith({106, 106.1, 105.9}, "GPU-2");
-  // Only the calibration of different boards makes it undecided.
+  // The difference is within the calibration errors of two boards, so it stays undecided.
   EXPECT_EQ(Compare(base, other).value().judgement.verdict, Verdict::kUndecided);
   EXPECT_EQ(Compare(former(base), former(other)).value().judgement.verdict, Verdict::kUndecided);
 }

@@ -26,7 +26,7 @@ struct Flags {
   std::string output;
 };
 
-// "3%" or "0.03". A bare 3 could be meant as either, so it is asked about.
+// Parses "3%" or "0.03". A bare 3 is rejected, because it could mean either.
 Result<double> ParseShare(std::string_view text) {
   const std::string_view whole = text;
   const bool percent = text.ends_with('%');
@@ -91,7 +91,7 @@ void AddDiffCommand(Verb app, Action& action) {
   verb.AddOption("--confidence", flags->confidence, "How sure a verdict must be")
       .Check(NumberBetween(0.5, 0.9999))
       .ShowDefault();
-  verb.AddOption("--metric", flags->metric, "What is compared")
+  verb.AddOption("--metric", flags->metric, "The compared quantity")
       .Check(OneOf({"energy", "attributed", "net", "time", "power"}))
       .ShowDefault();
   verb.AddOption("--device", flags->device, "total, or a device as in gpu:0").ShowDefault();

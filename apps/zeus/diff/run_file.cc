@@ -22,7 +22,7 @@ struct MetricEntry {
   const char* name;
   const char* unit;
   const char* field;
-  // What its sensor may be wrong by, relatively: one field over another. Null for time.
+  // The relative error of the sensor is one field divided by the other. Null for time.
   const char* sigma_field;
   const char* sigma_of;
 };
@@ -43,8 +43,8 @@ const MetricEntry& EntryOf(Metric metric) {
 
 constexpr const char* kTotal = "total";
 
-// The part of a run that speaks of a device; null when there is none.
-const Json* PartOf(const Json& run, const std::string& device) {
+// Returns the part of a run that describes a device; null when there is none.
+const Json* FindPart(const Json& run, const std::string& device) {
   if (device == kTotal) {
     const auto total = run.find(kTotal);
     return total != run.end() && total->is_object() ? &*total : nullptr;
@@ -67,7 +67,7 @@ std::vector<std::string> NamesIn(const Json& run) {
 }
 
 std::string IdentityOf(const RunFile& file, const Json& run, const std::string& device) {
-  if (const Json* part = PartOf(run, device); part != nullptr)
+  if (const Json* part = FindPart(run, device); part != nullptr)
     if (const auto uuid = GetField<std::string>(*part, "uuid"); uuid.ok()) return uuid.value();
   return file.host + "/" + device;
 }
@@ -93,8 +93,8 @@ bool IsTooShort(const Json& run, const std::string& device) {
   });
 }
 
-// Files of earlier versions call energy_sigma_joules sigma_joules.
-Result<std::optional<double>> SigmaOf(const Json& part, const char* field) {
+// Files of earlier versions name energy_sigma_joules sigma_joules.
+Result<std::optional<double>> ReadSigma(const Json& part, const char* field) {
   constexpr std::string_view kEnergy = "energy_";
   ZEUS_TRY(const std::optional<double> sigma, GetOptionalField<double>(part, field));
   if (sigma) return sigma;
@@ -103,7 +103,7 @@ Result<std::optional<double>> SigmaOf(const Json& part, const char* field) {
   return GetOptionalField<double>(part, earlier);
 }
 
-// Adds one run to the samples, or counts why not.
+// Adds one run to the samples, or counts why it is left out.
 Status AddRun(const RunFile& file, const Json& run, const MetricEntry& metric,
               const std::string& device, Samples& samples) {
   ZEUS_TRY(const int exit_code, GetField<int>(run, "exit_code"));
@@ -111,7 +111,7 @@ Status AddRun(const RunFile& file, const Json& run, const MetricEntry& metric,
     ++samples.failed;
     return Ok();
   }
-  const Json* part = metric.metric == Metric::kTime ? &run : PartOf(run, device);
+  const Json* part = metric.metric == Metric::kTime ? &run : FindPart(run, device);
   if (part == nullptr) {
     ++samples.unmeasured;
     return Ok();
@@ -132,7 +132,7 @@ Status AddRun(const RunFile& file, const Json& run, const MetricEntry& metric,
   }
   samples.values.push_back(*value);
   if (metric.sigma_field != nullptr) {
-    ZEUS_TRY(const std::optional<double> sigma, SigmaOf(*part, metric.sigma_field));
+    ZEUS_TRY(const std::optional<double> sigma, ReadSigma(*part, metric.sigma_field));
     ZEUS_TRY(const std::optional<double> of, GetOptionalField<double>(*part, metric.sigma_of));
     if (sigma && of && *of > 0) samples.relative_sigma += *sigma / *of;
   }
@@ -177,9 +177,9 @@ Result<RunFile> ReadRunFile(const std::string& path) {
   return file;
 }
 
-Result<Samples> SamplesOf(const RunFile& file, Metric metric, const std::string& device) {
+Result<Samples> CollectSamples(const RunFile& file, Metric metric, const std::string& device) {
   const bool known = std::ranges::any_of(
-      file.runs, [&](const Json& run) { return PartOf(run, device) != nullptr; });
+      file.runs, [&](const Json& run) { return FindPart(run, device) != nullptr; });
   if (!known && !file.runs.empty() && metric != Metric::kTime) {
     return Error{ErrorCode::kNotFound,
                  fmt::format("{}: no device {}: it has {}", file.path, Quote(device),

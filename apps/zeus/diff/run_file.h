@@ -18,28 +18,28 @@ struct RunFile {
   std::string path;
   std::vector<std::string> command;
   std::string host;
-  std::vector<Json> runs;  // One without --repeat.
+  std::vector<Json> runs;  // One element without --repeat.
 };
 
-// kNotFound, kPermissionDenied: the file; kInvalidArgument: it is not what it should be.
+// kNotFound and kPermissionDenied concern the file itself; kInvalidArgument its content.
 Result<RunFile> ReadRunFile(const std::string& path);
 
-// What the runs of a file say about one metric of one device.
+// The values of one metric of one device in the runs of a file.
 struct Samples {
   std::vector<double> values;
-  // Mean of sigma / value: what a board's calibration may be wrong by, mostly.
+  // Mean of sigma / value, which is mostly the calibration error of the board.
   double relative_sigma = 0;
-  // Who was measured: a UUID, or host and name for devices that have none.
+  // The measured devices by UUID, or by host and name if they have none.
   std::vector<std::string> devices;
 
-  // Why there are fewer values than runs, and what to think of the others.
-  int failed = 0;      // The command did not end with 0.
-  int unmeasured = 0;  // The device has no number.
-  int different = 0;   // A total of other devices than in the first run.
-  int too_short = 0;   // Counted in, but flagged short_window.
+  // Counts of runs that were left out, and of questionable ones.
+  int failed = 0;      // The exit code of the command was not 0.
+  int unmeasured = 0;  // The device has no value.
+  int different = 0;   // The total covers other devices than in the first run.
+  int too_short = 0;   // The run counts, but is flagged short_window.
 };
 
-// `device` is "total" or a name. kNotFound when no run knows the device.
-Result<Samples> SamplesOf(const RunFile& file, Metric metric, const std::string& device);
+// `device` is "total" or a name. kNotFound when no run has the device.
+Result<Samples> CollectSamples(const RunFile& file, Metric metric, const std::string& device);
 
 }  // namespace zeus::cli

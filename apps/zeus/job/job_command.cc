@@ -6,8 +6,6 @@
 
 #include "apps/zeus/carbon_options.h"
 #include "apps/zeus/commands.h"
-#include "apps/zeus/job/energy_text.h"
-#include "apps/zeus/job/job_plot.h"
 #include "apps/zeus/job/job_report.h"
 #include "apps/zeus/job/job_source.h"
 #include "apps/zeus/job/lessons.h"
@@ -15,7 +13,8 @@
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
 #include "zeus/base/json.h"
-#include "zeus/base/text_table.h"
+#include "zeus/base/quantity_text.h"
+#include "zeus/base/terminal_text.h"
 #include "zeus/base/wall_time_text.h"
 #include "zeus/job/event_replay.h"
 #include "zeus/job/pages.h"
@@ -84,7 +83,10 @@ Result<Lessons> LessonsWithCarbon(JobSource& source, const JobFlags& flags) {
 Result<int> Show(JobSource& source, const JobFlags& flags) {
   if (!flags.html.empty()) ZEUS_RETURN_IF_ERROR(CheckWritable(flags.html));
   ZEUS_TRY(const Lessons lessons, LessonsWithCarbon(source, flags));
-  if (!flags.html.empty()) ZEUS_RETURN_IF_ERROR(WriteWhole(flags.html, ToHtml(lessons)));
+  if (!flags.html.empty()) {
+    ZEUS_TRY(const std::string page, ToHtml(lessons));
+    ZEUS_RETURN_IF_ERROR(WriteWhole(flags.html, page));
+  }
   if (flags.json) {
     PrintJson(ToJson(lessons));
     return 0;

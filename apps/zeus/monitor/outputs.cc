@@ -43,7 +43,8 @@ class JsonInFile final : public SampleOutput {
 class CsvInFile final : public SampleOutput {
  public:
   explicit CsvInFile(std::unique_ptr<AppendOnlyFile> file) : file_(std::move(file)) {}
-  // The rows of a sample are one record: all of them are there, or none.
+  // All rows of a sample are appended as one record, so that either all or none of them are in the
+  // file.
   Status Write(const Sample& sample) override {
     return file_->Append(fmt::format("{}", fmt::join(SampleCsvRows(sample), "\n")));
   }
@@ -72,7 +73,7 @@ Result<std::unique_ptr<SampleOutput>> LinesInFile(const std::filesystem::path& p
   return output;
 }
 
-Status PatientOutput::Completeness() const {
+Status TolerantOutput::Completeness() const {
   if (notice_.failures() == 0) return Ok();
   return Error{ErrorCode::kUnavailable, fmt::format("{} lacks {} samples that could not be written",
                                                     path_, notice_.failures())};

@@ -13,14 +13,14 @@
 
 namespace zeus::cli {
 
-// Where samples go.
+// A destination of samples.
 class SampleOutput {
  public:
   virtual ~SampleOutput() = default;
   virtual Status Write(const Sample& sample) = 0;
 };
 
-// A table on standard output.
+// Shows a table on standard output.
 class TableOutput final : public SampleOutput {
  public:
   explicit TableOutput(PowerTable table) : table_(std::move(table)) {}
@@ -39,16 +39,16 @@ std::unique_ptr<SampleOutput> LinesOnStandardOutput(LineFormat format);
 Result<std::unique_ptr<SampleOutput>> LinesInFile(const std::filesystem::path& path,
                                                   LineFormat format);
 
-// A Perfetto trace of the recording, which must outlive it.
+// Writes a Perfetto trace of the recording. `monitor` must outlive it.
 Result<std::unique_ptr<SampleOutput>> TraceInFile(const std::filesystem::path& path,
                                                   const std::vector<DeviceIdentity>& devices,
                                                   EnergyMonitor& monitor);
 
-// A file that cannot be written for a while (a full disk) ends nothing: it is said once, and what
-// was lost is counted.
-class PatientOutput final : public SampleOutput {
+// Writes to a file without failing when it cannot be written for a while (a full disk): the failure
+// is logged once, and lost samples are counted.
+class TolerantOutput final : public SampleOutput {
  public:
-  PatientOutput(std::unique_ptr<SampleOutput> output, std::string path)
+  TolerantOutput(std::unique_ptr<SampleOutput> output, std::string path)
       : output_(std::move(output)), path_(std::move(path)) {}
 
   Status Write(const Sample& sample) override {
@@ -56,13 +56,13 @@ class PatientOutput final : public SampleOutput {
     return Ok();
   }
 
-  // kUnavailable when samples are missing in the file.
+  // Returns kUnavailable when samples are missing in the file.
   Status Completeness() const;
 
  private:
   const std::unique_ptr<SampleOutput> output_;
   const std::string path_;
-  FailureNotice notice_{"output"};  // The reason names the file.
+  FailureNotice notice_{"output"};  // The error already names the file.
 };
 
 }  // namespace zeus::cli

@@ -14,6 +14,7 @@
 #include "apps/zeus/monitor/outputs.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/signals.h"
+#include "zeus/base/process.h"
 #include "zeus/base/ticker.h"
 #include "zeus/base/version.h"
 #include "zeus/export/node_sampler.h"
@@ -55,12 +56,6 @@ std::string MetricsText(const MetricSources& sources) {
   sources.windows->AddTo(metrics);
   AddProcess(Version(), ProcessCpuTime(), metrics);
   return metrics.Text();
-}
-
-std::string HostName() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "localhost";
-  return name.data();
 }
 
 // Pushes metrics regularly, and once more at the end if the gateway was there.
@@ -139,7 +134,7 @@ class Receivers {
   Status OpenMetrics(const MonitorOptions& options, NodeMonitor& node,
                      const MetricSources& sources) {
     if (!options.serve.empty()) {
-      ZEUS_TRY(const ListenAddress address, ParseListenAddress(options.serve));
+      ZEUS_TRY(const http::ListenAddress address, http::ParseListenAddress(options.serve));
       ZEUS_TRY(server_, MetricsServer::Start(address, [sources] { return MetricsText(sources); }));
       PrintErrorText(fmt::format("serving {}/metrics\n", server_->url()));
     }
@@ -265,11 +260,11 @@ Status Watch(const Schedule& schedule, Rounds& rounds, Clock& clock, Signals& si
 Result<int> RunMonitor(const MonitorOptions& options) {
   SystemClock clock;
   CarbonOptions wanted = options.carbon;
-  wanted.patience = Seconds(0);
+  wanted.timeout = Seconds(0);
   ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, wanted));
   // From here on there are things to put in order at the end, and threads, which must leave signals
   // to this one.
-  Signals signals(Signals::Program::kOfTerminal);
+  Signals signals(Signals::Program::kInteractive);
   ZEUS_TRY(const auto node, OpenNode(clock, options));
   const NodeSampler sampler(*node);
   IntervalWindows windows(node->monitor());

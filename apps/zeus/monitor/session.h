@@ -8,10 +8,10 @@
 
 namespace zeus::cli {
 
-// What `zeus monitor` was asked for. Empty texts were not given.
+// The options of `zeus monitor`. Empty texts were not given.
 struct MonitorOptions {
-  double interval = 1.0;  // Seconds.
-  double duration = 0;    // Seconds; 0: until interrupted.
+  double interval = 1.0;  // In seconds.
+  double duration = 0;    // In seconds; 0: until interrupted.
   std::vector<unsigned> gpus;
   bool no_cpu = false;
   bool json = false;
@@ -26,7 +26,8 @@ struct MonitorOptions {
   CarbonOptions carbon;
 };
 
-// Monitors until the time is over, a signal comes, or nobody reads any more. The exit code.
+// Monitors until the duration is over, a signal arrives, or the reader of the output has gone.
+// Returns the exit code.
 Result<int> RunMonitor(const MonitorOptions& options);
 
 }  // namespace zeus::cli

@@ -18,7 +18,7 @@ using Quantity = EnergyMonitor::Quantity;
 struct Counter {
   Quantity quantity;
   const char* name;
-  double scale;  // From SI to what the name says.
+  double scale;  // From SI units to the unit in the name.
 };
 constexpr std::array kCounters = {
     Counter{Quantity::kPower, "power (W)", 1},
@@ -35,7 +35,7 @@ class RefinedWindows {
     const std::lock_guard lock(mutex_);
     windows_.push_back(window);
   }
-  // Everything that was added since the last call.
+  // Returns everything that was added since the last call.
   std::vector<Measurement> Drain() {
     const std::lock_guard lock(mutex_);
     return std::exchange(windows_, {});
@@ -46,8 +46,8 @@ class RefinedWindows {
   std::vector<Measurement> windows_;
 };
 
-// Copies what the monitor recorded since the last sample, windows included: the trace is as fine as
-// the recording, however rare the samples.
+// Copies everything that the monitor recorded since the last sample, windows included, so that the
+// trace is as fine as the recording, however rare the samples.
 class TraceOutput final : public SampleOutput {
  public:
   TraceOutput(std::unique_ptr<PerfettoTrace> trace, TimePoint start, EnergyMonitor& monitor)
@@ -89,7 +89,7 @@ class TraceOutput final : public SampleOutput {
   EnergyMonitor& monitor_;
   // The monitor may refine a window after the trace is closed.
   const std::shared_ptr<RefinedWindows> windows_ = std::make_shared<RefinedWindows>();
-  // The last that was copied, by device and counter.
+  // Time of the last copied reading, by device and counter.
   std::map<std::pair<std::size_t, std::string>, std::optional<TimePoint>> copied_;
 };
 

@@ -15,9 +15,9 @@ namespace {
 using pipeline::PlannedInstruction;
 
 constexpr std::array<std::string_view, 4> kShades = {"░", "▒", "▓", "█"};
-constexpr std::size_t kMostRows = 48;  // Of more stages some are shown.
-constexpr std::size_t kLabel = 10;     // "stage 123 "
-constexpr double kBusy = 0.4;          // A column with less work than this share of it is waiting.
+constexpr std::size_t kMostRows = 48;  // If there are more stages, only some are shown.
+constexpr std::size_t kLabel = 10;     // Width of "stage 123 ".
+constexpr double kBusy = 0.4;          // A column with less work than this share counts as waiting.
 
 std::size_t Columns(const PictureFrame& frame) {
   return static_cast<std::size_t>(std::max(frame.width, 40)) - kLabel - 1;
@@ -28,10 +28,10 @@ std::string_view ShadeOf(double share) {
   return kShades[std::min(level, kShades.size() - 1)];
 }
 
-// What happens during a column's time.
+// The work during the time of one column.
 struct Column {
-  double busy = 0;   // Share of it.
-  double power = 0;  // Share of the range of powers, summed over what is busy.
+  double busy = 0;   // Share of the column's time.
+  double power = 0;  // Share of the power range, summed over the busy time.
 };
 
 class StageRow {
@@ -39,7 +39,7 @@ class StageRow {
   StageRow(const std::vector<PlannedInstruction>& stage, const PictureFrame& frame)
       : frame_(frame), cells_(Columns(frame), " ") {
     std::vector<Column> columns(cells_.size());
-    for (const PlannedInstruction& planned : stage) Take(planned, columns);
+    for (const PlannedInstruction& planned : stage) AddWork(planned, columns);
     for (std::size_t i = 0; i < columns.size(); ++i)
       if (columns[i].busy > kBusy) cells_[i] = ShadeOf(columns[i].power / columns[i].busy);
     for (const PlannedInstruction& planned : stage) Write(planned);
@@ -53,13 +53,13 @@ class StageRow {
   }
 
  private:
-  double PlaceOf(Seconds time) const {
+  double ToColumns(Seconds time) const {
     return time / frame_.until * static_cast<double>(cells_.size());
   }
 
-  void Take(const PlannedInstruction& planned, std::vector<Column>& columns) const {
-    const double from = PlaceOf(planned.start);
-    const double to = PlaceOf(planned.start + planned.time);
+  void AddWork(const PlannedInstruction& planned, std::vector<Column>& columns) const {
+    const double from = ToColumns(planned.start);
+    const double to = ToColumns(planned.start + planned.time);
     const double share = frame_.powers.ShareOf(PowerOf(planned));
     for (auto i = static_cast<std::size_t>(from); i < columns.size(); ++i) {
       const auto left = static_cast<double>(i);
@@ -70,10 +70,11 @@ class StageRow {
     }
   }
 
-  // Its name over its shade, where some of the shade is left to see.
+  // Writes the name over the shade if enough of the shade stays visible.
   void Write(const PlannedInstruction& planned) {
-    const auto first = static_cast<std::size_t>(std::lround(PlaceOf(planned.start)));
-    const auto last = static_cast<std::size_t>(std::lround(PlaceOf(planned.start + planned.time)));
+    const auto first = static_cast<std::size_t>(std::lround(ToColumns(planned.start)));
+    const auto last =
+        static_cast<std::size_t>(std::lround(ToColumns(planned.start + planned.time)));
     const std::string name = ShortName(planned);
     if (last > cells_.size() || first + name.size() >= last) return;
     for (std::size_t i = 0; i < name.size(); ++i) cells_[first + i] = name.substr(i, 1);

@@ -8,16 +8,16 @@
 
 namespace zeus::cli {
 
-// An iteration for terminals: a row for each stage, time to the right, computations the darker the
-// more power they take, waiting blank.
+// Draws an iteration for a terminal: a row for each stage, time to the right, computations darker
+// the more power they draw, waiting blank.
 struct PictureFrame {
-  int width = 110;   // Columns.
-  Seconds until{0};  // What the right edge stands for.
+  int width = 110;   // In columns.
+  Seconds until{0};  // The time at the right edge.
   PowerRange powers{};
 };
 std::string PipelinePicture(const pipeline::PipelinePlan& plan, const PictureFrame& frame);
 
-// The scale of time below pictures, and what the shades mean.
+// Returns the time axis below pictures, and the meaning of the shades.
 std::string PictureLegend(const PictureFrame& frame);
 
 }  // namespace zeus::cli

@@ -22,7 +22,7 @@ constexpr const char* kChoosing = "choosing clocks";
 
 constexpr std::array kSlowdowns = {0.0, 0.01, 0.02, 0.05, 0.1, 0.2};
 
-// Tells the bar how far the solver is.
+// Reports the progress of the solver to a progress bar.
 class SolveProgress {
  public:
   pipeline::SolveOptions Options() {
@@ -39,7 +39,7 @@ class SolveProgress {
   std::int64_t told_ = 0;
 };
 
-// Runs `work` and says how long it took.
+// Runs `work` and stores its duration in `took`.
 template <class Work>
 auto Timed(const Clock& clock, Seconds& took, const Work& work) {
   const TimePoint begin = clock.Now();
@@ -78,11 +78,12 @@ Result<std::unique_ptr<Planner>> SolvePlanner(PlanAnswer& answer, pipeline::Dema
   return planner;
 }
 
-// What the frontier itself says, where it makes no plans.
+// Adds rows with the bounds of the frontier, if no plans are made.
 void AddBounds(PlanAnswer& answer, const pipeline::Frontier& frontier) {
   for (const double slowdown : kSlowdowns) {
     SlackRow row{.slowdown = slowdown, .deadline = answer.baseline.time * (1 + slowdown)};
-    // True times are not whole ticks: the fastest is meant where it is missed by less than one.
+    // True times are not whole ticks: a deadline that misses the fastest time by less than a tick
+    // means it.
     const pipeline::Ticks ticks = frontier.TicksWithin(row.deadline + frontier.tick());
     if (ticks < frontier.fastest().ticks) continue;
     row.bound = frontier.EnergyAt(ticks);
@@ -91,7 +92,7 @@ void AddBounds(PlanAnswer& answer, const pipeline::Frontier& frontier) {
   }
 }
 
-// Plans for some deadlines where a plan costs little, bounds where it takes a solve of its own.
+// Adds plans for some deadlines if a plan is cheap, and bounds if each would need its own solve.
 Status AddSlacks(PlanAnswer& answer, const Planner& planner) {
   if (!planner.has_frontier()) return Ok();
   if (planner.solver() != pipeline::Solver::kWholeFrontier) {
@@ -105,8 +106,8 @@ Status AddSlacks(PlanAnswer& answer, const Planner& planner) {
   return Ok();
 }
 
-Result<PipelinePlan> PlanOf(const PlanAnswer& answer, const Planner& planner,
-                            const PlanRequest& request) {
+Result<PipelinePlan> MakeAnswerPlan(const PlanAnswer& answer, const Planner& planner,
+                                    const PlanRequest& request) {
   const Seconds baseline = answer.baseline.time;
   if (request.pace) return planner.PlanForPace(request.pace->Of(baseline), request.rules);
   if (request.without_deadline)
@@ -115,12 +116,13 @@ Result<PipelinePlan> PlanOf(const PlanAnswer& answer, const Planner& planner,
   return planner.Plan(request.deadline ? request.deadline->Of(baseline) : baseline, request.rules);
 }
 
-// With the measured points.
+// Solves with the measured points.
 Status SolvePoints(PlanAnswer& answer, const PlanRequest& request, const Clock& clock) {
   ZEUS_TRY(const std::unique_ptr<Planner> planner, SolvePlanner(answer, DemandOf(request), clock));
   const bool alone = !planner->has_frontier();
   const BusyLine busy(alone ? "solving for this deadline" : kChoosing, clock);
-  auto plan = Timed(clock, answer.plan_time, [&] { return PlanOf(answer, *planner, request); });
+  auto plan =
+      Timed(clock, answer.plan_time, [&] { return MakeAnswerPlan(answer, *planner, request); });
   if (!plan.ok()) return std::move(plan).error();
   answer.plan = std::move(plan).value();
   if (alone) answer.solve_time += std::exchange(answer.plan_time, Seconds(0));
@@ -133,8 +135,8 @@ Status SolvePoints(PlanAnswer& answer, const PlanRequest& request, const Clock& 
   return Ok();
 }
 
-// The model's durations are whole steps, and so are the points that the reference writes: those on
-// a straight line, too. Of extremely many steps the breakpoints will do.
+// Durations of the model are whole steps, and the reference writes a point for each, also for those
+// on a straight line. If there are too many steps, the breakpoints have to suffice.
 std::vector<FrontierPoint> EveryStep(const pipeline::Frontier& frontier) {
   constexpr pipeline::Ticks kMostSteps = 1 << 20;
   const pipeline::Ticks last = frontier.fastest().ticks;
@@ -146,7 +148,7 @@ std::vector<FrontierPoint> EveryStep(const pipeline::Frontier& frontier) {
   return points;
 }
 
-// The frontier of the reference's model, which knows no clocks, so there is no plan.
+// Computes the frontier of the reference's model, which has no clocks, so there is no plan.
 Status SolveModel(PlanAnswer& answer, const PlanRequest& request, const Clock& clock) {
   auto chosen = Timed(clock, answer.solve_time, [&]() -> Result<pipeline::ChosenFrontier> {
     ZEUS_TRY(const pipeline::CostTable costs, MakeCosts(answer.problem, request.cost));
@@ -195,14 +197,14 @@ Result<PlanAnswer> AnswerReference(pipeline::Problem problem,
                                    const Clock& clock) {
   PlanAnswer answer = Begin(std::move(problem));
   answer.rules.latency = latency;
-  // Before the solver works in vain.
+  // Reports a wrong schedule before the solver does its work.
   ZEUS_TRY(answer.plan, EvaluateReference(answer.problem, ranks, latency));
   ZEUS_TRY(const std::unique_ptr<Planner> planner,
            SolvePlanner(answer, pipeline::Demand::kFrontier, clock));
   const BusyLine busy(kChoosing, clock);
   ZEUS_RETURN_IF_ERROR(AddSlacks(answer, *planner));
   const pipeline::Frontier& frontier = planner->frontier();
-  // True times are not whole ticks; the frontier's fastest time is rounded up to them.
+  // True times are not whole ticks, and the fastest time of the frontier is rounded up to them.
   const pipeline::Ticks ticks =
       std::max(frontier.TicksWithin(answer.plan->time), frontier.fastest().ticks);
   answer.plan->bound = frontier.EnergyAt(ticks);

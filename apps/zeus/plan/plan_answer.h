@@ -17,39 +17,40 @@
 
 namespace zeus::cli {
 
-// What an iteration takes that may be slower than the baseline by a share: 0.05 is 5 %.
+// The best iteration that may be slower than the baseline by a share: 0.05 is 5 %.
 struct SlackRow {
   double slowdown = 0;
   Seconds deadline{0};
-  Joules bound{};                                // On the frontier.
-  std::optional<pipeline::PipelinePlan> plan{};  // Without its instructions.
-  double saving = 0;                             // Of the plan; of the bound where there is none.
+  Joules bound{};                                // Least energy, from the frontier.
+  std::optional<pipeline::PipelinePlan> plan{};  // Its instructions are left out.
+  double saving = 0;  // Saving of the plan, or of the bound if there is no plan.
 };
 
-// Everything that `zeus plan` tells.
+// The complete result of `zeus plan`.
 struct PlanAnswer {
   pipeline::Problem problem{};
   pipeline::CostKind cost = pipeline::CostKind::kHull;
   pipeline::Evaluation baseline{};  // Every computation at its highest clock.
   Seconds fastest{0};
-  std::vector<pipeline::FrontierPoint> frontier{};  // Empty where one deadline alone was solved.
+  std::vector<pipeline::FrontierPoint> frontier{};  // Empty if only one deadline was solved.
   std::vector<SlackRow> slacks{};
   std::optional<pipeline::PipelinePlan> plan{};
   std::string plan_name = "plan";
-  pipeline::ClockChangeRules rules{};                  // That the plan keeps.
-  double saving = 0;                                   // Of the plan.
-  std::optional<pipeline::ReplicaOutcome> replicas{};  // Where a straggler slows several.
+  pipeline::ClockChangeRules rules{};  // The rules that the plan obeys.
+  double saving = 0;                   // Saving of the plan.
+  // Set if a straggler slows down several replicas.
+  std::optional<pipeline::ReplicaOutcome> replicas{};
   int data_parallel = 1;
   Seconds solve_time{0};
   Seconds plan_time{0};
   std::string method{};  // "the whole frontier", "this deadline alone".
 };
 
-// `clock` measures how long solving takes.
+// `clock` measures the duration of solving.
 Result<PlanAnswer> AnswerPlan(pipeline::Problem problem, const PlanRequest& request,
                               const Clock& clock);
 
-// The same for a schedule that somebody else made.
+// Evaluates a schedule that another program made.
 Result<PlanAnswer> AnswerReference(pipeline::Problem problem,
                                    const std::vector<pipeline::RankClocks>& ranks, Seconds latency,
                                    const Clock& clock);

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t kLargestReference = std::size_t{128} << 20;
 
-// A file that is read, or written for something else, must not be written over.
+// Returns an error if an output would overwrite an input or another output.
 Status CheckDistinct(const PlanFlags& flags) {
   const std::pair<const char*, std::filesystem::path> files[] = {
       {"--profile", flags.profile},   {"--instance", flags.instance},
@@ -51,7 +51,7 @@ Status CheckDistinct(const PlanFlags& flags) {
   return Ok();
 }
 
-// Found out before the work, not after it.
+// Finds problems with files before the work, not after it.
 Status CheckFiles(const PlanFlags& flags) {
   ZEUS_RETURN_IF_ERROR(CheckDistinct(flags));
   ZEUS_RETURN_IF_ERROR(CheckOutputs(flags.outputs));
@@ -71,7 +71,7 @@ Result<std::vector<pipeline::RankClocks>> ReadReference(const std::filesystem::p
 
 Result<PlanAnswer> Answer(const PlanFlags& flags) {
   const SystemClock clock;
-  ZEUS_TRY(const PlanRequest request, RequestOf(flags));
+  ZEUS_TRY(const PlanRequest request, MakePlanRequest(flags));
   ZEUS_RETURN_IF_ERROR(CheckFiles(flags));
   ZEUS_TRY(pipeline::Problem problem, LoadPipeline(flags));
   if (flags.from_reference.empty()) return AnswerPlan(std::move(problem), request, clock);
@@ -97,7 +97,8 @@ Result<int> Plan(const PlanFlags& flags) {
   } else {
     const int width = OutputWidth();
     const std::string picture = PlanPicture(answer, width);
-    fmt::print("{}{}", picture, picture.empty() ? "" : "\n");  // Its colours are ours.
+    // Printed as it is, because it contains our own colours.
+    fmt::print("{}{}", picture, picture.empty() ? "" : "\n");
     PrintText(ToText(report, width));
   }
   ZEUS_RETURN_IF_ERROR(FlushOutput());

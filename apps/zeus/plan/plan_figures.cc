@@ -21,8 +21,9 @@ using report::Mark;
 using report::Panel;
 using report::Series;
 
-constexpr std::size_t kMostBoxes = 6000;  // Of an iteration that is shown whole.
-constexpr double kBoxesInWindow = 100;    // Of each stage, where it is not.
+// Largest number in an iteration that is drawn as a whole.
+constexpr std::size_t kMostBoxes = 6000;
+constexpr double kBoxesInWindow = 100;  // Number per stage in a part of a larger one.
 
 // A part of the time of an iteration.
 struct Window {
@@ -31,16 +32,16 @@ struct Window {
   std::string name{};  // " (its beginning)"
 };
 
-std::size_t BoxesOf(const PipelinePlan& plan) {
+std::size_t CountBoxes(const PipelinePlan& plan) {
   std::size_t boxes = 0;
   for (const auto& stage : plan.stages) boxes += stage.size();
   return boxes;
 }
 
-// Parts of an iteration that are drawn alone because nobody could tell the boxes of all of it
-// apart: where a share of each stage's computations runs, at the beginning and at the end.
-std::vector<Window> WindowsOf(const PipelinePlan& plan) {
-  const auto boxes = static_cast<double>(BoxesOf(plan));
+// Returns the parts that are drawn if an iteration has too many boxes to tell apart: at the
+// beginning and at the end, where a share of each stage's computations runs.
+std::vector<Window> ChooseWindows(const PipelinePlan& plan) {
+  const auto boxes = static_cast<double>(CountBoxes(plan));
   const Seconds part =
       plan.time * std::min(1.0, kBoxesInWindow * static_cast<double>(plan.stages.size()) / boxes);
   return {{.from = Seconds(0), .to = part, .name = ": the beginning"},
@@ -64,7 +65,7 @@ Series SpansOf(const PipelinePlan& plan, const Window& window) {
   return series;
 }
 
-// A line across all stages.
+// Draws a vertical line across all stages.
 Series UprightRule(std::string name, std::string role, Seconds at, std::size_t stages) {
   return {.name = std::move(name),
           .role = std::move(role),
@@ -109,11 +110,12 @@ Figure PipelineFigure(const PlanAnswer& answer) {
                     answer.problem.blocking_power.value())};
   const std::pair<std::string, const PipelinePlan*> both[] = {{"All at the highest clock", &before},
                                                               {"The " + answer.plan_name, &plan}};
-  if (BoxesOf(plan) > kMostBoxes) {
-    figure.caption += fmt::format(" The beginning and the end of {} computations.", BoxesOf(plan));
+  if (CountBoxes(plan) > kMostBoxes) {
+    figure.caption +=
+        fmt::format(" The beginning and the end of {} computations.", CountBoxes(plan));
     for (std::size_t i = 0; i < 2; ++i)
       for (const auto& [title, shown] : both) {
-        const Window window = WindowsOf(*shown)[i];
+        const Window window = ChooseWindows(*shown)[i];
         figure.panels.push_back(PipelinePanel(title + window.name, *shown, powers, window));
       }
     return figure;
@@ -122,7 +124,7 @@ Figure PipelineFigure(const PlanAnswer& answer) {
   const bool waits = plan.waits_until > plan.time;
   for (const auto& [title, shown] : both) {
     Panel panel = PipelinePanel(title, *shown, powers, {.from = Seconds(0), .to = until});
-    // Also make both panels equally long.
+    // The line also makes both panels equally long.
     panel.series.push_back(
         UprightRule("End at the highest clock", "default", before.time, plan.stages.size()));
     panel.series.push_back(
@@ -139,7 +141,7 @@ Figure FrontierFigure(const PlanAnswer& answer) {
     frontier.x.push_back(point.time.count());
     frontier.y.push_back(point.energy.value());
   }
-  // The first point is the slowest; axes grow to the right.
+  // The frontier begins with its slowest point, but axes grow to the right.
   std::ranges::reverse(frontier.x);
   std::ranges::reverse(frontier.y);
   Series others{.name = "Plans", .role = "knowledge_gradient", .mark = Mark::kPoints};
@@ -157,7 +159,7 @@ Figure FrontierFigure(const PlanAnswer& answer) {
                                   answer.baseline.energy));
   if (answer.plan) {
     const PipelinePlan& plan = *answer.plan;
-    // Waiting for a straggler is no part of this axis.
+    // The energy of waiting for a straggler is not shown on this axis.
     const Joules waiting = answer.problem.blocking_power * (plan.waits_until - plan.time) *
                            static_cast<double>(answer.problem.stages);
     const auto [low, high] = std::ranges::minmax(frontier.y);

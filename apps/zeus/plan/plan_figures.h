@@ -5,11 +5,11 @@
 
 namespace zeus::cli {
 
-// One iteration drawn to scale, before and after, coloured by power. Of very many computations the
-// first and the last ones are shown. Needs a plan.
+// Draws one iteration to scale, before and after planning, coloured by power. If there are very
+// many computations, only the first and the last ones are shown. Needs a plan.
 report::Figure PipelineFigure(const PlanAnswer& answer);
 
-// Energy over time, with the baseline, the plan and the deadline.
+// Draws energy over time, with the baseline, the plan and the deadline.
 report::Figure FrontierFigure(const PlanAnswer& answer);
 
 }  // namespace zeus::cli

@@ -119,7 +119,7 @@ Result<PaceTarget> ParsePaceTarget(const std::string& text, const char* option) 
       fmt::format("{} takes 1.05x (of the baseline), 2.9s or 2900ms, not {}", option, Quote(text)));
 }
 
-Result<PlanRequest> RequestOf(const PlanFlags& flags) {
+Result<PlanRequest> MakePlanRequest(const PlanFlags& flags) {
   PlanRequest request{.whole_frontier = flags.whole_frontier, .replicas = flags.data_parallel};
   if (flags.cost == "exponential") request.cost = pipeline::CostKind::kExponential;
   request.without_deadline = Trim(flags.deadline) == "none";

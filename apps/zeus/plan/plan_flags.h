@@ -17,9 +17,9 @@ namespace zeus::cli {
 // The command line of `zeus plan`.
 struct PlanFlags {
   std::filesystem::path profile{};
-  std::filesystem::path instance{};  // Instead of a profile and a schedule.
-  std::string schedule = "1f1b";     // A name, or a file.
-  int microbatches = 0;              // 0: as the schedule's file has it.
+  std::filesystem::path instance{};  // Replaces profile and schedule.
+  std::string schedule = "1f1b";     // A name, or the path of a file.
+  int microbatches = 0;              // 0: as in the schedule's file.
   int chunks = 1;
   std::string stages{};
   std::optional<double> blocking_power{};
@@ -39,7 +39,7 @@ struct PlanFlags {
 
 void AddPlanFlags(Verb app, PlanFlags& flags);
 
-// How long an iteration may take, or takes: so many times the baseline's, or a time.
+// The duration of an iteration: a multiple of the baseline's, or a time.
 struct PaceTarget {
   std::optional<double> factor{};
   Seconds time{0};
@@ -47,21 +47,21 @@ struct PaceTarget {
   Seconds Of(Seconds baseline) const { return factor ? baseline * *factor : time; }
 };
 
-// "1.05x", "2.9s" or "2900ms".
+// Parses "1.05x", "2.9s" or "2900ms".
 Result<PaceTarget> ParsePaceTarget(const std::string& text, const char* option);
 
-// What is asked for, of whatever pipeline.
+// The request, independent of the pipeline it is for.
 struct PlanRequest {
   pipeline::CostKind cost = pipeline::CostKind::kHull;
-  std::optional<PaceTarget> deadline{};  // nullopt: as the baseline.
-  bool without_deadline = false;         // As slow as saves energy.
-  std::optional<PaceTarget> pace{};      // Of a straggler.
+  std::optional<PaceTarget> deadline{};  // nullopt: the time of the baseline.
+  bool without_deadline = false;         // As slow as still saves energy.
+  std::optional<PaceTarget> pace{};      // Pace of a straggler.
   pipeline::ClockChangeRules rules{};
   bool whole_frontier = false;
   int replicas = 1;
 };
 
-// What the flags mean. kInvalidArgument names those that contradict each other.
-Result<PlanRequest> RequestOf(const PlanFlags& flags);
+// Interprets the flags. kInvalidArgument names those that contradict each other.
+Result<PlanRequest> MakePlanRequest(const PlanFlags& flags);
 
 }  // namespace zeus::cli

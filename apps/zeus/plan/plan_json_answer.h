@@ -5,7 +5,7 @@
 
 namespace zeus::cli {
 
-// What `zeus plan --json` prints: docs/formats.md.
+// Returns the output of `zeus plan --json` (docs/formats.md).
 Json ToJson(const PlanAnswer& answer);
 
 }  // namespace zeus::cli

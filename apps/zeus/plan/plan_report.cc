@@ -27,7 +27,7 @@ std::string JoulesText(Joules energy) {
 
 std::string Percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-// Rounded up: it is a promise.
+// Rounds up, because the gap is a promise.
 std::string GapText(double gap) {
   const double tenths = std::max(0.0, std::ceil(gap * 1000 - 1e-6));
   return fmt::format("{:.1f} %", tenths / 10);

@@ -7,11 +7,11 @@
 
 namespace zeus::cli {
 
-// The answer for people: findings, the frontier as a table, and pictures of it and of the pipeline
-// before and after.
+// Returns a report for people: findings, the frontier as a table, figures of it, and of the
+// pipeline before and after planning.
 report::Report MakePlanReport(const PlanAnswer& answer);
 
-// The pipeline before and after in `width` columns; empty where nothing was planned.
+// Draws the pipeline before and after planning in `width` columns; empty if there is no plan.
 std::string PlanPicture(const PlanAnswer& answer, int width);
 
 }  // namespace zeus::cli

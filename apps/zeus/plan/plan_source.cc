@@ -25,9 +25,9 @@ constexpr int kMostStages = 4096;
 constexpr std::array<std::string_view, 4> kSchedules = {"1f1b", "gpipe", "interleaved",
                                                         "early_recompute"};
 
-// What was wrong with a file's content begins with its name.
+// Adds the name of the file to an error about its content.
 template <class T>
-Result<T> OfFile(const std::filesystem::path& path, Result<T> result) {
+Result<T> NamingFile(const std::filesystem::path& path, Result<T> result) {
   if (result.ok()) return result;
   return std::move(result).error().While(Printable(path.string()));
 }
@@ -38,7 +38,7 @@ Result<std::string> ReadInput(const std::filesystem::path& path) {
   return text;
 }
 
-// Whether a profile has rows for every GPU of a stage.
+// Returns whether a profile has rows for every GPU of a stage.
 bool HasTensorRanks(std::string_view csv) {
   while (csv.starts_with('#') && csv.find('\n') != std::string_view::npos)
     csv.remove_prefix(csv.find('\n') + 1);
@@ -57,7 +57,7 @@ Result<pipeline::PipelineProfile> LoadProfile(const PlanFlags& flags) {
         "for an A40 or 84 for an A100");
   ZEUS_TRY(const std::string text, ReadInput(flags.profile));
   ZEUS_TRY(pipeline::PipelineProfile profile,
-           OfFile(flags.profile, pipeline::ParseProfileCsv(text)));
+           NamingFile(flags.profile, pipeline::ParseProfileCsv(text)));
   profile.blocking_power = Watts(*flags.blocking_power * flags.tensor_parallel);
   if (!HasTensorRanks(text)) ScaleEnergy(profile, flags.tensor_parallel);
   if (flags.stages.empty()) return profile;
@@ -72,7 +72,7 @@ Result<pipeline::Schedule> ReadSchedule(const PlanFlags& flags) {
     return InvalidArgument(fmt::format("--schedule: {} is neither {} nor a file",
                                        Quote(flags.schedule), fmt::join(kSchedules, ", ")));
   ZEUS_TRY(const std::string text, ReadInput(path));
-  ZEUS_TRY(pipeline::Schedule schedule, OfFile(path, pipeline::ParseSchedule(text)));
+  ZEUS_TRY(pipeline::Schedule schedule, NamingFile(path, pipeline::ParseSchedule(text)));
   if (flags.microbatches > 0 && flags.microbatches != schedule.microbatches)
     return InvalidArgument(
         fmt::format("{} has {} microbatches and --microbatches says {}: leave it out",
@@ -90,7 +90,7 @@ Result<pipeline::Schedule> ScheduleOf(const PlanFlags& flags, int stages) {
       {.stages = stages, .microbatches = flags.microbatches, .chunks = flags.chunks});
 }
 
-// An instance says everything itself.
+// An instance defines everything, so flags that would change it are rejected.
 Status CheckAlone(const PlanFlags& flags) {
   if (flags.microbatches == 0 && flags.stages.empty() && !flags.blocking_power &&
       flags.schedule == "1f1b" && flags.chunks == 1 && flags.tensor_parallel == 1)
@@ -127,7 +127,7 @@ Result<pipeline::Problem> LoadPipeline(const PlanFlags& flags) {
   if (!flags.instance.empty()) {
     ZEUS_RETURN_IF_ERROR(CheckAlone(flags));
     ZEUS_TRY(const std::string text, ReadInput(flags.instance));
-    ZEUS_TRY(pipeline::Problem problem, OfFile(flags.instance, pipeline::ParseInstance(text)));
+    ZEUS_TRY(pipeline::Problem problem, NamingFile(flags.instance, pipeline::ParseInstance(text)));
     if (problem.name.empty()) problem.name = flags.instance.stem().string();
     return problem;
   }

@@ -9,12 +9,13 @@
 
 namespace zeus::cli {
 
-// The pipeline that the flags are about: from an instance, or from a profile and a schedule.
-// Messages name the file and the fix.
+// Loads the pipeline from an instance, or from a profile and a schedule. Error messages name the
+// file and the fix.
 Result<pipeline::Problem> LoadPipeline(const PlanFlags& flags);
 
-// Which of the profile's stages each stage of the pipeline is like: "4" or "0,2,5,7". A number
-// spreads the stages over those of the profile, the first and the last kept.
+// Returns for each stage of the pipeline the stage of the profile that it resembles. `text` is "4"
+// or "0,2,5,7"; a number spreads the stages over those of the profile, keeping the first and the
+// last.
 Result<std::vector<int>> ParseStages(const std::string& text, int profiled);
 
 }  // namespace zeus::cli

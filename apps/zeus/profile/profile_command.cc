@@ -1,30 +1,51 @@
+#include <fmt/format.h>
+
 #include <memory>
 
 #include "apps/zeus/commands.h"
+#include "apps/zeus/exit_code.h"
+#include "apps/zeus/output.h"
 #include "apps/zeus/profile/profile_options.h"
-#include "apps/zeus/profile/profile_session.h"
-#include "apps/zeus/profile/profiled_devices.h"
 #include "apps/zeus/profile/sweep_outputs.h"
 #include "apps/zeus/run/run_options.h"
 #include "zeus/base/clock.h"
 #include "zeus/monitor/sharing/shared_activity_board.h"
+#include "zeus/session/profile_session.h"
+#include "zeus/session/profiled_devices.h"
 
 namespace zeus::cli {
 namespace {
 
+int ExitCodeOf(const ProfileOutcome& outcome) {
+  // The end of the command was asked for, so its own exit code says nothing.
+  if (outcome.stopped) return outcome.failure ? ExitCode(outcome.failure->code) : 0;
+  if (outcome.command.exit_code != 0) return outcome.command.exit_code;
+  if (outcome.failure) return ExitCode(outcome.failure->code);
+  return outcome.measured ? 0 : ExitCode(ErrorCode::kUnavailable);
+}
+
 Result<int> Execute(const ProfileFlags& flags, const Verb& verb, const CommandTail& tail) {
   ZEUS_TRY(std::vector<std::string> command, CommandToRun(verb, tail));
-  ZEUS_TRY(const ProfileOptions options, Interpret(flags, std::move(command)));
-  ZEUS_RETURN_IF_ERROR(CheckFiles(options.files));
+  ZEUS_TRY(const ProfileInvocation invocation, Interpret(flags, std::move(command)));
+  ZEUS_RETURN_IF_ERROR(CheckFiles(invocation.files));
   ActivityGroup::BecomeHost();
   SystemClock clock;
   ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::Start());
   ZEUS_TRY(const std::unique_ptr<ProfiledDevices> devices,
-           ProfiledDevices::Open(clock, {.kind = options.knob,
-                                         .gpus = options.gpus,
-                                         .ceiling = options.ceiling,
-                                         .driver_timeout = options.driver_timeout}));
-  return ProfileSession(options, clock, *signals, *devices).Execute();
+           ProfiledDevices::Open(clock, {.kind = invocation.knob,
+                                         .gpus = invocation.gpus,
+                                         .ceiling = invocation.ceiling,
+                                         .driver_timeout = invocation.driver_timeout}));
+  const auto show = [&invocation](const SweepReport& report) {
+    Status written = WriteResults(report, invocation.files);
+    if (!invocation.quiet) ShowResults(report);
+    return written;
+  };
+  ProfileSession session(invocation.session, clock, *signals, *devices, show);
+  ZEUS_TRY(ProfileOutcome outcome, session.Execute());
+  if (outcome.not_started) return CommandNotStarted(*std::move(outcome.not_started));
+  if (outcome.failure) PrintErrorText(fmt::format("zeus: {}\n", outcome.failure->message));
+  return ExitCodeOf(outcome);
 }
 
 }  // namespace

@@ -157,38 +157,41 @@ Result<Seconds> ParseDuration(const std::string& text, const char* option) {
       fmt::format("{} takes a duration as in 5s, 500ms or 2min, not {}", option, Quote(text)));
 }
 
-Result<ProfileOptions> Interpret(const ProfileFlags& flags, std::vector<std::string> command) {
+Result<ProfileInvocation> Interpret(const ProfileFlags& flags, std::vector<std::string> command) {
   ZEUS_RETURN_IF_ERROR(CheckTogether(flags));
-  ProfileOptions options;
+  ProfileInvocation invocation;
+  ProfileOptions& options = invocation.session;
   options.command = std::move(command);
-  ZEUS_TRY(options.knob, ParseKnobKind(flags.knob));
+  ZEUS_TRY(invocation.knob, ParseKnobKind(flags.knob));
   if (!flags.gpus.empty()) {
-    if (options.knob == KnobKind::kCpuPowerLimit)
+    if (invocation.knob == KnobKind::kCpuPowerLimit)
       return InvalidArgument(
           "--gpus does not go with --knob cpu_power_limit, which limits the CPUs");
-    ZEUS_TRY(options.gpus, ParseGpus(flags.gpus));
+    ZEUS_TRY(invocation.gpus, ParseGpus(flags.gpus));
   }
   if (!flags.limits.empty()) {
-    ZEUS_TRY(options.settings, ParseLimits(flags.limits, options.knob));
+    ZEUS_TRY(options.settings, ParseLimits(flags.limits, invocation.knob));
   }
-  options.driver_timeout = Seconds(flags.driver_timeout);
-  options.stride = SettingOf(options.knob, flags.stride.value_or(0));
-  options.ceiling = flags.may_raise ? Ceiling::kOfDevice : Ceiling::kAsFound;
+  invocation.driver_timeout = Seconds(flags.driver_timeout);
+  options.stride = SettingOf(invocation.knob, flags.stride.value_or(0));
+  invocation.ceiling = flags.may_raise ? Ceiling::kOfDevice : Ceiling::kAsFound;
   ZEUS_TRY(options.plan.slice, ParseDuration(flags.slice, "--slice"));
   ZEUS_TRY(options.plan.warmup, ParseDuration(flags.warmup, "--warmup"));
   if (options.plan.slice < kShortestSlice)
     return InvalidArgument("--slice must be at least 100ms: sensors show nothing new in less");
   options.plan.rounds = flags.until_done ? std::nullopt : std::optional(flags.rounds);
   if (!flags.progress.empty()) {
-    ZEUS_TRY(options.pattern, ProgressPattern::Compile(flags.progress));
+    auto pattern = ProgressPattern::Compile(flags.progress);
+    if (!pattern.ok()) return InvalidArgument("--" + pattern.error().message);
+    options.pattern = std::move(pattern).value();
   }
   options.progress_file = flags.progress_file;
   options.objectives = flags.objectives;
   options.after = AfterOf(flags);
   options.label = flags.label;
-  options.files = {flags.json, flags.csv, flags.svg, flags.html, flags.save};
-  options.quiet = flags.quiet;
-  return options;
+  invocation.files = {flags.json, flags.csv, flags.svg, flags.html, flags.save};
+  invocation.quiet = flags.quiet;
+  return invocation;
 }
 
 }  // namespace zeus::cli

@@ -5,11 +5,10 @@
 #include <vector>
 
 #include "apps/zeus/command.h"
-#include "apps/zeus/profile/progress_pattern.h"
-#include "apps/zeus/profile/sweep_report.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 #include "zeus/device/knobs/knob.h"
+#include "zeus/session/profile_session.h"
 
 namespace zeus::cli {
 
@@ -26,7 +25,7 @@ struct ProfileFlags {
   unsigned rounds = 2;
   std::string progress{};
   std::string progress_file{};
-  Objectives objectives{};
+  ProfileObjectives objectives{};
   std::string label{};
   std::string json{};
   std::string csv{};
@@ -39,13 +38,6 @@ struct ProfileFlags {
   bool stop = false;
 };
 
-// What becomes of the command after the sweep.
-enum class AfterSweep {
-  kRestore,  // It goes on as before it.
-  kKeep,     // It goes on at the best setting.
-  kStop,     // It is ended.
-};
-
 // Paths; empty: not wanted.
 struct ProfileFiles {
   std::string json;
@@ -55,22 +47,14 @@ struct ProfileFiles {
   std::string save;
 };
 
-// What it means.
-struct ProfileOptions {
-  std::vector<std::string> command;
-  std::optional<std::vector<unsigned>> gpus;
-  Seconds driver_timeout{30};
+// Their meaning.
+struct ProfileInvocation {
+  ProfileOptions session{};
+  std::optional<std::vector<unsigned>> gpus{};
+  Seconds driver_timeout{30};  // How long drivers may take to find devices.
   KnobKind knob = KnobKind::kGpuPowerLimit;
-  std::vector<Setting> settings;  // Given ones, fastest first; empty: by stride.
-  Setting stride;                 // 0: what suits the knob.
   Ceiling ceiling = Ceiling::kAsFound;
-  SweepPlan plan;  // Without the number of settings.
-  std::optional<ProgressPattern> pattern;
-  std::string progress_file;
-  Objectives objectives;
-  AfterSweep after = AfterSweep::kRestore;
-  std::string label;
-  ProfileFiles files;
+  ProfileFiles files{};
   bool quiet = false;
 };
 
@@ -78,7 +62,7 @@ struct ProfileOptions {
 void AddProfileFlags(Verb verb, ProfileFlags& flags);
 
 // kInvalidArgument with one sentence when they make no sense.
-Result<ProfileOptions> Interpret(const ProfileFlags& flags, std::vector<std::string> command);
+Result<ProfileInvocation> Interpret(const ProfileFlags& flags, std::vector<std::string> command);
 
 // "250,200,150" in watts, or megahertz of a clock: fastest first, each once. kInvalidArgument names
 // --limits.

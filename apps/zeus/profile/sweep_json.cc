@@ -2,7 +2,11 @@
 #include <fmt/format.h>
 
 #include "apps/zeus/profile/sweep_report.h"
+#include "apps/zeus/run/report.h"
 #include "zeus/base/json.h"
+#include "zeus/base/process.h"
+#include "zeus/base/version.h"
+#include "zeus/base/wall_time_text.h"
 
 namespace zeus::cli {
 namespace {
@@ -55,7 +59,7 @@ Json SliceJson(const SweepReport& report, const MeasuredSlice& slice) {
   return json;
 }
 
-Json ChoiceJson(const SweepReport& report, const Choice& choice) {
+Json ChoiceJson(const SweepReport& report, const SettingChoice& choice) {
   Json json = {{"objective", choice.objective}};
   json["setting"] = choice.row ? Json(ToNumber(report.rows[*choice.row].setting)) : Json(nullptr);
   if (!choice.row) json["reason"] = choice.reason;
@@ -64,8 +68,8 @@ Json ChoiceJson(const SweepReport& report, const Choice& choice) {
 
 Json DevicesJson(const SweepReport& report) {
   Json devices = Json::array();
-  for (const DeviceIdentity& device : report.devices)
-    devices.push_back({{"device", device.device}, {"model", device.model}, {"uuid", device.uuid}});
+  for (const JobKnob::Device& device : report.devices)
+    devices.push_back({{"device", device.name}, {"model", device.model}, {"uuid", device.uuid}});
   return devices;
 }
 
@@ -74,9 +78,9 @@ Json DevicesJson(const SweepReport& report) {
 Json ToJson(const SweepReport& report) {
   Json json = {{"schema", kSchema}, {"command", report.command}};
   if (!report.label.empty()) json["label"] = report.label;
-  json["host"] = report.host;
-  json["version"] = report.version;
-  json["started"] = Rfc3339(report.started);
+  json["host"] = HostName();
+  json["version"] = Version();
+  json["started"] = ToExactText(report.started);
   json["knob"] = KnobKindName(report.knob);
   json["unit"] = IsClock(report.knob) ? "megahertz" : "watts";
   json["devices"] = DevicesJson(report);
@@ -91,11 +95,12 @@ Json ToJson(const SweepReport& report) {
   for (std::size_t i = 0; i < report.rows.size(); ++i)
     json["settings"].push_back(RowJson(report, i));
   json["choices"] = Json::array();
-  for (const Choice& choice : report.choices) json["choices"].push_back(ChoiceJson(report, choice));
+  for (const SettingChoice& choice : report.choices)
+    json["choices"].push_back(ChoiceJson(report, choice));
   json["slices"] = Json::array();
   for (const MeasuredSlice& slice : report.slices)
     json["slices"].push_back(SliceJson(report, slice));
-  json["notes"] = report.notes;
+  json["notes"] = NotesOn(report);
   return json;
 }
 

@@ -1,9 +1,10 @@
-#include "apps/zeus/profile/sweep_notes.h"
-
+// Sentences about what did not go as planned in a sweep.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+
+#include "apps/zeus/profile/sweep_report.h"
 
 namespace zeus::cli {
 namespace {
@@ -36,7 +37,8 @@ std::string TooFewSteps(const SweepReport& report) {
 
 }  // namespace
 
-std::vector<std::string> NotesOn(const SweepReport& report, const SweepEnd& end) {
+std::vector<std::string> NotesOn(const SweepReport& report) {
+  const SweepEnd& end = report.end;
   std::vector<std::string> notes;
   if (end.trouble) notes.push_back("the sweep was given up: " + end.trouble->message);
   for (const SkippedSlice& skipped : end.skipped)
@@ -61,6 +63,8 @@ std::vector<std::string> NotesOn(const SweepReport& report, const SweepEnd& end)
   } else if (std::ranges::any_of(report.rows, [](const SweepRow& row) { return !row.per_step; })) {
     notes.push_back(TooFewSteps(report));
   }
+  if (report.kept)
+    notes.push_back(fmt::format("{} is set for the rest of the command", ToText(*report.kept)));
   return notes;
 }
 

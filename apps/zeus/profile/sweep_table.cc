@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "apps/zeus/profile/sweep_report.h"
-#include "apps/zeus/profile/uncertain_text.h"
+#include "zeus/base/quantity_text.h"
+#include "zeus/base/terminal_text.h"
 #include "zeus/base/text.h"
-#include "zeus/base/text_table.h"
 
 namespace zeus::cli {
 namespace {
@@ -39,10 +39,10 @@ std::vector<std::string> Cells(const SweepReport& report, std::size_t index) {
   } else {
     cells.insert(cells.end(), 2, kUnknown);
   }
-  cells.push_back(Change(row.power.value(), highest.power.value()));
+  cells.push_back(ChangeText(row.power.value(), highest.power.value()));
   if (row.per_step && highest.per_step) {
-    cells.push_back(Change(row.per_step->time.count(), highest.per_step->time.count()));
-    cells.push_back(Change(row.per_step->energy.value(), highest.per_step->energy.value()));
+    cells.push_back(ChangeText(row.per_step->time.count(), highest.per_step->time.count()));
+    cells.push_back(ChangeText(row.per_step->energy.value(), highest.per_step->energy.value()));
   } else {
     cells.insert(cells.end(), 2, kUnknown);
   }
@@ -75,9 +75,9 @@ std::string ToTable(const SweepReport& report) {
                       100 * report.shared_error);
     }
   }
-  for (const Choice& choice : report.choices)
+  for (const SettingChoice& choice : report.choices)
     if (!choice.row) text += fmt::format("  {}: {}\n", choice.objective, choice.reason);
-  for (const std::string& note : report.notes) text += fmt::format("  {}\n", note);
+  for (const std::string& note : NotesOn(report)) text += fmt::format("  {}\n", note);
   return text;
 }
 

@@ -1,6 +1,4 @@
 // A whole sweep over a simulated GPU, and what is made of it.
-#include "apps/zeus/profile/sweep.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,10 +7,8 @@
 #include <cmath>
 #include <memory>
 
-#include "apps/zeus/profile/svg_plot.h"
-#include "apps/zeus/profile/sweep_notes.h"
+#include "apps/zeus/profile/sweep_drawing.h"
 #include "apps/zeus/profile/sweep_report.h"
-#include "apps/zeus/profile/text_plot.h"
 #include "zeus/base/json.h"
 #include "zeus/base/stepped_clock.h"
 #include "zeus/device/knobs/knob_group.h"
@@ -20,6 +16,7 @@
 #include "zeus/device/sim/testing/loads.h"
 #include "zeus/monitor/energy_monitor.h"
 #include "zeus/optimizer/power_limit/monitor_slice_meter.h"
+#include "zeus/report/report.h"
 
 namespace zeus::cli {
 namespace sweep_test {
@@ -51,7 +48,12 @@ class SweepTest : public ::testing::Test {
     }
   }
 
-  SweepReport Report(const Sweep& sweep, Objectives objectives = {}) const {
+  static std::vector<std::string> Notes(SweepReport report, SweepEnd end) {
+    report.end = std::move(end);
+    return NotesOn(report);
+  }
+
+  SweepReport Report(const Sweep& sweep, ProfileObjectives objectives = {}) const {
     SweepReport report;
     report.command = {"./train", "<fast>"};
     report.progress = ProgressSource::kOutput;
@@ -111,17 +113,21 @@ TEST_F(SweepTest, ObjectivesAreAnsweredAndShown) {
   Run(sweep);
   const SweepReport report = Report(sweep, {.eta = 0.5, .max_slowdown = 1.0});
   ASSERT_EQ(report.choices.size(), 4U);
-  for (const Choice& choice : report.choices) EXPECT_TRUE(choice.row) << choice.reason;
+  for (const SettingChoice& choice : report.choices) EXPECT_TRUE(choice.row) << choice.reason;
   EXPECT_EQ(report.choices[2].row, 0U) << "nothing is faster than the highest limit";
   const Profile profile = ToProfile(report);
   EXPECT_EQ(profile.points.size(), 4U);
   EXPECT_THAT(ToTable(report), HasSubstr("cost (eta 0.5)"));
   EXPECT_EQ(ToJson(report)["settings"].size(), 4U);
-  const std::string svg = ToSvg(report);
+  const std::string svg = report::ToSvg(ToFigure(report));
   EXPECT_THAT(svg, HasSubstr("./train &lt;fast&gt;"));
   EXPECT_THAT(svg, HasSubstr("energy per step"));
-  EXPECT_THAT(ToTextPlot(report, Glyphs::kUnicode), HasSubstr("●"));
-  const std::string plain = ToTextPlot(report, Glyphs::kAscii);
+  const report::Panel panel = ToRelativePanel(report);
+  EXPECT_THAT(report::ToTextPlot(panel, report::Glyphs::kUnicode), HasSubstr("●"));
+  const std::string plain = report::ToTextPlot(panel, report::Glyphs::kAscii);
+  const report::Report page = ToReport(report);
+  EXPECT_EQ(page.sections[1].tables[0].rows.size(), 4U);
+  EXPECT_THAT(page.findings, ::testing::Not(::testing::IsEmpty()));
   EXPECT_TRUE(std::ranges::all_of(plain, [](char c) { return static_cast<signed char>(c) > 0; }));
 }
 
@@ -135,8 +141,8 @@ TEST_F(SweepTest, WithoutProgressThereIsPowerAndNoChoice) {
   EXPECT_TRUE(report.choices.empty());
   EXPECT_TRUE(ToProfile(report).points.empty());
   EXPECT_THAT(ToTable(report), HasSubstr("unknown"));
-  EXPECT_THAT(NotesOn(report, {}), ::testing::ElementsAre(HasSubstr("--progress 'step")));
-  EXPECT_THAT(ToSvg(report), HasSubstr("power (W)"));
+  EXPECT_THAT(Notes(report, {}), ::testing::ElementsAre(HasSubstr("--progress 'step")));
+  EXPECT_THAT(report::ToSvg(ToFigure(report)), HasSubstr("power (W)"));
 }
 
 TEST_F(SweepTest, ACommandThatEndsMidwayLeavesWhatWasMeasuredAndTheLimitAsItWas) {
@@ -148,7 +154,7 @@ TEST_F(SweepTest, ACommandThatEndsMidwayLeavesWhatWasMeasuredAndTheLimitAsItWas)
   const SweepReport report = Report(sweep);
   EXPECT_EQ(report.rows.size(), 2U);
   EXPECT_TRUE(report.choices.empty()) << "half of the settings choose nothing";
-  EXPECT_THAT(NotesOn(report, {.command_ended = true, .ran = 15s}),
+  EXPECT_THAT(Notes(report, {.command_ended = true, .ran = 15s}),
               ::testing::ElementsAre(HasSubstr("at least 24 s")));
 }
 
@@ -159,7 +165,7 @@ TEST_F(SweepTest, NothingIsTouchedBeforeTheFirstSignOfProgress) {
   EXPECT_TRUE(sweep.waiting());
   EXPECT_EQ(Limit(), 250_W);
   sweep.Stop();
-  EXPECT_THAT(NotesOn(Report(sweep), {.command_ended = true, .waiting = true}),
+  EXPECT_THAT(Notes(Report(sweep), {.command_ended = true, .waiting = true}),
               ::testing::ElementsAre(HasSubstr("matched --progress")));
 }
 
@@ -199,7 +205,7 @@ TEST_F(SweepTest, SettingsAboveACapThatStaysAreLeftOutAndSaid) {
   EXPECT_EQ(report.rows[0].setting, Setting(150_W));
   EXPECT_TRUE(report.choices.empty());
   EXPECT_FALSE(ToProfile(report).complete);
-  EXPECT_THAT(NotesOn(report, {.skipped = sweep.skipped()}),
+  EXPECT_THAT(Notes(report, {.skipped = sweep.skipped()}),
               ::testing::Contains(HasSubstr("a slice at 250 W is left out")));
 }
 

@@ -40,7 +40,7 @@ struct ClusterOptions {
   CarbonOptions carbon{};
 };
 
-// `default` is always among them: the others are compared with it.
+// Adds `default`, with which the others are compared, if it is missing.
 Result<std::vector<replay::ContenderSpec>> ClusterContenders(const ClusterOptions& options) {
   ZEUS_TRY(std::vector<std::string> names, ParseContenders(options.policies));
   ZEUS_TRY(const std::optional<double> beta, ParseBeta(options.beta));
@@ -97,7 +97,7 @@ Result<int> Write(const ClusterOptions& options, const std::vector<replay::Repla
   replay::RowProblems problems;
   ZEUS_TRY(const ClusterSource source, Open(options, jobs, 0, problems));
   Warn(problems);
-  ZEUS_RETURN_IF_ERROR(WriteWhole(options.write, [&source](const TakePart& take) {
+  ZEUS_RETURN_IF_ERROR(WriteWhole(options.write, [&source](const WritePart& take) {
     return WriteGroupTrace(source.trace, take);
   }));
   for (const std::string& remark : source.remarks)
@@ -118,7 +118,7 @@ Status CheckWrite(const ClusterOptions& options) {
   return CheckWritable(options.write);
 }
 
-// Every replay, of the first trace or of a new one each.
+// Replays the first trace again, or a new one each time.
 Status ReplayAll(const ClusterOptions& options,
                  const std::vector<replay::ContenderSpec>& contenders, ClusterSource source,
                  replay::ClusterComparison& comparison) {
@@ -134,14 +134,14 @@ Status ReplayAll(const ClusterOptions& options,
   return Ok();
 }
 
-// Emissions and money of what each policy saves, at what they are now.
+// Adds emissions and money that each policy saves, at present intensities and prices.
 void AddSavedCarbon(const CarbonAccounting& carbon, const Clock& clock,
                     const replay::ClusterComparison& comparison, Json& result,
                     report::Report& report) {
   if (!carbon.wanted()) return;
   for (std::size_t c = 0; c < comparison.contenders.size(); ++c) {
     const std::string& name = comparison.contenders[c];
-    const auto saving = SavingOf(comparison, c, std::nullopt);
+    const auto saving = ComputeSaving(comparison, c, std::nullopt);
     if (name == "default" || !saving || !(saving->energy > Joules(0))) continue;
     const WallTime now = clock.WallNow();
     const CarbonReport saved =
@@ -206,8 +206,8 @@ void AddSourceOptions(Verb verb, ClusterOptions& options) {
 
 void AddReplayClusterCommand(Verb replay, Action& action) {
   auto options = std::make_shared<ClusterOptions>();
-  const Verb verb = replay.AddVerb(
-      "cluster", "What the recurring jobs of a cluster would take under each policy");
+  const Verb verb =
+      replay.AddVerb("cluster", "Compare policies on the recurring jobs of a cluster");
   AddSourceOptions(verb, *options);
   AddSourceFlags(verb, options->source);
   verb.AddOption("--gpu", options->gpu, "GPU model that the jobs run on")
@@ -218,11 +218,11 @@ void AddReplayClusterCommand(Verb replay, Action& action) {
                  "Policies to compare, separated by commas; default is always one")
       .ShowDefault()
       .TypeName("NAMES");
-  verb.AddOption("--eta", options->eta, "0: time is what counts; 1: energy is")
+  verb.AddOption("--eta", options->eta, "From 0 (only time counts) to 1 (only energy counts)")
       .Check(NumberBetween(0, 1))
       .ShowDefault();
   verb.AddOption("--beta", options->beta,
-                 "Stop a run at so many times the least cost; none: never stop early")
+                 "Stop a run at this many times the least cost; none: never stop early")
       .ShowDefault()
       .TypeName("NUMBER|none");
   verb.AddOption("--seeds", options->seeds,

@@ -29,7 +29,7 @@ struct HistoryOptions {
   OutputFlags outputs{};
 };
 
-// Without --policy: the job's own, what happens without Zeus, and what could be had at best.
+// Without --policy these are the job's own policy, `default`, and `oracle`.
 Result<std::vector<replay::ContenderSpec>> HistoryContenders(const HistoryOptions& options,
                                                              const JobSpec& spec) {
   const std::string text =
@@ -64,10 +64,9 @@ Result<int> RunHistory(const HistoryOptions& options) {
 
 void AddReplayHistoryCommand(Verb replay, Action& action) {
   auto options = std::make_shared<HistoryOptions>();
-  const Verb verb = replay.AddVerb(
-      "history", "What your own job would have taken: another eta, GPU model or policy");
-  verb.AddOption("file", options->file,
-                 "What zeus job export wrote; - reads it from standard input")
+  const Verb verb =
+      replay.AddVerb("history", "Replay your own job with another eta, GPU model or policy");
+  verb.AddOption("file", options->file, "Output of zeus job export; - reads standard input")
       .Required()
       .Check(NotEmpty())
       .TypeName("FILE");

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kSchema = "zeus.job_export/1";
 
-Status TakeRecord(const Json& line, bool first, replay::HistoryBuilder& history) {
+Status AddRecord(const Json& line, bool first, replay::HistoryBuilder& history) {
   ZEUS_TRY(const std::string record, GetField<std::string>(line, "record"));
   if (first != (record == "job"))
     return Error{ErrorCode::kInvalidArgument,
@@ -38,15 +38,15 @@ Status TakeRecord(const Json& line, bool first, replay::HistoryBuilder& history)
     ZEUS_TRY(JobEvent event, wire::JobEventFromJson(line));
     return history.Add(std::move(event));
   }
-  return Ok();  // What a newer version adds is not ours.
+  return Ok();  // Records of newer versions are ignored.
 }
 
-Status TakeLine(std::string_view line, bool first, replay::HistoryBuilder& history) {
+Status AddLine(std::string_view line, bool first, replay::HistoryBuilder& history) {
   ZEUS_TRY(const Json json, ParseJson(line));
-  return TakeRecord(json, first, history);
+  return AddRecord(json, first, history);
 }
 
-// A line at a time: an export may be large, and a file that is none must not fill the memory.
+// Reads line by line: an export may be large, and a wrong file must not fill the memory.
 Result<replay::RunHistory> ParseHistory(replay::TextSource source) {
   replay::HistoryBuilder history;
   std::int64_t number = 0;
@@ -60,9 +60,9 @@ Result<replay::RunHistory> ParseHistory(replay::TextSource source) {
       text.remove_prefix(std::min(end + 1, text.size()));
       ++number;
       if (line.empty()) continue;
-      Status taken = TakeLine(line, first, history);
-      if (!taken.ok())
-        return std::move(taken).error().While(fmt::format("{}: line {}", source.name(), number));
+      Status added = AddLine(line, first, history);
+      if (!added.ok())
+        return std::move(added).error().While(fmt::format("{}: line {}", source.name(), number));
       first = false;
     }
   }

@@ -78,14 +78,14 @@ void AddPolicyFlags(Verb verb, ReplayJobFlags& flags) {
                  "knowledge_gradient, oracle, zeus_no_early_stop, zeus_no_pruning, zeus_no_jit")
       .ShowDefault()
       .TypeName("NAMES");
-  verb.AddOption("--eta", flags.eta, "0: time is what counts; 1: energy is")
+  verb.AddOption("--eta", flags.eta, "From 0 (only time counts) to 1 (only energy counts)")
       .Check(NumberBetween(0, 1))
       .ShowDefault();
   verb.AddOption("--beta", flags.beta,
-                 "Stop a run at so many times the least cost; none: never stop early")
+                 "Stop a run at this many times the least cost; none: never stop early")
       .ShowDefault()
       .TypeName("NUMBER|none");
-  verb.AddOption("--window", flags.window, "Only so many of the latest results count; 0: all")
+  verb.AddOption("--window", flags.window, "Only this many of the latest results count; 0: all")
       .Check(WholeNumberBetween(0, kMostSeeds))
       .ShowDefault();
   verb.AddFlag("--without-foresight", flags.without_foresight,
@@ -112,7 +112,7 @@ void AddReplayJobCommand(Verb replay, Action& action) {
       .Check(WholeNumberBetween(1, kMostSeeds))
       .ShowDefault();
   verb.AddOption("--recurrences", flags->recurrences,
-                 "Of the job; 2 |B| |P| unless told, as the paper has it")
+                 "Recurrences of the job; default: 2 |B| |P|, as in the paper")
       .Check(WholeNumberBetween(1, kMostRecurrences));
   verb.AddFlag("--histories", flags->histories, "With --json: every run of every seed");
   AddThreadsFlag(verb, flags->threads);

@@ -69,7 +69,8 @@ Result<replay::ClusterComparison> RunCluster(const PaperOptions& options, const 
   return RunClusterStudy(jobs, study);
 }
 
-// Of sentiment analysis, as in the paper (Zeus §6.4). The study has made sure that it is there.
+// Runs the drift of sentiment analysis, as in the paper (Zeus §6.4). The study guarantees that the
+// job exists.
 Result<std::vector<replay::paper::DriftCourse>> RunDriftOn(const JobsOfGpu& jobs, int seeds) {
   return replay::paper::RunDrift(*std::ranges::find(jobs, "bert_sa", &replay::ReplayJob::label),
                                  seeds);
@@ -84,7 +85,7 @@ Status CheckWholeFolder(const fs::path& folder) {
   return CheckWritable(folder / "paper.html");
 }
 
-// DIR: the page, the numbers, and a folder of figures.
+// Writes the page, the numbers, and a folder of figures.
 Status WriteFolder(const fs::path& folder, const Json& result, const report::Report& report) {
   ZEUS_TRY(const std::string left_out, WriteFiles(report, folder / "figures"));
   if (!left_out.empty()) PrintErrorText(fmt::format("zeus: {}\n", left_out));
@@ -97,7 +98,7 @@ Status WriteFolder(const fs::path& folder, const Json& result, const report::Rep
 }
 
 // Returns a summary of a few lines: how many claims hold, and where the files are.
-std::string SummaryOf(const report::Report& report, const fs::path& folder) {
+std::string MakeSummary(const report::Report& report, const fs::path& folder) {
   std::string text = fmt::format("{} ({})\n", report.title, report.subtitle);
   for (const std::string& finding : report.findings) text += fmt::format("- {}\n", finding);
   return text + fmt::format(
@@ -125,7 +126,7 @@ Result<int> RunPaper(const PaperOptions& options) {
     return 0;
   }
   ZEUS_RETURN_IF_ERROR(WriteFiles(options.outputs, report));
-  Show(stdout, SummaryOf(report, options.out));
+  Show(stdout, MakeSummary(report, options.out));
   return 0;
 }
 

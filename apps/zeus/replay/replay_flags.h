@@ -11,16 +11,16 @@
 #include "zeus/replay/input/row_problems.h"
 #include "zeus/replay/replay_job.h"
 
-// What the verbs of `zeus replay` have in common.
+// Flags and inputs that the verbs of `zeus replay` share.
 namespace zeus::cli {
 
-// Where the recorded jobs come from.
+// The source of the recorded jobs.
 struct SourceFlags {
   std::filesystem::path trace_dir{};  // Empty: the built-in catalogue.
   bool strict = false;
 };
 
-// --trace-dir DIR, --strict.
+// Declares --trace-dir DIR and --strict.
 void AddSourceFlags(Verb app, SourceFlags& flags);
 
 struct LoadedJobs {
@@ -32,21 +32,22 @@ struct LoadedJobs {
   Result<const replay::ReplayJob*> Find(std::string_view workload) const;
 };
 
-// The jobs on one GPU model. Bad rows of traces are told on standard error, or refused (--strict).
+// Loads the jobs on one GPU model. Bad rows of traces are printed on standard error, or rejected
+// with --strict.
 Result<LoadedJobs> LoadJobs(const SourceFlags& flags, std::string_view gpu_model, double eta);
-// Bad rows are added to `problems`, for the caller to tell of, or refused.
+// As above, but bad rows are added to `problems` for the caller to print.
 Result<LoadedJobs> LoadJobs(const SourceFlags& flags, std::string_view gpu_model, double eta,
                             replay::RowProblems& problems);
 
-// On standard error; nothing if there is none.
+// Prints the problems on standard error, if there are any.
 void Warn(const replay::RowProblems& problems);
 
-// "zeus,default": each known and once.
+// Parses "zeus,default"; each name must be known and unique.
 Result<std::vector<std::string>> ParseContenders(const std::string& text);
-// "2" or "none" (nullopt: runs are never stopped early).
+// Parses "2" or "none" (nullopt: runs are never stopped early).
 Result<std::optional<double>> ParseBeta(std::string_view text);
 
-// --threads N; as many as the machine has unless told.
+// Declares --threads N; the default is the number of the machine's.
 void AddThreadsFlag(Verb app, int& threads);
 
 }  // namespace zeus::cli

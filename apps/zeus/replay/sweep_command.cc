@@ -37,12 +37,12 @@ struct SweepFlags {
   int threads = 1;
 };
 
-// What the flags mean.
+// The settings that the flags ask for.
 struct SweepPlan {
   std::vector<std::string> gpus{};
   std::vector<std::string> workloads{};
   std::vector<double> etas{};
-  // For each beta, all policies.
+  // One list of policies for each beta.
   std::vector<std::vector<replay::ContenderSpec>> contenders{};
 
   std::int64_t comparisons() const {
@@ -63,8 +63,8 @@ void AddOnce(std::vector<T>& list, T value) {
   if (std::ranges::find(list, value) == list.end()) list.push_back(std::move(value));
 }
 
-// Each once: a setting that was asked for twice would count twice in the means.
-Result<SweepPlan> PlanOf(const SweepFlags& flags) {
+// Removes repetitions: a setting that was given twice would count twice in the means.
+Result<SweepPlan> MakeSweepPlan(const SweepFlags& flags) {
   SweepPlan plan;
   for (const std::string_view gpu : SplitAtCommas(flags.gpus)) AddOnce(plan.gpus, LowerCase(gpu));
   if (flags.workloads == "all") {
@@ -93,7 +93,7 @@ Result<SweepPlan> PlanOf(const SweepFlags& flags) {
   return plan;
 }
 
-// Of each GPU model at each eta.
+// Loads the jobs of each GPU model at each eta.
 Result<std::vector<LoadedJobs>> LoadAll(const SweepFlags& flags, const SweepPlan& plan,
                                         replay::RowProblems& problems) {
   std::vector<LoadedJobs> all;
@@ -118,7 +118,7 @@ Result<std::vector<replay::SweepRow>> RunSweep(const SweepFlags& flags, const Sw
         ZEUS_TRY(const replay::JobComparison comparison, Compare(*job, {.contenders = contenders,
                                                                         .seeds = flags.seeds,
                                                                         .threads = flags.threads}));
-        std::vector<replay::SweepRow> more = RowsOf(comparison);
+        std::vector<replay::SweepRow> more = MakeSweepRows(comparison);
         std::ranges::move(more, std::back_inserter(rows));
         progress.Add(1);
       }
@@ -139,7 +139,7 @@ std::vector<std::string> Remarks(const SweepPlan& plan, const std::vector<Loaded
 }
 
 Result<int> Sweep(const SweepFlags& flags) {
-  ZEUS_TRY(const SweepPlan plan, PlanOf(flags));
+  ZEUS_TRY(const SweepPlan plan, MakeSweepPlan(flags));
   ZEUS_RETURN_IF_ERROR(CheckOutputs(flags.outputs));
   replay::RowProblems problems;
   ZEUS_TRY(const std::vector<LoadedJobs> all, LoadAll(flags, plan, problems));
@@ -167,7 +167,8 @@ void AddReplaySweepCommand(Verb replay, Action& action) {
   add("--workload", flags->workloads, "Workloads, or all");
   add("--policy", flags->policies, "Policies");
   add("--eta", flags->etas, "Each from 0 (time is what counts) to 1 (energy is)");
-  add("--beta", flags->betas, "Stop a run at so many times the least cost; none: never stop early");
+  add("--beta", flags->betas,
+      "Stop a run at this many times the least cost; none: never stop early");
   verb.AddOption("--seeds", flags->seeds, "Replays of each policy, with seeds from 0")
       .Check(WholeNumberBetween(1, kMostSweepSeeds))
       .ShowDefault();

@@ -70,9 +70,6 @@ NetTotal NetTotalOf(const Measurement& measurement, const std::vector<IdlePower>
 // it had one in a run.
 Run MeanOf(const std::vector<Run>& runs);
 
-// "2026-03-01T12:30:00.123456Z"
-std::string Rfc3339(WallTime time);
-
 // See docs/formats.md.
 Json ToJson(const RunReport& report);
 

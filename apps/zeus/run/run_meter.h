@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "apps/zeus/run/report.h"
-#include "apps/zeus/run/signal_watch.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/detached_call.h"
 #include "zeus/base/result.h"
 #include "zeus/device/node.h"
 #include "zeus/monitor/node_monitor.h"
+#include "zeus/process/signal_watch.h"
 
 namespace zeus::cli {
 

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "apps/zeus/command_line.h"
 #include "apps/zeus/lists.h"
 #include "apps/zeus/numbers.h"
 #include "zeus/base/text.h"
@@ -129,6 +130,13 @@ Result<RunOptions> Interpret(const RunFlags& flags, std::vector<std::string> com
     options.cooldown = Seconds(seconds);
   }
   return options;
+}
+
+Result<int> CommandNotStarted(Error error) {
+  const std::optional<int> code = ExitCodeOfUnstarted(error);
+  if (!code) return error;
+  Complain("zeus", error);
+  return *code;
 }
 
 Result<std::vector<std::string>> CommandToRun(const Verb& verb, const CommandTail& tail) {

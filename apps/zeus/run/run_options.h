@@ -6,10 +6,10 @@
 
 #include "apps/zeus/carbon_options.h"
 #include "apps/zeus/command.h"
-#include "apps/zeus/run/child.h"
 #include "apps/zeus/run/run_meter.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
+#include "zeus/process/child.h"
 
 namespace zeus::cli {
 
@@ -63,6 +63,10 @@ void AddRunFlags(Verb verb, RunFlags& flags);
 
 // kInvalidArgument with one sentence when they make no sense.
 Result<RunOptions> Interpret(const RunFlags& flags, std::vector<std::string> command);
+
+// Complains about a command that could not be started and returns the exit code that a shell has
+// for it. Errors of other kinds are returned as they are.
+Result<int> CommandNotStarted(Error error);
 
 // The command of a verb that was parsed: what is no option (`zeus run git diff`), and what follows
 // "--". kInvalidArgument when there is none, or when it begins with an unknown option.

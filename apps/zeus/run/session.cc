@@ -8,12 +8,13 @@
 
 #include "apps/zeus/command_line.h"
 #include "apps/zeus/exit_code.h"
-#include "apps/zeus/host_name.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
 #include "apps/zeus/run/cooldown.h"
 #include "apps/zeus/terminal.h"
 #include "zeus/base/json.h"
+#include "zeus/base/process.h"
+#include "zeus/monitor/sharing/shared_activity_board.h"
 
 namespace zeus::cli {
 namespace {
@@ -97,10 +98,13 @@ bool RunSession::CoolDown(const std::vector<Celsius>& start) {
   return !AskedToEnd();
 }
 
-Result<Outcome> RunSession::Once(Measurement& measurement) {
+Result<ChildOutcome> RunSession::Once(Measurement& measurement) {
   meter_.Begin();
-  ZEUS_TRY(Child child, Child::Start(options_.command, signals_, options_.child));
-  const Outcome outcome = child.Wait();
+  ChildOptions child_options = options_.child;
+  if (std::string group = ActivityGroup::VariableOfMembers(); !group.empty())
+    child_options.environment.push_back(std::move(group));
+  ZEUS_TRY(Child child, Child::Start(options_.command, signals_, child_options));
+  const ChildOutcome outcome = child.Wait();
   measurement = meter_.End(options_.refinement);
   return outcome;
 }

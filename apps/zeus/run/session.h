@@ -7,9 +7,9 @@
 #include "apps/zeus/run/report.h"
 #include "apps/zeus/run/run_meter.h"
 #include "apps/zeus/run/run_options.h"
-#include "apps/zeus/run/signal_watch.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
+#include "zeus/process/signal_watch.h"
 
 namespace zeus::cli {
 
@@ -32,7 +32,7 @@ class RunSession {
   bool Pause(Seconds time);
   bool AskedToEnd();
   bool CoolDown(const std::vector<Celsius>& start);
-  Result<Outcome> Once(Measurement& measurement);
+  Result<ChildOutcome> Once(Measurement& measurement);
   // A warm-up or a run; false when it was the last one.
   Result<bool> Round(unsigned round);
   void WriteResults();

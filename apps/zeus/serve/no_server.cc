@@ -1,4 +1,4 @@
-// In the place of serve_session.cc where Zeus is built without its server (-DZEUS_SERVER=OFF).
+// Replaces serve_session.cc where Zeus is built without its server (-DZEUS_SERVER=OFF).
 #include "apps/zeus/serve/serve_session.h"
 
 namespace zeus::cli {

@@ -11,7 +11,7 @@ namespace {
 
 void AddSecurityOptions(Verb verb, ServeOptions& options) {
   const Option tokens =
-      verb.AddOption("--tokens", options.tokens, "Only answer who has a token of this file")
+      verb.AddOption("--tokens", options.tokens, "Only answer clients with a token of this file")
           .Check(NotEmpty())
           .TypeName("FILE");
   const Option new_token = verb.AddOption("--new-token", options.new_token,

@@ -18,7 +18,7 @@ void AddSimFault(Verb sim, Action& action);
 void AddSimTruth(Verb sim, Action& action);
 void AddSimPredict(Verb sim, Action& action);
 
-// Which node, and for some verbs which of its GPUs.
+// The node and, for some verbs, one of its GPUs.
 struct SimTarget {
   std::string name = sim::ChosenNodeName();
   unsigned gpu = 0;
@@ -28,7 +28,8 @@ void AddGpuOption(Verb command, unsigned& gpu);
 Option AddBatchSizeOption(Verb command, unsigned& batch_size);
 void AddJsonFlag(Verb command, bool& json);
 
-// {"name", "state", "gpus": [{"index", "model", "uuid"}], "seed", "time_scale", "time_seconds"}
+// Returns {"name", "state", "gpus": [{"index", "model", "uuid"}], "seed", "time_scale",
+// "time_seconds"}.
 Result<Json> DescribeNode(const sim::SharedNode& node);
 
 }  // namespace zeus::cli

@@ -10,14 +10,14 @@
 namespace zeus::cli {
 namespace {
 
-// Between single quotes a shell takes everything as it is, except the quote itself.
+// A shell takes everything between single quotes literally, except the quote itself.
 std::string ShellQuote(std::string_view text) {
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
 }
 
-// Beside the running program, in the build tree as in an installation.
+// The library lies beside the running program, in the build tree as in an installation.
 Result<std::filesystem::path> FindLibrary() {
   std::error_code failure;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
@@ -66,11 +66,12 @@ Result<int> PrintUnset() {
 Result<int> PrintEnvironment(const std::string& name) {
   SystemClock clock;
   ZEUS_TRY(const auto directory, sim::NodeDirectory::FromEnvironment(clock));
-  // A name that nobody bears would show up only later, as a driver that is not loaded.
+  // A wrong name is reported here; otherwise it would show up only later, as a driver that is not
+  // loaded.
   ZEUS_TRY(const sim::SharedNode node, directory.Open(name, sim::Access::kRead));
   ZEUS_TRY(const auto library, FindLibrary());
   if (const char* place = std::getenv("ZEUS_SIM_DIR"); place != nullptr && *place != '\0')
-    // Absolute: who evaluates it may work elsewhere.
+    // The path is absolute, because the user may evaluate the output in another folder.
     fmt::print("export ZEUS_SIM_DIR={}\n", ShellQuote(std::filesystem::absolute(place).string()));
   fmt::print("export ZEUS_SIM_NODE={}\n", ShellQuote(node.name()));
   fmt::print("export ZEUS_NVML_LIBRARY={}\n", ShellQuote(library.string()));

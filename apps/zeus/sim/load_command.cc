@@ -1,9 +1,7 @@
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -11,6 +9,7 @@
 #include <string>
 
 #include "apps/zeus/numbers.h"
+#include "apps/zeus/signals.h"
 #include "apps/zeus/sim/commands.h"
 #include "zeus/device/sim/workload.h"
 
@@ -20,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kSignalExitCode = 128;   // The shells' convention: 130 for SIGINT, 143 for SIGTERM.
-constexpr Seconds kHeartbeat = 100ms;  // Of real time.
+constexpr Seconds kHeartbeat = 100ms;  // In real time.
 constexpr double kShortestSeconds = 0.001;
 constexpr double kLongestSeconds = 1e9;
 
@@ -32,17 +31,6 @@ struct LoadOptions {
   std::optional<double> seconds;
   bool progress = false;
 };
-
-// The signal that ended the load, 0 before.
-std::atomic<int> signal_received = 0;
-static_assert(std::atomic<int>::is_always_lock_free);
-
-void StopOnSignals() {
-  struct sigaction handler {};
-  handler.sa_handler = [](int number) { signal_received = number; };
-  ::sigaction(SIGINT, &handler, nullptr);
-  ::sigaction(SIGTERM, &handler, nullptr);
-}
 
 Result<sim::LoadSpec> MakeLoad(const LoadOptions& options, double time_scale) {
   if (options.watts.has_value() == !options.workload.empty()) {
@@ -75,7 +63,7 @@ Result<sim::LoadSpec> MakeLoad(const LoadOptions& options, double time_scale) {
   return load;
 }
 
-// What a load has done up to a moment.
+// The work that a load has done up to a moment.
 struct Progress {
   Seconds time;
   Joules energy;     // Exact, of the whole GPU.
@@ -102,14 +90,15 @@ class RunningLoad {
   }
 
   // Keeps the load alive until its time is over or the user interrupts it.
-  Status Hold() {
-    SystemClock clock;
-    while (signal_received == 0 && node_.Now() < end_) {
+  Status Hold(Signals& signals) {
+    const SystemClock clock;
+    while (signals.stop_signal() == 0 && node_.Now() < end_) {
       if (node_.stopped()) {
         return Error{ErrorCode::kUnavailable,
                      fmt::format("node \"{}\" was stopped under its load", node_.name())};
       }
-      clock.SleepFor(std::min(kHeartbeat, (end_ - node_.Now()) / node_.time_scale()));
+      signals.WaitUntil(
+          clock.Now() + std::min(kHeartbeat, (end_ - node_.Now()) / node_.time_scale()), clock);
       // A heartbeat after the end would move the GPU past the moment that is reported.
       if (node_.Now() >= end_) break;
       ZEUS_RETURN_IF_ERROR(node_.Update(gpu_, [&](sim::GpuCore& core) { return Beat(core); }));
@@ -121,7 +110,7 @@ class RunningLoad {
     return Ok();
   }
 
-  // Takes the load away.
+  // Detaches the load.
   Status End() {
     // At its end the load is gone: the last that can be seen of it is a moment earlier.
     const Seconds last_moment(std::nextafter(end_.count(), 0.0));
@@ -184,15 +173,15 @@ Result<int> RunLoad(const LoadOptions& options) {
   ZEUS_TRY(sim::SharedNode node, directory.Open(options.target.name, sim::Access::kWrite));
   ZEUS_TRY(const sim::LoadSpec load, MakeLoad(options, node.time_scale()));
 
-  StopOnSignals();
+  Signals signals(Signals::Program::kInteractive);
   RunningLoad run(node, options.target.gpu,
                   options.progress ? RunningLoad::Output::kSteps : RunningLoad::Output::kNone);
   ZEUS_RETURN_IF_ERROR(run.Begin(load));
-  ZEUS_RETURN_IF_ERROR(run.Hold());
+  ZEUS_RETURN_IF_ERROR(run.Hold(signals));
   ZEUS_RETURN_IF_ERROR(run.End());
 
   // Without --seconds an interruption is the end that was asked for.
-  const int signal = options.seconds ? signal_received.load() : 0;
+  const int signal = options.seconds ? signals.stop_signal() : 0;
   fmt::print("GPU {} of node \"{}\": {} {:.1f} s{}: {:.1f} J, {:.1f} W on average\n",
              options.target.gpu, node.name(), Describe(load, run), run.duration().count(),
              signal != 0 ? fmt::format(" of {:g} s (interrupted)", load.duration.count()) : "",

@@ -51,7 +51,7 @@ Result<int> PrintPrediction(const PredictOptions& options) {
 void AddSimPredict(Verb sim, Action& action) {
   auto options = std::make_shared<PredictOptions>();
   const Verb command =
-      sim.AddVerb("predict", "Print what the workload catalogue says about a job on a GPU");
+      sim.AddVerb("predict", "Print the prediction of the workload catalogue for a job on a GPU");
   command.AddOption("--gpu", options->gpu, "Model of the GPU: V100, A40, …").Required();
   command.AddOption("--workload", options->workload, "deepspeech2, bert_qa, …").Required();
   AddBatchSizeOption(command, options->batch_size).Required();

@@ -21,7 +21,7 @@ struct StartOptions {
   bool json = false;
 };
 
-// Degrees Celsius.
+// Limits of the ambient temperature in degrees Celsius.
 constexpr double kColdest = -50;
 constexpr double kHottest = 80;
 

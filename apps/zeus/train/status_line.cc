@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "apps/zeus/job/energy_text.h"
 #include "apps/zeus/terminal.h"
+#include "zeus/base/quantity_text.h"
 
 namespace zeus::cli {
 namespace {
@@ -30,7 +30,7 @@ std::string ToLine(const TrainStatus& status, std::size_t width) {
   line += "  " + EnergyText(status.cost);
   if (status.bound) line += " of at most " + EnergyText(*status.bound);
   if (status.limit) line += fmt::format("  {:g} W", status.limit->value());
-  if (status.trouble) line += "  " + *status.trouble;
+  if (status.waiting_for_service) line += "  (waiting for the server)";
   if (line.size() > width) line.resize(width);
   return line;
 }

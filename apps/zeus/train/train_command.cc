@@ -6,24 +6,29 @@
 #include <system_error>
 
 #include "apps/zeus/commands.h"
+#include "apps/zeus/job/job_report.h"
+#include "apps/zeus/job/lessons.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
-#include "apps/zeus/run/child.h"
 #include "apps/zeus/run/run_options.h"
+#include "apps/zeus/train/train_display.h"
 #include "apps/zeus/train/train_options.h"
-#include "apps/zeus/train/train_session.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/executable.h"
+#include "zeus/base/json.h"
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
 #include "zeus/device/knobs/knob_repair.h"
 #include "zeus/monitor/sharing/shared_activity_board.h"
+#include "zeus/session/train_session.h"
 
 namespace zeus::cli {
 namespace {
 
+constexpr int kTargetNotReached = 1;
+
 // What a run that was killed left changed; nothing to do is the rule.
-void RepairLimits(Clock& clock, const TrainOptions& options) {
+void RepairLimits(Clock& clock, const TrainInvocation& options) {
   const auto folder = KnobFolder();
   if (!folder.ok()) return;
   KnobJournal journal(clock, folder.value());
@@ -39,25 +44,25 @@ void RepairLimits(Clock& clock, const TrainOptions& options) {
 }
 
 // Null when there is no GPU: a command may know what it uses.
-Result<std::unique_ptr<ProfiledDevices>> OpenDevices(const TrainOptions& options, Clock& clock) {
+Result<std::unique_ptr<ProfiledDevices>> OpenDevices(const TrainInvocation& options, Clock& clock) {
   auto devices = ProfiledDevices::Open(clock, {.gpus = options.gpus,
-                                               .ceiling = options.limit.ceiling,
+                                               .ceiling = options.session.limit.ceiling,
                                                .driver_timeout = options.driver_timeout});
   if (devices.ok() || options.gpus || devices.error().code != ErrorCode::kNotFound) return devices;
   // Without a place to note what is to be put back, none is opened either.
-  if (auto folder = KnobFolder(); !folder.ok() && options.spec.gpu_model.empty())
+  if (auto folder = KnobFolder(); !folder.ok() && options.session.spec.gpu_model.empty())
     return std::move(folder).error();
   return std::unique_ptr<ProfiledDevices>();
 }
 
-Status CheckFiles(const TrainOptions& options) {
+Status CheckFiles(const TrainInvocation& options) {
   if (!options.json.empty() && options.json != "-")
     ZEUS_RETURN_IF_ERROR(CheckWritable(options.json));
   std::error_code ignored;
-  const auto metrics = std::filesystem::status(options.metric_file, ignored);
+  const auto metrics = std::filesystem::status(options.session.metric_file, ignored);
   if (std::filesystem::exists(metrics) && !std::filesystem::is_regular_file(metrics))
-    return Error{ErrorCode::kInvalidArgument,
-                 "--metric-file takes a regular file: " + Quote(options.metric_file) + " is none"};
+    return Error{ErrorCode::kInvalidArgument, "--metric-file takes a regular file: " +
+                                                  Quote(options.session.metric_file) + " is none"};
   return options.html.empty() ? Ok() : CheckWritable(options.html);
 }
 
@@ -69,20 +74,74 @@ Status FindCommand(const std::vector<std::string>& command) {
   return file.ok() ? Ok() : Status(std::move(file).error());
 }
 
+// Shows and writes what the runs have taught.
+Status ShowLessons(const TrainInvocation& invocation, const TrainOutcome& outcome,
+                   JobService& service, const CarbonAccounting& carbon,
+                   const TrainDisplay& display) {
+  if (outcome.offline) {
+    display.Say(
+        "there is nothing to show without the service; what was run is told by the next start");
+    return Ok();
+  }
+  auto collected = CollectLessons(service, {.job = outcome.job, .gpu_model = outcome.gpu_model});
+  if (!collected.ok() && collected.error().retryable()) {
+    log::Warning("what was learned cannot be shown: {}", collected.error().message);
+    return Ok();
+  }
+  if (!collected.ok()) return collected.error();
+  Lessons& lessons = collected.value();
+  AddSavedCarbon(carbon, lessons.trials, lessons.savings);
+  if (!invocation.quiet) PrintErrorText("\n" + ArmsTable(lessons) + "\n" + SummaryText(lessons));
+  if (!invocation.html.empty()) {
+    ZEUS_TRY(const std::string page, ToHtml(lessons));
+    ZEUS_RETURN_IF_ERROR(WriteWhole(invocation.html, page));
+  }
+  if (invocation.json.empty()) return Ok();
+  const Json json = ToJson(lessons);
+  if (invocation.json == "-") {
+    PrintJson(json);
+    return Ok();
+  }
+  return WriteWhole(invocation.json,
+                    json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
 Result<int> Execute(const TrainFlags& flags, const Verb& verb, const CommandTail& tail) {
   ZEUS_TRY(std::vector<std::string> command, CommandToRun(verb, tail));
-  ZEUS_TRY(TrainOptions options, Interpret(flags, std::move(command)));
-  ZEUS_RETURN_IF_ERROR(CheckFiles(options));
-  if (auto found = FindCommand(options.command); !found.ok())
+  ZEUS_TRY(const TrainInvocation invocation, Interpret(flags, std::move(command)));
+  ZEUS_RETURN_IF_ERROR(CheckFiles(invocation));
+  if (auto found = FindCommand(invocation.session.command); !found.ok())
     return CommandNotStarted(std::move(found).error());
   ActivityGroup::BecomeHost();
   SystemClock clock;
-  // Before any thread, which would get the signals otherwise.
+  // Before the first thread, which would get the signals otherwise.
   ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::Start());
-  ZEUS_TRY(const std::unique_ptr<JobSource> source, JobSource::Open(options.source, clock));
-  RepairLimits(clock, options);
-  ZEUS_TRY(const std::unique_ptr<ProfiledDevices> devices, OpenDevices(options, clock));
-  return TrainSession({clock, *signals, *source, devices.get()}, std::move(options)).Execute();
+  ZEUS_TRY(const std::unique_ptr<JobSource> source, JobSource::Open(invocation.source, clock));
+  RepairLimits(clock, invocation);
+  ZEUS_TRY(const std::unique_ptr<ProfiledDevices> devices, OpenDevices(invocation, clock));
+  ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, invocation.carbon));
+  TrainDisplay display(
+      invocation.quiet ? TrainDisplay::Sentences::kQuiet : TrainDisplay::Sentences::kShown,
+      devices.get());
+  TrainSession session({.clock = clock,
+                        .signals = *signals,
+                        .service = source->service(),
+                        .where = source->where(),
+                        .devices = devices.get(),
+                        .listener = display},
+                       invocation.session);
+  ZEUS_TRY(TrainOutcome outcome, session.Execute());
+  const int exit_code = outcome.exit_code.value_or(outcome.reached ? 0 : kTargetNotReached);
+  const Status shown = ShowLessons(invocation, outcome, source->service(), carbon, display);
+  // A GPU that is not what it was matters, however the command ended.
+  if (outcome.limit_left_changed) {
+    if (exit_code == 0) return *std::move(outcome.limit_left_changed);
+    log::Failure("{}", outcome.limit_left_changed->message);
+  }
+  if (shown.ok()) return exit_code;
+  if (exit_code == 0) return shown.error();
+  log::Warning("what was learned cannot be told: {}", shown.error().message);
+  return exit_code;
 }
 
 }  // namespace

@@ -177,45 +177,50 @@ void AddTrainFlags(Verb verb, TrainFlags& flags) {
   verb.AddFlag("--quiet", flags.quiet, "Nothing on standard error but errors");
 }
 
-Result<TrainOptions> Interpret(const TrainFlags& flags, std::vector<std::string> command) {
-  TrainOptions options;
+Result<TrainInvocation> Interpret(const TrainFlags& flags, std::vector<std::string> command) {
+  TrainInvocation invocation;
+  TrainOptions& options = invocation.session;
   options.command = std::move(command);
   ZEUS_TRY(options.spec, Interpret(flags.job));
-  options.source = flags.source;
+  invocation.source = flags.source;
   options.recurrences = flags.recurrences;
   options.baseline = flags.baseline;
   if (options.recurrences == 0 && options.baseline == 0)
     return InvalidArgument("--recurrences 0 leaves nothing to run: it belongs to --baseline");
-  options.carbon = flags.carbon;
+  invocation.carbon = flags.carbon;
   options.tries = flags.tries;
   ZEUS_TRY(options.lease, ParseDuration(flags.lease, "--lease"));
   if (options.lease < kShortestLease)
     return InvalidArgument("--lease must be at least 1s: heartbeats come three times as often");
   ZEUS_TRY(options.server_wait, ParseDuration(flags.server_wait, "--server-wait"));
-  options.source.retry = kRetryInTraining;
-  options.source.retry.answer_timeout =
+  invocation.source.retry = kRetryInTraining;
+  invocation.source.retry.answer_timeout =
       std::clamp(options.server_wait, kShortestAnswer, kRetryForAPerson.answer_timeout);
   if (!flags.metric_regex.empty()) {
-    ZEUS_TRY(options.metric, MetricPattern::Compile(flags.metric_regex));
+    auto metric = MetricPattern::Compile(flags.metric_regex);
+    if (!metric.ok()) return InvalidArgument("--" + metric.error().message);
+    options.metric = std::move(metric).value();
   }
   options.metric_file = flags.metric_file;
   options.learning_rate = flags.learning_rate;
   options.scaling = ScalingOf(flags.scaling);
   if (!flags.gpus.empty()) {
-    ZEUS_TRY(options.gpus, ParseGpus(flags.gpus));
+    ZEUS_TRY(invocation.gpus, ParseGpus(flags.gpus));
   }
-  options.driver_timeout = Seconds(flags.driver_timeout);
+  invocation.driver_timeout = Seconds(flags.driver_timeout);
   ZEUS_RETURN_IF_ERROR(InterpretLimit(flags, options.limit));
   if (!flags.progress.empty()) {
-    ZEUS_TRY(options.progress, ProgressPattern::Compile(flags.progress));
+    auto progress = ProgressPattern::Compile(flags.progress);
+    if (!progress.ok()) return InvalidArgument("--" + progress.error().message);
+    options.progress = std::move(progress).value();
   }
   ZEUS_TRY(options.grace, ParseDuration(flags.grace, "--grace"));
   options.let_finish = flags.let_finish;
-  options.json = flags.json;
-  options.html = flags.html;
-  options.quiet = flags.quiet;
+  invocation.json = flags.json;
+  invocation.html = flags.html;
+  invocation.quiet = flags.quiet;
   ZEUS_RETURN_IF_ERROR(CheckCommand(options, flags));
-  return options;
+  return invocation;
 }
 
 }  // namespace zeus::cli

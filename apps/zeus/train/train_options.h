@@ -7,13 +7,9 @@
 #include "apps/zeus/carbon_options.h"
 #include "apps/zeus/command.h"
 #include "apps/zeus/job/job_source.h"
-#include "apps/zeus/profile/progress_pattern.h"
 #include "apps/zeus/train/job_flags.h"
-#include "apps/zeus/train/limit_search.h"
-#include "apps/zeus/train/metric_pattern.h"
-#include "apps/zeus/train/placeholders.h"
 #include "zeus/base/result.h"
-#include "zeus/job/job_spec.h"
+#include "zeus/session/train_options.h"
 
 namespace zeus::cli {
 
@@ -49,27 +45,13 @@ struct TrainFlags {
   bool quiet = false;
 };
 
-// What it means.
-struct TrainOptions {
-  std::vector<std::string> command{};
-  JobSpec spec{};
-  JobSourceFlags source{};
-  unsigned recurrences = 1;
-  unsigned baseline = 0;  // Undisturbed runs of the default, before the recurrences.
-  unsigned tries = 20;    // At most, in a recurrence.
-  Seconds lease{120};
-  Seconds server_wait{30};  // At the start; then it goes without.
-  std::optional<MetricPattern> metric{};
-  std::string metric_file{};  // Placeholders and all; without either: the socket.
-  std::optional<double> learning_rate{};
-  LearningRateScaling scaling = LearningRateScaling::kSquareRoot;
+// Their meaning.
+struct TrainInvocation {
+  TrainOptions session{};
   std::optional<std::vector<unsigned>> gpus{};
-  Seconds driver_timeout{30};
-  LimitPlan limit{};
-  std::optional<ProgressPattern> progress{};
-  Seconds grace{10};
-  bool let_finish = false;
-  std::string json{};  // Paths; empty: not wanted.
+  Seconds driver_timeout{30};  // How long drivers may take to find devices.
+  JobSourceFlags source{};
+  std::string json{};  // Paths; an empty one is not written.
   std::string html{};
   CarbonOptions carbon{};
   bool quiet = false;
@@ -79,6 +61,6 @@ struct TrainOptions {
 void AddTrainFlags(Verb verb, TrainFlags& flags);
 
 // kInvalidArgument with one sentence when they make no sense.
-Result<TrainOptions> Interpret(const TrainFlags& flags, std::vector<std::string> command);
+Result<TrainInvocation> Interpret(const TrainFlags& flags, std::vector<std::string> command);
 
 }  // namespace zeus::cli

@@ -25,9 +25,9 @@ class JobRun:
     def on_train_end(self) -> None:
         """The run came to its end by itself."""
     def savings(self, carbon: dict[str, str]) -> dict[str, Any]:
-        """What the job has saved, as zeus.optimizer.batch_size.JobSavings reads it."""
+        """The savings of the job, in the form that zeus.optimizer.batch_size.JobSavings reads."""
     def close(self) -> None:
-        """Ends it, as one that was given up if nobody ended it before."""
+        """Ends the run; if it has not ended before, it counts as given up."""
     @property
     def closed(self) -> bool: ...
     @property
@@ -39,7 +39,7 @@ class JobRun:
         """Watts, of all GPUs of all ranks."""
     @property
     def number_of_gpus(self) -> int:
-        """Of all ranks."""
+        """The number of GPUs of all ranks."""
     @property
     def batch_size(self) -> int:
         """0 before the trial has begun, as are the next three."""

@@ -25,7 +25,7 @@ class Gpu:
     def energy(self) -> float:
         """Joules since an arbitrary origin. Never decreases."""
     def power(self, kind: str) -> float:
-        """Of the kind ``instant``, ``average`` or ``memory``."""
+        """Returns watts of the kind ``instant``, ``average`` or ``memory``."""
     def temperature(self) -> float: ...
     def utilization(self) -> tuple[float, float]:
         """Shares of time, 0 to 1: compute, memory."""
@@ -40,7 +40,7 @@ class Gpu:
     def persistence(self) -> bool: ...
     def set_power_limit(self, watts: float, may_raise: bool = False) -> None: ...
     def restore_power_limit(self) -> None:
-        """What was there before this process set anything; nothing to do if it did not."""
+        """Restores the setting before this process; does nothing if it set nothing."""
     @property
     def holds_power_limit(self) -> bool:
         """Whether this process set it, through this module."""
@@ -94,7 +94,7 @@ class Devices:
     def rails(self) -> list[Rail]: ...
     @property
     def absent(self) -> list[tuple[str, str, str]]:
-        """What was looked for and is not there: what, why, and what would help."""
+        """Devices that were looked for but are absent: what, reason, and fix."""
 
 def is_root() -> bool:
     """Whether this process may do what only root may."""

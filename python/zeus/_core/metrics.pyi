@@ -8,7 +8,7 @@ def gpu_temperatures(monitor: Monitor) -> list[float]:
     """Degrees Celsius of the GPUs that tell, from the recording."""
 
 class Kind:
-    """Of a metric, as Prometheus knows them."""
+    """The type of a metric in Prometheus."""
 
     COUNTER: Kind
     GAUGE: Kind

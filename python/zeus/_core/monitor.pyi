@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 class DeviceEnergy:
-    """What one device used, with one standard deviation, or the reason why nobody knows."""
+    """The energy of one device with one standard deviation, or the reason why it is unknown."""
 
     @property
     def device(self) -> str:
@@ -28,10 +28,10 @@ class DeviceEnergy:
         """New values that the sensor showed inside the window."""
     @property
     def update_period(self) -> float | None:
-        """Of the sensor, in seconds."""
+        """Update period of the sensor in seconds."""
     @property
     def flags(self) -> list[str]:
-        """What a reader should know: ``short_window``, ``throttled``, ..."""
+        """Remarks on the quality: ``short_window``, ``throttled``, ..."""
     @property
     def reason(self) -> str | None:
         """Why there is no number; None if there is one."""
@@ -40,7 +40,7 @@ class DeviceEnergy:
         """False for a rail that contains other devices of the list."""
 
 class Measurement:
-    """Time and energy of one window. Prints like ``1234 J ± 31 J over 10.2 s (gpu:0)``."""
+    """Time and energy of one window. Prints like ``1234 ± 31 J over 10.2 s (gpu:0)``."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Measurement:
         """Seconds since 1970. Labels the record; `time` knows nothing of it."""
     @property
     def time(self) -> float:
-        """Seconds, by a clock that nobody sets."""
+        """Seconds of a monotonic clock."""
     @property
     def gpu_energy(self) -> dict[int, float]:
         """Joules by index; not a number for a GPU that could not be read: see `devices`."""
@@ -94,7 +94,7 @@ class Measurement:
         """A pandas.DataFrame with a row for each device. Needs pandas."""
 
 class Monitor:
-    """What ZeusMonitor is made of."""
+    """The native part of ZeusMonitor."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class Monitor:
     def _begin_window(self, key: str, sync_execution: bool, restart: bool) -> None: ...
     def _end_window(self, key: str, sync_execution: bool, cancel: bool) -> Measurement: ...
     def peek_window(self, key: str) -> Measurement:
-        """What an open window has used so far. It stays open."""
+        """Returns the energy of an open window so far. It stays open."""
     def reset_windows(self) -> None:
         """Forgets all open windows."""
     def close(self) -> None:
@@ -142,4 +142,4 @@ class Monitor:
         """For example ``["gpu:0", "cpu:0", "dram:0"]``."""
     @property
     def absent(self) -> list[tuple[str, str, str]]:
-        """What was looked for and is not there: what, why, and what would help."""
+        """Devices that were looked for but are absent: what, reason, and fix."""

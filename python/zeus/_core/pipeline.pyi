@@ -5,7 +5,7 @@ from typing import Any, Callable, Sequence
 from zeus._core.monitor import Monitor
 
 class Profile:
-    """What each instruction of each stage of a pipeline takes, at every clock that was tried.
+    """Time and energy of each instruction of each stage at every clock that was tried.
 
         Profile([(0, "forward", 1410, 0.031, 8.1), (0, "forward", 1200, 0.034, 7.2), ...],
                 blocking_power=70)
@@ -14,7 +14,7 @@ class Profile:
     def __init__(
         self, rows: Sequence[tuple[int, str, float, float, float]], blocking_power: float
     ) -> None:
-        """Of rows (stage, instruction, MHz, seconds, joules).
+        """Makes a profile from rows (stage, instruction, MHz, seconds, joules).
 
         `blocking_power` is what a stage takes, all of its GPUs together, while it waits for another
         one: watts. Numbers that cannot be true are a ValueError that names the row.
@@ -94,10 +94,10 @@ class Plan:
         """In all stages together, for each iteration."""
     @property
     def stages(self) -> list[list[PlannedInstruction]]:
-        """Of each stage, in its order."""
+        """For each stage, in order."""
     @property
     def clocks(self) -> list[list[tuple[str, float]]]:
-        """Of each stage, in its order: instruction and MHz (0: leave it as it is)."""
+        """For each stage, in order: instruction and MHz (0: leave the clock as it is)."""
 
 class ClockChangeRules:
     """How often a clock may change, and what a change costs in seconds."""

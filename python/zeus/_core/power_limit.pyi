@@ -29,7 +29,7 @@ class JitOptimizer:
     def on_epoch_end(self) -> None:
         """After an epoch's last step: what comes until the next step is not measured."""
     def on_train_end(self) -> None:
-        """Puts everything back and keeps what was learned. Of several ranks, all must call it."""
+        """Restores everything and keeps what was learned. All ranks must call it."""
     def close(self) -> None:
         """Puts everything back and lets go of the devices; without the other ranks."""
     @property

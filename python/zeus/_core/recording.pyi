@@ -5,7 +5,7 @@ from __future__ import annotations
 from zeus._core.monitor import Monitor
 
 class Quantity:
-    """What is recorded of a device over time."""
+    """The recorded quantities of a device."""
 
     @property
     def name(self) -> str: ...
@@ -18,7 +18,7 @@ class Quantity:
     UTILIZATION: Quantity
 
 class Recording:
-    """What a monitor recorded. Times are seconds since 1970; devices count from 0."""
+    """The recording of a monitor. Times are seconds since 1970; devices count from 0."""
 
     def __init__(self, monitor: Monitor) -> None: ...
     @staticmethod

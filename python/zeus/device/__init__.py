@@ -1,4 +1,4 @@
-"""The devices of this machine: what they tell, and what can be set on them.
+"""The devices of this machine: reading them, and setting their knobs.
 
     from zeus.device import get_gpus
 

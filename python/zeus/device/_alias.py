@@ -1,4 +1,4 @@
-"""Names of earlier versions, which still work and say once what they are called now."""
+"""Names of earlier versions, which still work and warn once about the new name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _told: set[str] = set()
 
 
 def deprecated(old: str, new: str) -> Callable[..., Any]:
-    """A method `old` that does what the method `new` does."""
+    """Returns a method `old` that warns and calls the method `new`."""
 
     def call(self: object, *arguments: Any, **options: Any) -> Any:
         if old not in _told:

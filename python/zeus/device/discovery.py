@@ -1,4 +1,4 @@
-"""Looking for devices, once for a process and its surroundings."""
+"""Discovers devices once per process and environment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from zeus._core.device import Devices
 
 __all__ = ["find_devices", "forget", "reasons", "view"]
 
-# Whatever decides which devices a process sees.
+# Environment variables that decide which devices a process sees.
 _VARIABLES = (
     "CUDA_DEVICE_ORDER",
     "CUDA_VISIBLE_DEVICES",
@@ -28,7 +28,7 @@ _views: dict[object, Any] = {}
 
 
 def find_devices() -> Devices:
-    """The same object every time, unless the environment changed or this is a forked child."""
+    """Returns the same object until the environment changes or the process forks."""
     global _found
     surroundings = (os.getpid(), *map(os.environ.get, _VARIABLES))
     if _found is None or _found[0] != surroundings:
@@ -38,7 +38,7 @@ def find_devices() -> Devices:
 
 
 def view(make: Callable[[Devices], _View]) -> _View:
-    """What it makes of the devices; the same object as long as they are the same."""
+    """Returns `make(devices)`, cached as long as the devices are the same."""
     devices = find_devices()
     if make not in _views:
         _views[make] = make(devices)
@@ -46,14 +46,14 @@ def view(make: Callable[[Devices], _View]) -> _View:
 
 
 def forget() -> None:
-    """The next one looks anew: what is there now is about to vanish."""
+    """Makes the next call discover again, because the present devices are about to vanish."""
     global _found
     _found = None
     _views.clear()
 
 
 def reasons(devices: Devices, *kinds: str) -> str:
-    """Why devices of some kinds ("GPU") are absent, and what would help, in one sentence."""
+    """Returns one sentence with the reasons and fixes for absent devices of some kinds ("GPU")."""
     return "; ".join(
         f"{what}: {why}" + (f" ({fix})" if fix else "")
         for what, why, fix in devices.absent

@@ -1,4 +1,4 @@
-"""What exceptions about devices have in common."""
+"""Base classes of exceptions about devices."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ __all__ = ["ZeusBaseCPUError", "ZeusBaseError", "ZeusBaseGPUError", "ZeusBaseSoC
 
 
 class ZeusBaseError(ZeusError):
-    """Something went wrong with a device; `message` says what, and what would help."""
+    """An error of a device; `message` describes it and a fix."""
 
 
 class ZeusBaseGPUError(ZeusBaseError):
-    """Of all exceptions about GPUs."""
+    """The base of all exceptions about GPUs."""
 
 
 class ZeusBaseCPUError(ZeusBaseError):
-    """Of all exceptions about CPUs."""
+    """The base of all exceptions about CPUs."""
 
 
 class ZeusBaseSoCError(ZeusBaseError):
-    """Of all exceptions about boards."""
+    """The base of all exceptions about boards."""

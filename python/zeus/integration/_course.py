@@ -1,4 +1,4 @@
-"""What the callbacks for all frameworks have in common."""
+"""The common part of the callbacks for all frameworks."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ EPOCH = "epoch"
 
 
 class Course:
-    """Measures the epochs of a training and tells Zeus callbacks of its events.
+    """Measures the epochs of a training and passes its events to Zeus callbacks.
 
-    Everything a framework may leave out or do twice is harmless: an epoch that was never begun, a
+    A framework may leave out or repeat events: an epoch that was never begun, a
     training that ends without its last epoch having ended.
     """
 
@@ -52,7 +52,7 @@ class Course:
         self._tell("on_evaluate", metric)
 
     def train_end(self) -> Measurement | None:
-        """Also after an exception. What is open ends."""
+        """Ends everything that is open, also after an exception."""
         if EPOCH in self._open:
             self.epoch_end()
         self._tell("on_train_end")
@@ -69,7 +69,7 @@ class Course:
         if self.monitor is None:
             return
         self._end(window)
-        # One that another training left open, or a user's own, does not stand in its way.
+        # A window that another training or the user left open is replaced.
         self._open[window] = self.monitor.window(window).__enter__()
 
     def _end(self, window: str) -> Measurement | None:
@@ -86,7 +86,7 @@ class Course:
 
 
 class CourseCallback:
-    """What the callbacks for all trainers have in common."""
+    """The base of the callbacks for all trainers."""
 
     def __init__(
         self, monitor: Any = None, callbacks: Sequence[Any] = (), metric: str | None = None
@@ -97,17 +97,17 @@ class CourseCallback:
 
     @property
     def epochs(self) -> list[Measurement]:
-        """Of the training that runs, or ran last."""
+        """Measurements of the epochs of the present or last training."""
         return self._course.epochs
 
     @property
     def training(self) -> Measurement | None:
-        """From its begin to its end; None before that."""
+        """Measurement from the begin to the end of training; None before the end."""
         return self._course.training
 
 
 def logs_of(measurement: Measurement | None) -> dict[str, float]:
-    """What a framework's logger gets: one number per name."""
+    """Returns the values for the logger of a framework: one number per name."""
     if measurement is None:
         return {}
     return {
@@ -118,7 +118,7 @@ def logs_of(measurement: Measurement | None) -> dict[str, float]:
 
 
 def default_monitor(monitor: Any) -> Any:
-    """None becomes one of everything here; nothing to measure is said, and training goes on."""
+    """Makes a monitor if None is given; logs that there is nothing to measure, and continues."""
     if monitor is not None:
         return monitor
     try:

@@ -33,15 +33,15 @@ __all__ = ["HFGlobalPowerLimitOptimizer", "ZeusTrainerCallback"]
 
 
 class ZeusTrainerCallback(CourseCallback, _TrainerCallback):
-    """Measures every epoch and the whole training; tells Zeus callbacks of epochs and steps.
+    """Measures every epoch and the whole training; passes epochs and steps to Zeus callbacks.
 
     The energy of an epoch goes to the trainer's log history: `energy_joules`,
     `energy_sigma_joules`, `energy_seconds`.
 
     Args:
-        monitor: None for one of all that is here.
+        monitor: None: a new one of all devices.
         callbacks: For example a `GlobalPowerLimitOptimizer`; see `zeus.callback.Callback`.
-        metric: The name of what `on_evaluate` of the callbacks is told, such as "eval_loss".
+        metric: The name of the metric for `on_evaluate` of the callbacks, such as "eval_loss".
     """
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -79,9 +79,9 @@ class ZeusTrainerCallback(CourseCallback, _TrainerCallback):
 
 
 class HFGlobalPowerLimitOptimizer(_TrainerCallback):
-    """A `GlobalPowerLimitOptimizer` as a callback of the trainer. Takes the same arguments.
+    """A `GlobalPowerLimitOptimizer` as a callback of the trainer, with the same arguments.
 
-    What that one has (`state`, `savings`, ...) is at `optimizer`.
+    The optimiser itself, with `state`, `savings` and so on, is `optimizer`.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:

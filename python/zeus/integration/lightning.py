@@ -34,15 +34,15 @@ __all__ = ["ZeusCallback"]
 
 
 class ZeusCallback(CourseCallback, _Callback):
-    """Measures every epoch and the whole training; tells Zeus callbacks of epochs and steps.
+    """Measures every epoch and the whole training; passes epochs and steps to Zeus callbacks.
 
     The energy of an epoch is logged through the module: `energy_joules`, `energy_sigma_joules`,
     `energy_seconds`.
 
     Args:
-        monitor: None for one of all that is here.
+        monitor: None: a new one of all devices.
         callbacks: For example a `GlobalPowerLimitOptimizer`; see `zeus.callback.Callback`.
-        metric: The name of what `on_evaluate` of the callbacks is told, such as "val_loss".
+        metric: The name of the metric for `on_evaluate` of the callbacks, such as "val_loss".
     """
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
@@ -76,7 +76,7 @@ class ZeusCallback(CourseCallback, _Callback):
         self._course.train_end()
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
-        # Of several ranks perhaps only this one leaves: the others would not answer.
+        # Perhaps only this rank leaves, and then the others would not answer.
         for callback in self._course.callbacks:
             if hasattr(callback, "close"):
                 callback.close()

@@ -1,4 +1,4 @@
-"""Measuring time and energy of whatever a program does."""
+"""Monitors of time, energy, power, temperature, emissions and cost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
     "ZeusMonitor",
 ]
 
-# Imported by those who use them.
+# These are imported on first use.
 _HOMES = {
     "PowerDomain": "zeus.monitor.power",
     "PowerMonitor": "zeus.monitor.power",

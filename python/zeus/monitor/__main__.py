@@ -13,6 +13,7 @@ import sys
 import time
 from typing import Sequence
 
+from zeus import _core
 from zeus.errors import ZeusError
 from zeus.monitor import PowerDomain, PowerMonitor, ZeusMonitor
 from zeus.show_env import printing
@@ -21,7 +22,7 @@ _WINDOW = "zeus.monitor.energy"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; its exit code."""
+    """Runs the command and returns its exit code."""
     return printing(lambda: _run(_parser().parse_args(arguments)))
 
 
@@ -31,7 +32,7 @@ def _run(options: argparse.Namespace) -> int:
     except (ZeusError, ValueError) as failure:
         print(f"error: {failure}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:  # Before anything was measured.
+    except KeyboardInterrupt:  # Nothing was measured yet.
         return 130
 
 
@@ -42,7 +43,7 @@ def _energy(options: argparse.Namespace) -> int:
         measurement = monitor.end_window(_WINDOW, sync_execution=False).refined()
     print(measurement)
     for device in measurement.devices.values():
-        known = f"{device.energy:.1f} J ± {device.sigma:.1f} J"
+        known = _core.with_sigma(device.energy, device.sigma, "J")
         print(f"  {device.device}: {device.reason or known}")
     return 0
 
@@ -53,7 +54,7 @@ def _power(options: argparse.Namespace) -> int:
         options.gpu_indices, update_period=options.update_period, power_domains=[domain]
     )
     with monitor:
-        silent: set[int] = set()  # At least once.
+        silent: set[int] = set()  # GPUs that failed to answer at least once.
 
         def ask() -> dict[int, float]:
             power = monitor.get_power(power_domain=domain) or {}
@@ -75,7 +76,7 @@ def _power(options: argparse.Namespace) -> int:
 
 
 def _total(energy: dict[int, float], silent: set[int]) -> str:
-    """In which a GPU that did not always answer has what is known of it."""
+    """Returns the total; a GPU that did not always answer counts with its known part."""
     known = {gpu: joules for gpu, joules in energy.items() if not math.isnan(joules)}
     parts = (
         f"gpu:{gpu} " + (f"{known[gpu]:.1f} J" if gpu in known else "unknown") for gpu in energy

@@ -1,4 +1,4 @@
-"""Windows whose energy is accounted by the hour: what carbon and price have in common."""
+"""Windows whose energy is accounted by the hour: the common part of carbon and price."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from zeus.errors import ConflictError
 from zeus.monitor.energy import ZeusMonitor
 
 _Answer = TypeVar("_Answer")
-#: Begin and end in seconds since 1970, and joules.
+#: Begin and end in seconds since 1970, and the energy in joules.
 Piece = Tuple[float, float, float]
 
 
 def ask(question: Callable[[], _Answer], timeout: float, who: str) -> _Answer:
-    """The answer of somebody who may never give one. TimeoutError after so many seconds."""
+    """Calls a function that may hang. TimeoutError after `timeout` seconds."""
     answers: list[_Answer] = []
     errors: list[BaseException] = []
 
@@ -41,13 +41,13 @@ def ask(question: Callable[[], _Answer], timeout: float, who: str) -> _Answer:
 
 
 class _Window:
-    """What an open window had used at certain moments."""
+    """The energy of an open window at several moments."""
 
     def __init__(self) -> None:
         self.looks: list[Measurement] = []
 
     def pieces(self, device: str, end: Measurement) -> list[Piece]:
-        """Of one device, from look to look."""
+        """Returns the pieces of one device between these moments."""
         pieces = []
         begin, used = end.start_time, 0.0
         for look in (*self.looks, end):
@@ -61,7 +61,7 @@ class _Window:
 
 
 class AccountingMonitor:
-    """A monitor whose windows are looked at whenever the value of energy may change.
+    """A monitor that reads its open windows whenever the value of energy may change.
 
     That is done by one thread, only while a window is open. A fork()ed child makes a monitor of
     its own: there, close() does nothing, and all else is refused.
@@ -76,7 +76,7 @@ class AccountingMonitor:
         timeout: float,
     ) -> None:
         self.timeout = _checks.positive("timeout", timeout)
-        # Whatever measures windows will do: there are others than ZeusMonitor.
+        # Any object that measures windows is accepted, not only a ZeusMonitor.
         if monitor is not None and not hasattr(monitor, "begin_window"):
             raise TypeError(f"monitor is a ZeusMonitor, not {monitor!r}")
         self._owns_monitor = monitor is None
@@ -105,9 +105,9 @@ class AccountingMonitor:
                 self._thread.start()
 
     def close(self) -> None:
-        """Forgets open windows, and ends the monitor if it was made for this one."""
+        """Forgets open windows, and closes the monitor if this object made it."""
         if os.getpid() != self._process:
-            return  # The thread, which may hold the lock, is the parent's.
+            return  # The thread, which may hold the lock, belongs to the parent.
         with self._changed:
             self._windows.clear()
             self._changed.notify_all()
@@ -139,7 +139,7 @@ class AccountingMonitor:
         return 3600.0
 
     def _on_boundary(self) -> None:
-        """Called by the thread at each of them, without a lock."""
+        """Called by the thread at each of these moments, without a lock."""
 
     def _watch(self) -> None:
         while True:
@@ -158,12 +158,12 @@ class AccountingMonitor:
         for key, window in self._windows.items():
             try:
                 window.looks.append(self.zeus_monitor.peek_window(key))
-            except KeyError:  # It is being ended at this moment.
+            except KeyError:  # The window is just being ended.
                 pass
 
 
 class Accounts:
-    """What each device of a window amounts to, in grams or money."""
+    """The accounts of the devices of a window, in grams or money."""
 
     def __init__(self, measurement: Measurement, window: _Window | None = None) -> None:
         self._measurement = measurement
@@ -172,9 +172,9 @@ class Accounts:
         self.notes: list[str] = []
 
     def of(self, kind: str, account: Callable[[Any, float], Any]) -> dict[int, float] | None:
-        """By index of the devices of that kind; None if there are none.
+        """Returns amounts by index of the devices of that kind; None if there are none.
 
-        Not a number for a device that could not be read, or for energy that has no value.
+        NaN for a device that could not be read, or for energy without a value.
         """
         energies: dict[int, float] | None = getattr(self._measurement, f"{kind}_energy")
         if energies is None:
@@ -182,7 +182,7 @@ class Accounts:
         return {index: self._amount(f"{kind}:{index}", account) for index in energies}
 
     def together(self) -> list[Piece]:
-        """What all devices used from look to look, oldest first."""
+        """Returns the pieces summed over all devices, oldest first."""
         energies: dict[tuple[float, float], float] = {}
         for device in self._measurement.devices:
             if device.partition(":")[0] in ("gpu", "cpu", "dram"):
@@ -212,6 +212,6 @@ class Accounts:
 
 
 def warn_of(notes: list[str], what: str) -> None:
-    """Notes as one warning: an incomplete account is no reason to end the training."""
+    """Shows notes as one warning: an incomplete account must not end the training."""
     if notes:
         warnings.warn(f"{what}: {'; '.join(notes)}", RuntimeWarning, stacklevel=3)

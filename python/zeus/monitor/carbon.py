@@ -40,61 +40,61 @@ __all__ = [
 
 
 class ZeusCarbonIntensityError(ZeusError, RuntimeError):
-    """The carbon intensity is not known."""
+    """The carbon intensity is unknown."""
 
 
 class ZeusCarbonIntensityHTTPError(ZeusCarbonIntensityError):
-    """The service did not answer, or refused to."""
+    """The service did not answer, or rejected the request."""
 
 
 class ZeusCarbonIntensityNotFoundError(ZeusCarbonIntensityError):
-    """The service knows no intensity for this place."""
+    """The service has no intensity for this place."""
 
 
 class CarbonIntensityProvider(ABC):
-    """Says how many grams of CO2 a kilowatt-hour costs. Programs may have one of their own."""
+    """The interface of sources of carbon intensity. Programs may implement their own."""
 
     @abstractmethod
     def get_current_carbon_intensity(self) -> float:
-        """At present, in gCO2eq/kWh."""
+        """Returns the present intensity in gCO2eq/kWh."""
 
     @abstractmethod
     def get_recent_carbon_intensity(self) -> dict[datetime, float]:
-        """By the moments from which the values hold. Moments without a time zone are UTC."""
+        """Returns values by the moment from which they hold; UTC if it has no time zone."""
 
     @property
     def update_period(self) -> timedelta:
-        """How long a value holds."""
+        """The time for which a value holds."""
         return timedelta(hours=1)
 
     @property
     def history_length(self) -> int:
-        """How many periods get_recent_carbon_intensity() reaches back."""
+        """The number of periods that get_recent_carbon_intensity() covers."""
         return 24
 
 
 class ConstantCarbonIntensity(CarbonIntensityProvider):
-    """One number that somebody knows, from a contract or a yearly report."""
+    """A constant intensity, for example from a contract or a yearly report."""
 
     def __init__(self, grams_per_kwh: float) -> None:
         self.grams_per_kwh = _checks.not_negative("grams_per_kwh", grams_per_kwh)
 
     def get_current_carbon_intensity(self) -> float:
-        """The number."""
+        """Returns the constant."""
         return self.grams_per_kwh
 
     def get_recent_carbon_intensity(self) -> dict[datetime, float]:
-        """The number, for every hour of the last day."""
+        """Returns the constant for every hour of the last day."""
         hour = datetime.now(timezone.utc).replace(minute=0, second=0, microsecond=0)
         return {hour - timedelta(hours=back): self.grams_per_kwh for back in range(25)}
 
 
 class ElectricityMapsClient(CarbonIntensityProvider):
-    """The grid of a place, from electricitymaps.com.
+    """The intensity of the grid at a place, from electricitymaps.com.
 
     Args:
         location: Latitude and longitude.
-        estimate: Whether estimates will do where nothing was measured.
+        estimate: Whether estimates are accepted if there is no measurement.
         emission_factor_type: "direct" for what power stations emit, "lifecycle" for their making
             and fuel as well.
         token: Of an account there; None for the environment variable ELECTRICITY_MAPS_TOKEN.
@@ -123,7 +123,7 @@ class ElectricityMapsClient(CarbonIntensityProvider):
         self._base_url = _checks.text("base_url", base_url)
 
     def get_current_carbon_intensity(self) -> float:
-        """At present. ZeusCarbonIntensityError if nobody knows."""
+        """Returns the present intensity. ZeusCarbonIntensityError if it is unknown."""
         intensity = self._get("latest").get("carbonIntensity")
         if not isinstance(intensity, (int, float)):
             raise ZeusCarbonIntensityNotFoundError(
@@ -132,7 +132,7 @@ class ElectricityMapsClient(CarbonIntensityProvider):
         return self._intensity(intensity)
 
     def get_recent_carbon_intensity(self) -> dict[datetime, float]:
-        """Of the last 24 hours. ZeusCarbonIntensityError if nobody knows."""
+        """Returns the last 24 hours. ZeusCarbonIntensityError if they are unknown."""
         recent = {}
         answer = self._get("history")
         try:
@@ -184,7 +184,7 @@ class ElectricityMapsClient(CarbonIntensityProvider):
         return answer
 
 
-#: The name that scripts written for earlier tools of this kind use.
+#: The name in scripts written for earlier tools of this kind.
 ElectrictyMapsClient = ElectricityMapsClient
 
 
@@ -192,7 +192,7 @@ ElectrictyMapsClient = ElectricityMapsClient
 class CarbonEmissionMeasurement:
     """Time, joules, and grams of CO2 equivalents by index of the device.
 
-    A number that is not known is not a number, and `notes` says why.
+    Unknown numbers are NaN, and `notes` holds the reason.
     """
 
     time: float
@@ -202,7 +202,8 @@ class CarbonEmissionMeasurement:
     cpu_carbon_emission: dict[int, float] | None = None
     dram_energy: dict[int, float] | None = None
     dram_carbon_emission: dict[int, float] | None = None
-    sigma: dict[str, float] = field(default_factory=dict)  #: Of the grams, by device: "gpu:0".
+    #: Standard deviation of the grams by device: "gpu:0".
+    sigma: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -213,12 +214,12 @@ class CarbonEmissionMeasurement:
 
 
 class CarbonEmissionMonitor(AccountingMonitor):
-    """Measures energy, and what it emits.
+    """Measures energy and its emissions.
 
     Args:
-        carbon_intensity_provider: Where intensities come from.
+        carbon_intensity_provider: The source of intensities.
         gpu_indices, cpu_indices, sync_execution_with: As for ZeusMonitor.
-        monitor: Measures instead of one made for this purpose.
+        monitor: Used instead of a new one.
         timeout: Seconds that end_window() waits for the provider, at most.
     """
 
@@ -242,13 +243,13 @@ class CarbonEmissionMonitor(AccountingMonitor):
         self._history_length = _checks.whole(
             "history_length", getattr(carbon_intensity_provider, "history_length", 24), 0
         )
-        self._intensities: dict[float, float] = {}  # By seconds since 1970; some are unknown.
-        self._nonsense: list[str] = []  # What the provider said instead of those.
+        self._intensities: dict[float, float] = {}  # By seconds since 1970; NaN: unknown.
+        self._nonsense: list[str] = []  # Invalid answers of the provider.
         self._fetched_at = -math.inf
         super().__init__(gpu_indices, cpu_indices, sync_execution_with, monitor, timeout)
 
     def end_window(self, key: str, sync_execution: bool = True) -> CarbonEmissionMeasurement:
-        """Time, energy and emissions since begin_window()."""
+        """Returns time, energy and emissions since begin_window()."""
         measurement, window = self._end(key, sync_execution)
         accounts = Accounts(measurement, window)
         try:
@@ -280,7 +281,7 @@ class CarbonEmissionMonitor(AccountingMonitor):
         return self._seconds
 
     def _on_boundary(self) -> None:
-        # A window may be longer than the provider's memory.
+        # A window may be longer than the history of the provider.
         memory = self._seconds * max(1, self._history_length - 1)
         if time.monotonic() - self._fetched_at >= memory:
             try:
@@ -303,7 +304,7 @@ class CarbonEmissionMonitor(AccountingMonitor):
         self._fetched_at = time.monotonic()
 
     def _learn(self, moment: float, grams: Any) -> None:
-        """An intensity that makes no sense is unknown; a value before it would not hold either."""
+        """Stores an intensity; an invalid one is unknown, and ends the one before it."""
         name = type(self.carbon_intensity_provider).__name__
         try:
             self._intensities[moment] = _checks.not_negative(f"an intensity of {name}", grams)
@@ -314,7 +315,7 @@ class CarbonEmissionMonitor(AccountingMonitor):
 
 
 def _seconds_of(period: Any) -> float:
-    """Some providers say their period in seconds."""
+    """Some providers give their period as a number of seconds."""
     if isinstance(period, timedelta):
         period = period.total_seconds()
     return max(1.0, _checks.positive("update_period", period, 1e9))
@@ -325,7 +326,7 @@ def _unix(moment: datetime) -> float:
 
 
 def check_location(location: tuple[float, float]) -> tuple[float, float]:
-    """Latitude and longitude, or one sentence about what is wrong with them."""
+    """Returns latitude and longitude, or raises an error of one sentence."""
     try:
         latitude, longitude = (float(degrees) for degrees in location)
     except (OverflowError, TypeError, ValueError) as error:
@@ -336,7 +337,7 @@ def check_location(location: tuple[float, float]) -> tuple[float, float]:
 
 
 def check_secret(name: str, value: str | None, variable: str) -> str:
-    """What a header of HTTP carries: as given, or from the environment. Never shown."""
+    """Returns a secret for an HTTP header, given or from the environment. Never printed."""
     if value is None:
         name, value = variable, os.environ.get(variable, "")
     if not isinstance(value, str):

@@ -1,4 +1,4 @@
-"""The monitor: named windows of time, and the energy that devices used in them."""
+"""The energy monitor: named windows of time, and the energy of devices in them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from zeus.errors import ConflictError, InvalidArgumentError
 __all__ = ["DeviceEnergy", "Measurement", "Window", "ZeusMonitor"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-# Windows that this thread, or this task of asyncio, is in, and what they are called.
+# The windows that are open in this thread or asyncio task, and their names.
 _entered: ContextVar[tuple[tuple[Window, str], ...]] = ContextVar("_entered", default=())
 
 
@@ -42,7 +42,7 @@ class Window:
         self._monitor = monitor
         self._sync = sync_execution
         self.name = name
-        #: Of the last time that the window ended; None before.
+        #: The measurement of the last end of the window; None before.
         self.measurement: Measurement | None = None
 
     def __enter__(self) -> Window:
@@ -71,12 +71,12 @@ class Window:
         if self._monitor.closed or self._monitor.in_forked_child:
             return
         try:
-            if self._sync:  # With one argument it is several times faster.
+            if self._sync:  # Passing one argument is several times faster.
                 self.measurement = self._monitor.end_window(key)
             else:
                 self.measurement = self._monitor.end_window(key, False)
         except BaseException:
-            # The framework's, for which is waited here: the window does not stay open.
+            # The framework, which is waited for here, raised it: the window must not stay open.
             with contextlib.suppress(KeyError):
                 self.measurement = self._monitor.end_window(key, False)
             raise
@@ -108,7 +108,7 @@ class Window:
         elif inspect.isgeneratorfunction(function):
 
             def measured(*arguments: Any, **options: Any) -> Any:
-                # Whoever takes its values may take them in another context.
+                # The caller may consume the values in another context.
                 key = self._monitor._begin_any(self.name, self._sync)
                 try:
                     return (yield from function(*arguments, **options))
@@ -142,28 +142,28 @@ class ZeusMonitor(Monitor):
         monitor = ZeusMonitor(gpu_indices=[0, 1])
         monitor.begin_window("epoch")
         ...
-        print(monitor.end_window("epoch"))  # 1234 J ± 31 J over 10.2 s (gpu:0, gpu:1)
+        print(monitor.end_window("epoch"))  # 1234 ± 31 J over 10.2 s (gpu:0, gpu:1)
 
-    Devices are recorded by one native thread; a window costs microseconds. Thread-safe. A process
-    that was forked makes a monitor of its own.
+    One native thread records the devices; a window costs microseconds. Thread-safe. A forked
+    process needs a monitor of its own.
 
     Args:
-        gpu_indices: Positions among the GPUs that are visible to this process; None for all.
-        cpu_indices: Positions among the CPU packages; None for all, [] for none.
-        approx_instant_energy: Accepted and not needed: energy between two updates of a sensor is
+        gpu_indices: Indices among the GPUs that are visible to this process; None: all.
+        cpu_indices: Indices among the CPU packages; None: all, []: none.
+        approx_instant_energy: Accepted for compatibility: energy between two updates of a sensor is
             always estimated, with its uncertainty.
-        log_file: Every window that ended is written there as a line of comma-separated values. A
-            log that is there begins anew; any other file is refused.
+        log_file: A CSV file with one line per finished window. An existing log is replaced; any
+            other file is an error.
         sync_execution_with: The framework whose work is waited for at the edges of windows:
-            "torch", "jax" or "cupy"; None for whichever the program imports.
-        restart_windows: A window that is begun again while it is open is restarted instead of
-            refused, as when a cell of a notebook that failed is run again. None: if interactive.
-        log_append: A log that is there goes on, if it is of the same devices.
+            "torch", "jax" or "cupy"; None: any that the program imports.
+        restart_windows: Beginning an open window again restarts it instead of being an error, as
+            when a failed cell of a notebook is run again. None: only in interactive sessions.
+        log_append: Continue an existing log, which must be of the same devices.
         log_columns: "reference" for times and GPUs, as earlier tools write them; "extended" for
             CPUs, memory, uncertainties and flags, too.
 
     Raises:
-        NotFoundError: If there is no such GPU or CPU, or nothing at all that can be measured.
+        NotFoundError: If there is no such GPU or CPU, or no device that can be measured.
     """
 
     def __init__(
@@ -210,14 +210,14 @@ class ZeusMonitor(Monitor):
                 if what.startswith("gpu:"):
                     warnings.warn(f"{what} is not measured: {why}", stacklevel=2)
         if self._restart:
-            # Found on the instance, so that programs do not pay for what notebooks want.
+            # These are set on the instance, so that only notebooks pay for them.
             self.begin_window = self._begin_or_restart  # type: ignore[assignment]
 
     def window(self, name: str, sync_execution: bool = True) -> Window:
-        """A window around a block or a function: see `Window`."""
+        """Returns a window around a block or a function: see `Window`."""
         return Window(self, name, sync_execution)
 
-    # What the native begin_window() and end_window() leave to somebody who explains mistakes.
+    # The native begin_window() and end_window() delegate all but the simple case to these methods.
 
     def _begin_window(self, key: str, sync_execution: bool = True, restart: bool = False) -> None:
         super()._begin_window(key, bool(sync_execution), bool(restart))
@@ -233,7 +233,7 @@ class ZeusMonitor(Monitor):
         super().begin_window(key, sync_execution, restart)
 
     def _begin_any(self, name: str, sync_execution: bool) -> str:
-        """Begins a window of that name, or of another one after it: "step (2)"."""
+        """Begins a window of that name, or of the next free one: "step (2)"."""
         key = name
         while True:
             try:
@@ -244,7 +244,7 @@ class ZeusMonitor(Monitor):
                 return key
             except InvalidArgumentError:
                 if not self._is_open(key):
-                    raise  # It is the name that is refused.
+                    raise  # The name itself was rejected.
                 key = f"{name} ({next(self._numbers)})"
 
     def _is_open(self, key: str) -> bool:

@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 __all__ = ["PowerDomain", "PowerMonitor"]
 
-# Between two readings of clocks that are not the same.
+# Tolerance in seconds between readings of different clocks.
 _SAME_TIME = 0.05
 
 
 class PowerDomain(enum.Enum):
-    """Which power."""
+    """The part of a device, and the averaging."""
 
-    #: Of the whole device, as finely as its sensor tells.
+    #: The whole device, as finely as its sensor reports.
     DEVICE_INSTANT = "device_instant"
-    #: Of the whole device, averaged by itself over about a second.
+    #: The whole device, averaged by its sensor over about a second.
     DEVICE_AVERAGE = "device_average"
-    #: Of its memory alone, averaged.
+    #: The memory alone, averaged.
     MEMORY_AVERAGE = "memory_average"
 
 
@@ -45,17 +45,17 @@ class PowerMonitor:
         train()
         print(monitor.get_energy(start, time.time()))  # {0: 2310.4, 1: 2287.1}
 
-    One native thread records all GPUs, of whatever models, in bounded memory: recent readings as
-    they came, older ones ever more coarsely, with the mean kept. Energy comes from the same curve
-    as that of windows (`ZeusMonitor`): power that does not change counts, too. Times are seconds
-    since 1970, as from ``time.time()``. Thread-safe.
+    One native thread records all GPUs, of any models, in bounded memory: recent readings in full,
+    older ones more and more coarsely, preserving the mean. Energy comes from the same curve as that
+    of windows (`ZeusMonitor`), so constant power counts, too. Times are seconds since 1970, as from
+    ``time.time()``. Thread-safe.
 
     Args:
-        gpu_indices: Positions among the GPUs that this process sees; None for all.
+        gpu_indices: Indices among the GPUs that this process sees; None: all.
         update_period: Seconds between two readings of averages. The instant domain follows each
-            sensor's own updates, whatever this says. None: 1.
-        max_samples_per_gpu: Timelines have at most so many of the newest samples; None: all.
-        power_domains: What must be there, or else a ValueError; None: whatever there is.
+            sensor's own updates instead. None: 1.
+        max_samples_per_gpu: Timelines hold at most this many of the newest samples; None: all.
+        power_domains: Required domains, otherwise ValueError; None: all that are available.
         monitor: A `ZeusMonitor` whose recording is used instead of one of its own.
     """
 
@@ -85,9 +85,9 @@ class PowerMonitor:
         time: float | None = None,
         power_domain: PowerDomain = PowerDomain.DEVICE_INSTANT,
     ) -> dict[int, float] | None:
-        """Watts by GPU, at present or at a time; not a number for a GPU that did not tell then.
+        """Returns watts by GPU, at present or at a time; NaN for a GPU that was not readable then.
 
-        So it is before the recording began, too. None if nothing was recorded at all.
+        The same holds for times before the recording. None if nothing was recorded at all.
         """
         quantity = self._quantity(power_domain)
         if time is not None:
@@ -97,10 +97,10 @@ class PowerMonitor:
     def get_energy(
         self, start: float, end: float, power_domain: PowerDomain | None = None
     ) -> dict[int, float] | None:
-        """Joules by GPU between two times; not a number for a GPU that did not tell all the time.
+        """Returns joules by GPU between two times; NaN for a GPU that was not always readable.
 
-        The time before the recording and after its end is not in it (that is a warning), nor is
-        the future. None if all of it is before.
+        Times before the recording, after its end (with a warning) and in the future do not count.
+        None if the whole interval is before the recording.
         """
         both = self._energy(start, end, power_domain)
         return None if both is None else {gpu: energy for gpu, (energy, _) in both.items()}
@@ -108,7 +108,7 @@ class PowerMonitor:
     def get_energy_sigma(
         self, start: float, end: float, power_domain: PowerDomain | None = None
     ) -> dict[int, float] | None:
-        """One standard deviation of `get_energy()`; not a number where it is not known.
+        """Returns one standard deviation of `get_energy()`; NaN if it is unknown.
 
         It is known in the instant domain, as long as the monitor was not stopped.
         """
@@ -136,16 +136,16 @@ class PowerMonitor:
         start_time: float | None = None,
         end_time: float | None = None,
     ) -> dict[PowerDomain, dict[int, list[tuple[float, float]]]]:
-        """`get_power_timeline()` of all domains that there are."""
+        """Returns `get_power_timeline()` of all available domains."""
         return {
             domain: self.get_power_timeline(domain, gpu_index, start_time, end_time)
             for domain in self.power_domains
         }
 
     def stop(self) -> None:
-        """Ends the recording, unless it is that of another monitor. It can still be read.
+        """Ends the recording, unless it belongs to another monitor. It stays readable.
 
-        The second time nothing happens, and in a child that was forked nothing at all.
+        A second call does nothing, nor does a call in a forked child.
         """
         self._recorded.stop()
 

@@ -1,4 +1,4 @@
-"""Power of many machines, as their daemons report it.
+"""The power of many machines, from their daemons.
 
     client = PowerStreamingClient([ZeusdConfig.tcp("node1", 4938), ZeusdConfig.tcp("node2", 4938)])
     for readings in client:
@@ -31,7 +31,7 @@ _ROUND_TRIPS = 5
 
 @dataclass
 class CpuPowerReading:
-    """Watts of a CPU package; of its memory None where it cannot be measured."""
+    """Watts of a CPU package, and of its memory if that can be measured."""
 
     cpu_w: float
     dram_w: float | None = None
@@ -39,7 +39,7 @@ class CpuPowerReading:
 
 @dataclass
 class PowerReadings:
-    """The latest readings of one machine, in watts by id; the time is ours, not that machine's."""
+    """The latest readings of one machine, in watts by id, with the time of this machine."""
 
     timestamp_s: float = 0.0
     gpu_power_w: dict[int, float] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class PowerReadings:
 
 
 class _Stream(threading.Thread):
-    """Reads one stream of one daemon until it is stopped, over and over."""
+    """Reads one stream of one daemon until it is stopped, and reconnects when it breaks."""
 
     def __init__(self, owner: PowerStreamingClient, client: ZeusdClient, kind: str, ids: list[int]):
         super().__init__(name=f"zeus-{kind}-stream", daemon=True)
@@ -80,7 +80,7 @@ class _Stream(threading.Thread):
         sock = getattr(self._connection, "sock", None)
         if sock is not None:
             try:
-                sock.shutdown(socket.SHUT_RDWR)  # Wakes the thread that reads.
+                sock.shutdown(socket.SHUT_RDWR)  # Wakes the reading thread.
             except OSError:
                 pass
 
@@ -89,13 +89,13 @@ class _Stream(threading.Thread):
         connection = self._connection = source.open()
         try:
             connection.request("GET", self._path, headers=source.headers())
-            # A stream of Connection: close leaves the socket to its answer: wait on it here.
+            # The response of a stream (Connection: close) owns the socket, so it is waited on here.
             sock = connection.sock
             answer = connection.getresponse()
             if answer.status != 200:
                 check_status(answer.status, answer.read(), f"GET {self._path}", source.config)
             connection.sock = sock
-            _wait_patiently(sock)
+            _enable_keep_alive(sock)
             while not self._stopped.is_set() and (line := answer.readline()):
                 if line.startswith(b"data:"):
                     self._take(line[5:])
@@ -111,8 +111,8 @@ class _Stream(threading.Thread):
             ) from error
 
 
-def _wait_patiently(sock: socket.socket) -> None:
-    """A steady device is silent for hours; a machine that is gone is noticed all the same."""
+def _enable_keep_alive(sock: socket.socket) -> None:
+    """A steady device may be silent for hours; keep-alive detects a machine that is gone."""
     sock.settimeout(None)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if sock.family != getattr(socket, "AF_UNIX", None) and hasattr(socket, "TCP_KEEPIDLE"):
@@ -122,7 +122,7 @@ def _wait_patiently(sock: socket.socket) -> None:
 
 
 def clock_offset(client: ZeusdClient) -> float:
-    """How far our clock is ahead of the daemon's, in seconds: the median of a few round trips."""
+    """Returns the seconds that our clock is ahead of the daemon's: a median of round trips."""
     offsets = []
     for _ in range(_ROUND_TRIPS):
         begin = time.time()
@@ -132,19 +132,19 @@ def clock_offset(client: ZeusdClient) -> float:
 
 
 class PowerStreamingClient:
-    """Keeps the latest power of the devices of several daemons, and waits for news.
+    """Keeps the latest power of the devices of several daemons, and yields updates.
 
-    Connections that break are made again; `troubles` says which are broken. A daemon that refuses
-    the token is given up, with a warning.
+    Broken connections are opened again; `troubles` lists them. A daemon that rejects the token is
+    given up with a warning.
 
     Args:
-        servers: Where the daemons are. Their `gpu_indices` and `cpu_indices` choose devices: None
-            for all that there are, [] for none; what is named must be there and allowed.
-        reconnect_delay_s: Seconds before a broken connection is made again.
+        servers: The daemons. Their `gpu_indices` and `cpu_indices` select devices: None for all,
+            [] for none; named ones must exist and be permitted.
+        reconnect_delay_s: Seconds before a broken connection is opened again.
 
     Raises:
         ValueError: If a daemon is named twice.
-        ZeusdError: If one does not answer or lacks what was named.
+        ZeusdError: If one does not answer or lacks a named device.
     """
 
     def __init__(self, servers: Sequence[ZeusdConfig], reconnect_delay_s: float = 1.0) -> None:
@@ -153,7 +153,7 @@ class PowerStreamingClient:
         if twice:
             raise InvalidArgumentError(f"servers has {min(twice)} twice")
         self.reconnect_delay_s = _checks.not_negative("reconnect_delay_s", reconnect_delay_s)
-        #: What is wrong at present, by endpoint.
+        #: Present problems by endpoint.
         self.troubles: dict[str, str] = {}
         self._news = threading.Condition()
         self._version = 0
@@ -178,14 +178,14 @@ class PowerStreamingClient:
                 yield _Stream(self, client, kind, ids)
 
     def get_power(self) -> dict[str, PowerReadings]:
-        """The latest readings by endpoint: a copy."""
+        """Returns a copy of the latest readings by endpoint."""
         with self._news:
             return copy.deepcopy(self._readings)
 
     def stop(self) -> None:
-        """Ends all connections. Whoever iterates is done. In a fork()ed child nothing happens."""
+        """Ends all connections and iterations. Does nothing in a forked child."""
         if os.getpid() != self._process:
-            return  # The threads, which may hold the lock, are the parent's.
+            return  # The threads, which may hold the lock, belong to the parent.
         with self._news:
             self._stopped = True
             self._news.notify_all()
@@ -195,7 +195,7 @@ class PowerStreamingClient:
             stream.join(timeout=10)
 
     def __iter__(self) -> Iterator[dict[str, PowerReadings]]:
-        """The readings whenever there are new ones; those that come too fast are skipped."""
+        """Yields the readings whenever there are new ones; it skips those that come too fast."""
         seen = 0
         while True:
             version = self._wait(seen, None)
@@ -206,7 +206,7 @@ class PowerStreamingClient:
                 yield self.get_power()
 
     async def __aiter__(self) -> AsyncIterator[dict[str, PowerReadings]]:
-        """Likewise, without holding up other coroutines."""
+        """Does the same without blocking other coroutines."""
         import asyncio
 
         loop = asyncio.get_running_loop()
@@ -226,7 +226,7 @@ class PowerStreamingClient:
         self.stop()
 
     def _wait(self, seen: int, timeout: float | None) -> int | None:
-        """The version of the readings after `seen`, or after a while; None once stopped."""
+        """Returns the version of the readings after `seen`, or after a while; None once stopped."""
         with self._news:
             self._news.wait_for(lambda: self._version != seen or self._stopped, timeout)
             return None if self._stopped else self._version

@@ -1,4 +1,4 @@
-"""What the electricity of windows costs.
+"""The cost of the electricity of windows.
 
     client = OpenEIClient((38.6, -90.3), label="Residential Rate 1M", timezone="America/Chicago")
     monitor = EnergyCostMonitor(client, gpu_indices=[0])
@@ -50,23 +50,23 @@ _Used = Tuple[int, float]
 
 
 class ZeusElectricityPriceError(ZeusError, RuntimeError):
-    """The price of electricity is not known."""
+    """The price of electricity is unknown."""
 
 
 class ZeusElectricityPriceHTTPError(ZeusElectricityPriceError):
-    """The service did not answer, or refused to."""
+    """The service did not answer, or rejected the request."""
 
 
 class ZeusElectricityPriceNotFoundError(ZeusElectricityPriceError):
-    """The service knows no such rate."""
+    """The service has no such rate."""
 
 
 class ElectricityPriceProvider(ABC):
-    """Says what electricity costs. Programs may have one of their own."""
+    """The interface of sources of prices. Programs may implement their own."""
 
-    #: Of the prices, as ISO 4217 has it.
+    #: Currency of the prices (ISO 4217).
     currency = "USD"
-    #: Whose time the schedules are in: "Europe/Berlin"; None for this machine's.
+    #: Time zone of the schedules: "Europe/Berlin"; None: this machine's.
     timezone: str | None = None
 
     @abstractmethod
@@ -117,7 +117,7 @@ class OpenEIClient(ElectricityPriceProvider):
         self._base_url = _checks.text("base_url", base_url)
 
     def get_current_electricity_prices(self) -> dict[str, list[Any]]:
-        """The rate's prices and when they hold. ZeusElectricityPriceError if nobody knows."""
+        """Returns prices and schedules. ZeusElectricityPriceError if they are unknown."""
         rate = self.search_json(self._get())
         if rate is None:
             raise ZeusElectricityPriceNotFoundError(
@@ -136,7 +136,7 @@ class OpenEIClient(ElectricityPriceProvider):
             ) from error
 
     def search_json(self, data: Any) -> dict[str, Any] | None:
-        """The first object with the label, however deep; None if there is none."""
+        """Returns the first object with the label at any depth; None if there is none."""
         waiting = [data]
         while waiting:
             part = waiting.pop(0)
@@ -181,7 +181,7 @@ class OpenEIClient(ElectricityPriceProvider):
 class EnergyCostMeasurement:
     """Time, joules, and money by index of the device.
 
-    A number that is not known is not a number, and `notes` says why.
+    Unknown numbers are NaN, and `notes` holds the reason.
     """
 
     time: float
@@ -192,27 +192,28 @@ class EnergyCostMeasurement:
     dram_energy: dict[int, float] | None = None
     dram_energy_cost: dict[int, float] | None = None
     currency: str = "USD"
-    sigma: dict[str, float] = field(default_factory=dict)  #: Of the money, by device: "gpu:0".
+    #: Standard deviation of the money by device: "gpu:0".
+    sigma: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     @property
     def total_energy_cost(self) -> float:
-        """Of all devices together."""
+        """Cost of all devices together."""
         parts = (self.gpu_energy_cost, self.cpu_energy_cost, self.dram_energy_cost)
         return math.fsum(cost for part in parts for cost in (part or {}).values())
 
 
 class EnergyCostMonitor(AccountingMonitor):
-    """Measures energy, and what it costs.
+    """Measures energy and its cost.
 
     Prices are asked for once, at the end of the first window. Where they have tiers, the energy of
     all devices counts together, from window to window until the month ends; what windows share
     counts once. A device bears the cost by its share of the energy.
 
     Args:
-        electricity_price_provider: Where prices come from.
+        electricity_price_provider: The source of prices.
         gpu_indices, cpu_indices, sync_execution_with: As for ZeusMonitor.
-        monitor: Measures instead of one made for this purpose.
+        monitor: Used instead of a new one.
         timeout: Seconds that end_window() waits for the provider, at most.
         used_this_month: Kilowatt-hours before these windows: they decide the tier.
     """
@@ -252,7 +253,7 @@ class EnergyCostMonitor(AccountingMonitor):
         self._used_at_begin[key] = used
 
     def end_window(self, key: str, sync_execution: bool = True) -> EnergyCostMeasurement:
-        """Time, energy and cost since begin_window()."""
+        """Returns time, energy and cost since begin_window()."""
         measurement, window = self._end(key, sync_execution)
         used = self._used_at_begin.pop(key, self._used)
         accounts = Accounts(measurement, window)
@@ -298,20 +299,20 @@ class EnergyCostMonitor(AccountingMonitor):
         )
 
     def _used_so_far(self) -> _Used:
-        """By windows that ended, and by the one that is open for the longest time."""
+        """Returns the energy of ended windows and of the one that has been open longest."""
         with self._changed:
             used, oldest = self._used, next(iter(self._windows), None)
         if oldest not in self._used_at_begin:
             return used
         try:
             window = Accounts(self.zeus_monitor.peek_window(oldest))
-        except (AttributeError, ZeusError):  # It cannot be looked at, or was ended just now.
+        except (AttributeError, ZeusError):  # The window cannot be read, or was just ended.
             return used
         month, joules = self._used_at_begin.get(oldest, used)
         return max(used, (month, joules + sum(energy for _, _, energy in window.together())))
 
     def _prices(self, pieces: list[Piece], used: _Used) -> dict[tuple[float, float], float]:
-        """Of a joule in each piece, if so much was used before the first of them."""
+        """Returns the price of a joule in each piece, given the energy used before the first."""
         prices: dict[tuple[float, float], float] = {}
         month, joules = used
         for begin, end, energy in pieces:
@@ -326,8 +327,8 @@ class EnergyCostMonitor(AccountingMonitor):
     def _price(self, begin: float, end: float, energy: float, used: float) -> float:
         if self._tariff is None:
             return math.nan
-        energy = energy or 1.0  # What costs nothing has a price, too.
-        # What was used before is not paid again. Without tiers it is left out, for precision.
+        energy = energy or 1.0  # Pieces without energy get a price, too.
+        # Earlier use is not paid again. Without tiers it is left out, for precision.
         before = [(begin, begin, used)] if self._has_tiers else []
         paid = self._tariff.cost(before, 0.0)[0]
         return (self._tariff.cost([*before, (begin, end, energy)], 0.0)[0] - paid) / energy
@@ -338,13 +339,13 @@ class EnergyCostMonitor(AccountingMonitor):
     def _month(self, moment: float) -> int:
         try:
             local = datetime.fromtimestamp(moment, ZoneInfo(self._zone()))
-        except (KeyError, OSError, ValueError):  # Names that only the C library knows.
+        except (KeyError, OSError, ValueError):  # Only the C library knows some names.
             local = datetime.fromtimestamp(moment)
         return 12 * local.year + local.month
 
 
 def rates_of(prices: dict[str, list[Any]]) -> list[_carbon.Rate]:
-    """The hours of all months and days of the week, with their prices."""
+    """Returns the rates of all months and days of the week with their hours."""
     try:
         tiers = [_tiers(rate) for rate in prices["energy_rate_structure"]]
         rates: list[_carbon.Rate] = []
@@ -368,7 +369,7 @@ def rates_of(prices: dict[str, list[Any]]) -> list[_carbon.Rate]:
 
 
 def _tiers(rate: list[dict[str, Any]]) -> list[tuple[float, float]]:
-    """Upper ends in kilowatt-hours, and prices; the last has no end."""
+    """Returns upper bounds in kilowatt-hours and prices; the last tier has no bound."""
     ends = [
         math.inf if tier.get("max", math.inf) == math.inf else _number("max", tier["max"])
         for tier in rate
@@ -380,12 +381,12 @@ def _tiers(rate: list[dict[str, Any]]) -> list[tuple[float, float]]:
 
 
 def _number(name: str, value: Any) -> float:
-    """Services give numbers as texts, too."""
+    """Returns a number, which services may also send as text."""
     return _checks.number(f"{name} of a tier", float(value) if isinstance(value, str) else value)
 
 
 def _local_zone() -> str:
-    """The name of this machine's time zone; UTC where nothing says it."""
+    """Returns the name of this machine's time zone; UTC if it is not configured."""
     named = os.environ.get("TZ", "").lstrip(":")
     if named:
         return named
@@ -394,6 +395,6 @@ def _local_zone() -> str:
 
 
 def get_time_info(moment: datetime | None = None) -> tuple[int, str, int]:
-    """Month (0 is January), "Weekday" or "Weekend", and hour: local ones, now by default."""
+    """Returns month (0 is January), "Weekday" or "Weekend", and hour in local time."""
     moment = moment or datetime.now()
     return moment.month - 1, "Weekend" if moment.weekday() >= 5 else "Weekday", moment.hour

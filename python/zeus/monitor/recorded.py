@@ -1,4 +1,4 @@
-"""What the monitors of power and temperature share: the recording of some GPUs."""
+"""The recording of some GPUs, shared by the monitors of power and temperature."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from zeus.errors import InvalidArgumentError, NotFoundError, ZeusError
 if TYPE_CHECKING:
     from zeus.monitor.energy import ZeusMonitor
 
-_Span = tuple[float, float, float]  # From, to, and the mean.
+_Span = tuple[float, float, float]  # Begin, end, and the mean.
 _UNKNOWN = (math.nan, math.nan)
 
-# Seconds between two readings of a recording that is another monitor's.
+# Seconds between two readings of another monitor's recording.
 _SHARED_INTERVAL = 1.0
-# Seconds until a sensor has shown what happened: of the slowest there are.
+# Seconds until even the slowest sensor has shown a change.
 _SENSOR_LAG = 0.5
-# A recorder that has to wait for a processor is late by less, in seconds of the wall.
+# A recorder that waits for a processor is late by less than this many seconds of wall time.
 _LATE = 1.0
 
 
 class RecordedGpus:
-    """Some GPUs of a recording, its own or another monitor's."""
+    """Some GPUs of a recording of its own or of another monitor."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class RecordedGpus:
         self._never: dict[str, dict[int, str]] = {}
 
     def now(self, quantity: Quantity) -> dict[int, float]:
-        """Not a number for a GPU that does not tell; those that never do are left out."""
+        """Returns present values; NaN for a GPU without one, without GPUs that never have one."""
         values: dict[int, float] = {}
         for gpu, position in self._those_with(quantity):
             try:
@@ -70,7 +70,7 @@ class RecordedGpus:
         return values
 
     def unsupported(self, quantity: Quantity) -> dict[int, str]:
-        """The GPUs that will never tell, and why."""
+        """Returns the GPUs without such a sensor, and the reasons."""
         if quantity.name in self._never:
             return self._never[quantity.name]
         reasons = self._never[quantity.name] = {}
@@ -88,9 +88,9 @@ class RecordedGpus:
         return [both for both in self.positions.items() if both[0] not in never]
 
     def at(self, quantity: Quantity, time: float) -> dict[int, float] | None:
-        """The reading that holds at a time, or the one nearest to it.
+        """Returns the reading that holds at a time, or the nearest one.
 
-        Not a number for a GPU that could not be read then; None if none was ever read.
+        NaN for a GPU that could not be read then; None if none was ever read.
         """
         values: dict[int, float] = {}
         recorded = False
@@ -120,7 +120,7 @@ class RecordedGpus:
         return value if holds and self._answers(position, quantity) else math.nan
 
     def _answers(self, position: int, quantity: Quantity) -> bool:
-        """Whether the last reading went well."""
+        """Returns whether the last reading succeeded."""
         try:
             self._recording.present(position, quantity)
         except ZeusError:
@@ -128,16 +128,16 @@ class RecordedGpus:
         return True
 
     def _period(self, quantity: Quantity) -> float:
-        """Seconds of the wall that one reading may stand for."""
+        """Returns the seconds of wall time that one reading may stand for."""
         node_seconds = _SENSOR_LAG if quantity == Quantity.POWER else self._interval
         return node_seconds / self._recording.time_scale
 
     def _longest_gap(self, quantity: Quantity) -> float:
-        """One reading may fail. In the recorded power every gap is many."""
+        """One reading may fail; a gap in recorded power already stands for many."""
         return 0.001 if quantity == Quantity.POWER else 1.5 * self._period(quantity) + 0.1
 
     def since(self, quantity: Quantity) -> float | None:
-        """When the recording began; None if there is none."""
+        """Returns when the recording began; None if there is none."""
         begins = [
             begin
             for position in self.positions.values()
@@ -146,7 +146,7 @@ class RecordedGpus:
         return min(begins) if begins else None
 
     def until(self, quantity: Quantity) -> float:
-        """When the recording was stopped; infinity while it goes on."""
+        """Returns when the recording was stopped; infinity while it continues."""
         ends = [
             spans[-1][1] + self._period(quantity)
             for _, position in self._those_with(quantity)
@@ -159,7 +159,7 @@ class RecordedGpus:
     def energy(
         self, quantity: Quantity, begin: float, end: float
     ) -> dict[int, tuple[float, float]]:
-        """Joules and their standard deviation; not numbers where there is a gap."""
+        """Returns joules and their standard deviation; NaN if there is a gap."""
         now = _time.time()
         if begin > now:
             return {gpu: _UNKNOWN for gpu, _ in self._those_with(quantity)}
@@ -189,7 +189,7 @@ class RecordedGpus:
     def _without_gaps(
         self, position: int, quantity: Quantity, begin: float, end: float
     ) -> list[_Span]:
-        """The spans from `begin` to `end`, each up to the next; none if the GPU was not read.
+        """Returns spans from `begin` to `end`, each up to the next; none if the GPU was not read.
 
         The time before the recording is no gap, nor is that after it was stopped.
         """
@@ -224,7 +224,7 @@ class RecordedGpus:
         end_time: float | None,
         most: int | None,
     ) -> dict[int, list[tuple[float, float]]]:
-        """Times and values by GPU, oldest first; of `most` samples the newest."""
+        """Returns times and values by GPU, oldest first; at most the newest `most` samples."""
         begin = None if start_time is None else check_time(start_time, "start_time")
         end = None if end_time is None else check_time(end_time, "end_time")
         gpus = list(self.positions)
@@ -235,7 +235,7 @@ class RecordedGpus:
         lines: dict[int, list[tuple[float, float]]] = {}
         for gpu in gpus:
             spans = self._recording.history(self.positions[gpu], quantity, begin, end)
-            # The first reading of averages stands for no time yet.
+            # The first reading of an average does not cover any time yet.
             line = [(since, value) for since, until, value in spans if until > since]
             line = line or [(since, value) for since, _, value in spans]
             lines[gpu] = line if most is None else line[-most:]
@@ -264,7 +264,7 @@ def _indices(given: Sequence[int] | None) -> list[int] | None:
 
 
 def check_period(value: float | None) -> float | None:
-    """Seconds between readings."""
+    """Returns seconds between readings."""
     if value is None:
         return None
     period = _checks.number("update_period", value)
@@ -274,10 +274,10 @@ def check_period(value: float | None) -> float | None:
 
 
 def check_count(value: SupportsIndex | None, what: str) -> int | None:
-    """A number of things, at least one."""
+    """Returns a count of at least one."""
     return None if value is None else _checks.whole(what, value, 1)
 
 
 def check_time(value: SupportsFloat, what: str) -> float:
-    """Seconds since 1970."""
+    """Returns seconds since 1970."""
     return _checks.positive(what, value)

@@ -22,15 +22,15 @@ class TemperatureMonitor:
         train()
         print(monitor.get_temperature())  # {0: 61, 1: 58}
 
-    One native thread records all GPUs; one that does not tell its temperature keeps no other from
-    doing so. Times are seconds since 1970. Thread-safe.
+    One native thread records all GPUs; a GPU without a temperature does not affect the others.
+    Times are seconds since 1970. Thread-safe.
 
     Args:
-        gpu_indices: Positions among the GPUs that this process sees; None for all.
+        gpu_indices: Indices among the GPUs that this process sees; None: all.
         update_period: Seconds between two readings.
-        max_samples_per_gpu: Timelines have at most so many of the newest samples; None: all.
-        monitor: A `ZeusMonitor` whose recording, with a reading per second, is used instead of one
-            of its own.
+        max_samples_per_gpu: Timelines hold at most this many of the newest samples; None: all.
+        monitor: A `ZeusMonitor` whose recording, with a reading per second, is used instead of a
+            new one.
     """
 
     def __init__(
@@ -52,9 +52,9 @@ class TemperatureMonitor:
             raise InvalidArgumentError(f"no GPU tells its temperature: {missing}")
 
     def get_temperature(self, time: float | None = None) -> dict[int, int] | None:
-        """Degrees Celsius by GPU, at present or at a time; without those that did not tell.
+        """Returns degrees Celsius by GPU, at present or at a time, without GPUs that had no value.
 
-        So it is before the recording began, too. None if nothing was recorded at all.
+        The same holds for times before the recording. None if nothing was recorded at all.
         """
         values = (
             self._recorded.now(Quantity.TEMPERATURE)
@@ -71,16 +71,16 @@ class TemperatureMonitor:
         start_time: float | None = None,
         end_time: float | None = None,
     ) -> dict[int, list[tuple[float, int]]]:
-        """Times and degrees by GPU, oldest first. A value holds from its time to the next."""
+        """Returns times and degrees by GPU, oldest first. A value holds until the next."""
         lines = self._recorded.timeline(
             Quantity.TEMPERATURE, gpu_index, start_time, end_time, self.max_samples_per_gpu
         )
         return {gpu: [(time, round(value)) for time, value in line] for gpu, line in lines.items()}
 
     def stop(self) -> None:
-        """Ends the recording, unless it is that of another monitor. It can still be read.
+        """Ends the recording, unless it belongs to another monitor. It stays readable.
 
-        The second time nothing happens, and in a child that was forked nothing at all.
+        A second call does nothing, nor does a call in a forked child.
         """
         self._recorded.stop()
 

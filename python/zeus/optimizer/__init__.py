@@ -1,4 +1,4 @@
-"""Finds out what saves energy, and does it: power limits, batch sizes, clocks of pipelines."""
+"""Optimisers that save energy: power limits, batch sizes, and clocks of pipelines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["GlobalPowerLimitOptimizer"]
 
 
 def __getattr__(name: str) -> Any:
-    # Each optimiser is loaded by who uses it.
+    # Each optimiser is imported on first use.
     if name == "GlobalPowerLimitOptimizer":
         return importlib.import_module("zeus.optimizer.power_limit").GlobalPowerLimitOptimizer
     raise AttributeError(f"module 'zeus.optimizer' has no attribute {name!r}")

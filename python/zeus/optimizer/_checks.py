@@ -1,4 +1,4 @@
-"""Checks of what a program gives the optimisers."""
+"""Checks of the arguments of the optimisers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def monitor(value: Any) -> Monitor:
 
 
 def collective(given: Any, rank: int, world_size: int | None = None) -> Collective | None:
-    """How the ranks talk; None for one process alone. It must see the ranks as the program does."""
+    """Returns the collective; None: one process. It must agree with the program's ranks."""
     found = check_collective(given)
     if found is None:
         if rank != 0 or (world_size or 1) > 1:

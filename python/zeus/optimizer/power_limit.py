@@ -80,13 +80,13 @@ _DEFAULT_STRIDE = 25
 
 
 def __getattr__(name: str) -> Any:
-    if name == "HFGlobalPowerLimitOptimizer":  # Its base class is that of another package.
+    if name == "HFGlobalPowerLimitOptimizer":  # Its base class belongs to another package.
         return importlib.import_module("zeus.integration.huggingface").HFGlobalPowerLimitOptimizer
     raise AttributeError(f"module 'zeus.optimizer.power_limit' has no attribute {name!r}")
 
 
 class _ForeignMeter:
-    """Slices as windows of a monitor that is not ours: it has begin_window() and end_window()."""
+    """Measures slices by windows of a foreign monitor, with its begin_window() and end_window()."""
 
     def __init__(self, monitor: Any) -> None:
         self._monitor = monitor
@@ -106,41 +106,43 @@ class _ForeignMeter:
 class GlobalPowerLimitOptimizer(_core.JitOptimizer, Callback):
     """Finds the best power limit of the monitor's GPUs while a job trains, and leaves it set.
 
-    Each limit is tried for a while at step boundaries: the same on all GPUs, their energies
-    summed, the time of the slowest rank. Call `on_step_begin` before every step and `on_epoch_end`
-    after an epoch's last one. What it changes it puts back: when training or the program ends, by
-    an exception or a signal; after SIGKILL, the next start of any Zeus does.
+    Each limit is tried for a while, beginning and ending at steps: the same limit on all GPUs,
+    whose energies are summed; the slowest rank's time counts. Call `on_step_begin` before every
+    step and `on_epoch_end` after the last step of an epoch. The original limit is restored when
+    training or the program ends, also by an exception or a signal; after SIGKILL, the next Zeus
+    program restores it.
 
-    Nothing that goes wrong in it stops the training: `trouble` says what it was.
+    No error of the optimiser stops the training: `trouble` holds it.
 
     Args:
-        monitor: A ZeusMonitor; or anything with `begin_window`, `end_window` and `gpu_indices`,
-            which then measures, and whose numbers are taken at their word.
-        optimum_selector: The objective; None for `ZeusCost` with eta 0.5.
+        monitor: A ZeusMonitor; or any object with `begin_window`, `end_window` and `gpu_indices`,
+            which then measures, and whose numbers count as exact.
+        optimum_selector: The objective; None: `ZeusCost` with eta 0.5.
         wait_steps: Steps before the first limit is tried.
         warmup_steps: Steps after each change that are not measured.
         profile_steps: Steps over which each limit is measured. Epochs may be shorter.
         pl_step: Watts from one limit to the next; megahertz for clocks.
-        profile_path: One file for the profile. If it is there and of the same GPUs, nothing is
-            measured again; also one that other tools wrote.
-        seconds_per_limit: Seconds for which each limit is measured, instead of steps, or less when
-            it is known well enough; after half a second of warm-up. The paper takes 5.
+        profile_path: File of the profile. If it exists and is from the same GPUs, nothing is
+            measured again; files of other tools work, too.
+        seconds_per_limit: Seconds for which each limit is measured, instead of steps, after half a
+            second of warm-up; a limit ends earlier when it is known precisely enough. The paper
+            uses 5.
         power_limits: The limits to try, in watts, instead of every `pl_step`.
-        may_raise: Also try and set limits above the one that was found. Without it that one is the
-            highest: it may be a cap that an administrator set.
+        may_raise: Also try and set limits above the original one. By default that is the highest,
+            because it may be a cap that an administrator set.
         knob: "gpu_power_limit", "graphics_clock" or "cpu_power_limit"; or several of them, which
             are optimised one after the other.
-        observe: Try and decide, but leave the limit as it was: `savings` tells what could be.
-        job, batch_size: For which the profile holds.
-        profile_folder: Keeps profiles of many jobs, and finds the one of this job again.
-        collective: How the ranks of the job talk, see `zeus.utils.distributed`; None for
-            torch.distributed where it is initialised. Each rank's monitor has its own GPUs.
+        observe: Only try the limits and decide: `savings` reports the possible savings.
+        job, batch_size: Identify the profile in `profile_folder`.
+        profile_folder: Folder of the profiles of many jobs, in which that of this job is found.
+        collective: Communication of the ranks, see `zeus.utils.distributed`; None:
+            torch.distributed if it is initialised. Each rank's monitor has its own GPUs.
 
-    An optimiser of the same GPUs that is still there, as when a cell of a notebook is run again, is
-    ended with a warning, and its limit put back.
+    An older optimiser of the same GPUs, as when a cell of a notebook is run again, is closed with a
+    warning, and its limit restored.
 
     Raises:
-        TypeError, ValueError: For arguments that mean nothing.
+        TypeError, ValueError: For invalid arguments.
     """
 
     def __init__(
@@ -166,7 +168,7 @@ class GlobalPowerLimitOptimizer(_core.JitOptimizer, Callback):
         knobs = _knobs(knob)
         stride = _checks.positive("pl_step", pl_step)
         if stride == _DEFAULT_STRIDE and knobs[0] == "graphics_clock":
-            options_stride = None  # Watts: clocks have a default of their own.
+            options_stride = None  # In watts; clocks have their own default.
         else:
             options_stride = stride
         options = {
@@ -198,7 +200,7 @@ class GlobalPowerLimitOptimizer(_core.JitOptimizer, Callback):
         _living.add(self)
 
     def _specification(self, selector: Any) -> tuple[str, Any]:
-        """The objective as the library takes it: by name, or as a function."""
+        """Returns the objective in the form of the library: a name, or a function."""
         self._raised: Exception | None = None
         self.optimum_selector = ZeusCost() if selector is None else selector
         selector = self.optimum_selector
@@ -209,7 +211,7 @@ class GlobalPowerLimitOptimizer(_core.JitOptimizer, Callback):
             )
         if isinstance(selector, _BuiltIn) and type(selector).select is _BuiltIn.select:
             return selector._specification()
-        # A weak reference: the library, which this object owns, holds the function.
+        # The reference is weak, because the library, which this object owns, holds the function.
         this = weakref.proxy(self)
 
         def choose(points: list[tuple[Any, ...]]) -> float:
@@ -225,49 +227,49 @@ class GlobalPowerLimitOptimizer(_core.JitOptimizer, Callback):
 
     @property
     def state(self) -> State:
-        """Where it is: `Ready`, `Warmup`, `Profiling`, `Settling` or `Done`."""
+        """The present state: `Ready`, `Warmup`, `Profiling`, `Settling` or `Done`."""
         return state_of(*self._state(), self.optimal_power_limit)
 
     @property
     def optimal_power_limit(self) -> float | None:
-        """The first knob's best setting, in watts (or megahertz); None before there is one."""
+        """The best setting of the first knob in watts (or megahertz); None if undecided."""
         return next(iter(self.chosen), None)
 
     @property
     def chosen(self) -> list[float]:
-        """The best settings that were decided on, in the order of the knobs."""
+        """The best settings that were decided, in the order of the knobs."""
         return [_plain(number) for number in self._chosen()]
 
     @property
     def measurements(self) -> list[PowerLimitMeasurement]:
-        """What a step takes at each limit, highest first; all of them once it is done."""
+        """The usage of a step at each limit, highest first; complete once `done`."""
         return self.profile()
 
     def profile(self, knob: int = 0) -> list[PowerLimitMeasurement]:
-        """Of one of the knobs that were looked at so far."""
+        """Returns the profile of one of the knobs that were profiled so far."""
         return measurements_of(self._points(_checks.whole("knob", knob, 0)))
 
     def save_profile(self, path: str | os.PathLike[str], knob: int = 0) -> None:
-        """Writes it as JSON, for `profile_path`; other tools find what they know in it."""
+        """Writes the profile as JSON, for `profile_path` and for other tools."""
         self._save_profile(_checks.whole("knob", knob, 0), os.fspath(path))
 
     @property
     def trouble(self) -> ZeusError | None:
-        """Why the job is not being optimised; None if it is."""
+        """The reason why the job is not being optimised; None if it is."""
         trouble = super().trouble
         if trouble is not None:
             trouble.__cause__ = self._raised
         return trouble
 
     def used(self) -> JobUse:
-        """Of the job's GPUs since training began. Of several ranks, all must ask."""
+        """Returns the usage of the job's GPUs since training began. All ranks must call it."""
         return JobUse(*self._used())
 
     def savings(self, knob: int = 0) -> Savings:
-        """What the best setting saves, with its uncertainty. Of several ranks, all must ask.
+        """Returns the savings of the best setting, with uncertainty. All ranks must call it.
 
         Raises:
-            UnavailableError: If nothing is decided on yet.
+            UnavailableError: If nothing is decided yet.
         """
         return savings_of(self._savings(_checks.whole("knob", knob, 0)))
 
@@ -284,7 +286,7 @@ class GlobalPowerLimitOptimizer(_core.JitOptimizer, Callback):
 
 
 def read_profile(path: str | os.PathLike[str]) -> list[PowerLimitMeasurement]:
-    """A file that `profile_path` or another tool wrote; highest limit first."""
+    """Reads a file of `profile_path` or of another tool; highest limit first."""
     return measurements_of(_core.read_profile(os.fspath(path)))
 
 
@@ -306,7 +308,7 @@ def _end_earlier(newcomer: GlobalPowerLimitOptimizer) -> None:
 
 
 def _native(monitor: Any) -> tuple[Monitor, _ForeignMeter | None]:
-    """The monitor whose devices are turned, and what measures if it is not that one."""
+    """Returns the monitor whose devices have the knobs, and a foreign one that measures, if any."""
     if isinstance(monitor, Monitor):
         return monitor, None
     for member in ("begin_window", "end_window", "gpu_indices"):

@@ -1,4 +1,4 @@
-"""What "best" means: which power limit to take, given what a training step takes at each.
+"""Objectives: which power limit is best, given the usage of a training step at each limit.
 
 All of these call a lower limit better only if the measurements say so: of the limits that are not
 worse than the best one beyond doubt (95 %), the fastest is taken.
@@ -24,24 +24,24 @@ __all__ = [
 
 
 class PowerLimitMeasurement(NamedTuple):
-    """What a training step takes at one power limit, on all GPUs of the job."""
+    """The usage of a training step at one power limit, on all GPUs of the job."""
 
-    #: Watts of each GPU. Megahertz if the knob is a clock.
+    #: Watts per GPU, or megahertz if the knob is a clock.
     power_limit: float
-    #: Joules of a step, all GPUs together; of a slice, in files of other tools.
+    #: Joules of a step on all GPUs together; of a slice, in files of other tools.
     energy: float
-    #: Seconds of a step, of the slowest rank.
+    #: Seconds of a step of the slowest rank.
     time: float
-    #: One standard deviation of what this measurement does not share with the others.
+    #: Standard deviation of the part of the error that measurements do not share.
     energy_sigma: float = 0.0
-    #: Likewise.
+    #: Likewise for the time.
     time_sigma: float = 0.0
-    #: Over how many it was measured.
+    #: The number of measured steps.
     steps: int = 1
 
 
 def measurements_of(points: Sequence[tuple[Any, ...]]) -> list[PowerLimitMeasurement]:
-    """From what the library returns. Whole watts are whole numbers."""
+    """Converts the result of the library. Whole watts become whole numbers."""
     return [
         PowerLimitMeasurement(int(limit) if limit == int(limit) else limit, *others)
         for limit, *others in points
@@ -49,7 +49,7 @@ def measurements_of(points: Sequence[tuple[Any, ...]]) -> list[PowerLimitMeasure
 
 
 class OptimumSelector(ABC):
-    """An objective. Derive from it for one of your own:
+    """The base class of objectives. Derive from it for your own:
 
         class Coolest(OptimumSelector):
             def select(self, measurements):
@@ -62,11 +62,11 @@ class OptimumSelector(ABC):
 
     @abstractmethod
     def select(self, measurements: list[PowerLimitMeasurement]) -> float:
-        """The best of the `power_limit` of these, of which there is one at least."""
+        """Returns the best `power_limit` of the measurements, of which there is at least one."""
 
 
 class _BuiltIn(OptimumSelector):
-    """An objective of the library."""
+    """An objective that the library implements."""
 
     def _specification(self) -> tuple[str, float]:
         raise NotImplementedError
@@ -75,7 +75,7 @@ class _BuiltIn(OptimumSelector):
         return max(one.power_limit for one in measurements)
 
     def select(self, measurements: Sequence[PowerLimitMeasurement]) -> float:
-        """The best of the `power_limit` of these."""
+        """Returns the best `power_limit` of the measurements."""
         if not measurements:
             raise InvalidArgumentError("there is no measurement to select from")
         ordered = sorted(measurements, key=lambda one: -one.power_limit)
@@ -90,21 +90,21 @@ class _BuiltIn(OptimumSelector):
 
 
 class Energy(_BuiltIn):
-    """Least energy."""
+    """The least energy."""
 
     def _specification(self) -> tuple[str, float]:
         return "energy", 0.0
 
 
 class Time(_BuiltIn):
-    """Least time."""
+    """The least time."""
 
     def _specification(self) -> tuple[str, float]:
         return "time", 0.0
 
 
 class ZeusCost(_BuiltIn):
-    """Least ``eta_knob * energy + (1 - eta_knob) * max_power * time``.
+    """The least ``eta_knob * energy + (1 - eta_knob) * max_power * time``.
 
     Args:
         eta_knob: Between 0, time is what counts, and 1, energy is.
@@ -148,7 +148,7 @@ def _is_number(value: object) -> bool:
 
 
 def _complete(measurement: Any) -> PowerLimitMeasurement:
-    """Also from an object that has no more than the three numbers."""
+    """Completes an object that has only the three numbers."""
     defaults = PowerLimitMeasurement._field_defaults
     numbers: list[Any] = [
         getattr(measurement, name, defaults.get(name)) for name in PowerLimitMeasurement._fields

@@ -1,4 +1,4 @@
-"""Where a power limit optimiser is, and what came of it."""
+"""The states of a power limit optimiser, and its results."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ __all__ = ["Done", "JobUse", "Profiling", "Ready", "Savings", "Settling", "State
 
 
 class Ready(NamedTuple):
-    """Nothing is touched yet: the first steps of a job are unusual."""
+    """Nothing was changed yet: the first steps of a job are unusual."""
 
     steps_left: int
 
 
 class Warmup(NamedTuple):
-    """A limit was just set; what comes now is not measured."""
+    """A limit was just set; these steps are not measured."""
 
     current_power_limit: float
     steps: int
@@ -30,13 +30,13 @@ class Profiling(NamedTuple):
 
 
 class Settling(NamedTuple):
-    """The sensors have yet to show the end of the last slice."""
+    """The sensors have not yet shown the end of the last slice."""
 
     time: float
 
 
 class Done(NamedTuple):
-    """Decided. None if it could not be: see `trouble`."""
+    """Decided; the setting is None if that was impossible: see `trouble`."""
 
     optimal_power_limit: float | None
 
@@ -54,9 +54,9 @@ class JobUse(NamedTuple):
 
 
 class Savings(NamedTuple):
-    """What a job used, and what it would have used at one setting from beginning to end.
+    """The usage of a job, and its estimate at one setting from beginning to end.
 
-    Prints like ``175 W instead of 250 W: energy -12.14 % ± 0.04 %, time +3.02 % ± 0.01 %``.
+    Prints like ``175 W instead of 250 W: energy -12.14 ± 0.04 %, time +3.02 ± 0.01 %``.
     """
 
     text: str
@@ -67,7 +67,7 @@ class Savings(NamedTuple):
     used: JobUse
     at_original: JobUse
     at_best: JobUse
-    #: From the original setting to the best; more certain than the difference of the two.
+    #: The change from the original setting to the best; more precise than the difference of both.
     change: JobUse
 
     def __str__(self) -> str:
@@ -75,7 +75,7 @@ class Savings(NamedTuple):
 
 
 def state_of(name: str, setting: float | None, steps: int, time: float, best: Any) -> State:
-    """From what the library returns."""
+    """Converts the result of the library."""
     if name == "ready":
         return Ready(steps)
     if name == "warmup" and setting is not None:
@@ -88,6 +88,6 @@ def state_of(name: str, setting: float | None, steps: int, time: float, best: An
 
 
 def savings_of(numbers: dict[str, Any]) -> Savings:
-    """From what the library returns."""
+    """Converts the result of the library."""
     uses = ("used", "at_original", "at_best", "change")
     return Savings(**{k: JobUse(*v) if k in uses else v for k, v in numbers.items()})

@@ -1,1 +1,1 @@
-"""What training programs need beside the rest."""
+"""Utilities for training programs."""

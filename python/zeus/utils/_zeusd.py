@@ -1,4 +1,4 @@
-"""How zeusd is reached, and what it answers: the parts of zeus.utils.zeusd."""
+"""Connections to zeusd and its answers: the parts of zeus.utils.zeusd."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _DEFAULT_TIMEOUT = 5.0
 
 
 class ZeusdError(ZeusError):
-    """Something is wrong with zeusd or with what was asked of it."""
+    """An error of zeusd or of a request to it."""
 
 
 class ZeusdConnectionError(ZeusdError, ConnectionError):
-    """It does not answer."""
+    """The daemon does not answer."""
 
 
 class ZeusdAuthError(ZeusdError, PermissionError):
@@ -27,16 +27,16 @@ class ZeusdAuthError(ZeusdError, PermissionError):
 
 
 class ZeusdCapabilityError(ZeusdError, RuntimeError):
-    """It has no such device or API."""
+    """The daemon lacks the device or the API."""
 
 
 class ZeusdResponseError(ZeusdError, RuntimeError):
-    """It refused, or failed."""
+    """The daemon rejected the request, or failed."""
 
     def __init__(self, message: str, status: int, errors: dict[int, str] | None = None) -> None:
         super().__init__(message)
         self.status = status
-        #: What went wrong, by device.
+        #: Messages by device.
         self.errors = errors or {}
 
 
@@ -68,7 +68,7 @@ class GpuPowerSnapshot:
 
 @dataclass(frozen=True)
 class CpuEnergy:
-    """Microjoules; None where they were not asked for or cannot be measured."""
+    """Microjoules; None if they were not requested or cannot be measured."""
 
     cpu_energy_uj: int | None
     dram_energy_uj: int | None
@@ -76,7 +76,7 @@ class CpuEnergy:
 
 @dataclass(frozen=True)
 class CpuPower:
-    """Milliwatts; None where memory cannot be measured."""
+    """Milliwatts; None if memory cannot be measured."""
 
     cpu_mw: int
     dram_mw: int | None
@@ -92,7 +92,7 @@ class CpuPowerSnapshot:
 
 @dataclass(frozen=True)
 class ZeusdConfig:
-    """Where a zeusd is, and what is wanted of it. Made by tcp(), uds() or from_env().
+    """The address of a zeusd, and the devices of interest. Made by tcp(), uds() or from_env().
 
     The indices are for clients that stream power: None for all, [] for none.
     """
@@ -141,7 +141,7 @@ class ZeusdConfig:
 
     @classmethod
     def from_env(cls) -> ZeusdConfig | None:
-        """What ZEUSD_SOCK_PATH or else ZEUSD_HOST_PORT says, with ZEUSD_TOKEN; None if neither."""
+        """Reads ZEUSD_SOCK_PATH or ZEUSD_HOST_PORT, and ZEUSD_TOKEN; None if neither is set."""
         token = os.environ.get("ZEUSD_TOKEN") or None
         if path := os.environ.get("ZEUSD_SOCK_PATH"):
             return cls.uds(path, token=token)
@@ -158,22 +158,22 @@ class ZeusdConfig:
         return self.socket_path or f"{self.host}:{self.port}"
 
     def url(self, path: str) -> str:
-        """For people and logs: ``http://host:port/path``."""
+        """Address for messages: ``http://host:port/path``."""
         return f"http://{'localhost' if self.socket_path else self.endpoint}{path}"
 
     def make_client(self) -> ZeusdConnection:
-        """What sends requests there."""
+        """Returns a connection that sends requests to the daemon."""
         return ZeusdConnection(self)
 
 
 class ZeusdConnection:
-    """Sends requests, each over a connection of its own: nothing to keep alive or to lock."""
+    """Sends each request over a new connection, so there is nothing to keep alive or to lock."""
 
     def __init__(self, config: ZeusdConfig) -> None:
         self.config = config
 
     def open(self) -> http.client.HTTPConnection:
-        """A connection, for who reads a stream."""
+        """Opens a connection, for reading a stream."""
         if self.config.socket_path:
             return _UnixConnection(self.config.socket_path, self.config.timeout)
         return http.client.HTTPConnection(
@@ -181,12 +181,12 @@ class ZeusdConnection:
         )
 
     def headers(self) -> dict[str, str]:
-        """With the token."""
+        """The headers with the token."""
         token = self.config.token
         return {"Authorization": f"Bearer {token}"} if token else {}
 
     def request(self, method: str, path: str) -> tuple[int, bytes]:
-        """Status and body. ZeusdConnectionError if none came in time."""
+        """Returns status and body. ZeusdConnectionError if none arrives in time."""
         connection = self.open()
         try:
             connection.request(method, path, headers=self.headers())
@@ -210,12 +210,12 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 def unreachable(config: ZeusdConfig, error: Exception) -> ZeusdConnectionError:
-    """The exception that says so."""
+    """Returns the exception for a daemon that cannot be reached."""
     return ZeusdConnectionError(f"zeusd at {config.endpoint} does not answer: {error}")
 
 
 def check_status(status: int, body: bytes, what: str, config: ZeusdConfig) -> None:
-    """Raises what a status other than success means."""
+    """Raises an exception for a status other than success."""
     if status < 300:
         return
     text, errors = _explanation(body)
@@ -228,7 +228,7 @@ def check_status(status: int, body: bytes, what: str, config: ZeusdConfig) -> No
 
 
 def _explanation(body: bytes) -> tuple[str, dict[int, str]]:
-    """What the daemon said, and by device where it did so."""
+    """Returns the message of the daemon, and those by device if there are any."""
     text = body.decode("utf-8", "replace").strip()
     try:
         parsed = json.loads(text)

@@ -1,4 +1,4 @@
-"""The processes that train one model together, where a program has any.
+"""The processes that train one model together.
 
 The optimisers ask `default_collective()`: `torch.distributed` if the program has initialised it,
 else nothing. A program with another way of talking (MPI, a file, ...) passes an object of its own:
@@ -24,20 +24,20 @@ class Collective(Protocol):
 
     @property
     def rank(self) -> int:
-        """Of this process, from 0."""
+        """Rank of this process, from 0."""
 
     @property
     def size(self) -> int:
-        """How many processes there are."""
+        """Number of processes."""
 
     def sum(self, values: list[float]) -> list[float]:
-        """Element by element, over all processes."""
+        """Sums the values over all processes, element by element."""
 
     def max(self, values: list[float]) -> list[float]:
-        """Element by element, over all processes."""
+        """Returns the maximum over all processes, element by element."""
 
     def broadcast(self, values: list[float], root: int) -> list[float]:
-        """The values of the process `root`."""
+        """Returns the values of the process `root`."""
 
 
 class TorchCollective:
@@ -63,15 +63,15 @@ class TorchCollective:
         return list(tensor.tolist())
 
     def sum(self, values: list[float]) -> list[float]:
-        """Element by element, over all processes."""
+        """Sums the values over all processes, element by element."""
         return self._exchange("SUM", values)
 
     def max(self, values: list[float]) -> list[float]:
-        """Element by element, over all processes."""
+        """Returns the maximum over all processes, element by element."""
         return self._exchange("MAX", values)
 
     def broadcast(self, values: list[float], root: int) -> list[float]:
-        """The values of the process `root` of the group."""
+        """Returns the values of the process `root` of the group."""
         distributed = self._torch.distributed
         tensor = exchange_tensor(values, self._torch.float64, self._group)
         source = root
@@ -88,7 +88,7 @@ _exchanged: collections.deque[Any] = collections.deque(maxlen=16)
 
 
 def exchange_tensor(values: list[Any], dtype: Any, group: Any = None) -> Any:
-    """A tensor that the processes of a group can exchange."""
+    """Makes a tensor that the processes of a group can exchange."""
     torch: Any = sys.modules["torch"]
     tensor = torch.tensor(values, dtype=dtype, device=exchange_device(group))
     _exchanged.append(tensor)
@@ -96,7 +96,7 @@ def exchange_tensor(values: list[Any], dtype: Any, group: Any = None) -> Any:
 
 
 def exchange_device(group: Any = None) -> Any:
-    """Where the tensors are that processes of a group of torch.distributed exchange.
+    """Returns the device of tensors that processes of a group of torch.distributed exchange.
 
     NCCL and its like know only those on the GPU; a group with several backends takes either.
     """
@@ -108,7 +108,7 @@ def exchange_device(group: Any = None) -> Any:
 
 
 def default_collective() -> Collective | None:
-    """The processes of `torch.distributed`, if the program initialised it and has several."""
+    """Returns the processes of `torch.distributed`, if it is initialised with more than one."""
     distributed: Any = sys.modules.get("torch.distributed")
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
         return None
@@ -116,7 +116,7 @@ def default_collective() -> Collective | None:
 
 
 def check_collective(collective: Any) -> Collective | None:
-    """What a user passed as ``collective=``, or the default; TypeError if it is neither."""
+    """Returns the argument ``collective=``, or the default; TypeError if it is invalid."""
     if collective is None:
         return default_collective()
     for member in ("rank", "size", "sum", "max", "broadcast"):

@@ -17,7 +17,7 @@ _BOOLEANS = {
 
 
 def get_env(name: str, valtype: Callable[[str], _Value], default: _Value | None = None) -> _Value:
-    """The environment variable as a value of that type, or the default where it is not set.
+    """Returns an environment variable as a value of that type, or the default if it is not set.
 
         batch_size = get_env("BATCH_SIZE", int, default=128)
 

@@ -1,4 +1,4 @@
-"""torch, JAX and CuPy, where a program uses them. Importing this module imports none of them."""
+"""torch, JAX and CuPy, if a program uses them. Importing this module imports none of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
 
 
 def _used_torch_devices(torch: Any, gpus: Sequence[int]) -> list[int]:
-    """Those on which this process has a context: waiting for another one would create it."""
+    """Returns devices with a context of this process: waiting for others would create one."""
     present = torch.cuda.current_device()
     return [
         index
@@ -45,12 +45,12 @@ def _jax_synchronizer(gpus: Sequence[int]) -> Callable[[], None] | None:
     jax: Any = sys.modules["jax"]
     try:
         devices = jax.devices("gpu")
-    except RuntimeError:  # There is no GPU that JAX could use.
+    except RuntimeError:  # JAX has no GPU.
         return None
     wanted = [device for device in devices if not gpus or device.id in gpus]
 
     def synchronize() -> None:
-        # Work of a device is done in order: what is put there last is ready last.
+        # A device works in order: what is submitted last is ready last.
         for device in wanted:
             (jax.device_put(0.0, device=device) + 0).block_until_ready()
 
@@ -79,7 +79,7 @@ _SYNCHRONIZERS = {
 
 
 def synchronizer(framework: str, gpus: Sequence[int]) -> Any:
-    """What waits for the framework's work on these GPUs; all that it knows if there are none.
+    """Returns a function that waits for the framework's work on these GPUs; none means all.
 
     None if the framework, which the program has imported, has no GPU to wait for, and
     NotImplemented while it is still being imported.
@@ -91,7 +91,7 @@ def synchronizer(framework: str, gpus: Sequence[int]) -> Any:
 
 
 def sync_imported(gpu_devices: Sequence[int]) -> None:
-    """Waits for the GPUs of whichever framework the program has imported, if any."""
+    """Waits for the GPUs of the framework that the program has imported, if any."""
     for framework in _SYNCHRONIZERS:
         if framework in sys.modules:
             wait = synchronizer(framework, gpu_devices)
@@ -103,7 +103,7 @@ def sync_imported(gpu_devices: Sequence[int]) -> None:
 def sync_execution(
     gpu_devices: Sequence[int], sync_with: Literal["torch", "jax", "cupy"] = "torch"
 ) -> None:
-    """Waits until these GPUs have done what the framework asked of them; no GPUs means all.
+    """Waits until these GPUs have finished the work of the framework; none means all.
 
     A framework that is installed but that the program does not use has nothing to wait for.
 
@@ -125,18 +125,18 @@ def sync_execution(
 
 
 def _torch_distributed() -> Any:
-    """torch.distributed, if the program has imported torch and initialised a process group."""
+    """Returns torch.distributed if the program has initialised a process group."""
     distributed: Any = getattr(sys.modules.get("torch"), "distributed", None)
     try:
         if distributed.is_available() and distributed.is_initialized():
             return distributed
-    except AttributeError:  # There is no torch, or it is being imported.
+    except AttributeError:  # torch is missing or just being imported.
         pass
     return None
 
 
 def _jax_processes() -> tuple[int, int]:
-    """Rank and number of the processes of JAX: (0, 1) without it, and where it has no backend."""
+    """Returns rank and number of JAX's processes; (0, 1) without JAX or without a backend."""
     jax: Any = sys.modules.get("jax")
     try:
         return int(jax.process_index()), int(jax.process_count())
@@ -145,18 +145,18 @@ def _jax_processes() -> tuple[int, int]:
 
 
 def is_distributed() -> bool:
-    """Whether this process is one of several that train together."""
+    """Returns whether this process trains together with others."""
     return get_world_size() > 1
 
 
 def get_rank() -> int:
-    """Which of the processes that train together this one is; 0 if it is alone."""
+    """Returns the rank of this process; 0 if it is alone."""
     distributed = _torch_distributed()
     return int(distributed.get_rank()) if distributed else _jax_processes()[0]
 
 
 def get_world_size() -> int:
-    """How many processes train together; 1 if this one is alone."""
+    """Returns the number of processes that train together; 1 if this one is alone."""
     distributed = _torch_distributed()
     return int(distributed.get_world_size()) if distributed else _jax_processes()[1]
 
@@ -164,7 +164,7 @@ def get_world_size() -> int:
 def all_reduce(
     object: Sequence[int] | Sequence[float], operation: Literal["sum", "max"]
 ) -> list[int] | list[float]:
-    """The sum or the maximum over all processes, number by number. All of them must call it.
+    """Returns the sum or the maximum over all processes, element by element. All must call it.
 
     Without torch.distributed it gives back the numbers. Whole numbers stay whole.
 

@@ -1,4 +1,4 @@
-"""Where this machine is, roughly."""
+"""The approximate location of this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["get_ip_lat_long"]
 def get_ip_lat_long(
     *, timeout: float = 5.0, base_url: str = "https://ipinfo.io"
 ) -> tuple[float, float]:
-    """Latitude and longitude that belong to this machine's address on the internet.
+    """Returns latitude and longitude of this machine's address on the internet.
 
     Asks ipinfo.io, which so learns the address. UnavailableError if it does not say.
     """

@@ -1,4 +1,4 @@
-"""What a program prints, in a file as well."""
+"""Copies the output of a program to a file."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ class FileAndConsole:
         return self.stdout.isatty()
 
     def fileno(self) -> int:
-        """The console's."""
+        """The console's file descriptor."""
         return self.stdout.fileno()
 
     @property
     def encoding(self) -> str:
-        """The console's."""
+        """The console's encoding."""
         return self.stdout.encoding
 
     def close(self) -> None:
-        """Closes the file. What is written afterwards goes to the console alone."""
+        """Closes the file. Later output goes to the console only."""
         self.file.close()
 
     def __enter__(self) -> FileAndConsole:

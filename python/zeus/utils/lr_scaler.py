@@ -1,4 +1,4 @@
-"""The learning rate that suits another batch size.
+"""The learning rate for another batch size.
 
     scaler = SquareRootScaler(bs=256, lr=1e-3)
     optimizer = Adam(model.parameters(), lr=scaler.compute_lr(new_bs=1024))  # 2e-3
@@ -15,7 +15,7 @@ __all__ = ["LRScaler", "LinearScaler", "SquareRootScaler"]
 
 
 class LRScaler(ABC):
-    """Knows one good pair of batch size and learning rate, and derives others from it.
+    """Derives learning rates from one good pair of batch size and learning rate.
 
     Args:
         bs: A batch size,
@@ -28,25 +28,25 @@ class LRScaler(ABC):
 
     @abstractmethod
     def compute_lr(self, new_bs: int) -> float:
-        """The learning rate for another batch size."""
+        """Returns the learning rate for another batch size."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(bs={self.bs}, lr={self.lr})"
 
 
 class LinearScaler(LRScaler):
-    """In proportion to the batch size, as suits SGD."""
+    """Scales in proportion to the batch size, as suits SGD."""
 
     def compute_lr(self, new_bs: int) -> float:
-        """The learning rate for another batch size."""
+        """Returns the learning rate for another batch size."""
         return self.lr * _batch_size(new_bs) / self.bs
 
 
 class SquareRootScaler(LRScaler):
-    """With the square root of the batch size, as suits adaptive optimisers such as Adam."""
+    """Scales with the square root of the batch size, as suits adaptive optimisers such as Adam."""
 
     def compute_lr(self, new_bs: int) -> float:
-        """The learning rate for another batch size."""
+        """Returns the learning rate for another batch size."""
         return self.lr * math.sqrt(_batch_size(new_bs) / self.bs)
 
 

@@ -13,7 +13,7 @@ __all__ = ["avg_power", "energy", "zeus_cost"]
 
 
 def zeus_cost(energy: float, time: float, eta_knob: float, max_power: int | float) -> float:
-    """Energy and time as one number, in joules (Zeus, section 2.3).
+    """Combines energy and time into one number, in joules (Zeus, section 2.3).
 
     Args:
         energy: Joules.
@@ -32,7 +32,7 @@ def zeus_cost(energy: float, time: float, eta_knob: float, max_power: int | floa
 def energy(
     logfile: str | os.PathLike[str], start: float | None = None, end: float | None = None
 ) -> float:
-    """Joules of a log of power between two moments, in seconds after its first line.
+    """Returns the joules of a power log between two times, in seconds after its first line.
 
     The log has the columns `Time` (ISO 8601) and `Power` in milliwatts. Power is taken to go in
     straight lines from sample to sample, and the edges are cut where they are, between samples.
@@ -43,7 +43,7 @@ def energy(
 def avg_power(
     logfile: str | os.PathLike[str], start: float | None = None, end: float | None = None
 ) -> float:
-    """Mean watts of such a log: see `energy`. ValueError if no time passed."""
+    """Returns the mean watts of such a log: see `energy`. ValueError if no time passed."""
     joules, seconds = _integrate(_samples(logfile), start, end)
     if seconds <= 0:
         raise InvalidArgumentError(f"no time passes in {os.fspath(logfile)} between start and end")
@@ -51,7 +51,7 @@ def avg_power(
 
 
 def _samples(logfile: str | os.PathLike[str]) -> list[tuple[float, float]]:
-    """Seconds since the first line, and watts."""
+    """Returns seconds since the first line, and watts."""
     samples: list[tuple[float, float]] = []
     with open(logfile, newline="", encoding="utf-8") as file:
         rows = [row for row in csv.reader(file) if row]
@@ -66,7 +66,7 @@ def _samples(logfile: str | os.PathLike[str]) -> list[tuple[float, float]]:
         try:
             time, watts = datetime.fromisoformat(row[header.index("Time")]), float(row[power]) / 1e3
         except (IndexError, ValueError) as error:
-            if line == len(rows):  # Whoever wrote it was stopped in the middle of a line.
+            if line == len(rows):  # The writer was stopped in the middle of the last line.
                 break
             raise InvalidArgumentError(
                 f"{os.fspath(logfile)}, line {line}: not a time and a power"
@@ -81,7 +81,7 @@ def _samples(logfile: str | os.PathLike[str]) -> list[tuple[float, float]]:
 def _integrate(
     samples: list[tuple[float, float]], start: float | None, end: float | None
 ) -> tuple[float, float]:
-    """Joules and seconds of the part of the log that lies between `start` and `end`."""
+    """Returns joules and seconds of the part of the log between `start` and `end`."""
     begin = samples[0][0] if start is None else max(start, samples[0][0])
     finish = samples[-1][0] if end is None else min(end, samples[-1][0])
     if math.isnan(begin) or math.isnan(finish) or (start or 0) > (math.inf if end is None else end):

@@ -1,4 +1,4 @@
-"""A monitor that gives what another one measured, for tests and for thinking it over again."""
+"""A monitor that replays the measurements of another one, for tests and analyses."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from zeus.monitor.energy import Window, ZeusMonitor
 
 __all__ = ["ReplayZeusMonitor"]
 
-_Line = Tuple[int, List[str]]  # Its number and its fields.
+_Line = Tuple[int, List[str]]  # The line number and the fields.
 
 _NOTHING: _Line = (0, [])
 _FIRST_COLUMNS = ["start_time", "window_name", "elapsed_time"]
 
 
 class ReplayZeusMonitor:
-    """Looks like a ZeusMonitor and gives what stands in the log of one, line after line.
+    """Behaves like a ZeusMonitor, but replays the log of one, line by line.
 
         monitor = ReplayZeusMonitor(log_file="windows.csv")
         monitor.begin_window("epoch")
-        print(monitor.end_window("epoch"))  # What was measured then.
+        print(monitor.end_window("epoch"))  # The recorded measurement.
 
     Every window that ends takes the next line, so windows must end in the order of the log; one
     that is cancelled takes none. It reads logs of `ZeusMonitor(log_file=...)`, of `zeus monitor`
@@ -66,7 +66,7 @@ class ReplayZeusMonitor:
                 f"{os.fspath(log_file)} has the GPUs {self.gpu_indices}, not {list(gpu_indices)}"
             )
         self.closed = False
-        self.in_forked_child = False  # Nothing here is lost by a fork.
+        self.in_forked_child = False  # A fork loses nothing here.
         self._open: set[str] = set()
         self._lock = threading.Lock()
 
@@ -83,7 +83,7 @@ class ReplayZeusMonitor:
     def end_window(
         self, key: str, sync_execution: bool = True, cancel: bool = False
     ) -> Measurement:
-        """What the log's next line says. KeyError (a ValueError, too) if no such window is open."""
+        """Returns the next line of the log. KeyError (also a ValueError) if it is not open."""
         self._synchronize(sync_execution)
         with self._lock:
             if key not in self._open:
@@ -92,7 +92,7 @@ class ReplayZeusMonitor:
             return self._cancelled(key) if cancel else self._next(key)
 
     def window(self, name: str, sync_execution: bool = True) -> Window:
-        """A window around a block or a function, as ZeusMonitor has it."""
+        """Returns a window around a block or a function, as ZeusMonitor does."""
         return Window(cast(ZeusMonitor, self), name, sync_execution)
 
     def reset_windows(self) -> None:
@@ -122,7 +122,7 @@ class ReplayZeusMonitor:
             sync_imported(self.gpu_indices)
 
     def _check_columns(self, header: list[str]) -> list[tuple[str, str]]:
-        """The device and the kind of value of each column after the first three."""
+        """Returns the device and the kind of value of each column after the first three."""
         if header[:3] != _FIRST_COLUMNS:
             raise ConflictError(
                 f"{os.fspath(self.log_file)} is no log of windows: its first columns are not "
@@ -163,7 +163,7 @@ class ReplayZeusMonitor:
 
 
 def _lines(path: str | os.PathLike[str]) -> Iterator[_Line]:
-    """Read as they are asked for."""
+    """Yields lines lazily."""
     with open(path, newline="", encoding="utf-8") as file:
         reader = csv.reader(file)
         for row in reader:
@@ -192,7 +192,7 @@ def _device(name: str, energy: str, sigma: str, flags: list[str]) -> dict[str, A
         "in_total": True,
         "energy": float(energy),
         "sigma": float(sigma) if sigma else math.nan,
-        # What the log does not say; 0 is the cautious answer when windows are compared.
+        # These values are not in the log; 0 is the cautious choice for comparisons.
         "shared_sigma": 0.0,
         "attributed": float(energy),
         "source": "counter",

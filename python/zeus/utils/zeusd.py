@@ -1,4 +1,4 @@
-"""Talks to zeusd, the daemon that reads and sets devices for programs without the rights to.
+"""A client of zeusd, the daemon that reads and sets devices for unprivileged programs.
 
     client = ZeusdClient(ZeusdConfig.uds("/run/zeusd/zeusd.sock"))
     print(client.get_gpu_power().power_mw)  # {0: 61000, 1: 61000}
@@ -52,7 +52,7 @@ _IDs = Sequence[int]
 
 
 class ZeusdClient:
-    """One daemon. What it has is asked for once, when the client is made.
+    """The client of one daemon, whose devices are listed once, when the client is made.
 
     A token that the daemon refuses is no error yet: `auth_error` says what is wrong, and calls
     that need a token fail. Thread-safe.
@@ -103,12 +103,12 @@ class ZeusdClient:
 
     @property
     def gpu_ids(self) -> list[int]:
-        """Of all GPUs that the daemon has."""
+        """Ids of all GPUs of the daemon."""
         return [gpu.id for gpu in self.gpus]
 
     @property
     def cpu_ids(self) -> list[int]:
-        """Of all CPU packages that the daemon has."""
+        """Ids of all CPU packages of the daemon."""
         return [cpu.id for cpu in self.cpus]
 
     @property
@@ -135,27 +135,27 @@ class ZeusdClient:
         return self._can("cpu-read")
 
     def get_time(self) -> float:
-        """The daemon's time, in seconds since 1970."""
+        """Returns the daemon's time in seconds since 1970."""
         return float(self._call("GET", "/time")["timestamp_ms"]) / 1e3
 
     def get_gpu_energy(self, gpu_ids: _IDs | None = None) -> dict[int, int]:
-        """Millijoules since an arbitrary moment."""
+        """Returns millijoules since an arbitrary moment."""
         return self._gpu_values("/gpu/get_cumulative_energy", gpu_ids, "energy_mj", int)
 
     def get_gpu_power(self, gpu_ids: _IDs | None = None) -> GpuPowerSnapshot:
-        """Milliwatts at present."""
+        """Returns present milliwatts."""
         answer = self._call("GET", "/gpu/get_power", gpu_ids=gpu_ids)
         power = {int(index): int(value) for index, value in answer["power_mw"].items()}
         return GpuPowerSnapshot(float(answer["timestamp_ms"]) / 1e3, power)
 
     def get_power_limit(self, gpu_ids: _IDs | None = None) -> dict[int, int]:
-        """Milliwatts."""
+        """Returns milliwatts."""
         return self._gpu_values("/gpu/get_power_limit", gpu_ids, "power_limit_mw", int)
 
     def get_power_limit_constraints(
         self, gpu_ids: _IDs | None = None
     ) -> dict[int, tuple[int, int]]:
-        """The lowest and the highest power limit in milliwatts."""
+        """Returns the lowest and the highest power limit in milliwatts."""
         answer = self._call("GET", "/gpu/get_power_limit_constraints", gpu_ids=gpu_ids)
         return {
             int(index): (int(value["min_power_limit_mw"]), int(value["max_power_limit_mw"]))
@@ -163,15 +163,15 @@ class ZeusdClient:
         }
 
     def get_persistence_mode(self, gpu_ids: _IDs | None = None) -> dict[int, bool]:
-        """Whether the driver stays loaded without users."""
+        """Returns whether the driver stays loaded without clients."""
         return self._gpu_values("/gpu/get_persistence_mode", gpu_ids, "enabled", bool)
 
     def set_power_limit(self, gpu_ids: _IDs, power_limit_mw: int, block: bool = True) -> None:
-        """Sets it. Without `block` the daemon answers before it is done, and only logs failures."""
+        """Sets the limit. Without `block` the daemon answers at once, and only logs failures."""
         self._control("set_power_limit", gpu_ids, block, power_limit_mw=power_limit_mw)
 
     def set_persistence_mode(self, gpu_ids: _IDs, enabled: bool, block: bool = True) -> None:
-        """Switches it on or off."""
+        """Switches persistence mode on or off."""
         self._control("set_persistence_mode", gpu_ids, block, enabled=enabled)
 
     def set_gpu_locked_clocks(
@@ -184,7 +184,7 @@ class ZeusdClient:
         )  # fmt: skip
 
     def reset_gpu_locked_clocks(self, gpu_ids: _IDs, block: bool = True) -> None:
-        """Lets the clock of the GPU free."""
+        """Unlocks the clock of the GPU."""
         self._control("reset_gpu_locked_clocks", gpu_ids, block)
 
     def set_mem_locked_clocks(
@@ -197,17 +197,17 @@ class ZeusdClient:
         )  # fmt: skip
 
     def reset_mem_locked_clocks(self, gpu_ids: _IDs, block: bool = True) -> None:
-        """Lets the clock of the memory free."""
+        """Unlocks the clock of the memory."""
         self._control("reset_mem_locked_clocks", gpu_ids, block)
 
     def reset_locked_clocks(self, gpu_ids: _IDs, block: bool = True) -> None:
-        """Lets all clocks free."""
+        """Unlocks all clocks."""
         self._control("reset_locked_clocks", gpu_ids, block)
 
     def get_cpu_energy(
         self, cpu_ids: _IDs | None = None, cpu: bool = True, dram: bool = True
     ) -> dict[int, CpuEnergy]:
-        """Microjoules since an arbitrary moment."""
+        """Returns microjoules since an arbitrary moment."""
         answer = self._call(
             "GET", "/cpu/get_cumulative_energy", cpu_ids=cpu_ids, cpu=cpu, dram=dram
         )
@@ -217,7 +217,7 @@ class ZeusdClient:
         }
 
     def get_cpu_power(self, cpu_ids: _IDs | None = None) -> CpuPowerSnapshot:
-        """Milliwatts over a moment that the daemon takes to find out."""
+        """Returns milliwatts, which the daemon averages over a short time."""
         answer = self._call("GET", "/cpu/get_power", cpu_ids=cpu_ids)
         power = {
             int(index): CpuPower(value["cpu_mw"], value.get("dram_mw"))
@@ -246,7 +246,7 @@ class ZeusdClient:
 
 
 def path_with(path: str, **options: Any) -> str:
-    """The path with its query. None is left out, lists are joined with commas."""
+    """Returns the path with its query; None is left out, lists are joined by commas."""
     query = {}
     for name, value in options.items():
         if isinstance(value, bool):
@@ -268,7 +268,7 @@ def require_capabilities(
     gpu_ids: _IDs | None = None,
     cpu_ids: _IDs | None = None,
 ) -> None:
-    """Refuses a daemon that cannot do what is needed, or does not let us.
+    """Raises an exception if the daemon lacks a capability or does not permit it.
 
     Raises:
         ZeusdAuthError: If a token is missing, invalid, or lacks a scope.

@@ -38,7 +38,7 @@ ContenderTotals TotalsOf(const ReplayJob& job, const ClusterTotals& totals) {
           .has_oracle = job.HasOracle() || totals.jobs == 0};
 }
 
-// Of a workload, or of all together.
+// Sums up the totals of one workload, or of all of them.
 ContenderTotals Collect(const ClusterComparison& comparison,
                         const std::vector<WorkloadTotals>& replay, std::size_t contender,
                         std::optional<std::size_t> workload) {
@@ -70,8 +70,9 @@ ClusterFigureSource::ClusterFigureSource(const ClusterComparison& comparison, st
   }
 }
 
-std::optional<ClusterSaving> SavingOf(const ClusterComparison& comparison, std::size_t contender,
-                                      std::optional<std::size_t> workload) {
+std::optional<ClusterSaving> ComputeSaving(const ClusterComparison& comparison,
+                                           std::size_t contender,
+                                           std::optional<std::size_t> workload) {
   EnergyScatter scatter;
   Joules own{};
   Joules usual{};
@@ -85,7 +86,7 @@ std::optional<ClusterSaving> SavingOf(const ClusterComparison& comparison, std::
   const auto over_replays = source.Of("energy_vs_default");
   const bool several = over_replays && over_replays->count > 1;
   if (!(usual > Joules(0)) || (scatter.groups < 2 && !several)) return std::nullopt;
-  // The estimator of a ratio over groups: its residuals are own - ratio * default.
+  // This is the estimator of a ratio of sums over groups; its residuals are own - ratio * default.
   const double ratio = own / usual;
   const double squares = std::max(
       scatter.own_squares + ratio * (ratio * scatter.default_squares - 2 * scatter.products), 0.0);
@@ -104,7 +105,7 @@ std::optional<SampleSummary> ClusterFigureSource::Of(std::string_view figure) co
   std::vector<double> values;
   for (std::size_t i = 0; i < own_.size(); ++i) {
     const double value = found->of(own_[i], usual_[i]);
-    // Jobs that take no time at all compare with nothing.
+    // Jobs without any duration make the ratios infinite: there is nothing to compare.
     if (!std::isfinite(value)) return std::nullopt;
     values.push_back(value);
   }

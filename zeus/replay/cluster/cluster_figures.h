@@ -10,56 +10,59 @@
 #include "zeus/base/statistics.h"
 #include "zeus/replay/cluster/cluster_report.h"
 
-// The numbers that contenders are compared by.
+// The figures by which contenders are compared: ratios to `default` and to the oracle, and regret.
 namespace zeus::replay {
 
-// What one contender took for one workload, or for all, in one replay.
+// Usage of one contender for one workload, or for all of them, in one replay.
 struct ContenderTotals {
   ClusterTotals totals{};
-  Joules oracle_cost{};  // What the oracle's choices would cost, expected.
-  double regret = 0.0;   // In units of the oracle's cost of a job of average runtime.
+  Joules oracle_cost{};  // Expected cost of the same jobs with the oracle's choices.
+  double regret = 0.0;   // In units of the oracle's cost for a job of average runtime.
   bool has_oracle = true;
 };
 
-// A number that tells contenders apart.
+// A named figure, computed from the totals of a contender (`own`) and of `default` (`usual`).
 struct ClusterFigure {
   std::string_view name;  // "energy_vs_default"
   double (*of)(const ContenderTotals& own, const ContenderTotals& usual);
 };
 std::span<const ClusterFigure> ClusterFigures();
 
-// The saving of a contender against `default`, everything that it runs charged to it. The sigma is
-// one standard deviation, by the scatter between the groups of a replay and, with several replays,
-// between these, whichever is larger.
+// The saving of a contender against `default`. Everything that the contender runs is charged to it,
+// exploration included. A sigma is one standard deviation, estimated from the scatter between the
+// groups of a replay and, with several replays, from the scatter between replays; the larger one
+// counts.
 struct ClusterSaving {
   double percent = 0;
   double percent_sigma = 0;
-  Joules energy{};  // In one replay.
+  Joules energy{};  // Joules saved per replay.
   Joules energy_sigma{};
 };
-// Returns the saving on one workload, or on all together; nullopt where nothing was used, or where
-// neither two groups nor two replays tell a sigma.
-std::optional<ClusterSaving> SavingOf(const ClusterComparison& comparison, std::size_t contender,
-                                      std::optional<std::size_t> workload);
+// Returns the saving on one workload, or on all together. nullopt: `default` used no energy, or
+// there are neither two groups nor two replays from which to estimate a sigma.
+std::optional<ClusterSaving> ComputeSaving(const ClusterComparison& comparison,
+                                           std::size_t contender,
+                                           std::optional<std::size_t> workload);
 
-// Where the figures of one contender and one workload (nullopt: all of them) come from.
+// Computes the figures of one contender for one workload (nullopt: all workloads together).
 class ClusterFigureSource {
  public:
   ClusterFigureSource(const ClusterComparison& comparison, std::size_t contender,
                       std::optional<std::size_t> workload);
 
-  // Of the replays that have such jobs. Empty: none has.
+  // The totals of the contender, one entry for each replay that has jobs of this workload.
   const std::vector<ContenderTotals>& replays() const { return own_; }
-  // The amounts of `default` in the same replays.
+  // The totals of `default` in the same replays.
   const std::vector<ContenderTotals>& usual() const { return usual_; }
 
-  // Mean and spread over those replays; nullopt where there is none, or no oracle to compare with.
+  // Returns mean and spread of a figure over those replays; nullopt if there are none, or if the
+  // figure needs an oracle and there is none.
   std::optional<SampleSummary> Of(std::string_view figure) const;
   SampleSummary Of(double (*value)(const ClusterTotals&)) const;
 
  private:
   std::vector<ContenderTotals> own_{};
-  std::vector<ContenderTotals> usual_{};  // Of `default`.
+  std::vector<ContenderTotals> usual_{};  // Totals of `default`.
 };
 
 }  // namespace zeus::replay

@@ -9,10 +9,15 @@
 #include "zeus/base/parallel.h"
 #include "zeus/base/text.h"
 
+// Every pair of group and contender is an independent task, and tasks are spread over threads.
+// Determinism comes from two rules: the seed of a task depends only on the name of the group and
+// the number of the replay, and results are summed in the order of the groups after all tasks have
+// finished, because sums of doubles depend on their order.
+
 namespace zeus::replay {
 namespace {
 
-// For each group the index of its job.
+// Returns for each group the index of its job in `jobs`.
 Result<std::vector<std::size_t>> JobsOfGroups(const ClusterTrace& trace,
                                               std::span<const ReplayJob> jobs) {
   std::vector<std::size_t> indices;
@@ -28,7 +33,7 @@ Result<std::vector<std::size_t>> JobsOfGroups(const ClusterTrace& trace,
   return indices;
 }
 
-// The large ones first, so that no thread is left with one at the end.
+// Returns the groups with the most jobs first, so that no thread starts a long task last.
 std::vector<std::size_t> LargestFirst(const ClusterTrace& trace) {
   std::vector<std::size_t> order(trace.groups.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -78,7 +83,7 @@ Result<std::vector<WorkloadTotals>> ReplayCluster(const ClusterTrace& trace,
   const auto usual = static_cast<std::size_t>(
       std::ranges::find(options.contenders, "default", &ContenderSpec::name) -
       options.contenders.begin());
-  // In the order of the groups: sums of doubles depend on it.
+  // The order of the groups is fixed here: sums of doubles depend on it.
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (!results[i].ok()) return std::move(results[i]).error();
     totals[job_of[i / contenders]].contenders[i % contenders] += results[i].value();

@@ -16,15 +16,16 @@ namespace zeus::replay {
 
 struct ClusterReplayOptions {
   std::vector<ContenderSpec> contenders{};
-  std::uint64_t replay = 0;  // Other numbers draw other runs from the same records.
+  std::uint64_t replay = 0;  // A different number draws different runs from the same records.
   int threads = 1;
-  // Told of so many more jobs that were replayed, from any thread; their number times that of the
-  // contenders is all.
+  // Called from any thread with the number of jobs replayed since the last call. All calls together
+  // report the number of jobs times the number of contenders.
   std::function<void(std::int64_t)> jobs_done{};
 };
 
-// Sums over groups from which follows how much the saving scatters between them: squares and
-// products of what a group took under one contender and under `default`, in joules.
+// Sums over groups from which the scatter of the saving between groups is computed: squares and
+// products, in joules squared, of the energy that a group used under one contender (`own`) and
+// under `default`.
 struct EnergyScatter {
   std::int64_t groups = 0;
   double own_squares = 0;
@@ -37,20 +38,20 @@ struct EnergyScatter {
 
 struct WorkloadTotals {
   std::string workload{};
-  std::vector<ClusterTotals> contenders{};  // As in the options.
-  std::vector<EnergyScatter> scatter{};     // Likewise; zero where `default` is not among them.
+  std::vector<ClusterTotals> contenders{};  // In the order of ClusterReplayOptions::contenders.
+  std::vector<EnergyScatter> scatter{};  // In the same order; zero unless `default` is a contender.
 };
 
-// Every group of the trace under every contender. `jobs` has one of each workload that the trace
-// names; kNotFound otherwise. One entry for each of `jobs`, in their order, also where the trace
-// has no group of it. The result does not depend on the number of threads, to the last bit. O(jobs
-// x contenders) time; beside the trace, O(groups x contenders + threads) memory.
+// Replays every group of the trace under every contender. `jobs` holds one job for each workload
+// that the trace names; kNotFound if one is missing. Returns one entry for each of `jobs`, in their
+// order, also for workloads without a group. The result is bit-identical for any number of threads.
+// Takes O(jobs x contenders) time and, beside the trace, O(groups x contenders + threads) memory.
 Result<std::vector<WorkloadTotals>> ReplayCluster(const ClusterTrace& trace,
                                                   std::span<const ReplayJob> jobs,
                                                   const ClusterReplayOptions& options);
 
-// Labels of the jobs in the order of what their default configuration takes, shortest first
-// (AssignWorkloads).
+// Returns the labels of the jobs by the time that their default configuration takes, shortest
+// first, as AssignWorkloads() expects them.
 std::vector<std::string> ByDefaultRuntime(std::span<const ReplayJob> jobs);
 
 }  // namespace zeus::replay

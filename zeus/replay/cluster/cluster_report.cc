@@ -13,7 +13,7 @@
 namespace zeus::replay {
 namespace {
 
-Quantiles QuantilesOf(std::vector<double> values) {
+Quantiles ComputeQuantiles(std::vector<double> values) {
   if (values.empty()) return {};
   const auto at = [&values](double share) {
     const auto place = values.begin() +
@@ -72,8 +72,8 @@ ClusterStatistics Describe(const ClusterTrace& trace) {
   const auto jobs = static_cast<double>(trace.jobs.size());
   statistics.overlapping = static_cast<double>(overlapping) / jobs;
   statistics.largest_tenth = LargestTenth(sizes, jobs);
-  statistics.group_size = QuantilesOf(std::move(sizes));
-  statistics.runtime = QuantilesOf(std::move(runtimes));
+  statistics.group_size = ComputeQuantiles(std::move(sizes));
+  statistics.runtime = ComputeQuantiles(std::move(runtimes));
   statistics.span = last - first;
   return statistics;
 }
@@ -149,7 +149,7 @@ Json FiguresJson(const ClusterFigureSource& source) {
 void AddSaving(Json& json, const ClusterComparison& comparison, std::size_t contender,
                std::optional<std::size_t> workload) {
   constexpr double kJoulesPerKilowattHour = 3.6e6;
-  const auto saving = SavingOf(comparison, contender, workload);
+  const auto saving = ComputeSaving(comparison, contender, workload);
   Json& saved = json["saved"];
   if (!saving) return;
   saved = {{"energy_percent", saving->percent},
@@ -194,10 +194,10 @@ struct RowSubject {
   std::optional<std::size_t> workload;
 };
 
-// "0.698 ± 0.004": also of one replay, by the scatter between its groups.
+// "0.698 ± 0.004"; a single replay gets its ± from the scatter between its groups.
 report::Cell EnergyCell(const RowSubject& subject, const ClusterFigureSource& source) {
   report::Cell cell = FigureCell(source, "energy_vs_default", 3);
-  const auto saving = SavingOf(subject.comparison, subject.contender, subject.workload);
+  const auto saving = ComputeSaving(subject.comparison, subject.contender, subject.workload);
   if (!cell.value || !saving || source.replays().size() > 1) return cell;
   cell.text += fmt::format(" ± {:.3f}", saving->percent_sigma / 100);
   return cell;
@@ -242,7 +242,7 @@ report::Table TotalsTable(const ClusterComparison& comparison) {
   return table;
 }
 
-// One bar for each workload.
+// Makes one bar for each workload.
 report::Series Bars(const ClusterComparison& comparison, std::size_t contender,
                     std::string_view figure) {
   const std::string& name = comparison.contenders[contender];
@@ -268,10 +268,11 @@ report::Panel BarPanel(const ClusterComparison& comparison, std::string title,
     if (figure == "regret" && comparison.contenders[c] == "oracle") continue;
     panel.series.push_back(Bars(comparison, c, figure));
   }
-  // One that takes fifty times as much (grid search does) would flatten all others.
-  constexpr double kFlattens = 5.0;
+  // A logarithmic axis keeps one contender that takes fifty times as much, as grid search does,
+  // from flattening all others.
+  constexpr double kLargestLinearRatio = 5.0;
   for (const report::Series& series : panel.series)
-    if (std::ranges::any_of(series.y, [](double value) { return value > kFlattens; }))
+    if (std::ranges::any_of(series.y, [](double value) { return value > kLargestLinearRatio; }))
       panel.y.logarithmic = true;
   return panel;
 }
@@ -309,7 +310,7 @@ std::optional<std::string> Finding(const ClusterComparison& comparison, std::siz
   const ClusterFigureSource all(comparison, contender, std::nullopt);
   const auto energy = all.Of("energy_vs_default");
   const auto time = all.Of("time_vs_default");
-  const auto saving = SavingOf(comparison, contender, std::nullopt);
+  const auto saving = ComputeSaving(comparison, contender, std::nullopt);
   if (!energy || !time) return std::nullopt;
   if (!saving)
     return fmt::format(

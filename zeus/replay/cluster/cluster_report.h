@@ -12,10 +12,9 @@
 #include "zeus/replay/replay_job.h"
 #include "zeus/report/figure.h"
 
-// What a replay of a cluster says: numbers for programs, and tables and figures for people.
+// The results of a cluster replay as JSON for programs and as tables and figures for people.
 namespace zeus::replay {
 
-// Of many numbers.
 struct Quantiles {
   double median = 0.0;
   double p95 = 0.0;
@@ -27,14 +26,14 @@ struct WorkloadShare {
   std::int64_t jobs = 0;
 };
 
-// What a trace is like, as far as a replay depends on it.
+// The properties of a trace on which the outcome of a replay depends.
 struct ClusterStatistics {
   std::int64_t jobs = 0;
   std::int64_t groups = 0;
-  Quantiles group_size{};      // Jobs.
-  Quantiles runtime{};         // Of jobs, seconds.
-  double largest_tenth = 0.0;  // The share of jobs that the largest tenth of groups submits.
-  double overlapping = 0.0;    // The share of jobs that start while another of their group runs.
+  Quantiles group_size{};      // In jobs.
+  Quantiles runtime{};         // Runtimes of single jobs, in seconds.
+  double largest_tenth = 0.0;  // Share of all jobs that belong to the largest tenth of the groups.
+  double overlapping = 0.0;    // Share of jobs that start while another job of their group runs.
   Seconds span{};              // From the first start to the last end.
   std::map<std::string, WorkloadShare> workloads{};
 };
@@ -43,25 +42,27 @@ ClusterStatistics Describe(const ClusterTrace& trace);
 
 Json ToJson(const ClusterStatistics& statistics);
 
-// Two sentences for people.
+// Returns a description of two sentences.
 std::string ToText(const ClusterStatistics& statistics);
 
 struct ClusterComparison {
-  std::string source{};                   // What was replayed: a file, a generated cluster.
+  std::string source{};  // The replayed file, or the spec of the generated cluster.
   std::vector<std::string> contenders{};  // "default" is one of them.
   std::vector<ReplayJob> jobs{};
-  ClusterStatistics statistics{};                      // Of the (first) trace.
-  std::vector<std::vector<WorkloadTotals>> replays{};  // At least one; of each, as `jobs`.
+  ClusterStatistics statistics{};  // Describes the first trace, if there are several.
+  // At least one replay; each has one entry per job, in the order of `jobs`.
+  std::vector<std::vector<WorkloadTotals>> replays{};
   std::vector<std::string> remarks{};
 };
 
-// docs/formats.md. With several replays: means, and beside the ratios their standard deviation.
+// The format is in docs/formats.md. With several replays it holds means, and standard deviations of
+// the ratios.
 Json ToJson(const ClusterComparison& comparison);
 
-// Totals per policy and workload, and Figure 9 of the Zeus paper.
+// Returns a table of totals by policy and workload, and Figure 9 of the Zeus paper.
 report::Report ToReport(const ClusterComparison& comparison);
 
-// Figure 9: energy and time of each workload, of those of `default`.
+// Returns Figure 9 of the paper: energy and time of each workload relative to `default`.
 report::Figure SavingsFigure(const ClusterComparison& comparison);
 
 }  // namespace zeus::replay

@@ -11,7 +11,7 @@ namespace cluster_report_test {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Two replays of one job; by default 10 J and 1 s each time.
+// Two replays of one job; `default` uses 10 J and 1 s in each.
 ClusterComparison Comparison(ReplayJob job) {
   const auto totals = [](double energy) {
     return ClusterTotals{
@@ -68,7 +68,7 @@ TEST(ClusterReportTest, ASavingHasASigmaByTheScatterBetweenGroups) {
   comparison.replays.pop_back();
   EXPECT_TRUE(ToJson(comparison)["policies"]["zeus"]["total"]["saved"].is_null());
   EXPECT_THAT(ToReport(comparison).findings[0], HasSubstr("What zeus saves is not known"));
-  // Groups that take 4 J and 6 J by default and 1 J and 4 J with zeus: residuals of -1 and 1.
+  // The groups use 4 J and 6 J by default and 1 J and 4 J with zeus, so the residuals are -1 and 1.
   EnergyScatter& scatter = comparison.replays[0][0].scatter[1];
   scatter.Add(Joules(1), Joules(4));
   scatter.Add(Joules(4), Joules(6));

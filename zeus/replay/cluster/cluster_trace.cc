@@ -6,7 +6,7 @@
 namespace zeus::replay {
 
 std::size_t ClusterTraceBuilder::Group(std::string_view id, std::string_view workload) {
-  // Traces list group after group: most rows belong to the group of the row before.
+  // Traces list one group after the other, so most rows belong to the group of the row before.
   if (!group_of_.empty() && groups_[group_of_.back()].id == id) return group_of_.back();
   const auto known = numbers_.find(id);
   if (known != numbers_.end()) return known->second;

@@ -10,27 +10,28 @@
 
 #include "zeus/base/units.h"
 
-// What was submitted to a cluster: groups of recurring jobs, which may overlap (Zeus §6.3).
+// The submissions to a cluster: groups of recurring jobs, which may overlap in time (Zeus §6.3).
 namespace zeus::replay {
 
 // One submission.
 struct ClusterJob {
   Seconds start{};  // Since the trace began.
   Seconds end{};
-  double runtime_ratio = 1.0;  // Its runtime, of the mean of all jobs of its workload.
+  // Runtime of this job divided by the mean of all jobs of its workload.
+  double runtime_ratio = 1.0;
 };
 
-// Submissions of the same job, over and over.
+// A job that was submitted over and over.
 struct ClusterGroup {
   std::string id{};
-  std::string workload{};     // deepspeech2, …
-  std::size_t first_job = 0;  // Of ClusterTrace::jobs.
+  std::string workload{};     // Label such as "deepspeech2".
+  std::size_t first_job = 0;  // Index into ClusterTrace::jobs.
   std::size_t job_count = 0;
 };
 
 struct ClusterTrace {
   std::vector<ClusterGroup> groups{};
-  std::vector<ClusterJob> jobs{};  // Group by group, each in the order of their starts.
+  std::vector<ClusterJob> jobs{};  // Grouped; within a group ordered by start.
 
   std::span<const ClusterJob> JobsOf(const ClusterGroup& group) const {
     return std::span(jobs).subspan(group.first_job, group.job_count);
@@ -40,17 +41,18 @@ struct ClusterTrace {
   }
 };
 
-// Collects submissions in any order. One owner.
+// Builds a trace from submissions that arrive in any order. Not thread-safe.
 class ClusterTraceBuilder {
  public:
-  // The number of the group; a group is made at its first mention.
+  // Returns the index of a group, which is created when it is first mentioned.
   std::size_t Group(std::string_view id, std::string_view workload);
   const std::string& workload(std::size_t group) const { return groups_[group].workload; }
 
-  // False if the group has a later start already. The job is taken all the same.
+  // Adds a job. Returns false if the group already has a job with a later start; the job is added
+  // all the same, and Finish() puts it in order.
   bool Add(std::size_t group, const ClusterJob& job);
 
-  // Groups in the order of their first mention, the jobs of each in the order of their starts.
+  // Returns the groups in the order of their first mention, each with its jobs ordered by start.
   ClusterTrace Finish() &&;
 
  private:
@@ -59,10 +61,11 @@ class ClusterTraceBuilder {
   };
 
   std::vector<ClusterGroup> groups_{};
-  std::vector<Seconds> latest_start_{};  // Of each group.
-  std::vector<bool> unsorted_{};         // Likewise.
+  std::vector<Seconds> latest_start_{};  // Per group.
+  // Per group: whether a job was added after one with a later start.
+  std::vector<bool> unsorted_{};
   std::vector<ClusterJob> jobs_{};
-  std::vector<std::uint32_t> group_of_{};  // Of each job.
+  std::vector<std::uint32_t> group_of_{};  // Group index of each entry of jobs_.
   std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> numbers_{};
 };
 

@@ -24,7 +24,8 @@ struct SpecField {
 };
 
 constexpr double kDay = 86400;
-constexpr double kLargestWhole = 9007199254740991.0;  // 2^53 - 1: doubles are exact up to here.
+constexpr double kLargestWhole =
+    9007199254740991.0;  // 2^53 - 1: every whole number up to here is exact as a double.
 
 constexpr SpecField kFields[] = {
     {"jobs", 1, 5e7, [](const ClusterSpec& spec) { return static_cast<double>(spec.jobs); },
@@ -47,6 +48,7 @@ constexpr SpecField kFields[] = {
     {"days", 1, 36500, [](const ClusterSpec& spec) { return spec.period.count() / kDay; },
      [](ClusterSpec& spec, double value) { spec.period = Seconds(value * kDay); }},
 };
+// The first fields of kFields hold whole numbers.
 constexpr std::size_t kWholeFields = 3;
 
 bool IsWhole(const SpecField& field) {
@@ -75,7 +77,8 @@ Status SetField(ClusterSpec& spec, std::string_view part) {
   return Ok();
 }
 
-// One for each group, at least 1, `jobs` in all.
+// Returns one size per group, each at least 1, with the sum `jobs`. Sizes follow a Pareto
+// distribution.
 std::vector<std::int64_t> GroupSizes(const ClusterSpec& spec, Random random) {
   std::vector<double> weights;
   for (std::int64_t i = 0; i < spec.groups; ++i)
@@ -85,7 +88,7 @@ std::vector<std::int64_t> GroupSizes(const ClusterSpec& spec, Random random) {
   std::vector<std::int64_t> sizes;
   for (const double weight : weights)
     sizes.push_back(1 + static_cast<std::int64_t>(spare * weight / total));
-  // What rounding left over goes to the largest group, which does not notice.
+  // The largest group absorbs the remainder of the rounding.
   *std::ranges::max_element(sizes) +=
       spec.jobs - std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
   return sizes;
@@ -95,13 +98,14 @@ std::string RandomId(Random& random) {
   return fmt::format("{:016x}{:016x}", random.NextBits(), random.NextBits());
 }
 
-// Lognormal with mean 1.
-double Around(double sigma, Random& random) {
+// Draws from a lognormal distribution with mean 1.
+double DrawFactor(double sigma, Random& random) {
   return std::exp(sigma * random.Normal() - sigma * sigma / 2);
 }
 
-// One after the other, but for those that overlap; as if the group had all the time of the world.
-std::vector<ClusterJob> Sequence(const ClusterSpec& spec, std::int64_t size, Random& random) {
+// Lays the jobs of a group one after the other, except for those that overlap, without regard to
+// the length of the period; AddGroup() compresses what is too long.
+std::vector<ClusterJob> LaySequence(const ClusterSpec& spec, std::int64_t size, Random& random) {
   const Seconds mean = spec.median_runtime * std::exp(spec.runtime_sigma * random.Normal());
   const Seconds busy = mean * static_cast<double>(size) * (1 - spec.overlap);
   const Seconds spare = spec.period - busy;
@@ -110,7 +114,7 @@ std::vector<ClusterJob> Sequence(const ClusterSpec& spec, std::int64_t size, Ran
   Seconds start = gap * random.Uniform();
   Seconds latest_end{};
   for (std::int64_t i = 0; i < size; ++i) {
-    const Seconds runtime(std::ceil((mean * Around(spec.job_sigma, random)).count()));
+    const Seconds runtime(std::ceil((mean * DrawFactor(spec.job_sigma, random)).count()));
     jobs.push_back({.start = start, .end = start + runtime});
     latest_end = std::max(latest_end, start + runtime);
     start = random.Uniform() < spec.overlap ? start + runtime * random.Uniform()
@@ -119,14 +123,15 @@ std::vector<ClusterJob> Sequence(const ClusterSpec& spec, std::int64_t size, Ran
   return jobs;
 }
 
-// A group that does not fit into the period submits faster, so that more of its jobs overlap.
+// Adds a group. One that does not fit into the period submits faster, so that more of its jobs
+// overlap.
 void AddGroup(const ClusterSpec& spec, std::int64_t size, Random random,
               ClusterTraceBuilder& builder) {
   const std::size_t group = builder.Group(RandomId(random), {});
-  const std::vector<ClusterJob> jobs = Sequence(spec, size, random);
+  const std::vector<ClusterJob> jobs = LaySequence(spec, size, random);
   const double faster = std::max(1.0, jobs.back().start / spec.period);
   for (const ClusterJob& job : jobs) {
-    // Whole seconds, as clusters record them.
+    // Clusters record whole seconds.
     const Seconds start(std::floor(job.start.count() / faster));
     builder.Add(group, {.start = start, .end = start + (job.end - job.start)});
   }
@@ -157,7 +162,8 @@ Result<ClusterSpec> ParseClusterSpec(std::string_view text) {
 std::string ToText(const ClusterSpec& spec) {
   std::string text;
   for (const SpecField& field : kFields)
-    // Sixteen digits for whole numbers alone: fractions would show how doubles are rounded.
+    // Whole numbers get sixteen digits, fractions fifteen: a sixteenth would show how doubles are
+    // rounded.
     text += fmt::format("{}{}={:.{}g}", text.empty() ? "" : ",", field.name, field.get(spec),
                         IsWhole(field) ? 16 : 15);
   return text;

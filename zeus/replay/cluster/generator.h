@@ -9,33 +9,35 @@
 #include "zeus/base/units.h"
 #include "zeus/replay/cluster/cluster_trace.h"
 
-// A cluster that never was, with the traits of those that are: few groups submit most jobs, few
-// jobs run very long, and jobs of a group overlap.
+// Generates the trace of an invented cluster that has the traits of real ones: a few groups submit
+// most jobs, a few jobs run very long, and jobs of a group overlap.
 namespace zeus::replay {
 
 struct ClusterSpec {
   std::int64_t jobs = 120'000;
   std::int64_t groups = 600;
   std::uint64_t seed = 1;
-  // How likely a job starts before the one before it in its group ends. More do in groups that
-  // would not fit into the period otherwise.
+  // Probability that a job starts before the previous job of its group has ended. Groups that would
+  // not fit into the period otherwise overlap more often.
   double overlap = 0.3;
-  double size_tail = 1.2;        // Of a Pareto distribution of group sizes; smaller: heavier.
-  Seconds median_runtime{900};   // Of groups, of a lognormal distribution …
-  double runtime_sigma = 1.2;    // … with this standard deviation of the logarithm.
-  double job_sigma = 0.25;       // Likewise, of the jobs of a group around its mean.
-  Seconds period{60 * 86400.0};  // In which all jobs start.
+  double size_tail = 1.2;       // Exponent of the Pareto distribution of group sizes; a smaller one
+                                // makes larger groups.
+  Seconds median_runtime{900};  // Median of the lognormal distribution of group means.
+  double runtime_sigma = 1.2;   // Standard deviation of its logarithm.
+  double job_sigma = 0.25;      // Likewise for the jobs of a group around the group's mean.
+  Seconds period{60 * 86400.0};  // All jobs start within this time.
 };
 
-// "jobs=1200000,groups=6000,seed=1", also overlap, size_tail, median_runtime, runtime_sigma,
-// job_sigma, days; what is not named stays as above. kInvalidArgument names what makes no sense.
+// Parses "jobs=1200000,groups=6000,seed=1". Other fields are overlap, size_tail, median_runtime,
+// runtime_sigma, job_sigma and days; a field that is not named keeps its default. kInvalidArgument
+// names the field that is wrong.
 Result<ClusterSpec> ParseClusterSpec(std::string_view text);
 
-// As ParseClusterSpec() reads it.
+// Returns text that ParseClusterSpec() reads.
 std::string ToText(const ClusterSpec& spec);
 
-// The same spec gives the same trace everywhere. Workloads are assigned as those of a recorded
-// trace (AssignWorkloads).
+// Generates the same trace for the same spec on every machine. Workloads are assigned as for a
+// recorded trace (AssignWorkloads).
 ClusterTrace GenerateCluster(const ClusterSpec& spec, std::span<const std::string> workloads);
 
 }  // namespace zeus::replay

@@ -17,17 +17,20 @@ struct RunUnderWay {
   TimePoint end{};
   Seconds duration{};
   double ratio = 1.0;
-  Joules earlier{};  // What earlier tries of the job cost.
+  Joules earlier{};  // Cost of the earlier attempts of the job.
   ReplayedRun run{};
 };
 
-// Of a heap: the one that ends first is on top; of those that end together, the one submitted
-// first.
+// Orders the heap: the run that ends first is on top, and among those that end together the one
+// submitted first.
 bool EndsLater(const RunUnderWay& a, const RunUnderWay& b) {
   if (a.end != b.end) return a.end > b.end;
   return a.run.recurrence > b.run.recurrence;
 }
 
+// The discrete events of one group. Submissions are fed in the order of their starts; before each
+// one, all runs that have ended by then are settled, in the order of their ends. Runs under way
+// form a heap by their end.
 class GroupEvents {
  public:
   explicit GroupEvents(JobReplay replay) : replay_(std::move(replay)) {}
@@ -59,7 +62,7 @@ class GroupEvents {
     Settle(ended);
   }
 
-  // The result of a run is known, now.
+  // The result of a run becomes known now: the policy learns it, and a failed job may try again.
   void Settle(RunUnderWay& ended) {
     const bool another = replay_.End(ended.run, ended.earlier);
     if (!another) {
@@ -72,7 +75,8 @@ class GroupEvents {
 
   void Start(RunUnderWay next, std::int64_t recurrence, int attempt) {
     next.run = replay_.Begin(recurrence, attempt, exploring_ > 0);
-    // Not worth an epoch: it takes no time, and the next try follows at once.
+    // The policy found the run not worth an epoch: it takes no time, and the next attempt follows
+    // at once.
     if (next.run.epochs == 0) return Settle(next);
     ++totals_.runs;
     totals_.retries += attempt > 0 ? 1 : 0;
@@ -86,8 +90,8 @@ class GroupEvents {
 
   JobReplay replay_;
   VirtualClock clock_{};
-  std::vector<RunUnderWay> under_way_{};  // A heap.
-  std::int64_t exploring_ = 0;            // So many of them explore.
+  std::vector<RunUnderWay> under_way_{};  // A heap ordered by EndsLater().
+  std::int64_t exploring_ = 0;            // How many runs under way explore.
   std::int64_t next_recurrence_ = 0;
   ClusterTotals totals_{};
 };

@@ -75,7 +75,8 @@ TEST(GroupReplayTest, UsageIsScaledByTheRatioAndDecisionsAreNot) {
 }
 
 TEST(GroupReplayTest, AFailedTryIsRepeatedWhenItsTimeIsOver) {
-  // Stops early, after the first job has shown what the target can cost.
+  // Batch size 8 never arrives and is stopped early, once the first job has shown what the target
+  // costs.
   ReplayJob job = MadeClusterJob("neumf", Seconds(1));
   job.arms[0].epochs_to_target = {std::nullopt};
   std::vector<ClusterJob> submissions = OneAfterTheOther(30);

@@ -15,7 +15,7 @@ namespace {
 
 enum Column : std::size_t { kGroup, kStart, kEnd, kDatasetName, kRatio };
 
-// Far beyond any cluster, and small enough for sums over all jobs.
+// Limits far beyond any cluster that keep sums over all jobs finite.
 constexpr double kLatestTime = 1e15;  // Seconds.
 constexpr double kLargestRatio = 1e9;
 
@@ -25,15 +25,15 @@ const CsvColumns& Columns() {
   return columns;
 }
 
-// By its data set, as the format has it, or by its label.
-const WorkloadKey* WorkloadOf(std::string_view dataset) {
+// Finds a workload by its dataset, as the format names it, or by its label.
+const WorkloadKey* FindWorkloadOfRow(std::string_view dataset) {
   for (const WorkloadKey& workload : PaperWorkloads())
     if (workload.dataset == dataset || workload.label == dataset) return &workload;
   return nullptr;
 }
 
-// The times and the ratio of the present row; nullopt: reported.
-std::optional<ClusterJob> JobOf(CsvReader& reader) {
+// Reads times and ratio of the present row. nullopt: the row is unusable and was reported.
+std::optional<ClusterJob> ReadGroupJob(CsvReader& reader) {
   const auto start = reader.Number(kStart);
   if (!start) return std::nullopt;
   const auto end = reader.Number(kEnd);
@@ -56,11 +56,11 @@ std::optional<ClusterJob> JobOf(CsvReader& reader) {
   return std::nullopt;
 }
 
-void TakeRow(CsvReader& reader, ClusterTraceBuilder& builder) {
+void AddGroupRow(CsvReader& reader, ClusterTraceBuilder& builder) {
   if (reader.Text(kGroup).empty()) return reader.Report("group is empty");
-  const WorkloadKey* const workload = WorkloadOf(reader.Text(kDatasetName));
+  const WorkloadKey* const workload = FindWorkloadOfRow(reader.Text(kDatasetName));
   if (workload == nullptr) return reader.Report("dataset is unknown", reader.Text(kDatasetName));
-  const auto job = JobOf(reader);
+  const auto job = ReadGroupJob(reader);
   if (!job) return;
   const std::size_t group = builder.Group(reader.Text(kGroup), workload->label);
   if (builder.workload(group) != workload->label)
@@ -84,7 +84,7 @@ Result<ClusterTrace> ReadGroupTrace(TextSource source, RowProblems& problems) {
   while (true) {
     ZEUS_TRY(const bool found, reader.Next());
     if (!found) break;
-    TakeRow(reader, builder);
+    AddGroupRow(reader, builder);
   }
   ClusterTrace trace = std::move(builder).Finish();
   if (!trace.jobs.empty()) return trace;
@@ -95,7 +95,7 @@ Result<ClusterTrace> ReadGroupTrace(TextSource source, RowProblems& problems) {
 }
 
 Status WriteGroupTrace(const ClusterTrace& trace,
-                       const std::function<Status(std::string_view part)>& take) {
+                       const std::function<Status(std::string_view part)>& write) {
   std::string text = "group,start_time,end_time,dataset,runtime_ratio\n";
   for (const ClusterGroup& group : trace.groups) {
     ZEUS_TRY(const WorkloadKey* const workload, FindWorkload(group.workload));
@@ -103,7 +103,7 @@ Status WriteGroupTrace(const ClusterTrace& trace,
     for (const ClusterJob& job : trace.JobsOf(group))
       fmt::format_to(std::back_inserter(text), FMT_COMPILE("{},{},{},{},{}\n"), id,
                      job.start.count(), job.end.count(), workload->dataset, job.runtime_ratio);
-    ZEUS_RETURN_IF_ERROR(take(text));
+    ZEUS_RETURN_IF_ERROR(write(text));
     text.clear();
   }
   return Ok();

@@ -11,18 +11,18 @@
 #include "zeus/replay/input/row_problems.h"
 #include "zeus/replay/input/text_source.h"
 
-// The trace of groups that the evaluation of the Zeus paper reads (docs/formats.md): a row per job
-// with group, start_time, end_time, dataset and runtime_ratio.
+// Reads and writes the trace of groups that the evaluation of the Zeus paper uses
+// (docs/formats.md): a row per job with group, start_time, end_time, dataset and runtime_ratio.
 namespace zeus::replay {
 
-// Rows that cannot be used are reported and left out; those of a group that come before an earlier
-// one are reported and put in order. kInvalidArgument when nothing is left.
+// Unusable rows are left out, rows that start before the previous one of their group are put in
+// order; `problems` gets both. kInvalidArgument when no usable row is left.
 Result<ClusterTrace> ReadGroupTrace(const std::filesystem::path& path, RowProblems& problems);
 Result<ClusterTrace> ReadGroupTrace(TextSource source, RowProblems& problems);
 
-// The text that ReadGroupTrace() reads, handed to `take` in parts: a trace is too large to hold in
-// memory twice. Ends at the first part that is not taken.
+// Passes the text that ReadGroupTrace() reads to `write` in parts, because a trace is too large to
+// be in memory twice. Stops at the first error of `write` and returns it.
 Status WriteGroupTrace(const ClusterTrace& trace,
-                       const std::function<Status(std::string_view part)>& take);
+                       const std::function<Status(std::string_view part)>& write);
 
 }  // namespace zeus::replay

@@ -14,7 +14,7 @@ class GroupTraceTest : public ::testing::Test {
  protected:
   Result<ClusterTrace> Read(const std::string& rows) { return ReadText(kHeader + rows); }
   Result<ClusterTrace> ReadText(std::string text) {
-    return ReadGroupTrace(TextSource("groups.csv", BytesOf(std::move(text))), problems_);
+    return ReadGroupTrace(TextSource("groups.csv", ReadFromMemory(std::move(text))), problems_);
   }
   static std::string Written(const ClusterTrace& trace) {
     std::string text;

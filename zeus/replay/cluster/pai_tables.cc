@@ -20,12 +20,12 @@ namespace {
 constexpr std::array<std::string_view, 2> kGroupColumns{"inst_id", "group"};
 constexpr std::array<std::string_view, 4> kJobColumns{"inst_id", "status", "start_time",
                                                       "end_time"};
-constexpr double kLatestPaiTime = 1e15;  // Seconds; sums over all jobs stay finite.
+constexpr double kLatestPaiTime = 1e15;  // In seconds; sums over all jobs stay finite.
 
 struct Table {
   const char* name;
   std::vector<std::string> required;
-  std::vector<std::string> published;  // All columns, as the trace was published.
+  std::vector<std::string> published;  // All columns of the published table.
 };
 
 Result<std::filesystem::path> FindTable(const std::filesystem::path& folder, const char* name) {
@@ -39,7 +39,8 @@ Result<std::filesystem::path> FindTable(const std::filesystem::path& folder, con
                            Printable(folder.string()), name)};
 }
 
-Result<std::vector<std::string>> HeaderOf(const std::filesystem::path& folder, const Table& table) {
+Result<std::vector<std::string>> ReadPaiHeader(const std::filesystem::path& folder,
+                                               const Table& table) {
   const std::filesystem::path path = folder / (std::string(table.name) + ".header");
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return table.published;
@@ -61,11 +62,11 @@ Result<std::vector<std::string>> HeaderOf(const std::filesystem::path& folder, c
 Result<CsvReader> OpenTable(const std::filesystem::path& folder, const Table& table,
                             RowProblems& problems) {
   ZEUS_TRY(const std::filesystem::path path, FindTable(folder, table.name));
-  ZEUS_TRY(std::vector<std::string> header, HeaderOf(folder, table));
+  ZEUS_TRY(std::vector<std::string> header, ReadPaiHeader(folder, table));
   return CsvReader::Open(path, {.required = table.required, .header = std::move(header)}, problems);
 }
 
-// Published tables have no header, but others may have put one there.
+// Published tables have no header line, but users may have added one.
 bool IsHeader(const CsvReader& reader, std::span<const std::string_view> columns) {
   if (reader.line() != 1) return false;
   for (std::size_t i = 0; i < columns.size(); ++i)
@@ -102,7 +103,7 @@ Result<GroupByInstance> ReadGroups(const std::filesystem::path& folder, RowProbl
 
 enum JobColumn : std::size_t { kJobInstance, kJobStatus, kJobStart, kJobEnd };
 
-std::optional<ClusterJob> PaiJobOf(CsvReader& reader) {
+std::optional<ClusterJob> ReadPaiJob(CsvReader& reader) {
   const auto start = reader.Number(kJobStart);
   if (!start) return std::nullopt;
   const auto end = reader.Number(kJobEnd);
@@ -135,14 +136,14 @@ Result<PaiTrace> Join(CsvReader& jobs, const GroupByInstance& groups) {
       ++pai.without_group;
       continue;
     }
-    // The table is in no order, and need not be.
-    if (const auto job = PaiJobOf(jobs)) builder.Add(builder.Group(group->second, {}), *job);
+    // The table is not ordered by time, so the result of Add() is no problem worth a report.
+    if (const auto job = ReadPaiJob(jobs)) builder.Add(builder.Group(group->second, {}), *job);
   }
   pai.trace = std::move(builder).Finish();
   return pai;
 }
 
-Error Nothing(const std::string& name, const PaiTrace& pai, const RowProblems& problems) {
+Error NoUsableJob(const std::string& name, const PaiTrace& pai, const RowProblems& problems) {
   std::string text = fmt::format(
       "{}: no usable job: {} did not terminate, {} have no group, {} rows have problems",
       Printable(name), pai.not_terminated, pai.without_group, problems.left_out());
@@ -164,7 +165,7 @@ Result<PaiTrace> ReadPaiTables(const std::filesystem::path& folder,
                  .published = {"job_name", "inst_id", "user", "status", "start_time", "end_time"}},
                 problems));
   ZEUS_TRY(PaiTrace pai, Join(jobs, groups));
-  if (pai.trace.jobs.empty()) return Nothing(jobs.name(), pai, problems);
+  if (pai.trace.jobs.empty()) return NoUsableJob(jobs.name(), pai, problems);
   AssignWorkloads(pai.trace, workloads);
   return pai;
 }

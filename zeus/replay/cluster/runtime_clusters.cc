@@ -8,14 +8,14 @@
 namespace zeus::replay {
 namespace {
 
-// Different values, ascending, with how often each occurs. Sums to the left of each give the cost
-// of any interval at once.
+// The different values in ascending order, each with its number of occurrences. Prefix sums make
+// the cost of any interval an O(1) operation.
 class Weighted {
  public:
   explicit Weighted(std::span<const double> values) {
     std::map<double, double> counts;
     for (const double value : values) ++counts[value];
-    // Around the mean: squares of large numbers would swallow small differences.
+    // Values are centred on their mean: squares of large numbers would lose small differences.
     const double mean =
         std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
     weights_.push_back(0);
@@ -33,7 +33,7 @@ class Weighted {
   std::size_t size() const { return values_.size(); }
   const std::vector<double>& values() const { return values_; }
 
-  // Squared distances from their mean, of the values [first, last).
+  // Returns the sum of squared distances of the values [first, last) from their mean.
   long double Cost(std::size_t first, std::size_t last) const {
     const long double sum = sums_[last] - sums_[first];
     return squares_[last] - squares_[first] - sum * sum / (weights_[last] - weights_[first]);
@@ -49,8 +49,10 @@ class Weighted {
 // costs[n] is the least cost of the first n values in some number of clusters.
 using Costs = std::vector<long double>;
 
-// One more cluster than `before`: fills costs and the start of the last cluster for n in
-// [low, high], knowing that the best start is in [first, last] and grows with n.
+// One step of the dynamic programme: from the least costs with k clusters (`before`) to those with
+// k + 1. Fill() computes them, and where the last cluster starts, for n in [low, high], knowing
+// that the best start lies in [first, last]. The best start never decreases with n, so divide and
+// conquer takes O(n log n) instead of O(n²).
 struct Layer {
   const Weighted& values;
   const Costs& before;
@@ -72,7 +74,7 @@ struct Layer {
   }
 };
 
-// The value with which each cluster but the first begins, ascending.
+// Returns the value with which each cluster but the first begins, ascending.
 std::vector<double> ClusterBounds(const Weighted& values, std::size_t clusters) {
   const std::size_t size = values.size();
   Costs costs(size + 1, 0);
@@ -127,7 +129,7 @@ void AssignWorkloads(ClusterTrace& trace, std::span<const std::string> workloads
   for (std::size_t i = 0; i < clusters.size(); ++i) {
     trace.groups[i].workload = workloads[clusters[i]];
     const double mean = sums[clusters[i]] / jobs[clusters[i]];
-    // Jobs of no length at all are all alike.
+    // Jobs without any duration all get the same ratio.
     for (ClusterJob& job : trace.JobsOf(trace.groups[i]))
       job.runtime_ratio = mean > 0 ? (job.end - job.start).count() / mean : 1.0;
   }

@@ -25,8 +25,8 @@ TEST(KMeansTest, EqualValuesShareACluster) {
 
 TEST(KMeansTest, NothingHasNoClusters) { EXPECT_THAT(KMeans({}, 6), IsEmpty()); }
 
-// Squared distances from the means of clusters that end before the given positions.
-double CostOf(const std::vector<double>& sorted, std::vector<std::size_t> ends) {
+// Returns the squared distances from the means of clusters that end before the given positions.
+double PartitionCost(const std::vector<double>& sorted, std::vector<std::size_t> ends) {
   ends.push_back(sorted.size());
   double cost = 0;
   std::size_t first = 0;
@@ -49,12 +49,12 @@ TEST(KMeansTest, NoOtherPartitionIsBetter) {
     for (std::size_t a = 1; a < values.size(); ++a)
       for (std::size_t b = a + 1; b < values.size(); ++b)
         for (std::size_t c = b + 1; c < values.size(); ++c)
-          least = std::min(least, CostOf(values, {a, b, c}));
+          least = std::min(least, PartitionCost(values, {a, b, c}));
     const auto clusters = KMeans(values, 4);
     std::vector<std::size_t> ends;
     for (std::size_t i = 1; i < values.size(); ++i)
       if (clusters[i] != clusters[i - 1]) ends.push_back(i);
-    EXPECT_NEAR(CostOf(values, ends) / least, 1.0, 1e-9);
+    EXPECT_NEAR(PartitionCost(values, ends) / least, 1.0, 1e-9);
   }
 }
 

@@ -9,7 +9,7 @@
 
 namespace zeus::replay {
 
-// What a report says of a run so far.
+// The progress of a run at one report: sums since the start of the run.
 struct RunProgress {
   int epochs = 0;
   Seconds time{};
@@ -17,29 +17,30 @@ struct RunProgress {
   std::optional<Watts> limit{};
 };
 
-// Of an event of kind trial_reported. kInvalidArgument names the field that makes no sense.
-Result<RunProgress> ProgressOf(const JobEvent& event);
+// Reads an event of kind trial_reported. kInvalidArgument names the field that is wrong.
+Result<RunProgress> ReadProgress(const JobEvent& event);
 
-// A history, record by record as it was exported: trials before the events about them. Each Add()
-// refuses what no run can have done (kInvalidArgument), so that nobody computes with it. One owner.
+// Builds a history record by record in the order of an export: trials come before the events about
+// them. Add() rejects records that no run can have produced (kInvalidArgument), so that later
+// computations need no checks. Not thread-safe.
 class HistoryBuilder {
  public:
   void SetJob(JobSpec spec) { history_.spec = std::move(spec); }
   Status Add(Trial trial);
   Status Add(JobEvent event);
 
-  // kNotFound when there is no run.
+  // Returns kNotFound when there is no run.
   Result<RunHistory> Finish() &&;
 
  private:
   struct Run {
-    int epochs = 0;      // Of the whole run …
-    bool ended = false;  // … when it has ended.
+    int epochs = 0;  // Epochs of the whole run, valid once it has ended.
+    bool ended = false;
     RunProgress latest{};
   };
 
   RunHistory history_{};
-  std::map<std::int64_t, Run> runs_{};  // By number.
+  std::map<std::int64_t, Run> runs_{};  // By trial number.
 };
 
 }  // namespace zeus::replay

@@ -12,6 +12,11 @@
 #include "zeus/base/text.h"
 #include "zeus/replay/history/history_builder.h"
 
+// A run reports its cumulative progress after each epoch. Between two reports at the same power
+// limit the difference is the time and energy of epochs at that limit, and their sums by limit give
+// the mean epoch. The first epoch of a run may have been spent on profiling all limits, so it is
+// used only if nothing else is known about its batch size.
+
 namespace zeus::replay {
 namespace {
 
@@ -22,13 +27,14 @@ struct Sum {
 };
 using SumsByLimit = std::map<Watts, Sum>;
 
-using Courses = std::map<std::int64_t, std::vector<RunProgress>>;  // By trial.
+using Courses =
+    std::map<std::int64_t, std::vector<RunProgress>>;  // Reports of each trial, by trial number.
 
-Result<Courses> CoursesOf(const std::vector<JobEvent>& events) {
+Result<Courses> CollectCourses(const std::vector<JobEvent>& events) {
   Courses courses;
   for (const JobEvent& event : events) {
     if (event.kind != EventKind::kTrialReported || !event.trial) continue;
-    Result<RunProgress> progress = ProgressOf(event);
+    Result<RunProgress> progress = ReadProgress(event);
     if (!progress.ok())
       return std::move(progress).error().While(fmt::format("event {}", event.sequence));
     courses[*event.trial].push_back(std::move(progress).value());
@@ -44,8 +50,7 @@ void Add(SumsByLimit& sums, const RunProgress& from, const RunProgress& until, W
   sum.energy += until.energy - from.energy;
 }
 
-// Epochs at a limit that did not change. The first one may have been spent on profiling limits: it
-// counts only where there is nothing else.
+// Adds the epochs of a run whose limit did not change to `steady`, and its first report to `first`.
 void AddCourse(SumsByLimit& steady, SumsByLimit& first, const Trial& trial,
                const std::vector<RunProgress>& course) {
   for (std::size_t i = 1; i < course.size(); ++i)
@@ -58,7 +63,7 @@ void AddCourse(SumsByLimit& steady, SumsByLimit& first, const Trial& trial,
   Add(first, {}, course.empty() ? whole : course.front(), trial.max_power);
 }
 
-std::vector<LimitRecord> RecordsOf(const SumsByLimit& sums) {
+std::vector<LimitRecord> MakeLimitRecords(const SumsByLimit& sums) {
   std::vector<LimitRecord> records;
   for (const auto& [limit, sum] : sums) {
     if (!(sum.time > Seconds(0))) continue;
@@ -79,10 +84,11 @@ std::string MostFrequentGpu(const std::vector<Trial>& trials) {
                    ->first;
 }
 
-// Runs that were stopped say that the target is further away, not how far. Where others arrived
-// they are left out, else the batch size is taken for one that never arrives.
-std::vector<std::optional<int>> EpochsOf(const std::vector<const Trial*>& trials,
-                                         std::vector<std::string>& remarks) {
+// Returns the epochs that each run needed. A stopped run shows only that the target is further
+// away, not how far: if other runs arrived it is left out, else the batch size is assumed never to
+// arrive.
+std::vector<std::optional<int>> CollectEpochs(const std::vector<const Trial*>& trials,
+                                              std::vector<std::string>& remarks) {
   std::vector<std::optional<int>> epochs;
   for (const Trial* const trial : trials)
     if (trial->status == TrialStatus::kConverged) epochs.emplace_back(trial->epochs);
@@ -104,12 +110,13 @@ std::vector<std::optional<int>> EpochsOf(const std::vector<const Trial*>& trials
   return epochs;
 }
 
-bool Counts(const Trial& trial) {
+// Aborted runs and runs without a full epoch measure nothing.
+bool IsUsable(const Trial& trial) {
   return (trial.status == TrialStatus::kConverged || trial.status == TrialStatus::kStopped) &&
          trial.epochs > 0;
 }
 
-// Only the runs on one GPU model are answered from.
+// Notes the runs on other GPU models, which are left out of the measurements.
 void AddOtherModels(const RunHistory& history, MeasuredJob& job) {
   std::map<std::string, std::pair<int, std::set<std::int64_t>>> others;
   for (const Trial& trial : history.trials) {
@@ -156,7 +163,7 @@ const MeasuredArm& MeasuredJob::default_arm() const {
 Result<MeasuredJob> MeasureHistory(const RunHistory& history, std::string_view gpu_model) {
   MeasuredJob job{.spec = history.spec, .gpu_model = std::string(gpu_model)};
   if (job.gpu_model.empty()) job.gpu_model = MostFrequentGpu(history.trials);
-  ZEUS_TRY(const Courses courses, CoursesOf(history.events));
+  ZEUS_TRY(const Courses courses, CollectCourses(history.events));
   std::map<int, std::vector<const Trial*>> by_batch_size;
   std::set<std::int64_t> recurrences;
   for (const Trial& trial : history.trials) {
@@ -165,7 +172,7 @@ Result<MeasuredJob> MeasureHistory(const RunHistory& history, std::string_view g
     job.time += trial.time;
     job.energy += trial.energy;
     job.max_power = std::max(job.max_power, trial.max_power);
-    if (Counts(trial)) by_batch_size[trial.batch_size].push_back(&trial);
+    if (IsUsable(trial)) by_batch_size[trial.batch_size].push_back(&trial);
   }
   job.recurrences = static_cast<std::int64_t>(recurrences.size());
   for (const auto& [batch_size, trials] : by_batch_size) {
@@ -175,10 +182,10 @@ Result<MeasuredJob> MeasureHistory(const RunHistory& history, std::string_view g
       AddCourse(steady, first, *trial,
                 course == courses.end() ? std::vector<RunProgress>() : course->second);
     }
-    std::vector<LimitRecord> limits = RecordsOf(steady.empty() ? first : steady);
+    std::vector<LimitRecord> limits = MakeLimitRecords(steady.empty() ? first : steady);
     if (limits.empty()) continue;
     job.arms.push_back({.batch_size = batch_size,
-                        .epochs_to_target = EpochsOf(trials, job.remarks),
+                        .epochs_to_target = CollectEpochs(trials, job.remarks),
                         .limits = std::move(limits)});
   }
   if (job.arms.empty())

@@ -9,20 +9,22 @@
 #include "zeus/job/job.h"
 #include "zeus/replay/replay_job.h"
 
-// Somebody's own recurring job, as it was recorded: a server's, or that of `zeus train`.
+// The history of one recurring job as a server or `zeus train` recorded it, and the measurements
+// that a replay takes from it.
 namespace zeus::replay {
 
 struct RunHistory {
   JobSpec spec{};
   std::vector<Trial> trials{};
-  std::vector<JobEvent> events{};  // What each epoch took; may be empty.
+  std::vector<JobEvent> events{};  // Usage after each epoch; may be empty.
 };
 
-// What the runs with one batch size on one GPU model showed.
+// The measurements of one batch size on one GPU model.
 struct MeasuredArm {
   int batch_size = 0;
-  std::vector<std::optional<int>> epochs_to_target{};  // One per run; nullopt: it did not arrive.
-  std::vector<LimitRecord> limits{};                   // Ascending, at least one; without costs.
+  // One per run; nullopt: the target was not reached.
+  std::vector<std::optional<int>> epochs_to_target{};
+  std::vector<LimitRecord> limits{};  // Ascending, at least one; costs are not filled in.
 };
 
 struct MeasuredJob {
@@ -30,15 +32,18 @@ struct MeasuredJob {
   std::string gpu_model{};
   Watts max_power{};
   std::vector<MeasuredArm> arms{};  // Ascending, at least one.
-  std::int64_t recurrences = 0;     // With a run on this GPU model.
-  Seconds time{};                   // Of all runs on it, failed ones included.
+  std::int64_t recurrences = 0;     // Recurrences with a run on this GPU model.
+  Seconds time{};                   // Sum over all runs on this GPU model, failed ones included.
   Joules energy{};
-  std::vector<std::string> remarks{};  // What could not be used, and what was assumed.
+  // Sentences about data that was left out and about assumptions.
+  std::vector<std::string> remarks{};
 
-  const MeasuredArm& default_arm() const;  // Of the default batch size, or of the nearest one.
+  // The arm with the default batch size or the nearest one.
+  const MeasuredArm& default_arm() const;
 };
 
-// `gpu_model` empty: the one with most runs. kNotFound when no run on it came to an end.
+// Measures the runs on one GPU model; an empty `gpu_model` stands for the one with the most runs.
+// kNotFound when no run on it has ended.
 Result<MeasuredJob> MeasureHistory(const RunHistory& history, std::string_view gpu_model);
 
 }  // namespace zeus::replay

@@ -9,19 +9,21 @@
 namespace zeus::replay {
 namespace {
 
+// Limits closer than this count as the same.
 constexpr Watts kSameLimit(5.0);
 
-// Batch sizes of different workloads have nothing in common but their place beside the default.
-unsigned Corresponding(const MeasuredJob& job, const MeasuredArm& arm,
-                       const sim::Workload& workload) {
+// Maps a batch size to one of the workload by its ratio to the default: batch sizes of different
+// workloads have nothing else in common.
+unsigned CorrespondingBatchSize(const MeasuredJob& job, const MeasuredArm& arm,
+                                const sim::Workload& workload) {
   const double of_default = static_cast<double>(arm.batch_size) / job.spec.default_batch_size;
   return static_cast<unsigned>(std::max(1.0, std::round(workload.default_batch_size * of_default)));
 }
 
-// nullopt: the model cannot be set to it.
-std::optional<sim::OperatingPoint> PointAt(const sim::GpuModel& model,
-                                           const sim::Workload& workload, unsigned batch_size,
-                                           Watts limit) {
+// Clamps the limit to the model's range. nullopt: the catalogue cannot predict this point.
+std::optional<sim::OperatingPoint> PredictAt(const sim::GpuModel& model,
+                                             const sim::Workload& workload, unsigned batch_size,
+                                             Watts limit) {
   const Watts possible = std::clamp(limit, model.limit_range.min, model.limit_range.max);
   const auto point =
       sim::Predict(model, workload, batch_size, {.power_limit = possible, .clock_cap = {}});
@@ -52,7 +54,7 @@ const sim::Workload& NearestWorkload(const MeasuredJob& job, const sim::GpuModel
     for (const MeasuredArm& arm : job.arms) {
       for (const LimitRecord& record : arm.limits) {
         const auto point =
-            PointAt(model, workload, Corresponding(job, arm, workload), record.limit);
+            PredictAt(model, workload, CorrespondingBatchSize(job, arm, workload), record.limit);
         if (!point) continue;
         const double per_gpu = record.power.value() / std::max(1, job.spec.number_of_gpus);
         sum += std::pow(std::log(per_gpu / point->average_power.value()), 2);
@@ -68,12 +70,13 @@ std::vector<LimitRecord> TranslateLimits(const MeasuredJob& job, const MeasuredA
   const bool same_model = translation.from == translation.to;
   std::vector<LimitRecord> limits;
   if (same_model) limits = arm.limits;
-  const unsigned batch_size = Corresponding(job, arm, *translation.workload);
+  const unsigned batch_size = CorrespondingBatchSize(job, arm, *translation.workload);
   for (const Watts limit : CatalogueLimits(*translation.to)) {
     const LimitRecord& known = NearestLimit(arm, limit);
     if (same_model && Distance(known.limit, limit) < kSameLimit) continue;
-    const auto before = PointAt(*translation.from, *translation.workload, batch_size, known.limit);
-    const auto after = PointAt(*translation.to, *translation.workload, batch_size, limit);
+    const auto before =
+        PredictAt(*translation.from, *translation.workload, batch_size, known.limit);
+    const auto after = PredictAt(*translation.to, *translation.workload, batch_size, limit);
     if (!before || !after) continue;
     const Seconds time = after->time_per_epoch / before->time_per_epoch * known.epoch.time;
     const Watts power = after->average_power / before->average_power * known.power;

@@ -8,16 +8,17 @@
 #include "zeus/device/sim/workload.h"
 #include "zeus/replay/history/run_history.h"
 
-// What was measured at one power limit on one GPU model, carried over to others: by the ratios that
-// a workload of the built-in catalogue has there (docs/workload-catalogue.md). An estimate; how
-// much workloads differ in it says how sure it is.
+// Estimates what a job would take at power limits or on GPU models where it never ran. A
+// measurement is multiplied by the ratio that a workload of the built-in catalogue shows between
+// the two settings (docs/workload-catalogue.md). The spread of the estimates over the workloads
+// tells how certain they are.
 namespace zeus::replay {
 
-// By id or by the name that drivers give it ("v100", "Tesla V100-PCIE-32GB"); null: not one of the
-// catalogue.
+// Finds a model by its id or by the name that drivers report ("v100", "Tesla V100-PCIE-32GB").
+// Returns null if the catalogue does not have it.
 const sim::GpuModel* CatalogueModel(std::string_view gpu_model);
 
-// The workload whose power is most like what was measured.
+// Returns the workload of the catalogue whose power is closest to the measured power.
 const sim::Workload& NearestWorkload(const MeasuredJob& job, const sim::GpuModel& model);
 
 struct Translation {
@@ -26,7 +27,8 @@ struct Translation {
   const sim::GpuModel* to = nullptr;
 };
 
-// All power limits of the target, in steps. Those that were measured there stay as they are.
+// Returns all power limits of the target model in steps. Limits that were measured on it keep their
+// measurements.
 std::vector<LimitRecord> TranslateLimits(const MeasuredJob& job, const MeasuredArm& arm,
                                          const Translation& translation);
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "zeus/base/json.h"
+#include "zeus/base/quantity_text.h"
 #include "zeus/base/text.h"
 #include "zeus/replay/history/translation.h"
 #include "zeus/replay/job_replay.h"
@@ -45,23 +46,24 @@ ReplayJob Translated(const MeasuredJob& measured, double eta, const Translation&
   return MakeReplayJob(measured, eta, scale * measured.max_power, std::move(limits));
 }
 
-// The job as it would be: the likeliest first, then with every other workload as translator.
+// The job under the asked conditions: first translated by the likeliest workload of the catalogue,
+// then by each of the others.
 struct Scenario {
   std::vector<ReplayJob> jobs{};
   std::string gpu_model{};
 };
 
-Result<const sim::GpuModel*> Target(const WhatIfQuestion& question, const sim::GpuModel* from) {
+Result<const sim::GpuModel*> FindTarget(const WhatIfQuestion& question, const sim::GpuModel* from) {
   if (question.gpu_model.empty()) return from;
   const sim::GpuModel* const to = CatalogueModel(question.gpu_model);
   if (to != nullptr) return to;
-  return sim::FindGpuModel(question.gpu_model);  // Whose error lists the models.
+  return sim::FindGpuModel(question.gpu_model);  // Its error lists the models.
 }
 
 Result<Scenario> MakeScenario(const MeasuredJob& measured, const WhatIfQuestion& question,
                               double eta, WhatIfAnswer& answer) {
   const sim::GpuModel* const from = CatalogueModel(measured.gpu_model);
-  ZEUS_TRY(const sim::GpuModel* const to, Target(question, from));
+  ZEUS_TRY(const sim::GpuModel* const to, FindTarget(question, from));
   if (from == nullptr && to != nullptr)
     return Error{
         ErrorCode::kNotSupported,
@@ -91,7 +93,7 @@ Result<Scenario> MakeScenario(const MeasuredJob& measured, const WhatIfQuestion&
 }
 
 struct Totals {
-  std::vector<double> energy{}, time{}, cost{}, reached{};  // By seed.
+  std::vector<double> energy{}, time{}, cost{}, reached{};  // One entry per seed.
 };
 
 Result<Totals> ReplayAll(const ReplayJob& job, const ContenderSpec& contender,
@@ -114,8 +116,8 @@ Result<Totals> ReplayAll(const ReplayJob& job, const ContenderSpec& contender,
   return totals;
 }
 
-Estimate EstimateOf(const std::vector<Totals>& by_translation,
-                    std::vector<double> Totals::*figure) {
+Estimate MakeEstimate(const std::vector<Totals>& by_translation,
+                      std::vector<double> Totals::*figure) {
   const SampleSummary likeliest = zeus::Summarize(by_translation.front().*figure);
   Estimate estimate{.mean = likeliest.mean,
                     .deviation = likeliest.StandardDeviation(),
@@ -129,18 +131,18 @@ Estimate EstimateOf(const std::vector<Totals>& by_translation,
   return estimate;
 }
 
-Result<WhatIfOutcome> OutcomeOf(const Scenario& scenario, const ContenderSpec& contender,
-                                std::int64_t recurrences, int seeds) {
+Result<WhatIfOutcome> ReplayOutcome(const Scenario& scenario, const ContenderSpec& contender,
+                                    std::int64_t recurrences, int seeds) {
   std::vector<Totals> by_translation;
   for (const ReplayJob& job : scenario.jobs) {
     ZEUS_TRY(Totals totals, ReplayAll(job, contender, recurrences, seeds));
     by_translation.push_back(std::move(totals));
   }
   return WhatIfOutcome{.contender = contender.name,
-                       .energy = EstimateOf(by_translation, &Totals::energy),
-                       .time = EstimateOf(by_translation, &Totals::time),
-                       .cost = EstimateOf(by_translation, &Totals::cost),
-                       .reached = EstimateOf(by_translation, &Totals::reached)};
+                       .energy = MakeEstimate(by_translation, &Totals::energy),
+                       .time = MakeEstimate(by_translation, &Totals::time),
+                       .cost = MakeEstimate(by_translation, &Totals::cost),
+                       .reached = MakeEstimate(by_translation, &Totals::reached)};
 }
 
 void DescribeMeasured(const MeasuredJob& measured, WhatIfAnswer& answer) {
@@ -180,7 +182,7 @@ Result<WhatIfAnswer> Answer(const RunHistory& history, const WhatIfQuestion& que
   }
   for (const ContenderSpec& contender : question.contenders) {
     ZEUS_TRY(WhatIfOutcome outcome,
-             OutcomeOf(scenario, contender, answer.recurrences, question.seeds));
+             ReplayOutcome(scenario, contender, answer.recurrences, question.seeds));
     answer.outcomes.push_back(std::move(outcome));
   }
   return answer;
@@ -188,14 +190,13 @@ Result<WhatIfAnswer> Answer(const RunHistory& history, const WhatIfQuestion& que
 
 namespace {
 
-// The unit of a column.
 struct ColumnUnit {
   double size;  // In joules or seconds.
   const char* name;
 };
 
-// The largest unit of which the largest number of the column is at least one, so that a job of a
-// few kilojoules is not 0.003 MJ, and one of weeks not 1000000 s.
+// Returns the largest unit that does not exceed the largest number of the column, so that a job of
+// a few kilojoules is not shown as 0.003 MJ, and one of weeks not as 1000000 s.
 template <std::size_t kCount>
 ColumnUnit UnitFor(double largest, const std::array<ColumnUnit, kCount>& units) {
   for (const ColumnUnit& unit : units)
@@ -215,7 +216,7 @@ ColumnUnit TimeUnitFor(double largest) {
   return UnitFor(largest, kUnits);
 }
 
-// The units of an answer; energy and cost share one, so that they can be compared.
+// Energy and cost share one unit, so that they can be compared.
 struct AnswerUnits {
   ColumnUnit energy;
   ColumnUnit time;
@@ -240,8 +241,7 @@ Json ToJson(const Estimate& estimate) {
 
 // "12.3 ± 0.4 (11.9 to 13.0)"
 report::Cell CellOf(const Estimate& estimate, double unit) {
-  std::string text =
-      fmt::format("{:.3f} ± {:.3f}", estimate.mean / unit, estimate.deviation / unit);
+  std::string text = FixedWithSigma(estimate.mean / unit, estimate.deviation / unit, 3);
   if (estimate.low != estimate.high)
     text += fmt::format(" ({:.3f} to {:.3f})", estimate.low / unit, estimate.high / unit);
   return {.text = std::move(text), .value = estimate.mean / unit};
@@ -253,7 +253,7 @@ report::Cell Number(double value, int decimals) {
 
 bool Reaches(const WhatIfOutcome& outcome) { return outcome.reached.mean > 0.0; }
 
-// What failing takes is no saving, however little it is.
+// A policy that never reaches the target saves nothing, however little it uses: the report says so.
 void AddFailures(const WhatIfAnswer& answer, report::Report& report) {
   std::vector<std::string> never;
   for (const WhatIfOutcome& outcome : answer.outcomes)

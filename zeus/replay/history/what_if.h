@@ -11,21 +11,20 @@
 #include "zeus/replay/history/run_history.h"
 #include "zeus/report/figure.h"
 
-// What would have come of a recorded job under another eta, on another GPU model, by another
-// policy?
+// Estimates how a recorded job would have fared with another eta, on another GPU model, or under
+// another policy.
 namespace zeus::replay {
 
 struct WhatIfQuestion {
-  std::optional<double> eta{};  // nullopt: the job's own.
-  std::string gpu_model{};      // Empty: where it ran.
+  std::optional<double> eta{};  // nullopt: the eta of the job.
+  std::string gpu_model{};      // Empty: the model on which it ran.
   std::vector<ContenderSpec> contenders{};
   std::int64_t recurrences = 0;  // 0: as many as were recorded.
   int seeds = 50;
 };
 
-// Mean over the seeds, their standard deviation, and from which to which mean it goes if another
-// workload of the catalogue is the one that translates (the same twice where nothing is
-// translated).
+// Mean and standard deviation over the seeds, and the lowest and highest mean if other workloads of
+// the catalogue are used for the translation. low equals high if nothing is translated.
 struct Estimate {
   double mean = 0.0;
   double deviation = 0.0;
@@ -35,10 +34,10 @@ struct Estimate {
 
 struct WhatIfOutcome {
   std::string contender{};
-  Estimate energy{};   // Joules, of all recurrences.
-  Estimate time{};     // Seconds.
-  Estimate cost{};     // Joules.
-  Estimate reached{};  // The share of recurrences that reach the target.
+  Estimate energy{};   // In joules, over all recurrences.
+  Estimate time{};     // In seconds.
+  Estimate cost{};     // In joules.
+  Estimate reached{};  // Share of recurrences that reach the target.
 };
 
 struct WhatIfAnswer {
@@ -47,17 +46,17 @@ struct WhatIfAnswer {
   std::string gpu_model{};
   double eta = 0.5;
   std::int64_t recorded_recurrences = 0;
-  Usage recorded{};  // What was really spent, at the eta asked for.
+  Usage recorded{};  // Recorded usage, with its cost at the requested eta.
   std::int64_t recurrences = 0;
   std::vector<WhatIfOutcome> outcomes{};
-  std::optional<int> best_batch_size{};  // nullopt: none always reaches the target.
+  std::optional<int> best_batch_size{};  // nullopt: none reaches the target in all its runs.
   std::optional<Watts> best_limit{};
-  std::vector<std::string> measured{};   // What the answer rests on.
-  std::vector<std::string> estimated{};  // What was carried over from elsewhere.
-  std::vector<std::string> unknown{};    // What cannot be answered.
+  std::vector<std::string> measured{};   // Sentences about the data behind the answer.
+  std::vector<std::string> estimated{};  // Sentences about values carried over from the catalogue.
+  std::vector<std::string> unknown{};    // Sentences about gaps in the data.
 };
 
-// kInvalidArgument for an unknown GPU model or contender, kNotFound when no run came to an end.
+// kInvalidArgument for an unknown GPU model or contender, kNotFound when no run has ended.
 Result<WhatIfAnswer> Answer(const RunHistory& history, const WhatIfQuestion& question);
 
 Json ToJson(const WhatIfAnswer& answer);  // docs/formats.md

@@ -15,8 +15,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// A job on a V100 whose epochs take 10 s at 100 W and 8 s at 200 W whatever the batch size; batch
-// size 32 needs 4 epochs, 64 needs 8, and 128 was stopped.
+// A job on a V100 whose epochs take 10 s at 100 W and 8 s at 200 W with any batch size; 32 needs 4
+// epochs, 64 needs 8, and 128 was stopped.
 class HistoryTest : public ::testing::Test {
  protected:
   HistoryTest() {
@@ -34,7 +34,7 @@ class HistoryTest : public ::testing::Test {
     Run(32, 4, TrialStatus::kConverged);
   }
 
-  // The first epoch is spent on profiling, at whatever limit; then half of them at each limit.
+  // The first epoch is spent on profiling; then half of the epochs run at each limit.
   void Run(int batch_size, int epochs, TrialStatus status) {
     const auto number = static_cast<std::int64_t>(history_.trials.size() + 1);
     Trial trial{.job_id = "mine",

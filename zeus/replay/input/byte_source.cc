@@ -52,10 +52,10 @@ class Memory final : public ByteSource {
   std::size_t position_ = 0;
 };
 
-// Bytes that were read to look at them, and then the rest.
-class Continued final : public ByteSource {
+// Returns bytes that were read ahead to detect the compression, then the rest.
+class Rejoined final : public ByteSource {
  public:
-  Continued(std::string start, std::unique_ptr<ByteSource> rest)
+  Rejoined(std::string start, std::unique_ptr<ByteSource> rest)
       : start_(std::move(start)), rest_(std::move(rest)) {}
 
   Result<std::size_t> Read(std::span<char> space) override {
@@ -86,14 +86,13 @@ Result<std::unique_ptr<ByteSource>> OpenFile(const std::filesystem::path& path) 
   auto file = std::make_unique<PlainFile>(path);
   if (!file->open()) return FileError(path, errno);
   ZEUS_TRY(std::string start, ReadStart(*file, kLongestSignature));
-  const std::optional<Packing> packing = PackingOf(start);
-  std::unique_ptr<ByteSource> bytes =
-      std::make_unique<Continued>(std::move(start), std::move(file));
+  const std::optional<Packing> packing = DetectPacking(start);
+  std::unique_ptr<ByteSource> bytes = std::make_unique<Rejoined>(std::move(start), std::move(file));
   if (!packing) return bytes;
   return Unpack(*packing, Printable(path.string()), std::move(bytes));
 }
 
-std::unique_ptr<ByteSource> BytesOf(std::string bytes) {
+std::unique_ptr<ByteSource> ReadFromMemory(std::string bytes) {
   return std::make_unique<Memory>(std::move(bytes));
 }
 

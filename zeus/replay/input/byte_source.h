@@ -10,22 +10,22 @@
 
 namespace zeus::replay {
 
-// Bytes in order, from wherever. One owner.
+// A stream of bytes: a file, a compressed file or memory. Not thread-safe.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
 
-  // Fills the front of `space`, which is not empty, and says how much of it; 0 at the end. Errors
-  // name the file.
+  // Fills the front of `space`, which must not be empty, and returns the number of bytes; 0 at the
+  // end. Errors name the file.
   virtual Result<std::size_t> Read(std::span<char> space) = 0;
 };
 
-// What a file holds, unpacked if it is packed as xz, gzip or zstd. Its first bytes tell, not its
-// name. Needs no more memory for a large file than for a small one; pipes will do too. A file that
-// was cut off or damaged is kInvalidArgument, found when the reading gets there.
+// Opens a file and decompresses it if its first bytes (not its name) are those of xz, gzip or zstd.
+// Memory use does not grow with the file, and pipes work too. A truncated or damaged file is
+// reported as kInvalidArgument when the reading reaches the damage.
 Result<std::unique_ptr<ByteSource>> OpenFile(const std::filesystem::path& path);
 
-// Bytes that are at hand.
-std::unique_ptr<ByteSource> BytesOf(std::string bytes);
+// Returns a source that reads from memory.
+std::unique_ptr<ByteSource> ReadFromMemory(std::string bytes);
 
 }  // namespace zeus::replay

@@ -14,10 +14,11 @@ using ::testing::HasSubstr;
 class CsvReaderTest : public ::testing::Test {
  protected:
   Result<CsvReader> Make(std::string text, CsvColumns columns = {.required = {"name", "time"}}) {
-    return CsvReader::Make(TextSource("jobs.csv", BytesOf(std::move(text))), columns, problems_);
+    return CsvReader::Make(TextSource("jobs.csv", ReadFromMemory(std::move(text))), columns,
+                           problems_);
   }
 
-  // "name=time" of every row.
+  // Returns "name=time" of every row.
   std::vector<std::string> Rows(std::string text) {
     auto reader = Make(std::move(text));
     EXPECT_TRUE(reader.ok());

@@ -8,7 +8,7 @@
 namespace zeus::replay {
 namespace {
 
-// Kinds may hold numbers from the input: there must be an end to them.
+// Kinds may contain numbers from the input, so their count needs a limit.
 constexpr std::size_t kMostKinds = 20;
 constexpr std::string_view kOtherKinds = "other problems";
 

@@ -14,7 +14,7 @@ namespace zeus::replay {
 
 enum class RowFate {
   kLeftOut,
-  kKept,  // Put right, and used.
+  kKept,  // The row was corrected and used.
 };
 
 struct RowProblem {
@@ -23,32 +23,33 @@ struct RowProblem {
   std::string reason{};  // "end_time is not a number: \"soon\""
 };
 
-// What was wrong with rows of input: all are counted, by kind (from the twenty-first kind on as
-// "other problems"), and the first few are kept word for word. One owner.
+// Collects the problems of input rows. All are counted by kind (from the twenty-first kind on as
+// "other problems"), and the first few are kept in full. Not thread-safe.
 class RowProblems {
  public:
   explicit RowProblems(std::size_t kept = 20) : kept_(kept) {}
 
-  // `kind` is counted ("end_time is not a number"); `value` is what the row has instead.
+  // `kind` is the text by which the problem is counted ("end_time is not a number"); `value` is the
+  // offending text of the row.
   void Add(std::string_view file, std::int64_t line, std::string_view kind,
            std::string_view value = {}, RowFate fate = RowFate::kLeftOut);
 
-  // All of another's.
+  // Adds all problems of another collection.
   void Add(const RowProblems& others);
-  // All of a file's, unless that was done before.
+  // Adds the problems of a file, unless they were added before.
   void AddFile(const std::string& file, const RowProblems& of_file);
 
   bool empty() const { return left_out_ + put_right_ == 0; }
-  std::int64_t left_out() const { return left_out_; }    // Rows.
-  std::int64_t put_right() const { return put_right_; }  // Rows.
+  std::int64_t left_out() const { return left_out_; }
+  std::int64_t put_right() const { return put_right_; }  // Rows that were corrected and used.
   const std::vector<RowProblem>& first() const { return first_; }
 
-  // For people, one problem a line; empty if there is none.
+  // Returns text for people with one problem per line; empty if there are none.
   std::string Summary() const;
   // {"rows_left_out", "rows_put_right", "kinds": {kind: rows}, "first": [{"file", "line",
   // "reason"}]}
   Json ToJson() const;
-  // For those who accept nothing but good rows: kInvalidArgument with the first problem.
+  // Returns kInvalidArgument with the first problem, for callers that accept only good rows.
   Status Refuse() const;
 
  private:
@@ -57,7 +58,7 @@ class RowProblems {
   std::int64_t put_right_ = 0;
   std::map<std::string, std::int64_t, std::less<>> kinds_{};
   std::vector<RowProblem> first_{};
-  std::set<std::string> files_{};  // That AddFile() was told of.
+  std::set<std::string> files_{};  // Names passed to AddFile().
 };
 
 }  // namespace zeus::replay

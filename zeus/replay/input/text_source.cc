@@ -12,7 +12,8 @@
 namespace zeus::replay {
 namespace {
 
-constexpr std::size_t kBlock = std::size_t{256} * 1024;  // Stays in the cache of a core.
+constexpr std::size_t kBlock =
+    std::size_t{256} * 1024;  // Small enough to stay in the cache of a core.
 constexpr std::size_t kLongestLine = std::size_t{16} * 1024 * 1024;
 
 }  // namespace

@@ -44,7 +44,7 @@ std::string Zstd(const std::string& text) {
   return packed;
 }
 
-// More than a block, with lines that do not end where blocks do.
+// Makes more than a block of lines whose ends do not coincide with those of blocks.
 std::string LongText() {
   std::string text;
   for (int i = 0; i < 100000; ++i) text += "line " + std::to_string(i * 7919) + "\n";
@@ -73,7 +73,7 @@ struct PackingCase {
 class TextSourceTest : public ::testing::TestWithParam<PackingCase> {
  protected:
   Result<std::string> Read(const std::string& content) {
-    // The name says nothing: the content does.
+    // The file name does not reveal the compression; the content does.
     ZEUS_TRY(TextSource source, TextSource::Open(directory_.AddFile("trace.csv", content)));
     return ReadAll(std::move(source));
   }
@@ -124,19 +124,19 @@ INSTANTIATE_TEST_SUITE_P(Packed, TextSourceTest, kPacked, kName);
 INSTANTIATE_TEST_SUITE_P(Packed, PackedTextTest, kPacked, kName);
 
 TEST(PlainTextTest, TheLastLineNeedsNoEnd) {
-  EXPECT_EQ(ReadAll(TextSource("memory", BytesOf("a\nb"))).value(), "a\nb");
+  EXPECT_EQ(ReadAll(TextSource("memory", ReadFromMemory("a\nb"))).value(), "a\nb");
 }
 
 TEST(PlainTextTest, ALineLongerThanABlockIsWhole) {
   const std::string text = std::string(1000000, 'x') + "\nshort\n";
-  TextSource source("memory", BytesOf(text));
+  TextSource source("memory", ReadFromMemory(text));
   const auto lines = source.NextLines();
   ASSERT_TRUE(lines.ok());
   EXPECT_EQ(lines.value().find('\n'), 1000000U);
 }
 
 TEST(PlainTextTest, WhatNeverEndsALineIsNoText) {
-  TextSource source("zeros", BytesOf(std::string(std::size_t{17} * 1024 * 1024, '\0')));
+  TextSource source("zeros", ReadFromMemory(std::string(std::size_t{17} * 1024 * 1024, '\0')));
   EXPECT_THAT(source.NextLines().error().message, HasSubstr("zeros: a line of more than 16 MB"));
 }
 

@@ -17,17 +17,17 @@ namespace {
 
 constexpr std::size_t kPackedBlock = std::size_t{256} * 1024;
 
-// What one call of a library did.
+// The result of one call of a decompression library.
 struct Progress {
   std::size_t consumed = 0;
   std::size_t produced = 0;
-  bool between_streams = false;  // The packed bytes may end here.
-  const char* damage = nullptr;  // What is wrong with them.
+  bool between_streams = false;  // The compressed bytes may end here.
+  const char* damage = nullptr;  // Description of the damage, null if there is none.
 };
 
 struct XzStream {
   XzStream() {
-    // More than any preset of xz needs (65 MB), less than what a hostile file might ask for.
+    // Limit above the need of any preset of xz (65 MB) and below what a hostile file might demand.
     constexpr std::uint64_t kMemory = std::uint64_t{512} * 1024 * 1024;
     ready = lzma_stream_decoder(&stream, kMemory, LZMA_CONCATENATED) == LZMA_OK;
   }
@@ -58,7 +58,7 @@ struct XzStream {
 
 struct GzipStream {
   GzipStream() {
-    constexpr int kGzipOnly = 16;  // Of zlib.h: added to the size of the window.
+    constexpr int kGzipOnly = 16;  // zlib.h: added to the window size, it selects gzip.
     ready = inflateInit2(&stream, MAX_WBITS + kGzipOnly) == Z_OK;
   }
   GzipStream(const GzipStream&) = delete;
@@ -72,7 +72,7 @@ struct GzipStream {
     }
     constexpr std::size_t kMost = std::numeric_limits<uInt>::max();
     const std::size_t space = std::min(out.size(), kMost);
-    // zlib takes what it reads as writable, and does not write.
+    // zlib declares its input as writable but does not write to it.
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(in.data()));
     stream.avail_in = static_cast<uInt>(in.size());
     stream.next_out = reinterpret_cast<Bytef*>(out.data());
@@ -103,7 +103,8 @@ struct ZstdStream {
     ZSTD_outBuffer output{out.data(), out.size(), 0};
     const std::size_t hint = ZSTD_decompressStream(stream, &output, &input);
     const bool failed = ZSTD_isError(hint) != 0;
-    // At the end of the input, the library asks for the next frame: that is no news.
+    // At the end of the input the library asks for the next frame, which says nothing about this
+    // one.
     if (input.pos > 0 || output.pos > 0) between = hint == 0;
     return {.consumed = input.pos,
             .produced = output.pos,
@@ -149,7 +150,7 @@ class Unpacked final : public ByteSource {
   const std::string name_;
   std::unique_ptr<ByteSource> packed_;
   std::vector<char> block_;
-  std::span<const char> waiting_{};  // Of the block, not unpacked yet.
+  std::span<const char> waiting_{};  // The part of the block that is not decompressed yet.
   bool exhausted_ = false;
   Stream stream_{};
 };
@@ -164,7 +165,7 @@ Result<std::unique_ptr<ByteSource>> Make(std::string name, std::unique_ptr<ByteS
 
 }  // namespace
 
-std::optional<Packing> PackingOf(std::string_view start) {
+std::optional<Packing> DetectPacking(std::string_view start) {
   using namespace std::string_view_literals;
   if (start.starts_with("\xfd\x37zXZ\0"sv)) return Packing::kXz;
   if (start.starts_with("\x1f\x8b"sv)) return Packing::kGzip;

@@ -9,17 +9,18 @@
 #include "zeus/base/result.h"
 #include "zeus/replay/input/byte_source.h"
 
-// The three ways of packing that traces come in.
+// Decompresses the three formats in which traces are distributed.
 namespace zeus::replay {
 
 enum class Packing { kXz, kGzip, kZstd };
 
 inline constexpr std::size_t kLongestSignature = 6;
 
-// By the first bytes; nullopt: not packed.
-std::optional<Packing> PackingOf(std::string_view start);
+// Detects the format from the first bytes; nullopt: not compressed.
+std::optional<Packing> DetectPacking(std::string_view start);
 
-// What `packed` holds; several packed files one after the other are one. `name` is for messages.
+// Returns the decompressed bytes of `packed`. Several compressed files in a row count as one.
+// `name` appears in error messages.
 Result<std::unique_ptr<ByteSource>> Unpack(Packing packing, std::string name,
                                            std::unique_ptr<ByteSource> packed);
 

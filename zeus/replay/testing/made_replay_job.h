@@ -8,15 +8,15 @@
 
 namespace zeus::replay {
 
-// One batch size of a job that is made by hand.
+// One batch size of a job made for a test.
 struct MadeArm {
   int batch_size = 0;
   std::vector<std::optional<int>> epochs_to_target{};
-  Seconds epoch{};  // At 200 W; at 100 W twice as long.
+  Seconds epoch{};  // Duration at 200 W; it doubles at 100 W.
 };
 
-// Jobs whose costs are easy: MAXPOWER is 200 W and a GPU draws its limit, so that an epoch of 1 s
-// at 200 W costs 200 J, and 300 J at 100 W.
+// Makes a job whose costs are easy to compute: MAXPOWER is 200 W and a GPU draws exactly its limit,
+// so an epoch of 1 s at 200 W costs 200 J, and 300 J at 100 W.
 inline ReplayJob MadeReplayJob(const std::vector<MadeArm>& arms, int default_batch_size) {
   ReplayJob job{.gpu_model = "v100",
                 .label = "made",

@@ -6,8 +6,8 @@
 
 namespace zeus::replay {
 
-// The traces of the Zeus paper, which do not ship: where the environment variable ZEUS_TRACE_DIR
-// says, else beside the repository.
+// Returns the folder of the Zeus paper's traces, which are not part of the repository: the
+// environment variable ZEUS_TRACE_DIR names it, or it lies beside the repository.
 inline std::filesystem::path TraceDirectory() {
   return zeus::testing::RecordedData("ZEUS_TRACE_DIR", "nsdi23");
 }

@@ -31,10 +31,10 @@ __all__ = [
 
 
 def get_cpus() -> CPUs:
-    """The CPU sockets whose energy can be read; the same object every time.
+    """Returns the CPU sockets whose energy can be read; always the same object.
 
     Raises:
-        ZeusCPUInitError: If there is none; says why, and what would help.
+        ZeusCPUInitError: If there is none. The message holds the reason and a fix.
     """
     cpus = view(CPUs)
     if not cpus.cpus:

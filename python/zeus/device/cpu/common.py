@@ -14,7 +14,7 @@ __all__ = ["CPU", "CPUs", "CpuDramMeasurement", "EmptyCPUs"]
 
 
 class CpuDramMeasurement:
-    """Millijoules of a socket and of its memory; None where the memory has no counter.
+    """Millijoules of a socket and of its memory; None if the memory has no counter.
 
         after = cpu.get_total_energy_consumption()
         used = after - before
@@ -66,28 +66,28 @@ class CPU:
 
     @property
     def cpu_index(self) -> int:
-        """Position among the sockets whose energy can be read."""
+        """Index among the sockets whose energy can be read."""
         return int(self._cpu.name.split(":")[1])
 
     @property
     def model(self) -> str:
-        """Empty if unknown."""
+        """Name of the model; empty if unknown."""
         return self._cpu.model
 
     @property
     def source(self) -> str:
-        """Who counts its energy: ``perf``, ``powercap`` or ``hwmon``."""
+        """The source of its energy: ``perf``, ``powercap`` or ``hwmon``."""
         return self._cpu.source
 
     def get_total_energy_consumption(self) -> CpuDramMeasurement:
-        """Millijoules since an arbitrary origin: subtract two of them. Never decreases."""
+        """Millijoules since an arbitrary origin; never decreases. Subtract two of them."""
         dram = self._cpu.dram_energy()
         return CpuDramMeasurement(
             cpu_mj=self._cpu.energy() * 1000, dram_mj=None if dram is None else dram * 1000
         )
 
     def supports_get_dram_energy_consumption(self) -> bool:
-        """Whether the memory of this socket has a counter of its own."""
+        """Returns whether the memory of this socket has its own counter."""
         return self._cpu.has_dram
 
     getTotalEnergyConsumption = deprecated(
@@ -99,7 +99,7 @@ class CPU:
 
 
 class CPUs:
-    """The sockets whose energy can be read. Every method is that of `CPU`, with the index first."""
+    """The sockets whose energy can be read. Methods are those of `CPU` with an index first."""
 
     def __init__(self, devices: Devices) -> None:
         self._devices = devices
@@ -138,7 +138,7 @@ class CPUs:
 
 
 class EmptyCPUs:
-    """No CPUs: stands in where a program wants to go on without. Whatever it is asked raises."""
+    """Stands in for missing CPUs, so that a program can continue. All methods raise."""
 
     @property
     def cpus(self) -> list[CPU]:

@@ -1,4 +1,4 @@
-"""What can go wrong with a CPU; see `zeus.device.gpu.exception`."""
+"""Exceptions about CPUs; see `zeus.device.gpu.exception`."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from zeus.errors import (
 
 
 class ZeusCPUInitError(ZeusBaseCPUError, NotFoundError):
-    """The energy of no CPU can be read; the message says why, and what would help."""
+    """No CPU's energy can be read; the message holds the reason and a fix."""
 
 
 class ZeusCPUInvalidArgError(ZeusBaseCPUError, InvalidArgumentError):
-    """Means nothing to the CPU."""
+    """The argument is invalid for the CPU."""
 
 
 class ZeusCPUNotFoundError(ZeusBaseCPUError, NotFoundError):
-    """No such CPU."""
+    """There is no such CPU."""
 
 
 class ZeusCPUNotSupportedError(ZeusBaseCPUError, NotSupportedError):
-    """This CPU cannot do it, ever."""
+    """This CPU does not support it."""
 
 
 class ZeusCPUNoPermissionError(ZeusBaseCPUError, PermissionDeniedError):
-    """Needs more rights."""
+    """The process lacks a permission."""
 
 
 class ZeusCPUUnknownError(ZeusBaseCPUError, UnavailableError):
-    """Failed now; the message tells why."""
+    """The operation failed; the message holds the reason."""
 
 
 register_family(

@@ -65,17 +65,17 @@ __all__ = [
 
 
 def get_gpus(ensure_homogeneous: bool = False) -> GPUs:
-    """The GPUs that this process sees; the same object every time.
+    """Returns the GPUs that this process sees; always the same object.
 
-    They are looked for again when the environment changed (CUDA_VISIBLE_DEVICES, ...), and in a
+    They are discovered again when the environment changed (CUDA_VISIBLE_DEVICES, ...), and in a
     forked child.
 
     Args:
         ensure_homogeneous: Whether GPUs of different models are an error. Checked every time.
 
     Raises:
-        ZeusGPUInitError: If there is none; says why, and what would help.
-        ZeusGPUHeterogeneousError: If models differ and should not.
+        ZeusGPUInitError: If there is none. The message holds the reason and a fix.
+        ZeusGPUHeterogeneousError: If models differ and `ensure_homogeneous` is set.
     """
     try:
         gpus = view(GPUs)

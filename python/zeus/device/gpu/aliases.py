@@ -1,4 +1,4 @@
-"""What the methods of GPUs were once called."""
+"""Former names of the methods of GPUs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from zeus.device._alias import deprecated
 
 
 class OldNames:
-    """For `GPU` and `GPUs`. Each says once what it is called now."""
+    """Mixin of `GPU` and `GPUs`. Each method warns once about its new name."""
 
     getName = deprecated("getName", "get_name")
     getPowerManagementLimitConstraints = deprecated(

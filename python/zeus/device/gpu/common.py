@@ -16,20 +16,20 @@ __all__ = ["GPU", "MemoryUse", "Utilization"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("EmptyGPUs", "GPUs"):  # Programs look for them here, too.
+    if name in ("EmptyGPUs", "GPUs"):  # Programs also look for them here.
         return getattr(importlib.import_module("zeus.device.gpu.gpus"), name)
     raise AttributeError(f"module 'zeus.device.gpu.common' has no attribute {name!r}")
 
 
 class Utilization(NamedTuple):
-    """Shares of time, 0 to 1."""
+    """Shares of time, from 0 to 1."""
 
     compute: float
     memory: float
 
 
 class MemoryUse(NamedTuple):
-    """Bytes."""
+    """Sizes in bytes."""
 
     used: int
     total: int
@@ -40,13 +40,14 @@ def _milli(value: float) -> int:
 
 
 class GPU(OldNames):
-    """One GPU: what it tells and what can be set on it.
+    """One GPU: its readings and its knobs.
 
-    Milliwatts, millijoules, megahertz, degrees Celsius. What a GPU cannot tell is an exception
-    with the reason, never a zero. What is set is put back when the process ends. Thread-safe.
+    Units are milliwatts, millijoules, megahertz and degrees Celsius. A value that a GPU does not
+    provide raises an exception with the reason; it is never zero. Settings are restored when the
+    process ends. Thread-safe.
 
-    `block` is accepted for compatibility: setters always return when the driver has taken the
-    value, within milliseconds, so that whatever goes wrong is an exception where it happens.
+    `block` is accepted for compatibility: setters always return when the driver has accepted the
+    value, within milliseconds, so that errors are raised where they happen.
     """
 
     def __init__(self, gpu: Gpu) -> None:
@@ -57,17 +58,17 @@ class GPU(OldNames):
 
     @property
     def gpu_index(self) -> int:
-        """Position among the GPUs that this process sees."""
+        """Index among the GPUs that this process sees."""
         return int(self._gpu.name.split(":")[1])
 
     @property
     def uuid(self) -> str:
-        """Unlike an index the same for every process and after every boot; empty if unknown."""
+        """Unlike an index, the same in every process and after every boot; empty if unknown."""
         return self._gpu.uuid
 
     @property
     def pci_address(self) -> str:
-        """As in ``0000:3b:00.0``."""
+        """For example ``0000:3b:00.0``."""
         return self._gpu.pci_address
 
     @property
@@ -77,29 +78,29 @@ class GPU(OldNames):
 
     @property
     def driver_version(self) -> str:
-        """Empty if the driver does not tell."""
+        """Empty if the driver does not report it."""
         return self._gpu.driver
 
     def get_name(self) -> str:
-        """The model."""
+        """Returns the name of the model."""
         return self._gpu.model
 
-    # What it tells.
+    # Readings.
 
     def get_average_power_usage(self) -> int:
-        """Over about a second, in milliwatts."""
+        """Returns milliwatts, averaged over about a second."""
         return _milli(self._gpu.power("average"))
 
     def get_instant_power_usage(self) -> int:
-        """Over the sensor's own short time, in milliwatts."""
+        """Returns milliwatts, averaged over the sensor's own short window."""
         return _milli(self._gpu.power("instant"))
 
     def get_average_memory_power_usage(self) -> int:
-        """Of the memory alone, in milliwatts."""
+        """Returns milliwatts of the memory alone."""
         return _milli(self._gpu.power("memory"))
 
     def supports_get_total_energy_consumption(self) -> bool:
-        """Whether it has an energy counter: asks it, instead of guessing from the model."""
+        """Returns whether there is an energy counter, by reading it."""
         try:
             self._gpu.energy()
         except NotImplementedError:
@@ -107,23 +108,23 @@ class GPU(OldNames):
         return True
 
     def get_total_energy_consumption(self) -> int:
-        """Millijoules since an arbitrary origin: subtract two of them. Never decreases."""
+        """Millijoules since an arbitrary origin; never decreases. Subtract two of them."""
         return _milli(self._gpu.energy())
 
     def get_gpu_temperature(self) -> int:
-        """Degrees Celsius."""
+        """Returns degrees Celsius."""
         return round(self._gpu.temperature())
 
     def get_utilization(self) -> Utilization:
-        """Shares of the last moments with a kernel running, and with memory traffic."""
+        """Returns recent shares of time with a running kernel, and with memory traffic."""
         return Utilization(*self._gpu.utilization())
 
     def get_memory_use(self) -> MemoryUse:
-        """Bytes, of all processes."""
+        """Returns bytes, summed over all processes."""
         return MemoryUse(*self._gpu.memory_use())
 
     def get_throttle_reasons(self) -> frozenset[str]:
-        """Why it runs below the clock it was asked for.
+        """Returns why the GPU runs below the requested clock.
 
         Some of ``idle``, ``power_cap``, ``thermal``, ``locked_clock`` and ``other``.
         """
@@ -132,20 +133,20 @@ class GPU(OldNames):
     # Power limit.
 
     def get_power_management_limit_constraints(self) -> tuple[int, int]:
-        """The lowest and the highest power limit, in milliwatts."""
+        """Returns the lowest and the highest power limit in milliwatts."""
         limits = self._gpu.power_limits()
         return _milli(limits["min"]), _milli(limits["max"])
 
     def get_power_management_limit(self) -> int:
-        """What was asked for, in milliwatts."""
+        """Returns the requested limit in milliwatts."""
         return _milli(self._gpu.power_limits()["requested"])
 
     def get_default_power_management_limit(self) -> int:
-        """The driver's, in milliwatts. Not always the highest."""
+        """Returns the driver's default in milliwatts, which is not always the highest."""
         return _milli(self._gpu.power_limits()["default"])
 
     def get_enforced_power_limit(self) -> int:
-        """What the GPU obeys, in milliwatts: somebody else may be stricter than what was asked."""
+        """Returns the enforced limit in milliwatts, which another controller may have lowered."""
         return _milli(self._gpu.power_limits()["enforced"])
 
     def set_power_management_limit(
@@ -159,12 +160,12 @@ class GPU(OldNames):
         self._gpu.set_power_limit(watts, may_raise)
 
     def reset_power_management_limit(self, block: bool = True) -> None:
-        """To the driver's default, which stays when the process ends."""
+        """Resets the limit to the driver's default, which stays when the process ends."""
         self._gpu.reset_power_limit()
 
     @contextlib.contextmanager
     def power_limit(self, power_limit_mw: int, *, may_raise: bool = False) -> Iterator[GPU]:
-        """A limit for a block; afterwards it is what it was before.
+        """Sets a limit for a block and restores the previous one afterwards.
 
             with gpu.power_limit(150_000):
                 train()
@@ -182,7 +183,7 @@ class GPU(OldNames):
     # Clocks.
 
     def get_supported_memory_clocks(self) -> list[int]:
-        """Megahertz, the highest first."""
+        """Returns megahertz, the highest first."""
         return [round(clock) for clock in reversed(self._gpu.supported_clocks("memory"))]
 
     def get_supported_graphics_clocks(self, memory_clock_mhz: int | None = None) -> list[int]:
@@ -202,38 +203,38 @@ class GPU(OldNames):
         return [round(clock) for clock in reversed(self._gpu.supported_clocks("graphics"))]
 
     def get_graphics_clock(self) -> int:
-        """At present, in megahertz."""
+        """Returns the present clock in megahertz."""
         return round(self._gpu.clock("graphics"))
 
     def get_memory_clock(self) -> int:
-        """At present, in megahertz."""
+        """Returns the present clock in megahertz."""
         return round(self._gpu.clock("memory"))
 
     def set_gpu_locked_clocks(
         self, min_clock_mhz: int, max_clock_mhz: int, block: bool = True, *, may_raise: bool = False
     ) -> None:
-        """Keeps the graphics clock inside the range, until the process ends or it is reset.
+        """Keeps the graphics clock in the range until the process ends or resets it.
 
-        Where the GPU says that somebody else has locked it, a higher clock needs `may_raise`.
+        If the GPU reports that another program has locked it, a higher clock needs `may_raise`.
         """
         self._lock("graphics", min_clock_mhz, max_clock_mhz, may_raise)
 
     def reset_gpu_locked_clocks(self, block: bool = True) -> None:
-        """Unlocks the graphics clock, whoever locked it."""
+        """Unlocks the graphics clock, no matter which program locked it."""
         self._gpu.reset_clock("graphics")
 
     def set_memory_locked_clocks(
         self, min_clock_mhz: int, max_clock_mhz: int, block: bool = True
     ) -> None:
-        """Keeps the memory clock inside the range, until the process ends or it is reset."""
+        """Keeps the memory clock in the range until the process ends or resets it."""
         self._lock("memory", min_clock_mhz, max_clock_mhz, False)
 
     def reset_memory_locked_clocks(self, block: bool = True) -> None:
-        """Unlocks the memory clock, whoever locked it."""
+        """Unlocks the memory clock, no matter which program locked it."""
         self._gpu.reset_clock("memory")
 
     def reset_locked_clocks(self, block: bool = True) -> None:
-        """Unlocks both."""
+        """Unlocks both clocks."""
         self.reset_gpu_locked_clocks()
         try:
             self.reset_memory_locked_clocks()
@@ -247,7 +248,7 @@ class GPU(OldNames):
     # Persistence mode.
 
     def get_persistence_mode(self) -> bool:
-        """Whether the driver stays loaded without clients."""
+        """Returns whether the driver stays loaded without clients."""
         return self._gpu.persistence()
 
     def set_persistence_mode(self, enabled: bool, block: bool = True) -> None:
@@ -259,5 +260,5 @@ class GPU(OldNames):
 
     @property
     def supports_nonblocking_setters(self) -> bool:
-        """False: see `block` above."""
+        """Returns False: see `block` above."""
         return False

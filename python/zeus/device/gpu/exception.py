@@ -1,4 +1,4 @@
-"""What can go wrong with a GPU.
+"""Exceptions about GPUs.
 
 Each exception is also the one of `zeus.errors` that says the same about anything else, and by it
 the built-in one: ``except PermissionError`` catches `ZeusGPUNoPermissionError`.
@@ -46,39 +46,39 @@ __all__ = [
 
 
 class ZeusGPUInitError(ZeusBaseGPUError, NotFoundError):
-    """No GPU can be used; the message says why, and what would help."""
+    """No GPU can be used; the message holds the reason and a fix."""
 
 
 class ZeusGPUInvalidArgError(ZeusBaseGPUError, InvalidArgumentError):
-    """Outside of what the GPU offers."""
+    """The argument is outside of the range of the GPU."""
 
 
 class ZeusGPUNotSupportedError(ZeusBaseGPUError, NotSupportedError):
-    """This GPU cannot do it, ever."""
+    """This GPU does not support it."""
 
 
 class ZeusGPUNoPermissionError(ZeusBaseGPUError, PermissionDeniedError):
-    """Needs more rights."""
+    """The process lacks a permission."""
 
 
 class ZeusGPUAlreadyInitializedError(ZeusBaseGPUError, ConflictError):
-    """At odds with what this program, or another one, does to the GPU."""
+    """Another use of the GPU, by this program or another one, is in conflict."""
 
 
 class ZeusGPUNotFoundError(ZeusBaseGPUError, NotFoundError):
-    """No such GPU."""
+    """There is no such GPU."""
 
 
 class ZeusGPUInternalError(ZeusBaseGPUError, InternalError):
-    """A bug in Zeus, or data that were damaged."""
+    """A bug in Zeus, or damaged data."""
 
 
 class ZeusGPUInsufficientSizeError(ZeusGPUInternalError):
-    """The driver has more to say than fits."""
+    """The answer of the driver does not fit its buffer."""
 
 
 class ZeusGPUUnknownError(ZeusBaseGPUError, UnavailableError):
-    """Failed now, for a reason that has no exception of its own; the message tells it."""
+    """The operation failed for a reason without its own exception; see the message."""
 
 
 class ZeusGPUInsufficientPowerError(ZeusGPUUnknownError):
@@ -102,7 +102,7 @@ class ZeusGPULibraryNotFoundError(ZeusGPUNotSupportedError):
 
 
 class ZeusGPUFunctionNotFoundError(ZeusGPUNotSupportedError):
-    """This driver does not know the function."""
+    """This driver lacks the function."""
 
 
 class ZeusGPUCorruptedInfoROMError(ZeusGPUUnknownError):
@@ -133,7 +133,7 @@ class ZeusGPUHeterogeneousError(ZeusBaseGPUError, NotSupportedError, ValueError)
     """The GPUs are not all of one model."""
 
 
-# What the library says in its one sentence, where a reason has an exception of its own.
+# Words in the library's message that identify a reason with its own exception.
 _UNAVAILABLE = (
     ("fell off the bus", ZeusGPULostError),
     ("must be reset", ZeusGPUResetRequiredError),

@@ -15,7 +15,7 @@ __all__ = ["GPUs", "EmptyGPUs"]
 
 
 class GPUs(OldNames):
-    """The GPUs that this process sees, by the position at which frameworks number them.
+    """The GPUs that this process sees, by the index that frameworks use.
 
         gpus = get_gpus()
         gpus.get_name(0)          # or gpus[0].get_name()
@@ -31,12 +31,12 @@ class GPUs(OldNames):
 
     @property
     def gpus(self) -> list[GPU]:
-        """Those that answer."""
+        """The GPUs that answer."""
         return list(self._gpus.values())
 
     @property
     def absent(self) -> list[tuple[str, str, str]]:
-        """What was looked for and is not there: what, why, and what would help."""
+        """Devices that were looked for but are absent, with reason and fix."""
         return self._devices.absent
 
     def __len__(self) -> int:
@@ -166,7 +166,7 @@ class GPUs(OldNames):
 
 
 class EmptyGPUs:
-    """No GPUs: stands in where a program wants to go on without. Whatever it is asked raises."""
+    """Stands in for missing GPUs, so that a program can continue. All methods raise."""
 
     @property
     def gpus(self) -> list[GPU]:

@@ -1,4 +1,4 @@
-"""Boards whose supply rails are measured: see `zeus.device`."""
+"""Boards with measured supply rails: see `zeus.device`."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _soc: tuple[int, SoC] | None = None
 
 
 def get_soc() -> SoC:
-    """The board whose rails are measured; the same object every time, a new one after a fork.
+    """Returns the board with measured rails; always the same object, but a new one after a fork.
 
     Raises:
-        ZeusSoCInitError: If no rail is measured; says why, and what would help.
+        ZeusSoCInitError: If no rail is measured. The message holds the reason and a fix.
     """
     global _soc
     if _soc is not None and _soc[0] == os.getpid():

@@ -1,4 +1,4 @@
-"""Boards whose supply rails are measured: Jetson and its relatives."""
+"""Boards with measured supply rails: Jetson and similar ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["EmptySoC", "JetsonMeasurement", "SoC", "SoCMeasurement"]
 
 
 class Rails(Protocol):
-    """Whoever integrates the power of rails: `zeus._core.recording.Recording`."""
+    """The interface of `zeus._core.recording.Recording` that integrates the power of rails."""
 
     @property
     def device_names(self) -> list[str]: ...
@@ -24,7 +24,7 @@ class SoCMeasurement:
     """Millijoules by rail. Two can be subtracted.
 
     A rail that feeds the whole board contains the others: never add it to them. A rail that feeds
-    several parts at once ("VDD_CPU_GPU_CV") is nobody's alone, and so neither CPU nor GPU.
+    several parts at once ("VDD_CPU_GPU_CV") counts neither as CPU nor as GPU.
     """
 
     def __init__(self, rails_mj: dict[str, float]) -> None:
@@ -42,7 +42,7 @@ class SoCMeasurement:
 
     @property
     def total_energy_mj(self) -> float | None:
-        """Of the whole board; None if no rail feeds it."""
+        """Energy of the whole board; None if no rail feeds it."""
         for name, energy in self.rails_mj.items():
             upper = name.upper()
             if "TOTAL" in upper or "SYSTEM" in upper or upper.endswith("_IN"):
@@ -80,25 +80,25 @@ class SoCMeasurement:
 
 
 class JetsonMeasurement(SoCMeasurement):
-    """Of a Jetson board."""
+    """The measurement of a Jetson board."""
 
 
 class SoC:
-    """A board whose rails are measured: one native thread integrates their power."""
+    """A board with measured rails; one native thread integrates their power."""
 
     def __init__(self, rails: Rails) -> None:
         self._rails = rails
         self._windows: dict[str, SoCMeasurement] = {}
 
     def get_available_metrics(self) -> set[str]:
-        """The names of the rails, and which parts of the board they add up to."""
+        """Returns the names of the rails, and those of the parts that they add up to."""
         names = {name.split(":", 1)[-1] for name in self._rails.device_names}
         parts = ("cpu_energy_mj", "gpu_energy_mj", "total_energy_mj")
         present = JetsonMeasurement(dict.fromkeys(names, 0.0))
         return names | {part for part in parts if getattr(present, part) is not None}
 
     def get_total_energy_consumption(self) -> JetsonMeasurement:
-        """Millijoules since this process first asked for the board: subtract two of them."""
+        """Millijoules since the first use of the board in this process. Subtract two of them."""
         return JetsonMeasurement(
             {
                 name.split(":", 1)[-1]: self._rails.total_energy(position)[0] * 1000
@@ -107,13 +107,13 @@ class SoC:
         )
 
     def begin_window(self, key: str, restart: bool = False) -> None:
-        """Begins to measure; a window that is open is refused, or restarted."""
+        """Begins to measure; an open window is an error, or restarted."""
         if key in self._windows and not restart:
             raise ZeusSoCInvalidArgError(f"the window {key!r} is open already")
         self._windows[key] = self.get_total_energy_consumption()
 
     def end_window(self, key: str) -> SoCMeasurement:
-        """What the board used since begin_window()."""
+        """Returns the energy of the board since begin_window()."""
         if key not in self._windows:
             raise ZeusSoCNotFoundError(f"no window {key!r} is open")
         begin = self._windows.pop(key)
@@ -128,7 +128,7 @@ class SoC:
 
 
 class EmptySoC:
-    """No board: stands in where a program wants to go on without. Whatever it is asked raises."""
+    """Stands in for a missing board, so that a program can continue. All methods raise."""
 
     def get_available_metrics(self) -> set[str]:
         return set()

@@ -1,4 +1,4 @@
-"""What can go wrong with a board; see `zeus.device.gpu.exception`."""
+"""Exceptions about boards; see `zeus.device.gpu.exception`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from zeus.errors import InvalidArgumentError, NotFoundError
 
 
 class ZeusSoCInitError(ZeusBaseSoCError, NotFoundError):
-    """No rail of this board is measured; the message says why, and what would help."""
+    """No rail of this board is measured; the message holds the reason and a fix."""
 
 
 class ZeusSoCNotFoundError(ZeusBaseSoCError, NotFoundError):
-    """No such window, or no board."""
+    """There is no such window, or no board."""
 
 
 class ZeusSoCInvalidArgError(ZeusBaseSoCError, InvalidArgumentError):
-    """Means nothing here."""
+    """The argument is invalid."""

@@ -1,4 +1,4 @@
-"""The batch size of jobs that are trained again and again: see `BatchSizeOptimizer`."""
+"""The batch size of recurring jobs: see `BatchSizeOptimizer`."""
 
 from zeus.optimizer.batch_size.job_spec import JobSpec as JobSpec
 from zeus.optimizer.batch_size.optimizer import BatchSizeOptimizer as BatchSizeOptimizer

@@ -1,4 +1,4 @@
-"""What can go wrong with a recurring job, under the names that training scripts know."""
+"""Exceptions about recurring jobs, under the names that training scripts use."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ __all__ = [
 
 
 class ZeusBSORuntimeError(ZeusError, RuntimeError):
-    """The server cannot be reached, or could not do what it was asked."""
+    """The server cannot be reached, or failed."""
 
 
-#: As it is spelt in scripts that were written for earlier tools.
+#: The spelling in scripts that were written for earlier tools.
 ZeusBSORuntimError = ZeusBSORuntimeError
 
 
 class ZeusBSOTrainFailError(ZeusError, RuntimeError):
-    """This batch size did not reach the target in the epochs, or at the cost, that it may take.
+    """This batch size did not reach the target within its epochs or its cost.
 
     The server has learnt from it; the job is run again, and is likely to get another batch size.
     """
 
 
 class ZeusBSOConfigError(ZeusError, ValueError):
-    """The job makes no sense, or is registered differently, or there is no GPU to run it on."""
+    """The job is invalid or registered differently, or there is no GPU for it."""
 
 
 class ZeusBSOOperationOrderError(ZeusError, RuntimeError):
-    """Something was called before what must come first."""
+    """A call that must come first is missing."""
 
 
 class ZeusBSOBadOperationError(ZeusError, RuntimeError):
-    """Something was called that this process must not call."""
+    """This process must not make this call."""
 
 
 def translated(error: ZeusError, registering: bool) -> ZeusError:
-    """The exception of this module that says the same as the library's."""
+    """Returns the exception of this module that corresponds to one of the library."""
     if isinstance(error, (PermissionDeniedError, NotSupportedError)):
         return error
     if isinstance(error, ConflictError) and not registering:

@@ -1,4 +1,4 @@
-"""What a recurring job is, as its owner describes it once."""
+"""The description of a recurring job."""
 
 from __future__ import annotations
 
@@ -33,40 +33,40 @@ class JobSpec:
             max_epochs=20,
         )
 
-    It does not change: under the same `job_id`, the server accepts the same spec only. A value
-    that makes no sense is a ValueError, one of the wrong type a TypeError; both name the field.
+    A job never changes: for the same `job_id` the server accepts only the same spec. An invalid
+    value raises ValueError, one of the wrong type TypeError; both name the field.
 
     Attributes:
-        job_id_prefix: What the server's id for the job begins with.
-        batch_sizes: Those to choose from.
+        job_id_prefix: The beginning of the job's id.
+        batch_sizes: The batch sizes to choose from.
         default_batch_size: One of them; the first one that is tried.
-        job_id: Of a job that the server knows, or an id of your own; it begins with the prefix.
-            None: the server makes one up, which later runs give here.
-        eta_knob: 0: time is what counts; 1: energy is.
-        beta_knob: A run ends early when it costs that many times the least cost; None: never.
-        target_metric: What on_evaluate() must reach.
+        job_id: The id of a job on the server, or a new one; it begins with the prefix. None: the
+            server makes an id, which later runs pass here.
+        eta_knob: From 0 (only time counts) to 1 (only energy counts).
+        beta_knob: A run is stopped when it costs this many times the least cost; None: never.
+        target_metric: The metric that on_evaluate() must reach.
         higher_is_better_metric: False for a loss.
-        max_epochs: After so many a run has failed.
-        num_pruning_rounds: Of the policy "zeus": how often all batch sizes are tried at first.
-        window_size: Only so many of the last runs are believed; 0: all of them.
-        mab_prior_mean: Of the policy "zeus": what costs are believed to be at first, negated.
-        mab_prior_precision: Of the policy "zeus": how firmly; 0: not at all.
-        mab_num_explorations: Of the policy "zeus": least runs of each batch size.
-        mab_seed: Of the server's random numbers; None: one is drawn.
+        max_epochs: A run that needs more epochs has failed.
+        num_pruning_rounds: Policy "zeus": how often all batch sizes are tried at first.
+        window_size: Only this many of the last runs are taken into account; 0: all of them.
+        mab_prior_mean: Policy "zeus": mean of the prior of the negated cost.
+        mab_prior_precision: Policy "zeus": precision of that prior; 0: no prior.
+        mab_num_explorations: Policy "zeus": least number of runs of each batch size.
+        mab_seed: Seed of the server's random numbers; None: a random one.
         policy: How batch sizes are chosen: "knowledge_gradient" finds good ones in fewer runs,
             "zeus" is the paper's (pruning, then Thompson sampling), "default" always takes the
-            default one. None: that of the job, if the server knows it; of a new one the first,
-            or "zeus" where a field of that policy is given.
-        max_power: Watts, of all GPUs of a run; None: the highest power limits of those that the
-            monitors of all ranks measure.
-        number_of_gpus: None: as many as the monitors of all ranks measure.
-        gpu_model: None: that of the monitor's first GPU.
-        translate_gpu_models: What was learnt on one GPU model serves the others too. None: as
-            the job has it; of a new one True.
-        deadline: Seconds that a recurrence may take, its retries together; None: any.
-        lease: A run that is silent for so many seconds is taken for dead. None: as the job has
-            it; of a new one 900.
-        labels: Names and values to find the job by.
+            default one. None: the policy of the job on the server; for a new job
+            "knowledge_gradient", or "zeus" if a field of that policy is given.
+        max_power: Watts of all GPUs of a run; None: the sum of the highest power limits of the
+            GPUs that the monitors of all ranks measure.
+        number_of_gpus: None: the number of GPUs that the monitors of all ranks measure.
+        gpu_model: None: the model of the monitor's first GPU.
+        translate_gpu_models: Whether results from one GPU model are used for others. None: as
+            the job on the server has it; True for a new job.
+        deadline: Seconds that a recurrence may take, including retries; None: no limit.
+        lease: A run that does not report for this many seconds is considered dead. None: as the
+            job on the server has it; 900 for a new job.
+        labels: Names and values by which the job can be found.
     """
 
     job_id_prefix: str
@@ -94,12 +94,12 @@ class JobSpec:
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # Numbers of numpy become numbers of Python; sizes are kept sorted and each once.
+        # Numbers of numpy become numbers of Python; sizes are sorted, without repetitions.
         for name, value in self._checked().items():
             object.__setattr__(self, name, value)
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields by name."""
+        """Returns all fields by name."""
         return dataclasses.asdict(self)
 
     def _speaks_of_the_papers_policy(self) -> bool:

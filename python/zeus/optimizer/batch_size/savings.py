@@ -1,9 +1,11 @@
-"""What a recurring job has saved, as the server computes it."""
+"""The savings of a recurring job, as the server computes them."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Any
+
+from zeus import _core
 
 _JOULES_PER_KILOWATT_HOUR = 3.6e6
 
@@ -14,7 +16,7 @@ class Mean:
 
     Attributes:
         mean: 0 while there is none.
-        sigma: One standard deviation of the mean, by the scatter; None of fewer than two.
+        sigma: One standard deviation of the mean, from the scatter; None for fewer than two.
     """
 
     mean: float
@@ -23,7 +25,7 @@ class Mean:
 
 @dataclasses.dataclass(frozen=True)
 class Usual:
-    """What a training to the target takes.
+    """The usage of a training that reaches the target.
 
     Attributes:
         count: Trainings that reached the target.
@@ -43,10 +45,10 @@ class Saved:
     """A saving; negative if Zeus took more. Every sigma is one standard deviation.
 
     Attributes:
-        percent: Of what the default takes.
-        percent_sigma: Of it.
+        percent: Relative to the default.
+        percent_sigma: Standard deviation of `percent`.
         total: Joules or seconds, over all recurrences.
-        total_sigma: Of it.
+        total_sigma: Standard deviation of `total`.
     """
 
     percent: float
@@ -65,7 +67,7 @@ class Saved:
         return self.total_sigma / _JOULES_PER_KILOWATT_HOUR
 
     def __str__(self) -> str:
-        return f"{self.percent:.1f} ± {self.percent_sigma:.1f} %"
+        return _core.percent_with_sigma(self.percent, self.percent_sigma)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +108,7 @@ class SavedMoney:
 
 @dataclasses.dataclass(frozen=True)
 class JobSavings:
-    """What a job has saved against undisturbed runs of its default.
+    """The savings of a job against undisturbed runs of its default.
 
     Everything that ran under Zeus is charged to it: exploration, profiling of power limits, runs
     that were stopped or failed. While there are fewer than two undisturbed runs of the default
@@ -114,17 +116,17 @@ class JobSavings:
     known: `energy`, `time` and `cost` are None, and `unknown_because` says what is missing.
 
     Attributes:
-        job_id: Of the job.
+        job_id: Id of the job.
         gpu_model: Only runs on this model count.
-        default_batch_size: Of the runs that are compared with.
+        default_batch_size: Batch size of the undisturbed runs.
         baseline: Undisturbed runs of the default.
         zeus: Recurrences of the job, with everything that is charged to them.
         runs: Runs that are charged.
         shared_runs: Runs left out because other processes used their GPUs.
-        energy: None while it is not known, as are the next two.
+        energy: None while the saving is unknown, as are the next two.
         time: In seconds.
         cost: In joules, in the blend of the job.
-        unknown_because: Empty when it is known.
+        unknown_because: Empty if the saving is known.
         carbon: Emissions of the saved energy; None unless it is known and sources were named, in
             the call or for the server.
         money: Price of the saved energy; None likewise.
@@ -186,7 +188,7 @@ def _usual(numbers: dict[str, Any]) -> Usual:
 
 
 def savings_of(numbers: dict[str, Any]) -> JobSavings:
-    """What the extension module tells, as an object."""
+    """Converts the result of the library."""
     saved = numbers["saved"]
     return JobSavings(
         job_id=numbers["job_id"],

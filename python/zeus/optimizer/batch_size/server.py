@@ -1,4 +1,4 @@
-"""A server of one's own, for notebooks, tests and examples."""
+"""A private server for notebooks, tests and examples."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LocalServer:
         arguments: More arguments of ``zeus serve``.
 
     Raises:
-        ZeusBSORuntimeError: If it cannot start, with what it said.
+        ZeusBSORuntimeError: If it cannot start; the message holds its output.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class LocalServer:
         if database is None:
             self._folder = tempfile.TemporaryDirectory(prefix="zeus-serve-")
             database = os.path.join(self._folder.name, "zeus.db")
-        #: Where the jobs are.
+        #: URL or path of the database.
         self.database = os.path.abspath(os.fspath(database))
         self._errors = tempfile.TemporaryFile("w+", prefix="zeus-serve-", suffix=".log")
         command = [_native_files.command(), "serve", "--listen", "127.0.0.1:0", "--no-access-log"]
@@ -56,11 +56,11 @@ class LocalServer:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             text=True,
-            start_new_session=True,  # Ctrl-C in a terminal is for the training.
+            start_new_session=True,  # Ctrl-C in a terminal is meant for the training.
         )
         self._owner = os.getpid()
         atexit.register(self.stop)
-        #: For BatchSizeOptimizer and PipelineFrequencyOptimizer.
+        #: The URL for BatchSizeOptimizer and PipelineFrequencyOptimizer.
         self.url = self._await_url()
 
     def _await_url(self) -> str:
@@ -75,20 +75,20 @@ class LocalServer:
 
     @property
     def running(self) -> bool:
-        """Whether it is there to answer."""
+        """Whether the server runs."""
         return self.process.poll() is None
 
     @property
     def log(self) -> str:
-        """What it wrote to its standard error."""
+        """The standard error of the server."""
         if self._errors.closed:
             return ""
         self._errors.seek(0)
         return self._errors.read()
 
     def stop(self) -> None:
-        """Ends it, after the requests that it works on. The second time nothing happens."""
-        if os.getpid() != self._owner:  # A forked child has the object, and no server.
+        """Ends the server after the requests in progress. A second call does nothing."""
+        if os.getpid() != self._owner:  # A forked child has the object, but not the server.
             return
         atexit.unregister(self.stop)
         if self.running:

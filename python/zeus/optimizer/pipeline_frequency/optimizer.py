@@ -1,4 +1,4 @@
-"""The clocks of one rank of a pipeline, while it trains."""
+"""Sets the clocks of one rank of a pipeline while it trains."""
 
 from __future__ import annotations
 
@@ -34,45 +34,45 @@ class PipelineFrequencyOptimizer(Callback):
         optimizer.on_train_end()
 
     During the first iterations the instructions are measured at different clocks; then a plan is
-    made, for the whole pipeline, and followed. One object for each rank, and all ranks make the
-    same calls: they share the plan. A rank that becomes slow (a straggler) has the others planned
-    anew for its pace.
+    made for the whole pipeline and followed. Each rank has its own object, and all ranks make the
+    same calls: they share the plan. When a rank becomes slow (a straggler), the others get a new
+    plan for its pace.
 
-    Nothing that goes wrong stops the training; `trouble` says what did. Clocks are put back on
-    every exit that code can see, and after any other by whatever of Zeus starts next.
+    No error of the optimiser stops the training; `trouble` holds it. Clocks are restored on every
+    exit that code can notice, and after any other by the next Zeus program.
 
     Args:
-        rank: Of this process among all, as are the next three in their dimension.
-        dp_rank: Which replica of the pipeline.
-        pp_rank: Which stage.
-        tp_rank: Which part of the stage.
+        rank: Rank of this process among all.
+        dp_rank: Index of its replica of the pipeline.
+        pp_rank: Index of its stage.
+        tp_rank: Index of its part of the stage.
         device_id: The GPU of this process, among those that are visible to it.
-        dp_degree: How many there are: of replicas,
-        pp_degree: of stages,
-        tp_degree: of parts of a stage.
+        dp_degree: Number of replicas.
+        pp_degree: Number of stages.
+        tp_degree: Number of parts of a stage.
         world_size: The product of the three.
-        server_url: Of a ``zeus serve``, where plans are made and kept; None: the first rank plans.
+        server_url: URL of a ``zeus serve`` that plans; None: the first rank plans.
         job_metadata: Becomes part of the id of the plan.
-        monitor: Of this rank's GPU; None: one is made for `device_id`.
-        collective: How the ranks talk; None for torch.distributed, where it is in use.
-        token: That the server asks for, if it does.
-        authorities: File of certificates to trust, for https; None for the system's.
-        schedule: As of `Planner`.
-        microbatches: Of an iteration; None: they are counted.
-        chunks: Of the layers of a stage, where the schedule is interleaved.
+        monitor: Monitor of this rank's GPU; None: a new one for `device_id`.
+        collective: Communication of the ranks; None: torch.distributed if it is initialised.
+        token: Access token, if the server requires one.
+        authorities: File of certificates to trust, for https; None: the system's.
+        schedule: As for `Planner`.
+        microbatches: Microbatches per iteration; None: they are counted.
+        chunks: Chunks of layers per stage of an interleaved schedule.
         slowdown: How many times longer an iteration may take than at the highest clocks.
-        plan_id: Of a plan that the server knows: it is followed, and nothing is measured. One that
-            it does not know is made under this id, for later runs.
+        plan_id: Id of a plan on the server, which is followed without measuring. If it does not
+            exist, a plan is made under this id for later runs.
         frequency_stride: MHz between the clocks that are measured.
         may_raise: Also measure and set clocks above one that was found locked.
-        straggler_threshold: A rank whose instructions take that many times longer than planned is
-            a straggler; None: nobody is, unless report_straggler() says so.
-        least_instructions: Between two changes of the clock.
+        straggler_threshold: A rank whose instructions take this many times longer than planned is
+            a straggler; None: only ranks that call report_straggler() are.
+        least_instructions: Least number of instructions between two changes of the clock.
         clock_latency: Seconds that an instruction takes longer after a change of the clock.
-        poll_interval: Seconds between two questions for a new plan.
+        poll_interval: Seconds between two requests for a new plan.
 
     Raises:
-        TypeError, ValueError: What was given makes no sense.
+        TypeError, ValueError: For invalid arguments.
         UnavailableError: The server cannot be reached.
     """
 
@@ -145,12 +145,12 @@ class PipelineFrequencyOptimizer(Callback):
             raise
 
     def on_step_end(self) -> None:
-        """An iteration ends. Ranks exchange a few numbers, and a plan when there is a new one."""
+        """Call at the end of an iteration. Ranks exchange a few numbers, and a new plan if any."""
         if not self._run.closed:
             self._run.on_step_end()
 
     def on_instruction_begin(self, name: str) -> None:
-        """An instruction begins: "forward", "backward", ... Sets its clock, without waiting for it.
+        """Call before an instruction: "forward", "backward", ... Sets its clock without waiting.
 
         A program that does other instructions than planned runs at the highest clock: `trouble`.
         """
@@ -158,64 +158,64 @@ class PipelineFrequencyOptimizer(Callback):
             self._run.on_instruction_begin(name)
 
     def on_instruction_end(self, name: str) -> None:
-        """The instruction is over."""
+        """Call after the instruction."""
         if not self._run.closed:
             self._run.on_instruction_end(name)
 
     def on_train_end(self) -> None:
-        """Puts the clocks back; later calls do nothing."""
+        """Restores the clocks; later calls do nothing."""
         self.close()
 
     def report_straggler(self, slowdown: float) -> None:
-        """This rank is that many times slower than planned, whatever its clock; 1: no longer."""
+        """Reports that this rank is `slowdown` times slower at any clock; 1: no longer."""
         self._run.report_straggler(_checks.positive("slowdown", slowdown, 1000))
 
     def close(self) -> None:
-        """Puts the clocks back. The second time nothing happens."""
+        """Restores the clocks. A second call does nothing."""
         self._run.close()
         if self._own_monitor:
             self.monitor.close()
 
     @property
     def plan(self) -> Plan | None:
-        """That is followed; None while the pipeline is measured, or if there is `trouble`."""
+        """The plan in use; None while the pipeline is measured, or if there is `trouble`."""
         return self._run.plan
 
     @property
     def plan_id(self) -> str | None:
-        """Under which the server keeps the plan; None before there is one."""
+        """The id of the plan on the server; None before there is a plan."""
         return self._run.plan_id
 
     @property
     def plan_version(self) -> int | None:
-        """Grows when the plan changes, as for a straggler; None before there is one."""
+        """Increases when the plan changes, as for a straggler; None before there is one."""
         return self._run.plan_version
 
     @property
     def saving(self) -> float | None:
-        """What the plan saves of the energy at the highest clocks, 0 to 1; None before."""
+        """The plan's saving as a share of the energy at the highest clocks; None if none yet."""
         if self._run.plan is None or not self._run.baseline_energy:
             return None
         return 1 - self._run.plan.energy / self._run.baseline_energy
 
     @property
     def profile(self) -> Profile | None:
-        """Of the whole pipeline, on every rank; None where it was not measured."""
+        """The profile of the whole pipeline, on every rank; None if it was not measured."""
         return self._run.profile
 
     @property
     def profiling_iterations(self) -> int:
-        """Iterations that were needed to measure it."""
+        """The number of iterations that measuring took."""
         return self._run.profiling_iterations
 
     @property
     def clock_changes(self) -> int:
-        """How often the driver was told a clock, until the last iteration."""
+        """How often a clock was set in the driver, until the last iteration."""
         return self._run.clock_changes
 
     @property
     def trouble(self) -> str | None:
-        """Why clocks are not, or not as planned, being set; None if they are."""
+        """The reason why clocks are not set as planned; None if they are."""
         return self._run.trouble
 
     def __enter__(self) -> PipelineFrequencyOptimizer:
@@ -226,7 +226,7 @@ class PipelineFrequencyOptimizer(Callback):
 
 
 def _place(given: dict[str, Any]) -> dict[str, int]:
-    """The ranks and degrees, which must fit each other."""
+    """Returns ranks and degrees, after checking that they are consistent."""
     place: dict[str, int] = {}
     product = 1
     for kind in ("dp", "pp", "tp"):
@@ -250,7 +250,7 @@ def _plan_id(plan_id: Any, metadata: Any, place: dict[str, int]) -> str:
     if plan_id is not None:
         return _checks.text("plan_id", plan_id)
     if metadata is None or place["dp_rank"] or place["pp_rank"] or place["tp_rank"]:
-        return ""  # Made up, or nobody asks this rank.
+        return ""  # The id is generated, or this rank does not need it.
     import time
 
     label = "".join(
@@ -258,7 +258,7 @@ def _plan_id(plan_id: Any, metadata: Any, place: dict[str, int]) -> str:
         for letter in _checks.text("job_metadata", metadata)
     )
     degrees = ".".join(f"{kind}{place[f'{kind}_degree']}" for kind in ("dp", "pp", "tp"))
-    # Jobs that begin in the same second are told apart by the last part.
+    # The last part distinguishes jobs that begin in the same second.
     return f"{time.strftime('%Y-%m-%d-%H-%M-%S')}.{degrees}.{label}.{os.urandom(3).hex()}"[:200]
 
 

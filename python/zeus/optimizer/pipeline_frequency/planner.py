@@ -1,4 +1,4 @@
-"""Plans for pipelines that were measured: the least energy for the time that they may take."""
+"""Plans for profiled pipelines: the least energy for a given time."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _MOST_STAGES = 4096
 
 
 class Frontier(NamedTuple):
-    """The least energy for every time that an iteration may take. Straight between its points."""
+    """The least energy for every time of an iteration; linear between its points."""
 
     #: Seconds, the fastest first.
     times: list[float]
-    #: Joules, of the iteration, waiting included.
+    #: Joules of the iteration, including waiting.
     energies: list[float]
 
 
@@ -32,13 +32,13 @@ def load_profile(
     that was tried. With the columns rank, dp_rank, pp_rank and tp_rank every rank has rows of its own.
 
     Args:
-        path: Of the file.
+        path: Path of the file.
         blocking_power: Watts of a GPU that waits for another stage: about 70 for an A40.
-        tensor_parallel: GPUs of a stage, where rows are those of one of them.
+        tensor_parallel: GPUs per stage, if the rows describe one of them.
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: It is no profile, with the line.
+        ValueError: It is not a profile; the message names the line.
     """
     ranks = _checks.whole("tensor_parallel", tensor_parallel, 1, 1024)
     with open(path, encoding="utf-8") as file:
@@ -59,7 +59,7 @@ def load_reference_schedule(path: str | os.PathLike[str]) -> list[list[tuple[str
 
 
 class Planner:
-    """Solves a pipeline once, and then has a plan for any deadline at once.
+    """Solves a pipeline once, and then returns plans for any deadline quickly.
 
         profile = load_profile("profile.csv", blocking_power=70)
         planner = Planner(profile, microbatches=8)
@@ -67,19 +67,19 @@ class Planner:
         print(f"{plan.energy:.0f} J, {100 * planner.saving(plan):.1f} % saved")
 
     Args:
-        profile: What each instruction takes at each clock.
+        profile: Time and energy of each instruction at each clock.
         schedule: "1f1b", "gpipe", "interleaved" or "early_recompute"; or the instructions
             themselves: a line for each stage as in "F0 F1 B0 B1".
-        microbatches: Of an iteration; None only where the schedule says it.
-        stages: Another number than the profile's, spread over it, or a list of its stages.
-        chunks: Of the layers of a stage, where the schedule is interleaved.
-        progress: Told now and then how far it is, 0 to 1. What it raises ends the solver and is
-            raised here.
+        microbatches: Microbatches per iteration; None only if the schedule defines it.
+        stages: A number of stages that is spread over the profile's, or a list of its stages.
+        chunks: Chunks of layers per stage of an interleaved schedule.
+        progress: Called periodically with the progress, 0 to 1. An exception ends the solver and
+            is raised here.
 
-    Solving takes milliseconds to minutes, without holding other threads up; Ctrl-C ends it.
+    Solving takes milliseconds to minutes, without blocking other threads; Ctrl-C ends it.
 
     Raises:
-        TypeError, ValueError: What was given makes no sense, or the profile lacks an instruction.
+        TypeError, ValueError: An argument is invalid, or the profile lacks an instruction.
     """
 
     def __init__(
@@ -110,12 +110,12 @@ class Planner:
 
     @property
     def baseline_energy(self) -> float:
-        """Joules of that iteration."""
+        """Joules of an iteration with all instructions at their highest clock."""
         return self._core.baseline_energy
 
     @property
     def fastest_time(self) -> float:
-        """Seconds: no plan is faster."""
+        """Seconds of the fastest possible iteration."""
         return self._core.fastest_time
 
     @property
@@ -141,14 +141,14 @@ class Planner:
         least_instructions: int = 1,
         clock_latency: float = 0.0,
     ) -> Plan:
-        """The plan of least energy within a deadline; without one, within the baseline's time.
+        """Returns the plan of least energy within a deadline; by default the baseline's time.
 
         Args:
             deadline: Seconds that an iteration may take.
             slowdown: Instead: how many times the baseline's time it may take.
             pace: Instead: seconds that iterations take anyway because of a straggler, until whose
                 end this pipeline waits.
-            least_instructions: Between two changes of a stage's clock.
+            least_instructions: Least number of instructions between two changes of a stage's clock.
             clock_latency: Seconds that an instruction takes longer after a change of the clock.
 
         Raises:
@@ -172,18 +172,18 @@ class Planner:
     def evaluate(
         self, clocks: Sequence[Sequence[tuple[str, float]]], clock_latency: float = 0.0
     ) -> Plan:
-        """What clocks take that somebody else chose, as load_reference_schedule() reads them."""
+        """Evaluates clocks that another program chose, as load_reference_schedule() reads them."""
         if isinstance(clocks, (str, bytes)):
             raise TypeError("clocks is a list for each stage of (instruction, MHz), not text")
         stages = [[_clock(entry) for entry in stage] for stage in clocks]
         return self._core.evaluate(stages, _latency(clock_latency))
 
     def energy_within(self, time: float) -> float:
-        """Joules on the frontier, for an iteration that may take so many seconds."""
+        """Returns joules on the frontier, for an iteration of at most that many seconds."""
         return self._core.energy_within(_checks.positive("time", time, 1e9))
 
     def saving(self, plan: Plan) -> float:
-        """What a plan saves against the highest clocks, which wait for stragglers, too: 0 to 1."""
+        """Returns the saving against the highest clocks, waiting for stragglers included: 0 to 1."""
         return self._core.saving(plan)
 
 
@@ -198,9 +198,9 @@ def plan(
     least_instructions: int = 1,
     clock_latency: float = 0.0,
 ) -> Plan:
-    """One plan, for iterations that may take `slowdown` times as long as at the highest clocks.
+    """Makes one plan, for iterations of at most `slowdown` times the time at the highest clocks.
 
-    The arguments are those of `Planner`, which is better where several plans are wanted.
+    The arguments are those of `Planner`, which is faster for several plans.
     """
     pipeline = _pipeline(profile, schedule, microbatches, stages, chunks)
     slowdown = _checks.positive("slowdown", slowdown, 1000)
@@ -211,7 +211,7 @@ def plan(
 def schedule_of(
     schedule: Any, microbatches: Any, chunks: Any, *, counted: bool = False
 ) -> tuple[str, int, int, str]:
-    """Name, microbatches, chunks and list of a schedule; microbatches may have to be counted."""
+    """Returns name, microbatches, chunks and list of a schedule; counts microbatches if needed."""
     _checks.text("schedule", schedule)
     chunks = _checks.whole("chunks", chunks, 1, 1024)
     custom = schedule not in _SCHEDULES

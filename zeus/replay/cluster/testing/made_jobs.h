@@ -9,8 +9,8 @@
 
 namespace zeus::replay::testing {
 
-// Two power limits, of which the lower costs less, and batch sizes 8, 16 and 32 (the default is the
-// largest and the dearest). An epoch takes `epoch` at full power.
+// Makes a job with two power limits, of which the lower one costs less, and batch sizes 8, 16 and
+// 32. The default is 32, which costs the most. An epoch takes `epoch` at full power.
 inline ReplayJob MadeClusterJob(std::string label, Seconds epoch) {
   ReplayJob job{.gpu_model = "v100",
                 .label = label,
@@ -34,7 +34,7 @@ inline ReplayJob MadeClusterJob(std::string label, Seconds epoch) {
   return job;
 }
 
-// A job of which no batch size ever reaches the target.
+// Makes a job in which no batch size ever reaches the target.
 inline ReplayJob HopelessJob() {
   ReplayJob job = MadeClusterJob("neumf", Seconds(1));
   for (ReplayArm& arm : job.arms)

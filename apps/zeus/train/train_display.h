@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "apps/zeus/train/status_line.h"
+#include "zeus/session/profiled_devices.h"
+#include "zeus/session/train_options.h"
+
+namespace zeus::cli {
+
+// Shows a session on standard error: a status line where that is a terminal, and sentences about
+// what happened. One owner.
+class TrainDisplay final : public TrainListener {
+ public:
+  enum class Sentences { kShown, kQuiet };
+  // `devices` may be null; else it must outlive the display.
+  TrainDisplay(Sentences sentences, ProfiledDevices* devices);
+
+  bool draws() const override { return line_.active(); }
+  void OnStatus(const TrainStatus& status) override { line_.Show(status); }
+  void OnOutput() override { line_.Hide(); }
+  void OnOrphanEnded(std::int64_t trial) override;
+  void OnTrialEnded(const TrialOutcome& outcome) override;
+  void OnTargetMissed(unsigned recurrence, unsigned runs) override;
+
+  // Prints a sentence unless the user wants none.
+  void Say(const std::string& sentence) const;
+
+ private:
+  const Sentences sentences_;
+  ProfiledDevices* devices_;
+  StatusLine line_;
+  bool limit_trouble_said_ = false;
+};
+
+}  // namespace zeus::cli

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "zeus/base/clock.h"
+#include "zeus/device/knobs/knob.h"
+#include "zeus/optimizer/power_limit/profile.h"
+#include "zeus/session/sweep.h"
+#include "zeus/training/job_knob.h"
+
+namespace zeus {
+
+// What a setting of the knob does to the program, from all slices at that setting. The sigmas are
+// one standard deviation of what a row does not share with the others: those of the slices, and
+// their scatter.
+struct SweepRow {
+  Setting setting;
+  std::size_t slices = 0;
+  Seconds time{0};  // Measured, altogether.
+  Watts power{0};
+  Watts power_sigma{0};
+
+  struct PerStep {
+    double steps;
+    Seconds time;
+    Seconds time_sigma;
+    Joules energy;
+    Joules energy_sigma;
+
+    double Rate() const { return 1 / time.count(); }
+    double RateSigma() const { return time_sigma / time * Rate(); }
+  };
+  std::optional<PerStep> per_step{};  // Where every slice saw the program make steps.
+};
+
+// What an objective chooses.
+struct SettingChoice {
+  std::string objective;             // "energy"
+  std::optional<std::size_t> row{};  // Position in SweepReport::rows.
+  std::string reason{};              // Why none.
+};
+
+enum class ProgressSource { kNone, kOutput, kFile };
+
+// How a sweep came to its end.
+struct SweepEnd {
+  bool command_ended = false;
+  bool interrupted = false;
+  Seconds ran{0};           // How long the command had run by then.
+  Seconds before_sweep{0};  // How long the command ran until it showed progress.
+  bool waiting = false;     // It never showed progress.
+  std::optional<Error> trouble{};
+  std::vector<SkippedSlice> skipped{};
+};
+
+// The result of a sweep, in the form that every output is made from.
+struct SweepReport {
+  std::vector<std::string> command;
+  std::string label;
+  WallTime started{};
+  std::string knob_name;  // "power limit of gpu:0"
+  KnobKind knob = KnobKind::kGpuPowerLimit;
+  Watts max_power{0};
+  std::string driver;
+  std::vector<JobKnob::Device> devices{};
+  ProgressSource progress = ProgressSource::kNone;
+
+  std::vector<Setting> settings{};  // That were to be tried, fastest first.
+  SweepPlan plan{};
+  bool complete = false;
+  std::vector<MeasuredSlice> slices{};
+
+  // Follow from the slices: see Evaluate().
+  std::vector<SweepRow> rows{};  // Settings that were measured, fastest first.
+  double shared_error = 0;       // Relative, of all powers and energies: the gain of the sensors.
+  std::vector<SettingChoice> choices{};
+
+  SweepEnd end{};
+  std::optional<Setting> kept{};  // Left set for the rest of the command.
+};
+
+struct ProfileObjectives {
+  double eta = 0.5;
+  std::optional<double> max_slowdown{};
+};
+
+// Fills in what follows from the slices. Without a rate for every row nothing is chosen.
+void Evaluate(SweepReport& report, const ProfileObjectives& objectives);
+
+// Whether any row knows time and energy of a step.
+bool KnowsSteps(const SweepReport& report);
+
+// In the form of the optimiser; no points unless every row knows its steps.
+Profile ToProfile(const SweepReport& report);
+
+// The objectives that choose this row: {"energy", "cost (eta 0.5)"}.
+std::vector<std::string> ChosenBy(const SweepReport& report, std::size_t row);
+
+}  // namespace zeus

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "zeus/base/result.h"
+#include "zeus/base/units.h"
+#include "zeus/device/knobs/knob.h"
+#include "zeus/job/job.h"
+#include "zeus/job/job_spec.h"
+#include "zeus/session/limit_search.h"
+#include "zeus/session/metric_sources.h"
+#include "zeus/session/placeholders.h"
+#include "zeus/session/progress.h"
+
+namespace zeus {
+
+// A recurring job of a foreign command, and how to run it.
+struct TrainOptions {
+  // Words may contain {batch_size}, {lr}, {seed}, {job}, {trial}, {recurrence}, {attempt},
+  // {max_epochs} and {target}.
+  std::vector<std::string> command{};
+  JobSpec spec{};
+  unsigned recurrences = 1;
+  unsigned baseline = 0;  // Undisturbed runs of the default batch size before the recurrences.
+  unsigned tries = 20;    // Most runs in one recurrence.
+  Seconds lease{120};  // The service takes a run for dead after this time without a sign of life.
+  Seconds server_wait{30};  // How long to wait for the service before running without it.
+  // Source of the metric: a pattern for the output, a file (placeholders allowed), or, without
+  // both, the socket that ZEUS_REPORT_SOCKET names.
+  std::optional<MetricPattern> metric{};
+  std::string metric_file{};
+  std::optional<double> learning_rate{};  // For the default batch size.
+  LearningRateScaling scaling = LearningRateScaling::kSquareRoot;
+  LimitPlan limit{};
+  std::optional<ProgressPattern> progress{};  // Counts steps, for slices shorter than an epoch.
+  Seconds grace{10};        // Time between SIGTERM and SIGKILL for a command that is to end.
+  bool let_finish = false;  // A run that reached its target is not stopped.
+};
+
+// The state of the run under way.
+struct TrainStatus {
+  std::int64_t recurrence = 0;  // Of this call, counted from 1.
+  unsigned recurrences = 0;
+  int batch_size = 0;
+  int attempt = 0;
+  int epoch = 0;
+  int max_epochs = 0;
+  std::optional<double> metric{};
+  double target = 0;
+  Joules cost{};
+  std::optional<Joules> bound{};  // Cost at which the run is stopped.
+  std::optional<Watts> limit{};
+  bool waiting_for_service = false;
+};
+
+// How a run ended.
+struct TrialOutcome {
+  Trial trial{};       // As the service has it.
+  bool retry = false;  // The recurrence continues with another run.
+  // Exit code of the command; set when it failed, or when a signal ended the session (128 + n).
+  std::optional<int> exit_code{};
+  std::optional<std::string> failure{};  // Why the command failed, in one sentence.
+  std::optional<Error> limit_trouble{};
+  bool limit_left_changed = false;  // The power limit could not be restored.
+  std::optional<Setting> chosen_limit{};
+};
+
+// Follows a session. Called on the thread of the session; must not block it for long.
+class TrainListener {
+ public:
+  virtual ~TrainListener() = default;
+
+  // Whether OnStatus() draws on the terminal that the command prints to. Then the command's output
+  // passes through this process, and OnOutput() is called before it is printed.
+  virtual bool draws() const { return false; }
+  virtual void OnStatus(const TrainStatus& /*status*/) {}
+  virtual void OnOutput() {}
+
+  // A trial of an earlier process on this machine, which died, was ended.
+  virtual void OnOrphanEnded(std::int64_t /*trial*/) {}
+  virtual void OnTrialEnded(const TrialOutcome& /*outcome*/) {}
+  virtual void OnTargetMissed(unsigned /*recurrence*/, unsigned /*runs*/) {}
+};
+
+}  // namespace zeus

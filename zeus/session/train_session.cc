@@ -1,0 +1,157 @@
+#include "zeus/session/train_session.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "zeus/base/log.h"
+#include "zeus/base/process.h"
+#include "zeus/base/user_files.h"
+#include "zeus/session/trial_run.h"
+
+namespace zeus {
+namespace {
+
+std::filesystem::path RecordsFolder() {
+  const auto folder = UserDataFolder(ProcessEnvironment(), "trials");
+  return folder ? *folder : std::filesystem::temp_directory_path() / "zeus-trials";
+}
+
+}  // namespace
+
+TrainSession::TrainSession(const Parts& parts, TrainOptions options)
+    : parts_(parts),
+      options_(std::move(options)),
+      service_(parts.service, parts.clock,
+               SpoolingJobService::Options::ForThisUser(parts.where, options_.server_wait)),
+      records_(RecordsFolder()) {}
+
+// Fills in what the devices know about themselves.
+Status TrainSession::CompleteSpec() {
+  JobSpec& spec = options_.spec;
+  if (parts_.devices != nullptr) {
+    const auto& gpus = parts_.devices->turned();
+    spec.number_of_gpus = static_cast<int>(gpus.size());
+    if (spec.gpu_model.empty() && !gpus.empty()) spec.gpu_model = gpus.front().model;
+    if (!(spec.max_power > Watts(0))) spec.max_power = parts_.devices->knob().max_power();
+  } else if (spec.gpu_model.empty() || !(spec.max_power > Watts(0))) {
+    return Error{ErrorCode::kNotFound,
+                 "there is no GPU to measure here (zeus doctor says why): try a simulated one with "
+                 "zeus sim start --gpus V100 && eval \"$(zeus sim env)\", or for a command that "
+                 "reports its own energy say --gpu-model and --max-power"};
+  }
+  return Ok();
+}
+
+Result<TrainOutcome> TrainSession::Execute() {
+  ZEUS_RETURN_IF_ERROR(CompleteSpec());
+  ZEUS_TRY(const RegisteredJob registered, service_.Register(options_.spec));
+  job_ = registered.job;
+  if (!service_.offline()) ZEUS_RETURN_IF_ERROR(EndOrphans());
+  TrainOutcome outcome{.job = job_.spec.id, .gpu_model = options_.spec.gpu_model};
+  for (unsigned number = 1; number <= all_recurrences() && !outcome.exit_code; ++number) {
+    ZEUS_TRY(const RecurrenceEnd end, RunRecurrence(number));
+    outcome.exit_code = end.exit_code;
+    if (!end.reached) outcome.reached = false;
+  }
+  outcome.offline = service_.offline();
+  if (parts_.devices != nullptr) {
+    if (Status restored = parts_.devices->knob().Restore(); !restored.ok())
+      outcome.limit_left_changed = std::move(restored).error();
+  }
+  return outcome;
+}
+
+Status TrainSession::EndOrphans() {
+  for (const RunningTrial& orphan : records_.Orphans(parts_.where, job_.spec.id)) {
+    std::int64_t number = orphan.trial;
+    if (number < 0) {  // It ran without the service; Register() has reported it.
+      records_.Remove(orphan);
+      continue;
+    }
+    if (number == 0) {
+      // It was killed before it read the answer: the same request gets the same trial.
+      auto again = service_.StartTrial(MakeRequest(orphan.request, std::nullopt));
+      if (!again.ok()) return std::move(again).error();
+      number = again.value().trial.number;
+    }
+    auto ended = service_.EndTrial({.job_id = orphan.job,
+                                    .trial = number,
+                                    .status = TrialStatus::kFailed,
+                                    .reason = "its runner was killed"});
+    // A trial that was deleted needs no end.
+    if (!ended.ok() && ended.error().code != ErrorCode::kNotFound) return std::move(ended).error();
+    records_.Remove(orphan);
+    parts_.listener.OnOrphanEnded(number);
+  }
+  return Ok();
+}
+
+Result<TrainSession::RecurrenceEnd> TrainSession::RunRecurrence(unsigned number) {
+  std::optional<std::int64_t> recurrence;
+  unsigned runs = 0;
+  spent_ = Seconds(0);
+  for (unsigned tries = 0; tries < options_.tries; ++tries) {
+    ZEUS_TRY(const TrialOutcome outcome, RunTrial(number, recurrence));
+    parts_.listener.OnTrialEnded(outcome);
+    spent_ += outcome.trial.time;
+    if (outcome.exit_code) return RecurrenceEnd{.exit_code = outcome.exit_code};
+    if (outcome.trial.status == TrialStatus::kConverged) return RecurrenceEnd{.reached = true};
+    ++runs;
+    if (!outcome.retry) break;
+    recurrence = outcome.trial.recurrence;
+  }
+  parts_.listener.OnTargetMissed(number, runs);
+  return RecurrenceEnd{};
+}
+
+TrialRequest TrainSession::MakeRequest(const std::string& id,
+                                       std::optional<std::int64_t> recurrence) const {
+  TrialRequest request{.job_id = job_.spec.id, .recurrence = recurrence, .lease = options_.lease};
+  request.gpu_model = options_.spec.gpu_model;
+  request.max_power = options_.spec.max_power;
+  request.request_id = id;
+  return request;
+}
+
+void TrainSession::Record(const RunningTrial& record) {
+  const Status added = records_.Add(record);
+  if (!added.ok() && !std::exchange(record_trouble_logged_, true))
+    log::Warning("if zeus is killed, its run is taken for dead only after {:g} s: {}",
+                 options_.lease.count(), added.error().message);
+}
+
+Result<TrialOutcome> TrainSession::RunTrial(unsigned number,
+                                            std::optional<std::int64_t> recurrence) {
+  ZEUS_TRY(const ProcessIdentity self, ThisProcess());
+  RunningTrial record{
+      .where = parts_.where,
+      .job = job_.spec.id,
+      .request = fmt::format("{}-{}-{}-{}", HostName(), self.pid, self.start_ticks, ++requests_),
+      .runner = self};
+  Record(record);
+  TrialRequest request = MakeRequest(record.request, recurrence);
+  request.baseline = number <= options_.baseline;
+  auto started = service_.StartTrial(request);
+  if (!started.ok()) {
+    // Without an answer the service may have started a trial all the same.
+    if (!started.error().retryable()) records_.Remove(record);
+    return std::move(started).error();
+  }
+  record.trial = started.value().trial.number;
+  Record(record);
+  // Every run changes the bound on the cost, also runs on other machines.
+  if (auto fresh = service_.GetJob(job_.spec.id); fresh.ok()) job_ = std::move(fresh).value();
+  std::optional<Seconds> time_left;
+  if (job_.spec.deadline) time_left = *job_.spec.deadline - spent_;
+  TrialRun run({service_, parts_.clock, parts_.signals, parts_.devices, parts_.listener,
+                parts_.stop_requested, time_left},
+               options_, job_, started.value(),
+               {.recurrence = number, .recurrences = all_recurrences()});
+  auto outcome = run.Execute();
+  if (run.end_is_known()) records_.Remove(record);
+  return outcome;
+}
+
+}  // namespace zeus
