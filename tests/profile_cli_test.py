@@ -272,7 +272,7 @@ class RefusalTest(ProfileTestCase):
         self.refused(2, "300 W is out of range.* 100 W to 250 W", "--limits", "300")
         self.refused(2, "duration", "--slice", "soon")
         self.refused(2, "fan", "--knob", "fan")
-        self.refused(3, "no gpu:4 here", "--gpus", "4")
+        self.refused(3, "there is no GPU 4", "--gpus", "4")
         self.refused(3, "cannot write", "--html", self.path("no/folder.html"))
 
     def test_limits_that_cannot_be_set_refuse_the_command(self):

@@ -41,7 +41,7 @@ struct UsualAmounts {
 };
 
 struct SavedAmount {
-  double percent = 0;  // Relative to the baseline; negative: Zeus took more.
+  double percent = 0;  // Relative to the baseline; negative when Zeus took more.
   double percent_sigma = 0;
   double total = 0;  // In joules or seconds, over all recurrences that reached the target.
   double total_sigma = 0;
@@ -50,7 +50,7 @@ struct SavedAmount {
 struct JobSavings {
   std::string job_id{};
   std::string gpu_model{};
-  std::string baseline_job{};  // The job whose runs are compared with; mostly the same.
+  std::string baseline_job{};  // The job whose undisturbed runs are compared with.
   int default_batch_size = 0;  // The default of that job.
   UsualAmounts baseline{};     // Undisturbed runs of the default.
   UsualAmounts zeus{};         // Recurrences of the job, with everything that is charged to them.
@@ -65,7 +65,7 @@ struct JobSavings {
   std::optional<Saved> saved{};
   // Emissions and money of the saved energy; nullopt unless they are configured and it is known.
   std::optional<CarbonReport> saved_carbon{};
-  std::string unknown_because{};  // Why it is not known, and how to know it; empty when it is.
+  std::string unknown_because{};  // Why the saving is not known, and what is missing; or empty.
 };
 
 // Whether savings of jobs may be measured against this run of a job described by `spec`.
@@ -74,9 +74,9 @@ bool IsUndisturbedDefault(const Trial& trial, const JobSpec& spec);
 struct SavingsBasis {
   const JobSpec& spec;
   std::span<const Trial> trials{};
-  std::string gpu_model{};  // Empty: that of the spec. Runs on other models are left out.
-  // Another job whose undisturbed runs are compared with; null: those of the job itself. Its costs
-  // are weighed as `spec` weighs energy and time.
+  std::string gpu_model{};  // Runs on other models are left out; empty for the model of the spec.
+  // Another job whose undisturbed runs are compared with; null for the job itself. Its energy and
+  // time are weighed as `spec` weighs them.
   const JobSpec* baseline_spec = nullptr;
   std::span<const Trial> baseline_trials{};
 };
@@ -92,8 +92,8 @@ void AddSavedCarbon(const CarbonAccounting& accounting, std::span<const Trial> t
 Result<JobSavings> GetSavingsWithCarbon(JobService& service, const SavingsQuery& query,
                                         const CarbonAccounting& accounting);
 
-// Mean of amounts of which each belongs to so many trainings that reached the target (0 or 1): what
-// was spent without reaching it is part of what reaching it takes.
+// Returns the sum of all amounts per training that reached the target: amounts that were spent
+// without reaching it are part of the price of reaching it.
 struct ChargedAmount {
   double amount = 0;
   bool reached = true;

@@ -11,7 +11,6 @@
 #include "zeus/server/routes.h"
 #include "zeus/wire/body.h"
 #include "zeus/wire/reference.h"
-#include "zeus/wire/reference_pipeline.h"
 
 namespace zeus::server {
 namespace {

@@ -39,7 +39,7 @@ void AddSweepFlags(Verb verb, ProfileFlags& flags) {
       .Check(NumberBetween(1, kMostSetting));
   verb.AddFlag("--may-raise", flags.may_raise,
                "Also try settings above the one that was found, up to what the device allows");
-  verb.AddOption("--slice", flags.slice, "How long each is measured: 5s, 500ms, 2min")
+  verb.AddOption("--slice", flags.slice, "How long each is measured at most: 5s, 500ms, 2min")
       .ShowDefault();
   verb.AddOption("--warmup", flags.warmup, "How long each is left alone before that").ShowDefault();
   verb.AddOption("--rounds", flags.rounds,

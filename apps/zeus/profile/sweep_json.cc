@@ -47,7 +47,7 @@ Json RowJson(const SweepReport& report, std::size_t index) {
           {"best_for", ChosenBy(report, index)}};
 }
 
-Json SliceJson(const SweepReport& report, const MeasuredSlice& slice) {
+Json SliceJson(const SweepReport& report, const PowerLimitOptimizer::MeasuredSlice& slice) {
   Json json = {{"round", slice.round},
                {"setting", ToNumber(report.settings[slice.setting])},
                {"time_seconds", slice.reading.time.count()},
@@ -98,7 +98,7 @@ Json ToJson(const SweepReport& report) {
   for (const SettingChoice& choice : report.choices)
     json["choices"].push_back(ChoiceJson(report, choice));
   json["slices"] = Json::array();
-  for (const MeasuredSlice& slice : report.slices)
+  for (const PowerLimitOptimizer::MeasuredSlice& slice : report.slices)
     json["slices"].push_back(SliceJson(report, slice));
   json["notes"] = NotesOn(report);
   return json;

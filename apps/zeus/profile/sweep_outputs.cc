@@ -24,13 +24,12 @@ std::string JsonText(const Json& json) {
 }
 
 Status Save(const SweepReport& report, const std::string& file) {
-  const Profile profile = ToProfile(report);
-  if (profile.points.empty()) {
+  if (report.profile.points.empty()) {
     return Error{
         ErrorCode::kUnavailable,
         fmt::format("no profile was saved to {}: it needs the throughput at every setting", file)};
   }
-  return WriteWhole(file, ProfileToJson(profile));
+  return WriteWhole(file, ProfileToJson(report.profile));
 }
 
 report::Glyphs TerminalGlyphs() {

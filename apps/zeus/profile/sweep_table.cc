@@ -20,7 +20,7 @@ std::string Heading(const SweepReport& report) {
   if (!report.label.empty()) text += fmt::format("  label  {}\n", Printable(report.label));
   const std::size_t rounds = report.slices.empty() ? 0 : report.slices.back().round + 1;
   return text + fmt::format(
-                    "  {}: {} of {} settings, {:g} s each after {:g} s of warm-up, {} "
+                    "  {}: {} of {} settings, up to {:g} s each after {:g} s of warm-up, {} "
                     "round{}\n",
                     report.knob_name, report.rows.size(), report.settings.size(),
                     report.plan.slice.count(), report.plan.warmup.count(), rounds,
