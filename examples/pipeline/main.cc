@@ -52,8 +52,8 @@ Status RunStage(const RunOptions& options, StageLinks links) {
   LocalPlanService local(repository, clock);
   std::unique_ptr<RemotePlanService> remote;
   if (links.stage == 0 && !options.server.empty()) {
-    ZEUS_TRY(remote,
-             RemotePlanService::Connect(RemotePlanService::OptionsForSolving(options.server), clock));
+    ZEUS_TRY(remote, RemotePlanService::Connect(
+                         RemotePlanService::OptionsForSolving(options.server), clock));
   }
   PlanService* const service = remote ? static_cast<PlanService*>(remote.get()) : &local;
   const bool first = links.stage == 0;

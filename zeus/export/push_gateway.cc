@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "zeus/base/text.h"
-#include "zeus/metrics/metric.h"
 #include "zeus/http/url.h"
+#include "zeus/metrics/metric.h"
 
 namespace zeus {
 namespace {

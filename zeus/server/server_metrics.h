@@ -7,11 +7,11 @@
 #include <string>
 #include <tuple>
 
-#include "zeus/metrics/metric.h"
 #include "zeus/http/access_control.h"
 #include "zeus/http/message.h"
 #include "zeus/http/server.h"
 #include "zeus/job/job.h"
+#include "zeus/metrics/metric.h"
 #include "zeus/plan/planner_cache.h"
 
 namespace zeus::server {
