@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 constexpr Seconds kPollPeriod = 20ms;  // For files, and for answers of the service.
 // How long a run that has ended waits for its last reports to be answered.
-constexpr Seconds kFlushTimeout = 60s;
+constexpr Seconds kLastReportsTimeout = 60s;
 constexpr Seconds kFlushTimeoutOnSignal = 1s;
 constexpr Seconds kShortestLoggedLump = 1s;  // Shorter lumps are not worth a warning.
 constexpr Seconds kGroupGrace = 2s;          // For processes that outlive the command.
@@ -299,8 +299,8 @@ bool TrialRun::FlushReports(ChildOutcome& outcome) {
   if (reporter_->Flush(kFlushTimeoutOnSignal)) return true;
   parts_.listener.OnOutput();
   log::Warning("the run has ended; its last reports wait for the server, for {:g} s more",
-               kFlushTimeout.count());
-  return reporter_->Flush(kFlushTimeout, [&] {
+               kLastReportsTimeout.count());
+  return reporter_->Flush(kLastReportsTimeout, [&] {
     if (parts_.stop_requested && parts_.stop_requested()) {
       outcome.interrupted = true;
       outcome.signal = SIGINT;
