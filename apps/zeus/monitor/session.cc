@@ -120,13 +120,13 @@ class Receivers {
         return Error{ErrorCode::kInvalidArgument, "--output needs a format: --json or --csv"};
       const LineFormat format = options.csv ? LineFormat::kCsv : LineFormat::kJson;
       ZEUS_TRY(auto lines, LinesInFile(options.output, format));
-      files_.push_back(std::make_unique<PatientOutput>(std::move(lines), options.output));
+      files_.push_back(std::make_unique<TolerantOutput>(std::move(lines), options.output));
     }
     if (!options.trace.empty()) {
       if (options.trace == options.output)
         return Error{ErrorCode::kInvalidArgument, "--output and --trace cannot share a file"};
       ZEUS_TRY(auto trace, TraceInFile(options.trace, sampler.devices(), node.monitor()));
-      files_.push_back(std::make_unique<PatientOutput>(std::move(trace), options.trace));
+      files_.push_back(std::make_unique<TolerantOutput>(std::move(trace), options.trace));
     }
     return Ok();
   }
@@ -151,7 +151,7 @@ class Receivers {
     return Ok();
   }
 
-  std::vector<std::unique_ptr<PatientOutput>> files_;
+  std::vector<std::unique_ptr<TolerantOutput>> files_;
   std::unique_ptr<SampleOutput> shown_;  // On standard output.
   std::unique_ptr<MetricsServer> server_;
   std::unique_ptr<Pusher> pusher_;
