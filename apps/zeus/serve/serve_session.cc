@@ -350,8 +350,8 @@ Result<int> Serve(const ServeOptions& options) {
                    .access = {.tokens = frame.tokens.get(),
                               .logins = &logins,
                               .origins = OriginOptions(options)},
-                   .quotas = options.quotas.empty() ? nullptr : &quotas,
                    .carbon = &carbon,
+                   .quotas = options.quotas.empty() ? nullptr : &quotas,
                    .usage = usage,
                    .ready = [&readiness] { return readiness.Check(); },
                    .more_metrics =
