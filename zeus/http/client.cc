@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <utility>
 
@@ -71,13 +72,13 @@ Addresses LookUp(const std::string& host) {
   return addresses;
 }
 
-// As LookUp(), but gives up after `timeout` or when the flag is set: getaddrinfo() itself waits for
-// silent name servers much longer than callers can.
+// As LookUp(), but gives up after `timeout` or once cancelled() returns true: getaddrinfo() itself
+// waits for silent name servers much longer than callers can.
 Addresses LookUpWithin(const std::string& host, Seconds timeout,
-                       const std::atomic<bool>& cancelled) {
+                       const std::function<bool()>& cancelled) {
   DetachedCall<Addresses> call([host] { return LookUp(host); });
   constexpr Seconds kSlice{0.05};
-  for (Seconds waited{0}; waited < timeout && !cancelled; waited += kSlice)
+  for (Seconds waited{0}; waited < timeout && !cancelled(); waited += kSlice)
     if (auto addresses = call.TakeWithin(std::min(kSlice, timeout - waited)))
       return *std::move(addresses);
   return Error{ErrorCode::kUnavailable, "looking up " + Quote(host) + " took too long"};
@@ -120,15 +121,20 @@ class Client::Connection {
     std::string body;
     const httplib::Request request = MakeRequest(call, body);
     if (cancelled_) return Error{ErrorCode::kUnavailable, "the call was cancelled"};
+    interrupted_ = false;
     if (url_.scheme == Url::Scheme::kUnix || IsAddressLiteral(url_.host))
       return MakeReply(client_.send(request), body);
     if (addresses_.empty()) {
-      ZEUS_TRY(addresses_, LookUpWithin(url_.host, options_.connect_timeout, cancelled_));
+      ZEUS_TRY(addresses_,
+               LookUpWithin(url_.host, options_.connect_timeout, [this] { return must_end(); }));
     }
     return SendToAnyAddress(request, body);
   }
 
-  void Interrupt() { client_.stop(); }
+  void Interrupt() {
+    interrupted_ = true;
+    client_.stop();
+  }
 
   void Cancel() {
     cancelled_ = true;
@@ -136,6 +142,8 @@ class Client::Connection {
   }
 
  private:
+  bool must_end() const { return interrupted_ || cancelled_; }
+
   // The request writes the reply's body to `body`, which must outlive it.
   httplib::Request MakeRequest(const Call& call, std::string& body) const {
     httplib::Request request;
@@ -152,7 +160,7 @@ class Client::Connection {
     request.content_receiver = [this, &body](const char* data, std::size_t size, std::uint64_t,
                                              std::uint64_t) {
       body.append(data, size);
-      return body.size() <= options_.largest_body && !cancelled_;
+      return body.size() <= options_.largest_body && !must_end();
     };
     return request;
   }
@@ -166,7 +174,7 @@ class Client::Connection {
       const httplib::Result answer = client_.send(request);
       const bool refused =
           answer.error() == Code::Connection || answer.error() == Code::ConnectionTimeout;
-      if (refused && i + 1 < addresses_.size() && !cancelled_) continue;
+      if (refused && i + 1 < addresses_.size() && !must_end()) continue;
       if (answer && options_.keep_connection)
         std::swap(addresses_[0], addresses_[i]);
       else
@@ -210,8 +218,9 @@ class Client::Connection {
   const std::string server_;  // The URL without its path, for messages.
   const std::string prefix_;
   std::mutex mutex_;
-  std::atomic<bool> cancelled_ = false;
-  std::vector<std::string> addresses_{};  // Guarded by mutex_. Empty: the name is to be looked up.
+  std::atomic<bool> interrupted_ = false;  // The running call is to end.
+  std::atomic<bool> cancelled_ = false;    // All calls are.
+  std::vector<std::string> addresses_{};   // Guarded by mutex_. Empty: the name is to be looked up.
   TlsWatch tls_;
   httplib::Client client_;
 };

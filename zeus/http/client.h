@@ -57,7 +57,7 @@ class Client {
   // Returns kUnavailable, with the reason and where possible the remedy, when no answer came.
   Result<Reply> Send(const Call& call);
 
-  // Makes a running Send() of another thread that waits for its answer fail soon. Later ones are
+  // Makes a running Send() of another thread fail soon, except while it connects. Later ones are
   // not affected.
   void Interrupt();
   // Makes a running Send() of another thread fail soon, and every later one at once.

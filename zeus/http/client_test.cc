@@ -150,16 +150,39 @@ TEST(ClientTest, AServerThatNeverAnswersEndsInATimeout) {
   EXPECT_THAT(reply.error().message, HasSubstr("if it serves TLS"));
 }
 
-TEST(ClientTest, ACallCanBeCancelledFromAnotherThread) {
+// Sends a call to the server on a thread of its own; the call is on its way when this is made.
+class RunningCall {
+ public:
+  RunningCall(Client& client, const SilentServer& server)
+      : ok_(std::async(std::launch::async, [&] { return client.Send({.path = "/a"}).ok(); })),
+        accepted_(::accept(server.socket(), nullptr, nullptr)) {
+    char first = 0;
+    EXPECT_EQ(::recv(accepted_.get(), &first, 1, 0), 1);
+  }
+  bool ok() { return ok_.get(); }
+
+ private:
+  std::future<bool> ok_;
+  FileDescriptor accepted_;
+};
+
+TEST(ClientTest, AnInterruptionEndsTheRunningCallAlone) {
   const SilentServer server;
   const auto client = Open({.url = server.url(), .answer_timeout = Seconds(600)});
-  auto reply = std::async(std::launch::async, [&] { return client->Send({.path = "/a"}).ok(); });
-  const FileDescriptor accepted(::accept(server.socket(), nullptr, nullptr));
-  char first = 0;
-  ASSERT_EQ(::recv(accepted.get(), &first, 1, 0), 1);  // The request is on its way.
+  for (int i = 0; i < 2; ++i) {
+    RunningCall call(*client, server);
+    client->Interrupt();
+    EXPECT_FALSE(call.ok());
+  }
+}
+
+TEST(ClientTest, ACancellationEndsTheRunningCallAndAllLaterOnes) {
+  const SilentServer server;
+  const auto client = Open({.url = server.url(), .answer_timeout = Seconds(600)});
+  RunningCall call(*client, server);
   client->Cancel();
-  EXPECT_FALSE(reply.get());
-  EXPECT_FALSE(client->Send({.path = "/a"}).ok()) << "later calls fail, too";
+  EXPECT_FALSE(call.ok());
+  EXPECT_FALSE(client->Send({.path = "/a"}).ok());
 }
 
 TEST(ClientTest, MalformedOptionsAreRefused) {
