@@ -69,7 +69,7 @@ struct Beginning {
 
 Beginning BeginWithOptimizer(const sim::GpuModel& model, const sim::Workload& workload,
                              double eta) {
-  SimulatedNode node({model.id.data()}, JobOf(workload));
+  SimulatedNode node({model.id.data()}, MakeJob(workload));
   GlobalPowerLimitOptimizer optimizer(node.monitor(), ZeusCost(eta));
   const Use begin = UseSoFar(node);
   const std::uint64_t steps = sim::StepsPerEpoch(workload, workload.default_batch_size);
@@ -87,7 +87,7 @@ Beginning BeginWithOptimizer(const sim::GpuModel& model, const sim::Workload& wo
 }
 
 Use BeginAt(const sim::GpuModel& model, const sim::Workload& workload, Watts limit, int epochs) {
-  SimulatedNode node({model.id.data()}, JobOf(workload));
+  SimulatedNode node({model.id.data()}, MakeJob(workload));
   (void)node.gpu(0).SetPowerLimitWithoutJournal(limit);
   for (int i = 0; i < 10; ++i) node.Step();  // The limit takes effect meanwhile.
   const Use begin = UseSoFar(node);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "zeus/base/clock.h"
+#include "zeus/base/quantity_text.h"
 #include "zeus/monitor/node_monitor.h"
 
 namespace {
@@ -13,7 +14,7 @@ using namespace std::chrono_literals;
 void Show(const zeus::Measurement& measured) {
   const zeus::Measurement::Total total = measured.Sum();
   fmt::print("{}: {:.2f} s, {}\n", measured.window, measured.time.count(),
-             zeus::ToText(total.energy, total.sigma));
+             zeus::WithSigma(total.energy, total.sigma));
   for (const zeus::DeviceMeasurement& device : measured.devices)
     fmt::print("  {} {}\n", device.device, zeus::ToText(device));
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "zeus/base/quantity_text.h"
 #include "zeus/base/stepped_clock.h"
 #include "zeus/device/sim/simulated_gpu.h"
 #include "zeus/training/global_power_limit_optimizer.h"
@@ -42,7 +43,7 @@ zeus::Status Run() {
   for (const zeus::ProfilePoint& point : optimizer.profile().points)
     fmt::print("{:>6}: {:.4f} s, {} per step\n", zeus::ToText(point.setting),
                point.time_per_step.count(),
-               zeus::ToText(point.energy_per_step, point.energy_sigma));
+               zeus::WithSigma(point.energy_per_step, point.energy_sigma));
   ZEUS_TRY(const auto savings, optimizer.Savings());
   for (const zeus::SavingsReport& report : savings) fmt::print("{}\n", zeus::ToText(report));
   return zeus::Ok();

@@ -8,6 +8,7 @@
 #include <ranges>
 #include <utility>
 
+#include "zeus/base/quantity_text.h"
 #include "zeus/base/stepped_clock.h"
 #include "zeus/device/sim/simulated_gpu.h"
 #include "zeus/training/global_power_limit_optimizer.h"
@@ -49,8 +50,8 @@ zeus::Status Run() {
   const zeus::TrainingSummary summary = loop.Summary();
   fmt::print("{} after {} epochs: {:.1f} s, {}, cost {}\n", StopReasonName(*summary.reason),
              summary.epochs, summary.amounts.time.count(),
-             zeus::ToText(summary.amounts.energy, summary.amounts.energy_sigma),
-             zeus::ToText(*summary.amounts.cost, summary.amounts.cost_sigma));
+             zeus::WithSigma(summary.amounts.energy, summary.amounts.energy_sigma),
+             zeus::WithSigma(*summary.amounts.cost, summary.amounts.cost_sigma));
   ZEUS_TRY(const auto savings, optimizer.Savings());
   for (const zeus::SavingsReport& report : savings) fmt::print("{}\n", ToText(report));
   return zeus::Ok();

@@ -13,11 +13,24 @@ namespace {
 
 using namespace zeus::pipeline;
 
+// Names are compared too: one with a comma or a quotation mark must be read as it was written.
+bool SameInstructions(const PipelineProfile& one, const PipelineProfile& other) {
+  if (one.stages != other.stages || one.instructions.size() != other.instructions.size())
+    return false;
+  for (std::size_t i = 0; i < one.instructions.size(); ++i) {
+    const InstructionProfile& a = one.instructions[i];
+    const InstructionProfile& b = other.instructions[i];
+    if (a.stage != b.stage || a.instruction != b.instruction || a.points.size() != b.points.size())
+      return false;
+  }
+  return true;
+}
+
 void CheckProfile(std::string_view text) {
   const auto profile = ParseProfileCsv(text);
   if (!profile.ok()) return;
   const auto again = ParseProfileCsv(ToCsv(profile.value()));
-  if (!again.ok() || again.value().stages != profile.value().stages) __builtin_trap();
+  if (!again.ok() || !SameInstructions(profile.value(), again.value())) __builtin_trap();
 }
 
 void CheckSchedule(std::string_view text) {

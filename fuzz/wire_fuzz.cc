@@ -3,7 +3,8 @@
 #include <string_view>
 
 #include "zeus/base/json.h"
-#include "zeus/server/target.h"
+#include "zeus/http/router.h"
+#include "zeus/http/url.h"
 #include "zeus/wire/answers.h"
 #include "zeus/wire/body.h"
 #include "zeus/wire/error.h"
@@ -72,7 +73,9 @@ void Reference(const Json& json) {
 // Parses every body that a server or a client may receive, and the targets of requests.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  (void)zeus::server::ParseTarget(text);
+  (void)zeus::http::ParseTarget(text);
+  (void)zeus::http::ParseUrl(text);
+  (void)zeus::http::ParseListenAddress(text);
   (void)zeus::wire::ErrorFromAnswer(422, text);
   const auto body = zeus::wire::ParseBody(text);
   if (!body.ok()) return 0;

@@ -7,6 +7,8 @@ import subprocess
 import tempfile
 import unittest
 
+from report_testing import check_page
+
 BUILD = pathlib.Path(os.environ["ZEUS_BUILD"])
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -40,7 +42,7 @@ class DemoTest(unittest.TestCase):
         self.assertIn("saved carbon: ", output)
         self.assertIn("of that exploration: ", output)
         report = re.search(r"^report: (.*)$", output, re.MULTILINE)[1]
-        self.assertIn("<svg", pathlib.Path(report).read_text(encoding="utf-8"))
+        check_page(self, pathlib.Path(report).read_text(encoding="utf-8"), "Recurring job digits")
         database = f"sqlite://{self.folder}/demo/zeus.db"
         self.run_program(BUILD / "bin" / "zeus", "job", "check", "digits", "--database", database)
 

@@ -1,8 +1,10 @@
 """`zeus doctor` on simulated nodes: what they say about sound and broken GPUs."""
 
 import json
+import mmap
 import os
 import subprocess
+import tempfile
 import unittest
 
 from sim_testing import ZEUS, SimTestCase
@@ -49,6 +51,22 @@ class DoctorTest(SimTestCase):
             self.assertAlmostEqual(gpu["energy"]["update_period_seconds"], period, delta=slack)
         self.assertEqual([gpus[0]["power_limit"][key] for key in ("min", "max", "current")],
                          [100, 400, 400])
+
+    def test_a_shared_file_of_another_version_is_named_while_it_is_used_and_replaced_afterwards(self):
+        self.start("V100")
+        with tempfile.TemporaryDirectory(prefix="zeus-activity-") as folder:
+            path = os.path.join(folder, f"zeus-activity-{os.geteuid()}")
+            with open(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
+                file.write(b"another version" * 1000)
+                file.flush()
+                with mmap.mmap(file.fileno(), 0):
+                    entry = self.absence(self.doctor(ZEUS_ACTIVITY_DIR=folder), "energy shared")
+            self.assertIn(f"process {os.getpid()} uses it", entry["reason"])
+            self.assertIn(f"rm {path}", entry["fix"])
+            report = self.doctor(ZEUS_ACTIVITY_DIR=folder)
+            self.assertEqual([e for e in report["absent"] if "energy shared" in e["what"]], [])
+            with open(path, "rb") as file:
+                self.assertEqual(file.read(8), b"ZEUSACT1")
 
     def test_without_any_device_the_exit_code_is_one_and_everything_absent_has_a_reason(self):
         done = self.zeus("doctor", "--json", "--seconds", "0",

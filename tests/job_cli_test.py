@@ -1,12 +1,13 @@
 """`zeus job`: what was learned, as tables, JSON, HTML and JSON lines, and that it adds up."""
 
 import json
+import math
 import os
 import sqlite3
 import subprocess
 import unittest
-import xml.dom.minidom
 
+from report_testing import check_page
 from sim_testing import ZEUS
 from train_testing import TrainTestCase
 
@@ -114,7 +115,9 @@ class JobTest(TrainTestCase):
         self.assertLess(percent, 60)  # That is what batch size 128 would save without exploration.
         self.assertEqual(json.loads(self.job("savings", "tuned", "--json")), savings)
         text = self.job("show", "tuned")
-        line = (f"energy {-percent:+.1f} ± {savings['saved']['energy_sigma_percent']:.1f} %")
+        sigma = savings["saved"]["energy_sigma_percent"]
+        decimals = min(2, max(0, 1 - math.floor(math.log10(sigma))))  # Two digits of sigma.
+        line = f"energy {-percent:+.{decimals}f} ± {sigma:.{decimals}f} %"
         self.assertIn(line, text)
         self.assertEqual(text.count("energy -"), 1, text)
         self.assertIn(line, self.job("savings", "tuned"))
@@ -141,7 +144,8 @@ class JobTest(TrainTestCase):
         self.assertGreater(saved["cost"]["amount_sigma"], 0)
         text = self.job(*arguments)
         self.assertIn("saved carbon: ", text)
-        self.assertIn("saved cost: ", text)
+        self.assertIn("saved money: ", text)
+        self.assertNotIn("saved cost: ", text)
         self.assertIn("job usual", text)
 
     def test_what_other_users_wrote_does_not_reach_the_terminal_as_it_is(self):
@@ -179,11 +183,13 @@ class JobTest(TrainTestCase):
         self.job("show", "mnist", "--html", page)
         with open(page, encoding="utf-8") as file:
             text = file.read()
-        self.assertNotIn("src=", text)
-        self.assertNotIn("href=", text)
-        svg = text[text.index("<svg"):text.index("</svg>") + 6]
-        document = xml.dom.minidom.parseString(svg)
-        self.assertEqual(len(document.getElementsByTagName("circle")), 2 * 6)
+        report = check_page(self, text, "Recurring job mnist")
+        if report is None:
+            self.skipTest("zeus was built without the page for reports")
+        panels = report["sections"][0]["figures"][0]["panels"]
+        self.assertEqual([sum(len(series["x"]) for series in panel["series"]) for panel in panels],
+                         [6, 6])
+        self.assertEqual(len(report["sections"][2]["tables"][0]["rows"]), len(self.trials()))
 
     def test_the_export_holds_everything(self):
         self.learn()

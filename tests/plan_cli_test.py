@@ -170,10 +170,8 @@ class PlanOutputTest(PlanTestCase):
     def test_pictures_and_page_are_written(self):
         page, pictures = self.directory / "plan.html", self.directory / "pictures"
         done = self.run_plan(*USUAL, "--deadline", "1.1x", "--html", page, "--svg", pictures)
-        if done.returncode == 4:
-            self.skipTest(done.stderr.strip())
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("report-data", page.read_text())
+        self.assertIn("<html", page.read_text())
         svg = (pictures / "pipeline.svg").read_text()
         self.assertGreaterEqual(svg.count("<rect"), 128)
         self.assertIn("power (W)", svg)

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "zeus/http/server.h"
 #include "zeus/job/local_job_service.h"
 #include "zeus/job/memory_repository.h"
 #include "zeus/plan/local_plan_service.h"
 #include "zeus/plan/plan_repository.h"
 #include "zeus/plan/testing/plan_samples.h"
 #include "zeus/server/api.h"
-#include "zeus/server/http_server.h"
 
 namespace zeus {
 namespace remote_plan_service_test {
@@ -24,7 +24,8 @@ using zeus::testing::APlanSpec;
 class RemotePlanServiceTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto started = server::HttpServer::Start({.listen = "127.0.0.1:0"}, api_, metrics_, clock_);
+    auto started =
+        http::Server::Start({.listen = "127.0.0.1:0"}, api_, metrics_.connections(), clock_);
     ASSERT_TRUE(started.ok()) << started.error().message;
     server_ = std::move(started).value();
     auto connected =
@@ -40,7 +41,7 @@ class RemotePlanServiceTest : public ::testing::Test {
   LocalPlanService local_{repository_, clock_};
   server::ServerMetrics metrics_;
   server::Api api_{job_service_, metrics_, nullptr, {.plans = &local_}};
-  std::unique_ptr<server::HttpServer> server_;
+  std::unique_ptr<http::Server> server_;
   std::unique_ptr<RemotePlanService> remote_;
 };
 

@@ -91,7 +91,35 @@ class JobsTest(ServeTestCase):
         self.assertGreater(known["saved"]["energy_sigma_percent"], 0)
         self.assertAlmostEqual(known["saved"]["energy_joules"], 1000)
         self.assertIsNone(known["unknown_because"])
+        self.assertNotIn("carbon", known["saved"])
         self.assertEqual(server.ask("GET", "/v1/jobs/mnist/savings?baseline=nobody").status, 404)
+        server.stop()
+        # The same job, served with sources of intensity and price.
+        server = self.serve("--no-access-log", "--carbon", "360g/kWh", "--price", "2EUR")
+        saved = server.ask("GET", "/v1/jobs/mnist/savings").json["saved"]
+        self.assertAlmostEqual(saved["carbon"]["grams_co2e"], 360 * saved["energy_kwh"])
+        self.assertAlmostEqual(saved["carbon"]["grams_co2e_sigma"], 360 * saved["energy_sigma_kwh"])
+        self.assertEqual(saved["carbon"]["sources"], ["constant"])
+        self.assertAlmostEqual(saved["cost"]["amount"], 2 * saved["energy_kwh"])
+        self.assertAlmostEqual(saved["cost"]["amount_sigma"], 2 * saved["energy_sigma_kwh"])
+        self.assertEqual(saved["cost"]["currency"], "EUR")
+        # The command shows the server's, or its own where it is asked for.
+        text = self.job_savings(server)
+        self.assertIn("saved carbon: ", text)
+        self.assertIn("saved money: ", text)
+        own = json.loads(self.job_savings(server, "--price", "3USD", "--json"))["saved"]
+        self.assertEqual(own["cost"]["currency"], "USD")
+        self.assertAlmostEqual(own["cost"]["amount"], 3 * own["energy_kwh"])
+
+    def job_savings(self, server, *arguments):
+        return subprocess.run([ZEUS, "job", "savings", "mnist", "--server", server.url, *arguments],
+                              capture_output=True, text=True, timeout=60, check=True).stdout
+
+    def test_a_source_of_carbon_that_cannot_be_used_is_said_at_the_start(self):
+        code, sentence = self.refused("--listen", "127.0.0.1:0", "--database",
+                                      "sqlite://" + self.path("zeus.db"), "--carbon", "Atlantis")
+        self.assertEqual(code, 3)
+        self.assertIn("--carbon: no country", sentence)
 
     def test_everything_survives_a_restart(self):
         server = self.serve("--no-access-log")

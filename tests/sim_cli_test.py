@@ -7,7 +7,7 @@ import signal
 import subprocess
 import unittest
 
-from sim_testing import SimTestCase, wait_until
+from sim_testing import ZEUS, SimTestCase, wait_until
 
 INVALID, NOT_FOUND, UNAVAILABLE = 2, 3, 6
 IMAGENET = 1281167  # Images of an epoch of resnet50.
@@ -158,6 +158,24 @@ class SimCliTest(SimTestCase):
         self.assertTrue(os.path.isabs(library) and os.path.exists(library), library)
         self.assertEqual(environment["LD_LIBRARY_PATH"],
                          os.path.dirname(library) + ":/elsewhere")
+
+    def test_env_can_be_undone_and_keeps_what_was_there(self):
+        self.sim("start", "--name", "a", "--gpus", "V100")
+        self.addCleanup(self.run_sim, "stop", "--name", "a")
+        names = ("ZEUS_SIM_NODE", "ZEUS_NVML_LIBRARY", "LD_LIBRARY_PATH")
+        show = "; ".join(f'echo "${{{name}-unset}}"' for name in names)
+        script = (f'eval "$({ZEUS} sim env --name a)"; {ZEUS} sim stop --name a >/dev/null; '
+                  f'eval "$({ZEUS} sim env --unset)"; {show}; {ZEUS} sim start --name a --gpus V100')
+        for before in (None, "/opt/one:/opt/it's two"):
+            environment = {key: value for key, value in self.environment.items() if key not in names}
+            if before is not None:
+                environment["LD_LIBRARY_PATH"] = before
+            done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True,
+                                  text=True, timeout=60, check=True)
+            self.assertEqual(done.stdout.splitlines()[:3], ["unset", "unset", before or "unset"])
+        # A library that somebody else chose is left alone.
+        self.environment["ZEUS_NVML_LIBRARY"] = "/usr/lib/libnvidia-ml.so.1"
+        self.assertEqual(self.sim("env", "--unset"), "unset ZEUS_SIM_NODE\n")
 
     def test_env_survives_a_directory_with_quotes_and_blanks(self):
         strange = os.path.join(self.directory.name, "it's a $HOME")

@@ -13,6 +13,7 @@ import time
 import unittest
 import urllib.request
 
+from report_testing import check_page
 from sim_testing import ZEUS, wait_until
 from train_testing import TrainTestCase
 
@@ -173,7 +174,7 @@ class EndTest(TrainTestCase):
         self.assertIsNone(result["savings"]["saved"])
         self.assertEqual(len(result["recurrences"]), 10)
         with open(report, encoding="utf-8") as file:
-            self.assertIn("<svg", file.read())
+            check_page(self, file.read(), "Recurring job mnist")
         self.job("check", "mnist")
 
     def test_a_crash_has_the_exit_code_of_the_command(self):

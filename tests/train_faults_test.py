@@ -150,6 +150,13 @@ class FaultTest(TrainTestCase):
         pid = self.read_pid("rest")
         wait_until(lambda: not self.runs(pid), "it lives on")
 
+    def test_a_driver_that_does_not_answer_is_one_sentence_with_gpu_and_option(self):
+        self.sim("fault", "--gpu", "0", "--kind", "slow:60s")
+        done = self.train(*self.options(), "--driver-timeout", "0.5", *self.command(), code=6)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertRegex(done.stderr,
+                         "gpu:0: the driver did not answer within 0.5 s: .*--driver-timeout")
+
     def test_what_is_no_regular_file_is_refused_before_a_trial_begins(self):
         os.mkfifo(self.path("pipe"))
         for name in ("pipe", "."):

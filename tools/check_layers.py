@@ -9,10 +9,11 @@ import repository
 ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that some file of it uses
     "base": set(),
     "process": {"base"},
+    "http": {"base"},
     "device": {"base"},
-    "metrics": {"base"},
+    "metrics": {"base", "http"},
     "monitor": {"base", "device"},
-    "carbon": {"base"},
+    "carbon": {"base", "http"},
     "c": {"base", "device", "monitor"},
     "optimizer": {"base"},
     "optimizer/batch_size": {"base"},
@@ -21,14 +22,14 @@ ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that
     "training": {"base", "device", "monitor", "optimizer", "optimizer/pipeline",
                  "optimizer/power_limit", "plan"},
     "mpi": {"base", "optimizer"},
-    "export": {"base", "device", "metrics", "monitor"},
-    "job": {"base", "optimizer/batch_size"},
+    "export": {"base", "device", "http", "metrics", "monitor"},
+    "job": {"base", "carbon", "optimizer/batch_size"},
     "plan": {"base", "optimizer/pipeline"},
     "store": {"base", "job", "plan"},
     "wire": {"base", "job", "optimizer/pipeline", "plan"},
-    "server": {"base", "job", "metrics", "optimizer/pipeline", "plan", "wire"},
-    "client": {"base", "job", "monitor", "optimizer", "optimizer/pipeline", "plan", "training", "wire"},
-    "session": {"base", "device", "monitor", "optimizer/power_limit", "training", "job", "client", "process"},
+    "server": {"base", "carbon", "http", "job", "metrics", "optimizer/pipeline", "plan", "wire"},
+    "client": {"base", "http", "job", "monitor", "optimizer", "optimizer/pipeline", "plan", "training", "wire"},
+    "session": {"base", "device", "monitor", "optimizer", "optimizer/power_limit", "training", "job", "client", "process"},
     "report": {"base"},
     "replay": {"base", "device", "job", "optimizer/batch_size", "report"},
 }
@@ -38,7 +39,7 @@ VENDORS = {"nvml", "amd", "rapl", "soc", "sim"}
 COMPOSERS = re.compile(r"(node|discover)\w*\.(h|cc)")
 
 # Libraries that are not called like their folder.
-LIBRARIES = {"collective": "optimizer", "batch_size": "optimizer/batch_size",
+LIBRARIES = {"http_server": "http", "collective": "optimizer", "batch_size": "optimizer/batch_size",
              "pipeline": "optimizer/pipeline", "power_limit": "optimizer/power_limit"}
 LIBRARY = re.compile(r"zeus_library\((\w+)[^)]*?\bDEPENDS([^)]*)\)", re.DOTALL)
 

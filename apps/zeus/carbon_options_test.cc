@@ -39,7 +39,7 @@ class CarbonOptionsTest : public ::testing::Test {
   CarbonReport Report(const CarbonOptions& options) {
     auto accounting = CarbonAccounting::Open(clock_, options);
     EXPECT_TRUE(accounting.ok()) << (accounting.ok() ? "" : accounting.error().message);
-    return accounting.ok() ? accounting.value().Of(OneKilowattHour()) : CarbonReport();
+    return accounting.ok() ? ReportCarbon(accounting.value(), OneKilowattHour()) : CarbonReport();
   }
 
   std::string Mistake(const CarbonOptions& options) {
@@ -55,13 +55,13 @@ TEST_F(CarbonOptionsTest, NothingAskedIsNothingSaid) {
   const auto accounting = CarbonAccounting::Open(clock_, {});
   ASSERT_TRUE(accounting.ok());
   EXPECT_FALSE(accounting.value().wanted());
-  EXPECT_THAT(ToLines(accounting.value().Of(OneKilowattHour())), IsEmpty());
+  EXPECT_THAT(ToLines(ReportCarbon(accounting.value(), OneKilowattHour())), IsEmpty());
 }
 
 TEST_F(CarbonOptionsTest, TakesNumbersWithTheirUnits) {
   const CarbonReport report = Report({.carbon = "350 g/kWh", .price = "0.31EUR"});
-  EXPECT_THAT(ToLines(report), ElementsAre("carbon: 350.0 g CO2e ± 7.0 g CO2e (constant)",
-                                           "cost: 0.3100 EUR ± 0.0062 EUR (constant)"));
+  EXPECT_THAT(ToLines(report), ElementsAre("carbon: 350.0 ± 7.0 g CO2e (constant)",
+                                           "cost: 0.3100 ± 0.0062 EUR (constant)"));
   EXPECT_EQ(Report({.carbon = "0.35kg/kWh"}).emissions->amount, GramsCo2e(350));
   EXPECT_EQ(Report({.price = "0.31 USD/kWh"}).cost->currency, "USD");
 }
@@ -70,7 +70,7 @@ TEST_F(CarbonOptionsTest, TakesCountries) {
   const CarbonReport report = Report({.carbon = "de"});
   EXPECT_EQ(report.emissions->amount, GramsCo2e(345));
   EXPECT_THAT(ToLines(report),
-              ElementsAre("carbon: 345 g CO2e ± 35 g CO2e (mean of Germany in 2024 (Ember))"));
+              ElementsAre("carbon: 345 ± 35 g CO2e (mean of Germany in 2024 (Ember))"));
 }
 
 TEST_F(CarbonOptionsTest, TakesFiles) {
@@ -106,7 +106,7 @@ TEST_F(CarbonOptionsTest, NamesTheDevicesThatAreMissing) {
       {.device = "gpu:1", .energy = Error{ErrorCode::kUnavailable, "lost"}});
   auto accounting = CarbonAccounting::Open(clock_, {.carbon = "FR"});
   ASSERT_TRUE(accounting.ok());
-  EXPECT_THAT(ToLines(accounting.value().Of(measurement)),
+  EXPECT_THAT(ToLines(ReportCarbon(accounting.value(), measurement)),
               Contains("note: without gpu:1, whose energy is not known"));
 }
 
@@ -162,11 +162,11 @@ TEST(CarbonReportTest, AmountsHaveTheDigitsThatTheirDoubtLeaves) {
     report.emissions->accounted.sources = {"x"};
     return ToLines(report).front();
   };
-  EXPECT_EQ(line(12.3456, 1.26), "carbon: 12.3 g CO2e ± 1.3 g CO2e (x)");
-  EXPECT_EQ(line(0.012345, 0.0005), "carbon: 12.35 mg CO2e ± 0.50 mg CO2e (x)");
-  EXPECT_EQ(line(123456, 1000), "carbon: 123.5 kg CO2e ± 1.0 kg CO2e (x)");
+  EXPECT_EQ(line(12.3456, 1.26), "carbon: 12.3 ± 1.3 g CO2e (x)");
+  EXPECT_EQ(line(0.012345, 0.0005), "carbon: 12.35 ± 0.50 mg CO2e (x)");
+  EXPECT_EQ(line(123456, 1000), "carbon: 123.5 ± 1.0 kg CO2e (x)");
   EXPECT_EQ(line(12.3456, 0), "carbon: 12.3 g CO2e (x)");
-  EXPECT_EQ(line(0, 0), "carbon: 0 mg CO2e (x)");
+  EXPECT_EQ(line(0, 0), "carbon: 0.00 g CO2e (x)");
 }
 
 TEST(CarbonReportTest, SaysForHowMuchOfTheEnergyItSpeaks) {

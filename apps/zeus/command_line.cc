@@ -18,10 +18,8 @@
 
 #include "apps/zeus/output.h"
 #include "apps/zeus/terminal.h"
-#include "zeus/base/closest_word.h"
+#include "zeus/base/terminal_text.h"
 #include "zeus/base/text.h"
-#include "zeus/base/text_table.h"
-#include "zeus/base/wrapped_text.h"
 
 namespace zeus::cli {
 namespace {

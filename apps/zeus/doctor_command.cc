@@ -2,7 +2,9 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <vector>
 
 #include "apps/zeus/commands.h"
@@ -14,6 +16,7 @@
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/device/knobs/knob_repair.h"
+#include "zeus/monitor/sharing/activity_file.h"
 
 namespace zeus::cli {
 namespace {
@@ -67,11 +70,33 @@ void AddKnobs(const Node& node, Clock& clock, DoctorReport& report) {
   AddUnexplained(node, journal, report);
 }
 
+// Says why processes cannot share the energy of a device, if they cannot. A file of another version
+// that nobody uses is replaced by the look at it.
+void AddSharing(Clock& clock, DoctorReport& report) {
+  constexpr const char* kWhat = "energy shared between processes";
+  constexpr const char* kFolder = "set ZEUS_ACTIVITY_DIR to a folder of yours";
+  const auto path = activity::DefaultActivityPath();
+  if (!path.ok()) {
+    report.absent.push_back({kWhat, path.error().message, kFolder});
+    return;
+  }
+  std::error_code failure;
+  if (!std::filesystem::exists(path.value(), failure)) return;
+  const auto file = activity::ActivityFile::Open(path.value(), clock);
+  if (file.ok()) return;
+  const bool foreign = file.error().code == ErrorCode::kPermissionDenied;
+  report.absent.push_back({kWhat, file.error().message,
+                           foreign ? kFolder
+                                   : fmt::format("end the programs that use it, then rm {}",
+                                                 Printable(path.value().string()))});
+}
+
 Result<int> Run(const Options& options) {
   SystemClock clock;
   ZEUS_TRY(Node node, Discover(RealSurroundings(clock)));
   DoctorReport report = Diagnose(node, clock, Seconds(options.seconds));
   AddKnobs(node, clock, report);
+  AddSharing(clock, report);
   if (options.json) {
     PrintJson(ToJson(report));
   } else {

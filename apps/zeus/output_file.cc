@@ -20,8 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr ::mode_t kMode = 0666;      // Less the user's umask.
-constexpr ::mode_t kReadable = 0644;  // As ReplaceFile() leaves it.
+constexpr ::mode_t kMode = 0666;  // Less the user's umask.
 
 bool IsSpecial(const fs::path& path) {
   std::error_code ignored;
@@ -29,7 +28,7 @@ bool IsSpecial(const fs::path& path) {
   return fs::exists(status) && !fs::is_regular_file(status);
 }
 
-// Resolves symbolic links: the link stays, and its target is replaced.
+// The target of a symbolic link: the link stays, its target is replaced.
 fs::path Target(const fs::path& path) {
   std::error_code failed;
   fs::path target = fs::weakly_canonical(path, failed);
@@ -40,42 +39,20 @@ Error CannotWrite(const fs::path& path, int error_number) {
   return FileError(path, error_number).While("cannot write");
 }
 
-Status WriteAll(int file, std::string_view content, const fs::path& path) {
-  while (!content.empty()) {
-    const ssize_t written = ::write(file, content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return CannotWrite(path, errno);
-    content.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return Ok();
+using WriteParts = std::function<Status(const WritePart& write_part)>;
+
+Status WithPurpose(Status written) {
+  if (!written.ok()) return std::move(written).error().While("cannot write");
+  return written;
 }
 
-using WriteParts = std::function<Status(const TakePart& take)>;
-
 Status WriteInto(const fs::path& path, const WriteParts& write) {
-  // Opening a pipe without a reader must fail instead of waiting for ever.
+  // A pipe that nobody reads is an error, not a reason to wait for ever.
   const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.valid()) return CannotWrite(path, errno);
   ::fcntl(file.get(), F_SETFL, ::fcntl(file.get(), F_GETFL) & ~O_NONBLOCK);
-  return write([&](std::string_view part) { return WriteAll(file.get(), part, path); });
-}
-
-// As ReplaceFile() does it: under another name at first, which no other process has.
-Status ReplaceInParts(const fs::path& path, const WriteParts& write) {
-  std::string temporary = path.string() + ".XXXXXX";
-  const FileDescriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (!file.valid()) return CannotWrite(path, errno);
-  const auto fill = [&]() -> Status {
-    ZEUS_RETURN_IF_ERROR(
-        write([&](std::string_view part) { return WriteAll(file.get(), part, path); }));
-    if (::fchmod(file.get(), kReadable) != 0 || ::fsync(file.get()) != 0 ||
-        ::rename(temporary.c_str(), path.c_str()) != 0)
-      return CannotWrite(path, errno);
-    return Ok();
-  };
-  Status filled = fill();
-  if (!filled.ok()) ::unlink(temporary.c_str());
-  return filled;
+  return WithPurpose(
+      write([&](std::string_view part) { return WriteAll(file.get(), part, path); }));
 }
 
 }  // namespace
@@ -98,15 +75,11 @@ Status CheckWritable(const fs::path& path) {
 }
 
 Status WriteWhole(const fs::path& path, std::string_view content) {
-  if (IsSpecial(path))
-    return WriteInto(path, [content](const TakePart& take) { return take(content); });
-  auto written = ReplaceFile(Target(path), content);
-  if (!written.ok()) return std::move(written).error().While("cannot write");
-  return written;
+  return WriteWhole(path, [content](const WritePart& write_part) { return write_part(content); });
 }
 
 Status WriteWhole(const fs::path& path, const WriteParts& write) {
-  return IsSpecial(path) ? WriteInto(path, write) : ReplaceInParts(Target(path), write);
+  return IsSpecial(path) ? WriteInto(path, write) : WithPurpose(ReplaceFile(Target(path), write));
 }
 
 Status Append(const fs::path& path, std::string_view header, std::string_view content) {
@@ -118,7 +91,7 @@ Status Append(const fs::path& path, std::string_view header, std::string_view co
   std::string text;
   if (state.st_size == 0) text += header;
   text += content;
-  Status written = WriteAll(file.get(), text, path);
+  Status written = WithPurpose(WriteAll(file.get(), text, path));
   // Half a row would spoil the next one.
   if (!written.ok() && S_ISREG(state.st_mode)) (void)::ftruncate(file.get(), state.st_size);
   return written;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string_view>
 
+#include "zeus/base/file.h"
 #include "zeus/base/result.h"
 
 // Files that a user named for results: found out early whether they can be written, then written
@@ -17,10 +18,9 @@ Status CheckWritable(const std::filesystem::path& path);
 // the old one. What is no regular file (a pipe, /dev/stderr) is written directly.
 Status WriteWhole(const std::filesystem::path& path, std::string_view content);
 
-// Likewise, of content that is too large to hold: `write` hands it to `take` in parts.
-using TakePart = std::function<Status(std::string_view part)>;
+// Does the same for content that is too large to hold: `write` hands it over in parts.
 Status WriteWhole(const std::filesystem::path& path,
-                  const std::function<Status(const TakePart& take)>& write);
+                  const std::function<Status(const WritePart& write_part)>& write);
 
 // Appends to the file, after `header` when it is new or empty, in one piece even when several
 // processes do so at once.

@@ -1,7 +1,6 @@
 #include "apps/zeus/report_outputs.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <string>
@@ -10,6 +9,7 @@
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
+#include "apps/zeus/terminal.h"
 #include "zeus/base/file.h"
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
@@ -19,16 +19,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kUsualWidth = 110;  // Where the output is no terminal.
-
-// The first table is the main result; the others belong to the figures.
+// The first table is the one that a verb is about; the others are among the figures.
 std::string MainTable(const report::Report& report) {
   for (const report::Section& section : report.sections)
     if (!section.tables.empty()) return ToCsv(section.tables.front());
   return "";
 }
 
-// Checks that files can be created in the folder, or that the folder itself can be created.
+// Whether files can be made in the folder, or the folder itself where there is none.
 Status CheckFolder(const fs::path& folder) {
   std::error_code ignored;
   fs::path parent = fs::absolute(folder, ignored);
@@ -41,7 +39,7 @@ Status CheckFolder(const fs::path& folder) {
                            Printable(folder.string()), Printable(parent.string()))};
 }
 
-// Only regular files count: two outputs may go to the same terminal.
+// A file, that is: two outputs may well go to one terminal.
 bool IsSameFile(const fs::path& a, const fs::path& b) {
   std::error_code failed;
   const fs::path target = fs::weakly_canonical(a, failed);
@@ -52,11 +50,7 @@ bool IsSameFile(const fs::path& a, const fs::path& b) {
 
 }  // namespace
 
-int OutputWidth() {
-  struct ::winsize size {};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsualWidth;
-  return size.ws_col;
-}
+int OutputWidth() { return static_cast<int>(TerminalOf(STDOUT_FILENO).columns); }
 
 void AddOutputFlags(Verb app, OutputFlags& flags) {
   app.AddFlag("--json", flags.json, "Print JSON instead of tables");

@@ -24,35 +24,49 @@ timespec ToTimespec(Seconds time) {
 }  // namespace
 
 Signals::Signals(Program program) : program_(program) {
-  sigemptyset(&ours_);
+  sigemptyset(&watched_);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP})
-    if (!IsIgnored(signal)) sigaddset(&ours_, signal);
-  if (program == Program::kOfTerminal) sigaddset(&ours_, SIGWINCH);
-  pthread_sigmask(SIG_BLOCK, &ours_, &before_);
+    if (!IsIgnored(signal)) sigaddset(&watched_, signal);
+  if (program == Program::kInteractive) sigaddset(&watched_, SIGWINCH);
+  pthread_sigmask(SIG_BLOCK, &watched_, &mask_before_);
   struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
   ::sigaction(SIGPIPE, &ignore, &pipe_before_);
 }
 
 Signals::~Signals() {
-  // An impatient second Ctrl-C asks for what has happened already.
+  // A second Ctrl-C that is still pending asks for what has happened already.
   const timespec no_time{};
-  while (::sigtimedwait(&ours_, nullptr, &no_time) > 0) {
+  while (::sigtimedwait(&watched_, nullptr, &no_time) > 0) {
   }
   ::sigaction(SIGPIPE, &pipe_before_, nullptr);
-  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+}
+
+Signals::Event Signals::EventFor(int signal) {
+  if (signal == SIGWINCH) return Event::kResize;
+  if (signal == SIGHUP && program_ == Program::kService) return Event::kReopen;
+  if (stop_signal_ == 0) stop_signal_ = signal;
+  return Event::kStop;
 }
 
 Signals::Event Signals::WaitUntil(TimePoint deadline, const Clock& clock) {
   while (true) {
     const Seconds left = deadline - clock.Now();
-    const timespec patience = ToTimespec(std::max(left, Seconds(0)));
-    const int signal = ::sigtimedwait(&ours_, nullptr, &patience);
-    if (signal == SIGWINCH) return Event::kResize;
-    if (signal == SIGHUP && program_ == Program::kService) return Event::kReopen;
-    if (signal > 0) return Event::kStop;
+    const timespec timeout = ToTimespec(std::max(left, Seconds(0)));
+    const int signal = ::sigtimedwait(&watched_, nullptr, &timeout);
+    if (signal > 0) return EventFor(signal);
     if (clock.Now() >= deadline) return Event::kTime;
   }
+}
+
+int Signals::stop_signal() {
+  const timespec no_time{};
+  for (int signal = 1; stop_signal_ == 0 && signal > 0;) {
+    signal = ::sigtimedwait(&watched_, nullptr, &no_time);
+    if (signal > 0) EventFor(signal);
+  }
+  return stop_signal_;
 }
 
 }  // namespace zeus::cli

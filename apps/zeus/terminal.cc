@@ -10,7 +10,6 @@
 
 #include "zeus/base/terminal_text.h"
 #include "zeus/base/text.h"
-#include "zeus/base/wrapped_text.h"
 
 namespace zeus::cli {
 namespace {
@@ -18,14 +17,13 @@ namespace {
 constexpr std::size_t kFewestColumns = 40;
 constexpr std::size_t kUsualColumns = 100;
 
-std::size_t ColumnsOf(int descriptor, const Environment& environment) {
+std::size_t WidthOf(int descriptor, const Environment& environment) {
   if (const auto told = environment("COLUMNS")) {
     if (const auto columns = ParseUnsigned(*told); columns.ok() && columns.value() > 0)
       return columns.value();
   }
-  ::winsize size{};
-  if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return kUsualColumns;
+  const auto size = SizeOfTerminal(descriptor);
+  return size ? size->columns : kUsualColumns;
 }
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 22> kInAscii = {{
@@ -100,12 +98,18 @@ void PutBackColours(std::string& text) {
 
 }  // namespace
 
+std::optional<TerminalSize> SizeOfTerminal(int descriptor) {
+  ::winsize size{};
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return TerminalSize{.columns = size.ws_col, .rows = size.ws_row};
+}
+
 Terminal TerminalOf(int descriptor, const Environment& environment) {
   Terminal terminal;
   terminal.is_terminal = ::isatty(descriptor) == 1;
   terminal.redraws = terminal.is_terminal && environment("TERM") != "dumb";
   terminal.colours = terminal.redraws && environment("NO_COLOR").value_or("").empty();
-  terminal.columns = std::max(ColumnsOf(descriptor, environment), kFewestColumns);
+  terminal.columns = std::max(WidthOf(descriptor, environment), kFewestColumns);
   return terminal;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,7 +18,16 @@ struct Terminal {
   std::size_t columns = 0;   // At least 40; 100 for files and pipes.
 };
 
-// `descriptor` is 1 for standard output, 2 for standard error.
+// The present size of a terminal in characters; nullopt for a file, a pipe, and a terminal that
+// does not know its size (a serial line, an editor's).
+struct TerminalSize {
+  std::size_t columns = 0;
+  std::size_t rows = 0;
+  friend bool operator==(const TerminalSize&, const TerminalSize&) = default;
+};
+std::optional<TerminalSize> SizeOfTerminal(int descriptor);
+
+// `descriptor` is 1 for standard output, 2 for standard error. COLUMNS overrides the width.
 Terminal TerminalOf(int descriptor, const Environment& environment = ProcessEnvironment());
 
 // Whether the reader's locale has characters beyond ASCII: the first of LC_ALL, LC_CTYPE and LANG
@@ -31,7 +41,7 @@ std::string InAscii(std::string_view text);
 
 enum class Colour { kGreen = 32, kYellow = 33, kRed = 31 };
 
-// The text in that colour where `terminal` shows colours.
+// Returns the text in that colour where `terminal` shows colours.
 std::string Painted(std::string_view text, Colour colour, const Terminal& terminal);
 
 // Writes text for people: what a terminal would obey is escaped (zeus/base/terminal_text.h),

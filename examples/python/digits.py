@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor, nn
+try:
+    import torch
+    from torch import Tensor, nn
+except ModuleNotFoundError as missing:
+    raise SystemExit(
+        f"this example trains with torch, which is not installed ({missing}): apt install "
+        "python3-torch, or pip install torch; examples/train.py needs no package"
+    ) from None
 
 _SEGMENTS = [
     "abcdef", "bc", "abdeg", "abcdg", "bcfg", "acdfg", "acdefg", "abc", "abcdefg", "abcdfg",

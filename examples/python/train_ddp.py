@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import argparse
 
-import torch
-import torch.distributed as dist
-import torch.multiprocessing as mp
-from torch.nn.parallel import DistributedDataParallel
+try:
+    import torch
+    import torch.distributed as dist
+    import torch.multiprocessing as mp
+    from torch.nn.parallel import DistributedDataParallel
+except ModuleNotFoundError as missing:
+    raise SystemExit(
+        f"this example trains with torch, which is not installed ({missing}): apt install "
+        "python3-torch, or pip install torch; examples/train.py needs no package"
+    ) from None
 
 import zeus.sim
 from digits import Learner

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "zeus/base/json.h"
+#include "zeus/base/quantity_text.h"
 #include "zeus/device/knobs/knob.h"
 #include "zeus/monitor/measurement.h"
 #include "zeus/optimizer/power_limit/selector.h"
@@ -14,7 +15,7 @@ void PrintProfile(const Profile& profile, double eta) {
   fmt::print("\n{:<10} {:>9} {:>18} {:>8} {:>9}\n", "setting", "s/step", "J/step", "W", "cost J");
   for (const ProfilePoint& point : profile.points)
     fmt::print("{:<10} {:>9.4f} {:>18} {:>8.1f} {:>9.2f}\n", ToText(point.setting),
-               point.time_per_step.count(), ToText(point.energy_per_step, point.energy_sigma),
+               point.time_per_step.count(), WithSigma(point.energy_per_step, point.energy_sigma),
                point.average_power().value(), StepCost(point, profile.max_power, eta).cost.value());
 }
 
@@ -92,9 +93,9 @@ void PrintOutcome(const Outcome& outcome, const Options& options) {
   PrintOptimizer(outcome, options);
   const TrainingAmounts& total = outcome.summary.amounts;
   fmt::print("total: {} epochs, {} steps, {:.1f} s, {}", outcome.summary.epochs, total.steps,
-             total.time.count(), ToText(total.energy, total.energy_sigma));
+             total.time.count(), WithSigma(total.energy, total.energy_sigma));
   if (total.cost)
-    fmt::print(", cost {} (eta {:g})", ToText(*total.cost, total.cost_sigma), options.eta);
+    fmt::print(", cost {} (eta {:g})", WithSigma(*total.cost, total.cost_sigma), options.eta);
   fmt::print("\nstopped: {}\n", ReasonOf(outcome));
   // A few late steps are the work of the system's scheduler and not worth a warning.
   constexpr double kLateShareToReport = 0.05;

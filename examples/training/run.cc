@@ -10,6 +10,7 @@
 #include <span>
 
 #include "examples/training/epoch_reporter.h"
+#include "zeus/base/quantity_text.h"
 #include "zeus/base/random.h"
 #include "zeus/training/training_loop.h"
 
@@ -147,7 +148,7 @@ class Training {
     outcome_.epochs.push_back(
         {.loss = loss, .metric = metric, .limit = limit.requested, .clock = clock});
     fmt::print("epoch {:>2}: loss {:.4f}, accuracy {:.4f}, {:.1f} s, {}, limit {:g} W, {:g} MHz\n",
-               epoch + 1, loss, metric, used.time.count(), ToText(total.energy, total.sigma),
+               epoch + 1, loss, metric, used.time.count(), WithSigma(total.energy, total.sigma),
                limit.requested.value(), clock.ToMega());
     std::fflush(stdout);
     return Ok();

@@ -100,9 +100,43 @@ py::tuple ToTuple(const SavedAmount& saved) {
   return py::make_tuple(saved.percent, saved.percent_sigma, saved.total, saved.total_sigma);
 }
 
-// The form that zeus.optimizer.batch_size.savings makes objects of.
-py::dict SavingsDict(JobRun& run) {
-  const JobSavings savings = run.Savings();
+py::dict ToDict(const Accounted& accounted, double amount, double sigma) {
+  py::dict dict;
+  const bool known = !accounted.sources.empty();
+  dict["amount"] = known ? py::object(py::float_(amount)) : py::none();
+  dict["sigma"] = known ? py::object(py::float_(sigma)) : py::none();
+  dict["sources"] = accounted.sources;
+  dict["notes"] = accounted.notes;
+  return dict;
+}
+
+void AddCarbon(py::dict& saved, const CarbonReport& report) {
+  if (const auto& emissions = report.emissions)
+    saved["carbon"] =
+        ToDict(emissions->accounted, emissions->amount.value(), emissions->sigma.value());
+  if (const auto& cost = report.cost) {
+    py::dict money = ToDict(cost->accounted, cost->amount.value(), cost->sigma.value());
+    money["currency"] = cost->currency;
+    saved["money"] = money;
+  }
+}
+
+CarbonOptions CarbonOptionsOf(const py::dict& options) {
+  CarbonOptions carbon{.prefix = ""};
+  const auto read = [&options](const char* name, std::string& target) {
+    if (options.contains(name)) target = options[name].cast<std::string>();
+  };
+  read("carbon", carbon.carbon);
+  read("price", carbon.price);
+  read("carbon_fallback", carbon.fallback);
+  read("carbon_token_file", carbon.token_file);
+  read("carbon_url", carbon.url);
+  return carbon;
+}
+
+// Returns the fields from which zeus.optimizer.batch_size.savings makes objects.
+py::dict SavingsDict(JobRun& run, const py::dict& carbon) {
+  const JobSavings savings = run.Savings(CarbonOptionsOf(carbon));
   py::dict dict;
   dict["job_id"] = savings.job_id;
   dict["gpu_model"] = savings.gpu_model;
@@ -117,6 +151,7 @@ py::dict SavingsDict(JobRun& run) {
     saved["energy"] = ToTuple(savings.saved->energy);
     saved["time"] = ToTuple(savings.saved->time);
     saved["cost"] = ToTuple(savings.saved->cost);
+    if (savings.saved_carbon) AddCarbon(saved, *savings.saved_carbon);
     dict["saved"] = saved;
   } else {
     dict["saved"] = py::none();
@@ -139,7 +174,7 @@ void BindBatchSize(py::module_& core) {
       .def("on_train_begin", &JobRun::OnTrainBegin)
       .def("on_evaluate", &JobRun::OnEvaluate, py::arg("metric"))
       .def("on_train_end", &JobRun::OnTrainEnd)
-      .def("savings", &SavingsDict)
+      .def("savings", &SavingsDict, py::arg("carbon"))
       .def("close", &JobRun::Close)
       .def_property_readonly("closed", &JobRun::closed)
       .def_property_readonly("job_id", known([](const auto& state) { return state.job.id; }))

@@ -12,7 +12,7 @@
 #include "python/bindings/errors.h"
 #include "python/bindings/without_gil.h"
 #include "zeus/carbon/accounting.h"
-#include "zeus/carbon/http_client.h"
+#include "zeus/carbon/electricity_maps.h"
 #include "zeus/carbon/intensity_series.h"
 #include "zeus/carbon/tariff.h"
 
@@ -87,10 +87,10 @@ std::pair<int, py::bytes> HttpGet(const std::string& base_url, const std::string
                                   double timeout) {
   const auto get = [&] {
     const WithoutGil released;
-    const auto client = Unwrap(HttpClient::Create(base_url, Seconds(timeout)));
-    return Unwrap(client->Get(path, {.name = header, .value = value}));
+    const auto client = Unwrap(CreateGridClient(base_url, Seconds(timeout)));
+    return Unwrap(client->Send({.path = path, .headers = {{header, value}}}));
   };
-  const HttpResponse response = get();
+  const http::Reply response = get();
   return {response.status, py::bytes(response.body)};
 }
 

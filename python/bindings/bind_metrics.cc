@@ -452,7 +452,7 @@ class Server final : public Closeable {
  public:
   Server(const std::string& address, const std::shared_ptr<Monitor>& monitor)
       : Closeable(monitor.get()) {
-    const ListenAddress listen = Unwrap(ParseListenAddress(address));
+    const http::ListenAddress listen = Unwrap(http::ParseListenAddress(address));
     const std::shared_ptr<NodeMonitor> recording = monitor ? monitor->recording() : nullptr;
     const WithoutGil released;
     if (recording) {

@@ -33,13 +33,21 @@ std::string_view WindowName(const py::handle& key) {
       fmt::format("the name of a window is a string, not {}", Py_TYPE(key.ptr())->tp_name));
 }
 
+// Waits for the framework's work. Work that had to be waited for ended just now.
+WindowEnd Synchronize(Monitor& monitor) {
+  return monitor.synchronizer()(monitor.energy().clock()) ? WindowEnd::kWorkEnded
+                                                          : WindowEnd::kPlain;
+}
+
 void BeginWindow(Monitor& monitor, const py::handle& key, bool sync_execution, bool restart) {
   const std::string_view name = WindowName(key);
   monitor.CheckOpen("monitor");
   // Python code runs meanwhile, and another thread may close the monitor.
-  if (sync_execution) monitor.synchronizer()();
-  auto begun = monitor.energy().BeginWindow(
-      name, {.if_open = restart ? IfOpen::kRestart : IfOpen::kRefuse, .synchronize = false});
+  const WindowEnd before = sync_execution ? Synchronize(monitor) : WindowEnd::kPlain;
+  auto begun =
+      monitor.energy().BeginWindow(name, {.if_open = restart ? IfOpen::kRestart : IfOpen::kRefuse,
+                                          .synchronize = false,
+                                          .at_begin = before});
   if (!begun.ok()) throw Failure(std::move(begun).error());
 }
 
@@ -48,12 +56,6 @@ Measurement Cancelled(Measurement measurement) {
   for (DeviceMeasurement& device : measurement.devices)
     device.energy = Error{ErrorCode::kUnavailable, "the window was cancelled"};
   return measurement;
-}
-
-// If there was work to wait for, it ended just now.
-WindowEnd Synchronize(Monitor& monitor) {
-  return monitor.synchronizer()(monitor.energy().clock()) ? WindowEnd::kWorkEnded
-                                                          : WindowEnd::kPlain;
 }
 
 MeasurementObject EndWindow(const std::shared_ptr<Monitor>& monitor, const py::handle& key,
@@ -108,9 +110,10 @@ PyObject* FastBegin(PyObject* self, PyObject* const* arguments, Py_ssize_t count
   std::shared_ptr<Monitor>* monitor = FindOpenMonitor(self);
   if (monitor != nullptr && count == 1 && names == nullptr) {
     try {
-      (*monitor)->synchronizer()();
+      const WindowEnd before = Synchronize(**monitor);
       const std::string_view name = NameOrEmpty(arguments[0]);
-      if (!name.empty() && (*monitor)->energy().BeginWindow(name, {.synchronize = false}).ok())
+      if (!name.empty() &&
+          (*monitor)->energy().BeginWindow(name, {.synchronize = false, .at_begin = before}).ok())
         Py_RETURN_NONE;
     } catch (py::error_already_set& raised) {  // Raised by the framework.
       raised.restore();
@@ -201,6 +204,9 @@ void BindMonitor(py::module_& core) {
       .def("close", &Monitor::Close)
       .def_property_readonly("closed", &Monitor::closed)
       .def_property_readonly("in_forked_child", &Monitor::InForkedChild)
+      .def_property_readonly(
+          "_edges_after_work",
+          [](const Monitor& monitor) { return monitor.energy().edges_after_work(); })
       .def_property_readonly("device_names", &DeviceNames)
       .def_property_readonly("absent", &AbsentDevices);
   BindFastWindows(type);

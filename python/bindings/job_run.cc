@@ -163,7 +163,7 @@ void JobRun::OnTrainEnd() {
   Do([](BatchSizeClient& client) { client.OnTrainEnd(); });
 }
 
-JobSavings JobRun::Savings() {
+JobSavings JobRun::Savings(const CarbonOptions& carbon) {
   CheckOpen("batch size optimizer");
   const std::shared_ptr<Parts> parts = parts_;
   const SavingsQuery query{.job_id = state_.job.id, .gpu_model = state_.job.gpu_model};
@@ -172,7 +172,9 @@ JobSavings JobRun::Savings() {
   if (!parts->service)
     throw Failure(Error{ErrorCode::kInvalidArgument, "only the first rank can ask for savings"});
   if (parts->client) parts->client->Flush(kFlushTimeout);  // Savings include this run.
-  return Unwrap(parts->service->GetSavings(query));
+  SystemClock clock;
+  const CarbonAccounting accounting = Unwrap(CarbonAccounting::Open(clock, carbon));
+  return Unwrap(GetSavingsWithCarbon(*parts->service, query, accounting));
 }
 
 void JobRun::DoClose() {

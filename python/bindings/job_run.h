@@ -58,8 +58,10 @@ class JobRun final : public Closeable {
   // The run came to its end by itself.
   void OnTrainEnd();
 
-  // As the server computes it. Throws Failure, also on another rank than the first.
-  JobSavings Savings();
+  // Returns the savings that the server computes. Emissions and money are by the sources of
+  // `carbon`, or by those of the server if it names none. Throws Failure, also on another rank than
+  // the first.
+  JobSavings Savings(const CarbonOptions& carbon);
 
   // The known state of the run; also available after it is closed.
   struct State {

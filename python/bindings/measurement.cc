@@ -15,6 +15,8 @@
 #include "python/bindings/errors.h"
 #include "python/bindings/interrupts.h"
 #include "zeus/base/json.h"
+#include "zeus/base/quantity_text.h"
+#include "zeus/monitor/measurement_json.h"
 
 namespace zeus::python {
 namespace {
@@ -48,68 +50,6 @@ py::object Reason(const DeviceMeasurement& device) {
   return device.energy.ok() ? py::object(py::none()) : py::str(device.energy.error().message);
 }
 
-std::string EnergyText(Joules energy, Joules sigma) {
-  return std::isnan(sigma.value()) ? fmt::format("{:.6g} J", energy.value())
-                                   : ToText(energy, sigma);
-}
-
-Json FiniteOrNull(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
-Json DeviceJson(const DeviceMeasurement& device) {
-  Json json{{"device", device.device}, {"in_total", device.in_total}};
-  if (!device.energy.ok()) {
-    json["reason"] = device.energy.error().message;
-    return json;
-  }
-  const EnergyEstimate& estimate = device.energy.value();
-  json["energy"] = FiniteOrNull(estimate.energy.value());
-  json["sigma"] = FiniteOrNull(estimate.sigma.value());
-  json["shared_sigma"] = FiniteOrNull(estimate.shared_sigma.value());
-  json["attributed"] = FiniteOrNull(estimate.attributed.value());
-  json["source"] = EnergySourceName(estimate.source);
-  json["coverage"] = FiniteOrNull(estimate.coverage);
-  json["updates"] = estimate.updates;
-  json["update_period"] = FiniteOrNull(estimate.update_period.count());
-  json["flags"] = estimate.flags.Names();
-  return json;
-}
-
-double NumberOrNan(const py::dict& fields, const char* name) {
-  const py::object value = fields.attr("get")(name);
-  return value.is_none() ? kUnknownEnergy : value.cast<double>();
-}
-
-EnergySource SourceOf(const std::string& name) {
-  for (const EnergySource source :
-       {EnergySource::kCounter, EnergySource::kIntegrated, EnergySource::kModel})
-    if (name == EnergySourceName(source)) return source;
-  throw Failure({ErrorCode::kInvalidArgument, "no source of energy is called \"" + name + "\""});
-}
-
-DeviceMeasurement DeviceFrom(const py::dict& fields) {
-  DeviceMeasurement device{.device = fields["device"].cast<std::string>(),
-                           .energy = Error{ErrorCode::kUnavailable, ""},
-                           .in_total = fields["in_total"].cast<bool>()};
-  if (fields.contains("reason")) {
-    device.energy = Error{ErrorCode::kUnavailable, fields["reason"].cast<std::string>()};
-    return device;
-  }
-  EnergyEstimate estimate{.energy = Joules(NumberOrNan(fields, "energy")),
-                          .sigma = Joules(NumberOrNan(fields, "sigma")),
-                          .shared_sigma = Joules(NumberOrNan(fields, "shared_sigma")),
-                          .attributed = Joules(NumberOrNan(fields, "attributed")),
-                          .source = SourceOf(fields["source"].cast<std::string>()),
-                          .coverage = NumberOrNan(fields, "coverage"),
-                          .updates = fields["updates"].cast<int>(),
-                          .update_period = Seconds(NumberOrNan(fields, "update_period")),
-                          .flags = {}};
-  for (const auto name : fields["flags"])
-    if (const auto flag = MeasurementFlags::Parse(name.cast<std::string>()))
-      estimate.flags.Set(*flag);
-  device.energy = estimate;
-  return device;
-}
-
 void AddNumbers(std::vector<DeviceMeasurement>& devices, const char* kind,
                 const py::object& given) {
   if (given.is_none()) return;
@@ -134,11 +74,6 @@ void AddNumbers(std::vector<DeviceMeasurement>& devices, const char* kind,
 
 double UnixSeconds(WallTime time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
-}
-
-WallTime FromUnixSeconds(double seconds) {
-  return WallTime(std::chrono::duration_cast<std::chrono::microseconds>(
-      std::chrono::duration<double>(seconds)));
 }
 
 // The sum, and not a number where something is missing: what is not known must not look small.
@@ -207,7 +142,7 @@ std::string MeasurementObject::ToText() const {
   const Measurement::Total total = measurement_.Sum();
   std::string text = total.contains.empty()
                          ? "no energy"
-                         : EnergyText(total.energy, total.sigma) +
+                         : WithSigma(total.energy, total.sigma) +
                                fmt::format(" over {:.4g} s ({})", measurement_.time.count(),
                                            fmt::join(total.contains, ", "));
   for (const DeviceMeasurement& device : measurement_.devices)
@@ -218,31 +153,13 @@ std::string MeasurementObject::ToText() const {
 
 std::string MeasurementObject::ToJson() const { return AsJson().dump(); }
 
-Json MeasurementObject::AsJson() const {
-  Json json{{"window", measurement_.window},
-            {"start_time", UnixSeconds(measurement_.started)},
-            {"time", FiniteOrNull(measurement_.time.count())},
-            {"refined", measurement_.stage == Measurement::Stage::kRefined},
-            {"total_energy", FiniteOrNull(TotalOrNan(measurement_))},
-            {"total_sigma", FiniteOrNull(TotalSigmaOrNan(measurement_))},
-            {"devices", Json::array()}};
-  for (const DeviceMeasurement& device : measurement_.devices)
-    json["devices"].push_back(DeviceJson(device));
-  return json;
-}
+Json MeasurementObject::AsJson() const { return zeus::ToJson(measurement_); }
 
 py::dict MeasurementObject::ToDict() const { return PythonOf(AsJson()); }
 
 MeasurementObject MeasurementObject::FromDict(const py::dict& state) {
-  Measurement measurement;
-  measurement.window = state["window"].cast<std::string>();
-  measurement.started = FromUnixSeconds(state["start_time"].cast<double>());
-  measurement.time = Seconds(NumberOrNan(state, "time"));
-  measurement.stage =
-      state["refined"].cast<bool>() ? Measurement::Stage::kRefined : Measurement::Stage::kImmediate;
-  for (const auto device : state["devices"])
-    measurement.devices.push_back(DeviceFrom(device.cast<py::dict>()));
-  return MeasurementObject(std::move(measurement));
+  const auto text = py::module_::import("json").attr("dumps")(state).cast<std::string>();
+  return MeasurementObject(Unwrap(MeasurementFromJson(Unwrap(ParseJson(text)))));
 }
 
 MeasurementObject MeasurementObject::FromNumbers(double time, const Numbers& numbers,
@@ -309,7 +226,7 @@ void BindDeviceMeasurement(py::module_& module) {
                              })
       .def("__str__", [](const DeviceMeasurement& device) {
         if (device.energy.ok() && std::isnan(device.energy.value().sigma.value()))
-          return EnergyText(device.energy.value().energy, Joules(kUnknownEnergy));
+          return EnergyText(device.energy.value().energy);
         return ToText(device);
       });
 }

@@ -3,12 +3,23 @@
 #include "python/bindings/bare_objects.h"
 #include "python/bindings/bind.h"
 #include "python/bindings/closeable.h"
+#include "zeus/base/quantity_text.h"
 #include "zeus/base/version.h"
 
 PYBIND11_MODULE(_core, core) {
   using namespace zeus::python;
   core.doc() = "The Zeus library. Use the packages above it: zeus.monitor, zeus.optimizer, ...";
   core.attr("version") = zeus::Version();
+  core.def(
+      "with_sigma",
+      [](double value, double sigma, const std::string& unit) {
+        return zeus::WithSigma(value, sigma, unit);
+      },
+      py::arg("value"), py::arg("sigma"), py::arg("unit"));
+  core.def(
+      "percent_with_sigma",
+      [](double percent, double sigma) { return zeus::PercentWithSigma(percent, sigma); },
+      py::arg("percent"), py::arg("sigma"));
   BindErrors(core);
   BindMonitor(core);
   BindDevice(core);

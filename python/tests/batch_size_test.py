@@ -5,9 +5,11 @@ import io
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import urllib.request
 
@@ -71,6 +73,39 @@ class RunTest(JobTestCase):
         self.assertEqual(savings.energy.kwh, answer["saved"]["energy_kwh"])
         self.assertGreater(savings.energy.percent_sigma, 0)
         self.assertIn("±", str(savings))
+        self.assertIsNone(savings.carbon)
+        self.assertIsNone(savings.money)
+
+    def test_savings_are_also_emissions_and_money(self):
+        for baseline in (False, False, True, True):
+            optimizer = self.optimizer(baseline=baseline)
+            optimizer.on_train_begin()
+            optimizer.on_evaluate(0.3)
+            optimizer.on_evaluate(0.95)
+            savings = optimizer.savings(carbon="360g/kWh", price="2EUR")
+            with self.assertRaisesRegex(ValueError, "carbon: .*like 350g/kWh"):
+                optimizer.savings(carbon="350")
+            optimizer.on_train_end()
+        self.assertAlmostEqual(savings.carbon.grams_co2e, 360 * savings.energy.kwh)
+        self.assertAlmostEqual(savings.carbon.sigma, 360 * savings.energy.kwh_sigma)
+        self.assertEqual(savings.carbon.sources, ("constant",))
+        self.assertAlmostEqual(savings.money.amount, 2 * savings.energy.kwh)
+        self.assertAlmostEqual(savings.money.sigma, 2 * savings.energy.kwh_sigma)
+        self.assertEqual(savings.money.currency, "EUR")
+
+    def test_savings_have_the_emissions_and_money_of_the_server(self):
+        with LocalServer(arguments=["--carbon", "360g/kWh", "--price", "2EUR"]) as server:
+            for baseline in (False, False, True, True):
+                optimizer = BatchSizeOptimizer(
+                    self.monitor, server.url, spec(), baseline=baseline
+                )
+                optimizer.on_train_begin()
+                optimizer.on_evaluate(0.3)
+                optimizer.on_evaluate(0.95)
+                savings = optimizer.savings()
+                optimizer.on_train_end()
+        self.assertAlmostEqual(savings.carbon.grams_co2e, 360 * savings.energy.kwh)
+        self.assertAlmostEqual(savings.money.amount, 2 * savings.energy.kwh)
 
     def test_a_baseline_in_which_the_limit_was_turned_is_not_counted(self):
         optimizer = self.optimizer(baseline=True)
@@ -366,6 +401,45 @@ class LocalServerTest(unittest.TestCase):
             self.assertFalse(server.running)
             self.assertTrue(os.path.exists(path))
             server.stop()
+
+    def test_it_ends_with_a_program_that_is_killed(self):
+        program = (
+            "import os, threading, time\n"
+            "from zeus.optimizer.batch_size import LocalServer\n"
+            "servers = []\n"
+            # The end of the thread that has started it is not the end of the program.
+            "starter = threading.Thread(target=lambda: servers.append(LocalServer()))\n"
+            "starter.start()\n"
+            "starter.join()\n"
+            # A child that holds on to everything that the program has opened.
+            "child = os.fork()\n"
+            "if child == 0:\n"
+            "    time.sleep(600)\n"
+            "    os._exit(0)\n"
+            "print(servers[0].url, child, flush=True)\n"
+            "time.sleep(600)\n"
+        )
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with self.subTest(signal=number), subprocess.Popen(
+                [sys.executable, "-B", "-c", program], stdout=subprocess.PIPE, text=True
+            ) as owner:
+                url, child = owner.stdout.readline().split()
+                self.addCleanup(os.kill, int(child), signal.SIGKILL)
+                with urllib.request.urlopen(f"{url}/healthz") as answer:
+                    self.assertEqual(answer.status, 200)
+                owner.send_signal(number)
+                owner.wait(60)
+                self.assertTrue(self.goes_away(url), "zeus serve still answers")
+
+    def goes_away(self, url):
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            try:
+                urllib.request.urlopen(f"{url}/healthz", timeout=10).close()
+            except OSError:
+                return True
+            time.sleep(0.1)
+        return False
 
     def test_a_server_that_cannot_start_says_why(self):
         with self.assertRaisesRegex(ZeusBSORuntimeError, "did not start: .*zeus.db"):

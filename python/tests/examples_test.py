@@ -17,6 +17,22 @@ EXAMPLES = pathlib.Path(__file__).parents[2] / "examples/python"
 torch = importlib.util.find_spec("torch")
 
 
+class WithoutTorchTest(unittest.TestCase):
+    def test_each_says_what_it_needs(self):
+        for name in ("measure.py", "optimize_power_limit.py", "recurring_job.py", "train_ddp.py",
+                     "power_over_epoch.py"):
+            with self.subTest(example=name):
+                program = ("import runpy, sys\n"
+                           "sys.modules['torch'] = None\n"
+                           f"sys.path.insert(0, {str(EXAMPLES)!r})\n"
+                           f"runpy.run_path({str(EXAMPLES / name)!r}, run_name='__main__')")
+                done = subprocess.run([sys.executable, "-B", "-c", program], capture_output=True,
+                                      text=True, timeout=120)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn("trains with torch, which is not installed", done.stderr)
+                self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+
 @without_sanitizer
 @unittest.skipIf(torch is None, "torch is not installed")
 class ExamplesTest(unittest.TestCase):

@@ -56,7 +56,9 @@ class PlannerTest(unittest.TestCase):
     def test_it_says_what_the_command_says(self):
         command = [ZEUS, "plan", "--profile", str(PROFILE), "--microbatches", "8",
                    "--blocking-power", "75", "--json"]
-        said = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+        done = subprocess.run(command, capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = json.loads(done.stdout)
         planner = Planner(four_stages(), microbatches=8)
         self.assertAlmostEqual(planner.baseline_energy, said["baseline"]["energy_joules"])
         self.assertAlmostEqual(planner.plan().energy, said["plan"]["energy_joules"])

@@ -27,7 +27,7 @@ class PowerOverEpochTest(NodeTestCase):
             text = pathlib.Path(picture).read_text()
         xml.etree.ElementTree.fromstring(text)
         for window in ("epoch", "train", "checkpoint", "validate"):
-            self.assertRegex(done.stdout, rf"(?m)^{window} .* J ± .* J over .* s \(gpu:0\)$")
+            self.assertRegex(done.stdout, rf"(?m)^{window} .* ± .* J over .* s \(gpu:0\)$")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Windows wait for the work of torch, JAX and CuPy, where the program has imported them."""
 
 import sys
+import time
 import types
 import unittest
 import warnings
@@ -91,6 +92,32 @@ class SynchronisationTest(NodeTestCase):
             monitor.begin_window("after")
             monitor.end_window("after", sync_execution=False)
             self.assertEqual(torch.synchronized, [0, 2, 0, 2])
+
+    def test_the_monitor_learns_that_work_ended_at_both_edges(self):
+        torch = self.framework("torch", Torch())
+
+        def work(_):
+            """Keeps the caller waiting for longer than a GPU without work would."""
+            end = time.perf_counter() + 1e-3
+            while time.perf_counter() < end:
+                pass
+
+        torch.cuda.synchronize = work
+        with ZeusMonitor() as monitor:
+            monitor.begin_window("without", sync_execution=False)
+            monitor.end_window("without", sync_execution=False)
+            self.assertEqual(monitor._edges_after_work, 0)
+            monitor.begin_window("a")
+            self.assertEqual(monitor._edges_after_work, 1)
+            monitor.end_window("a")
+            self.assertEqual(monitor._edges_after_work, 2)
+            monitor.begin_window("a", restart=True)
+            self.assertEqual(monitor._edges_after_work, 3)
+            monitor.end_window("a", sync_execution=True)
+            self.assertEqual(monitor._edges_after_work, 4)
+            with monitor.window("b"):
+                self.assertEqual(monitor._edges_after_work, 5)
+            self.assertEqual(monitor._edges_after_work, 6)
 
     def test_the_framework_can_be_chosen(self):
         self.framework("torch", Torch())

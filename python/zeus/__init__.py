@@ -5,7 +5,7 @@
     monitor = ZeusMonitor()
     with monitor.window("epoch") as epoch:
         train()
-    print(epoch.measurement)  # 1234 J ± 31 J over 10.2 s (gpu:0)
+    print(epoch.measurement)  # 1234 ± 31 J over 10.2 s (gpu:0)
 
 Nothing heavy is imported before it is used, and no other Python package is needed.
 """

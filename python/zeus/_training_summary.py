@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from zeus import _core
+
 __all__ = ["EpochSummary", "TrainingSummary"]
 
 
@@ -45,7 +47,8 @@ class TrainingSummary(NamedTuple):
         parts = [f"{self.epochs} epoch{'' if self.epochs == 1 else 's'}"]
         if self.reason is not None:
             parts[0] += f" ({self.reason.replace('_', ' ')})"
-        parts.append(f"{self.energy:.0f} J ± {self.energy_sigma:.0f} J over {self.time:.1f} s")
+        energy = _core.with_sigma(self.energy, self.energy_sigma, "J")
+        parts.append(f"{energy} over {self.time:.1f} s")
         if self.best_metric is not None:
             parts.append(f"best metric {self.best_metric:g}")
         if self.missing:

@@ -8,6 +8,7 @@
 
 #include "studies/paper/configurations.h"
 #include "studies/paper/drawing.h"
+#include "zeus/base/quantity_text.h"
 
 namespace zeus::replay::paper {
 
@@ -44,7 +45,7 @@ Verdict Holds(bool statement) { return statement ? Verdict::kReproduced : Verdic
 std::string PercentText(const std::vector<double>& shares) {
   const SampleSummary summary = zeus::Summarize(shares);
   if (shares.size() == 1) return Percent(summary.mean);
-  return fmt::format("{:.1f} ± {:.1f} %", 100 * summary.mean, 100 * summary.StandardDeviation());
+  return FixedWithSigma(100 * summary.mean, 100 * summary.StandardDeviation(), 1) + " %";
 }
 
 report::Table ClaimsTable(std::span<const Claim> claims) {

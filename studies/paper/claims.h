@@ -39,7 +39,7 @@ Verdict Judge(const Comparison& comparison);
 Verdict Both(Verdict a, Verdict b);
 Verdict Holds(bool statement);
 
-// Shares as percent: "23.8 %", with seeds "17.2 % ± 0.9 %" (mean and standard deviation).
+// Shares as percent: "23.8 %", with seeds "17.2 ± 0.9 %" (mean and standard deviation).
 std::string PercentText(const std::vector<double>& shares);
 
 std::vector<Claim> MotivationClaims(const Study& study);   // §2, §3, appendices A-C.

@@ -66,8 +66,9 @@ report::Section SensitivitySection(const Study& study) {
 }
 
 std::string CountOf(std::span<const Claim> claims, Verdict verdict) {
-  return fmt::format("{} {}", std::ranges::count(claims, verdict, &Claim::verdict),
-                     ToString(verdict));
+  const auto count = std::ranges::count(claims, verdict, &Claim::verdict);
+  const bool many_differ = verdict == Verdict::kDiffers && count != 1;
+  return fmt::format("{} {}", count, many_differ ? "differ" : ToString(verdict));
 }
 
 std::vector<std::string> Findings(std::span<const Claim> claims) {
@@ -108,7 +109,7 @@ report::Table RemarksTable(const std::vector<std::string>& remarks) {
 Json SummaryOf(const MatchResult& result) {
   const auto number = [&](double ReplaySummary::*figure) {
     const double mean = Mean(result, figure).mean;
-    return std::isfinite(mean) ? Json(mean) : Json(nullptr);
+    return FiniteOrNull(mean);
   };
   const double error = Mean(result, &ReplaySummary::regret).StandardError();
   return {{"eta5_vs_default", number(&ReplaySummary::last_five_energy)},
@@ -116,7 +117,7 @@ Json SummaryOf(const MatchResult& result) {
           {"cost5_vs_oracle", number(&ReplaySummary::last_five_cost)},
           {"regret50", number(&ReplaySummary::regret_of_50)},
           {"regret", number(&ReplaySummary::regret)},
-          {"regret_sem", std::isfinite(error) ? Json(error) : Json(nullptr)}};
+          {"regret_sem", FiniteOrNull(error)}};
 }
 
 Json SettingsOf(const Study& study) {

@@ -7,10 +7,10 @@
 
 namespace zeus {
 
-// A moment that processes of one machine agree on, until it is started anew, and that nobody can
-// set: time that the machine slept counts.
+// A moment on which all processes of a machine agree until it is rebooted. Unlike the time of day
+// it cannot be set, and time in which the machine slept counts.
 struct BootTime {
-  std::string boot{};  // Which start of which machine; empty where that is not known.
+  std::string boot{};  // Identifies this boot of this machine; empty when not known.
   Seconds since{};
 };
 

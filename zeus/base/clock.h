@@ -9,7 +9,7 @@ namespace zeus {
 // Monotonic time, for durations and integration.
 using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Seconds>;
 
-// Time of day (UTC), for labelling records. Steps when somebody sets the clock: never subtract.
+// Time of day (UTC), for labelling records. It steps when the clock is set: never subtract.
 using WallTime = std::chrono::sys_time<std::chrono::microseconds>;
 
 // The only source of time. Nothing outside clock.cc calls std::chrono::*::now() or sleeps.
@@ -28,7 +28,7 @@ class Clock {
   void SleepFor(Seconds duration) { SleepUntil(Now() + duration); }
 };
 
-// Thread-safe.
+// The clock of the operating system. Thread-safe.
 class SystemClock final : public Clock {
  public:
   TimePoint Now() const override;
@@ -36,7 +36,7 @@ class SystemClock final : public Clock {
   void SleepUntil(TimePoint deadline) override;
 };
 
-// Time that moves only when told to: a sleep is a jump. A simulated week costs milliseconds and
+// Time that moves only by calls: a sleep is a jump. A simulated week costs milliseconds and
 // gives the same numbers on every run. Single-threaded.
 class VirtualClock final : public Clock {
  public:

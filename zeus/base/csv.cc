@@ -1,9 +1,36 @@
 #include "zeus/base/csv.h"
 
+#include <algorithm>
+
 namespace zeus {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+bool IsCsvBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+std::string_view WithoutBlanks(std::string_view text) {
+  while (!text.empty() && IsCsvBlank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && IsCsvBlank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+// The length of the first record of `text`, without the end of its line: a line, or several where a
+// quoted field holds ends of lines. A quotation mark without a partner spoils its line only.
+std::size_t RecordLength(std::string_view text) {
+  bool inside = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') inside = !inside;
+    if (text[i] == '\n' && !inside) return i;
+  }
+  return inside ? std::min(text.find('\n'), text.size()) : text.size();
+}
+
+}  // namespace
 
 std::string CsvField(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  const bool padded = !text.empty() && (IsCsvBlank(text.front()) || IsCsvBlank(text.back()));
+  if (!padded && text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
   std::string field = "\"";
   for (const char c : text) {
     if (c == '"') field += '"';
@@ -19,6 +46,72 @@ std::string CsvRow(std::span<const std::string> fields) {
     row += CsvField(field);
   }
   return row;
+}
+
+namespace internal {
+
+bool NextCsvField(std::string_view& rest, std::string& storage, std::string_view& field,
+                  bool& is_last) {
+  std::size_t end = 0;
+  while (end < rest.size() && rest[end] != ',' && rest[end] != '"') ++end;
+  if (end == rest.size() || rest[end] == ',') {
+    is_last = end == rest.size();
+    field = WithoutBlanks(rest.substr(0, end));
+    rest.remove_prefix(is_last ? end : end + 1);
+    return true;
+  }
+  // The field has quotation marks. Text outside of them is kept, as spreadsheets do, except for
+  // the blanks at both ends.
+  const std::size_t start = storage.size();
+  std::size_t kept = start;  // Trimming must not go below this: it came from quotation marks.
+  bool inside = false;
+  std::size_t i = 0;
+  for (; i < rest.size() && (inside || rest[i] != ','); ++i) {
+    if (rest[i] != '"') {
+      const bool leading = !inside && storage.size() == start && kept == start;
+      if (!leading || !IsCsvBlank(rest[i])) storage += rest[i];
+    } else if (inside && i + 1 < rest.size() && rest[i + 1] == '"') {
+      storage += rest[i++];
+    } else {
+      inside = !inside;
+    }
+    if (inside) kept = storage.size();
+  }
+  if (inside) return false;
+  while (storage.size() > kept && IsCsvBlank(storage.back())) storage.pop_back();
+  field = std::string_view(storage).substr(start);
+  is_last = i >= rest.size();
+  rest.remove_prefix(std::min(i + 1, rest.size()));
+  return true;
+}
+
+}  // namespace internal
+
+CsvText::CsvText(std::string_view text) : rest_(text) {
+  if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
+}
+
+Result<bool> CsvText::Next() {
+  while (!rest_.empty()) {
+    const std::string_view first_line = WithoutBlanks(rest_.substr(0, rest_.find('\n')));
+    const bool skipped = first_line.empty() || first_line.front() == '#';
+    const std::size_t length =
+        skipped ? std::min(rest_.find('\n'), rest_.size()) : RecordLength(rest_);
+    const std::string_view record = rest_.substr(0, length);
+    finished_ = length < rest_.size();
+    rest_.remove_prefix(finished_ ? length + 1 : length);
+    line_ = next_line_;
+    next_line_ += 1 + static_cast<std::size_t>(std::ranges::count(record, '\n'));
+    if (skipped) continue;
+    fields_.clear();
+    const std::size_t count =
+        ForEachCsvField(record, storage_,
+                        [this](std::size_t, std::string_view field) { fields_.push_back(field); });
+    if (count == 0)
+      return Error{ErrorCode::kInvalidArgument, "a quotation mark without its partner"};
+    return true;
+  }
+  return false;
 }
 
 }  // namespace zeus

@@ -14,7 +14,7 @@ namespace zeus {
 Result<std::filesystem::path> FindExecutable(const std::string& command,
                                              const Environment& environment = ProcessEnvironment());
 
-// The same complaint for a command whose exec() failed with this errno.
+// The error that FindExecutable() would return, for a command whose exec() failed with this errno.
 Error CannotExecute(const std::string& command, int reason);
 
 }  // namespace zeus

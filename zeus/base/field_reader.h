@@ -19,41 +19,42 @@
 
 namespace zeus {
 
-// What is wrong with a field, beginning with its name: who shows it to people can point at it.
+// An error that begins with the name of the field, so that a form can point at it.
 inline Error FieldError(std::string_view field, std::string_view why) {
   return Error{ErrorCode::kInvalidArgument, fmt::format("{}: {}", field, why)};
 }
 
 // Reads an object from outside, field by field, and remembers the first thing that is wrong with
 // it: JSON numbers convert silently in every direction, but people who write "32", 3.5 or a name
-// that nobody knows mean something. Messages begin with the name of the field and a colon.
+// that does not exist would be misunderstood. Messages begin with the name of the field and a
+// colon.
 //
 //   FieldReader reader("a job", json);
 //   reader.Read("eta", spec.eta);        // Absent: keeps what it is.
 //   reader.Require("energy_joules", energy);
 //   ZEUS_RETURN_IF_ERROR(reader.Finish());
 //
-// The object must outlive it.
+// The object must outlive the reader.
 class FieldReader {
  public:
-  // `what` it is for people: "a job".
+  // `what` describes the object in messages: "a job".
   FieldReader(std::string what, const Json& object) : what_(std::move(what)), object_(object) {
     if (!object.is_object()) Fail({ErrorCode::kInvalidArgument, what_ + " must be a JSON object"});
   }
 
   template <class T>
   void Read(const char* field, T& target) {
-    if (const Json* value = Take(field)) Store(field, *value, target);
+    if (const Json* value = Find(field)) Store(field, *value, target);
   }
-  // Null is like absent.
+  // Treats null like an absent field.
   template <class T>
   void ReadUnlessNull(const char* field, T& target) {
-    const Json* value = Take(field);
+    const Json* value = Find(field);
     if (value != nullptr && !value->is_null()) Store(field, *value, target);
   }
   template <class T>
   void Require(const char* field, T& target) {
-    if (const Json* value = Take(field))
+    if (const Json* value = Find(field))
       Store(field, *value, target);
     else
       Fail(field, fmt::format("{} needs it", what_));
@@ -61,7 +62,7 @@ class FieldReader {
 
   void Fail(std::string_view field, std::string_view why) { Fail(FieldError(field, why)); }
 
-  // Refuses fields that nobody asked for.
+  // Returns the first error. Fields that were never read are an error, too.
   Status Finish() {
     if (error_) return *error_;
     for (const auto& [field, value] : object_.items()) {
@@ -72,14 +73,14 @@ class FieldReader {
     }
     return Ok();
   }
-  // Lets them pass.
+  // Returns the first error, and allows fields that were never read.
   Status FinishAllowingOthers() {
     if (error_) return *error_;
     return Ok();
   }
 
  private:
-  const Json* Take(const char* field) {
+  const Json* Find(const char* field) {
     known_.insert(field);
     if (!object_.is_object()) return nullptr;
     const auto found = object_.find(field);
@@ -112,9 +113,9 @@ class FieldReader {
     if (!std::in_range<T>(number)) return Fail(field, "is too small");
     target = static_cast<T>(number);
   }
-  // What somebody else reads.
+  // JSON that the caller reads itself.
   void Store(const char* /*field*/, const Json& value, Json& target) { target = value; }
-  // Null is nullopt.
+  // Null is stored as nullopt.
   template <class T>
   void Store(const char* field, const Json& value, std::optional<T>& target) {
     target.reset();

@@ -100,7 +100,24 @@ Status WriteAttribute(const std::filesystem::path& path, std::string_view text) 
   return Ok();
 }
 
-Status ReplaceFile(const std::filesystem::path& given, std::string_view text, Readers readers) {
+Status WriteAll(int descriptor, std::string_view text, const std::filesystem::path& path) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return FileError(path, errno);
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return Ok();
+}
+
+Status ReplaceFile(const std::filesystem::path& path, std::string_view text, Readers readers) {
+  return ReplaceFile(
+      path, [text](const WritePart& write_part) { return write_part(text); }, readers);
+}
+
+Status ReplaceFile(const std::filesystem::path& given,
+                   const std::function<Status(const WritePart& write_part)>& write,
+                   Readers readers) {
   std::error_code failure;
   // A link stays one; a device or a pipe cannot be replaced without destroying it.
   const std::filesystem::path path = std::filesystem::is_symlink(given, failure)
@@ -108,26 +125,22 @@ Status ReplaceFile(const std::filesystem::path& given, std::string_view text, Re
                                          : given;
   if (std::filesystem::exists(path, failure) && !std::filesystem::is_regular_file(path, failure))
     return Error{ErrorCode::kInvalidArgument, given.string() + " is no regular file: name another"};
-  // In the same folder, since a rename does not cross file systems.
+  // The new file is made in the same folder, since a rename does not cross file systems.
   std::string temporary = path.string() + ".XXXXXX";
   const FileDescriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
   if (file.get() < 0) return FileError(path, errno);
-  const auto fail = [&] {
-    const int reason = errno;
-    ::unlink(temporary.c_str());
-    return FileError(path, reason);
+  const auto fill = [&]() -> Status {
+    const mode_t mode = readers == Readers::kEverybody ? 0644 : 0600;
+    if (::fchmod(file.get(), mode) != 0) return FileError(path, errno);
+    ZEUS_RETURN_IF_ERROR(
+        write([&](std::string_view part) { return WriteAll(file.get(), part, path); }));
+    if (::fsync(file.get()) != 0 || ::rename(temporary.c_str(), path.c_str()) != 0)
+      return FileError(path, errno);
+    return Ok();
   };
-  const mode_t mode = readers == Readers::kEverybody ? 0644 : 0600;
-  if (::fchmod(file.get(), mode) != 0) return fail();
-  while (!text.empty()) {
-    const ssize_t written = ::write(file.get(), text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return fail();
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  if (::fsync(file.get()) != 0) return fail();
-  if (::rename(temporary.c_str(), path.c_str()) != 0) return fail();
-  return Ok();
+  Status filled = fill();
+  if (!filled.ok()) ::unlink(temporary.c_str());
+  return filled;
 }
 
 }  // namespace zeus

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -17,25 +18,39 @@ inline constexpr std::size_t kSmallFileLimit = 64 * 1024;
 // kPermissionDenied, the rest kUnavailable. The message reads "<path>: <reason>".
 Error FileError(const std::filesystem::path& path, int error_number);
 
-// The whole file. kInvalidArgument when it is larger than `limit` (a sysfs attribute never is).
+// Reads the whole file. kInvalidArgument when it is larger than `limit` (a sysfs attribute never
+// is).
 Result<std::string> ReadSmallFile(const std::filesystem::path& path,
                                   std::size_t limit = kSmallFileLimit);
 
-// One line of text without the newline and surrounding blanks. kInvalidArgument when the file is
-// empty or holds bytes that are not text.
+// Reads the first line without the newline and surrounding blanks. kInvalidArgument when the file
+// is empty or holds bytes that are not text.
 Result<std::string> ReadLine(const std::filesystem::path& path);
 
-// A decimal integer, alone on its line, as sysfs writes them.
+// Reads a decimal integer that stands alone on its line, as in sysfs.
 Result<std::int64_t> ReadInteger(const std::filesystem::path& path);
 Result<std::uint64_t> ReadUnsigned(const std::filesystem::path& path);
 
 // Replaces the content of an existing file in one write(2), as sysfs attributes need it.
 Status WriteAttribute(const std::filesystem::path& path, std::string_view text);
 
-// Creates or replaces a file: readers see the old content or the new, never a part, also after a
-// crash. The folder must exist.
 enum class Readers { kEverybody, kOwnerOnly };
+
+// Creates or replaces a file: readers see the old content or the new, never a part, also after a
+// crash or on a full disk. A symbolic link stays one, and its target is replaced. The folder must
+// exist; kInvalidArgument when the path is a pipe or a device, which cannot be replaced.
 Status ReplaceFile(const std::filesystem::path& path, std::string_view text,
                    Readers readers = Readers::kEverybody);
+
+// The same for content that is too large to hold: `write` hands it over in parts by calling its
+// argument. The old content stays when `write` returns an error.
+using WritePart = std::function<Status(std::string_view part)>;
+Status ReplaceFile(const std::filesystem::path& path,
+                   const std::function<Status(const WritePart& write_part)>& write,
+                   Readers readers = Readers::kEverybody);
+
+// Writes all of `text` to an open file, also when write(2) takes it in pieces or is interrupted.
+// Errors name `path`.
+Status WriteAll(int descriptor, std::string_view text, const std::filesystem::path& path);
 
 }  // namespace zeus

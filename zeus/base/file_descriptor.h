@@ -4,7 +4,7 @@
 
 namespace zeus {
 
-// Owns what open(2) returned, and closes it. One owner.
+// Owns an open file descriptor and closes it. One owner.
 class FileDescriptor {
  public:
   explicit FileDescriptor(int descriptor) : descriptor_(descriptor) {}
@@ -15,7 +15,7 @@ class FileDescriptor {
   }
 
   int get() const { return descriptor_; }
-  bool valid() const { return descriptor_ >= 0; }  // Else open(2) failed.
+  bool valid() const { return descriptor_ >= 0; }  // False when open(2) failed.
 
  private:
   const int descriptor_;

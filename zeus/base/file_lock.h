@@ -7,20 +7,20 @@
 
 namespace zeus {
 
-// An exclusive lock on a file that says "this process is alive and at it". The kernel drops it when
-// the process ends, however it ends, and everybody who shares the file system sees so, also from
-// another pid namespace (an open file description lock, see fcntl(2)). A fork()ed child does not
+// An exclusive lock on a file, which shows that this process is alive and working. The kernel drops
+// it when the process ends, however it ends. Every process that sees the file system notices, also
+// in another pid namespace (an open file description lock, see fcntl(2)). A fork()ed child does not
 // inherit it. Thread-safe; one owner.
 class FileLock {
  public:
-  // Makes the file if need be, for its owner only. kUnavailable while somebody holds the lock, this
-  // process included.
+  // Creates the file when it is missing, readable by its owner only. kUnavailable while the lock is
+  // held, also by this process.
   static Result<std::unique_ptr<FileLock>> TryTake(const std::filesystem::path& file);
   ~FileLock();
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
-  // Whether anybody holds the lock, this process included. Takes nothing. False without the file.
+  // Whether the lock is held, also by this process. Does not acquire it. False without the file.
   static Result<bool> IsHeld(const std::filesystem::path& file);
 
  private:

@@ -2,8 +2,8 @@
 
 namespace zeus {
 
-// Counts forks from now on. Whoever must notice that it runs in a fork()ed child calls this once,
-// early; repeating it is free.
+// Starts counting forks. Code that must notice that it runs in a fork()ed child calls this once,
+// early; further calls cost nothing.
 void WatchForks();
 
 // How often this process is a fork()ed copy of one that watched its forks: 0, then 1 in its child,

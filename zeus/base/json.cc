@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace zeus {
 
 Result<Json> ParseJson(std::string_view text) {
@@ -13,6 +15,8 @@ Result<Json> ParseJson(std::string_view text) {
     return Error{ErrorCode::kInvalidArgument, "not valid JSON: a number is too large"};
   }
 }
+
+Json FiniteOrNull(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 namespace internal {
 

@@ -14,6 +14,9 @@ namespace zeus {
 // Parses text from outside. kInvalidArgument with the position when it is not JSON.
 Result<Json> ParseJson(std::string_view text);
 
+// The number, or null where it is infinite or NaN: JSON has no other numbers than finite ones.
+Json FiniteOrNull(double value);
+
 namespace internal {
 Error MissingField(std::string_view field);
 Error WrongType(std::string_view field, const Json& value);

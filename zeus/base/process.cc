@@ -1,7 +1,9 @@
 #include "zeus/base/process.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <array>
 #include <sstream>
 #include <system_error>
 #include <utility>
@@ -64,6 +66,12 @@ bool IsRunning(const ProcessIdentity& process, const std::filesystem::path& proc
   if (!stat.ok()) return std::filesystem::exists(procfs / std::to_string(process.pid));
   const bool ended = stat.value().state == 'Z' || stat.value().state == 'X';
   return !ended && stat.value().start_ticks == process.start_ticks;
+}
+
+std::string HostName() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0 || name.front() == '\0') return "localhost";
+  return name.data();
 }
 
 }  // namespace zeus

@@ -34,10 +34,10 @@ class Random {
   std::array<std::uint64_t, 4> state_;
 };
 
-// Where seeds and made-up names come from.
+// A random number of the operating system, for seeds and generated names.
 using Entropy = std::function<std::uint64_t()>;
 
-// 53 bits that nobody can foretell: also programs whose numbers are doubles read them as they are.
+// The same with 53 bits, which programs whose numbers are doubles read without loss.
 std::uint64_t SystemEntropy();
 
 }  // namespace zeus

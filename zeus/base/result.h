@@ -7,8 +7,8 @@
 
 namespace zeus {
 
-// A closed set. Each code has one HTTP status and one exit code (apps/zeus/exit_code.h); add a code
-// only when some caller must act differently on it.
+// The closed set of errors. Each code has one HTTP status and one exit code
+// (apps/zeus/exit_code.h); add a code only when some caller must act differently on it.
 enum class ErrorCode {
   kInvalidArgument,   // The caller asked for something meaningless. Do not retry.
   kNotFound,          // No such GPU, job or window.
@@ -25,7 +25,7 @@ struct Error {
 
   bool retryable() const { return code == ErrorCode::kUnavailable; }
 
-  // Says what the caller was doing: "set power limit on GPU 2: permission denied".
+  // Prepends what the caller was doing: "set power limit on GPU 2: permission denied".
   Error While(std::string_view doing) && {
     message.insert(0, std::string(doing) + ": ");
     return std::move(*this);

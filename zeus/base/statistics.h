@@ -5,16 +5,16 @@
 
 #include "zeus/base/random.h"
 
-// What a few repeated measurements say about what they measure.
+// Statistics of a few repeated measurements: intervals of means and of ratios of means.
 namespace zeus {
 
 struct SampleSummary {
   std::size_t count = 0;
   double mean = 0;
-  double variance = 0;  // Of one value, from n - 1 degrees of freedom; 0 for a single value.
+  double variance = 0;  // Variance of one value, by n - 1; 0 for a single value.
 
   double StandardDeviation() const;
-  double StandardError() const;  // Of the mean.
+  double StandardError() const;  // Standard deviation of the mean.
 };
 SampleSummary Summarize(std::span<const double> values);
 
@@ -54,10 +54,10 @@ struct BootstrapOptions {
   double changed_shared_error = 0;
 };
 
-// The same without assuming a normal distribution: quantiles of the ratio of resampled means.
-// Small samples scatter less than what they are drawn from and have lighter tails than they should;
-// both are corrected for (deviations are widened by sqrt(n / (n - 1)), quantiles are those of
-// Student's distribution). Needs two values on each side and is sensible from five on.
+// The same bounds without assuming a normal distribution: quantiles of the ratio of resampled
+// means. Small samples scatter less than what they are drawn from and have lighter tails than they
+// should; both are corrected for (deviations are widened by sqrt(n / (n - 1)), quantiles are those
+// of Student's distribution). Needs two values on each side and is sensible from five on.
 Interval BootstrapRatioBounds(std::span<const double> base, std::span<const double> changed,
                               const BootstrapOptions& options, Random& random);
 

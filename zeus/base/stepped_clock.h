@@ -7,9 +7,9 @@
 
 namespace zeus {
 
-// Virtual time in which recurring work runs when it is due. What a Ticker does on a thread of its
-// own happens here while somebody sleeps, in the order of time and on his thread, so that a program
-// with recorders gives the same numbers on every run. Single-threaded.
+// Virtual time in which recurring work runs when it is due. A Ticker runs it on a thread of its
+// own; here it runs while the program sleeps, in the order of time and on the sleeping thread, so
+// that a program with recorders gives the same numbers on every run. Single-threaded.
 class SteppedClock final : public Clock {
  public:
   TimePoint Now() const override { return clock_.Now(); }
@@ -29,7 +29,7 @@ class SteppedClock final : public Clock {
 
   VirtualClock clock_;
   std::vector<Task> tasks_;
-  bool running_ = false;  // A task that sleeps moves the time and starts nobody.
+  bool running_ = false;  // A task that sleeps moves the time but starts no other task.
 };
 
 }  // namespace zeus

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 
 namespace zeus {
@@ -67,6 +66,43 @@ std::string Escaped(std::string_view text, Style style) {
   return safe;
 }
 
+// Characters that take a place on the screen: all but "\x1b[32m" and its like.
+std::size_t ShownWidth(std::string_view text) {
+  std::size_t width = 0;
+  for (std::size_t colour = text.find("\x1b["); colour != std::string_view::npos;
+       colour = text.find("\x1b[")) {
+    width += TextWidth(text.substr(0, colour));
+    text.remove_prefix(std::min(text.find('m', colour), text.size() - 1) + 1);
+  }
+  return width + TextWidth(text);
+}
+
+std::string WrappedLine(std::string_view line, std::size_t width, std::size_t indent) {
+  if (ShownWidth(line) <= width) return std::string(line);
+  const std::size_t own_indent = std::min(line.find_first_not_of(' '), line.size());
+  std::string wrapped(line.substr(0, own_indent));
+  std::size_t column = own_indent;
+  bool first_in_row = true;
+  for (std::size_t at = own_indent; at < line.size();) {
+    // A word with the blanks before it, which a break replaces.
+    const std::size_t word = std::min(line.find_first_not_of(' ', at), line.size());
+    const std::size_t end = std::min(line.find(' ', word), line.size());
+    const std::string_view shown = line.substr(word, end - word);
+    if (!first_in_row && column + (word - at) + ShownWidth(shown) > width) {
+      wrapped += "\n" + std::string(own_indent + indent, ' ');
+      column = own_indent + indent;
+    } else {
+      wrapped += line.substr(at, word - at);
+      column += word - at;
+    }
+    wrapped += shown;
+    column += ShownWidth(shown);
+    first_in_row = false;
+    at = end;
+  }
+  return wrapped;
+}
+
 }  // namespace
 
 std::string ForTerminal(std::string_view text) { return Escaped(text, Style::kLines); }
@@ -74,5 +110,44 @@ std::string ForTerminal(std::string_view text) { return Escaped(text, Style::kLi
 std::string OneLineForTerminal(std::string_view text) { return Escaped(text, Style::kOneLine); }
 
 std::string JsonForTerminal(std::string_view json) { return Escaped(json, Style::kJson); }
+
+std::size_t TextWidth(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+std::string AlignedRows(const std::vector<Align>& alignment,
+                        const std::vector<std::vector<std::string>>& given) {
+  // Cells hold names that other people chose.
+  std::vector<std::vector<std::string>> rows = given;
+  for (auto& row : rows)
+    for (std::string& cell : row) cell = OneLineForTerminal(cell);
+  std::vector<std::size_t> widths(alignment.size(), 0);
+  for (const auto& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], TextWidth(row[i]));
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string blanks(widths[i] - TextWidth(row[i]), ' ');
+      if (i > 0) line += "  ";
+      line += alignment[i] == Align::kRight ? blanks + row[i] : row[i] + blanks;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string WrappedText(std::string_view text, std::size_t width, std::size_t indent) {
+  std::string wrapped;
+  while (true) {
+    const std::size_t end = text.find('\n');
+    wrapped += WrappedLine(text.substr(0, end), width, indent);
+    if (end == std::string_view::npos) return wrapped;
+    wrapped += '\n';
+    text.remove_prefix(end + 1);
+  }
+}
 
 }  // namespace zeus

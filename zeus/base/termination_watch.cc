@@ -17,13 +17,13 @@ namespace {
 constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
 constexpr char kStop = 0;
 
-// All that a handler can reach. Written before the handlers are installed.
+// The state that the signal handler uses. Written before the handlers are installed.
 std::array<struct sigaction, kSignals.size()> actions_before;
 std::atomic<pid_t> watching_process{0};
 std::atomic<int> pipe_to_thread{-1};
 static_assert(std::atomic<int>::is_always_lock_free);
 
-std::size_t PositionOf(int signal) {
+std::size_t IndexOfSignal(int signal) {
   std::size_t i = 0;
   while (i + 1 < kSignals.size() && kSignals[i] != signal) ++i;
   return i;
@@ -36,7 +36,7 @@ void OnSignal(int signal) {
     // A full pipe means that a thousand signals came before this one.
     [[maybe_unused]] const ssize_t written = ::write(pipe_to_thread, &message, 1);
   } else {
-    ::sigaction(signal, &actions_before[PositionOf(signal)], nullptr);
+    ::sigaction(signal, &actions_before[IndexOfSignal(signal)], nullptr);
     ::raise(signal);  // Delivered when this handler returns.
   }
   errno = error_before;
@@ -46,18 +46,18 @@ bool IsOurs(const struct sigaction& action) { return action.sa_handler == OnSign
 
 }  // namespace
 
-Result<std::unique_ptr<TerminationWatch>> TerminationWatch::Start(std::function<void()> last_word) {
+Result<std::unique_ptr<TerminationWatch>> TerminationWatch::Start(std::function<void()> clean_up) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
     return Error{ErrorCode::kUnavailable,
                  fmt::format("cannot watch signals: {}", std::generic_category().message(errno))};
   }
   return std::unique_ptr<TerminationWatch>(
-      new TerminationWatch(std::move(last_word), ends[0], ends[1]));
+      new TerminationWatch(std::move(clean_up), ends[0], ends[1]));
 }
 
-TerminationWatch::TerminationWatch(std::function<void()> last_word, int read_end, int write_end)
-    : last_word_(std::move(last_word)),
+TerminationWatch::TerminationWatch(std::function<void()> clean_up, int read_end, int write_end)
+    : clean_up_(std::move(clean_up)),
       read_end_(read_end),
       write_end_(write_end),
       thread_(std::make_unique<Ticker>("zeus-signals", [this] { return Step(); })) {
@@ -106,12 +106,12 @@ TimePoint TerminationWatch::Step() {
   // The ticker may not know yet that it is over: it must not wait here again.
   if (received == 1 && message == kStop) WakeToStop();
   if (received == 1 && message != kStop && armed_) {
-    last_word_();
+    clean_up_();
     Disarm();
-    // To the process: this thread takes no signals.
+    // Sent to the process, because this thread has all signals blocked.
     ::kill(::getpid(), message);
   }
-  return TimePoint();  // Again at once.
+  return TimePoint();  // Call Step() again at once.
 }
 
 }  // namespace zeus

@@ -18,7 +18,7 @@ class Ticker {
  public:
   using Step = std::function<TimePoint()>;
 
-  // For steps that have nothing to do until somebody wakes the thread.
+  // Returned by a step that has nothing to do until Wake() is called.
   static constexpr TimePoint kWhenWoken = TimePoint::max();
 
   // `step` is first called at once. `name` shows in `top -H` (15 characters). Throws
@@ -43,9 +43,9 @@ class Ticker {
   std::thread thread_;
 };
 
-// Whether this is what a Ticker throws that gets no thread.
+// Whether an exception is the one of a Ticker that got no thread.
 bool IsNoThread(const std::system_error& error);
-// The same for people: kUnavailable, with the settings that decide how many threads there are.
+// An error for people: kUnavailable, naming the settings that limit the number of threads.
 Error NoThreadError();
 
 }  // namespace zeus

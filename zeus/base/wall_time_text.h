@@ -8,14 +8,15 @@
 
 namespace zeus {
 
-// "2024-03-31T01:30:00Z", "2024-03-31T03:30:00.250+02:00", or seconds since 1970 ("1711848600").
-// A time without an offset is refused: it would mean something else on another machine.
+// Parses "2024-03-31T01:30:00Z", "2024-03-31T03:30:00.250+02:00", or seconds since 1970
+// ("1711848600"). A time without an offset is refused: it would mean something else on another
+// machine.
 Result<WallTime> ParseWallTime(std::string_view text);
 
-// "2024-03-31T01:30:00Z": whole seconds, UTC.
+// RFC 3339 with whole seconds in UTC: "2024-03-31T01:30:00Z".
 std::string ToText(WallTime time);
 
-// "2024-03-31T01:30:00.250000Z": nothing is lost.
+// RFC 3339 with microseconds, so that nothing is lost: "2024-03-31T01:30:00.250000Z".
 std::string ToExactText(WallTime time);
 
 }  // namespace zeus

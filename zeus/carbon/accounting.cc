@@ -7,8 +7,8 @@
 namespace zeus {
 namespace {
 
-// A year in steps of a second would be a mistake of the source, not of the user: a bound on how
-// often one piece is cut keeps an answer from taking for ever.
+// Bounds how often one piece is cut, so that a source with absurdly short steps cannot make an
+// answer take for ever.
 constexpr int kMaxCuts = 100'000;
 constexpr std::chrono::hours kNextTry(1);
 
@@ -16,8 +16,8 @@ void AddOnce(std::vector<std::string>& list, const std::string& text) {
   if (!text.empty() && std::ranges::find(list, text) == list.end()) list.push_back(text);
 }
 
-// Cuts every piece where what `read` answers ceases to hold; `count` gets each answer with the
-// energy that it holds for. Energy without an answer is counted as missing, with the reason.
+// Cuts every piece where an answer of `read` ceases to hold; `count` is called with each answer and
+// the energy for which it holds. Energy without an answer is counted as missing, with the reason.
 template <class Read, class Count>
 Accounted Walk(const EnergyUse& use, Read read, Count count) {
   Accounted accounted;
@@ -48,7 +48,7 @@ Accounted Walk(const EnergyUse& use, Read read, Count count) {
   return accounted;
 }
 
-// What `energy` more costs after `used`.
+// The price of `energy` when `used` was used before.
 Money PriceOf(const std::vector<PriceReading::Tier>& tiers, KilowattHours used, Joules energy) {
   Money cost;
   for (const PriceReading::Tier& tier : tiers) {

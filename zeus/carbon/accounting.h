@@ -20,17 +20,17 @@ struct EnergyPiece {
 // Energy over time: one piece when only the total of a window is known, many along a time line.
 struct EnergyUse {
   std::vector<EnergyPiece> pieces;
-  Joules sigma;  // Of the sum; the sensor's gain, so it counts for all pieces alike.
+  Joules sigma;  // Sigma of the sum; mostly the gain of the sensor, which all pieces share.
 
   Joules Sum() const;
 };
 
-// What is common to emissions and cost.
+// The part of a result that emissions and cost have in common.
 struct Accounted {
-  Joules energy;                     // For which there was a value …
-  Joules missing;                    // … and for which there was none.
-  std::vector<std::string> sources;  // Each once, in order of use.
-  std::vector<std::string> notes;  // Each once: stale values, fallbacks, why something is missing.
+  Joules energy;                     // Energy for which there was a value.
+  Joules missing;                    // Energy for which there was none.
+  std::vector<std::string> sources;  // Without duplicates, in the order of use.
+  std::vector<std::string> notes;    // Stale values, fallbacks, reasons for gaps.
   bool estimated = false;
 
   bool complete() const { return missing == Joules(0); }
@@ -40,7 +40,7 @@ struct Accounted {
 // at a constant intensity the sum is energy times intensity, whatever the pieces.
 struct Emissions {
   GramsCo2e amount;
-  GramsCo2e sigma;  // Energy and intensity together; errors of intensities are taken as one.
+  GramsCo2e sigma;  // Of energy and intensity; intensities share one error.
   Accounted accounted;
 };
 Emissions ComputeEmissions(const EnergyUse& use, IntensitySource& source);

@@ -12,6 +12,7 @@
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
 #include "zeus/base/wall_time_text.h"
+#include "zeus/http/url.h"
 
 namespace zeus {
 namespace {
@@ -21,11 +22,12 @@ using std::chrono::minutes;
 
 constexpr Seconds kRefresh = minutes(15);  // Values change every hour, estimates more often.
 constexpr Seconds kRetry = minutes(1);     // After a failure that may pass.
-constexpr Seconds kLongPause = hours(1);   // After one that only a person can mend.
+constexpr Seconds kLongPause = hours(1);   // After a failure that only a person can fix.
 constexpr hours kHold(1);                  // Values are hourly.
-constexpr hours kStaleReach(6);            // Beyond it a yearly mean is the better guess.
+constexpr hours kStaleReach(6);            // Older values are worse than a yearly mean.
 constexpr std::chrono::days kKept(10);
 constexpr double kMaxIntensity = 10'000;
+constexpr std::size_t kLargestAnswer = std::size_t{1} << 20;
 
 Result<StepSeries::Row> ReadRow(const Json& json) {
   ZEUS_TRY(const std::string time, GetField<std::string>(json, "datetime"));
@@ -97,10 +99,23 @@ Result<std::string> FindElectricityMapsToken(const std::optional<std::filesystem
                "electricity maps needs a token: set ELECTRICITY_MAPS_TOKEN or give a file with it"};
 }
 
+Result<std::unique_ptr<http::Client>> CreateGridClient(const std::string& base_url,
+                                                       Seconds timeout) {
+  ZEUS_TRY(const http::Url url, http::ParseUrl(base_url));
+  if (url.scheme == http::Url::Scheme::kUnix || !url.path.empty())
+    return InvalidArgument(Quote(base_url) + " is no address like https://api.example.org");
+  if (url.scheme == http::Url::Scheme::kHttp && !http::IsLoopback(url.host))
+    return InvalidArgument(Quote(base_url) + " would send the token in the clear: use https");
+  return http::Client::Create({.url = base_url,
+                               .connect_timeout = timeout,
+                               .answer_timeout = timeout,
+                               .largest_body = kLargestAnswer});
+}
+
 Result<std::unique_ptr<ElectricityMaps>> ElectricityMaps::Create(
     Clock& clock, ElectricityMapsOptions options, std::unique_ptr<IntensitySource> fallback) {
   ZEUS_RETURN_IF_ERROR(Check(options));
-  ZEUS_TRY(auto client, HttpClient::Create(options.base_url, options.timeout));
+  ZEUS_TRY(auto client, CreateGridClient(options.base_url, options.timeout));
   std::unique_ptr<ElectricityMaps> maps(
       new ElectricityMaps(clock, std::move(options), std::move(fallback), std::move(client)));
   maps->LoadCache();
@@ -109,7 +124,7 @@ Result<std::unique_ptr<ElectricityMaps>> ElectricityMaps::Create(
 
 ElectricityMaps::ElectricityMaps(Clock& clock, ElectricityMapsOptions options,
                                  std::unique_ptr<IntensitySource> fallback,
-                                 std::unique_ptr<HttpClient> client)
+                                 std::unique_ptr<http::Client> client)
     : clock_(clock),
       options_(std::move(options)),
       place_(PlaceOf(options_)),
@@ -141,7 +156,7 @@ void ElectricityMaps::Start() {
   ticker_ = std::make_unique<Ticker>("zeus-carbon", [this] { return Step(); });
 }
 
-// How much longer what we have needs no refreshing; a time stamp from the future is no promise.
+// The time for which the present values need no refresh; a time stamp from the future is ignored.
 std::optional<Seconds> ElectricityMaps::FreshFor() const {
   const std::lock_guard lock(mutex_);
   const WallTime now = clock_.WallNow();
@@ -192,9 +207,9 @@ ElectricityMaps::Fetched ElectricityMaps::Ask(const std::string& what) {
       options_.coordinates ? fmt::format("lat={:.4f}&lon={:.4f}", options_.coordinates->latitude,
                                          options_.coordinates->longitude)
                            : "zone=" + options_.zone;
-  const auto response =
-      client_->Get(fmt::format("/{}/carbon-intensity/{}?{}", options_.api_version, what, query),
-                   {.name = "auth-token", .value = options_.token});
+  const auto response = client_->Send(
+      {.path = fmt::format("/{}/carbon-intensity/{}?{}", options_.api_version, what, query),
+       .headers = {{"auth-token", options_.token}}});
   if (!response.ok()) return Failure{response.error().message, kRetry};
   const int status = response.value().status;
   switch (status) {
@@ -236,8 +251,8 @@ void ElectricityMaps::Keep(const Rows& rows) {
 
 Result<IntensityReading> ElectricityMaps::At(WallTime time) {
   std::unique_lock lock(mutex_);
-  // Whoever waited in vain does not wait again.
-  if (!arrived_.wait_for(lock, options_.patience, [this] { return settled_; })) {
+  // A caller that timed out once does not wait again.
+  if (!arrived_.wait_for(lock, options_.first_answer_timeout, [this] { return settled_; })) {
     settled_ = true;
     trouble_ = "no answer yet";
   }
@@ -265,7 +280,7 @@ Result<IntensityReading> ElectricityMaps::FromFallback(WallTime time, const std:
   ZEUS_TRY(IntensityReading reading, fallback_->At(time));
   reading.estimated = true;
   reading.note = fmt::format("electricity maps: {}; {} is used instead", reason, reading.source);
-  // The server may answer again soon: what we say now holds for this hour at most.
+  // The server may be back soon, so this answer holds for this hour at most.
   reading.valid.until = std::min(reading.valid.until, time + hours(1));
   return reading;
 }

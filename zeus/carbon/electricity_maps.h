@@ -10,14 +10,20 @@
 
 #include "zeus/base/clock.h"
 #include "zeus/base/ticker.h"
-#include "zeus/carbon/http_client.h"
 #include "zeus/carbon/intensity_cache.h"
 #include "zeus/carbon/intensity_source.h"
+#include "zeus/http/client.h"
 
 namespace zeus {
 
-// The token from a file (first line) or, without one, from ELECTRICITY_MAPS_TOKEN.
+// Reads the token from a file (first line) or, without one, from ELECTRICITY_MAPS_TOKEN.
 Result<std::string> FindElectricityMapsToken(const std::optional<std::filesystem::path>& file);
+
+// Creates a client for a service that requires a token, like "https://api.example.org". Plain HTTP
+// is refused except to this machine, since it would send the token in the clear. Each step of a
+// call takes at most `timeout`.
+Result<std::unique_ptr<http::Client>> CreateGridClient(const std::string& base_url,
+                                                       Seconds timeout);
 
 struct ElectricityMapsOptions {
   struct Coordinates {
@@ -30,14 +36,14 @@ struct ElectricityMapsOptions {
   std::string zone{};                        // "DE", "US-CAL-CISO"; or
   std::optional<Coordinates> coordinates{};  // a place in the zone.
   std::string token;
-  Seconds timeout{2};   // Of looking up, connecting, and each read.
-  Seconds patience{2};  // How long At() waits for the very first answer.
+  Seconds timeout{2};               // For each of: look-up, connection, read.
+  Seconds first_answer_timeout{2};  // How long At() waits for the first answer.
   std::optional<std::filesystem::path> cache_directory = DefaultCarbonCacheDirectory();
 };
 
-// The live grid from electricitymaps.com. The network is asked by Step(), in the background after
-// Start(), beginning with it, so that measuring never waits; At() answers from what has arrived,
-// from the cache of earlier runs, or from the fallback, and says which. Thread-safe.
+// The live carbon intensity from electricitymaps.com. Only Step() uses the network, on a background
+// thread from Start() on, so that measuring never waits. At() answers from received values, from
+// the cache of earlier runs, or from the fallback, and says which. Thread-safe.
 class ElectricityMaps final : public IntensitySource {
  public:
   // Validates and reads the cache; no network. `fallback` may be null.
@@ -48,20 +54,20 @@ class ElectricityMaps final : public IntensitySource {
 
   void Start();
 
-  // Asks the server if it is time to. Returns when to come again. One thread.
+  // Asks the server when values are due. Returns the time of the next call. One thread.
   TimePoint Step();
 
-  // After Start() the first call waits for the first answer, at most for `patience`.
+  // After Start() the first call waits for the first answer, at most for `first_answer_timeout`.
   Result<IntensityReading> At(WallTime time) override;
 
  private:
   ElectricityMaps(Clock& clock, ElectricityMapsOptions options,
-                  std::unique_ptr<IntensitySource> fallback, std::unique_ptr<HttpClient> client);
+                  std::unique_ptr<IntensitySource> fallback, std::unique_ptr<http::Client> client);
 
   using Rows = std::vector<StepSeries::Row>;
   struct Failure {
     std::string reason;
-    Seconds pause;  // Before the next attempt.
+    Seconds pause;  // Time until the next attempt.
   };
   using Fetched = std::variant<Rows, Failure>;
 
@@ -76,7 +82,7 @@ class ElectricityMaps final : public IntensitySource {
   const ElectricityMapsOptions options_;
   const std::string place_;
   const std::unique_ptr<IntensitySource> fallback_;
-  const std::unique_ptr<HttpClient> client_;
+  const std::unique_ptr<http::Client> client_;
   const std::optional<IntensityCache> cache_;
 
   mutable std::mutex mutex_;
@@ -84,10 +90,10 @@ class ElectricityMaps final : public IntensitySource {
   // Guarded by mutex_.
   StepSeries series_;
   std::optional<WallTime> fetched_at_;
-  std::string trouble_;  // Why the last attempt failed; empty when it did not.
-  bool settled_ = true;  // Nothing is under way that a first reader should wait for.
+  std::string trouble_;  // Reason of the last failure; empty after a success.
+  bool settled_ = true;  // Whether a first reader need not wait.
 
-  std::unique_ptr<Ticker> ticker_;  // Last: stops before anything it uses goes.
+  std::unique_ptr<Ticker> ticker_;  // The last member: stops before the others are destroyed.
 };
 
 }  // namespace zeus

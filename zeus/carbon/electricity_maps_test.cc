@@ -129,7 +129,7 @@ class ElectricityMapsTest : public ::testing::Test {
                                  .zone = "DE",
                                  .token = kToken,
                                  .timeout = Seconds(0.2),
-                                 .patience = Seconds(0.05),
+                                 .first_answer_timeout = Seconds(0.05),
                                  .cache_directory = directory_.path() / "cache"},
                                 std::make_unique<CountryAverage>(*FindCountry("DE").value()));
     EXPECT_TRUE(maps.ok());
@@ -361,6 +361,10 @@ TEST_F(ElectricityMapsTest, RefusesWhatCannotWorkBeforeAnythingIsMeasured) {
               HasSubstr("latitude"));
   EXPECT_THAT(mistake({.base_url = "http://grid.example.org", .zone = "DE", .token = "t"}),
               HasSubstr("in the clear"));
+  EXPECT_THAT(mistake({.base_url = "http://127.grid.example", .zone = "DE", .token = "t"}),
+              HasSubstr("in the clear"));
+  EXPECT_THAT(mistake({.base_url = "https://grid.example/v3", .zone = "DE", .token = "t"}),
+              HasSubstr("is no address"));
   EXPECT_THAT(mistake({.base_url = "grid.example.org", .zone = "DE", .token = "t"}),
               HasSubstr("is no address"));
 }

@@ -25,7 +25,7 @@ class IntensityCache {
 
   IntensityCache(const std::filesystem::path& directory, const std::string& place);
 
-  // kNotFound when there is none, kInvalidArgument when it is damaged: then it is as good as none.
+  // kNotFound when there is none, kInvalidArgument when it is damaged.
   Result<Contents> Load() const;
   Status Store(const Contents& contents) const;
 

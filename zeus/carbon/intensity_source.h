@@ -17,23 +17,22 @@ struct ValidSpan {
 // The carbon intensity of electricity at one moment, and how it is known.
 struct IntensityReading {
   CarbonIntensity intensity{};
-  CarbonIntensity sigma{};  // One standard deviation, as far as the source can tell; 0: it cannot.
+  CarbonIntensity sigma{};  // One standard deviation; 0 when the source does not know it.
   ValidSpan valid{};        // Contains the moment that was asked for.
   std::string source{};     // "DE 2024 (Ember)", "grid.csv"
   bool estimated = false;
-  std::string
-      note{};  // What a reader should know: stale, outside the series, a fallback. Or empty.
+  std::string note{};  // A warning: stale, outside the series, a fallback. Or empty.
 };
 
-// Says how much carbon dioxide a kilowatt-hour costs, over time. An error is a reason, never the
-// end of a measurement. Implementations are thread-safe and answer within a bounded time.
+// The carbon intensity of electricity over time. An error gives a reason and never ends a
+// measurement. Implementations are thread-safe and answer within a bounded time.
 class IntensitySource {
  public:
   virtual ~IntensitySource() = default;
   virtual Result<IntensityReading> At(WallTime time) = 0;
 };
 
-// One number that somebody knows: a contract, a yearly report.
+// One constant number, from a contract or a yearly report.
 class ConstantIntensity final : public IntensitySource {
  public:
   explicit ConstantIntensity(CarbonIntensity intensity) : intensity_(intensity) {}

@@ -17,7 +17,7 @@ using std::chrono::sys_seconds;
 
 constexpr int kMaxHours = 167;  // RFC 8536 allows a week in both directions.
 
-// Takes the parts of a rule off its front. Once something is wrong, ok() stays false.
+// Reads a rule from front to back. After the first mistake ok() stays false.
 class RuleScanner {
  public:
   explicit RuleScanner(std::string_view text) : rest_(text) {}
@@ -25,17 +25,17 @@ class RuleScanner {
   bool ok() const { return ok_; }
   bool done() const { return rest_.empty(); }
 
-  bool Take(char c) {
+  bool Skip(char c) {
     if (!rest_.starts_with(c)) return false;
     rest_.remove_prefix(1);
     return true;
   }
 
-  void Expect(char c) { ok_ = Take(c) && ok_; }
+  void Expect(char c) { ok_ = Skip(c) && ok_; }
 
   // "CET", or anything in <>.
   void Name() {
-    const bool quoted = Take('<');
+    const bool quoted = Skip('<');
     const auto letter = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); };
     const auto in_quotes = [&](char c) {
       return letter(c) || (c >= '0' && c <= '9') || c == '+' || c == '-';
@@ -63,32 +63,32 @@ class RuleScanner {
 
   // "-3:30", "+2", "02:00:00"
   seconds Time() {
-    const bool negative = Take('-');
-    if (!negative) Take('+');
+    const bool negative = Skip('-');
+    if (!negative) Skip('+');
     seconds time = std::chrono::hours(Number(0, kMaxHours));
-    if (Take(':')) {
+    if (Skip(':')) {
       time += std::chrono::minutes(Number(0, 59));
-      if (Take(':')) time += seconds(Number(0, 59));
+      if (Skip(':')) time += seconds(Number(0, 59));
     }
     return negative ? -time : time;
   }
 
   ClockChange Change() {
     ClockChange change{.kind = ClockChange::Kind::kDaysSinceNewYear};
-    if (Take('M')) {
+    if (Skip('M')) {
       change.kind = ClockChange::Kind::kWeekdayOfMonth;
       change.month = Number(1, 12);
       Expect('.');
       change.week = Number(1, 5);
       Expect('.');
       change.day = Number(0, 6);
-    } else if (Take('J')) {
+    } else if (Skip('J')) {
       change.kind = ClockChange::Kind::kDayWithoutLeap;
       change.day = Number(1, 365);
     } else {
       change.day = Number(0, 365);
     }
-    if (Take('/')) change.time = Time();
+    if (Skip('/')) change.time = Time();
     return change;
   }
 
@@ -127,7 +127,7 @@ Result<PosixTimeZone> PosixTimeZone::Parse(std::string_view text) {
   if (scan.ok() && !scan.done()) {
     scan.Name();
     Summer summer{.offset = zone.standard_ + std::chrono::hours(1), .begin = {}, .end = {}};
-    if (!scan.Take(',')) {
+    if (!scan.Skip(',')) {
       summer.offset = -scan.Time();
       scan.Expect(',');
     }

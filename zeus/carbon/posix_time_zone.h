@@ -9,7 +9,8 @@
 
 namespace zeus {
 
-// How far local time is ahead of UTC, and for which span [from, until) that holds.
+// The offset of local time from UTC (positive east of Greenwich), and the span [from, until) for
+// which it holds.
 struct UtcOffset {
   std::chrono::seconds offset;
   std::chrono::sys_seconds from;
@@ -25,7 +26,7 @@ struct ClockChange {
   int day = 0;   // Weekday (0 is Sunday), or the day of the other kinds.
   std::chrono::seconds time{7200};
 
-  // In the local time that holds before the change.
+  // The moment of the change, in the local time before it.
   std::chrono::local_seconds In(std::chrono::year year) const;
 };
 

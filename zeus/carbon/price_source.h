@@ -17,23 +17,23 @@ namespace zeus {
 // The price of electricity at one moment. Prices may depend on how much was used before.
 struct PriceReading {
   struct Tier {
-    KilowattHours up_to{INFINITY};  // Of the accounting period; the last tier has no end.
+    KilowattHours up_to{INFINITY};  // Use in the accounting period; the last tier is unlimited.
     UnitPrice price;
   };
-  std::vector<Tier> tiers;  // At least one, ends rising.
+  std::vector<Tier> tiers;  // At least one, by rising ends.
   ValidSpan valid;          // Contains the moment that was asked for.
   std::string source;       // "constant", "tariff.toml: night"
-  std::string note;         // What a reader should know, or empty.
+  std::string note;         // A warning, or empty.
 };
 
-// Says what a kilowatt-hour costs, over time. An error is a reason, never the end of a measurement.
+// The price of electricity over time. An error gives a reason and never ends a measurement.
 // Implementations are thread-safe and do not wait.
 class PriceSource {
  public:
   virtual ~PriceSource() = default;
   virtual Result<PriceReading> At(WallTime time) = 0;
   virtual const std::string& currency() const = 0;
-  // What the accounting period has used already: decides the tier in which we begin.
+  // The energy used in the accounting period so far, which decides the first tier.
   virtual KilowattHours already_used() const { return KilowattHours(0); }
 };
 
@@ -69,7 +69,7 @@ class PriceSeries final : public PriceSource {
   const StepSeries series_;
 };
 
-// Three capital letters, as ISO 4217 has them. kInvalidArgument otherwise.
+// Checks that a currency is three capital letters, as in ISO 4217. kInvalidArgument otherwise.
 Result<std::string> ParseCurrency(std::string_view text);
 
 }  // namespace zeus

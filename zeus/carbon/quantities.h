@@ -4,7 +4,7 @@
 
 #include "zeus/base/units.h"
 
-// What emissions and bills are counted in.
+// The units of emissions and bills.
 namespace zeus {
 
 // The bridge between physics (joules) and grids and bills (kilowatt-hours), here and nowhere else.
@@ -25,7 +25,7 @@ constexpr GramsCo2e operator*(CarbonIntensity intensity, Joules energy) {
   return energy * intensity;
 }
 
-// Amounts of one currency; which one is said beside them.
+// Amounts of money; the currency stands beside them.
 using Money = Quantity<struct CurrencyUnit>;
 using UnitPrice = Quantity<struct CurrencyPerKilowattHourUnit>;
 

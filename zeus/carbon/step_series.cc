@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "zeus/base/csv.h"
 #include "zeus/base/file.h"
 #include "zeus/base/text.h"
 #include "zeus/base/wall_time_text.h"
@@ -22,26 +23,24 @@ Error LineError(const std::string& name, std::size_t line, std::string_view reas
   return {ErrorCode::kInvalidArgument, fmt::format("{}:{}: {}", name, line, reason)};
 }
 
-Result<StepSeries::Row> ParseRow(std::string_view line, CsvValues values) {
-  const auto comma = line.find(',');
-  if (comma == std::string_view::npos || line.find(',', comma + 1) != std::string_view::npos)
-    return Error{ErrorCode::kInvalidArgument, Quote(line) + " is not a time and a number"};
-  ZEUS_TRY(const WallTime time, ParseWallTime(Trim(line.substr(0, comma))));
-  ZEUS_TRY(const double value, ParseDouble(Trim(line.substr(comma + 1))));
-  if (!std::isfinite(value) || (value < 0 && values == CsvValues::kNotNegative)) {
+using Fields = std::vector<std::string_view>;
+
+Result<StepSeries::Row> ParseRow(const Fields& fields, CsvValues values) {
+  if (fields.size() != 2)
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("{} is out of range", Quote(Trim(line.substr(comma + 1))))};
-  }
+                 Quote(fmt::format("{}", fmt::join(fields, ","))) + " is not a time and a number"};
+  ZEUS_TRY(const WallTime time, ParseWallTime(fields[0]));
+  ZEUS_TRY(const double value, ParseDouble(fields[1]));
+  if (!std::isfinite(value) || (value < 0 && values == CsvValues::kNotNegative))
+    return Error{ErrorCode::kInvalidArgument, fmt::format("{} is out of range", Quote(fields[1]))};
   return StepSeries::Row{.time = time, .value = value};
 }
 
-Result<std::string> ParseHeader(std::string_view line) {
-  const auto comma = line.find(',');
-  if (comma == std::string_view::npos || LowerCase(Trim(line.substr(0, comma))) != "time") {
+Result<std::string> ParseHeader(const Fields& fields) {
+  if (fields.size() < 2 || LowerCase(fields.front()) != "time")
     return Error{ErrorCode::kInvalidArgument,
                  "the first line must be a header like time,grams_per_kwh"};
-  }
-  return std::string(Trim(line.substr(comma + 1)));
+  return fmt::format("{}", fmt::join(fields.begin() + 1, fields.end(), ","));
 }
 
 }  // namespace
@@ -67,7 +66,7 @@ void StepSeries::DropBefore(WallTime time) {
   rows_.erase(rows_.begin(), std::ranges::lower_bound(rows_, time, {}, &Row::time));
 }
 
-// When a row ceases to hold.
+// The time from which a row no longer holds.
 WallTime StepSeries::EndOf(Iterator row) const {
   microseconds step = std::chrono::hours(1);
   if (const auto next = std::next(row); next != rows_.end()) {
@@ -115,19 +114,19 @@ Result<StepSeries::Step> StepSeries::At(WallTime time) const {
 Result<CsvSeries> ParseCsvSeries(std::string_view text, const std::string& name, CsvValues values) {
   std::vector<StepSeries::Row> rows;
   std::string column;
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    const auto end = std::min(text.find('\n'), text.size());
-    const std::string_view line = Trim(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.empty() || line.starts_with('#')) continue;
+  CsvText csv(text);
+  for (;;) {
+    const Result<bool> found = csv.Next();
+    if (!found.ok()) return LineError(name, csv.line(), found.error().message);
+    if (!found.value()) break;
     if (column.empty()) {
-      auto header = ParseHeader(line);
-      if (!header.ok()) return LineError(name, number, header.error().message);
+      auto header = ParseHeader(csv.fields());
+      if (!header.ok()) return LineError(name, csv.line(), header.error().message);
       column = std::move(header).value();
       continue;
     }
-    const auto row = ParseRow(line, values);
-    if (!row.ok()) return LineError(name, number, row.error().message);
+    const auto row = ParseRow(csv.fields(), values);
+    if (!row.ok()) return LineError(name, csv.line(), row.error().message);
     rows.push_back(row.value());
   }
   if (rows.empty()) {

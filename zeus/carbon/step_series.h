@@ -14,8 +14,8 @@ namespace zeus {
 
 // A value over time that holds from each row to the next: intensities and prices as grids and
 // exchanges publish them. The last row holds as long as the row before it did (an hour when it is
-// alone). Where there is no value, the nearest is used, and said so, up to `reach` away, and beyond
-// it nothing: yesterday's wind says little about next week. Not thread-safe while it changes.
+// alone). Where there is no value, the nearest one up to `reach` away is used, with a note; beyond
+// it there is none: yesterday's wind says little about next week. Not thread-safe while it changes.
 class StepSeries {
  public:
   struct Row {
@@ -25,11 +25,12 @@ class StepSeries {
   };
 
   struct Limits {
-    std::chrono::microseconds hold = std::chrono::microseconds::max();  // Of a row, at most.
+    std::chrono::microseconds hold =
+        std::chrono::microseconds::max();  // The longest time that a row holds.
     std::chrono::microseconds reach = std::chrono::hours(24);
   };
 
-  // Rows in any order; of two with the same time the later one in the list counts.
+  // Rows may come in any order; of two with the same time the later one in the list counts.
   explicit StepSeries(const std::vector<Row>& rows, Limits limits);
   explicit StepSeries(const std::vector<Row>& rows) : StepSeries(rows, Limits()) {}
 
@@ -37,7 +38,7 @@ class StepSeries {
     double value;
     ValidSpan valid;
     bool estimated;
-    std::string note;  // Not empty when the value is only the nearest.
+    std::string note;  // Not empty when the value is only the nearest one.
   };
   // kNotFound when there is no row within reach.
   Result<Step> At(WallTime time) const;

@@ -20,27 +20,6 @@ std::string MistakeIn(const char* csv) {
   return parsed.ok() ? "" : parsed.error().message;
 }
 
-TEST(WallTimeTextTest, TakesOffsetsFractionsAndSeconds) {
-  EXPECT_EQ(At("1970-01-01T00:00:00Z"), WallTime());
-  EXPECT_EQ(At("2024-03-31T03:30:00.250+02:00"),
-            At("2024-03-31T01:30:00Z") + std::chrono::milliseconds(250));
-  EXPECT_EQ(At("2023-12-31T19:00:00-05:00"), At("2024-01-01T00:00:00Z"));
-  EXPECT_EQ(At("1711848600"), At("2024-03-31T01:30:00Z"));
-  EXPECT_EQ(At("2024-02-29T00:00:00.000Z"), At("1709164800"));
-}
-
-TEST(WallTimeTextTest, RefusesWhatIsNoMoment) {
-  for (const char* text : {"", "now", "2024-03-31", "2024-03-31T01:30:00", "2023-02-29T00:00:00Z",
-                           "2024-03-31T24:00:00Z", "2024-03-31T01:60:00Z", "nan", "1e300",
-                           "2024-03-31T01:30:00.Z", "2024-03-31T01:30:00Zz"})
-    EXPECT_FALSE(ParseWallTime(text).ok()) << text;
-}
-
-TEST(WallTimeTextTest, IsReadBackAsWritten) {
-  for (const char* text : {"2024-02-29T23:59:59Z", "1969-12-31T23:00:00Z"})
-    EXPECT_EQ(ToText(At(text)), text);
-}
-
 TEST(StepSeriesTest, ARowHoldsUntilTheNext) {
   const StepSeries series({{At("2024-01-01T02:00:00Z"), 300}, {At("2024-01-01T00:00:00Z"), 100}});
   const auto step = series.At(At("2024-01-01T01:59:59Z"));

@@ -12,7 +12,7 @@
 
 namespace zeus {
 
-// One price of a tariff and when it holds, in local time.
+// One price of a tariff and the local times at which it holds.
 struct TariffRate {
   std::string name;
   std::bitset<12> months;          // Bit 0 is January.
@@ -28,7 +28,8 @@ struct TariffRate {
 // are the zone's. The first rate that holds counts. Immutable, thread-safe.
 class Tariff final : public PriceSource {
  public:
-  // A TOML file; see docs/carbon-and-price.md. Refused when some moment of the year has no rate.
+  // Reads a TOML file; see docs/carbon-and-price.md. Refused when some moment of the year has no
+  // rate.
   static Result<std::unique_ptr<Tariff>> Load(
       const std::filesystem::path& path, const std::filesystem::path& zones = kZoneInfoDirectory);
   static Result<std::unique_ptr<Tariff>> Parse(

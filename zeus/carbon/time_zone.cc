@@ -28,7 +28,7 @@ std::int64_t BigEndian(std::string_view bytes) {
   return static_cast<std::int64_t>(number);
 }
 
-// How many of what a block of the file holds.
+// The numbers of entries in a block of the file.
 struct Counts {
   std::size_t universal, standard, leaps, transitions, types, letters;
 
@@ -54,7 +54,7 @@ bool LooksLikeARule(std::string_view name) {
   return name.find_first_of("<,") != std::string_view::npos;
 }
 
-// Names become paths: nothing that leaves the directory.
+// Names become paths, so they must not leave the directory.
 bool IsZoneName(std::string_view name) {
   const auto allowed = [](char c) {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -66,7 +66,7 @@ bool IsZoneName(std::string_view name) {
 }  // namespace
 
 Result<TimeZone> TimeZone::Parse(std::string_view file) {
-  // The first block has 32-bit times for old readers; the second one is ours.
+  // The first block has 32-bit times for old readers; the second one is read.
   ZEUS_TRY(const Counts old, ReadHeader(file));
   const std::size_t skipped = kHeaderSize + old.BlockSize(4);
   if (file.size() < skipped) return Corrupt("length");

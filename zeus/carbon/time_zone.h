@@ -15,15 +15,15 @@ namespace zeus {
 
 inline constexpr const char* kZoneInfoDirectory = "/usr/share/zoneinfo";
 
-// Local time of a place, past and future clock changes included. Reads the system's time zone
-// files itself (RFC 8536): C++20 in GCC 12 has no time zones, and localtime_r with TZ set would
-// change the zone of the whole process. Immutable, thread-safe.
+// The local time of a place, including past and future clock changes. Reads the time zone files of
+// the system (RFC 8536) and POSIX rules; docs/adr/0031-libraries-or-our-own.md says why no library
+// does. Immutable, thread-safe.
 class TimeZone {
  public:
   // "Europe/Berlin", "UTC", or a POSIX rule "CET-1CEST,M3.5.0,M10.5.0/3" where there is no file.
   static Result<TimeZone> Load(std::string_view name,
                                const std::filesystem::path& directory = kZoneInfoDirectory);
-  // The content of a time zone file.
+  // Parses the content of a time zone file.
   static Result<TimeZone> Parse(std::string_view file);
 
   UtcOffset OffsetAt(WallTime time) const;
@@ -32,12 +32,12 @@ class TimeZone {
  private:
   struct Transition {
     std::chrono::sys_seconds time;
-    std::chrono::seconds offset;  // From then on.
+    std::chrono::seconds offset;  // Holds from then on.
   };
 
   std::chrono::seconds first_offset_{0};
   std::vector<Transition> transitions_;  // By time.
-  std::optional<PosixTimeZone> rule_;    // After the last of them.
+  std::optional<PosixTimeZone> rule_;    // Holds after the last transition.
 };
 
 }  // namespace zeus

@@ -265,7 +265,7 @@ void BatchSizeClient::ApplyOwnRules() {
     answer_.converged = true;
     answer_.message = fmt::format("reached the target after {} epochs", last_.epoch);
   } else if (last_.epoch >= spec.max_epochs) {
-    // The run is over, and the answer tells whether another try may help.
+    // The run is over, and the answer says whether another try may help.
     reporter_->Flush(FlushTimeout());
     if (const auto answer = reporter_->answer()) answer_ = *answer;
     if (answer_.stop || reporter_->refusal()) return;

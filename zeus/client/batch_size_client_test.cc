@@ -137,7 +137,7 @@ TEST_F(BatchSizeClientTest, TrainingGoesOnWithoutTheService) {
   EXPECT_EQ(client->trouble()->code, ErrorCode::kNotFound);
 }
 
-TEST_F(BatchSizeClientTest, ATrainingBeginsWithoutAnAnswerAndIsToldByTheNext) {
+TEST_F(BatchSizeClientTest, ATrainingBeginsWithoutAnAnswerAndTheNextStartDeliversItsResults) {
   zeus::testing::FlakyJobService flaky(service_);
   flaky.away = true;
   const auto begin = [&] {

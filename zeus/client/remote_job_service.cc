@@ -17,7 +17,9 @@ using Reply = ServerCalls::Reply;
 
 constexpr int kCreated = 201;
 
-std::string JobPath(const std::string& job_id) { return "/v1/jobs/" + PercentEncoded(job_id); }
+std::string JobPath(const std::string& job_id) {
+  return "/v1/jobs/" + http::PercentEncoded(job_id);
+}
 
 std::string TrialPath(const std::string& job_id, std::int64_t trial) {
   return fmt::format("{}/trials/{}", JobPath(job_id), trial);
@@ -92,9 +94,9 @@ Result<Job> RemoteJobService::GetJob(const std::string& job_id) {
 
 Result<std::vector<Job>> RemoteJobService::ListJobs(const JobQuery& query) {
   std::string path = fmt::format("/v1/jobs?limit={}", query.limit);
-  if (!query.after.empty()) path += "&after=" + PercentEncoded(query.after);
-  if (query.label) path += "&label=" + PercentEncoded(*query.label);
-  if (query.label && query.label_value) path += ":" + PercentEncoded(*query.label_value);
+  if (!query.after.empty()) path += "&after=" + http::PercentEncoded(query.after);
+  if (query.label) path += "&label=" + http::PercentEncoded(*query.label);
+  if (query.label && query.label_value) path += ":" + http::PercentEncoded(*query.label_value);
   ZEUS_TRY(const Reply reply, calls_->Ask(Method::kGet, path));
   return wire::JobsFromJson(reply.body);
 }
@@ -115,17 +117,17 @@ Result<std::vector<Trial>> RemoteJobService::ListTrials(const std::string& job_i
 
 Result<JobArms> RemoteJobService::GetArms(const std::string& job_id, const std::string& gpu_model) {
   std::string path = JobPath(job_id) + "/arms";
-  if (!gpu_model.empty()) path += "?gpu_model=" + PercentEncoded(gpu_model);
+  if (!gpu_model.empty()) path += "?gpu_model=" + http::PercentEncoded(gpu_model);
   ZEUS_TRY(const Reply reply, calls_->Ask(Method::kGet, path));
   return wire::JobArmsFromJson(reply.body);
 }
 
 Result<JobSavings> RemoteJobService::GetSavings(const SavingsQuery& query) {
   std::string path = JobPath(query.job_id) + "/savings";
-  if (!query.gpu_model.empty()) path += "?gpu_model=" + PercentEncoded(query.gpu_model);
+  if (!query.gpu_model.empty()) path += "?gpu_model=" + http::PercentEncoded(query.gpu_model);
   if (!query.baseline_job.empty())
     path += (query.gpu_model.empty() ? "?baseline=" : "&baseline=") +
-            PercentEncoded(query.baseline_job);
+            http::PercentEncoded(query.baseline_job);
   ZEUS_TRY(const Reply reply, calls_->Ask(Method::kGet, path));
   return wire::JobSavingsFromJson(reply.body);
 }

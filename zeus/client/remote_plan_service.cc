@@ -20,7 +20,7 @@ constexpr int kNoNewerPlan = 204;
 constexpr const char* kPlans = "/v1/plans";
 
 std::string PlanPath(const std::string& id) {
-  return fmt::format("{}/{}", kPlans, PercentEncoded(id));
+  return fmt::format("{}/{}", kPlans, http::PercentEncoded(id));
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ Result<CurrentPlan> RemotePlanService::ReportPace(const std::string& id,
 
 Result<std::vector<std::string>> RemotePlanService::List(const std::string& after, int limit) {
   std::string path = fmt::format("{}?limit={}", kPlans, limit);
-  if (!after.empty()) path += "&after=" + PercentEncoded(after);
+  if (!after.empty()) path += "&after=" + http::PercentEncoded(after);
   ZEUS_TRY(const Reply reply, calls_->Ask(Method::kGet, path));
   return wire::PlanIdsFromJson(reply.body);
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "zeus/base/json.h"
+#include "zeus/base/text.h"
 #include "zeus/wire/answers.h"
 #include "zeus/wire/body.h"
 #include "zeus/wire/error.h"
@@ -21,23 +22,27 @@ std::string BodyText(ServerCalls::Method method, const Json& body) {
 }  // namespace
 
 Result<std::unique_ptr<ServerCalls>> ServerCalls::Create(const CallOptions& options, Clock& clock) {
-  ZEUS_TRY(std::unique_ptr<HttpConnection> connection,
-           HttpConnection::Create({.url = options.url,
-                                   .token = options.token,
-                                   .authorities = options.authorities,
-                                   .keep = options.keep_connection,
-                                   .connect_timeout = options.retry.connect_timeout,
-                                   .answer_timeout = options.retry.answer_timeout}));
-  return std::unique_ptr<ServerCalls>(new ServerCalls(std::move(connection), options, clock));
+  ZEUS_TRY(const http::Url url, http::ParseUrl(options.url));
+  // A path is most likely a mistake: the routes of `zeus serve` begin at the root.
+  if (url.scheme != http::Url::Scheme::kUnix && !url.path.empty())
+    return InvalidArgument(Quote(options.url) + " must not have a path: use " + url.server());
+  ZEUS_TRY(std::unique_ptr<http::Client> client,
+           http::Client::Create({.url = options.url,
+                                 .token = options.token,
+                                 .authorities = options.authorities,
+                                 .keep_connection = options.keep_connection,
+                                 .connect_timeout = options.retry.connect_timeout,
+                                 .answer_timeout = options.retry.answer_timeout}));
+  return std::unique_ptr<ServerCalls>(new ServerCalls(std::move(client), options, clock));
 }
 
-ServerCalls::ServerCalls(std::unique_ptr<HttpConnection> connection, const CallOptions& options,
+ServerCalls::ServerCalls(std::unique_ptr<http::Client> client, const CallOptions& options,
                          Clock& clock)
-    : connection_(std::move(connection)), retry_(options.retry), clock_(clock) {}
+    : client_(std::move(client)), retry_(options.retry), clock_(clock) {}
 
 Result<ServerCalls::Reply> ServerCalls::Send(Method method, const std::string& path,
                                              const std::string& body) {
-  ZEUS_TRY(const HttpConnection::Answer answer, connection_->Ask(method, path, body));
+  ZEUS_TRY(const http::Reply answer, client_->Send({.method = method, .path = path, .body = body}));
   constexpr int kFirstRedirection = 300;
   if (answer.status >= kFirstRedirection || answer.status < 200) {
     Error error = wire::ErrorFromAnswer(answer.status, answer.body);
@@ -47,7 +52,7 @@ Result<ServerCalls::Reply> ServerCalls::Send(Method method, const std::string& p
   }
   Reply reply{.status = answer.status};
   if (answer.status == kNoContent || answer.body.empty()) return reply;
-  // Answers have no largest size: plans are long.
+  // Plans are long, so the size of an answer has no limit here.
   auto parsed = wire::ParseBody(answer.body, std::numeric_limits<std::size_t>::max());
   if (!parsed.ok())
     return Error{ErrorCode::kInternal,
@@ -69,7 +74,7 @@ Result<ServerCalls::Reply> ServerCalls::Ask(Method method, const std::string& pa
   for (int attempt = 1;; ++attempt) {
     auto reply = Send(method, path, text);
     if (reply.ok()) return reply;
-    // An earlier attempt, whose answer was lost, has deleted it.
+    // An earlier attempt deleted it, and its answer was lost.
     if (method == Method::kDelete && attempt > 1 && reply.error().code == ErrorCode::kNotFound)
       return Reply{.status = kNoContent};
     if (!reply.error().retryable() || attempt >= retry_.attempts) return reply;
@@ -80,7 +85,7 @@ Result<ServerCalls::Reply> ServerCalls::Ask(Method method, const std::string& pa
 
 void ServerCalls::Cancel() {
   ++cancellations_;
-  connection_->Cancel();
+  client_->Interrupt();
 }
 
 }  // namespace zeus

@@ -7,16 +7,17 @@
 #include "zeus/base/clock.h"
 #include "zeus/base/json.h"
 #include "zeus/base/result.h"
-#include "zeus/client/http_connection.h"
 #include "zeus/client/retry_policy.h"
+#include "zeus/http/client.h"
+#include "zeus/http/url.h"
 
 namespace zeus {
 
 // Where a server is, and how it is called.
 struct CallOptions {
-  std::string url{};          // See HttpConnection::Options.
+  std::string url{};          // See http::ParseUrl(); without a path.
   std::string token{};        // Sent as a bearer token, unless empty.
-  std::string authorities{};  // See HttpConnection::Options.
+  std::string authorities{};  // See http::ClientOptions.
   RetryPolicy retry = kRetryUsually;
   // Whether the connection stays open between calls. A thousand trainings that report now and then
   // would hold as many connections; a few callers that ask all the time should keep theirs.
@@ -28,14 +29,14 @@ struct CallOptions {
 // safe. Thread-safe; one call at a time.
 class ServerCalls {
  public:
-  using Method = HttpConnection::Method;
+  using Method = http::Method;
 
   struct Reply {
     int status = 0;
     Json body{};
   };
 
-  // Does not connect yet. The clock must outlive it.
+  // Does not connect yet. The clock must outlive the calls.
   static Result<std::unique_ptr<ServerCalls>> Create(const CallOptions& options, Clock& clock);
 
   // An answer that stands for an error is returned as this error. A DELETE that finds nothing after
@@ -47,11 +48,11 @@ class ServerCalls {
   void Cancel();
 
  private:
-  ServerCalls(std::unique_ptr<HttpConnection> connection, const CallOptions& options, Clock& clock);
+  ServerCalls(std::unique_ptr<http::Client> client, const CallOptions& options, Clock& clock);
 
   Result<Reply> Send(Method method, const std::string& path, const std::string& body);
 
-  std::unique_ptr<HttpConnection> connection_;
+  std::unique_ptr<http::Client> client_;
   const RetryPolicy retry_;
   Clock& clock_;
   std::atomic<int> cancellations_ = 0;

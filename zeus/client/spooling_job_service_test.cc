@@ -61,7 +61,7 @@ TEST_F(SpoolingJobServiceTest, ARunBeginsWithTheDefaultAfterABoundedWait) {
   EXPECT_EQ(started.value().max_epochs, 10);
 }
 
-TEST_F(SpoolingJobServiceTest, WhatRanWithoutTheServiceIsToldByTheNextStart) {
+TEST_F(SpoolingJobServiceTest, ResultsOfARunWithoutTheServiceAreDeliveredByTheNextStart) {
   flaky_.away = true;
   {
     SpoolingJobService service = NewService();
@@ -95,7 +95,7 @@ TEST_F(SpoolingJobServiceTest, WhatRanWithoutTheServiceIsToldByTheNextStart) {
   ExpectBeliefIsThatOfTheEvents();
 }
 
-TEST_F(SpoolingJobServiceTest, AServiceThatIsBackIsToldAtTheEndOfTheRun) {
+TEST_F(SpoolingJobServiceTest, AServiceThatIsBackGetsTheResultsAtTheEndOfTheRun) {
   flaky_.away = true;
   SpoolingJobService service = NewService();
   ASSERT_TRUE(service.Register(Spec()).ok());
@@ -143,7 +143,7 @@ TEST_F(SpoolingJobServiceTest, AServiceThatGoesAwayBetweenRegistrationAndStartIs
   EXPECT_TRUE(service.offline());
 }
 
-TEST_F(SpoolingJobServiceTest, TheLastReportOfATrialOfTheServiceIsToldLater) {
+TEST_F(SpoolingJobServiceTest, TheLastReportOfATrialOfTheServiceIsDeliveredLater) {
   Trial trial;
   {
     SpoolingJobService service = NewService();

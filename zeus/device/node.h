@@ -17,9 +17,10 @@ namespace zeus {
 
 // Something that was looked for and is not there, or not usable.
 struct Absence {
-  std::string what;    // "NVIDIA GPUs", "CPU energy (powercap)"
-  std::string reason;  // "libnvidia-ml.so.1 not found"
-  std::string fix;     // The command or step that changes it; empty if there is none.
+  std::string what;        // "NVIDIA GPUs", "CPU energy (powercap)"
+  std::string reason;      // "libnvidia-ml.so.1 not found"
+  std::string fix;         // The command or step that changes it; empty if there is none.
+  bool timed_out = false;  // The driver did not answer within Surroundings::answer_within.
 };
 
 // The devices that one vendor interface found.

@@ -8,13 +8,13 @@
 
 namespace zeus {
 
-// Says once that something keeps failing, and once that it works again. One owner.
+// Logs once that something keeps failing, and once that it works again. One owner.
 class FailureNotice {
  public:
-  // What is tried: "write samples.csv", "push to http://…".
+  // `doing` names the attempt: "write samples.csv", "push to http://…".
   explicit FailureNotice(std::string doing) : doing_(std::move(doing)) {}
 
-  // Takes note of an attempt; true if it worked.
+  // Records the outcome of an attempt; returns whether it succeeded.
   bool Note(const Status& attempt) {
     if (!attempt.ok()) ++failures_;
     if (attempt.ok() == working_) return working_;

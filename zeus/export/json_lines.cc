@@ -8,27 +8,8 @@
 namespace zeus {
 namespace {
 
-Json ToJson(const DeviceMeasurement& device) {
-  Json json = {{"device", device.device}, {"in_total", device.in_total}};
-  if (!device.energy.ok()) {
-    json["energy_joules"] = nullptr;
-    json["reason"] = device.energy.error().message;
-    return json;
-  }
-  const EnergyEstimate& estimate = device.energy.value();
-  json["energy_joules"] = estimate.energy.value();
-  json["energy_sigma_joules"] = estimate.sigma.value();
-  json["attributed_joules"] = estimate.attributed.value();
-  json["source"] = EnergySourceName(estimate.source);
-  json["coverage"] = estimate.coverage;
-  json["updates"] = estimate.updates;
-  json["update_period_seconds"] = estimate.update_period.count();
-  json["flags"] = estimate.flags.Names();
-  return json;
-}
-
-// Puts values that may be missing into an object: what a device does not have is left out, what it
-// could not tell now is null with its reason.
+// Adds values that may be missing to an object: values that a device does not have are left out,
+// and values that could not be read now are null, with the reason.
 class Fields {
  public:
   explicit Fields(Json& json) : json_(json) {}
@@ -95,24 +76,6 @@ Json ToJson(const DeviceSample& device) {
 }
 
 }  // namespace
-
-Json ToJson(const Measurement& measurement) {
-  const Measurement::Total total = measurement.Sum();
-  Json devices = Json::array();
-  for (const DeviceMeasurement& device : measurement.devices) devices.push_back(ToJson(device));
-  return {{"schema", "zeus.window/1"},
-          {"window", measurement.window},
-          {"start_time_seconds", UnixTime(measurement.started).count()},
-          {"elapsed_seconds", measurement.time.count()},
-          {"stage", measurement.stage == Measurement::Stage::kRefined ? "refined" : "immediate"},
-          {"devices", std::move(devices)},
-          {"total",
-           {{"energy_joules", total.energy.value()},
-            {"energy_sigma_joules", total.sigma.value()},
-            {"attributed_joules", total.attributed.value()},
-            {"contains", total.contains},
-            {"missing", total.missing}}}};
-}
 
 Json ToJson(const Sample& sample) {
   Json devices = Json::array();

@@ -8,21 +8,20 @@
 #include "zeus/base/result.h"
 #include "zeus/export/append_only_file.h"
 #include "zeus/export/sample.h"
-#include "zeus/monitor/measurement.h"
+#include "zeus/monitor/measurement_json.h"
 
 namespace zeus {
 
-// The fields are promised in docs/formats.md.
-Json ToJson(const Measurement& measurement);  // "schema": "zeus.window/1"
-Json ToJson(const Sample& sample);            // "schema": "zeus.sample/1"
+// "schema": "zeus.sample/1"; docs/formats.md promises the fields.
+Json ToJson(const Sample& sample);
 
-// On one line, without its end. Bytes that are not UTF-8 are replaced.
+// JSON on one line, without the end of the line. Bytes that are not UTF-8 are replaced.
 std::string ToLine(const Json& json);
 
-// A file with one JSON object per line. One owner.
+// A file with one JSON object per line: windows and samples. One owner.
 class JsonLines {
  public:
-  // An existing file must begin with a record of ours.
+  // Appends to an existing file, which must begin with a record of Zeus.
   static Result<std::unique_ptr<JsonLines>> Open(const std::filesystem::path& path);
 
   Status Write(const Measurement& measurement);

@@ -13,7 +13,7 @@ namespace zeus {
 // Thread-safe.
 class NodeSampler {
  public:
-  // Asks every GPU once for the range of its power limit.
+  // Reads the range of the power limit of every GPU once.
   explicit NodeSampler(NodeMonitor& node);
 
   Sample Take() const;

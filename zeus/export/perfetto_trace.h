@@ -29,10 +29,10 @@ class PerfettoTrace {
   static Result<std::unique_ptr<PerfettoTrace>> Create(const std::filesystem::path& path,
                                                        TimePoint start);
 
-  // A group of counters: "gpu:0", with a title for people. Once per device.
+  // Adds a group of counters for a device ("gpu:0") with a title. Call once per device.
   Status AddDevice(const std::string& device, std::string_view title);
 
-  // A counter has one value from `time` until the next. Its times do not go back: what is older
+  // Sets a counter from `time` until its next value. Its times do not go back: what is older
   // than the last value, or than the trace, is refused with kInvalidArgument, and so is what is no
   // number. kNotFound for a device that was not added.
   Status AddCounter(const std::string& device, const std::string& counter, TimePoint time,
@@ -47,7 +47,7 @@ class PerfettoTrace {
       : path_(std::move(path)), file_(descriptor), start_(start) {}
 
   double Microseconds(TimePoint time) const { return (time - start_).count() * 1e6; }
-  // All of them or none.
+  // Writes all events or none.
   Status Write(const std::vector<Json>& events);
   Status WriteAt(std::string_view text, std::int64_t offset);
   Status Restore();
@@ -55,7 +55,7 @@ class PerfettoTrace {
   const std::filesystem::path path_;
   const FileDescriptor file_;
   const TimePoint start_;
-  std::int64_t end_ = 0;  // Where the closing brackets are.
+  std::int64_t end_ = 0;  // Offset of the closing brackets.
   bool empty_ = true;
   std::map<std::string, int> processes_;                             // By device.
   std::map<std::pair<std::string, std::string>, TimePoint> latest_;  // By device and counter.

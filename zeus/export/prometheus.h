@@ -9,26 +9,27 @@
 #include <utility>
 
 #include "zeus/base/units.h"
-#include "zeus/metrics/metric.h"
 #include "zeus/export/sample.h"
+#include "zeus/metrics/metric.h"
 #include "zeus/monitor/measurement.h"
 
 namespace zeus {
 
-// What the devices show. Energies are the totals of the recording, so nothing is lost between two
-// scrapes however far apart they are.
+// Adds the readings of all devices. Energies are the totals of the recording, so nothing is lost
+// between two scrapes however far apart they are.
 void AddSample(const Sample& sample, MetricSet& metrics);
 
-// What this program is and what it costs: its version and its CPU time.
+// Adds the version of this program and its CPU time.
 void AddProcess(std::string_view version, Seconds cpu_time, MetricSet& metrics);
 
-// CPU time of this process so far.
+// The CPU time that this process has used.
 Seconds ProcessCpuTime();
 
-// Finished windows, summed up by name. Thread-safe.
+// Sums of finished windows by name. Thread-safe.
 class WindowMetrics {
  public:
-  // Names beyond so many are counted together as "other": a name per step must not fill a database.
+  // Names beyond this number are summed as "other": a window name per step must not fill a
+  // database.
   explicit WindowMetrics(std::size_t most_names = 200) : most_names_(most_names) {}
 
   void Observe(const Measurement& measurement);
@@ -43,7 +44,7 @@ class WindowMetrics {
 
   const std::size_t most_names_;
   mutable std::mutex mutex_;
-  std::set<std::string> names_;  // Guarded by mutex_, as is the next.
+  std::set<std::string> names_;  // Guarded by mutex_, like the next member.
   std::map<Key, Series> series_;
 };
 

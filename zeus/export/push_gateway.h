@@ -5,6 +5,7 @@
 
 #include "zeus/base/result.h"
 #include "zeus/export/failure_notice.h"
+#include "zeus/http/client.h"
 
 namespace zeus {
 
@@ -23,7 +24,7 @@ std::string PushPath(const PushTarget& target);
 // A Prometheus push gateway, for programs that no server can scrape. One owner.
 class PushGateway {
  public:
-  // kInvalidArgument when the URL is none or job or instance are empty.
+  // Returns kInvalidArgument when the URL is malformed or job or instance are empty.
   static Result<std::unique_ptr<PushGateway>> Create(const PushTarget& target);
   ~PushGateway();
 
@@ -36,10 +37,9 @@ class PushGateway {
   bool working() const { return notice_.working(); }
 
  private:
-  class Connection;
-  PushGateway(std::unique_ptr<Connection> connection, std::string path, const std::string& url);
+  PushGateway(std::unique_ptr<http::Client> client, std::string path, const std::string& url);
 
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<http::Client> client_;
   const std::string path_;
   FailureNotice notice_;
 };

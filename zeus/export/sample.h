@@ -16,7 +16,7 @@ namespace zeus {
 struct DeviceIdentity {
   std::string name;   // "gpu:0"
   std::string model;  // Empty if unknown.
-  std::string uuid;   // Of a GPU; empty if it has none.
+  std::string uuid;   // The UUID of a GPU; empty if it has none.
 
   std::string_view kind() const;   // "gpu", "cpu", "dram", "rail": before the colon.
   std::string_view index() const;  // "0", "VDD_IN": after it.
@@ -25,22 +25,22 @@ struct DeviceIdentity {
 struct DeviceSample {
   DeviceIdentity identity;
   EnergyMonitor::Present present;
-  // What the limit may be; read once, as it does not change.
+  // The range of the power limit; read once, as it does not change.
   std::optional<PowerRange> limit_range{};
   std::optional<Watts> default_limit{};
   bool in_total = true;  // See DeviceMeasurement.
 };
 
-// What all devices showed at one moment: a line of `zeus monitor`, an answer to Prometheus.
+// The readings of all devices at one moment: a line of `zeus monitor`, an answer to Prometheus.
 struct Sample {
   WallTime taken;
   TimePoint at;      // The same moment by the clock of the monitor.
-  Seconds recorded;  // Since recording began: the time over which energies add up.
+  Seconds recorded;  // Time since recording began, over which energies add up.
   std::vector<DeviceSample> devices;
 };
 
-// Why a device cannot be read at present; null when it can. Its energy may be known all the same:
-// what it used before.
+// The reason why a device cannot be read at present, or null when it can. The energy that it used
+// before may be known all the same.
 const Error* WhyUnreadable(const EnergyMonitor::Present& present);
 
 }  // namespace zeus

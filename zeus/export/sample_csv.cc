@@ -14,7 +14,7 @@ std::string Cell(const Result<Quantity<Unit>>& value) {
   return value.ok() ? fmt::format("{}", value.value().value()) : "";
 }
 
-// Why a row has no energy; empty otherwise.
+// The reason why a row has no energy, or "".
 std::string Reason(const EnergyMonitor::Present& present) {
   return present.total.ok() ? "" : present.total.error().message;
 }

@@ -8,7 +8,7 @@
 namespace zeus {
 
 // Samples as comma-separated values: a row per device, so that the columns are the same on every
-// machine. What is not known is an empty cell. See docs/formats.md.
+// machine. Unknown values are empty cells. See docs/formats.md.
 std::string SampleCsvHeader();
 std::vector<std::string> SampleCsvRows(const Sample& sample);
 

@@ -4,7 +4,7 @@
 
 namespace zeus {
 
-// Seconds since 1970, UTC: how every record of ours says when it was.
+// Seconds since 1970 (UTC), the time stamp of all records.
 inline Seconds UnixTime(WallTime time) { return time.time_since_epoch(); }
 
 }  // namespace zeus

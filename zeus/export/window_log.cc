@@ -61,7 +61,7 @@ std::string Cell(const DeviceMeasurement* device, Joules EnergyEstimate::*part) 
 Status MakeRoom(const std::filesystem::path& path) {
   std::error_code failure;
   if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), failure);
-  // What goes wrong here shows when the file is opened.
+  // An error shows again when the file is opened.
   if (!std::filesystem::is_regular_file(path, failure)) return Ok();
   const auto first = ReadLine(path);
   if (!first.ok() || !first.value().starts_with(fmt::format("{}", fmt::join(kFirstColumns, ","))))

@@ -12,20 +12,21 @@
 namespace zeus {
 
 enum class WindowColumns {
-  kReference,  // Time and GPUs only, as the reference implementation writes them.
+  kReference,  // Time and GPUs only, like the reference implementation.
   kExtended,   // Then the other devices, every device's standard deviation, and the flags.
 };
 
 enum class IfLogExists {
-  kContinue,   // It must have the same columns.
+  kContinue,   // Appends; the file must have the same columns.
   kBeginAnew,  // A log of windows is emptied; any other file is refused. Folders are made.
 };
 
-// Finished windows as comma-separated values, one line each. The columns of the reference come
-// first, so that its readers work on both kinds. See docs/formats.md. One owner.
+// Writes finished windows as comma-separated values, one line each. The columns of the reference
+// implementation come first, so that its readers work on both kinds. See docs/formats.md. One
+// owner.
 class WindowLog {
  public:
-  // `devices` as the monitor calls them ("gpu:0", "cpu:0", …).
+  // `devices` are the names that the monitor uses ("gpu:0", "cpu:0", …).
   static Result<std::unique_ptr<WindowLog>> Open(const std::filesystem::path& path,
                                                  std::vector<std::string> devices,
                                                  WindowColumns columns = WindowColumns::kReference,

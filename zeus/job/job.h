@@ -12,74 +12,74 @@
 
 namespace zeus {
 
-// A recurring job and what has been learned about it. Everything but the spec changes under the
-// lock of the job's row.
+// A recurring job and what has been learned about it. Spec, seed and created_at never change; the
+// other members change while the job is locked (JobTransaction::LockJob()).
 struct Job {
   JobSpec spec{};
   std::uint64_t seed = 0;
   WallTime created_at{};
-  std::int64_t recurrences = 0;  // Begun.
-  std::int64_t trials = 0;       // Handed out; the number of the last one.
-  std::int64_t events = 0;       // The sequence number of the last one.
+  std::int64_t recurrences = 0;  // The number of recurrences that have begun.
+  std::int64_t trials = 0;       // The number of the latest trial.
+  std::int64_t events = 0;       // The sequence number of the latest event.
   Json policy_state{};           // BatchSizePolicy::Save().
-  // Of converged trials only: a cheap failure says nothing about what convergence costs.
+  // The least cost of converged trials. A cheap failure says nothing about the cost to converge.
   std::optional<Joules> least_cost{};
   std::optional<int> least_cost_batch_size{};
 };
 
 enum class TrialStatus {
-  kDispatched,  // Handed out; nothing heard yet.
-  kReporting,   // At least one epoch was reported, and it goes on.
+  kDispatched,  // Started, without a report yet.
+  kReporting,   // At least one epoch was reported, and the run goes on.
   kConverged,   // Ended: the target was reached.
   kStopped,     // Ended without reaching the target: budget, deadline, greatest number of epochs.
-  kFailed,      // Ended by an error or by its user: teaches nothing.
-  kExpired,     // Not heard of for the time of its lease. Comes back to life with a report.
+  kFailed,      // Ended by an error or by its user: the policy learns nothing from it.
+  kExpired,     // Silent for longer than its lease. A report or a heartbeat revives it.
 };
 
-// dispatched, reporting, converged, stopped, failed, expired.
+// Names are "dispatched", "reporting", "converged", "stopped", "failed" and "expired".
 std::string_view Name(TrialStatus status);
 std::optional<TrialStatus> TrialStatusNamed(std::string_view name);
-// exploring, concurrent, exploiting, baseline.
+// Names are "exploring", "concurrent", "exploiting" and "baseline".
 std::string_view Name(RunRole role);
 std::optional<RunRole> RunRoleNamed(std::string_view name);
 
-// Dispatched or reporting: holds its place.
+// An active trial is dispatched or reporting. It counts as running.
 constexpr bool IsActive(TrialStatus status) {
   return status == TrialStatus::kDispatched || status == TrialStatus::kReporting;
 }
-// Converged, stopped or failed: nothing changes it any more.
+// A final trial is converged, stopped or failed. It does not change any more.
 constexpr bool IsFinal(TrialStatus status) {
   return !IsActive(status) && status != TrialStatus::kExpired;
 }
 
-// One run of a job with one batch size. Numbers are cumulative since its start.
+// One run of a job with one batch size. Amounts are cumulative since its start.
 struct Trial {
   std::string job_id{};
-  std::int64_t number = 0;      // Of the job, from 1.
-  std::int64_t recurrence = 0;  // From 0.
-  int attempt = 0;              // Of the recurrence, from 0.
+  std::int64_t number = 0;      // Counts the trials of the job, from 1.
+  std::int64_t recurrence = 0;  // Counts the recurrences of the job, from 0.
+  int attempt = 0;              // Counts the trials of the recurrence, from 0.
   int batch_size = 0;
   RunRole role = RunRole::kExploiting;
   std::string gpu_model{};
   Watts max_power{};
   TrialStatus status = TrialStatus::kDispatched;
-  // Of the request that began it: the same request again gets the same trial. May be empty.
+  // The id of the request that began the trial; may be empty. The same request gets the same trial.
   std::string request_id{};
   WallTime started_at{};
-  Seconds lease{};         // How long a sign of life counts.
-  WallTime lease_until{};  // By the lease clock in a repository, by the time of day in answers.
+  Seconds lease{};         // The trial expires when it is silent for so long.
+  WallTime lease_until{};  // In a repository by the lease clock, in answers by the time of day.
   std::optional<WallTime> ended_at{};
   int epochs = 0;
   Seconds time{};
   Joules energy{};
   Joules cost{};
   std::optional<double> metric{};
-  std::optional<Joules> epoch_cost{};  // Of the latest epoch, or as the runner knows it better.
+  std::optional<Joules> epoch_cost{};  // The cost of a typical epoch; else of the latest one.
   std::optional<Watts> power_limit{};
-  std::string reason{};  // Why it ended, for people.
-  // The runner vouches for it: the power limit stayed as it was found, and nothing was tried.
+  std::string reason{};  // Why the trial ended, in words for users.
+  // The runner left the power limit as it found it, and tried nothing.
   bool undisturbed = false;
-  // Other processes used its GPUs: `energy` is its own share, its time is that of a crowded GPU.
+  // Other processes used the GPUs: `energy` is the share of this run, `time` that of a shared GPU.
   bool shared = false;
 };
 
@@ -87,20 +87,20 @@ enum class EventKind {
   kJobCreated,
   kTrialStarted,
   kTrialReported,
-  kTrialEnded,    // Converged, stopped or failed.
-  kTrialSkipped,  // A batch size was chosen and, by its epoch cost, not worth starting.
+  kTrialEnded,    // The trial has become final.
+  kTrialSkipped,  // A batch size was chosen that, by its known epoch cost, is not worth a trial.
   kTrialExpired,
   kEpochCostLearned,
 };
 
-std::string_view Name(EventKind kind);  // job_created, trial_started, …
+std::string_view Name(EventKind kind);  // "job_created", "trial_started" and so on.
 std::optional<EventKind> EventKindNamed(std::string_view name);
 
-// What happened to a job, in the order in which it was committed. The belief of a job is a function
-// of its spec, its seed and these (event_replay.h).
+// A change of a job. Events are numbered in the order in which they were committed. The state of
+// the policy is a function of the spec, the seed and the events (event_replay.h).
 struct JobEvent {
   std::string job_id{};
-  std::int64_t sequence = 0;  // Of the job, from 1, without gaps.
+  std::int64_t sequence = 0;  // Counts the events of the job, from 1, without gaps.
   WallTime at{};
   EventKind kind = EventKind::kJobCreated;
   std::optional<std::int64_t> trial{};

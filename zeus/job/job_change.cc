@@ -8,15 +8,15 @@
 #include <utility>
 
 #include "zeus/base/json.h"
-#include "zeus/job/event_detail.h"
+#include "zeus/job/event_replay.h"
 
 namespace zeus {
 namespace {
 
-// More would hold up the request; the rest is found by the next one.
+// Bounds the time that one request spends on expired trials; the next request finds the others.
 constexpr int kExpiredAtOnce = 100;
 
-PlannedRun RunOf(const Trial& trial) {
+PlannedRun PlannedRunFor(const Trial& trial) {
   return {.recurrence = trial.recurrence,
           .attempt = trial.attempt,
           .gpu_model = trial.gpu_model,
@@ -24,7 +24,7 @@ PlannedRun RunOf(const Trial& trial) {
           .role = trial.role};
 }
 
-// Runs that teach nothing: beliefs are about the runs of the policy, alone on their GPUs.
+// The policy learns from its own trials only, and only if they were alone on their GPUs.
 bool Teaches(const Trial& trial) { return trial.role != RunRole::kBaseline && !trial.shared; }
 
 Json ProgressDetail(const Trial& trial) {
@@ -184,17 +184,17 @@ Result<Trial> JobChange::GivenTrial(const TrialRequest& request) {
                .gpu_model = situation.gpu_model};
 }
 
-// With what is known of the epoch cost before the run.
+// Uses the epoch cost that is known before the run.
 RunBound JobChange::BoundNow(const BatchSizePolicy& policy, const Trial& trial) const {
   if (!Teaches(trial)) return {.last_epoch = job_.spec.max_epochs};
-  return BoundOf(policy, RunOf(trial), policy.ProfiledEpochCost(trial.gpu_model, trial.batch_size),
-                 job_.spec.max_epochs);
+  return BoundOf(policy, PlannedRunFor(trial),
+                 policy.ProfiledEpochCost(trial.gpu_model, trial.batch_size), job_.spec.max_epochs);
 }
 
 Status JobChange::Skip(const Situation& situation, const Choice& choice, const Trial& trial) {
   ZEUS_TRY(BatchSizePolicy * policy, policies_.For(situation.gpu_model));
   ZEUS_TRY(const Joules earlier, EarlierCost(trial));
-  const RunResult result = ResultOf(RunOf(trial), {}, earlier);
+  const RunResult result = ResultOf(PlannedRunFor(trial), {}, earlier);
   policy->Observe(result);
   Json detail = ChoiceDetail(situation, choice);
   detail["result"] = ResultDetail(result);
@@ -216,7 +216,7 @@ Result<ReportAnswer> JobChange::Report(const TrialReport& report) {
   if (IsFinal(trial.status)) return AnswerAbout(trial);
   ZEUS_RETURN_IF_ERROR(CheckProgress(report, trial));
   if (report.epoch == trial.epochs && IsActive(trial.status)) return AnswerAbout(trial);
-  // Whoever was taken for dead and speaks is alive.
+  // A report revives an expired trial.
   trial.status = TrialStatus::kReporting;
   trial.ended_at.reset();
   trial.reason.clear();
@@ -260,7 +260,7 @@ void JobChange::Apply(const TrialReport& report, Trial& trial) const {
     trial.epoch_cost =
         ZeusCostOf(job_.spec.eta, trial.max_power, *report.epoch_energy, *report.epoch_time);
   } else if (report.epoch > trial.epochs) {
-    // The latest epochs: the first ones carry the profiling of power limits.
+    // Only the epochs since the previous report: the first ones include profiling.
     trial.epoch_cost = (cost - trial.cost) / double(report.epoch - trial.epochs);
   }
   trial.epochs = report.epoch;
@@ -278,8 +278,9 @@ Result<std::optional<std::string>> JobChange::WhyStop(const Trial& trial) {
   if (trial.epochs >= job_.spec.max_epochs)
     return Reason(fmt::format("did not reach the target within {} epochs", trial.epochs));
   ZEUS_TRY(BatchSizePolicy * policy, policies_.For(trial.gpu_model));
-  const RunBound bound = BoundOf(*policy, RunOf(trial), trial.epoch_cost, job_.spec.max_epochs);
-  // The budget is made from undisturbed costs, and a baseline is never stopped by it.
+  const RunBound bound =
+      BoundOf(*policy, PlannedRunFor(trial), trial.epoch_cost, job_.spec.max_epochs);
+  // A baseline and a run on a shared GPU are not stopped by the budget.
   if (Teaches(trial) && trial.epochs >= bound.last_epoch)
     return Reason(fmt::format("stopped after {} epochs: more would cost more than it can gain",
                               trial.epochs));
@@ -299,7 +300,7 @@ Status JobChange::End(Trial& trial, TrialStatus status, std::string reason) {
   detail["reason"] = trial.reason;
   if (status != TrialStatus::kFailed && Teaches(trial)) {
     ZEUS_TRY(const Joules earlier, EarlierCost(trial));
-    const RunResult result = ResultOf(RunOf(trial),
+    const RunResult result = ResultOf(PlannedRunFor(trial),
                                       {.converged = status == TrialStatus::kConverged,
                                        .epochs = trial.epochs,
                                        .cost = trial.cost,
@@ -346,7 +347,7 @@ Result<bool> JobChange::AnotherTryMayHelp(const Trial& trial) {
   ZEUS_TRY(const bool too_late, DeadlineHasPassed(trial));
   if (too_late) return false;
   ZEUS_TRY(const BatchSizePolicy* policy, policies_.For(trial.gpu_model));
-  return zeus::AnotherTryMayHelp(*policy, RunOf(trial), job_.least_cost.has_value());
+  return zeus::AnotherTryMayHelp(*policy, PlannedRunFor(trial), job_.least_cost.has_value());
 }
 
 Result<ReportAnswer> JobChange::AnswerAbout(const Trial& trial) {
@@ -378,7 +379,7 @@ Result<Trial> JobChange::Heartbeat(std::int64_t number) {
 Result<Trial> JobChange::EndTrial(const TrialEnd& end) {
   ZEUS_TRY(Trial trial, Find(end.trial));
   if (IsFinal(trial.status)) return trial;
-  // A run that ended before its first epoch says nothing about its batch size.
+  // The policy can learn nothing from a run that ended before its first epoch.
   const TrialStatus status = trial.epochs > 0 ? end.status : TrialStatus::kFailed;
   ZEUS_RETURN_IF_ERROR(End(trial, status, end.reason));
   return trial;

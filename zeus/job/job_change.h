@@ -14,16 +14,16 @@
 
 namespace zeus {
 
-// What happens to one job within one transaction: the life cycle of trials. The job is locked, so
-// that what is decided here is decided on the latest state, whichever server decides. Lives as long
-// as the transaction.
+// A change of one job within one transaction: the life cycle of its trials. The job is locked, so
+// every decision is based on the latest state, also when several servers share the database. Lives
+// as long as the transaction.
 class JobChange {
  public:
   struct Clocks {
     const Clock& day;
     const LeaseClock& leases;
   };
-  // The time of the change is that at which the job is ours, not that at which we began to wait.
+  // Locks the job. The time of the change is read after the lock was obtained.
   static Result<JobChange> Begin(JobTransaction& transaction, const std::string& job_id,
                                  const Clocks& clocks);
 
@@ -34,11 +34,11 @@ class JobChange {
   Status LearnEpochCost(const EpochCostReport& report);
   Result<int> ExpireOverdueTrials();
 
-  // Writes the job back. Nothing above counts without.
+  // Writes the job back. Without this call the changes above are lost.
   Status Finish();
 
  private:
-  struct Place {  // In the life of the job.
+  struct Place {  // The position of a trial in the life of the job.
     std::int64_t recurrence = 0;
     int attempt = 0;
   };
@@ -53,7 +53,7 @@ class JobChange {
   Result<Trial> Find(std::int64_t number);
   Result<Place> NextPlace(const TrialRequest& request);
   Result<Trial> ChooseTrial(const TrialRequest& request);
-  // The default as without Zeus, or a batch size that was used without asking: no policy is asked.
+  // Makes a trial without asking the policy: a baseline, or a run that began without the service.
   Result<Trial> GivenTrial(const TrialRequest& request);
   RunBound BoundNow(const BatchSizePolicy& policy, const Trial& trial) const;
   Status Skip(const Situation& situation, const Choice& choice, const Trial& trial);
@@ -73,8 +73,8 @@ class JobChange {
   JobTransaction& transaction_;
   Job job_;
   JobPolicy policies_;
-  WallTime now_;        // For labelling records.
-  WallTime lease_now_;  // For leases.
+  WallTime now_;        // The time of day, for records.
+  WallTime lease_now_;  // The time of the lease clock.
 };
 
 }  // namespace zeus

@@ -10,12 +10,12 @@
 namespace zeus {
 namespace {
 
-// The key of the policy that serves all models: no GPU has this name.
+// The key of the policy for all models. No GPU model has this name.
 const std::string kAllModels = "*";
 
 }  // namespace
 
-const std::string& JobPolicy::KeyOf(const std::string& gpu_model) const {
+const std::string& JobPolicy::Key(const std::string& gpu_model) const {
   return shared_ ? kAllModels : gpu_model;
 }
 
@@ -36,7 +36,7 @@ Result<JobPolicy> JobPolicy::Restore(const Job& job) {
 }
 
 Result<BatchSizePolicy*> JobPolicy::For(const std::string& gpu_model) {
-  std::unique_ptr<BatchSizePolicy>& policy = policies_[KeyOf(gpu_model)];
+  std::unique_ptr<BatchSizePolicy>& policy = policies_[Key(gpu_model)];
   if (!policy) {
     ZEUS_TRY(policy, MakePolicy(spec_));
   }

@@ -10,14 +10,14 @@
 
 namespace zeus {
 
-// What a job believes, as it is stored: one policy for all GPU models that translates between them,
-// or one for each.
+// The policies of a job, as they are stored in Job::policy_state: one policy for all GPU models,
+// which translates between them, or one policy for each model.
 class JobPolicy {
  public:
-  // kInternal when what is stored cannot be understood.
+  // Returns kInternal when the stored state is damaged.
   static Result<JobPolicy> Restore(const Job& job);
 
-  // That of a model which was never seen is new.
+  // Returns the policy for a GPU model; makes a new one for a model that was never used.
   Result<BatchSizePolicy*> For(const std::string& gpu_model);
 
   Json Save() const;
@@ -25,7 +25,7 @@ class JobPolicy {
  private:
   JobPolicy(PolicySpec spec, bool shared) : spec_(std::move(spec)), shared_(shared) {}
 
-  const std::string& KeyOf(const std::string& gpu_model) const;
+  const std::string& Key(const std::string& gpu_model) const;
 
   PolicySpec spec_;
   bool shared_;

@@ -15,46 +15,46 @@ namespace zeus {
 
 struct RegisteredJob {
   Job job{};
-  bool created = false;  // False: there was one with the same spec.
+  bool created = false;  // False when the job was known already, with the same spec.
 };
 
 struct TrialRequest {
   std::string job_id{};
-  std::string gpu_model{};           // Empty: as the job's spec says.
-  std::optional<Watts> max_power{};  // nullopt: as the job's spec says.
+  std::string gpu_model{};           // Empty for that of the spec.
+  std::optional<Watts> max_power{};  // nullopt for that of the spec.
   // Another try of this recurrence, whose last trial ended without reaching the target; nullopt: a
   // new recurrence.
   std::optional<std::int64_t> recurrence{};
   std::string request_id{};        // Makes the request idempotent; may be empty.
-  std::optional<Seconds> lease{};  // For runners that cannot send heartbeats; else the spec's.
+  std::optional<Seconds> lease{};  // A longer lease, for runners that cannot send heartbeats.
   // Set for a run that began without asking and is reported later; nullopt: the policy chooses.
   std::optional<int> batch_size{};
-  // An undisturbed run of the default, for savings to be measured against (savings.h): the runner
-  // leaves the power limit as it is. Further tries of its recurrence are none: it has one.
+  // An undisturbed run of the default, which savings are measured against (savings.h): the runner
+  // leaves the power limit as it is. Its recurrence has no further tries.
   bool baseline = false;
 };
 
 struct StartedTrial {
   Trial trial{};
-  int max_epochs = 0;  // To plan with; the answers to reports decide.
-  // Batch sizes whose epoch cost on this GPU model is only estimated: worth a quick measurement.
+  int max_epochs = 0;  // An estimate to plan with: the answers to reports decide.
+  // Batch sizes whose epoch cost on this GPU model is only estimated, so measuring it pays off.
   std::vector<int> unprofiled_batch_sizes{};
 };
 
-// Cumulative since the start of the trial.
+// The state of a trial after an epoch. Amounts are cumulative since the start of the trial.
 struct TrialReport {
   std::string job_id{};
   std::int64_t trial = 0;
-  int epoch = 0;  // Completed, from 1.
+  int epoch = 0;  // The number of completed epochs, at least 1.
   Seconds time{};
   Joules energy{};
   double metric = 0.0;
-  // Of one epoch at the power limit that was chosen, when the runner knows it: the first epochs
-  // carry the profiling of power limits.
+  // The amounts of one epoch at the chosen power limit, when the runner knows them: the first
+  // epochs include the profiling of power limits.
   std::optional<Joules> epoch_energy{};
   std::optional<Seconds> epoch_time{};
   std::optional<Watts> power_limit{};
-  // Since the start of the trial, as Trial has them.
+  // See Trial; both are about the whole trial so far.
   bool undisturbed = false;
   bool shared = false;
 };
@@ -70,8 +70,8 @@ struct ReportAnswer {
 struct TrialEnd {
   std::string job_id{};
   std::int64_t trial = 0;
-  // kStopped: the run came to its end by itself without reaching the target, which teaches.
-  // kFailed: it crashed, or its user ended it, which teaches nothing.
+  // kStopped: the run came to its end by itself, without reaching the target; the policy learns
+  // from it. kFailed: the run crashed or its user ended it; the policy learns nothing.
   TrialStatus status = TrialStatus::kFailed;
   std::string reason{};
 };
@@ -80,15 +80,16 @@ struct EpochCostReport {
   std::string job_id{};
   std::string gpu_model{};
   int batch_size = 0;
-  Seconds time{};  // Of one epoch.
-  Joules energy{};
+  Seconds time{};   // The time of one epoch.
+  Joules energy{};  // The energy of one epoch.
   std::optional<Watts> max_power{};
 };
 
 struct SavingsQuery {
   std::string job_id{};
-  std::string gpu_model{};     // Empty: that of the spec.
-  std::string baseline_job{};  // Whose undisturbed runs to compare with; empty: the job's own.
+  std::string gpu_model{};  // Empty for that of the spec.
+  std::string
+      baseline_job{};  // The job whose undisturbed runs are compared with; empty for itself.
 };
 
 struct JobArms {
@@ -98,25 +99,26 @@ struct JobArms {
   std::vector<ArmBelief> arms{};
 };
 
-// What can be asked about recurring jobs, here or over HTTP. Errors: kInvalidArgument (names the
-// field), kNotFound, kConflict, kUnavailable (try again: every call may be repeated), kInternal.
+// The operations on recurring jobs, in this process (LocalJobService) or over HTTP
+// (RemoteJobService in zeus/client). Errors are kInvalidArgument with the name of the field,
+// kNotFound, kConflict, kInternal, and kUnavailable, after which every call may be repeated.
 // Thread-safe.
 class JobService {
  public:
   virtual ~JobService() = default;
 
-  // kConflict, naming the fields that differ, when there is a job of this id with another spec. An
-  // empty id with a prefix: the id is made up.
+  // Returns kConflict, with the names of the fields that differ, when there is a job of this id
+  // with another spec. For a spec with a prefix and without an id, an id is generated.
   virtual Result<RegisteredJob> Register(const JobSpec& spec) = 0;
   virtual Status Delete(const std::string& job_id) = 0;
 
   virtual Result<StartedTrial> StartTrial(const TrialRequest& request) = 0;
-  // A repeated report gets the same answer; one that contradicts an earlier one is a kConflict. An
-  // ended trial answers how it ended.
+  // A repeated report gets the same answer; a report that contradicts an earlier one is a
+  // kConflict. A report of a final trial is answered with how the trial ended.
   virtual Result<ReportAnswer> Report(const TrialReport& report) = 0;
-  // A sign of life. kConflict when the trial has ended.
+  // Renews the lease of the trial. Returns kConflict when the trial has ended.
   virtual Result<Trial> Heartbeat(const std::string& job_id, std::int64_t trial) = 0;
-  // Does nothing to a trial that has ended.
+  // A trial that has ended stays as it is.
   virtual Result<Trial> EndTrial(const TrialEnd& end) = 0;
   virtual Status LearnEpochCost(const EpochCostReport& report) = 0;
 
@@ -125,9 +127,9 @@ class JobService {
   virtual Result<Trial> GetTrial(const std::string& job_id, std::int64_t trial) = 0;
   virtual Result<std::vector<Trial>> ListTrials(const std::string& job_id,
                                                 const TrialQuery& query) = 0;
-  // An empty model: that of the spec.
+  // An empty model stands for that of the spec.
   virtual Result<JobArms> GetArms(const std::string& job_id, const std::string& gpu_model) = 0;
-  // Returns the saving of the job by its only definition: see savings.h.
+  // See savings.h for the definition.
   virtual Result<JobSavings> GetSavings(const SavingsQuery& query) = 0;
   virtual Result<std::vector<JobEvent>> ListEvents(const std::string& job_id, std::int64_t after,
                                                    int limit) = 0;

@@ -12,8 +12,8 @@ constexpr microseconds kSameTime = std::chrono::seconds(1);
 
 microseconds Rounded(Seconds time) { return std::chrono::duration_cast<microseconds>(time); }
 
-// Between the moment at which a tick was kept and now. The time of day is asked only after the
-// machine was started anew, or on another one: there is nothing better.
+// Returns the time since a tick was kept. The time of day is used only after a restart of the
+// machine or on another machine, where there is no common monotonic clock.
 microseconds Elapsed(const LeaseTick& kept, WallTime wall, const BootTime& boot) {
   const bool same_boot = !boot.boot.empty() && boot.boot == kept.boot.boot;
   const microseconds elapsed = same_boot ? Rounded(boot.since - kept.boot.since) : wall - kept.wall;

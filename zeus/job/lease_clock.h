@@ -10,11 +10,11 @@
 
 namespace zeus {
 
-// A reading of a lease clock that is kept, so that the next process goes on from there.
+// A reading of a lease clock. It is kept in the database, so that the next process continues there.
 struct LeaseTick {
-  WallTime lease{};  // The lease clock,
-  WallTime wall{};   // and the time of day then,
-  BootTime boot{};   // and the time since that machine was started.
+  WallTime lease{};  // The time of the lease clock.
+  WallTime wall{};   // The time of day at the same moment.
+  BootTime boot{};   // The time since the machine was started, at the same moment.
 
   friend bool operator==(const LeaseTick& a, const LeaseTick& b) {
     return a.lease == b.lease && a.wall == b.wall && a.boot.boot == b.boot.boot &&
@@ -22,32 +22,32 @@ struct LeaseTick {
   }
 };
 
-// The time by which leases of trials run out. It was the time of day when the database was made (or
-// when it was first used by a program that has this clock), and has since gone on at the pace of
-// clocks that nobody can set: whoever sets the time of day ends no lease and prolongs none.
-// Processes that share a database agree on it through the tick that they keep there. Thread-safe.
+// The clock by which leases of trials expire. It starts with the time of day when the database is
+// first used, and then follows monotonic clocks, so setting the time of day neither ends nor
+// prolongs a lease. Processes that share a database agree through the tick that they keep there.
+// Thread-safe.
 class LeaseClock {
  public:
-  // Whether the clock has gone on while no process was there to move it.
+  // Whether the clock advances while no process uses the database.
   enum class Absence {
-    kCounted,  // For processes that come and go: who died before them is dead.
-    kLeftOut,  // For a server: nobody could report to it meanwhile.
+    kCounted,  // For short-lived processes: trials that went silent before them expire.
+    kLeftOut,  // For a server: trials could not report while it was down.
   };
 
   LeaseClock(const Clock& clock, Absence absence, BootClock boot_clock)
       : clock_(clock), absence_(absence), boot_clock_(std::move(boot_clock)) {}
 
-  // Before anything else, with what is kept.
+  // Is called first, with the tick that is kept in the database.
   void Begin(const std::optional<LeaseTick>& kept);
   bool has_begun() const;
 
   WallTime Now() const;
-  // Another process may be ahead.
+  // Advances the clock to the tick of another process, if that is ahead.
   void CatchUp(const LeaseTick& kept);
-  // To keep now. nullopt when the last one was taken less than `period` ago.
+  // Returns a tick to keep; nullopt when the previous one was returned less than `period` ago.
   std::optional<LeaseTick> TickEvery(Seconds period);
-  // The time of day at which the lease clock will show `lease`. Small differences, which reading
-  // two clocks one after the other makes, are none.
+  // Returns the time of day at which the lease clock will show `lease`. Differences below a second,
+  // which come from reading two clocks one after the other, are ignored.
   WallTime TimeOfDay(WallTime lease) const;
 
  private:
@@ -57,8 +57,9 @@ class LeaseClock {
   const Absence absence_;
   const BootClock boot_clock_;
   mutable std::mutex mutex_;
-  bool begun_ = false;  // Guarded by mutex_, as are the next.
-  WallTime lease_{};    // At start_.
+  // The members below are guarded by mutex_.
+  bool begun_ = false;
+  WallTime lease_{};  // The lease clock at start_.
   TimePoint start_{};
   std::optional<TimePoint> kept_at_{};
 };

@@ -11,7 +11,7 @@ namespace lease_clock_test {
 using namespace std::chrono_literals;
 using Absence = LeaseClock::Absence;
 
-// A clock whose time of day somebody sets.
+// A clock whose time of day can be set.
 class SetClock final : public Clock {
  public:
   TimePoint Now() const override { return clock_.Now(); }

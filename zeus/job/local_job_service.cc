@@ -17,10 +17,10 @@ namespace zeus {
 namespace {
 
 constexpr int kJobsAtOnce = 100;
-constexpr Seconds kTickPeriod{5};  // As much is forgotten when the process is killed.
+constexpr Seconds kTickPeriod{5};  // A killed process loses up to this much of the lease clock.
 constexpr int kTrialsAtOnce = 1000;
 
-// More than mankind uses in a year: costs that are computed from such amounts stay finite.
+// Upper bounds far above any real run, so that costs stay finite.
 constexpr double kLargestAmount = 1e21;
 constexpr std::size_t kLongestText = 1000;
 
@@ -32,7 +32,7 @@ Status CheckAmount(std::string_view field, double amount) {
   return Ok();
 }
 
-// Empty stands for none.
+// An empty text is accepted: it means that the field is not set.
 Status CheckName(std::string_view field, std::string_view text) {
   if (text.size() > kLongestText)
     return FieldError(field, fmt::format("is longer than {} bytes", kLongestText));
@@ -64,7 +64,7 @@ Status Check(const TrialReport& report) {
   return Ok();
 }
 
-// The same job may run on other GPUs: each trial says on which.
+// Removes the fields that may differ between runs of one job: each trial has its own GPUs.
 JobSpec WithoutPlace(JobSpec spec) {
   if (!spec.translate_gpu_models) return spec;
   spec.gpu_model.clear();
@@ -144,7 +144,7 @@ Status LocalJobService::BeginLeaseClock() {
   return Ok();
 }
 
-// A tick that cannot be kept is kept the next time: nobody's answer depends on it.
+// An error is ignored: no answer depends on the tick, and the next call keeps one.
 void LocalJobService::KeepLeaseTick() {
   const std::optional<LeaseTick> tick = leases_.TickEvery(kTickPeriod);
   if (!tick) return;
@@ -299,8 +299,8 @@ Result<int> LocalJobService::ExpireOverdueTrials() {
         Change<int>(job, [](JobChange& change) { return change.ExpireOverdueTrials(); });
     if (freed.ok())
       expired += freed.value();
-    else if (freed.error().code != ErrorCode::kNotFound)  // Deleted meanwhile.
-      failure = freed.error().While("job " + job);        // The others are not to blame.
+    else if (freed.error().code != ErrorCode::kNotFound)  // The job was deleted meanwhile.
+      failure = freed.error().While("job " + job);        // Other jobs are still handled.
   }
   if (failure) return *std::move(failure);
   return expired;

@@ -12,14 +12,14 @@
 
 namespace zeus {
 
-// Recurring jobs in a repository: the heart of the server, and of `zeus train` without one. Each
-// call is one transaction; everything that must survive is in the repository, so any number of
-// these may share one. Thread-safe; what it is given must outlive it.
+// Recurring jobs in a repository, for the server and for `zeus train` without a server. Each call
+// is one transaction, and all state is in the repository, so any number of services may share one.
+// Thread-safe; repository and clock must outlive it.
 class LocalJobService final : public JobService {
  public:
   struct LeaseOptions {
     LeaseClock::Absence absence = LeaseClock::Absence::kCounted;
-    BootClock boot_clock{};  // Empty: after an absence the time of day is trusted.
+    BootClock boot_clock{};  // Without one, an absence is measured by the time of day.
   };
 
   LocalJobService(JobRepository& repository, const Clock& clock);
@@ -44,16 +44,17 @@ class LocalJobService final : public JobService {
   Result<std::vector<JobEvent>> ListEvents(const std::string& job_id, std::int64_t after,
                                            int limit) override;
 
-  // Frees the places of runs that died. Returns how many; call it now and then.
+  // Marks active trials whose lease is over as expired, and returns their number. Is called
+  // periodically.
   Result<int> ExpireOverdueTrials();
 
  private:
-  // Runs `ask` on a job in one transaction. What it answers is told only when it is on disk.
+  // Runs `ask` on a job in one transaction. Its answer is returned after the commit.
   template <class Answer, class Ask>
   Result<Answer> Change(const std::string& job_id, const Ask& ask);
   Status BeginLeaseClock();
   void KeepLeaseTick();
-  // As callers see it: with the time of day at which the lease ends.
+  // Returns the trial as callers see it: with the time of day at which its lease ends.
   Trial Shown(Trial trial);
 
   JobRepository& repository_;

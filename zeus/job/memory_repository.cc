@@ -29,7 +29,7 @@ bool IsOverdue(const Trial& trial, WallTime now) {
 
 }  // namespace
 
-// Remembers how to undo what it does.
+// Writes at once, and remembers how to undo every write in case the change fails.
 class MemoryRepository::Transaction final : public JobTransaction {
  public:
   Transaction(std::map<std::string, Record>& records, std::optional<LeaseTick>& tick)

@@ -9,7 +9,7 @@
 
 namespace zeus {
 
-// Jobs that live as long as the process: for replay and for tests. Thread-safe.
+// Keeps jobs in memory, for replay and for tests. Thread-safe.
 class MemoryRepository final : public JobRepository {
  public:
   Status Write(const Change& change) override;
@@ -36,7 +36,7 @@ class MemoryRepository final : public JobRepository {
   const Record* Find(const std::string& id) const;
 
   std::mutex mutex_;
-  std::map<std::string, Record> records_{};  // Guarded by mutex_, as is the next.
+  std::map<std::string, Record> records_{};  // Guarded by mutex_, as is tick_.
   std::optional<LeaseTick> tick_{};
 };
 

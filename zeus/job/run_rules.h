@@ -5,40 +5,41 @@
 #include "zeus/base/units.h"
 #include "zeus/optimizer/batch_size/policy.h"
 
-// The life of a run as its policy sees it: whether it begins, when it is stopped, what is told of
-// it, and whether another try follows. The same rules for the jobs of a server (JobChange) and for
-// recorded ones (zeus/replay). Pure.
+// The rules of a run: whether it begins, when it is stopped, what its policy observes, and whether
+// another try follows. Jobs of a server (JobChange) and replayed ones (zeus/replay) share these
+// rules. All functions are pure.
 namespace zeus {
 
-// Tries of a recurrence, after which it is given up: as many as the reference allows.
+// The greatest number of tries of a recurrence, which is that of the reference implementation.
 inline constexpr int kMostAttempts = 20;
 
 PlannedRun Plan(const Situation& situation, const Choice& choice);
 
-// What the policy allows a run whose epochs cost so much.
+// The budget of a run.
 struct RunBound {
-  // Not when even one epoch is too dear; the last try of a recurrence always does.
+  // False when even one epoch costs too much. The last try of a recurrence always begins.
   bool begins = true;
-  // A run that has not reached its target by then is stopped. 1 at least: nothing is known about a
-  // run before its first epoch has ended.
+  // The run is stopped after this epoch if it has not reached its target. At least 1, because
+  // nothing is known about a run before its first epoch has ended.
   int last_epoch = 0;
 };
-// An epoch that costs nothing, or nobody knows what, is no reason to stop.
+// Without a known epoch cost above 0, max_epochs is the only bound.
 RunBound BoundOf(const BatchSizePolicy& policy, const PlannedRun& run,
                  std::optional<Joules> epoch_cost, int max_epochs);
 
-// How a run ended. As it stands: the run was not begun.
+// How a run ended. A default one stands for a run that was not begun.
 struct RunEnd {
   bool converged = false;
   int epochs = 0;
   Joules cost{};
   std::optional<Joules> epoch_cost{};
 };
-// What the policy is told; `earlier` is what the earlier tries of the recurrence cost.
+// Returns the result that the policy observes; `earlier` is the cost of the earlier tries of the
+// recurrence.
 RunResult ResultOf(const PlannedRun& run, const RunEnd& end, Joules earlier);
 
-// After a run that did not reach its target. Not where every batch size that the policy may choose
-// was run and none has ever reached it.
+// Whether a recurrence goes on after a run that did not reach its target. False when every batch
+// size that the policy may choose was run, and none has ever reached the target.
 bool AnotherTryMayHelp(const BatchSizePolicy& policy, const PlannedRun& run, bool any_converged);
 
 }  // namespace zeus

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "zeus/base/statistics.h"
+#include "zeus/job/job_service.h"
+#include "zeus/job/pages.h"
 
 namespace zeus {
 namespace {
@@ -61,12 +64,16 @@ struct ChargedRecurrence {
   int runs = 0;
 };
 
-// Runs that nobody counts against: of the baseline itself, and of other GPU models.
-std::map<std::int64_t, ChargedRecurrence> Charged(const SavingsBasis& basis,
+// Runs of the baseline itself and of other GPU models are not charged.
+bool MayBeCharged(const Trial& trial, const std::string& gpu_model) {
+  return trial.role != RunRole::kBaseline && trial.gpu_model == gpu_model;
+}
+
+std::map<std::int64_t, ChargedRecurrence> Charged(std::span<const Trial> trials,
                                                   const std::string& gpu_model) {
   std::map<std::int64_t, ChargedRecurrence> recurrences;
-  for (const Trial& trial : basis.trials) {
-    if (trial.role == RunRole::kBaseline || trial.gpu_model != gpu_model) continue;
+  for (const Trial& trial : trials) {
+    if (!MayBeCharged(trial, gpu_model)) continue;
     ChargedRecurrence& sum = recurrences[trial.recurrence];
     ++sum.runs;
     sum.energy += trial.energy;
@@ -147,7 +154,7 @@ JobSavings ComputeSavings(const SavingsBasis& basis) {
                      .default_batch_size = compared.default_batch_size};
   savings.baseline = BaselineOf(basis, savings.gpu_model).Usual();
   AmountLists lists;
-  for (const auto& [number, recurrence] : Charged(basis, savings.gpu_model)) {
+  for (const auto& [number, recurrence] : Charged(basis.trials, savings.gpu_model)) {
     if (recurrence.under_way) continue;
     if (recurrence.shared) {
       savings.shared += recurrence.runs;
@@ -163,6 +170,44 @@ JobSavings ComputeSavings(const SavingsBasis& basis) {
       .energy = SavedOf(savings.baseline.energy, savings.zeus, savings.zeus.energy),
       .time = SavedOf(savings.baseline.time, savings.zeus, savings.zeus.time),
       .cost = SavedOf(savings.baseline.cost, savings.zeus, savings.zeus.cost)};
+  return savings;
+}
+
+void AddSavedCarbon(const CarbonAccounting& accounting, std::span<const Trial> trials,
+                    JobSavings& savings) {
+  if (!accounting.wanted() || !savings.saved) return;
+  const SavedAmount& saved = savings.saved->energy;
+  const auto recurrences = Charged(trials, savings.gpu_model);
+  Joules charged{};
+  std::vector<const Trial*> runs;
+  for (const Trial& trial : trials) {
+    if (!MayBeCharged(trial, savings.gpu_model)) continue;
+    const ChargedRecurrence& recurrence = recurrences.at(trial.recurrence);
+    if (recurrence.under_way || recurrence.shared) continue;
+    charged += trial.energy;
+    runs.push_back(&trial);
+  }
+  if (!(charged > Joules(0))) return;
+  // Prices may have tiers, which know no negative energy: the sign is put back afterwards.
+  const double sign = saved.total < 0 ? -1 : 1;
+  EnergyUse use{.pieces = {}, .sigma = Joules(saved.total_sigma)};
+  for (const Trial* const trial : runs)
+    use.pieces.push_back(
+        {.begin = trial->started_at,
+         .end = std::max(trial->ended_at.value_or(trial->started_at), trial->started_at),
+         .energy = std::abs(saved.total) / charged.value() * trial->energy});
+  CarbonReport report = accounting.Of(use);
+  if (report.emissions) report.emissions->amount = sign * report.emissions->amount;
+  if (report.cost) report.cost->amount = sign * report.cost->amount;
+  savings.saved_carbon = std::move(report);
+}
+
+Result<JobSavings> GetSavingsWithCarbon(JobService& service, const SavingsQuery& query,
+                                        const CarbonAccounting& accounting) {
+  ZEUS_TRY(JobSavings savings, service.GetSavings(query));
+  if (!accounting.wanted() || !savings.saved) return savings;
+  ZEUS_TRY(const std::vector<Trial> trials, AllTrials(service, query.job_id));
+  AddSavedCarbon(accounting, trials, savings);
   return savings;
 }
 

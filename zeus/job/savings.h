@@ -4,7 +4,9 @@
 #include <span>
 #include <string>
 
+#include "zeus/base/result.h"
 #include "zeus/base/units.h"
+#include "zeus/carbon/carbon_accounting.h"
 #include "zeus/job/job.h"
 
 // The saving of a recurring job. There is one definition, and the command, the server, Python and
@@ -18,6 +20,9 @@
 //
 // Without at least two runs on either side the saving is not known, and nothing stands in for it.
 namespace zeus {
+
+class JobService;
+struct SavingsQuery;
 
 // A mean over runs or recurrences. The sigma is one standard deviation of the mean by the scatter
 // of what it was made from, widened for small numbers as Student's distribution has it; nullopt for
@@ -36,7 +41,7 @@ struct UsualAmounts {
 };
 
 struct SavedAmount {
-  double percent = 0;  // Relative to the baseline; negative: Zeus took more.
+  double percent = 0;  // Relative to the baseline; negative when Zeus took more.
   double percent_sigma = 0;
   double total = 0;  // In joules or seconds, over all recurrences that reached the target.
   double total_sigma = 0;
@@ -45,7 +50,7 @@ struct SavedAmount {
 struct JobSavings {
   std::string job_id{};
   std::string gpu_model{};
-  std::string baseline_job{};  // The job whose runs are compared with; mostly the same.
+  std::string baseline_job{};  // The job whose undisturbed runs are compared with.
   int default_batch_size = 0;  // The default of that job.
   UsualAmounts baseline{};     // Undisturbed runs of the default.
   UsualAmounts zeus{};         // Recurrences of the job, with everything that is charged to them.
@@ -58,7 +63,9 @@ struct JobSavings {
     SavedAmount cost{};
   };
   std::optional<Saved> saved{};
-  std::string unknown_because{};  // Why it is not known, and how to know it; empty when it is.
+  // Emissions and money of the saved energy; nullopt unless they are configured and it is known.
+  std::optional<CarbonReport> saved_carbon{};
+  std::string unknown_because{};  // Why the saving is not known, and what is missing; or empty.
 };
 
 // Whether savings of jobs may be measured against this run of a job described by `spec`.
@@ -67,16 +74,26 @@ bool IsUndisturbedDefault(const Trial& trial, const JobSpec& spec);
 struct SavingsBasis {
   const JobSpec& spec;
   std::span<const Trial> trials{};
-  std::string gpu_model{};  // Empty: that of the spec. Runs on other models are left out.
-  // Another job whose undisturbed runs are compared with; null: those of the job itself. Its costs
-  // are weighed as `spec` weighs energy and time.
+  std::string gpu_model{};  // Runs on other models are left out; empty for the model of the spec.
+  // Another job whose undisturbed runs are compared with; null for the job itself. Its energy and
+  // time are weighed as `spec` weighs them.
   const JobSpec* baseline_spec = nullptr;
   std::span<const Trial> baseline_trials{};
 };
 JobSavings ComputeSavings(const SavingsBasis& basis);
 
-// Mean of amounts of which each belongs to so many trainings that reached the target (0 or 1): what
-// was spent without reaching it is part of what reaching it takes.
+// Adds emissions and money of the saved energy to the savings of a job with these trials, by the
+// sources of `accounting`, if it has any. The saved energy is spread over the runs that are
+// charged, in proportion to the energy of each. `savings` that are not known stay as they are.
+void AddSavedCarbon(const CarbonAccounting& accounting, std::span<const Trial> trials,
+                    JobSavings& savings);
+// Asks the service for savings, and for the trials if it takes them to add emissions and money.
+// Without sources the answer has those that the service added itself.
+Result<JobSavings> GetSavingsWithCarbon(JobService& service, const SavingsQuery& query,
+                                        const CarbonAccounting& accounting);
+
+// Returns the sum of all amounts per training that reached the target: amounts that were spent
+// without reaching it are part of the price of reaching it.
 struct ChargedAmount {
   double amount = 0;
   bool reached = true;

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <vector>
 
+#include "zeus/base/testing/temporary_directory.h"
+#include "zeus/base/wall_time_text.h"
 #include "zeus/job/testing/local_job_service_fixture.h"
 
 namespace zeus {
@@ -170,6 +172,64 @@ TEST_F(SavingsTest, ARunOnSharedGpusTeachesNothing) {
   const auto arms = service_.GetArms("job", "").value();
   for (const ArmBelief& arm : arms.arms) EXPECT_EQ(arm.runs, 0);
   ExpectBeliefIsThatOfTheEvents();
+}
+
+TEST_F(SavingsTest, SavedEnergyIsAlsoEmissionsAndMoneyOfTheRunsThatAreCharged) {
+  SystemClock clock;
+  zeus::testing::TemporaryDirectory directory;
+  const WallTime start = ParseWallTime("2024-01-01T00:00:00Z").value();
+  // One hour with an intensity of 100, the next with 400.
+  const auto grid = directory.AddFile(
+      "grid.csv", "time,grams_per_kwh\n2024-01-01T00:00:00Z,100\n2024-01-01T01:00:00Z,400\n");
+  const auto accounting = CarbonAccounting::Open(clock, {.carbon = grid, .price = "2EUR"});
+  ASSERT_TRUE(accounting.ok()) << accounting.error().message;
+  const auto at = [&](std::chrono::minutes after) {
+    trials_.back().started_at = start + after;
+    trials_.back().ended_at = start + after + 10min;
+  };
+  JobSavings unknown = Savings();
+  AddSavedCarbon(accounting.value(), trials_, unknown);
+  EXPECT_FALSE(unknown.saved_carbon);
+  Add(RunRole::kBaseline, 0, Joules(4e6));
+  at(70min);
+  Add(RunRole::kBaseline, 1, Joules(4e6));
+  at(70min);
+  Add(RunRole::kExploring, 2, Joules(3e6));
+  at(0min);
+  Add(RunRole::kExploiting, 3, Joules(1e6));
+  at(70min);
+  Add(RunRole::kExploiting, 4, Joules(9e6));  // Left out with its recurrence: its GPU was shared.
+  trials_.back().shared = true;
+  at(0min);
+  Add(RunRole::kExploiting, 4, Joules(9e6));
+  at(0min);
+  JobSavings savings = Savings();
+  AddSavedCarbon(accounting.value(), trials_, savings);
+  ASSERT_TRUE(savings.saved_carbon && savings.saved_carbon->emissions &&
+              savings.saved_carbon->cost);
+  EXPECT_NEAR(savings.saved->energy.total, 4e6, 1);
+  // Three quarters of the energy were spent, and saved, in the first hour.
+  const double kwh = 4e6 / 3.6e6;
+  EXPECT_NEAR(savings.saved_carbon->emissions->amount.value(), kwh * (0.75 * 100 + 0.25 * 400),
+              1e-6);
+  EXPECT_NEAR(savings.saved_carbon->cost->amount.value(), 2 * kwh, 1e-9);
+  EXPECT_NEAR(savings.saved_carbon->cost->sigma.value(),
+              2 * savings.saved->energy.total_sigma / 3.6e6, 1e-9);
+}
+
+TEST_F(SavingsTest, EnergyThatZeusTookMoreIsNegativeMoney) {
+  SystemClock clock;
+  const auto accounting = CarbonAccounting::Open(clock, {.price = "2EUR"});
+  ASSERT_TRUE(accounting.ok());
+  for (std::int64_t recurrence = 0; recurrence < 2; ++recurrence) {
+    Add(RunRole::kBaseline, recurrence, Joules(3.6e6));
+    Add(RunRole::kExploiting, recurrence + 2, Joules(7.2e6));
+  }
+  JobSavings savings = Savings();
+  AddSavedCarbon(accounting.value(), trials_, savings);
+  ASSERT_TRUE(savings.saved_carbon);
+  EXPECT_FALSE(savings.saved_carbon->emissions);
+  EXPECT_NEAR(savings.saved_carbon->cost->amount.value(), -4, 1e-9);
 }
 
 }  // namespace savings_test

@@ -1,4 +1,4 @@
-// The life of trials: who holds a place, who is stopped, and what becomes of those who vanish.
+// The life of trials: when they are active, when they are stopped, and how they expire.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

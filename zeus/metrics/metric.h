@@ -9,19 +9,19 @@
 namespace zeus {
 
 enum class MetricType { kCounter, kGauge, kHistogram };
-const char* MetricTypeName(MetricType type);  // "counter", …
+const char* MetricTypeName(MetricType type);  // Returns "counter", …
 
-// What a metric is called and means. All of ours are in metric_catalogue.h.
+// Name and meaning of a metric. metric_catalogue.h lists all metrics of Zeus.
 struct MetricDescription {
   std::string_view name;
   MetricType type;
-  std::string_view labels;  // For people: "gpu, uuid, model".
+  std::string_view labels;  // Names of its labels, for the documentation: "gpu, uuid, model".
   std::string_view help;
 };
 
 using Labels = std::vector<std::pair<std::string_view, std::string>>;
 
-// Counts of values by size. One owner.
+// A histogram of Prometheus: counts of values by size. One owner.
 class Histogram {
  public:
   // `bounds` ascend; the last bucket is without bound.
@@ -31,7 +31,7 @@ class Histogram {
   void Observe(double value);
 
   const std::vector<double>& bounds() const { return bounds_; }
-  // Values up to the bound with that number; of all for the last.
+  // The number of values up to each bound, and of all values at the end.
   std::vector<unsigned long long> Cumulative() const;
   double sum() const { return sum_; }
 
@@ -41,9 +41,9 @@ class Histogram {
   double sum_ = 0;
 };
 
-// Values of metrics at one moment, and their text for Prometheus (exposition format 0.0.4). Written
-// by us because our counters come as totals that the devices count, while client libraries own
-// theirs and only let them be incremented. One owner.
+// The values of metrics at one moment, and their text for Prometheus (exposition format 0.0.4). The
+// reason for writing the text here instead of using a client library is in
+// docs/adr/0031-libraries-or-our-own.md. One owner.
 class MetricSet {
  public:
   void Add(const MetricDescription& metric, const Labels& labels, double value);
@@ -64,8 +64,8 @@ class MetricSet {
   std::vector<Family> families_;
 };
 
-// A label's value between its quotation marks: what is special is escaped, bytes that are not UTF-8
-// are replaced.
+// Escapes the value of a label for its place between quotation marks. Bytes that are not UTF-8 are
+// replaced.
 std::string EscapeLabel(std::string_view value);
 
 }  // namespace zeus

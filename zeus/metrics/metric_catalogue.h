@@ -45,8 +45,9 @@ inline constexpr MetricDescription kSelfCpu{"zeus_self_cpu_seconds_total", Metri
 inline constexpr MetricDescription kBuildInfo{"zeus_build_info", MetricType::kGauge, "version",
     "Always 1; the label tells the version."};
 
-// Names of the reference implementation, so that its dashboards go on. Its histogram and its
-// counter share a name up to "_total", which this format tells apart and OpenMetrics would not.
+// Metrics with the names of the reference implementation, so that its dashboards keep working. Its
+// histogram and its counter share a name up to "_total", which this format tells apart and
+// OpenMetrics would not.
 inline constexpr MetricDescription kReferenceGpuHistogram{"energy_monitor_gpu_energy_joules",
     MetricType::kHistogram, "window, index", "Alias: energy of finished windows on GPUs."};
 inline constexpr MetricDescription kReferenceCpuHistogram{"energy_monitor_cpu_energy_joules",
@@ -90,7 +91,7 @@ inline constexpr std::array kAll = {
     &kReferenceGpuPower,
 };
 
-// The label "window" of what belongs to no window.
+// The value of the label "window" for energy of the whole recording.
 inline constexpr const char* kWholeRecording = "all";
 
 // The catalogue as a Markdown table.

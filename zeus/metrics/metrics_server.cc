@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <limits>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -20,10 +19,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* kThisMachine = "127.0.0.1";
 constexpr std::size_t kThreads = 4;
 constexpr std::size_t kLargestRequest = 4096;  // Bytes of a body, which no request of ours has.
-constexpr auto kPatience = 5s;
+constexpr auto kTimeout = 5s;
 constexpr TimePoint kNever{Seconds(1e9)};  // After boot: serving is over when it returned once.
 
 constexpr const char* kPage =
@@ -32,33 +30,13 @@ constexpr const char* kPage =
 
 }  // namespace
 
-Result<ListenAddress> ParseListenAddress(std::string_view text) {
-  const Error wrong{ErrorCode::kInvalidArgument,
-                    fmt::format("{} is not an address to listen on: use host:port, [::1]:port or a "
-                                "port",
-                                Quote(text))};
-  const auto colon = text.rfind(':');
-  const bool port_only = colon == std::string_view::npos;
-  std::string_view host = port_only ? "" : text.substr(0, colon);
-  const auto port = ParseUnsigned(port_only ? text : text.substr(colon + 1));
-  if (!port.ok() || port.value() > std::numeric_limits<std::uint16_t>::max()) return wrong;
-  if (host.starts_with('[') && host.ends_with(']')) {
-    host = host.substr(1, host.size() - 2);
-    if (host.empty()) return wrong;
-  } else if (host.find(':') != std::string_view::npos) {
-    return wrong;  // An IPv6 address without brackets: where does the port begin?
-  }
-  return ListenAddress{.host = std::string(host.empty() ? kThisMachine : host),
-                       .port = static_cast<std::uint16_t>(port.value())};
-}
-
 class MetricsServer::Listener {
  public:
   explicit Listener(std::function<std::string()> metrics) : metrics_(std::move(metrics)) {
     server_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
     server_.set_payload_max_length(kLargestRequest);
-    server_.set_read_timeout(kPatience);
-    server_.set_write_timeout(kPatience);
+    server_.set_read_timeout(kTimeout);
+    server_.set_write_timeout(kTimeout);
     // The library would share the port with another process that listens on it already, and each
     // would get some of the requests.
     server_.set_socket_options([](socket_t socket) {
@@ -77,7 +55,7 @@ class MetricsServer::Listener {
   }
 
   // The port that is listened on.
-  Result<std::uint16_t> Bind(const ListenAddress& address) {
+  Result<std::uint16_t> Bind(const http::ListenAddress& address) {
     errno = 0;
     const int port = address.port == 0 ? server_.bind_to_any_port(address.host)
                      : server_.bind_to_port(address.host, address.port) ? address.port
@@ -107,7 +85,7 @@ class MetricsServer::Listener {
   std::atomic<bool> over_ = false;
 };
 
-MetricsServer::MetricsServer(std::unique_ptr<Listener> listener, ListenAddress address)
+MetricsServer::MetricsServer(std::unique_ptr<Listener> listener, http::ListenAddress address)
     : listener_(std::move(listener)), address_(std::move(address)), thread_("zeus-http", [this] {
         listener_->Serve();
         return kNever;
@@ -115,8 +93,10 @@ MetricsServer::MetricsServer(std::unique_ptr<Listener> listener, ListenAddress a
 
 MetricsServer::~MetricsServer() { listener_->Stop(); }
 
-Result<std::unique_ptr<MetricsServer>> MetricsServer::Start(const ListenAddress& address,
+Result<std::unique_ptr<MetricsServer>> MetricsServer::Start(const http::ListenAddress& address,
                                                             std::function<std::string()> metrics) {
+  if (address.is_unix())
+    return InvalidArgument("metrics are served over TCP only: use host:port, [::1]:port or a port");
   auto listener = std::make_unique<Listener>(std::move(metrics));
   ZEUS_TRY(const std::uint16_t port, listener->Bind(address));
   return std::unique_ptr<MetricsServer>(
@@ -124,9 +104,7 @@ Result<std::unique_ptr<MetricsServer>> MetricsServer::Start(const ListenAddress&
 }
 
 std::string MetricsServer::url() const {
-  const bool ipv6 = address_.host.find(':') != std::string::npos;
-  return fmt::format("http://{}{}{}:{}", ipv6 ? "[" : "", address_.host, ipv6 ? "]" : "",
-                     address_.port);
+  return "http://" + http::Authority(address_.host, address_.port);
 }
 
 }  // namespace zeus

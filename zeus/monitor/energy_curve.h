@@ -33,10 +33,14 @@ class EdgeLog {
       before_last_ended_work_ = std::exchange(last_ended_work_, false);
     }
     if (kind == Kind::kPlain) return;
+    ++after_work_;
     last_ended_work_ = true;
     if (work_ended_.size() == kMost) work_ended_.pop_front();
     if (work_ended_.empty() || work_ended_.back() < time) work_ended_.push_back(time);
   }
+
+  // Number of edges so far at which work ended.
+  std::size_t after_work() const { return after_work_; }
 
   // Whether the last one before `before`, which is the present or nearly so, came after `after`.
   bool AnyOfLate(TimePoint after, TimePoint before) const {
@@ -78,6 +82,7 @@ class EdgeLog {
   std::deque<TimePoint> work_ended_;
   TimePoint last_ = TimePoint::min();
   TimePoint before_last_ = TimePoint::min();  // Differs from last_.
+  std::size_t after_work_ = 0;
   bool last_ended_work_ = false;
   bool before_last_ended_work_ = false;
 };

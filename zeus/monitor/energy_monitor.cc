@@ -167,7 +167,8 @@ Result<WindowId> EnergyMonitor::State::Begin(std::string_view name, const Window
   if (!(wanted.weight == 0 || (wanted.weight >= kLightest && wanted.weight <= kHeaviest)))
     return Error{ErrorCode::kInvalidArgument,
                  "the weight of window " + Quote(name) + " must be 0 or between 1e-6 and 1e6"};
-  const bool work_ended = wanted.synchronize && options_.synchronize && Synchronize();
+  bool work_ended = wanted.at_begin == WindowEnd::kWorkEnded;
+  if (wanted.synchronize && options_.synchronize) work_ended |= Synchronize();
   if (wanted.edges == EdgeReading::kSynchronous) ReadNow();
   const std::lock_guard lock(mutex_);
   const TimePoint now = clock_.Now();
@@ -529,6 +530,11 @@ Result<EnergyEstimate> EnergyMonitor::EnergyBetween(std::size_t device, TimePoin
                                                     TimePoint end) const {
   const std::lock_guard lock(state_->mutex_);
   return state_->records_[device].Between(begin, end);
+}
+
+std::size_t EnergyMonitor::edges_after_work() const {
+  const std::lock_guard lock(state_->mutex_);
+  return state_->edges_.after_work();
 }
 
 std::vector<Timeline::Sample> EnergyMonitor::History(std::size_t device, Quantity quantity,

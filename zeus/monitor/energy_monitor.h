@@ -30,11 +30,11 @@ struct MonitoredDevice {
   std::optional<Watts> highest_power{};
 };
 
-// The caller's knowledge about the end of a window.
+// The caller's knowledge about an edge of a window.
 enum class WindowEnd {
   kPlain,
   // The caller waited for the devices' work, and it ended just now: what was used in the last
-  // update of the sensor was used before the end, not after it.
+  // update of the sensor was used before the edge, not after it.
   kWorkEnded,
 };
 // After a caller waited for the devices: one that has nothing to do answers at once.
@@ -53,6 +53,8 @@ struct WindowOptions {
   EdgeReading edges = EdgeReading::kRecorded;
   // Call Options::synchronize before the edges.
   bool synchronize = true;
+  // The caller's knowledge about the begin, where it has waited for the devices itself.
+  WindowEnd at_begin = WindowEnd::kPlain;
   // Windows of one lane nest: the innermost gets the energy. Lanes share it by weight.
   // nullopt: one lane per thread.
   std::optional<std::uint64_t> lane{};
@@ -173,6 +175,9 @@ class EnergyMonitor {
   };
   std::vector<Timeline::Sample> History(std::size_t device, Quantity quantity, TimePoint begin,
                                         TimePoint end) const;
+
+  // Number of edges of windows, since recording began, right before which a wait for work ended.
+  std::size_t edges_after_work() const;
 
   Clock& clock() { return clock_; }
 

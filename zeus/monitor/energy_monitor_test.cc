@@ -242,6 +242,31 @@ TEST_F(EnergyMonitorTest, ACallerMaySayThatWorkEnded) {
   }
 }
 
+TEST_F(EnergyMonitorTest, ACallerMaySayThatWorkEndedBeforeTheBegin) {
+  for (const WindowEnd before : {WindowEnd::kPlain, WindowEnd::kWorkEnded}) {
+    VirtualClock clock;
+    ScriptedMeter meter(clock, Counter());
+    WriteWorkBefore3s(meter);
+    EnergyMonitor monitor(clock, {{.meter = &meter}});
+    const auto until = [&](double seconds) {
+      for (TimePoint next = monitor.Step(); next <= At(seconds); next = monitor.Step())
+        clock.SleepUntil(next);
+      clock.SleepUntil(At(seconds));
+    };
+    until(2);
+    const WindowId work = monitor.BeginWindow("work").value();
+    until(3);
+    // The end does not say it: the begin of the next window at the same moment does.
+    ASSERT_TRUE(monitor.EndWindow("work").ok());
+    ASSERT_TRUE(monitor.BeginWindow("after", {.at_begin = before}).ok());
+    EXPECT_EQ(monitor.edges_after_work(), before == WindowEnd::kWorkEnded ? 1U : 0U);
+    until(4);
+    const auto total = monitor.Refine(work).value().Sum();
+    EXPECT_NEAR(total.energy.value(), kWork, before == WindowEnd::kWorkEnded ? 2 : 8);
+    ASSERT_TRUE(monitor.EndWindow("after").ok());
+  }
+}
+
 TEST_F(EnergyMonitorTest, AnImmediateResultAfterASteadyLoadIsAPreview) {
   ScriptedMeter meter(clock_, Counter());
   meter.SetPower(At(0), 60_W);

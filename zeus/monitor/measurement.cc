@@ -7,6 +7,8 @@
 #include <cmath>
 #include <utility>
 
+#include "zeus/base/quantity_text.h"
+
 namespace zeus {
 namespace {
 
@@ -22,12 +24,6 @@ constexpr std::array<std::pair<MeasurementFlag, std::string_view>, 10> kFlagName
     {MeasurementFlag::kShared, "shared"},
     {MeasurementFlag::kPreview, "preview"},
 }};
-
-// Decimals that show two digits of `sigma`; whole joules at most, microjoules at least.
-int DecimalsFor(Joules sigma) {
-  const double magnitude = std::floor(std::log10(std::max(sigma.value(), 1e-6)));
-  return static_cast<int>(std::clamp(1.0 - magnitude, 0.0, 6.0));
-}
 
 std::string PeriodText(Seconds period) {
   const double milliseconds = period.count() * 1e3;
@@ -90,13 +86,8 @@ const DeviceMeasurement* Measurement::Find(std::string_view device) const {
   return found == devices.end() ? nullptr : &*found;
 }
 
-std::string ToText(Joules energy, Joules sigma) {
-  const int decimals = DecimalsFor(sigma);
-  return fmt::format("{:.{}f} J ± {:.{}f} J", energy.value(), decimals, sigma.value(), decimals);
-}
-
 std::string ToText(const EnergyEstimate& estimate) {
-  return fmt::format("{} ({}, {}, {} update{})", ToText(estimate.energy, estimate.sigma),
+  return fmt::format("{} ({}, {}, {} update{})", WithSigma(estimate.energy, estimate.sigma),
                      EnergySourceName(estimate.source), PeriodText(estimate.update_period),
                      estimate.updates, estimate.updates == 1 ? "" : "s");
 }

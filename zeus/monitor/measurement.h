@@ -115,12 +115,9 @@ struct Measurement {
   const DeviceMeasurement* Find(std::string_view device) const;
 };
 
-// "1234 J ± 31 J (counter, 100 ms, 12 updates)"; the ± is one standard deviation. A device without
+// "1234 ± 31 J (counter, 100 ms, 12 updates)"; the ± is one standard deviation. A device without
 // a number gives its reason.
 std::string ToText(const EnergyEstimate& estimate);
 std::string ToText(const DeviceMeasurement& device);
-
-// As many digits as the uncertainty leaves meaning to: "1234 J ± 31 J", "0.52 J ± 0.08 J".
-std::string ToText(Joules energy, Joules sigma);
 
 }  // namespace zeus

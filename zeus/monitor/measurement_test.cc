@@ -22,8 +22,7 @@ EnergyEstimate Estimate(Joules energy, Joules sigma) {
 }
 
 TEST(MeasurementTest, ReadsLikeASentence) {
-  EXPECT_EQ(ToText(Estimate(1234.4_J, 31_J)), "1234 J ± 31 J (counter, 100 ms, 12 updates)");
-  EXPECT_EQ(ToText(0.5213_J, 0.081_J), "0.521 J ± 0.081 J");
+  EXPECT_EQ(ToText(Estimate(1234.4_J, 31_J)), "1234 ± 31 J (counter, 100 ms, 12 updates)");
 }
 
 TEST(MeasurementTest, TheSumNamesWhatItContainsAndWhatIsMissing) {

@@ -11,6 +11,7 @@
 
 #include "zeus/base/json.h"
 #include "zeus/base/parallel.h"
+#include "zeus/base/quantity_text.h"
 #include "zeus/base/statistics.h"
 
 namespace zeus::replay {
@@ -20,8 +21,7 @@ using report::Cell;
 
 Cell NumberCell(const SampleSummary& summary, int decimals) {
   if (!std::isfinite(summary.mean)) return {.text = "-"};
-  return {.text = fmt::format("{:.{}f} ± {:.{}f}", summary.mean, decimals, summary.StandardError(),
-                              decimals),
+  return {.text = FixedWithSigma(summary.mean, summary.StandardError(), decimals),
           .value = summary.mean};
 }
 
@@ -42,14 +42,13 @@ report::Table MakeTable(const JobComparison& comparison) {
                   "regret of first 50", "regret", "unfinished"}};
   for (const ContenderReplays& replays : comparison.contenders) {
     const std::vector<ReplaySummary> summaries = replays.Summaries();
-    table.rows.push_back(
-        {{.text = replays.spec.name},
-         NumberCell(SummarizeFigure(summaries, &ReplaySummary::last_five_energy), 3),
-         NumberCell(SummarizeFigure(summaries, &ReplaySummary::last_five_time), 3),
-         NumberCell(SummarizeFigure(summaries, &ReplaySummary::last_five_cost), 3),
-         NumberCell(SummarizeFigure(summaries, &ReplaySummary::regret_of_50), 2),
-         NumberCell(SummarizeFigure(summaries, &ReplaySummary::regret), 2),
-         UnfinishedCell(SummarizeFigure(summaries, &ReplaySummary::unfinished).mean)});
+    table.rows.push_back({{.text = replays.spec.name},
+                          NumberCell(Of(summaries, &ReplaySummary::last_five_energy), 3),
+                          NumberCell(Of(summaries, &ReplaySummary::last_five_time), 3),
+                          NumberCell(Of(summaries, &ReplaySummary::last_five_cost), 3),
+                          NumberCell(Of(summaries, &ReplaySummary::regret_of_50), 2),
+                          NumberCell(Of(summaries, &ReplaySummary::regret), 2),
+                          UnfinishedCell(Of(summaries, &ReplaySummary::unfinished).mean)});
   }
   return table;
 }
@@ -88,7 +87,7 @@ report::Panel LatestPanel(const JobComparison& comparison, double ReplaySummary:
   report::Panel panel{.title = title, .y = {.title = title + " (default = 1)", .from_zero = true}};
   for (std::size_t i = 0; i < comparison.contenders.size(); ++i) {
     const ContenderReplays& replays = comparison.contenders[i];
-    const SampleSummary summary = SummarizeFigure(replays.Summaries(), figure);
+    const SampleSummary summary = Of(replays.Summaries(), figure);
     const double spread = summary.StandardDeviation();
     panel.x.categories.push_back(replays.spec.name);
     panel.series.push_back({.name = replays.spec.name,
@@ -136,7 +135,7 @@ std::vector<std::string> Findings(const JobComparison& comparison) {
         job.arm(job.default_batch_size).limits.back().limit.value(), ArrivalOfDefault(job)));
   }
   for (const ContenderReplays& replays : comparison.contenders) {
-    const double unfinished = SummarizeFigure(replays.Summaries(), &ReplaySummary::unfinished).mean;
+    const double unfinished = Of(replays.Summaries(), &ReplaySummary::unfinished).mean;
     if (unfinished > 0)
       findings.push_back(fmt::format("With {}, {:.4g} of {} recurrences do not reach the target.",
                                      replays.spec.name, unfinished, comparison.recurrences));
@@ -171,7 +170,7 @@ namespace {
 
 constexpr std::int64_t kMostMarks = 300;
 
-// Returns evenly spaced recurrences that include the last one.
+// Evenly spaced; the last recurrence is one of them.
 std::vector<std::int64_t> Marks(std::int64_t recurrences) {
   std::vector<std::int64_t> marks;
   const std::int64_t count = std::min(recurrences, kMostMarks);
@@ -198,8 +197,7 @@ Result<SeedReplay> ReplayOne(const JobComparison& comparison, const ContenderSpe
   return done;
 }
 
-// JSON cannot represent infinity and NaN: they become null.
-Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+// No number where there is none to give: JSON has no other way.
 
 Json KnobsJson(const ReplayArm& arm, Watts limit, const Usage& usage) {
   return {{"batch_size", arm.batch_size},
@@ -227,17 +225,17 @@ Json HistoryJson(const std::vector<ReplayedRun>& history) {
 
 Json ContenderJson(const ContenderReplays& replays) {
   const std::vector<ReplaySummary> summaries = replays.Summaries();
-  const auto of = [&](double ReplaySummary::*figure) { return SummarizeFigure(summaries, figure); };
+  const auto of = [&](double ReplaySummary::*figure) { return Of(summaries, figure); };
   const SampleSummary regret = of(&ReplaySummary::regret);
-  Json json = {{"eta5_vs_default", Number(of(&ReplaySummary::last_five_energy).mean)},
-               {"tta5_vs_default", Number(of(&ReplaySummary::last_five_time).mean)},
-               {"cost5_vs_oracle", Number(of(&ReplaySummary::last_five_cost).mean)},
-               {"regret50", Number(of(&ReplaySummary::regret_of_50).mean)},
-               {"regret", Number(regret.mean)},
-               {"regret_sem", Number(regret.StandardError())},
-               {"eta5_sem", Number(of(&ReplaySummary::last_five_energy).StandardError())},
-               {"tta5_sem", Number(of(&ReplaySummary::last_five_time).StandardError())},
-               {"regret50_sem", Number(of(&ReplaySummary::regret_of_50).StandardError())}};
+  Json json = {{"eta5_vs_default", FiniteOrNull(of(&ReplaySummary::last_five_energy).mean)},
+               {"tta5_vs_default", FiniteOrNull(of(&ReplaySummary::last_five_time).mean)},
+               {"cost5_vs_oracle", FiniteOrNull(of(&ReplaySummary::last_five_cost).mean)},
+               {"regret50", FiniteOrNull(of(&ReplaySummary::regret_of_50).mean)},
+               {"regret", FiniteOrNull(regret.mean)},
+               {"regret_sem", FiniteOrNull(regret.StandardError())},
+               {"eta5_sem", FiniteOrNull(of(&ReplaySummary::last_five_energy).StandardError())},
+               {"tta5_sem", FiniteOrNull(of(&ReplaySummary::last_five_time).StandardError())},
+               {"regret50_sem", FiniteOrNull(of(&ReplaySummary::regret_of_50).StandardError())}};
   Usage total;
   std::int64_t runs = 0, stopped = 0;
   for (const ReplaySummary& summary : summaries) {

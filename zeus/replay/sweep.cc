@@ -8,11 +8,10 @@
 #include <utility>
 
 #include "zeus/base/json.h"
+#include "zeus/base/quantity_text.h"
 
 namespace zeus::replay {
 namespace {
-
-Json FiniteOrNull(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
 Json BetaJson(std::optional<double> beta) { return beta ? Json(*beta) : Json(); }
 
@@ -113,8 +112,7 @@ Cell Plain(double value, int decimals) {
 
 Cell WithError(const SampleSummary& summary, int decimals) {
   if (!std::isfinite(summary.mean)) return {.text = "-"};
-  return {.text = fmt::format("{:.{}f} ± {:.{}f}", summary.mean, decimals, summary.StandardError(),
-                              decimals),
+  return {.text = FixedWithSigma(summary.mean, summary.StandardError(), decimals),
           .value = summary.mean};
 }
 

@@ -4,55 +4,55 @@
 #include <string>
 #include <vector>
 
-// Figures and tables as data: drawn by the page (web/), written as SVG and as CSV (report.h).
+// Figures and tables as data. The page (web/) and the functions of report.h draw and write them.
 namespace zeus::report {
 
 enum class Mark {
   kLine,
-  kSteps,  // A line that jumps.
+  kSteps,  // A line that stays level and jumps.
   kPoints,
-  kBars,   // Side by side with those of the other series of a panel.
-  kArea,   // Between low and high.
+  kBars,   // Bars; those of several series stand side by side.
+  kArea,   // The area between low and high.
   kPath,   // Points joined in their order, later ones darker: a search.
   kRule,   // A thin line that explains: a bound, a constant cost.
   kSpans,  // Bars from x to `until` in the lane y, coloured by `heat`: a timeline.
 };
 
-// Lists are as long as `x`, or empty where they are optional.
+// One curve, set of points or set of bars. Lists are as long as `x`; optional ones may be empty.
 struct Series {
   std::string name{};
-  // Who it is about; the same colour everywhere: default, grid, zeus, knowledge_gradient, oracle,
-  // paper, front. Others get colours in their order.
+  // Chooses the colour, the same in every figure: default, grid, zeus, knowledge_gradient, oracle,
+  // paper or front. Series of other roles get colours in the order in which they appear.
   std::string role{};
   Mark mark = Mark::kLine;
-  std::vector<double> x{};  // On an axis of categories: their index, from 0.
+  std::vector<double> x{};  // On an axis of categories: the index of the category.
   std::vector<double> y{};
   std::vector<double> low{};  // The spread of y, optional.
   std::vector<double> high{};
-  std::vector<std::string> labels{};  // What a point says when one points at it, optional.
-  // Of spans only.
+  std::vector<std::string> labels{};  // Tooltips, optional.
+  // The following are for Mark::kSpans only.
   std::vector<double> until{};
-  std::vector<double> heat{};             // On the panel's scale of colours.
-  std::vector<std::string> span_names{};  // Written into them where there is room, optional.
+  std::vector<double> heat{};             // Value on the colour scale of the panel.
+  std::vector<std::string> span_names{};  // Written into the spans where they fit, optional.
 };
 
 struct Axis {
-  std::string title{};  // With its unit: "energy (MJ)".
+  std::string title{};  // Includes the unit: "energy (MJ)".
   bool logarithmic = false;
   bool from_zero = false;
-  std::vector<std::string> categories{};  // Instead of numbers.
+  std::vector<std::string> categories{};  // When given, the axis has these instead of numbers.
 };
 
-// Under the series of a panel whose axes both have categories.
+// Coloured cells under the series of a panel whose axes both have categories.
 struct HeatMap {
-  std::string title{};           // Of the values, with unit.
-  std::vector<double> values{};  // A row for each category of y, from the first; NaN: none.
+  std::string title{};           // Name of the values, with unit.
+  std::vector<double> values{};  // Row by row, one for each category of y; NaN: no value.
   bool logarithmic = false;
 };
 
-// What the colours of spans mean.
+// The meaning of the colours of spans.
 struct ColourScale {
-  std::string title{};  // With its unit.
+  std::string title{};  // Includes the unit.
   double low = 0;
   double high = 1;
 };
@@ -63,17 +63,17 @@ struct Panel {
   Axis y{};
   std::vector<Series> series{};
   std::optional<HeatMap> heat_map{};
-  std::optional<ColourScale> colour_scale{};  // Where there are spans.
+  std::optional<ColourScale> colour_scale{};  // Needed where there are spans.
 };
 
 struct Figure {
-  std::string id{};  // "figure-6a": names files and anchors.
+  std::string id{};  // Name of files and anchors: "figure-6a".
   std::string title{};
-  std::string caption{};  // What it shows, in one sentence.
+  std::string caption{};  // One sentence about what the figure shows.
   std::vector<Panel> panels{};
 };
 
-// A number as people read it and as it is; or words.
+// A number, as people read it and as it is, or words alone.
 struct Cell {
   std::string text{};
   std::optional<double> value{};
@@ -89,7 +89,7 @@ struct Table {
 
 struct Section {
   std::string title{};
-  std::string text{};  // A paragraph, optional.
+  std::string text{};  // An introductory paragraph, optional.
   std::vector<Table> tables{};
   std::vector<Figure> figures{};
 };
@@ -97,8 +97,8 @@ struct Section {
 struct Report {
   std::string title{};
   std::string subtitle{};
-  std::vector<std::string> findings{};  // The most important, each a sentence.
-  std::vector<std::string> remarks{};   // How it was made; what to doubt.
+  std::vector<std::string> findings{};  // The main results, each a sentence.
+  std::vector<std::string> remarks{};   // How the report was made, and its limits.
   std::vector<Section> sections{};
 };
 

@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 7> kRoles = {
     "default", "grid", "zeus", "knowledge_gradient", "oracle", "paper", "front"};
 constexpr std::size_t kOthers = 6;
 
-// What decides the colour of a series without a role of its own.
+// The key by which a series without a known role gets its colour.
 const std::string& Key(const Series& series) {
   return series.role.empty() ? series.name : series.role;
 }

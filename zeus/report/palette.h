@@ -9,26 +9,26 @@
 // The colours of drawings; web/src/charts/palette.ts has the same ones.
 namespace zeus::report {
 
-// Which class of kSvgStyle a series is drawn with: that of its role, the same in every figure, or
-// one of its own in the order in which names appear.
+// Chooses the class of kSvgStyle for each series: that of its role, the same in every figure, or
+// one of six others in the order in which names appear.
 class Palette {
  public:
   explicit Palette(const Figure& figure);
 
-  // "role-zeus", "other-2".
+  // Returns "role-zeus", "other-2".
   std::string ClassOf(const Series& series) const;
 
  private:
   std::map<std::string, std::string> others_;
 };
 
-// Explicit colours for both schemes, for not every renderer knows variables. A series sets `color`,
-// its marks use it as currentColor.
+// The style sheet of drawings. Colours are explicit because not every renderer knows variables. A
+// series sets `color`, its marks use it as currentColor.
 extern const char* const kSvgStyle;
 
 // A colour between the ends of the scale of heat maps; share in [0, 1].
 std::string HeatColour(double share);
-// Likewise for spans, which must stand out from a dark page, too.
+// The same for spans, which must also stand out from a dark page.
 std::string SpanColour(double share);
 
 }  // namespace zeus::report

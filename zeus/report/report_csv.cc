@@ -9,7 +9,7 @@
 namespace zeus::report {
 namespace {
 
-// The shortest text that reads back as the same number; nothing for what is not finite.
+// Returns the shortest text that reads back as the same number, or "" when it is not finite.
 std::string FiniteOrEmpty(double value) {
   return std::isfinite(value) ? fmt::format("{}", value) : "";
 }

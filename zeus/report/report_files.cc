@@ -1,14 +1,12 @@
-// Figures and tables as files.
-#include <spawn.h>
+// Writes figures and tables as files.
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <map>
 #include <system_error>
 
 #include "zeus/base/file.h"
+#include "zeus/base/spawn.h"
 #include "zeus/base/user_files.h"
 #include "zeus/report/report.h"
 
@@ -17,22 +15,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Runs rsvg-convert. Empty when it wrote the picture, else why it did not.
+// Runs rsvg-convert. Returns "" when it wrote the picture, else the reason why it did not.
 std::string ConvertToPng(const fs::path& svg, const fs::path& png) {
-  std::string program = "rsvg-convert";
-  std::string zoom = "--zoom=2";
-  std::string output = "--output=" + png.string();
-  std::string input = svg.string();
-  std::array<char*, 5> arguments = {program.data(), zoom.data(), output.data(), input.data(),
-                                    nullptr};
-  ::pid_t child = 0;
-  const int failed =
-      ::posix_spawnp(&child, program.c_str(), nullptr, nullptr, arguments.data(), environ);
-  if (failed == ENOENT) return "no PNG files: rsvg-convert is not installed (Debian: librsvg2-bin)";
-  if (failed != 0) return "no PNG files: rsvg-convert: " + std::generic_category().message(failed);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  const auto converter =
+      Spawn({.command = {"rsvg-convert", "--zoom=2", "--output=" + png.string(), svg.string()}});
+  if (!converter.ok() && converter.error().code == ErrorCode::kNotFound)
+    return "no PNG files: rsvg-convert is not installed (Debian: librsvg2-bin)";
+  if (!converter.ok()) return "no PNG files: " + converter.error().message;
+  const int status = WaitForEnd(converter.value());
   const bool written = WIFEXITED(status) && WEXITSTATUS(status) == 0;
   return written ? "" : "no PNG files: rsvg-convert failed on " + svg.filename().string();
 }
@@ -46,9 +36,9 @@ class Folder {
     ZEUS_RETURN_IF_ERROR(ReplaceFile(folder_ / (name + ".csv"), ToCsv(figure)));
     const fs::path svg = folder_ / (name + ".svg");
     ZEUS_RETURN_IF_ERROR(ReplaceFile(svg, ToSvg(figure)));
-    // One reason is enough: the next picture would fail likewise.
+    // Every picture would fail for the same reason.
     if (!left_out_.empty()) return Ok();
-    // A name that no other process has.
+    // No other process uses this name.
     const fs::path part = folder_ / ("." + name + "." + std::to_string(::getpid()) + ".png.part");
     left_out_ = ConvertToPng(svg, part);
     std::error_code failed;
@@ -68,7 +58,7 @@ class Folder {
   const std::string& left_out() const { return left_out_; }
 
  private:
-  // Nothing replaces what the same report wrote before.
+  // A second figure of the same id gets another name.
   std::string NameFor(const std::string& id) {
     std::string name = FileNamePart(id);
     const int seen = ++names_[name];

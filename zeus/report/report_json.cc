@@ -1,6 +1,4 @@
-// A Report as JSON: what the page draws from, see docs/formats.md.
-#include <cmath>
-
+// Writes a Report as JSON, the data of the page; docs/formats.md describes the fields.
 #include "zeus/base/json.h"
 #include "zeus/report/report.h"
 
@@ -28,8 +26,6 @@ const char* NameOf(Mark mark) {
   }
   return "line";
 }
-
-Json FiniteOrNull(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json Numbers(const std::vector<double>& values) {
   Json list = Json::array();

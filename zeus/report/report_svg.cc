@@ -5,9 +5,9 @@
 #include <optional>
 #include <set>
 
-#include "zeus/base/text_table.h"
+#include "zeus/base/terminal_text.h"
+#include "zeus/base/text.h"
 #include "zeus/base/user_files.h"
-#include "zeus/base/xml.h"
 #include "zeus/report/report.h"
 #include "zeus/report/svg_panel.h"
 
@@ -26,7 +26,7 @@ struct Grid {
   double panel_height;
 };
 
-// Timelines lie one below the other, so that what happens at the same time does.
+// Timelines are stacked, so that simultaneous events are above each other.
 std::optional<Grid> TimelineGrid(const Figure& figure) {
   std::size_t lanes = 0;
   for (const Panel& panel : figure.panels)
@@ -90,7 +90,7 @@ struct Drawn {
 
 Drawn Legend(const Figure& figure, const Palette& palette, double width, double top) {
   const auto legend = LegendOf(figure);
-  // A single series is told by the title.
+  // A single series needs no legend: the title names it.
   if (legend.size() < 2) return {};
   Drawn drawn{.text = "", .height = kLegendRow};
   double x = kMargin + 6;

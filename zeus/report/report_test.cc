@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -104,12 +105,53 @@ TEST(ReportFilesTest, EachFigureAndTableHasItsFilesAlsoWhenTwoShareAnId) {
 
 TEST(ReportHtmlTest, DataCannotEndItsElement) {
   const auto html = ToHtml({.title = "</title><script>alert(1)</script>"});
-  if (!html.ok()) {
-    EXPECT_EQ(html.error().code, ErrorCode::kNotSupported);
-    GTEST_SKIP() << html.error().message;
-  }
+  ASSERT_TRUE(html.ok()) << html.error().message;
   EXPECT_THAT(html.value(), Not(HasSubstr("<script>alert")));
-  EXPECT_THAT(html.value(), HasSubstr("\\u003c/title>"));
+}
+
+TEST(ReportHtmlTest, APlainPageHasEverythingAndLoadsNothing) {
+  const Figure figure{.id = "figure-1",
+                      .title = "t",
+                      .caption = "Caption.",
+                      .panels = {{.series = {{.x = {1}, .y = {1}}}}}};
+  const std::string html =
+      ToPlainHtml({.title = "<b>",
+                   .subtitle = "./train & rest",
+                   .findings = {"It saves energy."},
+                   .remarks = {"One run only."},
+                   .sections = {{.title = "Numbers", .tables = {ATable()}, .figures = {figure}}}});
+  for (const char* part :
+       {"<title>&lt;b&gt;</title>", "./train &amp; rest", "<li>It saves energy.</li>",
+        "<li>One run only.</li>", "<h2>Numbers</h2>", "<td class=\"number\">12 %</td>", "<svg",
+        "<figcaption>Caption.</figcaption>", "prefers-color-scheme: dark"})
+    EXPECT_THAT(html, HasSubstr(part));
+  for (const char* part : {"<b>", "<script", "src=", "href=", "url("})
+    EXPECT_THAT(html, Not(HasSubstr(part)));
+}
+
+Panel APanel() {
+  return {.x = {.title = "limit (W)"},
+          .y = {.title = "%"},
+          .series = {{.name = "energy",
+                      .x = {100, 175, 250},
+                      .y = {80, 85, 100},
+                      .low = {70, 85, 100},
+                      .high = {90, 85, 100}},
+                     {.name = "time", .x = {100, 175, 250}, .y = {130, 105, 100}}}};
+}
+
+TEST(ReportTextPlotTest, ShowsCurvesAxesAndWhereTheyMeet) {
+  const std::string plot = ToTextPlot(APanel(), Glyphs::kUnicode);
+  for (const char* part : {"● energy", "○ time", "◉ both   (%)", "│", "└──", "╎", "limit (W)\n"})
+    EXPECT_THAT(plot, HasSubstr(part));
+  EXPECT_EQ(std::ranges::count(plot, '\n'), 1 + 1 + 15 + 2 + 1) << plot;
+  const std::string plain = ToTextPlot(APanel(), Glyphs::kAscii);
+  EXPECT_TRUE(std::ranges::all_of(plain, [](char c) { return static_cast<signed char>(c) > 0; }));
+}
+
+TEST(ReportTextPlotTest, IsEmptyForFewerThanTwoPoints) {
+  EXPECT_EQ(ToTextPlot({}, Glyphs::kAscii), "");
+  EXPECT_EQ(ToTextPlot({.series = {{.x = {1}, .y = {1}}}}, Glyphs::kAscii), "");
 }
 
 }  // namespace report_test

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "zeus/base/text_table.h"
+#include "zeus/base/terminal_text.h"
 #include "zeus/report/report.h"
 
 namespace zeus::report {
@@ -61,7 +61,7 @@ std::vector<std::vector<std::string>> TextsOf(const Table& table) {
   return texts;
 }
 
-// How wide each column may be, so that the table fits: columns of words give way, widest first.
+// Returns the widths of the columns so that the table fits: columns of words shrink, widest first.
 std::vector<std::size_t> WidthsOf(const std::vector<std::vector<std::string>>& rows,
                                   const std::vector<Align>& alignment, std::size_t room) {
   std::vector<std::size_t> widths(alignment.size(), 0);

@@ -50,7 +50,7 @@ std::vector<Scale::Tick> RoundNumbers(double low, double high, int count) {
   for (double i = std::ceil(low / step - 1e-9); i * step <= high + step * 1e-9; ++i) {
     const double value = i == 0 ? 0 : i * step;
     ticks.push_back({value, TickLabel(value, step)});
-    if (ticks.size() > 100) break;  // Beyond what doubles resolve.
+    if (ticks.size() > 100) break;  // Steps are below the resolution of doubles.
   }
   return ticks;
 }
@@ -85,7 +85,7 @@ std::vector<Scale::Tick> DecadeTicks(double low, double high, const std::vector<
 
 }  // namespace
 
-void Extent::Take(double value) {
+void Extent::Add(double value) {
   if (!std::isfinite(value)) return;
   low = std::min(low, value);
   high = std::max(high, value);
@@ -113,12 +113,12 @@ Extent ExtentOf(const Panel& panel, Direction direction) {
   bool bars = false;
   for (const Series& series : panel.series) {
     for (const double value : ValuesOf(series, direction))
-      if (value > 0 || !axis.logarithmic) extent.Take(value);
+      if (value > 0 || !axis.logarithmic) extent.Add(value);
     bars = bars || series.mark == Mark::kBars;
   }
   if (!bars || extent.empty()) return extent;
   if (direction == Direction::kY) {
-    if (!axis.logarithmic) extent.Take(0);  // Bars stand on it.
+    if (!axis.logarithmic) extent.Add(0);  // Bars stand on zero.
   } else if (axis.categories.empty()) {
     const double room = BarSpacing(panel) / 2;  // Half a bar lies beyond each end.
     if (extent.low > room || !axis.logarithmic) extent.low -= room;
@@ -157,7 +157,7 @@ Scale::Scale(const Axis& axis, const Extent& extent, double from, double to, int
 }
 
 void Scale::MakeLinear(const Axis& axis, Extent extent, int ticks) {
-  if (axis.from_zero) extent.Take(0);
+  if (axis.from_zero) extent.Add(0);
   extent = Widened(extent);
   const double padding = (extent.high - extent.low) * kPadding;
   // Zero stays the edge where the values end there: bars stand on the axis.

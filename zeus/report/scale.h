@@ -8,25 +8,25 @@
 
 namespace zeus::report {
 
-// The smallest range that holds all finite values it was shown.
+// The smallest range that holds all finite values that were added.
 struct Extent {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
 
-  void Take(double value);
+  void Add(double value);
   bool empty() const { return low > high; }
 };
 
-// What an axis must hold: every series of the panel with its spread. On a logarithmic axis only
-// positive values count.
+// The range that an axis must show: every series of the panel with its spread. On a logarithmic
+// axis only positive values count.
 enum class Direction { kX, kY };
 Extent ExtentOf(const Panel& panel, Direction direction);
 
 // The room that the bars of one x share, in units of x.
 double BarSpacing(const Panel& panel);
 
-// From values to places on paper, and where to write which numbers. An axis that is to be
-// logarithmic over nothing positive is linear.
+// Maps values to positions in a drawing, and chooses the ticks of an axis. A logarithmic axis
+// without positive values becomes linear.
 class Scale {
  public:
   struct Tick {
@@ -34,10 +34,10 @@ class Scale {
     std::string label;
   };
 
-  // `from` and `to` are where the low and the high end lie.
+  // `from` and `to` are the positions of the low and the high end.
   Scale(const Axis& axis, const Extent& extent, double from, double to, int ticks);
 
-  // NaN for what has no place: values that are not finite, or not positive on a logarithmic axis.
+  // Returns NaN for values that are not finite, or not positive on a logarithmic axis.
   double Place(double value) const;
   const std::vector<Tick>& ticks() const { return ticks_; }
   double low() const { return low_; }
@@ -58,7 +58,8 @@ class Scale {
   std::vector<Tick> ticks_;
 };
 
-// "0.05", "1,200", "35k", "2.5M": short, for the numbers on an axis whose ticks lie `step` apart.
+// Formats a tick, short: "0.05", "35k", "2.5M", for the numbers on an axis whose ticks lie `step`
+// apart.
 std::string TickLabel(double value, double step);
 
 }  // namespace zeus::report

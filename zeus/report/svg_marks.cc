@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "zeus/base/xml.h"
+#include "zeus/base/text.h"
 #include "zeus/report/svg_spans.h"
 
 namespace zeus::report {
@@ -92,7 +92,7 @@ std::string Band(const Series& series, const MarkPlace& place) {
   std::string text;
   const auto lows = RunsOf(series, series.low, place);
   const auto highs = RunsOf(series, series.high, place);
-  // Gaps of low and high coincide where a writer is sane; otherwise there is no band.
+  // The gaps of low and high must coincide; otherwise no band is drawn.
   if (lows.size() != highs.size()) return "";
   for (std::size_t i = 0; i < lows.size(); ++i) {
     const Run forward = Thinned(highs[i]);
@@ -138,7 +138,7 @@ std::string Points(const Series& series, const MarkPlace& place) {
   const bool few = series.x.size() <= kFew;
   for (const Run& run : RunsOf(series, series.y, place)) {
     for (const Spot& spot : run) {
-      // Of many points, one for each pixel.
+      // Where there are many points, one is drawn for each pixel.
       if (series.x.size() > kThinned &&
           !drawn.emplace(std::lround(spot.x), std::lround(spot.y)).second)
         continue;

@@ -6,17 +6,18 @@
 
 namespace zeus::report {
 
-// How wide the bars of a panel are and where those of a series stand, in units of x.
+// The width of the bars of a panel and the place of those of one series, in units of x.
 struct BarSlot {
   double width = 0;
-  double offset = 0;  // Of the middle of the bar from its x.
+  double offset = 0;  // Distance of the middle of the bar from its x.
 };
 
 // The slot of the series with this index in the panel; bars of several series stand side by side
 // where they share an x, and in the middle of their places otherwise.
 BarSlot SlotOf(const Panel& panel, std::size_t index);
 
-// What a series looks like in a panel. Long lines are thinned to what the eye can tell apart.
+// The surroundings in which a series is drawn. Long lines are thinned to what the eye can tell
+// apart.
 struct MarkPlace {
   const Scale& x;
   const Scale& y;

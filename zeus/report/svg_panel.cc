@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "zeus/base/text_table.h"
-#include "zeus/base/xml.h"
+#include "zeus/base/terminal_text.h"
+#include "zeus/base/text.h"
 #include "zeus/report/svg_marks.h"
 
 namespace zeus::report {
@@ -159,11 +159,11 @@ class PanelDrawing {
   Extent HeatExtent() const {
     Extent extent;
     if (panel_.colour_scale) {
-      extent.Take(panel_.colour_scale->low);
-      extent.Take(panel_.colour_scale->high);
+      extent.Add(panel_.colour_scale->low);
+      extent.Add(panel_.colour_scale->high);
     } else if (panel_.heat_map) {
       for (const double value : panel_.heat_map->values)
-        if (value > 0 || !panel_.heat_map->logarithmic) extent.Take(value);
+        if (value > 0 || !panel_.heat_map->logarithmic) extent.Add(value);
     }
     return extent;
   }

@@ -6,7 +6,7 @@
 
 namespace zeus::report {
 
-// Where a panel is drawn, in pixels: its name, axes and titles included.
+// The place of a panel in pixels, including its name, axes and titles.
 struct PanelBox {
   double left = 0;
   double top = 0;
@@ -14,7 +14,7 @@ struct PanelBox {
   double height = 0;
 };
 
-// `name` tells the clip paths of a document apart.
+// Draws a panel. `name` makes the ids of its clip paths unique within a document.
 std::string SvgPanel(const Panel& panel, const Palette& palette, const PanelBox& box,
                      const std::string& name);
 

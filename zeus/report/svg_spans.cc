@@ -8,8 +8,8 @@
 #include <map>
 #include <vector>
 
-#include "zeus/base/text_table.h"
-#include "zeus/base/xml.h"
+#include "zeus/base/terminal_text.h"
+#include "zeus/base/text.h"
 #include "zeus/report/palette.h"
 
 namespace zeus::report {
@@ -25,12 +25,12 @@ struct Box {
   double left;
   double right;
   double lane;
-  double share;  // Of the scale of colours, in the mean over its width.
+  double share;  // Place on the colour scale, averaged over the width.
   std::size_t first;
   std::size_t count = 1;
 
   double width() const { return right - left; }
-  // So close to `next`, and both so narrow, that the eye cannot tell them apart.
+  // Whether this box and `next` are so close and so narrow that they look like one.
   bool Blends(const Box& next) const {
     return next.left - right < kNarrow / 2 && next.left >= left && width() < kNarrow &&
            next.width() < kNarrow;
@@ -45,7 +45,7 @@ struct Box {
 
 std::vector<Box> BoxesOf(const Series& series, const MarkPlace& place) {
   std::vector<Box> boxes;
-  std::map<double, std::size_t> last;  // Of each lane, its place in boxes.
+  std::map<double, std::size_t> last;  // Index of the last box of each lane.
   const std::size_t count = std::min({series.x.size(), series.y.size(), series.until.size()});
   for (std::size_t i = 0; i < count; ++i) {
     const double heat = place.colours != nullptr && i < series.heat.size()

@@ -19,12 +19,12 @@ constexpr const char* kJob =
 
 class ApiTest : public ::testing::Test {
  protected:
-  HttpAnswer Ask(Api& api, std::string method, std::string target, std::string body = "",
-                 std::string authorization = "") {
-    HttpRequest request{.method = std::move(method),
-                        .target = std::move(target),
-                        .body = std::move(body),
-                        .authorization = std::move(authorization)};
+  http::Answer Ask(Api& api, std::string method, std::string target, std::string body = "",
+                   std::string authorization = "") {
+    http::Request request{.method = std::move(method),
+                          .target = std::move(target),
+                          .body = std::move(body),
+                          .authorization = std::move(authorization)};
     return api.Handle(request);
   }
 
@@ -44,15 +44,15 @@ TEST_F(ApiTest, AJobIsCreatedOnce) {
 TEST_F(ApiTest, AChangeNamesTheJobWhoseStreamsAreToLook) {
   Api api(service_, metrics_, nullptr, {});
   Ask(api, "POST", "/v1/jobs", kJob);
-  EXPECT_EQ(Ask(api, "POST", "/v1/jobs/mnist/trials").changed_job, "mnist");
-  EXPECT_EQ(Ask(api, "GET", "/v1/jobs/mnist").changed_job, "");
+  EXPECT_EQ(Ask(api, "POST", "/v1/jobs/mnist/trials").changed_topic, "mnist");
+  EXPECT_EQ(Ask(api, "GET", "/v1/jobs/mnist").changed_topic, "");
 }
 
 TEST_F(ApiTest, ADatabaseThatDoesNotAnswerMakesItUnreadyButNotUnhealthy) {
   const auto down = [] { return Error{ErrorCode::kInternal, "the disk is gone"}; };
   Api api(service_, metrics_, nullptr, {.ready = down});
   EXPECT_EQ(Ask(api, "GET", "/healthz").status, 200);
-  const HttpAnswer answer = Ask(api, "GET", "/readyz");
+  const http::Answer answer = Ask(api, "GET", "/readyz");
   EXPECT_EQ(answer.status, 503);
   // Reasons name files and hosts: they are for the log.
   EXPECT_EQ(answer.body.find("the disk is gone"), std::string::npos);
@@ -60,23 +60,23 @@ TEST_F(ApiTest, ADatabaseThatDoesNotAnswerMakesItUnreadyButNotUnhealthy) {
 
 TEST_F(ApiTest, OnlyRoutesThatWriteChangeSomething) {
   Api api(service_, metrics_, nullptr, {});
-  EXPECT_EQ(api.Weigh({.method = "POST", .target = "/v1/jobs"}), WaitsFor::kWriting);
-  EXPECT_EQ(api.Weigh({.method = "GET", .target = "/jobs/batch_size?job_id=a"}),
-            WaitsFor::kWriting);
-  EXPECT_EQ(api.Weigh({.method = "GET", .target = "/v1/jobs"}), WaitsFor::kReading);
-  EXPECT_EQ(api.Weigh({.method = "GET", .target = "/readyz"}), WaitsFor::kReading);
+  EXPECT_EQ(api.Classify({.method = "POST", .target = "/v1/jobs"}), http::Work::kWrite);
+  EXPECT_EQ(api.Classify({.method = "GET", .target = "/jobs/batch_size?job_id=a"}),
+            http::Work::kWrite);
+  EXPECT_EQ(api.Classify({.method = "GET", .target = "/v1/jobs"}), http::Work::kRead);
+  EXPECT_EQ(api.Classify({.method = "GET", .target = "/readyz"}), http::Work::kRead);
   for (const char* target : {"/nowhere", "/v1/%zz", "/healthz", "/metrics", "/openapi.json"})
-    EXPECT_EQ(api.Weigh({.method = "GET", .target = target}), WaitsFor::kNothing) << target;
+    EXPECT_EQ(api.Classify({.method = "GET", .target = target}), http::Work::kImmediate) << target;
 }
 
 TEST_F(ApiTest, PlansAreMadeApartFromEverythingElse) {
   MemoryPlanRepository repository;
   LocalPlanService plans(repository, clock_);
   Api api(service_, metrics_, nullptr, {.plans = &plans});
-  EXPECT_EQ(api.Weigh({.method = "POST", .target = "/v1/plans"}), WaitsFor::kPlanning);
-  EXPECT_EQ(api.Weigh({.method = "GET", .target = "/v1/plans/a"}), WaitsFor::kPlanning);
-  EXPECT_EQ(api.Weigh({.method = "GET", .target = "/v1/plans"}), WaitsFor::kReading);
-  EXPECT_EQ(api.Weigh({.method = "DELETE", .target = "/v1/plans/a"}), WaitsFor::kWriting);
+  EXPECT_EQ(api.Classify({.method = "POST", .target = "/v1/plans"}), http::Work::kSlow);
+  EXPECT_EQ(api.Classify({.method = "GET", .target = "/v1/plans/a"}), http::Work::kSlow);
+  EXPECT_EQ(api.Classify({.method = "GET", .target = "/v1/plans"}), http::Work::kRead);
+  EXPECT_EQ(api.Classify({.method = "DELETE", .target = "/v1/plans/a"}), http::Work::kWrite);
   EXPECT_TRUE(api.Admit({.method = "POST", .target = "/v1/plans"}).large_body);
   EXPECT_FALSE(api.Admit({.method = "POST", .target = "/v1/plans/a/pace"}).large_body);
   EXPECT_FALSE(api.Admit({.method = "POST", .target = "/v1/jobs"}).large_body);
@@ -85,9 +85,9 @@ TEST_F(ApiTest, PlansAreMadeApartFromEverythingElse) {
 TEST_F(ApiTest, TokensAreRecognisedWhateverTheCaseOfTheScheme) {
   zeus::testing::TemporaryDirectory directory;
   const auto path = directory.path() / "tokens";
-  const std::string token = AddToken(path, {.name = "ci"}).value();
-  const auto tokens = TokenFile::Open(path).value();
-  Api api(service_, metrics_, nullptr, {.tokens = tokens.get()});
+  const std::string token = http::AddToken(path, {.name = "ci"}).value();
+  const auto tokens = http::TokenFile::Open(path).value();
+  Api api(service_, metrics_, nullptr, {.access = {.tokens = tokens.get()}});
   EXPECT_EQ(Ask(api, "GET", "/v1/jobs", "", "bearer " + token).status, 200);
   EXPECT_EQ(Ask(api, "GET", "/v1/jobs", "", "Bearer  " + token).status, 200);
   EXPECT_EQ(Ask(api, "GET", "/v1/jobs", "", token).status, 401);

@@ -1,18 +1,18 @@
-#include "zeus/server/job_routes.h"
-
 #include <fmt/format.h>
 
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "zeus/base/identifier.h"
 #include "zeus/base/json.h"
+#include "zeus/base/text.h"
 #include "zeus/job/job_policy.h"
-#include "zeus/server/event_stream.h"
-#include "zeus/server/json_answer.h"
-#include "zeus/server/query_reader.h"
+#include "zeus/server/request_io.h"
+#include "zeus/server/routes.h"
 #include "zeus/wire/answers.h"
 #include "zeus/wire/body.h"
 #include "zeus/wire/requests.h"
@@ -27,15 +27,15 @@ Result<Json> JobJson(const Job& job) {
                                              .best_batch_size = policy->Best(job.spec.gpu_model)});
 }
 
-Result<HttpAnswer> Register(JobService& service, ServerMetrics& metrics,
-                            const HttpRequest& request) {
+Result<http::Answer> Register(JobService& service, ServerMetrics& metrics,
+                              const http::Request& request) {
   ZEUS_TRY(const Json body, wire::ParseBody(request.body));
   ZEUS_TRY(const JobSpec spec, JobSpecFromJson(body));
   ZEUS_TRY(const RegisteredJob registered, service.Register(spec));
   ZEUS_TRY(const Json json, JobJson(registered.job));
-  if (!registered.created) return JsonAnswer(200, json);
+  if (!registered.created) return http::JsonAnswer(200, json);
   metrics.CountJob();
-  HttpAnswer answer = JsonAnswer(201, json);
+  http::Answer answer = http::JsonAnswer(201, json);
   answer.headers.emplace_back("Location", "/v1/jobs/" + registered.job.spec.id);
   return answer;
 }
@@ -49,7 +49,7 @@ void ReadLabel(const Query& parameters, JobQuery& query) {
   if (colon != std::string::npos) query.label_value = label->substr(colon + 1);
 }
 
-Result<HttpAnswer> ListJobs(JobService& service, const HttpRequest& request) {
+Result<http::Answer> ListJobs(JobService& service, const http::Request& request) {
   ZEUS_TRY(const int limit, PageSize(request.query));
   JobQuery query{.after = FindParameter(request.query, "after").value_or(""), .limit = limit};
   ReadLabel(request.query, query);
@@ -60,71 +60,113 @@ Result<HttpAnswer> ListJobs(JobService& service, const HttpRequest& request) {
     list.push_back(std::move(json));
   }
   const bool full = jobs.size() == static_cast<std::size_t>(limit);
-  return JsonAnswer(
+  return http::JsonAnswer(
       200, {{"jobs", std::move(list)}, {"next", full ? Json(jobs.back().spec.id) : Json()}});
 }
 
-Result<HttpAnswer> GetJob(JobService& service, const HttpRequest& request) {
+Result<http::Answer> GetJob(JobService& service, const http::Request& request) {
   ZEUS_TRY(const Job job, service.GetJob(request.parameters[0]));
   ZEUS_TRY(const Json json, JobJson(job));
-  return JsonAnswer(200, json);
+  return http::JsonAnswer(200, json);
 }
 
-Result<HttpAnswer> DeleteJob(JobService& service, const HttpRequest& request) {
+Result<http::Answer> DeleteJob(JobService& service, const http::Request& request) {
   ZEUS_RETURN_IF_ERROR(service.Delete(request.parameters[0]));
-  return HttpAnswer{.status = 204, .changed_job = request.parameters[0]};
+  return http::Answer{.status = 204, .changed_topic = request.parameters[0]};
 }
 
-Result<HttpAnswer> GetArms(JobService& service, const HttpRequest& request) {
+Result<http::Answer> GetArms(JobService& service, const http::Request& request) {
   const std::string model = FindParameter(request.query, "gpu_model").value_or("");
   ZEUS_TRY(const JobArms arms, service.GetArms(request.parameters[0], model));
-  return JsonAnswer(200, wire::ToJson(arms));
+  return http::JsonAnswer(200, wire::ToJson(arms));
 }
 
-Result<HttpAnswer> GetSavings(JobService& service, const HttpRequest& request) {
-  ZEUS_TRY(
-      const JobSavings savings,
-      service.GetSavings({.job_id = request.parameters[0],
-                          .gpu_model = FindParameter(request.query, "gpu_model").value_or(""),
-                          .baseline_job = FindParameter(request.query, "baseline").value_or("")}));
-  return JsonAnswer(200, wire::ToJson(savings));
+Result<http::Answer> GetSavings(JobService& service, const CarbonAccounting* carbon,
+                                const http::Request& request) {
+  const SavingsQuery query{.job_id = request.parameters[0],
+                           .gpu_model = FindParameter(request.query, "gpu_model").value_or(""),
+                           .baseline_job = FindParameter(request.query, "baseline").value_or("")};
+  ZEUS_TRY(const JobSavings savings, carbon != nullptr
+                                         ? GetSavingsWithCarbon(service, query, *carbon)
+                                         : service.GetSavings(query));
+  return http::JsonAnswer(200, wire::ToJson(savings));
 }
 
-Result<HttpAnswer> LearnEpochCost(JobService& service, const HttpRequest& request) {
+Result<http::Answer> LearnEpochCost(JobService& service, const http::Request& request) {
   ZEUS_TRY(const Json body, wire::ParseBody(request.body));
   ZEUS_TRY(const EpochCostReport report,
            wire::EpochCostReportFromJson(request.parameters[0], body));
   ZEUS_RETURN_IF_ERROR(service.LearnEpochCost(report));
-  return HttpAnswer{.status = 204, .changed_job = request.parameters[0]};
+  return http::Answer{.status = 204, .changed_topic = request.parameters[0]};
 }
 
-Result<HttpAnswer> ListEvents(const ScopedJobService& scoped, const HttpRequest& request) {
+constexpr int kEventsAtOnce = 200;
+
+// The events of a job as server-sent events, beginning after a sequence number. They begin at the
+// first one when the job never had that number, or was deleted and registered again. The service
+// must outlive the stream.
+class JobEventStream final : public http::EventSource {
+ public:
+  JobEventStream(const ScopedJobService& service, std::string job_id, std::int64_t seen)
+      : service_(service),
+        job_id_(std::move(job_id)),
+        inner_id_(ScopedId(service.name_space(), job_id_)),
+        seen_(seen) {}
+
+  const std::string& topic() const override { return inner_id_; }
+  Result<std::string> Next() override;
+
+ private:
+  ScopedJobService service_;
+  const std::string job_id_;
+  const std::string inner_id_;  // The id with its name space.
+  std::int64_t seen_;
+  std::optional<WallTime> created_at_{};  // Tells a job from its successor with the same id.
+};
+
+Result<std::string> JobEventStream::Next() {
+  // The error of a deleted job ends its stream.
+  ZEUS_TRY(const Job job, service_.GetJob(job_id_));
+  if (created_at_.value_or(job.created_at) != job.created_at || job.events < seen_) seen_ = 0;
+  created_at_ = job.created_at;
+  ZEUS_TRY(const std::vector<JobEvent> events, service_.ListEvents(job_id_, seen_, kEventsAtOnce));
+  std::string text;
+  for (const JobEvent& event : events) {
+    fmt::format_to(std::back_inserter(text), "id: {}\nevent: {}\ndata: {}\n\n", event.sequence,
+                   Name(event.kind), wire::Text(wire::ToJson(event)));
+    seen_ = event.sequence;
+  }
+  return text;
+}
+
+Result<http::Answer> ListEvents(const ScopedJobService& scoped, const http::Request& request) {
   ScopedJobService service = scoped;
   const std::string& job_id = request.parameters[0];
   ZEUS_TRY(const int limit, PageSize(request.query));
   ZEUS_TRY(const std::int64_t after, IntegerParameter(request.query, "after", 0));
-  // Only the job itself tells whether "no events" means "no job".
+  // Without this a job that does not exist would look like one without events.
   ZEUS_TRY(const Job job, service.GetJob(job_id));
   if (request.accept.find("text/event-stream") != std::string::npos) {
     const Query query =
         request.last_event_id.empty() ? Query() : Query{{"Last-Event-ID", request.last_event_id}};
     ZEUS_TRY(const std::int64_t seen, IntegerParameter(query, "Last-Event-ID", after));
-    return HttpAnswer{.content_type = "text/event-stream",
-                      .events = std::make_shared<JobEventStream>(service, job.spec.id, seen)};
+    return http::Answer{.content_type = "text/event-stream",
+                        .events = std::make_shared<JobEventStream>(service, job.spec.id, seen)};
   }
   ZEUS_TRY(const std::vector<JobEvent> events, service.ListEvents(job_id, after, limit));
   Json list = Json::array();
   for (const JobEvent& event : events) list.push_back(wire::ToJson(event));
   const bool full = events.size() == static_cast<std::size_t>(limit);
-  return JsonAnswer(
+  return http::JsonAnswer(
       200, {{"events", std::move(list)}, {"next", full ? Json(events.back().sequence) : Json()}});
 }
 
-// The routes of one job beyond its description: what is known about it and what happened to it.
-void AddKnowledgeRoutes(const JobTenants& tenants, Router& router) {
+// The routes of one job beyond its description: beliefs, savings, costs and events.
+void AddKnowledgeRoutes(const JobTenants& tenants, const CarbonAccounting* carbon,
+                        http::Router& router) {
   router.Add({.method = "GET",
               .pattern = "/v1/jobs/{id}/arms",
-              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+              .handler = tenants.Jobs([&](ScopedJobService& service, const http::Request& r) {
                 return GetArms(service, r);
               }),
               .summary = "What is believed about each batch size on a GPU model",
@@ -133,8 +175,8 @@ void AddKnowledgeRoutes(const JobTenants& tenants, Router& router) {
               .query = {"gpu_model"}});
   router.Add({.method = "GET",
               .pattern = "/v1/jobs/{id}/savings",
-              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
-                return GetSavings(service, r);
+              .handler = tenants.Jobs([carbon](ScopedJobService& service, const http::Request& r) {
+                return GetSavings(service, carbon, r);
               }),
               .summary = "What the job has saved against undisturbed runs of its default",
               .answer_schema = "Savings",
@@ -142,8 +184,8 @@ void AddKnowledgeRoutes(const JobTenants& tenants, Router& router) {
               .query = {"gpu_model", "baseline"}});
   router.Add({.method = "POST",
               .pattern = "/v1/jobs/{id}/epoch-costs",
-              .access = Access::kWrite,
-              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+              .access = http::Access::kWrite,
+              .handler = tenants.Jobs([&](ScopedJobService& service, const http::Request& r) {
                 return LearnEpochCost(service, r);
               }),
               .summary = "Tell what an epoch costs on a GPU model, measured without a run",
@@ -151,7 +193,7 @@ void AddKnowledgeRoutes(const JobTenants& tenants, Router& router) {
               .statuses = {204, 404, 422}});
   router.Add({.method = "GET",
               .pattern = "/v1/jobs/{id}/events",
-              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+              .handler = tenants.Jobs([&](ScopedJobService& service, const http::Request& r) {
                 return ListEvents(service, r);
               }),
               .summary = "What happened to a job; with Accept: text/event-stream, live",
@@ -160,13 +202,107 @@ void AddKnowledgeRoutes(const JobTenants& tenants, Router& router) {
               .query = {"after", "limit"}});
 }
 
+// --- trials ---
+
+Result<http::Answer> Start(JobService& service, ServerMetrics& metrics,
+                           const http::Request& request) {
+  // All fields are optional, and so is the body.
+  Json body = Json::object();
+  if (!request.body.empty()) {
+    ZEUS_TRY(body, wire::ParseBody(request.body));
+  }
+  ZEUS_TRY(const TrialRequest asked, wire::TrialRequestFromJson(request.parameters[0], body));
+  ZEUS_TRY(const StartedTrial started, service.StartTrial(asked));
+  metrics.CountTrial(started.trial);
+  http::Answer answer = http::JsonAnswer(201, wire::ToJson(started));
+  answer.changed_topic = asked.job_id;
+  return answer;
+}
+
+Result<http::Answer> ReportEpoch(JobService& service, ServerMetrics& metrics,
+                                 const http::Request& request) {
+  ZEUS_TRY(const std::int64_t number, TrialNumber(request.parameters[1]));
+  ZEUS_TRY(const Json body, wire::ParseBody(request.body));
+  ZEUS_TRY(const TrialReport report,
+           wire::TrialReportFromJson(request.parameters[0], number, body));
+  ZEUS_TRY(const ReportAnswer reported, service.Report(report));
+  metrics.CountTrial(reported.trial);
+  http::Answer answer = http::JsonAnswer(200, wire::ToJson(reported));
+  answer.changed_topic = report.job_id;
+  return answer;
+}
+
+Result<http::Answer> Heartbeat(JobService& service, const http::Request& request) {
+  ZEUS_TRY(const std::int64_t number, TrialNumber(request.parameters[1]));
+  ZEUS_TRY(const Trial trial, service.Heartbeat(request.parameters[0], number));
+  return http::JsonAnswer(200, wire::ToJson(trial));
+}
+
+Result<http::Answer> EndTrial(JobService& service, ServerMetrics& metrics,
+                              const http::Request& request) {
+  ZEUS_TRY(const std::int64_t number, TrialNumber(request.parameters[1]));
+  ZEUS_TRY(const Json body, wire::ParseBody(request.body));
+  ZEUS_TRY(const TrialEnd end, wire::TrialEndFromJson(request.parameters[0], number, body));
+  ZEUS_TRY(const Trial trial, service.EndTrial(end));
+  metrics.CountTrial(trial);
+  http::Answer answer = http::JsonAnswer(200, wire::ToJson(trial));
+  answer.changed_topic = end.job_id;
+  return answer;
+}
+
+Result<http::Answer> GetTrial(JobService& service, const http::Request& request) {
+  ZEUS_TRY(const std::int64_t number, TrialNumber(request.parameters[1]));
+  ZEUS_TRY(const Trial trial, service.GetTrial(request.parameters[0], number));
+  return http::JsonAnswer(200, wire::ToJson(trial));
+}
+
+Result<http::Answer> ListTrials(JobService& service, const http::Request& request) {
+  ZEUS_TRY(const int limit, PageSize(request.query));
+  ZEUS_TRY(const std::int64_t after, IntegerParameter(request.query, "after", 0));
+  TrialQuery query{.after = after, .limit = limit};
+  if (const auto name = FindParameter(request.query, "status")) {
+    query.status = TrialStatusNamed(*name);
+    if (!query.status)
+      return Error{ErrorCode::kInvalidArgument,
+                   "status: " + Quote(*name) + " is no status of a trial"};
+  }
+  ZEUS_TRY(const Job job, service.GetJob(request.parameters[0]));
+  ZEUS_TRY(const std::vector<Trial> trials, service.ListTrials(job.spec.id, query));
+  Json list = Json::array();
+  for (const Trial& trial : trials) list.push_back(wire::ToJson(trial));
+  const bool full = trials.size() == static_cast<std::size_t>(limit);
+  return http::JsonAnswer(
+      200, {{"trials", std::move(list)}, {"next", full ? Json(trials.back().number) : Json()}});
+}
+
+void AddReadingRoutes(const JobTenants& tenants, http::Router& router) {
+  router.Add({.method = "GET",
+              .pattern = "/v1/jobs/{id}/trials",
+              .handler = tenants.Jobs([&](ScopedJobService& service, const http::Request& r) {
+                return ListTrials(service, r);
+              }),
+              .summary = "List trials by number",
+              .answer_schema = "TrialPage",
+              .statuses = {200, 404, 422},
+              .query = {"after", "limit", "status"}});
+  router.Add({.method = "GET",
+              .pattern = "/v1/jobs/{id}/trials/{trial}",
+              .handler = tenants.Jobs([&](ScopedJobService& service, const http::Request& r) {
+                return GetTrial(service, r);
+              }),
+              .summary = "A trial",
+              .answer_schema = "Trial",
+              .statuses = {200, 404}});
+}
+
 }  // namespace
 
-void AddJobRoutes(const JobTenants& tenants, ServerMetrics& metrics, Router& router) {
+void AddJobRoutes(const JobTenants& tenants, ServerMetrics& metrics, const CarbonAccounting* carbon,
+                  http::Router& router) {
   router.Add({.method = "POST",
               .pattern = "/v1/jobs",
-              .access = Access::kWrite,
-              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+              .access = http::Access::kWrite,
+              .handler = tenants.Jobs([&](ScopedJobService& service, const http::Request& r) {
                 return Register(service, metrics, r);
               }),
               .summary = "Register a job, or find it when there is one with the same spec",
@@ -175,7 +311,7 @@ void AddJobRoutes(const JobTenants& tenants, ServerMetrics& metrics, Router& rou
               .statuses = {200, 201, 409, 422}});
   router.Add({.method = "GET",
               .pattern = "/v1/jobs",
-              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+              .handler = tenants.Jobs([&](ScopedJobService& service, const http::Request& r) {
                 return ListJobs(service, r);
               }),
               .summary = "List jobs by id",
@@ -184,7 +320,7 @@ void AddJobRoutes(const JobTenants& tenants, ServerMetrics& metrics, Router& rou
               .query = {"after", "limit", "label"}});
   router.Add({.method = "GET",
               .pattern = "/v1/jobs/{id}",
-              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+              .handler = tenants.Jobs([&](ScopedJobService& service, const http::Request& r) {
                 return GetJob(service, r);
               }),
               .summary = "A job and what has been learned about it",
@@ -192,13 +328,56 @@ void AddJobRoutes(const JobTenants& tenants, ServerMetrics& metrics, Router& rou
               .statuses = {200, 404}});
   router.Add({.method = "DELETE",
               .pattern = "/v1/jobs/{id}",
-              .access = Access::kWrite,
-              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+              .access = http::Access::kWrite,
+              .handler = tenants.Jobs([&](ScopedJobService& service, const http::Request& r) {
                 return DeleteJob(service, r);
               }),
               .summary = "Delete a job with its trials and events",
               .statuses = {204, 404}});
-  AddKnowledgeRoutes(tenants, router);
+  AddKnowledgeRoutes(tenants, carbon, router);
+}
+
+void AddTrialRoutes(const JobTenants& tenants, ServerMetrics& metrics, http::Router& router) {
+  AddReadingRoutes(tenants, router);
+  router.Add({.method = "POST",
+              .pattern = "/v1/jobs/{id}/trials",
+              .access = http::Access::kWrite,
+              .handler = tenants.Jobs([&](ScopedJobService& service, const http::Request& r) {
+                return Start(service, metrics, r);
+              }),
+              .summary = "Ask which batch size to run with, and begin a trial",
+              .request_schema = "TrialRequest",
+              .answer_schema = "StartedTrial",
+              .statuses = {201, 404, 409, 422}});
+  router.Add({.method = "POST",
+              .pattern = "/v1/jobs/{id}/trials/{trial}/reports",
+              .access = http::Access::kWrite,
+              .handler = tenants.Jobs([&](ScopedJobService& service, const http::Request& r) {
+                return ReportEpoch(service, metrics, r);
+              }),
+              .summary = "Report an epoch; the answer says whether to go on",
+              .request_schema = "TrialReport",
+              .answer_schema = "ReportAnswer",
+              .statuses = {200, 404, 409, 422}});
+  router.Add({.method = "POST",
+              .pattern = "/v1/jobs/{id}/trials/{trial}/heartbeat",
+              .access = http::Access::kWrite,
+              .handler = tenants.Jobs([&](ScopedJobService& service, const http::Request& r) {
+                return Heartbeat(service, r);
+              }),
+              .summary = "A sign of life between reports",
+              .answer_schema = "Trial",
+              .statuses = {200, 404, 409}});
+  router.Add({.method = "POST",
+              .pattern = "/v1/jobs/{id}/trials/{trial}/end",
+              .access = http::Access::kWrite,
+              .handler = tenants.Jobs([&](ScopedJobService& service, const http::Request& r) {
+                return EndTrial(service, metrics, r);
+              }),
+              .summary = "End a trial that will not report any more",
+              .request_schema = "TrialEnd",
+              .answer_schema = "Trial",
+              .statuses = {200, 404, 422}});
 }
 
 }  // namespace zeus::server

@@ -7,7 +7,6 @@
 
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
-#include "zeus/server/target.h"
 
 namespace zeus::server {
 namespace {
@@ -20,9 +19,9 @@ Json JsonContent(std::string_view schema) {
   return {{"application/json", {{"schema", SchemaReference(schema)}}}};
 }
 
-Json Parameters(const Route& route) {
+Json Parameters(const http::Route& route) {
   Json parameters = Json::array();
-  const Target target = ParseTarget(route.pattern).value();
+  const http::Target target = http::ParseTarget(route.pattern).value();
   for (const std::string& segment : target.segments)
     if (segment.starts_with('{'))
       parameters.push_back({{"name", segment.substr(1, segment.size() - 2)},
@@ -32,7 +31,7 @@ Json Parameters(const Route& route) {
   for (const std::string_view name : route.query)
     parameters.push_back({{"name", name},
                           {"in", "query"},
-                          {"required", route.dialect == Dialect::kReference},
+                          {"required", route.dialect == http::Dialect::kReference},
                           {"schema", {{"type", "string"}}}});
   return parameters;
 }
@@ -64,10 +63,11 @@ std::string_view Meaning(int status) {
   }
 }
 
-Json AnswerOf(const Route& route, int status) {
+Json AnswerObject(const http::Route& route, int status) {
   Json answer = {{"description", Meaning(status)}};
   if (status >= 400) {
-    answer["content"] = JsonContent(route.dialect == Dialect::kOurs ? "Error" : "ReferenceError");
+    answer["content"] =
+        JsonContent(route.dialect == http::Dialect::kOurs ? "Error" : "ReferenceError");
   } else if (!route.answer_schema.empty() && status != 204) {
     answer["content"] = JsonContent(route.answer_schema);
   } else if (status == 200) {
@@ -76,26 +76,404 @@ Json AnswerOf(const Route& route, int status) {
   return answer;
 }
 
-Json Operation(const Route& route) {
+Json Operation(const http::Route& route) {
   Json answers = Json::object();
-  for (const int status : route.statuses) answers[std::to_string(status)] = AnswerOf(route, status);
+  for (const int status : route.statuses)
+    answers[std::to_string(status)] = AnswerObject(route, status);
   Json operation = {{"summary", route.summary}, {"parameters", Parameters(route)}};
   if (!route.request_schema.empty())
     operation["requestBody"] = {{"content", JsonContent(route.request_schema)}};
-  if (route.access != Access::kOpen) {
+  if (route.access != http::Access::kOpen) {
     for (const int status : {401, 403, 429})
-      answers[std::to_string(status)] = AnswerOf(route, status);
+      answers[std::to_string(status)] = AnswerObject(route, status);
     operation["security"] = Json::array({{{"token", Json::array()}}, Json::object()});
   }
   operation["responses"] = std::move(answers);
   return operation;
 }
 
+// --- JSON Schemas, by the names that routes use ---
+
+// Bodies that clients send.
+constexpr const char* kRequestSchemas = R"json({
+"JobSpec": {
+  "type": "object",
+  "required": ["batch_sizes", "default_batch_size", "max_power_watts", "gpu_model"],
+  "additionalProperties": false,
+  "properties": {
+    "id": {"type": "string", "maxLength": 200},
+    "prefix": {"type": "string", "maxLength": 200},
+    "batch_sizes": {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 1},
+    "default_batch_size": {"type": "integer", "minimum": 1},
+    "eta": {"type": "number", "minimum": 0, "maximum": 1, "default": 0.5},
+    "beta": {"type": ["number", "null"], "exclusiveMinimum": 0, "default": 2.0},
+    "target_metric": {"type": "number", "default": 0.5},
+    "higher_is_better": {"type": "boolean", "default": true},
+    "max_epochs": {"type": "integer", "minimum": 1, "default": 100},
+    "policy": {"type": "string", "default": "knowledge_gradient"},
+    "pruning_rounds": {"type": "integer", "minimum": 0, "default": 2},
+    "window": {"type": "integer", "minimum": 0, "default": 0},
+    "prior_mean": {"type": "number", "default": 0},
+    "prior_precision": {"type": "number", "minimum": 0, "default": 0},
+    "explorations": {"type": "integer", "minimum": 0, "default": 2},
+    "seed": {"type": ["integer", "null"], "minimum": 0},
+    "max_power_watts": {"type": "number", "exclusiveMinimum": 0},
+    "number_of_gpus": {"type": "integer", "minimum": 1, "default": 1},
+    "gpu_model": {"type": "string", "minLength": 1},
+    "translate_gpu_models": {"type": "boolean", "default": true},
+    "deadline_seconds": {"type": ["number", "null"], "exclusiveMinimum": 0},
+    "lease_seconds": {"type": "number", "exclusiveMinimum": 0, "default": 900},
+    "labels": {"type": "object", "additionalProperties": {"type": "string"}}}},
+"TrialRequest": {
+  "type": "object", "additionalProperties": false,
+  "properties": {
+    "gpu_model": {"type": ["string", "null"], "maxLength": 1000},
+    "max_power_watts": {"type": ["number", "null"], "exclusiveMinimum": 0},
+    "recurrence": {"type": ["integer", "null"], "minimum": 0},
+    "request_id": {"type": ["string", "null"], "maxLength": 1000},
+    "lease_seconds": {"type": ["number", "null"], "minimum": 1, "maximum": 2592000},
+    "batch_size": {"type": ["integer", "null"], "minimum": 1},
+    "baseline": {"type": ["boolean", "null"], "default": false}}},
+"TrialReport": {
+  "type": "object", "additionalProperties": false,
+  "required": ["epoch", "time_seconds", "energy_joules", "metric"],
+  "properties": {
+    "epoch": {"type": "integer", "minimum": 1},
+    "time_seconds": {"type": "number", "minimum": 0},
+    "energy_joules": {"type": "number", "minimum": 0},
+    "metric": {"type": "number"},
+    "epoch_energy_joules": {"type": ["number", "null"], "minimum": 0},
+    "epoch_time_seconds": {"type": ["number", "null"], "minimum": 0},
+    "power_limit_watts": {"type": ["number", "null"], "minimum": 0},
+    "undisturbed": {"type": ["boolean", "null"], "default": false},
+    "shared": {"type": ["boolean", "null"], "default": false}}},
+"TrialEnd": {
+  "type": "object", "additionalProperties": false, "required": ["status"],
+  "properties": {
+    "status": {"enum": ["stopped", "failed"]},
+    "reason": {"type": ["string", "null"], "maxLength": 1000}}},
+"EpochCost": {
+  "type": "object", "additionalProperties": false,
+  "required": ["gpu_model", "batch_size", "time_seconds", "energy_joules"],
+  "properties": {
+    "gpu_model": {"type": "string", "minLength": 1, "maxLength": 1000},
+    "batch_size": {"type": "integer", "minimum": 1},
+    "time_seconds": {"type": "number", "minimum": 0},
+    "energy_joules": {"type": "number", "minimum": 0},
+    "max_power_watts": {"type": ["number", "null"], "exclusiveMinimum": 0}}}
+})json";
+
+// Bodies of our answers. Later versions may add fields.
+constexpr const char* kAnswers = R"json({
+"Error": {
+  "type": "object", "required": ["error"],
+  "properties": {"error": {
+    "type": "object", "required": ["code", "message", "field"],
+    "properties": {"code": {"type": "string"}, "message": {"type": "string"},
+                   "field": {"type": ["string", "null"]}}}}},
+"NameSpaces": {"type": "object", "required": ["namespaces"], "properties": {"namespaces": {"type": "array",
+  "items": {"type": "object", "required": ["name", "jobs", "trials", "plans"], "properties": {
+    "name": {"type": "string"}, "jobs": {"type": "integer"}, "trials": {"type": "integer"},
+    "plans": {"type": "integer"}}}}}},
+"Health": {"type": "object", "required": ["status"], "properties": {"status": {"type": "string"}}},
+"OpenApi": {"type": "object", "required": ["openapi", "paths"]},
+"Job": {
+  "type": "object",
+  "required": ["spec", "seed", "created_at", "recurrences", "trials", "events", "stage",
+               "best_batch_size", "least_cost_joules", "least_cost_batch_size"],
+  "properties": {
+    "spec": {"$ref": "#/components/schemas/JobSpec"},
+    "seed": {"type": "integer", "minimum": 0},
+    "created_at": {"type": "string"},
+    "recurrences": {"type": "integer"}, "trials": {"type": "integer"},
+    "events": {"type": "integer"},
+    "least_cost_joules": {"type": ["number", "null"]},
+    "least_cost_batch_size": {"type": ["integer", "null"]},
+    "stage": {"type": ["string", "null"]},
+    "best_batch_size": {"type": ["integer", "null"]}}},
+"JobPage": {
+  "type": "object", "required": ["jobs", "next"],
+  "properties": {"jobs": {"type": "array", "items": {"$ref": "#/components/schemas/Job"}},
+                 "next": {"type": ["string", "null"]}}},
+"Trial": {
+  "type": "object",
+  "required": ["job_id", "number", "recurrence", "attempt", "batch_size", "role", "status",
+               "started_at", "lease_until", "epochs", "time_seconds", "energy_joules",
+               "cost_joules", "reason"],
+  "properties": {
+    "job_id": {"type": "string"}, "number": {"type": "integer", "minimum": 1},
+    "recurrence": {"type": "integer", "minimum": 0}, "attempt": {"type": "integer", "minimum": 0},
+    "batch_size": {"type": "integer", "minimum": 1},
+    "role": {"enum": ["exploring", "concurrent", "exploiting", "baseline"]},
+    "gpu_model": {"type": "string"}, "max_power_watts": {"type": "number"},
+    "status": {"enum": ["dispatched", "reporting", "converged", "stopped", "failed", "expired"]},
+    "request_id": {"type": "string"}, "started_at": {"type": "string"},
+    "lease_seconds": {"type": "number"}, "lease_until": {"type": "string"},
+    "ended_at": {"type": ["string", "null"]}, "epochs": {"type": "integer", "minimum": 0},
+    "time_seconds": {"type": "number"}, "energy_joules": {"type": "number"},
+    "cost_joules": {"type": "number"}, "metric": {"type": ["number", "null"]},
+    "epoch_cost_joules": {"type": ["number", "null"]},
+    "power_limit_watts": {"type": ["number", "null"]}, "reason": {"type": "string"},
+    "undisturbed": {"type": "boolean"}, "shared": {"type": "boolean"}}},
+"TrialPage": {
+  "type": "object", "required": ["trials", "next"],
+  "properties": {"trials": {"type": "array", "items": {"$ref": "#/components/schemas/Trial"}},
+                 "next": {"type": ["integer", "null"]}}},
+"StartedTrial": {
+  "type": "object", "required": ["trial", "max_epochs", "unprofiled_batch_sizes"],
+  "properties": {
+    "trial": {"$ref": "#/components/schemas/Trial"},
+    "max_epochs": {"type": "integer", "minimum": 0},
+    "unprofiled_batch_sizes": {"type": "array", "items": {"type": "integer"}}}},
+"ReportAnswer": {
+  "type": "object", "required": ["stop", "converged", "retry", "message", "trial"],
+  "properties": {
+    "stop": {"type": "boolean"}, "converged": {"type": "boolean"}, "retry": {"type": "boolean"},
+    "message": {"type": "string"}, "trial": {"$ref": "#/components/schemas/Trial"}}},
+"Arms": {
+  "type": "object", "required": ["gpu_model", "stage", "best_batch_size", "arms"],
+  "properties": {
+    "gpu_model": {"type": "string"}, "stage": {"type": "string"},
+    "best_batch_size": {"type": "integer"},
+    "arms": {"type": "array", "items": {
+      "type": "object",
+      "required": ["batch_size", "state", "runs", "converged", "epoch_cost_profiled"],
+      "properties": {
+        "batch_size": {"type": "integer"}, "state": {"enum": ["untried", "candidate", "dropped"]},
+        "runs": {"type": "integer"}, "converged": {"type": "integer"},
+        "epochs": {"type": ["number", "null"]}, "epoch_cost_joules": {"type": ["number", "null"]},
+        "epoch_cost_profiled": {"type": "boolean"}, "cost_joules": {"type": ["number", "null"]},
+        "cost_sigma_joules": {"type": ["number", "null"]}}}}}},
+"UsualAmounts": {
+  "type": "object", "required": ["count"],
+  "properties": {
+    "count": {"type": "integer", "minimum": 0},
+    "energy_joules": {"type": ["number", "null"]},
+    "energy_sigma_joules": {"type": ["number", "null"]},
+    "time_seconds": {"type": ["number", "null"]},
+    "time_sigma_seconds": {"type": ["number", "null"]},
+    "cost_joules": {"type": ["number", "null"]},
+    "cost_sigma_joules": {"type": ["number", "null"]}}},
+"Savings": {
+  "type": "object",
+  "required": ["job_id", "gpu_model", "baseline_job", "default_batch_size", "baseline", "zeus",
+               "runs", "shared_runs", "saved", "unknown_because"],
+  "properties": {
+    "job_id": {"type": "string"}, "gpu_model": {"type": "string"},
+    "baseline_job": {"type": "string"}, "default_batch_size": {"type": "integer"},
+    "baseline": {"$ref": "#/components/schemas/UsualAmounts"},
+    "zeus": {"$ref": "#/components/schemas/UsualAmounts"},
+    "runs": {"type": "integer"}, "shared_runs": {"type": "integer"},
+    "saved": {
+      "type": ["object", "null"],
+      "required": ["energy_percent", "energy_sigma_percent", "energy_joules",
+                   "energy_sigma_joules", "energy_kwh", "energy_sigma_kwh", "time_percent",
+                   "time_sigma_percent", "time_seconds", "time_sigma_seconds", "cost_percent",
+                   "cost_sigma_percent", "cost_joules", "cost_sigma_joules"],
+      "properties": {
+        "carbon": {
+          "type": "object", "description": "where the server was started with --carbon",
+          "required": ["grams_co2e", "grams_co2e_sigma", "energy_joules", "missing_joules",
+                       "sources", "estimated", "notes"],
+          "properties": {
+            "grams_co2e": {"type": ["number", "null"]},
+            "grams_co2e_sigma": {"type": ["number", "null"]},
+            "energy_joules": {"type": "number"}, "missing_joules": {"type": "number"},
+            "sources": {"type": "array", "items": {"type": "string"}},
+            "estimated": {"type": "boolean"},
+            "notes": {"type": "array", "items": {"type": "string"}}}},
+        "cost": {
+          "type": "object", "description": "money, where the server was started with --price",
+          "required": ["amount", "amount_sigma", "currency", "energy_joules", "missing_joules",
+                       "sources", "notes"],
+          "properties": {
+            "amount": {"type": ["number", "null"]}, "amount_sigma": {"type": ["number", "null"]},
+            "currency": {"type": "string"},
+            "energy_joules": {"type": "number"}, "missing_joules": {"type": "number"},
+            "sources": {"type": "array", "items": {"type": "string"}},
+            "notes": {"type": "array", "items": {"type": "string"}}}}},
+      "additionalProperties": {"type": "number"}},
+    "unknown_because": {"type": ["string", "null"]}}},
+"Event": {
+  "type": "object", "required": ["job_id", "sequence", "at", "kind", "trial", "detail"],
+  "properties": {
+    "job_id": {"type": "string"}, "sequence": {"type": "integer", "minimum": 1},
+    "at": {"type": "string"}, "kind": {"type": "string"}, "trial": {"type": ["integer", "null"]},
+    "detail": {"type": ["object", "null"]}}},
+"EventPage": {
+  "type": "object", "required": ["events", "next"],
+  "properties": {"events": {"type": "array", "items": {"$ref": "#/components/schemas/Event"}},
+                 "next": {"type": ["integer", "null"]}}}
+})json";
+
+// Bodies in the dialect of the Python implementation's batch size optimizer.
+constexpr const char* kReference = R"json({
+"ReferenceError": {"type": "object", "required": ["detail"],
+                   "properties": {"detail": {"type": ["string", "array"]}}},
+"ReferenceJobId": {"type": "object", "required": ["job_id"],
+                   "properties": {"job_id": {"type": "string"}}},
+"ReferenceJobSpec": {
+  "type": "object",
+  "required": ["job_id_prefix", "batch_sizes", "default_batch_size", "max_power",
+               "number_of_gpus", "gpu_model"],
+  "properties": {
+    "job_id": {"type": ["string", "null"]}, "job_id_prefix": {"type": "string"},
+    "batch_sizes": {"type": "array", "items": {"type": "integer"}, "minItems": 1},
+    "default_batch_size": {"type": "integer"}, "eta_knob": {"type": "number"},
+    "beta_knob": {"type": ["number", "null"]}, "target_metric": {"type": "number"},
+    "higher_is_better_metric": {"type": "boolean"}, "max_epochs": {"type": "integer"},
+    "num_pruning_rounds": {"type": "integer"}, "window_size": {"type": "integer"},
+    "mab_prior_mean": {"type": "number"}, "mab_prior_precision": {"type": "number"},
+    "mab_num_explorations": {"type": "integer"}, "mab_seed": {"type": ["integer", "null"]},
+    "max_power": {"type": "number"}, "number_of_gpus": {"type": "integer"},
+    "gpu_model": {"type": "string"}}},
+"ReferenceTrialId": {
+  "type": "object", "required": ["job_id", "batch_size", "trial_number"],
+  "properties": {"job_id": {"type": "string"}, "batch_size": {"type": "integer"},
+                 "trial_number": {"type": "integer"}}},
+"ReferenceTrainingResult": {
+  "type": "object",
+  "required": ["job_id", "batch_size", "trial_number", "time", "energy", "metric",
+               "current_epoch"],
+  "properties": {"job_id": {"type": "string"}, "batch_size": {"type": "integer"},
+                 "trial_number": {"type": "integer"}, "time": {"type": "number", "minimum": 0},
+                 "energy": {"type": "number", "minimum": 0}, "metric": {"type": "number"},
+                 "current_epoch": {"type": "integer", "minimum": 1}}},
+"ReferenceReportResponse": {
+  "type": "object", "required": ["stop_train", "converged", "message"],
+  "properties": {"stop_train": {"type": "boolean"}, "converged": {"type": "boolean"},
+                 "message": {"type": "string"}}}
+})json";
+
+constexpr const char* kPlanSchemas = R"json({
+"PipelineProfile": {
+  "type": "object", "required": ["stages", "blocking_power_watts", "instructions"],
+  "properties": {
+    "stages": {"type": "integer", "minimum": 1},
+    "blocking_power_watts": {"type": "number", "minimum": 0},
+    "instructions": {"type": "array", "items": {
+      "type": "object", "required": ["stage", "instruction", "points"],
+      "properties": {
+        "stage": {"type": "integer", "minimum": 0}, "instruction": {"type": "string"},
+        "points": {"type": "array", "items": {
+          "type": "object", "required": ["clock_mhz", "time_seconds", "energy_joules"],
+          "properties": {"clock_mhz": {"type": "number", "minimum": 0},
+                         "time_seconds": {"type": "number", "minimum": 0},
+                         "energy_joules": {"type": "number", "minimum": 0}}}}}}}}},
+"PlanSpec": {
+  "type": "object", "required": ["profile"], "additionalProperties": false,
+  "properties": {
+    "id": {"type": ["string", "null"], "maxLength": 200},
+    "schedule": {"enum": ["1f1b", "gpipe", "interleaved", "early_recompute", "custom"],
+                 "default": "1f1b"},
+    "microbatches": {"type": "integer", "minimum": 0},
+    "chunks": {"type": "integer", "minimum": 1, "default": 1},
+    "custom_schedule": {"type": "string"},
+    "data_parallel": {"type": "integer", "minimum": 1, "default": 1},
+    "tensor_parallel": {"type": "integer", "minimum": 1, "default": 1},
+    "clock_changes": {"type": "object", "additionalProperties": false, "properties": {
+      "least_instructions": {"type": "integer", "minimum": 1, "default": 1},
+      "latency_seconds": {"type": "number", "minimum": 0, "maximum": 60, "default": 0}}},
+    "slowdown": {"type": "number", "exclusiveMinimum": 0, "maximum": 1000, "default": 1.0},
+    "profile": {"$ref": "#/components/schemas/PipelineProfile"}}},
+"PaceReport": {
+  "type": "object", "required": ["pace_seconds"], "additionalProperties": false,
+  "properties": {"pace_seconds": {"type": ["number", "null"], "exclusiveMinimum": 0},
+                 "rank": {"type": ["integer", "null"]}}},
+"Plan": {
+  "type": "object",
+  "required": ["deadline_seconds", "time_seconds", "energy_joules", "waits_until_seconds",
+               "bound_joules", "clock_changes", "stages"],
+  "properties": {
+    "deadline_seconds": {"type": "number"}, "time_seconds": {"type": "number"},
+    "energy_joules": {"type": "number"}, "waits_until_seconds": {"type": "number"},
+    "bound_joules": {"type": "number"}, "clock_changes": {"type": "integer"},
+    "stages": {"type": "array", "items": {"type": "array", "items": {
+      "type": "object",
+      "required": ["instruction", "microbatch", "chunk", "clock_mhz", "start_seconds",
+                   "time_seconds", "energy_joules"],
+      "properties": {
+        "instruction": {"type": "string"}, "microbatch": {"type": "integer"},
+        "chunk": {"type": "integer"}, "clock_mhz": {"type": "number"},
+        "start_seconds": {"type": "number"}, "time_seconds": {"type": "number"},
+        "energy_joules": {"type": "number"}}}}}}},
+"CurrentPlan": {
+  "type": "object",
+  "required": ["id", "version", "pace_seconds", "baseline_time_seconds", "baseline_energy_joules",
+               "plan"],
+  "properties": {
+    "id": {"type": "string"}, "version": {"type": "integer", "minimum": 1},
+    "pace_seconds": {"type": ["number", "null"]},
+    "baseline_time_seconds": {"type": "number"}, "baseline_energy_joules": {"type": "number"},
+    "plan": {"$ref": "#/components/schemas/Plan"}}},
+"PlanFrontier": {
+  "type": "object",
+  "required": ["fastest_time_seconds", "baseline_time_seconds", "baseline_energy_joules",
+               "points"],
+  "properties": {
+    "fastest_time_seconds": {"type": "number"}, "baseline_time_seconds": {"type": "number"},
+    "baseline_energy_joules": {"type": "number"},
+    "points": {"type": "array", "items": {
+      "type": "object", "required": ["time_seconds", "energy_joules", "ticks"],
+      "properties": {"time_seconds": {"type": "number"}, "energy_joules": {"type": "number"},
+                     "ticks": {"type": "integer"}}}}}},
+"PlanPage": {
+  "type": "object", "required": ["plans", "next"],
+  "properties": {"plans": {"type": "array", "items": {"type": "string"}},
+                 "next": {"type": ["string", "null"]}}}
+})json";
+
+// Bodies in the dialect of the Python implementation's pipeline optimizer.
+constexpr const char* kReferencePipelines = R"json({
+"ReferencePipelineId": {"type": "string"},
+"ReferenceNothing": {"type": "null"},
+"ReferenceJobInfo": {
+  "type": "object", "required": ["pp_degree", "dp_degree", "tp_degree", "world_size"],
+  "properties": {
+    "job_id": {"type": "string"}, "pp_degree": {"type": "integer", "minimum": 1},
+    "dp_degree": {"type": "integer", "minimum": 1}, "tp_degree": {"type": "integer", "minimum": 1},
+    "world_size": {"type": "integer", "minimum": 1},
+    "job_metadata": {"type": ["string", "null"]}}},
+"ReferenceRankInfo": {
+  "type": "object", "required": ["rank", "dp_rank", "pp_rank", "tp_rank", "available_frequencies"],
+  "properties": {
+    "rank": {"type": "integer", "minimum": 0}, "dp_rank": {"type": "integer", "minimum": 0},
+    "pp_rank": {"type": "integer", "minimum": 0}, "tp_rank": {"type": "integer", "minimum": 0},
+    "available_frequencies": {"type": "array", "items": {"type": "integer"}}}},
+"ReferenceFrequencySchedule": {
+  "type": "object", "required": ["rank", "frequencies"],
+  "properties": {"rank": {"type": "integer"},
+                 "frequencies": {"type": "array", "items": {"type": "array"}}}},
+"ReferenceProfilingResult": {
+  "type": "object", "required": ["rank"],
+  "properties": {
+    "rank": {"type": "integer", "minimum": 0},
+    "iter_time": {"type": "array", "items": {"type": "number"}},
+    "iter_energy": {"type": "array", "items": {"type": "number"}},
+    "time_breakdown": {"type": "object"}, "energy_breakdown": {"type": "object"},
+    "forward_time": {"type": "object"}, "forward_energy": {"type": "object"},
+    "backward_time": {"type": "object"}, "backward_energy": {"type": "object"}}}
+})json";
+
+Json OpenApiPlanSchemas() {
+  Json schemas = Json::parse(kPlanSchemas);
+  schemas.update(Json::parse(kReferencePipelines));
+  return schemas;
+}
+
+Json OpenApiSchemas() {
+  Json schemas = Json::parse(kRequestSchemas);
+  schemas.update(Json::parse(kAnswers));
+  schemas.update(Json::parse(kReference));
+  schemas.update(OpenApiPlanSchemas());
+  return schemas;
+}
+
 }  // namespace
 
-Json OpenApiDocument(const std::vector<Route>& routes, std::string_view version) {
+Json OpenApiDocument(const std::vector<http::Route>& routes, std::string_view version) {
   Json paths = Json::object();
-  for (const Route& route : routes)
+  for (const http::Route& route : routes)
     paths[std::string(route.pattern)][LowerCase(route.method)] = Operation(route);
   return {{"openapi", "3.1.0"},
           {"info", {{"title", "Zeus job server"}, {"version", version}}},

@@ -1,5 +1,3 @@
-#include "zeus/server/plan_routes.h"
-
 #include <fmt/format.h>
 
 #include <optional>
@@ -11,53 +9,53 @@
 #include "zeus/base/text.h"
 #include "zeus/optimizer/pipeline/plan.h"
 #include "zeus/plan/plan_spec.h"
-#include "zeus/server/json_answer.h"
-#include "zeus/server/query_reader.h"
+#include "zeus/server/request_io.h"
+#include "zeus/server/routes.h"
 #include "zeus/wire/body.h"
 #include "zeus/wire/plans.h"
 
 namespace zeus::server {
 namespace {
 
-// The parsed body, which may be large, is gone when this returns: solving can take long.
-Result<PlanSpec> SpecOf(const HttpRequest& request) {
+// Frees the parsed body, which may be large, before the solver runs for long.
+Result<PlanSpec> ParseSpec(const http::Request& request) {
   ZEUS_TRY(const Json body, wire::ParseBody(request.body));
   return PlanSpecFromJson(body);
 }
 
-Result<HttpAnswer> Submit(PlanService& service, ServerMetrics& metrics,
-                          const HttpRequest& request) {
-  ZEUS_TRY(const PlanSpec spec, SpecOf(request));
+Result<http::Answer> Submit(PlanService& service, ServerMetrics& metrics,
+                            const http::Request& request) {
+  ZEUS_TRY(const PlanSpec spec, ParseSpec(request));
   ZEUS_TRY(const CurrentPlan current, service.Submit(spec));
-  HttpAnswer answer = JsonAnswer(current.created ? 201 : 200, wire::ToJson(current));
+  http::Answer answer = http::JsonAnswer(current.created ? 201 : 200, wire::ToJson(current));
   if (!current.created) return answer;
   metrics.CountPlan();
   answer.headers.emplace_back("Location", "/v1/plans/" + current.id);
   return answer;
 }
 
-Result<HttpAnswer> ListPlans(PlanService& service, const HttpRequest& request) {
+Result<http::Answer> ListPlans(PlanService& service, const http::Request& request) {
   ZEUS_TRY(const int limit, PageSize(request.query));
   ZEUS_TRY(const std::vector<std::string> ids,
            service.List(FindParameter(request.query, "after").value_or(""), limit));
   const bool full = ids.size() == static_cast<std::size_t>(limit);
-  return JsonAnswer(200, {{"plans", ids}, {"next", full ? Json(ids.back()) : Json()}});
+  return http::JsonAnswer(200, {{"plans", ids}, {"next", full ? Json(ids.back()) : Json()}});
 }
 
-// Who has the latest version already is told so at once, without a plan being made.
-Result<HttpAnswer> GetPlan(PlanService& service, const HttpRequest& request) {
+// A caller that already has the latest version gets 204 at once, and no plan is made.
+Result<http::Answer> GetPlan(PlanService& service, const http::Request& request) {
   ZEUS_TRY(const std::int64_t known, IntegerParameter(request.query, "after_version", 0));
   ZEUS_TRY(const std::optional<CurrentPlan> newer, service.GetNewer(request.parameters[0], known));
-  if (!newer) return HttpAnswer{.status = 204};
-  return JsonAnswer(200, wire::ToJson(*newer));
+  if (!newer) return http::Answer{.status = 204};
+  return http::JsonAnswer(200, wire::ToJson(*newer));
 }
 
-Result<HttpAnswer> GetFrontier(PlanService& service, const HttpRequest& request) {
+Result<http::Answer> GetFrontier(PlanService& service, const http::Request& request) {
   ZEUS_TRY(const PlanFrontier frontier, service.GetFrontier(request.parameters[0]));
-  return JsonAnswer(200, wire::ToJson(frontier));
+  return http::JsonAnswer(200, wire::ToJson(frontier));
 }
 
-Result<Seconds> DeadlineOf(PlanService& service, const HttpRequest& request) {
+Result<Seconds> ReadDeadline(PlanService& service, const http::Request& request) {
   const bool relative = request.query.contains("slowdown");
   if (relative == request.query.contains("deadline_seconds"))
     return Error{ErrorCode::kInvalidArgument,
@@ -70,14 +68,14 @@ Result<Seconds> DeadlineOf(PlanService& service, const HttpRequest& request) {
   return number * frontier.baseline_time;
 }
 
-Result<HttpAnswer> GetPlanFor(PlanService& service, const HttpRequest& request) {
-  ZEUS_TRY(const Seconds deadline, DeadlineOf(service, request));
+Result<http::Answer> GetPlanFor(PlanService& service, const http::Request& request) {
+  ZEUS_TRY(const Seconds deadline, ReadDeadline(service, request));
   ZEUS_TRY(const pipeline::PipelinePlan plan, service.PlanFor(request.parameters[0], deadline));
-  return JsonAnswer(200, pipeline::ToJson(plan));
+  return http::JsonAnswer(200, pipeline::ToJson(plan));
 }
 
-Result<HttpAnswer> ReportPace(PlanService& service, ServerMetrics& metrics,
-                              const HttpRequest& request) {
+Result<http::Answer> ReportPace(PlanService& service, ServerMetrics& metrics,
+                                const http::Request& request) {
   ZEUS_TRY(const Json body, wire::ParseBody(request.body));
   ZEUS_TRY(const wire::PaceReport report, wire::PaceFromJson(body));
   if (report.rank) {
@@ -87,18 +85,18 @@ Result<HttpAnswer> ReportPace(PlanService& service, ServerMetrics& metrics,
   }
   ZEUS_TRY(const CurrentPlan current, service.ReportPace(request.parameters[0], report.pace));
   metrics.CountPaceReport();
-  return JsonAnswer(200, wire::ToJson(current));
+  return http::JsonAnswer(200, wire::ToJson(current));
 }
 
-Result<HttpAnswer> DeletePlan(PlanService& service, const HttpRequest& request) {
+Result<http::Answer> DeletePlan(PlanService& service, const http::Request& request) {
   ZEUS_RETURN_IF_ERROR(service.Delete(request.parameters[0]));
-  return HttpAnswer{.status = 204};
+  return http::Answer{.status = 204};
 }
 
-void AddReadingRoutes(const PlanTenants& tenants, Router& router) {
+void AddReadingRoutes(const PlanTenants& tenants, http::Router& router) {
   router.Add({.method = "GET",
               .pattern = "/v1/plans",
-              .handler = tenants.Plans([&](ScopedPlanService& service, const HttpRequest& r) {
+              .handler = tenants.Plans([&](ScopedPlanService& service, const http::Request& r) {
                 return ListPlans(service, r);
               }),
               .summary = "List the ids of plans",
@@ -107,66 +105,66 @@ void AddReadingRoutes(const PlanTenants& tenants, Router& router) {
               .query = {"after", "limit"}});
   router.Add({.method = "GET",
               .pattern = "/v1/plans/{id}",
-              .handler = tenants.Plans([&](ScopedPlanService& service, const HttpRequest& r) {
+              .handler = tenants.Plans([&](ScopedPlanService& service, const http::Request& r) {
                 return GetPlan(service, r);
               }),
               .summary = "The plan that holds now; 204 when after_version is the latest",
               .answer_schema = "CurrentPlan",
               .statuses = {200, 204, 404, 422},
               .query = {"after_version"},
-              .plans = true});
+              .slow = true});
   router.Add({.method = "GET",
               .pattern = "/v1/plans/{id}/frontier",
-              .handler = tenants.Plans([&](ScopedPlanService& service, const HttpRequest& r) {
+              .handler = tenants.Plans([&](ScopedPlanService& service, const http::Request& r) {
                 return GetFrontier(service, r);
               }),
               .summary = "The least energy of an iteration for every time that it may take",
               .answer_schema = "PlanFrontier",
               .statuses = {200, 404},
-              .plans = true});
+              .slow = true});
   router.Add({.method = "GET",
               .pattern = "/v1/plans/{id}/plan",
-              .handler = tenants.Plans([&](ScopedPlanService& service, const HttpRequest& r) {
+              .handler = tenants.Plans([&](ScopedPlanService& service, const http::Request& r) {
                 return GetPlanFor(service, r);
               }),
               .summary = "A plan for any deadline; the one that holds stays",
               .answer_schema = "Plan",
               .statuses = {200, 404, 422},
               .query = {"deadline_seconds", "slowdown"},
-              .plans = true});
+              .slow = true});
 }
 
 }  // namespace
 
-void AddPlanRoutes(const PlanTenants& tenants, ServerMetrics& metrics, Router& router) {
+void AddPlanRoutes(const PlanTenants& tenants, ServerMetrics& metrics, http::Router& router) {
   AddReadingRoutes(tenants, router);
   router.Add({.method = "POST",
               .pattern = "/v1/plans",
-              .access = Access::kWrite,
-              .handler = tenants.Plans([&](ScopedPlanService& service, const HttpRequest& r) {
+              .access = http::Access::kWrite,
+              .handler = tenants.Plans([&](ScopedPlanService& service, const http::Request& r) {
                 return Submit(service, metrics, r);
               }),
               .summary = "Submit a pipeline's profile and schedule, and get the plan for it",
               .request_schema = "PlanSpec",
               .answer_schema = "CurrentPlan",
               .statuses = {200, 201, 409, 422},
-              .plans = true,
+              .slow = true,
               .large_body = true});
   router.Add({.method = "POST",
               .pattern = "/v1/plans/{id}/pace",
-              .access = Access::kWrite,
-              .handler = tenants.Plans([&](ScopedPlanService& service, const HttpRequest& r) {
+              .access = http::Access::kWrite,
+              .handler = tenants.Plans([&](ScopedPlanService& service, const http::Request& r) {
                 return ReportPace(service, metrics, r);
               }),
               .summary = "Tell how long iterations take because of a straggler; null: it is gone",
               .request_schema = "PaceReport",
               .answer_schema = "CurrentPlan",
               .statuses = {200, 404, 422},
-              .plans = true});
+              .slow = true});
   router.Add({.method = "DELETE",
               .pattern = "/v1/plans/{id}",
-              .access = Access::kWrite,
-              .handler = tenants.Plans([&](ScopedPlanService& service, const HttpRequest& r) {
+              .access = http::Access::kWrite,
+              .handler = tenants.Plans([&](ScopedPlanService& service, const http::Request& r) {
                 return DeletePlan(service, r);
               }),
               .summary = "Delete a plan",

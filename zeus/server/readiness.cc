@@ -10,28 +10,28 @@ Status Readiness::Check() {
   {
     const std::lock_guard lock(mutex_);
     const TimePoint now = clock_.Now();
-    if (looking_) {
-      if (now - looked_at_ > kLongestLook)
+    if (checking_) {
+      if (now - checked_at_ > kLongestCheck)
         return Error{ErrorCode::kUnavailable, "the database does not answer"};
       return latest_;
     }
-    if (known_ && now - looked_at_ < kValidity) return latest_;
-    looking_ = true;
-    looked_at_ = now;
+    if (known_ && now - checked_at_ < kValidity) return latest_;
+    checking_ = true;
+    checked_at_ = now;
   }
-  Status found = look_();
-  Note(found);
+  Status found = check_();
+  Record(found);
   return found;
 }
 
-void Readiness::Note(Status found) {
+void Readiness::Record(Status found) {
   const std::lock_guard lock(mutex_);
   const bool was_ready = !known_ || latest_.ok();
   if (was_ready && !found.ok())
     log::Warning("not ready: {}", found.error().message);
   else if (!was_ready && found.ok())
     log::Warning("ready again");
-  looking_ = false;
+  checking_ = false;
   known_ = true;
   latest_ = std::move(found);
 }

@@ -8,31 +8,32 @@
 
 namespace zeus::server {
 
-// Whether the database takes changes, found out by a small one, but not more often than every few
-// seconds however many ask: neither the disk nor the database is to feel who looks after the
-// server. One caller at a time looks; the others get what was found last. A change from ready to
-// not ready, and back, is logged with its reason. Thread-safe; the clock must outlive it.
+// Returns whether the database accepts changes. A small change finds that out, but only once every
+// few seconds, so that frequent health checks load neither the disk nor the database. One caller at
+// a time makes the check; the others get the latest result. Logs each change between ready and not
+// ready, with the reason. Thread-safe; the clock must outlive it.
 class Readiness {
  public:
   static constexpr Seconds kValidity{5};
-  // A look that takes longer means that the database hangs.
-  static constexpr Seconds kLongestLook{10};
+  // A check that takes longer means that the database hangs.
+  static constexpr Seconds kLongestCheck{10};
 
-  Readiness(std::function<Status()> look, const Clock& clock)
-      : look_(std::move(look)), clock_(clock) {}
+  Readiness(std::function<Status()> check, const Clock& clock)
+      : check_(std::move(check)), clock_(clock) {}
 
   Status Check();
 
  private:
-  void Note(Status found);
+  void Record(Status found);
 
-  const std::function<Status()> look_;
+  const std::function<Status()> check_;
   const Clock& clock_;
   std::mutex mutex_;
-  bool looking_ = false;  // Guarded by mutex_, as are the next.
+  // Guarded by mutex_, to the end of the class.
+  bool checking_ = false;
   bool known_ = false;
-  TimePoint looked_at_{};  // Began the latest look.
-  Status latest_ = Error{ErrorCode::kUnavailable, "the database was not looked at yet: ask again"};
+  TimePoint checked_at_{};  // The start of the latest check.
+  Status latest_ = Error{ErrorCode::kUnavailable, "the database was not checked yet: ask again"};
 };
 
 }  // namespace zeus::server

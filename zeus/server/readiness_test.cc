@@ -9,20 +9,20 @@ namespace readiness_test {
 
 using namespace std::chrono_literals;
 
-TEST(ReadinessTest, LooksOnlyNowAndThen) {
+TEST(ReadinessTest, ChecksTheDatabaseOnlyNowAndThen) {
   VirtualClock clock;
-  int looks = 0;
+  int checks = 0;
   Readiness readiness(
       [&]() -> Status {
-        ++looks;
+        ++checks;
         return Ok();
       },
       clock);
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(readiness.Check().ok());
-  EXPECT_EQ(looks, 1);
+  EXPECT_EQ(checks, 1);
   clock.Advance(Readiness::kValidity);
   EXPECT_TRUE(readiness.Check().ok());
-  EXPECT_EQ(looks, 2);
+  EXPECT_EQ(checks, 2);
 }
 
 TEST(ReadinessTest, FailuresAreKeptAsLongAndThenGone) {
@@ -36,7 +36,7 @@ TEST(ReadinessTest, FailuresAreKeptAsLongAndThenGone) {
   EXPECT_TRUE(readiness.Check().ok());
 }
 
-TEST(ReadinessTest, NobodyWaitsBehindALookThatHangs) {
+TEST(ReadinessTest, NoCallerWaitsBehindACheckThatHangs) {
   SystemClock clock;
   std::promise<void> begun;
   std::promise<void> end;

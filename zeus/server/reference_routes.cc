@@ -1,13 +1,11 @@
-#include "zeus/server/reference_routes.h"
-
 #include <fmt/format.h>
 
 #include <string>
 #include <utility>
 
 #include "zeus/base/json.h"
-#include "zeus/server/json_answer.h"
-#include "zeus/server/query_reader.h"
+#include "zeus/server/request_io.h"
+#include "zeus/server/routes.h"
 #include "zeus/wire/answers.h"
 #include "zeus/wire/body.h"
 #include "zeus/wire/reference.h"
@@ -17,54 +15,54 @@ namespace {
 
 namespace reference = wire::reference;
 
-// Mistakes in the query are told as such.
-Result<std::string> JobIdOf(const HttpRequest& request, std::optional<HttpAnswer>& refusal) {
+// Reads the job id of the query; sets `refusal` to the answer for a query without one.
+Result<std::string> ReadJobId(const http::Request& request, std::optional<http::Answer>& refusal) {
   Result<std::string> id = RequireParameter(request.query, "job_id");
-  if (!id.ok()) refusal = JsonAnswer(422, reference::ErrorToJson(id.error(), "query"));
+  if (!id.ok()) refusal = http::JsonAnswer(422, reference::ErrorToJson(id.error(), "query"));
   return id;
 }
 
-Result<HttpAnswer> RegisterReferenceJob(JobService& service, ServerMetrics& metrics,
-                                        const HttpRequest& request) {
+Result<http::Answer> RegisterReferenceJob(JobService& service, ServerMetrics& metrics,
+                                          const http::Request& request) {
   ZEUS_TRY(const Json body, wire::ParseBody(request.body));
   ZEUS_TRY(const JobSpec spec, reference::JobSpecFromJson(body));
   ZEUS_TRY(const RegisteredJob registered, service.Register(spec));
   if (registered.created) metrics.CountJob();
-  return JsonAnswer(registered.created ? 201 : 200, reference::ToJson(registered.job.spec));
+  return http::JsonAnswer(registered.created ? 201 : 200, reference::ToJson(registered.job.spec));
 }
 
-Result<HttpAnswer> Delete(JobService& service, const HttpRequest& request) {
-  std::optional<HttpAnswer> refusal;
-  const Result<std::string> id = JobIdOf(request, refusal);
+Result<http::Answer> Delete(JobService& service, const http::Request& request) {
+  std::optional<http::Answer> refusal;
+  const Result<std::string> id = ReadJobId(request, refusal);
   if (refusal) return *refusal;
   ZEUS_RETURN_IF_ERROR(service.Delete(id.value()));
-  HttpAnswer answer = JsonAnswer(200, {{"job_id", id.value()}});
-  answer.changed_job = id.value();
+  http::Answer answer = http::JsonAnswer(200, {{"job_id", id.value()}});
+  answer.changed_topic = id.value();
   return answer;
 }
 
-// A GET that begins a trial: this is how that server's clients ask.
-Result<HttpAnswer> Predict(JobService& service, ServerMetrics& metrics,
-                           const HttpRequest& request) {
-  std::optional<HttpAnswer> refusal;
-  const Result<std::string> id = JobIdOf(request, refusal);
+// Begins a trial, although it is a GET: the reference's clients ask like this.
+Result<http::Answer> Predict(JobService& service, ServerMetrics& metrics,
+                             const http::Request& request) {
+  std::optional<http::Answer> refusal;
+  const Result<std::string> id = ReadJobId(request, refusal);
   if (refusal) return *refusal;
   const Result<StartedTrial> started =
       service.StartTrial({.job_id = id.value(), .lease = reference::kLease});
   if (!started.ok() && started.error().code == ErrorCode::kNotFound)
-    return JsonAnswer(400, {{"detail", started.error().message}});
+    return http::JsonAnswer(400, {{"detail", started.error().message}});
   if (!started.ok()) return started.error();
   const Trial& trial = started.value().trial;
   metrics.CountTrial(trial);
-  HttpAnswer answer = JsonAnswer(
+  http::Answer answer = http::JsonAnswer(
       200,
       reference::ToJson(reference::TrialId{
           .job_id = trial.job_id, .batch_size = trial.batch_size, .trial_number = trial.number}));
-  answer.changed_job = trial.job_id;
+  answer.changed_topic = trial.job_id;
   return answer;
 }
 
-// The trial says which batch size it runs with; a client that says another mixed something up.
+// Refuses a report with another batch size than that of the trial: the client is confused.
 Result<Trial> FindTrial(JobService& service, const reference::TrialId& id) {
   ZEUS_TRY(Trial trial, service.GetTrial(id.job_id, id.trial_number));
   if (trial.batch_size != id.batch_size)
@@ -74,8 +72,8 @@ Result<Trial> FindTrial(JobService& service, const reference::TrialId& id) {
   return trial;
 }
 
-Result<HttpAnswer> ReportReferenceResult(JobService& service, ServerMetrics& metrics,
-                                         const HttpRequest& request) {
+Result<http::Answer> ReportReferenceResult(JobService& service, ServerMetrics& metrics,
+                                           const http::Request& request) {
   ZEUS_TRY(const Json body, wire::ParseBody(request.body));
   ZEUS_TRY(const reference::TrainingResult result, reference::TrainingResultFromJson(body));
   const auto trial = FindTrial(service, {.job_id = result.report.job_id,
@@ -84,13 +82,13 @@ Result<HttpAnswer> ReportReferenceResult(JobService& service, ServerMetrics& met
   if (!trial.ok()) return trial.error();
   ZEUS_TRY(const ReportAnswer reported, service.Report(result.report));
   metrics.CountTrial(reported.trial);
-  HttpAnswer answer = JsonAnswer(200, reference::ToJson(reported));
-  answer.changed_job = result.report.job_id;
+  http::Answer answer = http::JsonAnswer(200, reference::ToJson(reported));
+  answer.changed_topic = result.report.job_id;
   return answer;
 }
 
-Result<HttpAnswer> EndReferenceTrial(JobService& service, ServerMetrics& metrics,
-                                     const HttpRequest& request) {
+Result<http::Answer> EndReferenceTrial(JobService& service, ServerMetrics& metrics,
+                                       const http::Request& request) {
   ZEUS_TRY(const Json body, wire::ParseBody(request.body));
   ZEUS_TRY(const reference::TrialId id, reference::TrialIdFromJson(body));
   if (const auto trial = FindTrial(service, id); !trial.ok()) return trial.error();
@@ -99,19 +97,19 @@ Result<HttpAnswer> EndReferenceTrial(JobService& service, ServerMetrics& metrics
                                                 .status = TrialStatus::kFailed,
                                                 .reason = "its client ended"}));
   metrics.CountTrial(trial);
-  HttpAnswer answer = JsonAnswer(200, reference::ToJson(id));
-  answer.changed_job = id.job_id;
+  http::Answer answer = http::JsonAnswer(200, reference::ToJson(id));
+  answer.changed_topic = id.job_id;
   return answer;
 }
 
 }  // namespace
 
-void AddReferenceRoutes(const JobTenants& tenants, ServerMetrics& metrics, Router& router) {
+void AddReferenceRoutes(const JobTenants& tenants, ServerMetrics& metrics, http::Router& router) {
   router.Add({.method = "POST",
               .pattern = "/jobs",
-              .access = Access::kWrite,
-              .dialect = Dialect::kReference,
-              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+              .access = http::Access::kWrite,
+              .dialect = http::Dialect::kReference,
+              .handler = tenants.Jobs([&](ScopedJobService& service, const http::Request& r) {
                 return RegisterReferenceJob(service, metrics, r);
               }),
               .summary = "Reference: register a job",
@@ -120,9 +118,9 @@ void AddReferenceRoutes(const JobTenants& tenants, ServerMetrics& metrics, Route
               .statuses = {200, 201, 409, 422}});
   router.Add({.method = "DELETE",
               .pattern = "/jobs",
-              .access = Access::kWrite,
-              .dialect = Dialect::kReference,
-              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+              .access = http::Access::kWrite,
+              .dialect = http::Dialect::kReference,
+              .handler = tenants.Jobs([&](ScopedJobService& service, const http::Request& r) {
                 return Delete(service, r);
               }),
               .summary = "Reference: delete a job",
@@ -131,9 +129,9 @@ void AddReferenceRoutes(const JobTenants& tenants, ServerMetrics& metrics, Route
               .query = {"job_id"}});
   router.Add({.method = "GET",
               .pattern = "/jobs/batch_size",
-              .access = Access::kWrite,
-              .dialect = Dialect::kReference,
-              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+              .access = http::Access::kWrite,
+              .dialect = http::Dialect::kReference,
+              .handler = tenants.Jobs([&](ScopedJobService& service, const http::Request& r) {
                 return Predict(service, metrics, r);
               }),
               .summary = "Reference: begin a trial, although it is a GET",
@@ -142,9 +140,9 @@ void AddReferenceRoutes(const JobTenants& tenants, ServerMetrics& metrics, Route
               .query = {"job_id"}});
   router.Add({.method = "POST",
               .pattern = "/report",
-              .access = Access::kWrite,
-              .dialect = Dialect::kReference,
-              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+              .access = http::Access::kWrite,
+              .dialect = http::Dialect::kReference,
+              .handler = tenants.Jobs([&](ScopedJobService& service, const http::Request& r) {
                 return ReportReferenceResult(service, metrics, r);
               }),
               .summary = "Reference: report an epoch",
@@ -153,9 +151,9 @@ void AddReferenceRoutes(const JobTenants& tenants, ServerMetrics& metrics, Route
               .statuses = {200, 404, 409, 422}});
   router.Add({.method = "PATCH",
               .pattern = "/trials",
-              .access = Access::kWrite,
-              .dialect = Dialect::kReference,
-              .handler = tenants.Jobs([&](ScopedJobService& service, const HttpRequest& r) {
+              .access = http::Access::kWrite,
+              .dialect = http::Dialect::kReference,
+              .handler = tenants.Jobs([&](ScopedJobService& service, const http::Request& r) {
                 return EndReferenceTrial(service, metrics, r);
               }),
               .summary = "Reference: end a trial",

@@ -20,6 +20,8 @@ constexpr MetricDescription kFailedLogins{"zeus_server_logins_failed_total", Met
     "reason", "Requests whose token was missing or wrong."};
 constexpr MetricDescription kRefusedLogins{"zeus_server_logins_refused_total",
     MetricType::kCounter, "", "Requests from addresses that had sent too many wrong tokens."};
+constexpr MetricDescription kDroppedLines{"zeus_server_log_lines_dropped_total",
+    MetricType::kCounter, "", "Lines of the access log that could not be written."};
 constexpr MetricDescription kJobs{"zeus_server_jobs_created_total", MetricType::kCounter, "",
     "Jobs that were registered for the first time."};
 constexpr MetricDescription kTrials{"zeus_server_trial_answers_total", MetricType::kCounter,
@@ -43,7 +45,7 @@ constexpr std::array kBounds = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
 
 }  // namespace
 
-void ServerMetrics::Observe(const FinishedRequest& request) {
+void ServerMetrics::Observe(const http::FinishedRequest& request) {
   const std::lock_guard lock(mutex_);
   ++requests_[{request.route, request.method, request.status}];
   durations_.try_emplace(request.route, kBounds).first->second.Observe(request.duration.count());
@@ -56,12 +58,9 @@ void ServerMetrics::CountTrial(const Trial& trial) {
 
 void ServerMetrics::AddTo(MetricSet& metrics) const {
   const auto number = [](const auto& value) { return static_cast<double>(value); };
-  metrics.Add(kConnections, {}, number(connections_.load()));
-  metrics.Add(kStreams, {}, number(streams_.load()));
-  metrics.Add(kRefused, {}, number(connections_refused_.load()));
-  metrics.Add(kFailedLogins, {{"reason", "missing"}}, number(logins_missing_.load()));
-  metrics.Add(kFailedLogins, {{"reason", "wrong"}}, number(logins_wrong_.load()));
-  metrics.Add(kRefusedLogins, {}, number(logins_refused_.load()));
+  metrics.Add(kConnections, {}, number(connections_.open.load()));
+  metrics.Add(kStreams, {}, number(connections_.streams.load()));
+  metrics.Add(kRefused, {}, number(connections_.refused.load()));
   metrics.Add(kJobs, {}, number(jobs_created_.load()));
   metrics.Add(kExpired, {}, number(expired_.load()));
   metrics.Add(kPlans, {}, number(plans_created_.load()));
@@ -77,6 +76,16 @@ void ServerMetrics::AddTo(MetricSet& metrics) const {
                 number(count));
   for (const auto& [route, histogram] : durations_)
     metrics.Add(kDuration, {{"route", route}}, histogram);
+}
+
+void AddLoginCounts(const http::AccessControl::Counts& counts, MetricSet& metrics) {
+  metrics.Add(kFailedLogins, {{"reason", "missing"}}, static_cast<double>(counts.missing_tokens));
+  metrics.Add(kFailedLogins, {{"reason", "wrong"}}, static_cast<double>(counts.wrong_tokens));
+  metrics.Add(kRefusedLogins, {}, static_cast<double>(counts.refused_logins));
+}
+
+void AddDroppedLogLines(std::uint64_t lines, MetricSet& metrics) {
+  metrics.Add(kDroppedLines, {}, static_cast<double>(lines));
 }
 
 void AddSolveFigures(const SolveFigures& figures, MetricSet& metrics) {

@@ -66,8 +66,6 @@ Status ProfileSession::Prepare() {
     file_.emplace(options_.progress_file);
     report_.progress = ProgressSource::kFile;
   }
-  SweepPlan plan = options_.plan;
-  plan.settings = settings.size();
   report_.command = options_.command;
   report_.label = options_.label;
   report_.started = clock_.WallNow();
@@ -76,12 +74,32 @@ Status ProfileSession::Prepare() {
   report_.max_power = knob.max_power();
   report_.driver = devices_.driver();
   report_.devices = devices_.turned();
-  report_.settings = settings;
-  report_.plan = plan;
-  sweep_ = std::make_unique<Sweep>(
-      Sweep::Parts{clock_, knob, devices_.meter(), series_ ? &*series_ : nullptr},
-      std::move(settings), plan);
+  report_.plan = options_.plan;
+  StartSearch(std::move(settings));
   return Ok();
+}
+
+void ProfileSession::StartSearch(std::vector<Setting> settings) {
+  PowerLimitOptimizer::Options options{.mode = OptimizerMode::kMeasure};
+  options.rule.warmup = {.time = options_.plan.warmup};
+  options.rule.profile = {.time = options_.plan.slice};
+  options.settings = std::move(settings);
+  options.try_present = false;
+  options.rounds = options_.plan.rounds;
+  options.context = {.job = options_.label,
+                     .devices = static_cast<int>(devices_.turned().size()),
+                     .driver = devices_.driver(),
+                     .date = report_.started};
+  for (const JobKnob::Device& device : devices_.turned()) {
+    options.context.device_model = device.model;
+    if (!device.uuid.empty()) options.context.uuids.push_back(device.uuid);
+  }
+  options.log = false;
+  StepSource* steps = &unknown_steps_;
+  if (series_) steps = &*series_;
+  search_ = std::make_unique<PowerLimitOptimizer>(
+      PowerLimitOptimizer::Parts{clock_, devices_.knob(), devices_.meter(), alone_, steps},
+      std::move(options));
 }
 
 // Finds out before the command has cost an hour that the knob cannot be turned.
@@ -103,7 +121,7 @@ Result<ProfileOutcome> ProfileSession::Execute() {
   started_ = clock_.Now();
   if (tap_ != nullptr) tap_->CloseCommandEnds();
   const ChildOutcome outcome = Attend(child);
-  sweep_->Stop();
+  search_->Stop();
   if (tap_ != nullptr) tap_->Finish();
   Conclude({.command_ended = true, .interrupted = outcome.interrupted});
   Remember(devices_.knob().Restore());  // A kept setting is kept until the command has ended.
@@ -119,7 +137,7 @@ ChildOutcome ProfileSession::Attend(Child& child) {
     if (tap_ != nullptr) tap_->Pump();
     ReadProgressFile();
     if (const auto outcome = child.WaitFor(0s)) return *outcome;
-    if (child.interrupted()) sweep_->Stop();
+    if (child.interrupted()) search_->Stop();
     if (kill_at_ && clock_.Now() >= *kill_at_) {
       child.Send(SIGKILL);
       kill_at_ = TimePoint::max();
@@ -128,9 +146,10 @@ ChildOutcome ProfileSession::Attend(Child& child) {
 }
 
 TimePoint ProfileSession::Advance(Child& child) {
-  const TimePoint next = sweep_->Step();
-  if (!sweep_->waiting() && !sweep_began_) sweep_began_ = clock_.Now();
-  if (!sweep_->done())
+  const TimePoint next = search_->Poll();
+  const bool waiting = std::holds_alternative<PowerLimitOptimizer::Ready>(search_->state());
+  if (!waiting && !sweep_began_) sweep_began_ = clock_.Now();
+  if (!search_->done())
     return file_ ? std::min<TimePoint>(next, clock_.Now() + kFileInterval) : next;
   if (!concluded_) {
     Conclude({.interrupted = child.interrupted()});
@@ -160,10 +179,10 @@ void ProfileSession::ReadOutput(const LineCutter::Line& line) {
 }
 
 void ProfileSession::ReadProgressFile() {
-  if (!file_ || (sweep_ && sweep_->done())) return;
+  if (!file_ || (search_ && search_->done())) return;
   const auto count = file_->Count();
   // A count that an earlier command left in the file is not progress of this one.
-  if (!count || (series_->empty() && count == stale_count_)) return;
+  if (!count || (!series_->Begun() && count == stale_count_)) return;
   series_->Observe(clock_.Now(), *count);
 }
 
@@ -173,13 +192,11 @@ void ProfileSession::Conclude(SweepEnd end) {
   end.ran = clock_.Now() - started_;
   end.before_sweep = sweep_began_.value_or(started_) - started_;
   end.waiting = !sweep_began_;
-  end.trouble = sweep_->trouble();
-  end.skipped = sweep_->skipped();
-  report_.slices = sweep_->slices();
-  report_.complete = sweep_->complete();
-  Evaluate(report_, options_.objectives);
-  if (sweep_->trouble()) {
-    failure_ = sweep_->trouble();
+  end.trouble = search_->trouble();
+  end.left_out = search_->left_out();
+  FillReport(report_, *search_, options_.objectives);
+  if (search_->trouble()) {
+    failure_ = search_->trouble();
     report_.choices.clear();  // A sweep that failed has no best setting.
   }
   if (options_.after == AfterSweep::kKeep && !end.command_ended && !end.interrupted) KeepBest();

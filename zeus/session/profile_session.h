@@ -9,12 +9,13 @@
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
 #include "zeus/device/knobs/knob.h"
+#include "zeus/optimizer/collective.h"
+#include "zeus/optimizer/power_limit/power_limit_optimizer.h"
 #include "zeus/process/child.h"
 #include "zeus/process/output_tap.h"
 #include "zeus/process/signal_watch.h"
 #include "zeus/session/profiled_devices.h"
 #include "zeus/session/progress.h"
-#include "zeus/session/sweep.h"
 #include "zeus/session/sweep_report.h"
 
 namespace zeus {
@@ -31,7 +32,7 @@ struct ProfileOptions {
   std::string label{};
   std::vector<Setting> settings{};  // Settings to try, fastest first; empty: chosen by stride.
   Setting stride = Watts(0);        // 0: a stride that suits the knob.
-  SweepPlan plan{};                 // Without the number of settings.
+  SweepPlan plan{};
   // At most one source of progress. Without one only power is measured.
   std::optional<ProgressPattern> pattern{};
   std::string progress_file{};
@@ -65,6 +66,7 @@ class ProfileSession {
  private:
   Status Prepare();
   Status TryFirstSetting(const std::vector<Setting>& settings);
+  void StartSearch(std::vector<Setting> settings);
   // Waits for the end of the command and does everything else meanwhile.
   ChildOutcome Attend(Child& child);
   // Does what is due and returns when to call it again.
@@ -88,7 +90,9 @@ class ProfileSession {
   double count_ = 0;  // Steps in the output, so far.
   std::unique_ptr<OutputTap> tap_;
   std::optional<ProgressFile> file_;
-  std::unique_ptr<Sweep> sweep_;
+  UnknownSteps unknown_steps_;
+  SingleProcess alone_;
+  std::unique_ptr<PowerLimitOptimizer> search_;
   SweepReport report_;
   TimePoint started_{};
   std::optional<TimePoint> sweep_began_;

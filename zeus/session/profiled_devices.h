@@ -19,11 +19,16 @@ namespace zeus {
 // The devices that a sweep limits and measures: GPUs, or the CPU packages. One owner.
 class ProfiledDevices {
  public:
-  // `gpus` as in "gpu:1"; all when not set. The knob is not turned above its ceiling. kNotFound
-  // with one sentence when there is nothing to turn the knob of.
-  static Result<std::unique_ptr<ProfiledDevices>> Open(
-      Clock& clock, KnobKind kind, const std::optional<std::vector<unsigned>>& gpus,
-      Ceiling ceiling);
+  struct Wanted {
+    KnobKind kind = KnobKind::kGpuPowerLimit;
+    std::optional<std::vector<unsigned>> gpus{};  // As in "gpu:1"; all when not set.
+    Ceiling ceiling = Ceiling::kAsFound;          // The knob is not turned above it.
+    Seconds driver_timeout{30};                   // How long drivers may take to find devices.
+  };
+  // kNotFound with one sentence when there is nothing to turn the knob of, kUnavailable when a
+  // wanted GPU does not answer in time: a sweep or a training without it would not be what was
+  // asked for.
+  static Result<std::unique_ptr<ProfiledDevices>> Open(Clock& clock, const Wanted& wanted);
 
   Knob& knob() { return *job_.knob; }
   SliceMeter& meter() { return meter_; }

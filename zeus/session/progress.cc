@@ -143,7 +143,8 @@ std::optional<StepRate> ProgressSeries::Between(TimePoint begin, TimePoint end) 
   const double variance = scatter + 2 * stamp_sigma_.count() * stamp_sigma_.count();
   return StepRate{.steps = (end - begin) / per_step,
                   .time_per_step = per_step,
-                  .sigma = Seconds(std::sqrt(variance) / steps)};
+                  .sigma = Seconds(std::sqrt(variance) / steps),
+                  .intervals = static_cast<std::size_t>(last - first)};
 }
 
 void ProgressSeries::ForgetBefore(TimePoint when) {

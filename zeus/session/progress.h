@@ -12,6 +12,7 @@
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
+#include "zeus/optimizer/power_limit/step_source.h"
 
 namespace re2 {
 class RE2;
@@ -61,15 +62,8 @@ class ProgressFile {
   std::uint64_t lines_ = 0;
 };
 
-// How fast a program made its steps during a stretch of time.
-struct StepRate {
-  double steps;  // In the whole stretch. Fractional, because its edges lie between steps.
-  Seconds time_per_step;
-  Seconds sigma;  // One standard deviation of the time per step.
-};
-
 // When the count of a program's steps changed, and the rates that follow from it. One owner.
-class ProgressSeries {
+class ProgressSeries final : public StepSource {
  public:
   // Standard error of the time at which a line of a pipe was printed.
   static constexpr Seconds kPipeStamp{0.001};
@@ -81,7 +75,7 @@ class ProgressSeries {
   // program counts from the beginning again, as in the next epoch. Times must not decrease.
   void Observe(TimePoint when, double count);
 
-  bool empty() const { return changes_.empty() && !last_count_; }
+  bool Begun() const override { return last_count_.has_value(); }
 
   // The rate of a stretch of time, from the changes inside it alone, so that steps at another
   // setting of a knob have no part in it: the line through its first and its last change gives the
@@ -89,10 +83,9 @@ class ProgressSeries {
   //
   // Sigma is that of the sum of the intervals between changes, estimated from their scatter. A
   // single interval has no scatter: it is as uncertain as a count that is known to one interval.
-  std::optional<StepRate> Between(TimePoint begin, TimePoint end) const;
+  std::optional<StepRate> Between(TimePoint begin, TimePoint end) const override;
 
-  // Frees the memory of older changes.
-  void ForgetBefore(TimePoint when);
+  void ForgetBefore(TimePoint when) override;
 
  private:
   struct Change {

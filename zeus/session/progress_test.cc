@@ -80,7 +80,7 @@ TEST(ProgressSeriesTest, ForgottenChangesAreGone) {
   series.ForgetBefore(At(5));
   EXPECT_FALSE(series.Between(At(0), At(5)));
   EXPECT_TRUE(series.Between(At(5), At(9)));
-  EXPECT_FALSE(series.empty());
+  EXPECT_TRUE(series.Begun());
 }
 
 TEST(ProgressPatternTest, TheFirstGroupIsTheCount) {

@@ -1,61 +1,36 @@
 #include "zeus/session/sweep_report.h"
 
 #include <algorithm>
-#include <cmath>
-#include <utility>
 
-#include "zeus/base/statistics.h"
 #include "zeus/optimizer/power_limit/selector.h"
+#include "zeus/optimizer/power_limit/setting_record.h"
 
 namespace zeus {
 namespace {
 
-// The mean of values that have a sigma each, with the scatter that shows between them.
-struct WeighedMean {
-  double value = 0;
-  double sigma = 0;
-};
-WeighedMean MeanOfSlices(const std::vector<WeighedMean>& values) {
-  std::vector<double> plain;
-  double variance = 0;
-  for (const WeighedMean& one : values) {
-    plain.push_back(one.value);
-    variance += one.sigma * one.sigma;
-  }
-  const SampleSummary summary = Summarize(plain);
-  const double own = std::sqrt(variance) / static_cast<double>(values.size());
-  return {summary.mean, values.size() > 1 ? std::hypot(own, summary.StandardError()) : own};
-}
+using Slice = PowerLimitOptimizer::MeasuredSlice;
 
-std::optional<SweepRow::PerStep> PerStepOf(const std::vector<const MeasuredSlice*>& slices) {
-  std::vector<WeighedMean> times;
-  std::vector<WeighedMean> energies;
+std::optional<SweepRow::PerStep> PerStepOf(const Setting& setting, const Profile& profile,
+                                           const std::vector<const Slice*>& slices) {
   double steps = 0;
-  for (const MeasuredSlice* slice : slices) {
+  for (const Slice* slice : slices) {
     if (!slice->rate) return std::nullopt;
-    const SliceReading& reading = slice->reading;
-    const StepRate& rate = *slice->rate;
-    const Watts power = reading.energy / reading.time;
-    const Watts power_sigma = reading.sigma / reading.time;
-    times.push_back({rate.time_per_step.count(), rate.sigma.count()});
-    energies.push_back(
-        {(power * rate.time_per_step).value(),
-         std::hypot((power_sigma * rate.time_per_step).value(), (power * rate.sigma).value())});
-    steps += rate.steps;
+    steps += slice->rate->steps;
   }
-  const WeighedMean time = MeanOfSlices(times);
-  const WeighedMean energy = MeanOfSlices(energies);
+  const auto point = std::ranges::find(profile.points, setting, &ProfilePoint::setting);
+  if (point == profile.points.end()) return std::nullopt;
   return SweepRow::PerStep{.steps = steps,
-                           .time = Seconds(time.value),
-                           .time_sigma = Seconds(time.sigma),
-                           .energy = Joules(energy.value),
-                           .energy_sigma = Joules(energy.sigma)};
+                           .time = point->time_per_step,
+                           .time_sigma = point->time_sigma,
+                           .energy = point->energy_per_step,
+                           .energy_sigma = point->energy_sigma};
 }
 
-SweepRow RowOf(const Setting& setting, const std::vector<const MeasuredSlice*>& slices) {
+SweepRow RowOf(const Setting& setting, const Profile& profile,
+               const std::vector<const Slice*>& slices) {
   SweepRow row{.setting = setting, .slices = slices.size()};
   std::vector<WeighedMean> powers;
-  for (const MeasuredSlice* slice : slices) {
+  for (const Slice* slice : slices) {
     const SliceReading& reading = slice->reading;
     row.time += reading.time;
     powers.push_back(
@@ -64,24 +39,8 @@ SweepRow RowOf(const Setting& setting, const std::vector<const MeasuredSlice*>& 
   const WeighedMean power = MeanOfSlices(powers);
   row.power = Watts(power.value);
   row.power_sigma = Watts(power.sigma);
-  row.per_step = PerStepOf(slices);
+  row.per_step = PerStepOf(setting, profile, slices);
   return row;
-}
-
-bool KnowsAllSteps(const SweepReport& report) {
-  return !report.rows.empty() && std::ranges::all_of(report.rows, [](const SweepRow& row) {
-    return row.per_step.has_value();
-  });
-}
-
-double SharedError(const std::vector<MeasuredSlice>& slices) {
-  Joules energy(0);
-  Joules shared(0);
-  for (const MeasuredSlice& slice : slices) {
-    energy += slice.reading.energy;
-    shared += slice.reading.shared_sigma;
-  }
-  return energy > Joules(0) ? shared / energy : 0;
 }
 
 SettingChoice Choose(const Selector& selector, const Profile& profile) {
@@ -92,24 +51,30 @@ SettingChoice Choose(const Selector& selector, const Profile& profile) {
 
 }  // namespace
 
-void Evaluate(SweepReport& report, const ProfileObjectives& objectives) {
+void FillReport(SweepReport& report, const PowerLimitOptimizer& optimizer,
+                const ProfileObjectives& objectives) {
+  report.settings = optimizer.settings();
+  report.slices = optimizer.Slices();
+  report.profile = optimizer.profile();
+  report.complete = report.profile.complete;
+  report.shared_error = report.profile.shared_error;
   report.rows.clear();
   report.choices.clear();
   for (std::size_t i = 0; i < report.settings.size(); ++i) {
-    std::vector<const MeasuredSlice*> slices;
-    for (const MeasuredSlice& slice : report.slices)
+    std::vector<const Slice*> slices;
+    for (const Slice& slice : report.slices)
       if (slice.setting == i && slice.reading.time > Seconds(0)) slices.push_back(&slice);
-    if (!slices.empty()) report.rows.push_back(RowOf(report.settings[i], slices));
+    if (!slices.empty()) report.rows.push_back(RowOf(report.settings[i], report.profile, slices));
   }
-  report.shared_error = SharedError(report.slices);
+  if (!KnowsAllSteps(report)) report.profile.points.clear();
   // A choice among some of the settings would look like one among all of them.
   if (!KnowsAllSteps(report) || report.rows.size() < report.settings.size()) return;
-  const Profile profile = ToProfile(report);
-  report.choices.push_back(Choose(ZeusCost(objectives.eta), profile));
-  report.choices.push_back(Choose(Energy(), profile));
-  report.choices.push_back(Choose(Time(), profile));
+  report.choices.push_back(Choose(ZeusCost(objectives.eta), report.profile));
+  report.choices.push_back(Choose(Energy(), report.profile));
+  report.choices.push_back(Choose(Time(), report.profile));
   if (objectives.max_slowdown)
-    report.choices.push_back(Choose(MaxSlowdownConstraint(*objectives.max_slowdown), profile));
+    report.choices.push_back(
+        Choose(MaxSlowdownConstraint(*objectives.max_slowdown), report.profile));
 }
 
 bool KnowsSteps(const SweepReport& report) {
@@ -117,29 +82,10 @@ bool KnowsSteps(const SweepReport& report) {
                              [](const SweepRow& row) { return row.per_step.has_value(); });
 }
 
-Profile ToProfile(const SweepReport& report) {
-  Profile profile{.knob = report.knob,
-                  .max_power = report.max_power,
-                  .shared_error = report.shared_error,
-                  .complete = report.complete};
-  profile.context.job = report.label;
-  profile.context.driver = report.driver;
-  profile.context.date = report.started;
-  profile.context.devices = static_cast<int>(report.devices.size());
-  for (const JobKnob::Device& device : report.devices) {
-    profile.context.device_model = device.model;
-    if (!device.uuid.empty()) profile.context.uuids.push_back(device.uuid);
-  }
-  if (!KnowsAllSteps(report)) return profile;
-  for (const SweepRow& row : report.rows) {
-    profile.points.push_back({.setting = row.setting,
-                              .steps = static_cast<std::int64_t>(std::llround(row.per_step->steps)),
-                              .time_per_step = row.per_step->time,
-                              .time_sigma = row.per_step->time_sigma,
-                              .energy_per_step = row.per_step->energy,
-                              .energy_sigma = row.per_step->energy_sigma});
-  }
-  return profile;
+bool KnowsAllSteps(const SweepReport& report) {
+  return !report.rows.empty() && std::ranges::all_of(report.rows, [](const SweepRow& row) {
+    return row.per_step.has_value();
+  });
 }
 
 std::vector<std::string> ChosenBy(const SweepReport& report, std::size_t row) {

@@ -6,11 +6,18 @@
 
 #include "zeus/base/clock.h"
 #include "zeus/device/knobs/knob.h"
+#include "zeus/optimizer/power_limit/power_limit_optimizer.h"
 #include "zeus/optimizer/power_limit/profile.h"
-#include "zeus/session/sweep.h"
 #include "zeus/training/job_knob.h"
 
 namespace zeus {
+
+// How long a sweep measures.
+struct SweepPlan {
+  std::optional<unsigned> rounds = 1;  // nullopt: until the command ends.
+  Seconds warmup{1};                   // Not measured after each change.
+  Seconds slice{5};                    // At most: a slice ends early once it is precise.
+};
 
 // What a setting of the knob does to the program, from all slices at that setting. The sigmas are
 // one standard deviation of what a row does not share with the others: those of the slices, and
@@ -52,7 +59,7 @@ struct SweepEnd {
   Seconds before_sweep{0};  // How long the command ran until it showed progress.
   bool waiting = false;     // It never showed progress.
   std::optional<Error> trouble{};
-  std::vector<SkippedSlice> skipped{};
+  std::vector<PowerLimitOptimizer::LeftOut> left_out{};
 };
 
 // The result of a sweep, in the form that every output is made from.
@@ -70,9 +77,10 @@ struct SweepReport {
   std::vector<Setting> settings{};  // That were to be tried, fastest first.
   SweepPlan plan{};
   bool complete = false;
-  std::vector<MeasuredSlice> slices{};
+  std::vector<PowerLimitOptimizer::MeasuredSlice> slices{};
 
-  // Follow from the slices: see Evaluate().
+  // Time and energy of a step at each setting, as the optimiser has them.
+  Profile profile{};
   std::vector<SweepRow> rows{};  // Settings that were measured, fastest first.
   double shared_error = 0;       // Relative, of all powers and energies: the gain of the sensors.
   std::vector<SettingChoice> choices{};
@@ -86,14 +94,14 @@ struct ProfileObjectives {
   std::optional<double> max_slowdown{};
 };
 
-// Fills in what follows from the slices. Without a rate for every row nothing is chosen.
-void Evaluate(SweepReport& report, const ProfileObjectives& objectives);
+// Takes over what the optimiser has measured. Nothing is chosen unless the steps of every setting
+// are known.
+void FillReport(SweepReport& report, const PowerLimitOptimizer& optimizer,
+                const ProfileObjectives& objectives);
 
-// Whether any row knows time and energy of a step.
+// Whether the time and energy of a step is known for some row, and for all of them.
 bool KnowsSteps(const SweepReport& report);
-
-// In the form of the optimiser; no points unless every row knows its steps.
-Profile ToProfile(const SweepReport& report);
+bool KnowsAllSteps(const SweepReport& report);
 
 // The objectives that choose this row: {"energy", "cost (eta 0.5)"}.
 std::vector<std::string> ChosenBy(const SweepReport& report, std::size_t row);

@@ -10,10 +10,10 @@
 #include "zeus/device/knobs/knob.h"
 #include "zeus/job/job.h"
 #include "zeus/job/job_spec.h"
-#include "zeus/session/limit_search.h"
 #include "zeus/session/metric_sources.h"
 #include "zeus/session/placeholders.h"
 #include "zeus/session/progress.h"
+#include "zeus/session/run_power_limit.h"
 
 namespace zeus {
 

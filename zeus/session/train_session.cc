@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "zeus/base/host_name.h"
 #include "zeus/base/log.h"
 #include "zeus/base/process.h"
 #include "zeus/base/user_files.h"
@@ -38,7 +37,8 @@ Status TrainSession::CompleteSpec() {
     if (!(spec.max_power > Watts(0))) spec.max_power = parts_.devices->knob().max_power();
   } else if (spec.gpu_model.empty() || !(spec.max_power > Watts(0))) {
     return Error{ErrorCode::kNotFound,
-                 "there is no GPU to measure here (zeus doctor says why): for a command that "
+                 "there is no GPU to measure here (zeus doctor says why): try a simulated one with "
+                 "zeus sim start --gpus V100 && eval \"$(zeus sim env)\", or for a command that "
                  "reports its own energy say --gpu-model and --max-power"};
   }
   return Ok();

@@ -6,8 +6,8 @@
 #include "zeus/base/result.h"
 #include "zeus/job/job_service.h"
 #include "zeus/session/epoch_report.h"
-#include "zeus/session/limit_search.h"
 #include "zeus/session/profiled_devices.h"
+#include "zeus/session/run_power_limit.h"
 
 namespace zeus {
 
@@ -18,7 +18,7 @@ class TrialMeter {
   struct Parts {
     Clock& clock;
     ProfiledDevices* devices;  // Null when there is nothing to measure.
-    LimitSearch* limit;        // Null likewise.
+    RunPowerLimit* limit;      // Null likewise.
   };
 
   TrialMeter(const Parts& parts, const Trial& trial, const JobSpec& spec);

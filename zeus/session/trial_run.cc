@@ -114,9 +114,9 @@ Result<TrialOutcome> TrialRun::Run() {
                                parts_.clock,
                                [this](const EpochReport& said) { return NoteEpoch(said); }));
   if (parts_.devices != nullptr) {
-    limit_ = std::make_unique<LimitSearch>(
-        LimitSearch::Parts{parts_.clock, *parts_.devices, sources_->progress()}, limit_plan_,
-        LimitSearch::Run{job_.spec.id, started_.trial.batch_size, job_.spec.eta});
+    limit_ = std::make_unique<RunPowerLimit>(
+        RunPowerLimit::Parts{parts_.clock, *parts_.devices, sources_->progress()}, limit_plan_,
+        RunPowerLimit::Run{job_.spec.id, started_.trial.batch_size, job_.spec.eta});
     limit_->Begin();
   }
   meter_ = std::make_unique<TrialMeter>(
@@ -220,7 +220,7 @@ void TrialRun::Report(const TrialReport& report, bool may_wait) {
 
 ChildOutcome TrialRun::Attend(Child& child) {
   for (;;) {
-    const TimePoint next = limit_ != nullptr ? limit_->Step() : TimePoint::max();
+    const TimePoint next = limit_ != nullptr ? limit_->Poll() : TimePoint::max();
     Rest(std::min<TimePoint>(next, parts_.clock.Now() + kPollPeriod));
     if (sources_->OutputWaits()) parts_.listener.OnOutput();
     sources_->Pump();

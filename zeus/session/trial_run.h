@@ -15,9 +15,9 @@
 #include "zeus/process/child.h"
 #include "zeus/process/signal_watch.h"
 #include "zeus/session/epoch_report.h"
-#include "zeus/session/limit_search.h"
 #include "zeus/session/metric_sources.h"
 #include "zeus/session/profiled_devices.h"
+#include "zeus/session/run_power_limit.h"
 #include "zeus/session/train_options.h"
 #include "zeus/session/trial_meter.h"
 
@@ -83,7 +83,7 @@ class TrialRun {
   StartedTrial started_;
   TrainStatus status_;
   std::unique_ptr<MetricSources> sources_;
-  std::unique_ptr<LimitSearch> limit_;
+  std::unique_ptr<RunPowerLimit> limit_;
   std::unique_ptr<TrialMeter> meter_;
   std::unique_ptr<TrialReporter> reporter_;
   std::optional<EpochArrivals> arrivals_;

@@ -5,7 +5,6 @@
 
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
-#include "zeus/store/sql_connection.h"
 #include "zeus/store/sql_values.h"
 
 namespace zeus {
@@ -28,6 +27,9 @@ std::optional<Quantity<Unit>> WithUnit(std::optional<double> value) {
   return Quantity<Unit>(*value);
 }
 
+// Bytes of text; a parsed text takes about ten times its size in memory.
+constexpr std::size_t kMostBytes = 8'000'000;
+
 }  // namespace
 
 const std::string kJobColumns =
@@ -41,7 +43,7 @@ const std::string kTrialColumnsButKey =
 const std::string kTrialColumns = "job_id, number, " + kTrialColumnsButKey;
 const std::string kEventColumns = "job_id, sequence, at, kind, trial, detail";
 
-Result<SqlRow> RowOf(const Job& job) {
+Result<SqlRow> ToRow(const Job& job) {
   ZEUS_TRY(std::string spec, JsonText(ToJson(job.spec)));
   ZEUS_TRY(std::string state, JsonText(job.policy_state));
   return Values(Text(job.spec.id), std::move(spec), std::to_string(job.seed),
@@ -58,7 +60,7 @@ Result<SqlRow> UpdatedColumns(const Job& job) {
       job.least_cost_batch_size ? SqlValue(std::int64_t{*job.least_cost_batch_size}) : SqlValue());
 }
 
-Result<SqlRow> RowOf(const Trial& trial) {
+Result<SqlRow> ToRow(const Trial& trial) {
   SqlRow row =
       Values(Text(trial.job_id), NumberOf(trial.number), NumberOf(trial.recurrence),
              NumberOf(trial.attempt), NumberOf(trial.batch_size), Text(Name(trial.role)),
@@ -74,7 +76,7 @@ Result<SqlRow> RowOf(const Trial& trial) {
   return row;
 }
 
-Result<SqlRow> RowOf(const JobEvent& event) {
+Result<SqlRow> ToRow(const JobEvent& event) {
   ZEUS_TRY(std::string detail, JsonText(event.detail));
   return Values(Text(event.job_id), NumberOf(event.sequence), NumberOf(SqlTime(event.at)),
                 Text(Name(event.kind)), event.trial ? NumberOf(*event.trial) : SqlValue(),
@@ -156,6 +158,58 @@ Result<JobEvent> EventFrom(SqlRow row) {
   event.detail = reader.JsonValue();
   ZEUS_RETURN_IF_ERROR(reader.status());
   return event;
+}
+
+ParsedJobs::Entry ParsedJobs::Find(const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(id);
+  return found == entries_.end() ? Entry{} : found->second;
+}
+
+// Drops everything when the cache is full: jobs in use come back at once.
+void ParsedJobs::Keep(const std::string& id, Entry entry) {
+  const std::lock_guard lock(mutex_);
+  bytes_ +=
+      (entry.spec ? entry.spec->text.size() : 0) + (entry.state ? entry.state->text.size() : 0);
+  if (bytes_ > kMostBytes) {
+    entries_.clear();
+    bytes_ = 0;
+  }
+  Entry& kept = entries_[id];
+  if (entry.spec) kept.spec = std::move(entry.spec);
+  if (entry.state) kept.state = std::move(entry.state);
+}
+
+void ParsedJobs::Expect(const std::string& id, std::string state_text, const Json& state) {
+  Keep(id,
+       {.state = std::make_shared<const Parsed<Json>>(Parsed<Json>{std::move(state_text), state})});
+}
+
+Result<Job> ParsedJobs::JobFrom(SqlRow row) {
+  ZEUS_TRY(JobTexts texts, JobTexts::From(std::move(row)));
+  const std::string id = texts.job.spec.id;
+  const Entry known = Find(id);
+  Entry fresh;
+  if (known.spec && known.spec->text == texts.spec) {
+    texts.job.spec = known.spec->value;
+  } else {
+    auto spec = SpecFrom(texts.spec);
+    if (!spec.ok()) return std::move(spec).error().While("job " + Quote(id));
+    texts.job.spec = std::move(spec).value();
+    fresh.spec = std::make_shared<const Parsed<JobSpec>>(
+        Parsed<JobSpec>{std::move(texts.spec), texts.job.spec});
+  }
+  if (known.state && known.state->text == texts.state) {
+    texts.job.policy_state = known.state->value;
+  } else {
+    auto state = StateFrom(texts.state);
+    if (!state.ok()) return std::move(state).error().While("job " + Quote(id));
+    texts.job.policy_state = std::move(state).value();
+    fresh.state = std::make_shared<const Parsed<Json>>(
+        Parsed<Json>{std::move(texts.state), texts.job.policy_state});
+  }
+  if (fresh.spec || fresh.state) Keep(id, std::move(fresh));
+  return std::move(texts.job);
 }
 
 }  // namespace zeus

@@ -1,5 +1,3 @@
-#include "zeus/store/migrations.h"
-
 #include <fmt/format.h>
 
 #include <array>
@@ -8,17 +6,18 @@
 #include <string_view>
 
 #include "zeus/base/json.h"
+#include "zeus/store/sql_database.h"
 
 namespace zeus {
 namespace {
 
-// Ids are compared byte by byte, also where the language of the server would sort otherwise.
+// Compares ids byte by byte, whatever the collation of the server is.
 constexpr std::string_view kIdType = "ID_TEXT";
 constexpr std::string_view kSqliteIdType = "TEXT COLLATE BINARY";
 constexpr std::string_view kPostgresIdType = R"(TEXT COLLATE "C")";
 
-// Times are microseconds since 1970, UTC. Nothing has a length limit. A statement that was
-// released is never changed: what is to be different comes in a new migration.
+// Times are microseconds since 1970, UTC. Nothing has a length limit. A released statement is never
+// changed; a new migration alters its result.
 constexpr std::array kFirst = {
     "CREATE TABLE jobs ("
     " id ID_TEXT PRIMARY KEY,"
@@ -39,7 +38,7 @@ constexpr std::array kFirst = {
     " PRIMARY KEY (job_id, name))",
     "CREATE INDEX job_labels_by_name ON job_labels (name, job_id)",
 
-    // Trials and events do not refer to their job by a foreign key: who writes them has locked it.
+    // Trials and events have no foreign key to their job: a writer has locked the job anyway.
     "CREATE TABLE trials ("
     " job_id ID_TEXT NOT NULL,"
     " number BIGINT NOT NULL,"
@@ -124,7 +123,7 @@ constexpr std::array kPlans = {
     " PRIMARY KEY (session_id, round, rank))",
 };
 
-// A row that is written to see whether the database takes changes.
+// A row that Ping() writes to see whether the database accepts changes.
 constexpr std::array kProbe = {
     "CREATE TABLE zeus_probe ("
     " id BIGINT PRIMARY KEY,"
@@ -147,7 +146,7 @@ constexpr std::array kDisturbances = {
     "ALTER TABLE trials ADD COLUMN shared BIGINT NOT NULL DEFAULT 0",
 };
 
-// In order; the first has number 1.
+// In order; the first one has number 1.
 const std::array<std::span<const char* const>, 5> kMigrations = {kFirst, kPlans, kProbe,
                                                                  kLeaseClock, kDisturbances};
 
@@ -171,7 +170,7 @@ Result<bool> HasVersionTable(SqlConnection& connection) {
   return !answer.rows.empty();
 }
 
-// 0: nothing was done yet.
+// Returns the version of the schema, 0 for an empty database.
 Result<std::int64_t> CurrentVersion(SqlConnection& connection) {
   ZEUS_TRY(const bool known, HasVersionTable(connection));
   if (!known) return 0;
@@ -197,7 +196,8 @@ Status Apply(SqlConnection& connection, std::int64_t version) {
   return Ok();
 }
 
-// Within a transaction. SQLite let in only us; PostgreSQL has to be told.
+// Locks the schema within a transaction. SQLite has locked the whole database already; PostgreSQL
+// needs a statement.
 Status ApplyMissing(SqlConnection& connection) {
   if (connection.dialect() == SqlDialect::kPostgres)
     ZEUS_RETURN_IF_ERROR(connection.Run("SELECT pg_advisory_xact_lock(6504739282741)"));
@@ -214,7 +214,7 @@ Status ApplyMissing(SqlConnection& connection) {
 std::int64_t SchemaVersion() { return static_cast<std::int64_t>(kMigrations.size()); }
 
 Status Migrate(SqlConnection& connection) {
-  // Who finds everything in place takes no lock.
+  // A database that is up to date needs no lock.
   ZEUS_TRY(const std::int64_t version, CurrentVersion(connection));
   if (version == SchemaVersion()) return Ok();
   ZEUS_RETURN_IF_ERROR(RefuseNewer(connection, version));

@@ -5,11 +5,9 @@
 #include <utility>
 
 #include "zeus/base/text.h"
-#include "zeus/store/migrations.h"
 #include "zeus/store/postgres_connection.h"
-#include "zeus/store/sql_job_repository.h"
-#include "zeus/store/sql_plan_repository.h"
-#include "zeus/store/sql_session_repository.h"
+#include "zeus/store/sql_database.h"
+#include "zeus/store/sql_repositories.h"
 #include "zeus/store/sqlite_connection.h"
 
 namespace zeus {
@@ -22,7 +20,7 @@ bool IsPostgres(std::string_view url) {
   return url.starts_with("postgresql://") || url.starts_with("postgres://");
 }
 
-// Shows no more than the scheme where there is one: what follows it may hold a password.
+// Quotes the scheme alone where there is one: the rest may contain a password.
 Error UnknownUrl(std::string_view url) {
   const std::size_t scheme = url.find(':');
   return Error{
@@ -32,7 +30,7 @@ Error UnknownUrl(std::string_view url) {
           "postgresql://user@host/database"};
 }
 
-// What follows "sqlite:", as a path.
+// Returns the path of a sqlite: URL.
 Result<std::filesystem::path> SqlitePath(std::string_view rest) {
   if (rest == kMemory) return std::filesystem::path(rest);
   if (rest.starts_with("///")) rest.remove_prefix(2);
@@ -43,7 +41,7 @@ Result<std::filesystem::path> SqlitePath(std::string_view rest) {
   return std::filesystem::absolute(rest);
 }
 
-// The first writer prepares the database; readers come after.
+// Migrates the database with the first writer before readers open it.
 Result<std::unique_ptr<ConnectionPool>> Writers(ConnectionPool::Opener open, int most) {
   ZEUS_TRY(auto first, open());
   ZEUS_RETURN_IF_ERROR(Migrate(*first));
@@ -52,7 +50,7 @@ Result<std::unique_ptr<ConnectionPool>> Writers(ConnectionPool::Opener open, int
   return pool;
 }
 
-// Reads work, and every change is refused.
+// Opens the database for reads alone: every change is refused.
 Result<std::shared_ptr<SqlDatabase>> OpenOnlyReadable(const std::filesystem::path& file,
                                                       const RepositoryOptions& options) {
   const auto refuse = [file]() -> Result<std::unique_ptr<SqlConnection>> {

@@ -16,34 +16,23 @@
 #include "zeus/store/sql_connection.h"
 
 namespace zeus {
+namespace {
 
-// What PostgreSQL's error codes mean for us (its manual, appendix A).
+// --- the meaning of errors (PostgreSQL manual, appendix A) ---
 
 struct PostgresFailure {
   SqlTrouble trouble = SqlTrouble::kOther;
   Error error;
 };
 
-// `state` is the five characters of SQLSTATE, `message` the server's own first line.
-PostgresFailure FailureOf(std::string_view state, std::string_view message,
-                          const std::string& server);
-
-// No session could be had; the server gives no code then, only text.
-Error ConnectFailure(std::string_view message, const std::string& server);
-
-// kInvalidArgument when libpq would take a part of the password for a host, and print it.
-Status CheckPostgresUrl(const std::string& url);
-
-namespace {
-
 struct PostgresMeaning {
-  std::string_view state;  // Or the class, its first two characters.
+  std::string_view state;  // SQLSTATE, or its first two characters: the class.
   SqlTrouble trouble;
   ErrorCode code;
   const char* advice;
 };
 
-// The first that matches.
+// The first entry that matches counts.
 constexpr PostgresMeaning kMeanings[] = {
     {"40", SqlTrouble::kTransactionLost, ErrorCode::kUnavailable,
      "another server was in the way: try again"},
@@ -82,10 +71,9 @@ std::string FirstLine(std::string_view text) {
   return Printable(Trim(text.substr(0, text.find('\n'))));
 }
 
-}  // namespace
-
-PostgresFailure FailureOf(std::string_view state, std::string_view message,
-                          const std::string& server) {
+// `state` is the five characters of SQLSTATE, `message` the server's own first line.
+PostgresFailure ClassifyFailure(std::string_view state, std::string_view message,
+                                const std::string& server) {
   const auto* found = std::ranges::find_if(
       kMeanings, [&](const PostgresMeaning& meaning) { return state.starts_with(meaning.state); });
   const PostgresMeaning& meaning = found == std::end(kMeanings) ? kUnknown : *found;
@@ -93,6 +81,7 @@ PostgresFailure FailureOf(std::string_view state, std::string_view message,
           Error{meaning.code, server + ": " + meaning.advice + " (" + FirstLine(message) + ")"}};
 }
 
+// The error for a connection that could not be made, for which the server gives a text but no code.
 Error ConnectFailure(std::string_view message, const std::string& server) {
   const auto failure = [&](ErrorCode code, const std::string& advice) {
     return Error{code, server + ": " + advice + " (" + FirstLine(message) + ")"};
@@ -106,10 +95,11 @@ Error ConnectFailure(std::string_view message, const std::string& server) {
   return failure(ErrorCode::kUnavailable, "cannot connect: is the database running?");
 }
 
+// Returns kInvalidArgument when libpq would mistake a part of the password for a host and print it.
 Status CheckPostgresUrl(const std::string& url) {
   const std::size_t start = url.find("://") + 3;
   const std::string authority = url.substr(start, url.find_first_of("/?", start) - start);
-  // libpq's own words would quote what it could not read. So would ours: neither is shown.
+  // The message must not quote the URL: the part that libpq misreads may be the password.
   const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> parsed(
       PQconninfoParse(url.c_str(), nullptr), PQconninfoFree);
   if (parsed && std::ranges::count(authority, '@') <= 1) return Ok();
@@ -119,21 +109,21 @@ Status CheckPostgresUrl(const std::string& url) {
                "password are written as %40 for @, %2F for /, %25 for %"};
 }
 
-namespace {
+// --- values ---
 
-// A job is held for milliseconds. Who waits longer waits for a server that hangs, and a session
-// that hangs within a transaction is ended by the database.
+// A job is locked for milliseconds. A longer wait means that another server hangs, and the database
+// ends a session that hangs within a transaction.
 constexpr const char* kSession =
     "SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s'; "
     "SET client_min_messages = 'error'; "
-    // A plan made while a table was small would be kept when it has grown. Every question of ours
-    // has an index.
+    // A query plan made while a table was small would be kept after it has grown. All our queries
+    // have an index.
     "SET enable_seqscan = off; "
-    // What is answered is on disk, whatever the server's default is.
+    // An answered commit is on disk, whatever the server's default is.
     "SELECT set_config('synchronous_commit', 'on', false) "
     "WHERE current_setting('synchronous_commit') = 'off'";
 
-// Of pg_type.dat; stable for ever.
+// Type numbers from pg_type.dat, which never change.
 constexpr Oid kInt8 = 20;
 constexpr Oid kInt4 = 23;
 constexpr Oid kFloat8 = 701;
@@ -175,7 +165,7 @@ Result<SqlAnswer> AnswerOf(const PGresult* result) {
   return answer;
 }
 
-// Numbers as text, such that they come back the same; texts stay where they are.
+// Numbers are formatted so that they are read back unchanged; texts are not copied.
 struct Parameters {
   explicit Parameters(std::span<const SqlValue> values) : numbers(values.size()) {
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -213,7 +203,7 @@ Status PostgresConnection::Connect() {
   statements_.clear();
   sent_.clear();
   in_transaction_ = false;
-  // What the URL says comes later in the list, and wins.
+  // The URL comes later in the list, so its settings override these.
   constexpr int kDefaults = 4;
   const std::array<const char*, kDefaults + 2> names = {"connect_timeout",  "tcp_user_timeout",
                                                         "application_name", "client_encoding",
@@ -233,7 +223,7 @@ Status PostgresConnection::Connect() {
   return Ok();
 }
 
-// Takes the result over. An error also says what it means for the transaction.
+// Owns the result from here on. For an error, sets trouble_ as well.
 Result<PostgresConnection::Answer> PostgresConnection::Checked(pg_result* result) {
   Answer answer(result);
   const ExecStatusType status = PQresultStatus(result);
@@ -241,8 +231,8 @@ Result<PostgresConnection::Answer> PostgresConnection::Checked(pg_result* result
   const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
   const char* message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
   const bool lost = !connected() || state == nullptr;
-  auto failure = FailureOf(lost ? "08006" : state,
-                           message != nullptr ? message : PQerrorMessage(connection_), name_);
+  auto failure = ClassifyFailure(lost ? "08006" : state,
+                                 message != nullptr ? message : PQerrorMessage(connection_), name_);
   trouble_ = failure.trouble;
   return std::move(failure.error);
 }
@@ -286,7 +276,7 @@ Result<SqlAnswer> PostgresConnection::Run(const std::string& sql,
 
 Status PostgresConnection::Post(const std::string& sql, std::span<const SqlValue> values) {
   ZEUS_RETURN_IF_ERROR(Send({Sent::Kind::kOneRow, sql}, values));
-  PQflush(connection_);  // The server works on it while we go on.
+  PQflush(connection_);  // The server works on the statement while we go on.
   return Ok();
 }
 
@@ -333,17 +323,17 @@ Result<PostgresConnection::Answer> PostgresConnection::Receive() {
   for (const Sent& one : sent) {
     auto next = CheckedFor(one, PQgetResult(connection_));
     while (pg_result* more = connected() ? PQgetResult(connection_) : nullptr) PQclear(more);
-    if (!answer.ok()) continue;  // What follows an error is not done.
+    if (!answer.ok()) continue;  // The server skips the statements after an error.
     answer = std::move(next);
     trouble = trouble_;
   }
-  PQclear(PQgetResult(connection_));  // Of the synchronisation.
+  PQclear(PQgetResult(connection_));  // The result of the synchronisation.
   if (!answer.ok()) trouble_ = connected() ? trouble : SqlTrouble::kTransactionLost;
   return answer;
 }
 
-// BEGIN travels with the first statement. If the server went away since the last transaction, that
-// one tells.
+// BEGIN is sent with the first statement, which fails if the server went away since the last
+// transaction.
 Status PostgresConnection::Begin() {
   if (!connected()) ZEUS_RETURN_IF_ERROR(Connect());
   if (PQenterPipelineMode(connection_) == 0) return Checked(nullptr).error();
@@ -354,14 +344,14 @@ Status PostgresConnection::Begin() {
 Status PostgresConnection::Commit() {
   ZEUS_RETURN_IF_ERROR(SendCommand("COMMIT"));
   auto answer = Receive();
-  // A transaction that had failed is rolled back instead, which is no error to the server.
+  // The server answers COMMIT of a failed transaction with a rollback, and without an error.
   const bool taken_back =
       answer.ok() && std::string_view(PQcmdStatus(answer.value().get())) != "COMMIT";
   if (answer.ok() && !taken_back) {
     EndTransaction();
     return Ok();
   }
-  // The server may have gone after the commit and before the answer.
+  // The server may have committed and gone away before it answered.
   const bool unknown = !taken_back && trouble_ == SqlTrouble::kTransactionLost;
   const SqlTrouble trouble = unknown      ? SqlTrouble::kCommitUnknown
                              : taken_back ? SqlTrouble::kTransactionLost
@@ -378,7 +368,7 @@ void PostgresConnection::Rollback() {
   EndTransaction();
 }
 
-// A session that is not idle now is of no use: the next transaction gets a new one.
+// A session that is not idle now is closed, and the next transaction opens a new one.
 void PostgresConnection::EndTransaction() {
   in_transaction_ = false;
   sent_.clear();

@@ -13,12 +13,12 @@ struct pg_result;
 
 namespace zeus {
 
-// A session on a PostgreSQL server (libpq), READ COMMITTED: who locks a row sees its latest state.
+// A session on a PostgreSQL server (libpq), READ COMMITTED: locking a row shows its latest state.
 // Transactions use libpq's pipeline mode: only a Run() and the Commit() wait for the server.
-// When the server went away the next Begin() or read connects again.
+// When the connection was lost, the next Begin() or read connects again.
 class PostgresConnection final : public SqlConnection {
  public:
-  // postgresql://…; kInvalidArgument when libpq does not understand it.
+  // Returns kInvalidArgument when libpq does not understand the postgresql:// URL.
   static Result<std::unique_ptr<SqlConnection>> Open(const std::string& url);
 
   ~PostgresConnection() override;
@@ -42,7 +42,7 @@ class PostgresConnection final : public SqlConnection {
 
   explicit PostgresConnection(std::string url) : url_(std::move(url)) {}
 
-  // What was sent and not answered yet.
+  // A statement that was sent and not answered yet.
   struct Sent {
     enum class Kind { kPreparation, kOneRow, kAnything };
     Kind kind = Kind::kAnything;
@@ -56,17 +56,18 @@ class PostgresConnection final : public SqlConnection {
   Result<std::string> Prepared(const std::string& sql);
   Result<SqlAnswer> RunAlone(const std::string& sql, std::span<const SqlValue> values);
 
-  // In a transaction:
+  // The following are used within a transaction.
   Status Send(Sent sent, std::span<const SqlValue> values);
   Status SendCommand(const char* sql);
-  Result<Answer> Receive();  // Of the last that was sent; the first error otherwise.
+  Result<Answer> Receive();  // Returns the answer to the last statement, or the first error.
   void EndTransaction();
 
   const std::string url_;
   std::string name_;
   pg_conn* connection_ = nullptr;
-  std::unordered_map<std::string, std::string> statements_;  // SQL: name on the server.
-  int names_ = 0;                                            // Given so far.
+  std::unordered_map<std::string, std::string>
+      statements_;  // Maps SQL to the statement's name on the server.
+  int names_ = 0;   // The number of names given so far.
   std::vector<Sent> sent_;
   SqlTrouble trouble_ = SqlTrouble::kNone;
   bool in_transaction_ = false;

@@ -7,17 +7,17 @@
 #include <utility>
 
 #include "zeus/base/random.h"
+#include "zeus/store/sql_job_transaction.h"
 #include "zeus/store/sql_values.h"
-#include "zeus/store/store_transaction.h"
 
 namespace zeus {
 namespace {
 
-// More would keep the first one waiting for the work of the others rather than for the disk.
+// In a larger group the first caller would wait for the others' work rather than for the disk.
 constexpr std::size_t kMostInGroup = 128;
 constexpr int kAttempts = 4;
 
-// The caller's function runs in a thread that has others to answer, too.
+// Catches exceptions: the change runs on a thread that has other callers to serve.
 Status Call(const GroupCommitter::Change& change, StoreTransaction& transaction) {
   try {
     return change(transaction);
@@ -28,7 +28,7 @@ Status Call(const GroupCommitter::Change& change, StoreTransaction& transaction)
 
 struct Attempt {
   Status outcome;
-  bool again = false;  // The database took it back, and may take it the next time.
+  bool again = false;  // The database rolled it back, and may accept it the next time.
 };
 
 using Failure = StoreTransaction::Failure;
@@ -37,11 +37,11 @@ Attempt RunAlone(SqlConnection& connection, ParsedJobs& parsed,
                  const GroupCommitter::Change& change) {
   StoreTransaction transaction(connection, parsed);
   Status outcome = Call(change, transaction);
-  auto failure = transaction.TakeFailure();
+  auto failure = transaction.FetchFailure();
   if (outcome.ok() && !failure) {
     outcome = transaction.Keep();
     if (outcome.ok()) outcome = transaction.WriteHeld();
-    failure = transaction.TakeFailure();
+    failure = transaction.FetchFailure();
   }
   if (failure || !outcome.ok()) {
     connection.Rollback();
@@ -53,7 +53,61 @@ Attempt RunAlone(SqlConnection& connection, ParsedJobs& parsed,
   return {std::move(committed), again};
 }
 
+constexpr std::size_t kProbeSize = 8192;
+
 }  // namespace
+
+// --- connections ---
+
+ConnectionPool::Loan::Loan(ConnectionPool& pool, std::unique_ptr<SqlConnection> connection)
+    : pool_(&pool), connection_(std::move(connection)) {}
+
+ConnectionPool::Loan::~Loan() {
+  if (connection_) pool_->Return(std::move(connection_));
+}
+
+ConnectionPool::ConnectionPool(Opener open, int most) : open_(std::move(open)), most_(most) {}
+
+void ConnectionPool::Add(std::unique_ptr<SqlConnection> connection) {
+  const std::lock_guard lock(mutex_);
+  ++open_connections_;
+  idle_.push_back(std::move(connection));
+}
+
+Result<ConnectionPool::Loan> ConnectionPool::Borrow() {
+  {
+    std::unique_lock lock(mutex_);
+    returned_.wait(lock, [this] { return !idle_.empty() || open_connections_ < most_; });
+    if (!idle_.empty()) {
+      auto connection = std::move(idle_.back());
+      idle_.pop_back();
+      return Loan(*this, std::move(connection));
+    }
+    ++open_connections_;
+  }
+  auto opened = open_();  // Opening may take long, so mutex_ is not held.
+  if (opened.ok()) return Loan(*this, std::move(opened).value());
+  Forget();
+  return std::move(opened).error();
+}
+
+void ConnectionPool::Return(std::unique_ptr<SqlConnection> connection) {
+  {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(connection));
+  }
+  returned_.notify_one();
+}
+
+void ConnectionPool::Forget() {
+  {
+    const std::lock_guard lock(mutex_);
+    --open_connections_;
+  }
+  returned_.notify_one();
+}
+
+// --- groups of changes ---
 
 GroupCommitter::GroupCommitter(ConnectionPool& connections, int groups, ParsedJobs& parsed)
     : connections_(connections), parsed_(parsed), most_groups_(groups) {}
@@ -71,7 +125,7 @@ Status GroupCommitter::Write(const Change& change) {
     ++groups_;
     WakeFirst();
   }
-  Tell(Lead(self));
+  Deliver(Lead(self));
   return *std::move(self.outcome);
 }
 
@@ -95,13 +149,13 @@ std::vector<GroupCommitter::Waiting*> GroupCommitter::WholeLine() {
   return all;
 }
 
-void GroupCommitter::Tell(const Group& group) {
+void GroupCommitter::Deliver(const Group& group) {
   const std::lock_guard lock(mutex_);
   for (const Answered& answered : group.answered) {
     answered.caller->outcome = answered.outcome;
     answered.caller->wake.notify_one();
   }
-  // In their old order, before everybody else: the first of them will wait for its job.
+  // They keep their order, ahead of all others. The first of them will lead and wait for its lock.
   line_.insert(line_.begin(), group.put_back.begin(), group.put_back.end());
   --groups_;
   WakeFirst();
@@ -111,7 +165,7 @@ GroupCommitter::Group GroupCommitter::Lead(Waiting& first) {
   auto connection = connections_.Borrow();
   Status begun = connection.ok() ? (*connection.value()).Begin() : connection.error();
   if (begun.ok()) return RunTogether(*connection.value(), first);
-  // Nobody else would fare better now; each trying for himself would only take longer.
+  // Without a connection no caller can succeed now, so all of them fail at once.
   Group group{{{&first, begun}}};
   for (Waiting* caller : WholeLine()) group.answered.push_back({caller, begun});
   return group;
@@ -126,7 +180,7 @@ GroupCommitter::Group GroupCommitter::RunTogether(SqlConnection& connection, Wai
     if (part == Part::kBusy) group.put_back.push_back(next);
     if (part != Part::kTransactionLost) continue;
     connection.Rollback();
-    std::vector<Waiting*> again = CallersOf(group);
+    std::vector<Waiting*> again = Callers(group);
     again.push_back(next);
     Group alone = RunOneByOne(connection, again);
     alone.put_back = std::move(group.put_back);
@@ -139,13 +193,13 @@ GroupCommitter::Group GroupCommitter::RunTogether(SqlConnection& connection, Wai
 GroupCommitter::Part GroupCommitter::RunPart(StoreTransaction& transaction, Waiting& caller,
                                              Group& group) {
   Status outcome = Call(caller.change, transaction);
-  const auto failure = transaction.TakeFailure();
+  const auto failure = transaction.FetchFailure();
   if (failure && failure->kind != Failure::Kind::kBusy) return Part::kTransactionLost;
   const bool keep = outcome.ok() && !failure;
-  const Status settled = keep ? transaction.Keep() : transaction.TakeBack();
+  const Status settled = keep ? transaction.Keep() : transaction.Undo();
   if (!settled.ok()) return Part::kTransactionLost;
   if (failure) {
-    // The first had nobody's lock but its own to wait for: it wants two of them.
+    // The first change holds no lock of another, so it needs two locks itself.
     if (!group.answered.empty()) return Part::kBusy;
     outcome = failure->error;
   }
@@ -153,7 +207,8 @@ GroupCommitter::Part GroupCommitter::RunPart(StoreTransaction& transaction, Wait
   return Part::kDone;
 }
 
-// Also who gets an error waits for this: it may be due to what others of the group did.
+// Callers whose change failed wait for the commit, too: their error may be due to other changes of
+// the group.
 void GroupCommitter::Commit(SqlConnection& connection, StoreTransaction& transaction,
                             Group& group) {
   Status committed = transaction.WriteHeld();
@@ -166,16 +221,17 @@ void GroupCommitter::Commit(SqlConnection& connection, StoreTransaction& transac
     }
   }
   connection.Rollback();
-  group.answered = RunOneByOne(connection, CallersOf(group)).answered;
+  group.answered = RunOneByOne(connection, Callers(group)).answered;
 }
 
-std::vector<GroupCommitter::Waiting*> GroupCommitter::CallersOf(const Group& group) {
+std::vector<GroupCommitter::Waiting*> GroupCommitter::Callers(const Group& group) {
   std::vector<Waiting*> callers;
   for (const Answered& answered : group.answered) callers.push_back(answered.caller);
   return callers;
 }
 
-// After a group was taken back: whatever was the matter with one of them, the others get through.
+// Runs the changes of a group that was rolled back, so that one bad change does not fail the
+// others.
 GroupCommitter::Group GroupCommitter::RunOneByOne(SqlConnection& connection,
                                                   const std::vector<Waiting*>& callers) {
   Group group;
@@ -194,11 +250,7 @@ GroupCommitter::Group GroupCommitter::RunOneByOne(SqlConnection& connection,
   return group;
 }
 
-namespace {
-
-constexpr std::size_t kProbeSize = 8192;
-
-}  // namespace
+// --- the database ---
 
 SqlDatabase::SqlDatabase(Connections connections)
     : connections_(std::move(connections)),
@@ -232,7 +284,7 @@ void SqlDatabase::NoteDamage(const Error& error) {
 Status SqlDatabase::Ping() {
   for (const char* table : {"jobs", "trials", "events", "plans"})
     ZEUS_RETURN_IF_ERROR(Read(fmt::format("SELECT 1 FROM {} LIMIT 1", table), {}));
-  // Several pages, and never the same: what a change of a job writes, more or less.
+  // Several pages of new content, about as much as a change of a job writes.
   std::string filler;
   while (filler.size() < kProbeSize)
     fmt::format_to(std::back_inserter(filler), "{:016x}", SystemEntropy());

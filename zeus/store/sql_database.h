@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -10,76 +11,116 @@
 #include <vector>
 
 #include "zeus/base/result.h"
-#include "zeus/store/connection_pool.h"
-#include "zeus/store/parsed_jobs.h"
+#include "zeus/store/job_rows.h"
+#include "zeus/store/sql_connection.h"
 
 namespace zeus {
+
+// Connections to one database, opened on demand and kept. Thread-safe; must outlive its loans.
+class ConnectionPool {
+ public:
+  using Opener = std::function<Result<std::unique_ptr<SqlConnection>>()>;
+
+  // Exclusive use of a connection, which the destructor returns to the pool.
+  class Loan {
+   public:
+    Loan(ConnectionPool& pool, std::unique_ptr<SqlConnection> connection);
+    ~Loan();
+    Loan(Loan&&) = default;
+    Loan& operator=(Loan&&) = delete;
+
+    SqlConnection& operator*() const { return *connection_; }
+    SqlConnection* operator->() const { return connection_.get(); }
+
+   private:
+    ConnectionPool* pool_;
+    std::unique_ptr<SqlConnection> connection_;
+  };
+
+  ConnectionPool(Opener open, int most);
+
+  // Adds a connection that is open already.
+  void Add(std::unique_ptr<SqlConnection> connection);
+
+  // Waits for a connection when `most` are in use.
+  Result<Loan> Borrow();
+
+ private:
+  void Return(std::unique_ptr<SqlConnection> connection);
+  void Forget();
+
+  const Opener open_;
+  const int most_;
+  std::mutex mutex_;
+  std::condition_variable returned_;
+  std::vector<std::unique_ptr<SqlConnection>> idle_;  // Guarded by mutex_.
+  int open_connections_ = 0;                          // Lent and idle ones. Guarded by mutex_.
+};
 
 class ParsedJobs;
 class StoreTransaction;
 
-// Lets callers that wait at the same time share a commit, which is a wait for the disk. There is no
-// thread of its own: the caller who waits longest takes a connection, runs its own change and those
-// that come meanwhile, commits once and tells everybody. Who is alone waits
-// for nobody. Thread-safe.
+// Group commit: callers that write at the same time share one commit, because a commit waits for
+// the disk. There is no thread of its own. The caller that has waited longest becomes the leader:
+// it borrows a connection, runs its own change and those that arrive meanwhile, commits once, and
+// hands every caller its outcome. A lone caller waits for nobody. Thread-safe.
 class GroupCommitter {
  public:
-  // What it does to the database, and nothing else.
+  // A change may only affect the database: it may run several times.
   using Change = std::function<Status(StoreTransaction&)>;
 
-  // As many groups as there are connections may be under way at once.
+  // `groups` is the number of groups that may run at once.
   GroupCommitter(ConnectionPool& connections, int groups, ParsedJobs& parsed);
 
-  // Ok once `change` is on disk. It may be called again, and from another thread than the caller's,
-  // who waits here. kUnavailable when it is not known whether it was committed.
+  // Returns Ok once `change` is on disk. The change may be called repeatedly, and on the thread of
+  // another caller. Returns kUnavailable when it is unknown whether it was committed.
   Status Write(const Change& change);
 
  private:
   struct Waiting {
     const Change& change;
-    std::optional<Status> outcome{};  // Guarded by mutex_; once it is there the caller goes.
+    std::optional<Status> outcome{};  // Guarded by mutex_. Once set, the caller returns.
     std::condition_variable wake{};
   };
   struct Answered {
     Waiting* caller;
     Status outcome;
   };
-  // What became of the callers of a group.
+  // The outcomes of a group.
   struct Group {
     std::vector<Answered> answered{};
-    std::vector<Waiting*> put_back{};  // Another server holds what they lock: again, later.
+    std::vector<Waiting*> put_back{};  // Another server holds their lock: they run later.
   };
   enum class Part { kDone, kBusy, kTransactionLost };
 
   Waiting* NextInLine();
   std::vector<Waiting*> WholeLine();
-  void WakeFirst();  // mutex_ is held.
+  void WakeFirst();  // Needs mutex_.
 
   Group Lead(Waiting& first);
   Group RunTogether(SqlConnection& connection, Waiting& first);
   static Part RunPart(StoreTransaction& transaction, Waiting& caller, Group& group);
   void Commit(SqlConnection& connection, StoreTransaction& transaction, Group& group);
-  static std::vector<Waiting*> CallersOf(const Group& group);
+  static std::vector<Waiting*> Callers(const Group& group);
   Group RunOneByOne(SqlConnection& connection, const std::vector<Waiting*>& callers);
-  void Tell(const Group& group);
+  void Deliver(const Group& group);
 
   ConnectionPool& connections_;
   ParsedJobs& parsed_;
   const int most_groups_;
   std::mutex mutex_;
   std::deque<Waiting*> line_;  // Guarded by mutex_.
-  int groups_ = 0;             // Guarded by mutex_; under way.
+  int groups_ = 0;             // Groups that are running. Guarded by mutex_.
 };
 
-// An SQL database whose schema is in place (Migrate()). Everything that protects one change from
-// another is a lock of the database, so any number of processes may have one of these on the same
-// database. Thread-safe.
+// An SQL database whose schema is in place (Migrate()). Only locks of the database protect changes
+// from each other, so any number of processes may use the same database. Thread-safe.
 class SqlDatabase {
  public:
   struct Connections {
     std::unique_ptr<ConnectionPool> writers;
     int most_writers = 1;
-    // nullptr: reads use the writers' connections too, as a database in memory needs it.
+    // nullptr: reads use the writers' connections, as a database in memory requires.
     std::unique_ptr<ConnectionPool> readers{};
   };
 
@@ -88,8 +129,8 @@ class SqlDatabase {
   // See GroupCommitter.
   Status Write(const GroupCommitter::Change& change);
   Result<SqlAnswer> Read(const std::string& sql, const SqlRow& values);
-  // Whether it takes changes: reads of every large table and writes a row of its own. Also reports
-  // damage that any call has met since the last time.
+  // Checks that the database accepts changes: reads from every large table and writes a row. Also
+  // returns damage that any call has met since the last Ping().
   Status Ping();
 
   ParsedJobs& parsed_jobs() { return parsed_jobs_; }
@@ -104,5 +145,16 @@ class SqlDatabase {
   std::mutex mutex_;
   std::optional<Error> damage_{};  // Guarded by mutex_.
 };
+
+// The version of the schema that this program knows: the number of its last migration.
+std::int64_t SchemaVersion();
+
+// Brings the database to SchemaVersion() in one transaction, so several servers may start at once.
+// Returns kConflict when a newer program has used it, or when it holds tables of another program.
+Status Migrate(SqlConnection& connection);
+
+// Checks a database that may only be read. Returns kConflict when its schema is not
+// SchemaVersion().
+Status CheckSchema(SqlConnection& connection);
 
 }  // namespace zeus

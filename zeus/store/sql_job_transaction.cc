@@ -11,6 +11,24 @@
 #include "zeus/store/sql_values.h"
 
 namespace zeus {
+namespace {
+
+constexpr std::int64_t kMostActiveTrials = 256;
+const std::string kJobsTable = "jobs";
+
+const std::string kActive = " AND status IN ('dispatched', 'reporting')";
+
+Error NoSuchJob(const std::string& id) {
+  return Error{ErrorCode::kNotFound, "id: there is no job " + Quote(id)};
+}
+
+const std::string kUpdateJob =
+    "UPDATE jobs SET recurrences = $2, trials = $3, events = $4, policy_state = $5, "
+    "least_cost_joules = $6, least_cost_batch_size = $7 WHERE id = $1";
+
+}  // namespace
+
+// --- active trials ---
 
 ActiveTrials::ActiveTrials(std::vector<Trial> trials) {
   for (Trial& trial : trials) {
@@ -46,30 +64,13 @@ void ActiveTrials::Put(const Trial& trial) {
     trials_.erase(trial.number);
 }
 
-void ActiveTrials::TakeBack() {
+void ActiveTrials::Undo() {
   for (; !undo_.empty(); undo_.pop_back()) {
     auto& [number, before] = undo_.back();
     trials_.erase(number);
     if (before) trials_.emplace(number, *std::move(before));
   }
 }
-
-namespace {
-
-constexpr std::int64_t kMostActiveTrials = 256;
-const std::string kJobsTable = "jobs";
-
-const std::string kActive = " AND status IN ('dispatched', 'reporting')";
-
-Error NoSuchJob(const std::string& id) {
-  return Error{ErrorCode::kNotFound, "id: there is no job " + Quote(id)};
-}
-
-const std::string kUpdateJob =
-    "UPDATE jobs SET recurrences = $2, trials = $3, events = $4, policy_state = $5, "
-    "least_cost_joules = $6, least_cost_batch_size = $7 WHERE id = $1";
-
-}  // namespace
 
 // --- the change as a whole ---
 
@@ -84,7 +85,7 @@ void SqlJobTransaction::Keep() {
   }
 }
 
-void SqlJobTransaction::TakeBack() {
+void SqlJobTransaction::Undo() {
   for (auto& [id, held] : before_) {
     held_.erase(id);
     if (held) held_.emplace(id, *std::move(held));
@@ -92,7 +93,7 @@ void SqlJobTransaction::TakeBack() {
   before_.clear();
   std::erase_if(held_, [](const auto& entry) { return entry.second.locked_in_part; });
   for (auto& [id, held] : held_)
-    if (held.active) held.active->TakeBack();
+    if (held.active) held.active->Undo();
 }
 
 Status SqlJobTransaction::WriteJobs() {
@@ -107,7 +108,7 @@ Status SqlJobTransaction::WriteJobs() {
   return Ok();
 }
 
-// Before the present change alters what is held of a job.
+// Saves the held state of a job before the present change alters it.
 void SqlJobTransaction::Remember(const std::string& id) {
   const auto held = held_.find(id);
   before_.try_emplace(id, held == held_.end() ? std::nullopt : std::optional(held->second));
@@ -128,7 +129,7 @@ Result<Job> SqlJobTransaction::LockJob(const std::string& id) {
 
 Status SqlJobTransaction::InsertJob(const Job& job) {
   static const std::string kInsertLabel = InsertInto("job_labels", "job_id, name, value", 3);
-  ZEUS_TRY(const SqlRow row, RowOf(job));
+  ZEUS_TRY(const SqlRow row, ToRow(job));
   ZEUS_TRY(const bool inserted, transaction_.InsertNew(kJobsTable, kJobColumns, row));
   if (!inserted) return Error{ErrorCode::kConflict, "id: there is a job " + Quote(job.spec.id)};
   for (const auto& [name, value] : job.spec.labels)
@@ -173,9 +174,9 @@ Result<std::optional<Trial>> SqlJobTransaction::OneTrial(const std::string& sql,
   return std::optional<Trial>(std::move(trial));
 }
 
-// Worth a question only when the job has had a change of this group before, and only possible while
-// all that the database would tell is there to stay.
-Result<ActiveTrials*> SqlJobTransaction::ActiveOf(const std::string& job_id) {
+// Worth a query only when the group has changed the job before, and possible only while nothing
+// that the query would return can still be undone.
+Result<ActiveTrials*> SqlJobTransaction::FindActive(const std::string& job_id) {
   const auto found = held_.find(job_id);
   if (found == held_.end()) return nullptr;
   HeldJob& held = found->second;
@@ -190,7 +191,7 @@ Result<ActiveTrials*> SqlJobTransaction::ActiveOf(const std::string& job_id) {
   return held.active.get();
 }
 
-// What is to be written, and what later questions of the group shall see.
+// Queues the write, and lets later questions of the group see it.
 void SqlJobTransaction::Put(std::string sql, SqlRow row, const Trial& trial) {
   transaction_.Write(std::move(sql), std::move(row));
   const auto held = held_.find(trial.job_id);
@@ -199,7 +200,7 @@ void SqlJobTransaction::Put(std::string sql, SqlRow row, const Trial& trial) {
 
 Result<std::optional<Trial>> SqlJobTransaction::FindTrial(const std::string& job_id,
                                                           std::int64_t number) {
-  ZEUS_TRY(const ActiveTrials* const active, ActiveOf(job_id));
+  ZEUS_TRY(const ActiveTrials* const active, FindActive(job_id));
   const Trial* const known = active == nullptr ? nullptr : active->Find(number);
   if (known != nullptr) return std::optional(*known);
   return OneTrial("SELECT " + kTrialColumns + " FROM trials WHERE job_id = $1 AND number = $2",
@@ -213,7 +214,7 @@ Result<std::optional<Trial>> SqlJobTransaction::FindTrialByRequest(const std::st
 }
 
 Result<bool> SqlJobTransaction::HasActiveTrial(const std::string& job_id, RunRole role) {
-  ZEUS_TRY(const ActiveTrials* const active, ActiveOf(job_id));
+  ZEUS_TRY(const ActiveTrials* const active, FindActive(job_id));
   if (active != nullptr) return active->Has(role);
   ZEUS_TRY(const SqlAnswer answer,
            transaction_.Ask(
@@ -224,7 +225,7 @@ Result<bool> SqlJobTransaction::HasActiveTrial(const std::string& job_id, RunRol
 
 Result<std::vector<Trial>> SqlJobTransaction::OverdueTrials(const std::string& job_id, WallTime now,
                                                             int limit) {
-  ZEUS_TRY(const ActiveTrials* const active, ActiveOf(job_id));
+  ZEUS_TRY(const ActiveTrials* const active, FindActive(job_id));
   if (active != nullptr) return active->Overdue(now, limit);
   ZEUS_TRY(SqlAnswer answer,
            transaction_.Ask("SELECT " + kTrialColumns +
@@ -246,7 +247,7 @@ Result<std::vector<Trial>> SqlJobTransaction::TrialsOfRecurrence(const std::stri
 
 Status SqlJobTransaction::InsertTrial(const Trial& trial) {
   static const std::string kInsert = InsertInto("trials", kTrialColumns, 24);
-  ZEUS_TRY(SqlRow row, RowOf(trial));
+  ZEUS_TRY(SqlRow row, ToRow(trial));
   Put(kInsert, std::move(row), trial);
   return Ok();
 }
@@ -254,14 +255,14 @@ Status SqlJobTransaction::InsertTrial(const Trial& trial) {
 Status SqlJobTransaction::UpdateTrial(const Trial& trial) {
   static const std::string kUpdate = "UPDATE trials SET (" + kTrialColumnsButKey + ") = (" +
                                      Placeholders(3, 24) + ") WHERE job_id = $1 AND number = $2";
-  ZEUS_TRY(SqlRow row, RowOf(trial));
+  ZEUS_TRY(SqlRow row, ToRow(trial));
   Put(kUpdate, std::move(row), trial);
   return Ok();
 }
 
 Status SqlJobTransaction::AppendEvent(const JobEvent& event) {
   static const std::string kInsert = InsertInto("events", kEventColumns, 6);
-  ZEUS_TRY(SqlRow row, RowOf(event));
+  ZEUS_TRY(SqlRow row, ToRow(event));
   transaction_.Write(kInsert, std::move(row));
   return Ok();
 }

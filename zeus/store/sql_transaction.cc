@@ -7,12 +7,12 @@
 
 namespace zeus {
 
-std::optional<SqlTransaction::Failure> SqlTransaction::TakeFailure() {
+std::optional<SqlTransaction::Failure> SqlTransaction::FetchFailure() {
   missed_.clear();
   return std::exchange(failure_, std::nullopt);
 }
 
-// Remembers why the database gave no answer.
+// Notes the failure of a statement.
 template <class T>
 Result<T> SqlTransaction::Noted(Result<T> result) {
   if (!result.ok() && !failure_) {
@@ -29,7 +29,7 @@ Status SqlTransaction::SendWrites() {
   return Ok();
 }
 
-// What is sent before the change has succeeded may have to be taken back.
+// Begins a part, so that statements sent before the change has succeeded can be undone.
 Status SqlTransaction::OpenPart() {
   if (part_is_open_) return Ok();
   ZEUS_RETURN_IF_ERROR(Noted(connection_.BeginPart()));
@@ -59,7 +59,8 @@ void SqlTransaction::Write(std::string sql, SqlRow values) {
 Result<bool> SqlTransaction::Lock(const std::string& table, const std::string& id,
                                   const std::string& columns, SqlAnswer& answer) {
   const std::string from = fmt::format(" FROM {} WHERE id = $1", table);
-  const bool sqlite = connection_.dialect() == SqlDialect::kSqlite;  // BEGIN IMMEDIATE locked all.
+  const bool sqlite =
+      connection_.dialect() == SqlDialect::kSqlite;  // BEGIN IMMEDIATE has locked everything.
   const std::string lock = sqlite ? "" : (holds_locks_ ? " FOR UPDATE SKIP LOCKED" : " FOR UPDATE");
   ZEUS_TRY(answer, Ask("SELECT " + columns + from + lock, Values(id)));
   if (!answer.rows.empty()) {
@@ -85,7 +86,8 @@ Result<bool> SqlTransaction::InsertNew(const std::string& table, const std::stri
   ZEUS_TRY(const SqlAnswer inserted, Change(insert + " ON CONFLICT (id) DO NOTHING", row));
   holds_locks_ = true;
   if (inserted.changed > 0) return true;
-  // It was not there a moment ago: another server made it. The change may decide otherwise now.
+  // Another server inserted the row after this change had not found it, so the change runs again
+  // and may decide otherwise.
   const auto& id = std::get<std::string>(row.front());
   if (missed_.contains({table, id}))
     failure_ = Failure{Failure::Kind::kRunAgain,
@@ -99,9 +101,9 @@ Status SqlTransaction::Keep() {
   return Ok();
 }
 
-Status SqlTransaction::TakeBack() {
+Status SqlTransaction::Undo() {
   writes_.clear();
-  if (std::exchange(part_is_open_, false)) return Noted(connection_.TakeBackPart());
+  if (std::exchange(part_is_open_, false)) return Noted(connection_.UndoPart());
   return Ok();
 }
 

@@ -11,46 +11,47 @@
 
 namespace zeus {
 
-// Changes, one after the other, within one database transaction that belongs to somebody else. What
-// a change writes is sent when the change has succeeded (or reads). Waits for a row that another
-// server holds only while it holds none itself, so that servers cannot wait for each other in a
-// circle. One owner.
+// Runs changes, one after the other, within a database transaction that its caller began. The
+// writes of a change are sent when the change has succeeded or reads. It waits for a row that
+// another server has locked only while it holds no lock itself, so that servers cannot deadlock.
+// One owner.
 class SqlTransaction {
  public:
   explicit SqlTransaction(SqlConnection& connection) : connection_(connection) {}
 
-  // --- for the present change ---
+  // --- for a change ---
 
   Result<SqlAnswer> Ask(const std::string& sql, const SqlRow& values);
-  // As Ask(), for what changes something: it may have to be taken back alone.
+  // As Ask(), for statements that change something and may have to be undone without the rest.
   Result<SqlAnswer> Change(const std::string& sql, const SqlRow& values);
-  // A statement that changes exactly one row, sent later.
+  // Queues a statement that changes exactly one row.
   void Write(std::string sql, SqlRow values);
 
-  // Whether the table has a row of this id; if so it is locked, and `answer` has its columns.
+  // Returns whether the table has a row with this id; if so, locks it and puts its columns into
+  // `answer`.
   Result<bool> Lock(const std::string& table, const std::string& id, const std::string& columns,
                     SqlAnswer& answer);
-  // Inserts a row whose first value is its id. False when there is one of this id.
+  // Inserts a row whose first value is its id. Returns false when the id exists already.
   Result<bool> InsertNew(const std::string& table, const std::string& columns, const SqlRow& row);
 
-  // Something was sent, or is about to be, that can still be taken back.
+  // Whether the present change has sent or queued something that can still be undone.
   bool has_written() const { return part_is_open_ || !writes_.empty(); }
   bool part_is_open() const { return part_is_open_; }
 
-  // --- for whom the transaction belongs to ---
+  // --- for the owner of the transaction ---
 
-  // Why a change is over, whatever it made of it.
+  // The database's reason for the end of a change, whatever the change itself returned.
   struct Failure {
     enum class Kind { kBusy, kRunAgain, kOther };
     Kind kind = Kind::kOther;
     Error error;
   };
-  // Each change is followed by TakeFailure(), and if there was one that is not kBusy the
-  // transaction cannot be used any more; then by one of the others. The same holds when they fail.
-  std::optional<Failure> TakeFailure();
+  // The owner calls FetchFailure() after each change, and then Keep() or Undo(). After a failure
+  // other than kBusy, or of one of these calls, the transaction cannot be used any more.
+  std::optional<Failure> FetchFailure();
   Status Keep();
-  Status TakeBack();
-  // At the end, without the right to be taken back.
+  Status Undo();
+  // Sends a statement at the end, when nothing is undone any more.
   Status Post(const std::string& sql, const SqlRow& values);
 
  private:
@@ -67,10 +68,11 @@ class SqlTransaction {
   SqlConnection& connection_;
   bool holds_locks_ = false;
 
-  // Of the present change:
-  std::vector<Statement> writes_;  // Not sent yet.
+  // The following belong to the present change.
+  std::vector<Statement> writes_;  // Queued, not sent.
   bool part_is_open_ = false;
-  std::set<std::pair<std::string, std::string>> missed_;  // Table and id it looked for in vain.
+  std::set<std::pair<std::string, std::string>>
+      missed_;  // Table and id of rows that did not exist.
   std::optional<Failure> failure_;
 };
 

@@ -55,7 +55,7 @@ Status CheckValues(const SqlRow& row, std::string_view what) {
   return Ok();
 }
 
-// A name space is a range of ids, which the index on them finds.
+// The ids of a name space are a range, which the index on ids finds.
 SqlCondition InNameSpace(const std::string& name_space) {
   if (name_space.empty()) return {.sql = fmt::format("id NOT LIKE '%{}%'", kNameSpaceEnd)};
   std::string behind = ScopedId(name_space, "");

@@ -31,7 +31,7 @@ int Bind(sqlite3_stmt* statement, int index, const SqlValue& value) {
   return sqlite3_bind_null(statement, index);
 }
 
-// SQLite numbers $1 and $2 in the order in which they appear; we mean what they say.
+// SQLite numbers $1 and $2 in the order of their appearance, so each is bound by its name.
 int BindAll(sqlite3_stmt* statement, std::span<const SqlValue> values) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     const int index = sqlite3_bind_parameter_index(statement, fmt::format("${}", i + 1).c_str());
@@ -57,7 +57,7 @@ SqlValue Column(sqlite3_stmt* statement, int column) {
   }
 }
 
-// The file as SQLite's URIs write it, where some characters have a meaning.
+// Returns the SQLite URI of a file, in which special characters are escaped.
 std::string UriOf(const std::filesystem::path& file, const char* mode) {
   std::string uri = "file:";
   for (const char c : file.string()) {
@@ -83,7 +83,7 @@ SqliteMeaning MeaningOf(int code) {
       return {ErrorCode::kUnavailable, "the disk does not answer as it should: see dmesg"};
     case SQLITE_CANTOPEN:
       return {ErrorCode::kUnavailable, "cannot be opened: look at the folder and its permissions"};
-    case SQLITE_READONLY:  // Whether it can be written was asked when it was opened.
+    case SQLITE_READONLY:  // The file was writable when it was opened.
       return {ErrorCode::kUnavailable,
               "cannot be written any more: look at the permissions of the file and its folder"};
     case SQLITE_PERM:
@@ -100,6 +100,24 @@ SqliteMeaning MeaningOf(int code) {
   }
 }
 
+constexpr off_t kSmallestPage = 512;
+
+Status MakeFolders(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  if (folder.empty() || std::filesystem::is_directory(folder, ignored)) return Ok();
+  ZEUS_RETURN_IF_ERROR(MakeFolders(folder.parent_path()));
+  if (::mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST) return FileError(folder, errno);
+  return Ok();
+}
+
+// Syncs the folder: until then the new file's name is not on disk.
+Status SyncFolder(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder.empty() ? "." : folder;
+  const FileDescriptor descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!descriptor.valid() || ::fsync(descriptor.get()) != 0) return FileError(path, errno);
+  return Ok();
+}
+
 }  // namespace
 
 SqliteConnection::SqliteConnection(sqlite3* database, std::string name)
@@ -110,8 +128,9 @@ SqliteConnection::~SqliteConnection() {
   sqlite3_close(database_);
 }
 
-// First as any reader. Where SQLite cannot do that, since a database in WAL mode needs files beside
-// it that it may not make, the file is taken as one that nobody changes: then nobody has it open.
+// Tries to open the file like any reader first. A database in WAL mode needs files beside it; when
+// SQLite cannot create those, no writer has the database open either, and it is opened as an
+// immutable file.
 Result<std::unique_ptr<SqlConnection>> SqliteConnection::OpenReadOnlyFile(
     const std::filesystem::path& file) {
   Status failed = Ok();
@@ -124,7 +143,8 @@ Result<std::unique_ptr<SqlConnection>> SqliteConnection::OpenReadOnlyFile(
     failed = code == SQLITE_OK ? connection->Configure(Use::kReadOnlyFile)
                                : Status(connection->Failure(code));
     if (failed.ok()) return std::unique_ptr<SqlConnection>(std::move(connection));
-    if (failed.error().code == ErrorCode::kInvalidArgument) break;  // It is not ours.
+    if (failed.error().code == ErrorCode::kInvalidArgument)
+      break;  // The file belongs to another program.
   }
   return std::move(failed).error();
 }
@@ -133,12 +153,12 @@ Result<std::unique_ptr<SqlConnection>> SqliteConnection::Open(const std::filesys
                                                               Use use) {
   if (use == Use::kReadOnlyFile) return OpenReadOnlyFile(file);
   sqlite3* database = nullptr;
-  // One thread at a time uses a connection, so SQLite need not lock it.
+  // One thread at a time uses a connection, so SQLite's own mutexes are unnecessary.
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   const int code = sqlite3_open_v2(file.c_str(), &database, flags, nullptr);
   std::unique_ptr<SqliteConnection> connection(new SqliteConnection(database, file.string()));
   if (code != SQLITE_OK) return connection->Failure(code);
-  // Who makes a new file ready, or turns it to WAL, is not waited for by SQLite itself.
+  // SQLite's busy timeout does not cover a process that initialises the file or turns it to WAL.
   Status ready = connection->Configure(use);
   for (int attempt = 0; attempt < kConfigureAttempts && !ready.ok() && ready.error().retryable();
        ++attempt) {
@@ -163,8 +183,9 @@ Status SqliteConnection::Configure(Use use) {
   return Ok();
 }
 
-// Ours carry our number, which is there before the first table. A database without tables is
-// nobody's, and becomes ours. One statement, so that both answers are of the same moment.
+// Our databases carry our application id, which is set before the first table exists. A database
+// without tables belongs to no program and becomes ours. One statement reads both values, so that
+// they belong to one moment.
 Status SqliteConnection::RefuseOtherPrograms(Use use) {
   const auto answer = Run(
       "SELECT application_id, (SELECT count(*) FROM sqlite_master) FROM pragma_application_id", {});
@@ -192,7 +213,7 @@ Result<sqlite3_stmt*> SqliteConnection::Prepared(const std::string& sql) {
   return statement;
 }
 
-// What is written to a file without a name is gone with the process.
+// Changes to a file that was deleted or replaced would be lost with the process.
 Status SqliteConnection::CheckStillThere() {
   int moved = 0;
   sqlite3_file_control(database_, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
@@ -207,7 +228,7 @@ Result<SqlAnswer> SqliteConnection::Run(const std::string& sql, std::span<const 
   ZEUS_TRY(sqlite3_stmt* const statement, Prepared(sql));
   if (const int code = BindAll(statement, values); code != SQLITE_OK) return Failure(code);
   auto answer = Step(statement);
-  // An open statement would hold a snapshot, and what was bound does not outlive this call.
+  // An open statement would hold a snapshot, and the bound texts do not outlive this call.
   sqlite3_reset(statement);
   sqlite3_clear_bindings(statement);
   return answer;
@@ -242,8 +263,8 @@ Error SqliteConnection::Failure(int code) {
                fmt::format("{}: {} ({})", name_, meaning.advice, sqlite3_errmsg(database_))};
 }
 
-// Takes the lock for writing at once: a transaction that began by reading could not get it any more
-// after somebody else wrote.
+// Acquires the write lock at once: a transaction that begins by reading cannot get it any more once
+// another process has written.
 Status SqliteConnection::Begin() {
   ZEUS_RETURN_IF_ERROR(Run("BEGIN IMMEDIATE", {}));
   in_transaction_ = true;
@@ -265,27 +286,7 @@ void SqliteConnection::Rollback() {
   in_transaction_ = false;
 }
 
-namespace {
-
-constexpr off_t kSmallestPage = 512;
-
-Status MakeFolders(const std::filesystem::path& folder) {
-  std::error_code ignored;
-  if (folder.empty() || std::filesystem::is_directory(folder, ignored)) return Ok();
-  ZEUS_RETURN_IF_ERROR(MakeFolders(folder.parent_path()));
-  if (::mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST) return FileError(folder, errno);
-  return Ok();
-}
-
-// A new name is on disk once its folder is.
-Status SyncFolder(const std::filesystem::path& folder) {
-  const std::filesystem::path path = folder.empty() ? "." : folder;
-  const FileDescriptor descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!descriptor.valid() || ::fsync(descriptor.get()) != 0) return FileError(path, errno);
-  return Ok();
-}
-
-}  // namespace
+// --- the file of a database ---
 
 bool IsOnlyReadable(const std::filesystem::path& file) {
   if (::access(file.c_str(), R_OK) != 0) return false;
@@ -295,16 +296,16 @@ bool IsOnlyReadable(const std::filesystem::path& file) {
 
 Status PrepareSqliteFile(const std::filesystem::path& file) {
   ZEUS_RETURN_IF_ERROR(MakeFolders(file.parent_path()));
-  // SQLite gives the files beside it the same permissions.
+  // SQLite creates its further files with the same permissions.
   const FileDescriptor created(
       ::open(file.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (created.valid()) return SyncFolder(file.parent_path());
-  // It is not opened to look into it: closing it would drop the locks of SQLite connections that
-  // this process has to the same file (POSIX).
+  // The file is not opened here: closing it would release the locks of SQLite connections that this
+  // process has to the same file (POSIX).
   if (errno != EEXIST) return FileError(file, errno);
   struct stat status {};
   if (::stat(file.c_str(), &status) != 0) return FileError(file, errno);
-  // SQLite looks for its mark in the first page, and takes a file without one for empty.
+  // SQLite would treat a file that is too short for its header as an empty database.
   const bool too_short = status.st_size > 0 && status.st_size < kSmallestPage;
   if (!S_ISREG(status.st_mode) || too_short)
     return Error{ErrorCode::kInvalidArgument,

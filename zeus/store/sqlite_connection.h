@@ -19,11 +19,11 @@ class SqliteConnection final : public SqlConnection {
   enum class Use {
     kReadAndWrite,
     kReadOnly,      // A file that this process may write.
-    kReadOnlyFile,  // A file or folder that it may not write.
+    kReadOnlyFile,  // A file or folder that this process may not write.
   };
 
   // `file` must exist (see PrepareSqliteFile); ":memory:" is a database of this connection alone.
-  // kInvalidArgument, and the file is left alone, when it is no database, or that of
+  // Returns kInvalidArgument, and does not touch the file, when it is not a database or belongs to
   // another program.
   static Result<std::unique_ptr<SqlConnection>> Open(const std::filesystem::path& file, Use use);
 
@@ -58,12 +58,12 @@ class SqliteConnection final : public SqlConnection {
   bool in_transaction_ = false;
 };
 
-// Whether there is a file of which this process may only read: it may not write the file, or
-// nothing into its folder, where SQLite keeps files beside it.
+// Returns whether the file exists and this process may only read it: it may not write the file, or
+// may not create files in its folder, as SQLite does.
 bool IsOnlyReadable(const std::filesystem::path& file);
 
-// Makes the file, if there is none, readable for its owner alone, and the folders above it.
-// kInvalidArgument when something is there that cannot be a database.
+// Creates the file, for its owner alone, and the folders above it if they do not exist. Returns
+// kInvalidArgument when the path holds something that cannot be a database.
 Status PrepareSqliteFile(const std::filesystem::path& file);
 
 }  // namespace zeus

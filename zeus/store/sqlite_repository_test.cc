@@ -33,7 +33,7 @@ INSTANTIATE_TEST_SUITE_P(Sqlite, RepositoryConcurrency, kCases, NameOfRepository
 INSTANTIATE_TEST_SUITE_P(Sqlite, PlanConformance, kCases, NameOfRepositoryCase());
 INSTANTIATE_TEST_SUITE_P(Sqlite, SessionConformance, kCases, NameOfRepositoryCase());
 
-// What lives in the process alone keeps the same promises.
+// The repositories in memory keep the same promises.
 RepositoryHarness InTheProcess() {
   return {nullptr, []() -> Result<Store> {
             return Store{.plans = std::make_unique<MemoryPlanRepository>(),

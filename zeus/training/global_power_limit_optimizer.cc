@@ -14,6 +14,7 @@
 
 #include "zeus/base/file.h"
 #include "zeus/base/log.h"
+#include "zeus/base/quantity_text.h"
 #include "zeus/device/knobs/knob_guard.h"
 #include "zeus/device/knobs/knob_repair.h"
 #include "zeus/optimizer/agreement.h"
@@ -482,7 +483,7 @@ std::string ToText(const SavingsReport& report) {
   if (report.best == report.original)
     return fmt::format("{}, as before, is best", ToText(report.best));
   const auto percent = [](double change, double sigma, double of) {
-    return fmt::format("{:+.2f} % ± {:.2f} %", 100 * change / of, 100 * sigma / of);
+    return ChangeWithSigma(100 * change / of, 100 * sigma / of);
   };
   const JobUse& change = report.change;
   const JobUse& of = report.at_original;

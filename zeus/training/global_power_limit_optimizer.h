@@ -66,8 +66,7 @@ struct SavingsReport {
   JobUse change{};
 };
 
-// Returns a sentence such as "175 W instead of 250 W: energy -12.14 % ± 0.04 %, time +3.02 % ±
-// 0.01 %".
+// Returns a sentence such as "175 W instead of 250 W: energy -12.14 ± 0.04 %, time +3.02 ± 0.01 %".
 std::string ToText(const SavingsReport& report);
 
 // Optimises the devices of a monitor while a job trains. All devices get the same setting; energies

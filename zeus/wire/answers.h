@@ -8,17 +8,17 @@
 #include "zeus/base/result.h"
 #include "zeus/job/job_service.h"
 
-// Bodies of answers of /v1 (docs/server.md). Readers ignore what they do not know: a newer server
-// may say more.
+// The bodies of answers of /v1 (docs/server.md). Readers ignore unknown fields, because a newer
+// server may send more.
 namespace zeus::wire {
 
-// What the policy of a job makes of its state.
+// How far the policy of a job has come.
 struct JobProgress {
   std::string stage{};
   int best_batch_size = 0;
 };
 
-// The state of the policy stays behind: `arms` says what it means.
+// Job::policy_state is left out; JobArms has its meaning.
 Json ToJson(const Job& job, const std::optional<JobProgress>& progress);
 Result<Job> JobFromJson(const Json& json);
 
@@ -40,15 +40,15 @@ Result<JobSavings> JobSavingsFromJson(const Json& json);
 Json ToJson(const JobEvent& event);
 Result<JobEvent> JobEventFromJson(const Json& json);
 
-// Pages: {"jobs": […], "next": what to ask for as `after`, or null at the end}.
+// Pages of lists: {"jobs": […], "next": the `after` of the next page, or null at the end}.
 Result<std::vector<Job>> JobsFromJson(const Json& json);
 Result<std::vector<Trial>> TrialsFromJson(const Json& json);
 Result<std::vector<JobEvent>> EventsFromJson(const Json& json);
 
-// untried, candidate, dropped.
+// Returns "untried", "candidate" or "dropped".
 std::string_view Name(ArmState state);
 
-// One line, and valid UTF-8 whatever is inside.
+// Returns the JSON in one line, with invalid UTF-8 replaced.
 std::string Text(const Json& json);
 
 }  // namespace zeus::wire

@@ -13,14 +13,14 @@
 namespace zeus::wire {
 namespace {
 
-// The shape of a text, before it is parsed. The parser does not mind depth, but what later copies
-// or prints its result would use as much stack.
+// The shape of a text, before it is parsed. The parser accepts any depth, but copying and printing
+// its result takes stack in proportion to it.
 struct Shape {
-  int deepest = 0;         // Brackets that are nested outside of strings.
-  std::size_t values = 0;  // At least as many as the text has.
+  int deepest = 0;         // The deepest nesting of brackets outside of strings.
+  std::size_t values = 0;  // An upper bound on the number of values.
 };
 
-Shape ShapeOf(std::string_view text) {
+Shape MeasureShape(std::string_view text) {
   int depth = 0;
   Shape shape;
   bool in_string = false;
@@ -43,16 +43,16 @@ Shape ShapeOf(std::string_view text) {
   return shape;
 }
 
-// Passes over a text as the parser does, and notes what messages need to name a field. The parser's
-// own way to watch it would take a time that grows with the square of an array's length.
+// Reads a text as the parser does, and notes what error messages need to name a field. (The
+// callback of the parser itself would take a time that grows with the square of an array's length.)
 class FieldWatch final : public nlohmann::json_sax<Json> {
  public:
-  // The field of the outermost object in whose value the text stops being JSON; else empty.
+  // The field of the outermost object whose value is not JSON; empty when there is none.
   const std::string& open() const { return open_; }
-  // That an object has twice; else empty. Which of the two counts is anybody's guess, and proxies
-  // and servers guess differently.
+  // A field that an object has twice; empty when there is none. Proxies and servers differ in which
+  // of the two values they use, so such a body is refused.
   const std::string& repeated() const { return repeated_; }
-  // Some object has more than kMostFields.
+  // Whether an object has more than kMostFields.
   bool has_large_object() const { return has_large_object_; }
 
   bool null() override { return EndValue(); }
@@ -98,7 +98,7 @@ class FieldWatch final : public nlohmann::json_sax<Json> {
   }
 
   int depth_ = 0;
-  std::vector<std::set<std::string>> seen_{};  // Names, by object that is open.
+  std::vector<std::set<std::string>> seen_{};  // The field names of each open object.
   std::string open_{};
   std::string repeated_{};
   bool has_large_object_ = false;
@@ -107,7 +107,7 @@ class FieldWatch final : public nlohmann::json_sax<Json> {
 }  // namespace
 
 Result<Json> ParseBody(std::string_view text, std::size_t most_values) {
-  const Shape shape = ShapeOf(text);
+  const Shape shape = MeasureShape(text);
   if (shape.deepest > kDeepestNesting)
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("the body is nested more than {} levels deep", kDeepestNesting)};

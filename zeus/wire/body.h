@@ -6,20 +6,20 @@
 #include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 
-// Text from the other end of a connection.
+// Parses the JSON bodies of requests and answers, with limits against hostile ones.
 namespace zeus::wire {
 
-// Nothing that we exchange is nested more deeply.
+// The deepest nesting that is accepted: no message of ours needs more.
 inline constexpr int kDeepestNesting = 16;
 
-// Values of a request: many that are all small become much larger when they are parsed.
+// The greatest number of values in a request: many small values take much memory when parsed.
 inline constexpr std::size_t kMostValues = std::size_t{1} << 21;
 
-// Fields of one object: looking one up takes a time that grows with their number.
+// The greatest number of fields of one object: the time to look up a field grows with it.
 inline constexpr std::size_t kMostFields = 512;
 
-// A body that is one JSON object. kInvalidArgument names the field where it stops being JSON, as
-// with NaN and infinities, which JSON does not have.
+// Parses a body, which is one JSON object. Otherwise the error is kInvalidArgument, with the name
+// of the field whose value is not JSON. NaN and infinities are not JSON.
 Result<Json> ParseBody(std::string_view text, std::size_t most_values = kMostValues);
 
 }  // namespace zeus::wire

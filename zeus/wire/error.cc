@@ -42,7 +42,7 @@ int StatusOf(ErrorCode code) { return EntryOf(code).status; }
 ErrorCode CodeOf(int status) {
   for (const CodeEntry& entry : kCodes)
     if (entry.status == status) return entry.code;
-  // Too slow, too many, and servers in between that cannot reach ours: worth another try.
+  // Timeouts, rate limits and proxies that cannot reach the server may pass.
   if (status == 408 || status == 429 || status == 502 || status == 504)
     return ErrorCode::kUnavailable;
   if (status == 401) return ErrorCode::kPermissionDenied;

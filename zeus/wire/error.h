@@ -6,24 +6,24 @@
 #include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 
-// How errors travel: {"error": {"code": "invalid_argument", "message": "…", "field": "…" | null}}.
+// Errors in answers: {"error": {"code": "invalid_argument", "message": "…", "field": "…" | null}}.
 namespace zeus::wire {
 
-// invalid_argument, not_found, …
+// Returns "invalid_argument", "not_found" and so on.
 std::string_view Name(ErrorCode code);
 
-// The one place that knows the HTTP status of an error, in both directions.
+// The HTTP status of an error, in both directions. No other place maps them.
 int StatusOf(ErrorCode code);
 ErrorCode CodeOf(int status);
 
-// The field that an error is about: such messages begin with its name and a colon. Empty when it
-// is about none.
+// Returns the field that an error is about, or an empty string. Messages about a field begin with
+// its name and a colon.
 std::string FieldOf(const Error& error);
 
 Json ToJson(const Error& error);
 
-// The error that an answer with this status and body stands for; of servers that answer something
-// else, too.
+// Returns the error that an answer stands for, also when its body is not of the form above, as that
+// of a proxy.
 Error ErrorFromAnswer(int status, std::string_view body);
 
 }  // namespace zeus::wire

@@ -9,11 +9,11 @@
 #include "zeus/base/units.h"
 #include "zeus/plan/plan_service.h"
 
-// Bodies of /v1/plans (docs/server.md). A spec is that of zeus/plan/plan_spec.h, a plan that of
-// zeus/optimizer/pipeline/plan.h.
+// The bodies of /v1/plans (docs/server.md). The JSON of a spec is in zeus/plan/plan_spec.h, that of
+// a plan in zeus/optimizer/pipeline/plan.h.
 namespace zeus::wire {
 
-// Answers: readers ignore what they do not know.
+// Answers. Readers ignore unknown fields.
 Json ToJson(const CurrentPlan& plan);
 Result<CurrentPlan> CurrentPlanFromJson(const Json& json);
 
@@ -25,10 +25,10 @@ Result<std::vector<std::string>> PlanIdsFromJson(const Json& json);
 
 struct PaceReport {
   std::optional<Seconds> pace{};
-  std::optional<int> rank{};  // Who noticed, which is for people alone.
+  std::optional<int> rank{};  // The rank that noticed it, for logs only.
 };
 
-// A request: {"pace_seconds": 3.4 or null}, perhaps with a rank. Refuses what it does not know.
+// A request: {"pace_seconds": 3.4 or null}, optionally with a rank. Unknown fields are refused.
 Json PaceToJson(std::optional<Seconds> pace);
 Result<PaceReport> PaceFromJson(const Json& json);
 

@@ -9,10 +9,10 @@
 #include "zeus/base/units.h"
 #include "zeus/base/wall_time_text.h"
 
-// Quantities and times as fields of JSON objects.
+// Reads quantities and times from fields of JSON objects.
 namespace zeus::wire {
 
-// Joules, watts or seconds that cannot be negative.
+// Joules, watts or seconds; negative ones are refused.
 template <class Quantity>
 void RequireQuantity(FieldReader& fields, const char* field, Quantity& target) {
   double number = 0;
@@ -45,13 +45,13 @@ inline void RequireTime(FieldReader& fields, const char* field, WallTime& target
   target = time.value_or(WallTime());
 }
 
-// A number of something of which there is at least one.
+// A count that is at least 1.
 inline void RequirePositive(FieldReader& fields, const char* field, int& target) {
   fields.Require(field, target);
   if (target < 1) fields.Fail(field, "must be 1 or more");
 }
 
-// Null says "not known".
+// Returns null for a value that is not known.
 template <class T>
 Json OrNull(const std::optional<T>& value) {
   return value ? Json(*value) : Json();

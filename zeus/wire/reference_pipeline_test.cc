@@ -1,11 +1,10 @@
-#include "zeus/wire/reference_pipeline.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "zeus/base/json.h"
+#include "zeus/wire/reference.h"
 
 namespace zeus::wire::reference {
 namespace reference_pipeline_test {

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kLongestText = 1000;
 constexpr Seconds kLongestLease = std::chrono::hours(24 * 30);
 
-// Texts are stored: what one request may add has a bound.
+// Texts are stored, so their length is bounded.
 void ReadText(FieldReader& fields, const char* field, std::string& target) {
   fields.ReadUnlessNull(field, target);
   if (target.size() > kLongestText)

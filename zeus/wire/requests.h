@@ -7,11 +7,10 @@
 #include "zeus/base/result.h"
 #include "zeus/job/job_service.h"
 
-// Bodies of requests of /v1 (docs/server.md). The job and the trial are in the path, so they are
-// parameters here. Readers refuse what they do not know: a misspelt field must not be lost quietly.
+// The bodies of requests of /v1 (docs/server.md), except job specs, whose JSON is in
+// zeus/job/job_spec.h. The job and the trial are in the path, so they are parameters here. Readers
+// refuse unknown fields, so that a misspelt one is noticed.
 namespace zeus::wire {
-
-// A job spec is that of zeus/job/job_spec.h.
 
 Json ToJson(const TrialRequest& request);
 Result<TrialRequest> TrialRequestFromJson(std::string job_id, const Json& json);

@@ -9,10 +9,10 @@
 
 #include "apps/zeus/calibrate/calibrate_report.h"
 #include "apps/zeus/calibrate/calibrate_session.h"
-#include "apps/zeus/calibrate/interruption.h"
 #include "apps/zeus/commands.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output.h"
+#include "apps/zeus/signals.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/json.h"
 #include "zeus/base/log.h"
@@ -123,11 +123,11 @@ Result<int> Measure(Clock& clock, const std::vector<Gpu*>& gpus, const Options& 
     PrintErrorText(
         fmt::format("measuring for {:g} s: leave the GPUs alone meanwhile\n", options.seconds));
   }
-  const Interruption interruption;
-  auto measured = Calibrate(clock, gpus, session, interruption);
-  if (interruption.signal() != 0) {
+  Signals signals(Signals::Program::kInteractive);
+  auto measured = Calibrate(clock, gpus, session, signals);
+  if (signals.stop_signal() != 0) {
     fmt::print(stderr, "zeus: interrupted: nothing was kept\n");
-    return kSignalExitCode + interruption.signal();
+    return kSignalExitCode + signals.stop_signal();
   }
   ZEUS_TRY(std::vector<GpuReport> reports, std::move(measured));
   for (GpuReport& report : reports) {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "zeus/base/json.h"
+#include "zeus/base/quantity_text.h"
 #include "zeus/base/text.h"
 #include "zeus/monitor/sensor_profile.h"
 
@@ -18,12 +19,9 @@ using calibration::Response;
 
 double Milli(Seconds time) { return time.count() * 1e3; }
 
-// Two digits of the deviation, and as many of the value as it leaves meaning to: "24.93 ± 0.31".
+// In milliseconds, as the columns say.
 std::string ToText(const Estimate& estimate) {
-  const double sigma = Milli(estimate.sigma);
-  const int digits =
-      sigma > 0 ? std::clamp(1 - static_cast<int>(std::floor(std::log10(sigma))), 0, 4) : 4;
-  return fmt::format("{:.{}f} ± {:.{}f}", Milli(estimate.value), digits, sigma, digits);
+  return WithSigma(Milli(estimate.value), Milli(estimate.sigma), "");
 }
 
 // fmt counts columns of text, and "±" is one.
@@ -51,10 +49,11 @@ std::string GainText(const GpuReport& report, const SensorProfile& prior) {
   }
   const SensorProfile profile = ApplyCalibration(prior, report.calibration);
   return fmt::format(
-      "  gain           {:.4f} ± {:.4f}, offset {:.2f} ± {:.2f} W ({} plateaus, R² {:.5f}, meter "
+      "  gain           {}, offset {} ({} plateaus, R² {:.5f}, meter "
       "{:.2f} s late{})\n",
-      profile.gain, profile.gain_sigma, profile.offset.value(), profile.offset_sigma.value(),
-      meter->fit.plateaus, meter->fit.r_squared, meter->fit.meter_delay.count(),
+      WithSigma(profile.gain, profile.gain_sigma, ""),
+      WithSigma(profile.offset, profile.offset_sigma), meter->fit.plateaus, meter->fit.r_squared,
+      meter->fit.meter_delay.count(),
       meter->alone ? "" : "; the offset is the prior's, as the meter saw other consumers too");
 }
 

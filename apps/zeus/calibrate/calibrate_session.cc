@@ -24,8 +24,8 @@ using calibration::SensorTrace;
 constexpr std::size_t kLargestMeterLog = 64UL << 20U;
 
 Result<std::unique_ptr<SwitchedLoad>> StartLoad(Clock& clock, Gpu& gpu, const std::string& command,
-                                                const Interruption& interruption) {
-  if (!command.empty()) return StartCommandLoad(clock, command, gpu, interruption);
+                                                Signals& signals) {
+  if (!command.empty()) return StartCommandLoad(clock, command, gpu, signals);
   ZEUS_TRY(auto load, OpenSimulatedLoad(clock, gpu));
   if (load) return load;
   return Error{ErrorCode::kInvalidArgument,
@@ -39,7 +39,7 @@ Result<std::vector<MeterSample>> ReadMeter(const std::filesystem::path& file) {
   return calibration::ParseMeterCsv(text, file.string());
 }
 
-// Measures one sensor; a failure is added to the report.
+// Measures one sensor; where that fails the report says why.
 std::optional<Response> MeasureResponse(
     const char* name, const RecordedSensor& sensor, const LoadPattern& load,
     Result<Response> (*fit)(const SensorTrace&, const LoadPattern&), GpuReport& report) {
@@ -99,22 +99,21 @@ Status Compare(const RecordedGpu& recorded, const RecordingEnd& end,
 }  // namespace
 
 Result<std::vector<GpuReport>> Calibrate(Clock& clock, const std::vector<Gpu*>& gpus,
-                                         const CalibrateOptions& options,
-                                         const Interruption& interruption) {
-  // A log that cannot be read should be rejected before the measurement, not after it.
+                                         const CalibrateOptions& options, Signals& signals) {
+  // A log that cannot be read is better refused now than after the measurement.
   if (options.meter) {
     ZEUS_TRY(const auto so_far, ReadMeter(options.meter->file));
     static_cast<void>(so_far);
   }
   std::vector<RecordedGpu> recorded;
   for (Gpu* gpu : gpus) {
-    ZEUS_TRY(auto load, StartLoad(clock, *gpu, options.load_command, interruption));
+    ZEUS_TRY(auto load, StartLoad(clock, *gpu, options.load_command, signals));
     recorded.push_back({.gpu = gpu, .switched_load = std::move(load)});
   }
   const auto schedule = MakeSchedule({.period = options.period,
                                       .duration = options.duration,
                                       .for_meter = options.meter.has_value()});
-  ZEUS_TRY(const RecordingEnd end, Record(clock, recorded, schedule, interruption));
+  ZEUS_TRY(const RecordingEnd end, Record(clock, recorded, schedule, signals));
 
   std::vector<GpuReport> reports;
   for (RecordedGpu& gpu : recorded) {

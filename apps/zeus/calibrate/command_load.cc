@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "zeus/base/file_descriptor.h"
+#include "zeus/base/spawn.h"
 #include "zeus/base/text.h"
 
 namespace zeus::cli {
@@ -24,9 +24,9 @@ namespace {
 using namespace std::chrono_literals;
 using calibration::LoadState;
 
-constexpr Seconds kPatience = 60s;  // Importing a framework takes a while.
-constexpr Seconds kGrace = 2s;      // To end by itself.
-constexpr Seconds kLookInterval = 5ms;
+constexpr Seconds kStartTimeout = 60s;  // Importing a framework takes a while.
+constexpr Seconds kEndTimeout = 2s;     // For the command to end by itself.
+constexpr Seconds kOutputPollInterval = 5ms;
 
 Error SystemError(std::string_view doing, int number) {
   return {ErrorCode::kUnavailable,
@@ -65,35 +65,14 @@ std::vector<std::string> EnvironmentFor(const Gpu& gpu) {
 }
 
 // Starts `sh -c command` in a process group of its own.
-Result<pid_t> Spawn(const std::string& command, const Gpu& gpu, const Pipe& input,
-                    const Pipe& output) {
-  std::vector<std::string> entries = EnvironmentFor(gpu);
-  std::vector<char*> environment;
-  for (std::string& entry : entries) environment.push_back(entry.data());
-  environment.push_back(nullptr);
-  std::string shell = "sh";
-  std::string option = "-c";
-  std::string text = command;
-  char* const arguments[] = {shell.data(), option.data(), text.data(), nullptr};
-
-  posix_spawn_file_actions_t files;
-  ::posix_spawn_file_actions_init(&files);
-  ::posix_spawn_file_actions_adddup2(&files, input.read->get(), STDIN_FILENO);
-  ::posix_spawn_file_actions_adddup2(&files, output.write->get(), STDOUT_FILENO);
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  sigset_t defaults;
-  ::sigemptyset(&defaults);
-  for (const int number : {SIGINT, SIGTERM, SIGPIPE}) ::sigaddset(&defaults, number);
-  ::posix_spawnattr_setsigdefault(&attributes, &defaults);
-  ::posix_spawnattr_setpgroup(&attributes, 0);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
-  pid_t child = 0;
-  const int failed =
-      ::posix_spawn(&child, "/bin/sh", &files, &attributes, arguments, environment.data());
-  ::posix_spawnattr_destroy(&attributes);
-  ::posix_spawn_file_actions_destroy(&files);
-  if (failed != 0) return SystemError("start the load command", failed);
+Result<pid_t> SpawnLoad(const std::string& command, const Gpu& gpu, const Pipe& input,
+                        const Pipe& output) {
+  auto child = Spawn({.command = {"/bin/sh", "-c", command},
+                      .environment = EnvironmentFor(gpu),
+                      .input = input.read->get(),
+                      .output = output.write->get(),
+                      .own_process_group = true});
+  if (!child.ok()) return std::move(child).error().While("start the load command");
   return child;
 }
 
@@ -105,35 +84,35 @@ class CommandLoad final : public SwitchedLoad {
   }
 
   ~CommandLoad() override {
-    input_.reset();  // Its end of input.
+    input_.reset();  // The command sees the end of its input.
     ::kill(-child_, SIGTERM);
-    const TimePoint last = clock_.Now() + kGrace;
-    while (!Ended() && clock_.Now() < last) clock_.SleepFor(kLookInterval);
-    // Also what the command started and left behind.
+    const TimePoint last = clock_.Now() + kEndTimeout;
+    while (!Ended() && clock_.Now() < last) clock_.SleepFor(kOutputPollInterval);
+    // Kill the whole process group: the command may have left children behind.
     ::kill(-child_, SIGKILL);
     if (!status_) ::waitpid(child_, nullptr, 0);
   }
 
-  Status WaitUntilReady(const Interruption& interruption) {
-    const TimePoint last = clock_.Now() + kPatience;
+  Status WaitUntilReady(Signals& signals) {
+    const TimePoint last = clock_.Now() + kStartTimeout;
     std::string said;
-    while (interruption.signal() == 0) {
-      said += Hear();
+    while (signals.stop_signal() == 0) {
+      said += ReadOutput();
       if (("\n" + said).find("\nready\n") != std::string::npos) return Ok();
       if (Ended()) return EndedEarly();
       if (clock_.Now() > last) {
         return Error{ErrorCode::kUnavailable,
                      fmt::format("the load command did not print \"ready\" within {:g} s: see "
                                  "docs/calibration.md for what it has to do",
-                                 kPatience.count())};
+                                 kStartTimeout.count())};
       }
-      clock_.SleepFor(kLookInterval);
+      clock_.SleepFor(kOutputPollInterval);
     }
     return Ok();
   }
 
   Status Switch(LoadState state) override {
-    Hear();  // So that it never waits for a reader.
+    ReadOutput();  // Empty the pipe, so that the command never waits for a reader.
     if (Ended()) return EndedEarly();
     const std::string_view order = state == LoadState::kBusy ? "1\n" : "0\n";
     if (::write(input_->get(), order.data(), order.size()) < 0)
@@ -142,13 +121,13 @@ class CommandLoad final : public SwitchedLoad {
   }
 
  private:
-  std::string Hear() {
-    std::string heard;
+  std::string ReadOutput() {
+    std::string text;
     char buffer[4096];
     for (;;) {
       const ssize_t got = ::read(output_->get(), buffer, sizeof buffer);
-      if (got <= 0) return heard;
-      heard.append(buffer, static_cast<std::size_t>(got));
+      if (got <= 0) return text;
+      text.append(buffer, static_cast<std::size_t>(got));
     }
   }
 
@@ -172,20 +151,19 @@ class CommandLoad final : public SwitchedLoad {
   const pid_t child_;
   OwnedFile input_;
   OwnedFile output_;
-  std::optional<int> status_;  // Once it has ended.
+  std::optional<int> status_;  // Set once the command has ended.
 };
 
 }  // namespace
 
 Result<std::unique_ptr<SwitchedLoad>> StartCommandLoad(Clock& clock, const std::string& command,
-                                                       const Gpu& gpu,
-                                                       const Interruption& interruption) {
+                                                       const Gpu& gpu, Signals& signals) {
   ZEUS_TRY(Pipe input, MakePipe());
   ZEUS_TRY(Pipe output, MakePipe());
-  ZEUS_TRY(const pid_t child, Spawn(command, gpu, input, output));
+  ZEUS_TRY(const pid_t child, SpawnLoad(command, gpu, input, output));
   auto load =
       std::make_unique<CommandLoad>(clock, child, std::move(input.write), std::move(output.read));
-  ZEUS_RETURN_IF_ERROR(load->WaitUntilReady(interruption));
+  ZEUS_RETURN_IF_ERROR(load->WaitUntilReady(signals));
   return std::unique_ptr<SwitchedLoad>(std::move(load));
 }
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
-#include "apps/zeus/calibrate/interruption.h"
 #include "apps/zeus/calibrate/switched_load.h"
+#include "apps/zeus/signals.h"
 #include "zeus/base/clock.h"
 #include "zeus/device/gpu.h"
 
@@ -15,7 +15,6 @@ namespace zeus::cli {
 // does. Runs in a process group of its own, which is ended with the load. kUnavailable when it ends
 // early or is not ready in time. `clock` must outlive it.
 Result<std::unique_ptr<SwitchedLoad>> StartCommandLoad(Clock& clock, const std::string& command,
-                                                       const Gpu& gpu,
-                                                       const Interruption& interruption);
+                                                       const Gpu& gpu, Signals& signals);
 
 }  // namespace zeus::cli

@@ -60,15 +60,14 @@ std::vector<Seconds> MakeSchedule(const LoadSchedule& schedule) {
 }
 
 Result<RecordingEnd> Record(Clock& clock, std::vector<RecordedGpu>& gpus,
-                            const std::vector<Seconds>& schedule,
-                            const Interruption& interruption) {
+                            const std::vector<Seconds>& schedule, Signals& signals) {
   TimePoint next = clock.Now();
   LoadState state = LoadState::kIdle;
   for (const Seconds length : schedule) {
     ZEUS_RETURN_IF_ERROR(SwitchAll(clock, gpus, state));
     next += length;
     while (clock.Now() < next) {
-      if (interruption.signal() != 0)
+      if (signals.stop_signal() != 0)
         return Error{ErrorCode::kUnavailable, "interrupted: nothing was stored"};
       const TimePoint poll = clock.Now();
       PollAll(clock, gpus);

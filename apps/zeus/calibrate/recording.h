@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "apps/zeus/calibrate/interruption.h"
 #include "apps/zeus/calibrate/switched_load.h"
+#include "apps/zeus/signals.h"
 #include "zeus/base/clock.h"
 #include "zeus/device/gpu.h"
 #include "zeus/monitor/calibration/gain_fit.h"
@@ -49,6 +49,6 @@ struct RecordingEnd {
 // Switches the loads of all GPUs together and polls their sensors meanwhile. kUnavailable when a
 // load fails or the user interrupts.
 Result<RecordingEnd> Record(Clock& clock, std::vector<RecordedGpu>& gpus,
-                            const std::vector<Seconds>& schedule, const Interruption& interruption);
+                            const std::vector<Seconds>& schedule, Signals& signals);
 
 }  // namespace zeus::cli

@@ -6,9 +6,8 @@
 
 #include "apps/zeus/diff/comparison.h"
 #include "zeus/base/json.h"
+#include "zeus/base/terminal_text.h"
 #include "zeus/base/text.h"
-#include "zeus/base/text_table.h"
-#include "zeus/base/xml.h"
 
 namespace zeus::cli {
 namespace {

@@ -4,20 +4,20 @@
 #include <memory>
 #include <optional>
 
+#include "apps/zeus/carbon_options.h"
 #include "apps/zeus/commands.h"
-#include "apps/zeus/job/energy_text.h"
-#include "apps/zeus/job/job_plot.h"
 #include "apps/zeus/job/job_report.h"
 #include "apps/zeus/job/job_source.h"
 #include "apps/zeus/job/lessons.h"
-#include "apps/zeus/job/pages.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
 #include "zeus/base/json.h"
-#include "zeus/base/text_table.h"
+#include "zeus/base/quantity_text.h"
+#include "zeus/base/terminal_text.h"
 #include "zeus/base/wall_time_text.h"
 #include "zeus/job/event_replay.h"
+#include "zeus/job/pages.h"
 #include "zeus/wire/answers.h"
 
 namespace zeus::cli {
@@ -76,14 +76,17 @@ Result<Lessons> LessonsWithCarbon(JobSource& source, const JobFlags& flags) {
   ZEUS_TRY(Lessons lessons, CollectLessons(source.service(), {.job = flags.id,
                                                               .gpu_model = flags.gpu_model,
                                                               .baseline_job = flags.baseline}));
-  AddCarbon(carbon, lessons);
+  AddSavedCarbon(carbon, lessons.trials, lessons.savings);
   return lessons;
 }
 
 Result<int> Show(JobSource& source, const JobFlags& flags) {
   if (!flags.html.empty()) ZEUS_RETURN_IF_ERROR(CheckWritable(flags.html));
   ZEUS_TRY(const Lessons lessons, LessonsWithCarbon(source, flags));
-  if (!flags.html.empty()) ZEUS_RETURN_IF_ERROR(WriteWhole(flags.html, ToHtml(lessons)));
+  if (!flags.html.empty()) {
+    ZEUS_TRY(const std::string page, ToHtml(lessons));
+    ZEUS_RETURN_IF_ERROR(WriteWhole(flags.html, page));
+  }
   if (flags.json) {
     PrintJson(ToJson(lessons));
     return 0;
@@ -123,7 +126,7 @@ Result<int> Arms(JobSource& source, const JobFlags& flags) {
 Result<int> Savings(JobSource& source, const JobFlags& flags) {
   ZEUS_TRY(const Lessons lessons, LessonsWithCarbon(source, flags));
   if (flags.json) {
-    PrintJson(SavingsJson(lessons));
+    PrintJson(wire::ToJson(lessons.savings));
   } else {
     PrintText(SavingsText(lessons));
   }

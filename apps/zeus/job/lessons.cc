@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "apps/zeus/job/pages.h"
+#include "zeus/job/pages.h"
 
 namespace zeus::cli {
 namespace {
@@ -120,6 +120,7 @@ void Conclude(Lessons& lessons) {
   lessons.at_best = Usual(lessons.recurrences, [&](const RecurrenceAmounts& recurrence) {
     return with_best(recurrence) && recurrence.role != RunRole::kExploring;
   });
+  lessons.at_best_explored = !lessons.at_best;
   if (!lessons.at_best) lessons.at_best = Usual(lessons.recurrences, with_best);
   MeasureArms(lessons);
 }
@@ -134,33 +135,6 @@ Result<Lessons> CollectLessons(JobService& service, const LessonsQuery& query) {
                                                 .baseline_job = query.baseline_job}));
   Conclude(lessons);
   return lessons;
-}
-
-void AddCarbon(const CarbonAccounting& accounting, Lessons& lessons) {
-  if (!accounting.wanted() || !lessons.savings.saved) return;
-  const SavedAmount& saved = lessons.savings.saved->energy;
-  const double sign = saved.total < 0 ? -1 : 1;
-  Joules charged{};
-  std::vector<const Trial*> runs;
-  for (const Trial& trial : lessons.trials) {
-    if (trial.role == RunRole::kBaseline || trial.shared || IsActive(trial.status) ||
-        trial.gpu_model != lessons.savings.gpu_model)
-      continue;
-    charged += trial.energy;
-    runs.push_back(&trial);
-  }
-  if (!(charged > Joules(0))) return;
-  // Prices may have tiers, which know no negative energy: the sign is put back afterwards.
-  EnergyUse use{.pieces = {}, .sigma = Joules(saved.total_sigma)};
-  for (const Trial* const trial : runs)
-    use.pieces.push_back(
-        {.begin = trial->started_at,
-         .end = std::max(trial->ended_at.value_or(trial->started_at), trial->started_at),
-         .energy = std::abs(saved.total) / charged.value() * trial->energy});
-  CarbonReport report = accounting.Of(use);
-  if (report.emissions) report.emissions->amount = sign * report.emissions->amount;
-  if (report.cost) report.cost->amount = sign * report.cost->amount;
-  lessons.saved_carbon = std::move(report);
 }
 
 }  // namespace zeus::cli

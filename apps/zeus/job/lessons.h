@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "apps/zeus/carbon_options.h"
 #include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
@@ -52,8 +51,6 @@ struct Lessons {
   JobArms arms{};
   std::vector<Trial> trials{};
   JobSavings savings{};
-  // Emissions and cost of the energy that was saved, where they are wanted and it is known.
-  std::optional<CarbonReport> saved_carbon{};
 
   std::vector<RecurrenceAmounts> recurrences{};
   std::vector<MeasuredArm> measured{};  // In the order of `arms`.
@@ -64,6 +61,7 @@ struct Lessons {
   // The mean of the latest recurrences that reached the target, began with the best batch size as
   // the best, and were alone on their GPUs, with all that they took to get there.
   std::optional<UsualAmounts> at_best{};
+  bool at_best_explored = false;       // There are none but those that explored it.
   std::optional<Watts> power_limit{};  // Of the latest run with the best batch size.
   // The batch size whose runs took least, as they were measured; nullopt while none reached the
   // target. The policy may prefer another one, of which it expects more.
@@ -81,10 +79,6 @@ struct LessonsQuery {
 };
 Result<Lessons> CollectLessons(JobService& service, const LessonsQuery& query);
 
-// Adds what the saved energy is in emissions and money. It is spread over the runs as the energy
-// that they took.
-void AddCarbon(const CarbonAccounting& accounting, Lessons& lessons);
-
 // Tables for people, ending in a newline.
 std::string ArmsTable(const Lessons& lessons);
 std::string TrialsTable(const Lessons& lessons);
@@ -95,7 +89,5 @@ std::string SavingsText(const Lessons& lessons);
 
 // "zeus.job/2", see docs/formats.md.
 Json ToJson(const Lessons& lessons);
-// Its part "savings": the server's answer, with emissions and money where they are wanted.
-Json SavingsJson(const Lessons& lessons);
 
 }  // namespace zeus::cli

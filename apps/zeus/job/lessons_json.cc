@@ -47,12 +47,6 @@ Json ToJson(const MeasuredArm& arm) {
 
 }  // namespace
 
-Json SavingsJson(const Lessons& lessons) {
-  Json json = wire::ToJson(lessons.savings);
-  if (lessons.saved_carbon) AddTo(json["saved"], *lessons.saved_carbon);
-  return json;
-}
-
 Json ToJson(const Lessons& lessons) {
   Json recurrences = Json::array();
   for (const RecurrenceAmounts& amounts : lessons.recurrences)
@@ -70,7 +64,7 @@ Json ToJson(const Lessons& lessons) {
           {"measured", std::move(measured)},
           {"power_limit_watts", lessons.power_limit ? Json(lessons.power_limit->value()) : Json()},
           {"at_best", ToJson(lessons.at_best)},
-          {"savings", SavingsJson(lessons)},
+          {"savings", wire::ToJson(lessons.savings)},
           {"total", ToJson(lessons.total)},
           {"baseline", ToJson(lessons.baseline)},
           {"exploration", ToJson(lessons.exploration)},

@@ -2,10 +2,9 @@
 
 #include <vector>
 
-#include "apps/zeus/job/energy_text.h"
 #include "apps/zeus/job/lessons.h"
-#include "apps/zeus/profile/uncertain_text.h"
-#include "zeus/base/text_table.h"
+#include "zeus/base/quantity_text.h"
+#include "zeus/base/terminal_text.h"
 #include "zeus/base/wall_time_text.h"
 
 namespace zeus::cli {
@@ -17,17 +16,19 @@ std::string OrUnknown(const std::optional<Joules>& energy) {
   return energy ? EnergyText(*energy) : kUnknown;
 }
 
-// Without the start of the program and the profiling of power limits: what its epochs cost.
+// The cost of the epochs, without the start of the program and the profiling of power limits.
 std::string Belief(const ArmBelief& arm) {
   if (!arm.cost) return kUnknown;
-  return arm.cost_sigma ? fmt::format("{} ± {}", EnergyText(*arm.cost), EnergyText(*arm.cost_sigma))
-                        : EnergyText(*arm.cost);
+  return WithSigma(*arm.cost, arm.cost_sigma.value_or(Joules()));
+}
+
+std::string UsualEnergy(const MeanAmount& amount) {
+  return WithSigma(Joules(amount.mean), Joules(amount.sigma.value_or(0)));
 }
 
 std::string MeasuredCost(const MeasuredArm& arm) {
   if (arm.reached == 0) return kUnknown;
-  const std::string mean = EnergyText(Joules(arm.cost.mean));
-  return arm.cost.sigma ? fmt::format("{} ± {}", mean, EnergyText(Joules(*arm.cost.sigma))) : mean;
+  return UsualEnergy(arm.cost);
 }
 
 const char* StateText(ArmState state) {
@@ -54,18 +55,20 @@ std::string Marks(const ArmBelief& arm, const Lessons& lessons) {
 }
 
 std::string Changed(const SavedAmount& saved) {
-  // No minus before a zero.
-  return fmt::format("{:+.1f} ± {:.1f} %", 0.0 - saved.percent, saved.percent_sigma);
-}
-
-std::string UsualEnergy(const MeanAmount& amount) {
-  if (!amount.sigma) return EnergyText(Joules(amount.mean));
-  return fmt::format("{} ± {}", EnergyText(Joules(amount.mean)), EnergyText(Joules(*amount.sigma)));
+  return ChangeWithSigma(-saved.percent, saved.percent_sigma);
 }
 
 std::string UsualTime(const MeanAmount& amount) {
-  if (!amount.sigma) return TimeText(Seconds(amount.mean));
-  return fmt::format("{} ± {}", TimeText(Seconds(amount.mean)), TimeText(Seconds(*amount.sigma)));
+  return WithSigma(Seconds(amount.mean), Seconds(amount.sigma.value_or(0)));
+}
+
+// Names the recurrences that a mean is made from.
+std::string LatestText(const Lessons& lessons) {
+  const int count = lessons.at_best->count;
+  const std::string_view did = lessons.at_best_explored ? "tried" : "chose";
+  const std::string which =
+      count == 1 ? "the only recurrence" : fmt::format("mean of the latest {} recurrences", count);
+  return fmt::format("{} that {} batch size {}", which, did, lessons.arms.best_batch_size);
 }
 
 std::string BaselineText(const JobSavings& savings) {
@@ -142,8 +145,9 @@ std::string SavingsText(const Lessons& lessons) {
         WithSigma(1e3 * energy.total / kJoulesPerKilowattHour,
                   1e3 * energy.total_sigma / kJoulesPerKilowattHour, "Wh"),
         savings.zeus.count, savings.runs);
-    if (lessons.saved_carbon)
-      for (const std::string& line : ToLines(*lessons.saved_carbon))
+    // The cost of a job is in joules: beside it, this is money.
+    if (savings.saved_carbon)
+      for (const std::string& line : ToLines(*savings.saved_carbon, "money"))
         text += fmt::format("  saved {}\n", line);
   } else {
     text = fmt::format("saved: not known yet: {}\n", savings.unknown_because);
@@ -163,9 +167,9 @@ std::string SummaryText(const Lessons& lessons) {
   if (lessons.at_best)
     text += fmt::format(
         "a recurrence takes {} and {}, cost {}\n"
-        "  (mean of {}, failed tries included; eta {:g})\n",
+        "  ({}, failed tries included; eta {:g})\n",
         UsualEnergy(lessons.at_best->energy), UsualTime(lessons.at_best->time),
-        UsualEnergy(lessons.at_best->cost), lessons.at_best->count, lessons.job.spec.eta);
+        UsualEnergy(lessons.at_best->cost), LatestText(lessons), lessons.job.spec.eta);
   text += SavingsText(lessons);
   text += fmt::format("so far: recurrences {}, runs {}, {}; of that exploration: runs {}, {}",
                       lessons.job.recurrences, lessons.total.runs, EnergyText(lessons.total.energy),

@@ -8,6 +8,8 @@
 #include <numeric>
 #include <string_view>
 
+#include "zeus/base/quantity_text.h"
+#include "zeus/base/terminal_text.h"
 #include "zeus/base/text.h"
 
 namespace zeus::cli {
@@ -26,21 +28,16 @@ constexpr std::array<bool, kColumns> kToTheRight = {false, false, true, true, tr
 // temperature.
 constexpr std::array<std::size_t, 5> kDispensable = {1, 7, 5, 6, 4};
 
-std::size_t Length(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
-}
-
 template <class T, class Show>
 std::string Cell(const Result<T>& value, Show show) {
   return value.ok() ? show(value.value()) : "-";
 }
 
 // At the very beginning there is neither energy nor doubt about it.
-std::string EnergyText(Joules total, Joules sigma) {
+std::string TotalText(Joules total, Joules sigma) {
   // Less than that is the first moment of a recording.
   constexpr Joules kVisible{0.005};
-  return sigma > kVisible ? ToText(total, sigma) : fmt::format("{:.0f} J", total.value());
+  return sigma > kVisible ? WithSigma(total, sigma) : fmt::format("{:.0f} J", total.value());
 }
 
 std::string Notes(const EnergyMonitor::Present& present) {
@@ -52,12 +49,8 @@ Row DeviceRow(const DeviceSample& device) {
   const EnergyMonitor::Present& present = device.present;
   return {device.identity.name,
           Printable(device.identity.model).substr(0, kLongestModel),
-          Cell(present.power,
-               [&](Watts power) {
-                 return fmt::format("{:.1f} W ± {:.1f} W", power.value(),
-                                    present.power_sigma.value());
-               }),
-          Cell(present.total, [&](Joules total) { return EnergyText(total, present.total_sigma); }),
+          Cell(present.power, [&](Watts power) { return WithSigma(power, present.power_sigma); }),
+          Cell(present.total, [&](Joules total) { return TotalText(total, present.total_sigma); }),
           Cell(present.temperature, [](Celsius t) { return fmt::format("{:.0f} °C", t.value()); }),
           Cell(present.utilization,
                [](const Utilization& u) { return fmt::format("{:.0f} %", 100 * u.compute); }),
@@ -72,7 +65,7 @@ class Layout {
   explicit Layout(const std::vector<Row>& rows) : widths_(kLeastWidths) {
     for (const Row& row : rows)
       for (std::size_t i = 0; i + 1 < kColumns; ++i)
-        widths_[i] = std::max(widths_[i], Length(row[i]));
+        widths_[i] = std::max(widths_[i], TextWidth(row[i]));
   }
 
   void FitInto(std::size_t width) {
@@ -89,7 +82,7 @@ class Layout {
     std::string text;
     for (std::size_t i = 0; i + 1 < kColumns; ++i) {
       if (widths_[i] == 0) continue;
-      const std::string padding(widths_[i] - std::min(widths_[i], Length(row[i])), ' ');
+      const std::string padding(widths_[i] - std::min(widths_[i], TextWidth(row[i])), ' ');
       text += kToTheRight[i] ? padding + row[i] : row[i] + padding;
       text.append(kGap, ' ');
     }
@@ -131,7 +124,7 @@ std::string Summary(const Sample& sample) {
   for (const DeviceSample& device : sample.devices) {
     const auto& total = device.present.total;
     parts.push_back(fmt::format("{} {}", device.identity.name,
-                                total.ok() ? EnergyText(total.value(), device.present.total_sigma)
+                                total.ok() ? TotalText(total.value(), device.present.total_sigma)
                                            : "unknown: " + Printable(total.error().message)));
   }
   return fmt::format("{:.1f} s: {}", sample.recorded.count(), fmt::join(parts, ", "));

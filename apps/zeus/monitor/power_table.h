@@ -24,7 +24,7 @@ class PowerTable {
   std::vector<Absence> lost_;
 };
 
-// "12.0 s: gpu:0 1234 J ± 31 J, gpu:1 …": what every device used since recording began.
+// "12.0 s: gpu:0 1234 ± 31 J, gpu:1 …": what every device used since recording began.
 std::string Summary(const Sample& sample);
 
 // The first `width` characters of UTF-8 text.

@@ -22,10 +22,10 @@ TEST(PowerTableTest, ARowPerDeviceWithItsUncertainty) {
       PowerTable({}).Rows(ASample(), std::nullopt),
       ElementsAre(
           "4.0 s      model            power            energy   temp   util   limit     clock",
-          "gpu:0      A100   250.0 W ± 1.5 W  1000.0 J ± 3.0 J  40 °C   90 %   280 W  1410 MHz",
+          "gpu:0      A100     250.0 ± 1.5 W    1000.0 ± 3.0 J  40 °C   90 %   280 W  1410 MHz",
           "gpu:1      A100                 -                 -      -      -       -         -  "
           "GPU fell off the bus",
-          "cpu:0      EPYC   250.0 W ± 1.5 W    50.0 J ± 3.0 J      -      -       -         -"));
+          "cpu:0      EPYC     250.0 ± 1.5 W      50.0 ± 3.0 J      -      -       -         -"));
 }
 
 TEST(PowerTableTest, AGpuThatWasLostBeforeTheStartSaysWhy) {
@@ -39,7 +39,7 @@ TEST(PowerTableTest, ANarrowTerminalLosesColumnsByImportance) {
   const auto rows = PowerTable({}).Rows(ASample(), 60);
   EXPECT_THAT(rows[0], Not(HasSubstr("model")));
   EXPECT_THAT(rows[0], HasSubstr("energy"));
-  EXPECT_THAT(rows[1], HasSubstr("1000.0 J ± 3.0 J"));
+  EXPECT_THAT(rows[1], HasSubstr("1000.0 ± 3.0 J"));
 }
 
 TEST(PowerTableTest, NoRowIsWiderThanTheTerminal) {
@@ -57,7 +57,7 @@ TEST(PowerTableTest, TextIsCutBetweenCharacters) {
 
 TEST(PowerTableTest, TheSummaryNamesEveryDevice) {
   EXPECT_EQ(Summary(ASample()),
-            "4.0 s: gpu:0 1000.0 J ± 3.0 J, gpu:1 unknown: GPU fell off the bus, cpu:0 50.0 J ± "
+            "4.0 s: gpu:0 1000.0 ± 3.0 J, gpu:1 unknown: GPU fell off the bus, cpu:0 50.0 ± "
             "3.0 J");
 }
 

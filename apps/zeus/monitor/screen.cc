@@ -1,7 +1,6 @@
 #include "apps/zeus/monitor/screen.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -20,8 +19,7 @@ constexpr const char* kClearAll = "\x1b[H\x1b[2J";
 constexpr const char* kClearLine = "\x1b[2K";
 constexpr const char* kClearBelow = "\x1b[J";
 
-constexpr std::size_t kUsualColumns = 80;
-constexpr std::size_t kUsualRows = 24;
+constexpr TerminalSize kUsualSize = {.columns = 80, .rows = 24};
 
 }  // namespace
 
@@ -35,13 +33,9 @@ Screen::~Screen() {
   std::fflush(stdout);
 }
 
-std::optional<Screen::Size> Screen::CurrentSize() const {
+std::optional<TerminalSize> Screen::CurrentSize() const {
   if (!terminal_) return std::nullopt;
-  winsize size{};
-  // A terminal that does not tell its size (a serial line, an editor's) says 0.
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
-    return Size{.columns = kUsualColumns, .rows = kUsualRows};
-  return Size{.columns = size.ws_col, .rows = size.ws_row};
+  return SizeOfTerminal(STDOUT_FILENO).value_or(kUsualSize);
 }
 
 std::optional<std::size_t> Screen::width() const {
@@ -62,7 +56,7 @@ Status Screen::Show(const std::vector<std::string>& given) {
   return FlushOutput();
 }
 
-std::string Screen::Redraw(const std::vector<std::string>& rows, Size size) {
+std::string Screen::Redraw(const std::vector<std::string>& rows, TerminalSize size) {
   // One line stays free: the cursor is there. What does not fit cannot be redrawn.
   std::size_t count = rows.size();
   if (size.rows > 1 && count > size.rows - 1) count = size.rows - 1;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/zeus/terminal.h"
 #include "zeus/base/result.h"
 
 namespace zeus::cli {
@@ -18,22 +19,17 @@ class Screen {
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
 
-  // Of the terminal at this moment; nullopt in a pipe, where rows may have any length.
+  // The width of the terminal at this moment; nullopt in a pipe, where rows may have any length.
   std::optional<std::size_t> width() const;
 
   Status Show(const std::vector<std::string>& rows);
 
  private:
-  struct Size {
-    std::size_t columns;
-    std::size_t rows;
-    friend bool operator==(Size, Size) = default;
-  };
-  std::optional<Size> CurrentSize() const;
-  std::string Redraw(const std::vector<std::string>& rows, Size size);
+  std::optional<TerminalSize> CurrentSize() const;
+  std::string Redraw(const std::vector<std::string>& rows, TerminalSize size);
 
   const bool terminal_;
-  std::optional<Size> last_size_;
+  std::optional<TerminalSize> last_size_;
   std::size_t shown_rows_ = 0;
 };
 

@@ -32,7 +32,10 @@ Result<int> Execute(const ProfileFlags& flags, const Verb& verb, const CommandTa
   SystemClock clock;
   ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::Start());
   ZEUS_TRY(const std::unique_ptr<ProfiledDevices> devices,
-           ProfiledDevices::Open(clock, invocation.knob, invocation.gpus, invocation.ceiling));
+           ProfiledDevices::Open(clock, {.kind = invocation.knob,
+                                         .gpus = invocation.gpus,
+                                         .ceiling = invocation.ceiling,
+                                         .driver_timeout = invocation.driver_timeout}));
   const auto show = [&invocation](const SweepReport& report) {
     Status written = WriteResults(report, invocation.files);
     if (!invocation.quiet) ShowResults(report);

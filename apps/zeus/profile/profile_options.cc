@@ -22,6 +22,11 @@ void AddSweepFlags(Verb verb, ProfileFlags& flags) {
   constexpr std::uint64_t kMostRounds = 100000;
   verb.AddOption("--gpus", flags.gpus, "Limit and measure only these GPUs, as in 0,1")
       .Check(NotEmpty());
+  verb.AddOption("--driver-timeout", flags.driver_timeout,
+                 "Seconds that drivers may take to find their devices; one that takes longer is "
+                 "an error that names its GPU")
+      .Check(NumberBetween(0.01, 86400))
+      .ShowDefault();
   verb.AddOption("--knob", flags.knob,
                  "What to turn: gpu_power_limit, graphics_clock or cpu_power_limit")
       .Check(NotEmpty())
@@ -34,7 +39,7 @@ void AddSweepFlags(Verb verb, ProfileFlags& flags) {
       .Check(NumberBetween(1, kMostSetting));
   verb.AddFlag("--may-raise", flags.may_raise,
                "Also try settings above the one that was found, up to what the device allows");
-  verb.AddOption("--slice", flags.slice, "How long each is measured: 5s, 500ms, 2min")
+  verb.AddOption("--slice", flags.slice, "How long each is measured at most: 5s, 500ms, 2min")
       .ShowDefault();
   verb.AddOption("--warmup", flags.warmup, "How long each is left alone before that").ShowDefault();
   verb.AddOption("--rounds", flags.rounds,
@@ -167,6 +172,7 @@ Result<ProfileInvocation> Interpret(const ProfileFlags& flags, std::vector<std::
   if (!flags.limits.empty()) {
     ZEUS_TRY(options.settings, ParseLimits(flags.limits, invocation.knob));
   }
+  invocation.driver_timeout = Seconds(flags.driver_timeout);
   options.stride = SettingOf(invocation.knob, flags.stride.value_or(0));
   invocation.ceiling = flags.may_raise ? Ceiling::kOfDevice : Ceiling::kAsFound;
   ZEUS_TRY(options.plan.slice, ParseDuration(flags.slice, "--slice"));

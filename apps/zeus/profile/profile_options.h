@@ -15,6 +15,7 @@ namespace zeus::cli {
 // The command line of `zeus profile`, as typed.
 struct ProfileFlags {
   std::string gpus{};
+  double driver_timeout = 30;
   std::string knob = "gpu_power_limit";
   std::string limits{};
   std::optional<double> stride{};
@@ -50,6 +51,7 @@ struct ProfileFiles {
 struct ProfileInvocation {
   ProfileOptions session{};
   std::optional<std::vector<unsigned>> gpus{};
+  Seconds driver_timeout{30};  // How long drivers may take to find devices.
   KnobKind knob = KnobKind::kGpuPowerLimit;
   Ceiling ceiling = Ceiling::kAsFound;
   ProfileFiles files{};

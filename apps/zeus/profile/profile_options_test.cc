@@ -5,10 +5,8 @@
 
 #include <chrono>
 
-#include "apps/zeus/profile/plot_scale.h"
-#include "apps/zeus/profile/svg_plot.h"
-#include "apps/zeus/profile/uncertain_text.h"
-#include "zeus/base/xml.h"
+#include "apps/zeus/profile/sweep_drawing.h"
+#include "zeus/report/report.h"
 
 namespace zeus::cli {
 namespace profile_options_test {
@@ -68,33 +66,11 @@ TEST(ProfileOptionsTest, WhatExcludesEachOtherIsRefusedInOneSentence) {
   }
 }
 
-TEST(AxisTest, TicksAreRoundAndHoldTheValues) {
-  const Axis axis = RoundAxis(97, 251, 8);
-  EXPECT_LE(axis.low, 97);
-  EXPECT_GE(axis.high, 251);
-  EXPECT_EQ(axis.step, 50);
-  EXPECT_EQ(axis.Label(100), "100");
-  EXPECT_EQ(RoundAxis(0.012, 0.058, 5).Label(0.02), "0.02");
-  const Axis single = RoundAxis(5, 5, 5);
-  EXPECT_LT(single.low, 5);
-  EXPECT_GT(single.high, 5);
-}
-
-TEST(UncertainTextTest, DigitsAreThoseThatTheUncertaintyLeavesMeaningTo) {
-  EXPECT_EQ(WithSigma(231.234, 0.52, "W"), "231.23 ± 0.52 W");
-  EXPECT_EQ(WithSigma(231.2, 12, "W"), "231 ± 12 W");
-  EXPECT_EQ(WithSigma(0.004213, 0.000012, "s"), "4.213 ± 0.012 ms");
-  EXPECT_EQ(WithSigma(12345, 100, "J"), "12.35 ± 0.10 kJ");
-  EXPECT_EQ(Change(90, 100), "-10.0 %");
-  EXPECT_EQ(Change(1, 0), "-");
-}
-
-TEST(SvgTest, TextFromOutsideCannotLeaveItsPlace) {
-  EXPECT_EQ(EscapeXml("<a href=\"x\">&\n\a"), "&lt;a href=&quot;x&quot;&gt;&amp;\n ");
-}
-
-TEST(SvgTest, ASweepWithoutRowsSaysSo) {
-  EXPECT_THAT(ToSvg(SweepReport{}), HasSubstr("nothing was measured"));
+TEST(SweepDrawingTest, ASweepWithoutRowsSaysSo) {
+  const report::Figure figure = ToFigure(SweepReport{});
+  EXPECT_EQ(figure.caption, "Nothing was measured.");
+  EXPECT_THAT(report::ToSvg(figure), HasSubstr("no data"));
+  EXPECT_EQ(report::ToTextPlot(ToRelativePanel(SweepReport{}), report::Glyphs::kAscii), "");
 }
 
 }  // namespace profile_options_test

@@ -3,9 +3,10 @@
 
 #include "apps/zeus/profile/sweep_report.h"
 #include "apps/zeus/run/report.h"
-#include "zeus/base/host_name.h"
 #include "zeus/base/json.h"
+#include "zeus/base/process.h"
 #include "zeus/base/version.h"
+#include "zeus/base/wall_time_text.h"
 
 namespace zeus::cli {
 namespace {
@@ -46,7 +47,7 @@ Json RowJson(const SweepReport& report, std::size_t index) {
           {"best_for", ChosenBy(report, index)}};
 }
 
-Json SliceJson(const SweepReport& report, const MeasuredSlice& slice) {
+Json SliceJson(const SweepReport& report, const PowerLimitOptimizer::MeasuredSlice& slice) {
   Json json = {{"round", slice.round},
                {"setting", ToNumber(report.settings[slice.setting])},
                {"time_seconds", slice.reading.time.count()},
@@ -79,7 +80,7 @@ Json ToJson(const SweepReport& report) {
   if (!report.label.empty()) json["label"] = report.label;
   json["host"] = HostName();
   json["version"] = Version();
-  json["started"] = Rfc3339(report.started);
+  json["started"] = ToExactText(report.started);
   json["knob"] = KnobKindName(report.knob);
   json["unit"] = IsClock(report.knob) ? "megahertz" : "watts";
   json["devices"] = DevicesJson(report);
@@ -97,7 +98,7 @@ Json ToJson(const SweepReport& report) {
   for (const SettingChoice& choice : report.choices)
     json["choices"].push_back(ChoiceJson(report, choice));
   json["slices"] = Json::array();
-  for (const MeasuredSlice& slice : report.slices)
+  for (const PowerLimitOptimizer::MeasuredSlice& slice : report.slices)
     json["slices"].push_back(SliceJson(report, slice));
   json["notes"] = NotesOn(report);
   return json;

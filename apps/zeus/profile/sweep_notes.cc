@@ -19,13 +19,13 @@ std::string NoProgress(const SweepReport& report) {
 }
 
 std::string EndedEarly(const SweepReport& report, const SweepEnd& end) {
-  const Seconds needed = end.before_sweep + report.plan.TotalTime();
+  const auto slices = static_cast<double>(report.settings.size() * report.plan.rounds.value_or(1));
+  const Seconds needed = end.before_sweep + slices * (report.plan.warmup + report.plan.slice);
   return fmt::format(
       "the command {} after {:.1f} s, before the sweep was done: it should run at least {:.0f} s "
       "({:.1f} s until its first step, {} slices of {:g} s)",
       end.interrupted ? "was interrupted" : "ended", end.ran.count(), std::ceil(needed.count()),
-      end.before_sweep.count(), report.plan.settings * report.plan.rounds.value_or(1),
-      Seconds(report.plan.warmup + report.plan.slice).count());
+      end.before_sweep.count(), slices, Seconds(report.plan.warmup + report.plan.slice).count());
 }
 
 std::string TooFewSteps(const SweepReport& report) {
@@ -41,9 +41,9 @@ std::vector<std::string> NotesOn(const SweepReport& report) {
   const SweepEnd& end = report.end;
   std::vector<std::string> notes;
   if (end.trouble) notes.push_back("the sweep was given up: " + end.trouble->message);
-  for (const SkippedSlice& skipped : end.skipped)
-    notes.push_back(fmt::format("a slice at {} is left out: {}",
-                                ToText(report.settings[skipped.setting]), skipped.reason));
+  for (const PowerLimitOptimizer::LeftOut& left_out : end.left_out)
+    notes.push_back(
+        fmt::format("a slice at {} is left out: {}", ToText(left_out.setting), left_out.reason));
   if (report.settings.size() == 1) {
     notes.push_back(fmt::format("the {} was tried at {} only: there is nothing to compare",
                                 report.knob_name, ToText(report.settings.front())));

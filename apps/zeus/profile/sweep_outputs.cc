@@ -8,12 +8,11 @@
 
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
-#include "apps/zeus/profile/html_report.h"
-#include "apps/zeus/profile/svg_plot.h"
-#include "apps/zeus/profile/text_plot.h"
+#include "apps/zeus/profile/sweep_drawing.h"
 #include "apps/zeus/terminal.h"
 #include "zeus/base/json.h"
 #include "zeus/optimizer/power_limit/profile_json.h"
+#include "zeus/report/report.h"
 
 namespace zeus::cli {
 namespace {
@@ -25,17 +24,22 @@ std::string JsonText(const Json& json) {
 }
 
 Status Save(const SweepReport& report, const std::string& file) {
-  const Profile profile = ToProfile(report);
-  if (profile.points.empty()) {
+  if (report.profile.points.empty()) {
     return Error{
         ErrorCode::kUnavailable,
         fmt::format("no profile was saved to {}: it needs the throughput at every setting", file)};
   }
-  return WriteWhole(file, ProfileToJson(profile));
+  return WriteWhole(file, ProfileToJson(report.profile));
 }
 
-Glyphs GlyphsOfTerminal() {
-  return TerminalOf(STDERR_FILENO).redraws && LocaleIsUnicode() ? Glyphs::kUnicode : Glyphs::kAscii;
+report::Glyphs TerminalGlyphs() {
+  const bool unicode = TerminalOf(STDERR_FILENO).redraws && LocaleIsUnicode();
+  return unicode ? report::Glyphs::kUnicode : report::Glyphs::kAscii;
+}
+
+Status WritePage(const SweepReport& report, const std::string& file) {
+  ZEUS_TRY(const std::string page, report::ToHtml(ToReport(report)));
+  return WriteWhole(file, page);
 }
 
 }  // namespace
@@ -61,15 +65,15 @@ Status WriteResults(const SweepReport& report, const ProfileFiles& files) {
     keep(WriteWhole(files.json, JsonText(ToJson(report))));
   }
   if (!files.csv.empty()) keep(Append(files.csv, SweepCsvHeader(), ToCsv(report)));
-  if (!files.svg.empty()) keep(WriteWhole(files.svg, ToSvg(report)));
-  if (!files.html.empty()) keep(WriteWhole(files.html, ToHtml(report)));
+  if (!files.svg.empty()) keep(WriteWhole(files.svg, report::ToSvg(ToFigure(report))));
+  if (!files.html.empty()) keep(WritePage(report, files.html));
   if (!files.save.empty()) keep(Save(report, files.save));
   return first;
 }
 
 void ShowResults(const SweepReport& report) {
   Show(stderr, ToTable(report));
-  std::fputs(ToTextPlot(report, GlyphsOfTerminal()).c_str(), stderr);
+  std::fputs(report::ToTextPlot(ToRelativePanel(report), TerminalGlyphs()).c_str(), stderr);
 }
 
 }  // namespace zeus::cli

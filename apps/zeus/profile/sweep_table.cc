@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "apps/zeus/profile/sweep_report.h"
-#include "apps/zeus/profile/uncertain_text.h"
+#include "zeus/base/quantity_text.h"
+#include "zeus/base/terminal_text.h"
 #include "zeus/base/text.h"
-#include "zeus/base/text_table.h"
 
 namespace zeus::cli {
 namespace {
@@ -20,7 +20,7 @@ std::string Heading(const SweepReport& report) {
   if (!report.label.empty()) text += fmt::format("  label  {}\n", Printable(report.label));
   const std::size_t rounds = report.slices.empty() ? 0 : report.slices.back().round + 1;
   return text + fmt::format(
-                    "  {}: {} of {} settings, {:g} s each after {:g} s of warm-up, {} "
+                    "  {}: {} of {} settings, up to {:g} s each after {:g} s of warm-up, {} "
                     "round{}\n",
                     report.knob_name, report.rows.size(), report.settings.size(),
                     report.plan.slice.count(), report.plan.warmup.count(), rounds,
@@ -39,10 +39,10 @@ std::vector<std::string> Cells(const SweepReport& report, std::size_t index) {
   } else {
     cells.insert(cells.end(), 2, kUnknown);
   }
-  cells.push_back(Change(row.power.value(), highest.power.value()));
+  cells.push_back(ChangeText(row.power.value(), highest.power.value()));
   if (row.per_step && highest.per_step) {
-    cells.push_back(Change(row.per_step->time.count(), highest.per_step->time.count()));
-    cells.push_back(Change(row.per_step->energy.value(), highest.per_step->energy.value()));
+    cells.push_back(ChangeText(row.per_step->time.count(), highest.per_step->time.count()));
+    cells.push_back(ChangeText(row.per_step->energy.value(), highest.per_step->energy.value()));
   } else {
     cells.insert(cells.end(), 2, kUnknown);
   }

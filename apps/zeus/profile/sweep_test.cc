@@ -7,16 +7,20 @@
 #include <cmath>
 #include <memory>
 
-#include "apps/zeus/profile/svg_plot.h"
+#include "apps/zeus/profile/sweep_drawing.h"
 #include "apps/zeus/profile/sweep_report.h"
-#include "apps/zeus/profile/text_plot.h"
 #include "zeus/base/json.h"
 #include "zeus/base/stepped_clock.h"
 #include "zeus/device/knobs/knob_group.h"
 #include "zeus/device/sim/simulated_gpu.h"
 #include "zeus/device/sim/testing/loads.h"
 #include "zeus/monitor/energy_monitor.h"
+#include "zeus/optimizer/collective.h"
 #include "zeus/optimizer/power_limit/monitor_slice_meter.h"
+#include "zeus/optimizer/power_limit/power_limit_optimizer.h"
+#include "zeus/optimizer/power_limit/setting_record.h"
+#include "zeus/report/report.h"
+#include "zeus/session/progress.h"
 
 namespace zeus::cli {
 namespace sweep_test {
@@ -37,41 +41,49 @@ class SweepTest : public ::testing::Test {
     clock_.Advance(10min);  // Warm.
   }
 
-  // Until the sweep is done, or for `time`.
-  void Run(Sweep& sweep, Seconds time = 1h) {
+  // Until the search is done, or for `time`.
+  void Run(PowerLimitOptimizer& search, Seconds time = 1h) {
     const TimePoint end = clock_.Now() + time;
-    while (!sweep.done() && clock_.Now() < end) {
-      const TimePoint next = std::min<TimePoint>(sweep.Step(), clock_.Now() + 100ms);
-      if (sweep.done()) return;
+    while (!search.done() && clock_.Now() < end) {
+      const TimePoint next = std::min<TimePoint>(search.Poll(), clock_.Now() + 100ms);
+      if (search.done()) return;
       clock_.SleepUntil(next);
       if (tells_steps_) series_.Observe(clock_.Now(), gpu_.StepsDone(load_).value());
     }
   }
+
+  // Slices last 5 s, so that the tests know at which setting the search is; others say otherwise.
+  PowerLimitOptimizer::Options Plan(std::optional<unsigned> rounds = 1) const {
+    PowerLimitOptimizer::Options options{.mode = OptimizerMode::kMeasure};
+    options.rule.warmup = {.time = 1s};
+    options.rule.profile = {.time = 5s};
+    options.rule.enough_precision = 0;
+    options.settings = settings_;
+    options.try_present = false;
+    options.rounds = rounds;
+    options.log = false;
+    return options;
+  }
+
+  PowerLimitOptimizer::Parts Parts() { return {clock_, *knob_, meter_, alone_, &series_}; }
 
   static std::vector<std::string> Notes(SweepReport report, SweepEnd end) {
     report.end = std::move(end);
     return NotesOn(report);
   }
 
-  SweepReport Report(const Sweep& sweep, ProfileObjectives objectives = {}) const {
+  SweepReport Report(const PowerLimitOptimizer& search, ProfileObjectives objectives = {}) const {
     SweepReport report;
     report.command = {"./train", "<fast>"};
     report.progress = ProgressSource::kOutput;
     report.knob_name = knob_->name();
     report.max_power = knob_->max_power();
-    report.settings = sweep.settings();
-    report.plan = sweep.plan();
-    report.complete = sweep.complete();
-    report.slices = sweep.slices();
-    Evaluate(report, objectives);
+    report.plan = {.rounds = 1, .warmup = 1s, .slice = 5s};
+    FillReport(report, search, objectives);
     return report;
   }
 
   Watts Limit() { return gpu_.CurrentPowerLimit().value().requested; }
-
-  static SweepPlan Plan(std::size_t settings, std::optional<unsigned> rounds = 1) {
-    return {.settings = settings, .rounds = rounds, .warmup = 1s, .slice = 5s};
-  }
 
   SteppedClock clock_;
   sim::SimulatedGpu gpu_{clock_, sim::testing::Model("V100")};
@@ -79,6 +91,7 @@ class SweepTest : public ::testing::Test {
                          {{.meter = &gpu_, .gpu = &gpu_, .sensor = PriorProfile(gpu_.identity())}}};
   MonitorSliceMeter meter_{monitor_, {0}};
   std::unique_ptr<KnobGroup> knob_;
+  SingleProcess alone_;
   std::uint32_t load_ = 0;
   ProgressSeries series_{1ms};
   bool tells_steps_ = true;
@@ -86,9 +99,9 @@ class SweepTest : public ::testing::Test {
 };
 
 TEST_F(SweepTest, EveryRowAgreesWithTheCatalogueWithinItsSigmas) {
-  Sweep sweep({clock_, *knob_, meter_, &series_}, settings_, Plan(4, 2));
+  PowerLimitOptimizer sweep(Parts(), Plan(2));
   Run(sweep);
-  ASSERT_TRUE(sweep.complete());
+  ASSERT_TRUE(sweep.profile().complete);
   EXPECT_EQ(Limit(), 250_W);
   const SweepReport report = Report(sweep);
   ASSERT_EQ(report.rows.size(), 4U);
@@ -109,40 +122,44 @@ TEST_F(SweepTest, EveryRowAgreesWithTheCatalogueWithinItsSigmas) {
 }
 
 TEST_F(SweepTest, ObjectivesAreAnsweredAndShown) {
-  Sweep sweep({clock_, *knob_, meter_, &series_}, settings_, Plan(4));
+  PowerLimitOptimizer sweep(Parts(), Plan());
   Run(sweep);
   const SweepReport report = Report(sweep, {.eta = 0.5, .max_slowdown = 1.0});
   ASSERT_EQ(report.choices.size(), 4U);
   for (const SettingChoice& choice : report.choices) EXPECT_TRUE(choice.row) << choice.reason;
   EXPECT_EQ(report.choices[2].row, 0U) << "nothing is faster than the highest limit";
-  const Profile profile = ToProfile(report);
-  EXPECT_EQ(profile.points.size(), 4U);
+  EXPECT_EQ(report.profile.points.size(), 4U);
   EXPECT_THAT(ToTable(report), HasSubstr("cost (eta 0.5)"));
   EXPECT_EQ(ToJson(report)["settings"].size(), 4U);
-  const std::string svg = ToSvg(report);
+  const std::string svg = report::ToSvg(ToFigure(report));
   EXPECT_THAT(svg, HasSubstr("./train &lt;fast&gt;"));
   EXPECT_THAT(svg, HasSubstr("energy per step"));
-  EXPECT_THAT(ToTextPlot(report, Glyphs::kUnicode), HasSubstr("●"));
-  const std::string plain = ToTextPlot(report, Glyphs::kAscii);
+  const report::Panel panel = ToRelativePanel(report);
+  EXPECT_THAT(report::ToTextPlot(panel, report::Glyphs::kUnicode), HasSubstr("●"));
+  const std::string plain = report::ToTextPlot(panel, report::Glyphs::kAscii);
+  const report::Report page = ToReport(report);
+  EXPECT_EQ(page.sections[1].tables[0].rows.size(), 4U);
+  EXPECT_THAT(page.findings, ::testing::Not(::testing::IsEmpty()));
   EXPECT_TRUE(std::ranges::all_of(plain, [](char c) { return static_cast<signed char>(c) > 0; }));
 }
 
 TEST_F(SweepTest, WithoutProgressThereIsPowerAndNoChoice) {
-  Sweep sweep({clock_, *knob_, meter_, nullptr}, settings_, Plan(4));
+  UnknownSteps unknown;
+  PowerLimitOptimizer sweep({clock_, *knob_, meter_, alone_, &unknown}, Plan());
   Run(sweep);
   SweepReport report = Report(sweep);
   report.progress = ProgressSource::kNone;
   ASSERT_EQ(report.rows.size(), 4U);
   EXPECT_FALSE(KnowsSteps(report));
   EXPECT_TRUE(report.choices.empty());
-  EXPECT_TRUE(ToProfile(report).points.empty());
+  EXPECT_TRUE(report.profile.points.empty());
   EXPECT_THAT(ToTable(report), HasSubstr("unknown"));
   EXPECT_THAT(Notes(report, {}), ::testing::ElementsAre(HasSubstr("--progress 'step")));
-  EXPECT_THAT(ToSvg(report), HasSubstr("power (W)"));
+  EXPECT_THAT(report::ToSvg(ToFigure(report)), HasSubstr("power (W)"));
 }
 
 TEST_F(SweepTest, ACommandThatEndsMidwayLeavesWhatWasMeasuredAndTheLimitAsItWas) {
-  Sweep sweep({clock_, *knob_, meter_, &series_}, settings_, Plan(4));
+  PowerLimitOptimizer sweep(Parts(), Plan());
   Run(sweep, 15s);
   EXPECT_NE(Limit(), 250_W);
   sweep.Stop();
@@ -156,9 +173,9 @@ TEST_F(SweepTest, ACommandThatEndsMidwayLeavesWhatWasMeasuredAndTheLimitAsItWas)
 
 TEST_F(SweepTest, NothingIsTouchedBeforeTheFirstSignOfProgress) {
   tells_steps_ = false;
-  Sweep sweep({clock_, *knob_, meter_, &series_}, settings_, Plan(4));
+  PowerLimitOptimizer sweep(Parts(), Plan());
   Run(sweep, 30s);
-  EXPECT_TRUE(sweep.waiting());
+  EXPECT_TRUE(std::holds_alternative<PowerLimitOptimizer::Ready>(sweep.state()));
   EXPECT_EQ(Limit(), 250_W);
   sweep.Stop();
   EXPECT_THAT(Notes(Report(sweep), {.command_ended = true, .waiting = true}),
@@ -166,47 +183,47 @@ TEST_F(SweepTest, NothingIsTouchedBeforeTheFirstSignOfProgress) {
 }
 
 TEST_F(SweepTest, ALimitThatCannotBeSetAnyMoreEndsTheSweep) {
-  Sweep sweep({clock_, *knob_, meter_, &series_}, settings_, Plan(4));
+  PowerLimitOptimizer sweep(Parts(), Plan());
   Run(sweep, 3s);
   gpu_.InjectFault({.kind = sim::FaultKind::kNoPermission});
   Run(sweep);
   EXPECT_TRUE(sweep.done());
-  EXPECT_FALSE(sweep.complete());
+  EXPECT_FALSE(sweep.profile().complete);
   ASSERT_TRUE(sweep.trouble());
 }
 
 TEST_F(SweepTest, ASliceDuringWhichACapCameIsMeasuredAgain) {
-  Sweep sweep({clock_, *knob_, meter_, &series_}, settings_, Plan(4));
+  PowerLimitOptimizer sweep(Parts(), Plan());
   Run(sweep, 3s);
   gpu_.InjectFault({.kind = sim::FaultKind::kOutOfBandCap, .cap = 120_W});
   Run(sweep, 2s);
   gpu_.ClearFaults();  // Gone before the slice ends.
   Run(sweep);
-  EXPECT_TRUE(sweep.complete());
-  EXPECT_TRUE(sweep.skipped().empty());
+  EXPECT_TRUE(sweep.profile().complete);
+  EXPECT_TRUE(sweep.left_out().empty());
   const SweepReport report = Report(sweep);
   ASSERT_EQ(report.rows.size(), 4U);
   EXPECT_GT(report.rows[0].power, 150_W) << "what was measured under the cap must not count";
 }
 
 TEST_F(SweepTest, SettingsAboveACapThatStaysAreLeftOutAndSaid) {
-  Sweep sweep({clock_, *knob_, meter_, &series_}, settings_, Plan(4));
+  PowerLimitOptimizer sweep(Parts(), Plan());
   Run(sweep, 3s);
   gpu_.InjectFault({.kind = sim::FaultKind::kOutOfBandCap, .cap = 160_W});
   Run(sweep);
-  EXPECT_FALSE(sweep.complete());
+  EXPECT_FALSE(sweep.profile().complete);
   EXPECT_FALSE(sweep.trouble());
   const SweepReport report = Report(sweep);
   ASSERT_EQ(report.rows.size(), 2U);
   EXPECT_EQ(report.rows[0].setting, Setting(150_W));
   EXPECT_TRUE(report.choices.empty());
-  EXPECT_FALSE(ToProfile(report).complete);
-  EXPECT_THAT(Notes(report, {.skipped = sweep.skipped()}),
+  EXPECT_FALSE(report.profile.complete);
+  EXPECT_THAT(Notes(report, {.left_out = sweep.left_out()}),
               ::testing::Contains(HasSubstr("a slice at 250 W is left out")));
 }
 
 TEST_F(SweepTest, ALimitThatAnAdministratorSetsMeanwhileIsKeptTo) {
-  Sweep sweep({clock_, *knob_, meter_, &series_}, settings_, Plan(4));
+  PowerLimitOptimizer sweep(Parts(), Plan());
   Run(sweep, 3s);
   ASSERT_TRUE(gpu_.SetPowerLimitWithoutJournal(180_W).ok());
   Watts highest(0);
@@ -221,42 +238,67 @@ TEST_F(SweepTest, ALimitThatAnAdministratorSetsMeanwhileIsKeptTo) {
 }
 
 TEST_F(SweepTest, AfterAReloadOfTheDriverTheSliceIsMeasuredAgain) {
-  Sweep sweep({clock_, *knob_, meter_, &series_}, settings_, Plan(4));
+  PowerLimitOptimizer sweep(Parts(), Plan());
   Run(sweep, 9s);
   ASSERT_EQ(Limit(), 200_W);
   gpu_.InjectFault({.kind = sim::FaultKind::kDriverReload});
   Run(sweep);
-  EXPECT_TRUE(sweep.complete());
+  EXPECT_TRUE(sweep.profile().complete);
   const SweepReport report = Report(sweep);
   ASSERT_EQ(report.rows.size(), 4U);
   EXPECT_LT(report.rows[1].power, 202_W);
   EXPECT_EQ(Limit(), 250_W);
 }
 
-TEST(SweepPlanTest, EveryOtherRoundGoesBack) {
-  const SweepPlan plan{.settings = 3, .rounds = 2};
+TEST_F(SweepTest, EveryOtherRoundGoesBack) {
+  PowerLimitOptimizer sweep(Parts(), Plan(2));
+  Run(sweep);
   std::vector<std::size_t> order;
-  for (std::size_t i = 0; plan.At(i); ++i) order.push_back(plan.At(i)->setting);
-  EXPECT_THAT(order, ::testing::ElementsAre(0, 1, 2, 2, 1, 0));
-  EXPECT_EQ(plan.TotalTime(), 36s);
+  std::vector<unsigned> rounds;
+  for (const auto& slice : sweep.Slices()) {
+    order.push_back(slice.setting);
+    rounds.push_back(slice.round);
+  }
+  EXPECT_THAT(order, ::testing::ElementsAre(0, 1, 2, 3, 3, 2, 1, 0));
+  EXPECT_THAT(rounds, ::testing::ElementsAre(0, 0, 0, 0, 1, 1, 1, 1));
 }
 
-TEST(SweepPlanTest, WithoutANumberOfRoundsThereIsNoEnd) {
-  const SweepPlan plan{.settings = 3, .rounds = std::nullopt};
-  EXPECT_EQ(plan.At(3000)->round, 1000U);
+TEST_F(SweepTest, WithoutANumberOfRoundsThereIsNoEndBeforeItIsStopped) {
+  PowerLimitOptimizer sweep(Parts(), Plan(std::nullopt));
+  Run(sweep, 10min);
+  EXPECT_FALSE(sweep.done());
+  sweep.Stop();
+  EXPECT_TRUE(sweep.done());
+  EXPECT_EQ(Limit(), 250_W);
+  const SweepReport report = Report(sweep);
+  ASSERT_EQ(report.rows.size(), 4U);
+  EXPECT_GT(report.rows[0].slices, 20U);
+  EXPECT_FALSE(report.complete);
+  EXPECT_EQ(report.choices.size(), 3U);
 }
 
-TEST(EvaluateTest, ScatterBetweenRoundsWidensTheErrorBar) {
-  SweepReport report;
-  report.settings = {Watts(100)};
-  const SliceReading reading{.time = 1s, .energy = 100_J, .sigma = 1_J};
-  report.slices = {{0, 0, reading, StepRate{10, 100ms, 0s}},
-                   {1, 0, reading, StepRate{5, 200ms, 0s}}};
-  Evaluate(report, {});
-  const SweepRow& row = report.rows.front();
-  EXPECT_NEAR(row.per_step->time.count(), 0.15, 1e-12);
-  EXPECT_NEAR(row.per_step->time_sigma.count(), 0.05, 1e-12);
-  EXPECT_NEAR(row.power_sigma.value(), 1 / std::sqrt(2), 1e-9);
+TEST_F(SweepTest, SlicesEndEarlyOnceTheyArePrecise) {
+  PowerLimitOptimizer::Options plan = Plan();
+  plan.rule.profile = {.time = 60s};
+  plan.rule.enough_precision = 0.002;
+  const TimePoint begin = clock_.Now();
+  PowerLimitOptimizer sweep(Parts(), std::move(plan));
+  Run(sweep);
+  ASSERT_TRUE(sweep.profile().complete);
+  EXPECT_LT(Seconds(clock_.Now() - begin), 120s);
+  for (const ProfilePoint& point : sweep.profile().points)
+    EXPECT_LE(point.time_sigma / point.time_per_step, 0.002) << ToText(point.setting);
+  for (const auto& slice : sweep.Slices()) {
+    EXPECT_LT(slice.reading.time, 55s);
+    EXPECT_GE(slice.rate->intervals, 4U);
+  }
+}
+
+TEST(MeanOfSlicesTest, ScatterWidensTheErrorBar) {
+  EXPECT_NEAR(MeanOfSlices({{.value = 90, .sigma = 1}}).sigma, 1, 1e-9);
+  const WeighedMean mean = MeanOfSlices({{.value = 90, .sigma = 1}, {.value = 110, .sigma = 1}});
+  EXPECT_NEAR(mean.value, 100, 1e-9);
+  EXPECT_GT(mean.sigma, 9);
 }
 
 }  // namespace sweep_test

@@ -97,7 +97,7 @@ Result<int> Write(const ClusterOptions& options, const std::vector<replay::Repla
   replay::RowProblems problems;
   ZEUS_TRY(const ClusterSource source, Open(options, jobs, 0, problems));
   Warn(problems);
-  ZEUS_RETURN_IF_ERROR(WriteWhole(options.write, [&source](const TakePart& take) {
+  ZEUS_RETURN_IF_ERROR(WriteWhole(options.write, [&source](const WritePart& take) {
     return WriteGroupTrace(source.trace, take);
   }));
   for (const std::string& remark : source.remarks)

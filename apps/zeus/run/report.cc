@@ -78,11 +78,4 @@ Run MeanOf(const std::vector<Run>& runs) {
   return mean;
 }
 
-std::string Rfc3339(WallTime time) {
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z",
-                     fmt::gmtime(std::chrono::system_clock::to_time_t(seconds)),
-                     (time - seconds).count());
-}
-
 }  // namespace zeus::cli

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/zeus/carbon_report.h"
 #include "zeus/base/json_fwd.h"
 #include "zeus/base/units.h"
+#include "zeus/carbon/carbon_report.h"
 #include "zeus/monitor/measurement.h"
 
 namespace zeus::cli {
@@ -69,9 +69,6 @@ NetTotal NetTotalOf(const Measurement& measurement, const std::vector<IdlePower>
 // Time and energies averaged over the runs; flags that any of them has. A device has a number when
 // it had one in a run.
 Run MeanOf(const std::vector<Run>& runs);
-
-// "2026-03-01T12:30:00.123456Z"
-std::string Rfc3339(WallTime time);
 
 // See docs/formats.md.
 Json ToJson(const RunReport& report);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "apps/zeus/run/report.h"
+#include "zeus/base/wall_time_text.h"
 
 namespace zeus::cli {
 namespace {
@@ -119,7 +120,7 @@ std::string ToCsv(const RunReport& report, std::size_t index) {
   std::string text;
   for (const Energies& row : rows) {
     const std::array<std::string, kColumns.size()> fields = {
-        Rfc3339(measurement.started),
+        ToExactText(measurement.started),
         report.host,
         report.label,
         fmt::format("{}", fmt::join(report.command, " ")),

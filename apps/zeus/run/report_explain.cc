@@ -6,15 +6,13 @@
 #include <cmath>
 
 #include "apps/zeus/run/report.h"
+#include "zeus/base/quantity_text.h"
 
 namespace zeus::cli {
 namespace {
 
 // "± 2.3 J"
-std::string Sigma(Joules sigma) {
-  const int decimals = sigma.value() >= 10 ? 0 : sigma.value() >= 1 ? 1 : 3;
-  return fmt::format("± {:.{}f} J", sigma.value(), decimals);
-}
+std::string Sigma(Joules sigma) { return "± " + EnergyText(sigma); }
 
 std::string Period(Seconds period) {
   const double milliseconds = period.count() * 1e3;

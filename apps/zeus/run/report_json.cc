@@ -1,11 +1,12 @@
 // A RunReport as JSON: schema "zeus.run/1", see docs/formats.md.
 #include <algorithm>
-#include <cmath>
 #include <functional>
 
 #include "apps/zeus/run/report.h"
 #include "zeus/base/json.h"
 #include "zeus/base/statistics.h"
+#include "zeus/base/wall_time_text.h"
+#include "zeus/monitor/measurement_json.h"
 
 namespace zeus::cli {
 namespace {
@@ -13,31 +14,8 @@ namespace {
 constexpr const char* kSchema = "zeus.run/1";
 constexpr double kSummaryConfidence = 0.95;
 
-// JSON has no infinity.
-Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 Json AveragePower(Joules energy, Seconds time) {
   return time.count() > 0 ? Json((energy / time).value()) : Json(nullptr);
-}
-
-void AddNumbers(Json& json, const EnergyEstimate& estimate, Seconds time) {
-  json["energy_joules"] = estimate.energy.value();
-  json["energy_sigma_joules"] = estimate.sigma.value();
-  json["attributed_joules"] = estimate.attributed.value();
-  json["average_power_watts"] = AveragePower(estimate.energy, time);
-  json["source"] = EnergySourceName(estimate.source);
-  json["coverage"] = estimate.coverage;
-  json["updates"] = estimate.updates;
-  json["flags"] = estimate.flags.Names();
-  json["update_period_seconds"] = estimate.update_period.count();
-}
-
-void AddReason(Json& json, const std::string& reason) {
-  for (const char* field : {"energy_joules", "energy_sigma_joules", "attributed_joules",
-                            "average_power_watts", "source", "coverage", "updates"})
-    json[field] = nullptr;
-  json["flags"] = Json::array();
-  json["reason"] = reason;
 }
 
 Json DeviceJson(const RunReport& report, const DeviceMeasurement& device, Seconds time) {
@@ -45,12 +23,9 @@ Json DeviceJson(const RunReport& report, const DeviceMeasurement& device, Second
   const auto identity = std::ranges::find(report.devices, device.device, &DeviceIdentity::device);
   if (identity != report.devices.end() && !identity->model.empty()) json["model"] = identity->model;
   if (identity != report.devices.end() && !identity->uuid.empty()) json["uuid"] = identity->uuid;
-  if (device.energy.ok()) {
-    AddNumbers(json, device.energy.value(), time);
-  } else {
-    AddReason(json, device.energy.error().message);
-  }
-  json["in_total"] = device.in_total;
+  json.update(zeus::ToJson(device));
+  json["average_power_watts"] =
+      device.energy.ok() ? AveragePower(device.energy.value().energy, time) : Json(nullptr);
   const auto idle = std::ranges::find(report.idle, device.device, &IdlePower::device);
   if (const auto net = NetOf(device, time, report.idle)) {
     json["idle_power_watts"] = idle->power.value();
@@ -62,20 +37,9 @@ Json DeviceJson(const RunReport& report, const DeviceMeasurement& device, Second
 
 Json TotalJson(const RunReport& report, const Measurement& measurement) {
   const Measurement::Total total = measurement.Sum();
-  Json json;
-  if (total.contains.empty()) {
-    json = {{"energy_joules", nullptr},
-            {"energy_sigma_joules", nullptr},
-            {"attributed_joules", nullptr},
-            {"average_power_watts", nullptr}};
-  } else {
-    json = {{"energy_joules", total.energy.value()},
-            {"energy_sigma_joules", total.sigma.value()},
-            {"attributed_joules", total.attributed.value()},
-            {"average_power_watts", AveragePower(total.energy, measurement.time)}};
-  }
-  json["contains"] = total.contains;
-  json["missing"] = total.missing;
+  Json json = zeus::ToJson(total);
+  json["average_power_watts"] =
+      total.contains.empty() ? Json(nullptr) : AveragePower(total.energy, measurement.time);
   if (const NetTotal net = NetTotalOf(measurement, report.idle); !net.contains.empty()) {
     json["net_energy_joules"] = net.net.energy.value();
     json["net_energy_sigma_joules"] = net.net.sigma.value();
@@ -84,10 +48,10 @@ Json TotalJson(const RunReport& report, const Measurement& measurement) {
   return json;
 }
 
-// What is said of one run, and of the mean of several.
+// Adds the fields that one run and the mean of several have in common.
 void AddRun(Json& json, const RunReport& report, const Run& run) {
   const Measurement& measurement = run.measurement;
-  json["started"] = Rfc3339(measurement.started);
+  json["started"] = ToExactText(measurement.started);
   json["exit_code"] = run.exit_code;
   json["time_seconds"] = measurement.time.count();
   Json devices = Json::array();
@@ -110,8 +74,8 @@ Json SpreadJson(const std::vector<Run>& runs, const Quantity& quantity) {
   return {{"runs", summary.count},
           {"mean", summary.mean},
           {"standard_deviation", summary.count > 1 ? Json(summary.StandardDeviation()) : nullptr},
-          {"interval_low", Number(interval.low)},
-          {"interval_high", Number(interval.high)}};
+          {"interval_low", FiniteOrNull(interval.low)},
+          {"interval_high", FiniteOrNull(interval.high)}};
 }
 
 Json SummaryJson(const RunReport& report) {

@@ -6,35 +6,20 @@
 #include <map>
 
 #include "apps/zeus/run/report.h"
+#include "zeus/base/quantity_text.h"
 #include "zeus/base/statistics.h"
+#include "zeus/base/terminal_text.h"
 #include "zeus/base/text.h"
-#include "zeus/base/text_table.h"
 
 namespace zeus::cli {
 namespace {
 
-// "1234 ± 31 J", "0.52 ± 0.08 J", "123.4 ± 2.1 kJ": joules up to five digits, and as many digits
-// as the uncertainty leaves meaning to.
-std::string EnergyText(Joules energy, Joules sigma) {
-  constexpr double kMostJoules = 99999;
-  const bool kilo = std::abs(energy.value()) > kMostJoules;
-  const double scale = kilo ? 1e-3 : 1;
-  const double uncertainty = sigma.value() * scale;
-  const int decimals =
-      uncertainty > 0
-          ? static_cast<int>(std::clamp(1 - std::floor(std::log10(uncertainty)), 0.0, 3.0))
-          : 3;
-  return fmt::format("{:.{}f} ± {:.{}f} {}", energy.value() * scale, decimals, uncertainty,
-                     decimals, kilo ? "kJ" : "J");
+std::string AveragePowerText(Joules energy, Seconds time) {
+  return time.count() > 0 ? PowerText(energy / time) : "-";
 }
 
-std::string PowerText(Joules energy, Seconds time) {
-  if (time.count() <= 0) return "-";
-  const double watts = (energy / time).value();
-  return fmt::format("{:.{}f} W", watts, watts < 1000 ? 1 : 0);
-}
-
-std::string TimeText(Seconds time) {
+// The time in seconds, and also in hours where it is long.
+std::string ElapsedText(Seconds time) {
   const double seconds = time.count();
   if (seconds < 0.1) return fmt::format("{:.2f} ms", seconds * 1e3);
   if (seconds < 600) return fmt::format("{:.3f} s", seconds);
@@ -122,11 +107,11 @@ class Table {
     }
     const auto net = NetOf(device, time, report_.idle);
     Add(device.device,
-        {.energy = EnergyText(estimate.energy, estimate.sigma),
-         .net = net ? EnergyText(net->energy, net->sigma) : "-",
+        {.energy = WithSigma(estimate.energy, estimate.sigma),
+         .net = net ? WithSigma(net->energy, net->sigma) : "-",
          .attributed = fmt::format("{:.1f} J", estimate.attributed.value()),
          .spread = SpreadText(values, "J"),
-         .power = PowerText(estimate.energy, time),
+         .power = AveragePowerText(estimate.energy, time),
          .source = fmt::format("{}, {} update{}{}", EnergySourceName(estimate.source),
                                estimate.updates, estimate.updates == 1 ? "" : "s",
                                device.in_total ? "" : ", not in the total")});
@@ -138,11 +123,11 @@ class Table {
     std::vector<double> values;
     for (const Run& run : report_.runs) values.push_back(run.measurement.Sum().energy.value());
     const NetTotal net = NetTotalOf(mean_.measurement, report_.idle);
-    Add("total", {.energy = EnergyText(total.energy, total.sigma),
-                  .net = net.contains.empty() ? "-" : EnergyText(net.net.energy, net.net.sigma),
+    Add("total", {.energy = WithSigma(total.energy, total.sigma),
+                  .net = net.contains.empty() ? "-" : WithSigma(net.net.energy, net.net.sigma),
                   .attributed = fmt::format("{:.1f} J", total.attributed.value()),
                   .spread = SpreadText(values, "J"),
-                  .power = PowerText(total.energy, mean_.measurement.time),
+                  .power = AveragePowerText(total.energy, mean_.measurement.time),
                   .source = ""});
   }
 
@@ -174,7 +159,7 @@ std::string Heading(const RunReport& report, const Run& mean) {
   std::string command = Printable(fmt::format("{}", fmt::join(report.command, " ")));
   std::string text = fmt::format("zeus run: {}\n", command);
   if (!report.label.empty()) text += fmt::format("  label  {}\n", Printable(report.label));
-  text += fmt::format("  time   {}", TimeText(mean.measurement.time));
+  text += fmt::format("  time   {}", ElapsedText(mean.measurement.time));
   if (report.planned_runs) {
     std::vector<double> times;
     for (const Run& run : report.runs) times.push_back(run.measurement.time.count());

@@ -91,8 +91,8 @@ TEST(RunReportTest, TheTableShowsAttributedEnergyOnlyWhereDevicesAreShared) {
 }
 
 TEST(RunReportTest, LargeEnergiesAreInKilojoules) {
-  EXPECT_THAT(ToTable(ReportWith({RunWith(99000_J, 60s)})), HasSubstr("99000 ± 1980 J"));
-  EXPECT_THAT(ToTable(ReportWith({RunWith(1234500_J, 60s)})), HasSubstr("1234 ± 25 kJ"));
+  EXPECT_THAT(ToTable(ReportWith({RunWith(99000_J, 60s)})), HasSubstr("99.0 ± 2.0 kJ"));
+  EXPECT_THAT(ToTable(ReportWith({RunWith(1234500_J, 60s)})), HasSubstr("1.234 ± 0.025 MJ"));
 }
 
 TEST(RunReportTest, RemarksAreUnderTheTable) {
@@ -106,10 +106,6 @@ TEST(RunReportTest, CsvQuotesWhatNeedsIt) {
   RunReport report = ReportWith({RunWith(100_J, 2s)});
   report.command = {"echo", "a,\"b\""};
   EXPECT_THAT(ToCsv(report, 0), HasSubstr(",\"echo a,\"\"b\"\"\",1,0,2,gpu:0,GPU-1,100,"));
-}
-
-TEST(RunReportTest, TimesOfDayAreRfc3339) {
-  EXPECT_EQ(Rfc3339(WallTime(1700000000s + 1234us)), "2023-11-14T22:13:20.001234Z");
 }
 
 TEST(WorthRefiningTest, OnlyWindowsBetweenAFewAndAThousandUpdates) {
@@ -148,8 +144,8 @@ TEST(RunReportTest, BothPartsOfTheUncertaintyAreExplained) {
   run.measurement.devices[0].energy = estimate;
   RunReport report = ReportWith({run});
   const std::string prior = ToExplanation(report);
-  EXPECT_THAT(prior, HasSubstr("± 5.0 J = ± 3.0 J of the sensor itself"));
-  EXPECT_THAT(prior, HasSubstr("and ± 4.0 J of this run"));
+  EXPECT_THAT(prior, HasSubstr("± 5.00 J = ± 3.00 J of the sensor itself"));
+  EXPECT_THAT(prior, HasSubstr("and ± 4.00 J of this run"));
   EXPECT_THAT(prior, HasSubstr("published measurements"));
   EXPECT_THAT(prior, HasSubstr("20 new values of the sensor in that time, which shows one every"));
   EXPECT_THAT(prior, HasSubstr("flag throttled: the device slowed itself down"));

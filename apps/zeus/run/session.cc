@@ -12,8 +12,8 @@
 #include "apps/zeus/output_file.h"
 #include "apps/zeus/run/cooldown.h"
 #include "apps/zeus/terminal.h"
-#include "zeus/base/host_name.h"
 #include "zeus/base/json.h"
+#include "zeus/base/process.h"
 #include "zeus/monitor/sharing/shared_activity_board.h"
 
 namespace zeus::cli {
@@ -110,7 +110,7 @@ Result<ChildOutcome> RunSession::Once(Measurement& measurement) {
 }
 
 void RunSession::WriteResults() {
-  if (carbon_.wanted()) report_.carbon = carbon_.Of(MeanOf(report_.runs).measurement);
+  if (carbon_.wanted()) report_.carbon = ReportCarbon(carbon_, MeanOf(report_.runs).measurement);
   const auto remember = [this](const Status& status) {
     if (!status.ok()) not_written_ = status.error();
   };

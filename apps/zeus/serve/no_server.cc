@@ -1,4 +1,4 @@
-// Replaces serve_session.cc if Zeus is built without its server (-DZEUS_SERVER=OFF).
+// Replaces serve_session.cc where Zeus is built without its server (-DZEUS_SERVER=OFF).
 #include "apps/zeus/serve/serve_session.h"
 
 namespace zeus::cli {

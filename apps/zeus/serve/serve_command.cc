@@ -1,5 +1,6 @@
 #include <memory>
 
+#include "apps/zeus/carbon_options.h"
 #include "apps/zeus/commands.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/serve/serve_session.h"
@@ -135,8 +136,14 @@ void AddServeCommand(Verb app, Action& action) {
           .TypeName("FILE")
           .ShowDefault();
   verb.AddFlag("--no-access-log", options->no_access_log, "Log no requests").Excludes(log);
+  verb.AddOption("--owner", options->owner,
+                 "End, as at SIGTERM, when the process of this id, which has started the server, "
+                 "has ended in whatever way")
+      .Check(WholeNumberBetween(1, 1 << 30))
+      .TypeName("PID");
   AddLimitOptions(verb, *options);
   AddPlanningOptions(verb, *options);
+  AddCarbonOptions(verb, options->carbon);
   verb.Footer(
       "Prints \"listening on URL\" when it is ready. SIGINT and SIGTERM let requests finish and "
       "end "

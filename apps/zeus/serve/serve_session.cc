@@ -1,17 +1,22 @@
 #include "apps/zeus/serve/serve_session.h"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
 
+#include "apps/zeus/exit_code.h"
 #include "apps/zeus/output.h"
-#include "apps/zeus/serve/last_resort.h"
+#include "apps/zeus/signals.h"
 #include "zeus/base/boot_time.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/file.h"
@@ -22,12 +27,14 @@
 #include "zeus/base/user_files.h"
 #include "zeus/base/version.h"
 #include "zeus/export/prometheus.h"
+#include "zeus/http/access_log.h"
+#include "zeus/http/server.h"
+#include "zeus/http/tokens.h"
+#include "zeus/http/url.h"
 #include "zeus/job/local_job_service.h"
 #include "zeus/plan/local_plan_service.h"
 #include "zeus/plan/pipeline_sessions.h"
 #include "zeus/server/api.h"
-#include "zeus/server/http_server.h"
-#include "zeus/server/open_files.h"
 #include "zeus/server/readiness.h"
 #include "zeus/store/open_repository.h"
 
@@ -38,7 +45,8 @@ using namespace std::chrono_literals;
 
 constexpr Seconds kExpiryPeriod = 5s;
 constexpr Seconds kRefreshPeriod = 5s;
-constexpr Seconds kForever = std::chrono::hours(24 * 365);
+constexpr Seconds kOwnerPeriod = 500ms;  // How often the owner is looked for.
+constexpr Seconds kLongTime = std::chrono::hours(24 * 365);
 constexpr std::size_t kLargestSchedule = std::size_t{64} << 20;
 
 std::optional<std::string> EnvironmentVariable(const std::string& name) {
@@ -47,12 +55,11 @@ std::optional<std::string> EnvironmentVariable(const std::string& name) {
   return value;
 }
 
-server::HttpServerOptions HttpOptions(const ServeOptions& options) {
-  const std::size_t connections =
-      options.max_connections.value_or(server::ConnectionsByOpenFiles());
-  // A single address cannot use up all connections unless the options allow it.
+http::ServerOptions HttpOptions(const ServeOptions& options) {
+  const std::size_t connections = options.max_connections.value_or(http::ConnectionsByOpenFiles());
+  // One address never has all connections, unless that is asked for.
   const std::size_t half = std::max<std::size_t>(1, connections / 2);
-  server::HttpServerOptions http{
+  http::ServerOptions server{
       .listen = options.listen,
       .limits = {.body = options.max_body,
                  .bodies = options.body_memory,
@@ -64,13 +71,13 @@ server::HttpServerOptions HttpOptions(const ServeOptions& options) {
                  .idle_time = Seconds(options.idle_timeout),
                  .request_time = Seconds(options.request_timeout)}};
   if (!options.tls_certificate.empty())
-    http.tls = server::TlsFiles{.certificate = options.tls_certificate, .key = options.tls_key};
-  return http;
+    server.tls = http::TlsFiles{.certificate = options.tls_certificate, .key = options.tls_key};
+  return server;
 }
 
-// Returns null if there are no tokens, so that everything is allowed.
-Result<std::unique_ptr<server::TokenFile>> LoadTokens(const ServeOptions& options) {
-  const bool remote = !server::IsLocal(options.listen);
+// Returns null when there are no tokens, and everybody may do everything.
+Result<std::unique_ptr<http::TokenFile>> LoadTokens(const ServeOptions& options) {
+  const bool remote = !http::IsLocal(options.listen);
   if (options.tokens.empty()) {
     if (!options.insecure && remote)
       return Error{
@@ -83,7 +90,7 @@ Result<std::unique_ptr<server::TokenFile>> LoadTokens(const ServeOptions& option
           "everybody who can reach {} may read, change and delete everything: there are "
           "no tokens (--insecure)",
           Printable(options.listen));
-    return std::unique_ptr<server::TokenFile>();
+    return std::unique_ptr<http::TokenFile>();
   }
   if (remote && options.tls_certificate.empty()) {
     if (!options.plain_http)
@@ -98,14 +105,16 @@ Result<std::unique_ptr<server::TokenFile>> LoadTokens(const ServeOptions& option
         "(--plain-http); --tls-cert and --tls-key protect them",
         Printable(options.listen));
   }
-  return server::TokenFile::Open(options.tokens);
+  return http::TokenFile::Open(options.tokens);
 }
 
-// Host names by which clients may address a server that only this machine can reach.
-server::OriginGuard::Options MakeOriginOptions(const ServeOptions& options) {
-  const bool unix_socket = options.listen.starts_with("unix:");
-  return {.local = !unix_socket && server::IsLocal(options.listen),
-          .listen_host = unix_socket ? "" : options.listen,
+// The names by which a server that only this machine reaches may be called.
+http::OriginGuard::Options OriginOptions(const ServeOptions& options) {
+  // A malformed address is an error of Server::Start(), and a Unix socket has no name to check.
+  const auto address = http::ParseListenAddress(options.listen);
+  const bool tcp = address.ok() && !address.value().is_unix();
+  return {.local = tcp && http::IsLocal(options.listen),
+          .listen_host = tcp ? options.listen : "",
           .hosts = options.hosts};
 }
 
@@ -117,13 +126,13 @@ Result<std::vector<pipeline::RankClocks>> LoadSchedule(const std::string& file) 
   return schedule;
 }
 
-Result<server::Usage> UsageOf(Store& store, const std::string& name_space) {
+Result<server::Usage> CountUsage(Store& store, const std::string& name_space) {
   ZEUS_TRY(const JobCounts jobs, store.jobs->Count(name_space));
   ZEUS_TRY(const std::int64_t plans, store.plans->Count(name_space));
   return server::Usage{.jobs = jobs.jobs, .trials = jobs.trials, .plans = plans};
 }
 
-// The services behind the routes of pipelines.
+// The services for pipelines.
 struct Planning {
   LocalPlanService plans;
   PipelineSessions sessions;
@@ -138,7 +147,7 @@ struct Planning {
                   .forgotten_after = Seconds(options.session_timeout)}) {}
 };
 
-// Periodically expires runs that died and forgets unused pipelines.
+// Expires trials whose runs died, and deletes unused pipelines, every few seconds.
 class Expiry {
  public:
   Expiry(LocalJobService& service, PipelineSessions& sessions, server::ServerMetrics& metrics,
@@ -168,14 +177,14 @@ class Expiry {
   Ticker ticker_;
 };
 
-// Reads tokens, certificate and key again when their files have changed. An unusable file is logged
-// once, and the old content stays in use.
+// Reads tokens, certificate and key again when their files have changed. Files that cannot be used
+// are warned about once, and the old content stays in use.
 class SecretsRefresh {
  public:
-  SecretsRefresh(server::TokenFile* tokens, server::HttpServer& server)
+  SecretsRefresh(http::TokenFile* tokens, http::Server& server)
       : tokens_(tokens), server_(server) {}
 
-  void Look() {
+  void Refresh() {
     if (tokens_ != nullptr) Report("tokens", tokens_->Refresh(), token_complaint_);
     Report("certificate and key", server_.RefreshTls(), tls_complaint_);
   }
@@ -191,45 +200,121 @@ class SecretsRefresh {
     }
   }
 
-  server::TokenFile* const tokens_;
-  server::HttpServer& server_;
+  http::TokenFile* const tokens_;
+  http::Server& server_;
   std::string token_complaint_{};
   std::string tls_complaint_{};
 };
 
+// --- the end of a server that hangs ---
+
+constexpr Seconds kCheckPeriod = 50ms;
+// An idle server ends within milliseconds, but on a busy machine it has to wait for a processor.
+constexpr Seconds kLeastTimeout = 1s;
+constexpr Seconds kLogFlushTime = 250ms;  // The writer of the access log gets this much at the end.
+
+// Runs no destructors, since they wait, and avoids stdio: another thread may hold its lock, and a
+// stalled reader of standard error would block us.
+[[noreturn]] void EndNow(const char* why) {
+  const std::string sentence = fmt::format("zeus: {}\n", why);
+  pollfd file{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  if (::poll(&file, 1, 0) > 0) [[maybe_unused]]
+    const ssize_t written = ::write(STDERR_FILENO, sentence.data(), sentence.size());
+  ::_exit(ExitCode(ErrorCode::kUnavailable));
+}
+
+// Once armed, ends the process with exit code 6 at the next signal or at a deadline, wherever it
+// hangs, unless it is destroyed before that: workers cannot be joined while their database does not
+// answer. Committed changes stay; only answers are lost. Its thread runs from the beginning,
+// because the system may have none left at the end.
+class LastResort {
+ public:
+  // Throws std::system_error when the system has no thread for it.
+  LastResort(Signals& signals, const Clock& clock);
+
+  // Handles the signals from now on. The deadline is at least a second away.
+  void Arm(TimePoint deadline);
+
+ private:
+  TimePoint Step();
+  std::optional<TimePoint> deadline() const;
+
+  Signals& signals_;
+  const Clock& clock_;
+  mutable std::mutex mutex_;
+  std::optional<TimePoint> deadline_{};  // Guarded by mutex_. nullopt: not armed.
+  const char* reason_ = nullptr;         // Set when the process is about to end.
+  Ticker ticker_;
+};
+
+LastResort::LastResort(Signals& signals, const Clock& clock)
+    : signals_(signals), clock_(clock), ticker_("zeus-end", [this] { return Step(); }) {}
+
+void LastResort::Arm(TimePoint deadline) {
+  {
+    const std::lock_guard lock(mutex_);
+    deadline_ = std::max(deadline, clock_.Now() + kLeastTimeout);
+  }
+  ticker_.Wake();
+}
+
+std::optional<TimePoint> LastResort::deadline() const {
+  const std::lock_guard lock(mutex_);
+  return deadline_;
+}
+
+TimePoint LastResort::Step() {
+  const std::optional<TimePoint> end = deadline();
+  if (!end) return Ticker::kWhenWoken;
+  if (reason_ != nullptr) EndNow(reason_);
+  if (signals_.WaitUntil(clock_.Now(), clock_) == Signals::Event::kStop)
+    reason_ = "ended by a second signal: some requests got no answer";
+  else if (clock_.Now() >= *end)
+    reason_ = "some requests did not finish in time and got no answer";
+  return clock_.Now() + (reason_ == nullptr ? kCheckPeriod : kLogFlushTime);
+}
+
 using Wait = Signals::Event;
 
-// Objects that live until the very end, destroyed in reverse order: the last resort guards the
-// shutdown of everything that is created after it.
+// The objects that live to the very end, in the order of their construction: the last resort guards
+// everything that is constructed after it.
 struct Frame {
-  std::unique_ptr<server::TokenFile> tokens{};
-  std::unique_ptr<server::AccessLog> log{};
+  std::unique_ptr<http::TokenFile> tokens{};
+  std::unique_ptr<http::AccessLog> log{};
   std::optional<Signals> signals{};
   std::optional<LastResort> last_resort{};
 };
 
-// Returns the exit code, unless the last resort ends the process.
-Result<int> ServeUntilSignal(server::HttpServer& server, LocalPlanService& plans, Frame& frame,
-                             const Clock& clock, Seconds shutdown_timeout) {
+// Whether the process to which the server belongs has ended, of which we were a child. The death
+// signal of prctl() would come at the end of the thread that started us, and a pipe would stay
+// open in every process that the owner has forked.
+bool OwnerHasEnded(const ServeOptions& options) {
+  return options.owner && static_cast<std::uint64_t>(::getppid()) != *options.owner;
+}
+
+// Returns the exit code, unless the last resort ends the process first.
+Result<int> ServeUntilSignal(http::Server& server, LocalPlanService& plans, Frame& frame,
+                             const Clock& clock, const ServeOptions& options) {
   SecretsRefresh secrets(frame.tokens.get(), server);
   fmt::print("listening on {}\n", server.url());
   ZEUS_RETURN_IF_ERROR(FlushOutput());
   Wait event = Wait::kTime;
-  while (event != Wait::kStop) {
-    event = frame.signals->WaitUntil(clock.Now() + kRefreshPeriod, clock);
+  const Seconds period = options.owner ? kOwnerPeriod : kRefreshPeriod;
+  while (event != Wait::kStop && !OwnerHasEnded(options)) {
+    event = frame.signals->WaitUntil(clock.Now() + period, clock);
     if (event == Wait::kReopen && frame.log) frame.log->Reopen();
-    if (event != Wait::kStop) secrets.Look();
+    if (event != Wait::kStop) secrets.Refresh();
   }
-  frame.last_resort->Arm(clock.Now() + shutdown_timeout);
-  plans.Stop();  // Clients that wait for a frontier can ask the next server.
+  frame.last_resort->Arm(clock.Now() + Seconds(options.shutdown_timeout));
+  plans.Stop();  // Callers that wait for a frontier may ask the next server.
   server.BeginShutdown();
-  while (!server.WaitForShutdown(kForever)) {
+  while (!server.WaitForShutdown(kLongTime)) {
   }
   return 0;
 }
 
 Result<int> Serve(const ServeOptions& options) {
-  const SystemClock clock;
+  SystemClock clock;
   Frame frame;
   ZEUS_TRY(frame.tokens, LoadTokens(options));
   std::string database = options.database;
@@ -237,33 +322,36 @@ Result<int> Serve(const ServeOptions& options) {
     ZEUS_TRY(database, DefaultDatabaseUrl(EnvironmentVariable));
   }
   if (!options.no_access_log) {
-    ZEUS_TRY(frame.log, server::AccessLog::Open(options.access_log, clock));
+    ZEUS_TRY(frame.log, http::AccessLog::Open(options.access_log, clock));
   }
   ZEUS_TRY(auto schedule, LoadSchedule(options.pipeline_schedule));
   ZEUS_TRY(Store store, OpenStore(database));
-  // Signals are taken over only now: until here, a signal must be able to end us while a database
-  // hangs.
+  // Not earlier: a database that hangs must not keep a signal from ending us.
   frame.signals.emplace(Signals::Program::kService);
   frame.last_resort.emplace(*frame.signals, clock);
-  // Runs that could not report because there was no server are not treated as dead.
+  ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, options.carbon));
+  // Runs that could not report while there was no server are not dead.
   LocalJobService service(
       *store.jobs, clock, SystemEntropy,
       {.absence = LeaseClock::Absence::kLeftOut, .boot_clock = CurrentBootTime});
   Planning planning(store, clock, options, std::move(schedule));
   server::ServerMetrics metrics;
-  server::LoginLimiter logins(clock);
-  const auto usage = [&store](const std::string& name_space) { return UsageOf(store, name_space); };
+  http::LoginLimiter logins(clock);
+  const auto usage = [&store](const std::string& name_space) {
+    return CountUsage(store, name_space);
+  };
   server::Quotas quotas(usage);
   for (const std::string& quota : options.quotas) ZEUS_RETURN_IF_ERROR(quotas.Add(quota));
   server::Readiness readiness([&store] { return store.jobs->Ping(); }, clock);
   server::Api api(service, metrics, frame.log.get(),
                   {.plans = &planning.plans,
                    .sessions = &planning.sessions,
-                   .rank_patience = Seconds(options.rank_timeout),
-                   .tokens = frame.tokens.get(),
-                   .logins = &logins,
+                   .rank_timeout = Seconds(options.rank_timeout),
+                   .access = {.tokens = frame.tokens.get(),
+                              .logins = &logins,
+                              .origins = OriginOptions(options)},
                    .quotas = options.quotas.empty() ? nullptr : &quotas,
-                   .origins = MakeOriginOptions(options),
+                   .carbon = &carbon,
                    .usage = usage,
                    .ready = [&readiness] { return readiness.Check(); },
                    .more_metrics =
@@ -272,10 +360,10 @@ Result<int> Serve(const ServeOptions& options) {
                          AddProcess(Version(), ProcessCpuTime(), set);
                        },
                    .version = Version()});
-  ZEUS_TRY(const std::unique_ptr<server::HttpServer> server,
-           server::HttpServer::Start(HttpOptions(options), api, metrics, clock));
+  ZEUS_TRY(const std::unique_ptr<http::Server> server,
+           http::Server::Start(HttpOptions(options), api, metrics.connections(), clock));
   const Expiry expiry(service, planning.sessions, metrics, clock);
-  return ServeUntilSignal(*server, planning.plans, frame, clock, Seconds(options.shutdown_timeout));
+  return ServeUntilSignal(*server, planning.plans, frame, clock, options);
 }
 
 }  // namespace
@@ -290,13 +378,13 @@ Result<int> RunServe(const ServeOptions& options) {
 }
 
 Result<int> MakeToken(const ServeOptions& options) {
-  const server::Role role = options.admin       ? server::Role::kAdmin
-                            : options.read_only ? server::Role::kRead
-                                                : server::Role::kWrite;
-  ZEUS_TRY(const std::string token,
-           server::AddToken(
-               options.tokens,
-               {.name = options.new_token, .role = role, .name_space = options.name_space}));
+  const http::Role role = options.admin       ? http::Role::kAdmin
+                          : options.read_only ? http::Role::kRead
+                                              : http::Role::kWrite;
+  ZEUS_TRY(
+      const std::string token,
+      http::AddToken(options.tokens,
+                     {.name = options.new_token, .role = role, .name_space = options.name_space}));
   fmt::print("{}\n", token);
   return 0;
 }

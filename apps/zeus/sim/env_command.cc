@@ -28,9 +28,39 @@ Result<std::filesystem::path> FindLibrary() {
     if (std::filesystem::exists(library, failure)) return library;
   }
   return Error{ErrorCode::kNotFound,
-               fmt::format("the simulated NVML library is missing: {} does not exist; build or "
-                           "install Zeus completely",
+               fmt::format("the simulated NVML library is missing: {} does not exist; ./dev build "
+                           "builds it, which ./dev demo leaves out, or install Zeus completely",
                            (prefix / ZEUS_INSTALL_LIBDIR / "zeus/sim/libnvidia-ml.so.1").string())};
+}
+
+// Returns the folders of LD_LIBRARY_PATH without `ours`.
+std::string WithoutFolder(std::string_view folders, const std::string& ours) {
+  std::string rest;
+  while (true) {
+    const std::size_t colon = folders.find(':');
+    const std::string_view folder = folders.substr(0, colon);
+    if (folder != ours && !folder.empty()) rest += (rest.empty() ? "" : ":") + std::string(folder);
+    if (colon == std::string_view::npos) return rest;
+    folders.remove_prefix(colon + 1);
+  }
+}
+
+// Prints the commands that undo those of PrintEnvironment(). Neither the node nor the library has
+// to be there any more. Variables that something else has set stay.
+Result<int> PrintUnset() {
+  fmt::print("unset ZEUS_SIM_NODE\n");
+  const char* const library = std::getenv("ZEUS_NVML_LIBRARY");
+  const std::filesystem::path ours = library != nullptr ? library : "";
+  if (!ours.string().ends_with("/zeus/sim/libnvidia-ml.so.1")) return 0;
+  fmt::print("unset ZEUS_NVML_LIBRARY\n");
+  const char* const folders = std::getenv("LD_LIBRARY_PATH");
+  if (folders == nullptr) return 0;
+  const std::string rest = WithoutFolder(folders, ours.parent_path().string());
+  if (rest.empty())
+    fmt::print("unset LD_LIBRARY_PATH\n");
+  else
+    fmt::print("export LD_LIBRARY_PATH={}\n", ShellQuote(rest));
+  return 0;
 }
 
 Result<int> PrintEnvironment(const std::string& name) {
@@ -57,7 +87,12 @@ void AddSimEnv(Verb sim, Action& action) {
   const Verb command = sim.AddVerb(
       "env", "Print the environment in which NVML clients see the node: eval \"$(zeus sim env)\"");
   AddNameOption(command, *name);
-  command.OnChosen([name, &action] { action = [name] { return PrintEnvironment(*name); }; });
+  auto unset = std::make_shared<bool>(false);
+  command.AddFlag("--unset", *unset,
+                  "Print the commands that undo it: eval \"$(zeus sim env --unset)\"");
+  command.OnChosen([name, unset, &action] {
+    action = [name, unset] { return *unset ? PrintUnset() : PrintEnvironment(*name); };
+  });
 }
 
 }  // namespace zeus::cli

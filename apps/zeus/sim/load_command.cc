@@ -1,9 +1,7 @@
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -11,6 +9,7 @@
 #include <string>
 
 #include "apps/zeus/numbers.h"
+#include "apps/zeus/signals.h"
 #include "apps/zeus/sim/commands.h"
 #include "zeus/device/sim/workload.h"
 
@@ -19,8 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Shells add the number of the signal: 130 for SIGINT, 143 for SIGTERM.
-constexpr int kSignalExitCode = 128;
+constexpr int kSignalExitCode = 128;   // The shells' convention: 130 for SIGINT, 143 for SIGTERM.
 constexpr Seconds kHeartbeat = 100ms;  // In real time.
 constexpr double kShortestSeconds = 0.001;
 constexpr double kLongestSeconds = 1e9;
@@ -33,17 +31,6 @@ struct LoadOptions {
   std::optional<double> seconds;
   bool progress = false;
 };
-
-// The signal that interrupted the load; 0: none yet.
-std::atomic<int> signal_received = 0;
-static_assert(std::atomic<int>::is_always_lock_free);
-
-void StopOnSignals() {
-  struct sigaction handler {};
-  handler.sa_handler = [](int number) { signal_received = number; };
-  ::sigaction(SIGINT, &handler, nullptr);
-  ::sigaction(SIGTERM, &handler, nullptr);
-}
 
 Result<sim::LoadSpec> MakeLoad(const LoadOptions& options, double time_scale) {
   if (options.watts.has_value() == !options.workload.empty()) {
@@ -76,11 +63,11 @@ Result<sim::LoadSpec> MakeLoad(const LoadOptions& options, double time_scale) {
   return load;
 }
 
-// The progress of a load up to a moment.
+// The work that a load has done up to a moment.
 struct Progress {
   Seconds time;
-  Joules energy;     // Exact energy of the whole GPU.
-  double steps = 0;  // Steps of a workload.
+  Joules energy;     // Exact, of the whole GPU.
+  double steps = 0;  // Of a workload.
 };
 
 class RunningLoad {
@@ -103,15 +90,16 @@ class RunningLoad {
   }
 
   // Keeps the load alive until its time is over or the user interrupts it.
-  Status Hold() {
-    SystemClock clock;
-    while (signal_received == 0 && node_.Now() < end_) {
+  Status Hold(Signals& signals) {
+    const SystemClock clock;
+    while (signals.stop_signal() == 0 && node_.Now() < end_) {
       if (node_.stopped()) {
         return Error{ErrorCode::kUnavailable,
                      fmt::format("node \"{}\" was stopped under its load", node_.name())};
       }
-      clock.SleepFor(std::min(kHeartbeat, (end_ - node_.Now()) / node_.time_scale()));
-      // A heartbeat after the end would advance the GPU past the reported moment.
+      signals.WaitUntil(
+          clock.Now() + std::min(kHeartbeat, (end_ - node_.Now()) / node_.time_scale()), clock);
+      // A heartbeat after the end would move the GPU past the moment that is reported.
       if (node_.Now() >= end_) break;
       ZEUS_RETURN_IF_ERROR(node_.Update(gpu_, [&](sim::GpuCore& core) { return Beat(core); }));
       if (output_ == Output::kSteps) {
@@ -122,12 +110,12 @@ class RunningLoad {
     return Ok();
   }
 
-  // Removes the load.
+  // Detaches the load.
   Status End() {
-    // At its end the load is gone, so it is read a moment earlier.
+    // At its end the load is gone: the last that can be seen of it is a moment earlier.
     const Seconds last_moment(std::nextafter(end_.count(), 0.0));
     ZEUS_TRY(const auto view, node_.Read(gpu_, std::min(last_moment, node_.Now())));
-    // If another process has changed the GPU since, the last heartbeat is the last known state.
+    // Where somebody else has changed the GPU since, the last heartbeat is the last that was seen.
     if (view.core.now() <= last_moment) last_ = Look(view.core);
     return node_.Update(gpu_, [&](sim::GpuCore& core) {
       core.DetachLoad(id_);
@@ -145,7 +133,7 @@ class RunningLoad {
     if (core.now() >= end_) return Ok();
     load_.duration = end_ - core.now();
     ZEUS_TRY(const std::uint32_t id, core.Heartbeat(id_, load_));
-    // This process was stopped for so long that the load ended; the new load continues its steps.
+    // This process was stopped for so long that the load ended: it goes on with its steps.
     if (id != id_) earlier_steps_ = last_.steps;
     id_ = id;
     last_ = Look(core);
@@ -167,7 +155,7 @@ class RunningLoad {
   Seconds end_{};
   Progress begin_;
   Progress last_;
-  double earlier_steps_ = 0;  // Steps before the load was attached again.
+  double earlier_steps_ = 0;  // Before the load was attached again.
 };
 
 std::string Describe(const sim::LoadSpec& load, const RunningLoad& run) {
@@ -185,15 +173,15 @@ Result<int> RunLoad(const LoadOptions& options) {
   ZEUS_TRY(sim::SharedNode node, directory.Open(options.target.name, sim::Access::kWrite));
   ZEUS_TRY(const sim::LoadSpec load, MakeLoad(options, node.time_scale()));
 
-  StopOnSignals();
+  Signals signals(Signals::Program::kInteractive);
   RunningLoad run(node, options.target.gpu,
                   options.progress ? RunningLoad::Output::kSteps : RunningLoad::Output::kNone);
   ZEUS_RETURN_IF_ERROR(run.Begin(load));
-  ZEUS_RETURN_IF_ERROR(run.Hold());
+  ZEUS_RETURN_IF_ERROR(run.Hold(signals));
   ZEUS_RETURN_IF_ERROR(run.End());
 
-  // Without --seconds, an interruption is the intended end.
-  const int signal = options.seconds ? signal_received.load() : 0;
+  // Without --seconds an interruption is the end that was asked for.
+  const int signal = options.seconds ? signals.stop_signal() : 0;
   fmt::print("GPU {} of node \"{}\": {} {:.1f} s{}: {:.1f} J, {:.1f} W on average\n",
              options.target.gpu, node.name(), Describe(load, run), run.duration().count(),
              signal != 0 ? fmt::format(" of {:g} s (interrupted)", load.duration.count()) : "",

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "apps/zeus/job/energy_text.h"
 #include "apps/zeus/terminal.h"
+#include "zeus/base/quantity_text.h"
 
 namespace zeus::cli {
 namespace {

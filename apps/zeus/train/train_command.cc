@@ -28,23 +28,26 @@ namespace {
 constexpr int kTargetNotReached = 1;
 
 // What a run that was killed left changed; nothing to do is the rule.
-void RepairLimits(Clock& clock, bool quiet) {
+void RepairLimits(Clock& clock, const TrainInvocation& options) {
   const auto folder = KnobFolder();
   if (!folder.ok()) return;
   KnobJournal journal(clock, folder.value());
-  const auto repairs = RepairKnobs(journal, RealSurroundings(clock));
+  Surroundings surroundings = RealSurroundings(clock);
+  surroundings.answer_within = options.driver_timeout;
+  const auto repairs = RepairKnobs(journal, surroundings);
   if (!repairs.ok()) {
     log::Warning("{}", repairs.error().message);
     return;
   }
   for (const KnobRepair& repair : repairs.value())
-    if (!quiet) PrintErrorText(fmt::format("zeus: {}\n", ToText(repair)));
+    if (!options.quiet) PrintErrorText(fmt::format("zeus: {}\n", ToText(repair)));
 }
 
 // Null when there is no GPU: a command may know what it uses.
 Result<std::unique_ptr<ProfiledDevices>> OpenDevices(const TrainInvocation& options, Clock& clock) {
-  auto devices = ProfiledDevices::Open(clock, KnobKind::kGpuPowerLimit, options.gpus,
-                                       options.session.limit.ceiling);
+  auto devices = ProfiledDevices::Open(clock, {.gpus = options.gpus,
+                                               .ceiling = options.session.limit.ceiling,
+                                               .driver_timeout = options.driver_timeout});
   if (devices.ok() || options.gpus || devices.error().code != ErrorCode::kNotFound) return devices;
   // Without a place to note what is to be put back, none is opened either.
   if (auto folder = KnobFolder(); !folder.ok() && options.session.spec.gpu_model.empty())
@@ -87,9 +90,12 @@ Status ShowLessons(const TrainInvocation& invocation, const TrainOutcome& outcom
   }
   if (!collected.ok()) return collected.error();
   Lessons& lessons = collected.value();
-  AddCarbon(carbon, lessons);
+  AddSavedCarbon(carbon, lessons.trials, lessons.savings);
   if (!invocation.quiet) PrintErrorText("\n" + ArmsTable(lessons) + "\n" + SummaryText(lessons));
-  if (!invocation.html.empty()) ZEUS_RETURN_IF_ERROR(WriteWhole(invocation.html, ToHtml(lessons)));
+  if (!invocation.html.empty()) {
+    ZEUS_TRY(const std::string page, ToHtml(lessons));
+    ZEUS_RETURN_IF_ERROR(WriteWhole(invocation.html, page));
+  }
   if (invocation.json.empty()) return Ok();
   const Json json = ToJson(lessons);
   if (invocation.json == "-") {
@@ -111,7 +117,7 @@ Result<int> Execute(const TrainFlags& flags, const Verb& verb, const CommandTail
   // Before the first thread, which would get the signals otherwise.
   ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::Start());
   ZEUS_TRY(const std::unique_ptr<JobSource> source, JobSource::Open(invocation.source, clock));
-  RepairLimits(clock, invocation.quiet);
+  RepairLimits(clock, invocation);
   ZEUS_TRY(const std::unique_ptr<ProfiledDevices> devices, OpenDevices(invocation, clock));
   ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, invocation.carbon));
   TrainDisplay display(

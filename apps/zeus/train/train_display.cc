@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "apps/zeus/command_line.h"
-#include "apps/zeus/job/energy_text.h"
 #include "apps/zeus/terminal.h"
+#include "zeus/base/quantity_text.h"
 
 namespace zeus::cli {
 namespace {

@@ -74,6 +74,11 @@ void AddMetricFlags(Verb verb, TrainFlags& flags) {
 void AddLimitFlags(Verb verb, TrainFlags& flags) {
   verb.AddOption("--gpus", flags.gpus, "The command uses only these GPUs, as in 0,1")
       .Check(NotEmpty());
+  verb.AddOption("--driver-timeout", flags.driver_timeout,
+                 "Seconds that drivers may take to find their devices; one that takes longer is "
+                 "an error that names its GPU")
+      .Check(NumberBetween(0.01, 86400))
+      .ShowDefault();
   verb.AddOption("--power-limit", flags.power_limit,
                  "jit: found while the first run with a batch size trains, and kept; observe: "
                  "tried and put back; max: the one that was found, or with --may-raise the "
@@ -90,7 +95,7 @@ void AddLimitFlags(Verb verb, TrainFlags& flags) {
                  "Regular expression on the command's output that tells its steps, as with zeus "
                  "profile: limits are then tried for a slice of time each, else for an epoch each")
       .Check(NotEmpty());
-  verb.AddOption("--slice", flags.slice, "How long each is measured: 5s, 500ms, 2min")
+  verb.AddOption("--slice", flags.slice, "How long each is measured at most: 5s, 500ms, 2min")
       .ShowDefault();
   verb.AddOption("--warmup", flags.warmup, "How long each is left alone before that").ShowDefault();
   verb.AddOption("--profiles", flags.profiles, "Folder of what was learned about power limits")
@@ -122,9 +127,9 @@ Status InterpretLimit(const TrainFlags& flags, LimitPlan& plan) {
   }
   plan.stride = Watts(flags.stride.value_or(0));
   plan.ceiling = flags.may_raise ? Ceiling::kOfDevice : Ceiling::kAsFound;
-  ZEUS_TRY(plan.slices.slice, ParseDuration(flags.slice, "--slice"));
-  ZEUS_TRY(plan.slices.warmup, ParseDuration(flags.warmup, "--warmup"));
-  if (plan.slices.slice < kShortestSlice)
+  ZEUS_TRY(plan.slice, ParseDuration(flags.slice, "--slice"));
+  ZEUS_TRY(plan.warmup, ParseDuration(flags.warmup, "--warmup"));
+  if (plan.slice < kShortestSlice)
     return InvalidArgument("--slice must be at least 100ms: sensors show nothing new in less");
   if (!flags.profiles.empty()) {
     plan.profiles = flags.profiles;
@@ -202,6 +207,7 @@ Result<TrainInvocation> Interpret(const TrainFlags& flags, std::vector<std::stri
   if (!flags.gpus.empty()) {
     ZEUS_TRY(invocation.gpus, ParseGpus(flags.gpus));
   }
+  invocation.driver_timeout = Seconds(flags.driver_timeout);
   ZEUS_RETURN_IF_ERROR(InterpretLimit(flags, options.limit));
   if (!flags.progress.empty()) {
     auto progress = ProgressPattern::Compile(flags.progress);

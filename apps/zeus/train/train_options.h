@@ -29,6 +29,7 @@ struct TrainFlags {
   bool no_placeholder = false;
   bool may_raise = false;
   std::string gpus{};
+  double driver_timeout = 30;
   std::string power_limit = "jit";
   std::string limits{};
   std::optional<double> stride{};
@@ -48,6 +49,7 @@ struct TrainFlags {
 struct TrainInvocation {
   TrainOptions session{};
   std::optional<std::vector<unsigned>> gpus{};
+  Seconds driver_timeout{30};  // How long drivers may take to find devices.
   JobSourceFlags source{};
   std::string json{};  // Paths; an empty one is not written.
   std::string html{};

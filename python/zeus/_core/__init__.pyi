@@ -12,3 +12,9 @@ from zeus._core import sim as sim
 from zeus._core import training as training
 
 version: str
+
+def with_sigma(value: float, sigma: float, unit: str) -> str:
+    """``"708 ± 22 J"``: two digits of one standard deviation, and the value to the same place."""
+
+def percent_with_sigma(percent: float, sigma: float) -> str:
+    """``"17.2 ± 0.9 %"``."""

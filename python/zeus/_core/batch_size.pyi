@@ -24,7 +24,7 @@ class JobRun:
     def on_evaluate(self, metric: float) -> None: ...
     def on_train_end(self) -> None:
         """The run came to its end by itself."""
-    def savings(self) -> dict[str, Any]:
+    def savings(self, carbon: dict[str, str]) -> dict[str, Any]:
         """The savings of the job, in the form that zeus.optimizer.batch_size.JobSavings reads."""
     def close(self) -> None:
         """Ends the run; if it has not ended before, it counts as given up."""

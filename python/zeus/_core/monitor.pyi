@@ -40,7 +40,7 @@ class DeviceEnergy:
         """False for a rail that contains other devices of the list."""
 
 class Measurement:
-    """Time and energy of one window. Prints like ``1234 J ± 31 J over 10.2 s (gpu:0)``."""
+    """Time and energy of one window. Prints like ``1234 ± 31 J over 10.2 s (gpu:0)``."""
 
     def __init__(
         self,
@@ -134,6 +134,9 @@ class Monitor:
     @property
     def in_forked_child(self) -> bool:
         """Whether this is a fork of the process that made it: then it cannot be used."""
+    @property
+    def _edges_after_work(self) -> int:
+        """Number of edges of windows right before which a wait for work ended; for tests."""
     @property
     def device_names(self) -> list[str]:
         """For example ``["gpu:0", "cpu:0", "dram:0"]``."""

@@ -13,6 +13,7 @@ import sys
 import time
 from typing import Sequence
 
+from zeus import _core
 from zeus.errors import ZeusError
 from zeus.monitor import PowerDomain, PowerMonitor, ZeusMonitor
 from zeus.show_env import printing
@@ -42,7 +43,7 @@ def _energy(options: argparse.Namespace) -> int:
         measurement = monitor.end_window(_WINDOW, sync_execution=False).refined()
     print(measurement)
     for device in measurement.devices.values():
-        known = f"{device.energy:.1f} J ± {device.sigma:.1f} J"
+        known = _core.with_sigma(device.energy, device.sigma, "J")
         print(f"  {device.device}: {device.reason or known}")
     return 0
 

@@ -142,7 +142,7 @@ class ZeusMonitor(Monitor):
         monitor = ZeusMonitor(gpu_indices=[0, 1])
         monitor.begin_window("epoch")
         ...
-        print(monitor.end_window("epoch"))  # 1234 J ± 31 J over 10.2 s (gpu:0, gpu:1)
+        print(monitor.end_window("epoch"))  # 1234 ± 31 J over 10.2 s (gpu:0, gpu:1)
 
     One native thread records the devices; a window costs microseconds. Thread-safe. A forked
     process needs a monitor of its own.

@@ -56,7 +56,7 @@ class JobUse(NamedTuple):
 class Savings(NamedTuple):
     """The usage of a job, and its estimate at one setting from beginning to end.
 
-    Prints like ``175 W instead of 250 W: energy -12.14 % ± 0.04 %, time +3.02 % ± 0.01 %``.
+    Prints like ``175 W instead of 250 W: energy -12.14 ± 0.04 %, time +3.02 ± 0.01 %``.
     """
 
     text: str

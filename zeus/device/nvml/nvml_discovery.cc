@@ -72,6 +72,9 @@ class AnswerTime {
     return {ErrorCode::kUnavailable,
             fmt::format("the driver did not answer within {:.3g} s", limit_->count())};
   }
+  bool IsNoAnswer(const Error& error) const {
+    return limit_ && error.message == NoAnswer().message;
+  }
 
  private:
   Clock& clock_;
@@ -252,6 +255,7 @@ void OpenVisible(const std::shared_ptr<NvmlSession>& session, const VisibleBoard
     const Opening opened = answers[i] ? *std::move(answers[i]) : Opening(time.NoAnswer());
     if (!opened.ok()) {
       findings.absent.push_back(Lost(name_of(i), visible, opened.error()));
+      findings.absent.back().timed_out = time.IsNoAnswer(opened.error());
       ++findings.lost_gpus;
       continue;
     }
@@ -270,7 +274,11 @@ void OpenVisible(const std::shared_ptr<NvmlSession>& session, const VisibleBoard
 Result<Findings> DiscoverWith(const NvmlApi& api, const Surroundings& surroundings) {
   const AnswerTime time(surroundings);
   const auto driver = OpenDriver(api, time);
-  if (!driver.ok()) return Nothing(ToAbsence(kGpus, driver.error()));
+  if (!driver.ok()) {
+    Absence absence = ToAbsence(kGpus, driver.error());
+    absence.timed_out = time.IsNoAnswer(driver.error());
+    return Nothing(std::move(absence));
+  }
   const std::vector<Board> boards = FindBoards(driver.value(), time);
   if (boards.empty())
     return Nothing({.what = kGpus, .reason = "the driver is loaded but finds no GPU", .fix = ""});

@@ -181,6 +181,7 @@ TEST_F(NvmlDiscoveryTest, AGpuThatDoesNotAnswerInTimeIsAbsentAndTheOthersRemain)
   ASSERT_EQ(found.value().absent.size(), 1U);
   EXPECT_EQ(found.value().absent[0].what, "gpu:1");
   EXPECT_EQ(found.value().absent[0].reason, "the driver did not answer within 0.2 s");
+  EXPECT_TRUE(found.value().absent[0].timed_out);
   EXPECT_EQ(found.value().lost_gpus, 1U);
   while (AbandonedCalls() > 0) std::this_thread::yield();
 }

@@ -10,6 +10,7 @@
 
 #include "zeus/base/clock.h"
 #include "zeus/base/units.h"
+#include "zeus/base/wall_time_text.h"
 #include "zeus/monitor/calibration/least_squares.h"
 #include "zeus/monitor/calibration/load_pattern.h"
 #include "zeus/monitor/calibration/sensor_trace.h"
@@ -116,10 +117,6 @@ constexpr Seconds kLargestMeterDelay = 10s;
 constexpr double kLeastCorrelation = 0.5;
 constexpr double kFinestPower = 1e-3;  // Watts: readings are no finer.
 
-std::string UtcText(WallTime time) {
-  return fmt::format("{:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(time));
-}
-
 Seconds MedianInterval(const std::vector<SensorReading>& meter) {
   std::vector<Seconds> intervals;
   for (std::size_t i = 1; i < meter.size(); ++i)
@@ -145,8 +142,8 @@ Result<std::vector<SensorReading>> Overlap(const GainFitInput& input) {
   return Error{ErrorCode::kInvalidArgument,
                fmt::format("the meter's log ({} to {}) and the recording (from {}) have no time in "
                            "common: log during the calibration, and set the meter's clock",
-                           UtcText(input.meter.front().time), UtcText(input.meter.back().time),
-                           UtcText(started))};
+                           ToText(input.meter.front().time), ToText(input.meter.back().time),
+                           ToText(started))};
 }
 
 double Correlation(const std::vector<SensorReading>& meter, const LoadPattern& load, Seconds delay,

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "zeus/base/csv.h"
 #include "zeus/base/text.h"
 #include "zeus/base/wall_time_text.h"
 
@@ -22,23 +23,13 @@ Result<Watts> ParsePower(std::string_view text) {
   return Error{ErrorCode::kInvalidArgument, Quote(text) + " is no power in watts"};
 }
 
-std::vector<std::string_view> Split(std::string_view line) {
-  std::vector<std::string_view> cells;
-  for (;;) {
-    const std::size_t comma = line.find(',');
-    cells.push_back(Trim(line.substr(0, comma)));
-    if (comma == std::string_view::npos) return cells;
-    line.remove_prefix(comma + 1);
-  }
-}
-
-// Which cells hold what.
+// The positions of the two columns.
 struct Columns {
   std::size_t time = 0;
   std::size_t watts = 1;
 };
 
-// nullopt when the row is no header.
+// Returns nullopt when the row is a reading.
 Result<std::optional<Columns>> ParseHeader(const std::vector<std::string_view>& cells) {
   if (ParseWallTime(cells[0]).ok()) return std::optional<Columns>();
   const auto find = [&](std::string_view name) {
@@ -65,13 +56,10 @@ Result<MeterSample> ParseRow(const std::vector<std::string_view>& cells, const C
   return MeterSample{time, power};
 }
 
-// Collects samples line by line.
+// Collects samples record by record.
 class Reader {
  public:
-  Status Read(std::string_view line) {
-    line = Trim(line);
-    if (line.empty() || line.front() == '#') return Ok();
-    const auto cells = Split(line);
+  Status Read(const std::vector<std::string_view>& cells) {
     if (!columns_) {
       ZEUS_TRY(const auto header, ParseHeader(cells));
       columns_ = header.value_or(Columns());
@@ -96,18 +84,17 @@ class Reader {
 }  // namespace
 
 Result<std::vector<MeterSample>> ParseMeterCsv(std::string_view text, std::string_view name) {
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  CsvText csv(text);
   Reader reader;
-  for (int line = 1; !text.empty(); ++line) {
-    const std::size_t end = text.find('\n');
-    const bool finished = end != std::string_view::npos;
-    Status status = reader.Read(text.substr(0, end));
-    if (!status.ok() && finished)
-      return std::move(status).error().While(fmt::format("{}:{}", Printable(name), line));
-    text.remove_prefix(finished ? end + 1 : text.size());
+  for (;;) {
+    const Result<bool> found = csv.Next();
+    if (found.ok() && !found.value()) return std::move(reader).samples();
+    Status status = found.ok() ? reader.Read(csv.fields()) : Status(found.error());
+    // A meter may still be writing the last row.
+    if (!status.ok() && !csv.finished()) return std::move(reader).samples();
+    if (!status.ok())
+      return std::move(status).error().While(fmt::format("{}:{}", Printable(name), csv.line()));
   }
-  return std::move(reader).samples();
 }
 
 }  // namespace zeus::calibration

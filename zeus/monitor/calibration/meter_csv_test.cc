@@ -54,6 +54,10 @@ TEST(MeterCsvTest, ColumnsAreFoundByTheirNames) {
   EXPECT_EQ(samples[1].time, WallTime(11s));
 }
 
+TEST(MeterCsvTest, FieldsMayBeQuoted) {
+  EXPECT_EQ(Parse("\"time\",\"plug, left\",\"watts\"\n10,\"a \"\"b\"\"\",55\n").size(), 1U);
+}
+
 TEST(MeterCsvTest, AHeaderIsNotNeeded) { EXPECT_EQ(Parse("10,55\n11,56\n").size(), 2U); }
 
 TEST(MeterCsvTest, AnUnfinishedLastLineIsStillBeingWritten) {

@@ -10,11 +10,14 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
+#include <fstream>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "zeus/base/file.h"
+#include "zeus/base/log.h"
 #include "zeus/base/text.h"
 
 namespace zeus::activity {
@@ -22,11 +25,38 @@ namespace {
 
 constexpr Seconds kLockPatience{1};
 constexpr Seconds kLockRetry{0.001};
+constexpr int kAttempts = 10;  // To open the file while other processes replace it.
 
 Error Unusable(const std::filesystem::path& path, std::string_view why) {
   return {ErrorCode::kUnavailable,
           fmt::format("{} {}: remove it when no program that measures runs",
                       Printable(path.string()), why)};
+}
+
+// A lock that every user of the file holds as long as it has it open, also in other pid name
+// spaces: shared, beside the short one of flock(). False when others hold it.
+bool SetUseLock(int descriptor, short kind) {
+  struct flock lock {};
+  lock.l_type = kind;
+  lock.l_whence = SEEK_SET;
+  return ::fcntl(descriptor, F_OFD_SETLK, &lock) == 0;
+}
+
+// Returns a process that has mapped the file. Versions of Zeus that do not know the lock of use
+// are found like this, in our pid name space.
+std::optional<std::string> FindUser(const std::filesystem::path& path, ino_t inode) {
+  const std::string number = fmt::format(" {} ", inode);
+  const std::string name = "/" + path.filename().string();
+  std::error_code failure;
+  for (std::filesystem::directory_iterator folder("/proc", failure), end; !failure && folder != end;
+       folder.increment(failure)) {
+    const std::string process = folder->path().filename().string();
+    if (process.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::ifstream maps(folder->path() / "maps");
+    for (std::string line; std::getline(maps, line);)
+      if (line.ends_with(name) && line.find(number) != std::string::npos) return process;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -42,17 +72,70 @@ ActivityFile::~ActivityFile() {
   if (layout_ != nullptr) ::munmap(layout_, sizeof(Layout));
 }
 
-Result<std::unique_ptr<ActivityFile>> ActivityFile::Open(const std::filesystem::path& path,
-                                                         Clock& clock) {
+Result<std::unique_ptr<ActivityFile>> ActivityFile::OpenOnce(const std::filesystem::path& path) {
   constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   constexpr mode_t kOwnerOnly = 0600;
   const int descriptor = ::open(path.c_str(), kFlags, kOwnerOnly);
   if (descriptor < 0) return errno == ELOOP ? Unusable(path, "is a link") : FileError(path, errno);
   std::unique_ptr<ActivityFile> file(new ActivityFile(path, descriptor));
   ZEUS_RETURN_IF_ERROR(file->CheckOwner());
-  ZEUS_TRY(const Lock lock, file->Acquire(clock));
-  ZEUS_RETURN_IF_ERROR(file->FormatOrCheck());
   return file;
+}
+
+Result<std::unique_ptr<ActivityFile>> ActivityFile::Open(const std::filesystem::path& path,
+                                                         Clock& clock) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    ZEUS_TRY(auto file, OpenOnce(path));
+    ZEUS_TRY(const State state, file->Prepare(clock));
+    if (state == State::kUsable) return file;
+  }
+  return Unusable(path, "is replaced again and again");
+}
+
+// Under the lock of the file. Another process may have replaced the file while we waited for it.
+Result<ActivityFile::State> ActivityFile::Prepare(Clock& clock) {
+  ZEUS_TRY(const Lock lock, Acquire(clock));
+  ZEUS_TRY(const bool still_there, IsStillThere());
+  if (!still_there) return State::kReplaced;
+  ZEUS_TRY(const State state, FormatOrCheck());
+  if (state == State::kUsable) {
+    ZEUS_RETURN_IF_ERROR(MarkInUse());
+    return state;
+  }
+  if (layout_ != nullptr) ::munmap(std::exchange(layout_, nullptr), sizeof(Layout));
+  ZEUS_RETURN_IF_ERROR(RemoveUnlessInUse());
+  return State::kReplaced;
+}
+
+Result<bool> ActivityFile::IsStillThere() const {
+  struct stat opened {};
+  struct stat named {};
+  if (::fstat(file_.get(), &opened) != 0) return FileError(path_, errno);
+  if (::lstat(path_.c_str(), &named) != 0) {
+    if (errno == ENOENT) return false;
+    return FileError(path_, errno);
+  }
+  return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
+// The file is removed and not rewritten: a user of it that is not seen here keeps what it has
+// mapped.
+Status ActivityFile::RemoveUnlessInUse() {
+  struct stat status {};
+  if (::fstat(file_.get(), &status) != 0) return FileError(path_, errno);
+  constexpr std::string_view kWhy = "is damaged or of another version of Zeus";
+  if (const auto process = FindUser(path_, status.st_ino))
+    return Unusable(path_, fmt::format("{}, and process {} uses it", kWhy, *process));
+  if (!SetUseLock(file_.get(), F_WRLCK))
+    return Unusable(path_, fmt::format("{}, and a process uses it", kWhy));
+  if (::unlink(path_.c_str()) != 0 && errno != ENOENT) return FileError(path_, errno);
+  log::Info("{} {}: replaced it, since nobody uses it", Printable(path_.string()), kWhy);
+  return Ok();
+}
+
+Status ActivityFile::MarkInUse() {
+  if (SetUseLock(file_.get(), F_RDLCK)) return Ok();
+  return FileError(path_, errno).While("lock");
 }
 
 // Checks that the file is ours: in a directory that is writable for all, another user could have
@@ -96,26 +179,25 @@ Status ActivityFile::Map() {
   return Ok();
 }
 
-// Everybody passes here under the lock, so half a header means that its author died.
-Status ActivityFile::FormatOrCheck() {
+// Every process comes here under the lock, so half a header means that its author died.
+Result<ActivityFile::State> ActivityFile::FormatOrCheck() {
   struct stat status {};
   if (::fstat(file_.get(), &status) != 0) return FileError(path_, errno);
   const bool fresh = status.st_size == 0;
   if (fresh && ::ftruncate(file_.get(), sizeof(Layout)) != 0) return FileError(path_, errno);
-  if (!fresh && static_cast<std::size_t>(status.st_size) != sizeof(Layout))
-    return Unusable(path_, "is damaged or of another version of Zeus");
+  if (!fresh && static_cast<std::size_t>(status.st_size) != sizeof(Layout)) return State::kUnknown;
   ZEUS_RETURN_IF_ERROR(Reserve(0, offsetof(Layout, journals)));
   ZEUS_RETURN_IF_ERROR(Map());
   Header& header = layout_->header;
   if (header.magic == 0 && header.key_count == 0) {
     header.fingerprint = kFingerprint;
     header.magic = kMagic;
-    return Ok();
+    return State::kUsable;
   }
   if (header.magic != kMagic || header.fingerprint != kFingerprint || header.key_count > kKeys ||
       header.slots_in_use.load() > kSlots)
-    return Unusable(path_, "is damaged or of another version of Zeus");
-  return Ok();
+    return State::kUnknown;
+  return State::kUsable;
 }
 
 Result<std::filesystem::path> DefaultActivityPath() {

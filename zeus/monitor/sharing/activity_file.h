@@ -98,8 +98,9 @@ inline constexpr std::uint64_t kFingerprint = [] {
 // The shared file, mapped. Thread-safe as far as its content is.
 class ActivityFile {
  public:
-  // Creates the file if there is none. kPermissionDenied when it belongs to another user or others
-  // may write it, kUnavailable when it is a link, damaged or of another version.
+  // Creates the file if there is none, and replaces one that is damaged or of another version of
+  // Zeus if no process uses it. kPermissionDenied when it belongs to another user or others may
+  // write it; kUnavailable when it is a link, or cannot be used and is in use.
   static Result<std::unique_ptr<ActivityFile>> Open(const std::filesystem::path& path,
                                                     Clock& clock);
   ~ActivityFile();
@@ -129,8 +130,14 @@ class ActivityFile {
  private:
   ActivityFile(std::filesystem::path path, int descriptor);
 
+  enum class State { kUsable, kUnknown, kReplaced };
+  static Result<std::unique_ptr<ActivityFile>> OpenOnce(const std::filesystem::path& path);
+  Result<State> Prepare(Clock& clock);
+  Result<bool> IsStillThere() const;
+  Status RemoveUnlessInUse();
+  Status MarkInUse();
   Status CheckOwner() const;
-  Status FormatOrCheck();
+  Result<State> FormatOrCheck();
   Status Reserve(std::size_t offset, std::size_t size);
   Status Map();
 

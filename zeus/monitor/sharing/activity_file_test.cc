@@ -1,5 +1,6 @@
 #include "zeus/monitor/sharing/activity_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
@@ -77,29 +78,63 @@ TEST_F(ActivityFileTest, ADirectoryIsRefused) {
   EXPECT_FALSE(Open().ok());
 }
 
-TEST_F(ActivityFileTest, ATruncatedFileIsRefusedWithItsRemedy) {
-  ASSERT_TRUE(Open().ok());
+TEST_F(ActivityFileTest, ATruncatedFileThatNobodyUsesIsReplaced) {
   for (const std::size_t size : {std::size_t{1}, sizeof(Header), sizeof(Layout) - 1}) {
+    ASSERT_TRUE(Open().ok());
     std::filesystem::resize_file(path_, size);
 
-    EXPECT_EQ(Open().error().code, ErrorCode::kUnavailable) << size;
-    EXPECT_THAT(Open().error().message, HasSubstr("remove it")) << size;
+    const auto replaced = Open();
+    ASSERT_TRUE(replaced.ok()) << size << ": " << replaced.error().message;
+    EXPECT_EQ(replaced.value()->layout().header.magic, kMagic);
+    EXPECT_EQ(std::filesystem::file_size(path_), sizeof(Layout));
   }
 }
 
-TEST_F(ActivityFileTest, AnotherVersionIsRefused) {
+TEST_F(ActivityFileTest, AnotherVersionThatNobodyUsesIsReplaced) {
   Open().value()->layout().header.fingerprint += 1;
+
+  const auto first = Open();
+  ASSERT_TRUE(first.ok()) << first.error().message;
+  EXPECT_EQ(first.value()->layout().header.fingerprint, kFingerprint);
+  // All share the new one.
+  first.value()->layout().slots[3].process.store(42);
+  EXPECT_EQ(Open().value()->layout().slots[3].process.load(), 42U);
+}
+
+TEST_F(ActivityFileTest, AnotherVersionThatAProcessUsesIsRefusedWithItsRemedy) {
+  auto user = Open().value();
+  user->layout().header.fingerprint += 1;
 
   EXPECT_EQ(Open().error().code, ErrorCode::kUnavailable);
   EXPECT_THAT(Open().error().message, HasSubstr("another version of Zeus"));
+  EXPECT_THAT(Open().error().message, HasSubstr("process " + std::to_string(::getpid())));
+  EXPECT_THAT(Open().error().message, HasSubstr("remove it"));
+  user.reset();
+  EXPECT_TRUE(Open().ok());
+}
+
+TEST_F(ActivityFileTest, AUserThatCannotBeSeenHoldsALock) {
+  Open().value()->layout().header.fingerprint += 1;
+  // As one in another pid name space would.
+  const int descriptor = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(descriptor, 0);
+  struct flock lock {};
+  lock.l_type = F_RDLCK;
+  lock.l_whence = SEEK_SET;
+  ASSERT_EQ(::fcntl(descriptor, F_OFD_SETLK, &lock), 0);
+
+  EXPECT_THAT(Open().error().message, HasSubstr("a process uses it"));
+  ::close(descriptor);
+  EXPECT_TRUE(Open().ok());
 }
 
 TEST_F(ActivityFileTest, NumbersThatLeadOutOfTheFileAreRefused) {
-  Open().value()->layout().header.key_count = kKeys + 1;
+  auto user = Open().value();
+  user->layout().header.key_count = kKeys + 1;
   EXPECT_EQ(Open().error().code, ErrorCode::kUnavailable);
 
-  std::filesystem::remove(path_);
-  Open().value()->layout().header.slots_in_use = kSlots + 1;
+  user->layout().header.key_count = 0;
+  user->layout().header.slots_in_use = kSlots + 1;
   EXPECT_EQ(Open().error().code, ErrorCode::kUnavailable);
 }
 

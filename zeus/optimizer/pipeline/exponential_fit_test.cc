@@ -22,7 +22,7 @@ struct Measured {
   double joules = 0;
 };
 
-ComputationKind KindOf(const std::vector<Measured>& points) {
+ComputationKind MakeKind(const std::vector<Measured>& points) {
   ComputationKind kind{.stage = 3, .instruction = "backward"};
   for (const Measured& point : points)
     kind.points.push_back(
@@ -40,7 +40,7 @@ TEST(ExponentialFitTest, FindsTheCurveThatThePointsLieOn) {
   for (int quanta = 50; quanta <= 80; quanta += 3)
     points.push_back({quanta + 0.5, At(truth, quanta)});
 
-  const auto model = FitExponential(KindOf(points), 0_W, 1ms);
+  const auto model = FitExponential(MakeKind(points), 0_W, 1ms);
 
   ASSERT_TRUE(model.ok());
   EXPECT_NEAR(model.value().b, truth.b, 1e-7);
@@ -51,7 +51,7 @@ TEST(ExponentialFitTest, FindsTheCurveThatThePointsLieOn) {
 }
 
 TEST(ExponentialFitTest, CostsAreWithoutTheBlockingPowerOverWholeQuanta) {
-  const auto candidates = FitCandidates(KindOf({{10.9, 8}, {20.1, 5}}), 100_W, 1ms);
+  const auto candidates = FitCandidates(MakeKind({{10.9, 8}, {20.1, 5}}), 100_W, 1ms);
 
   ASSERT_EQ(candidates.size(), 2);
   EXPECT_NEAR(candidates[0].cost.value(), 8 - 1, 1e-12);
@@ -59,48 +59,48 @@ TEST(ExponentialFitTest, CostsAreWithoutTheBlockingPowerOverWholeQuanta) {
 }
 
 TEST(ExponentialFitTest, ATransferBesideTheStageCostsWhatItTakes) {
-  ComputationKind kind = KindOf({{10.5, 8}});
+  ComputationKind kind = MakeKind({{10.5, 8}});
   kind.beside_the_stage = true;
   EXPECT_EQ(FitCandidates(kind, 100_W, 1ms).front().cost, 8_J);
 }
 
 TEST(ExponentialFitTest, ABeatenPointIsNoCandidate) {
   const auto candidates =
-      FitCandidates(KindOf({{10.5, 9}, {11.5, 8}, {12.5, 8.5}, {13.5, 7}, {14.5, 6}}), 0_W, 1ms);
+      FitCandidates(MakeKind({{10.5, 9}, {11.5, 8}, {12.5, 8.5}, {13.5, 7}, {14.5, 6}}), 0_W, 1ms);
   ASSERT_EQ(candidates.size(), 4);
   for (const FitCandidate& candidate : candidates) EXPECT_NE(candidate.quanta, 12);
 }
 
 TEST(ExponentialFitTest, TheFilterSeesTheEnergyItIsToldTo) {
   // The last point takes more energy than the one before it, but less effective energy.
-  const ComputationKind kind = KindOf({{10.5, 8}, {20.5, 7}, {30.5, 6}, {40.5, 5}, {50.5, 5.5}});
+  const ComputationKind kind = MakeKind({{10.5, 8}, {20.5, 7}, {30.5, 6}, {40.5, 5}, {50.5, 5.5}});
   EXPECT_EQ(FitCandidates(kind, 100_W, 1ms, ParetoFilter::kMeasured).back().quanta, 40);
   EXPECT_EQ(FitCandidates(kind, 100_W, 1ms, ParetoFilter::kEffective).back().quanta, 50);
 }
 
 TEST(ExponentialFitTest, WithinAQuantumTheDearestPointStays) {
   const auto candidates =
-      FitCandidates(KindOf({{10.2, 9}, {10.7, 8}, {11.5, 7}, {12.5, 6}, {13.5, 5}}), 0_W, 1ms);
+      FitCandidates(MakeKind({{10.2, 9}, {10.7, 8}, {11.5, 7}, {12.5, 6}, {13.5, 5}}), 0_W, 1ms);
   ASSERT_EQ(candidates.size(), 4);
   EXPECT_EQ(candidates.front().cost, 9_J);
 }
 
 TEST(ExponentialFitTest, FewCandidatesAreJoinedByThoseThatNoiseMayHaveBeaten) {
-  const ComputationKind kind = KindOf({{10.5, 9}, {11.5, 9.1}, {12.5, 8}, {30.5, 12}});
+  const ComputationKind kind = MakeKind({{10.5, 9}, {11.5, 9.1}, {12.5, 8}, {30.5, 12}});
   const auto candidates = FitCandidates(kind, 0_W, 1ms);
   ASSERT_EQ(candidates.size(), 3);  // The one at 11 ms is beaten by 1 % only, that at 30 ms by far.
   EXPECT_EQ(candidates[1].quanta, 11);
 }
 
 TEST(ExponentialFitTest, OnePointIsAConstant) {
-  const auto model = FitExponential(KindOf({{10.5, 9}}), 100_W, 1ms);
+  const auto model = FitExponential(MakeKind({{10.5, 9}}), 100_W, 1ms);
   ASSERT_TRUE(model.ok());
   EXPECT_EQ(model.value().min, model.value().max);
   EXPECT_DOUBLE_EQ(At(model.value(), 10), 8);
 }
 
 TEST(ExponentialFitTest, TwoPointsAreMetAndJoinedByNearlyALine) {
-  const auto model = FitExponential(KindOf({{10.5, 9}, {30.5, 5}}), 0_W, 1ms);
+  const auto model = FitExponential(MakeKind({{10.5, 9}, {30.5, 5}}), 0_W, 1ms);
   ASSERT_TRUE(model.ok());
   EXPECT_LT(model.value().b, 0);
   EXPECT_NEAR(At(model.value(), 10), 9, 1e-9);
@@ -111,7 +111,7 @@ TEST(ExponentialFitTest, TwoPointsAreMetAndJoinedByNearlyALine) {
 TEST(ExponentialFitTest, APlateauAfterAStepIsFitted) {
   const std::vector<Measured> plateau{
       {50.5, 20}, {51.5, 5.003}, {52.5, 5.002}, {53.5, 5.001}, {54.5, 5}};
-  const auto model = FitExponential(KindOf(plateau), 0_W, 1ms);
+  const auto model = FitExponential(MakeKind(plateau), 0_W, 1ms);
   ASSERT_TRUE(model.ok());
   for (const Measured& point : plateau)
     EXPECT_NEAR(At(model.value(), std::floor(point.milliseconds)), point.joules, 0.01);
@@ -119,21 +119,21 @@ TEST(ExponentialFitTest, APlateauAfterAStepIsFitted) {
 
 TEST(ExponentialFitTest, ASteepCurveOfLongComputationsStaysFinite) {
   const auto model = FitExponential(
-      KindOf({{90000.5, 20}, {90001.5, 5.2}, {90002.5, 5.1}, {90003.5, 5}}), 0_W, 1ms);
+      MakeKind({{90000.5, 20}, {90001.5, 5.2}, {90002.5, 5.1}, {90003.5, 5}}), 0_W, 1ms);
   ASSERT_TRUE(model.ok());
   EXPECT_TRUE(std::isfinite(model.value().a));
   EXPECT_GT(At(model.value(), 90000), At(model.value(), 90003));
 }
 
 TEST(ExponentialFitTest, EnergyThatRisesWithTimeIsRefusedByName) {
-  const auto model = FitExponential(KindOf({{10.5, 100}, {10.9, 101}, {11.5, 103}}), 0_W, 1ms);
+  const auto model = FitExponential(MakeKind({{10.5, 100}, {10.9, 101}, {11.5, 103}}), 0_W, 1ms);
   ASSERT_FALSE(model.ok());
   EXPECT_EQ(model.error().code, ErrorCode::kInvalidArgument);
   EXPECT_THAT(model.error().message, HasSubstr("backward of stage 3"));
 }
 
 TEST(ExponentialFitTest, AKindWithoutPointsIsRefusedByName) {
-  const auto model = FitExponential(KindOf({}), 0_W, 1ms);
+  const auto model = FitExponential(MakeKind({}), 0_W, 1ms);
   ASSERT_FALSE(model.ok());
   EXPECT_THAT(model.error().message, HasSubstr("backward of stage 3"));
 }

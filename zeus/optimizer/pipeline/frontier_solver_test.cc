@@ -37,7 +37,7 @@ std::vector<Ticks> EndDurations(const RandomProblem& random, bool longest) {
   return durations;
 }
 
-Joules EnergyOf(const RandomProblem& random, const std::vector<Ticks>& durations, Ticks time) {
+Joules ComputeEnergy(const RandomProblem& random, const std::vector<Ticks>& durations, Ticks time) {
   Joules energy = random.problem.blocking_power * random.problem.stages *
                   (random.costs.tick * static_cast<double>(time));
   for (std::size_t i = 0; i < durations.size(); ++i)
@@ -77,7 +77,7 @@ TEST(FrontierSolverTest, EndsWhereAllAreLongestAndWhereAllAreShortest) {
     EXPECT_EQ(frontier.fastest().ticks,
               LongestPath(random.problem.graph, EndDurations(random, false)));
     ExpectClose(frontier.slowest().energy,
-                EnergyOf(random, EndDurations(random, true), frontier.slowest().ticks), 1e-12);
+                ComputeEnergy(random, EndDurations(random, true), frontier.slowest().ticks), 1e-12);
   }
 }
 
@@ -105,7 +105,7 @@ TEST(FrontierSolverTest, DurationsAtAnyTimeMeetItAndHaveItsEnergy) {
     for (Ticks time = frontier.fastest().ticks; time <= frontier.slowest().ticks; ++time) {
       const std::vector<Ticks> durations = frontier.DurationsAt(time);
       EXPECT_LE(LongestPath(random.problem.graph, durations), time);
-      ExpectClose(EnergyOf(random, durations, time), frontier.EnergyAt(time), 1e-9);
+      ExpectClose(ComputeEnergy(random, durations, time), frontier.EnergyAt(time), 1e-9);
     }
   }
 }
@@ -121,7 +121,7 @@ TEST(FrontierSolverTest, AgreesWithALinearProgram) {
       const Ticks time = frontier.fastest().ticks + range * share / 10;
       const std::optional<Joules> least = LeastEffectiveEnergy(random, time);
       ASSERT_TRUE(least);
-      const Joules blocking = EnergyOf(random, {}, time);
+      const Joules blocking = ComputeEnergy(random, {}, time);
       ExpectClose(frontier.EnergyAt(time), *least + blocking, 1e-6);
     }
     EXPECT_FALSE(LeastEffectiveEnergy(random, frontier.fastest().ticks - 1));
@@ -138,7 +138,7 @@ TEST(DeadlineSolverTest, AgreesWithALinearProgramOnAnyGraph) {
     for (const Ticks time : {fastest, (fastest + slowest) / 2, slowest}) {
       const auto solution = SolveDeadline(random.problem, random.costs, time);
       ASSERT_TRUE(solution.ok()) << solution.error().message;
-      const Joules blocking = EnergyOf(random, {}, solution.value().time);
+      const Joules blocking = ComputeEnergy(random, {}, solution.value().time);
       ExpectClose(solution.value().energy, *LeastEffectiveEnergy(random, time) + blocking, 1e-6);
     }
   }

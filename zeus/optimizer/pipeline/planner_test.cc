@@ -31,14 +31,14 @@ Problem Synthetic(int stages, int microbatches, std::string_view schedule = "1f1
   return MakeProblem(SyntheticProfile(stages), made.value()).value();
 }
 
-std::unique_ptr<Planner> PlannerOf(Problem problem) {
+std::unique_ptr<Planner> MakePlanner(Problem problem) {
   auto planner = Planner::Make(std::move(problem));
   EXPECT_TRUE(planner.ok()) << planner.error().message;
   return std::move(planner).value();
 }
 
 // Returns the clocks of a stage in its order.
-std::vector<double> ClocksOf(const PipelinePlan& plan, std::size_t stage) {
+std::vector<double> ListClocks(const PipelinePlan& plan, std::size_t stage) {
   std::vector<double> clocks;
   for (const PlannedInstruction& instruction : plan.stages[stage])
     clocks.push_back(instruction.clock.ToMega());
@@ -46,7 +46,7 @@ std::vector<double> ClocksOf(const PipelinePlan& plan, std::size_t stage) {
 }
 
 TEST(PlannerTest, SavesEnergyWithoutTakingLonger) {
-  const auto planner = PlannerOf(Synthetic(4, 8));
+  const auto planner = MakePlanner(Synthetic(4, 8));
   const auto plan = planner->Plan(planner->baseline().time);
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   EXPECT_LE(plan.value().time, planner->baseline().time + Seconds(1e-9));
@@ -56,7 +56,7 @@ TEST(PlannerTest, SavesEnergyWithoutTakingLonger) {
 }
 
 TEST(PlannerTest, ItsTimesAndEnergiesAreThoseOfItsInstructions) {
-  const auto planner = PlannerOf(Synthetic(3, 5));
+  const auto planner = MakePlanner(Synthetic(3, 5));
   const PipelinePlan plan = planner->Plan(planner->baseline().time * 1.03).value();
   Seconds end{0};
   Joules energy{};
@@ -101,7 +101,7 @@ TEST(PlannerTest, IsNearTheBestOfAllChoices) {
       points = {points[random.Below(3)], points[3 + random.Below(3)], points[6 + random.Below(3)]};
     }
     const auto schedule = MakeSchedule("1f1b", {.stages = 2, .microbatches = 2});
-    const auto planner = PlannerOf(MakeProblem(profile, schedule.value()).value());
+    const auto planner = MakePlanner(MakeProblem(profile, schedule.value()).value());
     for (const double slack : {1.0, 1.05, 1.2}) {
       const Seconds deadline = planner->baseline().time * slack;
       const PipelinePlan plan = planner->Plan(deadline).value();
@@ -114,7 +114,7 @@ TEST(PlannerTest, IsNearTheBestOfAllChoices) {
 }
 
 TEST(PlannerTest, NamesTheFastestTimeWhenADeadlineIsTooShort) {
-  const auto planner = PlannerOf(Synthetic(2, 4));
+  const auto planner = MakePlanner(Synthetic(2, 4));
   const auto plan = planner->Plan(planner->fastest_time() * 0.9);
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.error().code, ErrorCode::kInvalidArgument);
@@ -125,7 +125,7 @@ TEST(PlannerTest, NamesTheFastestTimeWhenADeadlineIsTooShort) {
 }
 
 TEST(PlannerTest, NobodyIsSlowerThanPaysOff) {
-  const auto planner = PlannerOf(Synthetic(3, 4));
+  const auto planner = MakePlanner(Synthetic(3, 4));
   const PipelinePlan plan = planner->Plan(Seconds(3600)).value();
   const auto& points = planner->frontier().points();
   const auto least = std::ranges::min_element(points, {}, &FrontierPoint::energy);
@@ -134,7 +134,7 @@ TEST(PlannerTest, NobodyIsSlowerThanPaysOff) {
 }
 
 TEST(PlannerTest, WithAStragglerWaitingCostsTheSameAndEverybodySlowsDown) {
-  const auto planner = PlannerOf(Synthetic(4, 8));
+  const auto planner = MakePlanner(Synthetic(4, 8));
   const Seconds pace = planner->baseline().time * 1.3;
   const PipelinePlan plan = planner->PlanForPace(pace).value();
   EXPECT_LE(plan.time, pace);
@@ -147,7 +147,7 @@ TEST(PlannerTest, WithAStragglerWaitingCostsTheSameAndEverybodySlowsDown) {
 }
 
 TEST(PlannerTest, ChangesClocksNoMoreOftenThanAllowed) {
-  const auto planner = PlannerOf(Synthetic(4, 12));
+  const auto planner = MakePlanner(Synthetic(4, 12));
   const int free = planner->Plan(planner->baseline().time * 1.05).value().clock_changes;
   for (const int least : {2, 4, 8}) {
     const auto plan = planner->Plan(planner->baseline().time * 1.05, {.least_instructions = least});
@@ -155,7 +155,7 @@ TEST(PlannerTest, ChangesClocksNoMoreOftenThanAllowed) {
     EXPECT_LE(plan.value().time, planner->baseline().time * 1.05);
     EXPECT_LT(plan.value().clock_changes, free);
     for (std::size_t stage = 0; stage < 4; ++stage) {
-      const std::vector<double> clocks = ClocksOf(plan.value(), stage);
+      const std::vector<double> clocks = ListClocks(plan.value(), stage);
       auto begin = clocks.begin();
       while (begin != clocks.end()) {
         const auto end = std::find_if(begin, clocks.end(), [&](double c) { return c != *begin; });
@@ -167,7 +167,7 @@ TEST(PlannerTest, ChangesClocksNoMoreOftenThanAllowed) {
 }
 
 TEST(PlannerTest, ChargesTheLatencyOfEachChange) {
-  const auto planner = PlannerOf(Synthetic(4, 12));
+  const auto planner = MakePlanner(Synthetic(4, 12));
   const Seconds deadline = planner->baseline().time * 1.05;
   const int free = planner->Plan(deadline).value().clock_changes;
   const auto plan = planner->Plan(deadline, {.latency = Seconds(0.01)});
@@ -180,7 +180,7 @@ TEST(PlannerTest, ChargesTheLatencyOfEachChange) {
 }
 
 TEST(PlannerTest, RefusesRulesThatMeanNothing) {
-  const auto planner = PlannerOf(Synthetic(2, 4));
+  const auto planner = MakePlanner(Synthetic(2, 4));
   EXPECT_FALSE(planner->Plan(Seconds(10), {.least_instructions = 0}).ok());
   EXPECT_FALSE(planner->Plan(Seconds(10), {.latency = Seconds(-1)}).ok());
 }
@@ -189,7 +189,7 @@ TEST(PlannerTest, WithOneClockThereIsNothingToChoose) {
   PipelineProfile profile = SyntheticProfile(2);
   for (InstructionProfile& instruction : profile.instructions) instruction.points.resize(1);
   const auto schedule = MakeSchedule("1f1b", {.stages = 2, .microbatches = 3});
-  const auto planner = PlannerOf(MakeProblem(profile, schedule.value()).value());
+  const auto planner = MakePlanner(MakeProblem(profile, schedule.value()).value());
   EXPECT_EQ(planner->frontier().points().size(), 1U);
   const PipelinePlan plan = planner->Plan(planner->baseline().time * 2).value();
   EXPECT_EQ(plan.time, planner->baseline().time);
@@ -205,7 +205,7 @@ std::unique_ptr<Planner> PlannerBy(Demand demand, const Problem& problem) {
 
 TEST(PlannerTest, APlanForOneDeadlineIsAsGoodAsOneFromTheFrontier) {
   const Problem problem = Synthetic(4, 16);
-  const auto planner = PlannerOf(problem);
+  const auto planner = MakePlanner(problem);
   const auto alone = PlannerBy(Demand::kOneDeadline, problem);
   EXPECT_EQ(alone->solver(), Solver::kSingleDeadline);
   EXPECT_FALSE(alone->has_frontier());
@@ -223,7 +223,7 @@ TEST(PlannerTest, APlanForOneDeadlineIsAsGoodAsOneFromTheFrontier) {
 
 TEST(PlannerTest, APlanForOneDeadlineKnowsPacesAndRules) {
   const Problem problem = Synthetic(4, 16);
-  const auto planner = PlannerOf(problem);
+  const auto planner = MakePlanner(problem);
   const auto alone = PlannerBy(Demand::kOneDeadline, problem);
   const Seconds deadline = planner->baseline().time * 1.2;
   const PipelinePlan paced = alone->PlanForPace(deadline).value();
@@ -240,7 +240,10 @@ TEST(PlannerTest, APlanForOneDeadlineKnowsPacesAndRules) {
 }
 
 TEST(PlannerTest, APeriodicFrontierIsThatOfTheWholePipelineAndItsPlansAreThoseOfOneDeadline) {
-  const Problem problem = Synthetic(2, 64);
+  constexpr int kStages = 3;
+  constexpr int kMicrobatches = 16 * kStages + 1;
+  const auto schedule = MakeSchedule("1f1b", {.stages = kStages, .microbatches = kMicrobatches});
+  const Problem problem = MakeProblem(SyntheticProfile(kStages, 0.05), schedule.value()).value();
   const auto whole = PlannerBy(Demand::kExactFrontier, problem);
   const auto periodic = PlannerBy(Demand::kFrontier, problem);
   const auto alone = PlannerBy(Demand::kOneDeadline, problem);
@@ -266,7 +269,7 @@ TEST(PlannerTest, SmallGraphsAreSolvedWholeWhateverIsAsked) {
 
 TEST(PlannerTest, EveryScheduleCanBePlanned) {
   for (const char* const name : {"1f1b", "gpipe"}) {
-    const auto planner = PlannerOf(Synthetic(4, 6, name));
+    const auto planner = MakePlanner(Synthetic(4, 6, name));
     const auto plan = planner->Plan(planner->baseline().time);
     ASSERT_TRUE(plan.ok()) << name;
     EXPECT_LT(plan.value().gap(), kCoarse) << name;
@@ -280,7 +283,7 @@ TEST_P(RealInstanceTest, PlansAreWithinHalfAPercentOfTheBoundAndInTime) {
   const auto path = InstanceDirectory() / "instances" / (std::string(GetParam()) + ".json");
   const auto text = ReadSmallFile(path, 1 << 24);
   if (!text.ok()) GTEST_SKIP() << "needs the shared instances: " << text.error().message;
-  const auto planner = PlannerOf(ParseInstance(text.value()).value());
+  const auto planner = MakePlanner(ParseInstance(text.value()).value());
   for (const double slack : {0.0, 0.01, 0.02, 0.05, 0.1}) {
     const Seconds deadline = planner->baseline().time * (1 + slack);
     const auto plan = planner->Plan(deadline);
@@ -300,7 +303,7 @@ INSTANTIATE_TEST_SUITE_P(Instances, RealInstanceTest,
                                            "hist_bert_a40_4x8"));
 
 TEST(ReplicasTest, TheOthersUseTheTimeOfTheStraggler) {
-  const auto planner = PlannerOf(Synthetic(4, 8));
+  const auto planner = MakePlanner(Synthetic(4, 8));
   const ReplicaOutcome outcome = PlanReplicas(*planner, {}).value();
   EXPECT_DOUBLE_EQ(outcome.pace.count(), planner->baseline().time.count() * 1.2);
   EXPECT_LT(outcome.planned_energy, outcome.intrinsic_energy);
@@ -312,7 +315,7 @@ TEST(ReplicasTest, TheOthersUseTheTimeOfTheStraggler) {
 }
 
 TEST(ReplicasTest, RefusesScenariosThatCannotBe) {
-  const auto planner = PlannerOf(Synthetic(2, 2));
+  const auto planner = MakePlanner(Synthetic(2, 2));
   EXPECT_FALSE(PlanReplicas(*planner, {.replicas = 0}).ok());
   EXPECT_FALSE(PlanReplicas(*planner, {.replicas = 2, .stragglers = 3}).ok());
   EXPECT_FALSE(PlanReplicas(*planner, {.slowdown = 0.5}).ok());

@@ -13,7 +13,7 @@ namespace power_attribution_test {
 using Exposure = std::array<Seconds, 3>;
 constexpr std::array<double, 3> kPowers = {300, 250, 85};
 
-Joules EnergyOf(const Exposure& exposure) {
+Joules ComputeEnergy(const Exposure& exposure) {
   Joules energy{};
   for (std::size_t i = 0; i < 3; ++i) energy += Watts(kPowers[i]) * exposure[i];
   return energy;
@@ -26,7 +26,7 @@ TEST(PowerAttributionTest, MixturesOfStatesTellThePowerOfEach) {
     const double first = random.Uniform(0, 0.1);
     const double second = random.Uniform(0, 0.1 - first);
     const Exposure exposure = {Seconds(first), Seconds(second), Seconds(0.1 - first - second)};
-    attribution.Add(exposure, EnergyOf(exposure));
+    attribution.Add(exposure, ComputeEnergy(exposure));
   }
   const auto estimates = attribution.Solve();
   for (std::size_t i = 0; i < 3; ++i) {
@@ -46,7 +46,7 @@ TEST(PowerAttributionTest, NoiseShowsInTheSigmas) {
       const double first = random.Uniform(0, 0.1);
       const double second = random.Uniform(0, 0.1 - first);
       const Exposure exposure = {Seconds(first), Seconds(second), Seconds(0.1 - first - second)};
-      attribution.Add(exposure, EnergyOf(exposure) + Joules(random.Uniform(-2, 2)));
+      attribution.Add(exposure, ComputeEnergy(exposure) + Joules(random.Uniform(-2, 2)));
     }
     const auto estimates = attribution.Solve();
     for (std::size_t i = 0; i < 3; ++i) {
@@ -62,7 +62,7 @@ TEST(PowerAttributionTest, StatesThatComeOnlyTogetherCannotBeToldApart) {
   PowerAttribution attribution(3);
   for (int i = 1; i < 40; ++i) {
     const Exposure exposure = {Seconds(0.001 * i), Seconds(0.002 * i), Seconds(0.1)};
-    attribution.Add(exposure, EnergyOf(exposure));
+    attribution.Add(exposure, ComputeEnergy(exposure));
   }
   const auto estimates = attribution.Solve();
   EXPECT_GT(estimates[0].sigma.value(), 100);
@@ -74,7 +74,7 @@ TEST(PowerAttributionTest, AStateThatNeverWasIsNotKnown) {
   PowerAttribution attribution(3);
   for (int i = 1; i < 10; ++i) {
     const Exposure exposure = {Seconds(0.01 * i), Seconds(0.1 - 0.01 * i), Seconds(0)};
-    attribution.Add(exposure, EnergyOf(exposure));
+    attribution.Add(exposure, ComputeEnergy(exposure));
   }
   const auto estimates = attribution.Solve();
   EXPECT_NEAR(estimates[0].power.value(), 300, 0.01);
@@ -84,7 +84,7 @@ TEST(PowerAttributionTest, AStateThatNeverWasIsNotKnown) {
 TEST(PowerAttributionTest, TooFewMeasurementsProveNothing) {
   PowerAttribution attribution(3);
   const Exposure exposure = {Seconds(0.05), Seconds(0.03), Seconds(0.02)};
-  attribution.Add(exposure, EnergyOf(exposure));
+  attribution.Add(exposure, ComputeEnergy(exposure));
   for (const auto& estimate : attribution.Solve()) EXPECT_TRUE(std::isinf(estimate.sigma.value()));
 }
 

@@ -32,7 +32,7 @@ std::string Name(const Problem& problem, int computation) {
   return std::string(1, kind) + std::to_string(c.stage) + std::to_string(c.microbatch);
 }
 
-std::set<std::string> EdgesOf(const Problem& problem) {
+std::set<std::string> DescribeEdges(const Problem& problem) {
   std::set<std::string> edges;
   for (int from = 0; from < problem.graph.size(); ++from)
     for (const int to : problem.graph.Successors(from))
@@ -50,7 +50,7 @@ TEST(ProblemTest, ComputationsWaitForTheirStageAndForTheirInput) {
   const auto schedule = MakeSchedule("1f1b", {.stages = 2, .microbatches = 2});
   const auto problem = MakeProblem(SyntheticProfile(2), schedule.value());
   ASSERT_TRUE(problem.ok()) << problem.error().message;
-  EXPECT_THAT(EdgesOf(problem.value()),
+  EXPECT_THAT(DescribeEdges(problem.value()),
               UnorderedElementsAre("F00>F01", "F01>B00", "B00>B01",  // Stage 0 in its order,
                                    "F10>B10", "B10>F11", "F11>B11",  // stage 1 in its order,
                                    "F00>F10", "F01>F11", "B10>B00", "B11>B01"));  // between them.
@@ -175,7 +175,7 @@ TEST(ResizableTest, GivesTheSamePipelineWithOtherMicrobatches) {
     const auto resizable = Resizable(problem);
     ASSERT_TRUE(resizable) << name;
     const Problem larger = (*resizable)(9).value();
-    EXPECT_EQ(EdgesOf(larger), EdgesOf(of_size(9))) << name;
+    EXPECT_EQ(DescribeEdges(larger), DescribeEdges(of_size(9))) << name;
     for (std::size_t i = 0; i < larger.kinds.size(); ++i)
       EXPECT_EQ(larger.kinds[i].instruction, problem.kinds[i].instruction) << name;
   }
@@ -195,7 +195,7 @@ TEST(InstanceTest, TheGraphOfASharedInstanceIsTheOneWeBuild) {
   ASSERT_TRUE(problem.ok()) << problem.error().message;
   const auto schedule = MakeSchedule("1f1b", {.stages = 8, .microbatches = 32});
   const auto ours = MakeProblem(SyntheticProfile(8), schedule.value());
-  EXPECT_EQ(EdgesOf(problem.value()), EdgesOf(ours.value()));
+  EXPECT_EQ(DescribeEdges(problem.value()), DescribeEdges(ours.value()));
 }
 
 TEST(InstanceTest, NamesTheFieldThatIsWrong) {

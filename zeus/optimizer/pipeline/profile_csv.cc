@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <map>
 #include <optional>
 #include <utility>
@@ -25,18 +26,9 @@ Error AtLine(std::size_t line, std::string_view why) {
   return Error{ErrorCode::kInvalidArgument, fmt::format("line {}: {}", line, why)};
 }
 
-std::vector<std::string_view> Fields(std::string_view line) {
-  std::vector<std::string_view> fields;
-  for (;;) {
-    const std::size_t comma = line.find(',');
-    std::string_view field = Trim(line.substr(0, comma));
-    if (field.size() >= 2 && field.front() == '"' && field.back() == '"')
-      field = field.substr(1, field.size() - 2);
-    fields.push_back(field);
-    if (comma == std::string_view::npos) return fields;
-    line.remove_prefix(comma + 1);
-  }
-}
+using Fields = std::vector<std::string_view>;
+
+bool IsControlCharacter(char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; }
 
 // The places of the known columns.
 struct Header {
@@ -44,8 +36,7 @@ struct Header {
   std::size_t width = 0;
 };
 
-Result<Header> ReadHeader(std::size_t line, std::string_view text) {
-  const std::vector<std::string_view> fields = Fields(text);
+Result<Header> ReadHeader(std::size_t line, const Fields& fields) {
   Header header;
   header.width = fields.size();
   for (std::size_t column = 0; column < kNames.size(); ++column) {
@@ -70,8 +61,8 @@ struct Row {
 
 class RowReader {
  public:
-  RowReader(const Header& header, std::size_t line, std::string_view text)
-      : header_(header), line_(line), fields_(Fields(text)) {}
+  RowReader(const Header& header, std::size_t line, const Fields& fields)
+      : header_(header), line_(line), fields_(fields) {}
 
   Result<Row> Read() const {
     if (fields_.size() != header_.width)
@@ -80,6 +71,8 @@ class RowReader {
     Row row;
     ZEUS_TRY(row.stage, Rank(kStage));
     row.instruction = Field(kInstruction);
+    if (std::ranges::any_of(row.instruction, IsControlCharacter))
+      return AtLine(line_, "instruction: has a control character");
     ZEUS_TRY(const double mhz, Number(kFrequency));
     ZEUS_TRY(const double seconds, Number(kTime));
     ZEUS_TRY(const double joules, Number(kEnergy));
@@ -114,7 +107,7 @@ class RowReader {
 
   const Header& header_;
   const std::size_t line_;
-  const std::vector<std::string_view> fields_;
+  const Fields& fields_;
 };
 
 // The rows of all ranks for one operating point of one instruction.
@@ -158,23 +151,22 @@ Result<PipelineProfile> ToProfile(const Table& table) {
 }  // namespace
 
 Result<PipelineProfile> ParseProfileCsv(std::string_view text) {
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  CsvText csv(text);
   std::optional<Header> header;
   Table table;
-  for (std::size_t line = 1; !text.empty(); ++line) {
-    const std::size_t end = text.find('\n');
-    const std::string_view content = Trim(text.substr(0, end));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (content.empty() || content.front() == '#') continue;
+  for (;;) {
+    const Result<bool> found = csv.Next();
+    if (!found.ok()) return AtLine(csv.line(), found.error().message);
+    if (!found.value()) break;
     if (!header) {
-      ZEUS_TRY(header, ReadHeader(line, content));
+      ZEUS_TRY(header, ReadHeader(csv.line(), csv.fields()));
       continue;
     }
-    ZEUS_TRY(Row row, RowReader(*header, line, content).Read());
+    ZEUS_TRY(Row row, RowReader(*header, csv.line(), csv.fields()).Read());
     const double mhz = row.point.clock.ToMega();
     Ranks& ranks = table[{row.stage, std::move(row.instruction)}][mhz];
     if (!ranks.emplace(row.rank, row.point).second)
-      return AtLine(line,
+      return AtLine(csv.line(),
                     fmt::format("{} MHz stands there twice for this instruction and rank", mhz));
   }
   if (table.empty())

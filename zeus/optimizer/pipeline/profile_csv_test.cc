@@ -31,6 +31,23 @@ TEST(ProfileCsvTest, ReadsWhatItWrites) {
   EXPECT_EQ(forward->points[3].energy, profile.Find(2, "forward")->points[3].energy);
 }
 
+TEST(ProfileCsvTest, ReadsTheNamesThatItQuotes) {
+  for (const std::string name : {"forward, first", "say \"hi\"", "\"", " padded ", "a,\"b\",c"}) {
+    PipelineProfile profile = SyntheticProfile(1);
+    profile.instructions.front().instruction = name;
+    const auto again = ParseProfileCsv(ToCsv(profile));
+    ASSERT_TRUE(again.ok()) << name << ": " << again.error().message;
+    EXPECT_NE(again.value().Find(0, name), nullptr) << name;
+    EXPECT_EQ(ToCsv(again.value()).size(), ToCsv(profile).size());
+  }
+}
+
+TEST(ProfileCsvTest, RefusesNamesThatDoNotFitOnALine) {
+  const std::string header = kHeader;
+  EXPECT_THAT(WhyNot(header + "0,\"for\nward\",1410,0.5,20\n"), HasSubstr("control character"));
+  EXPECT_THAT(WhyNot(header + "0,\"forward,1410,0.5,20\n"), HasSubstr("line 2: a quotation mark"));
+}
+
 TEST(ProfileCsvTest, FindsColumnsInAnyOrderAmongOthers) {
   const auto profile = ParseProfileCsv(
       "\xef\xbb\xbf# measured yesterday\r\n"

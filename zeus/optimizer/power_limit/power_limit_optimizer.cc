@@ -1,7 +1,12 @@
 #include "zeus/optimizer/power_limit/power_limit_optimizer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <exception>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include "zeus/base/log.h"
@@ -26,6 +31,81 @@ constexpr Seconds kLookInterval = 1s;
 // How often a setting is tried that is not in force all the time.
 constexpr int kTries = 2;
 
+// Observed jobs: how often to look for the first step and for sensors, how long sensors may take
+// (the slowest update once a second), and when to check the precision of a slice: after this part
+// of its length, then whenever it has grown by this factor.
+constexpr Seconds kObservePeriod = 20ms;
+constexpr Seconds kObservedSettlingTime = 2s;
+constexpr double kFirstCheckPart = 0.125;
+constexpr double kCheckGrowth = 1.25;
+
+// As in the paper. Clocks come in steps of 15 MHz; a dozen of them show where the best one is.
+constexpr Watts kPowerStride{25};
+constexpr Hertz kClockStride = Hertz::FromMega(120);
+
+// Numbers per point of a profile on its way between ranks.
+constexpr std::size_t kPointNumbers = 6;
+
+Setting DefaultStride(KnobKind kind) {
+  if (IsClock(kind)) return kClockStride;
+  return kPowerStride;
+}
+
+bool Sensible(const SliceRule::Length& length) {
+  return !length.time || (std::isfinite(length.time->count()) && *length.time >= Seconds(0));
+}
+
+Status Check(const SliceRule& rule) {
+  if (!Sensible(rule.warmup) || !Sensible(rule.profile) || !(rule.enough_precision >= 0))
+    return Error{ErrorCode::kInvalidArgument,
+                 "times and the precision of a slice must be numbers of zero or more"};
+  if (!rule.profile.steps && !rule.profile.time)
+    return Error{ErrorCode::kInvalidArgument,
+                 "a slice without a number of steps or a time would never end"};
+  return Ok();
+}
+
+bool HasUnitOf(KnobKind kind, const Setting& setting) {
+  return setting.index() == SettingOf(kind, 0).index();
+}
+
+void SortFastestFirst(std::vector<Setting>& settings) {
+  std::ranges::sort(settings, std::greater<>());
+  const auto repeated = std::ranges::unique(settings);
+  settings.erase(repeated.begin(), repeated.end());
+}
+
+std::vector<double> Flatten(const Profile& profile) {
+  std::vector<double> numbers{profile.complete ? 1.0 : 0.0, profile.shared_error};
+  for (const ProfilePoint& point : profile.points)
+    numbers.insert(numbers.end(), {ToNumber(point.setting), static_cast<double>(point.steps),
+                                   point.time_per_step.count(), point.time_sigma.count(),
+                                   point.energy_per_step.value(), point.energy_sigma.value()});
+  return numbers;
+}
+
+void Unflatten(const std::vector<double>& numbers, Profile& profile) {
+  profile.complete = numbers[0] != 0.0;
+  profile.shared_error = numbers[1];
+  profile.points.clear();
+  for (std::size_t i = 2; i + kPointNumbers <= numbers.size(); i += kPointNumbers)
+    profile.points.push_back({.setting = SettingOf(profile.knob, numbers[i]),
+                              .steps = static_cast<std::int64_t>(numbers[i + 1]),
+                              .time_per_step = Seconds(numbers[i + 2]),
+                              .time_sigma = Seconds(numbers[i + 3]),
+                              .energy_per_step = Joules(numbers[i + 4]),
+                              .energy_sigma = Joules(numbers[i + 5])});
+}
+
+// Given settings that would raise the knob above where it was found.
+void DropAbove(const Setting& ceiling, std::vector<Setting>& settings) {
+  const auto dropped =
+      std::erase_if(settings, [&](const Setting& setting) { return setting > ceiling; });
+  if (dropped > 0)
+    log::Warning("settings above {}, which was found, are not tried: {} of them", ToText(ceiling),
+                 dropped);
+}
+
 }  // namespace
 
 PowerLimitOptimizer::PowerLimitOptimizer(const Parts& parts, Options options)
@@ -41,6 +121,89 @@ PowerLimitOptimizer::~PowerLimitOptimizer() {
   parts_.meter.Cancel();
   if (const Status restored = parts_.knob.Restore(); !restored.ok())
     log::Failure("{}", restored.error().message);
+}
+
+// --- the start ---
+
+Status PowerLimitOptimizer::Start() {
+  ZEUS_RETURN_IF_ERROR(ranks_.Together(Check(options_.rule)));
+  ZEUS_TRY(Profile known, ShareKnownProfile());
+  const auto present = parts_.knob.Current();
+  ZEUS_RETURN_IF_ERROR(ranks_.Together(present.ok() ? Ok() : Status(present.error())));
+  ZEUS_RETURN_IF_ERROR(CheckAlike(present.value()));
+  auto offered = SettingsToTry(present.value(), known);
+  ZEUS_RETURN_IF_ERROR(ranks_.Together(offered.ok() ? Ok() : Status(offered.error())));
+
+  std::vector<double> numbers;
+  for (const Setting& setting : offered.value()) numbers.push_back(ToNumber(setting));
+  ZEUS_TRY(numbers, ranks_.FromLeader(std::move(numbers)));
+  std::vector<Setting> settings;
+  for (const double number : numbers) settings.push_back(SettingOf(known.knob, number));
+
+  std::vector<double> max_power{parts_.knob.max_power().value()};
+  ZEUS_RETURN_IF_ERROR(ranks_.Sum(max_power));
+  known.max_power = Watts(max_power.front());
+  builder_ = ProfileBuilder(settings, std::move(known), options_.least_scatter);
+  steps_at_.assign(settings.size(), 0);
+  original_ = builder_.Find(present.value());
+  for (std::size_t i = 0; i < settings.size(); ++i)
+    if (!builder_.IsKnown(i)) order_.push_back(i);
+  if (!order_.empty()) return Ok();
+  ZEUS_RETURN_IF_ERROR(Decide());
+  Finish();
+  return Ok();
+}
+
+// The setting that the job began with is one of those to compare, so all ranks must have the same.
+Status PowerLimitOptimizer::CheckAlike(const Setting& present) {
+  const double number = ToNumber(present);
+  std::vector<double> extremes{number, -number};
+  ZEUS_RETURN_IF_ERROR(ranks_.Max(extremes));
+  if (extremes[0] == -extremes[1]) return Ok();
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("the {} of this rank is {}, that of others is not: set the same on all",
+                           parts_.knob.name(), ToText(present))};
+}
+
+// Only some ranks may have found a profile: files are not the same everywhere.
+Result<Profile> PowerLimitOptimizer::ShareKnownProfile() {
+  Profile known;
+  if (options_.known && options_.known->knob == parts_.knob.kind()) known = *options_.known;
+  known.knob = parts_.knob.kind();
+  known.context = options_.context;
+  ZEUS_TRY(const std::vector<double> numbers, ranks_.FromLeader(Flatten(known)));
+  Unflatten(numbers, known);
+  return known;
+}
+
+Result<std::vector<Setting>> PowerLimitOptimizer::SettingsToTry(const Setting& present,
+                                                                const Profile& known) {
+  std::vector<Setting> settings = options_.settings;
+  const KnobKind kind = parts_.knob.kind();
+  for (const Setting& setting : settings)
+    if (!HasUnitOf(kind, setting) || !(ToNumber(setting) > 0) || std::isinf(ToNumber(setting)))
+      return Error{ErrorCode::kInvalidArgument,
+                   ToText(setting) + " is no setting of the " + parts_.knob.name()};
+  const Setting stride = options_.stride.value_or(DefaultStride(kind));
+  if (!HasUnitOf(kind, stride) || !(ToNumber(stride) > 0))
+    return Error{ErrorCode::kInvalidArgument, "a stride of " + ToText(stride) + " for the " +
+                                                  parts_.knob.name() + " leads nowhere"};
+  auto offered = parts_.knob.Settings(stride);
+  // A device that lists nothing can have settings all the same.
+  if (!offered.ok() && settings.empty()) return std::move(offered).error();
+  if (offered.ok()) DropAbove(std::max(offered.value().front(), present), settings);
+  if (settings.empty() && known.complete) {
+    for (const ProfilePoint& point : known.points) settings.push_back(point.setting);
+    if (offered.ok())
+      std::erase_if(settings, [&](const Setting& setting) {
+        return setting > std::max(offered.value().front(), present);
+      });
+    if (!settings.empty()) return settings;
+  }
+  if (settings.empty()) settings = std::move(offered).value();
+  if (options_.try_present || settings.empty()) settings.push_back(present);
+  SortFastestFirst(settings);
+  return settings;
 }
 
 // --- from step to step ---
@@ -90,20 +253,33 @@ Status PowerLimitOptimizer::Move(Moment moment) {
 }
 
 Status PowerLimitOptimizer::MoveOn(const Ready& ready, Moment moment) {
-  if (ready.steps_left > 0 || moment == Moment::kBetweenEpochs) return Ok();
-  return TryFrom(0);
+  if (moment == Moment::kBetweenEpochs) return Ok();
+  if (observed() ? !parts_.steps->Begun() : ready.steps_left > 0) return Ok();
+  return TryNext();
 }
 
-Status PowerLimitOptimizer::TryFrom(std::size_t setting) {
-  const auto next = builder_.NextUnknown(setting);
-  if (!next) {
+Status PowerLimitOptimizer::TryNext() {
+  if (observed()) {
+    ZEUS_TRY(const bool final, UpdateBuilder());
+    if (final) parts_.steps->ForgetBefore(parts_.clock.Now());
+  }
+  const std::size_t count = order_.size();
+  round_ = static_cast<unsigned>(visit_ / count);
+  // When a whole round was left out, another one would be as well.
+  if ((options_.rounds && round_ >= *options_.rounds) || left_out_in_a_row_ >= count) {
     state_ = Settling{};
     return Ok();
   }
-  ZEUS_TRY(const bool turned, Turn(*next));
-  if (!turned) return TryFrom(*next + 1);
-  in_force_ = *next;
-  state_ = Warmup{.current = *next};
+  const std::size_t along = visit_++ % count;
+  return Try(order_[round_ % 2 == 0 ? along : count - 1 - along]);
+}
+
+Status PowerLimitOptimizer::Try(std::size_t setting) {
+  ZEUS_TRY(const bool turned, Turn(setting));
+  if (!turned) return TryNext();
+  in_force_ = setting;
+  builder_.record(setting).BeginVisit();
+  state_ = Warmup{.current = setting};
   return Ok();
 }
 
@@ -121,16 +297,18 @@ Result<bool> PowerLimitOptimizer::Turn(std::size_t setting) {
 }
 
 void PowerLimitOptimizer::LeaveOut(std::size_t setting, std::string reason) {
-  log::Warning("{} is left out of the profile: {}", ToText(builder_.setting(setting)), reason);
+  if (options_.log)
+    log::Warning("{} is left out of the profile: {}", ToText(builder_.setting(setting)), reason);
   left_out_.push_back({builder_.setting(setting), std::move(reason)});
+  ++left_out_in_a_row_;
   tries_ = 0;
 }
 
 Status PowerLimitOptimizer::TryAgainOrLeaveOut(std::size_t setting) {
   builder_.record(setting).StartOver();
-  if (++tries_ < kTries) return TryFrom(setting);
+  if (++tries_ < kTries) return Try(setting);
   LeaveOut(setting, disturbed_ ? disturbed_->message : "it was not in force on another rank");
-  return TryFrom(setting + 1);
+  return TryNext();
 }
 
 void PowerLimitOptimizer::LookWhetherInForce(std::size_t setting) {
@@ -153,18 +331,17 @@ Status PowerLimitOptimizer::MoveOn(const Warmup& warmup, Moment moment) {
   ZEUS_TRY(const bool over, IsOver(length, warmup.steps, warmup.time, 0));
   if ((!over && !none) || moment == Moment::kBetweenEpochs) return Ok();
   next_check_ = kFirstCheck;
+  next_check_time_ = kFirstCheckPart * options_.rule.profile.time.value_or(Seconds(0));
   state_ = Profiling{.current = warmup.current};
   return BeginSlice(warmup.current);
 }
 
 Status PowerLimitOptimizer::MoveOn(const Profiling& profiling, Moment moment) {
   const SliceRule::Length& length = options_.rule.profile;
-  const std::int64_t least = length.time ? kFewestSteps : 1;
+  const std::int64_t least = observed() ? 0 : (length.time ? kFewestSteps : 1);
   ZEUS_TRY(bool over, IsOver(length, profiling.steps, profiling.time, least));
-  if (!over && profiling.measuring && options_.rule.enough_precision > 0 &&
-      profiling.steps >= next_check_) {
-    next_check_ = profiling.steps + std::max<std::int64_t>(profiling.steps / 2, 1);
-    ZEUS_TRY(over, PreciseEnough(profiling.current));
+  if (!over && PrecisionIsDue(profiling)) {
+    ZEUS_TRY(over, observed() ? ObservedPreciselyEnough() : PreciseEnough(profiling.current));
   }
   if (profiling.measuring && (over || moment == Moment::kBetweenEpochs)) {
     ZEUS_RETURN_IF_ERROR(EndSlice());
@@ -173,18 +350,103 @@ Status PowerLimitOptimizer::MoveOn(const Profiling& profiling, Moment moment) {
   }
   if (over) {
     tries_ = 0;
-    return TryFrom(profiling.current + 1);
+    left_out_in_a_row_ = 0;
+    return TryNext();
   }
   if (!profiling.measuring && moment == Moment::kBeforeStep) return BeginSlice(profiling.current);
   return Ok();
 }
 
 Status PowerLimitOptimizer::MoveOn(const Settling& settling) {
-  ZEUS_TRY(const bool final, builder_.Update(parts_.meter, ranks_));
+  ZEUS_TRY(const bool final, UpdateBuilder());
   ZEUS_RETURN_IF_ERROR(Decide());
-  ZEUS_TRY(const bool over, ranks_.AtLeader(final || settling.time >= kSettlingTime));
+  const Seconds timeout = observed() ? kObservedSettlingTime : kSettlingTime;
+  ZEUS_TRY(const bool over, ranks_.AtLeader(final || settling.time >= timeout));
   if (over) Finish();
   return Ok();
+}
+
+Result<bool> PowerLimitOptimizer::UpdateBuilder() {
+  if (observed()) return builder_.Update(parts_.meter, *parts_.steps);
+  return builder_.Update(parts_.meter, ranks_);
+}
+
+// --- observed from outside ---
+
+TimePoint PowerLimitOptimizer::Poll() {
+  if (done_) return TimePoint::max();
+  const TimePoint now = parts_.clock.Now();
+  const Seconds passed = polled_ ? Seconds(now - *polled_) : Seconds(0);
+  polled_ = now;
+  const auto* profiling = std::get_if<Profiling>(&state_);
+  if (profiling != nullptr && profiling->measuring && now >= next_look_)
+    LookWhetherInForce(profiling->current);
+  Status moved = Ok();
+  if (observed()) {
+    PassTime(passed);
+    moved = Move(Moment::kBeforeStep);
+  } else if (auto* settling = std::get_if<Settling>(&state_)) {
+    settling->time += passed;
+    moved = MoveOn(Settling(*settling));
+  }
+  if (!moved.ok()) Fail(moved.error());
+  return done_ ? TimePoint::max() : NextPoll();
+}
+
+void PowerLimitOptimizer::PassTime(Seconds time) {
+  if (auto* warmup = std::get_if<Warmup>(&state_)) warmup->time += time;
+  if (auto* profiling = std::get_if<Profiling>(&state_)) profiling->time += time;
+  if (auto* settling = std::get_if<Settling>(&state_)) settling->time += time;
+}
+
+TimePoint PowerLimitOptimizer::NextPoll() const {
+  const TimePoint now = parts_.clock.Now();
+  if (std::holds_alternative<Settling>(state_)) return now + kObservePeriod;
+  const auto* profiling = std::get_if<Profiling>(&state_);
+  const TimePoint next_look =
+      profiling != nullptr && profiling->measuring ? next_look_ : now + kLookInterval;
+  if (!observed()) return next_look;
+  const SliceRule& rule = options_.rule;
+  if (const auto* warmup = std::get_if<Warmup>(&state_))
+    return now + std::max(rule.warmup.time.value_or(Seconds(0)) - warmup->time, Seconds(0));
+  if (profiling == nullptr) return now + kObservePeriod;
+  Seconds left = rule.profile.time.value_or(Seconds(0)) - profiling->time;
+  if (rule.enough_precision > 0) left = std::min(left, next_check_time_ - profiling->time);
+  return std::min<TimePoint>(next_look, now + std::max(left, Seconds(0)));
+}
+
+void PowerLimitOptimizer::DropStep() {
+  auto* profiling = std::get_if<Profiling>(&state_);
+  if (profiling == nullptr) return;
+  parts_.meter.Cancel();
+  stepping_ = false;
+  builder_.record(profiling->current).StartOver();
+  *profiling = Profiling{.current = profiling->current};
+}
+
+void PowerLimitOptimizer::Stop() {
+  if (done_) return;
+  parts_.meter.Cancel();
+  if (const auto* profiling = std::get_if<Profiling>(&state_))
+    builder_.record(profiling->current).StartOver();
+  const auto updated = UpdateBuilder();
+  if (std::holds_alternative<Settling>(state_) && builder_.HasAll()) builder_.Complete();
+  if (!updated.ok()) return Fail(updated.error());
+  in_force_.reset();
+  state_ = Done{};
+  done_ = true;
+  if (Status restored = parts_.knob.Restore(); !restored.ok()) trouble_ = restored.error();
+}
+
+Status PowerLimitOptimizer::UpdateProfile() {
+  if (done_) return Ok();
+  const auto* profiling = std::get_if<Profiling>(&state_);
+  const auto updated =
+      observed() ? UpdateBuilder()
+                 : builder_.Update(
+                       parts_.meter, ranks_,
+                       profiling != nullptr ? std::optional(profiling->current) : std::nullopt);
+  return updated.ok() ? Ok() : Status(updated.error());
 }
 
 // --- slices ---
@@ -193,6 +455,7 @@ Status PowerLimitOptimizer::BeginSlice(std::size_t setting) {
   disturbed_.reset();
   LookWhetherInForce(setting);
   ZEUS_RETURN_IF_ERROR(ranks_.Together(parts_.meter.Begin(ToText(builder_.setting(setting)))));
+  slice_begin_ = parts_.clock.Now();
   std::get<Profiling>(state_).measuring = true;
   return Ok();
 }
@@ -201,7 +464,14 @@ Status PowerLimitOptimizer::EndSlice() {
   auto& profiling = std::get<Profiling>(state_);
   profiling.measuring = false;
   const auto ticket = parts_.meter.End();
-  if (ticket.ok()) builder_.record(profiling.current).AddSlice(ticket.value());
+  if (ticket.ok()) {
+    builder_.record(profiling.current)
+        .AddSlice({.ticket = ticket.value(),
+                   .number = slices_++,
+                   .round = round_,
+                   .begin = slice_begin_,
+                   .end = parts_.clock.Now()});
+  }
   return ranks_.Together(ticket.ok() ? Ok() : Status(ticket.error()));
 }
 
@@ -212,6 +482,28 @@ Result<bool> PowerLimitOptimizer::IsOver(const SliceRule::Length& length, std::i
   if (length.steps && steps >= *length.steps) return true;
   if (!length.time) return false;
   return ranks_.AtLeader(time >= *length.time);
+}
+
+bool PowerLimitOptimizer::PrecisionIsDue(const Profiling& profiling) {
+  if (!profiling.measuring || !(options_.rule.enough_precision > 0)) return false;
+  if (observed()) {
+    if (profiling.time < next_check_time_) return false;
+    next_check_time_ = kCheckGrowth * profiling.time;
+    return true;
+  }
+  if (profiling.steps < next_check_) return false;
+  next_check_ = profiling.steps + std::max<std::int64_t>(profiling.steps / 2, 1);
+  return true;
+}
+
+Result<bool> PowerLimitOptimizer::ObservedPreciselyEnough() {
+  const auto rate = parts_.steps->Between(slice_begin_, parts_.clock.Now());
+  if (!rate || rate->intervals < kFirstCheck) return false;
+  const auto peek = parts_.meter.Peek();
+  if (!peek.ok() || !(peek.value().energy > Joules(0))) return false;
+  const double time_error = rate->sigma / rate->time_per_step;
+  const double energy_error = peek.value().sigma / peek.value().energy;
+  return std::max(time_error, energy_error) <= options_.rule.enough_precision;
 }
 
 Result<bool> PowerLimitOptimizer::PreciseEnough(std::size_t setting) {
@@ -226,9 +518,17 @@ Result<bool> PowerLimitOptimizer::PreciseEnough(std::size_t setting) {
 // --- the decision ---
 
 Status PowerLimitOptimizer::Decide() {
-  if (profile().points.empty() && !left_out_.empty())
+  const bool measured = std::ranges::any_of(
+      order_, [this](std::size_t i) { return !builder_.record(i).slices().empty(); });
+  if (profile().points.empty() && !measured && !left_out_.empty())
     return Error{ErrorCode::kUnavailable,
                  "no setting could be measured: " + left_out_.front().reason};
+  if (options_.mode == OptimizerMode::kMeasure) {
+    in_force_.reset();
+    return ranks_.Together(parts_.knob.Restore());
+  }
+  if (observed() && profile().points.empty())
+    return Error{ErrorCode::kUnavailable, "the job made no steps while settings were tried"};
   ZEUS_TRY(best_, SelectTogether());
   if (options_.mode == OptimizerMode::kObserve) {
     in_force_.reset();
@@ -265,14 +565,14 @@ Result<std::size_t> PowerLimitOptimizer::SelectTogether() {
 }
 
 void PowerLimitOptimizer::Finish() {
-  if (left_out_.empty()) builder_.Complete();
+  if (builder_.HasAll()) builder_.Complete();
   state_ = Done{};
   done_ = true;
 }
 
 void PowerLimitOptimizer::Fail(const Error& error) {
   trouble_ = error;
-  log::Warning("the job goes on but is not optimised: {}", error.message);
+  if (options_.log) log::Warning("the job goes on but is not optimised: {}", error.message);
   parts_.meter.Cancel();
   if (const Status restored = parts_.knob.Restore(); !restored.ok())
     log::Failure("{}", restored.error().message);
@@ -280,6 +580,66 @@ void PowerLimitOptimizer::Fail(const Error& error) {
   best_.reset();
   state_ = Done{};
   done_ = true;
+}
+
+// --- what it found ---
+
+std::vector<Setting> PowerLimitOptimizer::settings() const {
+  std::vector<Setting> settings;
+  for (std::size_t i = 0; i < builder_.size(); ++i) settings.push_back(builder_.setting(i));
+  return settings;
+}
+
+std::vector<PowerLimitOptimizer::MeasuredSlice> PowerLimitOptimizer::Slices() const {
+  std::vector<std::pair<std::size_t, MeasuredSlice>> numbered;
+  for (std::size_t i = 0; i < builder_.size(); ++i)
+    for (const SettingRecord::Slice& slice : builder_.record(i).slices())
+      numbered.emplace_back(slice.number, MeasuredSlice{i, slice.round, slice.reading, slice.rate});
+  std::ranges::sort(numbered, {}, [](const auto& slice) { return slice.first; });
+  std::vector<MeasuredSlice> slices;
+  for (auto& [number, slice] : numbered) slices.push_back(std::move(slice));
+  return slices;
+}
+
+std::optional<std::size_t> PowerLimitOptimizer::original() const {
+  return original_ ? builder_.PositionOf(*original_) : std::nullopt;
+}
+
+std::optional<std::size_t> PowerLimitOptimizer::best() const {
+  return best_ && done_ ? builder_.PositionOf(*best_) : std::nullopt;
+}
+
+std::optional<Setting> PowerLimitOptimizer::trying() const {
+  if (const auto* warmup = std::get_if<Warmup>(&state_)) return builder_.setting(warmup->current);
+  if (const auto* profiling = std::get_if<Profiling>(&state_))
+    return builder_.setting(profiling->current);
+  return std::nullopt;
+}
+
+std::vector<std::int64_t> PowerLimitOptimizer::StepsAtPoints() const {
+  std::vector<std::int64_t> at_points(profile().points.size());
+  const auto count = [&](std::size_t setting, std::int64_t steps) {
+    if (const auto position = builder_.PositionOf(setting)) at_points[*position] += steps;
+  };
+  for (std::size_t i = 0; i < steps_at_.size(); ++i) count(i, steps_at_[i]);
+  const auto before = std::accumulate(steps_at_.begin(), steps_at_.end(), std::int64_t{0});
+  if (const auto setting = SettingInForce()) count(*setting, steps_ - before);
+  return at_points;
+}
+
+void PowerLimitOptimizer::Conclude() {
+  if (done_) return;
+  CompleteStep();
+  const auto* profiling = std::get_if<Profiling>(&state_);
+  Status taken = profiling != nullptr && profiling->measuring ? EndSlice() : Ok();
+  if (const auto updated = builder_.Update(parts_.meter, ranks_); taken.ok() && !updated.ok())
+    taken = updated.error();
+  if (!taken.ok()) Fail(taken.error());
+}
+
+Status PowerLimitOptimizer::Resume() {
+  if (!in_force_) return Ok();
+  return ranks_.Together(parts_.knob.Set(builder_.setting(*in_force_)));
 }
 
 }  // namespace zeus

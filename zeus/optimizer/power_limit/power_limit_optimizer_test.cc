@@ -403,5 +403,116 @@ TEST(PowerLimitOptimizerTest, WhenNothingIsEverInForceTheJobIsNotOptimised) {
   EXPECT_EQ(job.knob.present(), 300_W);
 }
 
+// --- jobs that are observed from outside ---
+
+// A command that reports only its epochs: each is a step, and a slice.
+PowerLimitOptimizer::Options OfEpochs() {
+  PowerLimitOptimizer::Options options = Options(Energy(), SliceRule::BySteps(1, 0, 1));
+  options.settings = {300_W, 200_W, 100_W};
+  options.least_scatter = 0.005;
+  return options;
+}
+
+TEST(PowerLimitOptimizerTest, EpochsCanBeSteps) {
+  FakeJob job(TypicalStep);
+  PowerLimitOptimizer optimizer(job.parts(), OfEpochs());
+  job.Step(optimizer);  // The first epoch contains the start of the program.
+  EXPECT_TRUE(job.knob.history.empty());
+  for (const Watts limit : {300_W, 200_W, 100_W}) {
+    job.Step(optimizer);
+    EXPECT_EQ(job.knob.present(), limit);
+  }
+  optimizer.OnStepBegin();
+  ASSERT_TRUE(optimizer.done());
+  ASSERT_EQ(optimizer.profile().points.size(), 3U);
+  for (const ProfilePoint& point : optimizer.profile().points) {
+    EXPECT_EQ(point.steps, 1);
+    EXPECT_NEAR(point.time_sigma / point.time_per_step, 0.005, 1e-9);
+  }
+  EXPECT_EQ(job.knob.present(), Best(optimizer));
+}
+
+TEST(PowerLimitOptimizerTest, AnEpochWhoseEndIsNotKnownIsMeasuredAgain) {
+  FakeJob job(TypicalStep);
+  PowerLimitOptimizer optimizer(job.parts(), OfEpochs());
+  job.Step(optimizer);
+  job.Step(optimizer);  // 300 W.
+  job.Step(optimizer);  // 200 W, of which the end is not seen …
+  optimizer.DropStep();
+  EXPECT_FALSE(job.meter.measuring());
+  job.clock.Advance(1h);
+  job.Step(optimizer);  // … so that it is measured again.
+  EXPECT_EQ(job.knob.present(), 200_W);
+  job.Step(optimizer);
+  optimizer.OnStepBegin();
+  ASSERT_TRUE(optimizer.done());
+  EXPECT_TRUE(optimizer.left_out().empty());
+  EXPECT_NEAR(optimizer.profile().points[1].time_per_step / TypicalStep(200_W).time, 1, 1e-9);
+}
+
+TEST(PowerLimitOptimizerTest, PollingSettlesBetweenEpochs) {
+  FakeJob job(TypicalStep);
+  job.meter.settle_after = 250ms;
+  PowerLimitOptimizer optimizer(job.parts(), OfEpochs());
+  for (int i = 0; i < 4; ++i) job.Step(optimizer);
+  optimizer.OnStepBegin();
+  EXPECT_FALSE(optimizer.done());
+  while (!optimizer.done()) job.clock.SleepUntil(optimizer.Poll());
+  EXPECT_NEAR(optimizer.profile().points[2].energy_per_step / TypicalStep(100_W).energy, 1, 1e-9);
+}
+
+TEST(PowerLimitOptimizerTest, AProfileSoFarHasWhatWasMeasured) {
+  FakeJob job(TypicalStep);
+  PowerLimitOptimizer optimizer(job.parts(), OfEpochs());
+  for (int i = 0; i < 3; ++i) job.Step(optimizer);
+  ASSERT_TRUE(optimizer.UpdateProfile().ok());
+  EXPECT_EQ(optimizer.profile().points.size(), 1U) << "200 W is being measured";
+  optimizer.Stop();
+  EXPECT_TRUE(optimizer.done());
+  EXPECT_EQ(optimizer.profile().points.size(), 1U);
+  EXPECT_FALSE(optimizer.profile().complete);
+  EXPECT_EQ(job.knob.present(), 300_W);
+}
+
+TEST(PowerLimitOptimizerTest, RoundsGoThereAndBackAndAddUp) {
+  FakeJob job(TypicalStep);
+  PowerLimitOptimizer::Options options = Options(Energy(), SliceRule::BySteps(0, 0, 5));
+  options.settings = {300_W, 200_W, 100_W};
+  options.rounds = 2;
+  PowerLimitOptimizer optimizer(job.parts(), std::move(options));
+  job.Train(optimizer, 1000, 1);
+  ASSERT_TRUE(optimizer.done());
+  EXPECT_THAT(std::vector(job.knob.history.begin(), job.knob.history.begin() + 6),
+              ElementsAre(300_W, 200_W, 100_W, 100_W, 200_W, 300_W));
+  for (const ProfilePoint& point : optimizer.profile().points) EXPECT_EQ(point.steps, 10);
+}
+
+TEST(SettingRecordTest, ScatterBetweenRoundsWidensTheErrorBar) {
+  FakeJob job(TypicalStep);
+  class Rates final : public StepSource {
+   public:
+    bool Begun() const override { return true; }
+    std::optional<StepRate> Between(TimePoint begin, TimePoint /*end*/) const override {
+      const Seconds step = begin > TimePoint() ? 200ms : 100ms;
+      return StepRate{.steps = 1s / step, .time_per_step = step, .sigma = 0s};
+    }
+    void ForgetBefore(TimePoint /*when*/) override {}
+  } rates;
+  SettingRecord record(100_W);
+  for (const Seconds begin : {0s, 1s}) {
+    ASSERT_TRUE(job.meter.Begin("").ok());
+    job.clock.Advance(1s);
+    job.meter.used += 100_J;
+    record.AddSlice({.ticket = job.meter.End().value(), .begin = TimePoint(begin)});
+  }
+  EXPECT_NEAR(record.Read(job.meter, &rates).value().energy.value(), 200, 1e-9);
+  const auto point = record.ObservedPoint();
+  ASSERT_TRUE(point);
+  EXPECT_EQ(point->steps, 15);
+  EXPECT_NEAR(point->time_per_step.count(), 0.15, 1e-12);
+  EXPECT_NEAR(point->time_sigma.count(), 0.05, 1e-12);
+  EXPECT_NEAR(point->energy_per_step.value(), 15, 1e-9);
+}
+
 }  // namespace power_limit_optimizer_test
 }  // namespace zeus

@@ -16,8 +16,9 @@ double Square(Joules value) { return value.value() * value.value(); }
 
 }  // namespace
 
-ProfileBuilder::ProfileBuilder(const std::vector<Setting>& settings, Profile known)
-    : profile_(std::move(known)) {
+ProfileBuilder::ProfileBuilder(const std::vector<Setting>& settings, Profile known,
+                               double least_scatter)
+    : least_scatter_(least_scatter), profile_(std::move(known)) {
   for (const Setting& setting : settings) {
     records_.emplace_back(setting);
     const auto found = std::ranges::find(profile_.points, setting, &ProfilePoint::setting);
@@ -26,18 +27,19 @@ ProfileBuilder::ProfileBuilder(const std::vector<Setting>& settings, Profile kno
   profile_.points.clear();
   for (const auto& point : known_)
     if (point) profile_.points.push_back(*point);
+  profile_.complete = profile_.complete && profile_.points.size() == settings.size();
+}
+
+bool ProfileBuilder::HasAll() const {
+  for (std::size_t i = 0; i < records_.size(); ++i)
+    if (!known_[i] && records_[i].slices().empty()) return false;
+  return true;
 }
 
 std::optional<std::size_t> ProfileBuilder::Find(const Setting& setting) const {
   const auto found = std::ranges::find(records_, setting, &SettingRecord::setting);
   if (found == records_.end()) return std::nullopt;
   return static_cast<std::size_t>(found - records_.begin());
-}
-
-std::optional<std::size_t> ProfileBuilder::NextUnknown(std::size_t from) const {
-  for (std::size_t i = from; i < known_.size(); ++i)
-    if (!known_[i]) return i;
-  return std::nullopt;
 }
 
 std::optional<std::size_t> ProfileBuilder::PositionOf(std::size_t setting) const {
@@ -81,9 +83,30 @@ Result<ProfileBuilder::Gathered> ProfileBuilder::Gather(SliceMeter& meter, Agree
   return gathered;
 }
 
-Result<bool> ProfileBuilder::Update(SliceMeter& meter, Agreement& ranks) {
+Result<bool> ProfileBuilder::Update(SliceMeter& meter, const StepSource& source) {
+  bool final = true;
+  Joules energy(0);
+  Joules shared(0);
+  profile_.points.clear();
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    if (known_[i]) {
+      profile_.points.push_back(*known_[i]);
+      continue;
+    }
+    ZEUS_TRY(const SliceReading reading, records_[i].Read(meter, &source));
+    if (const auto point = records_[i].ObservedPoint()) profile_.points.push_back(*point);
+    energy += reading.energy;
+    shared += reading.shared_sigma;
+    final = final && reading.final;
+  }
+  if (energy > Joules(0)) profile_.shared_error = shared / energy;
+  return final;
+}
+
+Result<bool> ProfileBuilder::Update(SliceMeter& meter, Agreement& ranks,
+                                    std::optional<std::size_t> open) {
   ZEUS_TRY(const Gathered gathered, Gather(meter, ranks));
-  const double scatter = gathered.maxima.back();
+  const double scatter = std::max(gathered.maxima.back(), least_scatter_);
   bool final = true;
   double energy = 0;
   double shared = 0;
@@ -91,7 +114,7 @@ Result<bool> ProfileBuilder::Update(SliceMeter& meter, Agreement& ranks) {
   for (std::size_t i = 0; i < records_.size(); ++i) {
     if (known_[i]) profile_.points.push_back(*known_[i]);
     const auto steps = static_cast<double>(records_[i].steps());
-    if (known_[i] || steps == 0) continue;
+    if (known_[i] || steps == 0 || i == open) continue;
     const double* sums = &gathered.sums[i * kSums];
     const double* maxima = &gathered.maxima[i * kMaxima];
     const double step_error = scatter / std::sqrt(steps);

@@ -18,20 +18,28 @@ namespace zeus {
 // up, and the slowest rank determines the time (Zeus §6.6). One owner.
 class ProfileBuilder {
  public:
-  // The settings are given fastest first. Those that `known` contains are not measured again.
-  ProfileBuilder(const std::vector<Setting>& settings, Profile known);
+  // The settings are given fastest first. Those that `known` contains are not measured again. The
+  // relative scatter of steps is taken to be `least_scatter` at least, for settings at which few
+  // steps are measured.
+  ProfileBuilder(const std::vector<Setting>& settings, Profile known, double least_scatter = 0);
 
   std::size_t size() const { return records_.size(); }
   SettingRecord& record(std::size_t setting) { return records_[setting]; }
+  const SettingRecord& record(std::size_t setting) const { return records_[setting]; }
   const Setting& setting(std::size_t setting) const { return records_[setting].setting(); }
   std::optional<std::size_t> Find(const Setting& setting) const;
 
-  // Returns the next setting, from `from` on, that is not known yet.
-  std::optional<std::size_t> NextUnknown(std::size_t from) const;
+  bool IsKnown(std::size_t setting) const { return known_[setting].has_value(); }
+  // Whether every setting was known before or has been measured.
+  bool HasAll() const;
 
   // Updates the profile from the meter's present readings. Returns whether all of them are final.
-  // Settings without a single step are left out. All ranks must call it.
-  Result<bool> Update(SliceMeter& meter, Agreement& ranks);
+  // Settings without a single step are left out, and so is the setting `open`, which is still being
+  // measured. All ranks must call it.
+  Result<bool> Update(SliceMeter& meter, Agreement& ranks,
+                      std::optional<std::size_t> open = std::nullopt);
+  // The same for a job of one process that is observed from outside.
+  Result<bool> Update(SliceMeter& meter, const StepSource& source);
   const Profile& profile() const { return profile_; }
   void Complete() { profile_.complete = true; }
   // Returns the position of a setting in the profile; nullopt if it was left out.
@@ -54,6 +62,7 @@ class ProfileBuilder {
 
   std::vector<SettingRecord> records_;
   std::vector<std::optional<ProfilePoint>> known_;  // One for each setting.
+  double least_scatter_;
   Profile profile_;
 };
 

@@ -1,49 +1,72 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "zeus/base/clock.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 #include "zeus/device/knobs/knob.h"
+#include "zeus/optimizer/power_limit/profile.h"
 #include "zeus/optimizer/power_limit/slice_meter.h"
 #include "zeus/optimizer/power_limit/slice_statistics.h"
+#include "zeus/optimizer/power_limit/step_source.h"
 
 namespace zeus {
 
-// What was measured at one setting: one slice, or several where epochs ended in between. One owner.
+// Everything that was measured at one setting. A setting is visited once per round; a visit is one
+// slice, or several where epochs ended in between. One owner.
 class SettingRecord {
  public:
+  struct Slice {
+    SliceMeter::Ticket ticket{};
+    std::size_t number = 0;  // In the order of time, over all settings.
+    unsigned round = 0;
+    TimePoint begin{};
+    TimePoint end{};
+    SliceReading reading{.final = false};
+    std::optional<StepRate> rate{};  // Only for jobs that are observed from outside.
+  };
+
   explicit SettingRecord(const Setting& setting) : setting_(setting) {}
 
   const Setting& setting() const { return setting_; }
   std::int64_t steps() const { return times_.count(); }
   const StepTimes& times() const { return times_; }
+  const std::vector<Slice>& slices() const { return slices_; }
 
+  void BeginVisit();
   void AddStep(Seconds time) { times_.Add(time); }
-  void AddSlice(SliceMeter::Ticket ticket) { slices_.push_back({.ticket = ticket}); }
+  void AddSlice(const Slice& slice) { slices_.push_back(slice); }
+  // Forgets the present visit.
+  void StartOver();
 
-  // Forgets what was measured.
-  void StartOver() {
-    times_ = {};
-    slices_.clear();
-  }
+  // Returns the sum of all slices, as well as known by now. With a source, the rates of the slices
+  // are brought up to date as well: the last line of a slice may arrive after its end.
+  Result<SliceReading> Read(SliceMeter& meter, const StepSource* source = nullptr);
 
-  // Everything that was measured, as well as is known by now.
-  Result<SliceReading> Read(SliceMeter& meter);
+  // What a step takes, from the slices whose rate is known: their mean, with the scatter between
+  // them. nullopt if there is none.
+  std::optional<ProfilePoint> ObservedPoint() const;
 
  private:
-  struct Slice {
-    SliceMeter::Ticket ticket;
-    SliceReading reading{.final = false};
-  };
-
   Setting setting_;
   StepTimes times_;
   std::vector<Slice> slices_;
+  StepTimes times_before_;         // Before the present visit.
+  std::size_t slices_before_ = 0;  // Likewise.
 };
 
 // The sum of two stretches of training that were measured one after the other.
 SliceReading operator+(const SliceReading& a, const SliceReading& b);
+
+// The mean of values with a sigma each. Its sigma has both theirs and the scatter between them.
+struct WeighedMean {
+  double value = 0;
+  double sigma = 0;
+};
+WeighedMean MeanOfSlices(const std::vector<WeighedMean>& values);
 
 }  // namespace zeus

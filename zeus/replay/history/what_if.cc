@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "zeus/base/json.h"
+#include "zeus/base/quantity_text.h"
 #include "zeus/base/text.h"
 #include "zeus/replay/history/translation.h"
 #include "zeus/replay/job_replay.h"
@@ -240,8 +241,7 @@ Json ToJson(const Estimate& estimate) {
 
 // "12.3 ± 0.4 (11.9 to 13.0)"
 report::Cell CellOf(const Estimate& estimate, double unit) {
-  std::string text =
-      fmt::format("{:.3f} ± {:.3f}", estimate.mean / unit, estimate.deviation / unit);
+  std::string text = FixedWithSigma(estimate.mean / unit, estimate.deviation / unit, 3);
   if (estimate.low != estimate.high)
     text += fmt::format(" ({:.3f} to {:.3f})", estimate.low / unit, estimate.high / unit);
   return {.text = std::move(text), .value = estimate.mean / unit};

@@ -6,22 +6,15 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
+#include "zeus/base/csv.h"
 #include "zeus/base/text.h"
 
 namespace zeus::replay {
 namespace {
 
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-
-// Trim() of a field that rarely has anything to trim.
-std::string_view Stripped(std::string_view field) {
-  while (!field.empty() && IsBlank(field.front())) field.remove_prefix(1);
-  while (!field.empty() && IsBlank(field.back())) field.remove_suffix(1);
-  return field;
-}
 
 template <class Number>
 std::optional<Number> Parse(std::string_view text) {
@@ -30,20 +23,6 @@ std::optional<Number> Parse(std::string_view text) {
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
   return number;
-}
-
-// The fields of a header. It is read once, and may be slow.
-std::vector<std::string> HeaderFields(std::string_view line) {
-  std::vector<std::string> fields;
-  while (true) {
-    const std::size_t comma = line.find(',');
-    std::string_view field = Stripped(line.substr(0, comma));
-    if (field.size() >= 2 && field.front() == '"' && field.back() == '"')
-      field = field.substr(1, field.size() - 2);
-    fields.emplace_back(field);
-    if (comma == std::string_view::npos) return fields;
-    line.remove_prefix(comma + 1);
-  }
 }
 
 }  // namespace
@@ -71,7 +50,10 @@ Status CsvReader::Start(const CsvColumns& columns) {
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("{}: the file is empty; it needs a first line with the columns {}",
                              name(), fmt::join(columns.required, ", "))};
-  return FindColumns(columns, HeaderFields(text_));
+  std::vector<std::string> header;
+  ForEachCsvField(text_, unquoted_,
+                  [&](std::size_t, std::string_view field) { header.emplace_back(field); });
+  return FindColumns(columns, header);
 }
 
 Status CsvReader::FindColumns(const CsvColumns& columns, const std::vector<std::string>& header) {
@@ -118,59 +100,19 @@ Result<bool> CsvReader::Next() {
   while (true) {
     ZEUS_TRY(const bool found, NextLine());
     if (!found) return false;
-    const bool quoted = std::memchr(text_.data(), '"', text_.size()) != nullptr;
-    if (quoted ? SplitQuoted() : Split()) return true;
+    if (Split()) return true;
   }
-}
-
-void CsvReader::Put(std::size_t column, std::string_view field) {
-  if (column >= wanted_.size() || wanted_[column] < 0) return;
-  fields_[static_cast<std::size_t>(wanted_[column])] = field;
 }
 
 bool CsvReader::Split() {
-  std::size_t column = 0;
-  const char* start = text_.data();
-  const char* const end = start + text_.size();
-  for (const char* at = start;; ++at) {
-    if (at != end && *at != ',') continue;
-    Put(column++, Stripped({start, at}));
-    if (at == end) break;
-    start = at + 1;
-  }
-  if (column == wanted_.size()) return true;
-  Report(fmt::format("{} fields instead of {}", column, wanted_.size()));
-  return false;
-}
-
-bool CsvReader::SplitQuoted() {
-  unquoted_.clear();
-  unquoted_.reserve(text_.size());  // Never moves: fields are views into it.
-  std::size_t column = 0;
-  std::size_t start = 0;
-  bool inside = false;
-  for (std::size_t i = 0; i <= text_.size(); ++i) {
-    const bool last = i == text_.size();
-    if (!last && text_[i] == '"') {
-      if (inside && i + 1 < text_.size() && text_[i + 1] == '"') {
-        unquoted_ += text_[i++];
-      } else {
-        inside = !inside;
-      }
-    } else if (last || (text_[i] == ',' && !inside)) {
-      Put(column++, Stripped(std::string_view(unquoted_).substr(start)));
-      start = unquoted_.size();
-    } else {
-      unquoted_ += text_[i];
-    }
-  }
-  if (inside) {
-    Report("a quotation mark without its partner");
-  } else if (column != wanted_.size()) {
-    Report(fmt::format("{} fields instead of {}", column, wanted_.size()));
-  } else {
-    return true;
-  }
+  const std::size_t count =
+      ForEachCsvField(text_, unquoted_, [this](std::size_t column, std::string_view field) {
+        if (column < wanted_.size() && wanted_[column] >= 0)
+          fields_[static_cast<std::size_t>(wanted_[column])] = field;
+      });
+  if (count == wanted_.size()) return true;
+  Report(count == 0 ? "a quotation mark without its partner"
+                    : fmt::format("{} fields instead of {}", count, wanted_.size()));
   return false;
 }
 

@@ -14,7 +14,7 @@
 
 namespace zeus::replay {
 
-// What a reader wants of a table. Columns are called by their place here: required ones from 0,
+// The columns that a reader needs. Columns are called by their place here: required ones from 0,
 // optional ones after them.
 struct CsvColumns {
   std::vector<std::string> required{};
@@ -26,7 +26,8 @@ struct CsvColumns {
 
 // Rows of comma-separated values. A row is a line; blanks around fields, carriage returns, a byte
 // order mark and blank lines are no part of it; fields in quotation marks may hold commas and
-// doubled quotation marks. Makes nothing for a row: fields are views. Rows with too many or too few
+// doubled quotation marks (RFC 4180, without line breaks in fields: blocks of a large file are read
+// line by line). Nothing is allocated for a row: fields are views. Rows with too many or too few
 // fields are reported and passed over. One owner.
 class CsvReader {
  public:
@@ -37,10 +38,10 @@ class CsvReader {
   static Result<CsvReader> Make(TextSource source, const CsvColumns& columns,
                                 RowProblems& problems);
 
-  // Goes to the next row; false: there is none.
+  // Moves to the next row; returns false when there is none.
   Result<bool> Next();
 
-  // Of the present row; valid until Next(). Columns that the table lacks are empty.
+  // Fields of the present row; valid until Next(). Columns that the table lacks are empty.
   std::string_view Text(std::size_t column) const { return fields_[column]; }
   bool Has(std::size_t column) const { return present_[column]; }
 
@@ -63,19 +64,17 @@ class CsvReader {
   Status FindColumns(const CsvColumns& columns, const std::vector<std::string>& header);
   Result<bool> NextLine();  // With something in it.
   bool Split();
-  bool SplitQuoted();
-  void Put(std::size_t column, std::string_view field);
 
   TextSource source_;
   RowProblems* problems_;
   std::string_view block_{};  // Lines that are still to be read.
   std::string_view text_{};   // The present line.
   std::int64_t line_ = 0;
-  std::vector<std::string> names_{};        // Of the wanted columns.
-  std::vector<bool> present_{};             // Likewise.
-  std::vector<std::string_view> fields_{};  // Likewise.
+  std::vector<std::string> names_{};        // Names of the wanted columns.
+  std::vector<bool> present_{};             // Whether the table has them.
+  std::vector<std::string_view> fields_{};  // Their values in the present row.
   std::vector<std::ptrdiff_t> wanted_{};    // For each column of the table: which of them, or -1.
-  std::string unquoted_{};                  // What `fields_` of a row with quotation marks show.
+  std::string unquoted_{};                  // Holds the fields that had quotation marks.
 };
 
 }  // namespace zeus::replay

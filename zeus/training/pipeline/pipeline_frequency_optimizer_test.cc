@@ -60,7 +60,7 @@ class PipelineFrequencyOptimizerTest : public ::testing::Test {
     ASSERT_NE(optimizer->plan(), nullptr);
   }
 
-  Hertz ClockOf(const char* instruction, std::size_t point) {
+  Hertz PointClock(const char* instruction, std::size_t point) {
     return optimizer->profile()->Find(0, instruction)->points[point].clock;
   }
 
@@ -99,7 +99,7 @@ TEST_F(PipelineFrequencyOptimizerTest, MeasuresPlansAndAppliesWithoutAnybodysHel
   EXPECT_GT(optimizer->profiling_iterations(), 5);
   const std::vector<Hertz> clocks = Iterate();
   for (std::size_t i = 0; i < clocks.size(); ++i)
-    EXPECT_EQ(clocks[i], ClockOf(i % 2 == 0 ? "forward" : "backward", i % 2)) << i;
+    EXPECT_EQ(clocks[i], PointClock(i % 2 == 0 ? "forward" : "backward", i % 2)) << i;
   EXPECT_FALSE(optimizer->trouble());
 }
 
@@ -185,8 +185,8 @@ TEST_F(PipelineFrequencyOptimizerTest, AStragglerReportsItsPaceAtTheEndOfTheIter
   EXPECT_EQ(optimizer->plan()->version, 2);
   // The straggler keeps its previous plan.
   const std::vector<Hertz> clocks = Iterate();
-  EXPECT_EQ(clocks[0], ClockOf("forward", 0));
-  EXPECT_EQ(clocks[1], ClockOf("backward", 1));
+  EXPECT_EQ(clocks[0], PointClock("forward", 0));
+  EXPECT_EQ(clocks[1], PointClock("backward", 1));
   EXPECT_EQ(service.paces.size(), 1U);
   slowdown = 1;
   Iterate();
@@ -201,8 +201,8 @@ TEST_F(PipelineFrequencyOptimizerTest, ThePaceOfSomebodyElseIsFollowedFromTheNex
   service.Change(10s);
   Iterate();
   const std::vector<Hertz> clocks = Iterate();
-  EXPECT_EQ(clocks[0], ClockOf("forward", 2));
-  EXPECT_EQ(clocks[1], ClockOf("backward", 2));
+  EXPECT_EQ(clocks[0], PointClock("forward", 2));
+  EXPECT_EQ(clocks[1], PointClock("backward", 2));
 }
 
 TEST_F(PipelineFrequencyOptimizerTest, AServiceThatIsAwayLeavesThePlanAsItIs) {

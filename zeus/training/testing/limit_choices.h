@@ -48,12 +48,12 @@ struct LimitChoices {
   Seconds profiling{0};
 };
 
-inline SimulatedNode::Job JobOf(const sim::Workload& workload) {
+inline SimulatedNode::Job MakeJob(const sim::Workload& workload) {
   return {.workload = workload.name.data(), .batch_size = workload.default_batch_size};
 }
 
 inline LimitChoices ChooseLimits(const sim::GpuModel& model, const sim::Workload& workload) {
-  SimulatedNode node({model.id.data()}, JobOf(workload));
+  SimulatedNode node({model.id.data()}, MakeJob(workload));
   GlobalPowerLimitOptimizer optimizer(node.monitor());
   const TimePoint begin = node.clock().Now();
   while (!optimizer.done()) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import sys
 import warnings
 from types import TracebackType
@@ -146,17 +147,47 @@ class BatchSizeOptimizer(Callback):
                 file=sys.stderr,
             )
 
-    def savings(self) -> JobSavings:
-        """What the job has saved against undisturbed runs of its default, on this GPU model.
+    def savings(
+        self,
+        *,
+        carbon: str | os.PathLike[str] | None = None,
+        price: str | os.PathLike[str] | None = None,
+        carbon_token_file: str | os.PathLike[str] | None = None,
+        carbon_fallback: str | None = None,
+        carbon_url: str | None = None,
+    ) -> JobSavings:
+        """Returns the saving of the job against undisturbed runs of its default, on this GPU model.
 
         On the first rank only, and before the run is closed. Waits for the server, also for its
-        answers to the reports of this run.
+        answers to the reports of this run. The arguments are the options of
+        ``zeus job savings``; without `carbon` and `price`, emissions and money are those of the
+        server, if it was started with ``--carbon`` or ``--price``.
+
+        Args:
+            carbon: "350g/kWh", a country ("DE"), a file.csv, or "electricity-maps:ZONE".
+            price: "0.31EUR" per kWh, a tariff.toml, or a file.csv.
+            carbon_token_file: File with the token of electricity maps; else
+                ELECTRICITY_MAPS_TOKEN.
+            carbon_fallback: When electricity maps cannot be reached: "350g/kWh" or a country.
+            carbon_url: Address of electricity maps, with its version.
 
         Raises:
+            ValueError: An argument makes no sense.
             ZeusBSORuntimeError: The server cannot be reached.
         """
+        named = {
+            "carbon": carbon,
+            "price": price,
+            "carbon_token_file": carbon_token_file,
+            "carbon_fallback": carbon_fallback,
+            "carbon_url": carbon_url,
+        }
         with _our_exceptions():
-            return savings_of(self._run.savings())
+            return savings_of(
+                self._run.savings(
+                    {name: os.fspath(value) for name, value in named.items() if value is not None}
+                )
+            )
 
     def get_batch_size(self) -> int:
         """The batch size of this run, the same at every call. The first one begins the trial.

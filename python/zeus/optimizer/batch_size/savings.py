@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from zeus import _core
+
 _JOULES_PER_KILOWATT_HOUR = 3.6e6
 
 
@@ -65,7 +67,43 @@ class Saved:
         return self.total_sigma / _JOULES_PER_KILOWATT_HOUR
 
     def __str__(self) -> str:
-        return f"{self.percent:.1f} ± {self.percent_sigma:.1f} %"
+        return _core.percent_with_sigma(self.percent, self.percent_sigma)
+
+
+@dataclasses.dataclass(frozen=True)
+class SavedCarbon:
+    """Emissions of the energy that was saved; negative if Zeus took more.
+
+    Attributes:
+        grams_co2e: None if no source knows the intensity; `notes` say why.
+        sigma: One standard deviation, of energy and intensity together.
+        sources: Where the intensities come from.
+        notes: What a reader should know: stale values, fallbacks.
+    """
+
+    grams_co2e: float | None
+    sigma: float | None
+    sources: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class SavedMoney:
+    """Price of the energy that was saved; negative if Zeus took more.
+
+    Attributes:
+        amount: None if no source knows the price; `notes` say why.
+        sigma: One standard deviation.
+        currency: Three letters.
+        sources: Where the prices come from.
+        notes: What a reader should know.
+    """
+
+    amount: float | None
+    sigma: float | None
+    currency: str
+    sources: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,6 +127,9 @@ class JobSavings:
         time: In seconds.
         cost: In joules, in the blend of the job.
         unknown_because: Empty if the saving is known.
+        carbon: Emissions of the saved energy; None unless it is known and sources were named, in
+            the call or for the server.
+        money: Price of the saved energy; None likewise.
     """
 
     job_id: str
@@ -102,6 +143,8 @@ class JobSavings:
     time: Saved | None
     cost: Saved | None
     unknown_because: str
+    carbon: SavedCarbon | None = None
+    money: SavedMoney | None = None
 
     def __str__(self) -> str:
         if self.energy is None:
@@ -110,6 +153,29 @@ class JobSavings:
             f"energy {self.energy}, time {self.time}, cost {self.cost} less than "
             f"{self.baseline.count} undisturbed runs of the default"
         )
+
+
+def _saved_carbon(numbers: dict[str, Any] | None) -> SavedCarbon | None:
+    if numbers is None:
+        return None
+    return SavedCarbon(
+        grams_co2e=numbers["amount"],
+        sigma=numbers["sigma"],
+        sources=tuple(numbers["sources"]),
+        notes=tuple(numbers["notes"]),
+    )
+
+
+def _saved_money(numbers: dict[str, Any] | None) -> SavedMoney | None:
+    if numbers is None:
+        return None
+    return SavedMoney(
+        amount=numbers["amount"],
+        sigma=numbers["sigma"],
+        currency=numbers["currency"],
+        sources=tuple(numbers["sources"]),
+        notes=tuple(numbers["notes"]),
+    )
 
 
 def _usual(numbers: dict[str, Any]) -> Usual:
@@ -136,4 +202,6 @@ def savings_of(numbers: dict[str, Any]) -> JobSavings:
         time=None if saved is None else Saved(*saved["time"]),
         cost=None if saved is None else Saved(*saved["cost"]),
         unknown_because=numbers["unknown_because"],
+        carbon=None if saved is None else _saved_carbon(saved.get("carbon")),
+        money=None if saved is None else _saved_money(saved.get("money")),
     )

@@ -25,8 +25,8 @@ class LocalServer:
         ...
         server.stop()
 
-    It is ready when it has been made, and is stopped at the end of the program at the latest. For
-    a server that others use, run ``zeus serve`` itself.
+    It is ready when it has been made, and ends with the program at the latest, also with one that
+    is killed. For a server that others use, run ``zeus serve`` itself.
 
     Args:
         database: A file for the jobs, made if it does not exist; None for one that is thrown away.
@@ -49,6 +49,7 @@ class LocalServer:
         self.database = os.path.abspath(os.fspath(database))
         self._errors = tempfile.TemporaryFile("w+", prefix="zeus-serve-", suffix=".log")
         command = [_native_files.command(), "serve", "--listen", "127.0.0.1:0", "--no-access-log"]
+        command += ["--owner", str(os.getpid())]
         self.process = subprocess.Popen(
             [*command, "--database", f"sqlite://{self.database}", *arguments],
             stdin=subprocess.DEVNULL,

@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <limits>
 #include <numeric>
-#include <sstream>
 
+#include "zeus/base/csv.h"
 #include "zeus/base/file.h"
 #include "zeus/base/testing/places.h"
 #include "zeus/base/text.h"
@@ -39,30 +39,26 @@ constexpr double kEta = 0.5;
 
 using Row = std::map<std::string, std::string>;  // One list of values per column.
 
-std::vector<std::string> Split(const std::string& line) {
-  std::vector<std::string> fields;
-  std::istringstream stream(line);
-  for (std::string field; std::getline(stream, field, ',');) fields.emplace_back(Trim(field));
-  return fields;
-}
-
 Result<std::vector<Row>> ReadCsv(const std::filesystem::path& path) {
   constexpr std::size_t kLargestTrace = std::size_t{16} * 1024 * 1024;
   ZEUS_TRY(const std::string text, ReadSmallFile(path, kLargestTrace));
-  std::istringstream stream(text);
-  std::string line;
-  std::getline(stream, line);
-  const std::vector<std::string> columns = Split(line);
+  CsvText csv(text);
+  std::vector<std::string> columns;
   std::vector<Row> rows;
-  while (std::getline(stream, line)) {
-    const std::vector<std::string> fields = Split(line);
-    if (fields.size() != columns.size())
-      return Error{ErrorCode::kInvalidArgument, fmt::format("{}: expected {} fields in \"{}\"",
-                                                            path.string(), columns.size(), line)};
+  for (;;) {
+    ZEUS_TRY(const bool found, csv.Next());
+    if (!found) return rows;
+    if (columns.empty()) {
+      columns.assign(csv.fields().begin(), csv.fields().end());
+      continue;
+    }
+    if (csv.fields().size() != columns.size())
+      return Error{
+          ErrorCode::kInvalidArgument,
+          fmt::format("{}:{}: expected {} fields", path.string(), csv.line(), columns.size())};
     Row& row = rows.emplace_back();
-    for (std::size_t i = 0; i < columns.size(); ++i) row[columns[i]] = fields[i];
+    for (std::size_t i = 0; i < columns.size(); ++i) row[columns[i]] = csv.fields()[i];
   }
-  return rows;
 }
 
 const TraceKey* KeyOf(const Row& row) {

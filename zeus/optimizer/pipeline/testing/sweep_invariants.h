@@ -31,15 +31,15 @@ class SweepInvariants {
 
   void Check() {
     for (int arc = 0; arc < static_cast<int>(network_.arcs.size()); ++arc) CheckArc(arc);
-    EXPECT_EQ(TimeOf(network_.source()), 0);
-    EXPECT_EQ(TimeOf(network_.sink()), sweep_.time());
+    EXPECT_EQ(NodeTime(network_.source()), 0);
+    EXPECT_EQ(NodeTime(network_.sink()), sweep_.time());
     for (std::size_t node = 2; node < balance_.size(); ++node) EXPECT_EQ(balance_[node], 0);
     EXPECT_EQ(balance_[static_cast<std::size_t>(network_.sink())], sweep_.marginal_cost());
     EXPECT_NEAR(sweep_.cost(), paid_, 1e-9 * paid_);
   }
 
  private:
-  Ticks TimeOf(int node) const {
+  Ticks NodeTime(int node) const {
     const NetworkNode& at = network_.node(node);
     return at.inside() ? at.anchor : at.anchor + sweep_.time();
   }
@@ -61,7 +61,7 @@ class SweepInvariants {
       EXPECT_LE(duration, activity.cost->longest());
       paid_ += activity.cost->SlopesAbove(duration);
     }
-    const Ticks slack = TimeOf(arc.ends[1]) - TimeOf(arc.ends[0]) - duration;
+    const Ticks slack = NodeTime(arc.ends[1]) - NodeTime(arc.ends[0]) - duration;
     EXPECT_GE(slack, 0);
     if (slack > 0) {
       EXPECT_EQ(flow, 0);

@@ -1,0 +1,22 @@
+# The server half: Boost.Beast, in server.cc alone.
+find_package(OpenSSL REQUIRED)
+find_package(Boost 1.74 REQUIRED)
+
+zeus_library(http_server STANDALONE
+  SOURCES access_control.cc access_log.cc limits.cc message.cc router.cc server.cc tokens.cc
+          worker_pool.cc
+  HEADERS access_control.h access_log.h limits.h message.h router.h server.h tokens.h worker_pool.h
+  DEPENDS zeus::http
+  PRIVATE_DEPENDS Boost::headers OpenSSL::SSL Threads::Threads)
+# Boost 1.74 does not see that clang has coroutines.
+set_source_files_properties(server.cc PROPERTIES
+  COMPILE_DEFINITIONS "BOOST_ASIO_HAS_CO_AWAIT=1;BOOST_ASIO_HAS_STD_COROUTINE=1;BOOST_ASIO_NO_DEPRECATED=1")
+# The thread sanitizer does not understand Asio's fences, and GCC warns of that.
+if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set_source_files_properties(server.cc PROPERTIES COMPILE_OPTIONS -Wno-tsan)
+endif()
+
+zeus_test(http_test
+  SOURCES access_control_test.cc access_log_test.cc limits_test.cc router_test.cc server_test.cc
+          tokens_test.cc worker_pool_test.cc
+  DEPENDS zeus::http_server)
