@@ -42,13 +42,14 @@ report::Table MakeTable(const JobComparison& comparison) {
                   "regret of first 50", "regret", "unfinished"}};
   for (const ContenderReplays& replays : comparison.contenders) {
     const std::vector<ReplaySummary> summaries = replays.Summaries();
-    table.rows.push_back({{.text = replays.spec.name},
-                          NumberCell(Of(summaries, &ReplaySummary::last_five_energy), 3),
-                          NumberCell(Of(summaries, &ReplaySummary::last_five_time), 3),
-                          NumberCell(Of(summaries, &ReplaySummary::last_five_cost), 3),
-                          NumberCell(Of(summaries, &ReplaySummary::regret_of_50), 2),
-                          NumberCell(Of(summaries, &ReplaySummary::regret), 2),
-                          UnfinishedCell(Of(summaries, &ReplaySummary::unfinished).mean)});
+    table.rows.push_back(
+        {{.text = replays.spec.name},
+         NumberCell(SummarizeFigure(summaries, &ReplaySummary::last_five_energy), 3),
+         NumberCell(SummarizeFigure(summaries, &ReplaySummary::last_five_time), 3),
+         NumberCell(SummarizeFigure(summaries, &ReplaySummary::last_five_cost), 3),
+         NumberCell(SummarizeFigure(summaries, &ReplaySummary::regret_of_50), 2),
+         NumberCell(SummarizeFigure(summaries, &ReplaySummary::regret), 2),
+         UnfinishedCell(SummarizeFigure(summaries, &ReplaySummary::unfinished).mean)});
   }
   return table;
 }
@@ -87,7 +88,7 @@ report::Panel LatestPanel(const JobComparison& comparison, double ReplaySummary:
   report::Panel panel{.title = title, .y = {.title = title + " (default = 1)", .from_zero = true}};
   for (std::size_t i = 0; i < comparison.contenders.size(); ++i) {
     const ContenderReplays& replays = comparison.contenders[i];
-    const SampleSummary summary = Of(replays.Summaries(), figure);
+    const SampleSummary summary = SummarizeFigure(replays.Summaries(), figure);
     const double spread = summary.StandardDeviation();
     panel.x.categories.push_back(replays.spec.name);
     panel.series.push_back({.name = replays.spec.name,
@@ -135,7 +136,7 @@ std::vector<std::string> Findings(const JobComparison& comparison) {
         job.arm(job.default_batch_size).limits.back().limit.value(), ArrivalOfDefault(job)));
   }
   for (const ContenderReplays& replays : comparison.contenders) {
-    const double unfinished = Of(replays.Summaries(), &ReplaySummary::unfinished).mean;
+    const double unfinished = SummarizeFigure(replays.Summaries(), &ReplaySummary::unfinished).mean;
     if (unfinished > 0)
       findings.push_back(fmt::format("With {}, {:.4g} of {} recurrences do not reach the target.",
                                      replays.spec.name, unfinished, comparison.recurrences));
@@ -225,7 +226,7 @@ Json HistoryJson(const std::vector<ReplayedRun>& history) {
 
 Json ContenderJson(const ContenderReplays& replays) {
   const std::vector<ReplaySummary> summaries = replays.Summaries();
-  const auto of = [&](double ReplaySummary::*figure) { return Of(summaries, figure); };
+  const auto of = [&](double ReplaySummary::*figure) { return SummarizeFigure(summaries, figure); };
   const SampleSummary regret = of(&ReplaySummary::regret);
   Json json = {{"eta5_vs_default", FiniteOrNull(of(&ReplaySummary::last_five_energy).mean)},
                {"tta5_vs_default", FiniteOrNull(of(&ReplaySummary::last_five_time).mean)},
