@@ -47,7 +47,7 @@ Status WithPurpose(Status written) {
 }
 
 Status WriteInto(const fs::path& path, const WriteParts& write) {
-  // A pipe that nobody reads is an error, not a reason to wait for ever.
+  // Opening a pipe without a reader must fail instead of waiting for ever.
   const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.valid()) return CannotWrite(path, errno);
   ::fcntl(file.get(), F_SETFL, ::fcntl(file.get(), F_GETFL) & ~O_NONBLOCK);

@@ -42,13 +42,14 @@ report::Table MakeTable(const JobComparison& comparison) {
                   "regret of first 50", "regret", "unfinished"}};
   for (const ContenderReplays& replays : comparison.contenders) {
     const std::vector<ReplaySummary> summaries = replays.Summaries();
-    table.rows.push_back({{.text = replays.spec.name},
-                          NumberCell(SummarizeFigure(summaries, &ReplaySummary::last_five_energy), 3),
-                          NumberCell(SummarizeFigure(summaries, &ReplaySummary::last_five_time), 3),
-                          NumberCell(SummarizeFigure(summaries, &ReplaySummary::last_five_cost), 3),
-                          NumberCell(SummarizeFigure(summaries, &ReplaySummary::regret_of_50), 2),
-                          NumberCell(SummarizeFigure(summaries, &ReplaySummary::regret), 2),
-                          UnfinishedCell(SummarizeFigure(summaries, &ReplaySummary::unfinished).mean)});
+    table.rows.push_back(
+        {{.text = replays.spec.name},
+         NumberCell(SummarizeFigure(summaries, &ReplaySummary::last_five_energy), 3),
+         NumberCell(SummarizeFigure(summaries, &ReplaySummary::last_five_time), 3),
+         NumberCell(SummarizeFigure(summaries, &ReplaySummary::last_five_cost), 3),
+         NumberCell(SummarizeFigure(summaries, &ReplaySummary::regret_of_50), 2),
+         NumberCell(SummarizeFigure(summaries, &ReplaySummary::regret), 2),
+         UnfinishedCell(SummarizeFigure(summaries, &ReplaySummary::unfinished).mean)});
   }
   return table;
 }

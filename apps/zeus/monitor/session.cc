@@ -28,7 +28,8 @@ namespace zeus::cli {
 namespace {
 
 constexpr Seconds kShortestPushInterval{1};
-constexpr double kRounding = 1e-9;  // Of intervals: a sample is not taken twice.
+// Relative to the interval; keeps a sample from being taken twice.
+constexpr double kRounding = 1e-9;
 
 Result<std::unique_ptr<NodeMonitor>> OpenNode(Clock& clock, const MonitorOptions& options) {
   ZEUS_TRY(Node node, Discover(RealSurroundings(clock)));
@@ -36,15 +37,14 @@ Result<std::unique_ptr<NodeMonitor>> OpenNode(Clock& clock, const MonitorOptions
   if (!options.gpus.empty()) wanted.gpus = options.gpus;
   wanted.cpus = !options.no_cpu;
   wanted.calibration = ProfileStore::FromEnvironment(RealSurroundings(clock).environment).Lookup();
-  wanted.share = false;  // It only watches: it must not take a part of others' energy.
+  wanted.share = false;  // A mere observer must not be attributed a part of others' energy.
   ZEUS_TRY(auto monitor, NodeMonitor::Open(clock, std::move(node), std::move(wanted)));
   if (monitor->monitor().device_count() == 0)
     return Error{ErrorCode::kNotFound, "nothing to monitor here: see zeus doctor"};
-  monitor->monitor().Step();  // So that the first sample has something to show.
+  monitor->monitor().Step();  // The first sample then has values.
   return monitor;
 }
 
-// What metrics are made of.
 struct MetricSources {
   const NodeSampler& sampler;
   std::shared_ptr<const WindowMetrics> windows;
@@ -58,7 +58,7 @@ std::string MetricsText(const MetricSources& sources) {
   return metrics.Text();
 }
 
-// Pushes metrics regularly, and once more at the end if the gateway was there.
+// Pushes metrics regularly, and at the end once more if the gateway was reachable.
 class Pusher {
  public:
   Pusher(std::unique_ptr<PushGateway> gateway, MetricSources sources, Clock& clock,
@@ -82,7 +82,7 @@ class Pusher {
   std::unique_ptr<Ticker> ticker_;
 };
 
-// Everything that receives what is measured.
+// All outputs of the samples: standard output, files, trace, HTTP server, gateway.
 class Receivers {
  public:
   Status Open(const MonitorOptions& options, NodeMonitor& node, const MetricSources& sources) {
@@ -101,10 +101,10 @@ class Receivers {
     for (const auto& file : files_) ZEUS_RETURN_IF_ERROR(file->Write(sample));
     return Show(sample);
   }
-  // Only what a person sees.
+  // Updates only what a person sees.
   Status Show(const Sample& sample) { return shown_ ? shown_->Write(sample) : Ok(); }
 
-  // Closes everything. An error when a file lacks something.
+  // Closes everything. Returns an error when samples are missing in a file.
   Status Close() {
     shown_.reset();
     server_.reset();
@@ -157,14 +157,14 @@ class Receivers {
   std::unique_ptr<Pusher> pusher_;
 };
 
-// The moments of the samples: at multiples of the interval, and at the end.
+// The times of the samples: multiples of the interval, and the end.
 class Schedule {
  public:
   Schedule(TimePoint start, const MonitorOptions& options)
       : start_(start), interval_(options.interval), duration_(options.duration) {}
 
   bool IsOver(TimePoint now) const { return duration_ > Seconds(0) && now >= start_ + duration_; }
-  // The first one after `now`: samples that were missed are not made up for.
+  // Returns the first time after `now`: missed samples are skipped.
   TimePoint Next(TimePoint now) const {
     const double rounds = std::floor((now - start_) / interval_ + kRounding);
     const TimePoint next = start_ + (rounds + 1) * interval_;
@@ -177,7 +177,7 @@ class Schedule {
   const Seconds duration_;
 };
 
-// The time between two samples is a window: how much energy an interval takes is a histogram.
+// Makes the time between two samples a window, so that the energy per interval becomes a histogram.
 class IntervalWindows {
  public:
   explicit IntervalWindows(EnergyMonitor& monitor)
@@ -200,7 +200,7 @@ class IntervalWindows {
   std::shared_ptr<WindowMetrics> metrics_;
 };
 
-// What all devices used from sample to sample, for emissions and cost that change over time.
+// The energy of all devices from sample to sample, for emissions and prices that change over time.
 class EnergyOverTime {
  public:
   void Add(const Sample& sample) {
@@ -222,7 +222,7 @@ class EnergyOverTime {
   EnergyUse use_;
 };
 
-// Everything that happens at a sample.
+// The parts that take part in a sample.
 struct Rounds {
   const NodeSampler& sampler;
   IntervalWindows& windows;
@@ -244,7 +244,7 @@ Status Watch(const Schedule& schedule, Rounds& rounds, Clock& clock, Signals& si
       case Signals::Event::kResize:
         ZEUS_RETURN_IF_ERROR(receivers.Show(rounds.sampler.Take()));
         break;
-      case Signals::Event::kReopen:  // Only a service is asked to.
+      case Signals::Event::kReopen:  // Only services get this event.
       case Signals::Event::kStop:
         return receivers.Write(rounds.Next());
       case Signals::Event::kTime:
@@ -262,8 +262,8 @@ Result<int> RunMonitor(const MonitorOptions& options) {
   CarbonOptions wanted = options.carbon;
   wanted.timeout = Seconds(0);
   ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, wanted));
-  // From here on there are things to put in order at the end, and threads, which must leave signals
-  // to this one.
+  // Signals must be taken over before threads are started, which must not receive them; from here
+  // on there is something to clean up at the end.
   Signals signals(Signals::Program::kInteractive);
   ZEUS_TRY(const auto node, OpenNode(clock, options));
   const NodeSampler sampler(*node);
@@ -276,12 +276,12 @@ Result<int> RunMonitor(const MonitorOptions& options) {
   const bool unread = !watched.ok() && !OutputHasReader();
   const Sample last = sampler.Take();
   const Status closed = receivers.Close();
-  if (unread) {  // `zeus monitor | head` is no mistake.
+  if (unread) {  // `zeus monitor | head` is not an error.
     AbandonOutput();
     return 0;
   }
   ZEUS_RETURN_IF_ERROR(watched);
-  // Lines for programs stay alone on standard output.
+  // Standard output holds only the lines for programs if these were asked for.
   const bool for_people =
       !options.quiet && (!(options.json || options.csv) || !options.output.empty());
   const auto print = for_people ? PrintText : PrintErrorText;

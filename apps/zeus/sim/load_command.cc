@@ -67,7 +67,7 @@ Result<sim::LoadSpec> MakeLoad(const LoadOptions& options, double time_scale) {
 struct Progress {
   Seconds time;
   Joules energy;     // Exact, of the whole GPU.
-  double steps = 0;  // Of a workload.
+  double steps = 0;  // Steps of a workload.
 };
 
 class RunningLoad {
@@ -112,10 +112,10 @@ class RunningLoad {
 
   // Detaches the load.
   Status End() {
-    // At its end the load is gone: the last that can be seen of it is a moment earlier.
+    // At its end the load is gone, so it is read a moment earlier.
     const Seconds last_moment(std::nextafter(end_.count(), 0.0));
     ZEUS_TRY(const auto view, node_.Read(gpu_, std::min(last_moment, node_.Now())));
-    // Where somebody else has changed the GPU since, the last heartbeat is the last that was seen.
+    // If another process has changed the GPU since, the last heartbeat is the last known state.
     if (view.core.now() <= last_moment) last_ = Look(view.core);
     return node_.Update(gpu_, [&](sim::GpuCore& core) {
       core.DetachLoad(id_);
@@ -133,7 +133,7 @@ class RunningLoad {
     if (core.now() >= end_) return Ok();
     load_.duration = end_ - core.now();
     ZEUS_TRY(const std::uint32_t id, core.Heartbeat(id_, load_));
-    // This process was stopped for so long that the load ended: it goes on with its steps.
+    // This process was stopped for so long that the load ended; the new load continues its steps.
     if (id != id_) earlier_steps_ = last_.steps;
     id_ = id;
     last_ = Look(core);
@@ -155,7 +155,7 @@ class RunningLoad {
   Seconds end_{};
   Progress begin_;
   Progress last_;
-  double earlier_steps_ = 0;  // Before the load was attached again.
+  double earlier_steps_ = 0;  // Steps before the load was attached again.
 };
 
 std::string Describe(const sim::LoadSpec& load, const RunningLoad& run) {
@@ -180,7 +180,7 @@ Result<int> RunLoad(const LoadOptions& options) {
   ZEUS_RETURN_IF_ERROR(run.Hold(signals));
   ZEUS_RETURN_IF_ERROR(run.End());
 
-  // Without --seconds an interruption is the end that was asked for.
+  // Without --seconds, an interruption is the intended end.
   const int signal = options.seconds ? signals.stop_signal() : 0;
   fmt::print("GPU {} of node \"{}\": {} {:.1f} s{}: {:.1f} J, {:.1f} W on average\n",
              options.target.gpu, node.name(), Describe(load, run), run.duration().count(),
