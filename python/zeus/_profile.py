@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Callable, Sequence
 
-from zeus import _checks
+from zeus import _checks, _core
 from zeus.errors import InvalidArgumentError
 from zeus.utils.framework import all_reduce, get_rank, get_world_size
 
@@ -68,7 +68,7 @@ class SweepResult:
 
     def __str__(self) -> str:
         return (
-            f"{self.energy_mean:.6g} J ± {100 * self.relative_std:.2g} % per call in "
+            f"{_core.with_sigma(self.energy_mean, self.energy_std, 'J')} per call in "
             f"{len(self.trials)} trials, {'valid' if self.is_valid else 'not valid'}"
         )
 

@@ -34,6 +34,9 @@ int DecimalsFor(double sigma, int most) {
   return static_cast<int>(std::clamp(decimals, 0.0, static_cast<double>(most)));
 }
 
+// "" has no prefix, and "/s" none either: "m/s" would be read as metres.
+bool TakesPrefix(std::string_view unit) { return !unit.empty() && unit.front() != '/'; }
+
 bool IsKnown(double sigma) { return std::isfinite(sigma) && sigma > 0; }
 
 std::string ThreeDigits(double value) {
@@ -70,8 +73,9 @@ std::string WithSigma(double value, double sigma, std::string_view unit) {
   if (!IsKnown(sigma)) return NumberText(value, unit);
   constexpr double kPlainBelow = 1e4;  // Four digits are read more easily than a prefix.
   constexpr int kMostDecimals = 6;
-  const SiPrefix prefix =
-      unit.empty() ? kNoPrefix : PrefixUnlessBelow(kPlainBelow, std::max(std::abs(value), sigma));
+  const SiPrefix prefix = TakesPrefix(unit)
+                              ? PrefixUnlessBelow(kPlainBelow, std::max(std::abs(value), sigma))
+                              : kNoPrefix;
   const double shown = sigma / prefix.scale;
   return WithUnit(FixedWithSigma(value / prefix.scale, shown, DecimalsFor(shown, kMostDecimals)),
                   prefix.text, unit);
@@ -97,7 +101,7 @@ std::string WithSigma(Seconds time, Seconds sigma) {
 }
 
 std::string NumberText(double value, std::string_view unit) {
-  const SiPrefix prefix = unit.empty() ? kNoPrefix : PrefixFor(std::abs(value));
+  const SiPrefix prefix = TakesPrefix(unit) ? PrefixFor(std::abs(value)) : kNoPrefix;
   return WithUnit(ThreeDigits(value / prefix.scale), prefix.text, unit);
 }
 

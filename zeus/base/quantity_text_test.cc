@@ -43,6 +43,7 @@ TEST(QuantityTextTest, NumbersWithoutAUnitHaveNoPrefix) {
   EXPECT_EQ(WithSigma(0.9987, 0.0012, ""), "0.9987 ± 0.0012");
   EXPECT_EQ(WithSigma(123456, 789, ""), "123456 ± 789");
   EXPECT_EQ(WithSigma(0.001234, 0, ""), "0.00123");
+  EXPECT_EQ(WithSigma(0.7364, 0.0022, "/s"), "0.7364 ± 0.0022 /s");
 }
 
 TEST(QuantityTextTest, EnergiesHaveThreeDigits) {

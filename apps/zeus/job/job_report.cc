@@ -83,7 +83,7 @@ Cell EnergyCell(const std::optional<Joules>& energy, const std::optional<Joules>
 
 report::Table BatchSizesTable(const Lessons& lessons) {
   report::Table table{.id = "batch-sizes",
-                      .title = "Batch sizes",
+                      .title = "Beliefs and measured costs",
                       .caption =
                           "Epochs to target: what the policy believes that the epochs of a "
                           "run cost. A run took: what whole runs that reached the target "
@@ -116,7 +116,7 @@ report::Table BatchSizesTable(const Lessons& lessons) {
 
 report::Table RunsTable(const Lessons& lessons) {
   report::Table table{.id = "runs",
-                      .title = "Runs",
+                      .title = "All runs",
                       .columns = {"trial", "recurrence", "batch size", "status", "epochs", "metric",
                                   "time", "energy", "cost", "limit", "how it ended"}};
   for (const Trial& trial : lessons.trials) {
@@ -179,9 +179,9 @@ report::Report ToReport(const Lessons& lessons) {
   return {.title = "Recurring job " + lessons.job.spec.id,
           .findings = Findings(lessons),
           .sections = {{.title = "Recurrences", .figures = {RecurrencesFigure(lessons)}},
-                       {.title = "What is believed", .tables = {BatchSizesTable(lessons)}},
+                       {.title = "Batch sizes", .tables = {BatchSizesTable(lessons)}},
                        {.title = "Runs", .tables = {RunsTable(lessons)}},
-                       {.title = "Job", .tables = {JobTable(lessons)}}}};
+                       {.title = "Circumstances", .tables = {JobTable(lessons)}}}};
 }
 
 Result<std::string> ToHtml(const Lessons& lessons) { return report::ToHtml(ToReport(lessons)); }

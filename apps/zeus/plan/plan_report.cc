@@ -9,6 +9,7 @@
 
 #include "apps/zeus/plan/pipeline_picture.h"
 #include "apps/zeus/plan/plan_figures.h"
+#include "zeus/base/quantity_text.h"
 #include "zeus/base/text.h"
 #include "zeus/optimizer/pipeline/plan_search.h"
 
@@ -25,9 +26,7 @@ std::string JoulesText(Joules energy) {
   return fmt::format("{:.{}f} J", energy.value(), std::abs(energy.value()) < 1e5 ? 1 : 0);
 }
 
-std::string Percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
-
-// Rounds up, because the gap is a promise.
+// Rounds up, because the gap is an upper bound.
 std::string GapText(double gap) {
   const double tenths = std::max(0.0, std::ceil(gap * 1000 - 1e-6));
   return fmt::format("{:.1f} %", tenths / 10);
@@ -50,7 +49,7 @@ Table FrontierTable(const PlanAnswer& answer) {
     std::vector<Cell> cells = {ShareCell(row.slowdown, fmt::format("{:.0f} %", 100 * row.slowdown)),
                                TimeCell(row.plan ? row.plan->time : row.deadline),
                                EnergyCell(row.plan ? row.plan->energy : row.bound),
-                               ShareCell(row.saving, Percent(row.saving))};
+                               ShareCell(row.saving, PercentText(row.saving))};
     if (row.plan) cells.push_back(ShareCell(row.plan->gap(), GapText(row.plan->gap())));
     table.rows.push_back(std::move(cells));
   }
@@ -80,9 +79,9 @@ void AddPlanFindings(const PlanAnswer& answer, std::vector<std::string>& finding
       waits
           ? fmt::format(", with waiting until {} for the straggler", SecondsText(plan.waits_until))
           : "",
-      Percent(std::abs(answer.saving)), answer.saving < 0 ? "more" : "less",
-      waits ? " than all at the highest clock, who wait as well" : "", Percent(std::abs(slower)),
-      slower < -5e-4 ? "faster" : "slower"));
+      PercentText(std::abs(answer.saving)), answer.saving < 0 ? "more" : "less",
+      waits ? " than all at the highest clock, who wait as well" : "",
+      PercentText(std::abs(slower)), slower < -5e-4 ? "faster" : "slower"));
   findings.push_back(fmt::format(
       "No plan within {} takes less than {}: this one is at most {} above the least possible.",
       SecondsText(plan.deadline), JoulesText(plan.bound), GapText(plan.gap())));
@@ -92,7 +91,7 @@ void AddPlanFindings(const PlanAnswer& answer, std::vector<std::string>& finding
         "{} pipelines that wait for a straggler at {}: {} less energy in all, {} if they were "
         "planned as if there were none.",
         answer.data_parallel, SecondsText(answer.replicas->pace),
-        Percent(answer.replicas->saving()), Percent(answer.replicas->intrinsic_saving())));
+        PercentText(answer.replicas->saving()), PercentText(answer.replicas->intrinsic_saving())));
   } else if (answer.data_parallel > 1) {
     findings.push_back(fmt::format("All {} replicas together: {} instead of {} an iteration.",
                                    answer.data_parallel,

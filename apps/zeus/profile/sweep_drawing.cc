@@ -121,32 +121,32 @@ std::vector<Cell> TableRow(const SweepReport& report, std::size_t index) {
   const SweepRow& row = report.rows[index];
   const SweepRow& first = report.rows.front();
   const Cell unknown{.text = "unknown"};
+  // The most important first: a narrow page cuts the last columns.
   std::vector<Cell> cells = {{ToText(row.setting), ToNumber(row.setting)},
-                             Measured(row.power.value(), row.power_sigma.value(), "W")};
-  if (const auto& step = row.per_step) {
-    cells.push_back(Measured(step->Rate(), step->RateSigma(), "/s"));
-    cells.push_back(Measured(step->time.count(), step->time_sigma.count(), "s"));
-    cells.push_back(Measured(step->energy.value(), step->energy_sigma.value(), "J"));
-  } else {
-    cells.insert(cells.end(), 3, unknown);
-  }
+                             {.text = fmt::format("{}", fmt::join(ChosenBy(report, index), ", "))}};
+  Cell energy_change = unknown;
+  Cell time_change = unknown;
   if (row.per_step && first.per_step) {
-    const double time = row.per_step->time / first.per_step->time;
     const double energy = row.per_step->energy / first.per_step->energy;
-    cells.push_back({ChangeText(time, 1), time - 1});
-    cells.push_back({ChangeText(energy, 1), energy - 1});
-  } else {
-    cells.insert(cells.end(), 2, unknown);
+    const double time = row.per_step->time / first.per_step->time;
+    energy_change = {ChangeText(energy, 1), energy - 1};
+    time_change = {ChangeText(time, 1), time - 1};
   }
-  cells.push_back({.text = fmt::format("{}", fmt::join(ChosenBy(report, index), ", "))});
+  const auto& step = row.per_step;
+  cells.push_back(step ? Measured(step->energy.value(), step->energy_sigma.value(), "J") : unknown);
+  cells.push_back(energy_change);
+  cells.push_back(step ? Measured(step->time.count(), step->time_sigma.count(), "s") : unknown);
+  cells.push_back(time_change);
+  cells.push_back(Measured(row.power.value(), row.power_sigma.value(), "W"));
+  cells.push_back(step ? Measured(step->Rate(), step->RateSigma(), "/s") : unknown);
   return cells;
 }
 
 report::Table SettingsTable(const SweepReport& report) {
   report::Table table{.id = "settings",
-                      .title = "Settings",
-                      .columns = {"setting", "power", "throughput", "time per step",
-                                  "energy per step", "Δ time", "Δ energy", "best for"}};
+                      .title = "Energy, time and power by setting",
+                      .columns = {"setting", "best for", "energy per step", "Δ energy",
+                                  "time per step", "Δ time", "power", "throughput"}};
   for (std::size_t i = 0; i < report.rows.size(); ++i) table.rows.push_back(TableRow(report, i));
   if (!report.rows.empty())
     table.caption = fmt::format(
@@ -224,7 +224,7 @@ report::Report ToReport(const SweepReport& report) {
   for (std::size_t i = 0; i < report.rows.size(); ++i)
     if (std::string chosen = ChoiceText(report, i); !chosen.empty())
       page.findings.push_back(chosen + ".");
-  page.sections.push_back({.figures = {ToFigure(report)}});
+  page.sections.push_back({.title = "Sweep", .figures = {ToFigure(report)}});
   if (!report.rows.empty())
     page.sections.push_back({.title = "Settings", .tables = {SettingsTable(report)}});
   page.sections.back().tables.push_back(Circumstances(report));
