@@ -2,9 +2,9 @@
 // not (docs/adr/0030-libraries-or-our-own.md).
 #if __has_include(<boost/math/distributions/students_t.hpp>)
 
+#include <boost/math/distributions/students_t.hpp>
 #include <gtest/gtest.h>
 
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 
 #include "zeus/base/statistics.h"
