@@ -25,8 +25,11 @@ timespec ToTimespec(Seconds time) {
 
 Signals::Signals(Program program) : program_(program) {
   sigemptyset(&watched_);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
-    if (!IsIgnored(signal)) sigaddset(&watched_, signal);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const bool always = program == Program::kLoad && signal != SIGHUP;
+    // A blocked signal becomes pending although it is ignored.
+    if (always || !IsIgnored(signal)) sigaddset(&watched_, signal);
+  }
   if (program == Program::kInteractive) sigaddset(&watched_, SIGWINCH);
   pthread_sigmask(SIG_BLOCK, &watched_, &mask_before_);
   struct sigaction ignore {};

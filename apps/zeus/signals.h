@@ -13,8 +13,10 @@ namespace zeus::cli {
 // One owner, one at a time.
 class Signals {
  public:
-  // SIGHUP ends an interactive program, and makes a service open its files again.
-  enum class Program { kInteractive, kService };
+  // SIGHUP ends an interactive program, and makes a service open its files again. A load takes
+  // SIGINT and SIGTERM even where they are ignored, as in the background of a script, which ends it
+  // by them.
+  enum class Program { kInteractive, kLoad, kService };
   explicit Signals(Program program);
   ~Signals();
   Signals(const Signals&) = delete;

@@ -123,7 +123,7 @@ Result<int> Measure(Clock& clock, const std::vector<Gpu*>& gpus, const Options& 
     PrintErrorText(
         fmt::format("measuring for {:g} s: leave the GPUs alone meanwhile\n", options.seconds));
   }
-  Signals signals(Signals::Program::kInteractive);
+  Signals signals(Signals::Program::kLoad);
   auto measured = Calibrate(clock, gpus, session, signals);
   if (signals.stop_signal() != 0) {
     fmt::print(stderr, "zeus: interrupted: nothing was kept\n");

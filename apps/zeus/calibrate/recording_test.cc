@@ -39,7 +39,7 @@ class RecordingTest : public ::testing::Test {
  protected:
   VirtualClock clock_;
   sim::SimulatedGpu gpu_{clock_, *sim::FindGpuModel("A100").value()};
-  Signals signals_{Signals::Program::kInteractive};
+  Signals signals_{Signals::Program::kLoad};
   std::vector<RecordedGpu> gpus_;
 };
 

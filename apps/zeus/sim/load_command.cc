@@ -173,7 +173,7 @@ Result<int> RunLoad(const LoadOptions& options) {
   ZEUS_TRY(sim::SharedNode node, directory.Open(options.target.name, sim::Access::kWrite));
   ZEUS_TRY(const sim::LoadSpec load, MakeLoad(options, node.time_scale()));
 
-  Signals signals(Signals::Program::kInteractive);
+  Signals signals(Signals::Program::kLoad);
   RunningLoad run(node, options.target.gpu,
                   options.progress ? RunningLoad::Output::kSteps : RunningLoad::Output::kNone);
   ZEUS_RETURN_IF_ERROR(run.Begin(load));
