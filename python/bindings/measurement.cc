@@ -105,6 +105,23 @@ py::object PythonOf(const Json& json) {
   return py::none();
 }
 
+// Returns the value with None for numbers that JSON has no text for: unknown ones are NaN in
+// pickles of older versions, and null in JSON.
+py::object FiniteOrNone(const py::handle& value) {
+  if (py::isinstance<py::float_>(value) && !std::isfinite(value.cast<double>())) return py::none();
+  if (py::isinstance<py::dict>(value)) {
+    py::dict copy;
+    for (const auto& [key, item] : value.cast<py::dict>()) copy[key] = FiniteOrNone(item);
+    return std::move(copy);
+  }
+  if (py::isinstance<py::list>(value)) {
+    py::list copy;
+    for (const auto& item : value) copy.append(FiniteOrNone(item));
+    return std::move(copy);
+  }
+  return py::reinterpret_borrow<py::object>(value);
+}
+
 }  // namespace
 
 py::object MeasurementObject::EnergyOf(const char* kind) const {
@@ -158,7 +175,8 @@ Json MeasurementObject::AsJson() const { return zeus::ToJson(measurement_); }
 py::dict MeasurementObject::ToDict() const { return PythonOf(AsJson()); }
 
 MeasurementObject MeasurementObject::FromDict(const py::dict& state) {
-  const auto text = py::module_::import("json").attr("dumps")(state).cast<std::string>();
+  const auto text =
+      py::module_::import("json").attr("dumps")(FiniteOrNone(state)).cast<std::string>();
   return MeasurementObject(Unwrap(MeasurementFromJson(Unwrap(ParseJson(text)))));
 }
 

@@ -1,6 +1,7 @@
 #include "zeus/base/csv.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace zeus {
 namespace {
@@ -48,40 +49,49 @@ std::string CsvRow(std::span<const std::string> fields) {
   return row;
 }
 
+namespace {
+
+// Appends a field that has quotation marks to `storage`, without them and without the blanks at its
+// ends. Text outside of them is kept, as spreadsheets do. Returns the position of the comma after
+// the field, or the end of `rest`; nothing when a quotation mark is not closed.
+std::optional<std::size_t> ReadQuotedField(std::string_view rest, std::string& storage) {
+  const std::size_t start = storage.size();
+  std::size_t quoted = start;  // Text before this place came from quotation marks: it keeps blanks.
+  bool inside = false;
+  std::size_t i = 0;
+  for (; i < rest.size() && (inside || rest[i] != ','); ++i) {
+    const bool mark = rest[i] == '"';
+    const bool doubled = mark && inside && rest.substr(i + 1).starts_with('"');
+    if (doubled) ++i;
+    if (mark && !doubled)
+      inside = !inside;
+    else if (inside || storage.size() > start || !IsCsvBlank(rest[i]))
+      storage += rest[i];
+    if (inside) quoted = storage.size();
+  }
+  if (inside) return std::nullopt;
+  while (storage.size() > quoted && IsCsvBlank(storage.back())) storage.pop_back();
+  return i;
+}
+
+}  // namespace
+
 namespace internal {
 
 bool NextCsvField(std::string_view& rest, std::string& storage, std::string_view& field,
                   bool& is_last) {
-  std::size_t end = 0;
-  while (end < rest.size() && rest[end] != ',' && rest[end] != '"') ++end;
+  std::size_t end = std::min(rest.find_first_of(",\""), rest.size());
   if (end == rest.size() || rest[end] == ',') {
-    is_last = end == rest.size();
     field = WithoutBlanks(rest.substr(0, end));
-    rest.remove_prefix(is_last ? end : end + 1);
-    return true;
+  } else {
+    const std::size_t start = storage.size();
+    const auto after = ReadQuotedField(rest, storage);
+    if (!after) return false;
+    end = *after;
+    field = std::string_view(storage).substr(start);
   }
-  // The field has quotation marks. Text outside of them is kept, as spreadsheets do, except for
-  // the blanks at both ends.
-  const std::size_t start = storage.size();
-  std::size_t kept = start;  // Trimming must not go below this: it came from quotation marks.
-  bool inside = false;
-  std::size_t i = 0;
-  for (; i < rest.size() && (inside || rest[i] != ','); ++i) {
-    if (rest[i] != '"') {
-      const bool leading = !inside && storage.size() == start && kept == start;
-      if (!leading || !IsCsvBlank(rest[i])) storage += rest[i];
-    } else if (inside && i + 1 < rest.size() && rest[i + 1] == '"') {
-      storage += rest[i++];
-    } else {
-      inside = !inside;
-    }
-    if (inside) kept = storage.size();
-  }
-  if (inside) return false;
-  while (storage.size() > kept && IsCsvBlank(storage.back())) storage.pop_back();
-  field = std::string_view(storage).substr(start);
-  is_last = i >= rest.size();
-  rest.remove_prefix(std::min(i + 1, rest.size()));
+  is_last = end >= rest.size();
+  rest.remove_prefix(std::min(end + 1, rest.size()));
   return true;
 }
 
