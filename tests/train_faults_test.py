@@ -151,6 +151,7 @@ class FaultTest(TrainTestCase):
         wait_until(lambda: not self.runs(pid), "it lives on")
 
     def test_a_driver_that_does_not_answer_is_one_sentence_with_gpu_and_option(self):
+        self.start("V100")
         self.sim("fault", "--gpu", "0", "--kind", "slow:60s")
         done = self.train(*self.options(), "--driver-timeout", "0.5", *self.command(), code=6)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
