@@ -33,17 +33,11 @@ std::string_view WindowName(const py::handle& key) {
       fmt::format("the name of a window is a string, not {}", Py_TYPE(key.ptr())->tp_name));
 }
 
-// Waits for the framework's work. Work that had to be waited for ended just now.
-WindowEnd Synchronize(Monitor& monitor) {
-  return monitor.synchronizer()(monitor.energy().clock()) ? WindowEnd::kWorkEnded
-                                                          : WindowEnd::kPlain;
-}
-
 void BeginWindow(Monitor& monitor, const py::handle& key, bool sync_execution, bool restart) {
   const std::string_view name = WindowName(key);
   monitor.CheckOpen("monitor");
   // Python code runs meanwhile, and another thread may close the monitor.
-  const WindowEnd before = sync_execution ? Synchronize(monitor) : WindowEnd::kPlain;
+  const WindowEnd before = sync_execution ? monitor.Synchronize() : WindowEnd::kPlain;
   auto begun =
       monitor.energy().BeginWindow(name, {.if_open = restart ? IfOpen::kRestart : IfOpen::kRefuse,
                                           .synchronize = false,
@@ -67,7 +61,7 @@ MeasurementObject EndWindow(const std::shared_ptr<Monitor>& monitor, const py::h
     return MeasurementObject(Cancelled(std::move(last)));
   }
   monitor->CheckOpen("monitor");
-  const WindowEnd end = sync_execution ? Synchronize(*monitor) : WindowEnd::kPlain;
+  const WindowEnd end = sync_execution ? monitor->Synchronize() : WindowEnd::kPlain;
   auto ended = monitor->energy().EndWindow(name, end);
   if (!ended.ok()) throw Failure(std::move(ended).error());
   // A full disk must not lose the measurement, so it only causes a warning.
@@ -110,7 +104,7 @@ PyObject* FastBegin(PyObject* self, PyObject* const* arguments, Py_ssize_t count
   std::shared_ptr<Monitor>* monitor = FindOpenMonitor(self);
   if (monitor != nullptr && count == 1 && names == nullptr) {
     try {
-      const WindowEnd before = Synchronize(**monitor);
+      const WindowEnd before = (*monitor)->Synchronize();
       const std::string_view name = NameOrEmpty(arguments[0]);
       if (!name.empty() &&
           (*monitor)->energy().BeginWindow(name, {.synchronize = false, .at_begin = before}).ok())
@@ -129,7 +123,7 @@ PyObject* FastEnd(PyObject* self, PyObject* const* arguments, Py_ssize_t count, 
   std::shared_ptr<Monitor>* monitor = FindOpenMonitor(self);
   if (monitor != nullptr && count == 1 && names == nullptr && !(*monitor)->log()) {
     try {
-      const WindowEnd end = Synchronize(**monitor);
+      const WindowEnd end = (*monitor)->Synchronize();
       auto ended = (*monitor)->energy().EndWindow(NameOrEmpty(arguments[0]), end);
       if (ended.ok())
         return py::cast(MeasurementObject(std::move(ended).value(), *monitor)).release().ptr();

@@ -129,28 +129,28 @@ void JobRun::AskObserved() {
 void JobRun::OnTrainBegin() {
   CheckOpen("batch size optimizer");
   AskObserved();
-  monitor_->synchronizer()();
+  const WindowEnd before = monitor_->Synchronize();
   Do([](BatchSizeClient& client) { client.OnTrainBegin(); });
-  BeginEpochWindow();
+  BeginEpochWindow(before);
 }
 
 void JobRun::OnEvaluate(double metric) {
   CheckOpen("batch size optimizer");
   AskObserved();
-  monitor_->synchronizer()();
+  const WindowEnd edge = monitor_->Synchronize();
   Do([metric](BatchSizeClient& client) { client.OnEvaluate(metric); });
-  LogEpochWindow();
-  if (!state_.stop) BeginEpochWindow();
+  LogEpochWindow(edge);
+  if (!state_.stop) BeginEpochWindow(edge);
 }
 
-void JobRun::BeginEpochWindow() {
+void JobRun::BeginEpochWindow(WindowEnd before) {
   // A window that cannot be opened is missing in the log, and nowhere else.
-  (void)monitor_->energy().BeginWindow(window_,
-                                       {.if_open = IfOpen::kRestart, .synchronize = false});
+  (void)monitor_->energy().BeginWindow(
+      window_, {.if_open = IfOpen::kRestart, .synchronize = false, .at_begin = before});
 }
 
-void JobRun::LogEpochWindow() {
-  const auto epoch = monitor_->energy().EndWindow(window_);
+void JobRun::LogEpochWindow(WindowEnd end) {
+  const auto epoch = monitor_->energy().EndWindow(window_, end);
   if (!epoch.ok()) return;
   // A full disk does not stop a training.
   if (const Status logged = monitor_->Log(epoch.value()); !logged.ok()) {

@@ -100,8 +100,8 @@ class JobRun final : public Closeable {
   void Do(const Action& action);
   void AskObserved();
   void SetState(State state);
-  void BeginEpochWindow();
-  void LogEpochWindow();
+  void BeginEpochWindow(WindowEnd before);
+  void LogEpochWindow(WindowEnd end);
   void DoClose() override;
   void Abandon() override;
 

@@ -60,6 +60,10 @@ class Monitor final : public Closeable {
   const std::vector<Absence>& absent() const { return absent_; }
 
   Synchronizer& synchronizer() { return synchronizer_; }
+  // Waits for the framework's work. Work that had to be waited for ended just now.
+  WindowEnd Synchronize() {
+    return synchronizer_(energy().clock()) ? WindowEnd::kWorkEnded : WindowEnd::kPlain;
+  }
   // Null if nothing is logged.
   const std::shared_ptr<SharedLog>& log() const { return log_; }
   Status Log(const Measurement& measurement);

@@ -10,8 +10,10 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import unittest
 import urllib.request
+from unittest import mock
 
 from job_testing import JobTestCase, ask, spec
 from node_testing import wait_until
@@ -28,6 +30,19 @@ from zeus.optimizer.batch_size.exceptions import (
 from zeus.optimizer.power_limit import GlobalPowerLimitOptimizer
 
 WINDOW = "BatciSizeOptimizerClient"
+
+
+def torch_that_waits(synchronize):
+    """Returns a stand-in for torch with one GPU, which ends its work in `synchronize`."""
+    cuda = types.SimpleNamespace(
+        is_available=lambda: True,
+        is_initialized=lambda: True,
+        current_device=lambda: 0,
+        device_count=lambda: 1,
+        memory_reserved=lambda index: 0,
+        synchronize=synchronize,
+    )
+    return types.SimpleNamespace(cuda=cuda)
 
 
 class RunTest(JobTestCase):
@@ -51,6 +66,23 @@ class RunTest(JobTestCase):
         self.assertGreater(trial["energy_joules"], 0)
         self.assertEqual(len(ask(self.server, "/v1/jobs/mnist-1/trials")["trials"]), 1)
         self.assertTrue(optimizer.converged)  # What it learnt can still be asked.
+
+    def test_the_monitor_learns_that_work_ended_at_the_edges_of_epochs(self):
+        def work(_):
+            """Keeps the caller waiting for longer than a GPU without work would."""
+            end = time.perf_counter() + 1e-3
+            while time.perf_counter() < end:
+                pass
+
+        optimizer = self.optimizer()
+        with mock.patch.dict(sys.modules, torch=torch_that_waits(work)):
+            optimizer.on_train_begin()
+            self.assertEqual(self.monitor._edges_after_work, 1)
+            optimizer.on_evaluate(0.3)  # One epoch ends, and the next one begins.
+            self.assertEqual(self.monitor._edges_after_work, 3)
+            optimizer.on_evaluate(0.95)
+            self.assertEqual(self.monitor._edges_after_work, 4)
+        optimizer.on_train_end()
 
     def test_savings_are_measured_against_runs_of_the_default(self):
         for baseline in (False, False, True, True):
