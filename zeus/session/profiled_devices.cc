@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "zeus/device/node.h"
-#include "zeus/monitor/profile_store.h"
 
 namespace zeus {
 namespace {
@@ -25,13 +24,11 @@ Status CheckPresent(const Node& node, KnobKind kind) {
 Result<std::unique_ptr<ProfiledDevices>> ProfiledDevices::Open(
     Clock& clock, KnobKind kind, const std::optional<std::vector<unsigned>>& gpus,
     Ceiling ceiling) {
-  const Surroundings surroundings = RealSurroundings(clock);
-  ZEUS_TRY(Node node, Discover(surroundings));
+  ZEUS_TRY(Node node, Discover(RealSurroundings(clock)));
   ZEUS_RETURN_IF_ERROR(CheckPresent(node, kind));
   NodeMonitorOptions choice;
   choice.cpus = OfCpus(kind);
   choice.rails = false;
-  choice.calibration = ProfileStore::FromEnvironment(surroundings.environment).Lookup();
   if (OfCpus(kind)) choice.gpus.emplace();
   if (gpus) choice.gpus = gpus;
   ZEUS_TRY(std::unique_ptr<NodeMonitor> monitor,

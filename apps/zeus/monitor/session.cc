@@ -21,7 +21,6 @@
 #include "zeus/export/node_sampler.h"
 #include "zeus/export/prometheus.h"
 #include "zeus/export/push_gateway.h"
-#include "zeus/monitor/profile_store.h"
 
 namespace zeus::cli {
 namespace {
@@ -30,13 +29,11 @@ constexpr Seconds kShortestPushInterval{1};
 constexpr double kRounding = 1e-9;  // Of intervals: a sample is not taken twice.
 
 Result<std::unique_ptr<NodeMonitor>> OpenNode(Clock& clock, const MonitorOptions& options) {
-  ZEUS_TRY(Node node, Discover(RealSurroundings(clock)));
   NodeMonitorOptions wanted;
   if (!options.gpus.empty()) wanted.gpus = options.gpus;
   wanted.cpus = !options.no_cpu;
-  wanted.calibration = ProfileStore::FromEnvironment(RealSurroundings(clock).environment).Lookup();
   wanted.share = false;  // It only watches: it must not take a part of others' energy.
-  ZEUS_TRY(auto monitor, NodeMonitor::Open(clock, std::move(node), std::move(wanted)));
+  ZEUS_TRY(auto monitor, NodeMonitor::OpenThisMachine(clock, std::move(wanted)));
   if (monitor->monitor().device_count() == 0)
     return Error{ErrorCode::kNotFound, "nothing to monitor here: see zeus doctor"};
   monitor->monitor().Step();  // So that the first sample has something to show.
