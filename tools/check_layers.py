@@ -24,7 +24,8 @@ ALLOWED = {  # layer: layers it may include, besides itself
     "daemon": {"base", "device", "wire"},
     "server": {"base", "optimizer", "job", "plan", "wire", "export"},
     "client": {"base", "device", "monitor", "optimizer", "training", "job", "plan", "wire"},
-    "session": {"base", "device", "monitor", "optimizer", "training", "job", "client", "process"},
+    "session": {"base", "device", "monitor", "optimizer", "training", "job", "store", "client",
+                "process"},
     "report": {"base"},
     "replay": {"base", "device", "monitor", "optimizer", "job", "report"},
 }

@@ -1,10 +1,9 @@
-#include "apps/zeus/job/job_source.h"
+#include "zeus/session/job_source.h"
 
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 
-#include "apps/zeus/numbers.h"
 #include "zeus/base/boot_time.h"
 #include "zeus/base/file.h"
 #include "zeus/base/random.h"
@@ -13,26 +12,24 @@
 #include "zeus/client/remote_job_service.h"
 #include "zeus/job/local_job_service.h"
 
-namespace zeus::cli {
+namespace zeus {
 namespace {
 
-// Nobody wants to wait longer for a program to end.
-
-Result<std::string> FindToken(const JobSourceFlags& flags) {
-  if (!flags.token_file.empty()) {
-    ZEUS_TRY(const std::string text, ReadSmallFile(flags.token_file));
+Result<std::string> FindToken(const JobSourceOptions& options) {
+  if (!options.token_file.empty()) {
+    ZEUS_TRY(const std::string text, ReadSmallFile(options.token_file));
     return std::string(Trim(text));
   }
   return ProcessEnvironment()("ZEUS_TOKEN").value_or("");
 }
 
-// Empty: those that the system trusts.
-std::string Authorities(const JobSourceFlags& flags) {
-  if (!flags.ca_file.empty()) return flags.ca_file;
+// Empty means those that the system trusts.
+std::string Authorities(const JobSourceOptions& options) {
+  if (!options.ca_file.empty()) return options.ca_file;
   return ProcessEnvironment()("ZEUS_CA_FILE").value_or("");
 }
 
-// Of a URL, without the user and the password before its '@'.
+// Returns the URL without the user and the password before its '@'.
 std::string WithoutSecrets(const std::string& url) {
   const std::size_t scheme = url.find("://");
   const std::size_t at = url.find('@');
@@ -41,7 +38,7 @@ std::string WithoutSecrets(const std::string& url) {
   return url.substr(0, scheme + 3) + url.substr(at + 1);
 }
 
-// The same file has the same name wherever it is named from.
+// Makes the path of a database absolute, so that one file has one name.
 std::string Absolute(const std::string& url) {
   constexpr std::string_view kSqlite = "sqlite:";
   if (!url.starts_with(kSqlite) || url == "sqlite::memory:") return url;
@@ -54,45 +51,27 @@ std::string Absolute(const std::string& url) {
 
 }  // namespace
 
-void AddJobSourceFlags(Verb verb, JobSourceFlags& flags) {
-  verb.AddOption("--server", flags.server,
-                 "Address of a zeus serve: http://host:8000, https://… or unix:///path; also from "
-                 "ZEUS_SERVER")
-      .Check(NotEmpty());
-  verb.AddOption("--database", flags.database,
-                 "Without a server: sqlite:///path/zeus.db or postgresql://…; by default a file "
-                 "in the user's data folder")
-      .Check(NotEmpty());
-  verb.AddOption("--token-file", flags.token_file,
-                 "File with the server's bearer token; else it is ZEUS_TOKEN")
-      .Check(NotEmpty());
-  verb.AddOption("--ca-file", flags.ca_file,
-                 "File with certificates (PEM) whose holders may vouch for the server, instead of "
-                 "the system's; also from ZEUS_CA_FILE")
-      .Check(NotEmpty());
-}
-
-Result<std::unique_ptr<JobSource>> JobSource::Open(const JobSourceFlags& flags, Clock& clock,
+Result<std::unique_ptr<JobSource>> JobSource::Open(const JobSourceOptions& options, Clock& clock,
                                                    RepositoryAccess access) {
-  if (!flags.server.empty() && !flags.database.empty())
+  if (!options.server.empty() && !options.database.empty())
     return Error{ErrorCode::kInvalidArgument,
-                 "--server and --database both say where jobs are: give one of them"};
-  std::string server = flags.server;
-  if (server.empty() && flags.database.empty())
+                 "server and database both say where jobs are: give one of them"};
+  std::string server = options.server;
+  if (server.empty() && options.database.empty())
     server = ProcessEnvironment()("ZEUS_SERVER").value_or("");
   if (!server.empty()) {
-    ZEUS_TRY(std::string token, FindToken(flags));
+    ZEUS_TRY(std::string token, FindToken(options));
     ZEUS_TRY(std::unique_ptr<RemoteJobService> remote,
              RemoteJobService::Connect({.url = server,
                                         .token = std::move(token),
-                                        .authorities = Authorities(flags),
-                                        .attempts = flags.attempts,
-                                        .answer_timeout = flags.answer_timeout},
+                                        .authorities = Authorities(options),
+                                        .attempts = options.attempts,
+                                        .answer_timeout = options.answer_timeout},
                                        clock));
     return std::unique_ptr<JobSource>(
         new JobSource(nullptr, std::move(remote), WithoutSecrets(server)));
   }
-  std::string url = flags.database;
+  std::string url = options.database;
   if (url.empty()) {
     ZEUS_TRY(url, DefaultDatabaseUrl(ProcessEnvironment()));
   }
@@ -104,4 +83,4 @@ Result<std::unique_ptr<JobSource>> JobSource::Open(const JobSourceFlags& flags, 
       new JobSource(std::move(repository), std::move(service), WithoutSecrets(Absolute(url))));
 }
 
-}  // namespace zeus::cli
+}  // namespace zeus

@@ -1,0 +1,3 @@
+from typing import Any
+
+def run_job(fields: dict[str, Any]) -> dict[str, Any]: ...
