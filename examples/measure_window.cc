@@ -21,8 +21,7 @@ void Show(const zeus::Measurement& measured) {
 
 zeus::Status Run() {
   zeus::SystemClock clock;
-  ZEUS_TRY(zeus::Node node, zeus::Discover(zeus::RealSurroundings(clock)));
-  ZEUS_TRY(const auto recording, zeus::NodeMonitor::Open(clock, std::move(node)));
+  ZEUS_TRY(const auto recording, zeus::NodeMonitor::OpenThisMachine(clock));
   zeus::EnergyMonitor& monitor = recording->monitor();
 
   ZEUS_TRY(const zeus::WindowId epoch, monitor.BeginWindow("epoch"));

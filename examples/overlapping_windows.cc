@@ -21,8 +21,7 @@ zeus::Result<zeus::WindowId> Work(zeus::EnergyMonitor& monitor, const char* name
 
 zeus::Status Run() {
   zeus::SystemClock clock;
-  ZEUS_TRY(zeus::Node node, zeus::Discover(zeus::RealSurroundings(clock)));
-  ZEUS_TRY(const auto recording, zeus::NodeMonitor::Open(clock, std::move(node)));
+  ZEUS_TRY(const auto recording, zeus::NodeMonitor::OpenThisMachine(clock));
   zeus::EnergyMonitor& monitor = recording->monitor();
 
   zeus::Result<zeus::WindowId> train = zeus::WindowId();

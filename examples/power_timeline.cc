@@ -13,8 +13,7 @@ using namespace std::chrono_literals;
 
 zeus::Status Run() {
   zeus::SystemClock clock;
-  ZEUS_TRY(zeus::Node node, zeus::Discover(zeus::RealSurroundings(clock)));
-  ZEUS_TRY(const auto recording, zeus::NodeMonitor::Open(clock, std::move(node)));
+  ZEUS_TRY(const auto recording, zeus::NodeMonitor::OpenThisMachine(clock));
   zeus::EnergyMonitor& monitor = recording->monitor();
   if (monitor.device_count() == 0)
     return zeus::Error{zeus::ErrorCode::kNotFound, "no device to measure: see zeus doctor"};

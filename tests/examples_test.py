@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import subprocess
+import tempfile
 import unittest
 
 from sim_testing import SimTestCase
@@ -95,6 +96,21 @@ class ExamplesTest(SimTestCase):
         self.assertGreaterEqual(len(runs), 10, done.stdout)
         self.assertEqual(runs[0][0], 1024)
         self.assertLess(runs[-1][1], runs[0][1])  # It has learned to use less energy.
+
+    def test_train_job(self):
+        """`zeus train` from C++: a command that trains, on a simulated GPU."""
+        self.sim("start", "--gpus", "1xV100")
+        environment = dict(self.evaluated_environment(), ZEUS_COMMAND=os.environ["ZEUS_BINARY"])
+        with tempfile.TemporaryDirectory() as folder:
+            environment["XDG_DATA_HOME"] = folder
+            done = subprocess.run(
+                [EXAMPLES / "train_job", "python3", ROOT / "examples/train.py", "--batch-size",
+                 "{batch_size}"], env=environment, cwd=folder, capture_output=True, text=True,
+                timeout=300,
+            )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("val_acc=", done.stdout)  # The command's output is passed on.
+        self.assertRegex(done.stdout, r"(?m)^digits on .*V100.*: reached its target$")
 
     def test_optimize_power_limit(self):
         done = subprocess.run(

@@ -29,7 +29,8 @@ ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that
     "wire": {"base", "job", "optimizer/pipeline", "plan"},
     "server": {"base", "carbon", "http", "job", "metrics", "optimizer/pipeline", "plan", "wire"},
     "client": {"base", "http", "job", "monitor", "optimizer", "optimizer/pipeline", "plan", "training", "wire"},
-    "session": {"base", "device", "monitor", "optimizer", "optimizer/power_limit", "training", "job", "client", "process"},
+    "session": {"base", "device", "monitor", "optimizer", "optimizer/power_limit", "training", "job", "store", "client",
+                "process"},
     "report": {"base"},
     "replay": {"base", "device", "job", "optimizer/batch_size", "report"},
 }

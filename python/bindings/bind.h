@@ -17,6 +17,7 @@ void BindPowerLimit(
     py::module_& core);  // _core.power_limit: power limits just in time, selectors, profiles
 void BindTraining(py::module_& core);   // _core.training: the loop around training
 void BindBatchSize(py::module_& core);  // _core.batch_size: recurring jobs
+void BindTrain(py::module_& core);      // _core.train: recurring jobs of foreign commands
 void BindPipeline(py::module_& core);   // _core.pipeline: clocks of pipelines, and the planner
 void BindMetrics(py::module_& core);    // _core.metrics: Prometheus
 void BindCarbon(py::module_& core);     // _core.carbon: emissions and cost

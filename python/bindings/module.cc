@@ -28,6 +28,7 @@ PYBIND11_MODULE(_core, core) {
   BindPowerLimit(core);
   BindTraining(core);
   BindBatchSize(core);
+  BindTrain(core);
   BindPipeline(core);
   BindMetrics(core);
   BindCarbon(core);

@@ -11,7 +11,6 @@
 #include "python/bindings/without_gil.h"
 #include "zeus/device/node.h"
 #include "zeus/device/sim/node_directory.h"
-#include "zeus/monitor/profile_store.h"
 
 namespace zeus::python {
 namespace {
@@ -62,19 +61,16 @@ struct Monitor::Recording {
     if (const double scale = TimeScale(system); scale != 1)
       scaled = std::make_unique<ScaledClock>(system, scale);
     const bool real = scaled == nullptr;
-    const Surroundings surroundings = RealSurroundings(system);
-    Node found = Unwrap(Discover(surroundings));
+    Node found = Unwrap(Discover(RealSurroundings(system)));
     if (options.cpus) Check(KeepCpus(found, *options.cpus));
     std::vector<Absence> absent = found.absent;
-    node = Unwrap(NodeMonitor::Open(
-        real ? static_cast<Clock&>(system) : *scaled, std::move(found),
-        {.gpus = options.gpus,
-         .cpus = real,  // The time of real CPUs cannot be scaled.
-         .rails = real,
-         .thread = real,
-         .share = options.share && real,
-         .telemetry_interval = options.telemetry_interval,
-         .calibration = ProfileStore::FromEnvironment(surroundings.environment).Lookup()}));
+    node = Unwrap(NodeMonitor::Open(real ? static_cast<Clock&>(system) : *scaled, std::move(found),
+                                    {.gpus = options.gpus,
+                                     .cpus = real,  // The time of real CPUs cannot be scaled.
+                                     .rails = real,
+                                     .thread = real,
+                                     .share = options.share && real,
+                                     .telemetry_interval = options.telemetry_interval}));
     if (node->monitor().device_count() == 0)
       throw Failure({ErrorCode::kNotFound, NothingToMeasure(absent)});
     if (!real)

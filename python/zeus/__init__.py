@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     from zeus.data_loader import ZeusDataLoader as ZeusDataLoader
     from zeus.errors import ZeusError as ZeusError
     from zeus.monitor import ZeusMonitor as ZeusMonitor
+    from zeus.recurring import train as train
 
-__all__ = ["ZeusDataLoader", "ZeusError", "ZeusMonitor", "__version__"]
+__all__ = ["ZeusDataLoader", "ZeusError", "ZeusMonitor", "__version__", "train"]
 
 _HOMES = {
     "ZeusDataLoader": "zeus.data_loader",
     "ZeusError": "zeus.errors",
     "ZeusMonitor": "zeus.monitor",
+    "train": "zeus.recurring",
 }
 
 

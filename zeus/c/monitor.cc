@@ -5,7 +5,6 @@
 #include "zeus/c/boundary.h"
 #include "zeus/c/handles.h"
 #include "zeus/device/node.h"
-#include "zeus/monitor/profile_store.h"
 
 namespace zeus::c {
 namespace {
@@ -76,8 +75,6 @@ Result<std::unique_ptr<zeus_monitor>> Open(const zeus_monitor_options& given) {
   ZEUS_TRY(Node node, Discover(RealSurroundings(monitor->clock)));
   const std::string absent = WhatIsAbsent(node);
   NodeMonitorOptions options = ToOptions(given);
-  options.calibration =
-      ProfileStore::FromEnvironment(RealSurroundings(monitor->clock).environment).Lookup();
   ZEUS_TRY(monitor->node, NodeMonitor::Open(monitor->clock, std::move(node), std::move(options)));
   EnergyMonitor& recorder = monitor->node->monitor();
   if (recorder.device_count() == 0) return Error{ErrorCode::kNotFound, absent};

@@ -8,6 +8,8 @@
 
 #include "zeus/base/file.h"
 #include "zeus/base/log.h"
+#include "zeus/base/user_files.h"
+#include "zeus/monitor/profile_store.h"
 #include "zeus/monitor/sharing/shared_activity_board.h"
 
 namespace zeus {
@@ -78,15 +80,24 @@ std::unique_ptr<ActivityBoard> TryToShare(const std::vector<MonitoredDevice>& de
 
 }  // namespace
 
+Result<std::unique_ptr<NodeMonitor>> NodeMonitor::OpenThisMachine(Clock& clock,
+                                                                  NodeMonitorOptions options) {
+  ZEUS_TRY(Node node, Discover(RealSurroundings(clock)));
+  return Open(clock, std::move(node), std::move(options));
+}
+
 Result<std::unique_ptr<NodeMonitor>> NodeMonitor::Open(Clock& clock, Node node,
                                                        NodeMonitorOptions options) {
   if (options.gpus) ZEUS_RETURN_IF_ERROR(CheckGpus(node, *options.gpus));
+  if (!options.calibration)
+    options.calibration = ProfileStore::FromEnvironment(ProcessEnvironment()).Lookup();
   std::vector<MonitoredDevice> devices;
+  std::vector<bool> calibrated;
   for (const auto& found : node.gpus) {
     Gpu* gpu = found.get();
     if (!IsWanted(options.gpus, *gpu)) continue;
-    std::optional<SensorProfile> profile;
-    if (options.calibration) profile = options.calibration(gpu->identity());
+    std::optional<SensorProfile> profile = options.calibration(gpu->identity());
+    calibrated.push_back(profile.has_value());
     devices.push_back({.meter = gpu,
                        .gpu = gpu,
                        .sensor = profile ? *std::move(profile) : PriorProfile(gpu->identity())});
@@ -107,19 +118,23 @@ Result<std::unique_ptr<NodeMonitor>> NodeMonitor::Open(Clock& clock, Node node,
   }
   std::vector<Gpu*> gpus;
   for (const MonitoredDevice& device : devices) gpus.push_back(device.gpu);
+  calibrated.resize(devices.size(), false);  // Only GPUs, which come first, can be.
   auto board = options.share ? TryToShare(devices, clock) : nullptr;
   auto monitor = std::make_unique<EnergyMonitor>(
       clock, std::move(devices),
       EnergyMonitor::Options{.synchronize = std::move(options.synchronize),
                              .telemetry_interval = options.telemetry_interval,
                              .board = std::move(board)});
-  return std::unique_ptr<NodeMonitor>(
-      new NodeMonitor(std::move(node), std::move(gpus), std::move(monitor), options.thread));
+  return std::unique_ptr<NodeMonitor>(new NodeMonitor(
+      std::move(node), std::move(gpus), std::move(calibrated), std::move(monitor), options.thread));
 }
 
-NodeMonitor::NodeMonitor(Node node, std::vector<Gpu*> gpus, std::unique_ptr<EnergyMonitor> monitor,
-                         bool thread)
-    : node_(std::move(node)), gpus_(std::move(gpus)), monitor_(std::move(monitor)) {
+NodeMonitor::NodeMonitor(Node node, std::vector<Gpu*> gpus, std::vector<bool> calibrated,
+                         std::unique_ptr<EnergyMonitor> monitor, bool thread)
+    : node_(std::move(node)),
+      gpus_(std::move(gpus)),
+      calibrated_(std::move(calibrated)),
+      monitor_(std::move(monitor)) {
   if (thread)
     ticker_ = std::make_unique<Ticker>("zeus-recorder", [this] { return monitor_->Step(); });
 }

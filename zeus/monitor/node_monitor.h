@@ -27,15 +27,25 @@ struct NodeMonitorOptions {
   // Temperature, clocks, utilisation, limits and average power of GPUs.
   Seconds telemetry_interval{1.0};
   std::function<void()> synchronize{};
-  // Calibration of a GPU where there is one: replaces the prior. ProfileStore::Lookup() gives what
-  // `zeus calibrate` kept.
+  // Returns the calibration of a GPU, which replaces the prior, or nullopt. By default it is what
+  // `zeus calibrate` kept for this user or this machine; see also IgnoreCalibrations().
   std::function<std::optional<SensorProfile>(const GpuIdentity&)> calibration{};
 };
+
+// For NodeMonitorOptions::calibration: every GPU has its prior.
+inline std::optional<SensorProfile> IgnoreCalibrations(const GpuIdentity& /*gpu*/) {
+  return std::nullopt;
+}
 
 // Everything of a node, recorded: devices, monitor and recorder thread together. What programs use.
 // Thread-safe.
 class NodeMonitor {
  public:
+  // Opens the devices of this machine that the process may see, with their calibrations. The clock
+  // must outlive the monitor.
+  static Result<std::unique_ptr<NodeMonitor>> OpenThisMachine(Clock& clock,
+                                                              NodeMonitorOptions options = {});
+  // The same for a node that was discovered, or made, before.
   static Result<std::unique_ptr<NodeMonitor>> Open(Clock& clock, Node node,
                                                    NodeMonitorOptions options = {});
   ~NodeMonitor();
@@ -44,13 +54,16 @@ class NodeMonitor {
   const Node& node() const { return node_; }
   // The GPU behind a device of the monitor; null where it is none.
   Gpu* gpu(std::size_t device) const { return gpus_[device]; }
+  // Whether a calibration of the device is in use, instead of a prior.
+  bool calibrated(std::size_t device) const { return calibrated_[device]; }
 
  private:
-  NodeMonitor(Node node, std::vector<Gpu*> gpus, std::unique_ptr<EnergyMonitor> monitor,
-              bool thread);
+  NodeMonitor(Node node, std::vector<Gpu*> gpus, std::vector<bool> calibrated,
+              std::unique_ptr<EnergyMonitor> monitor, bool thread);
 
   Node node_;
   std::vector<Gpu*> gpus_;
+  std::vector<bool> calibrated_;
   std::unique_ptr<EnergyMonitor> monitor_;
   std::unique_ptr<Ticker> ticker_;
 };

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -12,6 +13,9 @@
 #include "zeus/base/file.h"
 #include "zeus/base/json.h"
 #include "zeus/base/testing/temporary_directory.h"
+#include "zeus/device/sim/simulated_gpu.h"
+#include "zeus/device/sim/testing/loads.h"
+#include "zeus/monitor/node_monitor.h"
 
 namespace zeus {
 namespace profile_store_test {
@@ -248,6 +252,32 @@ TEST(ProfileStoreFoldersTest, TheEnvironmentDecides) {
   EXPECT_THAT(folder(), HasSubstr("/nonexistent/config/zeus/sensors/GPU-1234"));
   variables["ZEUS_PROFILE_DIR"] = "/nonexistent/profiles";
   EXPECT_THAT(folder(), HasSubstr("/nonexistent/profiles/GPU-1234"));
+}
+
+// What `zeus calibrate` measured is used by the plain call.
+TEST_F(ProfileStoreTest, AMonitorUsesTheCalibrationsOfThisUser) {
+  VirtualClock clock;
+  const auto make_node = [&clock] {
+    Node node;
+    node.gpus.push_back(std::make_unique<sim::SimulatedGpu>(clock, sim::testing::Model("V100")));
+    return node;
+  };
+  const auto calibrated = [&](NodeMonitorOptions options) {
+    options.thread = false;
+    options.share = false;
+    return NodeMonitor::Open(clock, make_node(), std::move(options)).value()->calibrated(0);
+  };
+  const char* const before = std::getenv("ZEUS_PROFILE_DIR");
+  const std::optional<std::string> kept =
+      before ? std::optional<std::string>(before) : std::nullopt;
+  ::setenv("ZEUS_PROFILE_DIR", own_.c_str(), 1);
+  EXPECT_FALSE(calibrated({}));
+  SensorCalibration calibration = example_;
+  calibration.gpu = make_node().gpus.front()->identity();
+  ASSERT_TRUE(store_.Save(calibration).ok());
+  EXPECT_TRUE(calibrated({}));
+  EXPECT_FALSE(calibrated({.calibration = IgnoreCalibrations}));
+  kept ? ::setenv("ZEUS_PROFILE_DIR", kept->c_str(), 1) : ::unsetenv("ZEUS_PROFILE_DIR");
 }
 
 }  // namespace profile_store_test

@@ -28,19 +28,32 @@ constexpr std::array kOthers = {SIGCHLD, SIGCONT, SIGTSTP,  SIGTTIN, SIGTTOU, SI
   return set;
 }
 
+Result<int> OpenSignals(const ::sigset_t& watched) {
+  const int descriptor = ::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (descriptor >= 0) return descriptor;
+  return Error{ErrorCode::kUnavailable,
+               fmt::format("cannot watch signals: {}", std::generic_category().message(errno))};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<SignalWatch>> SignalWatch::Start() {
   const ::sigset_t watched = Watched();
-  const int descriptor = ::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
-  if (descriptor < 0) {
-    return Error{ErrorCode::kUnavailable,
-                 fmt::format("cannot watch signals: {}", std::generic_category().message(errno))};
-  }
-  return std::unique_ptr<SignalWatch>(new SignalWatch(watched, descriptor));
+  ZEUS_TRY(const int descriptor, OpenSignals(watched));
+  std::unique_ptr<SignalWatch> watch(new SignalWatch(descriptor));
+  watch->Block(watched);
+  return watch;
 }
 
-SignalWatch::SignalWatch(const ::sigset_t& watched, int descriptor) : signals_(descriptor) {
+Result<std::unique_ptr<SignalWatch>> SignalWatch::WatchNothing() {
+  ::sigset_t none;
+  ::sigemptyset(&none);
+  ZEUS_TRY(const int descriptor, OpenSignals(none));
+  return std::unique_ptr<SignalWatch>(new SignalWatch(descriptor));
+}
+
+void SignalWatch::Block(const ::sigset_t& watched) {
+  blocks_ = true;
   ::pthread_sigmask(SIG_BLOCK, &watched, &mask_before_);
   // If the parent ignored SIGCHLD, the kernel would not report how a child ended.
   struct ::sigaction standard {};
@@ -55,6 +68,7 @@ SignalWatch::~SignalWatch() {
 }
 
 void SignalWatch::RestoreInChild() const {
+  if (!blocks_) return;
   ::sigaction(SIGCHLD, &child_before_, nullptr);
   ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
 }

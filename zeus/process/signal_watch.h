@@ -18,6 +18,8 @@ namespace zeus {
 class SignalWatch {
  public:
   static Result<std::unique_ptr<SignalWatch>> Start();
+  // Watches no signal and changes nothing: for programs that handle signals themselves.
+  static Result<std::unique_ptr<SignalWatch>> WatchNothing();
   ~SignalWatch();
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
@@ -39,9 +41,11 @@ class SignalWatch {
   void RestoreInChild() const;
 
  private:
-  SignalWatch(const ::sigset_t& watched, int descriptor);
+  explicit SignalWatch(int descriptor) : signals_(descriptor) {}
+  void Block(const ::sigset_t& watched);
 
   FileDescriptor signals_;
+  bool blocks_ = false;  // The members below are set.
   ::sigset_t mask_before_{};
   struct ::sigaction child_before_ {};
 };

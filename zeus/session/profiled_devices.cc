@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "zeus/device/node.h"
-#include "zeus/monitor/profile_store.h"
 
 namespace zeus {
 namespace {
@@ -51,7 +50,6 @@ Result<std::unique_ptr<ProfiledDevices>> ProfiledDevices::Open(Clock& clock, con
   NodeMonitorOptions choice;
   choice.cpus = OfCpus(kind);
   choice.rails = false;
-  choice.calibration = ProfileStore::FromEnvironment(surroundings.environment).Lookup();
   if (OfCpus(kind)) choice.gpus.emplace();
   if (wanted.gpus) choice.gpus = wanted.gpus;
   ZEUS_TRY(std::unique_ptr<NodeMonitor> monitor,

@@ -22,7 +22,6 @@
 #include "zeus/export/push_gateway.h"
 #include "zeus/metrics/metric.h"
 #include "zeus/metrics/metrics_server.h"
-#include "zeus/monitor/profile_store.h"
 
 namespace zeus::cli {
 namespace {
@@ -32,13 +31,11 @@ constexpr Seconds kShortestPushInterval{1};
 constexpr double kRounding = 1e-9;
 
 Result<std::unique_ptr<NodeMonitor>> OpenNode(Clock& clock, const MonitorOptions& options) {
-  ZEUS_TRY(Node node, Discover(RealSurroundings(clock)));
   NodeMonitorOptions wanted;
   if (!options.gpus.empty()) wanted.gpus = options.gpus;
   wanted.cpus = !options.no_cpu;
-  wanted.calibration = ProfileStore::FromEnvironment(RealSurroundings(clock).environment).Lookup();
   wanted.share = false;  // A mere observer must not be attributed a part of others' energy.
-  ZEUS_TRY(auto monitor, NodeMonitor::Open(clock, std::move(node), std::move(wanted)));
+  ZEUS_TRY(auto monitor, NodeMonitor::OpenThisMachine(clock, std::move(wanted)));
   if (monitor->monitor().device_count() == 0)
     return Error{ErrorCode::kNotFound, "nothing to monitor here: see zeus doctor"};
   monitor->monitor().Step();  // The first sample then has values.

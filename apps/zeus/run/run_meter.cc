@@ -8,7 +8,6 @@
 
 #include "apps/zeus/lists.h"
 #include "zeus/device/knobs/knob_repair.h"
-#include "zeus/monitor/profile_store.h"
 
 namespace zeus::cli {
 namespace {
@@ -110,7 +109,6 @@ Result<RunMeter::Look> RunMeter::LookAround(Clock& clock, const MeterOptions& op
   }
   NodeMonitorOptions choice;
   choice.cpus = options.cpus;
-  choice.calibration = ProfileStore::FromEnvironment(surroundings.environment).Lookup();
   if (options.gpus) {
     ZEUS_TRY(choice.gpus, Measurable(node, *options.gpus));
   }
@@ -119,8 +117,6 @@ Result<RunMeter::Look> RunMeter::LookAround(Clock& clock, const MeterOptions& op
             .unmeasured = Unmeasured(node, options),
             .remarks = RemarksOn(node, options)};
   if (quick) WarnOfUnexplainedLimits(node, clock);
-  for (const auto& gpu : node.gpus)
-    if (choice.calibration(gpu->identity())) look.calibrated.push_back(gpu->name());
   if (node.gpus.empty() && node.cpus.empty() && node.rails.empty()) return look;
   auto opened = NodeMonitor::Open(clock, std::move(node), std::move(choice));
   if (opened.ok()) {
@@ -149,7 +145,6 @@ Result<std::unique_ptr<RunMeter>> RunMeter::Open(std::shared_ptr<Clock> clock, S
   meter->node_ = std::move(look->value().node);
   meter->unmeasured_ = std::move(look->value().unmeasured);
   meter->remarks_ = std::move(look->value().remarks);
-  meter->calibrated_ = std::move(look->value().calibrated);
   return meter;
 }
 
@@ -225,7 +220,7 @@ std::vector<DeviceIdentity> RunMeter::Devices() const {
       device.model = gpu->identity().model;
       device.uuid = gpu->identity().uuid;
     }
-    device.calibrated = std::ranges::find(calibrated_, device.device) != calibrated_.end();
+    device.calibrated = node_->calibrated(i);
     for (const auto& cpu : node_->node().cpus)
       if (cpu->name() == device.device) device.model = cpu->identity().model;
     devices.push_back(std::move(device));

@@ -63,7 +63,6 @@ class RunMeter {
     std::shared_ptr<NodeMonitor> node;  // Null when there is nothing to measure.
     std::vector<DeviceMeasurement> unmeasured;
     std::vector<std::string> remarks{};
-    std::vector<std::string> calibrated{};  // Names of GPUs that `zeus calibrate` measured.
   };
 
   RunMeter(std::shared_ptr<Clock> clock, SignalWatch& signals)
@@ -80,7 +79,6 @@ class RunMeter {
   SignalWatch& signals_;
   std::vector<DeviceMeasurement> unmeasured_;
   std::vector<std::string> remarks_;
-  std::vector<std::string> calibrated_;
   std::optional<int> asked_to_end_;
   Status begun_;
   TimePoint begin_{};

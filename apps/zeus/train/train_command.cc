@@ -20,7 +20,7 @@
 #include "zeus/base/text.h"
 #include "zeus/device/knobs/knob_repair.h"
 #include "zeus/monitor/sharing/shared_activity_board.h"
-#include "zeus/session/train_session.h"
+#include "zeus/session/train.h"
 
 namespace zeus::cli {
 namespace {
@@ -41,18 +41,6 @@ void RepairLimits(Clock& clock, const TrainInvocation& options) {
   }
   for (const KnobRepair& repair : repairs.value())
     if (!options.quiet) PrintErrorText(fmt::format("zeus: {}\n", ToText(repair)));
-}
-
-// Null when there is no GPU: a command may know what it uses.
-Result<std::unique_ptr<ProfiledDevices>> OpenDevices(const TrainInvocation& options, Clock& clock) {
-  auto devices = ProfiledDevices::Open(clock, {.gpus = options.gpus,
-                                               .ceiling = options.session.limit.ceiling,
-                                               .driver_timeout = options.driver_timeout});
-  if (devices.ok() || options.gpus || devices.error().code != ErrorCode::kNotFound) return devices;
-  // Without a place to note what is to be put back, none is opened either.
-  if (auto folder = KnobFolder(); !folder.ok() && options.session.spec.gpu_model.empty())
-    return std::move(folder).error();
-  return std::unique_ptr<ProfiledDevices>();
 }
 
 Status CheckFiles(const TrainInvocation& options) {
@@ -118,7 +106,8 @@ Result<int> Execute(const TrainFlags& flags, const Verb& verb, const CommandTail
   ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::Start());
   ZEUS_TRY(const std::unique_ptr<JobSource> source, JobSource::Open(invocation.source, clock));
   RepairLimits(clock, invocation);
-  ZEUS_TRY(const std::unique_ptr<ProfiledDevices> devices, OpenDevices(invocation, clock));
+  ZEUS_TRY(const std::unique_ptr<ProfiledDevices> devices,
+           OpenTrainDevices(clock, invocation.session, invocation.gpus, invocation.driver_timeout));
   ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, invocation.carbon));
   TrainDisplay display(
       invocation.quiet ? TrainDisplay::Sentences::kQuiet : TrainDisplay::Sentences::kShown,

@@ -9,6 +9,7 @@ from zeus._core import pipeline as pipeline
 from zeus._core import power_limit as power_limit
 from zeus._core import recording as recording
 from zeus._core import sim as sim
+from zeus._core import train as train
 from zeus._core import training as training
 
 version: str
