@@ -11,6 +11,7 @@ set(ZEUS_PUBLIC_HEADERS
   zeus/base/log.h
   zeus/base/random.h
   zeus/base/version.h
+  zeus/base/quantity_text.h
   zeus/device/node.h
   zeus/device/gpu.h
   zeus/device/cpu_package.h

@@ -111,7 +111,7 @@ static void test_window(zeus_monitor* monitor, double watts) {
   pthread_mutex_unlock(&refined_lock);
   CHECK(zeus_window_refine(monitor, 999, 0.0, &measurement) == ZEUS_NOT_FOUND);
   CHECK_FAILS(zeus_window_refine(monitor, id, NAN, &measurement), ZEUS_INVALID_ARGUMENT,
-              "patience");
+              "timeout_seconds");
 }
 
 static void test_window_options(zeus_monitor* monitor) {

@@ -143,7 +143,7 @@ class PipeTest(MonitorTestCase):
             out, err = process.communicate(timeout=60)
             self.assertEqual(process.returncode, 0, err)
             json.loads(out)  # The last sample.
-            self.assertRegex(err, r"^\d+\.\d s: gpu:0 .* J\n$")
+            self.assertRegex(err, r"^\d+\.\d s: gpu:0 .* m?J\n$")
 
 
 class FileTest(MonitorTestCase):

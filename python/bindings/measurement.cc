@@ -112,12 +112,12 @@ py::object FiniteOrNone(const py::handle& value) {
   if (py::isinstance<py::dict>(value)) {
     py::dict copy;
     for (const auto& [key, item] : value.cast<py::dict>()) copy[key] = FiniteOrNone(item);
-    return std::move(copy);
+    return copy;
   }
   if (py::isinstance<py::list>(value)) {
     py::list copy;
     for (const auto& item : value) copy.append(FiniteOrNone(item));
-    return std::move(copy);
+    return copy;
   }
   return py::reinterpret_borrow<py::object>(value);
 }

@@ -51,7 +51,7 @@ class WindowTest(NodeTestCase):
         self.assertIsNone(device.reason)
         self.assertIn("short_window", device.flags)
         self.assertAlmostEqual(device.update_period, 0.1, delta=0.05)
-        self.assertRegex(str(device), r" ± .* J \(counter, ")
+        self.assertRegex(str(device), r" ± .* m?J \(counter, ")
 
     def test_it_prints_energy_with_its_uncertainty(self):
         with self.monitor.window("epoch") as epoch:

@@ -106,7 +106,7 @@ class MonitorCommandTest(NodeTestCase):
     def test_a_terminal_without_the_sign_gets_the_result(self):
         done = run("zeus.monitor", "energy", "--seconds", "0.1", **ASCII)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stdout, r"gpu:0: [\d.]+ J \\xb1 [\d.]+ J")
+        self.assertRegex(done.stdout, r"gpu:0: [\d.]+ \\xb1 [\d.]+ J")
 
     def test_output_that_nobody_takes_is_no_traceback(self):
         power = "zeus.monitor power --update-period 0.1 --seconds 5"

@@ -326,10 +326,14 @@ void BatchSizeClient::End(TrialStatus status, const std::string& reason) {
   NoteTroubleOfReporter();
   if (!delivered && spooling_ != nullptr) {
     const Status kept = spooling_->Keep({.job_id = options_.job.id, .number = trial_}, last_, end);
-    if (kept.ok())
-      log::Warning("the service does not answer: the next start of the job delivers the results");
-    else
+    if (!kept.ok()) {
       Note(kept.error());
+    } else {
+      const Error late{ErrorCode::kUnavailable,
+                       "the service does not answer: the next start of the job delivers the results"};
+      log::Warning("{}", late.message);
+      if (!trouble_) trouble_ = late;
+    }
   }
   reporter_.reset();
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -126,14 +127,17 @@ Result<PipelinePlan> Planner::PlanTowards(Ticks target, Seconds deadline,
   task.fastest = whole ? frontier_->fastest().ticks : FastestTicks(problem_, costs_);
   // The fastest time of the relaxation is rounded to ticks and may be above that of the deadline.
   task.first_target = std::max(target, task.fastest);
-  // Each further relaxation of a large graph is a solve of its own: 0 keeps SearchPlan() from
-  // searching for slower targets.
-  task.slowest = whole ? frontier_->slowest().ticks : 0;
+  // Each further relaxation of a large graph is a solve of its own, so targets slower than the
+  // first one are not searched there.
+  task.slowest = whole ? frontier_->slowest().ticks : task.first_target;
   // The relaxed optimum is also the plan's bound.
   ZEUS_TRY(const DeadlineSolution first, Relax(task.first_target));
+  // The search asks for the same targets under several rules.
+  std::map<Ticks, DeadlineSolution> solved{{task.first_target, first}};
   const auto relax = [&](Ticks ticks) -> Result<DeadlineSolution> {
-    if (ticks == task.first_target) return first;
-    return Relax(ticks);
+    if (const auto known = solved.find(ticks); known != solved.end()) return known->second;
+    ZEUS_TRY(DeadlineSolution solution, Relax(ticks));
+    return solved.emplace(ticks, std::move(solution)).first->second;
   };
   ZEUS_TRY(PipelinePlan plan, SearchPlan(problem_, costs_.tick, task, relax));
   plan.bound = first.energy;
