@@ -18,4 +18,5 @@ if __name__ == "__main__":
             job="digits", batch_sizes=[64, 128], default=128, lr=0.005, target=0.9, recurrences=2,
             metric_regex=r"val_acc=([0-9.]+)", database="sqlite:train_job.db")
         for run in result.trials:
-            print(f"batch size {run.batch_size}: {run.energy:.0f} J, {run.time:.1f} s, {run.reason}")
+            print(f"batch size {run.batch_size}: {run.energy:.0f} J, {run.time:.1f} s",
+                  run.reason)
