@@ -119,7 +119,7 @@ class JobsTest(ServeTestCase):
         code, sentence = self.refused("--listen", "127.0.0.1:0", "--database",
                                       "sqlite://" + self.path("zeus.db"), "--carbon", "Atlantis")
         self.assertEqual(code, 3)
-        self.assertIn("--carbon: no country", sentence)
+        self.assertIn("--carbon: the table has no country", sentence)
 
     def test_everything_survives_a_restart(self):
         server = self.serve("--no-access-log")
