@@ -9,6 +9,7 @@ set(ZEUS_PUBLIC_HEADERS
   zeus/base/json.h
   zeus/base/json_fwd.h
   zeus/base/log.h
+  zeus/base/quantity_text.h
   zeus/base/random.h
   zeus/base/version.h
   zeus/base/quantity_text.h
