@@ -597,7 +597,7 @@ std::vector<PowerLimitOptimizer::MeasuredSlice> PowerLimitOptimizer::Slices() co
       numbered.emplace_back(slice.number, MeasuredSlice{i, slice.round, slice.reading, slice.rate});
   std::ranges::sort(numbered, {}, [](const auto& slice) { return slice.first; });
   std::vector<MeasuredSlice> slices;
-  for (auto& [number, slice] : numbered) slices.push_back(std::move(slice));
+  for (const auto& [number, slice] : numbered) slices.push_back(slice);
   return slices;
 }
 
