@@ -12,7 +12,6 @@ set(ZEUS_PUBLIC_HEADERS
   zeus/base/quantity_text.h
   zeus/base/random.h
   zeus/base/version.h
-  zeus/base/quantity_text.h
   zeus/device/node.h
   zeus/device/gpu.h
   zeus/device/cpu_package.h
