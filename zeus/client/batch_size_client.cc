@@ -329,8 +329,9 @@ void BatchSizeClient::End(TrialStatus status, const std::string& reason) {
     if (!kept.ok()) {
       Note(kept.error());
     } else {
-      const Error late{ErrorCode::kUnavailable,
-                       "the service does not answer: the next start of the job delivers the results"};
+      const Error late{
+          ErrorCode::kUnavailable,
+          "the service does not answer: the next start of the job delivers the results"};
       log::Warning("{}", late.message);
       if (!trouble_) trouble_ = late;
     }
