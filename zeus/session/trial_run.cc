@@ -43,7 +43,7 @@ TrialRun::TrialRun(const Parts& parts, const TrainOptions& options, const Job& j
       limit_plan_(options.limit),
       job_(job),
       started_(started),
-      status_(std::move(status)) {
+      status_(status) {
   const Trial& trial = started_.trial;
   if (trial.role == RunRole::kBaseline) limit_plan_.mode = LimitMode::kFound;
   status_.batch_size = trial.batch_size;
