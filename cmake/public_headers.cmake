@@ -34,6 +34,7 @@ set(ZEUS_PUBLIC_HEADERS
   zeus/optimizer/power_limit/profile.h
   zeus/optimizer/power_limit/savings.h
   zeus/optimizer/power_limit/slice_meter.h
+  zeus/optimizer/power_limit/slice_rule.h
   zeus/optimizer/batch_size/policy.h
   zeus/optimizer/pipeline/planner.h
   zeus/optimizer/pipeline/problem.h
@@ -63,6 +64,7 @@ set(ZEUS_PUBLIC_HEADERS
   zeus/carbon/country_intensity.h
   zeus/carbon/tariff.h
   zeus/carbon/quantities.h
+  zeus/session/train.h
   zeus/mpi/mpi_collective.h)
 
 # zeus_headers_with_includes(VARIABLE HEADER ...): the headers and what they include of zeus/.

@@ -27,7 +27,7 @@ SiPrefix PrefixFor(double size);
 std::string WithSigma(double value, double sigma, std::string_view unit);
 std::string WithSigma(Joules energy, Joules sigma);
 std::string WithSigma(Watts power, Watts sigma);
-// "8.40 ± 0.12 s", from three minutes on "12.3 ± 0.4 min", from two hours on "4.10 ± 0.02 h".
+// "8.40 ± 0.12 s", from three minutes on "12.30 ± 0.40 min", from two hours on "4.100 ± 0.020 h".
 std::string WithSigma(Seconds time, Seconds sigma);
 
 // "0.698 ± 0.004": both with this many decimals, for columns of numbers that share a unit.
@@ -43,7 +43,7 @@ std::string TimeText(Seconds time);
 
 // "12.3 %" for a share of 0.123.
 std::string PercentText(double share, int decimals = 1);
-// "17.2 ± 0.9 %" for shares, "-12.3 ± 0.4 %" for signed changes. Arguments are in per cent.
+// "17.20 ± 0.90 %" for shares, "-12.30 ± 0.40 %" for signed changes. Arguments are in per cent.
 std::string PercentWithSigma(double percent, double sigma);
 std::string ChangeWithSigma(double percent, double sigma);
 // "-12.3 %", "+0.0 %": how far `value` is from `reference`; "-" when the reference is 0.

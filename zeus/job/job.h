@@ -21,7 +21,7 @@ struct Job {
   std::int64_t recurrences = 0;  // The number of recurrences that have begun.
   std::int64_t trials = 0;       // The number of the latest trial.
   std::int64_t events = 0;       // The sequence number of the latest event.
-  Json policy_state{};           // BatchSizePolicy::Save().
+  Json policy_state{};           // JobPolicy::Save(): states by GPU model, or one for "*".
   // The least cost of converged trials. A cheap failure says nothing about the cost to converge.
   std::optional<Joules> least_cost{};
   std::optional<int> least_cost_batch_size{};

@@ -218,7 +218,7 @@ TimePoint DeviceRecord::settled_until() const {
   return track_.settled_until();
 }
 
-// The curve is what the sensor said; this is what it meant.
+// The curve holds readings; gain and offset of the sensor are taken out here.
 EnergyCurve::Point DeviceRecord::At(TimePoint time) const {
   if (!known()) return {};
   EnergyCurve::Point point = track_.curve().At(time);

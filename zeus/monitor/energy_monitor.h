@@ -68,7 +68,7 @@ struct WindowOptions {
 // over time, so energies of windows that partition a period add up to the energy of the period.
 //
 // A window's result comes twice: at once from EndWindow(), as well as is known then, and refined
-// once the sensor showed what happened at its end, one to two updates later.
+// once the sensor showed what happened at its end, one to three updates later.
 // Thread-safe.
 class EnergyMonitor {
  public:

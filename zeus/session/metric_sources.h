@@ -22,30 +22,8 @@
 #include "zeus/session/progress.h"
 #include "zeus/session/report_socket.h"
 
-namespace re2 {
-class RE2;
-}
-
 // Where the metric of a foreign command comes from: its output, a file, or a socket.
 namespace zeus {
-
-// Reads the metric from lines of a program's output: each match is one epoch, and the group of the
-// expression is the metric. RE2 syntax.
-class MetricPattern {
- public:
-  // kInvalidArgument quotes an expression that is malformed or does not have exactly one group.
-  static Result<MetricPattern> Compile(const std::string& expression);
-
-  // Returns the metrics on this line. A group that is not a number counts as not-a-number, which is
-  // what trainings that diverged print. An empty group is not a match.
-  std::vector<double> Metrics(std::string_view line) const;
-
- private:
-  explicit MetricPattern(std::shared_ptr<const re2::RE2> expression)
-      : expression_(std::move(expression)) {}
-
-  std::shared_ptr<const re2::RE2> expression_;
-};
 
 // A file to which a program appends a line for each epoch. One owner.
 class MetricFile {

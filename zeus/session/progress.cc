@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "zeus/base/file_descriptor.h"
 #include "zeus/base/text.h"
@@ -41,6 +42,12 @@ std::optional<double> ParseCount(std::string_view text) {
   const auto number = ParseDouble(text);
   if (!number.ok() || !(std::abs(number.value()) <= kMost)) return std::nullopt;
   return number.value();
+}
+
+double ToMetric(const std::string& text) {
+  const auto number = ParseDouble(Trim(text));
+  return number.ok() && std::isfinite(number.value()) ? number.value()
+                                                      : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace
@@ -150,6 +157,33 @@ std::optional<StepRate> ProgressSeries::Between(TimePoint begin, TimePoint end) 
 void ProgressSeries::ForgetBefore(TimePoint when) {
   const auto keep = std::ranges::lower_bound(changes_, when, {}, &Change::when);
   changes_.erase(changes_.begin(), keep);
+}
+
+Result<MetricPattern> MetricPattern::Compile(const std::string& expression) {
+  ZEUS_TRY(auto compiled, CompileExpression(expression,
+                                            "metric-regex takes a regular expression as in "
+                                            "'val_acc=([0-9.]+)'"));
+  if (compiled->NumberOfCapturingGroups() != 1)
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("metric-regex {} needs one group, around the metric, as in "
+                             "'val_acc=([0-9.]+)'",
+                             Quote(expression))};
+  return MetricPattern(std::move(compiled));
+}
+
+std::vector<double> MetricPattern::Metrics(std::string_view line) const {
+  std::vector<double> metrics;
+  re2::StringPiece rest(line.data(), line.size());
+  std::string group;
+  std::size_t left = rest.size();
+  while (re2::RE2::FindAndConsume(&rest, *expression_, &group)) {
+    if (!Trim(group).empty()) metrics.push_back(ToMetric(group));
+    if (rest.empty()) break;
+    // After an empty match the search must move on, or it would find the same match again.
+    if (rest.size() == left) rest.remove_prefix(1);
+    left = rest.size();
+  }
+  return metrics;
 }
 
 }  // namespace zeus

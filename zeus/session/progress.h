@@ -99,4 +99,22 @@ class ProgressSeries final : public StepSource {
   std::vector<Change> changes_;  // Ascending in both members.
 };
 
+// Reads the metric from lines of a program's output: each match is one epoch, and the group of the
+// expression is the metric. RE2 syntax.
+class MetricPattern {
+ public:
+  // kInvalidArgument quotes an expression that is malformed or does not have exactly one group.
+  static Result<MetricPattern> Compile(const std::string& expression);
+
+  // Returns the metrics on this line. A group that is not a number counts as not-a-number, which is
+  // what trainings that diverged print. An empty group is not a match.
+  std::vector<double> Metrics(std::string_view line) const;
+
+ private:
+  explicit MetricPattern(std::shared_ptr<const re2::RE2> expression)
+      : expression_(std::move(expression)) {}
+
+  std::shared_ptr<const re2::RE2> expression_;
+};
+
 }  // namespace zeus

@@ -12,29 +12,9 @@
 #include "zeus/optimizer/power_limit/power_limit_optimizer.h"
 #include "zeus/session/profiled_devices.h"
 #include "zeus/session/progress.h"
+#include "zeus/session/train_options.h"
 
 namespace zeus {
-
-enum class LimitMode {
-  kJit,      // Tries limits while the command runs, and keeps the best one.
-  kObserve,  // Tries limits, and restores the original one.
-  kMax,      // Sets the ceiling: the limit that was found, or the highest that the devices allow.
-  kFound,    // Leaves the limit alone.
-  kFixed,    // Sets LimitPlan::fixed.
-};
-
-// What to do about the power limit of a run.
-struct LimitPlan {
-  LimitMode mode = LimitMode::kJit;
-  Watts fixed{0};
-  std::vector<Setting> settings{};  // Limits to try, fastest first; empty: chosen by stride.
-  Setting stride = Watts(0);        // 0: a stride that suits the knob.
-  Ceiling ceiling = Ceiling::kAsFound;
-  // Of each limit, where steps are counted; without, an epoch is a slice.
-  Seconds warmup{0.5};
-  Seconds slice{5};
-  std::filesystem::path profiles{};  // Folder of profiles; empty: nothing is kept.
-};
 
 // The power limit of one run of a foreign command: a PowerLimitOptimizer whose steps are those that
 // the command prints, or its epochs. Limits that earlier runs with the same batch size measured are

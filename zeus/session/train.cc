@@ -7,6 +7,8 @@
 #include "zeus/device/knobs/knob_repair.h"
 #include "zeus/monitor/sharing/shared_activity_board.h"
 #include "zeus/process/signal_watch.h"
+#include "zeus/session/profiled_devices.h"
+#include "zeus/session/train_session.h"
 #include "zeus/training/profile_folder.h"
 
 namespace zeus {

@@ -8,11 +8,11 @@
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
 #include "zeus/session/job_source.h"
-#include "zeus/session/profiled_devices.h"
 #include "zeus/session/train_options.h"
-#include "zeus/session/train_session.h"
 
 namespace zeus {
+
+class ProfiledDevices;
 
 // Opens the GPUs whose energy and power limit belong to a run; all of them when not chosen by
 // number. Null when this machine has none: the command may report its own energy.

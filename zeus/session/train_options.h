@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,12 +11,31 @@
 #include "zeus/device/knobs/knob.h"
 #include "zeus/job/job.h"
 #include "zeus/job/job_spec.h"
-#include "zeus/session/metric_sources.h"
 #include "zeus/session/placeholders.h"
 #include "zeus/session/progress.h"
-#include "zeus/session/run_power_limit.h"
 
 namespace zeus {
+
+enum class LimitMode {
+  kJit,      // Tries limits while the command runs, and keeps the best one.
+  kObserve,  // Tries limits, and restores the original one.
+  kMax,      // Sets the ceiling: the limit that was found, or the highest that the devices allow.
+  kFound,    // Leaves the limit alone.
+  kFixed,    // Sets LimitPlan::fixed.
+};
+
+// What to do about the power limit of a run.
+struct LimitPlan {
+  LimitMode mode = LimitMode::kJit;
+  Watts fixed{0};
+  std::vector<Setting> settings{};  // Limits to try, fastest first; empty: chosen by stride.
+  Setting stride = Watts(0);        // 0: a stride that suits the knob.
+  Ceiling ceiling = Ceiling::kAsFound;
+  // Times at each limit, where steps are counted; otherwise an epoch is a slice.
+  Seconds warmup{0.5};
+  Seconds slice{5};
+  std::filesystem::path profiles{};  // Folder of profiles; empty: nothing is kept.
+};
 
 // A recurring job of a foreign command, and how to run it.
 struct TrainOptions {
@@ -66,6 +86,17 @@ struct TrialOutcome {
   std::optional<Error> limit_trouble{};
   bool limit_left_changed = false;  // The power limit could not be restored.
   std::optional<Setting> chosen_limit{};
+};
+
+// How a session ended.
+struct TrainOutcome {
+  std::string job{};
+  std::string gpu_model{};         // The model that the runs were booked on.
+  bool reached = true;             // Every recurrence reached the target.
+  std::optional<int> exit_code{};  // Why the session ended early, see TrialOutcome.
+  bool offline = false;            // The service did not answer: the runs are spooled.
+  // Set when the power limit could not be restored at the end.
+  std::optional<Error> limit_left_changed{};
 };
 
 // Follows a session. Called on the thread of the session; must not block it for long.

@@ -16,16 +16,6 @@
 
 namespace zeus {
 
-struct TrainOutcome {
-  std::string job{};
-  std::string gpu_model{};         // The model that the runs were booked on.
-  bool reached = true;             // Every recurrence reached the target.
-  std::optional<int> exit_code{};  // Why the session ended early, see TrialOutcome.
-  bool offline = false;            // The service did not answer: the runs are spooled.
-  // Set when the power limit could not be restored at the end.
-  std::optional<Error> limit_left_changed{};
-};
-
 // Runs a recurring job of a foreign command: registers the job, ends the trials of runners that
 // died, and runs the recurrences. One owner; everything it is given must outlive it.
 class TrainSession {

@@ -20,7 +20,9 @@
 #include "zeus/base/text.h"
 #include "zeus/device/knobs/knob_repair.h"
 #include "zeus/monitor/sharing/shared_activity_board.h"
+#include "zeus/session/profiled_devices.h"
 #include "zeus/session/train.h"
+#include "zeus/session/train_session.h"
 
 namespace zeus::cli {
 namespace {

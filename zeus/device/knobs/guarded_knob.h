@@ -18,8 +18,8 @@ class KnobJournal;
 
 // The knob of one device as a program should turn it: noted in the journal of this user, so that
 // the next start or `zeus knobs restore` repairs what a SIGKILL left, and put back on every other
-// end of the program (see KnobGuard). What killed programs left is put back first. The device must
-// outlive it.
+// end of the program (see KnobGuard). The first Set() repairs what a killed program left on
+// this knob. The device must outlive it.
 class GuardedKnob final : public Knob {
  public:
   static Result<std::unique_ptr<GuardedKnob>> Of(KnobKind kind, Gpu& gpu,

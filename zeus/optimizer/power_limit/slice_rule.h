@@ -23,7 +23,7 @@ struct SliceRule {
   // deviation; 0: never.
   double enough_precision = 0.002;
 
-  // As the reference implementation does it.
+  // Fixed numbers of steps, never ended early, as in the reference implementation.
   static SliceRule BySteps(std::int64_t wait = 1, std::int64_t warmup = 10,
                            std::int64_t profile = 40) {
     return {.wait_steps = wait,
