@@ -70,8 +70,8 @@ void AddKnobs(const Node& node, Clock& clock, DoctorReport& report) {
   AddUnexplained(node, journal, report);
 }
 
-// Says why processes cannot share the energy of a device, if they cannot. A file of another version
-// that nobody uses is replaced by the look at it.
+// Reports why processes cannot share the energy of a device, if they cannot. The monitor replaces a
+// file of another version that no process uses.
 void AddSharing(Clock& clock, DoctorReport& report) {
   constexpr const char* kWhat = "energy shared between processes";
   constexpr const char* kFolder = "set ZEUS_ACTIVITY_DIR to a folder of yours";

@@ -57,7 +57,7 @@ DetachedThread::DetachedThread(std::function<void()> work) : state_(std::make_sh
     work = nullptr;  // The work releases what it holds before its end is announced.
     state->Finish();
   };
-  // Without the event nobody could be told of the end, so the caller's own thread does the work.
+  // Without the event the end could not be signalled, so the caller's own thread does the work.
   if (!state_->finished_event.valid() || !StartDetached(run)) run();
 }
 

@@ -110,7 +110,7 @@ std::size_t EditDistance(std::string_view one, std::string_view other) {
 
 std::optional<std::string> ClosestWord(std::string_view mistyped,
                                        const std::vector<std::string>& known) {
-  constexpr std::size_t kLongest = 64;  // A longer text is no word that somebody mistyped.
+  constexpr std::size_t kLongest = 64;  // A longer text is not a mistyped word.
   if (mistyped.size() > kLongest) return std::nullopt;
   std::optional<std::string> closest;
   // One change is allowed in every word of two letters or more.

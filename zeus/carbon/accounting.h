@@ -40,7 +40,7 @@ struct Accounted {
 // at a constant intensity the sum is energy times intensity, whatever the pieces.
 struct Emissions {
   GramsCo2e amount;
-  GramsCo2e sigma;  // Of energy and intensity; intensities share one error.
+  GramsCo2e sigma;  // From the errors of energy and intensity; intensities share one error.
   Accounted accounted;
 };
 Emissions ComputeEmissions(const EnergyUse& use, IntensitySource& source);

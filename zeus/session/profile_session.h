@@ -20,7 +20,7 @@
 
 namespace zeus {
 
-// What becomes of the command after the sweep.
+// The fate of the command after the sweep.
 enum class AfterSweep {
   kRestore,  // It continues with the knob as it was.
   kKeep,     // It continues at the best setting.

@@ -19,9 +19,9 @@ struct SweepPlan {
   Seconds slice{5};                    // At most: a slice ends early once it is precise.
 };
 
-// What a setting of the knob does to the program, from all slices at that setting. The sigmas are
-// one standard deviation of what a row does not share with the others: those of the slices, and
-// their scatter.
+// Time, power and energy of the program at one setting of the knob, from all slices at that
+// setting. The sigmas are one standard deviation of the part that rows do not share: errors of the
+// slices, and their scatter.
 struct SweepRow {
   Setting setting;
   std::size_t slices = 0;
@@ -42,7 +42,7 @@ struct SweepRow {
   std::optional<PerStep> per_step{};  // Where every slice saw the program make steps.
 };
 
-// What an objective chooses.
+// The choice of one objective.
 struct SettingChoice {
   std::string objective;             // "energy"
   std::optional<std::size_t> row{};  // Position in SweepReport::rows.

@@ -24,7 +24,7 @@ enum class LimitMode {
   kFixed,    // Sets LimitPlan::fixed.
 };
 
-// What to do about the power limit of a run.
+// How to treat the power limit of a run.
 struct LimitPlan {
   LimitMode mode = LimitMode::kJit;
   Watts fixed{0};
@@ -62,7 +62,7 @@ struct TrainOptions {
 
 // The state of the run under way.
 struct TrainStatus {
-  std::int64_t recurrence = 0;  // Of this call, counted from 1.
+  std::int64_t recurrence = 0;  // Number of the recurrence in this call, from 1.
   unsigned recurrences = 0;
   int batch_size = 0;
   int attempt = 0;

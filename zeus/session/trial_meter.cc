@@ -87,7 +87,7 @@ Status TrialMeter::Measure(const EpochReport& said, TrialReport& report) {
     const auto reading = meter_->Peek();
     if (!reading.ok() && spec_.eta > 0) return reading.error().While("measure the run");
     if (reading.ok()) energy = OwnPart() * reading.value().energy;
-    // What is lost in the middle would make the run look cheap.
+    // A device that is lost in the middle would make the run look cheap.
     if (spec_.eta > 0) ZEUS_RETURN_IF_ERROR(parts_.devices->CheckMeasured());
   } else if (!said.energy && spec_.eta > 0) {
     return Error{ErrorCode::kUnavailable,

@@ -25,8 +25,8 @@ class TrialMeter {
 
   Status Begin();
 
-  // nullopt for an epoch that was reported before. kUnavailable when the energy counts and nobody
-  // knows it.
+  // Returns nullopt for an epoch that was reported before, and kUnavailable when the energy counts
+  // and is not known.
   Result<std::optional<TrialReport>> Epoch(const EpochReport& said, EpochTiming timing);
 
   int epochs() const { return last_.epoch; }
@@ -42,7 +42,7 @@ class TrialMeter {
   // The part of the GPUs' energy that is this run's.
   double OwnPart();
   void MeasureEpoch(const EpochReport& said, TrialReport& report);
-  // Of those between two reports.
+  // Returns the mean of the epochs between two reports.
   static std::optional<OneEpoch> MeanEpoch(const std::optional<TrialReport>& since,
                                            const TrialReport& report);
   // At the best limit; nullopt when that is not known, or not what is seen.

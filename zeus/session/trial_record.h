@@ -26,11 +26,11 @@ class TrialRecords {
  public:
   explicit TrialRecords(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // Or replaces the one of the same request.
+  // Adds a record, or replaces the one of the same request.
   Status Add(const RunningTrial& trial) const;
   void Remove(const RunningTrial& trial) const;
 
-  // Of this job, whose runners have died. What cannot be read is skipped.
+  // Returns the trials of this job whose runners have died. Files that cannot be read are skipped.
   std::vector<RunningTrial> Orphans(const std::string& where, const std::string& job) const;
 
  private:

@@ -157,7 +157,7 @@ Result<int> Export(JobSource& source, const JobFlags& flags) {
   return 0;
 }
 
-// A run that is under way would report to nobody, or to the next job of that name.
+// The reports of a run under way would be refused, or reach the next job of that name.
 Status RefuseWhileRunning(JobService& service, const std::string& id) {
   for (const TrialStatus status : {TrialStatus::kDispatched, TrialStatus::kReporting}) {
     ZEUS_TRY(const std::vector<Trial> trials,

@@ -12,7 +12,7 @@
 
 namespace zeus::cli {
 
-// What runs took, all together.
+// Sums over several runs.
 struct RunAmounts {
   int runs = 0;
   Joules energy{};
@@ -24,10 +24,10 @@ struct RunAmounts {
 struct RecurrenceAmounts {
   std::int64_t recurrence = 0;
   int tries = 0;
-  int first_batch_size = 0;  // Of the first try, as are the next two.
+  int first_batch_size = 0;  // This and the next two describe the first try.
   std::string gpu_model{};
   RunRole role = RunRole::kExploiting;
-  int batch_size = 0;  // Of the last try.
+  int batch_size = 0;  // Batch size of the last try.
   bool converged = false;
   bool shared = false;  // Other processes used the GPUs of a try.
   Joules energy{};
@@ -44,8 +44,7 @@ struct MeasuredArm {
   MeanAmount cost{};  // The cost per run to the target, failed runs included.
 };
 
-// What has been learned about a job, and what that has cost: everything that tables, plots and JSON
-// are made from.
+// The knowledge about a job and its price: tables, plots and JSON are made from it.
 struct Lessons {
   Job job{};
   JobArms arms{};
@@ -62,7 +61,7 @@ struct Lessons {
   // the best, and were alone on their GPUs, with all that they took to get there.
   std::optional<UsualAmounts> at_best{};
   bool at_best_explored = false;       // There are none but those that explored it.
-  std::optional<Watts> power_limit{};  // Of the latest run with the best batch size.
+  std::optional<Watts> power_limit{};  // Limit of the latest run with the best batch size.
   // The batch size whose runs took least, as they were measured; nullopt while none reached the
   // target. The policy may prefer another one, of which it expects more.
   std::optional<int> cheapest{};
@@ -74,8 +73,8 @@ void Conclude(Lessons& lessons);
 struct LessonsQuery {
   std::string job{};
   std::string gpu_model{};  // Empty: that of the job's spec.
-  std::string
-      baseline_job{};  // Whose undisturbed runs savings are measured against; empty: its own.
+  // The job whose undisturbed runs savings are measured against; empty: the job itself.
+  std::string baseline_job{};
 };
 Result<Lessons> CollectLessons(JobService& service, const LessonsQuery& query);
 

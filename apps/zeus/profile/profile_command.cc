@@ -55,7 +55,7 @@ void AddProfileCommand(Verb app, Action& action, const CommandTail& tail) {
   const Verb verb = app.AddVerb(
       "profile",
       "Try power limits while a command runs: zeus profile [OPTIONS] -- COMMAND [ARGUMENTS]");
-  // What is no option of ours begins the command.
+  // The command begins with the first word that is not an option of ours.
   verb.StopAtUnknown();
   AddProfileFlags(verb, *flags);
   verb.Footer(

@@ -13,7 +13,7 @@ namespace zeus::cli {
 // chip leaks more current, so a run that starts warm uses more energy. One owner.
 class Cooldown {
  public:
-  // What the GPUs had before the first run.
+  // `start` are the temperatures before the first run.
   explicit Cooldown(std::vector<Celsius> start);
 
   // Temperatures in the same order. True when the next run may begin: each is at most kTolerance

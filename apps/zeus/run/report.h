@@ -12,7 +12,7 @@
 
 namespace zeus::cli {
 
-// Who a measured device is: two files are comparable when these agree.
+// Identity of a measured device: two files are comparable when these agree.
 struct DeviceIdentity {
   std::string device;  // "gpu:0"
   std::string model;   // Empty if unknown, as is the next.
@@ -20,7 +20,7 @@ struct DeviceIdentity {
   bool calibrated = false;  // By `zeus calibrate`.
 };
 
-// What a device draws without the command.
+// Power of a device without the command.
 struct IdlePower {
   std::string device;
   Watts power;

@@ -38,7 +38,7 @@ void AddRunCommand(Verb app, Action& action, const CommandTail& tail) {
   auto flags = std::make_shared<RunFlags>();
   const Verb verb = app.AddVerb(
       "run", "Run a command and say what it cost: zeus run [OPTIONS] -- COMMAND [ARGUMENTS]");
-  // What is no option of ours begins the command.
+  // The command begins with the first word that is not an option of ours.
   verb.StopAtUnknown();
   AddRunFlags(verb, *flags);
   verb.Footer(

@@ -34,7 +34,7 @@ struct RunFlags {
   CarbonOptions carbon;
 };
 
-// What it means.
+// The options, checked and converted.
 struct RunOptions {
   std::vector<std::string> command;
   MeterOptions meter;

@@ -11,7 +11,7 @@
 
 namespace zeus::cli {
 
-// What a recurring job is, as typed.
+// The description of a recurring job, as typed.
 struct JobFlags {
   std::string id{};
   std::string batch_sizes{};

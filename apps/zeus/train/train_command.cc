@@ -29,7 +29,7 @@ namespace {
 
 constexpr int kTargetNotReached = 1;
 
-// What a run that was killed left changed; nothing to do is the rule.
+// Restores limits that a killed run left changed, and says so.
 void RepairLimits(Clock& clock, const TrainInvocation& options) {
   const auto folder = KnobFolder();
   if (!folder.ok()) return;
@@ -143,7 +143,7 @@ void AddTrainCommand(Verb app, Action& action, const CommandTail& tail) {
       "train",
       "Run a recurring job with the batch size and power limit that cost least: zeus train --job "
       "NAME [OPTIONS] -- COMMAND --batch-size {batch_size}");
-  // What is no option of ours begins the command.
+  // The command begins with the first word that is not an option of ours.
   verb.StopAtUnknown();
   AddTrainFlags(verb, *flags);
   verb.Footer(

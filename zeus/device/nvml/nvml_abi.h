@@ -219,7 +219,7 @@ static_assert(sizeof(DriverSample) == 16);
 inline constexpr unsigned kClockLimitTdp = 0xffffff01;
 inline constexpr unsigned kClockLimitUnlimited = 0xffffff02;
 
-// What NVML writes where a per-process value is not available.
+// NVML writes this where a per-process value is not available.
 inline constexpr unsigned long long kValueNotAvailable = ~0ULL;
 inline constexpr unsigned kNoMigInstance = 0xffffffff;
 

@@ -31,7 +31,7 @@ Result<SliceMeter::Ticket> MonitorSliceMeter::End() {
 
 void MonitorSliceMeter::Cancel() {
   if (open_.empty()) return;
-  // Nothing is lost when somebody else closed it.
+  // The window may have been closed elsewhere; nothing is lost then.
   (void)monitor_.CancelWindow(std::exchange(open_, {}));
 }
 

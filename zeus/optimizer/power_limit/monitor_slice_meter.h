@@ -17,8 +17,9 @@ std::string SliceWindowName(const std::string& label);
 // Measures slices as windows of a monitor.
 class MonitorSliceMeter final : public SliceMeter {
  public:
-  // `devices` are positions in the monitor: the energy of a slice is their sum. `ended` is told of
-  // every slice. The monitor must outlive this object, and somebody must call its Step().
+  // `devices` are positions in the monitor: the energy of a slice is their sum. `ended` is called
+  // with every slice. The monitor must outlive this object, and its Step() must be called by a
+  // recorder thread or the owner.
   MonitorSliceMeter(EnergyMonitor& monitor, std::vector<std::size_t> devices,
                     std::function<void(const Measurement&)> ended = {})
       : monitor_(monitor), devices_(std::move(devices)), ended_(std::move(ended)) {}

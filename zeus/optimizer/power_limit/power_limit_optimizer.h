@@ -71,8 +71,8 @@ class PowerLimitOptimizer {
     Selector selector = ZeusCost(0.5);
     OptimizerMode mode = OptimizerMode::kOptimize;
     SliceRule rule{};
-    // What to try: these, or what the knob offers at this stride (25 W, or some twelve clocks). The
-    // setting that the knob has is always tried; those above the ceiling of the knob never are.
+    // The settings to try: these, or those that the knob offers at this stride (25 W, or some
+    // twelve clocks). Settings above the ceiling of the knob are never tried.
     std::vector<Setting> settings{};
     std::optional<Setting> stride{};
     bool try_present = true;  // Try also the setting that the knob has.
@@ -126,7 +126,7 @@ class PowerLimitOptimizer {
   bool done() const { return done_; }
   std::int64_t steps() const { return steps_; }
 
-  // What was measured, or known before; complete when it is done.
+  // The measured points, and those known before; complete when the search is done.
   const Profile& profile() const { return builder_.profile(); }
   // Takes everything that was measured so far into the profile.
   Status UpdateProfile();
@@ -154,13 +154,14 @@ class PowerLimitOptimizer {
   // Takes what was measured so far into the profile, for a job that ends before it is done. Turns
   // nothing: the knob may have been restored.
   void Conclude();
-  // Sets again what was in force when somebody restored the knob.
+  // Sets again the setting that was in force when the knob was restored from outside.
   Status Resume();
   // Why it is not optimising; nullopt if it is.
   const std::optional<Error>& trouble() const { return trouble_; }
 
  private:
-  // What a transition may do: turn the knob at any time, begin to measure only before a step.
+  // The rights of a transition: it may turn the knob at any time, but begin to measure only before
+  // a step.
   enum class Moment { kBeforeStep, kBetweenEpochs };
 
   Status Start();

@@ -8,7 +8,7 @@
 
 namespace zeus {
 
-// What a stretch of training took on the devices of this process.
+// Time and energy of a stretch of training on the devices of this process.
 struct SliceReading {
   Seconds time{0};
   Joules energy{0};
@@ -26,12 +26,13 @@ class SliceMeter {
 
   // `label` is the setting under test, as text.
   virtual Status Begin(const std::string& label) = 0;
-  // Of the open slice, so far.
+  // Returns the reading of the open slice so far.
   virtual Result<SliceReading> Peek() = 0;
   virtual Result<Ticket> End() = 0;
   virtual void Cancel() = 0;
 
-  // Of an ended slice, as well as is known by now. May be asked until it is final.
+  // Returns the reading of an ended slice, as well as it is known by now. May be called until it is
+  // final.
   virtual Result<SliceReading> Read(Ticket ticket) = 0;
 };
 

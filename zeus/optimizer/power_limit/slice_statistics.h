@@ -19,7 +19,7 @@ class StepTimes {
 
   std::int64_t count() const { return count_; }
   Seconds mean() const { return mean_; }
-  // Of deviations from the mean, relative to the mean.
+  // Sum of the squared deviations from the mean, relative to the mean.
   double RelativeSquares() const {
     return mean_ > Seconds(0) ? squares_ / (mean_.count() * mean_.count()) : 0.0;
   }

@@ -14,14 +14,14 @@ namespace zeus::testing {
 
 // An empty database to test.
 struct RepositoryHarness {
-  std::shared_ptr<void> database;  // What it lives on.
+  std::shared_ptr<void> database;  // Keeps the database alive.
   std::function<Result<Store>()> open;
 };
 
 struct RepositoryCase {
   std::string name;  // Letters and digits: the end of the tests' names.
   std::function<RepositoryHarness()> make;
-  bool shared = true;  // What is opened twice is the same database.
+  bool shared = true;  // Two stores that are opened have the same content.
 };
 
 struct NameOfRepositoryCase {

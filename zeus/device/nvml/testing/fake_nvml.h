@@ -43,7 +43,7 @@ struct FakeBoard {
   std::set<unsigned> unknown_fields;      // INVALID_ARGUMENT, as from an old driver.
   std::set<unsigned> unsupported_fields;  // NOT_SUPPORTED.
 
-  Return failure = kSuccess;               // Of every call.
+  Return failure = kSuccess;               // Every call returns this, unless it is kSuccess.
   std::map<std::string, Return> refusals;  // By the name of the member of NvmlApi.
   std::map<std::string, int> calls;
   std::mutex mutex;
@@ -66,8 +66,9 @@ class FakeNvml {
   Device handle(std::size_t index = 0);
 
   Return init_result = kSuccess;
-  std::string init_text = "Driver Not Loaded";    // Of nvmlErrorString.
-  std::map<std::size_t, Return> handle_failures;  // Of nvmlDeviceGetHandleByIndex.
+  std::string init_text = "Driver Not Loaded";  // Text that nvmlErrorString returns.
+  std::map<std::size_t, Return>
+      handle_failures;  // Results of nvmlDeviceGetHandleByIndex, by index.
 
   int users() const { return users_; }
   int calls(const std::string& function, std::size_t index = 0);
