@@ -34,7 +34,8 @@ void Synchronizer::LookForFramework() {
     if (PyDict_GetItemWithError(modules_.ptr(), names_[i].ptr()) == nullptr) continue;
     const py::object answer =
         py::module_::import("zeus.utils.framework").attr("synchronizer")(names_[i], gpus_);
-    if (answer.is(py::handle(Py_NotImplemented))) continue;  // It is just being imported.
+    if (answer.is(py::handle(Py_NotImplemented)))
+      continue;  // The framework is still being imported.
     if (answer.is_none()) {
       names_.erase(names_.begin() +
                    static_cast<std::ptrdiff_t>(i--));  // The framework has no GPU to wait for.

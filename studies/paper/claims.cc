@@ -27,7 +27,7 @@ std::string_view ToString(Verdict verdict) {
 }
 
 Verdict Judge(const Comparison& comparison) {
-  constexpr double kSlack = 1e-6;  // Of a value that lies on the edge of being rounded.
+  constexpr double kSlack = 1e-6;  // Tolerance for values that lie on the edge of being rounded.
   constexpr double kOutside = 0.025;
   const double mean = zeus::Summarize(comparison.ours).mean;
   if (std::abs(mean - comparison.paper) <= comparison.rounding + kSlack)

@@ -155,7 +155,8 @@ ProfilingOverhead OverheadOfProfiling(const ReplayJob& job, Seconds profiling) {
   const Seconds slice = profiling / static_cast<double>(arm.limits.size());
   Usage added;
   for (const LimitRecord& record : arm.limits) {
-    // What is trained meanwhile would have been trained at the best limit.
+    // The epochs trained while profiling would otherwise have run at the best limit, so that cost
+    // is subtracted.
     const double trained = slice / record.epoch.time;
     added.time += slice - trained * arm.epoch.time;
     added.energy += record.power * slice - trained * arm.epoch.energy;

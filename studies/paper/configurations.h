@@ -48,8 +48,9 @@ struct ExhaustiveSweep {
 // nullopt when no batch size always reaches the target.
 std::optional<ExhaustiveSweep> SweepExhaustively(const ReplayJob& job);
 
-// Of which jobs the energy at the greatest power limit falls and then rises with the batch size,
-// counting only batch sizes that always arrive. Titles, separated by commas; empty: of none.
+// Names the jobs whose energy at the greatest power limit falls and then rises with the batch size,
+// counting only batch sizes that always arrive. Returns titles, separated by commas; empty when
+// there is none.
 struct Valleys {
   std::string one{};
   std::string one_within_scatter{};  // But for steps of less than two standard errors.
@@ -57,7 +58,7 @@ struct Valleys {
 };
 Valleys ValleysOf(std::span<const ReplayJob> jobs);
 
-// What profiling power limits adds to a whole run, as shares of that run at the best limit.
+// The overhead of profiling power limits on a whole run, as shares of that run at the best limit.
 struct ProfilingOverhead {
   double energy = 0.0;
   double time = 0.0;

@@ -388,7 +388,8 @@ std::string OtherCluster(const ClusterComparison& cluster) {
           static_cast<double>(std::max<std::int64_t>(1, cluster.statistics.groups)));
 }
 
-// Of one figure, by workload: mean over the replays; nullopt where the cluster has no such jobs.
+// Returns the mean of one figure over the replays, by workload; nullopt where the cluster has no
+// such jobs.
 std::vector<std::optional<double>> ByWorkload(const ClusterComparison& cluster,
                                               std::string_view contender, std::string_view figure) {
   const auto index = static_cast<std::size_t>(std::ranges::find(cluster.contenders, contender) -
@@ -401,7 +402,7 @@ std::vector<std::optional<double>> ByWorkload(const ClusterComparison& cluster,
   return values;
 }
 
-// Of zeus, from the least to the greatest mean.
+// Returns the figures of zeus by workload, from the least to the greatest mean.
 std::vector<WorkloadFigure> SortedOfZeus(const ClusterComparison& cluster,
                                          std::string_view figure) {
   const auto index = static_cast<std::size_t>(std::ranges::find(cluster.contenders, "zeus") -

@@ -11,7 +11,7 @@
 #include "studies/paper/drawing.h"
 #include "studies/paper/study.h"
 
-// What policies converge to: figures 6, 14 and 23.
+// Figures 6, 14 and 23 show where policies converge to.
 namespace zeus::replay::paper {
 
 // --- The last five recurrences ---
@@ -134,7 +134,7 @@ using report::Mark;
 using report::Panel;
 using report::Series;
 
-constexpr double kLowShare = 0.1;  // Of the seeds, below the band and above it.
+constexpr double kLowShare = 0.1;  // Share of the seeds below the band, and above it.
 
 // Cumulative regret after each recurrence: the mean over the seeds, and where most of them lie. On
 // a logarithmic axis only the mean: a lucky seed's regret may be negative.
@@ -260,8 +260,8 @@ std::size_t PlaceOf(std::span<const Watts> limits, Watts limit) {
   return static_cast<std::size_t>(std::ranges::find(limits, limit) - limits.begin());
 }
 
-// What a run is expected to cost in each configuration: 1 and its regret. None where the target is
-// not always reached.
+// The expected cost of a run in each configuration: 1 and its regret. Empty where the target is not
+// always reached.
 report::HeatMap CostMap(const ReplayJob& job, std::span<const Watts> limits) {
   report::HeatMap map{.title = "cost, of the oracle's", .logarithmic = true};
   map.values.assign(limits.size() * job.arms.size(), std::numeric_limits<double>::quiet_NaN());
@@ -361,7 +361,7 @@ report::Figure GridPathsFigure(const Study& study) {
 
 // --- Sensitivity ---
 
-// What the parameters and parts of zeus are worth: figures 12, 13 and 22.
+// Figures 12, 13 and 22 show the worth of zeus' parameters and parts.
 
 namespace {
 

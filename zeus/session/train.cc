@@ -12,18 +12,18 @@
 #include "zeus/training/profile_folder.h"
 
 namespace zeus {
-namespace {
 
-// Restores limits that a run which was killed left changed.
-void RepairLimits(Clock& clock) {
+std::vector<KnobRepair> RepairTrainLimits(Clock& clock, Seconds driver_timeout) {
   const auto folder = KnobFolder();
-  if (!folder.ok()) return;
+  if (!folder.ok()) return {};
   KnobJournal journal(clock, folder.value());
-  if (const auto repairs = RepairKnobs(journal, RealSurroundings(clock)); !repairs.ok())
-    log::Warning("{}", repairs.error().message);
+  Surroundings surroundings = RealSurroundings(clock);
+  surroundings.answer_within = driver_timeout;
+  auto repairs = RepairKnobs(journal, surroundings);
+  if (repairs.ok()) return std::move(repairs).value();
+  log::Warning("{}", repairs.error().message);
+  return {};
 }
-
-}  // namespace
 
 Result<std::unique_ptr<ProfiledDevices>> OpenTrainDevices(
     Clock& clock, const TrainOptions& options, const std::optional<std::vector<unsigned>>& gpus,
@@ -51,7 +51,7 @@ Result<TrainOutcome> Train(TrainOptions options, const TrainPlace& place) {
   SystemClock clock;
   ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::WatchNothing());
   ZEUS_TRY(const std::unique_ptr<JobSource> jobs, JobSource::Open(place.jobs, clock));
-  RepairLimits(clock);
+  (void)RepairTrainLimits(clock, place.driver_timeout);
   ZEUS_TRY(const std::unique_ptr<ProfiledDevices> devices,
            OpenTrainDevices(clock, options, place.gpus, place.driver_timeout));
   TrainListener silent;

@@ -12,7 +12,11 @@
 
 namespace zeus {
 
+struct KnobRepair;
 class ProfiledDevices;
+
+// Restores limits that a killed run left changed, and returns what was done. Failures are logged.
+std::vector<KnobRepair> RepairTrainLimits(Clock& clock, Seconds driver_timeout);
 
 // Opens the GPUs whose energy and power limit belong to a run; all of them when not chosen by
 // number. Null when this machine has none: the command may report its own energy.

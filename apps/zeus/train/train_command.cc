@@ -29,22 +29,6 @@ namespace {
 
 constexpr int kTargetNotReached = 1;
 
-// Restores limits that a killed run left changed, and says so.
-void RepairLimits(Clock& clock, const TrainInvocation& options) {
-  const auto folder = KnobFolder();
-  if (!folder.ok()) return;
-  KnobJournal journal(clock, folder.value());
-  Surroundings surroundings = RealSurroundings(clock);
-  surroundings.answer_within = options.driver_timeout;
-  const auto repairs = RepairKnobs(journal, surroundings);
-  if (!repairs.ok()) {
-    log::Warning("{}", repairs.error().message);
-    return;
-  }
-  for (const KnobRepair& repair : repairs.value())
-    if (!options.quiet) PrintErrorText(fmt::format("zeus: {}\n", ToText(repair)));
-}
-
 Status CheckFiles(const TrainInvocation& options) {
   if (!options.json.empty() && options.json != "-")
     ZEUS_RETURN_IF_ERROR(CheckWritable(options.json));
@@ -107,7 +91,8 @@ Result<int> Execute(const TrainFlags& flags, const Verb& verb, const CommandTail
   // Before the first thread, which would get the signals otherwise.
   ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::Start());
   ZEUS_TRY(const std::unique_ptr<JobSource> source, JobSource::Open(invocation.source, clock));
-  RepairLimits(clock, invocation);
+  for (const KnobRepair& repair : RepairTrainLimits(clock, invocation.driver_timeout))
+    if (!invocation.quiet) PrintErrorText(fmt::format("zeus: {}\n", ToText(repair)));
   ZEUS_TRY(const std::unique_ptr<ProfiledDevices> devices,
            OpenTrainDevices(clock, invocation.session, invocation.gpus, invocation.driver_timeout));
   ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, invocation.carbon));
