@@ -132,11 +132,11 @@ for line in load.stdout:
         open({steps!r}, "w").write(line.split()[1])
 """
         with open(steps, "w", encoding="utf-8") as file:
-            file.write("123456")  # Of an earlier run: no progress of this one.
-        done = self.profile("--limits", "250,100", "--slice", "2s", "--warmup", "200ms",
+            file.write("123456")  # An earlier run left it: it is no progress of this one.
+        done = self.profile("--limits", "250,100", *MANY_STEPS, "--stop",
                             "--progress-file", steps,
                             "--json", self.path("p.json"), "--", sys.executable, "-c", script,
-                            *LOAD, "--seconds", "8", "--progress")
+                            *LOAD, "--progress")
         self.assertEqual(done.returncode, 0, done.stderr)
         fast, slow = self.load("p.json")["settings"]
         self.assertGreater(fast["per_step"]["steps_per_second"],
