@@ -6,6 +6,7 @@
 
 #include "apps/zeus/doctor_report.h"
 #include "zeus/base/json.h"
+#include "zeus/base/quantity_text.h"
 
 namespace zeus::cli {
 namespace {
@@ -26,8 +27,9 @@ void Line(const Out& out, std::string_view what, bool works, std::string_view de
 
 std::string ShowPeriod(const std::optional<UpdatePeriod>& period) {
   if (!period) return "too few updates seen to tell how often (watch longer: --seconds)";
-  return fmt::format("a new value every {:.0f} ms (±{:.0f} ms, {} seen)",
-                     1e3 * period->period.count(), 1e3 * period->error.count(), period->updates);
+  return fmt::format("a new value every {} ({} seen)",
+                     WithSigma(period->period.count(), period->error.count(), "s"),
+                     period->updates);
 }
 
 void EnergyLine(const Out& out, const EnergyDiagnosis& energy) {

@@ -39,8 +39,8 @@ Result<double> TimeScale(const RunOptions& options) {
 
 Status Report(const StageOutcome& outcome, const RunOptions& options) {
   ZEUS_TRY(const double time_scale, TimeScale(options));
-  const std::string text =
-      options.json ? ToJson(outcome, options).dump(2) + "\n" : ToText(outcome, options, time_scale);
+  const std::string text = options.json ? JsonText(ToJson(outcome, options), 2) + "\n"
+                                        : ToText(outcome, options, time_scale);
   std::fputs(text.c_str(), stdout);
   return cli::FlushOutput();
 }

@@ -38,7 +38,7 @@ Status EpochReporter::Epoch(const Learned& learned) {
   time_ = measured.time;
   energy_ = energy;
   std::ofstream file(file_, std::ios::app);
-  file << line.dump() << std::endl;
+  file << JsonText(line) << std::endl;
   return file ? Ok() : Status(FileError(file_, EIO));
 }
 

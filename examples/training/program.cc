@@ -19,7 +19,8 @@ Result<int> Perform(const Program& program, const Options& options) {
   ZEUS_TRY(const Outcome outcome, Train(options, *model));
   PrintOutcome(outcome, options);
   if (!options.json.empty())
-    ZEUS_RETURN_IF_ERROR(cli::WriteWhole(options.json, ToJson(outcome, options).dump(2) + "\n"));
+    ZEUS_RETURN_IF_ERROR(
+        cli::WriteWhole(options.json, JsonText(ToJson(outcome, options), 2) + "\n"));
   return outcome.signal == 0 ? 0 : kSignalExitCode + outcome.signal;
 }
 

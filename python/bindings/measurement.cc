@@ -168,7 +168,7 @@ std::string MeasurementObject::ToText() const {
   return text;
 }
 
-std::string MeasurementObject::ToJson() const { return AsJson().dump(); }
+std::string MeasurementObject::ToJson() const { return JsonText(AsJson()); }
 
 Json MeasurementObject::AsJson() const { return zeus::ToJson(measurement_); }
 

@@ -127,7 +127,7 @@ void BindProfile(py::module_& module) {
           py::arg("text"))
       .def("to_csv", [](const PipelineProfile& profile) { return pipeline::ToCsv(profile); })
       .def("to_json",
-           [](const PipelineProfile& profile) { return pipeline::ToJson(profile).dump(); })
+           [](const PipelineProfile& profile) { return JsonText(pipeline::ToJson(profile)); })
       .def("spread",
            [](const PipelineProfile& profile, int wanted) {
              return WithStages(profile, pipeline::SpreadStages(wanted, profile.stages));
@@ -152,7 +152,7 @@ void BindPlan(py::module_& module) {
             return Unwrap(pipeline::PlanFromJson(Unwrap(ParseJson(text))));
           },
           py::arg("text"))
-      .def("to_json", [](const PipelinePlan& plan) { return pipeline::ToJson(plan).dump(); })
+      .def("to_json", [](const PipelinePlan& plan) { return JsonText(pipeline::ToJson(plan)); })
       .def("to_reference_schedule", &pipeline::ToReferenceSchedule)
       .def_property_readonly("deadline", seconds(&PipelinePlan::deadline))
       .def_property_readonly("time", seconds(&PipelinePlan::time))

@@ -8,6 +8,7 @@
 #include "studies/paper/configurations.h"
 #include "studies/paper/drawing.h"
 #include "studies/paper/study.h"
+#include "zeus/base/quantity_text.h"
 #include "zeus/replay/cluster/cluster_figures.h"
 
 namespace zeus::replay::paper {
@@ -415,10 +416,12 @@ std::vector<WorkloadFigure> SortedOfZeus(const ClusterComparison& cluster,
   return figures;
 }
 
-// "-33.1 ± 0.4 % (NeuMF)": how far from the default.
+// "-33.10 ± 0.40 % (NeuMF)": how far from the default.
 std::string ChangeText(const WorkloadFigure& figure) {
-  return fmt::format("{:+.1f} ± {:.1f} % ({})", 100 * (figure.value.mean - 1),
-                     100 * figure.value.StandardDeviation(), figure.workload);
+  return fmt::format(
+      "{} ({})",
+      ChangeWithSigma(100 * (figure.value.mean - 1), 100 * figure.value.StandardDeviation()),
+      figure.workload);
 }
 
 // The paper's range, widened by what its whole percents are rounded by, encloses ours.

@@ -16,6 +16,10 @@ Result<Json> ParseJson(std::string_view text) {
   }
 }
 
+std::string JsonText(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
 Json FiniteOrNull(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 namespace internal {

@@ -14,6 +14,10 @@ namespace zeus {
 // Parses text from outside. kInvalidArgument with the position when it is not JSON.
 Result<Json> ParseJson(std::string_view text);
 
+// Returns the JSON in one line, or indented by so many blanks a level. Bytes that are not UTF-8 are
+// replaced, so it never fails.
+std::string JsonText(const Json& json, int indent = -1);
+
 // The number, or null where it is infinite or NaN: JSON has no other numbers than finite ones.
 Json FiniteOrNull(double value);
 

@@ -32,6 +32,11 @@ TEST(JsonTest, NamesTheFieldOfTheWrongType) {
             "field \"seed\" has the wrong type (string)");
 }
 
+TEST(JsonTest, TextIsValidUtf8OnOneLineUnlessIndented) {
+  EXPECT_EQ(JsonText({{"a", "\xff\n"}}), "{\"a\":\"\xef\xbf\xbd\\n\"}");
+  EXPECT_EQ(JsonText({{"a", 1}}, 2), "{\n  \"a\": 1\n}");
+}
+
 TEST(JsonTest, OptionalFieldsMayBeMissingOrNullButNotWrong) {
   const Json json = {{"null", nullptr}, {"text", "x"}, {"number", 3}};
   EXPECT_EQ(GetOptionalField<int>(json, "absent").value(), std::nullopt);

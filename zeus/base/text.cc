@@ -127,7 +127,7 @@ std::optional<std::string> ClosestWord(std::string_view mistyped,
 
 std::string EscapeXml(std::string_view text) {
   // Bytes that are not UTF-8 are replaced, as in JSON.
-  const std::string json = Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string json = JsonText(Json(text));
   std::string escaped;
   for (const char c : Json::parse(json).get<std::string>()) {
     switch (c) {

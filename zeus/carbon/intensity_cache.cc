@@ -97,7 +97,7 @@ Status IntensityCache::Store(const Contents& contents) const {
   if (std::filesystem::create_directories(path_.parent_path(), failure))
     std::filesystem::permissions(path_.parent_path(), std::filesystem::perms::owner_all, failure);
   if (failure) return FileError(path_.parent_path(), failure.value());
-  return ReplaceFile(path_, json.dump() + "\n", Readers::kOwnerOnly);
+  return ReplaceFile(path_, JsonText(json) + "\n", Readers::kOwnerOnly);
 }
 
 }  // namespace zeus

@@ -16,7 +16,7 @@ constexpr int kNoContent = 204;
 constexpr int kUnauthorized = 401;
 
 std::string BodyText(ServerCalls::Method method, const Json& body) {
-  return method == ServerCalls::Method::kPost ? wire::Text(body) : "";
+  return method == ServerCalls::Method::kPost ? JsonText(body) : "";
 }
 
 }  // namespace

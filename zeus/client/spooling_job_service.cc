@@ -66,8 +66,7 @@ Status WriteKept(const std::filesystem::path& file, const Json& json) {
   std::error_code error;
   std::filesystem::create_directories(file.parent_path(), error);
   if (error) return FileError(file.parent_path(), error.value());
-  return ReplaceFile(file, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n",
-                     Readers::kOwnerOnly);
+  return ReplaceFile(file, JsonText(json, 2) + "\n", Readers::kOwnerOnly);
 }
 
 ReportAnswer OwnAnswer(const Trial& trial) {

@@ -86,19 +86,15 @@ Json ToJson(const Sample& sample) {
           {"devices", std::move(devices)}};
 }
 
-std::string ToLine(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 Result<std::unique_ptr<JsonLines>> JsonLines::Open(const std::filesystem::path& path) {
   ZEUS_TRY(auto file, AppendOnlyFile::Open(path, "", R"({"schema":"zeus.)"));
   return std::unique_ptr<JsonLines>(new JsonLines(std::move(file)));
 }
 
 Status JsonLines::Write(const Measurement& measurement) {
-  return file_->Append(ToLine(ToJson(measurement)));
+  return file_->Append(JsonText(ToJson(measurement)));
 }
 
-Status JsonLines::Write(const Sample& sample) { return file_->Append(ToLine(ToJson(sample))); }
+Status JsonLines::Write(const Sample& sample) { return file_->Append(JsonText(ToJson(sample))); }
 
 }  // namespace zeus

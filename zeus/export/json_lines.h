@@ -15,9 +15,6 @@ namespace zeus {
 // "schema": "zeus.sample/1"; docs/formats.md promises the fields.
 Json ToJson(const Sample& sample);
 
-// JSON on one line, without the end of the line. Bytes that are not UTF-8 are replaced.
-std::string ToLine(const Json& json);
-
 // A file with one JSON object per line: windows and samples. One owner.
 class JsonLines {
  public:

@@ -63,7 +63,7 @@ TEST(JsonLinesTest, ASampleSaysEverythingOfAGpu) {
 }
 
 TEST(JsonLinesTest, BytesThatAreNoTextDoNotBreakALine) {
-  EXPECT_TRUE(ParseJson(ToLine(ToJson(AWindow("\xff\n\"")))).ok());
+  EXPECT_TRUE(ParseJson(JsonText(ToJson(AWindow("\xff\n\"")))).ok());
 }
 
 TEST(JsonLinesTest, EachRecordIsALineOfTheFile) {

@@ -119,7 +119,7 @@ Status PerfettoTrace::Write(const std::vector<Json>& events) {
   std::string text;
   for (const Json& event : events) {
     text += empty_ && text.empty() ? "\n" : ",\n";
-    text += ToLine(event);
+    text += JsonText(event);
   }
   const std::int64_t end = end_ + static_cast<std::int64_t>(text.size());
   text += kClosing;

@@ -26,9 +26,7 @@ constexpr Seconds kPeriod = 200ms;
 constexpr Seconds kFlushTimeoutAtTheEnd = 200ms;
 
 // A JSON string. Bytes that are not UTF-8 are replaced.
-std::string Quoted(const std::string& text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string Quoted(const std::string& text) { return JsonText(Json(text)); }
 
 Result<std::unique_ptr<FileDescriptor>> OpenFile(const std::string& path) {
   const int descriptor =

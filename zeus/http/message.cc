@@ -51,7 +51,7 @@ std::string_view ReasonPhrase(int status) {
 }  // namespace
 
 Answer JsonAnswer(int status, const Json& json) {
-  return {.status = status, .body = json.dump(-1, ' ', false, Json::error_handler_t::replace)};
+  return {.status = status, .body = JsonText(json)};
 }
 
 Answer RefusalAnswer(int status, std::string_view code, const std::string& message,

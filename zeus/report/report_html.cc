@@ -11,7 +11,7 @@ namespace {
 
 // JSON inside <script>: no "<" remains that could end the element or begin a comment.
 std::string ForScript(const Json& json) {
-  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string text = JsonText(json);
   std::string safe;
   safe.reserve(text.size());
   for (const char c : text) {

@@ -29,7 +29,7 @@ Api::Api(JobService& service, ServerMetrics& metrics, http::AccessLog* log, ApiO
   if (options_.sessions != nullptr)
     AddPipelineRoutes(*options_.sessions, options_.quotas, options_.rank_timeout, router_);
   AddSystemRoutes();
-  openapi_ = wire::Text(OpenApiDocument(router_.routes(), options_.version));
+  openapi_ = JsonText(OpenApiDocument(router_.routes(), options_.version));
 }
 
 void Api::AddSystemRoutes() {

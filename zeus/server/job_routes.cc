@@ -133,7 +133,7 @@ Result<std::string> JobEventStream::Next() {
   std::string text;
   for (const JobEvent& event : events) {
     fmt::format_to(std::back_inserter(text), "id: {}\nevent: {}\ndata: {}\n\n", event.sequence,
-                   Name(event.kind), wire::Text(wire::ToJson(event)));
+                   Name(event.kind), JsonText(wire::ToJson(event)));
     seen_ = event.sequence;
   }
   return text;

@@ -39,10 +39,6 @@ bool SendWhole(int socket, std::string_view text) {
          static_cast<ssize_t>(text.size());
 }
 
-std::string CompactText(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 // Appends what has arrived. Returns true when nothing more will come.
 bool Receive(int socket, std::string& received) {
   std::array<char, 4096> piece{};
@@ -77,7 +73,7 @@ std::optional<HttpRequest> ParseHttp(std::string_view received) {
 }
 
 bool AnswerHttp(int socket, const Json& answer) {
-  const std::string body = CompactText(answer);
+  const std::string body = JsonText(answer);
   return SendWhole(
       socket,
       fmt::format("HTTP/1.1 {}\r\nContent-Type: application/json\r\nContent-Length: {}"
@@ -146,7 +142,7 @@ bool ReportSocket::Serve(Connection& connection, const Handler& handler) {
     const std::string line(Trim(std::string_view(received).substr(0, end)));
     received.erase(0, end == std::string::npos ? end : end + 1);
     // The sender may have gone; then the answer is lost.
-    if (!line.empty()) (void)SendWhole(connection.socket.get(), CompactText(handler(line)) + "\n");
+    if (!line.empty()) (void)SendWhole(connection.socket.get(), JsonText(handler(line)) + "\n");
   }
   return !ended && received.size() < kLargestReport;
 }

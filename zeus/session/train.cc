@@ -12,7 +12,9 @@
 #include "zeus/training/profile_folder.h"
 
 namespace zeus {
+namespace {
 
+// Restores limits that a killed run left changed, and returns what was done. Failures are logged.
 std::vector<KnobRepair> RepairTrainLimits(Clock& clock, Seconds driver_timeout) {
   const auto folder = KnobFolder();
   if (!folder.ok()) return {};
@@ -25,6 +27,8 @@ std::vector<KnobRepair> RepairTrainLimits(Clock& clock, Seconds driver_timeout) 
   return {};
 }
 
+// Opens the GPUs whose energy and power limit belong to a run; all of them when not chosen by
+// number. Null when this machine has none: the command may report its own energy.
 Result<std::unique_ptr<ProfiledDevices>> OpenTrainDevices(
     Clock& clock, const TrainOptions& options, const std::optional<std::vector<unsigned>>& gpus,
     Seconds driver_timeout) {
@@ -37,30 +41,42 @@ Result<std::unique_ptr<ProfiledDevices>> OpenTrainDevices(
   return std::unique_ptr<ProfiledDevices>();
 }
 
-Result<TrainOutcome> Train(TrainOptions options, const TrainPlace& place) {
+}  // namespace
+
+Status FindTrainCommand(const TrainOptions& options) {
   if (options.command.empty()) return InvalidArgument("there is no command to train with");
-  if (options.command.front().find('{') == std::string::npos) {
-    if (auto file = FindExecutable(options.command.front()); !file.ok())
-      return std::move(file).error();
-  }
+  if (options.command.front().find('{') != std::string::npos) return Ok();
+  auto file = FindExecutable(options.command.front());
+  return file.ok() ? Ok() : Status(std::move(file).error());
+}
+
+Result<TrainOutcome> Train(TrainOptions options, const TrainPlace& place) {
+  ZEUS_RETURN_IF_ERROR(FindTrainCommand(options));
   if (options.limit.profiles.empty()) {
     if (const auto folder = ProfileFolder::OfUser(ProcessEnvironment()))
       options.limit.profiles = *folder;
   }
   ActivityGroup::BecomeHost();
   SystemClock clock;
-  ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::WatchNothing());
-  ZEUS_TRY(const std::unique_ptr<JobSource> jobs, JobSource::Open(place.jobs, clock));
-  (void)RepairTrainLimits(clock, place.driver_timeout);
+  TrainListener silent;
+  TrainListener& listener = place.listener != nullptr ? *place.listener : silent;
+  ZEUS_TRY(const std::unique_ptr<SignalWatch> no_signals, SignalWatch::WatchNothing());
+  std::unique_ptr<JobSource> opened;
+  if (place.open_jobs == nullptr) {
+    ZEUS_TRY(opened, JobSource::Open(place.jobs, clock));
+  }
+  JobSource& jobs = place.open_jobs != nullptr ? *place.open_jobs : *opened;
+  for (const KnobRepair& repair : RepairTrainLimits(clock, place.driver_timeout))
+    listener.OnLimitRepaired(repair);
   ZEUS_TRY(const std::unique_ptr<ProfiledDevices> devices,
            OpenTrainDevices(clock, options, place.gpus, place.driver_timeout));
-  TrainListener silent;
+  listener.OnDevicesOpened(devices.get());
   TrainSession session({.clock = clock,
-                        .signals = *signals,
-                        .service = jobs->service(),
-                        .where = jobs->where(),
+                        .signals = place.signals != nullptr ? *place.signals : *no_signals,
+                        .service = jobs.service(),
+                        .where = jobs.where(),
                         .devices = devices.get(),
-                        .listener = place.listener != nullptr ? *place.listener : silent,
+                        .listener = listener,
                         .stop_requested = place.stop_requested},
                        std::move(options));
   return session.Execute();

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -12,33 +11,30 @@
 
 namespace zeus {
 
-struct KnobRepair;
-class ProfiledDevices;
-
-// Restores limits that a killed run left changed, and returns what was done. Failures are logged.
-std::vector<KnobRepair> RepairTrainLimits(Clock& clock, Seconds driver_timeout);
-
-// Opens the GPUs whose energy and power limit belong to a run; all of them when not chosen by
-// number. Null when this machine has none: the command may report its own energy.
-Result<std::unique_ptr<ProfiledDevices>> OpenTrainDevices(
-    Clock& clock, const TrainOptions& options, const std::optional<std::vector<unsigned>>& gpus,
-    Seconds driver_timeout);
+class SignalWatch;
 
 // Where and how Train() runs.
 struct TrainPlace {
   JobSourceOptions jobs{};
+  JobSource* open_jobs = nullptr;  // Used instead of `jobs` by a caller that has opened them.
   std::optional<std::vector<unsigned>> gpus{};  // As in "gpu:1"; all when not set.
   Seconds driver_timeout{30};                   // How long drivers may take to find the GPUs.
   TrainListener* listener = nullptr;
   // Polled some fifty times a second on the calling thread; true stops the command and ends the
   // call as an interruption.
   std::function<bool()> stop_requested{};
+  // Signals that it watches are passed on to the command, and those that ask to end end the call.
+  // Null: signals are left to the caller's program.
+  SignalWatch* signals = nullptr;
 };
+
+// Returns an error when the program of the command does not exist: Train() begins with this check,
+// so that no job is made for such a command. A name with placeholders is known only when it starts.
+Status FindTrainCommand(const TrainOptions& options);
 
 // Runs a recurring job of a foreign command, as `zeus train` does: chooses the batch size, finds
 // the power limit while the command runs, stops runs that cost too much, and learns. Returns when
-// all recurrences are over. Signals are left to the caller's program; when it dies, the command is
-// killed with it.
+// all recurrences are over. When the caller's program dies, the command is killed with it.
 Result<TrainOutcome> Train(TrainOptions options, const TrainPlace& place = {});
 
 }  // namespace zeus

@@ -16,6 +16,9 @@
 
 namespace zeus {
 
+class ProfiledDevices;
+struct KnobRepair;
+
 enum class LimitMode {
   kJit,      // Tries limits while the command runs, and keeps the best one.
   kObserve,  // Tries limits, and restores the original one.
@@ -109,6 +112,11 @@ class TrainListener {
   virtual bool draws() const { return false; }
   virtual void OnStatus(const TrainStatus& /*status*/) {}
   virtual void OnOutput() {}
+
+  // A power limit that a killed run had left changed was restored, or could not be.
+  virtual void OnLimitRepaired(const KnobRepair& /*repair*/) {}
+  // The GPUs of the session, which live until it ends. Null when this machine has none.
+  virtual void OnDevicesOpened(ProfiledDevices* /*devices*/) {}
 
   // A trial of an earlier process on this machine, which died, was ended.
   virtual void OnOrphanEnded(std::int64_t /*trial*/) {}

@@ -46,7 +46,7 @@ Status TrialRecords::Add(const RunningTrial& trial) const {
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
   if (error) return FileError(folder_, error.value());
-  return ReplaceFile(FileOf(trial), ToJson(trial).dump(2) + "\n", Readers::kOwnerOnly);
+  return ReplaceFile(FileOf(trial), JsonText(ToJson(trial), 2) + "\n", Readers::kOwnerOnly);
 }
 
 void TrialRecords::Remove(const RunningTrial& trial) const {

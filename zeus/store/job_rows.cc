@@ -44,8 +44,8 @@ const std::string kTrialColumns = "job_id, number, " + kTrialColumnsButKey;
 const std::string kEventColumns = "job_id, sequence, at, kind, trial, detail";
 
 Result<SqlRow> ToRow(const Job& job) {
-  ZEUS_TRY(std::string spec, JsonText(ToJson(job.spec)));
-  ZEUS_TRY(std::string state, JsonText(job.policy_state));
+  ZEUS_TRY(std::string spec, StorableJson(ToJson(job.spec)));
+  ZEUS_TRY(std::string state, StorableJson(job.policy_state));
   return Values(Text(job.spec.id), std::move(spec), std::to_string(job.seed),
                 NumberOf(SqlTime(job.created_at)), NumberOf(job.recurrences), NumberOf(job.trials),
                 NumberOf(job.events), std::move(state), OptionalUnit(job.least_cost),
@@ -53,7 +53,7 @@ Result<SqlRow> ToRow(const Job& job) {
 }
 
 Result<SqlRow> UpdatedColumns(const Job& job) {
-  ZEUS_TRY(std::string state, JsonText(job.policy_state));
+  ZEUS_TRY(std::string state, StorableJson(job.policy_state));
   return Values(
       job.spec.id, job.recurrences, job.trials, job.events, std::move(state),
       job.least_cost ? SqlValue(job.least_cost->value()) : SqlValue(),
@@ -77,7 +77,7 @@ Result<SqlRow> ToRow(const Trial& trial) {
 }
 
 Result<SqlRow> ToRow(const JobEvent& event) {
-  ZEUS_TRY(std::string detail, JsonText(event.detail));
+  ZEUS_TRY(std::string detail, StorableJson(event.detail));
   return Values(Text(event.job_id), NumberOf(event.sequence), NumberOf(SqlTime(event.at)),
                 Text(Name(event.kind)), event.trial ? NumberOf(*event.trial) : SqlValue(),
                 std::move(detail));

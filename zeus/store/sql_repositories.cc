@@ -226,7 +226,7 @@ Status SqlJobRepository::Ping() { return database_->Ping(); }
 // --- plans ---
 
 Status SqlPlanRepository::Insert(const PlanRecord& record, const PlanSpec& spec) {
-  ZEUS_TRY(std::string text, JsonText(ToJson(spec)));
+  ZEUS_TRY(std::string text, StorableJson(ToJson(spec)));
   const SqlRow row = Values(record.id, SqlNumber(record.incarnation), SqlTime(record.created_at),
                             record.revision, record.version, SqlPace(record.pace), std::move(text));
   return database_->Write([&](StoreTransaction& transaction) -> Status {

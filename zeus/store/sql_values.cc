@@ -32,7 +32,7 @@ std::string InsertInto(const std::string& table, const std::string& columns, int
   return "INSERT INTO " + table + " (" + columns + ") VALUES (" + Placeholders(1, count) + ")";
 }
 
-Result<std::string> JsonText(const Json& json) {
+Result<std::string> StorableJson(const Json& json) {
   if (!AllFinite(json))
     return Error{ErrorCode::kInternal, "a number that is not finite cannot be stored as JSON"};
   try {
@@ -48,7 +48,7 @@ Status CheckValues(const SqlRow& row, std::string_view what) {
     if (real != nullptr && std::isnan(*real))
       return Error{ErrorCode::kInvalidArgument, std::string(what) + ": a value is not a number"};
     const auto* text = std::get_if<std::string>(&value);
-    if (text != nullptr && (text->find('\0') != std::string::npos || !JsonText(*text).ok()))
+    if (text != nullptr && (text->find('\0') != std::string::npos || !StorableJson(*text).ok()))
       return Error{ErrorCode::kInvalidArgument,
                    std::string(what) + ": text must be UTF-8 without zero bytes: " + Quote(*text)};
   }

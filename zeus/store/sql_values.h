@@ -23,7 +23,7 @@ std::string InsertInto(const std::string& table, const std::string& columns, int
 
 // Returns kInvalidArgument when a text is not UTF-8, and kInternal when a number is not finite:
 // JSON has neither, and a state that is read back changed would be worse than none.
-Result<std::string> JsonText(const Json& json);
+Result<std::string> StorableJson(const Json& json);
 
 // Refuses values that one of the engines would refuse or change, so that both accept the same ones:
 // PostgreSQL accepts only UTF-8 without zero bytes, and SQLite has no NaN. `what` names the row in

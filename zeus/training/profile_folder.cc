@@ -22,9 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Returns the text as it reads after it was written to a file, which holds only UTF-8.
-std::string Written(const std::string& text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string Written(const std::string& text) { return JsonText(Json(text)); }
 
 std::vector<std::string> Sorted(std::vector<std::string> uuids) {
   std::ranges::sort(uuids);
@@ -47,7 +45,7 @@ std::string FileName(const ProfileContext& context, KnobKind knob) {
   return fmt::format("{}_{}_{}x{}_{}_{:016x}.json", FileNamePart(context.job).substr(0, kReadable),
                      context.batch_size, context.devices,
                      FileNamePart(context.device_model).substr(0, kReadable), KnobKindName(knob),
-                     Digest(all.dump(-1, ' ', false, Json::error_handler_t::replace)));
+                     Digest(JsonText(all)));
 }
 
 std::vector<fs::path> ProfilesIn(const fs::path& folder) {

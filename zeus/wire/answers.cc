@@ -38,10 +38,6 @@ Result<std::vector<T>> ListFromJson(const Json& json, const char* field, Reader 
 
 }  // namespace
 
-std::string Text(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 // --- jobs ---
 
 Json ToJson(const Job& job, const std::optional<JobProgress>& progress) {

@@ -48,7 +48,4 @@ Result<std::vector<JobEvent>> EventsFromJson(const Json& json);
 // Returns "untried", "candidate" or "dropped".
 std::string_view Name(ArmState state);
 
-// Returns the JSON in one line, with invalid UTF-8 replaced.
-std::string Text(const Json& json);
-
 }  // namespace zeus::wire

@@ -35,7 +35,7 @@ TEST(WireErrorTest, AnErrorNamesItsField) {
 
 TEST(WireErrorTest, AnAnswerBecomesTheErrorItStandsFor) {
   const Error sent{ErrorCode::kConflict, "epoch: trial 3 has already reported epoch 5"};
-  const Error received = ErrorFromAnswer(409, Text(ToJson(sent)));
+  const Error received = ErrorFromAnswer(409, JsonText(ToJson(sent)));
   EXPECT_EQ(received.code, sent.code);
   EXPECT_EQ(received.message, sent.message);
 }

@@ -12,12 +12,12 @@
 #include "apps/zeus/commands.h"
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output.h"
-#include "apps/zeus/signals.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/json.h"
 #include "zeus/base/log.h"
 #include "zeus/device/node.h"
 #include "zeus/monitor/profile_store.h"
+#include "zeus/process/signal_watch.h"
 
 namespace zeus::cli {
 namespace {
@@ -123,11 +123,12 @@ Result<int> Measure(Clock& clock, const std::vector<Gpu*>& gpus, const Options& 
     PrintErrorText(
         fmt::format("measuring for {:g} s: leave the GPUs alone meanwhile\n", options.seconds));
   }
-  Signals signals(Signals::Program::kLoad);
-  auto measured = Calibrate(clock, gpus, session, signals);
-  if (signals.stop_signal() != 0) {
+  ZEUS_TRY(const std::unique_ptr<SignalWatch> signals,
+           SignalWatch::Start(SignalWatch::Program::kLoad));
+  auto measured = Calibrate(clock, gpus, session, *signals);
+  if (signals->stop_signal() != 0) {
     fmt::print(stderr, "zeus: interrupted: nothing was kept\n");
-    return kSignalExitCode + signals.stop_signal();
+    return kSignalExitCode + signals->stop_signal();
   }
   ZEUS_TRY(std::vector<GpuReport> reports, std::move(measured));
   for (GpuReport& report : reports) {

@@ -44,8 +44,8 @@ std::string ResponseRows(const std::string& sensor, const std::optional<Response
 std::string GainText(const GpuReport& report, const SensorProfile& prior) {
   const auto& meter = report.calibration.meter;
   if (!meter) {
-    return fmt::format("  gain           1 ± {:.3f} (prior: give --meter to measure it)\n",
-                       prior.gain_sigma);
+    return fmt::format("  gain           {} (prior: give --meter to measure it)\n",
+                       WithSigma(1, prior.gain_sigma, ""));
   }
   const SensorProfile profile = ApplyCalibration(prior, report.calibration);
   return fmt::format(

@@ -24,7 +24,7 @@ using calibration::SensorTrace;
 constexpr std::size_t kLargestMeterLog = 64UL << 20U;
 
 Result<std::unique_ptr<SwitchedLoad>> StartLoad(Clock& clock, Gpu& gpu, const std::string& command,
-                                                Signals& signals) {
+                                                SignalWatch& signals) {
   if (!command.empty()) return StartCommandLoad(clock, command, gpu, signals);
   ZEUS_TRY(auto load, OpenSimulatedLoad(clock, gpu));
   if (load) return load;
@@ -99,7 +99,7 @@ Status Compare(const RecordedGpu& recorded, const RecordingEnd& end,
 }  // namespace
 
 Result<std::vector<GpuReport>> Calibrate(Clock& clock, const std::vector<Gpu*>& gpus,
-                                         const CalibrateOptions& options, Signals& signals) {
+                                         const CalibrateOptions& options, SignalWatch& signals) {
   // A log that cannot be read is better refused now than after the measurement.
   if (options.meter) {
     ZEUS_TRY(const auto so_far, ReadMeter(options.meter->file));

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "apps/zeus/calibrate/calibrate_report.h"
-#include "apps/zeus/signals.h"
 #include "zeus/base/clock.h"
 #include "zeus/device/gpu.h"
+#include "zeus/process/signal_watch.h"
 
 namespace zeus::cli {
 
@@ -29,6 +29,6 @@ struct CalibrateOptions {
 // Loads the GPUs, records their sensors and works out how they behave: one report per GPU, in which
 // a sensor that could not be measured says why. Keeps nothing.
 Result<std::vector<GpuReport>> Calibrate(Clock& clock, const std::vector<Gpu*>& gpus,
-                                         const CalibrateOptions& options, Signals& signals);
+                                         const CalibrateOptions& options, SignalWatch& signals);
 
 }  // namespace zeus::cli

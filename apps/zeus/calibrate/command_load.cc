@@ -93,7 +93,7 @@ class CommandLoad final : public SwitchedLoad {
     if (!status_) ::waitpid(child_, nullptr, 0);
   }
 
-  Status WaitUntilReady(Signals& signals) {
+  Status WaitUntilReady(SignalWatch& signals) {
     const TimePoint last = clock_.Now() + kStartTimeout;
     std::string said;
     while (signals.stop_signal() == 0) {
@@ -157,7 +157,7 @@ class CommandLoad final : public SwitchedLoad {
 }  // namespace
 
 Result<std::unique_ptr<SwitchedLoad>> StartCommandLoad(Clock& clock, const std::string& command,
-                                                       const Gpu& gpu, Signals& signals) {
+                                                       const Gpu& gpu, SignalWatch& signals) {
   ZEUS_TRY(Pipe input, MakePipe());
   ZEUS_TRY(Pipe output, MakePipe());
   ZEUS_TRY(const pid_t child, SpawnLoad(command, gpu, input, output));

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "apps/zeus/calibrate/switched_load.h"
-#include "apps/zeus/signals.h"
 #include "zeus/base/clock.h"
 #include "zeus/device/gpu.h"
+#include "zeus/process/signal_watch.h"
 
 namespace zeus::cli {
 
@@ -15,6 +15,6 @@ namespace zeus::cli {
 // does. Runs in a process group of its own, which is ended with the load. kUnavailable when it ends
 // early or is not ready in time. `clock` must outlive it.
 Result<std::unique_ptr<SwitchedLoad>> StartCommandLoad(Clock& clock, const std::string& command,
-                                                       const Gpu& gpu, Signals& signals);
+                                                       const Gpu& gpu, SignalWatch& signals);
 
 }  // namespace zeus::cli

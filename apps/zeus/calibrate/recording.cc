@@ -60,7 +60,7 @@ std::vector<Seconds> MakeSchedule(const LoadSchedule& schedule) {
 }
 
 Result<RecordingEnd> Record(Clock& clock, std::vector<RecordedGpu>& gpus,
-                            const std::vector<Seconds>& schedule, Signals& signals) {
+                            const std::vector<Seconds>& schedule, SignalWatch& signals) {
   TimePoint next = clock.Now();
   LoadState state = LoadState::kIdle;
   for (const Seconds length : schedule) {

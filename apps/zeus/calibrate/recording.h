@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "apps/zeus/calibrate/switched_load.h"
-#include "apps/zeus/signals.h"
 #include "zeus/base/clock.h"
 #include "zeus/device/gpu.h"
 #include "zeus/monitor/calibration/gain_fit.h"
 #include "zeus/monitor/calibration/load_pattern.h"
 #include "zeus/monitor/calibration/sensor_trace.h"
+#include "zeus/process/signal_watch.h"
 
 namespace zeus::cli {
 
@@ -49,6 +49,6 @@ struct RecordingEnd {
 // Switches the loads of all GPUs together and polls their sensors meanwhile. kUnavailable when a
 // load fails or the user interrupts.
 Result<RecordingEnd> Record(Clock& clock, std::vector<RecordedGpu>& gpus,
-                            const std::vector<Seconds>& schedule, Signals& signals);
+                            const std::vector<Seconds>& schedule, SignalWatch& signals);
 
 }  // namespace zeus::cli

@@ -39,14 +39,15 @@ class RecordingTest : public ::testing::Test {
  protected:
   VirtualClock clock_;
   sim::SimulatedGpu gpu_{clock_, *sim::FindGpuModel("A100").value()};
-  Signals signals_{Signals::Program::kLoad};
+  const std::unique_ptr<SignalWatch> signals_ =
+      SignalWatch::Start(SignalWatch::Program::kLoad).value();
   std::vector<RecordedGpu> gpus_;
 };
 
 TEST_F(RecordingTest, WhatWasRecordedTellsHowTheSensorsBehave) {
   gpus_.push_back({.gpu = &gpu_, .switched_load = std::make_unique<LocalLoad>(gpu_)});
 
-  const auto end = Record(clock_, gpus_, MakeSchedule({0.5s, 10s}), signals_);
+  const auto end = Record(clock_, gpus_, MakeSchedule({0.5s, 10s}), *signals_);
 
   ASSERT_TRUE(end.ok()) << end.error().message;
   EXPECT_NEAR(Seconds(end.value().time - TimePoint()).count(), 10, 0.01);
@@ -64,7 +65,7 @@ TEST_F(RecordingTest, WhatWasRecordedTellsHowTheSensorsBehave) {
 TEST_F(RecordingTest, ALoadThatFailsEndsTheRecording) {
   gpus_.push_back({.gpu = &gpu_, .switched_load = std::make_unique<LocalLoad>(gpu_, 3)});
 
-  const auto end = Record(clock_, gpus_, MakeSchedule({0.5s, 10s}), signals_);
+  const auto end = Record(clock_, gpus_, MakeSchedule({0.5s, 10s}), *signals_);
 
   ASSERT_FALSE(end.ok());
   EXPECT_EQ(end.error().message, "the load is gone");
@@ -74,10 +75,10 @@ TEST_F(RecordingTest, ASignalEndsTheRecording) {
   gpus_.push_back({.gpu = &gpu_, .switched_load = std::make_unique<LocalLoad>(gpu_)});
   ::raise(SIGTERM);
 
-  const auto end = Record(clock_, gpus_, MakeSchedule({0.5s, 10s}), signals_);
+  const auto end = Record(clock_, gpus_, MakeSchedule({0.5s, 10s}), *signals_);
 
   EXPECT_FALSE(end.ok());
-  EXPECT_EQ(signals_.stop_signal(), SIGTERM);
+  EXPECT_EQ(signals_->stop_signal(), SIGTERM);
 }
 
 TEST(LoadScheduleTest, WithAMeterHalfOfTheTimeGoesToPlateaus) {

@@ -42,8 +42,7 @@ Result<double> ParseShare(std::string_view text) {
 std::string Show(const Comparison& comparison, const std::string& format) {
   if (format == "markdown") return ToMarkdown(comparison);
   if (format == "junit") return ToJUnit(comparison);
-  if (format == "json")
-    return ToJson(comparison).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  if (format == "json") return JsonText(ToJson(comparison), 2) + "\n";
   return ToText(comparison);
 }
 

@@ -142,7 +142,7 @@ Result<int> Export(JobSource& source, const JobFlags& flags) {
   const auto add = [&text](const char* kind, Json content) {
     Json line{{"record", kind}};
     line.update(content);
-    text += wire::Text(line) + "\n";
+    text += JsonText(line) + "\n";
   };
   Json head = wire::ToJson(job, std::nullopt);
   head["schema"] = "zeus.job_export/1";

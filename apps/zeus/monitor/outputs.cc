@@ -17,7 +17,7 @@ namespace {
 class JsonOnStandardOutput final : public SampleOutput {
  public:
   Status Write(const Sample& sample) override {
-    fmt::print("{}\n", ToLine(ToJson(sample)));
+    fmt::print("{}\n", JsonText(ToJson(sample)));
     return FlushOutput();
   }
 };

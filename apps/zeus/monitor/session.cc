@@ -13,7 +13,6 @@
 
 #include "apps/zeus/monitor/outputs.h"
 #include "apps/zeus/output.h"
-#include "apps/zeus/signals.h"
 #include "zeus/base/process.h"
 #include "zeus/base/ticker.h"
 #include "zeus/base/version.h"
@@ -22,6 +21,7 @@
 #include "zeus/export/push_gateway.h"
 #include "zeus/metrics/metric.h"
 #include "zeus/metrics/metrics_server.h"
+#include "zeus/process/signal_watch.h"
 
 namespace zeus::cli {
 namespace {
@@ -233,18 +233,18 @@ struct Rounds {
   }
 };
 
-Status Watch(const Schedule& schedule, Rounds& rounds, Clock& clock, Signals& signals,
+Status Watch(const Schedule& schedule, Rounds& rounds, Clock& clock, SignalWatch& signals,
              Receivers& receivers) {
   ZEUS_RETURN_IF_ERROR(receivers.Write(rounds.Next()));
   while (!schedule.IsOver(clock.Now())) {
     switch (signals.WaitUntil(schedule.Next(clock.Now()), clock)) {
-      case Signals::Event::kResize:
+      case SignalWatch::Event::kResize:
         ZEUS_RETURN_IF_ERROR(receivers.Show(rounds.sampler.Take()));
         break;
-      case Signals::Event::kReopen:  // Only services get this event.
-      case Signals::Event::kStop:
+      case SignalWatch::Event::kReopen:  // Only services get this event.
+      case SignalWatch::Event::kStop:
         return receivers.Write(rounds.Next());
-      case Signals::Event::kTime:
+      case SignalWatch::Event::kTime:
         ZEUS_RETURN_IF_ERROR(receivers.Write(rounds.Next()));
         break;
     }
@@ -261,7 +261,8 @@ Result<int> RunMonitor(const MonitorOptions& options) {
   ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, wanted));
   // Signals must be taken over before threads are started, which must not receive them; from here
   // on there is something to clean up at the end.
-  Signals signals(Signals::Program::kInteractive);
+  ZEUS_TRY(const std::unique_ptr<SignalWatch> signals,
+           SignalWatch::Start(SignalWatch::Program::kInteractive));
   ZEUS_TRY(const auto node, OpenNode(clock, options));
   const NodeSampler sampler(*node);
   IntervalWindows windows(node->monitor());
@@ -269,7 +270,7 @@ Result<int> RunMonitor(const MonitorOptions& options) {
   Receivers receivers;
   ZEUS_RETURN_IF_ERROR(receivers.Open(options, *node, {sampler, windows.metrics()}));
 
-  const Status watched = Watch(Schedule(clock.Now(), options), rounds, clock, signals, receivers);
+  const Status watched = Watch(Schedule(clock.Now(), options), rounds, clock, *signals, receivers);
   const bool unread = !watched.ok() && !OutputHasReader();
   const Sample last = sampler.Take();
   const Status closed = receivers.Close();

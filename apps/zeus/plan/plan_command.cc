@@ -81,7 +81,7 @@ Result<PlanAnswer> Answer(const PlanFlags& flags) {
 
 Status WritePlan(const PlanFlags& flags, const pipeline::PipelinePlan& plan) {
   if (!flags.out.empty())
-    ZEUS_RETURN_IF_ERROR(WriteWhole(flags.out, pipeline::ToJson(plan).dump(1) + "\n"));
+    ZEUS_RETURN_IF_ERROR(WriteWhole(flags.out, JsonText(pipeline::ToJson(plan), 1) + "\n"));
   if (!flags.reference_schedule.empty())
     ZEUS_RETURN_IF_ERROR(WriteWhole(flags.reference_schedule, pipeline::ToReferenceSchedule(plan)));
   return Ok();

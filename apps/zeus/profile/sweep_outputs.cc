@@ -19,10 +19,6 @@ namespace {
 
 constexpr const char* kStandardOutput = "-";
 
-std::string JsonText(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
 Status Save(const SweepReport& report, const std::string& file) {
   if (report.profile.points.empty()) {
     return Error{
@@ -62,7 +58,7 @@ Status WriteResults(const SweepReport& report, const ProfileFiles& files) {
     PrintJson(ToJson(report));
     keep(FlushOutput());
   } else if (!files.json.empty()) {
-    keep(WriteWhole(files.json, JsonText(ToJson(report))));
+    keep(WriteWhole(files.json, JsonText(ToJson(report), 2) + "\n"));
   }
   if (!files.csv.empty()) keep(Append(files.csv, SweepCsvHeader(), ToCsv(report)));
   if (!files.svg.empty()) keep(WriteWhole(files.svg, report::ToSvg(ToFigure(report))));

@@ -89,8 +89,7 @@ Status CheckWholeFolder(const fs::path& folder) {
 Status WriteFolder(const fs::path& folder, const Json& result, const report::Report& report) {
   ZEUS_TRY(const std::string left_out, WriteFiles(report, folder / "figures"));
   if (!left_out.empty()) PrintErrorText(fmt::format("zeus: {}\n", left_out));
-  ZEUS_RETURN_IF_ERROR(WriteWhole(
-      folder / "paper.json", result.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"));
+  ZEUS_RETURN_IF_ERROR(WriteWhole(folder / "paper.json", JsonText(result, 1) + "\n"));
   const Result<std::string> page = ToHtml(report);
   if (page.ok()) return WriteWhole(folder / "paper.html", page.value());
   PrintErrorText(fmt::format("zeus: no page: {}\n", page.error().message));

@@ -22,10 +22,6 @@ namespace {
 constexpr int kInterruptedExitCode = 128;
 constexpr Seconds kTemperatureInterval{0.5};
 
-std::string JsonText(const RunReport& report) {
-  return ToJson(report).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
 }  // namespace
 
 RunSession::RunSession(const RunOptions& options, Clock& clock, SignalWatch& signals,
@@ -118,7 +114,7 @@ void RunSession::WriteResults() {
     remember(Append(options_.csv, CsvHeader(), ToCsv(report_, report_.runs.size() - 1)));
   // After each run, so that a long series that is broken off leaves what it has.
   if (!options_.json.empty() && options_.json != "-")
-    remember(WriteWhole(options_.json, JsonText(report_)));
+    remember(WriteWhole(options_.json, JsonText(ToJson(report_), 2) + "\n"));
 }
 
 Result<int> RunSession::Execute() {

@@ -16,7 +16,6 @@
 
 #include "apps/zeus/exit_code.h"
 #include "apps/zeus/output.h"
-#include "apps/zeus/signals.h"
 #include "zeus/base/boot_time.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/file.h"
@@ -34,6 +33,7 @@
 #include "zeus/job/local_job_service.h"
 #include "zeus/plan/local_plan_service.h"
 #include "zeus/plan/pipeline_sessions.h"
+#include "zeus/process/signal_watch.h"
 #include "zeus/server/api.h"
 #include "zeus/server/readiness.h"
 #include "zeus/store/open_repository.h"
@@ -230,7 +230,7 @@ constexpr Seconds kLogFlushTime = 250ms;  // The writer of the access log gets t
 class LastResort {
  public:
   // Throws std::system_error when the system has no thread for it.
-  LastResort(Signals& signals, const Clock& clock);
+  LastResort(SignalWatch& signals, const Clock& clock);
 
   // Handles the signals from now on. The deadline is at least a second away.
   void Arm(TimePoint deadline);
@@ -239,7 +239,7 @@ class LastResort {
   TimePoint Step();
   std::optional<TimePoint> deadline() const;
 
-  Signals& signals_;
+  SignalWatch& signals_;
   const Clock& clock_;
   mutable std::mutex mutex_;
   std::optional<TimePoint> deadline_{};  // Guarded by mutex_. nullopt: not armed.
@@ -247,7 +247,7 @@ class LastResort {
   Ticker ticker_;
 };
 
-LastResort::LastResort(Signals& signals, const Clock& clock)
+LastResort::LastResort(SignalWatch& signals, const Clock& clock)
     : signals_(signals), clock_(clock), ticker_("zeus-end", [this] { return Step(); }) {}
 
 void LastResort::Arm(TimePoint deadline) {
@@ -267,21 +267,21 @@ TimePoint LastResort::Step() {
   const std::optional<TimePoint> end = deadline();
   if (!end) return Ticker::kWhenWoken;
   if (reason_ != nullptr) EndNow(reason_);
-  if (signals_.WaitUntil(clock_.Now(), clock_) == Signals::Event::kStop)
+  if (signals_.WaitUntil(clock_.Now(), clock_) == SignalWatch::Event::kStop)
     reason_ = "ended by a second signal: some requests got no answer";
   else if (clock_.Now() >= *end)
     reason_ = "some requests did not finish in time and got no answer";
   return clock_.Now() + (reason_ == nullptr ? kCheckPeriod : kLogFlushTime);
 }
 
-using Wait = Signals::Event;
+using Wait = SignalWatch::Event;
 
 // The objects that live to the very end, in the order of their construction: the last resort guards
 // everything that is constructed after it.
 struct Frame {
   std::unique_ptr<http::TokenFile> tokens{};
   std::unique_ptr<http::AccessLog> log{};
-  std::optional<Signals> signals{};
+  std::unique_ptr<SignalWatch> signals{};
   std::optional<LastResort> last_resort{};
 };
 
@@ -327,7 +327,7 @@ Result<int> Serve(const ServeOptions& options) {
   ZEUS_TRY(auto schedule, LoadSchedule(options.pipeline_schedule));
   ZEUS_TRY(Store store, OpenStore(database));
   // Not earlier: a database that hangs must not keep a signal from ending us.
-  frame.signals.emplace(Signals::Program::kService);
+  ZEUS_TRY(frame.signals, SignalWatch::Start(SignalWatch::Program::kService));
   frame.last_resort.emplace(*frame.signals, clock);
   ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, options.carbon));
   // Runs that could not report while there was no server are not dead.

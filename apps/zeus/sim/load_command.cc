@@ -9,9 +9,9 @@
 #include <string>
 
 #include "apps/zeus/numbers.h"
-#include "apps/zeus/signals.h"
 #include "apps/zeus/sim/commands.h"
 #include "zeus/device/sim/workload.h"
+#include "zeus/process/signal_watch.h"
 
 namespace zeus::cli {
 namespace {
@@ -90,7 +90,7 @@ class RunningLoad {
   }
 
   // Keeps the load alive until its time is over or the user interrupts it.
-  Status Hold(Signals& signals) {
+  Status Hold(SignalWatch& signals) {
     const SystemClock clock;
     while (signals.stop_signal() == 0 && node_.Now() < end_) {
       if (node_.stopped()) {
@@ -173,15 +173,16 @@ Result<int> RunLoad(const LoadOptions& options) {
   ZEUS_TRY(sim::SharedNode node, directory.Open(options.target.name, sim::Access::kWrite));
   ZEUS_TRY(const sim::LoadSpec load, MakeLoad(options, node.time_scale()));
 
-  Signals signals(Signals::Program::kLoad);
+  ZEUS_TRY(const std::unique_ptr<SignalWatch> signals,
+           SignalWatch::Start(SignalWatch::Program::kLoad));
   RunningLoad run(node, options.target.gpu,
                   options.progress ? RunningLoad::Output::kSteps : RunningLoad::Output::kNone);
   ZEUS_RETURN_IF_ERROR(run.Begin(load));
-  ZEUS_RETURN_IF_ERROR(run.Hold(signals));
+  ZEUS_RETURN_IF_ERROR(run.Hold(*signals));
   ZEUS_RETURN_IF_ERROR(run.End());
 
   // Without --seconds, an interruption is the intended end.
-  const int signal = options.seconds ? signals.stop_signal() : 0;
+  const int signal = options.seconds ? signals->stop_signal() : 0;
   fmt::print("GPU {} of node \"{}\": {} {:.1f} s{}: {:.1f} J, {:.1f} W on average\n",
              options.target.gpu, node.name(), Describe(load, run), run.duration().count(),
              signal != 0 ? fmt::format(" of {:g} s (interrupted)", load.duration.count()) : "",

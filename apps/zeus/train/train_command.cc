@@ -14,15 +14,11 @@
 #include "apps/zeus/train/train_display.h"
 #include "apps/zeus/train/train_options.h"
 #include "zeus/base/clock.h"
-#include "zeus/base/executable.h"
 #include "zeus/base/json.h"
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
-#include "zeus/device/knobs/knob_repair.h"
-#include "zeus/monitor/sharing/shared_activity_board.h"
-#include "zeus/session/profiled_devices.h"
+#include "zeus/process/signal_watch.h"
 #include "zeus/session/train.h"
-#include "zeus/session/train_session.h"
 
 namespace zeus::cli {
 namespace {
@@ -38,14 +34,6 @@ Status CheckFiles(const TrainInvocation& options) {
     return Error{ErrorCode::kInvalidArgument, "--metric-file takes a regular file: " +
                                                   Quote(options.session.metric_file) + " is none"};
   return options.html.empty() ? Ok() : CheckWritable(options.html);
-}
-
-// A command that is not there is found out before a job is made for it, whose first trial would
-// fail.
-Status FindCommand(const std::vector<std::string>& command) {
-  if (command.front().find('{') != std::string::npos) return Ok();  // Known when it starts.
-  auto file = FindExecutable(command.front());
-  return file.ok() ? Ok() : Status(std::move(file).error());
 }
 
 // Shows and writes what the runs have taught.
@@ -76,37 +64,28 @@ Status ShowLessons(const TrainInvocation& invocation, const TrainOutcome& outcom
     PrintJson(json);
     return Ok();
   }
-  return WriteWhole(invocation.json,
-                    json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  return WriteWhole(invocation.json, JsonText(json, 2) + "\n");
 }
 
 Result<int> Execute(const TrainFlags& flags, const Verb& verb, const CommandTail& tail) {
   ZEUS_TRY(std::vector<std::string> command, CommandToRun(verb, tail));
   ZEUS_TRY(const TrainInvocation invocation, Interpret(flags, std::move(command)));
   ZEUS_RETURN_IF_ERROR(CheckFiles(invocation));
-  if (auto found = FindCommand(invocation.session.command); !found.ok())
+  if (auto found = FindTrainCommand(invocation.session); !found.ok())
     return CommandNotStarted(std::move(found).error());
-  ActivityGroup::BecomeHost();
   SystemClock clock;
   // Before the first thread, which would get the signals otherwise.
   ZEUS_TRY(const std::unique_ptr<SignalWatch> signals, SignalWatch::Start());
   ZEUS_TRY(const std::unique_ptr<JobSource> source, JobSource::Open(invocation.source, clock));
-  for (const KnobRepair& repair : RepairTrainLimits(clock, invocation.driver_timeout))
-    if (!invocation.quiet) PrintErrorText(fmt::format("zeus: {}\n", ToText(repair)));
-  ZEUS_TRY(const std::unique_ptr<ProfiledDevices> devices,
-           OpenTrainDevices(clock, invocation.session, invocation.gpus, invocation.driver_timeout));
   ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, invocation.carbon));
-  TrainDisplay display(
-      invocation.quiet ? TrainDisplay::Sentences::kQuiet : TrainDisplay::Sentences::kShown,
-      devices.get());
-  TrainSession session({.clock = clock,
-                        .signals = *signals,
-                        .service = source->service(),
-                        .where = source->where(),
-                        .devices = devices.get(),
-                        .listener = display},
-                       invocation.session);
-  ZEUS_TRY(TrainOutcome outcome, session.Execute());
+  TrainDisplay display(invocation.quiet ? TrainDisplay::Sentences::kQuiet
+                                        : TrainDisplay::Sentences::kShown);
+  ZEUS_TRY(TrainOutcome outcome,
+           Train(invocation.session, {.open_jobs = source.get(),
+                                      .gpus = invocation.gpus,
+                                      .driver_timeout = invocation.driver_timeout,
+                                      .listener = &display,
+                                      .signals = signals.get()}));
   const int exit_code = outcome.exit_code.value_or(outcome.reached ? 0 : kTargetNotReached);
   const Status shown = ShowLessons(invocation, outcome, source->service(), carbon, display);
   // A GPU that is not what it was matters, however the command ended.

@@ -8,6 +8,7 @@
 #include "apps/zeus/command_line.h"
 #include "apps/zeus/terminal.h"
 #include "zeus/base/quantity_text.h"
+#include "zeus/device/knobs/knob_repair.h"
 
 namespace zeus::cli {
 namespace {
@@ -23,14 +24,15 @@ std::string LimitText(const TrialOutcome& outcome, ProfiledDevices* devices) {
 
 }  // namespace
 
-TrainDisplay::TrainDisplay(Sentences sentences, ProfiledDevices* devices)
+TrainDisplay::TrainDisplay(Sentences sentences)
     : sentences_(sentences),
-      devices_(devices),
       line_(sentences == Sentences::kQuiet ? StatusLine::Wanted::kNo : StatusLine::Wanted::kYes) {}
 
 void TrainDisplay::Say(const std::string& sentence) const {
   if (sentences_ == Sentences::kShown) Show(stderr, fmt::format("zeus: {}\n", sentence));
 }
+
+void TrainDisplay::OnLimitRepaired(const KnobRepair& repair) { Say(ToText(repair)); }
 
 void TrainDisplay::OnOrphanEnded(std::int64_t trial) {
   Say(fmt::format("trial {} had lost its runner and is ended", trial));

@@ -14,12 +14,13 @@ namespace zeus::cli {
 class TrainDisplay final : public TrainListener {
  public:
   enum class Sentences { kShown, kQuiet };
-  // `devices` may be null; else it must outlive the display.
-  TrainDisplay(Sentences sentences, ProfiledDevices* devices);
+  explicit TrainDisplay(Sentences sentences);
 
   bool draws() const override { return line_.active(); }
   void OnStatus(const TrainStatus& status) override { line_.Show(status); }
   void OnOutput() override { line_.Hide(); }
+  void OnLimitRepaired(const KnobRepair& repair) override;
+  void OnDevicesOpened(ProfiledDevices* devices) override { devices_ = devices; }
   void OnOrphanEnded(std::int64_t trial) override;
   void OnTrialEnded(const TrialOutcome& outcome) override;
   void OnTargetMissed(unsigned recurrence, unsigned runs) override;
@@ -29,7 +30,7 @@ class TrainDisplay final : public TrainListener {
 
  private:
   const Sentences sentences_;
-  ProfiledDevices* devices_;
+  ProfiledDevices* devices_ = nullptr;
   StatusLine line_;
   bool limit_trouble_said_ = false;
 };

@@ -282,7 +282,7 @@ Result<KnobEntry> KnobJournal::NewEntry(KnobActuator& actuator) const {
 
 Status KnobJournal::Write(const KnobEntry& entry) const {
   const fs::path file = folder_ / KnobFileName(entry.kind, entry.device);
-  return ReplaceFile(file, ToJson(entry).dump(2) + "\n", Readers::kOwnerOnly);
+  return ReplaceFile(file, JsonText(ToJson(entry), 2) + "\n", Readers::kOwnerOnly);
 }
 
 Status KnobJournal::Note(const KnobActuator& actuator, const KnobState& before,

@@ -26,10 +26,6 @@ const char* SettingField(KnobKind knob) {
   return IsClock(knob) ? "clock_megahertz" : "limit_watts";
 }
 
-std::string Dump(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
 // Reads a number and checks its range, since files may be edited by hand or cut off.
 Result<double> GetNumber(const Json& object, std::string_view field, double min, double max) {
   ZEUS_TRY(const double number, GetField<double>(object, field));
@@ -199,7 +195,7 @@ std::string ProfileToJson(const Profile& profile) {
   // For readers of the reference's format; ParseProfile() does not look at it.
   if (profile.knob == KnobKind::kGpuPowerLimit)
     json["measurements"] = ReferenceMeasurements(profile);
-  return Dump(json, 2);
+  return JsonText(json, 2) + "\n";
 }
 
 Result<Profile> ParseProfile(std::string_view text, int devices) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "zeus/base/json.h"
+#include "zeus/base/quantity_text.h"
 #include "zeus/replay/cluster/cluster_figures.h"
 
 namespace zeus::replay {
@@ -183,7 +184,7 @@ report::Cell FigureCell(const ClusterFigureSource& source, std::string_view figu
   if (!value) return {.text = "none"};
   report::Cell cell = NumberCell(value->mean, decimals);
   if (value->count > 1)
-    cell.text += fmt::format(" ± {:.{}f}", value->StandardDeviation(), decimals);
+    cell.text = FixedWithSigma(value->mean, value->StandardDeviation(), decimals);
   return cell;
 }
 
@@ -196,10 +197,11 @@ struct RowSubject {
 
 // "0.698 ± 0.004"; a single replay gets its ± from the scatter between its groups.
 report::Cell EnergyCell(const RowSubject& subject, const ClusterFigureSource& source) {
-  report::Cell cell = FigureCell(source, "energy_vs_default", 3);
+  constexpr int kEnergyDecimals = 3;
+  report::Cell cell = FigureCell(source, "energy_vs_default", kEnergyDecimals);
   const auto saving = ComputeSaving(subject.comparison, subject.contender, subject.workload);
   if (!cell.value || !saving || source.replays().size() > 1) return cell;
-  cell.text += fmt::format(" ± {:.3f}", saving->percent_sigma / 100);
+  cell.text = FixedWithSigma(*cell.value, saving->percent_sigma / 100, kEnergyDecimals);
   return cell;
 }
 
@@ -317,16 +319,15 @@ std::optional<std::string> Finding(const ClusterComparison& comparison, std::siz
         "What {} saves is not known: one group that was replayed once does not say how far that "
         "can be trusted (--seeds 10 does).",
         comparison.contenders[contender]);
-  constexpr double kJoulesPerMegawattHour = 3.6e9;
-  return fmt::format(
-      "{} uses {:.1f} ± {:.1f} % {} energy than default, {:.3g} ± {:.2g} MWh ({} to {} by "
-      "workload), "
-      "and {} time{}.",
-      comparison.contenders[contender], std::abs(saving->percent), saving->percent_sigma,
-      saving->percent >= 0 ? "less" : "more",
-      std::abs(saving->energy.value()) / kJoulesPerMegawattHour,
-      saving->energy_sigma.value() / kJoulesPerMegawattHour, Change(most), Change(least),
-      Change(time->mean), Shortfall(comparison, contender));
+  constexpr double kJoulesPerWattHour = 3600;
+  return fmt::format("{} uses {} {} energy than default, {} ({} to {} by workload), and {} time{}.",
+                     comparison.contenders[contender],
+                     PercentWithSigma(std::abs(saving->percent), saving->percent_sigma),
+                     saving->percent >= 0 ? "less" : "more",
+                     WithSigma(std::abs(saving->energy.value()) / kJoulesPerWattHour,
+                               saving->energy_sigma.value() / kJoulesPerWattHour, "Wh"),
+                     Change(most), Change(least), Change(time->mean),
+                     Shortfall(comparison, contender));
 }
 
 }  // namespace

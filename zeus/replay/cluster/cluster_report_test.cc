@@ -78,7 +78,7 @@ TEST(ClusterReportTest, ASavingHasASigmaByTheScatterBetweenGroups) {
   EXPECT_NEAR(saved["energy_joules"].get<double>(), 5, 1e-12);
   EXPECT_NEAR(saved["energy_sigma_joules"].get<double>(), 2, 1e-9);
   EXPECT_THAT(ToReport(comparison).findings[0],
-              HasSubstr("zeus uses 50.0 ± 20.0 % less energy than default"));
+              HasSubstr("zeus uses 50 ± 20 % less energy than default"));
 }
 
 TEST(ClusterReportTest, PeopleGetTheSentenceTheTableAndTheFigure) {

@@ -16,8 +16,7 @@ using zeus::report::Report;
 zeus::Status WriteSample(const Report& report, const std::filesystem::path& folder,
                          const std::string& name) {
   ZEUS_RETURN_IF_ERROR(
-      zeus::ReplaceFile(folder / (name + ".json"),
-                        ToJson(report).dump(-1, ' ', false, zeus::Json::error_handler_t::replace)));
+      zeus::ReplaceFile(folder / (name + ".json"), zeus::JsonText(ToJson(report))));
   ZEUS_TRY(const std::string page, ToHtml(report));
   return zeus::ReplaceFile(folder / (name + ".html"), page);
 }

@@ -155,7 +155,7 @@ std::string ToText(const CurrentPlan& plan) {
             {"baseline_energy_joules", plan.baseline_energy.value()},
             {"plan", pipeline::ToJson(plan.plan)}};
   if (plan.pace) json["pace_seconds"] = plan.pace->count();
-  return json.dump();
+  return JsonText(json);
 }
 
 Result<CurrentPlan> PlanFromText(const std::string& text) {
