@@ -19,12 +19,14 @@ std::string_view WithoutBlanks(std::string_view text) {
 // The length of the first record of `text`, without the end of its line: a line, or several where a
 // quoted field holds ends of lines. A quotation mark without a partner spoils its line only.
 std::size_t RecordLength(std::string_view text) {
+  const std::size_t line = std::min(text.find('\n'), text.size());
+  if (text.substr(0, line).find('"') == std::string_view::npos) return line;
   bool inside = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '"') inside = !inside;
     if (text[i] == '\n' && !inside) return i;
   }
-  return inside ? std::min(text.find('\n'), text.size()) : text.size();
+  return inside ? line : text.size();
 }
 
 }  // namespace
@@ -80,9 +82,11 @@ namespace internal {
 
 bool NextCsvField(std::string_view& rest, std::string& storage, std::string_view& field,
                   bool& is_last) {
-  std::size_t end = std::min(rest.find_first_of(",\""), rest.size());
-  if (end == rest.size() || rest[end] == ',') {
-    field = WithoutBlanks(rest.substr(0, end));
+  // Two searches for one character each are several times as fast as one search for either.
+  std::size_t end = std::min(rest.find(','), rest.size());
+  field = rest.substr(0, end);
+  if (field.find('"') == std::string_view::npos) {
+    field = WithoutBlanks(field);
   } else {
     const std::size_t start = storage.size();
     const auto after = ReadQuotedField(rest, storage);

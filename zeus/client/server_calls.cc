@@ -52,7 +52,7 @@ Result<ServerCalls::Reply> ServerCalls::Send(Method method, const std::string& p
   }
   Reply reply{.status = answer.status};
   if (answer.status == kNoContent || answer.body.empty()) return reply;
-  // Plans are long, so the size of an answer has no limit here.
+  // The client has bounded the size of the answer.
   auto parsed = wire::ParseBody(answer.body, std::numeric_limits<std::size_t>::max());
   if (!parsed.ok())
     return Error{ErrorCode::kInternal,

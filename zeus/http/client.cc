@@ -16,6 +16,7 @@
 #include <mutex>
 #include <utility>
 
+#include "zeus/base/clock.h"
 #include "zeus/base/detached_call.h"
 #include "zeus/base/file.h"
 #include "zeus/base/text.h"
@@ -92,6 +93,9 @@ Status CheckAuthorities(const std::string& file) {
   return Ok();
 }
 
+// The body of a reply may take so many times the timeout of one read.
+constexpr double kAnswerTimeouts = 4;
+
 }  // namespace
 
 class Client::Connection {
@@ -122,6 +126,7 @@ class Client::Connection {
     const httplib::Request request = MakeRequest(call, body);
     if (cancelled_) return Error{ErrorCode::kUnavailable, "the call was cancelled"};
     interrupted_ = false;
+    refusal_.clear();
     if (url_.scheme == Url::Scheme::kUnix || IsAddressLiteral(url_.host))
       return MakeReply(client_.send(request), body);
     if (addresses_.empty()) {
@@ -145,7 +150,7 @@ class Client::Connection {
   bool must_end() const { return interrupted_ || cancelled_; }
 
   // The request writes the reply's body to `body`, which must outlive it.
-  httplib::Request MakeRequest(const Call& call, std::string& body) const {
+  httplib::Request MakeRequest(const Call& call, std::string& body) {
     httplib::Request request;
     request.method = MethodName(call.method);
     request.path = prefix_ + call.path;
@@ -157,10 +162,16 @@ class Client::Connection {
       request.headers.emplace("Authorization", "Bearer " + options_.token);
     // HTTP requires a host, and a Unix socket has none.
     if (url_.scheme == Url::Scheme::kUnix) request.headers.emplace("Host", "localhost");
-    request.content_receiver = [this, &body](const char* data, std::size_t size, std::uint64_t,
-                                             std::uint64_t) {
+    const TimePoint deadline = clock_.Now() + kAnswerTimeouts * options_.answer_timeout;
+    request.content_receiver = [this, &body, deadline](const char* data, std::size_t size,
+                                                       std::uint64_t, std::uint64_t) {
       body.append(data, size);
-      return body.size() <= options_.largest_body && !must_end();
+      if (body.size() > options_.largest_body)
+        refusal_ = fmt::format("larger than {} bytes", options_.largest_body);
+      else if (clock_.Now() > deadline)
+        refusal_ = fmt::format("not complete after {:g} s",
+                               (kAnswerTimeouts * options_.answer_timeout).count());
+      return refusal_.empty() && !must_end();
     };
     return request;
   }
@@ -194,6 +205,8 @@ class Client::Connection {
 
   std::string Explain(httplib::Error error) const {
     using Code = httplib::Error;
+    if (!refusal_.empty())
+      return fmt::format("the answer of {} is {}: is it the right server?", server_, refusal_);
     if (error == Code::SSLServerVerification)
       return fmt::format("{} is not trusted: {}", server_, tls_.Explain(url_.host));
     if (error == Code::SSLLoadingCerts)
@@ -218,6 +231,8 @@ class Client::Connection {
   const std::string server_;  // The URL without its path, for messages.
   const std::string prefix_;
   std::mutex mutex_;
+  SystemClock clock_;
+  std::string refusal_;                    // Why the body of the running call is not read on.
   std::atomic<bool> interrupted_ = false;  // The running call is to end.
   std::atomic<bool> cancelled_ = false;    // All calls are.
   std::vector<std::string> addresses_{};   // Guarded by mutex_. Empty: the name is to be looked up.

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,8 +37,10 @@ struct ClientOptions {
   bool keep_connection = false;  // Between calls; one that breaks is made again.
   // Limits the name look-up, and then the attempt at each address that the look-up found.
   Seconds connect_timeout{5};
-  Seconds answer_timeout{30};  // Limits each read and each write.
-  std::size_t largest_body = std::numeric_limits<std::size_t>::max();  // Bytes of a reply.
+  // Limits each read and each write. The body of a reply must be complete within four times this,
+  // so that a server that drips bytes cannot hold a caller for ever.
+  Seconds answer_timeout{30};
+  std::size_t largest_body = 64 << 20;  // Bytes of a reply.
 };
 
 // Calls one server over TCP, TLS or a Unix socket. No call takes much longer than its timeouts: a

@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <chrono>
 #include <future>
 #include <memory>
 #include <string>
@@ -33,6 +34,13 @@ class EchoServer {
                       request.get_header_value("Content-Type"), request.body),
           "text/plain");
     };
+    // A body without an end, a byte at a time.
+    server_.Get("/dripping", [](const httplib::Request&, httplib::Response& response) {
+      response.set_chunked_content_provider("text/plain", [](std::size_t, httplib::DataSink& sink) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return sink.write("x", 1);
+      });
+    });
     server_.Get("(/.*)", describe);
     server_.Post("(/.*)", describe);
     server_.Put("(/.*)", describe);
@@ -128,6 +136,15 @@ TEST(ClientTest, AReplyBeyondTheLimitIsAnError) {
   const auto client = Open({.url = server.url(), .largest_body = 10});
   EXPECT_EQ(client->Send({.path = "/" + std::string(100, 'a')}).error().code,
             ErrorCode::kUnavailable);
+}
+
+TEST(ClientTest, AReplyWithoutAnEndIsGivenUp) {
+  const EchoServer server;
+  const auto slow = Open({.url = server.url(), .answer_timeout = Seconds(0.1)});
+  EXPECT_EQ(slow->Send({.path = "/dripping"}).error().code, ErrorCode::kUnavailable);
+  const auto small = Open({.url = server.url(), .largest_body = 20});
+  EXPECT_THAT(small->Send({.path = "/dripping"}).error().message,
+              HasSubstr("larger than 20 bytes: is it the right server?"));
 }
 
 TEST(ClientTest, AServerThatIsNotThereIsNamed) {

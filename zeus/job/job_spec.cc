@@ -108,7 +108,8 @@ Status CheckSurroundings(const JobSpec& spec) {
   if (spec.gpu_model.empty())
     return FieldError("gpu_model", "must say on which GPU model the job runs");
   if (spec.gpu_model.size() > kLongestLabel) return FieldError("gpu_model", "is too long");
-  if (HasZeroByte(spec.gpu_model)) return FieldError("gpu_model", "has a zero byte in it");
+  if (HasControlCharacter(spec.gpu_model))
+    return FieldError("gpu_model", "must be one line of text without control characters");
   if (spec.deadline && !(*spec.deadline > Seconds(0) && *spec.deadline <= kLongestTime))
     return FieldError("deadline_seconds", "must be greater than 0 and at most ten years");
   if (!(spec.lease > Seconds(0) && spec.lease <= kLongestTime))
@@ -128,6 +129,11 @@ Result<JobSpec> Checked(JobSpec spec) {
   ZEUS_RETURN_IF_ERROR(CheckPolicy(spec));
   ZEUS_RETURN_IF_ERROR(CheckSurroundings(spec));
   return spec;
+}
+
+bool HasControlCharacter(std::string_view text) {
+  return std::ranges::any_of(
+      text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7F'; });
 }
 
 bool ReachesTarget(const JobSpec& spec, double metric) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "zeus/base/json_fwd.h"
@@ -50,6 +51,10 @@ struct JobSpec {
 Result<JobSpec> Checked(JobSpec spec);
 
 bool ReachesTarget(const JobSpec& spec, double metric);
+
+// Returns whether the text has characters that move the cursor or end a line. Names from clients
+// must not: they are shown to other users.
+bool HasControlCharacter(std::string_view text);
 
 // Returns eta * energy + (1 - eta) * MAXPOWER * time. MAXPOWER may differ from run to run, with the
 // GPU model.

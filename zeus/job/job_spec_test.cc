@@ -100,6 +100,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Mistake{"max_power_watts", [](JobSpec& s) { s.max_power = Watts(1e300); }},
                       Mistake{"gpu_model",
                               [](JobSpec& s) { s.gpu_model = std::string("V\0 100", 6); }},
+                      Mistake{"gpu_model", [](JobSpec& s) { s.gpu_model = "V100\nsaved: 99 %"; }},
+                      Mistake{"gpu_model", [](JobSpec& s) { s.gpu_model = "V100\x1B[31m"; }},
                       Mistake{"labels", [](JobSpec& s) { s.labels["a"] = std::string("x\0y", 3); }},
                       Mistake{"labels", [](JobSpec& s) { s.labels["a:b"] = "x"; }},
                       Mistake{"labels", [](JobSpec& s) { s.labels[""] = "x"; }}));

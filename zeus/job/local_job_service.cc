@@ -36,7 +36,8 @@ Status CheckAmount(std::string_view field, double amount) {
 Status CheckName(std::string_view field, std::string_view text) {
   if (text.size() > kLongestText)
     return FieldError(field, fmt::format("is longer than {} bytes", kLongestText));
-  if (text.find('\0') != std::string_view::npos) return FieldError(field, "has a zero byte in it");
+  if (HasControlCharacter(text))
+    return FieldError(field, "must be one line of text without control characters");
   return Ok();
 }
 

@@ -81,6 +81,16 @@ TEST_F(LocalJobServiceTest, TheSameRequestGetsTheSameTrial) {
   ExpectBeliefIsThatOfTheEvents();
 }
 
+TEST_F(LocalJobServiceTest, NamesFromClientsAreOneLineOfText) {
+  Register(Spec());
+  for (const char* const text : {"a\nb", "a\x1B[31m", "a\x7F"}) {
+    EXPECT_THAT(service_.StartTrial({.job_id = Spec().id, .request_id = text}).error().message,
+                HasSubstr("request_id"));
+    EXPECT_THAT(service_.StartTrial({.job_id = Spec().id, .gpu_model = text}).error().message,
+                HasSubstr("gpu_model"));
+  }
+}
+
 TEST_F(LocalJobServiceTest, ATrialConvergesWhenItsMetricIsAsGoodAsTheTarget) {
   Register(Spec());
   Start();

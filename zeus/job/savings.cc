@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "zeus/base/statistics.h"
+#include "zeus/base/text.h"
 #include "zeus/job/job_service.h"
 #include "zeus/job/pages.h"
 
@@ -107,11 +108,11 @@ std::string WhyUnknown(const JobSavings& savings) {
         savings.baseline.count == 1
             ? std::string("is 1 undisturbed run")
             : fmt::format("are {} undisturbed runs", savings.baseline.count),
-        savings.default_batch_size, savings.gpu_model, kLeastRuns);
+        savings.default_batch_size, Printable(savings.gpu_model), kLeastRuns);
   if (savings.zeus.count < kLeastRuns)
     return fmt::format("{} of the job reached the target on {}, and {} are the least to compare",
                        savings.zeus.count == 1 ? "1 recurrence" : "no recurrence",
-                       savings.gpu_model, kLeastRuns);
+                       Printable(savings.gpu_model), kLeastRuns);
   return "";
 }
 

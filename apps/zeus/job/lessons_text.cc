@@ -5,6 +5,7 @@
 #include "apps/zeus/job/lessons.h"
 #include "zeus/base/quantity_text.h"
 #include "zeus/base/terminal_text.h"
+#include "zeus/base/text.h"
 #include "zeus/base/wall_time_text.h"
 
 namespace zeus::cli {
@@ -162,7 +163,8 @@ std::string SummaryText(const Lessons& lessons) {
   std::string text = fmt::format("chosen: batch size {}", lessons.arms.best_batch_size);
   if (lessons.power_limit)
     text += fmt::format(", power limit {:g} W", lessons.power_limit->value());
-  if (!lessons.arms.gpu_model.empty()) text += fmt::format(" on {}", lessons.arms.gpu_model);
+  if (!lessons.arms.gpu_model.empty())
+    text += fmt::format(" on {}", Printable(lessons.arms.gpu_model));
   text += fmt::format(" (policy {}, {})\n", lessons.job.spec.policy, lessons.arms.stage);
   if (lessons.at_best)
     text += fmt::format(

@@ -529,29 +529,46 @@ Status PowerLimitOptimizer::Decide() {
   }
   if (observed() && profile().points.empty())
     return Error{ErrorCode::kUnavailable, "the job made no steps while settings were tried"};
-  ZEUS_TRY(best_, SelectTogether());
+  ZEUS_TRY(best_, SelectTogether(profile()));
   if (options_.mode == OptimizerMode::kObserve) {
     in_force_.reset();
     return ranks_.Together(parts_.knob.Restore());
   }
-  if (in_force_ == best_) return Ok();
-  in_force_ = best_;
-  return ranks_.Together(parts_.knob.Set(builder_.setting(*best_)));
+  return SetBest();
+}
+
+// A cap from outside that came during the search may forbid the best setting. Then the best of
+// those below it is chosen.
+Status PowerLimitOptimizer::SetBest() {
+  Profile allowed = profile();
+  std::optional<Error> first_refusal;
+  for (;;) {
+    if (in_force_ == best_) return Ok();
+    in_force_ = best_;
+    const Setting chosen = builder_.setting(*best_);
+    const Status set = ranks_.Together(parts_.knob.Set(chosen));
+    if (set.ok() || set.error().code != ErrorCode::kConflict) return set;
+    if (!first_refusal) first_refusal = set.error();
+    std::erase_if(allowed.points,
+                  [&](const ProfilePoint& point) { return point.setting >= chosen; });
+    if (allowed.points.empty()) return *first_refusal;
+    ZEUS_TRY(best_, SelectTogether(allowed));
+  }
 }
 
 // The function may be the user's.
-Result<std::size_t> PowerLimitOptimizer::Selected() const {
+Result<std::size_t> PowerLimitOptimizer::Selected(const Profile& from) const {
   try {
-    return options_.selector.select(profile());
+    return options_.selector.select(from);
   } catch (const std::exception& exception) {
     return Error{ErrorCode::kInvalidArgument, exception.what()};
   }
 }
 
 // The first rank's choice, so that no selector of the user can tear the job apart.
-Result<std::size_t> PowerLimitOptimizer::SelectTogether() {
-  const auto selected = Selected();
-  const bool valid = selected.ok() && selected.value() < profile().points.size();
+Result<std::size_t> PowerLimitOptimizer::SelectTogether(const Profile& from) {
+  const auto selected = Selected(from);
+  const bool valid = selected.ok() && selected.value() < from.points.size();
   Status outcome = Ok();
   if (!selected.ok())
     outcome = selected.error().While("choose by " + options_.selector.name);
@@ -561,7 +578,7 @@ Result<std::size_t> PowerLimitOptimizer::SelectTogether() {
   ZEUS_RETURN_IF_ERROR(ranks_.Together(std::move(outcome)));
   ZEUS_TRY(const std::vector<double> chosen,
            ranks_.FromLeader({static_cast<double>(selected.value())}));
-  return *builder_.Find(profile().points[static_cast<std::size_t>(chosen.front())].setting);
+  return *builder_.Find(from.points[static_cast<std::size_t>(chosen.front())].setting);
 }
 
 void PowerLimitOptimizer::Finish() {

@@ -198,8 +198,9 @@ class PowerLimitOptimizer {
   Result<bool> PreciseEnough(std::size_t setting);
   Result<bool> ObservedPreciselyEnough();
   Status Decide();
-  Result<std::size_t> Selected() const;
-  Result<std::size_t> SelectTogether();
+  Status SetBest();
+  Result<std::size_t> Selected(const Profile& from) const;
+  Result<std::size_t> SelectTogether(const Profile& from);
   void Finish();
   void Fail(const Error& error);
   std::optional<std::size_t> SettingInForce() const { return in_force_ ? in_force_ : original_; }

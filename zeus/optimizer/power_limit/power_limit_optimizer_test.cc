@@ -380,6 +380,18 @@ TEST(PowerLimitOptimizerTest, ASliceUnderACapFromOutsideIsMeasuredAgain) {
               ElementsAre(300_W, 300_W, 275_W, 250_W, 225_W, 200_W, 175_W, 150_W, 125_W, 100_W));
 }
 
+TEST(PowerLimitOptimizerTest, ACapThatComesDuringTheSearchBoundsTheChoice) {
+  FakeJob job(TypicalStep);
+  PowerLimitOptimizer optimizer(job.parts(), Options(Time()));
+  while (job.steps < 420) job.Step(optimizer);  // The last of nine slices has begun.
+  job.knob.ceiling = 210_W;
+  job.Train(optimizer, 1000);
+  ASSERT_TRUE(optimizer.done());
+  EXPECT_FALSE(optimizer.trouble());
+  EXPECT_EQ(job.knob.present(), 200_W);
+  EXPECT_EQ(optimizer.profile().points[*optimizer.best()].setting, Setting(200_W));
+}
+
 TEST(PowerLimitOptimizerTest, SettingsThatAreNeverInForceAreLeftOut) {
   FakeJob job(TypicalStep);
   job.knob.cap = 190_W;

@@ -34,6 +34,8 @@ class FakeKnob final : public Knob {
   Watts max_power() const override { return range_.max; }
   Status Set(const Setting& setting) override {
     if (refusal) return *refusal;
+    if (std::get<Watts>(setting) > ceiling)
+      return Error{ErrorCode::kConflict, "the power limit is not raised above the ceiling"};
     present_ = std::get<Watts>(setting);
     history.push_back(present_);
     return Ok();
@@ -51,7 +53,8 @@ class FakeKnob final : public Knob {
 
   std::optional<Error> refusal;
   std::vector<Watts> history;
-  Watts cap{1e9};  // From outside: a higher limit is not obeyed.
+  Watts cap{1e9};      // From outside: a higher limit is not obeyed.
+  Watts ceiling{1e9};  // From outside: a higher limit is refused.
 
  private:
   const std::string name_ = "power limit of gpu:0";
