@@ -222,6 +222,11 @@ Result<Schedule> ParseSchedule(std::string_view text) {
     content = Trim(content.substr(0, content.find('#')));
     if (content.empty()) continue;
     ZEUS_TRY(StageOrder order, ParseLine(line, content));
+    if (order.empty())
+      return InvalidArgument(
+          fmt::format("line {} has commas and no instruction: remove it, or write the stage's "
+                      "instructions, such as F0 B0",
+                      line));
     instructions += static_cast<std::int64_t>(order.size());
     if (instructions > kMostInstructions) return TooMany(instructions);
     for (const Instruction& instruction : order) {

@@ -105,6 +105,7 @@ TEST(ScheduleTest, NamesTheWordThatItCannotRead) {
   };
   EXPECT_THAT(why(""), HasSubstr("empty"));
   EXPECT_THAT(why("F0\nG1"), HasSubstr("line 2: \"G1\""));
+  EXPECT_THAT(why("F0\n, ,"), HasSubstr("line 2 has commas and no instruction"));
   EXPECT_THAT(why("F-1"), HasSubstr("\"F-1\""));
   EXPECT_THAT(why("F1."), HasSubstr("\"F1.\""));
   EXPECT_THAT(why("F99999999"), HasSubstr("99999999"));
