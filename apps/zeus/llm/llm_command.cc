@@ -1,0 +1,13 @@
+#include "apps/zeus/commands.h"
+#include "apps/zeus/llm/commands.h"
+
+namespace zeus::cli {
+
+void AddLlmCommand(Verb app, Action& action) {
+  const Verb llm = app.AddVerb("llm", "Energy of language models that answer requests");
+  llm.RequireVerb();
+  AddLlmPredict(llm, action);
+  AddLlmSim(llm, action);
+}
+
+}  // namespace zeus::cli
