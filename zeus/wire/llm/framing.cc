@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "zeus/base/json.h"
-
 namespace zeus::llm {
 namespace {
 
@@ -78,7 +76,7 @@ void JsonLines::Handle(std::string_view line) {
   const EventShape shape = exchange_.ReadEvent(json);
   if (!shape.final) return Emit(line);
   Emit(line.substr(0, mark));
-  EmitWith(json, exchange_.EnergyMembers(json, shape));
+  EmitWith(json, exchange_.EnergyMembers(shape));
 }
 
 void JsonLines::Conclude() {
@@ -116,7 +114,7 @@ void JsonBody::Conclude() {
   const EventShape shape = exchange_.ReadBody(json);
   Emit(std::string_view(held_).substr(0, held_.size() - json.size()));
   if (!exchange_.facts().error.empty()) return Emit(json);
-  EmitWith(json, exchange_.EnergyMembers(json, shape));
+  EmitWith(json, exchange_.EnergyMembers(shape));
 }
 
 // The head's text is not needed for the body, and does not live as long.
@@ -157,9 +155,9 @@ const std::string* Exchange::EnergyText() {
   return energy_text_ ? &*energy_text_ : nullptr;
 }
 
-std::vector<Insertion> Exchange::EnergyMembers(std::string_view json, const EventShape& shape) {
+std::vector<Insertion> Exchange::EnergyMembers(const EventShape& shape) {
   std::vector<Insertion> members;
-  if (plan_.annotate == Annotate::kNone || !shape.understood || !Json::accept(json)) return members;
+  if (plan_.annotate == Annotate::kNone || !shape.understood) return members;
   const std::string* const energy = EnergyText();
   if (energy == nullptr) return members;
   for (const ObjectSite* site : {&shape.usage, &shape.object}) {

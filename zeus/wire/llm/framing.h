@@ -37,8 +37,8 @@ class Exchange {
   EventShape ReadEvent(std::string_view json);
   // Reads a body that is not streamed.
   EventShape ReadBody(std::string_view json);
-  // The members to be added to the event or body; none if the text is not valid JSON.
-  std::vector<Insertion> EnergyMembers(std::string_view json, const EventShape& shape);
+  // The members to be added to an event or body; none if it was not understood.
+  std::vector<Insertion> EnergyMembers(const EventShape& shape);
   // The energy as JSON; nullptr when the client gets none. Valid until the next call.
   const std::string* EnergyText();
 

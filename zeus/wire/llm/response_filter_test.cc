@@ -166,8 +166,12 @@ TEST_F(ResponseBodyTest, EnergyThatIsThereAlreadyIsKept) {
 TEST_F(ResponseBodyTest, TextThatIsNoJsonObjectStaysAsItIs) {
   for (const std::string body :
        {"", "null", "[]", "[{\"usage\":{}}]", "{", "{\"usage\":{}", "{\"a\":}", "{\"a\":1}}", "{]",
-        "{\"a\":\"\xff\"}", "<html>", "{\"a\" 1}", "\"usage\":{}", "{\"usage\":{\"x\":tru}}"})
+        "<html>", "{\"a\" 1}", "\"usage\":{}", "{\"usage\":{\"x\":}}", "{\"a\":\"b}"})
     EXPECT_EQ(Annotate(body), body);
+}
+
+TEST_F(ResponseBodyTest, BytesThatAreNoUtf8Stay) {
+  EXPECT_EQ(Annotate("{\"a\":\"\xff\"}"), "{\"a\":\"\xff\"," + member_ + "}");
 }
 
 TEST_F(ResponseBodyTest, AnErrorStaysAsItIs) {
