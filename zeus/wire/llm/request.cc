@@ -110,6 +110,7 @@ class RequestReader {
  private:
   void ReadMember(std::string_view key, JsonCursor& cursor);
   bool ReadPromptMember(std::string_view key, JsonCursor& cursor);
+  void ReadStreamOptions(JsonCursor& cursor);
   void ReadOptions(JsonCursor& cursor);
   void ReadChoices(JsonCursor& cursor);
   void ReadLimit(JsonCursor& cursor);
@@ -133,7 +134,6 @@ std::optional<RequestFacts> RequestReader::Read(std::string_view body) {
 
 void RequestReader::ReadMember(std::string_view key, JsonCursor& cursor) {
   if (ReadPromptMember(key, cursor)) return;
-  std::string_view inner;
   if (key == "model") {
     if (const auto model = cursor.ReadString()) facts_.model = Unescaped(*model);
   } else if (key == "stream") {
@@ -142,13 +142,7 @@ void RequestReader::ReadMember(std::string_view key, JsonCursor& cursor) {
     else
       cursor.Skip();
   } else if (key == "stream_options") {
-    if (!cursor.EnterObject()) return;
-    while (cursor.NextMember(inner)) {
-      if (inner == "include_usage")
-        facts_.usage_wanted = cursor.ReadTrue();
-      else
-        cursor.Skip();
-    }
+    ReadStreamOptions(cursor);
   } else if (key == "n" || key == "best_of" || key == "n_cmpl") {
     ReadChoices(cursor);
   } else if (key == "max_tokens" || key == "max_completion_tokens" || key == "n_predict") {
@@ -157,6 +151,17 @@ void RequestReader::ReadMember(std::string_view key, JsonCursor& cursor) {
     ReadOptions(cursor);
   } else {
     cursor.Skip();
+  }
+}
+
+void RequestReader::ReadStreamOptions(JsonCursor& cursor) {
+  if (!cursor.EnterObject()) return;
+  std::string_view key;
+  while (cursor.NextMember(key)) {
+    if (key == "include_usage")
+      facts_.usage_wanted = cursor.ReadTrue();
+    else
+      cursor.Skip();
   }
 }
 
@@ -216,13 +221,12 @@ Span SkipAndMeasure(JsonCursor& cursor) {
   return {begin, cursor.position()};
 }
 
-// The value of a member of the object that `text` is; nullopt if it has none or two of that name.
-// `members` tells whether there are any, `closing` is the offset of the closing bracket.
+// A member of an object, and where a new one can be added to it.
 struct FoundMember {
-  std::optional<Span> value{};
-  bool repeated = false;
-  bool any = false;
-  std::size_t closing = 0;
+  std::optional<Span> value{};  // nullopt when the object has no member of that name.
+  bool repeated = false;        // It has several.
+  bool any = false;             // It has members at all.
+  std::size_t closing = 0;      // The offset of its closing bracket.
 };
 
 FoundMember FindMember(std::string_view text, std::string_view name) {
