@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzzing::CheckResponse("application/json", data, size);
   const std::string text = fuzzing::Expanded({reinterpret_cast<const char*>(data), size});
   for (const char* target : {"/v1/chat/completions", "/v1/completions", "/api/chat", "/completion",
-                             "/generate", "/v1/messages", "/v1/embeddings"})
+                             "/generate", "/v1/messages", "/v1/embeddings", "/v1/responses"})
     CheckRequest(target, text);
   return 0;
 }

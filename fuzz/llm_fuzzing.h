@@ -135,7 +135,9 @@ inline void CheckResponse(std::string_view content_type, const std::uint8_t* dat
                           std::size_t size) {
   if (size < 2) return;
   RequestFacts request;
-  request.dialect = static_cast<Dialect>(data[0] % 7);
+  request.dialect = static_cast<Dialect>(data[0] % 8);
+  request.prompts = data[1] % 64 == 0 ? 2 : 1;
+  request.sequences = data[1] >= 192 ? 2 : request.prompts;
   request.streamed = content_type != "application/json";
   const std::size_t piece = 1 + data[1] % 16;
   const std::string text = Expanded({reinterpret_cast<const char*>(data) + 2, size - 2});

@@ -140,15 +140,28 @@ EventShape Exchange::ReadEvent(std::string_view json) {
 }
 
 EventShape Exchange::ReadBody(std::string_view json) {
-  EventShape shape = reader_.Read(json);
-  if (!facts_.output_tokens) facts_.seen_tokens = shape.text_bytes / kBytesPerToken;
+  EventShape shape;
+  JsonCursor cursor(json);
+  if (cursor.Peek() == '[') {  // llama.cpp: the responses to several prompts.
+    (void)cursor.EnterArray();
+    while (cursor.NextElement()) {
+      const std::size_t start = cursor.position();
+      cursor.Skip();
+      if (cursor.ok()) (void)reader_.Read(json.substr(start, cursor.position() - start));
+    }
+    return shape;
+  }
+  shape = reader_.Read(json);
+  if (!facts_.output_tokens && facts_.seen_tokens == 0)
+    facts_.seen_tokens = shape.text_bytes / kBytesPerToken;
   return shape;
 }
 
 const std::string* Exchange::EnergyText() {
   if (plan_.annotate == Annotate::kNone) return nullptr;
-  if (energy_asked_at_ != facts_.seen_tokens) {
-    energy_asked_at_ = facts_.seen_tokens;
+  const std::pair now(facts_.seen_tokens, facts_.output_tokens);
+  if (energy_asked_at_ != now) {
+    energy_asked_at_ = now;
     const std::optional<EnergyNote> note = listener_.OnEnergyWanted(facts_);
     energy_text_ = note ? std::optional(ToJsonText(*note)) : std::nullopt;
   }

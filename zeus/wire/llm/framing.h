@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "zeus/wire/llm/event_reader.h"
@@ -49,7 +50,8 @@ class Exchange {
   ResponseFacts facts_{};
   EventReader reader_;
   std::optional<std::string> energy_text_{};
-  std::optional<double> energy_asked_at_{};  // Tokens seen when the listener was asked last.
+  // Tokens seen and counted when the listener was asked last.
+  std::optional<std::pair<double, std::optional<double>>> energy_asked_at_{};
 };
 
 class Framing {

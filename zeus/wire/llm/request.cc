@@ -31,6 +31,7 @@ constexpr std::array kRoutes{
     Route{"/generate_stream", Dialect::kTgi},
     Route{"/generate", Dialect::kTgi},
     Route{"/v1/messages", Dialect::kAnthropic},
+    Route{"/v1/responses", Dialect::kOpenAiResponses},
     Route{"/embeddings", Dialect::kEmbeddings},
     Route{"/embedding", Dialect::kEmbeddings},
     Route{"/embed", Dialect::kEmbeddings},
@@ -128,6 +129,7 @@ std::optional<RequestFacts> RequestReader::Read(std::string_view body) {
   while (cursor.NextMember(key)) ReadMember(key, cursor);
   if (!cursor.ok() || !cursor.AtEnd() || !has_prompt_) return std::nullopt;
   if (facts_.dialect == Dialect::kEmbeddings) facts_.streamed = false;
+  facts_.prompts = static_cast<unsigned>(std::clamp(prompts_, 1.0, kMostSequences));
   facts_.sequences = static_cast<unsigned>(std::clamp(prompts_ * choices_, 1.0, kMostSequences));
   return facts_;
 }
@@ -145,7 +147,8 @@ void RequestReader::ReadMember(std::string_view key, JsonCursor& cursor) {
     ReadStreamOptions(cursor);
   } else if (key == "n" || key == "best_of" || key == "n_cmpl") {
     ReadChoices(cursor);
-  } else if (key == "max_tokens" || key == "max_completion_tokens" || key == "n_predict") {
+  } else if (key == "max_tokens" || key == "max_completion_tokens" || key == "n_predict" ||
+             key == "max_output_tokens") {
     ReadLimit(cursor);
   } else if (key == "parameters" || key == "options") {
     ReadOptions(cursor);
@@ -176,10 +179,13 @@ bool RequestReader::ReadPromptMember(std::string_view key, JsonCursor& cursor) {
   const bool prompt = key == "messages" || key == "prompt" || key == "input" || key == "inputs" ||
                       key == "query" || key == "documents" || key == "content" ||
                       key == "input_prefix" || key == "texts";
-  if (!prompt && key != "system" && key != "suffix" && key != "input_suffix" && key != "context")
+  if (!prompt && key != "system" && key != "suffix" && key != "input_suffix" && key != "context" &&
+      key != "instructions")
     return false;
   has_prompt_ = has_prompt_ || (prompt && cursor.Peek() != 'n');
-  if (key == "prompt" || key == "input" || key == "documents") prompts_ = CountPrompts(cursor);
+  if (key == "prompt" || (facts_.dialect == Dialect::kEmbeddings &&
+                          (key == "input" || key == "inputs" || key == "documents")))
+    prompts_ = CountPrompts(cursor);
   facts_.prompt_bytes += ReadTextBytes(cursor);
   return true;
 }
@@ -281,6 +287,8 @@ std::string_view ToText(Dialect dialect) {
       return "anthropic";
     case Dialect::kEmbeddings:
       return "embeddings";
+    case Dialect::kOpenAiResponses:
+      return "openai-responses";
   }
   return "unknown";
 }

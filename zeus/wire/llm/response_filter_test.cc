@@ -83,9 +83,10 @@ TEST(ResponseFilterTest, TheListenerHearsOfTheTokensThatWereSeen) {
     double heard = 0;
     for (const double tokens : listener.tokens()) heard += tokens;
     EXPECT_EQ(heard, filter.holds_body() ? 0 : sample.seen_tokens);
-    ASSERT_EQ(listener.asked_with().size(), 1U) << "the energy was asked for more than once";
-    EXPECT_EQ(listener.asked_with()[0].output_tokens, sample.output_tokens);
-    EXPECT_EQ(listener.asked_with()[0].prompt_tokens, sample.prompt_tokens);
+    ASSERT_EQ(listener.asked_with().size(), sample.energy_asked);
+    if (sample.energy_asked == 0) continue;
+    EXPECT_EQ(listener.asked_with().back().output_tokens, sample.output_tokens);
+    EXPECT_EQ(listener.asked_with().back().prompt_tokens, sample.prompt_tokens);
   }
 }
 
