@@ -534,23 +534,28 @@ void EventReader::Conclude(Event& event) {
   }
 }
 
-// Adds the event's counts to those of the response. The server counts one sequence after the other
-// (llama-server: an event with usage for each) or all of them at the end (vLLM): the sum over the
-// events that end a sequence is right for both.
-void EventReader::AddCounts(const Event& event) {
-  if (event.of_prompt) return;
+// The event's counts: those in `usage` rank above others, also above those of other events.
+TokenCounts EventReader::CountsIn(const Event& event) {
   TokenCounts counts = event.in_usage;
   if (counts.prompt || counts.output) {
     counted_by_usage_ = true;
     if (!counts.cached) counts.cached = event.elsewhere.cached;
   } else {
-    if (counted_by_usage_) return;
-    counts = event.elsewhere;
+    counts = counted_by_usage_ ? TokenCounts() : event.elsewhere;
   }
   if (event.timed && event.choices > 1) {  // llama-server counts the first of several choices.
     facts_.seen_tokens = counts.output.value_or(0) * static_cast<double>(event.choices);
     counts.output.reset();
   }
+  return counts;
+}
+
+// Adds the event's counts to those of the response. The server counts one sequence after the other
+// (llama-server: an event with usage for each) or all of them at the end (vLLM): the sum over the
+// events that end a sequence is right for both.
+void EventReader::AddCounts(const Event& event) {
+  if (event.of_prompt) return;
+  const TokenCounts counts = CountsIn(event);
   if (request_.sequences == 1) {
     // The last event of Anthropic's streams repeats the prompt's count as 0 on some servers.
     if (counts.prompt.value_or(0) > 0 || !facts_.prompt_tokens)

@@ -74,6 +74,7 @@ class EventReader {
   void Conclude(Event& event);
   void ConcludeOpenAi(Event& event);
   void ConcludeTyped(Event& event);
+  TokenCounts CountsIn(const Event& event);
   void AddCounts(const Event& event);
   // Tokens that the server counted and no event showed.
   double UnseenTokens() const;

@@ -135,7 +135,7 @@ class ResponseBodyTest : public ::testing::Test {
     RequestFacts request;
     request.dialect = Dialect::kOpenAiChat;
     ResponseFilter filter(request, plan, listener_);
-    const std::string out = Filter(filter, body, 10);
+    std::string out = Filter(filter, body, 10);
     reason_ = filter.blind_reason();
     facts_ = filter.facts();
     return out;

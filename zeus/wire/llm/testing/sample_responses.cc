@@ -70,6 +70,11 @@ std::vector<SampleResponse> VllmResponses() {
        .prefill = 85ms,
        .decode = 1240ms,
        .finish_reasons = {"length"}},
+  };
+}
+
+std::vector<SampleResponse> VllmChoices() {
+  return {
       {.name = "vllm two choices, reasoning and tools, usage null in each event",
        .target = "/v1/chat/completions",
        .request = ChatRequest(R"(,"stream":true,"n":2)"),
@@ -100,6 +105,11 @@ std::vector<SampleResponse> VllmResponses() {
                  "@C@" + Event("[DONE]"),
        .seen_tokens = 5,
        .finish_reasons = {"length"}},
+  };
+}
+
+std::vector<SampleResponse> VllmBodies() {
+  return {
       {.name = "vllm chat body",
        .target = "/v1/chat/completions",
        .request = ChatRequest(""),
@@ -162,6 +172,11 @@ std::vector<SampleResponse> LlamaCppResponses() {
        .prefill = 5ms,
        .decode = 7ms,
        .finish_reasons = {"stop"}},
+  };
+}
+
+std::vector<SampleResponse> LlamaCppOwnStreams() {
+  return {
       {.name = "llama-server own stream",
        .target = "/completion",
        .request = R"({"prompt":[1,2,3],"stream":true,"return_progress":true})",
@@ -199,6 +214,11 @@ std::vector<SampleResponse> LlamaCppResponses() {
        .prompt_tokens = 3,
        .output_tokens = 3,
        .finish_reasons = {"limit"}},
+  };
+}
+
+std::vector<SampleResponse> LlamaCppSequences() {
+  return {
       {.name = "llama-server two choices: usage for each, the first in the middle",
        .target = "/v1/chat/completions",
        .request = ChatRequest(R"(,"n":2,"stream":true,"stream_options":{"include_usage":true})"),
@@ -241,6 +261,11 @@ std::vector<SampleResponse> LlamaCppResponses() {
        .output_tokens = 4,
        .finish_reasons = {"eos", "eos"},
        .energy_asked = 2},
+  };
+}
+
+std::vector<SampleResponse> LlamaCppBodies() {
+  return {
       {.name = "llama-server two prompts in one body: a list",
        .target = "/completion",
        .request = R"({"prompt":["Once","Two"]})",
@@ -343,7 +368,7 @@ std::string Named(std::string_view name, std::string_view data) {
   return "event: " + std::string(name) + "\n" + Event(data);
 }
 
-std::vector<SampleResponse> OtherResponses() {
+std::vector<SampleResponse> TgiResponses() {
   return {
       {.name = "tgi stream",
        .target = "/generate_stream",
@@ -372,6 +397,11 @@ std::vector<SampleResponse> OtherResponses() {
        .prompt_tokens = 2,
        .output_tokens = 2,
        .finish_reasons = {"eos_token"}},
+  };
+}
+
+std::vector<SampleResponse> AnthropicResponses() {
+  return {
       {.name = "anthropic stream",
        .target = "/v1/messages",
        .request = ChatRequest(R"(,"max_tokens":9,"stream":true)"),
@@ -408,6 +438,11 @@ std::vector<SampleResponse> OtherResponses() {
        .prompt_tokens = 7,
        .output_tokens = 4,
        .finish_reasons = {"end_turn"}},
+  };
+}
+
+std::vector<SampleResponse> OpenAiResponses() {
+  return {
       {.name = "openai responses stream",
        .target = "/v1/responses",
        .request = R"({"model":"m","input":[{"role":"user","content":"Hi"}],"stream":true})",
@@ -440,6 +475,11 @@ std::vector<SampleResponse> OtherResponses() {
        .prompt_tokens = 18,
        .output_tokens = 3,
        .finish_reasons = {"completed"}},
+  };
+}
+
+std::vector<SampleResponse> UnusualResponses() {
+  return {
       {.name = "usage in the event that finishes",
        .target = "/v1/chat/completions",
        .request = ChatRequest(R"(,"stream":true)"),
@@ -489,7 +529,9 @@ RequestFacts SampleResponse::Request() const {
 
 std::vector<SampleResponse> SampleResponses() {
   std::vector<SampleResponse> all = VllmResponses();
-  for (auto&& more : {LlamaCppResponses(), OllamaResponses(), OtherResponses()})
+  for (const auto& more : {VllmChoices(), VllmBodies(), LlamaCppResponses(), LlamaCppOwnStreams(),
+                           LlamaCppSequences(), LlamaCppBodies(), OllamaResponses(), TgiResponses(),
+                           AnthropicResponses(), OpenAiResponses(), UnusualResponses()})
     all.insert(all.end(), more.begin(), more.end());
   return all;
 }
