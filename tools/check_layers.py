@@ -28,6 +28,7 @@ ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that
     "store": {"base", "job", "plan"},
     "wire": {"base", "job", "optimizer/pipeline", "plan"},
     "server": {"base", "carbon", "http", "job", "metrics", "optimizer/pipeline", "plan", "wire"},
+    "gateway": {"base", "http"},
     "client": {"base", "http", "job", "monitor", "optimizer", "optimizer/pipeline", "plan", "training", "wire"},
     "session": {"base", "device", "monitor", "optimizer", "optimizer/power_limit", "training", "job", "store", "client",
                 "process"},
