@@ -23,6 +23,8 @@
 // It is inserted into the text: all other bytes stay as they were.
 namespace zeus::llm {
 
+class Framing;
+
 enum class Annotate {
   kNone,  // The client gets the bytes of the server.
   kAll,
@@ -83,12 +85,7 @@ class ResponseFilter {
   std::string_view blind_reason() const;
 
  private:
-  class Framing;
-  class Passing;
-  class Events;
-  class Lines;
-  class Body;
-  std::unique_ptr<Framing> framing_;
+  std::unique_ptr<Framing> framing_;  // How events are told apart in this response.
 };
 
 }  // namespace zeus::llm
