@@ -139,6 +139,7 @@ class ClientConnection final : public ResponseSink,
   bool Admit();
   void AcceptBody();
   void StreamBody();
+  void PassBody();
   void Dispatch();
   void BeginForward(Forward& forward);
   void ForwardToEvery();
@@ -181,6 +182,7 @@ class ClientConnection final : public ResponseSink,
   bool in_exchange_ = false;
   bool keep_ = false;          // The connection serves another request after this one.
   bool body_streams_ = false;  // The rest of the request's body is passed on as it comes.
+  bool passing_body_ = false;  // StreamBody() runs.
   bool accepts_trailers_ = false;
   bool awaiting_readable_ = false;
   bool awaiting_writable_ = false;
@@ -318,6 +320,12 @@ inline void ClientConnection::AcceptBody() {
 
 // Passes on the part of the body that has come.
 inline void ClientConnection::StreamBody() {
+  passing_body_ = true;
+  PassBody();
+  passing_body_ = false;
+}
+
+inline void ClientConnection::PassBody() {
   std::string_view rest = input_;
   while (call_ && !rest.empty() && !body_.done()) {
     const auto run = body_.Next(rest);
@@ -351,7 +359,7 @@ inline void ClientConnection::StreamBody() {
 }
 
 inline void ClientConnection::OnRequestSent() {
-  if (!body_streams_) return;
+  if (!body_streams_ || passing_body_) return;
   StreamBody();
   if (state_ != State::kClosed) AwaitReadable();
 }
