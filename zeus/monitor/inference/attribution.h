@@ -109,7 +109,7 @@ class InferenceAttribution {
     // A gap between tokens that begins a new iteration, until the engine's own gaps are known.
     Seconds first_gap{0.0025};
     // The memory of the models: observations count half after this time.
-    Seconds half_life{120};
+    Seconds half_life{600};
     Watts idle_power{};  // The first guess.
   };
 
@@ -133,6 +133,8 @@ class InferenceAttribution {
   void RequestArrived(InferenceRequestId id, const Arrival& arrival);
   // An event with output arrived. `tokens` is 1 unless the dialect tells more.
   void TokensArrived(InferenceRequestId id, TimePoint time, double tokens = 1);
+  // Counts that the server told before the end, such as those of the prompt with the first event.
+  void CountsSeen(InferenceRequestId id, const TokenCounts& counts);
   void RequestEnded(InferenceRequestId id, TimePoint time, RequestOutcome outcome,
                     const TokenCounts& counts = {}, const ServerTimings& timings = {});
   // The engine's own gauge of running requests, where it has one.
@@ -157,6 +159,8 @@ class InferenceAttribution {
   Watts idle_power() const;
   // Measured energy over predicted energy of the last minute.
   double residual_ratio() const;
+  // Tokens for which an iteration of this engine has room, as inferred; 0 while unknown.
+  double TokenBudget(EngineIndex engine) const;
 
  private:
   class State;
