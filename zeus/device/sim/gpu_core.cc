@@ -107,13 +107,17 @@ void GpuCore::ReloadDriver() {
 void GpuCore::ChangeRegime() {
   const Celsius temperature = this->temperature();
   const double position = regime_.profile.PositionAt(now_ - regime_.start);
-  if (now_ > regime_.start) {
-    UpdateCounter(counter_);
-    energy_.Add(regime_.EnergyUntil(now_));
-    history_.Push(regime_, now_);
-    loads_.CountSteps(now_ - regime_.start);
-  }
+  EndRegime();
   BeginRegime(temperature, position);
+}
+
+void GpuCore::EndRegime() {
+  if (now_ <= regime_.start) return;
+  UpdateCounter(counter_);
+  const Joules energy = regime_.EnergyUntil(now_);
+  energy_.Add(energy);
+  history_.Push(regime_, now_);
+  loads_.CountSteps(now_ - regime_.start, energy);
 }
 
 void GpuCore::BeginRegime(Celsius temperature, double step_position) {
@@ -134,7 +138,7 @@ void GpuCore::BeginRegime(Celsius temperature, double step_position) {
   ThermalPath path = Heat(model.thermal, ambient_, temperature, mean, Leakage::kFollowsTemperature);
   const Watts most = mean + Watts(path.leakage_watts_per_kelvin *
                                   (std::max(path.start, path.settled) - path.reference).value());
-  if (state_.at_limit || (most > limit && !loads_.loads().empty()))
+  if (state_.at_limit || (most > limit && !loads_.none_works()))
     path = Heat(model.thermal, ambient_, temperature, mean, Leakage::kInsideLimit);
 
   regime_ = {.start = now_, .profile = state_.profile, .thermal = path};
@@ -244,6 +248,55 @@ Result<std::uint32_t> GpuCore::Heartbeat(std::uint32_t id, const LoadSpec& spec)
   return id;
 }
 
+Result<const Load*> GpuCore::FindEngine(std::uint32_t id) const {
+  const Load* const load = loads_.Find(id);
+  if (load == nullptr || !load->engine())
+    return Error{ErrorCode::kNotFound, fmt::format("no engine {} on GPU {}", id, index_)};
+  return load;
+}
+
+Status GpuCore::BeginIteration(std::uint32_t id, const IterationWork& work) {
+  ZEUS_TRY(const Load* const engine, FindEngine(id));
+  Load next = *engine;
+  ZEUS_RETURN_IF_ERROR(next.Begin(work, model()));
+  next.Beat(now_);
+  const Celsius temperature = this->temperature();
+  const double position = regime_.profile.PositionAt(now_ - regime_.start);
+  EndRegime();
+  next.energy = engine->energy;  // With that of the regime that has ended.
+  *loads_.Find(id) = next;
+  BeginRegime(temperature, position);
+  return Ok();
+}
+
+Status GpuCore::SpinUntil(std::uint32_t id, Seconds time) {
+  ZEUS_TRY(const Load* const engine, FindEngine(id));
+  if (engine->resting || time <= engine->work_end) return Ok();
+  loads_.Find(id)->planned_steps += (time - engine->work_end) / engine->step_time;
+  loads_.ForeseeEndOfWork(regime_.start);
+  ScheduleNextEvent();
+  return Ok();
+}
+
+Result<EngineState> GpuCore::Engine(std::uint32_t id) const {
+  ZEUS_TRY(const Load* const load, FindEngine(id));
+  EnergySum energy = load->energy;
+  energy.Add(regime_.EnergyUntil(now_) * load->energy_share);
+  return EngineState{.resting = load->resting,
+                     .end = load->resting ? load->rests_since : load->work_end,
+                     .energy = energy.Total()};
+}
+
+void GpuCore::AdvanceWhileIterating(std::uint32_t id, Seconds time) {
+  while (true) {
+    const Load* const load = loads_.Find(id);
+    if (load == nullptr || load->resting) return;
+    if (next_event_ >= time) break;
+    AdvanceTo(next_event_);
+  }
+  AdvanceTo(time);
+}
+
 Result<const Load*> GpuCore::FindTraining(std::uint32_t id) const {
   const Load* load = loads_.Find(id);
   if (load == nullptr)
@@ -260,6 +313,7 @@ Result<Seconds> GpuCore::StepTime(std::uint32_t id) const {
 
 Result<double> GpuCore::StepsDone(std::uint32_t id) const {
   ZEUS_TRY(const Load* const load, FindTraining(id));
+  if (load->resting) return load->steps_done;
   return load->steps_done + (now_ - regime_.start) / load->step_time;
 }
 
@@ -309,6 +363,7 @@ constexpr double kLargestBatchShare = 0.8;
 // rest follows in proportion.
 std::uint64_t MemoryOf(const Load& load, const GpuModel& model) {
   if (load.plain()) return kContextMemory;
+  if (load.engine()) return kContextMemory + load.engine_memory;
   const Workload& workload = Workloads()[static_cast<std::size_t>(load.workload)];
   const double share = static_cast<double>(load.batch_size) / workload.batch_sizes.back();
   const double activations =
@@ -385,7 +440,7 @@ Hertz GpuCore::clock(ClockDomain domain) const {
 }
 
 ThrottleReasons GpuCore::throttle() const {
-  const bool idle = loads_.loads().empty();
+  const bool idle = loads_.none_works();
   const auto& lock = graphics_lock_.effective();
   return {.idle = idle,
           .power_cap = state_.power_capped,

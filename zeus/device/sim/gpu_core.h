@@ -20,6 +20,13 @@
 
 namespace zeus::sim {
 
+// An inference engine on a GPU, at a moment.
+struct EngineState {
+  bool resting;   // No iteration runs.
+  Seconds end;    // End of the present iteration if nothing changes, or of the last one.
+  Joules energy;  // Exact energy of its iterations since it was attached.
+};
+
 // The whole changing state of one simulated GPU and the laws by which it changes. Both forms of
 // the simulated GPU are built on it: in process (SimulatedGpu) and in shared memory (SharedNode).
 //
@@ -93,6 +100,15 @@ class GpuCore {
   // once it has.
   Result<Seconds> EndOf(std::uint32_t id) const;
 
+  // Iterations of an inference engine (a load with engine_memory). One begins now, in place of the
+  // present one if there is one, and counts as a heartbeat. kNotFound without such an engine.
+  Status BeginIteration(std::uint32_t id, const IterationWork& work);
+  // The present iteration ends no earlier than `time`: a GPU that is ahead of its group spins.
+  Status SpinUntil(std::uint32_t id, Seconds time);
+  Result<EngineState> Engine(std::uint32_t id) const;
+  // Like AdvanceTo(), but stops as soon as the engine rests.
+  void AdvanceWhileIterating(std::uint32_t id, Seconds time);
+
   // kInvalidArgument when the fault means nothing, kUnavailable when the schedule is full.
   Status InjectFault(const Fault& fault);
   void ClearFaults();
@@ -108,6 +124,7 @@ class GpuCore {
   void ApplyEvents();  // Everything that is due at now().
   void ReloadDriver();
   void ChangeRegime();  // After a change of loads, knobs, cooling or surroundings.
+  void EndRegime();     // Counts energy and steps of the present one up to now().
   void BeginRegime(Celsius temperature, double step_position);
   void ScheduleNextEvent();
   void UpdateCounter(CounterRegister& counter) const;
@@ -116,6 +133,7 @@ class GpuCore {
   Joules EnergyBetween(Seconds begin, Seconds end) const;
   Seconds KnobArrival();
   Result<const Load*> FindTraining(std::uint32_t id) const;
+  Result<const Load*> FindEngine(std::uint32_t id) const;
 
   std::uint32_t model_index_;
   std::uint32_t index_;

@@ -11,6 +11,8 @@
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 #include "zeus/device/sim/gpu_model.h"
+#include "zeus/device/sim/inference/physics.h"
+#include "zeus/device/sim/power_history.h"
 #include "zeus/device/sim/step_work.h"
 #include "zeus/device/sim/workload.h"
 
@@ -21,11 +23,12 @@ inline constexpr Watts kMaxDemand{100'000};
 
 // Work that a process runs on a GPU.
 struct LoadSpec {
-  // Exactly one of the three: a plain power draw (before limits), a workload of the catalogue, or
-  // training steps of known work.
+  // Exactly one of the four: a plain power draw (before limits), a workload of the catalogue,
+  // training steps of known work, or an inference engine that holds so many bytes of memory.
   std::optional<Watts> demand{};
   const Workload* workload = nullptr;
   std::optional<StepWork> work{};
+  std::optional<std::uint64_t> engine_memory{};
   unsigned batch_size = 0;  // Batch size of `workload`.
   // It ends by itself when so many steps are done, whatever becomes of the clock meanwhile.
   double steps = std::numeric_limits<double>::infinity();
@@ -52,12 +55,21 @@ struct Load {
   double planned_steps;  // Infinite unless it ends by itself.
   Seconds work_end;      // When planned_steps are done, if the regime lasts.
 
-  enum class Kind : std::uint8_t { kDraw, kWorkload, kSteps } kind;
+  enum class Kind : std::uint8_t { kDraw, kWorkload, kSteps, kEngine } kind;
   Watts demand;  // Power of a plain draw.
   bool waits;    // Draws only while nothing else runs.
   int workload;  // Index into the catalogue.
   unsigned batch_size;
   StepWork work;  // Work of one step, for kSteps.
+
+  // An engine runs one iteration at a time (a step) and rests between them: it then keeps its
+  // memory and draws nothing.
+  IterationWork iteration;
+  std::uint64_t engine_memory;
+  bool resting;
+  Seconds rests_since;
+  double energy_share;  // Part of the regime's energy that belongs to the engine.
+  EnergySum energy;     // Exact energy of its iterations up to the start of the regime.
 
   // The operating point of the workload or the steps under `knobs`; computed again when the knobs
   // change.
@@ -74,6 +86,9 @@ struct Load {
   void Beat(Seconds now) { heartbeat_due = now + heartbeat_timeout; }
 
   bool plain() const { return kind == Kind::kDraw; }
+  bool engine() const { return kind == Kind::kEngine; }
+  // Starts an engine's next iteration. kInvalidArgument when its work means nothing.
+  Status Begin(const IterationWork& next, const GpuModel& model);
   void Predict(const GpuModel& model, const KnobSettings& present);
   Seconds StepTimeAlone() const;  // As if no other workload shared the GPU.
 };
@@ -90,9 +105,10 @@ class LoadTable {
   // kUnavailable when it is full. The id is never used again.
   Result<std::uint32_t> Add(Load load);
   void Remove(std::uint32_t id);
+  // An engine whose iteration has ended rests instead.
   void RemoveEnded(Seconds now);
-  // The workloads that ran in the last `time` have done so many steps more.
-  void CountSteps(Seconds time);
+  // The workloads that ran in the last `time`, which took `energy`, have done so many steps more.
+  void CountSteps(Seconds time, Joules energy);
   // To be called whenever step times have changed.
   void ForeseeEndOfWork(Seconds now);
 
@@ -103,6 +119,7 @@ class LoadTable {
   const Load* first_workload() const;
   int workload_count() const;
   bool only_waits() const;
+  bool none_works() const;  // Whether it is empty but for engines that rest.
 
  private:
   std::array<Load, 8> loads_{};

@@ -30,6 +30,26 @@ Hertz ClockCap(const GpuModel& model, const Constraints& constraints) {
   return SupportedClockBelow(model, cap);
 }
 
+Watts AboveIdle(const GpuModel& model, const Load& load) {
+  return std::max(load.point.average_power - model.idle_power, Watts(0));
+}
+
+// Iterations of engines take turns with other workloads: each draws its power for its part of the
+// time.
+double TimeSlices(const LoadTable& loads, const Load& load) {
+  return load.engine() ? static_cast<double>(loads.workload_count()) : 1.0;
+}
+
+// Each engine has the power of its iterations, static power included, for its part of the time. The
+// rest belongs to the other loads.
+void ShareEnergy(const GpuModel& model, LoadTable& loads, Watts wanted) {
+  for (Load& load : loads.loads())
+    if (load.engine())
+      load.energy_share = load.resting ? 0.0
+                                       : (model.idle_power + AboveIdle(model, load)) /
+                                             TimeSlices(loads, load) / wanted;
+}
+
 Wish Collect(const GpuModel& model, LoadTable& loads, Watts limit, Hertz cap) {
   KnobSettings knobs{.power_limit = std::clamp(limit, model.limit_range.min, model.limit_range.max),
                      .clock_cap = std::nullopt};
@@ -39,14 +59,14 @@ Wish Collect(const GpuModel& model, LoadTable& loads, Watts limit, Hertz cap) {
   const double plain_share = PowerShareAt(model, cap);
   const bool only_waits = loads.only_waits();
   for (Load& load : loads.loads()) {
-    if (load.waits && !only_waits) continue;
+    if (load.resting || (load.waits && !only_waits)) continue;
     if (load.plain()) {
       wish.plain += std::max(load.demand - model.idle_power, Watts(0)) * plain_share;
       wish.computing += 1.0;
     } else {
       load.Predict(model, knobs);
       load.step_time = load.StepTimeAlone() * loads.workload_count();
-      wish.workloads += std::max(load.point.average_power - model.idle_power, Watts(0));
+      wish.workloads += AboveIdle(model, load) / TimeSlices(loads, load);
       wish.least = std::max(wish.least, load.point.average_power);
       wish.computing += load.point.utilization;
       wish.clock = std::min(wish.clock, load.point.graphics_clock);
@@ -76,17 +96,20 @@ OperatingState Operate(const GpuModel& model, LoadTable& loads, const Constraint
   const Watts idle = model.idle_power;
   const Hertz cap = ClockCap(model, constraints);
   const Hertz floor = constraints.locked_clock ? constraints.locked_clock->min : Hertz(0);
-  if (loads.loads().empty())
+  if (loads.none_works()) {
+    ShareEnergy(model, loads, idle);
     return {.profile = ConstantProfile(idle),
             .graphics_clock = std::clamp(floor, SupportedClockBelow(model, Hertz(0)), cap),
             .utilization = {.compute = 0.0, .memory = 0.0},
             .power_capped = false,
             .at_limit = false};
+  }
 
   const Wish wish = Collect(model, loads, constraints.power_limit, cap);
   const Watts limit = ReachableLimit(model, constraints.power_limit, wish);
   const Watts wanted = idle + wish.plain + wish.workloads;
   const Watts mean = std::min(wanted, limit);
+  ShareEnergy(model, loads, wanted);
   Hertz clock = wish.clock;
   if (wanted > limit) {
     const double kept = (limit - idle) / (wanted - idle);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace zeus::sim {
@@ -83,6 +85,11 @@ Status SharedNode::Refresh(unsigned index, Seconds time, View& view) const {
 }
 
 Status SharedNode::Update(unsigned index, const std::function<Status(GpuCore&)>& change) {
+  return UpdateAt(index, Seconds(std::numeric_limits<double>::infinity()), change);
+}
+
+Status SharedNode::UpdateAt(unsigned index, Seconds time,
+                            const std::function<Status(GpuCore&)>& change) {
   ZEUS_RETURN_IF_ERROR(CheckIndex(index));
   if (access_ == Access::kRead) {
     return Error{ErrorCode::kPermissionDenied,
@@ -95,7 +102,7 @@ Status SharedNode::Update(unsigned index, const std::function<Status(GpuCore&)>&
   }
   const SlotLock lock(slot);
   // The time is taken under the lock: changes are made in the order of their times.
-  ZEUS_TRY(View view, Read(index, Now()));
+  ZEUS_TRY(View view, Read(index, std::min(time, Now())));
   ZEUS_RETURN_IF_ERROR(change(view.core));
   slot.Store(view.core);
   return Ok();

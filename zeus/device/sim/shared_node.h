@@ -66,6 +66,11 @@ class SharedNode {
   // the GPU as it was. kPermissionDenied when the node was opened for reading.
   Status Update(unsigned index, const std::function<Status(GpuCore&)>& change);
 
+  // The same at an earlier time of the node, or at that of the last change if it is later: for a
+  // program that learns of an event a little after it happened. What readers saw since then must
+  // not be more energy than the change leads to.
+  Status UpdateAt(unsigned index, Seconds time, const std::function<Status(GpuCore&)>& change);
+
  private:
   const NodeHeader& header() const { return *static_cast<const NodeHeader*>(memory_.address()); }
   Status CheckIndex(unsigned index) const;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "zeus/device/sim/gpu_core.h"
@@ -213,6 +214,12 @@ Joules SimulatedGpu::ExactEnergy() {
 
 Watts SimulatedGpu::ExactPower() {
   return WithCore([](GpuCore& core) { return core.exact_power(); });
+}
+
+Status SimulatedGpu::ChangeAt(Seconds time, const std::function<Status(GpuCore&)>& change) {
+  const std::lock_guard lock(mutex_);
+  core_->AdvanceTo(std::min(time, clock_.Now() - start_));
+  return change(*core_);
 }
 
 GpuCore SimulatedGpu::Snapshot() {

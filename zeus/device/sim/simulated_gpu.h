@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -73,6 +74,9 @@ class SimulatedGpu final : public Gpu {
   // The truth, for scoring. Through no fault can it be wrong.
   Joules ExactEnergy();
   Watts ExactPower();
+  // Applies a change at `time` since the construction of this object, or at the time of the last
+  // access if that is later. A program that acts on the GPU uses it to act in the past.
+  Status ChangeAt(Seconds time, const std::function<Status(GpuCore&)>& change);
   // All of the present state, as a copy (zeus/device/sim/gpu_core.h).
   GpuCore Snapshot();
 

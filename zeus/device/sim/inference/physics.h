@@ -1,0 +1,106 @@
+#pragma once
+
+#include "zeus/base/result.h"
+#include "zeus/base/units.h"
+#include "zeus/device/sim/gpu_model.h"
+#include "zeus/device/sim/inference/model.h"
+#include "zeus/device/sim/workload.h"
+
+// Time and energy of one iteration of an inference engine: every decoding sequence gets one token,
+// and some prompt tokens are processed. All costs are linear in the amounts of IterationWork, so
+// the cost of an iteration is the sum of the costs of its parts, which is what a fair division
+// among the requests of an iteration rests on.
+namespace zeus::sim {
+
+// The work of one iteration on one GPU of a group of `gpus`.
+struct IterationWork {
+  double bytes = 0;       // Read from or written to the memory of this GPU.
+  double operations = 0;  // Floating-point ones of this GPU.
+  double sequences = 0;   // Sequences that decode, whose bookkeeping every GPU waits for.
+  double exchanged = 0;   // Layers times new tokens whose activations the group exchanges.
+  double gpus = 1;        // GPUs that share the group's bookkeeping energy.
+
+  friend IterationWork operator+(const IterationWork& a, const IterationWork& b) {
+    return {.bytes = a.bytes + b.bytes,
+            .operations = a.operations + b.operations,
+            .sequences = a.sequences + b.sequences,
+            .exchanged = a.exchanged + b.exchanged,
+            .gpus = a.gpus};
+  }
+};
+
+// How a kind of GPU runs iterations. Those of the H100 are fitted to recorded serving points; those
+// of other parts follow from their data sheets: see docs/llm.md.
+struct InferenceConstants {
+  double memory_efficiency;      // Achieved share of the memory bandwidth.
+  double arithmetic_efficiency;  // Achieved share of the peak operations.
+  Seconds per_sequence;          // The engine's bookkeeping for a sequence.
+  Seconds per_exchange;          // Per layer and token, only with several GPUs.
+  Watts static_power;
+  Joules per_byte;
+  Joules per_operation;
+  Joules per_sequence_energy;  // Of the whole group.
+};
+
+InferenceConstants ConstantsFor(const GpuModel& model);
+
+// Cost of a piece of work: part of an iteration or all of it.
+struct IterationCost {
+  Seconds time{};
+  Joules energy{};  // Includes the static power over `time`.
+
+  Watts power() const { return energy / time; }
+};
+
+// The cost of work on one GPU at a graphics clock, not bounded by a power limit.
+class IterationLaw {
+ public:
+  IterationLaw(const GpuModel& model, Hertz clock);
+
+  IterationCost Cost(const IterationWork& work) const;
+  Watts static_power() const { return static_power_; }
+
+ private:
+  Watts static_power_;
+  Seconds time_per_byte_;
+  Seconds time_per_operation_;
+  Seconds time_per_sequence_;
+  Seconds time_per_exchange_;
+  Joules energy_per_byte_;  // Dynamic energies, without static power.
+  Joules energy_per_operation_;
+  Joules energy_per_sequence_;
+};
+
+// How one GPU runs an iteration under its knobs; time_per_epoch is the time of the iteration. A
+// power limit selects the highest clock whose mean power fits; below the lowest clock pulses are
+// left out. kInvalidArgument when the work is empty, or the knobs are outside what the model
+// accepts. Does not allocate unless it fails.
+Result<OperatingPoint> PredictIteration(const GpuModel& model, const IterationWork& work,
+                                        const KnobSettings& knobs);
+
+// One part of a prompt that an iteration processes.
+struct PromptPart {
+  double start;   // Tokens of the prompt that were processed before.
+  double tokens;  // Tokens processed now.
+};
+
+// The work of a language model's iterations on one GPU of a group, by part. A whole iteration is
+// Fixed() + Experts() + Decode() per decoding sequence + Prompt() per prompt part.
+class IterationParts {
+ public:
+  IterationParts(const LanguageModel& model, unsigned gpus) : model_(model), gpus_(gpus) {}
+
+  // Weights that are read once, whatever the batch.
+  IterationWork Fixed() const;
+  // Weights of the experts that `tokens` new tokens use; nothing in a dense model.
+  IterationWork Experts(double tokens) const;
+  // One new token of each of `sequences` with `context` tokens in all.
+  IterationWork Decode(double sequences, double context) const;
+  IterationWork Prompt(const PromptPart& part) const;
+
+ private:
+  const LanguageModel& model_;
+  double gpus_;
+};
+
+}  // namespace zeus::sim
