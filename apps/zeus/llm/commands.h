@@ -2,10 +2,12 @@
 
 #include "apps/zeus/command.h"
 
-// The verbs below `zeus llm`.
+// The verbs below `zeus llm`. Each function declares the options of its verb and, when the verb is
+// chosen, sets `action`.
 namespace zeus::cli {
 
-void AddLlmPredict(Verb llm, Action& action);
-void AddLlmSim(Verb llm, Action& action);
+void AddLlmGateway(Verb llm, Action& action);  // The gateway that meters requests.
+void AddLlmPredict(Verb llm, Action& action);  // Time and energy of an iteration, by the physics.
+void AddLlmSim(Verb llm, Action& action);      // The simulated server.
 
 }  // namespace zeus::cli

@@ -4,8 +4,9 @@
 namespace zeus::cli {
 
 void AddLlmCommand(Verb app, Action& action) {
-  const Verb llm = app.AddVerb("llm", "Energy of language models that answer requests");
+  const Verb llm = app.AddVerb("llm", "Energy of language models: of each request and token");
   llm.RequireVerb();
+  AddLlmGateway(llm, action);
   AddLlmPredict(llm, action);
   AddLlmSim(llm, action);
 }
