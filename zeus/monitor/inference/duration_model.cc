@@ -12,7 +12,7 @@ namespace {
 constexpr std::array<double, 6> kFirstGuess = {0.010, 50e-6, 50e-9, 30e-6, 0, 0};
 constexpr std::array<double, 6> kGuessSigma = {0.030, 100e-6, 100e-9, 300e-6, 3e-9, 10e-6};
 constexpr double kRelativeError = 0.01;  // The law itself is not exact.
-constexpr double kSlowChange = 0.01;
+constexpr double kSlowError = 0.01;            // Weight of a new error in its running average.
 constexpr std::size_t kMostStretches = 4096;  // Older ones are forgotten.
 
 std::array<double, 6> Row(const IterationLoad& load) {
@@ -64,7 +64,7 @@ void DurationModel::LearnDecode(const IterationLoad& load, double duration) {
   // Single outliers, such as a pause of the server, count little.
   const double bound = decode_rows_ < 30 ? 1e9 : 4 * error_;
   const double weight = miss > bound ? bound / miss * bound / miss : 1;
-  error_ += std::max(kSlowChange, 1 / (decode_rows_ + 1)) * (std::min(miss, bound) - error_);
+  error_ += std::max(kSlowError, 1 / (decode_rows_ + 1)) * (std::min(miss, bound) - error_);
   const double sigma = 2 * error_ + kRelativeError * duration;
   fit_.Add(Row(load), duration, weight / (sigma * sigma));
   dirty_ = true;
