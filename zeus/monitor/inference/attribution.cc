@@ -335,8 +335,10 @@ InferenceAttribution::State::Correction InferenceAttribution::State::CorrectionB
   double decode = 0;
   if (request.counts.prompt && request.worked > 0) {
     const double missing = request.prompt - request.worked;
-    const double open =
+    const double alone =
         request.prefill_predicted > 0 ? request.prefill_open / request.prefill_predicted : 1;
+    const double split = std::min(1.0, request.split_tokens / request.worked);
+    const double open = split + (1 - split) * alone;
     prefill = open * scale *
               (ledger_.PredictPrompt(request, request.prompt, 0) -
                ledger_.PredictPrompt(request, request.worked, 0));

@@ -11,8 +11,8 @@ namespace {
 // wide: one stretch of iterations outweighs them.
 constexpr std::array<double, 6> kFirstGuess = {0.010, 50e-6, 50e-9, 30e-6, 0, 0};
 constexpr std::array<double, 6> kGuessSigma = {0.030, 100e-6, 100e-9, 300e-6, 3e-9, 10e-6};
-constexpr double kRelativeError = 0.01;  // The law itself is not exact.
-constexpr double kSlowError = 0.01;            // Weight of a new error in its running average.
+constexpr double kRelativeError = 0.01;       // The law itself is not exact.
+constexpr double kSlowError = 0.01;           // Weight of a new error in its running average.
 constexpr std::size_t kMostStretches = 4096;  // Older ones are forgotten.
 
 std::array<double, 6> Row(const IterationLoad& load) {

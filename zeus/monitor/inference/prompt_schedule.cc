@@ -231,9 +231,12 @@ void PromptSchedule::Process(EngineIteration seen, std::deque<EngineIteration>& 
     return;
   }
   GiveWork(seen, waiting);
+  double total = 0;
+  for (const Waiting& prompt : waiting) total += prompt.given;
   for (const Waiting& prompt : waiting) {
     if (prompt.given <= 0) continue;
     TrackedRequest& request = requests_[prompt.request];
+    request.split_tokens += prompt.given * (1 - prompt.given / std::max(total, 1.0));
     seen.prompts.push_back({prompt.request, prompt.given,
                             prompt.given * (request.cached + request.worked + prompt.given / 2)});
     request.worked += prompt.given;

@@ -81,6 +81,7 @@ struct TrackedRequest {
   // request is alone in an interval, the measurement has corrected every error of its own.
   double prefill_open = 0;
   double prefill_predicted = 0;
+  double split_tokens = 0;  // Prompt tokens whose number traded places with those of other prompts.
   double decode_open = 0;
   double decode_predicted = 0;
   double scale_weight = 0;  // Mean of measured over predicted, weighted by predicted energy.
