@@ -41,8 +41,12 @@ std::string_view ReasonPhrase(int status) {
       return "Request Header Fields Too Large";
     case 501:
       return "Not Implemented";
+    case 502:
+      return "Bad Gateway";
     case 503:
       return "Service Unavailable";
+    case 504:
+      return "Gateway Timeout";
     default:
       return "Internal Server Error";
   }

@@ -1,0 +1,359 @@
+#include "zeus/monitor/inference/energy_ledger.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace zeus {
+namespace {
+
+constexpr double kTimeConstant = 60;      // Seconds of running averages that people see.
+constexpr double kLawError = 0.012;       // The law is not exact: relative error of a request.
+constexpr double kPromptError = 0.02;     // The same for the work on one prompt.
+constexpr double kLargestCarry = 0.03;    // Of an interval's energy, to make up for corrections.
+constexpr double kExcessTime = 0.4;       // Seconds over which an excess of power is averaged.
+constexpr double kRowsBeforeOthers = 60;  // Intervals to learn from before excess is judged.
+constexpr double kSmallestOther = 8;      // Watts.
+
+// The fit has the idle power first, and then the terms of each engine.
+std::size_t Column(EngineIndex engine, std::size_t term) {
+  return 1 + engine * kEnergyTerms + term;
+}
+
+}  // namespace
+
+EnergyLedger::EnergyLedger(RequestTable& requests, Options options)
+    : requests_(requests), options_(options), fit_(1) {
+  SolveLaw();
+}
+
+void EnergyLedger::AddEngine(const InferenceEngineSpec& spec) {
+  Engine engine;
+  engine.prior = spec.prior;
+  engine.prior_sigma = spec.prior_relative_sigma > 0 ? spec.prior_relative_sigma : 0.5;
+  engines_.push_back(engine);
+  accounts_.engines.emplace_back();
+  fit_.Grow(1 + engines_.size() * kEnergyTerms);
+  for (auto& [name, fit] : other_settings_) fit.Grow(fit_.size());
+  SolveLaw();
+}
+
+void EnergyLedger::SetDurations(EngineIndex engine, const EnergyTerms& seconds) {
+  engines_[engine].seconds = seconds;
+}
+
+void EnergyLedger::ChangeSetting(const std::string& setting) {
+  if (setting == setting_) return;
+  other_settings_.insert_or_assign(setting_, fit_);
+  const auto known = other_settings_.find(setting);
+  // Without a law of its own, a new setting begins with what was learned, weighted little.
+  if (known != other_settings_.end()) {
+    fit_ = known->second;
+  } else {
+    fit_.Forget(0.01);
+  }
+  setting_ = setting;
+  other_power_ = 0;
+  excess_intervals_ = 0;
+  SolveLaw();
+}
+
+EnergyLedger::Share& EnergyLedger::ShareOf(RequestIndex index) {
+  TrackedRequest& request = requests_[index];
+  if (request.slot >= shares_.size() || shares_[request.slot].request != index) {
+    request.slot = static_cast<std::uint32_t>(shares_.size());
+    shares_.push_back({.request = index});
+  }
+  return shares_[request.slot];
+}
+
+void EnergyLedger::GatherIteration(EngineIndex index, const EngineIteration& iteration,
+                                   double part) {
+  Engine& engine = engines_[index];
+  const double sequences = iteration.sequences();
+  const double players = sequences + static_cast<double>(iteration.prompts.size());
+  if (players <= 0) return;
+  engine.total[kFixedTerm] += part;
+  double context = 0;
+  for (const DecodePart& decode : iteration.decode) {
+    Share& share = ShareOf(decode.request);
+    const double tokens = part * decode.tokens;
+    share.decode[kFixedTerm] += tokens / players;
+    share.decode[kSequenceTerm] += tokens;
+    share.decode[kContextTerm] += tokens * decode.context;
+    context += tokens * decode.context;
+    requests_[decode.request].settled_decoded += tokens;
+    requests_[decode.request].mean_share = 1 / players;
+  }
+  engine.total[kSequenceTerm] += part * sequences;
+  const double ours = sequences - iteration.strangers;
+  const double strangers_context =
+      ours > 0 ? context * iteration.strangers / ours : 1000 * part * iteration.strangers;
+  engine.total[kContextTerm] += context + strangers_context;
+  engine.strangers[kFixedTerm] += part * iteration.strangers / players;
+  engine.strangers[kSequenceTerm] += part * iteration.strangers;
+  engine.strangers[kContextTerm] += strangers_context;
+  for (const PromptPart& prompt : iteration.prompts) {
+    Share& share = ShareOf(prompt.request);
+    const double tokens = part * prompt.tokens;
+    share.prefill[kFixedTerm] += part / players;
+    share.prefill[kLightPromptTerm] += tokens * (1 - iteration.dense);
+    share.prefill[kDensePromptTerm] += tokens * iteration.dense;
+    share.prefill[kAttentionTerm] += part * prompt.attention;
+    engine.total[kLightPromptTerm] += tokens * (1 - iteration.dense);
+    engine.total[kDensePromptTerm] += tokens * iteration.dense;
+    engine.total[kAttentionTerm] += part * prompt.attention;
+    requests_[prompt.request].settled_prompt += tokens;
+    requests_[prompt.request].mean_share = 1 / players;
+    engine.mean_dense += 0.02 * part * (iteration.dense - engine.mean_dense);
+  }
+  const double seconds = part * (iteration.end - iteration.begin);
+  engine.mean_batch += std::min(1.0, seconds / kTimeConstant) * (sequences - engine.mean_batch);
+}
+
+void EnergyLedger::Gather(const MeasuredInterval& interval,
+                          std::vector<std::deque<EngineIteration>>& iterations) {
+  shares_.clear();
+  busy_.clear();
+  for (EngineIndex index = 0; index < engines_.size(); ++index) {
+    engines_[index].total = {};
+    engines_[index].strangers = {};
+    std::deque<EngineIteration>& list = iterations[index];
+    for (const EngineIteration& iteration : list) {
+      if (iteration.busy_from >= interval.end) break;
+      const double begin = std::max(iteration.busy_from, interval.begin);
+      const double end = std::min(iteration.end, interval.end);
+      const double length = iteration.end - iteration.busy_from;
+      if (end > begin) busy_.emplace_back(begin, end);
+      const bool moment = length <= 0 && iteration.end > interval.begin;
+      const double part = length > 0 ? std::max(0.0, end - begin) / length : (moment ? 1 : 0);
+      if (part > 0) GatherIteration(index, iteration, part);
+    }
+    while (!list.empty() && list.front().end <= interval.end) list.pop_front();
+  }
+  std::sort(busy_.begin(), busy_.end());
+  double busy = 0;
+  double until = interval.begin;
+  for (const auto& [begin, end] : busy_) {
+    busy += std::max(0.0, end - std::max(begin, until));
+    until = std::max(until, end);
+  }
+  idle_time_ = std::max(0.0, interval.end - interval.begin - busy);
+}
+
+EnergyLedger::Sums EnergyLedger::Predict(const MeasuredInterval&) {
+  Sums sums{.idle_time = idle_time_, .predicted_idle = idle_time_ * idle_power()};
+  for (Engine& engine : engines_) {
+    const double all = Dot(engine.law, engine.total);
+    sums.predicted_strangers += Dot(engine.law, engine.strangers);
+    sums.predicted_requests += all;
+  }
+  sums.predicted_requests -= sums.predicted_strangers;
+  return sums;
+}
+
+// Power that stays above the prediction is taken by somebody else.
+double EnergyLedger::FindOther(const MeasuredInterval& interval, const Sums& sums) {
+  const double length = interval.end - interval.begin;
+  if (rows_ < kRowsBeforeOthers || length <= 0) return 0;
+  const double excess = (interval.energy - sums.predicted()) / length;
+  const double weight = 1 - std::exp(-length / kExcessTime);
+  excess_power_ += weight * (excess - excess_power_);
+  const double usual = std::max(residual_power_, 0.015 * sums.predicted() / length);
+  const double threshold = std::max(kSmallestOther, 2.5 * usual);
+  if (other_power_ <= 0) {
+    excess_intervals_ = excess > threshold ? excess_intervals_ + 1 : 0;
+    const bool lasts = excess_intervals_ >= 3 && excess_power_ > 0.6 * threshold;
+    if (lasts) other_power_ = std::max(excess_power_, 0.8 * excess);
+  } else {
+    // An interval far below the mean ends the stranger's work at once.
+    other_power_ += weight * (excess - other_power_);
+    excess_intervals_ = excess < 0.35 * other_power_ ? excess_intervals_ - 1 : 3;
+    if (other_power_ < 0.5 * threshold || excess_intervals_ <= 0) {
+      other_power_ = 0;
+      excess_power_ = 0;
+      excess_intervals_ = 0;
+    }
+  }
+  return std::clamp(other_power_ * length, 0.0,
+                    std::max(0.0, interval.energy - 0.5 * sums.predicted()));
+}
+
+void EnergyLedger::Divide(const MeasuredInterval& interval, const Sums& sums, double other) {
+  const bool known = std::isfinite(interval.energy);
+  const double energy = known ? interval.energy : sums.predicted();
+  const double own = std::max(0.0, energy - other);
+  const double busy = sums.predicted_requests + sums.predicted_strangers;
+  // The idle power is known better than the law: it takes only a small part of the residual.
+  double idle = own;
+  if (busy > 0) {
+    const double trust = sums.predicted_idle * sums.predicted_idle;
+    const double residual = own - sums.predicted();
+    idle = sums.predicted_idle + residual * trust / (trust + 4 * busy * busy + 1e-30);
+    idle = std::clamp(idle, 0.0, own);
+  }
+  const double factor = busy > 0 ? (own - idle) / busy : 1;
+  const double strangers = sums.predicted_strangers * factor;
+  if (known) {
+    accounts_.idle += Joules(idle);
+    accounts_.other += Joules(other + strangers);
+    accounts_.measured += Joules(energy);
+  }
+  if (busy > 0 && known) scale_ += 0.1 * (std::clamp(factor, 0.5, 2.0) - scale_);
+  if (sums.predicted_requests <= 0) return;
+  const double requests = sums.predicted_requests * factor;
+  const double paid = std::clamp(carry_, -kLargestCarry * requests, kLargestCarry * requests);
+  carry_ -= paid;
+  const double request_factor = factor * (1 + (requests > 0 ? paid / requests : 0));
+  const double error = relative_error_;
+  for (const Share& share : shares_) {
+    TrackedRequest& request = requests_[share.request];
+    Engine& engine = engines_[request.engine];
+    const double prefill = Dot(engine.law, share.prefill);
+    const double decode = Dot(engine.law, share.decode);
+    request.prefill += prefill * request_factor;
+    request.decode += decode * request_factor;
+    if (known) {
+      accounts_.engines[request.engine].prefill += Joules(prefill * factor);
+      accounts_.engines[request.engine].decode += Joules(decode * factor);
+    }
+    const double part = (prefill + decode) / busy;
+    const double by_sensor = interval.sigma * interval.sigma / (busy * busy);
+    const double by_residual = error * error * (1 - part) * (1 - part);
+    request.prefill_variance += prefill * prefill * (by_sensor + by_residual);
+    request.decode_variance += decode * decode * (by_sensor + by_residual);
+    for (std::size_t i = 0; i < kEnergyTerms; ++i) {
+      const double whole = engine.total[i];
+      request.prefill_gradient[i] += factor * (share.prefill[i] - prefill / busy * whole);
+      request.decode_gradient[i] += factor * (share.decode[i] - decode / busy * whole);
+    }
+    request.scale_weight += prefill + decode;
+    request.scale_sum += (prefill + decode) * request_factor;
+  }
+}
+
+void EnergyLedger::Learn(const MeasuredInterval& interval, const Sums& sums, double other) {
+  const double length = interval.end - interval.begin;
+  const double residual = interval.energy - other - sums.predicted();
+  const double busy = sums.predicted() - sums.predicted_idle;
+  const double quick = rows_ < 50 ? 1 / (rows_ + 1) : 0.02;
+  if (length > 0 && other <= 0) {
+    const double bounded = std::min(std::abs(residual), 4 * length * residual_power_ + 1);
+    residual_power_ += quick * (bounded / length - residual_power_);
+    if (busy > 0.2 * sums.predicted()) {
+      const double relative = std::min(0.3, std::abs(residual) / sums.predicted());
+      relative_error_ += quick * (1.25 * relative - relative_error_);
+    }
+  }
+  if (sums.predicted() > 0)
+    residual_ratio_ += std::min(1.0, length / kTimeConstant) *
+                       (interval.energy / sums.predicted() - residual_ratio_);
+  if (other > 0 || other_power_ > 0 || interval.energy <= 0) return;
+  std::vector<double> row(fit_.size());
+  row[0] = sums.idle_time;
+  for (EngineIndex index = 0; index < engines_.size(); ++index)
+    for (std::size_t term = 0; term < kEnergyTerms; ++term)
+      row[Column(index, term)] = engines_[index].total[term];
+  const double usual = std::max({1.25 * residual_power_ * length, 0.005 * interval.energy, 0.05});
+  const double sigma = std::hypot(usual, interval.sigma);
+  const double outlier = rows_ > 100 ? std::min(1.0, 5 * sigma / (std::abs(residual) + 1e-9)) : 1;
+  fit_.Add(row, interval.energy, outlier / (sigma * sigma));
+  rows_ += 1;
+  unsolved_rows_ += 1;
+  unforgotten_ += length;
+  if (length > 0 && busy > 0 && sums.idle_time < 0.2 * length)
+    busy_power_ += quick * (interval.energy / length - busy_power_);
+  if (unsolved_rows_ >= std::clamp(rows_ / 8, 1.0, 10.0)) SolveLaw();
+}
+
+void EnergyLedger::SolveLaw() {
+  fit_.SetPrior(0, options_.idle_power, options_.idle_power > 0 ? options_.idle_power : 100);
+  if (unforgotten_ > 0) fit_.Forget(std::exp2(-unforgotten_ / options_.half_life));
+  unforgotten_ = 0;
+  unsolved_rows_ = 0;
+  for (EngineIndex index = 0; index < engines_.size(); ++index) {
+    Engine& engine = engines_[index];
+    EnergyTerms mean{};
+    for (std::size_t i = 0; i < kEnergyTerms; ++i) mean[i] = busy_power_ * engine.seconds[i];
+    double sigma = 0.7;
+    if (engine.prior) {
+      sigma = engine.prior_sigma;
+      mean = {engine.prior->fixed.value(),       engine.prior->per_sequence.value(),
+              engine.prior->per_context.value(), engine.prior->per_prompt.value(),
+              engine.prior->per_prompt.value(),  mean[kAttentionTerm]};
+    }
+    for (std::size_t i = 0; i < kEnergyTerms; ++i)
+      fit_.SetPrior(Column(index, i), mean[i], std::max(1e-15, sigma * mean[i]));
+  }
+  fit_.Solve();
+  for (EngineIndex index = 0; index < engines_.size(); ++index)
+    for (std::size_t i = 0; i < kEnergyTerms; ++i) engines_[index].law[i] = fit_[Column(index, i)];
+}
+
+void EnergyLedger::Settle(const MeasuredInterval& interval,
+                          std::vector<std::deque<EngineIteration>>& iterations) {
+  Gather(interval, iterations);
+  const Sums sums = Predict(interval);
+  const bool known = std::isfinite(interval.energy);
+  const double other = known ? FindOther(interval, sums) : 0;
+  Divide(interval, sums, other);
+  if (known) Learn(interval, sums, other);
+}
+
+double EnergyLedger::PredictToken(const TrackedRequest& request) const {
+  const EnergyTerms& law = engines_[request.engine].law;
+  return law[kFixedTerm] * request.mean_share + law[kSequenceTerm] +
+         law[kContextTerm] * request.context();
+}
+
+double EnergyLedger::PredictPrompt(const TrackedRequest& request, double tokens,
+                                   double before) const {
+  const Engine& engine = engines_[request.engine];
+  const double per_token = engine.law[kLightPromptTerm] * (1 - engine.mean_dense) +
+                           engine.law[kDensePromptTerm] * engine.mean_dense;
+  return tokens * (per_token + engine.law[kAttentionTerm] * (request.cached + before + tokens / 2));
+}
+
+void EnergyLedger::Correct(TrackedRequest& request, double prefill, double decode) {
+  const double before = request.prefill + request.decode;
+  request.prefill = std::max(0.0, request.prefill + prefill);
+  request.decode = std::max(0.0, request.decode + decode);
+  carry_ -= request.prefill + request.decode - before;
+}
+
+EnergyLedger::Sigmas EnergyLedger::SigmasOf(const TrackedRequest& request, double prefill,
+                                            double decode) const {
+  const auto by_law = [&](const EnergyTerms& gradient) {
+    double sum = 0;
+    for (std::size_t i = 0; i < kEnergyTerms; ++i)
+      for (std::size_t j = 0; j < kEnergyTerms; ++j)
+        sum += gradient[i] * gradient[j] *
+               fit_.Covariance(Column(request.engine, i), Column(request.engine, j));
+    return std::max(0.0, sum) * law_inflation_;
+  };
+  EnergyTerms both{};
+  for (std::size_t i = 0; i < kEnergyTerms; ++i)
+    both[i] = request.prefill_gradient[i] + request.decode_gradient[i];
+  const double prompt = kPromptError * prefill;
+  const double tokens =
+      request.prompt > 0 ? prefill * request.prompt_sigma / std::max(1.0, request.prompt) : 0;
+  const double law = kLawError * (prefill + decode);
+  return {std::sqrt(request.prefill_variance + request.decode_variance + by_law(both) + law * law +
+                    prompt * prompt + tokens * tokens),
+          std::sqrt(request.prefill_variance + by_law(request.prefill_gradient) +
+                    std::pow(kLawError * prefill, 2) + prompt * prompt + tokens * tokens),
+          std::sqrt(request.decode_variance + by_law(request.decode_gradient) +
+                    std::pow(kLawError * decode, 2))};
+}
+
+EnergyTerms EnergyLedger::Law(EngineIndex engine) const { return engines_[engine].law; }
+
+EnergyTerms EnergyLedger::LawSigma(EngineIndex engine) const {
+  EnergyTerms sigma{};
+  for (std::size_t i = 0; i < kEnergyTerms; ++i)
+    sigma[i] = std::sqrt(fit_.Covariance(Column(engine, i), Column(engine, i)));
+  return sigma;
+}
+
+double EnergyLedger::idle_power() const { return fit_[0]; }
+
+}  // namespace zeus

@@ -1,0 +1,339 @@
+#include "zeus/monitor/inference/prompt_schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace zeus {
+namespace {
+
+constexpr std::size_t kBudgetSamples = 48;
+constexpr std::size_t kFewestSamples = 6;
+constexpr double kSmallestWork = 64;  // Prompt tokens; less may be noise.
+constexpr double kBudgetStep = 256;   // Budgets are multiples of this, where they are near one.
+constexpr double kLookAhead = 65536;  // Waiting tokens beyond this have not been worked on.
+constexpr std::size_t kMostRequestsInStretch = 64;
+constexpr std::size_t kMostSilentIterations = 2000;
+
+}  // namespace
+
+void PromptSchedule::Remove(RequestIndex request) {
+  const auto found = std::find(queue_.begin(), queue_.end(), request);
+  if (found != queue_.end()) {
+    queue_.erase(found);
+    stretch_broken_ = true;
+  }
+  std::erase(silent_, request);
+  if (std::erase(stretch_requests_, request) > 0) stretch_broken_ = true;
+}
+
+IterationLoad PromptSchedule::DecodeLoad(const EngineIteration& seen) const {
+  IterationLoad load{.iterations = 1, .sequences = seen.strangers};
+  double context = 0;
+  for (const DecodePart& part : seen.decode) {
+    load.sequences += part.tokens;
+    context += part.tokens * part.context;
+  }
+  // The sequences of strangers are thought to be like ours.
+  const double ours = load.sequences - seen.strangers;
+  load.context = ours > 0 ? context * load.sequences / ours : context;
+  return load;
+}
+
+std::vector<PromptSchedule::Waiting> PromptSchedule::WaitingAt(const EngineIteration& seen,
+                                                               double time) const {
+  std::vector<Waiting> waiting;
+  double ahead = 0;
+  std::size_t finishing = 0;
+  for (const RequestIndex index : queue_) {
+    const TrackedRequest& request = requests_[index];
+    const bool finishes =
+        std::find(seen.firsts.begin(), seen.firsts.end(), index) != seen.firsts.end();
+    if (!finishes && (request.arrival > time || (request.ended && request.end <= seen.begin)))
+      continue;
+    if (!finishes && ahead > kLookAhead) continue;
+    const double rest = std::max(1.0, request.prompt - request.worked);
+    waiting.push_back({index, rest, request.prompt_sigma * request.prompt_sigma, finishes});
+    ahead += rest;
+    finishing += finishes ? 1 : 0;
+    if (finishing == seen.firsts.size() && ahead > kLookAhead) break;
+  }
+  return waiting;
+}
+
+double PromptSchedule::TokensByTime(double time, const std::vector<Waiting>& waiting) const {
+  double context = 0;
+  double rest = 0;
+  for (const Waiting& prompt : waiting) {
+    const TrackedRequest& request = requests_[prompt.request];
+    context += prompt.rest * (request.cached + request.worked + prompt.rest / 2);
+    rest += prompt.rest;
+  }
+  return std::max(0.0, time) / std::max(1e-9, durations_.PerPrompt(context / std::max(1.0, rest)));
+}
+
+void PromptSchedule::LearnBudget(double tokens) {
+  if (budget_samples_.size() < kBudgetSamples) {
+    budget_samples_.push_back(tokens);
+  } else {
+    budget_samples_[next_sample_++ % kBudgetSamples] = tokens;
+  }
+  if (budget_samples_.size() < kFewestSamples) return;
+  std::vector<double> sorted = budget_samples_;
+  std::sort(sorted.begin(), sorted.end());
+  const double median = sorted[sorted.size() / 2];
+  const double spread = sorted[sorted.size() * 3 / 4] - sorted[sorted.size() / 4];
+  if (spread > 0.2 * median) {
+    budget_ = 0;
+    return;
+  }
+  const double round = std::round(median / kBudgetStep) * kBudgetStep;
+  budget_ = std::abs(round - median) < 0.05 * median ? round : median;
+}
+
+// Gives prompt work to one iteration in which sequences decoded.
+void PromptSchedule::GiveWork(const EngineIteration& seen, std::vector<Waiting>& waiting) {
+  const IterationLoad decode = DecodeLoad(seen);
+  const double duration = seen.end - seen.begin;
+  const double by_time = TokensByTime(duration - durations_.Predict(decode), waiting);
+  const double per_token = std::max(1e-9, durations_.PerPrompt(0));
+  const double sigma = (2 * durations_.error() + jitter_ + 0.02 * duration) / per_token;
+  double finishing = 0;
+  double variance = 0;
+  double others = 0;
+  bool full = false;
+  for (const Waiting& prompt : waiting) {
+    (prompt.finishes ? finishing : others) += prompt.rest;
+    if (prompt.finishes) variance += prompt.variance;
+    if (!prompt.finishes && requests_[prompt.request].streamed) full = true;
+  }
+  if (full && by_time > kSmallestWork) LearnBudget(by_time + decode.sequences);
+  const double room = budget_ > 0 ? std::max(0.0, budget_ - decode.sequences)
+                                  : std::numeric_limits<double>::infinity();
+  double total = finishing;
+  if (others > 0) {
+    const double rule = std::min(finishing + others, room);
+    const bool agrees = budget_ > 0 && std::abs(rule - by_time) < 4 * sigma + 0.08 * rule;
+    total = agrees ? rule : std::clamp(by_time, 0.0, std::min(finishing + others, room));
+  } else if (variance > 0) {
+    const double trust = variance / (variance + sigma * sigma);
+    total = std::max(1.0, finishing + trust * (by_time - finishing));
+  }
+  if (variance <= 0) total = std::max(total, finishing);
+  const double to_finishing = others > 0 ? std::min(finishing, total) : total;
+  double rest = total - to_finishing;
+  for (Waiting& prompt : waiting) {
+    if (prompt.finishes) {
+      prompt.given = finishing > 0 ? prompt.rest * to_finishing / finishing : 0;
+      prompt.given = std::max(prompt.given, std::min(prompt.rest, 1.0));
+      continue;
+    }
+    // A streamed prompt whose first token has not come is not finished.
+    const bool streamed = requests_[prompt.request].streamed;
+    prompt.given = std::clamp(rest, 0.0, streamed ? std::max(0.0, prompt.rest - 1) : prompt.rest);
+    rest -= prompt.given;
+  }
+}
+
+// Notes the work as done, and the prompts that were finished.
+void PromptSchedule::Finish(const std::vector<Waiting>& waiting) {
+  for (const Waiting& prompt : waiting) {
+    TrackedRequest& request = requests_[prompt.request];
+    const bool finished =
+        prompt.finishes || (!request.streamed && request.worked >= request.prompt - 1);
+    if (!finished) continue;
+    request.prompt_done = true;
+    if (request.prompt_sigma > 0 && prompt.finishes) request.prompt = request.worked;
+    std::erase(queue_, prompt.request);
+    if (!request.streamed && !request.ended) silent_.push_back(prompt.request);
+  }
+}
+
+void PromptSchedule::LearnDurations(const EngineIteration& seen,
+                                    const std::vector<Waiting>& waiting, double iterations) {
+  IterationLoad load = DecodeLoad(seen);
+  load.iterations = iterations;
+  stretch_ += load;
+  stretch_time_ += seen.end - seen.begin;
+  bool finished = true;
+  for (const Waiting& prompt : waiting) {
+    finished = finished && prompt.finishes;
+    if (prompt.finishes) stretch_requests_.push_back(prompt.request);
+    if (!requests_[prompt.request].streamed) stretch_broken_ = true;
+  }
+  if (seen.strangers > 0 || !silent_.empty()) stretch_broken_ = true;
+  if (stretch_requests_.size() > kMostRequestsInStretch) stretch_broken_ = true;
+  if (!finished) return;
+  if (!stretch_broken_ && !stretch_requests_.empty()) {
+    if (!durations_.knows_prompts()) {
+      // The first guess of the speed rests on the size of the prompts in bytes.
+      const auto guess = durations_.OpenStretch(stretch_, stretch_time_, stretch_requests_.size());
+      for (const RequestIndex index : stretch_requests_)
+        durations_.PromptKnown(guess, requests_[index].prior_prompt, requests_[index].cached,
+                               0.3 * requests_[index].prior_prompt);
+    }
+    const auto stretch = durations_.OpenStretch(stretch_, stretch_time_, stretch_requests_.size());
+    for (const RequestIndex index : stretch_requests_) {
+      TrackedRequest& request = requests_[index];
+      if (request.prompt_sigma > 0 && !request.ended) {
+        request.episode = stretch;
+      } else {
+        const double tokens = request.counts.prompt ? request.prompt : request.prior_prompt;
+        durations_.PromptKnown(stretch, tokens, request.cached, request.prompt_sigma);
+      }
+    }
+  }
+  stretch_ = IterationLoad{};
+  stretch_time_ = 0;
+  stretch_requests_.clear();
+  stretch_broken_ = false;
+}
+
+// Requests that are not streamed decode unseen, from the end of their prompt to their end.
+void PromptSchedule::AddSilentDecoders(EngineIteration& iteration) {
+  for (const RequestIndex index : silent_) {
+    TrackedRequest& request = requests_[index];
+    if (request.ended && request.end <= iteration.begin) continue;
+    iteration.decode.push_back({index, request.sequences, request.context()});
+    request.decoded += request.sequences;
+    request.last_touch = std::max(request.last_touch, iteration.end);
+  }
+}
+
+void PromptSchedule::Process(EngineIteration seen, std::deque<EngineIteration>& done) {
+  const bool decodes = !seen.decode.empty();
+  if (decodes) {
+    seen.strangers = strangers_;
+    AddSilentDecoders(seen);
+  }
+  std::vector<Waiting> waiting = WaitingAt(seen, decodes ? seen.begin : seen.end);
+  if (!decodes) {
+    Split(std::move(seen), waiting, done);
+    return;
+  }
+  const double duration = seen.end - seen.begin;
+  const double expected = durations_.Predict(DecodeLoad(seen));
+  if (waiting.empty()) {
+    if (duration > 5 * expected + 0.1) seen.busy_from = seen.end - expected;  // A stall.
+    if (seen.strangers == 0 && silent_.empty()) durations_.LearnDecode(DecodeLoad(seen), duration);
+    done.push_back(std::move(seen));
+    return;
+  }
+  GiveWork(seen, waiting);
+  for (const Waiting& prompt : waiting) {
+    if (prompt.given <= 0) continue;
+    TrackedRequest& request = requests_[prompt.request];
+    seen.prompts.push_back({prompt.request, prompt.given,
+                            prompt.given * (request.cached + request.worked + prompt.given / 2)});
+    request.worked += prompt.given;
+    request.last_touch = std::max(request.last_touch, seen.end);
+  }
+  LearnDurations(seen, waiting, 1);
+  Finish(waiting);
+  done.push_back(std::move(seen));
+}
+
+// Divides a stretch in which nobody was seen to decode into the iterations that it must have had.
+void PromptSchedule::Split(EngineIteration seen, std::vector<Waiting>& waiting,
+                           std::deque<EngineIteration>& done) {
+  const double room = budget_ > 0 ? budget_ : std::numeric_limits<double>::infinity();
+  const double duration = seen.end - seen.begin;
+  double finishing = 0;
+  double variance = 0;
+  for (const Waiting& prompt : waiting) {
+    if (!prompt.finishes) continue;
+    finishing += prompt.rest;
+    variance += prompt.variance;
+  }
+  const double count = std::max(1.0, std::ceil(finishing / room));
+  double by_time = TokensByTime(duration - count * durations_.fixed(), waiting);
+  double left = std::max(0.0, by_time - finishing);
+  if (finishing > 0 && variance > 0 && by_time > 0) {
+    // Only the guess of tokens is corrected, and not below what the rule says about the time.
+    const double per_token = std::max(1e-9, durations_.PerPrompt(0));
+    const double sigma = (2 * durations_.error() + jitter_ + 0.02 * duration) / per_token;
+    const double trust = variance / (variance + sigma * sigma);
+    const double posterior = std::max(1.0, finishing + trust * (by_time - finishing));
+    const bool others = std::any_of(waiting.begin(), waiting.end(),
+                                    [](const Waiting& prompt) { return !prompt.finishes; });
+    if (!others || posterior < finishing) {
+      for (Waiting& prompt : waiting)
+        if (prompt.finishes) prompt.rest *= posterior / finishing;
+      left = 0;
+    }
+  }
+  std::vector<EngineIteration> parts;
+  EngineIteration part;
+  double used = 0;
+  double time = seen.begin;
+  const auto close = [&] {
+    if (part.prompts.empty()) return;
+    IterationLoad load{.iterations = 1};
+    for (const PromptPart& prompt : part.prompts) {
+      load.prompt += prompt.tokens;
+      load.attention += prompt.attention;
+    }
+    part.begin = time;
+    time += durations_.Predict(load);
+    part.end = time;
+    parts.push_back(std::move(part));
+    part = EngineIteration{};
+    used = 0;
+  };
+  for (Waiting& prompt : waiting) {
+    TrackedRequest& request = requests_[prompt.request];
+    double rest = prompt.rest;
+    if (!prompt.finishes) {
+      rest = std::clamp(left, 0.0, request.streamed ? std::max(0.0, prompt.rest - 1) : prompt.rest);
+      left -= rest;
+    }
+    if (request.arrival > time && used > 0) close();
+    while (rest > 1e-9) {
+      const double tokens = std::min(rest, room - used);
+      if (tokens > 0) {
+        part.prompts.push_back(
+            {prompt.request, tokens, tokens * (request.cached + request.worked + tokens / 2)});
+        request.worked += tokens;
+        prompt.given += tokens;
+        request.last_touch = std::max(request.last_touch, seen.end);
+        rest -= tokens;
+        used += tokens;
+      }
+      if (used >= room - 1e-9) close();
+    }
+  }
+  close();
+  const double work = time - seen.begin;
+  const bool plausible = work > 0.6 * duration && work < 1.6 * duration;
+  if (!plausible || (budget_ <= 0 && finishing > 1500)) stretch_broken_ = true;
+  if (!waiting.empty()) LearnDurations(seen, waiting, static_cast<double>(parts.size()));
+  Finish(waiting);
+  // Requests that are not streamed decode in the rest of the time.
+  if (!silent_.empty() && work < duration) {
+    for (std::size_t n = 0; n < kMostSilentIterations && time < seen.end; ++n) {
+      EngineIteration decode;
+      decode.begin = time;
+      decode.end = seen.end;
+      AddSilentDecoders(decode);
+      if (decode.decode.empty()) break;
+      time = std::min(seen.end, time + std::max(1e-4, durations_.Predict(DecodeLoad(decode))));
+      decode.end = time;
+      decode.busy_from = decode.begin;
+      parts.push_back(std::move(decode));
+    }
+  } else if (work > 0) {
+    // The work fills the time, or its end if it is much too short for it.
+    const double start = work < 0.6 * duration ? seen.end - work : seen.begin;
+    const double scale = (seen.end - start) / work;
+    for (EngineIteration& iteration : parts) {
+      iteration.begin = start + (iteration.begin - seen.begin) * scale;
+      iteration.end = start + (iteration.end - seen.begin) * scale;
+    }
+  }
+  for (EngineIteration& iteration : parts) {
+    iteration.busy_from = iteration.begin;
+    done.push_back(std::move(iteration));
+  }
+}
+
+}  // namespace zeus

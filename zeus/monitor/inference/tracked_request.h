@@ -1,0 +1,166 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "zeus/monitor/inference/attribution.h"
+
+namespace zeus {
+
+// Inside the attribution, times are seconds on the caller's clock and energies are joules, both as
+// plain numbers: they enter and leave linear algebra. The public header has the units.
+
+// The terms of the law of an iteration. Prompt tokens have two terms, because a GPU at its power
+// limit works more slowly and more cheaply: `light` ones were worked on beside much other work,
+// `dense` ones in iterations that did little else. Attention is the sum, over the prompt tokens,
+// of the context that each of them looked at.
+enum EnergyTerm : std::size_t {
+  kFixedTerm,
+  kSequenceTerm,
+  kContextTerm,
+  kLightPromptTerm,
+  kDensePromptTerm,
+  kAttentionTerm,
+  kEnergyTerms,
+};
+using EnergyTerms = std::array<double, kEnergyTerms>;
+
+inline double Dot(const EnergyTerms& a, const EnergyTerms& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < kEnergyTerms; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+using RequestIndex = std::uint32_t;
+
+// Everything that is known about a request that is in flight or not yet settled.
+struct TrackedRequest {
+  InferenceRequestId id = 0;
+  EngineIndex engine = 0;
+  bool used = false;  // False: the place is free.
+
+  double arrival = 0;
+  double prompt_bytes = 0;
+  double sequences = 1;
+  bool streamed = true;
+
+  // The prompt tokens that need work, as well as known, and those that were cached.
+  double prompt = 0;
+  double prompt_sigma = 0;  // 0: the server told the number.
+  double cached = 0;
+  double worked = 0;          // Prompt tokens given to iterations so far.
+  bool prompt_done = false;   // The first token has come, or must have.
+  double prior_prompt = 0;    // The number of tokens guessed from the bytes.
+  std::uint64_t episode = 0;  // The stretch of prompt work that ended with its first token.
+
+  // The place in the engine's sequence of iterations.
+  bool aligned = false;
+  std::int64_t first_iteration = 0;
+  double progress = 0;         // Iterations since the first one, by the tokens seen.
+  std::int64_t delivered = 0;  // The last iteration that this request took part in.
+
+  double events = 0;       // Events with output.
+  double tokens_seen = 0;  // Tokens that these are believed to hold.
+  double decoded = 0;      // Decoded tokens given to iterations so far, of all sequences.
+  double last_token = 0;   // Time of the last event.
+
+  bool ended = false;
+  double end = 0;
+  double last_touch = 0;  // The end of the last iteration that it took part in.
+  RequestOutcome outcome = RequestOutcome::kCompleted;
+  TokenCounts counts{};
+
+  // Energy of the intervals that have been settled, and how it reacts to the law.
+  double prefill = 0;
+  double decode = 0;
+  double prefill_variance = 0;  // Without the part of the law.
+  double decode_variance = 0;
+  EnergyTerms prefill_gradient{};
+  EnergyTerms decode_gradient{};
+  double scale_weight = 0;  // Mean of measured over predicted, weighted by predicted energy.
+  double scale_sum = 0;
+  double measured_before = 0;  // Energy of the group up to the arrival.
+  double settled_decoded = 0;  // The part of `decoded` in settled intervals.
+  double settled_prompt = 0;
+  double mean_share = 1;   // A token's part of its iteration's fixed energy, lately.
+  std::uint32_t slot = 0;  // Used by the ledger while it settles an interval.
+
+  double context() const { return prompt + cached + decoded / sequences; }
+};
+
+// The requests by id, in places that are used again.
+class RequestTable {
+ public:
+  TrackedRequest& operator[](RequestIndex index) { return places_[index]; }
+  const TrackedRequest& operator[](RequestIndex index) const { return places_[index]; }
+
+  // The place of `id`, or kNone.
+  static constexpr RequestIndex kNone = static_cast<RequestIndex>(-1);
+  RequestIndex Find(InferenceRequestId id) const {
+    const auto found = by_id_.find(id);
+    return found == by_id_.end() ? kNone : found->second;
+  }
+  RequestIndex Add(InferenceRequestId id) {
+    RequestIndex index = 0;
+    if (free_.empty()) {
+      index = static_cast<RequestIndex>(places_.size());
+      places_.emplace_back();
+    } else {
+      index = free_.back();
+      free_.pop_back();
+      places_[index] = TrackedRequest{};
+    }
+    places_[index].id = id;
+    places_[index].used = true;
+    by_id_[id] = index;
+    return index;
+  }
+  void Remove(RequestIndex index) {
+    by_id_.erase(places_[index].id);
+    places_[index].used = false;
+    free_.push_back(index);
+  }
+  std::size_t size() const { return by_id_.size(); }
+
+ private:
+  std::vector<TrackedRequest> places_;
+  std::vector<RequestIndex> free_;
+  std::unordered_map<InferenceRequestId, RequestIndex> by_id_;
+};
+
+// A sequence's part in one iteration: `tokens` were decoded with `context` tokens before each.
+struct DecodePart {
+  RequestIndex request = 0;
+  double tokens = 1;
+  double context = 0;
+};
+
+// A prompt's part in one iteration.
+struct PromptPart {
+  RequestIndex request = 0;
+  double tokens = 0;
+  double attention = 0;
+};
+
+// One iteration of an engine.
+struct EngineIteration {
+  double begin = 0;
+  double end = 0;
+  std::vector<DecodePart> decode{};
+  std::vector<RequestIndex> firsts{};  // Requests whose first token it gave.
+  std::vector<PromptPart> prompts{};   // Filled by the schedule of prompt work.
+  double strangers = 0;  // Sequences that the engine runs for others than our requests.
+  double dense = 0;      // The part of its time that prompt work takes.
+  double busy_from = 0;  // Before this moment, the engine stalled or waited.
+
+  double sequences() const {
+    double sum = strangers;
+    for (const DecodePart& part : decode) sum += part.tokens;
+    return sum;
+  }
+};
+
+}  // namespace zeus
