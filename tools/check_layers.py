@@ -29,7 +29,7 @@ ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that
     "wire": {"base", "job", "optimizer/pipeline", "plan"},
     "wire/llm": {"base"},
     "server": {"base", "carbon", "http", "job", "metrics", "optimizer/pipeline", "plan", "wire"},
-    "gateway": {"base", "http"},
+    "gateway": {"base", "http", "metrics", "monitor", "wire/llm"},
     "client": {"base", "http", "job", "monitor", "optimizer", "optimizer/pipeline", "plan", "training", "wire"},
     "session": {"base", "device", "monitor", "optimizer", "optimizer/power_limit", "training", "job", "store", "client",
                 "process"},

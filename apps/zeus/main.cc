@@ -44,6 +44,7 @@ int Main(int argc, char** argv) {
   AddDoctorCommand(app, action);
   AddJobCommand(app, action);
   AddKnobsCommand(app, action);
+  AddLlmCommand(app, action);
   AddMonitorCommand(app, action);
   AddPlanCommand(app, action);
   AddProfileCommand(app, action, tail);

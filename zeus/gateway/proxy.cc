@@ -39,7 +39,7 @@ http::Answer ErrorAnswer(int status, std::string_view type, const std::string& m
       status, Json{{"error", {{"message", message}, {"type", type}, {"code", status}}}});
 }
 
-class Proxy::State {
+class Proxy::State final : public Fetcher {
  public:
   State(const ProxyOptions& options, ProxyHandler& handler, ProxyCounts& counts, const Clock& clock)
       : limits_(options.limits),
@@ -54,7 +54,7 @@ class Proxy::State {
                  .upstreams = upstreams_,
                  .buffer = buffer_} {}
 
-  ~State() {
+  ~State() override {
     io_.stop();
     thread_.reset();
     if (!socket_path_.empty()) ::unlink(socket_path_.c_str());
@@ -85,8 +85,8 @@ class Proxy::State {
 
   const std::string& url() const { return url_; }
 
-  void StartFetch(std::size_t upstream, std::string_view target, const HeaderFields& fields,
-                  std::function<void(Result<Fetched>)> done) {
+  void Fetch(std::size_t upstream, std::string_view target, const HeaderFields& fields,
+             std::function<void(Result<Fetched>)> done) override {
     std::make_shared<FetchCall>(std::move(done))->Start(context_, upstream, target, fields);
   }
 
@@ -213,7 +213,7 @@ class Proxy::State {
 
   void Tick() {
     ++ticks_;
-    context_.handler.Tick();
+    context_.handler.Tick(*this);
     if (ticks_ % kTicksPerCheck == 0) CheckDeadlines();
     if (ticks_ % kTicksPerLive == 0) SendLive();
   }
@@ -279,10 +279,6 @@ Result<std::unique_ptr<Proxy>> Proxy::Start(const ProxyOptions& options, ProxyHa
 }
 
 const std::string& Proxy::url() const { return state_->url(); }
-void Proxy::Fetch(std::size_t upstream, std::string target, HeaderFields fields,
-                  std::function<void(Result<Fetched>)> done) {
-  state_->StartFetch(upstream, target, fields, std::move(done));
-}
 void Proxy::BeginShutdown() { state_->BeginShutdown(); }
 bool Proxy::WaitForShutdown(Seconds timeout) { return state_->WaitForShutdown(timeout); }
 

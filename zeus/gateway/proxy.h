@@ -117,6 +117,15 @@ struct Fetched {
   std::string body{};
 };
 
+// Sends small requests to upstreams, on the proxy's thread.
+class Fetcher {
+ public:
+  virtual ~Fetcher() = default;
+  // Sends GET and calls `done` later, on the proxy's thread.
+  virtual void Fetch(std::size_t upstream, std::string_view target, const HeaderFields& fields,
+                     std::function<void(Result<Fetched>)> done) = 0;
+};
+
 // The program above the proxy. All calls come from the proxy's thread and must not block.
 class ProxyHandler {
  public:
@@ -130,8 +139,8 @@ class ProxyHandler {
   virtual http::Answer Combine(const ProxyRequest& request,
                                const std::vector<Result<Fetched>>& answers) = 0;
   virtual std::string LiveText() = 0;
-  // Called every 50 ms.
-  virtual void Tick() = 0;
+  // Called every 50 ms. The fetcher lives as long as the proxy.
+  virtual void Tick(Fetcher& fetcher) = 0;
 };
 
 // Serves until it is destroyed. One thread moves all bytes. The handler, the counts and the clock
@@ -147,11 +156,6 @@ class Proxy {
   Proxy& operator=(const Proxy&) = delete;
 
   const std::string& url() const;  // "http://127.0.0.1:8080"
-
-  // Sends GET to an upstream and calls `done` on the proxy's thread. For the handler, on that
-  // thread.
-  void Fetch(std::size_t upstream, std::string target, HeaderFields fields,
-             std::function<void(Result<Fetched>)> done);
 
   // Stops listening and closes idle connections; requests that have begun may finish.
   void BeginShutdown();

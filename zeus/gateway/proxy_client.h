@@ -155,7 +155,8 @@ class ClientConnection final : public ResponseSink,
   void AwaitWritable();
   void OnFlushed();
   void Close();
-  // Calls a function of the exchange. When it throws, the response passes untouched from then on.
+  // Calls a function of the exchange. When it throws, the bytes that it held back are appended to
+  // the scratch buffer, and the response passes untouched from then on.
   template <class Function>
   void Guarded(Function&& function);
 
@@ -466,9 +467,16 @@ void ClientConnection::Guarded(Function&& function) {
   if (!exchange_) return;
   try {
     function(*exchange_);
+    return;
   } catch (const std::exception& error) {
-    log::Warning("the response passes without being metered: {}", Printable(error.what()));
-    exchange_.reset();
+    log::Warning("a response passes without being metered: {}", Printable(error.what()));
+  }
+  const auto failed = std::move(exchange_);
+  try {
+    failed->OnBodyBroken(context_.scratch);
+    failed->OnEnd(ExchangeEnd::kFailed, status_, "the response could not be metered");
+  } catch (const std::exception& error) {
+    log::Warning("a request could not be accounted for: {}", Printable(error.what()));
   }
 }
 

@@ -77,18 +77,20 @@ AccessLog::~AccessLog() {
 
 void AccessLog::Add(const FinishedRequest& request) {
   // Formatted by hand, since every request pays for it; only texts of clients need escaping.
-  std::string text = fmt::format(
+  AddLine(fmt::format(
       R"({{"time":"{}","remote":"{}","user":{},"method":{},"path":{},"status":{},"bytes":{},)"
-      R"("duration_seconds":{:.6f},"request_id":"{}"}})"
-      "\n",
+      R"("duration_seconds":{:.6f},"request_id":"{}"}})",
       ToExactText(clock_.WallNow()), request.remote, Quoted(request.user), Quoted(request.method),
-      Quoted(request.target), request.status, request.bytes, request.duration.count(), request.id);
+      Quoted(request.target), request.status, request.bytes, request.duration.count(), request.id));
+}
+
+void AccessLog::AddLine(std::string_view line) {
   const std::lock_guard lock(mutex_);
-  if (lines_.size() + text.size() > kLargestBuffer) {
+  if (lines_.size() + line.size() >= kLargestBuffer) {
     ++dropped_;
     return;
   }
-  lines_ += text;
+  lines_.append(line).push_back('\n');
 }
 
 TimePoint AccessLog::Step() {

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "zeus/base/clock.h"
 #include "zeus/base/file_descriptor.h"
@@ -27,6 +28,8 @@ class AccessLog {
   AccessLog& operator=(const AccessLog&) = delete;
 
   void Add(const FinishedRequest& request);
+  // Adds a line that the caller has made, without its end.
+  void AddLine(std::string_view line);
   // Makes the writer open the file by its name again soon, after a rotation of logs moved it away.
   void Reopen() { reopen_ = true; }
   std::uint64_t dropped_lines() const { return dropped_; }

@@ -45,6 +45,31 @@ inline constexpr MetricDescription kSelfCpu{"zeus_self_cpu_seconds_total", Metri
 inline constexpr MetricDescription kBuildInfo{"zeus_build_info", MetricType::kGauge, "version",
     "Always 1; the label tells the version."};
 
+// Metrics of the gateway of language-model servers (zeus llm gateway).
+inline constexpr MetricDescription kLlmRequestEnergy{"zeus_llm_request_energy_joules",
+    MetricType::kHistogram, "model, upstream, phase",
+    "Energy of finished requests. Phase: prefill, decode."};
+inline constexpr MetricDescription kLlmTokenEnergy{"zeus_llm_output_token_energy_joules",
+    MetricType::kHistogram, "model, upstream", "Energy of finished requests per output token."};
+inline constexpr MetricDescription kLlmEnergy{"zeus_llm_energy_joules_total", MetricType::kCounter,
+    "model, upstream, account",
+    "Energy of the upstreams' GPUs by account: prefill, decode, idle, other. The sum is what the GPUs took."};
+inline constexpr MetricDescription kLlmTokens{"zeus_llm_tokens_total", MetricType::kCounter,
+    "model, upstream, kind",
+    "Tokens of finished requests. Kind: prompt (worked on), cached (of prompts, not worked on), output."};
+inline constexpr MetricDescription kLlmRequests{"zeus_llm_requests_total", MetricType::kCounter,
+    "model, upstream, status", "Finished requests. Status: completed, error, cancelled, failed."};
+inline constexpr MetricDescription kLlmFirstToken{"zeus_llm_time_to_first_token_seconds",
+    MetricType::kHistogram, "model, upstream", "Time from the arrival of a request to its first token."};
+inline constexpr MetricDescription kLlmPerToken{"zeus_llm_time_per_output_token_seconds",
+    MetricType::kHistogram, "model, upstream", "Mean time between the output tokens of a request."};
+inline constexpr MetricDescription kLlmRunning{"zeus_llm_running_requests", MetricType::kGauge,
+    "model, upstream", "Requests in flight."};
+inline constexpr MetricDescription kLlmResidual{"zeus_llm_attribution_residual_ratio",
+    MetricType::kGauge, "gpus", "Measured over predicted energy of the last minute; 1 is perfect."};
+inline constexpr MetricDescription kLlmClock{"zeus_llm_clock_hertz", MetricType::kGauge, "gpus",
+    "Lowest graphics clock of the GPUs of a group of upstreams."};
+
 // Metrics with the names of the reference implementation, so that its dashboards keep working. Its
 // histogram and its counter share a name up to "_total", which this format tells apart and
 // OpenMetrics would not.
@@ -82,6 +107,16 @@ inline constexpr std::array kAll = {
     &kWindowEnergy,
     &kSelfCpu,
     &kBuildInfo,
+    &kLlmRequestEnergy,
+    &kLlmTokenEnergy,
+    &kLlmEnergy,
+    &kLlmTokens,
+    &kLlmRequests,
+    &kLlmFirstToken,
+    &kLlmPerToken,
+    &kLlmRunning,
+    &kLlmResidual,
+    &kLlmClock,
     &kReferenceGpuHistogram,
     &kReferenceCpuHistogram,
     &kReferenceDramHistogram,

@@ -172,16 +172,17 @@ TEST_F(EngineTest, LongPromptIsSplitAndSharesIterationsWithDecoding) {
 
 TEST_F(EngineTest, SharesOfAnIterationAreEqualWeightsPlusOwnWork) {
   Start();
+  Submit(1, {1});  // The next two wait for it and begin together.
   const RequestId small = Submit(10, {1});
   const RequestId large = Submit(1000, {1});
   RunUntilEmpty();
-  ASSERT_EQ(recorder_.iterations.size(), 1U);
+  ASSERT_EQ(recorder_.iterations.size(), 2U);
   const IterationParts parts(Llama8B(), 1);
-  const IterationLaw law(H100(), H100().graphics_clock.max);
+  const IterationLaw law(H100(), recorder_.iterations[1].clock);
   const Joules weights = law.Cost(parts.Fixed()).energy;
   const Joules first = law.Cost(parts.Prompt({.start = 0, .tokens = 10})).energy;
   const Joules second = law.Cost(parts.Prompt({.start = 0, .tokens = 1000})).energy;
-  const double scale = recorder_.iterations[0].energy / (weights + first + second);
+  const double scale = recorder_.iterations[1].energy / (weights + first + second);
   EXPECT_NEAR(recorder_.truths.at(small).prefill / ((weights / 2 + first) * scale), 1.0, 1e-9);
   EXPECT_NEAR(recorder_.truths.at(large).prefill / ((weights / 2 + second) * scale), 1.0, 1e-9);
   EXPECT_EQ(recorder_.truths.at(small).decode, 0_J);
@@ -247,6 +248,7 @@ TEST_F(EngineTest, AtMostMaxSequencesRunAndTheOthersWaitInOrder) {
   Start({.max_sequences = 2});
   std::vector<RequestId> ids;
   for (int i = 0; i < 4; ++i) ids.push_back(Submit(10, {20}));
+  RunUntil(engine_->NextEvent().value());
   EXPECT_EQ(engine_->running(), 2U);
   EXPECT_EQ(engine_->waiting(), 2U);
   RunUntilEmpty();

@@ -1,0 +1,216 @@
+#include "apps/zeus/llm/gateway_session.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "apps/zeus/lists.h"
+#include "apps/zeus/output.h"
+#include "apps/zeus/signals.h"
+#include "zeus/base/clock.h"
+#include "zeus/base/log.h"
+#include "zeus/base/text.h"
+#include "zeus/base/version.h"
+#include "zeus/export/node_sampler.h"
+#include "zeus/export/prometheus.h"
+#include "zeus/gateway/gateway.h"
+#include "zeus/http/access_log.h"
+#include "zeus/http/limits.h"
+#include "zeus/http/url.h"
+#include "zeus/monitor/node_monitor.h"
+
+namespace zeus::cli {
+namespace {
+
+constexpr Seconds kLongWait = std::chrono::hours(24 * 365);
+constexpr std::size_t kMostConnections = 100'000;
+constexpr std::size_t kFilesPerClient = 2;  // Its own and that of the upstream.
+
+// A stream needs two open files, so the limit is raised as far as the system allows.
+std::size_t RaiseOpenFiles() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return http::ConnectionsByOpenFiles();
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
+  (void)::getrlimit(RLIMIT_NOFILE, &limit);
+  constexpr std::size_t kReserve = 128;
+  const std::size_t files =
+      std::min<std::size_t>(limit.rlim_cur, kFilesPerClient * kMostConnections + kReserve);
+  return std::max<std::size_t>(16, files > kReserve ? (files - kReserve) / kFilesPerClient : 0);
+}
+
+// The values of a repeated option, one for each upstream.
+Status CheckCount(const std::vector<std::string>& values, std::size_t upstreams,
+                  std::string_view option) {
+  if (values.empty() || values.size() == upstreams) return Ok();
+  return InvalidArgument(fmt::format(
+      "{} is given {} times for {} upstreams: give it once for each --upstream, in the same order, "
+      "or not at all",
+      option, values.size(), upstreams));
+}
+
+// The device of the monitor that is the GPU with this number or UUID.
+Result<std::size_t> FindGpu(NodeMonitor& node, std::string_view text) {
+  std::string_view number = text;
+  if (number.starts_with("gpu:")) number.remove_prefix(4);
+  const std::string name = fmt::format("gpu:{}", number);
+  for (std::size_t i = 0; i < node.monitor().device_count(); ++i) {
+    const Gpu* const gpu = node.gpu(i);
+    if (gpu == nullptr) continue;
+    if (gpu->name() == name || gpu->identity().uuid == text) return i;
+  }
+  return Error{
+      ErrorCode::kNotFound,
+      fmt::format("there is no GPU {} here: zeus doctor lists those that there are", Quote(text))};
+}
+
+std::vector<std::size_t> AllGpus(NodeMonitor& node) {
+  std::vector<std::size_t> devices;
+  for (std::size_t i = 0; i < node.monitor().device_count(); ++i)
+    if (node.gpu(i) != nullptr) devices.push_back(i);
+  return devices;
+}
+
+// Finds the GPUs of an upstream, or the reason why its energy is not known.
+Status FindGpus(NodeMonitor& node, const std::string& text, gateway::GatewayUpstream& upstream) {
+  if (text != "auto") {
+    for (const std::string_view part : SplitAtCommas(text)) {
+      ZEUS_TRY(const std::size_t device, FindGpu(node, part));
+      if (std::ranges::find(upstream.devices, device) == upstream.devices.end())
+        upstream.devices.push_back(device);
+    }
+    return Ok();
+  }
+  const auto all = AllGpus(node);
+  if (all.empty())
+    upstream.absent_reason = "this machine has no GPU whose energy can be read (see zeus doctor)";
+  else if (all.size() == 1)
+    upstream.devices = all;
+  else
+    upstream.absent_reason =
+        fmt::format("the GPUs of {} are not known: name them with --gpus", upstream.url.server());
+  return Ok();
+}
+
+Result<std::vector<gateway::GatewayUpstream>> MakeUpstreams(const LlmGatewayOptions& options,
+                                                            NodeMonitor& node) {
+  ZEUS_RETURN_IF_ERROR(CheckCount(options.gpus, options.upstreams.size(), "--gpus"));
+  ZEUS_RETURN_IF_ERROR(CheckCount(options.models, options.upstreams.size(), "--models"));
+  std::vector<gateway::GatewayUpstream> upstreams;
+  for (std::size_t i = 0; i < options.upstreams.size(); ++i) {
+    gateway::GatewayUpstream upstream;
+    ZEUS_TRY(upstream.url, http::ParseUrl(options.upstreams[i]));
+    if (!options.models.empty() && options.models[i] != "-")
+      for (const std::string_view model : SplitAtCommas(options.models[i]))
+        upstream.models.emplace_back(model);
+    ZEUS_RETURN_IF_ERROR(FindGpus(node, options.gpus.empty() ? "auto" : options.gpus[i], upstream));
+    if (!upstream.absent_reason.empty())
+      log::Warning("requests to {} are not metered in joules: {}", upstream.url.server(),
+                   upstream.absent_reason);
+    upstreams.push_back(std::move(upstream));
+  }
+  return upstreams;
+}
+
+gateway::ProxyLimits MakeLimits(const LlmGatewayOptions& options) {
+  gateway::ProxyLimits limits;
+  const std::size_t possible = RaiseOpenFiles();
+  limits.head.bytes = options.max_header;
+  limits.body = options.max_body;
+  limits.bodies = std::max<std::size_t>(limits.bodies, options.max_body);
+  limits.connections =
+      options.max_connections > 0 ? static_cast<std::size_t>(options.max_connections) : possible;
+  limits.connect_time = Seconds(options.connect_timeout);
+  limits.first_byte_time = Seconds(options.first_byte_timeout);
+  limits.idle_time = Seconds(options.idle_timeout);
+  return limits;
+}
+
+Result<std::unique_ptr<NodeMonitor>> OpenGpus(Clock& clock) {
+  NodeMonitorOptions wanted;
+  wanted.cpus = false;
+  wanted.rails = false;
+  wanted.share = false;  // The gateway divides all of the GPUs' energy itself.
+  wanted.telemetry_interval = Seconds(0.25);
+  return NodeMonitor::OpenThisMachine(clock, std::move(wanted));
+}
+
+// Returns the grams of energy that was used evenly between two moments.
+std::optional<double> Grams(const CarbonAccounting& accounting, WallTime begin, WallTime end,
+                            Joules energy) {
+  const CarbonReport report =
+      accounting.Of({.pieces = {{.begin = begin, .end = end, .energy = energy}}, .sigma = {}});
+  if (!report.emissions || !report.emissions->accounted.complete()) return std::nullopt;
+  return report.emissions->amount.value();
+}
+
+// Waits for the signals that end the program. SIGHUP opens the log again.
+bool ServeUntilSignal(gateway::Gateway& gateway, Signals& signals, http::AccessLog* log,
+                      const Clock& clock, Seconds timeout) {
+  while (true) {
+    const Signals::Event event = signals.WaitUntil(clock.Now() + kLongWait, clock);
+    if (event == Signals::Event::kReopen && log != nullptr) log->Reopen();
+    if (event == Signals::Event::kStop) break;
+  }
+  // A second signal ends it at once.
+  const TimePoint deadline = clock.Now() + timeout;
+  constexpr Seconds kSlice{0.1};
+  gateway.BeginShutdown();
+  while (!gateway.WaitForShutdown(std::clamp(deadline - clock.Now(), Seconds(0), kSlice)))
+    if (clock.Now() >= deadline || signals.WaitUntil(clock.Now(), clock) == Signals::Event::kStop)
+      return false;
+  return true;
+}
+
+}  // namespace
+
+Result<int> RunLlmGateway(const LlmGatewayOptions& options) {
+  SystemClock clock;
+  CarbonOptions carbon_options = options.carbon;
+  carbon_options.timeout = Seconds(0);
+  ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, carbon_options));
+  Signals signals(Signals::Program::kService);
+  ZEUS_TRY(const auto node, OpenGpus(clock));
+  const NodeSampler sampler(*node);
+  std::unique_ptr<http::AccessLog> log;
+  if (!options.log.empty()) {
+    ZEUS_TRY(log, http::AccessLog::Open(options.log, clock));
+  }
+  gateway::GatewayOptions wanted;
+  wanted.listen = options.listen;
+  wanted.authorities = options.authorities;
+  wanted.limits = MakeLimits(options);
+  ZEUS_TRY(wanted.upstreams, MakeUpstreams(options, *node));
+  if (!options.tls_certificate.empty())
+    wanted.tls = http::TlsFiles{.certificate = options.tls_certificate, .key = options.tls_key};
+  wanted.ask_usage = options.ask_usage == "yes";
+  wanted.key_header = options.key_header;
+  wanted.metering = {
+      .annotate = options.annotate == "none" ? llm::Annotate::kNone : llm::Annotate::kAll,
+      .store_text = options.store_text,
+      .spread_idle = options.spread_idle,
+      .kept_requests = static_cast<std::size_t>(options.keep)};
+  if (!options.carbon.carbon.empty())
+    wanted.metering.carbon = [&carbon](WallTime begin, WallTime end, Joules energy) {
+      return Grams(carbon, begin, end, energy);
+    };
+  if (log) wanted.metering.log = [&log](const std::string& line) { log->AddLine(line); };
+  wanted.machine_metrics = [&sampler](MetricSet& set) {
+    AddSample(sampler.Take(), set);
+    AddProcess(Version(), ProcessCpuTime(), set);
+  };
+  ZEUS_TRY(const auto gateway, gateway::Gateway::Start(std::move(wanted), &node->monitor(), clock));
+  PrintText(fmt::format("listening on {}\n", gateway->url()));
+  ZEUS_RETURN_IF_ERROR(FlushOutput());
+  const bool drained =
+      ServeUntilSignal(*gateway, signals, log.get(), clock, Seconds(options.shutdown_timeout));
+  if (!drained) log::Warning("some responses were cut off (--shutdown-timeout)");
+  return 0;
+}
+
+}  // namespace zeus::cli

@@ -1,0 +1,12 @@
+#include "apps/zeus/commands.h"
+#include "apps/zeus/llm/commands.h"
+
+namespace zeus::cli {
+
+void AddLlmCommand(Verb app, Action& action) {
+  const Verb llm = app.AddVerb("llm", "Energy of language models: of each request and token");
+  llm.RequireVerb();
+  AddLlmGateway(llm, action);
+}
+
+}  // namespace zeus::cli
