@@ -6,6 +6,7 @@
 // chosen, sets `action`.
 namespace zeus::cli {
 
+void AddLlmBench(Verb llm, Action& action);    // Load, and what it costs.
 void AddLlmGateway(Verb llm, Action& action);  // The gateway that meters requests.
 
 }  // namespace zeus::cli

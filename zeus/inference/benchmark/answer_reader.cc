@@ -45,13 +45,13 @@ AnswerReader::~AnswerReader() = default;
 void AnswerReader::OnHead(int status, std::string_view content_type,
                           std::string_view content_encoding) {
   llm::ResponseFilter::Listener& listener = *this;
-  filter_ = std::make_unique<llm::ResponseFilter>(
-      request_,
-      llm::ResponsePlan{.status = status,
-                        .content_type = content_type,
-                        .content_encoding = content_encoding,
-                        .annotate = llm::Annotate::kNone},
-      listener);
+  filter_ =
+      std::make_unique<llm::ResponseFilter>(request_,
+                                            llm::ResponsePlan{.status = status,
+                                                              .content_type = content_type,
+                                                              .content_encoding = content_encoding,
+                                                              .annotate = llm::Annotate::kNone},
+                                            listener);
 }
 
 void AnswerReader::OnBody(TimePoint now, std::string_view bytes) {

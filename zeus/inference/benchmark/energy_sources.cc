@@ -35,10 +35,9 @@ Measurement GpuMeter::End() {
 Measurement GpuMeter::Between(const SteadyWindow& part) const {
   Measurement measurement{.window = kWindow, .begin = part.begin, .time = part.time()};
   for (std::size_t device = 0; device < monitor_.device_count(); ++device) {
-    measurement.devices.push_back(
-        {.device = monitor_.device_name(device),
-         .energy = monitor_.EnergyBetween(device, part.begin, part.end),
-         .in_total = monitor_.device_in_total(device)});
+    measurement.devices.push_back({.device = monitor_.device_name(device),
+                                   .energy = monitor_.EnergyBetween(device, part.begin, part.end),
+                                   .in_total = monitor_.device_in_total(device)});
   }
   return measurement;
 }
@@ -47,8 +46,8 @@ std::optional<Hertz> GpuMeter::MeanClock(const SteadyWindow& part) const {
   double sum = 0;
   double time = 0;
   for (std::size_t device = 0; device < monitor_.device_count(); ++device) {
-    for (const Timeline::Sample& sample : monitor_.History(
-             device, EnergyMonitor::Quantity::kGraphicsClock, part.begin, part.end)) {
+    for (const Timeline::Sample& sample :
+         monitor_.History(device, EnergyMonitor::Quantity::kGraphicsClock, part.begin, part.end)) {
       const double span =
           (std::min(sample.end, part.end) - std::max(sample.time, part.begin)).count();
       if (span <= 0) continue;
@@ -85,8 +84,7 @@ void FetchFinalEnergies(LoadRecord& record, RequestEnergySource& source, Clock& 
   const TimePoint deadline = clock.Now() + timeout;
   std::vector<RequestRecord*> open;
   for (RequestRecord& request : record.requests)
-    if (!request.id.empty() && !(request.energy && request.energy->final))
-      open.push_back(&request);
+    if (!request.id.empty() && !(request.energy && request.energy->final)) open.push_back(&request);
   int unknown = 0;
   while (!open.empty() && clock.Now() < deadline) {
     std::vector<RequestRecord*> provisional;
@@ -110,9 +108,9 @@ void FetchFinalEnergies(LoadRecord& record, RequestEnergySource& source, Clock& 
 Result<std::string> FindOnlyModel(http::Client& client) {
   ZEUS_TRY(const http::Reply reply, client.Send({.path = "/v1/models"}));
   const auto unknown = [](const std::string& why) {
-    return Error{ErrorCode::kUnavailable,
-                 fmt::format("the server does not say which model it has ({}): name it with --model",
-                             why)};
+    return Error{
+        ErrorCode::kUnavailable,
+        fmt::format("the server does not say which model it has ({}): name it with --model", why)};
   };
   if (reply.status != 200) return unknown(fmt::format("/v1/models: status {}", reply.status));
   const auto json = ParseJson(reply.body);
@@ -126,7 +124,8 @@ Result<std::string> FindOnlyModel(http::Client& client) {
   if (models.size() == 1) return models.front();
   if (models.empty()) return unknown("/v1/models: an empty list");
   return InvalidArgument(fmt::format("the server has {} models, choose one with --model: {}",
-                                     models.size(), Printable(fmt::format("{}", fmt::join(models, ", ")))));
+                                     models.size(),
+                                     Printable(fmt::format("{}", fmt::join(models, ", ")))));
 }
 
 }  // namespace zeus::inference

@@ -1,14 +1,14 @@
 // Boost.Asio and Boost.Beast are compiled here alone.
 #include "zeus/inference/benchmark/http_transport.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <array>
 #include <boost/asio.hpp>
 #include <boost/asio/ssl.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -125,8 +125,7 @@ class Call final : public std::enable_shared_from_this<Call> {
     timer_.expires_after(
         std::chrono::duration_cast<asio::steady_timer::duration>(shared_.options.connect_timeout));
     timer_.async_wait([self = shared_from_this()](error_code error) {
-      if (!error && self->connecting_)
-        self->Fail(FailureKind::kConnect, "no connection in time");
+      if (!error && self->connecting_) self->Fail(FailureKind::kConnect, "no connection in time");
     });
     const http::Url& url = shared_.options.url;
     if (shared_.endpoints.empty() && url.scheme == http::Url::Scheme::kUnix)
@@ -182,13 +181,14 @@ class Call final : public std::enable_shared_from_this<Call> {
     SSL_ctrl(tls.native_handle(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
              const_cast<char*>(url.host.c_str()));  // NOLINT(cppcoreguidelines-pro-type-const-cast)
     tls.set_verify_callback(asio::ssl::host_name_verification(url.host));
-    tls.async_handshake(asio::ssl::stream_base::client, [self = shared_from_this()](error_code error) {
-      if (self->listener_ == nullptr) return;
-      if (error)
-        self->Fail(FailureKind::kConnect, "TLS: " + error.message());
-      else
-        self->Write();
-    });
+    tls.async_handshake(asio::ssl::stream_base::client,
+                        [self = shared_from_this()](error_code error) {
+                          if (self->listener_ == nullptr) return;
+                          if (error)
+                            self->Fail(FailureKind::kConnect, "TLS: " + error.message());
+                          else
+                            self->Write();
+                        });
   }
 
   // Calls `operation` with the stream that carries the bytes.
@@ -213,9 +213,7 @@ class Call final : public std::enable_shared_from_this<Call> {
       else
         self->ReadHead();
     };
-    OnStream([&](auto& stream) {
-      beast::http::async_write(stream, request_, std::move(written));
-    });
+    OnStream([&](auto& stream) { beast::http::async_write(stream, request_, std::move(written)); });
   }
 
   void ReadHead() {
@@ -238,11 +236,11 @@ class Call final : public std::enable_shared_from_this<Call> {
       return found == head.end() ? std::string()
                                  : std::string(found->value().data(), found->value().size());
     };
-    listener_->OnHead(id_, AnswerHead{.status = static_cast<int>(head.result_int()),
-                                      .content_type = text(beast::http::field::content_type),
-                                      .content_encoding =
-                                          text(beast::http::field::content_encoding),
-                                      .request_id = text("x-zeus-request")});
+    listener_->OnHead(id_,
+                      AnswerHead{.status = static_cast<int>(head.result_int()),
+                                 .content_type = text(beast::http::field::content_type),
+                                 .content_encoding = text(beast::http::field::content_encoding),
+                                 .request_id = text("x-zeus-request")});
     if (listener_ != nullptr) ReadBody();
   }
 
@@ -286,10 +284,10 @@ class Call final : public std::enable_shared_from_this<Call> {
       Connect();
       return;
     }
-    Fail(FailureKind::kBroken, error == beast::http::error::end_of_stream ||
-                                       error == beast::http::error::partial_message
-                                   ? "the server closed the connection too early"
-                                   : error.message());
+    Fail(FailureKind::kBroken,
+         error == beast::http::error::end_of_stream || error == beast::http::error::partial_message
+             ? "the server closed the connection too early"
+             : error.message());
   }
 
   void End() {

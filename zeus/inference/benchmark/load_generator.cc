@@ -115,18 +115,18 @@ void LoadGenerator::Send(PlannedRequest request) {
   record.planned = request.at ? record_.begin + *request.at : record.sent;
   const Outgoing outgoing = Compose(request);
   const CallId id = ++last_call_;
-  calls_.emplace(id, Call{.index = record_.requests.size() - 1,
-                          .last_byte = record.sent,
-                          .reader = std::make_unique<AnswerReader>(outgoing.target, outgoing.body)});
+  calls_.emplace(id,
+                 Call{.index = record_.requests.size() - 1,
+                      .last_byte = record.sent,
+                      .reader = std::make_unique<AnswerReader>(outgoing.target, outgoing.body)});
   ++progress_.sent;
   record_.peak_in_flight = std::max(record_.peak_in_flight, calls_.size());
   transport_.Start(id, outgoing, *this);
 }
 
 Outgoing LoadGenerator::Compose(const PlannedRequest& request) const {
-  Json body = {{"model", options_.model},
-               {"stream", true},
-               {"stream_options", {{"include_usage", true}}}};
+  Json body = {
+      {"model", options_.model}, {"stream", true}, {"stream_options", {{"include_usage", true}}}};
   if (request.output_tokens) {
     body["max_tokens"] = *request.output_tokens;
     if (options_.exact_lengths) body["ignore_eos"] = true;
@@ -212,11 +212,11 @@ void LoadGenerator::CheckTimeouts() {
   std::vector<std::pair<CallId, std::string>> late;
   for (const auto& [id, call] : calls_) {
     if (now - record_.requests[call.index].sent >= options_.request_timeout)
-      late.emplace_back(id, fmt::format("no end of the answer within {} s",
-                                        options_.request_timeout.count()));
+      late.emplace_back(
+          id, fmt::format("no end of the answer within {} s", options_.request_timeout.count()));
     else if (now - call.last_byte >= options_.idle_timeout)
-      late.emplace_back(id, fmt::format("no byte of the answer for {} s",
-                                        options_.idle_timeout.count()));
+      late.emplace_back(
+          id, fmt::format("no byte of the answer for {} s", options_.idle_timeout.count()));
   }
   for (auto& [id, why] : late) {
     transport_.Abort(id);

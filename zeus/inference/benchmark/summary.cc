@@ -15,7 +15,7 @@ namespace zeus::inference {
 namespace {
 
 // Slices of the steady state whose scatter gives the uncertainty of a rate.
-constexpr std::size_t kSlices = 10;
+constexpr std::size_t kRateSlices = 10;
 
 double TokensIn(const RequestRecord& request, const SteadyWindow& window) {
   double tokens = 0;
@@ -33,13 +33,14 @@ double TokensIn(const LoadRecord& record, const SteadyWindow& window) {
 Estimate DividedBy(Estimate energy, double by) { return {energy.value / by, energy.sigma / by}; }
 
 Estimate SteadyRate(const LoadRecord& record, const SteadyWindow& window) {
-  std::array<double, kSlices> slices{};
-  const double length = window.time().count() / static_cast<double>(kSlices);
+  std::array<double, kRateSlices> slices{};
+  const double length = window.time().count() / static_cast<double>(kRateSlices);
   for (const RequestRecord& request : record.requests) {
     for (const TokenArrival& arrival : request.arrivals) {
       if (!window.Contains(arrival.at)) continue;
       const double slice = (arrival.at - window.begin).count() / length;
-      slices.at(std::min(kSlices - 1, static_cast<std::size_t>(slice))) += arrival.tokens / length;
+      slices.at(std::min(kRateSlices - 1, static_cast<std::size_t>(slice))) +=
+          arrival.tokens / length;
     }
   }
   const SampleSummary scatter = Summarize(slices);
@@ -144,8 +145,7 @@ std::optional<EnergySummary> SummarizeGpus(const LoadRecord& record, const RunSu
   if (!whole) return std::nullopt;
   EnergySummary summary{.requests = run.finished};
   summary.total = *whole;
-  if (run.finished > 0)
-    summary.per_request = DividedBy(*whole, static_cast<double>(run.finished));
+  if (run.finished > 0) summary.per_request = DividedBy(*whole, static_cast<double>(run.finished));
   if (run.output_tokens > 0) summary.per_output_token = DividedBy(*whole, run.output_tokens);
   if (run.time.count() > 0) summary.power = DividedBy(*whole, run.time.count());
   if (const auto steady = SumOf(gpus.steady); steady && run.steady) {

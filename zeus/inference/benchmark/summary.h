@@ -110,7 +110,7 @@ struct RunSummary {
   std::optional<Estimate> steady_output_tokens_per_second{};
   LatencySummary ttft{};
   LatencySummary tpot{};
-  LatencySummary latency{};  // From the planned time to the end of the answer.
+  LatencySummary latency{};           // From the planned time to the end of the answer.
   std::optional<Estimate> goodput{};  // Requests per second that kept the targets.
   std::optional<Estimate> good_share{};
 

@@ -22,11 +22,11 @@ constexpr std::size_t kLargestInput = std::size_t{1} << 30;
 constexpr double kMostTokens = 10e6;
 
 constexpr std::array<std::string_view, 48> kWords = {
-    "time",  "year",  "people", "way",   "day",   "man",   "thing", "woman", "life",  "child",
-    "world", "school", "state", "family", "group", "country", "hand", "part", "place", "case",
-    "week",  "work",  "point",  "home",  "water", "room",  "mother", "area", "money", "story",
-    "fact",  "month", "lot",    "right", "study", "book",  "eye",   "job",   "word",  "side",
-    "kind",  "head",  "house",  "page",  "friend", "hour", "game",  "line"};
+    "time",  "year",   "people", "way",    "day",    "man",     "thing",  "woman", "life",  "child",
+    "world", "school", "state",  "family", "group",  "country", "hand",   "part",  "place", "case",
+    "week",  "work",   "point",  "home",   "water",  "room",    "mother", "area",  "money", "story",
+    "fact",  "month",  "lot",    "right",  "study",  "book",    "eye",    "job",   "word",  "side",
+    "kind",  "head",   "house",  "page",   "friend", "hour",    "game",   "line"};
 
 // The numbers of "500,100" or "100-900".
 std::optional<std::pair<double, double>> ParsePair(std::string_view text, char separator) {
@@ -55,7 +55,8 @@ Result<unsigned> ParseTokens(std::string_view text) {
 
 Result<std::pair<WallTime, TraceEntry>> ParseTraceRow(const std::vector<std::string_view>& row) {
   if (row.size() < 3)
-    return InvalidArgument("a row has fewer than three fields: TIMESTAMP,ContextTokens,GeneratedTokens");
+    return InvalidArgument(
+        "a row has fewer than three fields: TIMESTAMP,ContextTokens,GeneratedTokens");
   ZEUS_TRY(const WallTime time, ParseTraceTime(row[0]));
   ZEUS_TRY(const unsigned prompt, ParseTokens(row[1]));
   ZEUS_TRY(const unsigned output, ParseTokens(row[2]));
@@ -213,8 +214,8 @@ Result<Seconds> ParseTime(std::string_view text) {
   }
   const auto value = ParseDouble(Trim(number));
   if (!value.ok() || !(value.value() > 0) || !std::isfinite(value.value()))
-    return InvalidArgument(fmt::format("not a time above zero: {}; write 50ms, 1.5s, 2min or 1h",
-                                       Quote(text)));
+    return InvalidArgument(
+        fmt::format("not a time above zero: {}; write 50ms, 1.5s, 2min or 1h", Quote(text)));
   return Seconds(value.value() * scale);
 }
 
