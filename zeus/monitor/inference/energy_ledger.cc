@@ -6,13 +6,18 @@
 namespace zeus {
 namespace {
 
-constexpr double kTimeConstant = 60;      // Seconds of running averages that people see.
-constexpr double kLawError = 0.012;       // The law is not exact: relative error of a request.
-constexpr double kPromptError = 0.02;     // The same for the work on one prompt.
-constexpr double kLargestCarry = 0.03;    // Of an interval's energy, to make up for corrections.
-constexpr double kExcessTime = 0.4;       // Seconds over which an excess of power is averaged.
-constexpr double kRowsBeforeOthers = 60;  // Intervals to learn from before excess is judged.
-constexpr double kSmallestOther = 8;      // Watts.
+constexpr double kTimeConstant = 60;       // Seconds of running averages that people see.
+constexpr double kLawError = 0.012;        // The law is not exact: relative error of a request.
+constexpr double kPromptError = 0.02;      // The same for the work on one prompt.
+constexpr double kLargestCarry = 0.03;     // Of an interval's energy, to make up for corrections.
+constexpr double kExcessTime = 0.4;        // Seconds over which an excess of power is averaged.
+constexpr double kRowsBeforeOthers = 200;  // Intervals to learn from before excess is judged.
+constexpr double kSmallestOther = 8;       // Watts.
+// Where the clock falls at the power limit, arithmetic takes less energy in proportion, and
+// everything else falls by this part of it.
+constexpr double kOthersFall = 0.66;
+constexpr double kLowClock = 0.97;
+constexpr double kHeavyError = 0.3;  // Relative error of the law for such iterations.
 
 // The fit has the idle power first, and then the terms of each engine.
 std::size_t Column(EngineIndex engine, std::size_t term) {
@@ -72,6 +77,8 @@ void EnergyLedger::GatherIteration(EngineIndex index, const EngineIteration& ite
   const double sequences = iteration.sequences();
   const double players = sequences + static_cast<double>(iteration.prompts.size());
   if (players <= 0) return;
+  const double whole = part;
+  part *= 1 - kOthersFall * (1 - iteration.clock);
   engine.total[kFixedTerm] += part;
   double context = 0;
   for (const DecodePart& decode : iteration.decode) {
@@ -81,7 +88,7 @@ void EnergyLedger::GatherIteration(EngineIndex index, const EngineIteration& ite
     share.decode[kSequenceTerm] += tokens;
     share.decode[kContextTerm] += tokens * decode.context;
     context += tokens * decode.context;
-    requests_[decode.request].settled_decoded += tokens;
+    requests_[decode.request].settled_decoded += whole * decode.tokens;
     requests_[decode.request].mean_share = 1 / players;
   }
   engine.total[kSequenceTerm] += part * sequences;
@@ -94,19 +101,20 @@ void EnergyLedger::GatherIteration(EngineIndex index, const EngineIteration& ite
   engine.strangers[kContextTerm] += strangers_context;
   for (const PromptPart& prompt : iteration.prompts) {
     Share& share = ShareOf(prompt.request);
-    const double tokens = part * prompt.tokens;
+    const double tokens = whole * iteration.clock * prompt.tokens;
+    const double attention = whole * iteration.clock * prompt.attention;
     share.prefill[kFixedTerm] += part / players;
-    share.prefill[kLightPromptTerm] += tokens * (1 - iteration.dense);
-    share.prefill[kDensePromptTerm] += tokens * iteration.dense;
-    share.prefill[kAttentionTerm] += part * prompt.attention;
-    engine.total[kLightPromptTerm] += tokens * (1 - iteration.dense);
-    engine.total[kDensePromptTerm] += tokens * iteration.dense;
-    engine.total[kAttentionTerm] += part * prompt.attention;
-    requests_[prompt.request].settled_prompt += tokens;
+    share.prefill[kPromptTerm] += tokens;
+    share.prefill[kAttentionTerm] += attention;
+    engine.total[kPromptTerm] += tokens;
+    if (iteration.clock < kLowClock) engine.heavy += tokens;
+    engine.total[kAttentionTerm] += attention;
+    requests_[prompt.request].settled_prompt += whole * prompt.tokens;
     requests_[prompt.request].mean_share = 1 / players;
-    engine.mean_dense += 0.02 * part * (iteration.dense - engine.mean_dense);
   }
-  const double seconds = part * (iteration.end - iteration.begin);
+  if (!iteration.prompts.empty())
+    engine.mean_clock += 0.02 * whole * (iteration.clock - engine.mean_clock);
+  const double seconds = whole * (iteration.end - iteration.begin);
   engine.mean_batch += std::min(1.0, seconds / kTimeConstant) * (sequences - engine.mean_batch);
 }
 
@@ -117,6 +125,7 @@ void EnergyLedger::Gather(const MeasuredInterval& interval,
   for (EngineIndex index = 0; index < engines_.size(); ++index) {
     engines_[index].total = {};
     engines_[index].strangers = {};
+    engines_[index].heavy = 0;
     std::deque<EngineIteration>& list = iterations[index];
     for (const EngineIteration& iteration : list) {
       if (iteration.busy_from >= interval.end) break;
@@ -158,11 +167,11 @@ double EnergyLedger::FindOther(const MeasuredInterval& interval, const Sums& sum
   const double excess = (interval.energy - sums.predicted()) / length;
   const double weight = 1 - std::exp(-length / kExcessTime);
   excess_power_ += weight * (excess - excess_power_);
-  const double usual = std::max(residual_power_, 0.015 * sums.predicted() / length);
-  const double threshold = std::max(kSmallestOther, 2.5 * usual);
+  const double threshold =
+      std::max({kSmallestOther, 4 * residual_power_, 0.12 * sums.predicted() / length});
   if (other_power_ <= 0) {
     excess_intervals_ = excess > threshold ? excess_intervals_ + 1 : 0;
-    const bool lasts = excess_intervals_ >= 3 && excess_power_ > 0.6 * threshold;
+    const bool lasts = excess_intervals_ >= 4 && excess_power_ > 0.5 * threshold;
     if (lasts) other_power_ = std::max(excess_power_, 0.8 * excess);
   } else {
     // An interval far below the mean ends the stranger's work at once.
@@ -226,6 +235,10 @@ void EnergyLedger::Divide(const MeasuredInterval& interval, const Sums& sums, do
       request.prefill_gradient[i] += factor * (share.prefill[i] - prefill / busy * whole);
       request.decode_gradient[i] += factor * (share.decode[i] - decode / busy * whole);
     }
+    request.prefill_predicted += prefill;
+    request.prefill_open += prefill * (1 - prefill / busy);
+    request.decode_predicted += decode;
+    request.decode_open += decode * (1 - decode / busy);
     request.scale_weight += prefill + decode;
     request.scale_sum += (prefill + decode) * request_factor;
   }
@@ -253,8 +266,13 @@ void EnergyLedger::Learn(const MeasuredInterval& interval, const Sums& sums, dou
   for (EngineIndex index = 0; index < engines_.size(); ++index)
     for (std::size_t term = 0; term < kEnergyTerms; ++term)
       row[Column(index, term)] = engines_[index].total[term];
+  // Prompt work is placed less well than decoding, and its law is less exact.
+  double prompts = 0;
+  for (const Engine& engine : engines_)
+    prompts += engine.law[kPromptTerm] *
+               (kPromptError * engine.total[kPromptTerm] + kHeavyError * engine.heavy);
   const double usual = std::max({1.25 * residual_power_ * length, 0.005 * interval.energy, 0.05});
-  const double sigma = std::hypot(usual, interval.sigma);
+  const double sigma = std::hypot(usual, interval.sigma, prompts);
   const double outlier = rows_ > 100 ? std::min(1.0, 5 * sigma / (std::abs(residual) + 1e-9)) : 1;
   fit_.Add(row, interval.energy, outlier / (sigma * sigma));
   rows_ += 1;
@@ -277,9 +295,9 @@ void EnergyLedger::SolveLaw() {
     double sigma = 0.7;
     if (engine.prior) {
       sigma = engine.prior_sigma;
-      mean = {engine.prior->fixed.value(),       engine.prior->per_sequence.value(),
+      mean = {engine.prior->fixed.value(), engine.prior->per_sequence.value(),
               engine.prior->per_context.value(), engine.prior->per_prompt.value(),
-              engine.prior->per_prompt.value(),  mean[kAttentionTerm]};
+              mean[kAttentionTerm]};
     }
     for (std::size_t i = 0; i < kEnergyTerms; ++i)
       fit_.SetPrior(Column(index, i), mean[i], std::max(1e-15, sigma * mean[i]));
@@ -308,9 +326,9 @@ double EnergyLedger::PredictToken(const TrackedRequest& request) const {
 double EnergyLedger::PredictPrompt(const TrackedRequest& request, double tokens,
                                    double before) const {
   const Engine& engine = engines_[request.engine];
-  const double per_token = engine.law[kLightPromptTerm] * (1 - engine.mean_dense) +
-                           engine.law[kDensePromptTerm] * engine.mean_dense;
-  return tokens * (per_token + engine.law[kAttentionTerm] * (request.cached + before + tokens / 2));
+  return engine.mean_clock * tokens *
+         (engine.law[kPromptTerm] +
+          engine.law[kAttentionTerm] * (request.cached + before + tokens / 2));
 }
 
 void EnergyLedger::Correct(TrackedRequest& request, double prefill, double decode) {

@@ -67,7 +67,6 @@ class EnergyLedger {
   double idle_power() const;
   double residual_ratio() const { return residual_ratio_; }
   double mean_batch(EngineIndex engine) const { return engines_[engine].mean_batch; }
-  double mean_dense(EngineIndex engine) const { return engines_[engine].mean_dense; }
 
  private:
   struct Share {
@@ -83,7 +82,8 @@ class EnergyLedger {
     EnergyTerms total{};      // Of the interval that is being settled.
     EnergyTerms strangers{};  // The part of sequences that are not ours.
     double mean_batch = 0;
-    double mean_dense = 0.5;
+    double heavy = 0;       // Prompt tokens in iterations whose clock was low.
+    double mean_clock = 1;  // In iterations with prompts, lately.
   };
   // An interval's sums, while it is being settled.
   struct Sums {
