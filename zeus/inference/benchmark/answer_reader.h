@@ -17,9 +17,9 @@ namespace zeus::inference {
 // The energy of one request, as a gateway stated it.
 struct RequestEnergy {
   Joules energy;
-  Joules sigma;  // One standard deviation; 0 where it is not stated.
-  std::optional<Joules> prefill;
-  std::optional<Joules> decode;
+  Joules sigma{};  // One standard deviation; 0 where it is not stated.
+  std::optional<Joules> prefill{};
+  std::optional<Joules> decode{};
   bool final = false;  // No later reading of the sensors will change it.
 };
 // Reads the object that `zeus llm gateway` puts into answers and shows at /zeus/requests/ID.
