@@ -55,7 +55,7 @@ struct Comparison {
   std::vector<std::string> warnings;
 };
 
-// Compares two files of `zeus run --json`.
+// Compares two files of `zeus run --json`, or of `zeus llm bench --json`.
 Result<Comparison> Compare(const RunFile& base, const RunFile& changed, const DiffOptions& options);
 
 std::string ToText(const Comparison& comparison);

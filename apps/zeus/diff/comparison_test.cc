@@ -226,6 +226,38 @@ TEST_F(CompareTest, FilesOfAnotherKindAreRefused) {
   }
 }
 
+// A file of `zeus llm bench` with these joules per token.
+Json BenchWith(const std::vector<double>& token_energies) {
+  Json runs = Json::array();
+  for (const double energy : token_energies)
+    runs.push_back({{"exit_code", 0},
+                    {"time_seconds", 10},
+                    {"inference",
+                     {{"joules_per_output_token", energy},
+                      {"joules_per_output_token_sigma", energy / 100},
+                      {"joules_per_request", nullptr},
+                      {"ttft_seconds", {{"p90", energy * 2}}}}}});
+  return {{"schema", "zeus.llm_bench/1"}, {"command", {"zeus", "llm", "bench"}}, {"runs", runs}};
+}
+
+TEST_F(CompareTest, BenchmarksOfLanguageModelsAreComparedByTokenAndLatency) {
+  const Json base = BenchWith({0.100, 0.101, 0.099});
+  const Json worse = BenchWith({0.120, 0.121, 0.119});
+  for (const Metric metric : {Metric::kTokenEnergy, Metric::kTtft}) {
+    const auto compared = Compare(base, worse, {.metric = metric});
+    ASSERT_TRUE(compared.ok()) << compared.error().message;
+    EXPECT_EQ(compared.value().judgement.verdict, Verdict::kRegression);
+    EXPECT_NEAR(*compared.value().judgement.ratio, 1.2, 1e-9);
+    EXPECT_EQ(Compare(base, base, {.metric = metric}).value().judgement.verdict, Verdict::kOk);
+  }
+  // Energies of requests are not known, and files of zeus run have neither.
+  EXPECT_EQ(Compare(base, worse, {.metric = Metric::kRequestEnergy}).value().judgement.base.count,
+            0U);
+  const auto none = Compare(FileWith({1, 2}), base, {.metric = Metric::kTokenEnergy});
+  ASSERT_FALSE(none.ok());
+  EXPECT_NE(none.error().message.find("zeus llm bench"), std::string::npos);
+}
+
 TEST_F(CompareTest, EveryFormatNamesVerdictAndFiles) {
   const auto compared = Compare(FileWith({100, 101, 99}), FileWith({120, 121, 119}));
   ASSERT_TRUE(compared.ok());

@@ -81,8 +81,9 @@ Result<int> Execute(const Flags& flags) {
 
 void AddDiffCommand(Verb app, Action& action) {
   auto flags = std::make_shared<Flags>();
-  const Verb verb = app.AddVerb(
-      "diff", "Say whether a change costs energy: compare two files of zeus run --repeat --json");
+  const Verb verb = app.AddVerb("diff",
+                                "Say whether a change costs energy: compare two files of zeus run "
+                                "--repeat --json, or of zeus llm bench --repeat --json");
   verb.AddOption("base", flags->base, "Measured before the change").Required();
   verb.AddOption("new", flags->changed, "Measured after it").Required();
   verb.AddOption("--max-regress", flags->max_regress, "Allowed increase, as in 3% or 0.03")
@@ -90,8 +91,10 @@ void AddDiffCommand(Verb app, Action& action) {
   verb.AddOption("--confidence", flags->confidence, "How sure a verdict must be")
       .Check(NumberBetween(0.5, 0.9999))
       .ShowDefault();
-  verb.AddOption("--metric", flags->metric, "The compared quantity")
-      .Check(OneOf({"energy", "attributed", "net", "time", "power"}))
+  verb.AddOption("--metric", flags->metric,
+                 "The compared quantity; the last four are of zeus llm bench: joules per output "
+                 "token and per request, 90th percentiles of latencies")
+      .Check(OneOf(MetricNames()))
       .ShowDefault();
   verb.AddOption("--device", flags->device, "total, or a device as in gpu:0").ShowDefault();
   verb.AddOption("--method", flags->method, "How the confidence is computed")

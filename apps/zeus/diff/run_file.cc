@@ -14,27 +14,45 @@
 namespace zeus::cli {
 namespace {
 
-constexpr const char* kSchema = "zeus.run/1";
+constexpr const char* kRunSchema = "zeus.run/1";
+constexpr const char* kBenchSchema = "zeus.llm_bench/1";
 constexpr std::size_t kLargestFile = 64 << 20;
+
+// Where the number of a run stands.
+enum class Place {
+  kRun,        // In the run itself.
+  kDevice,     // In the part of the device, or in the total.
+  kInference,  // In the part about a language model.
+};
 
 struct MetricEntry {
   Metric metric;
   const char* name;
   const char* unit;
+  Place place;
+  const char* part;  // The object in that place which has the field; null: the place itself.
   const char* field;
   // The relative error of the sensor is one field divided by the other. Null for time.
   const char* sigma_field;
   const char* sigma_of;
 };
 
-constexpr std::array<MetricEntry, 5> kMetrics = {{
-    {Metric::kEnergy, "energy", "J", "energy_joules", "energy_sigma_joules", "energy_joules"},
-    {Metric::kAttributedEnergy, "attributed", "J", "attributed_joules", "energy_sigma_joules",
-     "energy_joules"},
-    {Metric::kNetEnergy, "net", "J", "net_energy_joules", "net_energy_sigma_joules",
-     "net_energy_joules"},
-    {Metric::kTime, "time", "s", "time_seconds", nullptr, nullptr},
-    {Metric::kPower, "power", "W", "average_power_watts", "energy_sigma_joules", "energy_joules"},
+constexpr std::array<MetricEntry, 9> kMetrics = {{
+    {Metric::kEnergy, "energy", "J", Place::kDevice, nullptr, "energy_joules",
+     "energy_sigma_joules", "energy_joules"},
+    {Metric::kAttributedEnergy, "attributed", "J", Place::kDevice, nullptr, "attributed_joules",
+     "energy_sigma_joules", "energy_joules"},
+    {Metric::kNetEnergy, "net", "J", Place::kDevice, nullptr, "net_energy_joules",
+     "net_energy_sigma_joules", "net_energy_joules"},
+    {Metric::kTime, "time", "s", Place::kRun, nullptr, "time_seconds", nullptr, nullptr},
+    {Metric::kPower, "power", "W", Place::kDevice, nullptr, "average_power_watts",
+     "energy_sigma_joules", "energy_joules"},
+    {Metric::kTokenEnergy, "token-energy", "J", Place::kInference, nullptr,
+     "joules_per_output_token", "joules_per_output_token_sigma", "joules_per_output_token"},
+    {Metric::kRequestEnergy, "request-energy", "J", Place::kInference, nullptr,
+     "joules_per_request", "joules_per_request_sigma", "joules_per_request"},
+    {Metric::kTtft, "ttft", "s", Place::kInference, "ttft_seconds", "p90", nullptr, nullptr},
+    {Metric::kTpot, "tpot", "s", Place::kInference, "tpot_seconds", "p90", nullptr, nullptr},
 }};
 
 const MetricEntry& EntryOf(Metric metric) {
@@ -53,6 +71,26 @@ const Json* FindPart(const Json& run, const std::string& device) {
   if (devices == run.end() || !devices->is_array()) return nullptr;
   for (const Json& one : *devices)
     if (one.is_object() && one.value("device", Json()) == device) return &one;
+  return nullptr;
+}
+
+// Returns the object with the field of a metric; null when there is none.
+const Json* FindPlace(const Json& run, const MetricEntry& metric, const std::string& device) {
+  const auto object_in = [](const Json& json, const char* name) -> const Json* {
+    const auto found = json.find(name);
+    return found != json.end() && found->is_object() ? &*found : nullptr;
+  };
+  switch (metric.place) {
+    case Place::kRun:
+      return &run;
+    case Place::kDevice:
+      return FindPart(run, device);
+    case Place::kInference: {
+      const Json* const inference = object_in(run, "inference");
+      if (inference == nullptr || metric.part == nullptr) return inference;
+      return object_in(*inference, metric.part);
+    }
+  }
   return nullptr;
 }
 
@@ -97,9 +135,10 @@ bool IsTooShort(const Json& run, const std::string& device) {
 Result<std::optional<double>> ReadSigma(const Json& part, const char* field) {
   constexpr std::string_view kEnergy = "energy_";
   ZEUS_TRY(const std::optional<double> sigma, GetOptionalField<double>(part, field));
-  if (sigma) return sigma;
   std::string earlier(field);
-  earlier.erase(earlier.find(kEnergy), kEnergy.size());
+  const std::size_t prefix = earlier.find(kEnergy);
+  if (sigma || prefix == std::string::npos) return sigma;
+  earlier.erase(prefix, kEnergy.size());
   return GetOptionalField<double>(part, earlier);
 }
 
@@ -111,7 +150,7 @@ Status AddRun(const RunFile& file, const Json& run, const MetricEntry& metric,
     ++samples.failed;
     return Ok();
   }
-  const Json* part = metric.metric == Metric::kTime ? &run : FindPart(run, device);
+  const Json* part = FindPlace(run, metric, device);
   if (part == nullptr) {
     ++samples.unmeasured;
     return Ok();
@@ -121,14 +160,19 @@ Status AddRun(const RunFile& file, const Json& run, const MetricEntry& metric,
     ++samples.unmeasured;
     return Ok();
   }
-  if (metric.metric != Metric::kTime) {
-    std::vector<std::string> devices = IdentitiesOf(file, run, *part, device);
+  // Times come from a clock, everything else from the sensors of devices.
+  const Json* const measured = metric.sigma_field == nullptr       ? nullptr
+                               : metric.place == Place::kInference ? FindPart(run, kTotal)
+                                                                   : part;
+  if (measured != nullptr) {
+    const std::string sensors = metric.place == Place::kInference ? std::string(kTotal) : device;
+    std::vector<std::string> devices = IdentitiesOf(file, run, *measured, sensors);
     if (samples.values.empty()) samples.devices = devices;
     if (devices != samples.devices) {
       ++samples.different;
       return Ok();
     }
-    if (IsTooShort(run, device)) ++samples.too_short;
+    if (IsTooShort(run, sensors)) ++samples.too_short;
   }
   samples.values.push_back(*value);
   if (metric.sigma_field != nullptr) {
@@ -144,6 +188,12 @@ Status AddRun(const RunFile& file, const Json& run, const MetricEntry& metric,
 const char* MetricName(Metric metric) { return EntryOf(metric).name; }
 const char* MetricUnit(Metric metric) { return EntryOf(metric).unit; }
 
+std::vector<std::string> MetricNames() {
+  std::vector<std::string> names;
+  for (const MetricEntry& entry : kMetrics) names.emplace_back(entry.name);
+  return names;
+}
+
 Result<Metric> FindMetric(const std::string& name) {
   const auto found = std::ranges::find(
       kMetrics, name, [](const MetricEntry& entry) { return std::string(entry.name); });
@@ -157,9 +207,11 @@ Result<RunFile> ReadRunFile(const std::string& path) {
   if (!parsed.ok()) return std::move(parsed).error().While(path);
   const Json& json = parsed.value();
   const auto schema = GetField<std::string>(json, "schema");
-  if (!schema.ok() || schema.value() != kSchema) {
+  if (!schema.ok() || (schema.value() != kRunSchema && schema.value() != kBenchSchema)) {
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("{}: not a file of zeus run --json (schema {})", path, kSchema)};
+                 fmt::format("{}: not a file of zeus run --json (schema {}) or of zeus llm bench "
+                             "--json (schema {})",
+                             path, kRunSchema, kBenchSchema)};
   }
   RunFile file{.path = path, .command = {}, .host = {}, .runs = {}};
   if (auto command = GetField<std::vector<std::string>>(json, "command"); command.ok())
@@ -178,16 +230,22 @@ Result<RunFile> ReadRunFile(const std::string& path) {
 }
 
 Result<Samples> CollectSamples(const RunFile& file, Metric metric, const std::string& device) {
+  const MetricEntry& entry = EntryOf(metric);
   const bool known = std::ranges::any_of(
-      file.runs, [&](const Json& run) { return FindPart(run, device) != nullptr; });
-  if (!known && !file.runs.empty() && metric != Metric::kTime) {
+      file.runs, [&](const Json& run) { return FindPlace(run, entry, device) != nullptr; });
+  if (!known && !file.runs.empty() && entry.place == Place::kInference) {
+    return Error{
+        ErrorCode::kNotFound,
+        fmt::format("{}: no {}: only files of zeus llm bench have it", file.path, entry.name)};
+  }
+  if (!known && !file.runs.empty()) {
     return Error{ErrorCode::kNotFound,
                  fmt::format("{}: no device {}: it has {}", file.path, Quote(device),
                              fmt::join(NamesIn(file.runs.front()), ", "))};
   }
   Samples samples;
   for (const Json& run : file.runs) {
-    if (auto added = AddRun(file, run, EntryOf(metric), device, samples); !added.ok())
+    if (auto added = AddRun(file, run, entry, device, samples); !added.ok())
       return std::move(added).error().While(file.path);
   }
   if (!samples.values.empty()) samples.relative_sigma /= static_cast<double>(samples.values.size());

@@ -8,12 +8,24 @@
 
 namespace zeus::cli {
 
-enum class Metric { kEnergy, kAttributedEnergy, kNetEnergy, kTime, kPower };
+enum class Metric {
+  kEnergy,
+  kAttributedEnergy,
+  kNetEnergy,
+  kTime,
+  kPower,
+  // Of language models, in files of `zeus llm bench` only.
+  kTokenEnergy,    // Per output token, in steady state.
+  kRequestEnergy,  // Per request.
+  kTtft,           // 90th percentile of the time to the first token.
+  kTpot,           // 90th percentile of the time per output token.
+};
+std::vector<std::string> MetricNames();
 const char* MetricName(Metric metric);  // As on the command line: "energy", …
 const char* MetricUnit(Metric metric);  // "J", "s", "W"
 Result<Metric> FindMetric(const std::string& name);
 
-// A file that `zeus run --json` wrote.
+// A file that `zeus run --json` or `zeus llm bench --json` wrote.
 struct RunFile {
   std::string path;
   std::vector<std::string> command;
