@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "zeus/base/result.h"
+#include "zeus/base/units.h"
+
+namespace zeus {
+
+// The locked graphics clock of the GPUs of one engine, as whoever drives a ClockGovernor turns it.
+// One owner.
+class ClockKnob {
+ public:
+  virtual ~ClockKnob() = default;
+
+  // "graphics clock of gpu:0 to gpu:3"
+  virtual const std::string& name() const = 0;
+
+  // The clocks that can be locked, ascending. The last one is the highest that may be used.
+  virtual Result<std::vector<Hertz>> Supported() = 0;
+
+  // The clock at which the slowest of the GPUs runs now.
+  virtual Result<Hertz> Present() = 0;
+
+  // Whether the clock of the last Lock() is still in force, as far as the GPUs report it.
+  // kUnavailable says which GPU obeys another setting.
+  virtual Status CheckOurs() = 0;
+
+  // Locks all GPUs to this clock. kUnavailable while another program holds the clock.
+  virtual Status Lock(Hertz clock) = 0;
+
+  // Puts back what was found before the first Lock(); does nothing without one.
+  virtual Status Release() = 0;
+};
+
+}  // namespace zeus
