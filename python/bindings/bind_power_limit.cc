@@ -88,8 +88,8 @@ py::tuple StateOf(const JitOptimizer& jit) {
     return py::make_tuple("warmup", setting, warmup->steps, warmup->time.count());
   if (const auto* profiling = std::get_if<PowerLimitOptimizer::Profiling>(&state))
     return py::make_tuple("profiling", setting, profiling->steps, profiling->time.count());
-  if (const auto* settling = std::get_if<PowerLimitOptimizer::Settling>(&state))
-    return py::make_tuple("settling", setting, 0, settling->time.count());
+  if (const auto* confirming = std::get_if<PowerLimitOptimizer::Confirming>(&state))
+    return py::make_tuple("confirming", setting, 0, confirming->time.count());
   return py::make_tuple("done", setting, 0, 0.0);
 }
 

@@ -19,7 +19,7 @@ struct ClusterStudyOptions {
 };
 
 // How far `jobs_done` counts.
-std::int64_t WorkOf(const ClusterStudyOptions& options);
+std::int64_t CountJobs(const ClusterStudyOptions& options);
 
 // Figure 9 on generated clusters of these jobs: default, zeus, knowledge_gradient and grid.
 Result<ClusterComparison> RunClusterStudy(const std::vector<ReplayJob>& jobs,

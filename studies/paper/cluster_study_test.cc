@@ -23,7 +23,7 @@ TEST(ClusterStudyTest, EachClusterIsAnotherOneAndAllWorkIsTold) {
   const auto study = RunClusterStudy(jobs.value(), options);
   ASSERT_TRUE(study.ok()) << study.error().message;
   ASSERT_THAT(study.value().replays, SizeIs(2));
-  EXPECT_EQ(done, WorkOf(options));
+  EXPECT_EQ(done, CountJobs(options));
   const auto energy = [&](std::size_t replay) {
     return study.value().replays[replay].front().contenders.front().usage.energy;
   };

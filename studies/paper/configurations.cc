@@ -134,7 +134,7 @@ bool HasOneValley(std::span<const SampleSummary> energies, double standard_error
 
 }  // namespace
 
-Valleys ValleysOf(std::span<const ReplayJob> jobs) {
+Valleys FindValleys(std::span<const ReplayJob> jobs) {
   constexpr double kScatter = 2.0;
   Valleys valleys;
   for (const ReplayJob& job : jobs) {

@@ -56,7 +56,7 @@ struct Valleys {
   std::string one_within_scatter{};  // But for steps of less than two standard errors.
   std::string several{};
 };
-Valleys ValleysOf(std::span<const ReplayJob> jobs);
+Valleys FindValleys(std::span<const ReplayJob> jobs);
 
 // The overhead of profiling power limits on a whole run, as shares of that run at the best limit.
 struct ProfilingOverhead {

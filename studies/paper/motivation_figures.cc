@@ -313,7 +313,7 @@ Panel LimitPanel(const ReplayJob& job) {
 
 // Of which workloads the energy falls and then rises, and of which it does not.
 std::string ValleyCaption(std::span<const ReplayJob> jobs) {
-  const Valleys valleys = ValleysOf(jobs);
+  const Valleys valleys = FindValleys(jobs);
   std::string caption = "Energy to accuracy by batch size, at the greatest power limit.";
   if (!valleys.one.empty()) caption += " It falls and then rises: " + valleys.one + ".";
   if (!valleys.one_within_scatter.empty())

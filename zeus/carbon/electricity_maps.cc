@@ -68,7 +68,7 @@ bool IsToken(std::string_view token) {
   return !token.empty() && std::ranges::all_of(token, [](char c) { return c > ' ' && c <= '~'; });
 }
 
-std::string PlaceOf(const ElectricityMapsOptions& options) {
+std::string ZoneText(const ElectricityMapsOptions& options) {
   if (!options.coordinates) return options.zone;
   return fmt::format("{:.4f},{:.4f}", options.coordinates->latitude,
                      options.coordinates->longitude);
@@ -127,7 +127,7 @@ ElectricityMaps::ElectricityMaps(Clock& clock, ElectricityMapsOptions options,
                                  std::unique_ptr<http::Client> client)
     : clock_(clock),
       options_(std::move(options)),
-      place_(PlaceOf(options_)),
+      place_(ZoneText(options_)),
       fallback_(std::move(fallback)),
       client_(std::move(client)),
       cache_(options_.cache_directory
@@ -151,7 +151,7 @@ void ElectricityMaps::LoadCache() {
 void ElectricityMaps::Start() {
   {
     const std::lock_guard lock(mutex_);
-    settled_ = false;
+    first_wait_is_over_ = false;
   }
   ticker_ = std::make_unique<Ticker>("zeus-carbon", [this] { return Step(); });
 }
@@ -181,7 +181,7 @@ TimePoint ElectricityMaps::Step() {
   }
   {
     const std::lock_guard lock(mutex_);
-    settled_ = true;
+    first_wait_is_over_ = true;
   }
   arrived_.notify_all();
   return clock_.Now() + pause;
@@ -252,8 +252,9 @@ void ElectricityMaps::Keep(const Rows& rows) {
 Result<IntensityReading> ElectricityMaps::At(WallTime time) {
   std::unique_lock lock(mutex_);
   // A caller that timed out once does not wait again.
-  if (!arrived_.wait_for(lock, options_.first_answer_timeout, [this] { return settled_; })) {
-    settled_ = true;
+  if (!arrived_.wait_for(lock, options_.first_answer_timeout,
+                         [this] { return first_wait_is_over_; })) {
+    first_wait_is_over_ = true;
     trouble_ = "no answer yet";
   }
   const auto step = series_.At(time);

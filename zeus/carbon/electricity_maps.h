@@ -90,8 +90,8 @@ class ElectricityMaps final : public IntensitySource {
   // Guarded by mutex_.
   StepSeries series_;
   std::optional<WallTime> fetched_at_;
-  std::string trouble_;  // Reason of the last failure; empty after a success.
-  bool settled_ = true;  // Whether a first reader need not wait.
+  std::string trouble_;             // Reason of the last failure; empty after a success.
+  bool first_wait_is_over_ = true;  // Whether a first reader need not wait.
 
   std::unique_ptr<Ticker> ticker_;  // The last member: stops before the others are destroyed.
 };

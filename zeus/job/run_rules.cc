@@ -13,15 +13,15 @@ PlannedRun Plan(const Situation& situation, const Choice& choice) {
           .role = choice.role};
 }
 
-RunBound BoundOf(const BatchSizePolicy& policy, const PlannedRun& run,
-                 std::optional<Joules> epoch_cost, int max_epochs) {
+RunBound ComputeBound(const BatchSizePolicy& policy, const PlannedRun& run,
+                      std::optional<Joules> epoch_cost, int max_epochs) {
   if (!epoch_cost || *epoch_cost <= Joules(0)) return {.last_epoch = max_epochs};
   const int budget = policy.EpochBudget(run, *epoch_cost);
   return {.begins = budget > 0 || run.attempt + 1 >= kMostAttempts,
           .last_epoch = std::clamp(budget, 1, max_epochs)};
 }
 
-RunResult ResultOf(const PlannedRun& run, const RunEnd& end, Joules earlier) {
+RunResult MakeResult(const PlannedRun& run, const RunEnd& end, Joules earlier) {
   return {.run = run,
           .converged = end.converged,
           .epochs = end.epochs,

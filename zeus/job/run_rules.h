@@ -24,8 +24,8 @@ struct RunBound {
   int last_epoch = 0;
 };
 // Without a known epoch cost above 0, max_epochs is the only bound.
-RunBound BoundOf(const BatchSizePolicy& policy, const PlannedRun& run,
-                 std::optional<Joules> epoch_cost, int max_epochs);
+RunBound ComputeBound(const BatchSizePolicy& policy, const PlannedRun& run,
+                      std::optional<Joules> epoch_cost, int max_epochs);
 
 // How a run ended. A default one stands for a run that was not begun.
 struct RunEnd {
@@ -36,7 +36,7 @@ struct RunEnd {
 };
 // Returns the result that the policy observes; `earlier` is the cost of the earlier tries of the
 // recurrence.
-RunResult ResultOf(const PlannedRun& run, const RunEnd& end, Joules earlier);
+RunResult MakeResult(const PlannedRun& run, const RunEnd& end, Joules earlier);
 
 // Whether a recurrence goes on after a run that did not reach its target. False when every batch
 // size that the policy may choose was run, and none has ever reached the target.

@@ -15,7 +15,7 @@ class RunRulesTest : public ::testing::Test {
     ASSERT_TRUE(policy.ok());
     policy_ = std::move(policy).value();
     const Choice choice = policy_->Choose({.gpu_model = "V100"});
-    policy_->Observe(ResultOf(
+    policy_->Observe(MakeResult(
         Plan({.gpu_model = "V100"}, choice),
         {.converged = true, .epochs = 2, .cost = Joules(20), .epoch_cost = Joules(10)}, Joules(0)));
   }
@@ -28,36 +28,36 @@ class RunRulesTest : public ::testing::Test {
 };
 
 TEST_F(RunRulesTest, ARunIsStoppedWhereItsBudgetEnds) {
-  const RunBound bound = BoundOf(*policy_, Run(0), Joules(10), 100);
+  const RunBound bound = ComputeBound(*policy_, Run(0), Joules(10), 100);
   EXPECT_TRUE(bound.begins);
   EXPECT_EQ(bound.last_epoch, 4);
 }
 
 TEST_F(RunRulesTest, ARunOfWhichOneEpochIsTooDearDoesNotBegin) {
-  const RunBound bound = BoundOf(*policy_, Run(0), Joules(50), 100);
+  const RunBound bound = ComputeBound(*policy_, Run(0), Joules(50), 100);
   EXPECT_FALSE(bound.begins);
   EXPECT_EQ(bound.last_epoch, 1) << "once begun, it is stopped after its first epoch";
 }
 
 TEST_F(RunRulesTest, TheLastTryAlwaysBegins) {
-  EXPECT_TRUE(BoundOf(*policy_, Run(kMostAttempts - 1), Joules(50), 100).begins);
+  EXPECT_TRUE(ComputeBound(*policy_, Run(kMostAttempts - 1), Joules(50), 100).begins);
   EXPECT_FALSE(AnotherTryMayHelp(*policy_, Run(kMostAttempts - 1), true));
 }
 
 TEST_F(RunRulesTest, EpochsOfNoOrUnknownCostAreNoReasonToStop) {
-  EXPECT_EQ(BoundOf(*policy_, Run(0), Joules(0), 100).last_epoch, 100);
-  EXPECT_EQ(BoundOf(*policy_, Run(0), std::nullopt, 100).last_epoch, 100);
+  EXPECT_EQ(ComputeBound(*policy_, Run(0), Joules(0), 100).last_epoch, 100);
+  EXPECT_EQ(ComputeBound(*policy_, Run(0), std::nullopt, 100).last_epoch, 100);
 }
 
 TEST_F(RunRulesTest, EarlierTriesCountForTheRecurrence) {
-  const RunResult result = ResultOf(Run(1), {.epochs = 1, .cost = Joules(5)}, Joules(7));
+  const RunResult result = MakeResult(Run(1), {.epochs = 1, .cost = Joules(5)}, Joules(7));
   EXPECT_EQ(result.cost, Joules(5));
   EXPECT_EQ(result.recurrence_cost, Joules(12));
 }
 
 TEST_F(RunRulesTest, WhileABatchSizeWasNeverRunAnotherTryMayHelp) {
   EXPECT_TRUE(AnotherTryMayHelp(*policy_, Run(0), false));
-  policy_->Observe(ResultOf(Run(0), {.epochs = 4, .cost = Joules(40)}, Joules(0)));
+  policy_->Observe(MakeResult(Run(0), {.epochs = 4, .cost = Joules(40)}, Joules(0)));
   EXPECT_FALSE(AnotherTryMayHelp(*policy_, Run(0), false));
   EXPECT_TRUE(AnotherTryMayHelp(*policy_, Run(0), true));
 }
@@ -68,7 +68,7 @@ TEST_F(RunRulesTest, BatchSizesThatThePolicyNeverChoosesPromiseNothing) {
   ASSERT_TRUE(made.ok());
   BatchSizePolicy& policy = *made.value();
   EXPECT_TRUE(AnotherTryMayHelp(policy, Run(0), false));
-  policy.Observe(ResultOf(Run(0), {.epochs = 100, .cost = Joules(40)}, Joules(0)));
+  policy.Observe(MakeResult(Run(0), {.epochs = 100, .cost = Joules(40)}, Joules(0)));
   EXPECT_FALSE(AnotherTryMayHelp(policy, Run(0), false));
   EXPECT_TRUE(AnotherTryMayHelp(policy, Run(0), true));
 }

@@ -214,7 +214,7 @@ bool StandAlone(const Panel& panel) {
 
 }  // namespace
 
-BarSlot SlotOf(const Panel& panel, std::size_t index) {
+BarSlot BarSlotFor(const Panel& panel, std::size_t index) {
   double count = 0;
   double before = 0;
   for (std::size_t i = 0; i < panel.series.size(); ++i) {

@@ -14,7 +14,7 @@ struct BarSlot {
 
 // The slot of the series with this index in the panel; bars of several series stand side by side
 // where they share an x, and in the middle of their places otherwise.
-BarSlot SlotOf(const Panel& panel, std::size_t index);
+BarSlot BarSlotFor(const Panel& panel, std::size_t index);
 
 // The surroundings in which a series is drawn. Long lines are thinned to what the eye can tell
 // apart.

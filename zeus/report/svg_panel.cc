@@ -48,9 +48,9 @@ class PanelDrawing {
         bottom_(box.top + box.height - (panel.x.title.empty() ? 10 : 26) -
                 (slanted_ ? LongestLabel(panel.x.categories) * 0.62 + 14 : 22)),
         box_(box),
-        x_(panel.x, ExtentOf(panel, Direction::kX), left_, right_,
+        x_(panel.x, ComputeExtent(panel, Direction::kX), left_, right_,
            static_cast<int>(std::max((right_ - left_) / kTickRoom, 2.0))),
-        y_(panel.y, ExtentOf(panel, Direction::kY), bottom_, top_,
+        y_(panel.y, ComputeExtent(panel, Direction::kY), bottom_, top_,
            static_cast<int>(std::max((bottom_ - top_) / 42, 2.0))) {}
 
   std::string Text(const Palette& palette, const std::string& name) const {
@@ -65,7 +65,7 @@ class PanelDrawing {
       text += fmt::format("<g class=\"{}\">\n{}</g>\n", palette.ClassOf(series),
                           SvgMarks(series, {.x = x_,
                                             .y = y_,
-                                            .bars = SlotOf(panel_, i),
+                                            .bars = BarSlotFor(panel_, i),
                                             .on_heat_map = panel_.heat_map.has_value(),
                                             .colours = &colours}));
     }

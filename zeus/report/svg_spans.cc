@@ -75,7 +75,7 @@ std::string NameIn(const Series& series, const Box& box, double middle) {
       EscapeXml(name));
 }
 
-std::string TipOf(const Series& series, const Box& box) {
+std::string HoverText(const Series& series, const Box& box) {
   if (box.count > 1 || series.x.size() > kMany || box.first >= series.labels.size()) return "";
   return "<title>" + EscapeXml(series.labels[box.first]) + "</title>";
 }
@@ -92,7 +92,7 @@ std::string SvgSpans(const Series& series, const MarkPlace& place) {
         "</rect>\n",
         box.width() > kOutlined ? "class=\"outlined\" " : "", SpanColour(box.share), box.left,
         std::min(top, bottom), std::max(box.width(), 0.3), std::abs(bottom - top),
-        TipOf(series, box));
+        HoverText(series, box));
     text += NameIn(series, box, (top + bottom) / 2);
   }
   return text;

@@ -34,8 +34,8 @@ constexpr GlyphSet kUnicodeGlyphs = {{"●", "○"}, "◉", "·", "╎", "│", 
 class Canvas {
  public:
   Canvas(const Panel& panel, const GlyphSet& glyphs)
-      : x_(panel.x, ExtentOf(panel, Direction::kX), 0, kPlotColumns - 1, 8),
-        y_(panel.y, ExtentOf(panel, Direction::kY), kPlotRows - 1, 0, 7),
+      : x_(panel.x, ComputeExtent(panel, Direction::kX), 0, kPlotColumns - 1, 8),
+        y_(panel.y, ComputeExtent(panel, Direction::kY), kPlotRows - 1, 0, 7),
         glyphs_(glyphs),
         cells_(kPlotRows, std::vector<const char*>(kPlotColumns, " ")) {}
 

@@ -59,14 +59,14 @@ Result<std::optional<TrialReport>> TrialMeter::Epoch(const EpochReport& said, Ep
   if (parts_.limit != nullptr) {
     timing == EpochTiming::kKnown ? parts_.limit->EpochEnded() : parts_.limit->EpochsLumped();
     // One that is only being tried says nothing about what was chosen.
-    if (!report.power_limit && parts_.limit->settled())
+    if (!report.power_limit && parts_.limit->limit_is_final())
       report.power_limit = parts_.limit->in_force();
   }
   // Without a GPU to look at, the command was asked to leave its limits alone.
   report.undisturbed = parts_.limit != nullptr ? !parts_.limit->turned() : baseline_;
   lumped_ = lumped_ || timing != EpochTiming::kKnown;
   MeasureEpoch(said, report);
-  steady_ = parts_.limit == nullptr || parts_.limit->settled();
+  steady_ = parts_.limit == nullptr || parts_.limit->limit_is_final();
   last_ = report;
   // The first epoch contains the start of the program.
   if (!first_) first_ = report;

@@ -65,21 +65,21 @@ EpochReading EpochMeter::End() {
     return Unknown(measured.error());
   }
   EpochReading reading = Read(std::move(measured).value());
-  reading.unsettled = id;
+  reading.unrefined = id;
   return reading;
 }
 
-void EpochMeter::Settle(EpochReading& reading, Seconds timeout) {
-  if (!reading.unsettled) return;
-  auto measured = monitor_.Refine(*reading.unsettled, timeout);
+void EpochMeter::Refine(EpochReading& reading, Seconds timeout) {
+  if (!reading.unrefined) return;
+  auto measured = monitor_.Refine(*reading.unrefined, timeout);
   if (!measured.ok()) {  // The monitor has dropped the window, so the reading stays as it is.
-    reading.unsettled.reset();
+    reading.unrefined.reset();
     return;
   }
-  const bool settled = measured.value().stage == Measurement::Stage::kRefined;
-  const std::optional<WindowId> id = reading.unsettled;
+  const bool refined = measured.value().stage == Measurement::Stage::kRefined;
+  const std::optional<WindowId> id = reading.unrefined;
   reading = Read(std::move(measured).value());
-  if (!settled) reading.unsettled = id;
+  if (!refined) reading.unrefined = id;
 }
 
 EpochReading EpochMeter::Read(Measurement measured) const {

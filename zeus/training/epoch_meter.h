@@ -17,7 +17,7 @@ struct EpochReading {
   Joules own_sigma{0};                  // Error of this epoch alone, without shared_sigma.
   Joules shared_sigma{0};               // Error common to all epochs: the gain of the sensors.
   std::vector<std::string> missing{};   // Devices whose energy is unknown.
-  std::optional<WindowId> unsettled{};  // Set until the sensors have shown the end of the epoch.
+  std::optional<WindowId> unrefined{};  // Set until the sensors have shown the end of the epoch.
 };
 
 // Measures epochs as windows of a monitor: the energy of CountedDevices(). If that fails, the first
@@ -35,7 +35,7 @@ class EpochMeter {
   EpochReading End();
   // Refines the reading of a past epoch; waits at most `timeout` until the sensors have shown its
   // end.
-  void Settle(EpochReading& reading, Seconds timeout);
+  void Refine(EpochReading& reading, Seconds timeout);
 
   Clock& clock() { return monitor_.clock(); }
 

@@ -23,7 +23,7 @@ constexpr TerminalSize kUsualSize = {.columns = 80, .rows = 24};
 
 }  // namespace
 
-Screen::Screen() : terminal_(TerminalOf(STDOUT_FILENO).redraws) {
+Screen::Screen() : terminal_(DescribeTerminal(STDOUT_FILENO).redraws) {
   if (terminal_) fmt::print("{}", kHideCursor);
 }
 

@@ -48,7 +48,7 @@ std::vector<Window> ChooseWindows(const PipelinePlan& plan) {
           {.from = plan.time - part, .to = plan.time, .name = ": the end"}};
 }
 
-Series SpansOf(const PipelinePlan& plan, const Window& window) {
+Series MakeSpans(const PipelinePlan& plan, const Window& window) {
   Series series{.name = "Computations", .mark = Mark::kSpans};
   for (std::size_t stage = 0; stage < plan.stages.size(); ++stage) {
     for (const PlannedInstruction& planned : plan.stages[stage]) {
@@ -79,7 +79,7 @@ Panel PipelinePanel(std::string title, const PipelinePlan& plan, const PowerRang
   Panel panel{.title = std::move(title),
               .x = {.title = "time (s)", .from_zero = window.from == Seconds(0)},
               .y = {},
-              .series = {SpansOf(plan, window)},
+              .series = {MakeSpans(plan, window)},
               .colour_scale = report::ColourScale{
                   .title = "power (W)", .low = powers.low.value(), .high = powers.high.value()}};
   for (std::size_t i = plan.stages.size(); i-- > 0;)

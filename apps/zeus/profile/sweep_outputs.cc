@@ -29,7 +29,7 @@ Status Save(const SweepReport& report, const std::string& file) {
 }
 
 report::Glyphs TerminalGlyphs() {
-  const bool unicode = TerminalOf(STDERR_FILENO).redraws && LocaleIsUnicode();
+  const bool unicode = DescribeTerminal(STDERR_FILENO).redraws && LocaleIsUnicode();
   return unicode ? report::Glyphs::kUnicode : report::Glyphs::kAscii;
 }
 

@@ -6,7 +6,7 @@ namespace zeus::cli {
 
 Cooldown::Cooldown(std::vector<Celsius> start) : start_(std::move(start)) {}
 
-bool Cooldown::Settled(TimePoint now, const std::vector<Celsius>& temperatures) {
+bool Cooldown::MayBegin(TimePoint now, const std::vector<Celsius>& temperatures) {
   // A GPU was lost or came back: what remains cannot be compared.
   if (temperatures.size() != start_.size()) return true;
   recent_.emplace_back(now, temperatures);

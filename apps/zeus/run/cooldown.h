@@ -19,7 +19,7 @@ class Cooldown {
   // Temperatures in the same order. True when the next run may begin: each is at most kTolerance
   // above its start, or none has changed by more than kSteady during the last kSteadyTime.
   // Without any temperature there is nothing to wait for.
-  bool Settled(TimePoint now, const std::vector<Celsius>& temperatures);
+  bool MayBegin(TimePoint now, const std::vector<Celsius>& temperatures);
 
   static constexpr Celsius kTolerance{1.5};
   static constexpr Celsius kSteady{1.0};  // Sensors show whole degrees.

@@ -45,8 +45,8 @@ DeviceMeasurement MeanOfDevice(const std::vector<Run>& runs, std::size_t index) 
 
 }  // namespace
 
-std::optional<NetEnergy> NetOf(const DeviceMeasurement& device, Seconds time,
-                               const std::vector<IdlePower>& idle) {
+std::optional<NetEnergy> ComputeNetEnergy(const DeviceMeasurement& device, Seconds time,
+                                          const std::vector<IdlePower>& idle) {
   const auto found = std::ranges::find(idle, device.device, &IdlePower::device);
   if (found == idle.end() || !device.energy.ok()) return std::nullopt;
   const EnergyEstimate& gross = device.energy.value();
@@ -54,11 +54,11 @@ std::optional<NetEnergy> NetOf(const DeviceMeasurement& device, Seconds time,
                    .sigma = Joules(std::hypot(gross.sigma.value(), (found->sigma * time).value()))};
 }
 
-NetTotal NetTotalOf(const Measurement& measurement, const std::vector<IdlePower>& idle) {
+NetTotal ComputeNetTotal(const Measurement& measurement, const std::vector<IdlePower>& idle) {
   NetTotal total;
   for (const DeviceMeasurement& device : measurement.devices) {
     if (!device.in_total) continue;
-    const auto net = NetOf(device, measurement.time, idle);
+    const auto net = ComputeNetEnergy(device, measurement.time, idle);
     if (!net) continue;
     total.net.energy += net->energy;
     total.net.sigma = Joules(std::hypot(total.net.sigma.value(), net->sigma.value()));

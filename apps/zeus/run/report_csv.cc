@@ -85,7 +85,7 @@ Energies DeviceRow(const RunReport& report, const DeviceMeasurement& device, Sec
   row.source = EnergySourceName(estimate.source);
   row.updates = fmt::to_string(estimate.updates);
   row.flags = fmt::format("{}", fmt::join(estimate.flags.Names(), " "));
-  if (const auto net = NetOf(device, time, report.idle)) SetNet(row, *net);
+  if (const auto net = ComputeNetEnergy(device, time, report.idle)) SetNet(row, *net);
   return row;
 }
 
@@ -101,7 +101,7 @@ Energies TotalRow(const RunReport& report, const Measurement& measurement) {
   row.attributed = fmt::to_string(total.attributed.value());
   row.power = PowerField(total.energy, measurement.time);
   if (!total.missing.empty()) row.reason = fmt::format("without {}", fmt::join(total.missing, " "));
-  if (const NetTotal net = NetTotalOf(measurement, report.idle); !net.contains.empty())
+  if (const NetTotal net = ComputeNetTotal(measurement, report.idle); !net.contains.empty())
     SetNet(row, net.net);
   return row;
 }

@@ -81,7 +81,7 @@ void ExplainDevice(const RunReport& report, const Run& mean, const DeviceMeasure
         "    of this command: {:.1f} J, the part of the energy that is left when other processes "
         "and windows that Zeus measures have theirs\n",
         estimate.attributed.value());
-  if (const auto net = NetOf(device, mean.measurement.time, report.idle)) {
+  if (const auto net = ComputeNetEnergy(device, mean.measurement.time, report.idle)) {
     const auto idle = std::ranges::find(report.idle, device.device, &IdlePower::device);
     text += fmt::format("    above idle: energy less {:.1f} W of idle power {} times the time\n",
                         idle->power.value(),

@@ -27,7 +27,7 @@ Json DeviceJson(const RunReport& report, const DeviceMeasurement& device, Second
   json["average_power_watts"] =
       device.energy.ok() ? AveragePower(device.energy.value().energy, time) : Json(nullptr);
   const auto idle = std::ranges::find(report.idle, device.device, &IdlePower::device);
-  if (const auto net = NetOf(device, time, report.idle)) {
+  if (const auto net = ComputeNetEnergy(device, time, report.idle)) {
     json["idle_power_watts"] = idle->power.value();
     json["net_energy_joules"] = net->energy.value();
     json["net_energy_sigma_joules"] = net->sigma.value();
@@ -40,7 +40,7 @@ Json TotalJson(const RunReport& report, const Measurement& measurement) {
   Json json = zeus::ToJson(total);
   json["average_power_watts"] =
       total.contains.empty() ? Json(nullptr) : AveragePower(total.energy, measurement.time);
-  if (const NetTotal net = NetTotalOf(measurement, report.idle); !net.contains.empty()) {
+  if (const NetTotal net = ComputeNetTotal(measurement, report.idle); !net.contains.empty()) {
     json["net_energy_joules"] = net.net.energy.value();
     json["net_energy_sigma_joules"] = net.net.sigma.value();
     json["net_contains"] = net.contains;

@@ -105,7 +105,7 @@ class Table {
       const DeviceMeasurement* one = run.measurement.Find(device.device);
       if (one != nullptr && one->energy.ok()) values.push_back(one->energy.value().energy.value());
     }
-    const auto net = NetOf(device, time, report_.idle);
+    const auto net = ComputeNetEnergy(device, time, report_.idle);
     Add(device.device,
         {.energy = WithSigma(estimate.energy, estimate.sigma),
          .net = net ? WithSigma(net->energy, net->sigma) : "-",
@@ -122,7 +122,7 @@ class Table {
     if (total.contains.empty()) return;
     std::vector<double> values;
     for (const Run& run : report_.runs) values.push_back(run.measurement.Sum().energy.value());
-    const NetTotal net = NetTotalOf(mean_.measurement, report_.idle);
+    const NetTotal net = ComputeNetTotal(mean_.measurement, report_.idle);
     Add("total", {.energy = WithSigma(total.energy, total.sigma),
                   .net = net.contains.empty() ? "-" : WithSigma(net.net.energy, net.net.sigma),
                   .attributed = fmt::format("{:.1f} J", total.attributed.value()),

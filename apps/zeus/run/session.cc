@@ -89,7 +89,7 @@ bool RunSession::CoolDown(const std::vector<Celsius>& start) {
   if (options_.cooldown) return Pause(*options_.cooldown);
   Cooldown cooldown(start);
   const TimePoint limit = clock_.Now() + options_.cooldown_limit;
-  while (!cooldown.Settled(clock_.Now(), meter_.Temperatures()) && clock_.Now() < limit)
+  while (!cooldown.MayBegin(clock_.Now(), meter_.Temperatures()) && clock_.Now() < limit)
     if (AskedToEnd() || !Pause(kTemperatureInterval)) return false;
   return !AskedToEnd();
 }

@@ -36,11 +36,11 @@ std::string ToLine(const TrainStatus& status, std::size_t width) {
 }
 
 StatusLine::StatusLine(Wanted wanted)
-    : active_(wanted == Wanted::kYes && TerminalOf(STDERR_FILENO).redraws) {}
+    : active_(wanted == Wanted::kYes && DescribeTerminal(STDERR_FILENO).redraws) {}
 
 void StatusLine::Show(const TrainStatus& status) {
   if (!active_) return;
-  const std::string line = ToLine(status, TerminalOf(STDERR_FILENO).columns - 1);
+  const std::string line = ToLine(status, DescribeTerminal(STDERR_FILENO).columns - 1);
   if (line == shown_) return;
   shown_ = line;
   std::fputs(fmt::format("\r\033[K{}", line).c_str(), stderr);

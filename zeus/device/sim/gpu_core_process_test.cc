@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 using testing::Draw;
 using testing::Model;
 
-LoadSpec DrawOf(int pid) {
+LoadSpec LoadOfProcess(int pid) {
   LoadSpec spec = Draw(200_W);
   spec.pid = pid;
   return spec;
@@ -22,7 +22,7 @@ LoadSpec DrawOf(int pid) {
 
 TEST(GpuCoreProcessTest, ALoadEndsOneTimeoutAfterItsLastHeartbeat) {
   GpuCore core(Model("V100"), 1, 0);
-  const LoadSpec spec = DrawOf(42);
+  const LoadSpec spec = LoadOfProcess(42);
   const auto id = core.AttachLoad(spec);
   ASSERT_TRUE(id.ok());
   core.AdvanceTo(2s);
@@ -35,7 +35,7 @@ TEST(GpuCoreProcessTest, ALoadEndsOneTimeoutAfterItsLastHeartbeat) {
 
 TEST(GpuCoreProcessTest, EveryCopyLetsALoadEndAtTheSameTime) {
   GpuCore often(Model("V100"), 1, 0);
-  ASSERT_TRUE(often.AttachLoad(DrawOf(42)).ok());
+  ASSERT_TRUE(often.AttachLoad(LoadOfProcess(42)).ok());
   GpuCore seldom = often;
   std::uint64_t counter = 0;
   for (Seconds time(0); time <= Seconds(10); time += 10ms) {
@@ -51,7 +51,7 @@ TEST(GpuCoreProcessTest, EveryCopyLetsALoadEndAtTheSameTime) {
 
 TEST(GpuCoreProcessTest, ALateHeartbeatAttachesTheLoadAgainFromNowOn) {
   GpuCore core(Model("V100"), 1, 0);
-  const LoadSpec spec = DrawOf(42);
+  const LoadSpec spec = LoadOfProcess(42);
   const auto id = core.AttachLoad(spec);
   ASSERT_TRUE(id.ok());
   core.AdvanceTo(60s);
@@ -67,14 +67,14 @@ TEST(GpuCoreProcessTest, ALateHeartbeatAttachesTheLoadAgainFromNowOn) {
 
 TEST(GpuCoreProcessTest, ALoadWithoutAProcessNeedsNoHeartbeat) {
   GpuCore core(Model("V100"), 1, 0);
-  ASSERT_TRUE(core.AttachLoad(DrawOf(0)).ok());
+  ASSERT_TRUE(core.AttachLoad(LoadOfProcess(0)).ok());
   core.AdvanceTo(1h);
   EXPECT_GT(core.exact_power(), 190_W);
 }
 
 TEST(GpuCoreProcessTest, AHeartbeatDoesNotOutlastTheDuration) {
   GpuCore core(Model("V100"), 1, 0);
-  LoadSpec spec = DrawOf(42);
+  LoadSpec spec = LoadOfProcess(42);
   spec.duration = 4s;
   const auto id = core.AttachLoad(spec);
   ASSERT_TRUE(id.ok());

@@ -29,7 +29,7 @@ bool EndsLater(const RunUnderWay& a, const RunUnderWay& b) {
 }
 
 // The discrete events of one group. Submissions are fed in the order of their starts; before each
-// one, all runs that have ended by then are settled, in the order of their ends. Runs under way
+// one, all runs that have ended by then are finished, in the order of their ends. Runs under way
 // form a heap by their end.
 class GroupEvents {
  public:
@@ -59,11 +59,11 @@ class GroupEvents {
     under_way_.pop_back();
     clock_.SleepUntil(ended.end);
     if (ended.run.role == RunRole::kExploring) --exploring_;
-    Settle(ended);
+    Finish(ended);
   }
 
   // The result of a run becomes known now: the policy learns it, and a failed job may try again.
-  void Settle(RunUnderWay& ended) {
+  void Finish(RunUnderWay& ended) {
     const bool another = replay_.End(ended.run, ended.earlier);
     if (!another) {
       totals_.unfinished += ended.run.converged ? 0 : 1;
@@ -77,7 +77,7 @@ class GroupEvents {
     next.run = replay_.Begin(recurrence, attempt, exploring_ > 0);
     // The policy found the run not worth an epoch: it takes no time, and the next attempt follows
     // at once.
-    if (next.run.epochs == 0) return Settle(next);
+    if (next.run.epochs == 0) return Finish(next);
     ++totals_.runs;
     totals_.retries += attempt > 0 ? 1 : 0;
     totals_.concurrent += next.run.role == RunRole::kConcurrent ? 1 : 0;

@@ -85,7 +85,7 @@ class FrontierSweep {
 
   const ActivityNetwork& network() const { return network_; }
   // Brings the durations in network() up to the present time.
-  void Settle() { cut_.SettleAll(); }
+  void BringUpToNow() { cut_.BringAllUpToNow(); }
   // All changes of durations that are finished. The caller moves them out at the end.
   std::vector<DurationChange>& changes() { return changes_; }
 

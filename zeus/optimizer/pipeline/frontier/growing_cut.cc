@@ -19,7 +19,7 @@ Ticks GrowingCut::NextTime(Ticks bound) {
 void GrowingCut::PassEvent() {
   const EventQueue::Event event = *events_.Next();
   time_ = event.time;
-  Settle(event.arc);
+  BringUpToNow(event.arc);
   const NetworkArc& arc = network_.arc(event.arc);
   const int way = 2 * event.arc + (network_.node(arc.ends[0]).inside() ? 0 : 1);
   Inspect(way, arc.From(way), arc.To(way));
@@ -42,7 +42,7 @@ void GrowingCut::Grow() {
       if (!network_.node(neighbour).inside()) {
         Inspect(way, from, neighbour);
       } else if (events_.Waits(ArcNumber(way))) {
-        Settle(ArcNumber(way));
+        BringUpToNow(ArcNumber(way));
       }
     }
   }
@@ -103,7 +103,7 @@ void GrowingCut::Move(int activity, int direction) {
   events_.Schedule(activity, time_ - direction * (target - duration));
 }
 
-void GrowingCut::Settle(int arc) {
+void GrowingCut::BringUpToNow(int arc) {
   events_.Cancel(arc);
   if (!network_.IsActivity(arc)) return;
   Activity& state = network_.activities[static_cast<std::size_t>(arc)];
@@ -122,9 +122,9 @@ void GrowingCut::Settle(int arc) {
   state.direction = 0;
 }
 
-void GrowingCut::SettleAll() {
+void GrowingCut::BringAllUpToNow() {
   for (int arc = 0; arc < static_cast<int>(network_.activities.size()); ++arc)
-    if (events_.Waits(arc)) Settle(arc);
+    if (events_.Waits(arc)) BringUpToNow(arc);
 }
 
 void GrowingCut::WatchRemoved() {

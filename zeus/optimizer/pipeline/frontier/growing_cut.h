@@ -83,7 +83,7 @@ class GrowingCut {
     if (to.inside()) {
       boundary_.push_back(way);
     } else if (events_.Waits(ArcNumber(way))) {
-      Settle(ArcNumber(way));
+      BringUpToNow(ArcNumber(way));
     }
   }
   void Remove(NetworkNode& node) const {
@@ -93,7 +93,7 @@ class GrowingCut {
   void WatchRemoved();
 
   // Brings the durations of all computations that change up to the present time.
-  void SettleAll();
+  void BringAllUpToNow();
 
  private:
   // Puts a node into the cut, reached by `way` from the node `from`.
@@ -106,7 +106,7 @@ class GrowingCut {
   // Lets the duration of an activity change from now on, up to its next breakpoint.
   void Move(int activity, int direction);
   // Cancels the event of an arc; if its duration was changing, brings it up to the present time.
-  void Settle(int arc);
+  void BringUpToNow(int arc);
 
   ActivityNetwork& network_;
   std::vector<DurationChange>& changes_;
