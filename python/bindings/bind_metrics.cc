@@ -80,7 +80,7 @@ class MetricBoard {
     double shown = 0;
   };
   using Value = std::variant<double, Total, Histogram>;
-  // Metric, window, index.
+  // The key is metric, window and index.
   using Key = std::tuple<const MetricDescription*, std::string, std::string>;
 
   std::string BoundedName(const std::string& window);  // The caller must hold mutex_.

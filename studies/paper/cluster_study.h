@@ -13,7 +13,7 @@ namespace zeus::replay::paper {
 
 struct ClusterStudyOptions {
   int clusters = 10;
-  ClusterSpec spec{};  // Of the first; the others differ in their seed.
+  ClusterSpec spec{};  // That of the first cluster; the others differ in their seed.
   int threads = 1;
   std::function<void(std::int64_t)> jobs_done{};  // As that of ClusterReplayOptions.
 };

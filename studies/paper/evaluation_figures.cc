@@ -414,7 +414,7 @@ Panel AblationPanel(const Study& study, std::string title, const RatioOf& ratio)
   return panel;
 }
 
-// What the least and the greatest threshold take, beside the usual one.
+// Says how much the least and the greatest threshold take, beside the usual one.
 std::string BetaCaption(const Study& study) {
   const RatioOf ratio = CumulativeEnergyOf(study.usual().contender("zeus"));
   const auto change = [&](const WorkloadResults& variant) {

@@ -82,7 +82,7 @@ std::vector<std::string> Findings(std::span<const Claim> claims) {
   return findings;
 }
 
-// Of the recorded jobs.
+// Returns the remarks about the recorded jobs.
 std::vector<std::string> RemarksOf(const Study& study) {
   std::vector<std::string> remarks;
   for (const JobsOfGpu& jobs : study.gpus)

@@ -15,11 +15,11 @@ namespace zeus::replay::paper {
 
 // The paper, reproduced.
 struct Reproduction {
-  std::string source{};  // What was replayed.
+  std::string source{};  // The inputs that were replayed.
   int seeds = 0;
   Study study{};
   ClusterComparison cluster{};       // On the usual GPU.
-  std::vector<DriftCourse> drift{};  // Likewise.
+  std::vector<DriftCourse> drift{};  // Also on the usual GPU.
 };
 
 std::vector<Claim> AllClaims(const Reproduction& reproduction);

@@ -131,7 +131,7 @@ Result<Study> RunStudy(const JobSource& source, const EvaluationOptions& options
 
 namespace {
 
-// What is kept of one seed.
+// The figures that are kept of one seed.
 struct SeedResult {
   ReplaySummary summary{};
   std::vector<double> regret{};

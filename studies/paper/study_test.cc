@@ -47,7 +47,7 @@ const Claim& Find(const std::vector<Claim>& claims, std::string_view words) {
   return *found;
 }
 
-// What only many seeds tell.
+// Facts that only many seeds show.
 class ManySeedsTest : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -36,7 +36,7 @@ class TimeZone {
   };
 
   std::chrono::seconds first_offset_{0};
-  std::vector<Transition> transitions_;  // By time.
+  std::vector<Transition> transitions_;  // Sorted by time.
   std::optional<PosixTimeZone> rule_;    // Holds after the last transition.
 };
 

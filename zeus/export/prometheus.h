@@ -40,7 +40,7 @@ class WindowMetrics {
     Histogram ours;
     Histogram reference;
   };
-  using Key = std::pair<std::string, std::string>;  // Window, device.
+  using Key = std::pair<std::string, std::string>;  // The key is window and device.
 
   const std::size_t most_names_;
   mutable std::mutex mutex_;

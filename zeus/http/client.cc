@@ -219,7 +219,7 @@ class Client::Connection {
   const std::string prefix_;
   std::mutex mutex_;
   std::atomic<bool> interrupted_ = false;  // The running call is to end.
-  std::atomic<bool> cancelled_ = false;    // All calls are.
+  std::atomic<bool> cancelled_ = false;    // Set once; all calls then end.
   std::vector<std::string> addresses_{};   // Guarded by mutex_. Empty: the name is to be looked up.
   TlsWatch tls_;
   httplib::Client client_;

@@ -34,7 +34,7 @@ struct Usage {
 // Recorded usage of one batch size at one power limit.
 struct LimitRecord {
   Watts limit{};
-  Watts power{};  // Average.
+  Watts power{};  // The average over a run.
   Usage epoch{};
 };
 

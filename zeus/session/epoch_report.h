@@ -10,7 +10,7 @@
 
 namespace zeus {
 
-// What a command reports about an epoch that it completed. Its own time and energy replace the
+// The report of a command about an epoch that it completed. Its own time and energy replace the
 // measured ones: the command may know better.
 struct EpochReport {
   double metric = 0;

@@ -46,7 +46,7 @@ struct SweepRow {
 struct SettingChoice {
   std::string objective;             // "energy"
   std::optional<std::size_t> row{};  // Position in SweepReport::rows.
-  std::string reason{};              // Why none.
+  std::string reason{};              // The reason why there is none.
 };
 
 enum class ProgressSource { kNone, kOutput, kFile };

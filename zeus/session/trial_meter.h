@@ -18,7 +18,7 @@ class TrialMeter {
   struct Parts {
     Clock& clock;
     ProfiledDevices* devices;  // Null when there is nothing to measure.
-    RunPowerLimit* limit;      // Null likewise.
+    RunPowerLimit* limit;      // Null in the same case.
   };
 
   TrialMeter(const Parts& parts, const Trial& trial, const JobSpec& spec);

@@ -47,7 +47,7 @@ struct ProfileFiles {
   std::string save;
 };
 
-// Their meaning.
+// The meaning of the options.
 struct ProfileInvocation {
   ProfileOptions session{};
   std::optional<std::vector<unsigned>> gpus{};

@@ -38,7 +38,7 @@ class SweepTest : public ::testing::Test {
     knob_ = KnobGroup::Of(std::move(members)).value();
     load_ = gpu_.AttachLoad(sim::testing::Train("shufflenet", 1024)).value();
     clock_.Run([this] { return monitor_.Step(); });
-    clock_.Advance(10min);  // Warm.
+    clock_.Advance(10min);  // The board is warm after this.
   }
 
   // Until the search is done, or for `time`.

@@ -45,7 +45,7 @@ struct TrainFlags {
   bool quiet = false;
 };
 
-// Their meaning.
+// The meaning of the options.
 struct TrainInvocation {
   TrainOptions session{};
   std::optional<std::vector<unsigned>> gpus{};

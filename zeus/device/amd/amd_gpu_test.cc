@@ -82,7 +82,7 @@ TEST_F(AmdGpuTest, ACounterThatStandsStillUnderLoadIsUnavailableUntilItMoves) {
   const auto moved = gpu().Energy();
   ASSERT_TRUE(moved.ok());
   EXPECT_EQ(moved.value().total - before.total, 100_J);
-  EXPECT_EQ(moved.value().epoch, before.epoch + 1);  // What was used meanwhile is lost.
+  EXPECT_EQ(moved.value().epoch, before.epoch + 1);  // The energy that was used meanwhile is lost.
 }
 
 TEST_F(AmdGpuTest, ACounterThatStandsStillAtIdleIsFine) {

@@ -13,7 +13,7 @@ namespace smi_test {
 
 using namespace zeus::literals;
 
-// What rsmi_init and amdsmi_init shall answer: a function pointer carries no state.
+// The answers of rsmi_init and amdsmi_init: a function pointer carries no state.
 std::uint32_t init_status = 0;
 
 struct Mapping {

@@ -1,4 +1,4 @@
-// What becomes of the load of a process that dies or is slow.
+// Loads of processes that die or are slow.
 #include <gtest/gtest.h>
 
 #include <cstdint>

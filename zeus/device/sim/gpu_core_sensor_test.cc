@@ -1,5 +1,5 @@
-// What the sensors of the parts show of the exact power: hardware-dependent update periods,
-// averaging windows and gains.
+// The sensors show the exact power with the update periods, averaging windows and gains of the
+// hardware.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -47,8 +47,8 @@ class SettingRecord {
   // are brought up to date as well: the last line of a slice may arrive after its end.
   Result<SliceReading> Read(SliceMeter& meter, const StepSource* source = nullptr);
 
-  // What a step takes, from the slices whose rate is known: their mean, with the scatter between
-  // them. nullopt if there is none.
+  // Returns the mean time and energy of a step, from the slices whose rate is known, with the
+  // scatter between them. nullopt if there is none.
   std::optional<ProfilePoint> ObservedPoint() const;
 
  private:
@@ -56,7 +56,7 @@ class SettingRecord {
   StepTimes times_;
   std::vector<Slice> slices_;
   StepTimes times_before_;         // Before the present visit.
-  std::size_t slices_before_ = 0;  // Likewise.
+  std::size_t slices_before_ = 0;  // Also before the present visit.
 };
 
 // The sum of two stretches of training that were measured one after the other.

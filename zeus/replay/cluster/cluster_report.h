@@ -30,7 +30,7 @@ struct WorkloadShare {
 struct ClusterStatistics {
   std::int64_t jobs = 0;
   std::int64_t groups = 0;
-  Quantiles group_size{};      // In jobs.
+  Quantiles group_size{};      // Counted in jobs.
   Quantiles runtime{};         // Runtimes of single jobs, in seconds.
   double largest_tenth = 0.0;  // Share of all jobs that belong to the largest tenth of the groups.
   double overlapping = 0.0;    // Share of jobs that start while another job of their group runs.

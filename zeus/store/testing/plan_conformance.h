@@ -19,7 +19,7 @@ inline PlanRecord APlanRecord(const std::string& id) {
           .created_at = WallTime(std::chrono::microseconds(1'700'000'000'123'456))};
 }
 
-// What every PlanRepository promises. Include this in one file of a test program only.
+// The promises of every PlanRepository. Include this in one file of a test program only.
 class PlanConformance : public ::testing::TestWithParam<RepositoryCase> {
  protected:
   void SetUp() override {

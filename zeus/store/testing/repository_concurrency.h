@@ -9,7 +9,8 @@
 
 namespace zeus::testing {
 
-// What every JobRepository promises to many callers at once. As repository_conformance.h.
+// The promises of every JobRepository to many callers at once. Include it as
+// repository_conformance.h.
 class RepositoryConcurrency : public RepositoryTest {
  protected:
   static constexpr int kThreads = 16;

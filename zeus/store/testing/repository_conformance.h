@@ -9,7 +9,8 @@
 
 namespace zeus::testing {
 
-// What every JobRepository promises to one caller. Include this in one file of a test program only:
+// The promises of every JobRepository to one caller. Include this in one file of a test program
+// only:
 //   INSTANTIATE_TEST_SUITE_P(Sqlite, RepositoryConformance, ::testing::Values(…),
 //                            NameOfRepositoryCase());
 class RepositoryConformance : public RepositoryTest {

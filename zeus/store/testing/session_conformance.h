@@ -26,7 +26,7 @@ inline SessionRank ARank(int rank) {
       .rank = rank, .data_rank = rank / 4, .pipeline_rank = rank % 4, .clocks_mhz = {1410, 210}};
 }
 
-// What every SessionRepository promises. Include this in one file of a test program only.
+// The promises of every SessionRepository. Include this in one file of a test program only.
 class SessionConformance : public ::testing::TestWithParam<RepositoryCase> {
  protected:
   void SetUp() override {

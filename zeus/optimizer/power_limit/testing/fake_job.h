@@ -60,7 +60,7 @@ class FakeKnob final : public Knob {
   const Watts before_;
 };
 
-// What a step takes at a limit.
+// The time and energy of a step at a limit.
 struct FakeStep {
   Seconds time;
   Joules energy;
