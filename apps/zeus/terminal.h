@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "zeus/base/user_files.h"
+#include "zeus/base/file.h"
 
 namespace zeus::cli {
 

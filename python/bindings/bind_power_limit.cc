@@ -12,7 +12,7 @@
 #include "python/bindings/errors.h"
 #include "python/bindings/fast_calls.h"
 #include "python/bindings/power_limit.h"
-#include "zeus/optimizer/power_limit/profile_json.h"
+#include "zeus/optimizer/power_limit/profile.h"
 #include "zeus/training/profile_folder.h"
 
 namespace zeus::python {

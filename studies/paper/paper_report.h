@@ -13,6 +13,14 @@
 
 namespace zeus::replay::paper {
 
+// Our replays of zeus beside those of the reference's simulator (job_comparison.h).
+
+// Each figure of each setting that the reference is known for, and how far ours is from it.
+report::Table ReferenceTable(const Study& study);
+
+// How many of them agree.
+Claim ReferenceClaim(const Study& study);
+
 // The paper, reproduced.
 struct Reproduction {
   std::string source{};  // The inputs that were replayed.

@@ -12,8 +12,8 @@
 #include "zeus/base/result.h"
 #include "zeus/base/statistics.h"
 #include "zeus/replay/contender.h"
+#include "zeus/replay/job_comparison.h"
 #include "zeus/replay/replay_job.h"
-#include "zeus/replay/replay_summary.h"
 
 // Many replays at once: jobs, contenders and seeds.
 namespace zeus::replay::paper {

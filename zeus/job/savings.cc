@@ -10,7 +10,7 @@
 
 #include "zeus/base/statistics.h"
 #include "zeus/job/job_service.h"
-#include "zeus/job/pages.h"
+#include "zeus/job/memory_repository.h"
 
 namespace zeus {
 namespace {

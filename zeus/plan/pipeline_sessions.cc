@@ -11,7 +11,7 @@
 #include "zeus/base/identifier.h"
 #include "zeus/base/wall_time_text.h"
 #include "zeus/optimizer/pipeline/schedule.h"
-#include "zeus/plan/session_settings.h"
+#include "zeus/plan/session_repository.h"
 
 namespace zeus {
 namespace {

@@ -10,7 +10,6 @@
 #include "zeus/base/units.h"
 #include "zeus/optimizer/pipeline/reference_schedule.h"
 #include "zeus/plan/plan_service.h"
-#include "zeus/plan/session_profile.h"
 #include "zeus/plan/session_repository.h"
 
 namespace zeus {

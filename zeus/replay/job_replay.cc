@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "zeus/job/run_rules.h"
+#include "zeus/job/job_policy.h"
 
 namespace zeus::replay {
 

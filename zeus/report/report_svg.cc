@@ -5,9 +5,9 @@
 #include <optional>
 #include <set>
 
+#include "zeus/base/file.h"
 #include "zeus/base/terminal_text.h"
 #include "zeus/base/text.h"
-#include "zeus/base/user_files.h"
 #include "zeus/report/report.h"
 #include "zeus/report/svg_panel.h"
 

@@ -5,7 +5,7 @@
 
 #include "zeus/report/palette.h"
 #include "zeus/report/report.h"
-#include "zeus/report/svg_marks.h"
+#include "zeus/report/svg_panel.h"
 
 namespace zeus::report {
 namespace svg_test {

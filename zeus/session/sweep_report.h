@@ -8,7 +8,7 @@
 #include "zeus/device/knobs/knob.h"
 #include "zeus/optimizer/power_limit/power_limit_optimizer.h"
 #include "zeus/optimizer/power_limit/profile.h"
-#include "zeus/training/job_knob.h"
+#include "zeus/training/global_power_limit_optimizer.h"
 
 namespace zeus {
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "zeus/base/random.h"
+#include "zeus/store/sql_connection.h"
 #include "zeus/store/sql_job_transaction.h"
-#include "zeus/store/sql_values.h"
 
 namespace zeus {
 namespace {

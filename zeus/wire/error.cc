@@ -6,7 +6,7 @@
 
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
-#include "zeus/wire/body.h"
+#include "zeus/wire/requests.h"
 
 namespace zeus::wire {
 namespace {

@@ -21,8 +21,7 @@
 #include "zeus/base/file.h"
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
-#include "zeus/replay/catalogue_jobs.h"
-#include "zeus/replay/trace_jobs.h"
+#include "zeus/replay/replay_job.h"
 
 namespace zeus::cli {
 namespace {

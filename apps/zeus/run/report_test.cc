@@ -5,8 +5,8 @@
 
 #include <chrono>
 
-#include "apps/zeus/run/cooldown.h"
 #include "apps/zeus/run/run_meter.h"
+#include "apps/zeus/run/session.h"
 #include "zeus/base/json.h"
 
 namespace zeus::cli {

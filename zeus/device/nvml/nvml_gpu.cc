@@ -6,8 +6,8 @@
 #include <cmath>
 #include <utility>
 
-#include "zeus/device/nvml/nvml_error.h"
 #include "zeus/device/nvml/nvml_readers.h"
+#include "zeus/device/nvml/nvml_session.h"
 
 namespace zeus::nvml {
 

@@ -11,7 +11,6 @@
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 #include "zeus/device/knobs/knob.h"
-#include "zeus/optimizer/agreement.h"
 #include "zeus/optimizer/collective.h"
 #include "zeus/optimizer/power_limit/profile.h"
 #include "zeus/optimizer/power_limit/profile_builder.h"
