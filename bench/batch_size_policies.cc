@@ -13,11 +13,9 @@
 #include "zeus/base/clock.h"
 #include "zeus/base/statistics.h"
 #include "zeus/base/text.h"
-#include "zeus/replay/reference_figures.h"
+#include "zeus/replay/job_comparison.h"
 #include "zeus/replay/replay_job.h"
-#include "zeus/replay/replay_summary.h"
 #include "zeus/replay/testing/trace_directory.h"
-#include "zeus/replay/trace_jobs.h"
 
 namespace {
 

@@ -8,10 +8,10 @@
 #include <system_error>
 #include <vector>
 
-#include "zeus/replay/catalogue_jobs.h"
 #include "zeus/replay/cluster/cluster_replay.h"
+#include "zeus/replay/cluster/cluster_trace.h"
 #include "zeus/replay/cluster/generator.h"
-#include "zeus/replay/cluster/group_trace.h"
+#include "zeus/replay/replay_job.h"
 
 namespace zeus::replay {
 namespace {

@@ -2,7 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include "zeus/optimizer/pipeline/deadline_solver.h"
-#include "zeus/optimizer/pipeline/testing/synthetic_profile.h"
+#include "zeus/optimizer/pipeline/testing/random_problem.h"
 
 namespace zeus::pipeline {
 namespace {

@@ -16,7 +16,6 @@
 #include <utility>
 #include <vector>
 
-#include "zeus/device/nvml/nvml_fields.h"
 #include "zeus/device/nvml/nvml_gpu.h"
 #include "zeus/device/nvml/nvml_readers.h"
 #include "zeus/device/nvml/nvml_session.h"

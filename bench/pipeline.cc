@@ -16,12 +16,12 @@
 
 #include "zeus/base/file.h"
 #include "zeus/optimizer/pipeline/deadline_solver.h"
-#include "zeus/optimizer/pipeline/evaluation.h"
 #include "zeus/optimizer/pipeline/frontier_solver.h"
 #include "zeus/optimizer/pipeline/periodic_frontier.h"
+#include "zeus/optimizer/pipeline/plan.h"
 #include "zeus/optimizer/pipeline/problem.h"
 #include "zeus/optimizer/pipeline/testing/known_frontier.h"
-#include "zeus/optimizer/pipeline/testing/synthetic_profile.h"
+#include "zeus/optimizer/pipeline/testing/random_problem.h"
 #include "zeus/report/report.h"
 
 namespace zeus::pipeline {

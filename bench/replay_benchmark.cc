@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "zeus/replay/catalogue_jobs.h"
 #include "zeus/replay/job_replay.h"
+#include "zeus/replay/replay_job.h"
 
 namespace {
 

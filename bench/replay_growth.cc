@@ -14,9 +14,9 @@
 
 #include "zeus/base/clock.h"
 #include "zeus/base/text.h"
-#include "zeus/replay/catalogue_jobs.h"
 #include "zeus/replay/cluster/cluster_replay.h"
 #include "zeus/replay/cluster/generator.h"
+#include "zeus/replay/replay_job.h"
 #include "zeus/report/report.h"
 
 namespace zeus::replay {

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "zeus/device/amd/amdgpu_sysfs.h"
+#include "zeus/device/amd/sysfs_board.h"
 
 // Parses amdgpu's binary metrics and its tables of clocks.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "zeus/base/json.h"
-#include "zeus/optimizer/power_limit/profile_json.h"
+#include "zeus/optimizer/power_limit/profile.h"
 
 // Reads profiles that users may have edited, truncated or copied from elsewhere. Input that was
 // accepted is written and read again.

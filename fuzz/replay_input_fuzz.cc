@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "zeus/replay/cluster/group_trace.h"
-#include "zeus/replay/input/unpacking.h"
+#include "zeus/replay/cluster/cluster_trace.h"
+#include "zeus/replay/input/text_source.h"
 
 // Reads traces from foreign sources: plain text, or compressed and possibly damaged. Jobs that are
 // read from them must satisfy the promises of ClusterTrace.

@@ -7,7 +7,7 @@
 
 #include "zeus/base/text.h"
 #include "zeus/device/rapl/rapl_text.h"
-#include "zeus/device/soc/soc_text.h"
+#include "zeus/device/soc/soc_discovery.h"
 #include "zeus/device/sysfs.h"
 
 namespace {

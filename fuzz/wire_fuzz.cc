@@ -6,7 +6,6 @@
 #include "zeus/http/router.h"
 #include "zeus/http/url.h"
 #include "zeus/wire/answers.h"
-#include "zeus/wire/body.h"
 #include "zeus/wire/error.h"
 #include "zeus/wire/reference.h"
 #include "zeus/wire/requests.h"

@@ -14,7 +14,6 @@
 #include "zeus/base/clock.h"
 #include "zeus/device/knobs/guarded_knob.h"
 #include "zeus/device/knobs/knob_group.h"
-#include "zeus/device/knobs/knob_guard.h"
 #include "zeus/device/knobs/knob_repair.h"
 
 namespace {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -8,15 +9,48 @@
 #include <set>
 #include <shared_mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "zeus/base/clock.h"
 #include "zeus/base/random.h"
 #include "zeus/base/result.h"
+#include "zeus/base/units.h"
 #include "zeus/device/nvml/nvml_abi.h"
 #include "zeus/device/sim/shared_node.h"
 
+// Marks a function of NVML's C interface. Everything else in the library stays hidden.
+#define NVML_FUNCTION extern "C" __attribute__((visibility("default"))) zeus::nvml::Return
+
 namespace zeus::nvml_simulator {
+
+// Copies text by NVML's rule: the caller's buffer must hold the text and its terminator.
+inline nvml::Return CopyText(std::string_view text, char* buffer, unsigned length) {
+  if (length < text.size() + 1) return nvml::kInsufficientSize;
+  text.copy(buffer, text.size());
+  buffer[text.size()] = '\0';
+  return nvml::kSuccess;
+}
+
+// Conversions to NVML's units: milliwatts, megahertz, whole degrees and percent.
+
+inline unsigned ToMilliwatts(Watts power) {
+  return static_cast<unsigned>(std::lround(std::fmax(power.ToMilli(), 0.0)));
+}
+
+inline unsigned ToMegahertz(Hertz clock) {
+  return static_cast<unsigned>(std::lround(clock.ToMega()));
+}
+
+inline unsigned ToDegrees(Celsius temperature) {
+  return static_cast<unsigned>(std::lround(std::fmax(temperature.value(), 0.0)));
+}
+
+inline unsigned ToPercent(double share) { return static_cast<unsigned>(std::lround(share * 100)); }
+
+// Opens the node that this process sees: the one named by ZEUS_SIM_NODE, else the node "default" if
+// it runs, else a private one described by ZEUS_SIM ("2xA100"), else returns an error.
+Result<sim::SharedNode> ChooseNode(Clock& clock);
 
 using nvml::Device;
 using nvml::Return;

@@ -1,6 +1,8 @@
 // NVML's functions for power, energy and power limits.
-#include "apps/nvml_simulator/convert.h"
-#include "apps/nvml_simulator/export.h"
+
+#include <span>
+#include <vector>
+
 #include "apps/nvml_simulator/library.h"
 
 using namespace zeus;
@@ -92,4 +94,162 @@ NVML_FUNCTION nvmlDeviceSetPersistenceMode(Device device, int mode) {
     core.SetPersistence(mode == 1 ? Persistence::kOn : Persistence::kOff);
     return Ok();
   });
+}
+
+// NVML's functions for clocks: present values, locks, and reasons for throttling.
+namespace zeus::nvml_simulator {
+namespace {
+
+constexpr int kClockIdCurrent = 0;
+constexpr int kClockIdCustomerBoostMax = 3;
+constexpr int kPerformanceStateMax = 0;
+constexpr int kPerformanceStateIdle = 8;
+
+bool IsClockType(int type) { return type >= nvml::kClockGraphics && type <= nvml::kClockVideo; }
+
+// SM and video clocks follow the graphics clock, so they map to it.
+ClockDomain ToDomain(int type) {
+  return type == nvml::kClockMemory ? ClockDomain::kMemory : ClockDomain::kGraphics;
+}
+
+Hertz MaxClock(const sim::GpuModel& model, ClockDomain domain) {
+  return domain == ClockDomain::kMemory ? model.memory_clock : model.graphics_clock.max;
+}
+
+// Follows NVML's protocol for lists: `count` is the capacity on entry and the required size on
+// return. Clocks are listed from the highest.
+Return CopyClocks(std::span<const Hertz> ascending, unsigned* count, unsigned* megahertz) {
+  const auto needed = static_cast<unsigned>(ascending.size());
+  if (*count < needed || megahertz == nullptr) {
+    *count = needed;
+    return nvml::kInsufficientSize;
+  }
+  *count = needed;
+  for (unsigned i = 0; i < needed; ++i) megahertz[i] = ToMegahertz(ascending[needed - 1 - i]);
+  return nvml::kSuccess;
+}
+
+bool IsSymbolic(unsigned megahertz) {
+  return megahertz == nvml::kClockLimitTdp || megahertz == nvml::kClockLimitUnlimited;
+}
+
+Return Lock(Device device, ClockDomain domain, unsigned min, unsigned max) {
+  if (IsSymbolic(min) != IsSymbolic(max)) return nvml::kInvalidArgument;
+  return Library::Instance().Write(device, [&](sim::GpuCore& core) -> Status {
+    if (IsSymbolic(min)) return core.ResetClock(domain);
+    return core.LockClock(domain, {.min = Hertz::FromMega(min), .max = Hertz::FromMega(max)});
+  });
+}
+
+Return Reset(Device device, ClockDomain domain) {
+  return Library::Instance().Write(device,
+                                   [&](sim::GpuCore& core) { return core.ResetClock(domain); });
+}
+
+unsigned long long ReasonBits(const ThrottleReasons& throttle) {
+  unsigned long long reasons = 0;
+  if (throttle.idle) reasons |= nvml::kReasonIdle;
+  if (throttle.power_cap) reasons |= nvml::kReasonSoftwarePowerCap;
+  if (throttle.thermal) reasons |= nvml::kReasonSoftwareThermal;
+  if (throttle.locked_clock) reasons |= nvml::kReasonApplicationsClocks;
+  if (throttle.other) reasons |= nvml::kReasonHardwareSlowdown;
+  return reasons;
+}
+
+}  // namespace
+}  // namespace zeus::nvml_simulator
+
+NVML_FUNCTION nvmlDeviceGetClockInfo(Device device, int type, unsigned* megahertz) {
+  return Library::Instance().Read(device, {megahertz}, [&](const GpuCall& gpu) -> Return {
+    if (!IsClockType(type)) return nvml::kInvalidArgument;
+    *megahertz = ToMegahertz(gpu.core.clock(ToDomain(type)));
+    return nvml::kSuccess;
+  });
+}
+
+NVML_FUNCTION nvmlDeviceGetMaxClockInfo(Device device, int type, unsigned* megahertz) {
+  return Library::Instance().Read(device, {megahertz}, [&](const GpuCall& gpu) -> Return {
+    if (!IsClockType(type)) return nvml::kInvalidArgument;
+    *megahertz = ToMegahertz(MaxClock(gpu.core.model(), ToDomain(type)));
+    return nvml::kSuccess;
+  });
+}
+
+NVML_FUNCTION nvmlDeviceGetClock(Device device, int type, int id, unsigned* megahertz) {
+  if (id == kClockIdCurrent) return nvmlDeviceGetClockInfo(device, type, megahertz);
+  if (id == kClockIdCustomerBoostMax) return nvmlDeviceGetMaxClockInfo(device, type, megahertz);
+  // NVML is removing applications clocks, so they are reported as unsupported.
+  return Library::Instance().Read(device, {megahertz}, [&](const GpuCall&) -> Return {
+    return id < 0 || id > kClockIdCustomerBoostMax ? nvml::kInvalidArgument : nvml::kNotSupported;
+  });
+}
+
+NVML_FUNCTION nvmlDeviceGetSupportedMemoryClocks(Device device, unsigned* count,
+                                                 unsigned* megahertz) {
+  return Library::Instance().Read(device, {count}, [&](const GpuCall& gpu) {
+    return CopyClocks(gpu.core.supported_clocks(ClockDomain::kMemory), count, megahertz);
+  });
+}
+
+NVML_FUNCTION nvmlDeviceGetSupportedGraphicsClocks(Device device, unsigned memory_megahertz,
+                                                   unsigned* count, unsigned* megahertz) {
+  return Library::Instance().Read(device, {count}, [&](const GpuCall& gpu) -> Return {
+    bool known = false;
+    for (const Hertz clock : gpu.core.supported_clocks(ClockDomain::kMemory))
+      known = known || ToMegahertz(clock) == memory_megahertz;
+    if (!known) return nvml::kNotFound;
+    return CopyClocks(gpu.core.supported_clocks(ClockDomain::kGraphics), count, megahertz);
+  });
+}
+
+NVML_FUNCTION nvmlDeviceSetGpuLockedClocks(Device device, unsigned min, unsigned max) {
+  return Lock(device, ClockDomain::kGraphics, min, max);
+}
+
+NVML_FUNCTION nvmlDeviceResetGpuLockedClocks(Device device) {
+  return Reset(device, ClockDomain::kGraphics);
+}
+
+NVML_FUNCTION nvmlDeviceSetMemoryLockedClocks(Device device, unsigned min, unsigned max) {
+  return Lock(device, ClockDomain::kMemory, min, max);
+}
+
+NVML_FUNCTION nvmlDeviceResetMemoryLockedClocks(Device device) {
+  return Reset(device, ClockDomain::kMemory);
+}
+
+NVML_FUNCTION nvmlDeviceGetCurrentClocksEventReasons(Device device, unsigned long long* reasons) {
+  return Library::Instance().Read(device, {reasons}, [&](const GpuCall& gpu) {
+    *reasons = ReasonBits(gpu.core.throttle());
+    return nvml::kSuccess;
+  });
+}
+
+NVML_FUNCTION nvmlDeviceGetCurrentClocksThrottleReasons(Device device,
+                                                        unsigned long long* reasons) {
+  return nvmlDeviceGetCurrentClocksEventReasons(device, reasons);
+}
+
+NVML_FUNCTION nvmlDeviceGetSupportedClocksEventReasons(Device device, unsigned long long* reasons) {
+  return Library::Instance().Read(device, {reasons}, [&](const GpuCall&) {
+    *reasons = nvml::kReasonIdle | nvml::kReasonApplicationsClocks | nvml::kReasonSoftwarePowerCap |
+               nvml::kReasonHardwareSlowdown | nvml::kReasonSoftwareThermal;
+    return nvml::kSuccess;
+  });
+}
+
+NVML_FUNCTION nvmlDeviceGetSupportedClocksThrottleReasons(Device device,
+                                                          unsigned long long* reasons) {
+  return nvmlDeviceGetSupportedClocksEventReasons(device, reasons);
+}
+
+NVML_FUNCTION nvmlDeviceGetPerformanceState(Device device, int* state) {
+  return Library::Instance().Read(device, {state}, [&](const GpuCall& gpu) {
+    *state = gpu.core.throttle().idle ? kPerformanceStateIdle : kPerformanceStateMax;
+    return nvml::kSuccess;
+  });
+}
+
+NVML_FUNCTION nvmlDeviceGetPowerState(Device device, int* state) {
+  return nvmlDeviceGetPerformanceState(device, state);
 }

@@ -1,7 +1,6 @@
 // Partitioning, and functions that a simulated GPU does not support. Every answer is one that real
 // parts give.
 #include "apps/nvml_simulator/board.h"
-#include "apps/nvml_simulator/export.h"
 #include "apps/nvml_simulator/library.h"
 
 using namespace zeus;

@@ -49,7 +49,7 @@ class HelpFormatter : public CLI::Formatter {
   // Wraps the text as it will be shown: in ASCII "..." is wider than the character that it
   // replaces.
   static std::string Wrapped(const std::string& text, std::size_t indent = 0) {
-    const std::size_t width = std::min(kWidestHelp, TerminalOf(STDOUT_FILENO).columns);
+    const std::size_t width = std::min(kWidestHelp, DescribeTerminal(STDOUT_FILENO).columns);
     return WrappedText(LocaleIsUnicode() ? text : InAscii(text), width, indent);
   }
 
@@ -235,7 +235,7 @@ int CommandLine::Run(int argc, const char* const* argv, const std::function<Resu
 bool CommandLine::Chose(const std::string& verb) const { return app_->got_subcommand(verb); }
 
 void Complain(const std::string& program, const Error& error) {
-  const std::string name = Painted(program + ":", Colour::kRed, TerminalOf(STDERR_FILENO));
+  const std::string name = Painted(program + ":", Colour::kRed, DescribeTerminal(STDERR_FILENO));
   Show(stderr, fmt::format("{} {}\n", name, error.message));
 }
 

@@ -1,10 +1,28 @@
 #pragma once
 
-#include "apps/zeus/command.h"
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "apps/zeus/command_line.h"
+#include "zeus/base/result.h"
+
+namespace zeus::cli {
+
+// The action of a verb, called once the command line is parsed. The value is the exit code; an
+// error is printed as one sentence on standard error, and its code determines the exit code
+// (exit_code.h).
+using Action = std::function<Result<int>()>;
+
+// Everything after the first "--" on the command line of a verb that runs a command. Zeus does not
+// interpret these words.
+struct CommandTail {
+  bool present = false;
+  std::vector<std::string> words{};
+};
 
 // The verbs of `zeus`. Each function declares the options of its verb below `app` and, when the
 // verb is chosen, sets `action`.
-namespace zeus::cli {
 
 // Verbs that run a command: `tail` holds its words and must outlive the app.
 void AddProfileCommand(Verb app, Action& action, const CommandTail& tail);

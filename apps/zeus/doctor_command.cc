@@ -100,7 +100,7 @@ Result<int> Run(const Options& options) {
   if (options.json) {
     PrintJson(ToJson(report));
   } else {
-    Show(stdout, ToText(report, TerminalOf(STDOUT_FILENO)));
+    Show(stdout, ToText(report, DescribeTerminal(STDOUT_FILENO)));
   }
   return report.AnyEnergySource() ? 0 : 1;
 }

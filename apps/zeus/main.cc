@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "apps/zeus/command.h"
 #include "apps/zeus/command_line.h"
 #include "apps/zeus/commands.h"
 #include "apps/zeus/exit_code.h"

@@ -20,7 +20,7 @@ constexpr std::int64_t kWidth = 30;
 ProgressBar::ProgressBar(std::string what, std::int64_t total)
     : what_(std::move(what)),
       total_(std::max<std::int64_t>(total, 1)),
-      active_(TerminalOf(STDERR_FILENO).redraws) {}
+      active_(DescribeTerminal(STDERR_FILENO).redraws) {}
 
 ProgressBar::~ProgressBar() {
   if (active_ && shown_ >= 0) std::fputs("\r\033[K", stderr);
@@ -41,7 +41,7 @@ void ProgressBar::Add(std::int64_t done) {
 
 BusyLine::BusyLine(std::string what, const Clock& clock)
     : what_(std::move(what)), clock_(clock), begin_(clock.Now()) {
-  if (TerminalOf(STDERR_FILENO).redraws)
+  if (DescribeTerminal(STDERR_FILENO).redraws)
     ticker_ = std::make_unique<Ticker>("zeus-busy", [this] { return Step(); });
 }
 

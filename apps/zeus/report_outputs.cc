@@ -50,7 +50,7 @@ bool IsSameFile(const fs::path& a, const fs::path& b) {
 
 }  // namespace
 
-int OutputWidth() { return static_cast<int>(TerminalOf(STDOUT_FILENO).columns); }
+int OutputWidth() { return static_cast<int>(DescribeTerminal(STDOUT_FILENO).columns); }
 
 void AddOutputFlags(Verb app, OutputFlags& flags) {
   app.AddFlag("--json", flags.json, "Print JSON instead of tables");

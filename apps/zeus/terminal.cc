@@ -104,7 +104,7 @@ std::optional<TerminalSize> SizeOfTerminal(int descriptor) {
   return TerminalSize{.columns = size.ws_col, .rows = size.ws_row};
 }
 
-Terminal TerminalOf(int descriptor, const Environment& environment) {
+Terminal DescribeTerminal(int descriptor, const Environment& environment) {
   Terminal terminal;
   terminal.is_terminal = ::isatty(descriptor) == 1;
   terminal.redraws = terminal.is_terminal && environment("TERM") != "dumb";
@@ -146,7 +146,7 @@ std::string Painted(std::string_view text, Colour colour, const Terminal& termin
 
 void Show(std::FILE* stream, const std::string& text) {
   constexpr std::size_t kIndent = 2;
-  const Terminal terminal = TerminalOf(stream == stderr ? STDERR_FILENO : STDOUT_FILENO);
+  const Terminal terminal = DescribeTerminal(stream == stderr ? STDERR_FILENO : STDOUT_FILENO);
   std::string safe = ForTerminal(text);
   if (terminal.colours) PutBackColours(safe);
   if (terminal.is_terminal) safe = WrappedText(safe, terminal.columns, kIndent);

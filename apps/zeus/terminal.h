@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "zeus/base/user_files.h"
+#include "zeus/base/file.h"
 
 namespace zeus::cli {
 
@@ -28,7 +28,7 @@ struct TerminalSize {
 std::optional<TerminalSize> SizeOfTerminal(int descriptor);
 
 // `descriptor` is 1 for standard output, 2 for standard error. COLUMNS overrides the width.
-Terminal TerminalOf(int descriptor, const Environment& environment = ProcessEnvironment());
+Terminal DescribeTerminal(int descriptor, const Environment& environment = ProcessEnvironment());
 
 // Whether the reader's locale has characters beyond ASCII: the first of LC_ALL, LC_CTYPE and LANG
 // that is set says so. Where none is set, as in most containers, it has them: terminals of today

@@ -31,7 +31,7 @@ class TerminalTest : public ::testing::Test {
   }
 
   Terminal Seen(std::map<std::string, std::string> variables) {
-    return TerminalOf(terminal_->get(), EnvironmentOf(std::move(variables)));
+    return DescribeTerminal(terminal_->get(), EnvironmentOf(std::move(variables)));
   }
 
   FileDescriptor master_{::posix_openpt(O_RDWR | O_NOCTTY)};
@@ -63,7 +63,7 @@ TEST_F(TerminalTest, ItsWidthIsWhatItSaysOrColumns) {
 
 TEST(TerminalOfAFileTest, AFileHasNeitherColoursNorAWidthOfItsOwn) {
   const FileDescriptor file(::open("/dev/null", O_WRONLY));
-  const Terminal terminal = TerminalOf(file.get(), EnvironmentOf({{"TERM", "xterm"}}));
+  const Terminal terminal = DescribeTerminal(file.get(), EnvironmentOf({{"TERM", "xterm"}}));
   EXPECT_FALSE(terminal.is_terminal || terminal.redraws || terminal.colours);
   EXPECT_EQ(terminal.columns, 100U);
 }

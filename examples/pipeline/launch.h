@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "examples/pipeline/socket_collective.h"
+#include "examples/pipeline/channel.h"
 #include "examples/pipeline/stage_training.h"
 #include "zeus/base/result.h"
 

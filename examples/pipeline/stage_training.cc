@@ -47,7 +47,7 @@ Result<StageOutcome> StageTraining::Run(PlanService* service) {
   StageOutcome outcome;
   ZEUS_RETURN_IF_ERROR(AcquireClock(service));
   ZEUS_RETURN_IF_ERROR(gpu_.BeginToWait());
-  ZEUS_RETURN_IF_ERROR(Iterate());  // Warm-up.
+  ZEUS_RETURN_IF_ERROR(Iterate());  // The first iteration warms up.
   ZEUS_TRY(outcome.baseline, Measure("baseline", options_.iterations));
   ZEUS_RETURN_IF_ERROR(Plan(outcome));
   ZEUS_RETURN_IF_ERROR(Iterate());

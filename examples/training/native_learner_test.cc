@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "examples/training/dataset.h"
-#include "examples/training/native_cnn.h"
 #include "zeus/base/random.h"
 
 namespace zeus::examples {

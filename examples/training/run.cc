@@ -5,16 +5,58 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
+#include <fstream>
 #include <numeric>
 #include <span>
 
-#include "examples/training/epoch_reporter.h"
+#include "apps/zeus/command_line.h"
+#include "apps/zeus/output_file.h"
+#include "examples/training/options.h"
+#include "examples/training/report.h"
+#include "zeus/base/file.h"
+#include "zeus/base/json.h"
 #include "zeus/base/quantity_text.h"
 #include "zeus/base/random.h"
 #include "zeus/training/training_loop.h"
 
 namespace zeus::examples {
+namespace {
+
+constexpr const char* kWindow = "report";
+
+}  // namespace
+
+Status EpochReporter::Begin() {
+  if (file_.empty()) return Ok();
+  ZEUS_TRY([[maybe_unused]] const WindowId window, monitor_.monitor().BeginWindow(kWindow));
+  steady_ = optimizer_ == nullptr || optimizer_->done();
+  return Ok();
+}
+
+Status EpochReporter::Epoch(const Learned& learned) {
+  if (file_.empty()) return Ok();
+  ZEUS_TRY(const Measurement measured, monitor_.monitor().PeekWindow(kWindow));
+  const Joules energy = measured.Sum().energy;
+  Json line{{"epoch", learned.epoch},
+            {"metric", learned.metric},
+            {"time_seconds", measured.time.count()},
+            {"energy_joules", energy.value()}};
+  ZEUS_TRY(const PowerLimit limit, monitor_.gpu(0)->CurrentPowerLimit());
+  line["power_limit_watts"] = limit.requested.value();
+  if (steady_) {
+    line["epoch_time_seconds"] = (measured.time - time_).count();
+    line["epoch_energy_joules"] = (energy - energy_).value();
+  }
+  steady_ = optimizer_ == nullptr || optimizer_->done();
+  time_ = measured.time;
+  energy_ = energy;
+  std::ofstream file(file_, std::ios::app);
+  file << JsonText(line) << std::endl;
+  return file ? Ok() : Status(FileError(file_, EIO));
+}
+
 namespace {
 
 constexpr const char* kEpochWindow = "epoch";
@@ -186,6 +228,32 @@ Result<Outcome> Train(const Options& options, const ExampleModel& model) {
   Training training(options, model, *gpus);
   ZEUS_RETURN_IF_ERROR(gpus->Attach(load));
   return training.Run();
+}
+
+namespace {
+
+constexpr int kSignalExitCode = 128;  // The shells' convention: 130 for SIGINT, 143 for SIGTERM.
+
+Result<int> Perform(const Program& program, const Options& options) {
+  for (const std::string& file : {options.json, options.report})
+    if (!file.empty()) ZEUS_RETURN_IF_ERROR(cli::CheckWritable(file));
+  ZEUS_TRY(const ExampleModel* const model, FindExampleModel(program.models, options.model));
+  ZEUS_TRY(const Outcome outcome, Train(options, *model));
+  PrintOutcome(outcome, options);
+  if (!options.json.empty())
+    ZEUS_RETURN_IF_ERROR(
+        cli::WriteWhole(options.json, JsonText(ToJson(outcome, options), 2) + "\n"));
+  return outcome.signal == 0 ? 0 : kSignalExitCode + outcome.signal;
+}
+
+}  // namespace
+
+int RunProgram(const Program& program, int argc, char** argv) {
+  cli::CommandLine line(program.name,
+                        "Trains a small network on simulated GPUs and lowers what it costs.");
+  Options options;
+  AddOptions(line.program(), program.models, options);
+  return line.Run(argc, argv, [&] { return Perform(program, options); });
 }
 
 }  // namespace zeus::examples

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "python/bindings/bind.h"
+#include "python/bindings/closeable.h"
 #include "python/bindings/errors.h"
-#include "python/bindings/without_gil.h"
 #include "zeus/carbon/accounting.h"
 #include "zeus/carbon/electricity_maps.h"
-#include "zeus/carbon/intensity_series.h"
+#include "zeus/carbon/step_series.h"
 #include "zeus/carbon/tariff.h"
 
 namespace zeus::python {

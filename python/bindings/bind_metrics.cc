@@ -23,17 +23,13 @@
 #include "python/bindings/bind.h"
 #include "python/bindings/closeable.h"
 #include "python/bindings/errors.h"
-#include "python/bindings/interrupts.h"
 #include "python/bindings/measurement.h"
 #include "python/bindings/monitor.h"
-#include "python/bindings/without_gil.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/ticker.h"
 #include "zeus/base/units.h"
 #include "zeus/base/version.h"
-#include "zeus/export/node_sampler.h"
 #include "zeus/export/prometheus.h"
-#include "zeus/export/push_gateway.h"
 #include "zeus/export/sample.h"
 #include "zeus/metrics/metric.h"
 #include "zeus/metrics/metric_catalogue.h"
@@ -80,7 +76,7 @@ class MetricBoard {
     double shown = 0;
   };
   using Value = std::variant<double, Total, Histogram>;
-  // Metric, window, index.
+  // The key is metric, window and index.
   using Key = std::tuple<const MetricDescription*, std::string, std::string>;
 
   std::string BoundedName(const std::string& window);  // The caller must hold mutex_.

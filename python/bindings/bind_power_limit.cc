@@ -12,7 +12,7 @@
 #include "python/bindings/errors.h"
 #include "python/bindings/fast_calls.h"
 #include "python/bindings/power_limit.h"
-#include "zeus/optimizer/power_limit/profile_json.h"
+#include "zeus/optimizer/power_limit/profile.h"
 #include "zeus/training/profile_folder.h"
 
 namespace zeus::python {
@@ -88,8 +88,8 @@ py::tuple StateOf(const JitOptimizer& jit) {
     return py::make_tuple("warmup", setting, warmup->steps, warmup->time.count());
   if (const auto* profiling = std::get_if<PowerLimitOptimizer::Profiling>(&state))
     return py::make_tuple("profiling", setting, profiling->steps, profiling->time.count());
-  if (const auto* settling = std::get_if<PowerLimitOptimizer::Settling>(&state))
-    return py::make_tuple("settling", setting, 0, settling->time.count());
+  if (const auto* confirming = std::get_if<PowerLimitOptimizer::Confirming>(&state))
+    return py::make_tuple("confirming", setting, 0, confirming->time.count());
   return py::make_tuple("done", setting, 0, 0.0);
 }
 

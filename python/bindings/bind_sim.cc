@@ -14,7 +14,6 @@
 #include "python/bindings/bind.h"
 #include "python/bindings/closeable.h"
 #include "python/bindings/errors.h"
-#include "python/bindings/without_gil.h"
 #include "zeus/device/node.h"
 #include "zeus/device/nvml/nvml_discovery.h"
 #include "zeus/device/sim/fault.h"

@@ -12,9 +12,8 @@
 #include "python/bindings/closeable.h"
 #include "python/bindings/collective.h"
 #include "python/bindings/errors.h"
-#include "python/bindings/interrupts.h"
 #include "python/bindings/monitor.h"
-#include "python/bindings/without_gil.h"
+#include "zeus/session/train.h"
 #include "zeus/training/training_loop.h"
 
 namespace zeus::python {
@@ -224,6 +223,143 @@ void BindTraining(py::module_& core) {
                              [](const Training& training) { return training.loop().epoch(); })
       .def("close", &Training::Close)
       .def_property_readonly("closed", &Training::closed);
+}
+
+namespace {
+
+constexpr int kPollsPerCheck = 5;  // Polls between two checks for Ctrl-C.
+
+template <typename T>
+T Field(const py::dict& fields, const char* name) {
+  return fields[name].cast<T>();
+}
+
+std::optional<Seconds> Duration(const py::dict& fields, const char* name) {
+  const auto seconds = Field<std::optional<double>>(fields, name);
+  return seconds ? std::optional(Seconds(*seconds)) : std::nullopt;
+}
+
+JobSpec SpecOfTraining(const py::dict& fields) {
+  JobSpec spec;
+  spec.id = Field<std::string>(fields, "job");
+  spec.batch_sizes = Field<std::vector<int>>(fields, "batch_sizes");
+  spec.default_batch_size = Field<int>(fields, "default");
+  spec.target_metric = Field<double>(fields, "target");
+  spec.higher_is_better = !Field<bool>(fields, "lower_is_better");
+  spec.eta = Field<double>(fields, "eta");
+  spec.beta = Field<std::optional<double>>(fields, "beta");
+  spec.max_epochs = Field<int>(fields, "max_epochs");
+  spec.policy = Field<std::string>(fields, "policy");
+  spec.seed = Field<std::optional<std::uint64_t>>(fields, "seed");
+  spec.deadline = Duration(fields, "deadline");
+  return spec;
+}
+
+LimitPlan LimitOfTraining(const py::object& power_limit) {
+  LimitPlan plan;
+  if (!py::isinstance<py::str>(power_limit)) {
+    plan.mode = LimitMode::kFixed;
+    plan.fixed = Watts(power_limit.cast<double>());
+    return plan;
+  }
+  const auto mode = power_limit.cast<std::string>();
+  if (mode == "jit") return plan;
+  if (mode == "observe") {
+    plan.mode = LimitMode::kObserve;
+  } else if (mode == "max") {
+    plan.mode = LimitMode::kMax;
+  } else if (mode == "found") {
+    plan.mode = LimitMode::kFound;
+  } else {
+    throw Failure({ErrorCode::kInvalidArgument,
+                   "power_limit is jit, observe, max, found or watts, not " + mode});
+  }
+  return plan;
+}
+
+TrainOptions OptionsOfTraining(const py::dict& fields) {
+  TrainOptions options;
+  options.command = Field<std::vector<std::string>>(fields, "command");
+  options.spec = SpecOfTraining(fields);
+  options.recurrences = Field<unsigned>(fields, "recurrences");
+  options.baseline = Field<unsigned>(fields, "baseline");
+  if (const auto regex = Field<std::optional<std::string>>(fields, "metric_regex"))
+    options.metric = Unwrap(MetricPattern::Compile(*regex));
+  options.metric_file = Field<std::optional<std::string>>(fields, "metric_file").value_or("");
+  if (const auto regex = Field<std::optional<std::string>>(fields, "progress_regex"))
+    options.progress = Unwrap(ProgressPattern::Compile(*regex));
+  options.learning_rate = Field<std::optional<double>>(fields, "lr");
+  options.limit = LimitOfTraining(fields["power_limit"]);
+  return options;
+}
+
+// Notes the trials of a session; Python gets them when it is over.
+class TrialLog final : public TrainListener {
+ public:
+  void OnTrialEnded(const TrialOutcome& outcome) override { trials_.push_back(outcome); }
+  py::list ToList() const;
+
+ private:
+  std::vector<TrialOutcome> trials_;
+};
+
+py::list TrialLog::ToList() const {
+  py::list list;
+  for (const TrialOutcome& outcome : trials_) {
+    py::dict trial;
+    trial["recurrence"] = outcome.trial.recurrence;
+    trial["batch_size"] = outcome.trial.batch_size;
+    trial["converged"] = outcome.trial.status == TrialStatus::kConverged;
+    trial["time"] = outcome.trial.time.count();
+    trial["energy"] = outcome.trial.energy.value();
+    trial["power_limit"] = outcome.trial.power_limit
+                               ? py::object(py::float_(outcome.trial.power_limit->value()))
+                               : py::none();
+    trial["reason"] = outcome.trial.reason;
+    list.append(std::move(trial));
+  }
+  return list;
+}
+
+// Runs a job; Ctrl-C stops the command and raises KeyboardInterrupt when it has ended.
+py::dict RunJob(const py::dict& fields) {
+  const TrainOptions options = OptionsOfTraining(fields);
+  TrialLog log;
+  TrainPlace place{.listener = &log};
+  place.jobs.server = Field<std::optional<std::string>>(fields, "server").value_or("");
+  place.jobs.database = Field<std::optional<std::string>>(fields, "database").value_or("");
+  place.gpus = Field<std::optional<std::vector<unsigned>>>(fields, "gpus");
+  std::optional<py::error_already_set> interrupt;
+  int polls = 0;
+  place.stop_requested = [&interrupt, &polls] {
+    if (interrupt) return true;
+    if (++polls % kPollsPerCheck != 0) return false;
+    const py::gil_scoped_acquire gil;
+    if (PyErr_CheckSignals() != 0) interrupt.emplace();
+    return interrupt.has_value();
+  };
+  std::optional<Result<TrainOutcome>> outcome;
+  {
+    const WithoutGil released;
+    outcome = Train(options, place);
+  }
+  if (interrupt) throw py::error_already_set(std::move(*interrupt));
+  const TrainOutcome ended = Unwrap(std::move(*outcome));
+  if (ended.limit_left_changed) throw Failure(*ended.limit_left_changed);
+  py::dict result;
+  result["job"] = ended.job;
+  result["gpu_model"] = ended.gpu_model;
+  result["reached"] = ended.reached && !ended.exit_code;
+  result["exit_code"] = ended.exit_code ? py::object(py::int_(*ended.exit_code)) : py::none();
+  result["trials"] = log.ToList();
+  return result;
+}
+
+}  // namespace
+
+void BindTrain(py::module_& core) {
+  py::module_ train = core.def_submodule("train", "Recurring jobs of foreign commands.");
+  train.def("run_job", &RunJob, py::arg("fields"));
 }
 
 }  // namespace zeus::python

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "python/bindings/closeable.h"
 #include "python/bindings/errors.h"
-#include "python/bindings/interrupts.h"
 
 namespace zeus::python {
 

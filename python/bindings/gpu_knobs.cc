@@ -10,14 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "python/bindings/closeable.h"
 #include "python/bindings/errors.h"
-#include "python/bindings/without_gil.h"
 #include "zeus/base/clock.h"
 #include "zeus/device/knobs/device_knob.h"
+#include "zeus/device/knobs/guarded_knob.h"
+#include "zeus/device/knobs/knob.h"
 #include "zeus/device/knobs/knob_actuator.h"
-#include "zeus/device/knobs/knob_guard.h"
 #include "zeus/device/knobs/knob_journal.h"
-#include "zeus/device/knobs/knob_policy.h"
 
 namespace zeus::python {
 namespace {

@@ -3,10 +3,10 @@
 #include <utility>
 #include <vector>
 
+#include "python/bindings/closeable.h"
 #include "python/bindings/collective.h"
 #include "python/bindings/errors.h"
-#include "python/bindings/without_gil.h"
-#include "zeus/optimizer/agreement.h"
+#include "zeus/optimizer/collective.h"
 
 namespace zeus::python {
 namespace {

@@ -1,8 +1,8 @@
 #include <pybind11/pybind11.h>
 
-#include "python/bindings/bare_objects.h"
 #include "python/bindings/bind.h"
 #include "python/bindings/closeable.h"
+#include "python/bindings/measurement.h"
 #include "zeus/base/quantity_text.h"
 #include "zeus/base/version.h"
 

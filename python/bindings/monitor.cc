@@ -2,17 +2,87 @@
 
 #include <fmt/format.h>
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdlib>
 #include <utility>
 
+#include "python/bindings/closeable.h"
 #include "python/bindings/errors.h"
-#include "python/bindings/without_gil.h"
+#include "zeus/base/log.h"
+#include "zeus/device/knobs/knob_journal.h"
+#include "zeus/device/knobs/knob_repair.h"
 #include "zeus/device/node.h"
 #include "zeus/device/sim/node_directory.h"
 
 namespace zeus::python {
+namespace {
+
+// Failures are only logged: they must not prevent the discovery of devices.
+void RepairLeftovers(Clock& clock, const Surroundings& surroundings) {
+  auto folder = KnobFolder();
+  if (!folder.ok()) return log::Debug("{}", folder.error().message);
+  KnobJournal journal(clock, std::move(folder).value());
+  const auto repairs = RepairKnobs(journal, surroundings);
+  if (!repairs.ok()) return log::Warning("{}", repairs.error().message);
+  for (const KnobRepair& repair : repairs.value())
+    if (repair.outcome == KnobRepair::Outcome::kFailed) log::Warning("{}", ToText(repair));
+}
+
+}  // namespace
+
+std::shared_ptr<Machine> Machine::Open(const std::string& sysfs, const std::string& procfs,
+                                       const std::string& dev) {
+  const WithoutGil released;
+  std::shared_ptr<Machine> machine(new Machine());
+  Surroundings surroundings = RealSurroundings(machine->clock_);
+  surroundings.sysfs = sysfs;
+  surroundings.procfs = procfs;
+  surroundings.dev = dev;
+  RepairLeftovers(machine->clock_, surroundings);
+  machine->node_ = Unwrap(Discover(surroundings), Family::kGpu);
+  return machine;
+}
+
+namespace {
+
+constexpr std::array<const char*, 3> kFrameworks = {"torch", "jax", "cupy"};
+
+}  // namespace
+
+Synchronizer::Synchronizer(const std::string& framework, std::vector<int> gpus)
+    : modules_(py::module_::import("sys").attr("modules")), gpus_(std::move(gpus)) {
+  for (const char* name : kFrameworks)
+    if (framework.empty() || framework == name)
+      names_.push_back(py::reinterpret_steal<py::str>(PyUnicode_InternFromString(name)));
+  if (names_.empty())
+    throw Failure(
+        {ErrorCode::kInvalidArgument,
+         fmt::format("sync_execution_with is \"{}\": one of \"torch\", \"jax\", \"cupy\", "
+                     "or None for the one that the program uses",
+                     framework)});
+}
+
+void Synchronizer::LookForFramework() {
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    if (PyDict_GetItemWithError(modules_.ptr(), names_[i].ptr()) == nullptr) continue;
+    const py::object answer =
+        py::module_::import("zeus.utils.framework").attr("synchronizer")(names_[i], gpus_);
+    if (answer.is(py::handle(Py_NotImplemented)))
+      continue;  // The framework is still being imported.
+    if (answer.is_none()) {
+      names_.erase(names_.begin() +
+                   static_cast<std::ptrdiff_t>(i--));  // The framework has no GPU to wait for.
+      continue;
+    }
+    function_ = answer;
+    Call();
+    return;
+  }
+}
+
 namespace {
 
 // Returns the time scale of the simulated node that the environment names; 1 if there is none.

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "python/bindings/bind.h"
+#include "python/bindings/closeable.h"
 #include "python/bindings/errors.h"
-#include "python/bindings/without_gil.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/json.h"
 #include "zeus/optimizer/pipeline/plan.h"
@@ -20,7 +20,7 @@
 #include "zeus/optimizer/pipeline/profile.h"
 #include "zeus/optimizer/pipeline/profile_csv.h"
 #include "zeus/optimizer/pipeline/reference_schedule.h"
-#include "zeus/plan/plan_spec.h"
+#include "zeus/plan/plan_repository.h"
 
 namespace zeus::python {
 namespace {

@@ -210,7 +210,7 @@ Claim FourGenerationsClaim(const Study& study) {
 }
 
 Claim ConvexityClaim(const JobsOfGpu& jobs) {
-  const auto& [exactly, nearly, not_at_all] = ValleysOf(jobs);
+  const auto& [exactly, nearly, not_at_all] = FindValleys(jobs);
   Claim claim{.section = "C",
               .claim = "energy over batch size is convex",
               .paper = "all workloads",

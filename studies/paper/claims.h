@@ -8,7 +8,7 @@
 #include "zeus/replay/cluster/cluster_report.h"
 #include "zeus/report/figure.h"
 
-// What the paper says, and what comes out here.
+// A claim of the paper, and the number that comes out here.
 namespace zeus::replay::paper {
 
 enum class Verdict {

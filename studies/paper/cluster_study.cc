@@ -17,7 +17,7 @@ std::vector<ContenderSpec> Contenders() {
 
 }  // namespace
 
-std::int64_t WorkOf(const ClusterStudyOptions& options) {
+std::int64_t CountJobs(const ClusterStudyOptions& options) {
   return options.clusters * options.spec.jobs * static_cast<std::int64_t>(Contenders().size());
 }
 

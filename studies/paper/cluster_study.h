@@ -13,13 +13,13 @@ namespace zeus::replay::paper {
 
 struct ClusterStudyOptions {
   int clusters = 10;
-  ClusterSpec spec{};  // Of the first; the others differ in their seed.
+  ClusterSpec spec{};  // That of the first cluster; the others differ in their seed.
   int threads = 1;
   std::function<void(std::int64_t)> jobs_done{};  // As that of ClusterReplayOptions.
 };
 
 // How far `jobs_done` counts.
-std::int64_t WorkOf(const ClusterStudyOptions& options);
+std::int64_t CountJobs(const ClusterStudyOptions& options);
 
 // Figure 9 on generated clusters of these jobs: default, zeus, knowledge_gradient and grid.
 Result<ClusterComparison> RunClusterStudy(const std::vector<ReplayJob>& jobs,

@@ -14,7 +14,8 @@ namespace {
 Joules Energy(const Configuration& configuration) { return configuration.usage.energy; }
 Seconds Time(const Configuration& configuration) { return configuration.usage.time; }
 
-// Of least energy among those that `counts`; `otherwise` if there are none.
+// Returns the configuration of least energy among those that `counts`; `otherwise` if there are
+// none.
 Configuration LeastEnergy(std::span<const Configuration> configurations,
                           const std::function<bool(const Configuration&)>& counts,
                           const Configuration& otherwise) {
@@ -134,7 +135,7 @@ bool HasOneValley(std::span<const SampleSummary> energies, double standard_error
 
 }  // namespace
 
-Valleys ValleysOf(std::span<const ReplayJob> jobs) {
+Valleys FindValleys(std::span<const ReplayJob> jobs) {
   constexpr double kScatter = 2.0;
   Valleys valleys;
   for (const ReplayJob& job : jobs) {

@@ -7,7 +7,7 @@
 
 #include "zeus/replay/replay_job.h"
 
-// What both knobs do to a recorded job when nothing has to be learned (Zeus §2).
+// The effect of both knobs on a recorded job when nothing has to be learned (Zeus §2).
 namespace zeus::replay::paper {
 
 // A batch size and a power limit, and what a run to the target is expected to take with them.
@@ -27,16 +27,16 @@ Configuration DefaultConfiguration(const ReplayJob& job);
 // Those that no other one beats in both time and energy; from the fastest to the most frugal.
 std::vector<Configuration> ParetoFront(std::span<const Configuration> configurations);
 
-// Of least cost at this eta; there must be one.
+// Returns the configuration of least cost at this eta; there must be one.
 const Configuration& CheapestAt(std::span<const Configuration> configurations, double eta,
                                 Watts max_power);
 
-// What one finds who tries everything.
+// The best configurations that trying everything finds.
 struct ExhaustiveSweep {
-  Configuration usual{};            // The default.
-  Configuration best_batch_size{};  // Of least energy at the greatest limit.
-  Configuration best_limit{};       // Of least energy with the default batch size.
-  Configuration best{};             // Of least energy.
+  Configuration usual{};            // The default batch size and limit.
+  Configuration best_batch_size{};  // Uses the least energy at the greatest limit.
+  Configuration best_limit{};       // Uses the least energy with the default batch size.
+  Configuration best{};             // Uses the least energy of all.
   Configuration fastest{};
 
   // The share of the default's energy that is saved.
@@ -56,7 +56,7 @@ struct Valleys {
   std::string one_within_scatter{};  // But for steps of less than two standard errors.
   std::string several{};
 };
-Valleys ValleysOf(std::span<const ReplayJob> jobs);
+Valleys FindValleys(std::span<const ReplayJob> jobs);
 
 // The overhead of profiling power limits on a whole run, as shares of that run at the best limit.
 struct ProfilingOverhead {

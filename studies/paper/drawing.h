@@ -8,7 +8,7 @@
 #include "studies/paper/configurations.h"
 #include "zeus/report/figure.h"
 
-// What the figures of the paper have in common.
+// Helpers that all figures of the paper share.
 namespace zeus::replay::paper {
 
 constexpr double kKilo = 1e3;

@@ -9,7 +9,7 @@
 #include "studies/paper/drawing.h"
 #include "studies/paper/study.h"
 #include "zeus/base/quantity_text.h"
-#include "zeus/replay/cluster/cluster_figures.h"
+#include "zeus/replay/cluster/cluster_report.h"
 
 namespace zeus::replay::paper {
 

@@ -256,7 +256,7 @@ std::vector<Watts> LimitsOf(const ReplayJob& job) {
   return {limits.begin(), limits.end()};
 }
 
-std::size_t PlaceOf(std::span<const Watts> limits, Watts limit) {
+std::size_t IndexOfLimit(std::span<const Watts> limits, Watts limit) {
   return static_cast<std::size_t>(std::ranges::find(limits, limit) - limits.begin());
 }
 
@@ -266,7 +266,7 @@ report::HeatMap CostMap(const ReplayJob& job, std::span<const Watts> limits) {
   report::HeatMap map{.title = "cost, of the oracle's", .logarithmic = true};
   map.values.assign(limits.size() * job.arms.size(), std::numeric_limits<double>::quiet_NaN());
   for (const Configuration& configuration : FeasibleConfigurations(job)) {
-    const std::size_t row = PlaceOf(limits, configuration.limit);
+    const std::size_t row = IndexOfLimit(limits, configuration.limit);
     const std::size_t column = job.IndexOf(configuration.batch_size);
     map.values[row * job.arms.size() + column] = configuration.usage.cost / job.OracleCost();
   }
@@ -291,7 +291,7 @@ Series PathOf(const MatchResult& result, std::span<const Watts> limits) {
       return other.batch_size != step->batch_size || other.limit != step->limit;
     });
     path.x.push_back(static_cast<double>(result.match.job->IndexOf(step->batch_size)));
-    path.y.push_back(static_cast<double>(PlaceOf(limits, step->limit)));
+    path.y.push_back(static_cast<double>(IndexOfLimit(limits, step->limit)));
     path.labels.push_back(StayLabel(*step, *(next - 1)));
     step = next;
   }
@@ -310,11 +310,12 @@ Panel PathPanel(const MatchResult& result, std::string title) {
   for (const Watts limit : limits) panel.y.categories.push_back(fmt::format("{:g}", limit.value()));
   panel.series.push_back(PathOf(result, limits));
   if (job.HasOracle())
-    panel.series.push_back({.name = "oracle",
-                            .role = "oracle",
-                            .mark = Mark::kPoints,
-                            .x = {static_cast<double>(job.IndexOf(job.oracle().batch_size))},
-                            .y = {static_cast<double>(PlaceOf(limits, job.oracle().best_limit))}});
+    panel.series.push_back(
+        {.name = "oracle",
+         .role = "oracle",
+         .mark = Mark::kPoints,
+         .x = {static_cast<double>(job.IndexOf(job.oracle().batch_size))},
+         .y = {static_cast<double>(IndexOfLimit(limits, job.oracle().best_limit))}});
   return panel;
 }
 
@@ -413,7 +414,7 @@ Panel AblationPanel(const Study& study, std::string title, const RatioOf& ratio)
   return panel;
 }
 
-// What the least and the greatest threshold take, beside the usual one.
+// Says how much the least and the greatest threshold take, beside the usual one.
 std::string BetaCaption(const Study& study) {
   const RatioOf ratio = CumulativeEnergyOf(study.usual().contender("zeus"));
   const auto change = [&](const WorkloadResults& variant) {

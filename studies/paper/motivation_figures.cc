@@ -9,7 +9,7 @@
 #include "studies/paper/drawing.h"
 #include "studies/paper/workload_table.h"
 
-// What trying everything saves: figures 1 and 15.
+// Figures 1 and 15: the savings of trying everything.
 namespace zeus::replay::paper {
 
 // --- What can be saved ---
@@ -311,9 +311,9 @@ Panel LimitPanel(const ReplayJob& job) {
           .series = {std::move(line)}};
 }
 
-// Of which workloads the energy falls and then rises, and of which it does not.
+// Says for which workloads the energy falls and then rises, and for which it does not.
 std::string ValleyCaption(std::span<const ReplayJob> jobs) {
-  const Valleys valleys = ValleysOf(jobs);
+  const Valleys valleys = FindValleys(jobs);
   std::string caption = "Energy to accuracy by batch size, at the greatest power limit.";
   if (!valleys.one.empty()) caption += " It falls and then rises: " + valleys.one + ".";
   if (!valleys.one_within_scatter.empty())

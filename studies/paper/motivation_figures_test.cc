@@ -8,9 +8,8 @@
 #include "studies/paper/configurations.h"
 #include "studies/paper/drawing.h"
 #include "studies/paper/testing/made_job.h"
-#include "zeus/replay/catalogue_jobs.h"
+#include "zeus/replay/replay_job.h"
 #include "zeus/replay/testing/trace_directory.h"
-#include "zeus/replay/trace_jobs.h"
 
 namespace zeus::replay::paper {
 namespace motivation_figures_test {

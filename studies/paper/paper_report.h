@@ -13,13 +13,21 @@
 
 namespace zeus::replay::paper {
 
+// Our replays of zeus beside those of the reference's simulator (job_comparison.h).
+
+// Each figure of each setting that the reference is known for, and how far ours is from it.
+report::Table ReferenceTable(const Study& study);
+
+// How many of them agree.
+Claim ReferenceClaim(const Study& study);
+
 // The paper, reproduced.
 struct Reproduction {
-  std::string source{};  // What was replayed.
+  std::string source{};  // The inputs that were replayed.
   int seeds = 0;
   Study study{};
   ClusterComparison cluster{};       // On the usual GPU.
-  std::vector<DriftCourse> drift{};  // Likewise.
+  std::vector<DriftCourse> drift{};  // Also on the usual GPU.
 };
 
 std::vector<Claim> AllClaims(const Reproduction& reproduction);

@@ -131,7 +131,7 @@ Result<Study> RunStudy(const JobSource& source, const EvaluationOptions& options
 
 namespace {
 
-// What is kept of one seed.
+// The figures that are kept of one seed.
 struct SeedResult {
   ReplaySummary summary{};
   std::vector<double> regret{};
@@ -241,7 +241,7 @@ namespace {
 
 using Amount = double (*)(const ReplaySummary&);
 
-RatioOf CumulativeOf(const WorkloadResults& whole, Amount amount) {
+RatioOf CumulativeRatio(const WorkloadResults& whole, Amount amount) {
   return [&whole, amount](const WorkloadResults& variant, std::size_t workload) {
     double usual = 0.0;
     for (const ReplaySummary& seed : whole.workloads[workload].seeds) usual += amount(seed);
@@ -256,11 +256,12 @@ RatioOf CumulativeOf(const WorkloadResults& whole, Amount amount) {
 }  // namespace
 
 RatioOf CumulativeEnergyOf(const WorkloadResults& whole) {
-  return CumulativeOf(whole, [](const ReplaySummary& seed) { return seed.usage.energy.value(); });
+  return CumulativeRatio(whole,
+                         [](const ReplaySummary& seed) { return seed.usage.energy.value(); });
 }
 
 RatioOf CumulativeTimeOf(const WorkloadResults& whole) {
-  return CumulativeOf(whole, [](const ReplaySummary& seed) { return seed.usage.time.count(); });
+  return CumulativeRatio(whole, [](const ReplaySummary& seed) { return seed.usage.time.count(); });
 }
 
 RatioOf ImprovementOf(double ReplaySummary::*figure) {

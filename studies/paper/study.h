@@ -12,8 +12,8 @@
 #include "zeus/base/result.h"
 #include "zeus/base/statistics.h"
 #include "zeus/replay/contender.h"
+#include "zeus/replay/job_comparison.h"
 #include "zeus/replay/replay_job.h"
-#include "zeus/replay/replay_summary.h"
 
 // Many replays at once: jobs, contenders and seeds.
 namespace zeus::replay::paper {
@@ -36,7 +36,7 @@ struct MatchResult {
   Match match{};
   std::vector<ReplaySummary> seeds{};
   std::vector<std::vector<double>> regret{};  // By seed: cumulative, after each recurrence.
-  std::vector<SearchStep> path{};             // Of the first seed.
+  std::vector<SearchStep> path{};             // The path of the first seed.
   std::vector<bool> ends_at_oracle{};         // By seed: the last run had the oracle's knobs.
 };
 
@@ -57,7 +57,7 @@ Result<std::vector<MatchResult>> Evaluate(std::span<const Match> matches,
 std::vector<double> BySeed(const MatchResult& result, double ReplaySummary::*figure);
 SampleSummary Mean(const MatchResult& result, double ReplaySummary::*figure);
 
-// What one experiment says about several workloads, for each seed of them: `combine` is told one
+// The value of one experiment over several workloads, for each seed of them: `combine` is given one
 // value per workload.
 using Combine = std::function<double(std::span<const double>)>;
 std::vector<double> AcrossWorkloads(std::span<const MatchResult> workloads,
@@ -73,7 +73,7 @@ double Quantile(std::vector<double> values, double share);
 
 // Everything that the paper evaluates by replaying its traces (Zeus §6).
 
-// Who is compared on all settings, in this order.
+// The contenders that are compared on all settings, in this order.
 inline constexpr std::array kContenders = {"zeus", "knowledge_gradient", "grid"};
 inline constexpr std::array kAblations = {"zeus_no_early_stop", "zeus_no_pruning", "zeus_no_jit"};
 inline constexpr std::array kBetas = {1.5, 2.0, 2.5, 3.0, 4.0, 5.0};
@@ -87,7 +87,7 @@ using JobSource = std::function<Result<JobsOfGpu>(std::string_view gpu_model, do
 
 // The workloads of one GPU under one contender each, in the order of its jobs.
 struct WorkloadResults {
-  std::string name;        // Of what varies: the contender, or "β = 2", "η = 0.5".
+  std::string name;        // Names the variant: the contender, or "β = 2", "η = 0.5".
   double parameter = 0.0;  // The beta or eta.
   std::vector<MatchResult> workloads{};
 };
@@ -101,8 +101,9 @@ struct GpuResults {
 
 struct Study {
   std::vector<JobsOfGpu> gpus{};         // At the usual eta; in the order of table 2.
-  std::vector<JobsOfGpu> jobs_by_eta{};  // Of the usual GPU, as kEtas.
-  JobsOfGpu converging{};  // Of the usual GPU, without batch sizes that do not always arrive.
+  std::vector<JobsOfGpu> jobs_by_eta{};  // Those of the usual GPU, in the order of kEtas.
+  JobsOfGpu converging{};  // Those of the usual GPU, without batch sizes that do not always reach
+                           // the target.
   std::vector<GpuResults> settings{};        // One for each of `gpus`.
   std::vector<WorkloadResults> betas{};      // As kBetas; on the usual GPU, as what follows.
   std::vector<WorkloadResults> etas{};       // As kEtas.
@@ -123,7 +124,8 @@ Result<Study> RunStudy(const JobSource& source, const EvaluationOptions& options
 using RatioOf =
     std::function<std::vector<double>(const WorkloadResults& variant, std::size_t workload)>;
 
-// Of the mean over the seeds of `whole`, which must outlive it. Energy and time of all recurrences.
+// Ratios of the mean over the seeds of `whole`, which must outlive them: energy and time of all
+// recurrences.
 RatioOf CumulativeEnergyOf(const WorkloadResults& whole);
 RatioOf CumulativeTimeOf(const WorkloadResults& whole);
 // The default's, divided by that of the variant.

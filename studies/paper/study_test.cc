@@ -4,15 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "studies/paper/claims.h"
+#include "studies/paper/cluster_study.h"
+#include "studies/paper/drift.h"
 #include "studies/paper/evaluation_figures.h"
-#include "studies/paper/reference_comparison.h"
+#include "studies/paper/paper_report.h"
 #include "studies/paper/testing/made_job.h"
 #include "zeus/base/testing/sanitized.h"
-#include "zeus/replay/catalogue_jobs.h"
+#include "zeus/replay/replay_job.h"
 #include "zeus/replay/testing/trace_directory.h"
-#include "zeus/replay/trace_jobs.h"
 #include "zeus/report/report.h"
 
 namespace zeus::replay::paper {
@@ -47,7 +49,7 @@ const Claim& Find(const std::vector<Claim>& claims, std::string_view words) {
   return *found;
 }
 
-// What only many seeds tell.
+// Facts that only many seeds show.
 class ManySeedsTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -179,6 +181,62 @@ TEST_F(RecordedStudyTest, ZeusHasLessRegretThanGridSearchOnEachSetting) {
 TEST_F(RecordedStudyTest, EarlyStoppingIsThePartThatZeusBenefitsFromMost) {
   const Claim claim = Find(SensitivityClaims(TheStudy()), "mostly from early stopping");
   EXPECT_EQ(claim.verdict, Verdict::kReproduced) << claim.ours;
+}
+
+using ::testing::SizeIs;
+
+TEST(ClusterStudyTest, EachClusterIsAnotherOneAndAllWorkIsTold) {
+  const auto jobs = CatalogueJobs("v100", 0.5);
+  ASSERT_TRUE(jobs.ok());
+  std::atomic<std::int64_t> done{0};
+  ClusterStudyOptions options{.clusters = 2, .spec = {.jobs = 6000, .groups = 30}, .threads = 2};
+  options.jobs_done = [&done](std::int64_t more) { done += more; };
+  const auto study = RunClusterStudy(jobs.value(), options);
+  ASSERT_TRUE(study.ok()) << study.error().message;
+  ASSERT_THAT(study.value().replays, SizeIs(2));
+  EXPECT_EQ(done, CountJobs(options));
+  const auto energy = [&](std::size_t replay) {
+    return study.value().replays[replay].front().contenders.front().usage.energy;
+  };
+  EXPECT_NE(energy(0), energy(1));
+  for (const Claim& claim : ClusterClaims(study.value())) EXPECT_FALSE(claim.ours.empty());
+  EXPECT_THAT(ClusterClaims(study.value())[2].remark, HasSubstr("200 jobs per group"));
+}
+
+using ::testing::IsEmpty;
+
+std::vector<DriftCourse> Courses() {
+  const auto jobs = CatalogueJobs("v100", 0.5);
+  EXPECT_TRUE(jobs.ok());
+  auto courses =
+      RunDrift(*std::ranges::find(jobs.value(), "bert_sa", &ReplayJob::label), /*seeds=*/10);
+  EXPECT_TRUE(courses.ok()) << courses.error().message;
+  return std::move(courses).value();
+}
+
+TEST(DriftTest, TheBestBatchSizeMovesAndTheSmallestStopsArriving) {
+  const DriftCourse oracle = Courses().front();
+  EXPECT_LE(oracle.batch_size.front(), 16);
+  EXPECT_GE(oracle.batch_size.back(), 64);
+  EXPECT_EQ(DriftingEpochs(kDriftSlices - 1, 8).front(), std::nullopt);
+  EXPECT_THAT(DriftingEpochs(0, 7), IsEmpty());
+}
+
+TEST(DriftTest, AWindowMakesZeusFollow) {
+  const Claim claim = DriftClaim(Courses());
+  EXPECT_EQ(claim.verdict, Verdict::kReproduced) << claim.ours;
+}
+
+TEST(DriftTest, NobodyBeatsTheOracle) {
+  const std::vector<DriftCourse> courses = Courses();
+  double least = 0.0;
+  for (const double cost : courses.front().cost) least += cost;
+  for (const DriftCourse& course : courses) {
+    double sum = 0.0;
+    for (const double cost : course.cost) sum += cost;
+    EXPECT_GE(sum, least) << course.name;
+  }
+  EXPECT_EQ(DriftFigure(courses).panels.size(), 3u);
 }
 
 }  // namespace study_test

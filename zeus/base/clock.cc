@@ -6,8 +6,8 @@
 #include <string>
 #include <thread>
 
-#include "zeus/base/boot_time.h"
 #include "zeus/base/file.h"
+#include "zeus/base/process.h"
 
 namespace zeus {
 namespace {

@@ -8,7 +8,7 @@
 #include <cassert>
 #include <cerrno>
 
-#include "zeus/base/executable.h"
+#include "zeus/base/process.h"
 
 namespace zeus {
 namespace {

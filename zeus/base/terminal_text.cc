@@ -15,7 +15,7 @@ struct Character {
   bool valid = true;
 };
 
-Character FirstOf(std::string_view text) {
+Character FirstCharacter(std::string_view text) {
   const auto byte = [&text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned lead = byte(0);
   if (lead < 0x80U) return {.code = lead};
@@ -47,7 +47,7 @@ std::string Escaped(std::string_view text, Style style) {
   std::string safe;
   safe.reserve(text.size());
   while (!text.empty()) {
-    const Character character = FirstOf(text);
+    const Character character = FirstCharacter(text);
     const bool layout = text.front() == '\n' || text.front() == '\t';
     if (!character.valid) {
       safe += style == Style::kJson ? "\\ufffd" : fmt::format("\\x{:02x}", character.code);

@@ -37,7 +37,7 @@ TEST(TickerTest, DestructionInterruptsTheSleep) {
 TEST(TickerTest, WakingCallsTheStepWithoutWaitingForItsTime) {
   std::promise<void> first;
   std::promise<void> second;
-  int calls = 0;  // Of the ticker's thread alone.
+  int calls = 0;  // Used by the ticker's thread alone.
   Ticker ticker("test", [&] {
     if (++calls == 1) first.set_value();
     if (calls == 2) second.set_value();

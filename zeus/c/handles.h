@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "zeus/base/clock.h"
-#include "zeus/base/fork.h"
+#include "zeus/base/process.h"
 #include "zeus/base/result.h"
 #include "zeus/c/zeus.h"
 #include "zeus/device/knobs/guarded_knob.h"

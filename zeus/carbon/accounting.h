@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "zeus/carbon/intensity_source.h"
-#include "zeus/carbon/price_source.h"
 #include "zeus/carbon/quantities.h"
+#include "zeus/carbon/tariff.h"
 
 namespace zeus {
 

@@ -8,7 +8,7 @@
 
 #include "zeus/base/wall_time_text.h"
 #include "zeus/carbon/country_intensity.h"
-#include "zeus/carbon/intensity_series.h"
+#include "zeus/carbon/step_series.h"
 
 namespace zeus {
 namespace accounting_test {

@@ -10,7 +10,7 @@
 #include "zeus/base/text.h"
 #include "zeus/carbon/country_intensity.h"
 #include "zeus/carbon/electricity_maps.h"
-#include "zeus/carbon/intensity_series.h"
+#include "zeus/carbon/step_series.h"
 #include "zeus/carbon/tariff.h"
 #include "zeus/http/url.h"
 

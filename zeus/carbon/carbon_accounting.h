@@ -9,7 +9,7 @@
 #include "zeus/carbon/accounting.h"
 #include "zeus/carbon/carbon_report.h"
 #include "zeus/carbon/intensity_source.h"
-#include "zeus/carbon/price_source.h"
+#include "zeus/carbon/tariff.h"
 
 namespace zeus {
 

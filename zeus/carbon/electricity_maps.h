@@ -6,15 +6,41 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "zeus/base/clock.h"
+#include "zeus/base/result.h"
 #include "zeus/base/ticker.h"
-#include "zeus/carbon/intensity_cache.h"
 #include "zeus/carbon/intensity_source.h"
+#include "zeus/carbon/step_series.h"
 #include "zeus/http/client.h"
 
 namespace zeus {
+
+// $XDG_CACHE_HOME/zeus/carbon or ~/.cache/zeus/carbon; nullopt when neither is set.
+std::optional<std::filesystem::path> DefaultCarbonCacheDirectory();
+
+// Intensities that were fetched, kept on disk for the time without a network. One file per place,
+// private to its user, replaced as a whole: a reader sees the old one or the new one.
+class IntensityCache {
+ public:
+  struct Contents {
+    WallTime fetched_at;
+    std::vector<StepSeries::Row> rows;
+  };
+
+  IntensityCache(const std::filesystem::path& directory, const std::string& place);
+
+  // kNotFound when there is none, kInvalidArgument when it is damaged.
+  Result<Contents> Load() const;
+  Status Store(const Contents& contents) const;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
 
 // Reads the token from a file (first line) or, without one, from ELECTRICITY_MAPS_TOKEN.
 Result<std::string> FindElectricityMapsToken(const std::optional<std::filesystem::path>& file);
@@ -90,8 +116,8 @@ class ElectricityMaps final : public IntensitySource {
   // Guarded by mutex_.
   StepSeries series_;
   std::optional<WallTime> fetched_at_;
-  std::string trouble_;  // Reason of the last failure; empty after a success.
-  bool settled_ = true;  // Whether a first reader need not wait.
+  std::string trouble_;             // Reason of the last failure; empty after a success.
+  bool first_wait_is_over_ = true;  // Whether a first reader need not wait.
 
   std::unique_ptr<Ticker> ticker_;  // The last member: stops before the others are destroyed.
 };

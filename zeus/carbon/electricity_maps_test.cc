@@ -78,8 +78,8 @@ class GridServer {
     garbage_ = std::move(garbage);
   }
   int requests() const { return Locked(requests_); }
-  std::string token() const { return Locked(token_); }    // Of the last request,
-  std::string target() const { return Locked(target_); }  // as is this.
+  std::string token() const { return Locked(token_); }  // These two are of the last request.
+  std::string target() const { return Locked(target_); }
 
  private:
   template <class T>

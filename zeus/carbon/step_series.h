@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "zeus/base/clock.h"
@@ -68,5 +70,19 @@ struct CsvSeries {
 enum class CsvValues { kAny, kNotNegative };
 Result<CsvSeries> ParseCsvSeries(std::string_view text, const std::string& name, CsvValues values);
 Result<CsvSeries> LoadCsvSeries(const std::filesystem::path& path, CsvValues values);
+
+// Intensities from a CSV file with the header time,grams_per_kwh.
+class IntensitySeries final : public IntensitySource {
+ public:
+  static Result<std::unique_ptr<IntensitySeries>> Load(const std::filesystem::path& path);
+
+  IntensitySeries(std::string name, StepSeries series)
+      : name_(std::move(name)), series_(std::move(series)) {}
+  Result<IntensityReading> At(WallTime time) override;
+
+ private:
+  const std::string name_;
+  const StepSeries series_;
+};
 
 }  // namespace zeus

@@ -5,7 +5,6 @@
 
 #include "zeus/base/testing/temporary_directory.h"
 #include "zeus/base/wall_time_text.h"
-#include "zeus/carbon/intensity_series.h"
 
 namespace zeus {
 namespace step_series_test {

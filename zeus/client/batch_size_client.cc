@@ -13,7 +13,7 @@
 
 #include "zeus/base/log.h"
 #include "zeus/base/ticker.h"
-#include "zeus/training/counted_devices.h"
+#include "zeus/training/epoch_meter.h"
 
 namespace zeus {
 namespace {

@@ -15,7 +15,6 @@
 #include "zeus/job/job_service.h"
 #include "zeus/monitor/node_monitor.h"
 #include "zeus/monitor/own_share.h"
-#include "zeus/optimizer/agreement.h"
 #include "zeus/optimizer/collective.h"
 #include "zeus/training/callback.h"
 #include "zeus/training/global_power_limit_optimizer.h"

@@ -6,8 +6,8 @@
 
 #include "zeus/base/json.h"
 #include "zeus/optimizer/pipeline/plan.h"
-#include "zeus/plan/plan_spec.h"
-#include "zeus/wire/plans.h"
+#include "zeus/plan/plan_repository.h"
+#include "zeus/wire/answers.h"
 
 namespace zeus {
 namespace {

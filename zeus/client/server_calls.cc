@@ -6,8 +6,8 @@
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/wire/answers.h"
-#include "zeus/wire/body.h"
 #include "zeus/wire/error.h"
+#include "zeus/wire/requests.h"
 
 namespace zeus {
 namespace {

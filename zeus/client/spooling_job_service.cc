@@ -11,7 +11,6 @@
 #include "zeus/base/json.h"
 #include "zeus/base/log.h"
 #include "zeus/base/random.h"
-#include "zeus/base/user_files.h"
 #include "zeus/wire/requests.h"
 
 namespace zeus {

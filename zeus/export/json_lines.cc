@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "zeus/base/json.h"
-#include "zeus/export/unix_time.h"
+#include "zeus/export/sample.h"
 
 namespace zeus {
 namespace {

@@ -57,7 +57,7 @@ class PerfettoTrace {
   const TimePoint start_;
   std::int64_t end_ = 0;  // Offset of the closing brackets.
   bool empty_ = true;
-  std::map<std::string, int> processes_;                             // By device.
+  std::map<std::string, int> processes_;                             // The key is the device.
   std::map<std::pair<std::string, std::string>, TimePoint> latest_;  // By device and counter.
 };
 

@@ -12,7 +12,7 @@
 
 #include "zeus/base/csv.h"
 #include "zeus/base/file.h"
-#include "zeus/export/unix_time.h"
+#include "zeus/export/sample.h"
 
 namespace zeus {
 namespace {

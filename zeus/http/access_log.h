@@ -49,7 +49,7 @@ class AccessLog {
   const std::string path_;
   const Clock& clock_;
   std::atomic<bool> reopen_ = false;
-  std::atomic<std::uint64_t> dropped_ = 0;  // Lines.
+  std::atomic<std::uint64_t> dropped_ = 0;  // Counted in lines.
   std::mutex mutex_;
   std::string lines_{};  // Guarded by mutex_.
   // The writer thread, and after its end the destructor, use the following.

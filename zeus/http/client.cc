@@ -234,7 +234,7 @@ class Client::Connection {
   SystemClock clock_;
   std::string refusal_;                    // Why the body of the running call is not read on.
   std::atomic<bool> interrupted_ = false;  // The running call is to end.
-  std::atomic<bool> cancelled_ = false;    // All calls are.
+  std::atomic<bool> cancelled_ = false;    // Set once; all calls then end.
   std::vector<std::string> addresses_{};   // Guarded by mutex_. Empty: the name is to be looked up.
   TlsWatch tls_;
   httplib::Client client_;

@@ -187,14 +187,15 @@ Result<Trial> JobChange::GivenTrial(const TrialRequest& request) {
 // Uses the epoch cost that is known before the run.
 RunBound JobChange::BoundNow(const BatchSizePolicy& policy, const Trial& trial) const {
   if (!Teaches(trial)) return {.last_epoch = job_.spec.max_epochs};
-  return BoundOf(policy, PlannedRunFor(trial),
-                 policy.ProfiledEpochCost(trial.gpu_model, trial.batch_size), job_.spec.max_epochs);
+  return ComputeBound(policy, PlannedRunFor(trial),
+                      policy.ProfiledEpochCost(trial.gpu_model, trial.batch_size),
+                      job_.spec.max_epochs);
 }
 
 Status JobChange::Skip(const Situation& situation, const Choice& choice, const Trial& trial) {
   ZEUS_TRY(BatchSizePolicy * policy, policies_.For(situation.gpu_model));
   ZEUS_TRY(const Joules earlier, EarlierCost(trial));
-  const RunResult result = ResultOf(PlannedRunFor(trial), {}, earlier);
+  const RunResult result = MakeResult(PlannedRunFor(trial), {}, earlier);
   policy->Observe(result);
   Json detail = ChoiceDetail(situation, choice);
   detail["result"] = ResultDetail(result);
@@ -279,7 +280,7 @@ Result<std::optional<std::string>> JobChange::WhyStop(const Trial& trial) {
     return Reason(fmt::format("did not reach the target within {} epochs", trial.epochs));
   ZEUS_TRY(BatchSizePolicy * policy, policies_.For(trial.gpu_model));
   const RunBound bound =
-      BoundOf(*policy, PlannedRunFor(trial), trial.epoch_cost, job_.spec.max_epochs);
+      ComputeBound(*policy, PlannedRunFor(trial), trial.epoch_cost, job_.spec.max_epochs);
   // A baseline and a run on a shared GPU are not stopped by the budget.
   if (Teaches(trial) && trial.epochs >= bound.last_epoch)
     return Reason(fmt::format("stopped after {} epochs: more would cost more than it can gain",
@@ -300,12 +301,12 @@ Status JobChange::End(Trial& trial, TrialStatus status, std::string reason) {
   detail["reason"] = trial.reason;
   if (status != TrialStatus::kFailed && Teaches(trial)) {
     ZEUS_TRY(const Joules earlier, EarlierCost(trial));
-    const RunResult result = ResultOf(PlannedRunFor(trial),
-                                      {.converged = status == TrialStatus::kConverged,
-                                       .epochs = trial.epochs,
-                                       .cost = trial.cost,
-                                       .epoch_cost = trial.epoch_cost},
-                                      earlier);
+    const RunResult result = MakeResult(PlannedRunFor(trial),
+                                        {.converged = status == TrialStatus::kConverged,
+                                         .epochs = trial.epochs,
+                                         .cost = trial.cost,
+                                         .epoch_cost = trial.epoch_cost},
+                                        earlier);
     ZEUS_TRY(BatchSizePolicy * policy, policies_.For(trial.gpu_model));
     policy->Observe(result);
     detail["result"] = ResultDetail(result);

@@ -10,7 +10,6 @@
 #include "zeus/job/job_policy.h"
 #include "zeus/job/job_repository.h"
 #include "zeus/job/job_service.h"
-#include "zeus/job/run_rules.h"
 
 namespace zeus {
 

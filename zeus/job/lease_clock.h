@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "zeus/base/boot_time.h"
 #include "zeus/base/clock.h"
+#include "zeus/base/process.h"
 
 namespace zeus {
 

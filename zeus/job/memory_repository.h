@@ -5,9 +5,17 @@
 #include <string>
 #include <vector>
 
+#include "zeus/base/result.h"
 #include "zeus/job/job_repository.h"
+#include "zeus/job/job_service.h"
 
 namespace zeus {
+
+// Lists that a service returns only a page at a time, as a whole.
+
+Result<std::vector<Job>> AllJobs(JobService& service, JobQuery query);
+Result<std::vector<Trial>> AllTrials(JobService& service, const std::string& job_id);
+Result<std::vector<JobEvent>> AllEvents(JobService& service, const std::string& job_id);
 
 // Keeps jobs in memory, for replay and for tests. Thread-safe.
 class MemoryRepository final : public JobRepository {

@@ -11,7 +11,7 @@
 #include "zeus/base/statistics.h"
 #include "zeus/base/text.h"
 #include "zeus/job/job_service.h"
-#include "zeus/job/pages.h"
+#include "zeus/job/memory_repository.h"
 
 namespace zeus {
 namespace {
@@ -87,7 +87,8 @@ std::map<std::int64_t, ChargedRecurrence> Charged(std::span<const Trial> trials,
   return recurrences;
 }
 
-SavedAmount SavedOf(const MeanAmount& baseline, const UsualAmounts& zeus, const MeanAmount& own) {
+SavedAmount ComputeSaved(const MeanAmount& baseline, const UsualAmounts& zeus,
+                         const MeanAmount& own) {
   const double sigma = std::hypot(baseline.sigma.value_or(0), own.sigma.value_or(0));
   SavedAmount saved{.total = zeus.count * (baseline.mean - own.mean),
                     .total_sigma = zeus.count * sigma};
@@ -168,9 +169,9 @@ JobSavings ComputeSavings(const SavingsBasis& basis) {
   savings.unknown_because = WhyUnknown(savings);
   if (!savings.unknown_because.empty()) return savings;
   savings.saved = JobSavings::Saved{
-      .energy = SavedOf(savings.baseline.energy, savings.zeus, savings.zeus.energy),
-      .time = SavedOf(savings.baseline.time, savings.zeus, savings.zeus.time),
-      .cost = SavedOf(savings.baseline.cost, savings.zeus, savings.zeus.cost)};
+      .energy = ComputeSaved(savings.baseline.energy, savings.zeus, savings.zeus.energy),
+      .time = ComputeSaved(savings.baseline.time, savings.zeus, savings.zeus.time),
+      .cost = ComputeSaved(savings.baseline.cost, savings.zeus, savings.zeus.cost)};
   return savings;
 }
 

@@ -8,7 +8,6 @@
 
 #include "zeus/base/file.h"
 #include "zeus/base/log.h"
-#include "zeus/base/user_files.h"
 #include "zeus/monitor/profile_store.h"
 #include "zeus/monitor/sharing/shared_activity_board.h"
 

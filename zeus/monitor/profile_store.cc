@@ -11,7 +11,6 @@
 #include "zeus/base/json.h"
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
-#include "zeus/base/user_files.h"
 
 namespace zeus {
 namespace {

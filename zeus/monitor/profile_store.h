@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "zeus/base/file.h"
 #include "zeus/base/result.h"
-#include "zeus/base/user_files.h"
 #include "zeus/device/gpu.h"
 #include "zeus/monitor/sensor_calibration.h"
 #include "zeus/monitor/sensor_profile.h"

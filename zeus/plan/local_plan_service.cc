@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "zeus/base/field_reader.h"
-#include "zeus/optimizer/pipeline/evaluation.h"
-#include "zeus/plan/plan_spec.h"
+#include "zeus/optimizer/pipeline/plan.h"
+#include "zeus/plan/plan_repository.h"
 
 namespace zeus {
 namespace {

@@ -12,7 +12,6 @@
 
 #include "zeus/base/json.h"
 #include "zeus/plan/plan_repository.h"
-#include "zeus/plan/plan_spec.h"
 #include "zeus/plan/testing/plan_samples.h"
 
 namespace zeus {

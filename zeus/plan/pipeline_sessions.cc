@@ -11,7 +11,7 @@
 #include "zeus/base/identifier.h"
 #include "zeus/base/wall_time_text.h"
 #include "zeus/optimizer/pipeline/schedule.h"
-#include "zeus/plan/session_settings.h"
+#include "zeus/plan/session_repository.h"
 
 namespace zeus {
 namespace {
@@ -172,7 +172,7 @@ Result<std::optional<pipeline::RankClocks>> PipelineSessions::ClocksFor(const st
     return FieldError("rank",
                       fmt::format("must be between 0 and {}", state.session.world_size() - 1));
   // The process that received the last report of the round may have died before it ended the round.
-  ZEUS_TRY([[maybe_unused]] const bool settled, Settle(state));
+  ZEUS_TRY([[maybe_unused]] const bool ended, EndRoundIfComplete(state));
   if (state.session.plan_id.empty() && HasReported(state.measurements, state.session.round, rank))
     return std::optional<pipeline::RankClocks>();
   ZEUS_TRY(pipeline::RankClocks clocks, FindClocks(state, *asking));
@@ -235,10 +235,10 @@ Result<bool> PipelineSessions::Report(const std::string& id, RankReport report) 
   ZEUS_TRY(measurement.points, PointLines(report, given));
   ZEUS_RETURN_IF_ERROR(repository_.PutMeasurement(id, measurement));
   ZEUS_TRY(state, Load(id));
-  return Settle(state);
+  return EndRoundIfComplete(state);
 }
 
-Result<bool> PipelineSessions::Settle(State& state) {
+Result<bool> PipelineSessions::EndRoundIfComplete(State& state) {
   PipelineSession& session = state.session;
   if (!session.plan_id.empty() || !AllRegistered(session, state.ranks)) return false;
   bool whole = false;

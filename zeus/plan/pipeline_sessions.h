@@ -10,7 +10,6 @@
 #include "zeus/base/units.h"
 #include "zeus/optimizer/pipeline/reference_schedule.h"
 #include "zeus/plan/plan_service.h"
-#include "zeus/plan/session_profile.h"
 #include "zeus/plan/session_repository.h"
 
 namespace zeus {
@@ -70,7 +69,7 @@ class PipelineSessions {
   Status CheckSource(const PipelineSession& session, const std::string& name_space) const;
   Result<State> Load(const std::string& id);
   // Ends the round if all ranks have reported; returns whether it did.
-  Result<bool> Settle(State& state);
+  Result<bool> EndRoundIfComplete(State& state);
   Result<std::string> SubmitPlan(const State& state);
   Result<pipeline::RankClocks> FindClocks(const State& state, const SessionRank& rank) const;
 

@@ -9,7 +9,6 @@
 #include "zeus/plan/local_plan_service.h"
 #include "zeus/plan/plan_repository.h"
 #include "zeus/plan/session_repository.h"
-#include "zeus/plan/session_settings.h"
 #include "zeus/plan/testing/plan_samples.h"
 
 namespace zeus {

@@ -5,7 +5,7 @@
 #include <exception>
 #include <utility>
 
-#include "zeus/plan/plan_spec.h"
+#include "zeus/plan/plan_repository.h"
 
 namespace zeus {
 namespace {

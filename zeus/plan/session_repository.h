@@ -3,12 +3,16 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
+#include "zeus/base/units.h"
+#include "zeus/optimizer/pipeline/profile.h"
 
 namespace zeus {
 
@@ -19,7 +23,7 @@ struct PipelineSession {
   int data_parallel = 1;
   int pipeline_parallel = 1;
   int tensor_parallel = 1;
-  std::string metadata{};  // The client's description; see session_settings.h.
+  std::string metadata{};  // The client's description; see session_repository.h.
   std::string plan_id{};   // Id of its plan; empty: it has no plan yet.
   int round = 0;           // Round of measurements; grows when every rank has reported.
   WallTime created_at{};
@@ -117,5 +121,53 @@ class MemorySessionRepository final : public SessionRepository {
   std::mutex mutex_;
   std::map<std::string, Entry> entries_{};  // Guarded by mutex_.
 };
+
+// The settings of a pipeline, which a client gives in its metadata as words like "microbatches=8",
+// separated by blanks, commas or semicolons. Other words are ignored.
+struct SessionSettings {
+  std::string plan{};  // Id of the plan whose clocks are used; empty: none.
+  std::string schedule = "1f1b";
+  int microbatches = 0;  // 0: not given.
+  double slowdown = 1.0;
+  Watts blocking_power{70};  // Power of one waiting GPU; the default is that of Perseus.
+};
+
+// Returns kInvalidArgument, for the field job_metadata, when a known word has no valid value.
+Result<SessionSettings> SettingsFrom(std::string_view metadata);
+
+// Returns the clocks at which a session measures, the highest first: at most eight that all ranks
+// have, spread evenly down to two fifths of the highest. Lower clocks save no energy on GPUs.
+std::vector<int> ClocksToMeasure(const std::vector<SessionRank>& ranks);
+
+// The measurements of a rank. Points without a clock were measured at the clock that the rank was
+// given.
+struct RankReport {
+  struct Point {
+    std::string instruction{};
+    std::optional<Hertz> clock{};
+    Seconds time{0};
+    Joules energy{};
+    int times_in_iteration = 0;  // How often it ran in each iteration; 0: not reported.
+  };
+  int rank = 0;
+  std::vector<Point> points{};
+};
+
+// Drops instructions that the rank's stage does not run. `runs` maps each instruction of the stage
+// to how often it runs in an iteration. Returns kInvalidArgument when one of them is missing, or
+// ran another number of times.
+Status KeepInstructions(const std::map<std::string, int>& runs, RankReport& report);
+
+// Returns SessionMeasurement::points of a report. `given` is the clock of points without one; if
+// there is none either, returns kConflict.
+Result<std::string> PointLines(const RankReport& report, std::optional<Hertz> given);
+
+// Whether the points contain an instruction at several clocks, so that no more rounds are needed.
+bool IsWholeProfile(std::string_view points);
+
+// Makes the profile of the pipeline from the measurements of all its ranks, without blocking power.
+// Returns kInvalidArgument when the ranks measured different things.
+Result<pipeline::PipelineProfile> ProfileFrom(const std::vector<SessionRank>& ranks,
+                                              const std::vector<SessionMeasurement>& measurements);
 
 }  // namespace zeus

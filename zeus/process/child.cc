@@ -16,8 +16,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "zeus/base/executable.h"
 #include "zeus/base/file_descriptor.h"
+#include "zeus/base/process.h"
 
 namespace zeus {
 namespace {

@@ -11,12 +11,10 @@
 
 #include "zeus/base/statistics.h"
 #include "zeus/base/testing/sanitized.h"
+#include "zeus/replay/job_comparison.h"
 #include "zeus/replay/job_replay.h"
-#include "zeus/replay/reference_figures.h"
 #include "zeus/replay/replay_job.h"
-#include "zeus/replay/replay_summary.h"
 #include "zeus/replay/testing/trace_directory.h"
-#include "zeus/replay/trace_jobs.h"
 
 namespace zeus::replay {
 namespace batch_size_traces_test {

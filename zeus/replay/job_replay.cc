@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "zeus/job/run_rules.h"
+#include "zeus/job/job_policy.h"
 
 namespace zeus::replay {
 
@@ -51,7 +51,7 @@ ReplayedRun JobReplay::Begin(std::int64_t recurrence, int attempt, bool explorin
   run.epoch_cost = epoch.cost;
   const std::optional<int>& target =
       arm.epochs_to_target[random_.Below(arm.epochs_to_target.size())];
-  const RunBound bound = BoundOf(policy, PlanOf(run), epoch.cost, job_->max_epochs);
+  const RunBound bound = ComputeBound(policy, PlanOf(run), epoch.cost, job_->max_epochs);
   const bool cost_is_known = foresees_epoch_costs_ ||
                              policy.ProfiledEpochCost(job_->gpu_model, run.batch_size).has_value();
   if (!bound.begins && cost_is_known) return run;
@@ -71,7 +71,7 @@ bool JobReplay::End(const ReplayedRun& run, Joules earlier) {
   const PlannedRun planned = PlanOf(run);
   RunEnd end{.converged = run.converged, .epochs = run.epochs, .cost = run.usage.cost};
   if (run.epochs > 0 || foresees_epoch_costs_) end.epoch_cost = run.epoch_cost;
-  contender_.policy->Observe(ResultOf(planned, end, earlier));
+  contender_.policy->Observe(MakeResult(planned, end, earlier));
   any_converged_ |= run.converged;
   return !run.converged && AnotherTryMayHelp(*contender_.policy, planned, any_converged_);
 }

@@ -39,7 +39,7 @@ struct ReplayedRecurrence {
 // Replays the recurrences of one job under one contender, the way the server would have run them.
 // The contender chooses batch size and power limit of a run; one of the recorded runs of that batch
 // size is drawn at random and tells how many epochs the target takes; the rules of the server
-// (zeus/job/run_rules.h) decide when the run is stopped and whether another attempt follows. The
+// (zeus/job/job_policy.h) decide when the run is stopped and whether another attempt follows. The
 // same job, spec and seed always give the same runs. Not thread-safe.
 class JobReplay {
  public:

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "zeus/replay/catalogue_jobs.h"
-#include "zeus/replay/replay_summary.h"
+#include "zeus/replay/job_comparison.h"
+#include "zeus/replay/replay_job.h"
 #include "zeus/replay/testing/made_replay_job.h"
 
 namespace zeus::replay {

@@ -2,14 +2,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
+#include "zeus/device/sim/gpu_model.h"
 #include "zeus/optimizer/batch_size/policy.h"
+#include "zeus/replay/input/csv_reader.h"
 
 namespace zeus::replay {
 
@@ -34,7 +38,7 @@ struct Usage {
 // Recorded usage of one batch size at one power limit.
 struct LimitRecord {
   Watts limit{};
-  Watts power{};  // Average.
+  Watts power{};  // The average over a run.
   Usage epoch{};
 };
 
@@ -71,7 +75,7 @@ ReplayArm MakeArm(int batch_size, std::vector<std::optional<int>> epochs_to_targ
                   std::vector<LimitRecord> limits, double eta, Watts max_power);
 
 // A job that can be replayed at will: the usage of its runs for each batch size at each power
-// limit. It is recorded (trace_jobs.h) or computed (catalogue_jobs.h).
+// limit. It is recorded (replay_job.h) or computed (replay_job.h).
 struct ReplayJob {
   std::string gpu_model{};  // "v100", "a40", "rtx6000" or "p100".
   std::string label{};      // "deepspeech2", …
@@ -110,5 +114,47 @@ struct ReplayJob {
 // stands in for `usual_default`, it was not recorded at MAXPOWER, or it does not always reach the
 // target.
 std::vector<std::string> RemarksOnDefault(const ReplayJob& job, int usual_default);
+
+// A training job of the paper (Zeus, Table 1) with the names that its rows have in the traces.
+struct WorkloadKey {
+  std::string_view label;  // Used by commands: "deepspeech2".
+  std::string_view title;  // Used by figures: "DeepSpeech2".
+  std::string_view dataset;
+  std::string_view network;
+  std::string_view optimizer;
+  double target;
+  int max_epochs;
+  int default_batch_size;
+};
+
+// Returns the workloads in the order of the paper.
+std::span<const WorkloadKey> PaperWorkloads();
+
+// Finds a workload by its label. kInvalidArgument lists the labels.
+Result<const WorkloadKey*> FindWorkload(std::string_view label);
+
+// Reads the jobs of the Zeus paper (NSDI'23) on one GPU model from its published traces:
+// summary_train.csv and summary_power_<GPU model>.csv, also compressed (.xz, .gz, .zst). The traces
+// are not part of the repository. The jobs come in the order of PaperWorkloads(), without those
+// that have no rows. Bad rows are left out and reported, once per file however often it is read
+// with the same `problems`. A batch size that only one of the two files has is left out, and
+// ReplayJob::remarks says so. kNotFound when the files are missing or have no rows of any workload.
+Result<std::vector<ReplayJob>> ReadReplayJobs(const std::filesystem::path& directory,
+                                              std::string_view gpu_model, double eta,
+                                              RowProblems& problems);
+
+// As above, but returns an error for bad rows.
+Result<std::vector<ReplayJob>> ReadReplayJobs(const std::filesystem::path& directory,
+                                              std::string_view gpu_model, double eta);
+
+// Returns the six jobs of the paper computed from the workload catalogue that simulated GPUs run
+// (docs/workload-catalogue.md), for users without traces and for GPU models that were never
+// recorded. The numbers of epochs are drawn with a fixed seed, so every call returns the same jobs.
+// kNotFound lists the models of the catalogue.
+Result<std::vector<ReplayJob>> CatalogueJobs(std::string_view gpu_model, double eta);
+
+// Returns the power limits of a model: the lowest one, then steps of 25 W as in the traces, and
+// always the greatest one.
+std::vector<Watts> CatalogueLimits(const sim::GpuModel& model);
 
 }  // namespace zeus::replay

@@ -11,8 +11,8 @@
 #include "zeus/base/clock.h"
 #include "zeus/job/local_job_service.h"
 #include "zeus/job/memory_repository.h"
-#include "zeus/replay/catalogue_jobs.h"
 #include "zeus/replay/job_replay.h"
+#include "zeus/replay/replay_job.h"
 
 namespace zeus::replay {
 namespace server_parity_test {

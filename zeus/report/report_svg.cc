@@ -5,9 +5,9 @@
 #include <optional>
 #include <set>
 
+#include "zeus/base/file.h"
 #include "zeus/base/terminal_text.h"
 #include "zeus/base/text.h"
-#include "zeus/base/user_files.h"
 #include "zeus/report/report.h"
 #include "zeus/report/svg_panel.h"
 
@@ -37,7 +37,7 @@ std::optional<Grid> TimelineGrid(const Figure& figure) {
   return Grid{1, 1040, height + 84};
 }
 
-Grid GridOf(const Figure& figure) {
+Grid ArrangePanels(const Figure& figure) {
   if (const auto timelines = TimelineGrid(figure)) return *timelines;
   switch (figure.panels.size()) {
     case 0:
@@ -52,7 +52,7 @@ Grid GridOf(const Figure& figure) {
 }
 
 // One of each name, in the order of first appearance.
-std::vector<const Series*> LegendOf(const Figure& figure) {
+std::vector<const Series*> SeriesInLegend(const Figure& figure) {
   std::vector<const Series*> legend;
   std::set<std::string> names;
   for (const Panel& panel : figure.panels)
@@ -89,7 +89,7 @@ struct Drawn {
 };
 
 Drawn Legend(const Figure& figure, const Palette& palette, double width, double top) {
-  const auto legend = LegendOf(figure);
+  const auto legend = SeriesInLegend(figure);
   // A single series needs no legend: the title names it.
   if (legend.size() < 2) return {};
   Drawn drawn{.text = "", .height = kLegendRow};
@@ -112,7 +112,7 @@ Drawn Legend(const Figure& figure, const Palette& palette, double width, double 
 }  // namespace
 
 std::string ToSvg(const Figure& figure) {
-  const Grid grid = GridOf(figure);
+  const Grid grid = ArrangePanels(figure);
   const Palette palette(figure);
   const double width = 2 * kMargin + grid.panel_width * static_cast<double>(grid.columns);
   const double legend_top = figure.title.empty() ? 8 : kTitle;

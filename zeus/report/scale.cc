@@ -107,7 +107,7 @@ std::vector<double> ValuesOf(const Series& series, Direction direction) {
 
 }  // namespace
 
-Extent ExtentOf(const Panel& panel, Direction direction) {
+Extent ComputeExtent(const Panel& panel, Direction direction) {
   const Axis& axis = direction == Direction::kX ? panel.x : panel.y;
   Extent extent;
   bool bars = false;

@@ -20,7 +20,7 @@ struct Extent {
 // The range that an axis must show: every series of the panel with its spread. On a logarithmic
 // axis only positive values count.
 enum class Direction { kX, kY };
-Extent ExtentOf(const Panel& panel, Direction direction);
+Extent ComputeExtent(const Panel& panel, Direction direction);
 
 // The room that the bars of one x share, in units of x.
 double BarSpacing(const Panel& panel);

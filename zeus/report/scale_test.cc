@@ -59,9 +59,9 @@ TEST(ScaleTest, CategoriesLieInTheMiddleOfTheirSlots) {
 
 TEST(ScaleTest, BarsStandOnZeroAndHaveRoomAtTheEnds) {
   const Panel panel{.series = {{.mark = Mark::kBars, .x = {1, 2}, .y = {5, 9}}}};
-  EXPECT_EQ(ExtentOf(panel, Direction::kY).low, 0);
-  EXPECT_EQ(ExtentOf(panel, Direction::kX).low, 0.5);
-  EXPECT_EQ(ExtentOf(panel, Direction::kX).high, 2.5);
+  EXPECT_EQ(ComputeExtent(panel, Direction::kY).low, 0);
+  EXPECT_EQ(ComputeExtent(panel, Direction::kX).low, 0.5);
+  EXPECT_EQ(ComputeExtent(panel, Direction::kX).high, 2.5);
 }
 
 TEST(ScaleTest, TheSpreadBelongsToTheExtentAndNaNDoesNot) {
@@ -69,8 +69,8 @@ TEST(ScaleTest, TheSpreadBelongsToTheExtentAndNaNDoesNot) {
                                 .y = {5, std::nan(""), 1e300},
                                 .low = {3, std::nan(""), 1e300},
                                 .high = {8, INFINITY, 1e300}}}};
-  EXPECT_EQ(ExtentOf(panel, Direction::kY).low, 3);
-  EXPECT_EQ(ExtentOf(panel, Direction::kX).high, 2);
+  EXPECT_EQ(ComputeExtent(panel, Direction::kY).low, 3);
+  EXPECT_EQ(ComputeExtent(panel, Direction::kX).high, 2);
 }
 
 }  // namespace scale_test

@@ -5,7 +5,7 @@
 
 #include "zeus/report/palette.h"
 #include "zeus/report/report.h"
-#include "zeus/report/svg_marks.h"
+#include "zeus/report/svg_panel.h"
 
 namespace zeus::report {
 namespace svg_test {
@@ -85,12 +85,12 @@ TEST(SvgTest, BarsThatShareNoPlaceStandInTheMiddleOfTheirs) {
   Panel panel{.x = {.title = "", .categories = {"zeus", "grid"}},
               .series = {{.name = "zeus", .mark = Mark::kBars, .x = {0}, .y = {1}},
                          {.name = "grid", .mark = Mark::kBars, .x = {1}, .y = {2}}}};
-  EXPECT_EQ(SlotOf(panel, 0).offset, 0);
-  EXPECT_EQ(SlotOf(panel, 1).offset, 0);
-  EXPECT_GT(SlotOf(panel, 1).width, 0.7);
+  EXPECT_EQ(BarSlotFor(panel, 0).offset, 0);
+  EXPECT_EQ(BarSlotFor(panel, 1).offset, 0);
+  EXPECT_GT(BarSlotFor(panel, 1).width, 0.7);
   panel.series[1].x = {0};
-  EXPECT_LT(SlotOf(panel, 0).offset, 0);
-  EXPECT_GT(SlotOf(panel, 1).offset, 0);
+  EXPECT_LT(BarSlotFor(panel, 0).offset, 0);
+  EXPECT_GT(BarSlotFor(panel, 1).offset, 0);
 }
 
 TEST(SvgTest, HeatMapsShowWhatIsMissing) {

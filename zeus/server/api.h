@@ -2,10 +2,12 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
 #include "zeus/base/clock.h"
+#include "zeus/base/result.h"
 #include "zeus/carbon/carbon_accounting.h"
 #include "zeus/http/access_control.h"
 #include "zeus/http/access_log.h"
@@ -19,6 +21,34 @@
 #include "zeus/server/tenants.h"
 
 namespace zeus::server {
+
+// Returns whether the database accepts changes. A small change finds that out, but only once every
+// few seconds, so that frequent health checks load neither the disk nor the database. One caller at
+// a time makes the check; the others get the latest result. Logs each change between ready and not
+// ready, with the reason. Thread-safe; the clock must outlive it.
+class Readiness {
+ public:
+  static constexpr Seconds kValidity{5};
+  // A check that takes longer means that the database hangs.
+  static constexpr Seconds kLongestCheck{10};
+
+  Readiness(std::function<Status()> check, const Clock& clock)
+      : check_(std::move(check)), clock_(clock) {}
+
+  Status Check();
+
+ private:
+  void Record(Status found);
+
+  const std::function<Status()> check_;
+  const Clock& clock_;
+  std::mutex mutex_;
+  // Guarded by mutex_, to the end of the class.
+  bool checking_ = false;
+  bool known_ = false;
+  TimePoint checked_at_{};  // The start of the latest check.
+  Status latest_ = Error{ErrorCode::kUnavailable, "the database was not checked yet: ask again"};
+};
 
 struct ApiOptions {
   PlanService* plans = nullptr;          // nullptr: the server has no routes for plans.

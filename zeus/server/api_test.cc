@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <string>
 
 #include "zeus/base/testing/temporary_directory.h"
@@ -92,6 +93,54 @@ TEST_F(ApiTest, TokensAreRecognisedWhateverTheCaseOfTheScheme) {
   EXPECT_EQ(Ask(api, "GET", "/v1/jobs", "", "Bearer  " + token).status, 200);
   EXPECT_EQ(Ask(api, "GET", "/v1/jobs", "", token).status, 401);
   EXPECT_EQ(Ask(api, "GET", "/v1/jobs", "", "Bearer").status, 401);
+}
+
+using namespace std::chrono_literals;
+
+TEST(ReadinessTest, ChecksTheDatabaseOnlyNowAndThen) {
+  VirtualClock clock;
+  int checks = 0;
+  Readiness readiness(
+      [&]() -> Status {
+        ++checks;
+        return Ok();
+      },
+      clock);
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(readiness.Check().ok());
+  EXPECT_EQ(checks, 1);
+  clock.Advance(Readiness::kValidity);
+  EXPECT_TRUE(readiness.Check().ok());
+  EXPECT_EQ(checks, 2);
+}
+
+TEST(ReadinessTest, FailuresAreKeptAsLongAndThenGone) {
+  VirtualClock clock;
+  Status state = Error{ErrorCode::kUnavailable, "the disk is full"};
+  Readiness readiness([&] { return state; }, clock);
+  EXPECT_EQ(readiness.Check().error().message, "the disk is full");
+  state = Ok();
+  EXPECT_FALSE(readiness.Check().ok());
+  clock.Advance(Readiness::kValidity);
+  EXPECT_TRUE(readiness.Check().ok());
+}
+
+TEST(ReadinessTest, NoCallerWaitsBehindACheckThatHangs) {
+  SystemClock clock;
+  std::promise<void> begun;
+  std::promise<void> end;
+  Readiness readiness(
+      [&]() -> Status {
+        begun.set_value();
+        end.get_future().wait();
+        return Ok();
+      },
+      clock);
+  auto first = std::async(std::launch::async, [&] { return readiness.Check().ok(); });
+  begun.get_future().wait();
+  EXPECT_FALSE(readiness.Check().ok());  // At once: nothing is known yet.
+  end.set_value();
+  EXPECT_TRUE(first.get());
+  EXPECT_TRUE(readiness.Check().ok());
 }
 
 }  // namespace api_test

@@ -11,10 +11,8 @@
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
 #include "zeus/job/job_policy.h"
-#include "zeus/server/request_io.h"
 #include "zeus/server/routes.h"
 #include "zeus/wire/answers.h"
-#include "zeus/wire/body.h"
 #include "zeus/wire/requests.h"
 
 namespace zeus::server {

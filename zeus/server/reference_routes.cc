@@ -4,11 +4,10 @@
 #include <utility>
 
 #include "zeus/base/json.h"
-#include "zeus/server/request_io.h"
 #include "zeus/server/routes.h"
 #include "zeus/wire/answers.h"
-#include "zeus/wire/body.h"
 #include "zeus/wire/reference.h"
+#include "zeus/wire/requests.h"
 
 namespace zeus::server {
 namespace {

@@ -1,15 +1,51 @@
 #pragma once
 
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "zeus/base/result.h"
 #include "zeus/base/units.h"
 #include "zeus/carbon/carbon_accounting.h"
+#include "zeus/http/message.h"
 #include "zeus/http/router.h"
 #include "zeus/plan/pipeline_sessions.h"
 #include "zeus/server/server_metrics.h"
 #include "zeus/server/tenants.h"
 
+// The parts that all routes share: reading parameters, and turning errors into answers.
+namespace zeus::server {
+
+// Parameters of a query. The functions return kInvalidArgument, naming the parameter, for a
+// malformed one. The router has already refused parameters that the route does not know.
+using Query = std::map<std::string, std::string>;
+
+struct IntegerRange {
+  std::int64_t min = 0;
+  std::int64_t max = std::numeric_limits<std::int64_t>::max();
+};
+
+std::optional<std::string> FindParameter(const Query& query, const std::string& name);
+Result<std::string> RequireParameter(const Query& query, const std::string& name);
+Result<std::int64_t> IntegerParameter(const Query& query, const std::string& name,
+                                      std::int64_t otherwise, IntegerRange range = {});
+
+// Returns a required, finite number greater than 0.
+Result<double> PositiveParameter(const Query& query, const std::string& name);
+
+// Returns the parameter `limit`, the number of entries of a page: 1 to 1000, 100 by default.
+Result<int> PageSize(const Query& query);
+
+// Parses the number of a trial in a path. Returns kNotFound for any other text.
+Result<std::int64_t> TrialNumber(const std::string& text);
+
+// Turns an error into an answer, with the status and the JSON of the dialect.
+http::Answer ErrorAnswer(const Error& error, http::Dialect dialect);
+
 // Each function adds a family of routes to the table. The referenced objects must outlive the
 // router.
-namespace zeus::server {
 
 // /v1/jobs: jobs, beliefs, savings and events.
 // `carbon` converts saved energy into emissions and money; null: answers have neither.

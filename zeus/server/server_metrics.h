@@ -31,7 +31,8 @@ class ServerMetrics {
   void AddTo(MetricSet& metrics) const;
 
  private:
-  using RequestKey = std::tuple<std::string, std::string, int>;  // Route, method, status.
+  using RequestKey =
+      std::tuple<std::string, std::string, int>;  // The key is route, method and status.
 
   std::atomic<std::uint64_t> jobs_created_ = 0;
   std::atomic<std::uint64_t> expired_ = 0;

@@ -4,11 +4,10 @@
 #include <string_view>
 #include <system_error>
 
-#include "zeus/base/boot_time.h"
 #include "zeus/base/file.h"
+#include "zeus/base/process.h"
 #include "zeus/base/random.h"
 #include "zeus/base/text.h"
-#include "zeus/base/user_files.h"
 #include "zeus/client/remote_job_service.h"
 #include "zeus/job/local_job_service.h"
 

@@ -20,7 +20,6 @@
 #include "zeus/process/output_tap.h"
 #include "zeus/session/epoch_report.h"
 #include "zeus/session/progress.h"
-#include "zeus/session/report_socket.h"
 
 // Where the metric of a foreign command comes from: its output, a file, or a socket.
 namespace zeus {

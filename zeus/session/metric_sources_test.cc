@@ -76,7 +76,7 @@ TEST(MetricFileTest, AFileThatBeginsAnewIsReadFromItsStart) {
   MetricFile file(path);
   std::ofstream(path) << "one\ntwo\n";
   EXPECT_THAT(file.NewLines(), ElementsAre("one", "two"));
-  std::ofstream(path) << "a\n";  // Smaller.
+  std::ofstream(path) << "a\n";  // The file got smaller.
   EXPECT_THAT(file.NewLines(), ElementsAre("a"));
   std::ofstream(folder.path() / "new") << "another file\n";
   std::filesystem::rename(folder.path() / "new", path);

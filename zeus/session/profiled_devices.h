@@ -11,8 +11,8 @@
 #include "zeus/device/knobs/knob.h"
 #include "zeus/monitor/node_monitor.h"
 #include "zeus/monitor/own_share.h"
-#include "zeus/optimizer/power_limit/monitor_slice_meter.h"
-#include "zeus/training/job_knob.h"
+#include "zeus/optimizer/power_limit/slice_meter.h"
+#include "zeus/training/global_power_limit_optimizer.h"
 
 namespace zeus {
 

@@ -107,9 +107,9 @@ Status RunPowerLimit::StartSearch(std::vector<Setting> settings) {
   return Ok();
 }
 
-bool RunPowerLimit::settled() const {
+bool RunPowerLimit::limit_is_final() const {
   return ended_ || search_ == nullptr || search_->done() ||
-         std::holds_alternative<PowerLimitOptimizer::Settling>(search_->state());
+         std::holds_alternative<PowerLimitOptimizer::Confirming>(search_->state());
 }
 
 TimePoint RunPowerLimit::Poll() {

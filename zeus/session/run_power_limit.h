@@ -52,7 +52,7 @@ class RunPowerLimit {
   void End();
 
   // Whether the limit does not change any more in this run.
-  bool settled() const;
+  bool limit_is_final() const;
   std::optional<Watts> in_force();
   // Time and energy of an epoch at the chosen limit, or at the best one so far. nullopt where
   // slices are shorter than epochs.

@@ -10,8 +10,8 @@ namespace {
 
 using Slice = PowerLimitOptimizer::MeasuredSlice;
 
-std::optional<SweepRow::PerStep> PerStepOf(const Setting& setting, const Profile& profile,
-                                           const std::vector<const Slice*>& slices) {
+std::optional<SweepRow::PerStep> AmountsPerStep(const Setting& setting, const Profile& profile,
+                                                const std::vector<const Slice*>& slices) {
   double steps = 0;
   for (const Slice* slice : slices) {
     if (!slice->rate) return std::nullopt;
@@ -39,7 +39,7 @@ SweepRow RowOf(const Setting& setting, const Profile& profile,
   const WeighedMean power = MeanOfSlices(powers);
   row.power = Watts(power.value);
   row.power_sigma = Watts(power.sigma);
-  row.per_step = PerStepOf(setting, profile, slices);
+  row.per_step = AmountsPerStep(setting, profile, slices);
   return row;
 }
 

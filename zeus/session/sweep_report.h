@@ -8,7 +8,7 @@
 #include "zeus/device/knobs/knob.h"
 #include "zeus/optimizer/power_limit/power_limit_optimizer.h"
 #include "zeus/optimizer/power_limit/profile.h"
-#include "zeus/training/job_knob.h"
+#include "zeus/training/global_power_limit_optimizer.h"
 
 namespace zeus {
 
@@ -46,7 +46,7 @@ struct SweepRow {
 struct SettingChoice {
   std::string objective;             // "energy"
   std::optional<std::size_t> row{};  // Position in SweepReport::rows.
-  std::string reason{};              // Why none.
+  std::string reason{};              // The reason why there is none.
 };
 
 enum class ProgressSource { kNone, kOutput, kFile };

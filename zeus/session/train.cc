@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "zeus/base/executable.h"
 #include "zeus/base/log.h"
+#include "zeus/base/process.h"
 #include "zeus/device/knobs/knob_repair.h"
 #include "zeus/monitor/sharing/shared_activity_board.h"
 #include "zeus/process/signal_watch.h"

@@ -1,20 +1,51 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "zeus/base/clock.h"
+#include "zeus/base/process.h"
 #include "zeus/base/result.h"
 #include "zeus/client/spooling_job_service.h"
 #include "zeus/job/job_service.h"
 #include "zeus/process/signal_watch.h"
 #include "zeus/session/profiled_devices.h"
 #include "zeus/session/train_options.h"
-#include "zeus/session/trial_record.h"
 
 namespace zeus {
+
+// A trial that a process of this machine runs.
+struct RunningTrial {
+  std::string where{};  // The database or server that knows it.
+  std::string job{};
+  std::string request{};   // By which the trial was asked for.
+  std::int64_t trial = 0;  // 0: asked for, and no answer yet.
+  ProcessIdentity runner{};
+};
+
+// Trials that are run here, a file for each: what a process that was killed leaves behind, its
+// successor finds. Processes may share it. One owner.
+class TrialRecords {
+ public:
+  explicit TrialRecords(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  // Adds a record, or replaces the one of the same request.
+  Status Add(const RunningTrial& trial) const;
+  void Remove(const RunningTrial& trial) const;
+
+  // Returns the trials of this job whose runners have died. Files that cannot be read are skipped.
+  std::vector<RunningTrial> Orphans(const std::string& where, const std::string& job) const;
+
+ private:
+  std::filesystem::path FileOf(const RunningTrial& trial) const;
+
+  std::filesystem::path folder_;
+};
 
 // Runs a recurring job of a foreign command: registers the job, ends the trials of runners that
 // died, and runs the recurrences. One owner; everything it is given must outlive it.

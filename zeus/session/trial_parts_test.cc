@@ -6,7 +6,7 @@
 
 #include "zeus/base/testing/temporary_directory.h"
 #include "zeus/session/placeholders.h"
-#include "zeus/session/trial_record.h"
+#include "zeus/session/train_session.h"
 
 namespace zeus {
 namespace trial_parts_test {

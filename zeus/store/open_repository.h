@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
+#include "zeus/base/file.h"
 #include "zeus/base/result.h"
-#include "zeus/base/user_files.h"
 #include "zeus/job/job_repository.h"
 #include "zeus/plan/plan_repository.h"
 #include "zeus/plan/session_repository.h"

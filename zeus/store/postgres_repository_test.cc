@@ -8,9 +8,7 @@
 #include "zeus/store/open_repository.h"
 #include "zeus/store/testing/plan_conformance.h"
 #include "zeus/store/testing/postgres_server.h"
-#include "zeus/store/testing/repository_concurrency.h"
 #include "zeus/store/testing/repository_conformance.h"
-#include "zeus/store/testing/session_conformance.h"
 
 namespace zeus::testing {
 namespace postgres_repository_test {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "zeus/base/random.h"
+#include "zeus/store/sql_connection.h"
 #include "zeus/store/sql_job_transaction.h"
-#include "zeus/store/sql_values.h"
 
 namespace zeus {
 namespace {
@@ -196,8 +196,8 @@ GroupCommitter::Part GroupCommitter::RunPart(StoreTransaction& transaction, Wait
   const auto failure = transaction.FetchFailure();
   if (failure && failure->kind != Failure::Kind::kBusy) return Part::kTransactionLost;
   const bool keep = outcome.ok() && !failure;
-  const Status settled = keep ? transaction.Keep() : transaction.Undo();
-  if (!settled.ok()) return Part::kTransactionLost;
+  const Status ended = keep ? transaction.Keep() : transaction.Undo();
+  if (!ended.ok()) return Part::kTransactionLost;
   if (failure) {
     // The first change holds no lock of another, so it needs two locks itself.
     if (!group.answered.empty()) return Part::kBusy;

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "zeus/base/result.h"
-#include "zeus/store/job_rows.h"
 #include "zeus/store/sql_connection.h"
+#include "zeus/store/sql_job_transaction.h"
 
 namespace zeus {
 

@@ -1,22 +1,154 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "zeus/base/clock.h"
+#include "zeus/base/json.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 #include "zeus/job/job.h"
 #include "zeus/job/job_repository.h"
-#include "zeus/store/job_rows.h"
 #include "zeus/store/sql_connection.h"
-#include "zeus/store/sql_transaction.h"
 
 namespace zeus {
+
+// Runs changes, one after the other, within a database transaction that its caller began. The
+// writes of a change are sent when the change has succeeded or reads. It waits for a row that
+// another server has locked only while it holds no lock itself, so that servers cannot deadlock.
+// One owner.
+class SqlTransaction {
+ public:
+  explicit SqlTransaction(SqlConnection& connection) : connection_(connection) {}
+
+  // --- for a change ---
+
+  Result<SqlAnswer> Ask(const std::string& sql, const SqlRow& values);
+  // As Ask(), for statements that change something and may have to be undone without the rest.
+  Result<SqlAnswer> Change(const std::string& sql, const SqlRow& values);
+  // Queues a statement that changes exactly one row.
+  void Write(std::string sql, SqlRow values);
+
+  // Returns whether the table has a row with this id; if so, locks it and puts its columns into
+  // `answer`.
+  Result<bool> Lock(const std::string& table, const std::string& id, const std::string& columns,
+                    SqlAnswer& answer);
+  // Inserts a row whose first value is its id. Returns false when the id exists already.
+  Result<bool> InsertNew(const std::string& table, const std::string& columns, const SqlRow& row);
+
+  // Whether the present change has sent or queued something that can still be undone.
+  bool has_written() const { return part_is_open_ || !writes_.empty(); }
+  bool part_is_open() const { return part_is_open_; }
+
+  // --- for the owner of the transaction ---
+
+  // The database's reason for the end of a change, whatever the change itself returned.
+  struct Failure {
+    enum class Kind { kBusy, kRunAgain, kOther };
+    Kind kind = Kind::kOther;
+    Error error;
+  };
+  // The owner calls FetchFailure() after each change, and then Keep() or Undo(). After a failure
+  // other than kBusy, or of one of these calls, the transaction cannot be used any more.
+  std::optional<Failure> FetchFailure();
+  Status Keep();
+  Status Undo();
+  // Sends a statement at the end, when nothing is undone any more.
+  Status Post(const std::string& sql, const SqlRow& values);
+
+ private:
+  struct Statement {
+    std::string sql;
+    SqlRow values;
+  };
+
+  Status SendWrites();
+  Status OpenPart();
+  template <class T>
+  Result<T> Noted(Result<T> result);
+
+  SqlConnection& connection_;
+  bool holds_locks_ = false;
+
+  // The following belong to the present change.
+  std::vector<Statement> writes_;  // Queued, not sent.
+  bool part_is_open_ = false;
+  std::set<std::pair<std::string, std::string>>
+      missed_;  // Table and id of rows that did not exist.
+  std::optional<Failure> failure_;
+};
+
+// Jobs, trials and events as rows of their tables, and back.
+
+// The columns, in the order of the rows below. Reading returns kInternal, naming the column, for
+// values that this program cannot have written.
+extern const std::string kJobColumns;
+extern const std::string kTrialColumns;  // The key (job_id, number) first.
+extern const std::string kTrialColumnsButKey;
+extern const std::string kEventColumns;
+
+Result<SqlRow> ToRow(const Job& job);
+// The columns of a job that change: id, recurrences, trials, events, policy_state,
+// least_cost_joules, least_cost_batch_size.
+Result<SqlRow> UpdatedColumns(const Job& job);
+inline constexpr std::size_t kStateColumn = 4;  // The index of policy_state among them.
+Result<SqlRow> ToRow(const Trial& trial);
+Result<SqlRow> ToRow(const JobEvent& event);
+
+// A job whose spec (except the id) and state are not parsed yet.
+struct JobTexts {
+  static Result<JobTexts> From(SqlRow row);
+
+  Job job{};
+  std::string spec{};
+  std::string state{};
+};
+Result<JobSpec> SpecFrom(const std::string& text);
+Result<Json> StateFrom(const std::string& text);
+
+Result<Trial> TrialFrom(SqlRow row);
+Result<JobEvent> EventFrom(SqlRow row);
+
+// Caches the parsed specs and states of job rows, since parsing takes longer than the database. The
+// key includes the text, so the cache is right whoever writes to the database. Bounded memory.
+// Thread-safe.
+class ParsedJobs {
+ public:
+  // Reads a row of kJobColumns.
+  Result<Job> JobFrom(SqlRow row);
+
+  // Puts a state into the cache that is about to be written, and will be read.
+  void Expect(const std::string& id, std::string state_text, const Json& state);
+
+ private:
+  template <class T>
+  struct Parsed {
+    std::string text;
+    T value;
+  };
+  template <class T>
+  using Shared = std::shared_ptr<const Parsed<T>>;
+  struct Entry {
+    Shared<JobSpec> spec{};
+    Shared<Json> state{};
+  };
+
+  Entry Find(const std::string& id);
+  void Keep(const std::string& id, Entry entry);
+
+  std::mutex mutex_;
+  std::unordered_map<std::string, Entry> entries_;  // Guarded by mutex_.
+  std::size_t bytes_ = 0;  // About the size of the texts. Guarded by mutex_.
+};
 
 // The active trials of a locked job, as the changes of a group leave them. It answers the questions
 // that every change asks without the database. One owner.

@@ -6,10 +6,9 @@
 
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
-#include "zeus/plan/plan_spec.h"
-#include "zeus/store/job_rows.h"
+#include "zeus/plan/plan_repository.h"
+#include "zeus/store/sql_connection.h"
 #include "zeus/store/sql_job_transaction.h"
-#include "zeus/store/sql_values.h"
 
 namespace zeus {
 namespace {

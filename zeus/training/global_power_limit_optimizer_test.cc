@@ -1,6 +1,7 @@
 #include "zeus/training/global_power_limit_optimizer.h"
 
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
@@ -8,6 +9,7 @@
 #include "zeus/base/testing/temporary_directory.h"
 #include "zeus/device/sim/fault.h"
 #include "zeus/training/profile_folder.h"
+#include "zeus/training/testing/limit_choices.h"
 #include "zeus/training/testing/simulated_node.h"
 #include "zeus/training/training_loop.h"
 
@@ -324,3 +326,23 @@ TEST_F(KeptProfileTest, AFolderThatCannotBeWrittenCostsNothingElse) {
 
 }  // namespace global_power_limit_optimizer_test
 }  // namespace zeus
+
+namespace zeus::testing {
+namespace global_power_limit_optimizer_test {
+
+class LimitChoicesTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(LimitChoicesTest, TheChosenLimitCostsAtMostOnePercentMoreThanTheBest) {
+  const sim::GpuModel& model = *sim::FindGpuModel(GetParam()).value();
+  for (const sim::Workload& workload : sim::Workloads()) {
+    const LimitChoices choices = ChooseLimits(model, workload);
+    for (std::size_t i = 0; i < kEtas.size(); ++i)
+      EXPECT_LE(choices.excess[i].of_tried, 1.0) << workload.name << ", eta " << kEtas[i];
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpus, LimitChoicesTest, ::testing::ValuesIn(kRecordedGpuModels),
+                         [](const auto& gpu) { return std::string(gpu.param); });
+
+}  // namespace global_power_limit_optimizer_test
+}  // namespace zeus::testing

@@ -14,7 +14,7 @@
 #include "zeus/base/json.h"
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
-#include "zeus/optimizer/power_limit/profile_json.h"
+#include "zeus/optimizer/power_limit/profile.h"
 
 namespace zeus {
 namespace {

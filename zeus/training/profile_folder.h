@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "zeus/base/file.h"
 #include "zeus/base/result.h"
-#include "zeus/base/user_files.h"
 #include "zeus/optimizer/power_limit/profile.h"
 
 namespace zeus {

@@ -10,7 +10,7 @@
 #include "zeus/base/file.h"
 #include "zeus/base/json.h"
 #include "zeus/base/testing/temporary_directory.h"
-#include "zeus/optimizer/power_limit/profile_json.h"
+#include "zeus/optimizer/power_limit/profile.h"
 
 namespace zeus {
 namespace profile_folder_test {

@@ -136,9 +136,9 @@ class TrainingLedger {
   void Add(Epoch epoch) { epochs_.push_back(std::move(epoch)); }
 
   // Wait until the sensors have shown the ends of epochs, at most `timeout` for each, and update
-  // the readings. SettleTogether() also exchanges them between ranks.
-  void SettleAlone(EpochMeter& meter, Seconds timeout);
-  Status SettleTogether(EpochMeter& meter, Seconds timeout, Collective& collective);
+  // the readings. RefineTogether() also exchanges them between ranks.
+  void RefineAlone(EpochMeter& meter, Seconds timeout);
+  Status RefineTogether(EpochMeter& meter, Seconds timeout, Collective& collective);
 
   // Returns the sum of all epochs, and of `running` if it is given.
   TrainingAmounts Total(const EpochReading* running = nullptr) const;
@@ -230,17 +230,17 @@ const char* StopReasonName(StopReason reason) {
   return "unknown";
 }
 
-void TrainingLedger::SettleAlone(EpochMeter& meter, Seconds timeout) {
+void TrainingLedger::RefineAlone(EpochMeter& meter, Seconds timeout) {
   for (Epoch& epoch : epochs_) {
-    meter.Settle(epoch.local, timeout);
+    meter.Refine(epoch.local, timeout);
     epoch.all = epoch.local;
   }
 }
 
-Status TrainingLedger::SettleTogether(EpochMeter& meter, Seconds timeout, Collective& collective) {
+Status TrainingLedger::RefineTogether(EpochMeter& meter, Seconds timeout, Collective& collective) {
   std::vector<double> numbers;
   for (Epoch& epoch : epochs_) {
-    meter.Settle(epoch.local, timeout);
+    meter.Refine(epoch.local, timeout);
     const auto part = ToNumbers(epoch.local);
     numbers.insert(numbers.end(), part.begin(), part.end());
   }
@@ -322,7 +322,7 @@ constexpr Seconds kBetweenCostChecks{1.0};
 // next.
 constexpr std::int64_t kLargestGrowth = 10;
 
-constexpr Seconds kSettleTimeout{2.0};
+constexpr Seconds kRefineTimeout{2.0};
 
 // Returns the sum of the maximum power of all GPUs that the monitor records; nullopt if there is no
 // GPU, or if one does not report its limit.
@@ -492,7 +492,7 @@ bool TrainingLoop::Session::EndEpoch(const Ended& ended, Exit exit) {
                .local = local,
                .all = outcome.reading,
                .metric = outcome.metric});
-  if (alone()) ledger_.SettleAlone(meter_, Seconds(0));
+  if (alone()) ledger_.RefineAlone(meter_, Seconds(0));
   if (exit == Exit::kEpochEnd) WarnAboutMetric(outcome.metric);
   if (outcome.metric) callbacks_.Evaluate(*outcome.metric);
   if (alone()) outcome.stop = ended.stop.load(std::memory_order_relaxed);
@@ -522,9 +522,9 @@ std::optional<StopReason> TrainingLoop::Session::Decide(const EpochOutcome& outc
 void TrainingLoop::Session::Finish(Exit exit) {
   callbacks_.TrainEnd();
   if (alone() || others_gone_ || exit != Exit::kEpochEnd) return;
-  const Status settled = ledger_.SettleTogether(meter_, kSettleTimeout, *options_.collective);
-  if (!settled.ok())
-    log::Warning("the energies of the epochs stay as first measured: {}", settled.error().message);
+  const Status refined = ledger_.RefineTogether(meter_, kRefineTimeout, *options_.collective);
+  if (!refined.ok())
+    log::Warning("the energies of the epochs stay as first measured: {}", refined.error().message);
 }
 
 void TrainingLoop::Session::WarnAboutMetric(const std::optional<double>& metric) {
@@ -549,7 +549,7 @@ std::int64_t TrainingLoop::Session::CheckCost(std::int64_t steps) {
 }
 
 TrainingSummary TrainingLoop::Session::Summary(Seconds timeout) {
-  if (alone()) ledger_.SettleAlone(meter_, timeout);
+  if (alone()) ledger_.RefineAlone(meter_, timeout);
   TrainingSummary summary = ledger_.Summary(options_.higher_is_better);
   summary.reason = reason_;
   return summary;

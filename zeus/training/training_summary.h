@@ -27,7 +27,7 @@ const char* StopReasonName(StopReason reason);
 struct TrainingAmounts {
   std::int64_t steps = 0;  // Steps of this rank.
   Seconds time{0};         // Time of the slowest rank.
-  Joules energy{0};        // Energy of the counted devices of all ranks (counted_devices.h).
+  Joules energy{0};        // Energy of the counted devices of all ranks (epoch_meter.h).
   Joules energy_sigma{0};
   // eta * energy + (1 - eta) * max_power * time; nullopt if max_power or an energy is needed and
   // unknown.

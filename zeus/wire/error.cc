@@ -6,7 +6,7 @@
 
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
-#include "zeus/wire/body.h"
+#include "zeus/wire/requests.h"
 
 namespace zeus::wire {
 namespace {
@@ -39,7 +39,7 @@ std::string_view Name(ErrorCode code) { return EntryOf(code).name; }
 
 int StatusOf(ErrorCode code) { return EntryOf(code).status; }
 
-ErrorCode CodeOf(int status) {
+ErrorCode ErrorCodeFor(int status) {
   for (const CodeEntry& entry : kCodes)
     if (entry.status == status) return entry.code;
   // Timeouts, rate limits and proxies that cannot reach the server may pass.
@@ -74,10 +74,10 @@ Error ErrorFromAnswer(int status, std::string_view body) {
     const Result<std::string> message = object.is_object()
                                             ? GetField<std::string>(object, "message")
                                             : Error{ErrorCode::kInvalidArgument, ""};
-    if (message.ok()) return {CodeOf(status), message.value()};
+    if (message.ok()) return {ErrorCodeFor(status), message.value()};
   }
-  return {CodeOf(status), fmt::format("the server answered with status {}: {}", status,
-                                      body.empty() ? "nothing" : Quote(body))};
+  return {ErrorCodeFor(status), fmt::format("the server answered with status {}: {}", status,
+                                            body.empty() ? "nothing" : Quote(body))};
 }
 
 }  // namespace zeus::wire

@@ -14,7 +14,7 @@ std::string_view Name(ErrorCode code);
 
 // The HTTP status of an error, in both directions. No other place maps them.
 int StatusOf(ErrorCode code);
-ErrorCode CodeOf(int status);
+ErrorCode ErrorCodeFor(int status);
 
 // Returns the field that an error is about, or an empty string. Messages about a field begin with
 // its name and a colon.

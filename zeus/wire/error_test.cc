@@ -13,15 +13,15 @@ TEST(WireErrorTest, EveryCodeHasAStatusOfItsOwnThatLeadsBack) {
        {ErrorCode::kInvalidArgument, ErrorCode::kNotFound, ErrorCode::kConflict,
         ErrorCode::kNotSupported, ErrorCode::kPermissionDenied, ErrorCode::kUnavailable,
         ErrorCode::kInternal})
-    EXPECT_EQ(CodeOf(StatusOf(code)), code);
+    EXPECT_EQ(ErrorCodeFor(StatusOf(code)), code);
 }
 
 TEST(WireErrorTest, OtherStatusesMeanWhatOneWouldDoAboutThem) {
-  EXPECT_EQ(CodeOf(401), ErrorCode::kPermissionDenied);
-  EXPECT_EQ(CodeOf(413), ErrorCode::kInvalidArgument);
-  EXPECT_EQ(CodeOf(429), ErrorCode::kUnavailable);
-  EXPECT_EQ(CodeOf(502), ErrorCode::kUnavailable);
-  EXPECT_EQ(CodeOf(599), ErrorCode::kInternal);
+  EXPECT_EQ(ErrorCodeFor(401), ErrorCode::kPermissionDenied);
+  EXPECT_EQ(ErrorCodeFor(413), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(ErrorCodeFor(429), ErrorCode::kUnavailable);
+  EXPECT_EQ(ErrorCodeFor(502), ErrorCode::kUnavailable);
+  EXPECT_EQ(ErrorCodeFor(599), ErrorCode::kInternal);
 }
 
 TEST(WireErrorTest, AnErrorNamesItsField) {

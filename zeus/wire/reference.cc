@@ -16,7 +16,7 @@
 #include "zeus/base/field_reader.h"
 #include "zeus/base/text.h"
 #include "zeus/wire/error.h"
-#include "zeus/wire/quantity_fields.h"
+#include "zeus/wire/requests.h"
 
 namespace zeus::wire::reference {
 

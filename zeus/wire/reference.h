@@ -9,7 +9,6 @@
 #include "zeus/base/units.h"
 #include "zeus/job/job_service.h"
 #include "zeus/optimizer/pipeline/reference_schedule.h"
-#include "zeus/plan/session_profile.h"
 #include "zeus/plan/session_repository.h"
 
 // The messages of the reference implementation's batch-size server and pipeline server, as its

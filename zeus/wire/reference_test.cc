@@ -1,5 +1,6 @@
 #include "zeus/wire/reference.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -111,6 +112,122 @@ TEST(WireReferenceTest, ErrorsLookLikeThoseOfItsFramework) {
   const Json missing =
       ErrorToJson(Error{ErrorCode::kNotFound, "job_id: there is no job x"}, "body");
   EXPECT_EQ(missing.at("detail"), "job_id: there is no job x");
+}
+
+using ::testing::HasSubstr;
+
+const Json kJob = {{"job_id", ""},    {"pp_degree", 4},  {"dp_degree", 2},
+                   {"tp_degree", 1},  {"world_size", 8}, {"job_metadata", "plan=gpt"},
+                   {"framework", "x"}};
+
+TEST(ReferencePipelineTest, AJobIsItsDegreesAndItsMetadata) {
+  const auto job = PipelineFromJson(kJob);
+  ASSERT_TRUE(job.ok()) << job.error().message;
+  EXPECT_EQ(job.value().pipeline_parallel, 4);
+  EXPECT_EQ(job.value().data_parallel, 2);
+  EXPECT_EQ(job.value().tensor_parallel, 1);
+  EXPECT_EQ(job.value().metadata, "plan=gpt");
+}
+
+TEST(ReferencePipelineTest, TheWorldIsTheProductOfTheDegrees) {
+  for (const auto& [field, value] : {std::pair<std::string, Json>{"world_size", 7},
+                                     {"pp_degree", 0},
+                                     {"tp_degree", -1},
+                                     {"dp_degree", "2"},
+                                     {"world_size", nullptr},
+                                     {"pp_degree", 1'000'000'000}}) {
+    Json job = kJob;
+    job[field] = value;
+    EXPECT_FALSE(PipelineFromJson(job).ok()) << field;
+  }
+}
+
+TEST(ReferencePipelineTest, ARankSaysWhereItStandsAndWhatItCan) {
+  const auto rank = RankFromJson({{"rank", 5},
+                                  {"dp_rank", 1},
+                                  {"pp_rank", 1},
+                                  {"tp_rank", 0},
+                                  {"available_frequencies", {1410, 1200}}});
+  ASSERT_TRUE(rank.ok()) << rank.error().message;
+  EXPECT_EQ(rank.value(), (SessionRank{.rank = 5,
+                                       .data_rank = 1,
+                                       .pipeline_rank = 1,
+                                       .tensor_rank = 0,
+                                       .clocks_mhz = {1410, 1200}}));
+  EXPECT_FALSE(RankFromJson({{"rank", 5}}).ok());
+}
+
+TEST(ReferencePipelineTest, AScheduleIsAListOfNamesAndMegahertz) {
+  const Json schedule =
+      ToJson(3, {{"forward", Hertz::FromMega(1410)}, {"backward", Hertz::FromMega(0)}});
+  EXPECT_EQ(schedule.dump(), R"({"rank":3,"frequencies":[["forward",1410],["backward",0]]})");
+}
+
+TEST(ReferencePipelineTest, AResultIsTheMeanOfItsIterations) {
+  const auto report = RankReportFromJson(Json::parse(R"({
+      "rank": 2, "iter_time": [1.0, 2.0], "iter_energy": [10, 20],
+      "time_breakdown": {"forward": [[1, 2], [3, 6]]},
+      "energy_breakdown": {"forward": [[10, 20], [30, 60]]}})"));
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(report.value().rank, 2);
+  ASSERT_EQ(report.value().points.size(), 1U);
+  EXPECT_EQ(report.value().points[0].instruction, "forward");
+  EXPECT_EQ(report.value().points[0].clock, std::nullopt);
+  EXPECT_EQ(report.value().points[0].time, Seconds(3));
+  EXPECT_EQ(report.value().points[0].energy, Joules(30));
+}
+
+TEST(ReferencePipelineTest, AnOfflineResultKnowsItsClocks) {
+  const auto report = RankReportFromJson({{"rank", 0},
+                                          {"forward_time", {{"1410", 0.1}, {"1200", 0.12}}},
+                                          {"forward_energy", {{"1410", 30}, {"1200", 25}}},
+                                          {"backward_time", {{"1410", 0.2}}},
+                                          {"backward_energy", {{"1410", 60}}}});
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  ASSERT_EQ(report.value().points.size(), 3U);
+  EXPECT_EQ(report.value().points[1].clock, Hertz::FromMega(1200));
+  EXPECT_EQ(report.value().points[1].energy, Joules(25));
+  EXPECT_EQ(report.value().points[2].instruction, "backward");
+}
+
+TEST(ReferencePipelineTest, ResultsThatMakeNoSenseNameTheField) {
+  const auto why = [](const Json& json) { return RankReportFromJson(json).error().message; };
+  EXPECT_THAT(why({{"rank", 0}}), HasSubstr("time_breakdown: "));
+  const Json times = {{"forward", {{1, 2}}}};
+  EXPECT_THAT(why({{"rank", 0}, {"time_breakdown", times}, {"energy_breakdown", Json::object()}}),
+              HasSubstr("energy_breakdown: of rank 0 must be an object"));
+  for (const Json& wrong : {Json{{"forward", {1, 2}}}, Json{{"forward", {{-1}}}},
+                            Json{{"forward", {{"1"}}}}, Json{{"forward", 1}}, Json("forward")})
+    EXPECT_THAT(why({{"rank", 0}, {"time_breakdown", wrong}, {"energy_breakdown", times}}),
+                HasSubstr("time_breakdown: "))
+        << wrong;
+  const Json offline = {
+      {"rank", 0}, {"forward_time", {{"fast", 0.1}}}, {"forward_energy", {{"fast", 30}}}};
+  EXPECT_THAT(why(offline), HasSubstr("\"fast\", which is no clock in MHz"));
+}
+
+TEST(ReferencePipelineTest, ResultsThatNobodyCanHaveMeasuredNameRankAndField) {
+  const Json good = {{"forward", {{1, 2}, {3, 4}}}};
+  const auto why = [](const Json& times, const Json& energies) {
+    const auto report = RankReportFromJson(
+        {{"rank", 7}, {"time_breakdown", times}, {"energy_breakdown", energies}});
+    return report.ok() ? "taken" : report.error().message;
+  };
+  ASSERT_EQ(why(good, good), "taken");
+  for (const char* wrong :
+       {"{}", "[]", "null", R"({"forward": []})", R"({"forward": [[]]})",
+        R"({"forward": [[1], []]})", R"({"forward": [[0, 1], [1, 1]]})",
+        R"({"forward": [[-1, 1], [1, 1]]})", R"({"forward": [[1e300, 1], [1, 1]]})",
+        R"({"forward": [["1", 1], [1, 1]]})", R"({"forward": [[null, 1], [1, 1]]})",
+        R"({"forward": [[true, 1], [1, 1]]})"})
+    EXPECT_THAT(why(Json::parse(wrong), good), HasSubstr("time_breakdown: of rank 7 ")) << wrong;
+  for (const char* wrong :
+       {"{}", R"({"backward": [[1, 2], [3, 4]]})", R"({"forward": [[1, 2]]})",
+        R"({"forward": [[1, 2], [3]]})", R"({"forward": [[0, 0], [0, 0]]})",
+        R"({"forward": [[-1, 2], [3, 4]]})", R"({"forward": [[1e300, 2], [3, 4]]})"})
+    EXPECT_THAT(why(good, Json::parse(wrong)), HasSubstr("energy_breakdown: of rank 7 ")) << wrong;
+  const Json uneven = {{"forward", {{1, 2}, Json::array({3})}}};
+  EXPECT_THAT(why(uneven, uneven), HasSubstr("iterations that differ"));
 }
 
 }  // namespace reference_test

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "apps/zeus/calibrate/calibrate_report.h"
 #include "apps/zeus/calibrate/calibrate_session.h"
 #include "apps/zeus/commands.h"
 #include "apps/zeus/numbers.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "apps/zeus/calibrate/switched_load.h"
+#include "apps/zeus/calibrate/load.h"
 #include "zeus/base/clock.h"
 #include "zeus/device/gpu.h"
 #include "zeus/monitor/calibration/gain_fit.h"

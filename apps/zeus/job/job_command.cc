@@ -17,7 +17,7 @@
 #include "zeus/base/terminal_text.h"
 #include "zeus/base/wall_time_text.h"
 #include "zeus/job/event_replay.h"
-#include "zeus/job/pages.h"
+#include "zeus/job/memory_repository.h"
 #include "zeus/wire/answers.h"
 
 namespace zeus::cli {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "apps/zeus/command.h"
+#include "apps/zeus/commands.h"
 #include "zeus/session/job_source.h"
 
 namespace zeus::cli {

@@ -1,10 +1,19 @@
 #include "apps/zeus/job/lessons.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <map>
 #include <utility>
+#include <vector>
 
-#include "zeus/job/pages.h"
+#include "zeus/base/json.h"
+#include "zeus/base/quantity_text.h"
+#include "zeus/base/terminal_text.h"
+#include "zeus/base/text.h"
+#include "zeus/base/wall_time_text.h"
+#include "zeus/job/memory_repository.h"
+#include "zeus/wire/answers.h"
 
 namespace zeus::cli {
 namespace {
@@ -135,6 +144,248 @@ Result<Lessons> CollectLessons(JobService& service, const LessonsQuery& query) {
                                                 .baseline_job = query.baseline_job}));
   Conclude(lessons);
   return lessons;
+}
+
+namespace {
+
+Json ToJson(const RunAmounts& amounts) {
+  return {{"runs", amounts.runs},
+          {"energy_joules", amounts.energy.value()},
+          {"time_seconds", amounts.time.count()},
+          {"cost_joules", amounts.cost.value()}};
+}
+
+Json OrNull(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
+Json ToJson(const std::optional<UsualAmounts>& amounts) {
+  if (!amounts) return {};
+  return {{"recurrences", amounts->count},
+          {"energy_joules", amounts->energy.mean},
+          {"energy_sigma_joules", OrNull(amounts->energy.sigma)},
+          {"time_seconds", amounts->time.mean},
+          {"time_sigma_seconds", OrNull(amounts->time.sigma)},
+          {"cost_joules", amounts->cost.mean},
+          {"cost_sigma_joules", OrNull(amounts->cost.sigma)}};
+}
+
+Json ToJson(const RecurrenceAmounts& amounts) {
+  return {{"recurrence", amounts.recurrence},
+          {"tries", amounts.tries},
+          {"batch_size", amounts.batch_size},
+          {"converged", amounts.converged},
+          {"role", Name(amounts.role)},
+          {"shared", amounts.shared},
+          {"energy_joules", amounts.energy.value()},
+          {"time_seconds", amounts.time.count()},
+          {"cost_joules", amounts.cost.value()}};
+}
+
+Json ToJson(const MeasuredArm& arm) {
+  return {{"batch_size", arm.batch_size},
+          {"runs", arm.runs},
+          {"reached", arm.reached},
+          {"cost_joules", arm.reached > 0 ? Json(arm.cost.mean) : Json()},
+          {"cost_sigma_joules", OrNull(arm.cost.sigma)}};
+}
+
+}  // namespace
+
+Json ToJson(const Lessons& lessons) {
+  Json recurrences = Json::array();
+  for (const RecurrenceAmounts& amounts : lessons.recurrences)
+    recurrences.push_back(ToJson(amounts));
+  Json trials = Json::array();
+  for (const Trial& trial : lessons.trials) trials.push_back(wire::ToJson(trial));
+  Json measured = Json::array();
+  for (const MeasuredArm& arm : lessons.measured) measured.push_back(ToJson(arm));
+  return {{"schema", "zeus.job/2"},
+          {"job", wire::ToJson(lessons.job, wire::JobProgress{lessons.arms.stage,
+                                                              lessons.arms.best_batch_size})},
+          {"arms", wire::ToJson(lessons.arms)},
+          {"best_batch_size", lessons.arms.best_batch_size},
+          {"cheapest_batch_size", lessons.cheapest ? Json(*lessons.cheapest) : Json()},
+          {"measured", std::move(measured)},
+          {"power_limit_watts", lessons.power_limit ? Json(lessons.power_limit->value()) : Json()},
+          {"at_best", ToJson(lessons.at_best)},
+          {"savings", wire::ToJson(lessons.savings)},
+          {"total", ToJson(lessons.total)},
+          {"baseline", ToJson(lessons.baseline)},
+          {"exploration", ToJson(lessons.exploration)},
+          {"recurrences", std::move(recurrences)},
+          {"trials", std::move(trials)}};
+}
+
+namespace {
+
+constexpr const char* kUnknown = "-";
+
+std::string OrUnknown(const std::optional<Joules>& energy) {
+  return energy ? EnergyText(*energy) : kUnknown;
+}
+
+// The cost of the epochs, without the start of the program and the profiling of power limits.
+std::string Belief(const ArmBelief& arm) {
+  if (!arm.cost) return kUnknown;
+  return WithSigma(*arm.cost, arm.cost_sigma.value_or(Joules()));
+}
+
+std::string UsualEnergy(const MeanAmount& amount) {
+  return WithSigma(Joules(amount.mean), Joules(amount.sigma.value_or(0)));
+}
+
+std::string MeasuredCost(const MeasuredArm& arm) {
+  if (arm.reached == 0) return kUnknown;
+  return UsualEnergy(arm.cost);
+}
+
+const char* StateText(ArmState state) {
+  switch (state) {
+    case ArmState::kUntried:
+      return "untried";
+    case ArmState::kCandidate:
+      return "";
+    case ArmState::kDropped:
+      return "dropped";
+  }
+  return "";
+}
+
+std::string Marks(const ArmBelief& arm, const Lessons& lessons) {
+  std::string text = StateText(arm.state);
+  const auto add = [&text](const char* mark) {
+    text += (text.empty() ? "" : ", ") + std::string(mark);
+  };
+  if (arm.batch_size == lessons.arms.best_batch_size) add("chosen");
+  if (arm.batch_size == lessons.cheapest) add("best");
+  if (arm.batch_size == lessons.job.spec.default_batch_size) add("default");
+  return text;
+}
+
+std::string Changed(const SavedAmount& saved) {
+  return ChangeWithSigma(-saved.percent, saved.percent_sigma);
+}
+
+std::string UsualTime(const MeanAmount& amount) {
+  return WithSigma(Seconds(amount.mean), Seconds(amount.sigma.value_or(0)));
+}
+
+// Names the recurrences that a mean is made from.
+std::string LatestText(const Lessons& lessons) {
+  const int count = lessons.at_best->count;
+  const std::string_view did = lessons.at_best_explored ? "tried" : "chose";
+  const std::string which =
+      count == 1 ? "the only recurrence" : fmt::format("mean of the latest {} recurrences", count);
+  return fmt::format("{} that {} batch size {}", which, did, lessons.arms.best_batch_size);
+}
+
+std::string BaselineText(const JobSavings& savings) {
+  std::string text = fmt::format(
+      "{} undisturbed runs of the default (batch size {}, power limit as "
+      "found",
+      savings.baseline.count, savings.default_batch_size);
+  if (savings.baseline_job != savings.job_id) text += ", job " + savings.baseline_job;
+  return text + ")";
+}
+
+}  // namespace
+
+std::string ArmsTable(const Lessons& lessons) {
+  std::vector<std::vector<std::string>> rows{{"batch size", "runs", "reached", "epochs",
+                                              "epoch cost", "epochs to target cost", "a run took",
+                                              ""}};
+  for (std::size_t i = 0; i < lessons.arms.arms.size(); ++i) {
+    const ArmBelief& arm = lessons.arms.arms[i];
+    rows.push_back(
+        {fmt::to_string(arm.batch_size), fmt::to_string(arm.runs), fmt::to_string(arm.converged),
+         arm.epochs ? fmt::format("{:.1f}", *arm.epochs) : kUnknown, OrUnknown(arm.epoch_cost),
+         Belief(arm), MeasuredCost(lessons.measured[i]), Marks(arm, lessons)});
+  }
+  return AlignedRows({Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight,
+                      Align::kRight, Align::kRight, Align::kLeft},
+                     rows);
+}
+
+namespace {
+
+std::string StatusText(const Trial& trial) {
+  std::string text(Name(trial.status));
+  if (trial.role == RunRole::kBaseline) text += ", baseline";
+  if (trial.shared) text += ", shared GPU";
+  return text;
+}
+
+}  // namespace
+
+std::string TrialsTable(const Lessons& lessons) {
+  std::vector<std::vector<std::string>> rows{{"trial", "recurrence", "batch size", "status",
+                                              "epochs", "metric", "time", "energy", "cost", "limit",
+                                              "started"}};
+  for (const Trial& trial : lessons.trials) {
+    rows.push_back(
+        {fmt::to_string(trial.number),
+         trial.attempt > 0 ? fmt::format("{}.{}", trial.recurrence, trial.attempt)
+                           : fmt::to_string(trial.recurrence),
+         fmt::to_string(trial.batch_size), StatusText(trial), fmt::to_string(trial.epochs),
+         trial.metric ? fmt::format("{:.4g}", *trial.metric) : kUnknown, TimeText(trial.time),
+         EnergyText(trial.energy), EnergyText(trial.cost),
+         trial.power_limit ? fmt::format("{:g} W", trial.power_limit->value()) : kUnknown,
+         ToText(trial.started_at)});
+  }
+  return AlignedRows(
+      {Align::kRight, Align::kRight, Align::kRight, Align::kLeft, Align::kRight, Align::kRight,
+       Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kLeft},
+      rows);
+}
+
+std::string SavingsText(const Lessons& lessons) {
+  const JobSavings& savings = lessons.savings;
+  std::string text;
+  if (savings.saved) {
+    constexpr double kJoulesPerKilowattHour = 3.6e6;
+    const SavedAmount& energy = savings.saved->energy;
+    text = fmt::format(
+        "against {}:\n  energy {}, time {}, cost {}\n"
+        "  in all {} saved over {} recurrences, {} runs; exploration, profiling and failed runs "
+        "are charged\n",
+        BaselineText(savings), Changed(energy), Changed(savings.saved->time),
+        Changed(savings.saved->cost),
+        WithSigma(1e3 * energy.total / kJoulesPerKilowattHour,
+                  1e3 * energy.total_sigma / kJoulesPerKilowattHour, "Wh"),
+        savings.zeus.count, savings.runs);
+    // The cost of a job is in joules: beside it, this is money.
+    if (savings.saved_carbon)
+      for (const std::string& line : ToLines(*savings.saved_carbon, "money"))
+        text += fmt::format("  saved {}\n", line);
+  } else {
+    text = fmt::format("saved: not known yet: {}\n", savings.unknown_because);
+  }
+  if (savings.shared > 0)
+    text += fmt::format("  (without {} run{} that shared GPUs with other processes)\n",
+                        savings.shared, savings.shared == 1 ? "" : "s");
+  return text;
+}
+
+std::string SummaryText(const Lessons& lessons) {
+  std::string text = fmt::format("chosen: batch size {}", lessons.arms.best_batch_size);
+  if (lessons.power_limit)
+    text += fmt::format(", power limit {:g} W", lessons.power_limit->value());
+  if (!lessons.arms.gpu_model.empty())
+    text += fmt::format(" on {}", Printable(lessons.arms.gpu_model));
+  text += fmt::format(" (policy {}, {})\n", lessons.job.spec.policy, lessons.arms.stage);
+  if (lessons.at_best)
+    text += fmt::format(
+        "a recurrence takes {} and {}, cost {}\n"
+        "  ({}, failed tries included; eta {:g})\n",
+        UsualEnergy(lessons.at_best->energy), UsualTime(lessons.at_best->time),
+        UsualEnergy(lessons.at_best->cost), LatestText(lessons), lessons.job.spec.eta);
+  text += SavingsText(lessons);
+  text += fmt::format("so far: recurrences {}, runs {}, {}; of that exploration: runs {}, {}",
+                      lessons.job.recurrences, lessons.total.runs, EnergyText(lessons.total.energy),
+                      lessons.exploration.runs, EnergyText(lessons.exploration.energy));
+  if (lessons.baseline.runs > 0)
+    text += fmt::format(", undisturbed default: runs {}, {}", lessons.baseline.runs,
+                        EnergyText(lessons.baseline.energy));
+  return text + "\n";
 }
 
 }  // namespace zeus::cli

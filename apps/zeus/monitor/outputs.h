@@ -5,9 +5,8 @@
 #include <string>
 
 #include "apps/zeus/monitor/power_table.h"
-#include "apps/zeus/monitor/screen.h"
 #include "zeus/base/result.h"
-#include "zeus/export/failure_notice.h"
+#include "zeus/export/append_only_file.h"
 #include "zeus/export/sample.h"
 #include "zeus/monitor/energy_monitor.h"
 

@@ -6,14 +6,13 @@
 
 #include "apps/zeus/plan/plan_flags.h"
 #include "zeus/base/clock.h"
+#include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
-#include "zeus/optimizer/pipeline/evaluation.h"
 #include "zeus/optimizer/pipeline/frontier.h"
 #include "zeus/optimizer/pipeline/plan.h"
 #include "zeus/optimizer/pipeline/planner.h"
 #include "zeus/optimizer/pipeline/problem.h"
 #include "zeus/optimizer/pipeline/reference_schedule.h"
-#include "zeus/optimizer/pipeline/replicas.h"
 
 namespace zeus::cli {
 
@@ -54,5 +53,8 @@ Result<PlanAnswer> AnswerPlan(pipeline::Problem problem, const PlanRequest& requ
 Result<PlanAnswer> AnswerReference(pipeline::Problem problem,
                                    const std::vector<pipeline::RankClocks>& ranks, Seconds latency,
                                    const Clock& clock);
+
+// Returns the output of `zeus plan --json` (docs/formats.md).
+Json ToJson(const PlanAnswer& answer);
 
 }  // namespace zeus::cli

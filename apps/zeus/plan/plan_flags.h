@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "apps/zeus/command_line.h"
 #include "apps/zeus/report_outputs.h"
@@ -11,6 +12,7 @@
 #include "zeus/base/units.h"
 #include "zeus/optimizer/pipeline/convex_cost.h"
 #include "zeus/optimizer/pipeline/planner.h"
+#include "zeus/optimizer/pipeline/problem.h"
 
 namespace zeus::cli {
 
@@ -63,5 +65,14 @@ struct PlanRequest {
 
 // Interprets the flags. kInvalidArgument names those that contradict each other.
 Result<PlanRequest> MakePlanRequest(const PlanFlags& flags);
+
+// Loads the pipeline from an instance, or from a profile and a schedule. Error messages name the
+// file and the fix.
+Result<pipeline::Problem> LoadPipeline(const PlanFlags& flags);
+
+// Returns for each stage of the pipeline the stage of the profile that it resembles. `text` is "4"
+// or "0,2,5,7"; a number spreads the stages over those of the profile, keeping the first and the
+// last.
+Result<std::vector<int>> ParseStages(const std::string& text, int profiled);
 
 }  // namespace zeus::cli

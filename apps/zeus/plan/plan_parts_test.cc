@@ -4,10 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/zeus/plan/pipeline_picture.h"
 #include "apps/zeus/plan/plan_flags.h"
-#include "apps/zeus/plan/plan_source.h"
-#include "apps/zeus/plan/timeline.h"
+#include "apps/zeus/plan/plan_report.h"
 
 namespace zeus::cli {
 namespace plan_parts_test {

@@ -6,7 +6,7 @@
 #include "apps/zeus/exit_code.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/profile/profile_options.h"
-#include "apps/zeus/profile/sweep_outputs.h"
+#include "apps/zeus/profile/sweep_report.h"
 #include "apps/zeus/run/run_options.h"
 #include "zeus/base/clock.h"
 #include "zeus/monitor/sharing/shared_activity_board.h"

@@ -103,7 +103,7 @@ Status CheckTogether(const ProfileFlags& flags) {
   return Ok();
 }
 
-AfterSweep AfterOf(const ProfileFlags& flags) {
+AfterSweep ChooseAfterSweep(const ProfileFlags& flags) {
   if (flags.keep) return AfterSweep::kKeep;
   return flags.stop ? AfterSweep::kStop : AfterSweep::kRestore;
 }
@@ -187,7 +187,7 @@ Result<ProfileInvocation> Interpret(const ProfileFlags& flags, std::vector<std::
   }
   options.progress_file = flags.progress_file;
   options.objectives = flags.objectives;
-  options.after = AfterOf(flags);
+  options.after = ChooseAfterSweep(flags);
   options.label = flags.label;
   invocation.files = {flags.json, flags.csv, flags.svg, flags.html, flags.save};
   invocation.quiet = flags.quiet;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/zeus/command.h"
+#include "apps/zeus/commands.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 #include "zeus/device/knobs/knob.h"
@@ -47,7 +47,7 @@ struct ProfileFiles {
   std::string save;
 };
 
-// Their meaning.
+// The meaning of the options.
 struct ProfileInvocation {
   ProfileOptions session{};
   std::optional<std::vector<unsigned>> gpus{};

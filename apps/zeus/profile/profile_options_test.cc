@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "apps/zeus/profile/sweep_drawing.h"
+#include "apps/zeus/profile/sweep_report.h"
 #include "zeus/report/report.h"
 
 namespace zeus::cli {

@@ -3,7 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "apps/zeus/profile/profile_options.h"
 #include "zeus/base/json_fwd.h"
+#include "zeus/base/result.h"
+#include "zeus/report/figure.h"
 #include "zeus/session/sweep_report.h"
 
 // A sweep for people and for files.
@@ -20,5 +23,27 @@ std::string ToCsv(const SweepReport& report);
 
 // A table with the notes below it, ending in a newline.
 std::string ToTable(const SweepReport& report);
+
+// A SweepReport as figures and tables, drawn by zeus/report.
+
+// A panel each for energy and time per step against the setting (one for power where steps are
+// unknown), with a band of one standard deviation and a mark at each row that an objective chooses.
+report::Figure ToFigure(const SweepReport& report);
+
+// Energy and time per step in per cent of those at the first row, in one panel for the terminal;
+// power where steps are unknown.
+report::Panel ToRelativePanel(const SweepReport& report);
+
+// The whole page: findings, the figure, a table with the same numbers, and the circumstances.
+report::Report ToReport(const SweepReport& report);
+
+// Whether all files can be written: found out before the command has cost an hour.
+Status CheckFiles(const ProfileFiles& files);
+
+// Writes all of them; the first error.
+Status WriteResults(const SweepReport& report, const ProfileFiles& files);
+
+// Table and plot on standard error, as plain as that can show.
+void ShowResults(const SweepReport& report);
 
 }  // namespace zeus::cli

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <memory>
 
-#include "apps/zeus/profile/sweep_drawing.h"
 #include "apps/zeus/profile/sweep_report.h"
 #include "zeus/base/json.h"
 #include "zeus/base/stepped_clock.h"
@@ -16,9 +15,9 @@
 #include "zeus/device/sim/testing/loads.h"
 #include "zeus/monitor/energy_monitor.h"
 #include "zeus/optimizer/collective.h"
-#include "zeus/optimizer/power_limit/monitor_slice_meter.h"
 #include "zeus/optimizer/power_limit/power_limit_optimizer.h"
 #include "zeus/optimizer/power_limit/setting_record.h"
+#include "zeus/optimizer/power_limit/slice_meter.h"
 #include "zeus/report/report.h"
 #include "zeus/session/progress.h"
 
@@ -38,7 +37,7 @@ class SweepTest : public ::testing::Test {
     knob_ = KnobGroup::Of(std::move(members)).value();
     load_ = gpu_.AttachLoad(sim::testing::Train("shufflenet", 1024)).value();
     clock_.Run([this] { return monitor_.Step(); });
-    clock_.Advance(10min);  // Warm.
+    clock_.Advance(10min);  // The board is warm after this.
   }
 
   // Until the search is done, or for `time`.

@@ -1,8 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,18 +16,76 @@
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
 #include "apps/zeus/progress_bar.h"
-#include "apps/zeus/replay/cluster_source.h"
 #include "apps/zeus/replay/replay_flags.h"
 #include "apps/zeus/report_outputs.h"
 #include "zeus/base/json.h"
+#include "zeus/base/result.h"
 #include "zeus/base/text.h"
-#include "zeus/replay/cluster/cluster_figures.h"
 #include "zeus/replay/cluster/cluster_replay.h"
 #include "zeus/replay/cluster/cluster_report.h"
-#include "zeus/replay/cluster/group_trace.h"
+#include "zeus/replay/cluster/cluster_trace.h"
+#include "zeus/replay/cluster/generator.h"
+#include "zeus/replay/cluster/pai_tables.h"
+#include "zeus/replay/input/csv_reader.h"
 
 namespace zeus::cli {
 namespace {
+
+// --- the trace of a cluster, from one of three sources ---
+
+// Exactly one of them must be given.
+struct ClusterSourceFlags {
+  std::filesystem::path groups{};  // A trace of groups.
+  std::filesystem::path pai{};     // A folder with the tables of Alibaba's trace.
+  std::string generate{};          // Spec of a cluster to generate.
+};
+
+struct ClusterSource {
+  replay::ClusterTrace trace{};
+  std::string title{};                 // "groups.csv.xz", "a generated cluster (jobs=…)"
+  std::vector<std::string> remarks{};  // Sentences about jobs that were left out.
+};
+
+Result<ClusterSource> Recorded(const std::filesystem::path& path, replay::RowProblems& problems) {
+  ZEUS_TRY(replay::ClusterTrace trace, replay::ReadGroupTrace(path, problems));
+  return ClusterSource{.trace = std::move(trace), .title = Printable(path.filename().string())};
+}
+
+Result<ClusterSource> Tables(const std::filesystem::path& folder,
+                             std::span<const std::string> workloads,
+                             replay::RowProblems& problems) {
+  ZEUS_TRY(replay::PaiTrace pai, replay::ReadPaiTables(folder, workloads, problems));
+  ClusterSource source{.trace = std::move(pai.trace),
+                       .title = "pai tables in " + Printable(folder.string())};
+  source.remarks.push_back(
+      fmt::format("{} jobs did not terminate and {} have no group: they are no part of it.",
+                  pai.not_terminated, pai.without_group));
+  return source;
+}
+
+Result<ClusterSource> Generated(const std::string& traits, std::span<const std::string> workloads,
+                                std::uint64_t number) {
+  ZEUS_TRY(replay::ClusterSpec spec, replay::ParseClusterSpec(traits));
+  const std::string title = "a generated cluster (" + ToText(spec) + ")";
+  spec.seed += number;
+  return ClusterSource{.trace = GenerateCluster(spec, workloads), .title = title};
+}
+
+// `workloads` are labels ordered by default runtime, shortest first. `number` counts replays from
+// 0: a generated cluster differs for each, a recorded one does not. kInvalidArgument unless exactly
+// one source is given.
+Result<ClusterSource> OpenClusterSource(const ClusterSourceFlags& flags,
+                                        std::span<const std::string> workloads,
+                                        std::uint64_t number, replay::RowProblems& problems) {
+  const int given =
+      int{!flags.groups.empty()} + int{!flags.pai.empty()} + int{!flags.generate.empty()};
+  if (given != 1)
+    return Error{ErrorCode::kInvalidArgument,
+                 "give one of --groups FILE, --pai DIR and --generate SPEC"};
+  if (!flags.groups.empty()) return Recorded(flags.groups, problems);
+  if (!flags.pai.empty()) return Tables(flags.pai, workloads, problems);
+  return Generated(flags.generate, workloads, number);
+}
 
 struct ClusterOptions {
   ClusterSourceFlags cluster{};

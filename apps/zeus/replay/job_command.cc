@@ -120,4 +120,15 @@ void AddReplayJobCommand(Verb replay, Action& action) {
   verb.OnChosen([flags, &action] { action = [flags] { return ReplayJobs(*flags); }; });
 }
 
+void AddReplayCommand(Verb app, Action& action) {
+  const Verb verb = app.AddVerb(
+      "replay", "Compare policies on recorded or simulated jobs, without running anything");
+  verb.RequireVerb();
+  AddReplayClusterCommand(verb, action);
+  AddReplayJobCommand(verb, action);
+  AddReplayPaperCommand(verb, action);
+  AddReplayHistoryCommand(verb, action);
+  AddReplaySweepCommand(verb, action);
+}
+
 }  // namespace zeus::cli

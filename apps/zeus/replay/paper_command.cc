@@ -21,8 +21,7 @@
 #include "zeus/base/file.h"
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
-#include "zeus/replay/catalogue_jobs.h"
-#include "zeus/replay/trace_jobs.h"
+#include "zeus/replay/replay_job.h"
 
 namespace zeus::cli {
 namespace {
@@ -64,7 +63,7 @@ Result<replay::paper::Study> RunStudy(const PaperOptions& options) {
 Result<replay::ClusterComparison> RunCluster(const PaperOptions& options, const JobsOfGpu& jobs) {
   replay::paper::ClusterStudyOptions study{.clusters = options.clusters,
                                            .threads = options.threads};
-  ProgressBar progress("jobs of clusters", WorkOf(study));
+  ProgressBar progress("jobs of clusters", CountJobs(study));
   study.jobs_done = [&progress](std::int64_t done) { progress.Add(done); };
   return RunClusterStudy(jobs, study);
 }

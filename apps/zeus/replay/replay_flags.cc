@@ -11,9 +11,7 @@
 #include "apps/zeus/output.h"
 #include "zeus/base/parallel.h"
 #include "zeus/base/text.h"
-#include "zeus/replay/catalogue_jobs.h"
-#include "zeus/replay/trace_jobs.h"
-#include "zeus/replay/workloads.h"
+#include "zeus/replay/replay_job.h"
 
 namespace zeus::cli {
 

@@ -8,7 +8,7 @@
 #include "apps/zeus/command_line.h"
 #include "zeus/base/result.h"
 #include "zeus/replay/contender.h"
-#include "zeus/replay/input/row_problems.h"
+#include "zeus/replay/input/csv_reader.h"
 #include "zeus/replay/replay_job.h"
 
 // Flags and inputs that the verbs of `zeus replay` share.

@@ -17,8 +17,8 @@
 #include "apps/zeus/report_outputs.h"
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
+#include "zeus/replay/replay_job.h"
 #include "zeus/replay/sweep.h"
-#include "zeus/replay/workloads.h"
 
 namespace zeus::cli {
 namespace {

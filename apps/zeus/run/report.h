@@ -57,14 +57,14 @@ struct NetEnergy {
   Joules sigma;
 };
 // nullopt for a device without a number or without an idle power.
-std::optional<NetEnergy> NetOf(const DeviceMeasurement& device, Seconds time,
-                               const std::vector<IdlePower>& idle);
+std::optional<NetEnergy> ComputeNetEnergy(const DeviceMeasurement& device, Seconds time,
+                                          const std::vector<IdlePower>& idle);
 // The sum over the devices of the total that have one, and which those are.
 struct NetTotal {
   NetEnergy net;
   std::vector<std::string> contains;
 };
-NetTotal NetTotalOf(const Measurement& measurement, const std::vector<IdlePower>& idle);
+NetTotal ComputeNetTotal(const Measurement& measurement, const std::vector<IdlePower>& idle);
 
 // Time and energies averaged over the runs; flags that any of them has. A device has a number when
 // it had one in a run.

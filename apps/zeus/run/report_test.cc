@@ -5,8 +5,8 @@
 
 #include <chrono>
 
-#include "apps/zeus/run/cooldown.h"
 #include "apps/zeus/run/run_meter.h"
+#include "apps/zeus/run/session.h"
 #include "zeus/base/json.h"
 
 namespace zeus::cli {
@@ -114,26 +114,26 @@ TEST(WorthRefiningTest, OnlyWindowsBetweenAFewAndAThousandUpdates) {
   EXPECT_FALSE(WorthRefining(RunWith(1000_J, 3600s).measurement));
 }
 
-TEST(CooldownTest, SettlesAtTheTemperatureOfTheStart) {
+TEST(CooldownTest, EndsAtTheTemperatureOfTheStart) {
   Cooldown cooldown({40_degC, 42_degC});
   const TimePoint begin{};
-  EXPECT_FALSE(cooldown.Settled(begin, {60_degC, 43_degC}));
-  EXPECT_FALSE(cooldown.Settled(begin + 1s, {42_degC, 43_degC}));
-  EXPECT_TRUE(cooldown.Settled(begin + 2s, {41_degC, 43_degC}));
+  EXPECT_FALSE(cooldown.MayBegin(begin, {60_degC, 43_degC}));
+  EXPECT_FALSE(cooldown.MayBegin(begin + 1s, {42_degC, 43_degC}));
+  EXPECT_TRUE(cooldown.MayBegin(begin + 2s, {41_degC, 43_degC}));
 }
 
-TEST(CooldownTest, SettlesWhenNothingGetsCooler) {
+TEST(CooldownTest, EndsWhenNothingGetsCooler) {
   Cooldown cooldown({40_degC});
   const TimePoint begin{};
   for (int second = 0; second <= 30; ++second)  // Half a degree per second.
-    EXPECT_FALSE(cooldown.Settled(begin + Seconds(second), {Celsius(65 - 0.5 * second)}));
+    EXPECT_FALSE(cooldown.MayBegin(begin + Seconds(second), {Celsius(65 - 0.5 * second)}));
   for (int second = 31; second < 51; ++second)
-    EXPECT_FALSE(cooldown.Settled(begin + Seconds(second), {48_degC})) << second;
-  EXPECT_TRUE(cooldown.Settled(begin + 51s, {48_degC}));
+    EXPECT_FALSE(cooldown.MayBegin(begin + Seconds(second), {48_degC})) << second;
+  EXPECT_TRUE(cooldown.MayBegin(begin + 51s, {48_degC}));
 }
 
 TEST(CooldownTest, WithoutTemperaturesThereIsNothingToWaitFor) {
-  EXPECT_TRUE(Cooldown({}).Settled(TimePoint{}, {}));
+  EXPECT_TRUE(Cooldown({}).MayBegin(TimePoint{}, {}));
 }
 
 TEST(RunReportTest, BothPartsOfTheUncertaintyAreExplained) {

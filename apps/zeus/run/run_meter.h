@@ -48,7 +48,7 @@ class RunMeter {
   void Begin();
   Measurement End(Refinement refinement);
 
-  std::vector<DeviceIdentity> Devices() const;  // That are measured.
+  std::vector<DeviceIdentity> Devices() const;  // The devices that are measured.
   // Sentences about measured devices that a reader must know, as that energy is the whole board's.
   const std::vector<std::string>& remarks() const { return remarks_; }
   // Limits of the GPUs that answer in time, in the order of the node.

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "apps/zeus/carbon_options.h"
-#include "apps/zeus/command.h"
+#include "apps/zeus/commands.h"
 #include "apps/zeus/run/run_meter.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"

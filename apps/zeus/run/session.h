@@ -1,6 +1,8 @@
 #pragma once
 
+#include <deque>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "apps/zeus/carbon_options.h"
@@ -9,9 +11,34 @@
 #include "apps/zeus/run/run_options.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
+#include "zeus/base/units.h"
 #include "zeus/process/signal_watch.h"
 
 namespace zeus::cli {
+
+// Decides when GPUs are as cool as they were before the first run, or cannot get any cooler: a warm
+// chip leaks more current, so a run that starts warm uses more energy. One owner.
+class Cooldown {
+ public:
+  // `start` are the temperatures before the first run.
+  explicit Cooldown(std::vector<Celsius> start);
+
+  // Temperatures in the same order. True when the next run may begin: each is at most kTolerance
+  // above its start, or none has changed by more than kSteady during the last kSteadyTime.
+  // Without any temperature there is nothing to wait for.
+  bool MayBegin(TimePoint now, const std::vector<Celsius>& temperatures);
+
+  static constexpr Celsius kTolerance{1.5};
+  static constexpr Celsius kSteady{1.0};  // Sensors show whole degrees.
+  static constexpr Seconds kSteadyTime{20};
+
+ private:
+  bool BackAtStart(const std::vector<Celsius>& temperatures) const;
+  bool Steady() const;
+
+  std::vector<Celsius> start_;
+  std::deque<std::pair<TimePoint, std::vector<Celsius>>> recent_;
+};
 
 // One invocation of `zeus run`: idle power, warm-ups, runs and the pauses between them, and what
 // is written after each. One owner.

@@ -16,14 +16,13 @@
 
 #include "apps/zeus/exit_code.h"
 #include "apps/zeus/output.h"
-#include "zeus/base/boot_time.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/file.h"
 #include "zeus/base/log.h"
+#include "zeus/base/process.h"
 #include "zeus/base/random.h"
 #include "zeus/base/text.h"
 #include "zeus/base/ticker.h"
-#include "zeus/base/user_files.h"
 #include "zeus/base/version.h"
 #include "zeus/export/prometheus.h"
 #include "zeus/http/access_log.h"
@@ -35,7 +34,6 @@
 #include "zeus/plan/pipeline_sessions.h"
 #include "zeus/process/signal_watch.h"
 #include "zeus/server/api.h"
-#include "zeus/server/readiness.h"
 #include "zeus/store/open_repository.h"
 
 namespace zeus::cli {

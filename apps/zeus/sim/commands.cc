@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "apps/zeus/commands.h"
 #include "apps/zeus/numbers.h"
 #include "zeus/base/json.h"
 
@@ -40,6 +41,19 @@ Result<Json> DescribeNode(const sim::SharedNode& node) {
               {"seed", node.seed()},
               {"time_scale", node.time_scale()},
               {"time_seconds", now.count()}};
+}
+
+void AddSimCommand(Verb app, Action& action) {
+  const Verb sim = app.AddVerb("sim", "Simulated GPUs that every NVML client can see");
+  sim.RequireVerb();
+  AddSimStart(sim, action);
+  AddSimStop(sim, action);
+  AddSimList(sim, action);
+  AddSimEnv(sim, action);
+  AddSimLoad(sim, action);
+  AddSimFault(sim, action);
+  AddSimTruth(sim, action);
+  AddSimPredict(sim, action);
 }
 
 }  // namespace zeus::cli

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "apps/zeus/command.h"
+#include "apps/zeus/commands.h"
 #include "apps/zeus/output.h"
 #include "zeus/base/json_fwd.h"
 #include "zeus/device/sim/node_directory.h"

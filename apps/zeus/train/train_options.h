@@ -1,17 +1,45 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "apps/zeus/carbon_options.h"
-#include "apps/zeus/command.h"
+#include "apps/zeus/commands.h"
 #include "apps/zeus/job/job_source.h"
-#include "apps/zeus/train/job_flags.h"
 #include "zeus/base/result.h"
+#include "zeus/job/job_spec.h"
 #include "zeus/session/train_options.h"
 
 namespace zeus::cli {
+
+// The description of a recurring job, as typed.
+struct JobFlags {
+  std::string id{};
+  std::string batch_sizes{};
+  int default_batch_size = 0;
+  double target = 0;
+  bool lower_is_better = false;
+  double eta = 0.5;
+  std::string beta = "2";
+  int max_epochs = 100;
+  std::string policy = "knowledge_gradient";
+  int window = 0;
+  std::optional<std::uint64_t> seed{};
+  std::string deadline{};
+  std::vector<std::string> labels{};
+  std::string gpu_model{};
+  std::optional<double> max_power{};
+  bool separate_gpu_models = false;
+};
+
+// Declares the options on `verb`.
+void AddJobFlags(Verb verb, JobFlags& flags);
+
+// Without what the devices say, and not yet checked as a whole: zeus::Checked() does that.
+// kInvalidArgument with one sentence.
+Result<JobSpec> Interpret(const JobFlags& flags);
 
 // The command line of `zeus train`, as typed.
 struct TrainFlags {
@@ -45,7 +73,7 @@ struct TrainFlags {
   bool quiet = false;
 };
 
-// Their meaning.
+// The meaning of the options.
 struct TrainInvocation {
   TrainOptions session{};
   std::optional<std::vector<unsigned>> gpus{};

@@ -37,12 +37,12 @@ from zeus.optimizer.power_limit_selectors import (
     measurements_of,
 )
 from zeus.optimizer.power_limit_states import (
+    Confirming,
     Done,
     JobUse,
     Profiling,
     Ready,
     Savings,
-    Settling,
     State,
     Warmup,
     savings_of,
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Confirming",
     "Done",
     "Energy",
     "GlobalPowerLimitOptimizer",
@@ -67,7 +68,6 @@ __all__ = [
     "Profiling",
     "Ready",
     "Savings",
-    "Settling",
     "State",
     "Time",
     "Warmup",
@@ -227,7 +227,7 @@ class GlobalPowerLimitOptimizer(_core.JitOptimizer, Callback):
 
     @property
     def state(self) -> State:
-        """The present state: `Ready`, `Warmup`, `Profiling`, `Settling` or `Done`."""
+        """The present state: `Ready`, `Warmup`, `Profiling`, `Confirming` or `Done`."""
         return state_of(*self._state(), self.optimal_power_limit)
 
     @property

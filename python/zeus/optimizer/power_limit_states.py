@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Union
 
-__all__ = ["Done", "JobUse", "Profiling", "Ready", "Savings", "Settling", "State", "Warmup"]
+__all__ = ["Confirming", "Done", "JobUse", "Profiling", "Ready", "Savings", "State", "Warmup"]
 
 
 class Ready(NamedTuple):
@@ -29,7 +29,7 @@ class Profiling(NamedTuple):
     time: float
 
 
-class Settling(NamedTuple):
+class Confirming(NamedTuple):
     """The sensors have not yet shown the end of the last slice."""
 
     time: float
@@ -41,7 +41,7 @@ class Done(NamedTuple):
     optimal_power_limit: float | None
 
 
-State = Union[Ready, Warmup, Profiling, Settling, Done]
+State = Union[Ready, Warmup, Profiling, Confirming, Done]
 
 
 class JobUse(NamedTuple):
@@ -82,8 +82,8 @@ def state_of(name: str, setting: float | None, steps: int, time: float, best: An
         return Warmup(setting, steps, time)
     if name == "profiling" and setting is not None:
         return Profiling(setting, steps, time)
-    if name == "settling":
-        return Settling(time)
+    if name == "confirming":
+        return Confirming(time)
     return Done(best)
 
 

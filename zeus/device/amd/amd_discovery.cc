@@ -11,9 +11,6 @@
 #include <vector>
 
 #include "zeus/device/amd/amd_gpu.h"
-#include "zeus/device/amd/amd_smi.h"
-#include "zeus/device/amd/amdgpu_sysfs.h"
-#include "zeus/device/amd/rocm_smi.h"
 #include "zeus/device/amd/smi.h"
 #include "zeus/device/amd/sysfs_board.h"
 #include "zeus/device/visible_devices.h"

@@ -8,7 +8,6 @@
 
 #include "zeus/base/clock.h"
 #include "zeus/device/amd/board.h"
-#include "zeus/device/amd/still_counter.h"
 #include "zeus/device/energy_counter.h"
 #include "zeus/device/gpu.h"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "zeus/base/fork.h"
 #include "zeus/base/log.h"
+#include "zeus/base/process.h"
 #include "zeus/device/knobs/knob_actuator.h"
 
 namespace zeus {

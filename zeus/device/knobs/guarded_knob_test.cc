@@ -2,9 +2,20 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <stdexcept>
 #include <utility>
 
+#include "zeus/base/testing/sanitized.h"
+#include "zeus/base/testing/temporary_directory.h"
+#include "zeus/device/knobs/device_knob.h"
 #include "zeus/device/sim/simulated_gpu.h"
 #include "zeus/device/sim/testing/loads.h"
 
@@ -12,6 +23,128 @@ namespace zeus {
 namespace guarded_knob_test {
 
 using namespace zeus::literals;
+
+void Throw() { throw std::runtime_error("out of memory"); }
+
+// A process with a guarded and journalled knob. That the journal is empty after its end shows that
+// the knob was put back: its GPU went with it.
+class KnobGuardTest : public ::testing::Test {
+ protected:
+  int StatusOf(const std::function<void(KnobGuard&)>& body) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      // A static, so that it is still there when exit() asks for it.
+      static auto knob = DeviceKnob::Of(KnobKind::kGpuPowerLimit, gpu_, journal_).value();
+      static KnobGuard guard(*knob, [this] { folder_.AddFile("afterwards", ""); });
+      if (!guard.Set(150_W).ok()) ::_exit(99);
+      body(guard);
+      ::_exit(98);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return status;
+  }
+  bool AllIsBack() { return journal_.List().value().empty(); }
+  bool CalledAfterwards() { return std::filesystem::exists(folder_.path() / "afterwards"); }
+
+  SystemClock clock_;
+  zeus::testing::TemporaryDirectory folder_;
+  KnobJournal journal_{clock_, folder_.path()};
+  sim::SimulatedGpu gpu_{clock_, sim::testing::Model("V100")};
+};
+
+TEST_F(KnobGuardTest, ASignalRestoresAndEndsTheProgram) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const int status = StatusOf([signal](KnobGuard&) {
+      ::raise(signal);
+      for (;;) ::pause();
+    });
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == signal);
+    EXPECT_TRUE(AllIsBack());
+    EXPECT_TRUE(CalledAfterwards());
+  }
+}
+
+TEST_F(KnobGuardTest, NothingIsSetWhileTheProgramEnds) {
+  const int status = StatusOf([](KnobGuard& guard) {
+    ::raise(SIGTERM);
+    for (int i = 0;; ++i) (void)guard.Set(Watts(150 + i % 50));
+  });
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+  EXPECT_TRUE(AllIsBack());
+}
+
+TEST_F(KnobGuardTest, ExitRestores) {
+  const int status = StatusOf([](KnobGuard&) { std::exit(7); });
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+  EXPECT_TRUE(AllIsBack());
+  EXPECT_FALSE(CalledAfterwards());
+}
+
+TEST_F(KnobGuardTest, AnExceptionThatNobodyCatchesRestores) {
+  const int status = StatusOf([](KnobGuard&) { []() noexcept { Throw(); }(); });
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+  EXPECT_TRUE(AllIsBack());
+}
+
+TEST_F(KnobGuardTest, WithoutAnyOfThatTheJournalKnows) {
+  EXPECT_TRUE(WIFEXITED(StatusOf([](KnobGuard&) {})));
+  ASSERT_EQ(journal_.List().value().size(), 1U);
+  EXPECT_EQ(journal_.List().value()[0].standing, KnobJournal::Standing::kLeft);
+}
+
+sem_t handled;
+
+TEST_F(KnobGuardTest, AProgramWhoseHandlerGoesOnKeepsTheRestoredKnob) {
+  ::sem_init(&handled, 0, 0);
+  ::signal(SIGTERM, [](int) { ::sem_post(&handled); });
+  const int handled_status = StatusOf([this](KnobGuard& guard) {
+    ::raise(SIGTERM);
+    while (::sem_wait(&handled) != 0) continue;
+    const bool closed = guard.Set(160_W).error().code == ErrorCode::kUnavailable;
+    ::_exit(closed && gpu_.CurrentPowerLimit().value().requested == 250_W ? 0 : 1);
+  });
+  ::signal(SIGTERM, SIG_DFL);
+  EXPECT_TRUE(WIFEXITED(handled_status) && WEXITSTATUS(handled_status) == 0);
+}
+
+TEST_F(KnobGuardTest, AForkedChildLeavesEverythingToItsParent) {
+  const int status = StatusOf([this](KnobGuard& guard) {
+    const auto still_set = [this] {
+      return gpu_.CurrentPowerLimit().value().requested == 150_W && !AllIsBack();
+    };
+    const pid_t child = ::fork();
+    if (child == 0) std::exit(guard.Restore().ok() && still_set() ? 0 : 1);
+    int ended = 0;
+    ::waitpid(child, &ended, 0);
+    ::_exit(ended == 0 && still_set() ? 0 : 1);
+  });
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+TEST_F(KnobGuardTest, AForkedChildGuardsItsOwnKnobs) {
+  if (!zeus::testing::kForksBesideThreads)
+    GTEST_SKIP() << "the thread sanitizer lets a forked child start no threads";
+  sim::SimulatedGpu other(clock_, sim::testing::Model("V100"));
+  const auto knob = DeviceKnob::WithoutJournal(KnobKind::kGpuPowerLimit, other).value();
+  const KnobGuard guard_of_parent(*knob);  // Its thread is not there in the child.
+  const int status = StatusOf([](KnobGuard&) {
+    ::raise(SIGTERM);
+    for (;;) ::pause();
+  });
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+  EXPECT_TRUE(AllIsBack());
+}
+
+TEST_F(KnobGuardTest, DestructionRestores) {
+  const auto knob = DeviceKnob::WithoutJournal(KnobKind::kGpuPowerLimit, gpu_).value();
+  {
+    KnobGuard guard(*knob);
+    ASSERT_TRUE(guard.Set(150_W).ok());
+  }
+  EXPECT_EQ(gpu_.CurrentPowerLimit().value().requested, 250_W);
+}
+
 using ::testing::HasSubstr;
 
 class ScopedPowerLimitTest : public ::testing::Test {

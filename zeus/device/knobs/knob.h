@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -77,5 +78,40 @@ class Knob {
   // than once.
   virtual Status Restore() = 0;
 };
+
+// The settings that a knob has: all in a range, or a list where the hardware knows steps only.
+struct KnobChoices {
+  Setting lowest;
+  Setting highest;
+  std::vector<Setting> steps{};  // Ascending, from lowest to highest; empty for a range.
+};
+
+// Returns the settings that both have; kNotSupported if there are none.
+Result<KnobChoices> InBoth(const KnobChoices& a, const KnobChoices& b);
+
+// Those that are not above `ceiling`; at least the lowest one.
+KnobChoices UpTo(const Setting& ceiling, KnobChoices choices);
+
+// From the highest down by `stride`, and the lowest. A stride of zero means 25 W in a range and
+// 15 steps in a list; less than 1 W in a range means 1 W. kInvalidArgument for a stride that is
+// negative or of another unit.
+Result<std::vector<Setting>> Spread(const KnobChoices& choices, const Setting& stride);
+
+// The rules of a machine's administrator for its knobs, in a file that belongs to root:
+// docs/knobs.md.
+struct KnobPolicy {
+  bool may_raise = false;          // Programs may set more than they found.
+  bool caps_are_intended = false;  // Limits below the default are no leftovers: no warning.
+
+  Ceiling Allowed(Ceiling asked) const { return may_raise ? Ceiling::kOfDevice : asked; }
+};
+
+// Returns the default policy without a file. kPermissionDenied for a file that others than root
+// could have written, kInvalidArgument for a malformed one.
+Result<KnobPolicy> ReadKnobPolicy(const std::filesystem::path& file);
+
+// That of /etc/zeus/knobs.json. A file that cannot be used is said in the log, once, and allows
+// nothing.
+const KnobPolicy& KnobPolicyOfMachine();
 
 }  // namespace zeus

@@ -10,7 +10,6 @@
 #include "zeus/device/cpu_package.h"
 #include "zeus/device/gpu.h"
 #include "zeus/device/knobs/knob.h"
-#include "zeus/device/knobs/knob_choices.h"
 
 namespace zeus {
 

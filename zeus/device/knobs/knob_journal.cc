@@ -255,7 +255,7 @@ Error KnobJournal::Held(const KnobActuator& actuator, const std::optional<KnobEn
 
 Result<KnobState> KnobJournal::Take(KnobActuator& actuator, const Setting& first) {
   ZEUS_TRY(const auto lock, Lock(folder_, clock_));
-  ZEUS_RETURN_IF_ERROR(Settle(actuator, Holders::kRespect));
+  ZEUS_RETURN_IF_ERROR(RestoreIfLeft(actuator, Holders::kRespect));
   auto alive = FileLock::TryTake(LockFileOf(actuator.kind(), actuator.device()));
   if (!alive.ok() && alive.error().code == ErrorCode::kUnavailable)
     return Held(actuator, std::nullopt);
@@ -313,23 +313,23 @@ Status KnobJournal::Release(const KnobActuator& actuator) {
 
 Result<KnobJournal::Repair> KnobJournal::PutBackLeftover(KnobActuator& actuator, Holders holders) {
   ZEUS_TRY(const auto lock, Lock(folder_, clock_));
-  return Settle(actuator, holders);
+  return RestoreIfLeft(actuator, holders);
 }
 
 Status KnobJournal::CheckFree(const fs::path& file, const KnobActuator& actuator,
                               const std::optional<KnobEntry>& entry) const {
-  if (entry && StandingOf(*entry) == Standing::kHeld) return Held(actuator, entry);
+  if (entry && FindStanding(*entry) == Standing::kHeld) return Held(actuator, entry);
   ZEUS_TRY(const bool held, FileLock::IsHeld(fs::path(file).replace_extension(".lock")));
   return held ? Status(Held(actuator, entry)) : Ok();
 }
 
-Result<KnobJournal::Repair> KnobJournal::Settle(KnobActuator& actuator, Holders holders) {
+Result<KnobJournal::Repair> KnobJournal::RestoreIfLeft(KnobActuator& actuator, Holders holders) {
   const fs::path file = folder_ / KnobFileName(actuator.kind(), actuator.device());
   const auto entry = Read(file);
   if (holders == Holders::kRespect) ZEUS_RETURN_IF_ERROR(CheckFree(file, actuator, entry));
   if (!entry) return Repair::kNothingToDo;
   const std::string knob = KnobName(entry->kind, actuator.device().name);
-  if (StandingOf(*entry) == Standing::kOutdated || DriverReloadedSince(*entry, actuator)) {
+  if (FindStanding(*entry) == Standing::kOutdated || DriverReloadedSince(*entry, actuator)) {
     log::Info("the {} was left changed before the last boot or reload of the driver: forgotten",
               knob);
     ZEUS_RETURN_IF_ERROR(Forget(file, holders));
@@ -340,7 +340,7 @@ Result<KnobJournal::Repair> KnobJournal::Settle(KnobActuator& actuator, Holders 
     return put_back.error().While(
         fmt::format("repair the {}, left by process {}", knob, entry->owner.pid));
   }
-  const bool held = StandingOf(*entry) == Standing::kHeld;
+  const bool held = FindStanding(*entry) == Standing::kHeld;
   ZEUS_RETURN_IF_ERROR(Forget(file, holders));
   if (put_back.value() == KnobReturn::kNotOurs) return Repair::kNotOurs;
   log::Warning("the {} was {} by process {}{}: put back to {}", knob,
@@ -383,7 +383,7 @@ std::optional<KnobEntry> KnobJournal::Read(const fs::path& file) const {
   return std::nullopt;
 }
 
-KnobJournal::Standing KnobJournal::StandingOf(const KnobEntry& entry) const {
+KnobJournal::Standing KnobJournal::FindStanding(const KnobEntry& entry) const {
   const auto boot_id = ReadLine(procfs_ / "sys/kernel/random/boot_id");
   if (boot_id.ok() && boot_id.value() != entry.boot_id) return Standing::kOutdated;
   if (!entry.locked) return IsRunning(entry.owner, procfs_) ? Standing::kHeld : Standing::kLeft;
@@ -411,7 +411,7 @@ Result<std::vector<KnobJournal::Record>> KnobJournal::List() const {
     if (!text.ok()) continue;  // Released meanwhile, or damaged.
     auto entry = ParseKnobEntry(text.value());
     if (!entry.ok()) continue;
-    const Standing standing = StandingOf(entry.value());
+    const Standing standing = FindStanding(entry.value());
     records.push_back({.entry = std::move(entry).value(), .standing = standing});
   }
   return records;
@@ -441,7 +441,7 @@ Status KnobJournal::Discard(const KnobEntry& entry) {
   ZEUS_TRY(const auto lock, Lock(folder_, clock_));
   const fs::path file = folder_ / KnobFileName(entry.kind, entry.device);
   const auto present = Read(file);
-  return present && StandingOf(*present) == Standing::kOutdated ? Remove(file) : Ok();
+  return present && FindStanding(*present) == Standing::kOutdated ? Remove(file) : Ok();
 }
 
 }  // namespace zeus

@@ -113,7 +113,7 @@ class KnobJournal {
   };
 
   // These need the lock of the folder.
-  Result<Repair> Settle(KnobActuator& actuator, Holders holders);
+  Result<Repair> RestoreIfLeft(KnobActuator& actuator, Holders holders);
   Status CheckFree(const std::filesystem::path& file, const KnobActuator& actuator,
                    const std::optional<KnobEntry>& entry) const;
   std::optional<KnobEntry> Read(const std::filesystem::path& file) const;
@@ -121,7 +121,7 @@ class KnobJournal {
   Status Write(const KnobEntry& entry) const;
   Status Forget(const std::filesystem::path& file, Holders holders) const;
 
-  Standing StandingOf(const KnobEntry& entry) const;
+  Standing FindStanding(const KnobEntry& entry) const;
   std::filesystem::path LockFileOf(KnobKind kind, const KnobDevice& device) const;
   Error Held(const KnobActuator& actuator, const std::optional<KnobEntry>& entry) const;
   Result<std::vector<std::filesystem::path>> Files() const;

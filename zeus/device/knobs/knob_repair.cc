@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "zeus/base/log.h"
+#include "zeus/device/knobs/knob.h"
 #include "zeus/device/knobs/knob_actuator.h"
-#include "zeus/device/knobs/knob_policy.h"
 
 namespace zeus {
 namespace {

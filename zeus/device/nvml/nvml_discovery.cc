@@ -12,7 +12,6 @@
 
 #include "zeus/base/detached_call.h"
 #include "zeus/base/text.h"
-#include "zeus/device/nvml/nvml_error.h"
 #include "zeus/device/nvml/nvml_gpu.h"
 #include "zeus/device/nvml/nvml_readers.h"
 #include "zeus/device/nvml/nvml_session.h"

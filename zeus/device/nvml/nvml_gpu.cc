@@ -6,8 +6,8 @@
 #include <cmath>
 #include <utility>
 
-#include "zeus/device/nvml/nvml_error.h"
 #include "zeus/device/nvml/nvml_readers.h"
+#include "zeus/device/nvml/nvml_session.h"
 
 namespace zeus::nvml {
 
@@ -214,9 +214,9 @@ unsigned ToMegahertz(Hertz clock) {
 }  // namespace
 
 Result<LimitBounds> NvmlGpu::Bounds(const Target& target) const {
-  const bool settled =
+  const bool unchanged =
       bounds_at_start_.ok() || bounds_at_start_.error().code == ErrorCode::kNotSupported;
-  return settled ? bounds_at_start_ : bounds_.Read(target);
+  return unchanged ? bounds_at_start_ : bounds_.Read(target);
 }
 
 Result<PowerLimit> NvmlGpu::ReadPowerLimit(const Target& target) const {

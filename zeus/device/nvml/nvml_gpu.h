@@ -9,13 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "zeus/base/fork.h"
+#include "zeus/base/process.h"
 #include "zeus/base/result.h"
 #include "zeus/device/energy_counter.h"
 #include "zeus/device/gpu.h"
-#include "zeus/device/nvml/nvml_fields.h"
 #include "zeus/device/nvml/nvml_readers.h"
-#include "zeus/device/nvml/nvml_sensor.h"
 #include "zeus/device/nvml/nvml_session.h"
 
 namespace zeus::nvml {

@@ -1,14 +1,116 @@
 #include "zeus/device/nvml/nvml_session.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "zeus/base/fork.h"
+#include "zeus/base/process.h"
 #include "zeus/base/testing/child_process.h"
 #include "zeus/device/nvml/nvml_gpu.h"
 #include "zeus/device/nvml/testing/fake_nvml.h"
 
 namespace zeus::nvml {
 namespace nvml_session_test {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+struct Mapping {
+  Return code;
+  ErrorCode expected;
+};
+
+class NvmlErrorTest : public ::testing::TestWithParam<Mapping> {};
+
+TEST_P(NvmlErrorTest, EveryCodeHasOneOfOursAndASentence) {
+  const Error error = NvmlError(GetParam().code, "gpu:0: read energy");
+  EXPECT_EQ(error.code, GetParam().expected);
+  EXPECT_THAT(error.message, StartsWith("gpu:0: read energy: "));
+  EXPECT_GT(error.message.size(), std::string("gpu:0: read energy: ").size() + 10);
+  EXPECT_THAT(error.message, ::testing::Not(HasSubstr("unknown code")));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, NvmlErrorTest,
+    ::testing::Values(
+        Mapping{kUninitialized, ErrorCode::kUnavailable},
+        Mapping{kInvalidArgument, ErrorCode::kInvalidArgument},
+        Mapping{kNotSupported, ErrorCode::kNotSupported},
+        Mapping{kNoPermission, ErrorCode::kPermissionDenied},
+        Mapping{kAlreadyInitialized, ErrorCode::kInternal},
+        Mapping{kNotFound, ErrorCode::kNotFound}, Mapping{kInsufficientSize, ErrorCode::kInternal},
+        Mapping{kInsufficientPower, ErrorCode::kUnavailable},
+        Mapping{kDriverNotLoaded, ErrorCode::kUnavailable},
+        Mapping{kTimeout, ErrorCode::kUnavailable}, Mapping{kIrqIssue, ErrorCode::kUnavailable},
+        Mapping{kLibraryNotFound, ErrorCode::kNotSupported},
+        Mapping{kFunctionNotFound, ErrorCode::kNotSupported},
+        Mapping{kCorruptedInforom, ErrorCode::kUnavailable},
+        Mapping{kGpuIsLost, ErrorCode::kUnavailable},
+        Mapping{kResetRequired, ErrorCode::kUnavailable},
+        Mapping{kOperatingSystem, ErrorCode::kPermissionDenied},
+        Mapping{kLibRmVersionMismatch, ErrorCode::kUnavailable},
+        Mapping{kInUse, ErrorCode::kUnavailable}, Mapping{kMemory, ErrorCode::kUnavailable},
+        Mapping{kNoData, ErrorCode::kUnavailable},
+        Mapping{kVgpuEccNotSupported, ErrorCode::kNotSupported},
+        Mapping{kInsufficientResources, ErrorCode::kUnavailable},
+        Mapping{kFreqNotSupported, ErrorCode::kInvalidArgument},
+        Mapping{kArgumentVersionMismatch, ErrorCode::kNotSupported},
+        Mapping{kDeprecated, ErrorCode::kNotSupported}, Mapping{kNotReady, ErrorCode::kUnavailable},
+        Mapping{kGpuNotFound, ErrorCode::kNotFound},
+        Mapping{kInvalidState, ErrorCode::kUnavailable},
+        Mapping{kResetTypeNotSupported, ErrorCode::kNotSupported},
+        Mapping{kUnknown, ErrorCode::kUnavailable}),
+    [](const auto& tested) { return "Code" + std::to_string(tested.param.code); });
+
+TEST(NvmlErrorMessageTest, ACodeFromTheFutureKeepsItsNumber) {
+  const Error error = NvmlError(4711, "read energy");
+  EXPECT_EQ(error.code, ErrorCode::kUnavailable);
+  EXPECT_THAT(error.message, HasSubstr("4711"));
+}
+
+TEST(NvmlErrorMessageTest, ARefusalSaysWhoMay) {
+  EXPECT_EQ(NvmlError(kNoPermission, "gpu:0: set power limit", Privilege::kUser).message,
+            "gpu:0: set power limit: the driver refused: needs root (CAP_SYS_ADMIN in containers)");
+  EXPECT_EQ(NvmlError(kNoPermission, "gpu:0: set power limit", Privilege::kRoot).message,
+            "gpu:0: set power limit: refused although this process is root: the container or the "
+            "driver forbids it");
+}
+
+TEST(NvmlErrorMessageTest, ALibraryThatSaysMoreThanNvmlIsQuoted) {
+  const Error error = InitError(kDriverNotLoaded, "initialise NVML", "no simulated node \x1b[2J");
+  EXPECT_EQ(error.code, ErrorCode::kUnavailable);
+  EXPECT_EQ(error.message, "initialise NVML: no simulated node \\x1b[2J");
+  EXPECT_EQ(SplitRemedy(error).remedy, "");
+}
+
+TEST(NvmlErrorMessageTest, NvmlsOwnWordsAddNothingToAKnownCode) {
+  for (const char* said : {"", "Driver Not Loaded", "driver not loaded"}) {
+    EXPECT_EQ(InitError(kDriverNotLoaded, "initialise NVML", said).message,
+              NvmlError(kDriverNotLoaded, "initialise NVML").message);
+  }
+  EXPECT_EQ(InitError(kUnknown, "initialise NVML", "Unknown Error").message,
+            NvmlError(kUnknown, "initialise NVML").message);
+}
+
+TEST(NvmlErrorMessageTest, ACodeFromTheFutureIsExplainedByTheLibrary) {
+  EXPECT_EQ(InitError(4711, "initialise NVML", "Too Hot").message,
+            NvmlError(4711, "initialise NVML").message + " (Too Hot)");
+}
+
+TEST(NvmlErrorMessageTest, TheRemedyCanBeSplitOff) {
+  const auto split = SplitRemedy(NvmlError(kDriverNotLoaded, "initialise NVML").While("discover"));
+  EXPECT_EQ(split.problem, "discover: initialise NVML: the NVIDIA kernel driver is not loaded");
+  EXPECT_EQ(split.remedy, "run modprobe nvidia");
+  EXPECT_EQ(SplitRemedy(NvmlError(kNotSupported, "read energy")).remedy, "");
+}
+
+TEST(NvmlErrorMessageTest, OnlyALostDeviceIsGone) {
+  EXPECT_TRUE(DeviceIsGone(kGpuIsLost));
+  EXPECT_TRUE(DeviceIsGone(kResetRequired));
+  EXPECT_FALSE(DeviceIsGone(kTimeout));
+  EXPECT_FALSE(DeviceIsGone(kSuccess));
+  EXPECT_FALSE(NeverWorks(kGpuIsLost));
+  EXPECT_FALSE(NeverWorks(kSuccess));
+}
 
 using testing::FakeNvml;
 using zeus::testing::HoldsInAChild;

@@ -13,7 +13,7 @@
 #include "zeus/device/energy_counter.h"
 #include "zeus/device/rapl/rapl_package.h"
 #include "zeus/device/rapl/rapl_text.h"
-#include "zeus/device/sysfs_power_limit.h"
+#include "zeus/device/sysfs.h"
 
 namespace zeus::rapl {
 

@@ -8,7 +8,7 @@
 #include "zeus/base/units.h"
 #include "zeus/device/cpu_package.h"
 #include "zeus/device/energy_meter.h"
-#include "zeus/device/sysfs_power_limit.h"
+#include "zeus/device/sysfs.h"
 
 namespace zeus::rapl {
 

@@ -1,10 +1,13 @@
 // A simulated GPU that runs workloads of the catalogue.
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "zeus/device/sim/gpu_core.h"
+#include "zeus/device/sim/power_history.h"
 #include "zeus/device/sim/testing/loads.h"
 
 namespace zeus::sim {
@@ -141,6 +144,119 @@ TEST(GpuCoreWorkloadTest, MemoryGrowsWithTheBatchSize) {
   EXPECT_GT(small, idle);
   EXPECT_GT(other.memory().used_bytes, small);
   EXPECT_LE(other.memory().used_bytes, other.memory().total_bytes);
+}
+
+constexpr ThermalSpec kSpec{.ambient = 25_degC,
+                            .kelvin_per_watt = 0.2,
+                            .time_constant = 30s,
+                            .leakage_watts_per_kelvin = 0.5,
+                            .slowdown = 87_degC,
+                            .release = 84_degC};
+
+ThermalPath WithoutLeakage(Celsius start, Watts power) {
+  return Heat(kSpec, kSpec.ambient, start, power, Leakage::kInsideLimit);
+}
+
+ThermalPath WithLeakage(Celsius ambient, Celsius start, Watts power) {
+  return Heat(kSpec, ambient, start, power, Leakage::kFollowsTemperature);
+}
+
+TEST(ThermalPathTest, SettlesAtAmbientPlusResistanceTimesPower) {
+  const ThermalPath path = WithoutLeakage(25_degC, 200_W);
+  EXPECT_NEAR(path.TemperatureAt(1h).value(), 65.0, 1e-9);
+}
+
+TEST(ThermalPathTest, CoversTwoThirdsOfTheWayInOneTimeConstant) {
+  const ThermalPath path = WithoutLeakage(25_degC, 200_W);
+  EXPECT_NEAR(path.TemperatureAt(30s).value(), 25.0 + 40.0 * (1.0 - std::exp(-1.0)), 1e-9);
+}
+
+TEST(ThermalPathTest, AColdBoardLeaksLessThanASettledOne) {
+  const ThermalPath path = WithLeakage(25_degC, 25_degC, 200_W);
+  EXPECT_NEAR(path.LeakageAt(0s).value(), -20.0, 1e-9);
+  EXPECT_NEAR(path.LeakageAt(1h).value(), 0.0, 1e-9);
+  EXPECT_NEAR(path.TemperatureAt(1h).value(), 65.0, 1e-9);
+}
+
+TEST(ThermalPathTest, AHotRoomRaisesPowerAndThatRaisesTemperature) {
+  const ThermalPath path = WithLeakage(35_degC, 35_degC, 200_W);
+  // x = 10 K + R * L * x, so x = 10 / 0.9
+  EXPECT_NEAR(path.TemperatureAt(1h).value(), 65.0 + 10.0 / 0.9, 1e-9);
+  EXPECT_NEAR(path.LeakageAt(1h).value(), 5.0 / 0.9, 1e-9);
+}
+
+TEST(ThermalPathTest, ObeysItsDifferentialEquation) {
+  const ThermalPath path = WithLeakage(35_degC, 30_degC, 200_W);
+  for (const Seconds time : {Seconds(0.5), Seconds(10), Seconds(77)}) {
+    const double slope =
+        (path.TemperatureAt(time + 1ms) - path.TemperatureAt(time - 1ms)).value() / 2e-3;
+    const double power = 200.0 + path.LeakageAt(time).value();
+    const double driven = (35.0 + 0.2 * power - path.TemperatureAt(time).value()) / 30.0;
+    EXPECT_NEAR(slope, driven, 1e-7);
+  }
+}
+
+TEST(ThermalPathTest, LeakageEnergyIsTheIntegralOfLeakage) {
+  const ThermalPath path = WithLeakage(35_degC, 30_degC, 200_W);
+  constexpr int kSlices = 100000;
+  const Seconds slice = 60s / static_cast<double>(kSlices);
+  Joules integral(0);
+  for (int i = 0; i < kSlices; ++i) integral += path.LeakageAt(slice * (i + 0.5)) * slice;
+  EXPECT_NEAR(path.LeakageUntil(60s) / integral, 1.0, 1e-9);
+}
+
+TEST(ThermalPathTest, KnowsWhenItCrossesATemperature) {
+  const ThermalPath heating = WithLeakage(25_degC, 30_degC, 400_W);
+  const auto up = heating.TimeToRise(87_degC);
+  ASSERT_TRUE(up.has_value());
+  EXPECT_NEAR(heating.TemperatureAt(*up).value(), 87.0, 1e-9);
+  EXPECT_FALSE(heating.TimeToFall(84_degC).has_value());
+
+  const ThermalPath cooling = WithLeakage(25_degC, 87_degC, 100_W);
+  const auto down = cooling.TimeToFall(84_degC);
+  ASSERT_TRUE(down.has_value());
+  EXPECT_NEAR(cooling.TemperatureAt(*down).value(), 84.0, 1e-9);
+  EXPECT_FALSE(cooling.TimeToRise(88_degC).has_value());
+}
+
+constexpr PowerRange kBetween{.min = 50_W, .max = 400_W};
+
+TEST(StepProfileTest, ComputesThenWaits) {
+  const StepProfile profile = TwoLevelProfile(200_W, kBetween, 100ms, 0.75);
+  EXPECT_EQ(profile.high, 250_W);
+  EXPECT_EQ(profile.low, 50_W);
+  EXPECT_EQ(profile.PowerAt(74ms), 250_W);
+  EXPECT_EQ(profile.PowerAt(76ms), 50_W);
+  EXPECT_EQ(profile.PowerAt(101ms), 250_W);
+}
+
+TEST(StepProfileTest, KeepsItsMeanWhenTheComputeLevelIsCapped) {
+  const StepProfile profile = TwoLevelProfile(350_W, kBetween, 100ms, 0.6);
+  EXPECT_EQ(profile.high, 400_W);
+  EXPECT_NEAR(profile.low.value(), 275.0, 1e-9);
+  EXPECT_NEAR(profile.mean().value(), 350.0, 1e-9);
+}
+
+TEST(StepProfileTest, EnergyOfAMillionStepsIsTheirMeanTimesTheirTime) {
+  const StepProfile profile = TwoLevelProfile(200_W, kBetween, 137ms, 0.7);
+  const Seconds time = 137ms * 1e6;
+  EXPECT_NEAR(profile.EnergyUntil(time) / (200_W * time), 1.0, 1e-14);
+}
+
+TEST(StepProfileTest, EnergyFollowsTheLevelsInsideAStep) {
+  StepProfile profile = TwoLevelProfile(200_W, kBetween, 100ms, 0.75);
+  EXPECT_NEAR(profile.EnergyUntil(75ms).value(), 18.75, 1e-12);
+  EXPECT_NEAR(profile.EnergyUntil(100ms).value(), 20.0, 1e-12);
+  profile.phase = 0.5;
+  EXPECT_NEAR(profile.EnergyUntil(25ms).value(), 6.25, 1e-12);
+  EXPECT_NEAR(profile.EnergyUntil(50ms).value(), 7.5, 1e-12);
+  EXPECT_NEAR(profile.PositionAt(75ms), 0.25, 1e-12);
+}
+
+TEST(StepProfileTest, AStepWithoutAGapIsConstant) {
+  EXPECT_TRUE(TwoLevelProfile(200_W, kBetween, 100ms, 1.0).constant());
+  EXPECT_TRUE(TwoLevelProfile(400_W, kBetween, 100ms, 0.5).constant());
+  EXPECT_EQ(ConstantProfile(120_W).EnergyUntil(10s), 1200_J);
 }
 
 }  // namespace gpu_core_workload_test

@@ -95,7 +95,7 @@ TEST_F(SimulatedGpuTest, APartitionedGpuHasNoUtilization) {
   EXPECT_TRUE(gpu_.Energy().ok());
 }
 
-// What a program sees of a run with loads, knobs and faults.
+// The readings that a program gets during a run with loads, knobs and faults.
 std::vector<double> Readings(std::uint64_t seed) {
   VirtualClock clock;
   SimulatedGpu gpu(clock, Model("H100"), {.seed = seed, .index = 2});

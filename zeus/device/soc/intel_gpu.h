@@ -8,7 +8,7 @@
 #include "zeus/device/energy_counter.h"
 #include "zeus/device/gpu.h"
 #include "zeus/device/node.h"
-#include "zeus/device/sysfs_power_limit.h"
+#include "zeus/device/sysfs.h"
 
 namespace zeus::soc {
 

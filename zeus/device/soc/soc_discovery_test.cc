@@ -4,13 +4,51 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "zeus/base/testing/unprivileged.h"
+#include "zeus/device/soc/intel_gpu.h"
 #include "zeus/device/soc/testing/soc_tree.h"
+#include "zeus/device/testing/cpu_conformance.h"
+#include "zeus/device/testing/gpu_conformance.h"
 
 namespace zeus::soc {
 namespace soc_discovery_test {
+
+TEST(SocTextTest, UeventsAreKeysAndValues) {
+  const auto uevent = ParseUevent("DRIVER=xe\nPCI_SLOT_NAME=0000:03:00.0\nMODALIAS=a=b");
+  EXPECT_EQ(uevent.at("DRIVER"), "xe");
+  EXPECT_EQ(uevent.at("PCI_SLOT_NAME"), "0000:03:00.0");
+  EXPECT_EQ(uevent.at("MODALIAS"), "a=b");
+}
+
+TEST(SocTextTest, UeventLinesThatAreNotTextAreLeftOut) {
+  EXPECT_TRUE(ParseUevent("").empty());
+  EXPECT_TRUE(ParseUevent("no equals sign\n\n").empty());
+  EXPECT_TRUE(ParseUevent(std::string("A=\0B\nC=\x1b[2J\n", 12)).empty());
+}
+
+TEST(SocTextTest, GraceSensorsAreNamedWithTheirSocket) {
+  EXPECT_EQ(ParseGraceSensorName("CPU Power Socket 1").value(),
+            (GraceSensorName{.sensor = GraceSensor::kCpu, .socket = 1}));
+  EXPECT_EQ(ParseGraceSensorName("Module Power Socket 0").value().sensor, GraceSensor::kModule);
+  EXPECT_EQ(ParseGraceSensorName("Grace Power Socket 0").value().sensor, GraceSensor::kGrace);
+  EXPECT_EQ(ParseGraceSensorName("SysIO Power Socket 0").value().sensor, GraceSensor::kSysIo);
+  for (const char* wrong : {"", "CPU Power Socket ", "CPU Power Socket x", "Fan Power Socket 0",
+                            "CPU Power Socket 99999999999999999999", "CPU Power Socket 1024"})
+    EXPECT_FALSE(ParseGraceSensorName(wrong).ok()) << wrong;
+}
+
+TEST(SocTextTest, TheInputOfTheBoardIsItsTotal) {
+  EXPECT_EQ(RailRole("VDD_IN"), PowerRail::Role::kTotal);
+  EXPECT_EQ(RailRole("POM_5V_IN"), PowerRail::Role::kTotal);
+  EXPECT_EQ(RailRole("VDD_CPU_GPU_CV"), PowerRail::Role::kPart);
+  EXPECT_FALSE(RailRole("sum of shunt voltages").has_value());
+  EXPECT_FALSE(RailRole("NC").has_value());
+  EXPECT_FALSE(RailRole("").has_value());
+}
 
 using namespace zeus::literals;
 using ::testing::HasSubstr;
@@ -154,3 +192,56 @@ TEST_F(SocDiscoveryTest, AGraceWithoutMetersSaysHowToGetThem) {
 
 }  // namespace soc_discovery_test
 }  // namespace zeus::soc
+
+namespace zeus::testing {
+namespace soc_discovery_test {
+
+// A Grace module, which has power meters only.
+class GraceHarness final : public CpuHarness {
+ public:
+  GraceHarness() {
+    tree_.AddPowerMeter("hwmon2", "Grace Power Socket 1", "200000000");
+    tree_.AddPowerMeter("hwmon3", "CPU Power Socket 1", "120000000");
+    tree_.AddPowerMeter("hwmon4", "SysIO Power Socket 1", "30000000");
+    found_ = DiscoverSoc(tree_.surroundings()).value();
+  }
+  CpuPackage& package() override { return *found_.cpus.at(0); }
+  void Use(Joules /*energy*/) override {}
+  void UseDram(Joules /*energy*/) override {}
+  void Break() override { tree_.AddPowerMeter("hwmon3", "CPU Power Socket 1", ""); }
+
+ private:
+  soc::testing::SocTree tree_;
+  Findings found_;
+};
+
+class IntelGpuFactory {
+ public:
+  std::unique_ptr<Gpu> Make() {
+    tree_.AddCard(0, "0000:3B:00.0");
+    tree_.AddCardHwmon(0, "name", "i915");
+    tree_.AddCardHwmon(0, "energy1_input", std::to_string(microjoules_));
+    tree_.AddCardHwmon(0, "power1_max", "190000000");
+    tree_.AddCardHwmon(0, "power1_rated_max", "225000000");
+    tree_.AddCardHwmon(0, "temp1_input", "51000");
+    Findings findings;
+    soc::FindIntelGpus(tree_.surroundings(), findings);
+    return std::move(findings.gpus.at(0));
+  }
+  void Advance(Seconds by) {
+    microjoules_ += static_cast<std::uint64_t>((Watts(100) * by).ToMicro());
+    tree_.AddCardHwmon(0, "energy1_input", std::to_string(microjoules_));
+  }
+
+ private:
+  soc::testing::SocTree tree_;
+  std::uint64_t microjoules_ = 1'000'000;
+};
+
+INSTANTIATE_TEST_SUITE_P(Soc, CpuConformance, ::testing::Values(CpuCaseOf<GraceHarness>("Grace")),
+                         NameOfCase());
+INSTANTIATE_TEST_SUITE_P(Intel, GpuConformance,
+                         ::testing::Values(GpuCaseOf<IntelGpuFactory>("Hwmon")), NameOfCase());
+
+}  // namespace soc_discovery_test
+}  // namespace zeus::testing

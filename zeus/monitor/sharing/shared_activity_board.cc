@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "zeus/base/fork.h"
+#include "zeus/base/process.h"
 #include "zeus/base/random.h"
 #include "zeus/base/text.h"
 

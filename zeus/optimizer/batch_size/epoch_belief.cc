@@ -4,6 +4,9 @@
 #include <cmath>
 #include <cstddef>
 
+#include "zeus/base/json.h"
+#include "zeus/optimizer/batch_size/policy_state.h"
+
 namespace zeus {
 namespace {
 
@@ -209,6 +212,270 @@ std::vector<EpochBelief::Posterior> EpochBelief::Update(
     arm.variance = std::max(arm.variance, 0.0);
   }
   return posterior;
+}
+
+// How runs become evidence about ln epochs. A batch size that converged contributes the mean of its
+// results, with the pooled noise divided by their number as its variance. One that never converged
+// contributes its longest stopped run, which would have needed somewhat more. After a drift,
+// earlier results stay as one piece of stale evidence whose variance is widened by the drift, so
+// that new results soon outweigh it.
+
+namespace {
+
+// The prior of the noise variance is an inverse-gamma distribution with this shape and with the
+// square of this standard deviation as its mean.
+constexpr double kPriorNoise = 0.10;
+constexpr double kPriorShape = 3.0;
+// Least standard deviation to assume for a batch size with few results: the pooled noise is mostly
+// that of the batch size that is run most, and may be too small for others.
+constexpr double kLeastCautiousSigma = 0.15;
+constexpr int kFewResults = 2;
+// A run that was stopped after n epochs counts as one that needs e^0.3 n epochs, with this
+// variance.
+constexpr double kMoreThanStopped = 0.3;
+constexpr double kStoppedVariance = 0.09;
+// A stopped run counts as evidence from this many epochs on: a single epoch says nothing about how
+// far the target is.
+constexpr int kLeastEvidenceEpochs = 2;
+// Standard deviation of the change of ln epochs by a drift.
+constexpr double kDriftSigma = 0.5;
+
+void AddResult(ArmEpochs& arm, double log_epochs) {
+  ++arm.results;
+  const double deviation = log_epochs - arm.mean;
+  arm.mean += deviation / static_cast<double>(arm.results);
+  arm.squares += deviation * (log_epochs - arm.mean);
+}
+
+void RemoveResult(ArmEpochs& arm, double log_epochs) {
+  if (--arm.results <= 0) {
+    arm.results = 0;
+    arm.mean = arm.squares = 0.0;
+    return;
+  }
+  const double deviation = log_epochs - arm.mean;
+  arm.mean -= deviation / static_cast<double>(arm.results);
+  arm.squares = std::max(0.0, arm.squares - deviation * (log_epochs - arm.mean));
+}
+
+// Returns the mean of both, weighted by precision.
+EpochBelief::Evidence Combine(const EpochBelief::Evidence& a, const EpochBelief::Evidence& b) {
+  const double sum = a.variance + b.variance;
+  return {.log_epochs = (a.log_epochs * b.variance + b.log_epochs * a.variance) / sum,
+          .variance = a.variance * b.variance / sum};
+}
+
+std::optional<EpochBelief::Evidence> ToEvidence(const ArmEpochs& arm, double noise) {
+  if (arm.results > 0) {
+    const EpochBelief::Evidence results{
+        .log_epochs = arm.mean,
+        .variance = (arm.results <= kFewResults ? CautiousNoise(noise) : noise) /
+                    static_cast<double>(arm.results)};
+    return arm.stale ? Combine(*arm.stale, results) : results;
+  }
+  if (arm.stale) return arm.stale;
+  if (arm.longest_stop < kLeastEvidenceEpochs) return std::nullopt;
+  return EpochBelief::Evidence{.log_epochs = std::log(arm.longest_stop) + kMoreThanStopped,
+                               .variance = kStoppedVariance};
+}
+
+}  // namespace
+
+double CautiousNoise(double noise) {
+  return std::max(noise, kLeastCautiousSigma * kLeastCautiousSigma);
+}
+
+double EpochHistory::LogEpochs(const RunRecord& run) {
+  return std::log(std::max(run.epochs, 1)) + (run.converged ? 0.0 : kMoreThanStopped);
+}
+
+void EpochHistory::Add(const RunRecord& run) {
+  if (window_ == 0) return Apply(run);
+  latest_.push_back(run);
+  const std::int64_t newest = std::ranges::max(latest_, {}, &RunRecord::recurrence).recurrence;
+  const auto forgotten = std::erase_if(
+      latest_, [&](const RunRecord& one) { return one.recurrence <= newest - window_; });
+  if (forgotten == 0) return Apply(run);
+  // Recompute the statistics without the runs that left the window.
+  for (ArmEpochs& arm : arms_) arm = {.ever_converged = arm.ever_converged};
+  for (const RunRecord& one : latest_) Apply(one);
+}
+
+void EpochHistory::Apply(const RunRecord& run) {
+  ArmEpochs& arm = arms_[run.arm];
+  ++arm.runs;
+  if (run.converged) ++arm.converged;
+  arm.ever_converged |= run.converged;
+  if (arm.converged == 0) {
+    ++arm.stops;
+    arm.longest_stop = std::max(arm.longest_stop, run.epochs);
+    arm.spent += run.spent;
+    arm.dropped |= run.drops;
+    return;
+  }
+  arm.dropped = false;
+  const double log_epochs = LogEpochs(run);
+  AddResult(arm, log_epochs);
+  if (!run.surprising) {
+    arm.surprise.reset();
+  } else if (!arm.surprise) {
+    arm.surprise = log_epochs;
+  } else {
+    // The second surprise in a row: both runs belong to the time after the drift.
+    const double before = *arm.surprise;
+    RemoveResult(arm, log_epochs);
+    RemoveResult(arm, before);
+    HandleDrift();
+    AddResult(arm, before);
+    AddResult(arm, log_epochs);
+  }
+}
+
+// Results of batch sizes that converged become stale evidence, and everything else that depends on
+// the data is forgotten.
+void EpochHistory::HandleDrift() {
+  const double noise = NoiseVariance();
+  for (ArmEpochs& arm : arms_) {
+    auto stale = arm.converged > 0 ? ToEvidence(arm, noise) : std::nullopt;
+    if (stale) stale->variance += kDriftSigma * kDriftSigma;
+    arm = {.runs = arm.runs,
+           .converged = arm.converged,
+           .ever_converged = arm.ever_converged,
+           .older_squares = arm.older_squares + arm.squares,
+           .older_freedom = arm.older_freedom + std::max<std::int64_t>(arm.results - 1, 0),
+           .stale = stale};
+  }
+}
+
+double EpochHistory::NoiseVariance() const {
+  double squares = 0.0;
+  std::int64_t freedom = 0;
+  for (const ArmEpochs& arm : arms_) {
+    squares += arm.squares + arm.older_squares;
+    freedom += std::max<std::int64_t>(arm.results - 1, 0) + arm.older_freedom;
+  }
+  return (kPriorNoise * kPriorNoise * (kPriorShape - 1) + squares / 2) /
+         (kPriorShape + static_cast<double>(freedom) / 2 - 1);
+}
+
+std::vector<std::optional<EpochBelief::Evidence>> EpochHistory::AllEvidence() const {
+  const double noise = NoiseVariance();
+  std::vector<std::optional<EpochBelief::Evidence>> evidence;
+  for (const ArmEpochs& arm : arms_) evidence.push_back(ToEvidence(arm, noise));
+  return evidence;
+}
+
+// Saves and restores an EpochHistory: with a window the runs themselves, without one the statistics
+// of each batch size, as lists of numbers with rare parts at the end.
+
+namespace {
+
+constexpr std::string_view kArms = "arms";
+constexpr std::string_view kRuns = "runs";
+
+Json ToJson(const ArmEpochs& arm) {
+  Json state = Json::array({arm.runs, arm.converged, arm.results, arm.mean, arm.squares, arm.stops,
+                            arm.longest_stop, arm.spent, arm.dropped ? 1 : 0});
+  if (!arm.surprise && !arm.stale && arm.older_freedom == 0) return state;
+  Json& rare = state.emplace_back(Json::object());
+  if (arm.surprise) rare["surprise"] = *arm.surprise;
+  if (arm.stale) rare["stale"] = Json::array({arm.stale->log_epochs, arm.stale->variance});
+  rare["older"] = Json::array({arm.older_squares, arm.older_freedom});
+  return state;
+}
+
+Status ReadRareParts(const Json& state, ArmEpochs& arm) {
+  ZEUS_TRY(arm.surprise, GetOptionalField<double>(state, "surprise"));
+  if (const auto stale = state.find("stale"); stale != state.end()) {
+    arm.stale.emplace();
+    ZEUS_TRY(arm.stale->log_epochs, NumberAt(*stale, 0, kArms));
+    ZEUS_TRY(arm.stale->variance, NumberAt(*stale, 1, kArms));
+    if (arm.stale->variance <= 0) return DamagedState(kArms);
+  }
+  ZEUS_TRY(const Json* const older, FindPart(state, "older"));
+  ZEUS_TRY(arm.older_squares, NumberAt(*older, 0, kArms));
+  ZEUS_TRY(arm.older_freedom, ElementAt<std::int64_t>(*older, 1, kArms));
+  return Ok();
+}
+
+Result<ArmEpochs> ArmFromJson(const Json& state) {
+  constexpr std::size_t kRareParts = 9;
+  ArmEpochs arm;
+  ZEUS_TRY(arm.runs, ElementAt<std::int64_t>(state, 0, kArms));
+  ZEUS_TRY(arm.converged, ElementAt<std::int64_t>(state, 1, kArms));
+  ZEUS_TRY(arm.results, ElementAt<std::int64_t>(state, 2, kArms));
+  ZEUS_TRY(arm.mean, NumberAt(state, 3, kArms));
+  ZEUS_TRY(arm.squares, NumberAt(state, 4, kArms));
+  ZEUS_TRY(arm.stops, ElementAt<int>(state, 5, kArms));
+  ZEUS_TRY(arm.longest_stop, ElementAt<int>(state, 6, kArms));
+  ZEUS_TRY(arm.spent, NumberAt(state, 7, kArms));
+  ZEUS_TRY(const int dropped, ElementAt<int>(state, 8, kArms));
+  arm.dropped = dropped != 0;
+  arm.ever_converged = arm.converged > 0;
+  if (state.size() > kRareParts) ZEUS_RETURN_IF_ERROR(ReadRareParts(state[kRareParts], arm));
+  if (arm.converged < 0 || arm.converged > arm.runs || arm.results < 0 || arm.squares < 0 ||
+      arm.older_squares < 0 || arm.older_freedom < 0)
+    return DamagedState(kArms);
+  return arm;
+}
+
+Json ToJson(const RunRecord& run) {
+  return Json::array({run.recurrence, run.arm, run.converged ? 1 : 0, run.epochs, run.spent,
+                      run.drops ? 1 : 0, run.surprising ? 1 : 0});
+}
+
+Result<RunRecord> RunFromJson(const Json& state, std::size_t arms) {
+  RunRecord run;
+  ZEUS_TRY(run.recurrence, ElementAt<std::int64_t>(state, 0, kRuns));
+  ZEUS_TRY(run.arm, ElementAt<std::size_t>(state, 1, kRuns));
+  ZEUS_TRY(const int converged, ElementAt<int>(state, 2, kRuns));
+  ZEUS_TRY(run.epochs, ElementAt<int>(state, 3, kRuns));
+  ZEUS_TRY(run.spent, NumberAt(state, 4, kRuns));
+  ZEUS_TRY(const int drops, ElementAt<int>(state, 5, kRuns));
+  ZEUS_TRY(const int surprising, ElementAt<int>(state, 6, kRuns));
+  run.converged = converged != 0;
+  run.drops = drops != 0;
+  run.surprising = surprising != 0;
+  if (run.arm >= arms || run.epochs < 0) return DamagedState(kRuns);
+  return run;
+}
+
+}  // namespace
+
+Json EpochHistory::Save() const {
+  Json state;
+  if (window_ == 0) {
+    Json& arms = state["arms"] = Json::array();
+    for (const ArmEpochs& arm : arms_) arms.push_back(ToJson(arm));
+    return state;
+  }
+  Json& ever = state["ever_converged"] = Json::array();
+  for (const ArmEpochs& arm : arms_) ever.push_back(arm.ever_converged);
+  Json& runs = state["runs"] = Json::array();
+  for (const RunRecord& run : latest_) runs.push_back(ToJson(run));
+  return state;
+}
+
+Status EpochHistory::Restore(const Json& state) {
+  if (window_ == 0) {
+    ZEUS_TRY(const Json* const arms, FindPart(state, kArms));
+    if (!arms->is_array() || arms->size() != arms_.size()) return DamagedState(kArms);
+    for (std::size_t i = 0; i < arms_.size(); ++i) {
+      ZEUS_TRY(arms_[i], ArmFromJson((*arms)[i]));
+    }
+    return Ok();
+  }
+  ZEUS_TRY(const auto ever, GetField<std::vector<bool>>(state, "ever_converged"));
+  if (ever.size() != arms_.size()) return DamagedState("ever_converged");
+  for (std::size_t i = 0; i < arms_.size(); ++i) arms_[i].ever_converged = ever[i];
+  ZEUS_TRY(const Json* const runs, FindPart(state, kRuns));
+  ZEUS_RETURN_IF_ERROR(CheckArray(*runs, kRuns));
+  for (const Json& entry : *runs) {
+    ZEUS_TRY(const RunRecord run, RunFromJson(entry, arms_.size()));
+    latest_.push_back(run);
+    Apply(run);
+  }
+  return Ok();
 }
 
 }  // namespace zeus

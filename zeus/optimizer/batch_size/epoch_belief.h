@@ -1,10 +1,14 @@
 #pragma once
 
+#include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "zeus/base/json_fwd.h"
+#include "zeus/base/result.h"
 #include "zeus/optimizer/batch_size/epoch_cost_table.h"
 
 namespace zeus {
@@ -50,5 +54,77 @@ class EpochBelief {
   std::vector<double> mean_{};        // Prior mean, relative to the default batch size.
   std::vector<double> covariance_{};  // Prior covariance, row by row; the unknown level included.
 };
+
+// Statistics of the runs with one batch size: how many epochs they needed to the target.
+struct ArmEpochs {
+  std::int64_t runs = 0;
+  std::int64_t converged = 0;
+  bool ever_converged = false;  // True also if that run has left the window.
+  // Statistics of ln epochs since the last drift, over the runs that converged and over those that
+  // failed after the batch size had converged once.
+  std::int64_t results = 0;
+  double mean = 0.0;
+  double squares = 0.0;  // Sum of squared deviations from the mean.
+  // Sum of squares and degrees of freedom from before the last drift. They still count for the
+  // noise, which a drift does not change.
+  double older_squares = 0.0;
+  std::int64_t older_freedom = 0;
+  // The results from before the last drift, with a variance that was widened by the drift.
+  std::optional<EpochBelief::Evidence> stale{};
+  // ln epochs of the latest run, if that run was surprising.
+  std::optional<double> surprise{};
+  // The rest is about a batch size that has not converged yet.
+  int longest_stop = 0;  // Epochs of the longest run that was stopped.
+  int stops = 0;         // Runs that were stopped.
+  double spent = 0.0;    // Cost of those runs, in units of the epoch cost.
+  bool dropped = false;  // The batch size is not worth another try.
+};
+
+// A run as the history keeps it.
+struct RunRecord {
+  std::int64_t recurrence = 0;
+  std::size_t arm = 0;  // Index of the batch size.
+  bool converged = false;
+  int epochs = 0;
+  double spent = 0.0;       // In units of the epoch cost.
+  bool drops = false;       // The batch size is not worth another try.
+  bool surprising = false;  // Outside the interval in which 99 % of such runs were expected.
+};
+
+// The results of a job's runs, by batch size: those of the latest `window` recurrences, or of all
+// (window 0), of which only sums are kept. Two surprising runs in a row with one batch size are
+// taken for a drift of the data: earlier results count little from then on, and dropped batch sizes
+// may be tried again. One owner.
+class EpochHistory {
+ public:
+  EpochHistory(std::size_t arms, int window) : window_(window), arms_(arms) {}
+
+  void Add(const RunRecord& run);
+
+  std::span<const ArmEpochs> arms() const { return arms_; }
+  // The variance of ln epochs between runs of one batch size, pooled over all batch sizes.
+  double NoiseVariance() const;
+  // Returns what EpochBelief learns from each batch size; nullopt if there is nothing to learn.
+  std::vector<std::optional<EpochBelief::Evidence>> AllEvidence() const;
+
+  // Returns ln epochs of a run. For a run that did not converge, a bit is added: it would have
+  // needed more epochs than it had.
+  static double LogEpochs(const RunRecord& run);
+
+  Json Save() const;
+  Status Restore(const Json& state);
+
+ private:
+  void Apply(const RunRecord& run);
+  void HandleDrift();
+
+  int window_;
+  std::vector<ArmEpochs> arms_;
+  std::deque<RunRecord> latest_{};  // The runs in the window; empty without one.
+};
+
+// Returns the variance to assume between runs of a batch size with few results, when the pooled
+// variance is `noise`.
+double CautiousNoise(double noise);
 
 }  // namespace zeus

@@ -3,9 +3,54 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "zeus/base/units.h"
-#include "zeus/optimizer/batch_size/knowledge.h"
+#include "zeus/optimizer/batch_size/epoch_belief.h"
+
+namespace zeus {
+
+// The belief about one batch size. Logarithms are natural; costs are in joules.
+struct ArmKnowledge {
+  int batch_size = 0;
+  double log_epochs = 0.0;  // Expected value of f(b), see EpochBelief.
+  double log_epochs_variance = 0.0;
+  double log_epoch_cost = 0.0;
+  double log_epoch_cost_sigma = 0.0;
+  bool profiled = false;     // Its epoch cost was measured on this GPU model.
+  bool converged = false;    // It reached the target at least once.
+  bool has_results = false;  // It has results since the last drift.
+  bool candidate = false;    // It is near enough to one that converged, and not dropped.
+
+  double log_cost() const { return log_epochs + log_epoch_cost; }
+  double log_cost_variance() const {
+    return log_epochs_variance + log_epoch_cost_sigma * log_epoch_cost_sigma;
+  }
+};
+
+// Everything that the policy `knowledge_gradient` knows at one moment about runs on one GPU model.
+struct Knowledge {
+  double noise = 0.0;  // Variance of ln epochs between runs of one batch size.
+  std::vector<ArmKnowledge> arms{};
+  std::optional<std::size_t> leader{};  // The cheapest batch size that converged.
+  double leader_cost = 0.0;             // Expected cost of one run with it.
+};
+
+// Combines the results of runs and the epoch costs into Knowledge. Immutable.
+class KnowledgeSource {
+ public:
+  KnowledgeSource(std::span<const int> batch_sizes, int default_batch_size);
+
+  // `costs` has one belief per batch size.
+  Knowledge About(const EpochHistory& history,
+                  std::span<const std::optional<EpochCostBelief>> costs) const;
+
+ private:
+  std::vector<int> batch_sizes_;
+  std::vector<double> octaves_{};  // log2 of the batch sizes.
+  EpochBelief belief_;
+};
 
 // The knowledge gradient: what is one more run with some batch size worth?
 //
@@ -14,7 +59,6 @@
 // nothing is gained. So the value of a run is `horizon`, the number of recurrences still expected,
 // times the expected gain of one recurrence, less the extra cost of the run itself. As long as the
 // best value is positive, exploring pays. The functions need a Knowledge with a leader.
-namespace zeus {
 
 // A random variable X whose logarithm ln X is normally distributed.
 struct Lognormal {

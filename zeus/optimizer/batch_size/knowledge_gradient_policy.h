@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "zeus/optimizer/batch_size/epoch_belief.h"
 #include "zeus/optimizer/batch_size/epoch_cost_table.h"
-#include "zeus/optimizer/batch_size/epoch_history.h"
-#include "zeus/optimizer/batch_size/knowledge.h"
+#include "zeus/optimizer/batch_size/knowledge_gradient.h"
 #include "zeus/optimizer/batch_size/policy.h"
 
 namespace zeus {

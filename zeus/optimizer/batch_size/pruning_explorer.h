@@ -6,7 +6,7 @@
 #include "zeus/base/json_fwd.h"
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
-#include "zeus/optimizer/batch_size/by_batch_size.h"
+#include "zeus/optimizer/batch_size/policy_state.h"
 
 namespace zeus {
 

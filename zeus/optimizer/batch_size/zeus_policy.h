@@ -10,8 +10,8 @@
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 #include "zeus/optimizer/batch_size/arm_ledger.h"
-#include "zeus/optimizer/batch_size/by_batch_size.h"
 #include "zeus/optimizer/batch_size/policy.h"
+#include "zeus/optimizer/batch_size/policy_state.h"
 #include "zeus/optimizer/batch_size/pruning_explorer.h"
 
 namespace zeus {

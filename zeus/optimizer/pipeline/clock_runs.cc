@@ -7,7 +7,7 @@
 #include <queue>
 #include <set>
 
-#include "zeus/optimizer/pipeline/evaluation.h"
+#include "zeus/optimizer/pipeline/plan.h"
 
 namespace zeus::pipeline {
 namespace {

@@ -17,7 +17,6 @@
 
 #include "zeus/optimizer/pipeline/convex_cost.h"
 #include "zeus/optimizer/pipeline/deadline/cost_scaling.h"
-#include "zeus/optimizer/pipeline/deadline/deadline_network.h"
 
 namespace zeus::pipeline::internal {
 

@@ -79,7 +79,7 @@ Result<Frontier> SolveFrontier(const Problem& problem, const CostTable& costs,
     if (!progress.At(sweep.time()))
       return Error{ErrorCode::kUnavailable, "the solve of the frontier was cancelled"};
   }
-  sweep.Settle();
+  sweep.BringUpToNow();
   parts.changes = std::move(sweep.changes());
   std::ranges::stable_sort(parts.changes, std::ranges::greater{}, &DurationChange::from);
   return Frontier(std::move(parts));

@@ -9,7 +9,7 @@
 #include "zeus/base/file.h"
 #include "zeus/optimizer/pipeline/problem.h"
 #include "zeus/optimizer/pipeline/testing/known_frontier.h"
-#include "zeus/optimizer/pipeline/testing/synthetic_profile.h"
+#include "zeus/optimizer/pipeline/testing/random_problem.h"
 
 namespace zeus::pipeline {
 namespace periodic_frontier_test {

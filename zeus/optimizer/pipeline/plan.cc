@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <string_view>
@@ -9,9 +10,58 @@
 #include <vector>
 
 #include "zeus/base/field_reader.h"
+#include "zeus/base/text.h"
 #include "zeus/optimizer/pipeline/schedule.h"
 
 namespace zeus::pipeline {
+namespace {
+
+template <class Better>
+std::vector<int> BestPoints(const Problem& problem, Better better) {
+  std::vector<int> of_kind;
+  for (const ComputationKind& kind : problem.kinds)
+    of_kind.push_back(
+        static_cast<int>(std::ranges::min_element(kind.points, better) - kind.points.begin()));
+  std::vector<int> choice;
+  for (const Computation& computation : problem.computations)
+    choice.push_back(of_kind[At(computation.kind)]);
+  return choice;
+}
+
+}  // namespace
+
+Evaluation Evaluate(const Problem& problem, std::span<const int> choice,
+                    std::span<const Seconds> extra) {
+  Evaluation evaluation;
+  evaluation.starts.assign(problem.computations.size(), Seconds(0));
+  for (const int computation : problem.graph.topological_order()) {
+    const auto at = At(computation);
+    const ComputationKind& kind = problem.Kind(computation);
+    const OperatingPoint& point = kind.points[At(choice[at])];
+    evaluation.energy += EffectiveEnergy(problem, kind, point);
+    const Seconds end =
+        evaluation.starts[at] + point.time + (extra.empty() ? Seconds(0) : extra[at]);
+    evaluation.time = std::max(evaluation.time, end);
+    for (const int next : problem.graph.Successors(computation)) {
+      Seconds& start = evaluation.starts[At(next)];
+      start = std::max(start, end);
+    }
+  }
+  evaluation.energy +=
+      problem.blocking_power * evaluation.time * static_cast<double>(problem.stages);
+  return evaluation;
+}
+
+std::vector<int> FastestChoice(const Problem& problem) {
+  return BestPoints(problem, [](const OperatingPoint& a, const OperatingPoint& b) {
+    return a.time != b.time ? a.time < b.time : a.energy < b.energy;
+  });
+}
+
+std::vector<int> HighestClockChoice(const Problem& problem) {
+  return BestPoints(
+      problem, [](const OperatingPoint& a, const OperatingPoint& b) { return a.clock > b.clock; });
+}
 
 namespace {
 
@@ -177,6 +227,40 @@ Result<PipelineProfile> ProfileFromJson(const Json& json) {
            ReadAll<InstructionProfile>(*instructions, "instructions", InstructionProfileFromJson));
   ZEUS_RETURN_IF_ERROR(Check(profile));
   return profile;
+}
+
+Result<Hertz> StageClocks::Begin(std::string_view instruction) {
+  if (position_ == plan_.size())
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("instruction {} of an iteration is {}, but the plan has only {}: plan "
+                             "for the schedule that the program follows",
+                             position_ + 1, Quote(instruction), plan_.size())};
+  const PlannedInstruction& planned = plan_[position_];
+  if (planned.instruction != instruction)
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("instruction {} of an iteration is {}, but the plan has {}: plan for "
+                             "the schedule that the program follows",
+                             position_ + 1, Quote(instruction), Quote(planned.instruction))};
+  ++position_;
+  planned_time_ += planned.time;
+  return planned.clock;
+}
+
+Hertz StageClocks::Next() const {
+  if (plan_.empty()) return Hertz(0);
+  return plan_[position_ == plan_.size() ? 0 : position_].clock;
+}
+
+Status StageClocks::EndIteration() {
+  const std::size_t done = position_;
+  position_ = 0;
+  planned_time_ = Seconds(0);
+  if (done == plan_.size()) return Ok();
+  return Error{
+      ErrorCode::kInvalidArgument,
+      fmt::format("an iteration ended after {} of the plan's {} instructions: plan for the "
+                  "schedule that the program follows",
+                  done, plan_.size())};
 }
 
 }  // namespace zeus::pipeline

@@ -12,9 +12,8 @@
 #include "zeus/base/file.h"
 #include "zeus/base/random.h"
 #include "zeus/optimizer/pipeline/problem.h"
-#include "zeus/optimizer/pipeline/replicas.h"
-#include "zeus/optimizer/pipeline/testing/instance_directory.h"
-#include "zeus/optimizer/pipeline/testing/synthetic_profile.h"
+#include "zeus/optimizer/pipeline/testing/known_frontier.h"
+#include "zeus/optimizer/pipeline/testing/random_problem.h"
 
 namespace zeus::pipeline {
 namespace planner_test {

@@ -8,10 +8,10 @@
 #include <string>
 
 #include "zeus/base/file.h"
-#include "zeus/optimizer/pipeline/evaluation.h"
 #include "zeus/optimizer/pipeline/periodic_frontier.h"
-#include "zeus/optimizer/pipeline/testing/instance_directory.h"
-#include "zeus/optimizer/pipeline/testing/synthetic_profile.h"
+#include "zeus/optimizer/pipeline/plan.h"
+#include "zeus/optimizer/pipeline/testing/known_frontier.h"
+#include "zeus/optimizer/pipeline/testing/random_problem.h"
 
 namespace zeus::pipeline {
 namespace problem_test {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "zeus/optimizer/pipeline/testing/synthetic_profile.h"
+#include "zeus/optimizer/pipeline/testing/random_problem.h"
 
 namespace zeus::pipeline {
 namespace profile_csv_test {

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "zeus/base/text.h"
-#include "zeus/optimizer/pipeline/evaluation.h"
-#include "zeus/optimizer/pipeline/plan_search.h"
+#include "zeus/optimizer/pipeline/plan.h"
+#include "zeus/optimizer/pipeline/point_choice.h"
 #include "zeus/optimizer/pipeline/schedule.h"
 
 namespace zeus::pipeline {

@@ -23,7 +23,7 @@ constexpr std::int64_t kFewestSteps = 2;
 constexpr std::int64_t kFirstCheck = 4;
 
 // Sensors show the end of a slice within two of their updates.
-constexpr Seconds kSettlingTime = 1s;
+constexpr Seconds kConfirmingTime = 1s;
 
 // A setting may be changed by others at any time; asking the driver takes up to a millisecond.
 constexpr Seconds kLookInterval = 1s;
@@ -35,7 +35,7 @@ constexpr int kTries = 2;
 // (the slowest update once a second), and when to check the precision of a slice: after this part
 // of its length, then whenever it has grown by this factor.
 constexpr Seconds kObservePeriod = 20ms;
-constexpr Seconds kObservedSettlingTime = 2s;
+constexpr Seconds kObservedConfirmingTime = 2s;
 constexpr double kFirstCheckPart = 0.125;
 constexpr double kCheckGrowth = 1.25;
 
@@ -236,7 +236,7 @@ void PowerLimitOptimizer::CompleteStep() {
     if (profiling->measuring && parts_.clock.Now() >= next_look_)
       LookWhetherInForce(profiling->current);
   }
-  if (auto* settling = std::get_if<Settling>(&state_)) settling->time += time;
+  if (auto* confirming = std::get_if<Confirming>(&state_)) confirming->time += time;
 }
 
 Status PowerLimitOptimizer::Move(Moment moment) {
@@ -247,8 +247,8 @@ Status PowerLimitOptimizer::Move(Moment moment) {
     ZEUS_RETURN_IF_ERROR(MoveOn(Profiling(*profiling), moment));
   if (const auto* warmup = std::get_if<Warmup>(&state_))
     ZEUS_RETURN_IF_ERROR(MoveOn(Warmup(*warmup), moment));
-  if (const auto* settling = std::get_if<Settling>(&state_))
-    ZEUS_RETURN_IF_ERROR(MoveOn(Settling(*settling)));
+  if (const auto* confirming = std::get_if<Confirming>(&state_))
+    ZEUS_RETURN_IF_ERROR(MoveOn(Confirming(*confirming)));
   return Ok();
 }
 
@@ -267,7 +267,7 @@ Status PowerLimitOptimizer::TryNext() {
   round_ = static_cast<unsigned>(visit_ / count);
   // When a whole round was left out, another one would be as well.
   if ((options_.rounds && round_ >= *options_.rounds) || left_out_in_a_row_ >= count) {
-    state_ = Settling{};
+    state_ = Confirming{};
     return Ok();
   }
   const std::size_t along = visit_++ % count;
@@ -357,11 +357,11 @@ Status PowerLimitOptimizer::MoveOn(const Profiling& profiling, Moment moment) {
   return Ok();
 }
 
-Status PowerLimitOptimizer::MoveOn(const Settling& settling) {
+Status PowerLimitOptimizer::MoveOn(const Confirming& confirming) {
   ZEUS_TRY(const bool final, UpdateBuilder());
   ZEUS_RETURN_IF_ERROR(Decide());
-  const Seconds timeout = observed() ? kObservedSettlingTime : kSettlingTime;
-  ZEUS_TRY(const bool over, ranks_.AtLeader(final || settling.time >= timeout));
+  const Seconds timeout = observed() ? kObservedConfirmingTime : kConfirmingTime;
+  ZEUS_TRY(const bool over, ranks_.AtLeader(final || confirming.time >= timeout));
   if (over) Finish();
   return Ok();
 }
@@ -385,9 +385,9 @@ TimePoint PowerLimitOptimizer::Poll() {
   if (observed()) {
     PassTime(passed);
     moved = Move(Moment::kBeforeStep);
-  } else if (auto* settling = std::get_if<Settling>(&state_)) {
-    settling->time += passed;
-    moved = MoveOn(Settling(*settling));
+  } else if (auto* confirming = std::get_if<Confirming>(&state_)) {
+    confirming->time += passed;
+    moved = MoveOn(Confirming(*confirming));
   }
   if (!moved.ok()) Fail(moved.error());
   return done_ ? TimePoint::max() : NextPoll();
@@ -396,12 +396,12 @@ TimePoint PowerLimitOptimizer::Poll() {
 void PowerLimitOptimizer::PassTime(Seconds time) {
   if (auto* warmup = std::get_if<Warmup>(&state_)) warmup->time += time;
   if (auto* profiling = std::get_if<Profiling>(&state_)) profiling->time += time;
-  if (auto* settling = std::get_if<Settling>(&state_)) settling->time += time;
+  if (auto* confirming = std::get_if<Confirming>(&state_)) confirming->time += time;
 }
 
 TimePoint PowerLimitOptimizer::NextPoll() const {
   const TimePoint now = parts_.clock.Now();
-  if (std::holds_alternative<Settling>(state_)) return now + kObservePeriod;
+  if (std::holds_alternative<Confirming>(state_)) return now + kObservePeriod;
   const auto* profiling = std::get_if<Profiling>(&state_);
   const TimePoint next_look =
       profiling != nullptr && profiling->measuring ? next_look_ : now + kLookInterval;
@@ -430,7 +430,7 @@ void PowerLimitOptimizer::Stop() {
   if (const auto* profiling = std::get_if<Profiling>(&state_))
     builder_.record(profiling->current).StartOver();
   const auto updated = UpdateBuilder();
-  if (std::holds_alternative<Settling>(state_) && builder_.HasAll()) builder_.Complete();
+  if (std::holds_alternative<Confirming>(state_) && builder_.HasAll()) builder_.Complete();
   if (!updated.ok()) return Fail(updated.error());
   in_force_.reset();
   state_ = Done{};

@@ -11,7 +11,6 @@
 #include "zeus/base/result.h"
 #include "zeus/base/units.h"
 #include "zeus/device/knobs/knob.h"
-#include "zeus/optimizer/agreement.h"
 #include "zeus/optimizer/collective.h"
 #include "zeus/optimizer/power_limit/profile.h"
 #include "zeus/optimizer/power_limit/profile_builder.h"
@@ -61,11 +60,11 @@ class PowerLimitOptimizer {
     bool measuring = false;  // False between epochs.
   };
   // The sensors have yet to show the end of the last slice; until then the best as of now is set.
-  struct Settling {
+  struct Confirming {
     Seconds time{0};
   };
   struct Done {};
-  using State = std::variant<Ready, Warmup, Profiling, Settling, Done>;
+  using State = std::variant<Ready, Warmup, Profiling, Confirming, Done>;
 
   struct Options {
     Selector selector = ZeusCost(0.5);
@@ -176,8 +175,8 @@ class PowerLimitOptimizer {
   Status MoveOn(const Ready& ready, Moment moment);
   Status MoveOn(const Warmup& warmup, Moment moment);
   Status MoveOn(const Profiling& profiling, Moment moment);
-  Status MoveOn(const Settling& settling);
-  // Goes on to the next setting, or to Settling after the last one.
+  Status MoveOn(const Confirming& confirming);
+  // Goes on to the next setting, or to Confirming after the last one.
   Status TryNext();
   Status Try(std::size_t setting);
   // Whether the knob was turned on all ranks; not, when it may not be turned that high any more.

@@ -183,9 +183,9 @@ TEST(PowerLimitOptimizerTest, ASliceEndsWhenItIsPreciseEnough) {
 
 TEST(PowerLimitOptimizerTest, TheLastSliceIsWaitedFor) {
   FakeJob job(TypicalStep);
-  job.meter.settle_after = 250ms;
+  job.meter.final_after = 250ms;
   PowerLimitOptimizer optimizer(job.parts(), Options(Energy()));
-  while (!std::holds_alternative<Optimizer::Settling>(optimizer.state())) job.Step(optimizer);
+  while (!std::holds_alternative<Optimizer::Confirming>(optimizer.state())) job.Step(optimizer);
   EXPECT_EQ(job.steps, 452);
   while (!optimizer.done()) job.Step(optimizer);
 
@@ -194,9 +194,9 @@ TEST(PowerLimitOptimizerTest, TheLastSliceIsWaitedFor) {
   EXPECT_NEAR(last.energy_per_step / TypicalStep(100_W).energy, 1, 1e-9);
 }
 
-TEST(PowerLimitOptimizerTest, ASensorThatNeverSettlesDoesNotHoldTheJobUp) {
+TEST(PowerLimitOptimizerTest, ASensorThatNeverConfirmsDoesNotHoldTheJobUp) {
   FakeJob job(TypicalStep);
-  job.meter.settle_after = 1h;
+  job.meter.final_after = 1h;
   PowerLimitOptimizer optimizer(job.parts(), Options(Energy()));
   job.Train(optimizer, 1000, 1);
   EXPECT_TRUE(optimizer.done());
@@ -462,9 +462,9 @@ TEST(PowerLimitOptimizerTest, AnEpochWhoseEndIsNotKnownIsMeasuredAgain) {
   EXPECT_NEAR(optimizer.profile().points[1].time_per_step / TypicalStep(200_W).time, 1, 1e-9);
 }
 
-TEST(PowerLimitOptimizerTest, PollingSettlesBetweenEpochs) {
+TEST(PowerLimitOptimizerTest, PollingConfirmsBetweenEpochs) {
   FakeJob job(TypicalStep);
-  job.meter.settle_after = 250ms;
+  job.meter.final_after = 250ms;
   PowerLimitOptimizer optimizer(job.parts(), OfEpochs());
   for (int i = 0; i < 4; ++i) job.Step(optimizer);
   optimizer.OnStepBegin();

@@ -7,7 +7,7 @@
 
 #include "zeus/base/result.h"
 #include "zeus/device/knobs/knob.h"
-#include "zeus/optimizer/agreement.h"
+#include "zeus/optimizer/collective.h"
 #include "zeus/optimizer/power_limit/profile.h"
 #include "zeus/optimizer/power_limit/setting_record.h"
 #include "zeus/optimizer/power_limit/slice_meter.h"

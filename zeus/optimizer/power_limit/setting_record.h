@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,10 +12,37 @@
 #include "zeus/device/knobs/knob.h"
 #include "zeus/optimizer/power_limit/profile.h"
 #include "zeus/optimizer/power_limit/slice_meter.h"
-#include "zeus/optimizer/power_limit/slice_statistics.h"
 #include "zeus/optimizer/power_limit/step_source.h"
 
 namespace zeus {
+
+// How long the steps of a slice took. Welford's sums: exact for any number of steps.
+class StepTimes {
+ public:
+  void Add(Seconds step) {
+    ++count_;
+    const Seconds delta = step - mean_;
+    mean_ += delta / static_cast<double>(count_);
+    squares_ += delta.count() * (step - mean_).count();
+  }
+
+  std::int64_t count() const { return count_; }
+  Seconds mean() const { return mean_; }
+  // Sum of the squared deviations from the mean, relative to the mean.
+  double RelativeSquares() const {
+    return mean_ > Seconds(0) ? squares_ / (mean_.count() * mean_.count()) : 0.0;
+  }
+  // One standard deviation of the mean, relative to it. Infinite for fewer than two steps.
+  double RelativeError() const {
+    const auto n = static_cast<double>(count_);
+    return count_ < 2 ? INFINITY : std::sqrt(RelativeSquares() / (n - 1) / n);
+  }
+
+ private:
+  std::int64_t count_ = 0;
+  Seconds mean_{0};
+  double squares_ = 0;
+};
 
 // Everything that was measured at one setting. A setting is visited once per round; a visit is one
 // slice, or several where epochs ended in between. One owner.
@@ -47,8 +75,8 @@ class SettingRecord {
   // are brought up to date as well: the last line of a slice may arrive after its end.
   Result<SliceReading> Read(SliceMeter& meter, const StepSource* source = nullptr);
 
-  // What a step takes, from the slices whose rate is known: their mean, with the scatter between
-  // them. nullopt if there is none.
+  // Returns the mean time and energy of a step, from the slices whose rate is known, with the
+  // scatter between them. nullopt if there is none.
   std::optional<ProfilePoint> ObservedPoint() const;
 
  private:
@@ -56,7 +84,7 @@ class SettingRecord {
   StepTimes times_;
   std::vector<Slice> slices_;
   StepTimes times_before_;         // Before the present visit.
-  std::size_t slices_before_ = 0;  // Likewise.
+  std::size_t slices_before_ = 0;  // Also before the present visit.
 };
 
 // The sum of two stretches of training that were measured one after the other.

@@ -7,13 +7,111 @@
 
 #include "zeus/replay/cluster/generator.h"
 #include "zeus/replay/cluster/testing/made_jobs.h"
+#include "zeus/replay/job_replay.h"
 
 namespace zeus::replay {
 namespace cluster_replay_test {
 
+using testing::HopelessJob;
+using testing::MadeClusterJob;
+
+ClusterTotals Replay(const ReplayJob& job, const char* contender,
+                     const std::vector<ClusterJob>& submissions, std::uint64_t seed = 1) {
+  return ReplayGroup(job, {.name = contender}, seed, submissions).value();
+}
+
+std::vector<ClusterJob> OneAfterTheOther(int jobs, double ratio = 1.0) {
+  std::vector<ClusterJob> submissions;
+  for (int i = 0; i < jobs; ++i)
+    submissions.push_back(
+        {.start = Seconds(100 * i), .end = Seconds(100 * i + 2), .runtime_ratio = ratio});
+  return submissions;
+}
+
+std::vector<ClusterJob> AllAtOnce(int jobs) {
+  return std::vector<ClusterJob>(static_cast<std::size_t>(jobs),
+                                 {.start = Seconds(0), .end = Seconds(10)});
+}
+
+TEST(GroupReplayTest, JobsOneAfterTheOtherAreTheRecurrencesOfAJob) {
+  const ReplayJob job = MadeClusterJob("neumf", Seconds(1));
+  for (const char* const contender : {"default", "grid", "zeus", "knowledge_gradient", "oracle"}) {
+    JobReplay alone = JobReplay::Make(job, {.name = contender}, 1).value();
+    Usage usage;
+    std::int64_t runs = 0;
+    for (int i = 0; i < 100; ++i) {
+      const ReplayedRecurrence& recurrence = alone.Next();
+      usage += recurrence.usage;
+      for (const ReplayedRun& run : recurrence.runs) runs += run.epochs > 0 ? 1 : 0;
+    }
+    const ClusterTotals totals = Replay(job, contender, OneAfterTheOther(100));
+    EXPECT_EQ(totals.jobs, 100);
+    EXPECT_EQ(totals.runs, runs) << contender;
+    EXPECT_NEAR(totals.usage.cost / usage.cost, 1.0, 1e-9) << contender;
+    EXPECT_EQ(totals.concurrent, 0) << contender;
+  }
+}
+
+TEST(GroupReplayTest, WhoStartsWhileAnotherExploresRunsWhatIsKnown) {
+  const ReplayJob job = MadeClusterJob("neumf", Seconds(1));
+  const ClusterTotals totals = Replay(job, "zeus", AllAtOnce(20));
+  EXPECT_EQ(totals.concurrent, 19) << "nothing is known before the first has ended";
+  EXPECT_EQ(totals.unfinished, 0);
+}
+
+TEST(GroupReplayTest, AResultIsKnownWhenItsJobEnds) {
+  const ReplayJob job = MadeClusterJob("neumf", Seconds(1));
+  const std::vector<ClusterJob> at_its_end{{.start = Seconds(0), .end = Seconds(10)},
+                                           {.start = Seconds(10), .end = Seconds(20)}};
+  EXPECT_EQ(Replay(job, "zeus", at_its_end).concurrent, 0);
+  const std::vector<ClusterJob> before{{.start = Seconds(0), .end = Seconds(10)},
+                                       {.start = Seconds(9), .end = Seconds(20)}};
+  EXPECT_EQ(Replay(job, "zeus", before).concurrent, 1);
+}
+
+TEST(GroupReplayTest, UsageIsScaledByTheRatioAndDecisionsAreNot) {
+  const ReplayJob job = MadeClusterJob("neumf", Seconds(1));
+  const ClusterTotals once = Replay(job, "zeus", OneAfterTheOther(50));
+  const ClusterTotals twice = Replay(job, "zeus", OneAfterTheOther(50, 2.0));
+  EXPECT_DOUBLE_EQ(twice.usage.energy.value(), 2 * once.usage.energy.value());
+  EXPECT_EQ(twice.runs, once.runs);
+  EXPECT_DOUBLE_EQ(twice.ratios, 100);
+}
+
+TEST(GroupReplayTest, AFailedTryIsRepeatedWhenItsTimeIsOver) {
+  // Batch size 8 never arrives and is stopped early, once the first job has shown what the target
+  // costs.
+  ReplayJob job = MadeClusterJob("neumf", Seconds(1));
+  job.arms[0].epochs_to_target = {std::nullopt};
+  std::vector<ClusterJob> submissions = OneAfterTheOther(30);
+  const ClusterTotals totals = Replay(job, "zeus", submissions);
+  EXPECT_GT(totals.retries, 0);
+  EXPECT_EQ(totals.runs, totals.jobs + totals.retries);
+  EXPECT_EQ(totals.unfinished, 0);
+}
+
+TEST(GroupReplayTest, AJobThatNeverConvergesEndsUnfinished) {
+  const ReplayJob job = HopelessJob();
+  for (const char* const contender : {"default", "grid", "zeus", "knowledge_gradient", "oracle"}) {
+    const ClusterTotals totals = Replay(job, contender, OneAfterTheOther(10));
+    EXPECT_EQ(totals.jobs, 10) << contender;
+    EXPECT_EQ(totals.unfinished, 10) << contender;
+  }
+  EXPECT_EQ(Replay(job, "zeus", AllAtOnce(10)).unfinished, 10);
+}
+
+TEST(GroupReplayTest, AnUnknownContenderIsRefused) {
+  const ReplayJob job = MadeClusterJob("neumf", Seconds(1));
+  EXPECT_EQ(ReplayGroup(job, {.name = "best"}, 1, {}).error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST(GroupSeedTest, IsTheChecksumOfTheNameAsTheReferenceHasIt) {
+  EXPECT_EQ(GroupSeed("Wikipedia", 0), 0x11E60398U);
+  EXPECT_NE(GroupSeed("Wikipedia", 1), GroupSeed("Wikipedia", 0));
+}
+
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::MadeClusterJob;
 
 std::vector<ReplayJob> Jobs() {
   return {MadeClusterJob("resnet50", Seconds(100)), MadeClusterJob("neumf", Seconds(1)),

@@ -2,13 +2,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "zeus/base/result.h"
 #include "zeus/base/units.h"
+#include "zeus/replay/input/csv_reader.h"
+#include "zeus/replay/input/text_source.h"
 
 // The submissions to a cluster: groups of recurring jobs, which may overlap in time (Zeus §6.3).
 namespace zeus::replay {
@@ -68,5 +73,18 @@ class ClusterTraceBuilder {
   std::vector<std::uint32_t> group_of_{};  // Group index of each entry of jobs_.
   std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> numbers_{};
 };
+
+// Reads and writes the trace of groups that the evaluation of the Zeus paper uses
+// (docs/formats.md): a row per job with group, start_time, end_time, dataset and runtime_ratio.
+
+// Unusable rows are left out, rows that start before the previous one of their group are put in
+// order; `problems` gets both. kInvalidArgument when no usable row is left.
+Result<ClusterTrace> ReadGroupTrace(const std::filesystem::path& path, RowProblems& problems);
+Result<ClusterTrace> ReadGroupTrace(TextSource source, RowProblems& problems);
+
+// Passes the text that ReadGroupTrace() reads to `write` in parts, because a trace is too large to
+// be in memory twice. Stops at the first error of `write` and returns it.
+Status WriteGroupTrace(const ClusterTrace& trace,
+                       const std::function<Status(std::string_view part)>& write);
 
 }  // namespace zeus::replay

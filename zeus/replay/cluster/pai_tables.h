@@ -7,7 +7,7 @@
 
 #include "zeus/base/result.h"
 #include "zeus/replay/cluster/cluster_trace.h"
-#include "zeus/replay/input/row_problems.h"
+#include "zeus/replay/input/csv_reader.h"
 
 // Reads the public trace of Alibaba's GPU cluster (cluster-trace-gpu-v2020) as it is published:
 // tables without a header line, whose columns may be listed in a file of the same name that ends in

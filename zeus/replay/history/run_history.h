@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "zeus/base/result.h"
@@ -45,5 +47,39 @@ struct MeasuredJob {
 // Measures the runs on one GPU model; an empty `gpu_model` stands for the one with the most runs.
 // kNotFound when no run on it has ended.
 Result<MeasuredJob> MeasureHistory(const RunHistory& history, std::string_view gpu_model);
+
+// The progress of a run at one report: sums since the start of the run.
+struct RunProgress {
+  int epochs = 0;
+  Seconds time{};
+  Joules energy{};
+  std::optional<Watts> limit{};
+};
+
+// Reads an event of kind trial_reported. kInvalidArgument names the field that is wrong.
+Result<RunProgress> ReadProgress(const JobEvent& event);
+
+// Builds a history record by record in the order of an export: trials come before the events about
+// them. Add() rejects records that no run can have produced (kInvalidArgument), so that later
+// computations need no checks. Not thread-safe.
+class HistoryBuilder {
+ public:
+  void SetJob(JobSpec spec) { history_.spec = std::move(spec); }
+  Status Add(Trial trial);
+  Status Add(JobEvent event);
+
+  // Returns kNotFound when there is no run.
+  Result<RunHistory> Finish() &&;
+
+ private:
+  struct Run {
+    int epochs = 0;  // Epochs of the whole run, valid once it has ended.
+    bool ended = false;
+    RunProgress latest{};
+  };
+
+  RunHistory history_{};
+  std::map<std::int64_t, Run> runs_{};  // By trial number.
+};
 
 }  // namespace zeus::replay

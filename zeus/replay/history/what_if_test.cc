@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "zeus/base/json.h"
-#include "zeus/replay/history/translation.h"
 
 namespace zeus::replay {
 namespace what_if_test {

@@ -7,7 +7,7 @@ namespace zeus::report::testing {
 // One of everything: each mark, both kinds of axes, a heat map with a search, tables.
 Report SampleReport();
 
-// What a report must survive: nothing at all, numbers that are none, one point, 100,000 points,
+// Reports that must survive: nothing at all, numbers that are none, one point, 100,000 points,
 // names that would end an element, sixty figures.
 Report AdverseReport();
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "zeus/plan/plan_repository.h"
+#include "zeus/plan/session_repository.h"
 #include "zeus/plan/testing/plan_samples.h"
 #include "zeus/store/testing/repository_harness.h"
 
@@ -19,7 +20,7 @@ inline PlanRecord APlanRecord(const std::string& id) {
           .created_at = WallTime(std::chrono::microseconds(1'700'000'000'123'456))};
 }
 
-// What every PlanRepository promises. Include this in one file of a test program only.
+// The promises of every PlanRepository. Include this in one file of a test program only.
 class PlanConformance : public ::testing::TestWithParam<RepositoryCase> {
  protected:
   void SetUp() override {
@@ -138,6 +139,137 @@ TEST_P(PlanConformance, NoChangeOfTwoServersIsLost) {
   const PlanRecord record = plans_->Find("a").value();
   EXPECT_EQ(record.version, 1 + kThreads * kChanges);
   EXPECT_EQ(record.pace, Seconds(1 + kThreads * kChanges));
+}
+
+inline PipelineSession ASession(const std::string& id) {
+  return {.id = id,
+          .data_parallel = 2,
+          .pipeline_parallel = 4,
+          .tensor_parallel = 1,
+          .metadata = "grün \"☃\"",
+          .created_at = WallTime(std::chrono::seconds(1000)),
+          .used_at = WallTime(std::chrono::seconds(1000))};
+}
+
+inline SessionRank ARank(int rank) {
+  return {
+      .rank = rank, .data_rank = rank / 4, .pipeline_rank = rank % 4, .clocks_mhz = {1410, 210}};
+}
+
+// The promises of every SessionRepository. Include this in one file of a test program only.
+class SessionConformance : public ::testing::TestWithParam<RepositoryCase> {
+ protected:
+  void SetUp() override {
+    harness_ = GetParam().make();
+    auto opened = harness_.open();
+    ASSERT_TRUE(opened.ok()) << opened.error().message;
+    sessions_ = std::move(opened.value().sessions);
+    ASSERT_TRUE(sessions_->Insert(ASession("a")).ok());
+  }
+
+  RepositoryHarness harness_;
+  std::unique_ptr<SessionRepository> sessions_;
+};
+
+TEST_P(SessionConformance, ASessionComesBackAsItWasStored) {
+  EXPECT_EQ(sessions_->Find("a").value(), ASession("a"));
+  EXPECT_EQ(sessions_->Insert(ASession("a")).error().code, ErrorCode::kConflict);
+}
+
+TEST_P(SessionConformance, WithoutASessionThereIsNothing) {
+  EXPECT_EQ(sessions_->Find("b").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(sessions_->Ranks("b").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(sessions_->AddRank("b", ARank(0)).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(sessions_->Measurements("b").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(sessions_->PutMeasurement("b", {}).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(sessions_->EndRound(ASession("b")).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(sessions_->MarkUsed("b", {}).error().code, ErrorCode::kNotFound);
+}
+
+TEST_P(SessionConformance, ARankRegistersOnceAndMaySaySoAgain) {
+  ASSERT_TRUE(sessions_->AddRank("a", ARank(3)).ok());
+  ASSERT_TRUE(sessions_->AddRank("a", ARank(1)).ok());
+  EXPECT_TRUE(sessions_->AddRank("a", ARank(3)).ok());
+  SessionRank impostor = ARank(3);
+  impostor.pipeline_rank = 0;
+  EXPECT_EQ(sessions_->AddRank("a", impostor).error().code, ErrorCode::kConflict);
+  EXPECT_EQ(sessions_->Ranks("a").value(), (std::vector{ARank(1), ARank(3)}));
+}
+
+TEST_P(SessionConformance, APlaceIsTakenByOneRank) {
+  ASSERT_TRUE(sessions_->AddRank("a", ARank(3)).ok());
+  SessionRank second = ARank(3);
+  second.rank = 5;
+  const Status refused = sessions_->AddRank("a", second);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kConflict);
+  EXPECT_EQ(refused.error().message,
+            "rank: 5 cannot be dp_rank 0, pp_rank 3, tp_rank 0: rank 3 is");
+  EXPECT_EQ(sessions_->Ranks("a").value(), (std::vector{ARank(3)}));
+  EXPECT_TRUE(sessions_->AddRank("a", ARank(5)).ok());
+}
+
+TEST_P(SessionConformance, NoRankOfManyAtOnceIsLost) {
+  constexpr int kRanks = 8;
+  std::unique_ptr<SessionRepository> other;
+  if (GetParam().shared) other = std::move(harness_.open().value().sessions);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < kRanks; ++rank)
+    threads.emplace_back([&, rank] {
+      SessionRepository& mine = other && rank % 2 == 0 ? *other : *sessions_;
+      const Status added = mine.AddRank("a", ARank(rank));
+      EXPECT_TRUE(added.ok()) << added.error().message;
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(sessions_->Ranks("a").value().size(), std::size_t{kRanks});
+}
+
+TEST_P(SessionConformance, WhatARankMeasuredLastCounts) {
+  ASSERT_TRUE(sessions_->PutMeasurement("a", {.round = 0, .rank = 1, .points = "old\n"}).ok());
+  ASSERT_TRUE(sessions_->PutMeasurement("a", {.round = 1, .rank = 0, .points = "later\n"}).ok());
+  ASSERT_TRUE(sessions_->PutMeasurement("a", {.round = 0, .rank = 1, .points = "new\n"}).ok());
+  EXPECT_EQ(sessions_->Measurements("a").value(),
+            (std::vector<SessionMeasurement>{{.round = 0, .rank = 1, .points = "new\n"},
+                                             {.round = 1, .rank = 0, .points = "later\n"}}));
+}
+
+TEST_P(SessionConformance, ARoundEndsOnce) {
+  PipelineSession session = sessions_->Find("a").value();
+  session.plan_id = "first";
+  ASSERT_TRUE(sessions_->EndRound(session).ok());
+  session.plan_id = "second";
+  ASSERT_TRUE(sessions_->EndRound(session).ok());
+  EXPECT_EQ(sessions_->Find("a").value().round, 1);
+  EXPECT_EQ(sessions_->Find("a").value().plan_id, "first");
+}
+
+TEST_P(SessionConformance, MeasuringStartsOverUnlessTheRoundHasEnded) {
+  PipelineSession session = sessions_->Find("a").value();
+  ASSERT_TRUE(sessions_->PutMeasurement("a", {.round = 0, .rank = 1, .points = "x\n"}).ok());
+  ASSERT_TRUE(sessions_->EndRound(session).ok());
+  ASSERT_TRUE(sessions_->StartOver(session).ok());
+  EXPECT_EQ(sessions_->Find("a").value().round, 1);
+  EXPECT_EQ(sessions_->Measurements("a").value().size(), 1U);
+  session.round = 1;
+  ASSERT_TRUE(sessions_->StartOver(session).ok());
+  EXPECT_EQ(sessions_->Find("a").value().round, 0);
+  EXPECT_TRUE(sessions_->Measurements("a").value().empty());
+}
+
+TEST_P(SessionConformance, WhatNobodyUsesIsDeleted) {
+  ASSERT_TRUE(sessions_->Insert(ASession("b")).ok());
+  ASSERT_TRUE(sessions_->AddRank("a", ARank(0)).ok());
+  ASSERT_TRUE(sessions_->PutMeasurement("a", {.points = "x"}).ok());
+  ASSERT_TRUE(sessions_->MarkUsed("b", WallTime(std::chrono::seconds(2000))).ok());
+  const WallTime between(std::chrono::seconds(1500));
+  EXPECT_EQ(sessions_->DeleteUnused(between, 0).value(), 0);
+  EXPECT_EQ(sessions_->DeleteUnused(between, 10).value(), 1);
+  EXPECT_EQ(sessions_->DeleteUnused(between, 10).value(), 0);
+  EXPECT_EQ(sessions_->Find("a").error().code, ErrorCode::kNotFound);
+  EXPECT_TRUE(sessions_->Find("b").ok());
+  ASSERT_TRUE(sessions_->Insert(ASession("a")).ok());
+  EXPECT_TRUE(sessions_->Ranks("a").value().empty());
+  EXPECT_TRUE(sessions_->Measurements("a").value().empty());
 }
 
 }  // namespace zeus::testing

@@ -66,7 +66,7 @@ inline JobEvent AnEvent(const std::string& job_id, std::int64_t sequence) {
           .detail = {{"batch_size", 64}}};
 }
 
-// What every test of jobs starts with: an empty one, opened.
+// The start of every test of jobs: an empty repository, opened.
 class RepositoryTest : public ::testing::TestWithParam<RepositoryCase> {
  protected:
   void SetUp() override {

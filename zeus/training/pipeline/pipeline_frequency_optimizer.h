@@ -15,7 +15,7 @@
 #include "zeus/optimizer/pipeline/clock_sweep.h"
 #include "zeus/plan/plan_service.h"
 #include "zeus/training/callback.h"
-#include "zeus/training/pipeline/pipeline_rank.h"
+#include "zeus/training/pipeline/pipeline_profiler.h"
 
 namespace zeus {
 

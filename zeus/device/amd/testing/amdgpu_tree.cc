@@ -7,8 +7,8 @@
 
 #include "zeus/base/file.h"
 #include "zeus/base/text.h"
-#include "zeus/device/amd/amdgpu_sysfs.h"
 #include "zeus/device/amd/board.h"
+#include "zeus/device/amd/sysfs_board.h"
 
 namespace zeus::testing {
 namespace {

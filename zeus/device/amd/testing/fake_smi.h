@@ -3,8 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "zeus/device/amd/amd_smi.h"
-#include "zeus/device/amd/rocm_smi.h"
+#include "zeus/device/amd/smi.h"
 
 namespace zeus::testing {
 

@@ -11,10 +11,10 @@ namespace {
 
 FakeNvml* current = nullptr;
 
-// What a handle points to.
+// A handle points to one of these.
 struct Slot {
   FakeBoard* board;
-  std::string partition;  // Of a MIG instance.
+  std::string partition;  // Set for a MIG instance.
   int process;
 };
 

@@ -3,6 +3,253 @@
 #include <algorithm>
 
 namespace zeus::pipeline {
+namespace {
+
+const ConvexCost& FindCost(const Problem& problem, const CostTable& costs, int computation) {
+  return costs.costs[At(problem.computations[At(computation)].kind)];
+}
+
+std::vector<Ticks> EarliestBegins(const ComputationGraph& graph, std::span<const Ticks> durations) {
+  std::vector<Ticks> begins(At(graph.size()), 0);
+  for (const int computation : graph.topological_order())
+    for (const int next : graph.Successors(computation))
+      begins[At(next)] =
+          std::max(begins[At(next)], begins[At(computation)] + durations[At(computation)]);
+  return begins;
+}
+
+// Fills a network with the arcs of a problem. Computations are ranked by the time they begin.
+class Builder {
+ public:
+  Builder(ActivityNetwork& network, const Problem& problem, const CostTable& costs)
+      : network_(network), problem_(problem), costs_(costs), graph_(problem.graph) {}
+
+  void Build() {
+    RankComputations();
+    network_.nodes.resize(2 * rank_.size() + 2);
+    AddActivities();
+    AddWaits();
+    AddIncidences();
+  }
+
+ private:
+  int Begin(int computation) const { return 2 + 2 * rank_[At(computation)]; }
+  int End(int computation) const { return 3 + 2 * rank_[At(computation)]; }
+
+  void RankComputations() {
+    for (int i = 0; i < graph_.size(); ++i)
+      durations_.push_back(FindCost(problem_, costs_, i).longest());
+    begins_ = EarliestBegins(graph_, durations_);
+    // Computations without duration may begin at the same time: they stay in topological order.
+    order_.assign(graph_.topological_order().begin(), graph_.topological_order().end());
+    std::ranges::stable_sort(order_, {}, [&](int i) { return begins_[At(i)]; });
+    rank_.resize(order_.size());
+    for (std::size_t i = 0; i < order_.size(); ++i) rank_[At(order_[i])] = static_cast<int>(i);
+  }
+
+  void AddActivities() {
+    for (const int i : order_) {
+      const ConvexCost& cost = FindCost(problem_, costs_, i);
+      const Ticks begin = begins_[At(i)];
+      const Ticks end = begin + durations_[At(i)];
+      network_.node(Begin(i)).anchor = begin;
+      network_.node(End(i)).anchor = end;
+      network_.longest = std::max(network_.longest, end);
+      network_.arcs.push_back({.duration = durations_[At(i)], .ends = {Begin(i), End(i)}});
+      network_.activities.push_back(
+          {.cost = &cost, .breakpoint = static_cast<int>(cost.times.size()) - 1, .computation = i});
+    }
+    network_.node(network_.sink()).anchor = network_.longest;
+    for (int activity = 0; activity < graph_.size(); ++activity) network_.SetBounds(activity);
+  }
+
+  void AddWaits() {
+    for (const int i : order_)
+      if (graph_.Predecessors(i).empty())
+        network_.arcs.push_back({.ends = {network_.source(), Begin(i)}});
+    for (const int i : order_) {
+      for (const int next : graph_.Successors(i))
+        network_.arcs.push_back({.ends = {End(i), Begin(next)}});
+      if (graph_.Successors(i).empty())
+        network_.arcs.push_back({.ends = {End(i), network_.sink()}});
+    }
+  }
+
+  void AddIncidences() {
+    for (const NetworkArc& arc : network_.arcs)
+      for (const int end : arc.ends) ++network_.node(end).end;
+    std::int32_t sum = 0;
+    for (NetworkNode& node : network_.nodes) {
+      sum += node.end;
+      node.first = node.end = sum - node.end;
+    }
+    network_.incidences.resize(2 * network_.arcs.size());
+    for (int way = 0; way < static_cast<int>(2 * network_.arcs.size()); ++way) {
+      const NetworkArc& arc = network_.arc(ArcNumber(way));
+      network_.incidences[At(network_.node(arc.From(way)).end++)] = {way, arc.To(way)};
+    }
+  }
+
+  ActivityNetwork& network_;
+  const Problem& problem_;
+  const CostTable& costs_;
+  const ComputationGraph& graph_;
+  std::vector<Ticks> durations_{};
+  std::vector<Ticks> begins_{};
+  std::vector<int> order_{};
+  std::vector<int> rank_{};  // Place of each computation in order_.
+};
+
+}  // namespace
+
+ActivityNetwork::ActivityNetwork(const Problem& problem, const CostTable& costs) {
+  Builder(*this, problem, costs).Build();
+}
+
+void ActivityNetwork::SetBounds(int activity) {
+  Activity& state = activities[At(activity)];
+  NetworkArc& arc = arcs[At(activity)];
+  const ConvexCost& cost = *state.cost;
+  const std::size_t k = At(state.breakpoint);
+  // By complementary slackness the flow lies between the slopes on both sides of the duration.
+  const Slope flow = state.lower + arc.residual[1];
+  const Slope above = k + 1 < cost.times.size() ? cost.slopes[k + 1] : 0;
+  Slope below = above;
+  if (arc.duration == cost.times[k]) below = k == 0 ? kUnlimited : cost.slopes[k];
+  state.lower = above;
+  arc.residual = {below - flow, flow - above};
+}
+
+GrowingCut::GrowingCut(ActivityNetwork& network, std::vector<DurationChange>& changes)
+    : network_(network), changes_(changes), events_(network.arcs.size()), time_(network.longest) {
+  for (NetworkNode& node : network_.nodes) node.anchor -= time_;
+  Join(network_.source(), kRoot, network_.source());
+  Grow();
+}
+
+Ticks GrowingCut::NextTime(Ticks bound) {
+  const EventQueue::Event* const next = events_.Next();
+  return next == nullptr ? bound : std::max(bound, next->time);
+}
+
+void GrowingCut::PassEvent() {
+  const EventQueue::Event event = *events_.Next();
+  time_ = event.time;
+  BringUpToNow(event.arc);
+  const NetworkArc& arc = network_.arc(event.arc);
+  const int way = 2 * event.arc + (network_.node(arc.ends[0]).inside() ? 0 : 1);
+  Inspect(way, arc.From(way), arc.To(way));
+  Grow();
+}
+
+void GrowingCut::Join(int node, int way, int from) {
+  NetworkNode& joining = network_.node(node);
+  joining.anchor += time_;
+  joining.Hang(way, from);
+  joined_.push_back(node);
+  network_.Prefetch(node);
+}
+
+void GrowingCut::Grow() {
+  for (std::size_t i = 0; i < joined_.size(); ++i) {
+    const int from = joined_[i];
+    for (const auto [way, neighbour] : network_.Incidences(from)) {
+      // Only arcs across the edge of the cut have events. This one crossed it until `from` joined.
+      if (!network_.node(neighbour).inside()) {
+        Inspect(way, from, neighbour);
+      } else if (events_.Waits(ArcNumber(way))) {
+        BringUpToNow(ArcNumber(way));
+      }
+    }
+  }
+  joined_.clear();
+}
+
+// Inspects a way that leads out of the cut: lets its end join, or schedules the event at which that
+// may change.
+void GrowingCut::Inspect(int way, int from, int to) {
+  if ((way & 1) == 0) {
+    InspectForward(way, from, to);
+  } else {
+    InspectBackward(way, from, to);
+  }
+}
+
+void GrowingCut::InspectForward(int way, int from, int to) {
+  const Ticks gap = network_.node(to).anchor + time_ - network_.node(from).anchor;
+  // An arc that is no activity has neither a duration nor a limit.
+  const bool waits = !network_.IsActivity(ArcNumber(way));
+  const Ticks slack = waits ? gap : gap - network_.arc(ArcNumber(way)).duration;
+  if (slack > 0) {
+    events_.Schedule(ArcNumber(way), time_ - slack);
+  } else if (waits || network_.arc(ArcNumber(way)).residual[0] > 0) {
+    Join(to, way, from);
+  } else {
+    Move(ArcNumber(way), -1);
+  }
+}
+
+void GrowingCut::InspectBackward(int way, int from, int to) {
+  const Ticks gap = network_.node(from).anchor - network_.node(to).anchor - time_;
+  const bool waits = !network_.IsActivity(ArcNumber(way));
+  // An arc that leads back in and is not tight gains slack as time falls, so it has no event.
+  if (waits && gap > 0) return;
+  const NetworkArc& arc = network_.arc(ArcNumber(way));
+  if (gap > arc.duration) return;
+  if (arc.residual[1] > 0) {
+    Join(to, way, from);
+  } else if (!waits && network_.activities[static_cast<std::size_t>(ArcNumber(way))].lower > 0) {
+    Move(ArcNumber(way), 1);
+  }
+}
+
+void GrowingCut::Move(int activity, int direction) {
+  Activity& state = network_.activities[static_cast<std::size_t>(activity)];
+  const Ticks duration = network_.arc(activity).duration;
+  const auto k = static_cast<std::size_t>(state.breakpoint);
+  const std::vector<Ticks>& times = state.cost->times;
+  Ticks target = times[k];
+  if (direction > 0) {
+    target = times[k + 1];
+  } else if (target == duration) {
+    target = times[k - 1];
+  }
+  state.direction = direction;
+  state.since = time_;
+  events_.Schedule(activity, time_ - direction * (target - duration));
+}
+
+void GrowingCut::BringUpToNow(int arc) {
+  events_.Cancel(arc);
+  if (!network_.IsActivity(arc)) return;
+  Activity& state = network_.activities[static_cast<std::size_t>(arc)];
+  if (state.direction == 0) return;
+  if (state.since != time_) {
+    Ticks& duration = network_.arc(arc).duration;
+    duration += state.direction * (state.since - time_);
+    const std::vector<Ticks>& times = state.cost->times;
+    auto k = static_cast<std::size_t>(state.breakpoint);
+    while (k > 0 && times[k] > duration) --k;
+    while (k + 1 < times.size() && times[k + 1] <= duration) ++k;
+    state.breakpoint = static_cast<std::int32_t>(k);
+    changes_.push_back({state.since, time_, state.computation, state.direction});
+    network_.SetBounds(arc);
+  }
+  state.direction = 0;
+}
+
+void GrowingCut::BringAllUpToNow() {
+  for (int arc = 0; arc < static_cast<int>(network_.activities.size()); ++arc)
+    if (events_.Waits(arc)) BringUpToNow(arc);
+}
+
+void GrowingCut::WatchRemoved() {
+  for (const int way : boundary_) {
+    const NetworkArc& arc = network_.arc(ArcNumber(way));
+    if (network_.node(arc.To(way)).inside()) Inspect(Opposite(way), arc.To(way), arc.From(way));
+  }
+  boundary_.clear();
+}
 
 std::optional<Slope> CutTree::SendAll() {
   // Mending leaves detours behind. When they have made the path about twice as long as it was, the

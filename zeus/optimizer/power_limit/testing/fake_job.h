@@ -63,13 +63,13 @@ class FakeKnob final : public Knob {
   const Watts before_;
 };
 
-// What a step takes at a limit.
+// The time and energy of a step at a limit.
 struct FakeStep {
   Seconds time;
   Joules energy;
 };
 
-// A meter that knows exactly what was used. A reading is final `settle_after` the end of its slice.
+// A meter that knows exactly what was used. A reading is final `final_after` the end of its slice.
 class FakeMeter final : public SliceMeter {
  public:
   explicit FakeMeter(Clock& clock) : clock_(clock) {}
@@ -91,7 +91,7 @@ class FakeMeter final : public SliceMeter {
   Result<SliceReading> Read(Ticket ticket) override {
     const auto& [reading, end] = slices_[static_cast<std::size_t>(ticket)];
     SliceReading told = reading;
-    told.final = clock_.Now() >= end + settle_after;
+    told.final = clock_.Now() >= end + final_after;
     if (!told.final) told.energy = told.energy * 3;  // Nobody may rely on it.
     return told;
   }
@@ -99,7 +99,7 @@ class FakeMeter final : public SliceMeter {
   bool measuring() const { return begin_.has_value(); }
 
   Joules used{0};
-  Seconds settle_after{0};
+  Seconds final_after{0};
   double relative_sigma = 0;
   std::optional<Error> failure;
   std::vector<std::string> labels;
