@@ -547,21 +547,42 @@ class MixedNodeTest(TrainTestCase):
 
 
 class ReadmeTest(TrainTestCase):
-    """A reader copies examples/train.py and the command line of the README, and it works."""
+    """A reader pastes the blocks of the README, and they do what it says."""
 
-    def command_line(self):
-        text = (ROOT / "README.md").read_text(encoding="utf-8")
-        block = re.search(r"^cp examples/train.py \.\n(zeus train .*?)^```", text,
-                          re.MULTILINE | re.DOTALL)
-        self.assertIsNotNone(block, "the README has a command line for examples/train.py")
+    README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+    def block(self, first):
+        """The rest of the block of commands from the line that begins with `first`."""
+        block = re.search(rf"^({re.escape(first)} .*?)^```", self.README, re.MULTILINE | re.DOTALL)
+        self.assertIsNotNone(block, f"the README has a block with {first}")
         return block.group(1)
 
-    def test_the_command_line_of_the_readme_trains_on_the_simulated_gpu(self):
-        self.start("V100")
-        shutil.copy(ROOT / "examples/train.py", self.path("train.py"))
+    def setUp(self):
+        super().setUp()
         self.environment["PATH"] = os.path.dirname(ZEUS) + ":" + self.environment["PATH"]
+
+    def test_measuring_ends_and_prints_the_figures_of_the_readme(self):
+        # On a busy machine the load must not be over before it is measured.
+        script = self.block("zeus sim start").replace("--seconds 12 &", "--seconds 600 &")
+        script = script.replace("\nwait ", "\nkill $!; wait ") + "zeus sim stop\n"
+        self.assertIn("--seconds 600 &", script)
+        done = subprocess.run(["bash", "-c", script], env=self.environment,
+                              cwd=self.directory.name, capture_output=True, text=True, timeout=300,
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        row = r"^  (gpu:\d) +([\d.]+) ± [\d.]+ J .*counter, \d+ updates$"
+        written = dict(re.findall(row, self.README, re.MULTILINE))
+        printed = dict(re.findall(row, done.stdout + done.stderr, re.MULTILINE))
+        self.assertEqual(printed.keys(), written.keys(), done.stdout + done.stderr)
+        for device, energy in written.items():
+            self.assertAlmostEqual(float(printed[device]) / float(energy), 1, delta=0.3)
+
+    def test_the_command_line_of_the_readme_trains_on_the_simulated_gpu(self):
+        self.start("2xA100")
+        os.mkdir(self.path("examples"))
+        shutil.copy(ROOT / "examples/train.py", self.path("examples/train.py"))
         before = json.loads(self.sim("truth", "--json"))[0]["energy_joules"]
-        done = subprocess.run(["bash", "-c", self.command_line()], env=self.environment,
+        done = subprocess.run(["bash", "-c", self.block("zeus train")], env=self.environment,
                               cwd=self.directory.name, capture_output=True, text=True, timeout=300,
                               check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -571,6 +592,8 @@ class ReadmeTest(TrainTestCase):
         self.assertEqual(trial["batch_size"], 128)
         self.assertGreater(trial["epochs"], 5)  # Long enough for something to be learned.
         self.assertGreater(trial["energy_joules"], 0)
+        self.assertIn(trial["power_limit_watts"], (400, 350, 300, 250))
+        self.assertNotIn("Broken pipe", done.stderr)
         after = json.loads(self.sim("truth", "--json"))[0]["energy_joules"]
         self.assertGreater(after, before)
         # The load of the GPU has ended with the run.
