@@ -9,13 +9,6 @@
 namespace zeus {
 namespace {
 
-// The service takes only finite metrics: a training that diverged gets the worst one there is.
-double FiniteMetric(double metric, const JobSpec& spec) {
-  constexpr double kWorst = 1e308;
-  if (std::isfinite(metric)) return metric;
-  return spec.higher_is_better ? -kWorst : kWorst;
-}
-
 // Shorter epochs are not worth a warning.
 constexpr Seconds kLongestUnnoticedDoubt{1.0};
 
@@ -27,6 +20,12 @@ bool Alike(double said, double seen) {
 
 }  // namespace
 
+double FiniteMetric(double metric, const JobSpec& spec) {
+  constexpr double kWorst = 1e308;
+  if (std::isfinite(metric)) return metric;
+  return spec.higher_is_better ? -kWorst : kWorst;
+}
+
 TrialMeter::TrialMeter(const Parts& parts, const Trial& trial, const JobSpec& spec)
     : parts_(parts), spec_(spec), baseline_(trial.role == RunRole::kBaseline) {
   last_.job_id = trial.job_id;
@@ -34,12 +33,13 @@ TrialMeter::TrialMeter(const Parts& parts, const Trial& trial, const JobSpec& sp
 }
 
 Status TrialMeter::Begin() {
+  if (parts_.devices != nullptr) {
+    meter_.emplace(parts_.devices->NewMeter());
+    ZEUS_RETURN_IF_ERROR(meter_->Begin("trial"));
+    share_.emplace(parts_.devices->NewShare());
+    share_->Begin();
+  }
   begun_ = parts_.clock.Now();
-  if (parts_.devices == nullptr) return Ok();
-  meter_.emplace(parts_.devices->NewMeter());
-  ZEUS_RETURN_IF_ERROR(meter_->Begin("trial"));
-  share_.emplace(parts_.devices->NewShare());
-  share_->Begin();
   return Ok();
 }
 
@@ -98,7 +98,8 @@ Status TrialMeter::Measure(const EpochReport& said, TrialReport& report) {
   report.shared = share_ && share_->shared();
   // Estimates of what the sensor has not shown yet may be taken back; energy cannot.
   report.energy = std::max(said.energy.value_or(energy), last_.energy);
-  report.time = std::max(said.time.value_or(Seconds(parts_.clock.Now() - begun_)), last_.time);
+  const TimePoint arrived = said.arrived.value_or(parts_.clock.Now());
+  report.time = std::max(said.time.value_or(Seconds(arrived - begun_)), last_.time);
   return Ok();
 }
 

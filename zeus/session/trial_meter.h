@@ -11,6 +11,9 @@
 
 namespace zeus {
 
+// The service takes only finite metrics: a training that diverged gets the worst one there is.
+double FiniteMetric(double metric, const JobSpec& spec);
+
 // Time and energy of a run since its start, as the reports of its epochs need them. What the
 // command says of itself counts; the rest is measured. One owner; the parts must outlive it.
 class TrialMeter {
