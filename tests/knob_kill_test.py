@@ -22,6 +22,7 @@ from sim_testing import ZEUS, SimTestCase, wait_until
 
 PROGRAM = os.environ.get("KNOB_PROGRAM", "build/dev/tests/knob_program")
 C_PROGRAM = os.environ.get("KNOB_C_PROGRAM", "build/dev/tests/knob_c_program")
+TRAIN_JOB = os.path.abspath(os.environ.get("TRAIN_JOB", "build/dev/examples/train_job"))
 PYTHON_PATH = os.environ.get("ZEUS_PYTHON_PATH")
 KILLS = int(os.environ.get("KNOB_KILLS", "16"))
 GPUS = 2
@@ -50,10 +51,17 @@ while True:
     plo.on_train_end()
     plo.close()
 """
+TRAIN_EPOCHS = ": {batch_size}; i=0; while [ $i -lt 50 ]; do i=$((i+1)); sleep 0.1; echo val_acc=0.1; done"
+PYTHON_TRAIN = f"""
+import zeus
+zeus.train(["sh", "-c", {TRAIN_EPOCHS!r}], job="kill", batch_sizes=[32], default=32, target=0.9,
+           metric_regex="val_acc=([0-9.]+)", max_epochs=50, eta=0, database="sqlite:jobs.db")
+"""
 
 
 def users(folder):
     """Who turns knobs: a name and a command each."""
+    inside = ["sh", "-c", 'cd "$0" && exec "$@"', folder]  # Where their databases go.
     profile = ["profile", "--limits", "300,150,100", "--slice", "100ms", "--warmup", "0s"]
     listed = [
         ("cli profile", [ZEUS, *profile, "--until-done", "--quiet", "--", "sh", "-c", LOOP]),
@@ -68,12 +76,14 @@ def users(folder):
         ("c++ scoped", [PROGRAM, "loop"]),
         ("c++ scoped wait", [PROGRAM, "wait", "scoped"]),
         ("c++ guard", [PROGRAM, "wait"]),
+        ("c++ train", [*inside, TRAIN_JOB, "sh", "-c", TRAIN_EPOCHS]),
         ("c", [C_PROGRAM, "loop"]),
         ("c wait", [C_PROGRAM]),
     ]
     if PYTHON_PATH:
         listed += [("python", [sys.executable, "-c", PYTHON_LOOP]),
-                   ("python jit", [sys.executable, "-c", PYTHON_JIT])]
+                   ("python jit", [sys.executable, "-c", PYTHON_JIT]),
+                   ("python train", [*inside, sys.executable, "-c", PYTHON_TRAIN])]
     return listed
 
 
@@ -215,6 +225,20 @@ class KnobKillTest(SimTestCase):
                                   capture_output=True, text=True, timeout=120)
             self.assertEqual(done.returncode, 0, (what, done.stderr))
         self.assertEqual(self.below(), [], what)
+
+    def test_a_signal_ends_a_training_of_a_program_with_its_gpus_as_they_were(self):
+        trainings = [user for user in users(self.directory.name) if user[0].endswith(" train")]
+        for name, command in trainings:
+            for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+                process, pid = self.start(command, False)
+                wait_until(lambda process=process: self.below() or process.poll() is not None,
+                           f"{name} lowers a limit")
+                with open(self.errors, encoding="utf-8") as errors:
+                    self.assertIsNone(process.poll(), f"{name}: {errors.read()}")
+                os.kill(pid, number)
+                self.wait_for_end(process, pid, number)
+                self.assertEqual(self.below(), [], (name, number.name))
+                self.end(process)
 
     def test_random_kills_leave_no_gpu_capped_and_no_cap_raised(self):
         listed = users(self.directory.name)

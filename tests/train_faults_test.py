@@ -2,6 +2,8 @@
 
 import json
 import os
+import signal
+import socket
 import subprocess
 import unittest
 
@@ -63,6 +65,55 @@ class FaultTest(TrainTestCase):
         self.assertIn("measure the energy of gpu:0", errors)
         self.assertNotEqual(process.returncode, 0)
         self.assertEqual(self.trials()[0]["status"], "failed")
+
+    def hang_in_the_middle(self, *arguments):
+        """A run whose driver stops to answer after some epochs; a call then takes 60 s."""
+        self.start("V100")
+        process = self.start_train(*self.options(), "--driver-timeout", "2", "--stride", "100",
+                                   *arguments)
+        wait_until(lambda: self.reported_epochs() > 1, "no report came")
+        self.sim("fault", "--gpu", "0", "--kind", "slow:60s")
+        return process
+
+    def test_a_driver_that_hangs_does_not_keep_signals_from_the_command(self):
+        process = self.hang_in_the_middle(*self.command(
+            "--seconds", "0.2", "--most", "2000", "--epochs", '{"64": 2000}'))
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 128 + signal.SIGTERM, errors)
+        self.assertIn("knobs restore", errors)
+        self.assertEqual(self.trials()[0]["status"], "failed")
+
+    def test_nothing_is_learned_from_a_run_whose_driver_hangs(self):
+        process = self.hang_in_the_middle(*self.command(
+            "--seconds", "0.2", "--epochs", '{"64": 30}'))
+        _, errors = process.communicate(timeout=120)
+        self.assertIn("did not answer within 2 s", errors)
+        self.assertNotEqual(process.returncode, 0, errors)  # The limit may still be changed.
+        trial, = self.trials()
+        self.assertEqual((trial["status"], trial["epochs"]), ("converged", 30))
+        self.assertTrue(trial["shared"])
+        self.assertLess(trial["time_seconds"], 60)
+
+    def test_ctrl_c_is_answered_while_a_server_hangs(self):
+        with socket.socket() as server:  # It accepts connections and never answers.
+            server.bind(("127.0.0.1", 0))
+            server.listen(8)
+            process = self.start_train(
+                "--server", f"http://127.0.0.1:{server.getsockname()[1]}", "--server-wait",
+                "600s", *self.options(), *self.itself(), "--eta", "0", *self.command())
+            connection, _ = server.accept()
+            with connection:
+                process.send_signal(signal.SIGINT)
+                _, errors = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 128 + signal.SIGINT, errors)
+
+    def test_output_is_read_also_where_standard_output_is_closed(self):
+        command = [ZEUS, "train", *self.options(), *self.itself(), "--eta", "0", *self.command()]
+        done = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *command], env=self.environment,
+                              capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.trials()[0]["status"], "converged")
 
     def test_exit_code_1_of_the_command_ends_everything(self):
         done = self.train(*self.options(), *self.itself(), "--eta", "0", "--recurrences", "3", "--",

@@ -1,4 +1,7 @@
 // The zeus command: one executable, one verb per capability. This file only composes them.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -61,10 +64,20 @@ int Main(int argc, char** argv) {
   });
 }
 
+// With a closed standard stream (`>&-`) the next file, as a database, would get its number, and
+// what is printed would end up in it.
+void OpenStandardStreams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0) {
+      [[maybe_unused]] const int opened = ::open("/dev/null", O_RDWR);  // Gets this number.
+    }
+}
+
 }  // namespace
 }  // namespace zeus::cli
 
 int main(int argc, char** argv) {
+  zeus::cli::OpenStandardStreams();
   const int code = zeus::cli::Main(argc, argv);
   if (zeus::AbandonedCalls() == 0) return code;
   // A call hangs in a driver: destructors of static objects must not run concurrently with it.

@@ -1,6 +1,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -13,6 +14,7 @@
 #include "python/bindings/collective.h"
 #include "python/bindings/errors.h"
 #include "python/bindings/monitor.h"
+#include "zeus/base/log.h"
 #include "zeus/session/train.h"
 #include "zeus/training/training_loop.h"
 
@@ -252,6 +254,8 @@ JobSpec SpecOfTraining(const py::dict& fields) {
   spec.policy = Field<std::string>(fields, "policy");
   spec.seed = Field<std::optional<std::uint64_t>>(fields, "seed");
   spec.deadline = Duration(fields, "deadline");
+  spec.gpu_model = Field<std::string>(fields, "gpu_model");
+  spec.max_power = Watts(Field<double>(fields, "max_power"));
   return spec;
 }
 
@@ -289,19 +293,31 @@ TrainOptions OptionsOfTraining(const py::dict& fields) {
   if (const auto regex = Field<std::optional<std::string>>(fields, "progress_regex"))
     options.progress = Unwrap(ProgressPattern::Compile(*regex));
   options.learning_rate = Field<std::optional<double>>(fields, "lr");
+  options.no_placeholder = Field<bool>(fields, "no_placeholder");
+  options.server_wait = Seconds(Field<double>(fields, "server_wait"));
   options.limit = LimitOfTraining(fields["power_limit"]);
+  if (Field<bool>(fields, "may_raise")) options.limit.ceiling = Ceiling::kOfDevice;
   return options;
 }
 
 // Notes the trials of a session; Python gets them when it is over.
 class TrialLog final : public TrainListener {
  public:
-  void OnTrialEnded(const TrialOutcome& outcome) override { trials_.push_back(outcome); }
+  void OnTrialEnded(const TrialOutcome& outcome) override;
   py::list ToList() const;
 
  private:
   std::vector<TrialOutcome> trials_;
+  bool trouble_logged_ = false;
 };
+
+void TrialLog::OnTrialEnded(const TrialOutcome& outcome) {
+  trials_.push_back(outcome);
+  if (outcome.limit_trouble && !std::exchange(trouble_logged_, true))
+    log::Warning("the power limit is {}: {}",
+                 outcome.limit_left_changed ? "not what it was" : "left alone",
+                 outcome.limit_trouble->message);
+}
 
 py::list TrialLog::ToList() const {
   py::list list;
@@ -310,8 +326,16 @@ py::list TrialLog::ToList() const {
     trial["recurrence"] = outcome.trial.recurrence;
     trial["batch_size"] = outcome.trial.batch_size;
     trial["converged"] = outcome.trial.status == TrialStatus::kConverged;
-    trial["time"] = outcome.trial.time.count();
-    trial["energy"] = outcome.trial.energy.value();
+    // A run without an epoch was not measured.
+    const bool known = outcome.trial.epochs > 0;
+    trial["time"] = known ? outcome.trial.time.count() : std::nan("");
+    trial["energy"] = known ? outcome.trial.energy.value() : std::nan("");
+    trial["epochs"] = outcome.trial.epochs;
+    trial["metric"] =
+        outcome.trial.metric ? py::object(py::float_(*outcome.trial.metric)) : py::none();
+    trial["shared"] = outcome.trial.shared;
+    trial["limit_trouble"] =
+        outcome.limit_trouble ? py::object(py::str(outcome.limit_trouble->message)) : py::none();
     trial["power_limit"] = outcome.trial.power_limit
                                ? py::object(py::float_(outcome.trial.power_limit->value()))
                                : py::none();
@@ -328,6 +352,7 @@ py::dict RunJob(const py::dict& fields) {
   TrainPlace place{.listener = &log};
   place.jobs.server = Field<std::optional<std::string>>(fields, "server").value_or("");
   place.jobs.database = Field<std::optional<std::string>>(fields, "database").value_or("");
+  place.driver_timeout = Seconds(Field<double>(fields, "driver_timeout"));
   place.gpus = Field<std::optional<std::vector<unsigned>>>(fields, "gpus");
   std::optional<py::error_already_set> interrupt;
   int polls = 0;
@@ -345,8 +370,9 @@ py::dict RunJob(const py::dict& fields) {
   }
   if (interrupt) throw py::error_already_set(std::move(*interrupt));
   const TrainOutcome ended = Unwrap(std::move(*outcome));
-  if (ended.limit_left_changed) throw Failure(*ended.limit_left_changed);
   py::dict result;
+  result["limit_left_changed"] =
+      ended.limit_left_changed ? MakeException(*ended.limit_left_changed) : py::object(py::none());
   result["job"] = ended.job;
   result["gpu_model"] = ended.gpu_model;
   result["reached"] = ended.reached && !ended.exit_code;

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "zeus/base/detached_call.h"
 #include "zeus/base/file.h"
 #include "zeus/base/json.h"
 #include "zeus/base/log.h"
@@ -20,6 +21,8 @@ using namespace std::chrono_literals;
 
 // How often calls are cancelled after their deadline.
 constexpr Seconds kCancelPeriod = 100ms;
+// How often a waiting caller is asked whether it is to stop.
+constexpr Seconds kStopPollPeriod = 50ms;
 
 constexpr const char* kKeptTrialSchema = "zeus.kept_trial/1";
 constexpr const char* kKeptTrialExtension = ".trial";
@@ -179,16 +182,43 @@ Seconds SpoolingJobService::LongestCall() const {
   return std::max(options_.start_timeout, kTimeoutOfASilentServer);
 }
 
+bool SpoolingJobService::SeeStop() {
+  if (!stopped_ && options_.stop_requested && std::this_thread::get_id() == owner_ &&
+      options_.stop_requested())
+    stopped_ = true;
+  return stopped_;
+}
+
+template <class Answer, class Ask>
+Answer SpoolingJobService::Attended(const Ask& ask) {
+  if (!options_.stop_requested || std::this_thread::get_id() != owner_) return ask();
+  const bool stopped_before = stopped_;
+  const SystemClock clock;
+  const TimePoint begun = clock.Now();
+  DetachedCall<Answer> call([&ask] { return ask(); });  // It is waited for below.
+  while (!call.FinishedWithin(kStopPollPeriod)) {
+    if (SeeStop() && (!stopped_before || clock.Now() - begun >= kTimeoutOfASilentServer))
+      service_.CancelCalls();
+  }
+  return *call.TakeWithin(0s);
+}
+
+void SpoolingJobService::Pause(Seconds time) {
+  const TimePoint end = clock_.Now() + time;
+  for (Seconds left = time; left > 0s && !SeeStop(); left = end - clock_.Now())
+    clock_.SleepFor(options_.stop_requested ? std::min(left, kStopPollPeriod) : left);
+}
+
 template <class Answer, class Ask>
 Result<Answer> SpoolingJobService::AskUntilTimeout(const Ask& ask) {
   const CallDeadline calls_end(service_, LongestCall());
   const TimePoint deadline = clock_.Now() + options_.start_timeout;
   BackOff pauses(kRetryUntilDeadline);
   for (;;) {
-    auto answer = ask();
+    auto answer = Attended<Result<Answer>>(ask);
     const Seconds left = deadline - clock_.Now();
-    if (answer.ok() || !answer.error().retryable() || left <= 0s) return answer;
-    clock_.SleepFor(std::min(pauses.NextPause(), left));
+    if (answer.ok() || !answer.error().retryable() || left <= 0s || stopped_) return answer;
+    Pause(std::min(pauses.NextPause(), left));
   }
 }
 
@@ -201,10 +231,10 @@ Result<RegisteredJob> SpoolingJobService::Register(const JobSpec& spec) {
       offline_ = false;
     }
     const CallDeadline calls_end(service_, LongestCall());
-    Deliver(registered.value().job.spec.id);
+    AttendDelivery(registered.value().job.spec.id);
     return registered;
   }
-  if (!registered.error().retryable()) return registered;
+  if (!registered.error().retryable() || stopped_) return registered;
   ZEUS_TRY(JobSpec checked, Checked(spec));
   log::Warning("{}: the training begins without it, and its results are delivered later",
                registered.error().message);
@@ -235,7 +265,9 @@ Result<StartedTrial> SpoolingJobService::StartTrial(const TrialRequest& request)
   // The service may be back by now. The registration has waited for it before, so it is asked once.
   if (spec) {
     const CallDeadline calls_end(service_, kTimeoutOfASilentServer);
-    const auto registered = service_.Register(*spec);
+    const auto registered =
+        Attended<Result<RegisteredJob>>([&] { return service_.Register(*spec); });
+    if (!registered.ok() && stopped_) return registered.error();
     if (!registered.ok() && registered.error().retryable()) return StartHere(request);
     if (!registered.ok()) return registered.error();
     const std::lock_guard lock(mutex_);
@@ -251,7 +283,8 @@ Result<StartedTrial> SpoolingJobService::StartTrial(const TrialRequest& request)
   }
   {
     const std::lock_guard lock(mutex_);
-    if (!started.error().retryable() || !job_ || job_->spec.id != request.job_id) return started;
+    if (!started.error().retryable() || stopped_ || !job_ || job_->spec.id != request.job_id)
+      return started;
     offline_ = true;
   }
   log::Warning("{}: the run begins without it, and its results are delivered later",
@@ -324,7 +357,11 @@ Result<ReportAnswer> SpoolingJobService::Report(const TrialReport& report) {
     answer = OwnAnswer(own.trial);
     if (answer.stop) delivered = spec.id;
   }
-  if (!delivered.empty()) Deliver(delivered);
+  if (!delivered.empty()) {
+    // The service was silent at the start of this run, and the next start delivers as well.
+    const CallDeadline calls_end(service_, kTimeoutOfASilentServer);
+    Deliver(delivered);
+  }
   return answer;
 }
 
@@ -345,7 +382,7 @@ Result<Trial> SpoolingJobService::Heartbeat(const std::string& job_id, std::int6
 }
 
 Result<Trial> SpoolingJobService::EndTrial(const TrialEnd& end) {
-  if (end.trial >= 0) return service_.EndTrial(end);
+  if (end.trial >= 0) return Attended<Result<Trial>>([&] { return service_.EndTrial(end); });
   Trial trial;
   {
     const std::lock_guard lock(mutex_);
@@ -356,7 +393,8 @@ Result<Trial> SpoolingJobService::EndTrial(const TrialEnd& end) {
     FinishHere(own, own.trial.epochs > 0 ? end.status : TrialStatus::kFailed, end.reason);
     trial = own.trial;
   }
-  Deliver(end.job_id);
+  const CallDeadline calls_end(service_, kTimeoutOfASilentServer);
+  AttendDelivery(end.job_id);
   return trial;
 }
 
@@ -365,7 +403,7 @@ Result<Job> SpoolingJobService::GetJob(const std::string& job_id) {
     const std::lock_guard lock(mutex_);
     if (offline_ && job_->spec.id == job_id) return *job_;
   }
-  return service_.GetJob(job_id);
+  return Attended<Result<Job>>([&] { return service_.GetJob(job_id); });
 }
 
 Result<Trial> SpoolingJobService::GetTrial(const std::string& job_id, std::int64_t trial) {
@@ -420,6 +458,13 @@ Status SpoolingJobService::DeliverTrial(KeptTrial& kept) {
   end.trial = kept.trial;
   ZEUS_RETURN_IF_ERROR(service_.EndTrial(end));
   return Ok();
+}
+
+void SpoolingJobService::AttendDelivery(const std::string& job_id) {
+  (void)Attended<bool>([&] {
+    Deliver(job_id);
+    return true;
+  });
 }
 
 void SpoolingJobService::Deliver(const std::string& job_id) {

@@ -1,12 +1,15 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -86,6 +89,9 @@ class SpoolingJobService final : public ForwardingJobService {
     std::filesystem::path folder{};  // When empty, nothing is kept, and results are lost.
     std::string where{};  // The address of the service: only trials kept for it are delivered.
     Seconds start_timeout{30};
+    // Called some times a second on the thread that made the service, while that thread waits for
+    // an answer. True ends the wait, and stopped() tells that the answer is not one of the service.
+    std::function<bool()> stop_requested{};
 
     // Keeps trials in the data folder of this user, for all jobs.
     static Options ForThisUser(std::string where, Seconds start_timeout);
@@ -103,6 +109,9 @@ class SpoolingJobService final : public ForwardingJobService {
 
   // Whether the latest registration was not answered.
   bool offline() const;
+  // Whether Options::stop_requested has ended a wait. Later calls are made all the same, but wait
+  // for no more than kTimeoutOfASilentServer.
+  bool stopped() const { return stopped_; }
   // Keeps how a trial ended whose last reports are not answered, for the next start to deliver.
   Status Keep(const Trial& trial, const TrialReport& last, const TrialEnd& end);
 
@@ -112,6 +121,11 @@ class SpoolingJobService final : public ForwardingJobService {
     KeptTrial kept{};
   };
 
+  // Makes a call of the service, and cancels it when the caller is to stop.
+  template <class Answer, class Ask>
+  Answer Attended(const Ask& ask);
+  bool SeeStop();
+  void Pause(Seconds time);
   // Even with a start timeout of 0, a service gets the time to answer once.
   Seconds LongestCall() const;
   // Asks until there is an answer, an error that does not pass, or the start timeout is over.
@@ -121,6 +135,7 @@ class SpoolingJobService final : public ForwardingJobService {
   Result<StartedTrial> StartHere(const TrialRequest& request);
   // Delivers the kept trials of a job; stops at the first one that gets no answer.
   void Deliver(const std::string& job_id);
+  void AttendDelivery(const std::string& job_id);
   Status DeliverTrial(KeptTrial& kept);
   void Save(const OwnTrial& own);
   void FinishHere(OwnTrial& own, TrialStatus status, std::string reason);
@@ -128,6 +143,8 @@ class SpoolingJobService final : public ForwardingJobService {
   Clock& clock_;
   const Options options_;
   const TrialSpool spool_;
+  const std::thread::id owner_ = std::this_thread::get_id();
+  std::atomic<bool> stopped_{false};
 
   mutable std::mutex mutex_;  // Guards the members below; not held while the service is asked.
   std::optional<Job> job_{};  // The job that was registered last.

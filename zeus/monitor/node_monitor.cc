@@ -64,7 +64,7 @@ Result<std::unique_ptr<SharedActivityBoard>> OpenBoard(const std::vector<Monitor
   ZEUS_TRY(const std::filesystem::path path, activity::DefaultActivityPath());
   std::vector<std::string> keys;
   for (const MonitoredDevice& device : devices) keys.push_back(KeyOf(device, boot_id));
-  return SharedActivityBoard::Open(path, std::move(keys), clock, ActivityGroup::FromEnvironment());
+  return SharedActivityBoard::Open(path, std::move(keys), clock, ActivityGroup::Current());
 }
 
 // Null when the energy cannot be shared: then this process measures alone, which is right unless

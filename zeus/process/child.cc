@@ -17,6 +17,7 @@
 #include <system_error>
 
 #include "zeus/base/file_descriptor.h"
+#include "zeus/base/log.h"
 #include "zeus/base/process.h"
 
 namespace zeus {
@@ -26,12 +27,19 @@ constexpr int kSignalExitCode = 128;
 constexpr int kNotStarted = 127;  // Not visible to callers: the parent reads the reason.
 constexpr int kNotExecutable = 126;
 constexpr int kNoSuchCommand = 127;
+constexpr int kStatusLost = 255;
 
 constexpr char kLetGo = 'x';  // Tells a guardian to end without killing the group.
 
 Error CannotStart(const char* what) {
   return {ErrorCode::kUnavailable, fmt::format("cannot start a process: {}: {}", what,
                                                std::generic_category().message(errno))};
+}
+
+bool ExitCodesAreLost() {
+  struct ::sigaction action {};
+  ::sigaction(SIGCHLD, nullptr, &action);
+  return action.sa_handler == SIG_IGN || (action.sa_flags & SA_NOCLDWAIT) != 0;
 }
 
 // The form that exec() requires; it does not write to the words.
@@ -139,6 +147,10 @@ std::optional<int> ExitCodeOfUnstarted(const Error& error) {
 
 Result<Child> Child::Start(const std::vector<std::string>& command, SignalWatch& signals,
                            const ChildOptions& options) {
+  if (ExitCodesAreLost())
+    return Error{ErrorCode::kConflict,
+                 "this program ignores SIGCHLD, so the system drops the exit codes of commands: "
+                 "set it to SIG_DFL before a command is started"};
   const std::vector<std::string> environment = EnvironmentWith(options.environment);
   const std::vector<char*> arguments = Pointers(command);
   const std::vector<char*> variables = Pointers(environment);
@@ -172,15 +184,18 @@ ChildOutcome Child::Wait() {
 }
 
 std::optional<ChildOutcome> Child::WaitFor(Seconds timeout) {
-  if (Collect()) return outcome_;
-  StopIfAsked();
-  if (const auto signal = signals_.NextWithin(timeout)) Handle(*signal);
+  if (!Collect()) {
+    StopIfAsked();
+    if (const auto signal = signals_.NextWithin(timeout)) Handle(*signal);
+  }
+  // Also when the command has ended: a signal that came before that asked this process to end.
   while (const auto signal = signals_.NextWithin(Seconds(0))) Handle(*signal);
   return Collect() ? std::optional(outcome_) : std::nullopt;
 }
 
 bool Child::Collect() {
   const pid_t whom = options_.wait_all ? -1 : pid_;
+  if (ended_ && !options_.wait_all) return true;
   int status = 0;
   pid_t pid = 0;
   while ((pid = ::waitpid(whom, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
@@ -191,7 +206,14 @@ bool Child::Collect() {
     ended_ = WIFEXITED(status) || WIFSIGNALED(status);
     if (ended_ && !options_.wait_all) return true;
   }
-  return pid < 0 && errno == ECHILD;
+  if (pid >= 0 || errno != ECHILD) return false;
+  if (!ended_) {
+    // Other code of this program has waited for all of its children.
+    log::Failure("the exit code of the command is lost, which counts as exit code {}", kStatusLost);
+    outcome_.exit_code = kStatusLost;
+    ended_ = true;
+  }
+  return true;
 }
 
 void Child::Handle(const SignalWatch::Signal& signal) {
@@ -207,7 +229,7 @@ void Child::Handle(const SignalWatch::Signal& signal) {
 }
 
 void Child::PassOn(int signal) const {
-  if (!ended_) {
+  if (!ended_ || options_.own_group) {
     ::kill(options_.own_group ? -pid_ : pid_, signal);
     return;
   }

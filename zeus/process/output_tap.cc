@@ -33,6 +33,15 @@ bool WriteAll(int target, std::string_view bytes) {
   return true;
 }
 
+// A process whose standard output is closed gets its number for the next file: the command, whose
+// standard streams are made from these pipes, would close one of them.
+int AboveStandardStreams(int descriptor) {
+  if (descriptor < 0 || descriptor > STDERR_FILENO) return descriptor;
+  const int above = ::fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  ::close(descriptor);
+  return above;
+}
+
 }  // namespace
 
 void LineCutter::Feed(TimePoint when, std::string_view bytes) {
@@ -75,8 +84,8 @@ Result<std::unique_ptr<OutputTap>> OutputTap::Open(Clock& clock, Listener listen
     }
     Stream& stream = tap->streams_[i];
     stream.target = i == 0 ? STDOUT_FILENO : STDERR_FILENO;
-    stream.source = std::make_unique<FileDescriptor>(ends[0]);
-    stream.command_end = std::make_unique<FileDescriptor>(ends[1]);
+    stream.source = std::make_unique<FileDescriptor>(AboveStandardStreams(ends[0]));
+    stream.command_end = std::make_unique<FileDescriptor>(AboveStandardStreams(ends[1]));
   }
   return tap;
 }

@@ -31,6 +31,7 @@ struct EpochReport {
   std::optional<Watts> power_limit{};
   std::optional<Seconds> epoch_time{};   // Expected time of one epoch from now on.
   std::optional<Joules> epoch_energy{};  // Expected energy of one epoch from now on.
+  std::optional<TimePoint> arrived{};    // When the report was read; nullopt means now.
 };
 
 // Parses {"metric": 0.93, "epoch": 3, "time_seconds": 12.5, "energy_joules": 2100,

@@ -55,7 +55,8 @@ Result<std::unique_ptr<ProfiledDevices>> ProfiledDevices::Open(Clock& clock, con
   ZEUS_TRY(std::unique_ptr<NodeMonitor> monitor,
            NodeMonitor::Open(clock, std::move(node), std::move(choice)));
   ZEUS_TRY(JobKnob job, FindJobKnob(kind, *monitor, wanted.ceiling));
-  return std::unique_ptr<ProfiledDevices>(new ProfiledDevices(std::move(monitor), std::move(job)));
+  return std::unique_ptr<ProfiledDevices>(
+      new ProfiledDevices(std::move(monitor), std::move(job), wanted));
 }
 
 Status ProfiledDevices::CheckMeasured() const {

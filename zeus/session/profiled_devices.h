@@ -9,6 +9,7 @@
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
 #include "zeus/device/knobs/knob.h"
+#include "zeus/device/knobs/knob_guard.h"
 #include "zeus/monitor/node_monitor.h"
 #include "zeus/monitor/own_share.h"
 #include "zeus/optimizer/power_limit/slice_meter.h"
@@ -24,13 +25,16 @@ class ProfiledDevices {
     std::optional<std::vector<unsigned>> gpus{};  // As in "gpu:1"; all when not set.
     Ceiling ceiling = Ceiling::kAsFound;          // The knob is not turned above it.
     Seconds driver_timeout{30};                   // How long drivers may take to find devices.
+    // For programs that do not wait for signals themselves: SIGINT, SIGTERM and SIGHUP restore the
+    // knob before they end the program, see KnobGuard.
+    bool guard_knob = false;
   };
   // kNotFound with one sentence when there is nothing to turn the knob of, kUnavailable when a
   // wanted GPU does not answer in time: a sweep or a training without it would not be what was
   // asked for.
   static Result<std::unique_ptr<ProfiledDevices>> Open(Clock& clock, const Wanted& wanted);
 
-  Knob& knob() { return *job_.knob; }
+  Knob& knob() { return guard_ != nullptr ? *guard_ : *job_.knob; }
   SliceMeter& meter() { return meter_; }
   // Another one, for what is measured at the same time.
   MonitorSliceMeter NewMeter() { return {node_->monitor(), job_.devices}; }
@@ -45,11 +49,14 @@ class ProfiledDevices {
   const std::string& driver() const { return job_.driver; }  // Empty if it does not tell.
 
  private:
-  ProfiledDevices(std::unique_ptr<NodeMonitor> node, JobKnob job)
-      : node_(std::move(node)), job_(std::move(job)), meter_(node_->monitor(), job_.devices) {}
+  ProfiledDevices(std::unique_ptr<NodeMonitor> node, JobKnob job, const Wanted& wanted)
+      : node_(std::move(node)), job_(std::move(job)), meter_(node_->monitor(), job_.devices) {
+    if (wanted.guard_knob) guard_ = std::make_unique<KnobGuard>(*job_.knob);
+  }
 
   std::unique_ptr<NodeMonitor> node_;
   JobKnob job_;
+  std::unique_ptr<KnobGuard> guard_;  // Null when the caller waits for signals itself.
   MonitorSliceMeter meter_;
 };
 

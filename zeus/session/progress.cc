@@ -114,7 +114,13 @@ std::optional<double> ProgressFile::Count() {
   return static_cast<double>(lines_);
 }
 
+bool ProgressSeries::Begun() const {
+  const std::lock_guard lock(mutex_);
+  return last_count_.has_value();
+}
+
 void ProgressSeries::Observe(TimePoint when, double count) {
+  const std::lock_guard lock(mutex_);
   const bool first = !last_count_;
   const double before = last_count_.value_or(count);
   last_count_ = count;
@@ -129,6 +135,7 @@ void ProgressSeries::Observe(TimePoint when, double count) {
 }
 
 std::optional<StepRate> ProgressSeries::Between(TimePoint begin, TimePoint end) const {
+  const std::lock_guard lock(mutex_);
   const auto first = std::ranges::lower_bound(changes_, begin, {}, &Change::when);
   const auto after = std::ranges::upper_bound(changes_, end, {}, &Change::when);
   if (after - first < 2) return std::nullopt;
@@ -155,6 +162,7 @@ std::optional<StepRate> ProgressSeries::Between(TimePoint begin, TimePoint end) 
 }
 
 void ProgressSeries::ForgetBefore(TimePoint when) {
+  const std::lock_guard lock(mutex_);
   const auto keep = std::ranges::lower_bound(changes_, when, {}, &Change::when);
   changes_.erase(changes_.begin(), keep);
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -62,7 +63,8 @@ class ProgressFile {
   std::uint64_t lines_ = 0;
 };
 
-// When the count of a program's steps changed, and the rates that follow from it. One owner.
+// When the count of a program's steps changed, and the rates that follow from it. Thread-safe: a
+// search may ask on another thread than the one that reads the program's output.
 class ProgressSeries final : public StepSource {
  public:
   // Standard error of the time at which a line of a pipe was printed.
@@ -75,7 +77,7 @@ class ProgressSeries final : public StepSource {
   // program counts from the beginning again, as in the next epoch. Times must not decrease.
   void Observe(TimePoint when, double count);
 
-  bool Begun() const override { return last_count_.has_value(); }
+  bool Begun() const override;
 
   // The rate of a stretch of time, from the changes inside it alone, so that steps at another
   // setting of a knob have no part in it: the line through its first and its last change gives the
@@ -93,7 +95,8 @@ class ProgressSeries final : public StepSource {
     double total;  // Steps over all epochs.
   };
 
-  Seconds stamp_sigma_;
+  const Seconds stamp_sigma_;
+  mutable std::mutex mutex_;  // Guards the members below.
   std::optional<double> last_count_;
   double total_ = 0;
   std::vector<Change> changes_;  // Ascending in both members.

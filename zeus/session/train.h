@@ -24,13 +24,18 @@ struct TrainPlace {
   // call as an interruption.
   std::function<bool()> stop_requested{};
   // Signals that it watches are passed on to the command, and those that ask to end end the call.
-  // Null: signals are left to the caller's program.
+  // Null: signals are left to the caller's program, but SIGINT, SIGTERM and SIGHUP restore the
+  // power limit before they reach it.
   SignalWatch* signals = nullptr;
 };
 
 // Returns an error when the program of the command does not exist: Train() begins with this check,
 // so that no job is made for such a command. A name with placeholders is known only when it starts.
 Status FindTrainCommand(const TrainOptions& options);
+
+// Returns kInvalidArgument with one sentence when the options contradict each other or make no
+// sense. Train() begins with this check as well.
+Status CheckTrainOptions(const TrainOptions& options);
 
 // Runs a recurring job of a foreign command, as `zeus train` does: chooses the batch size, finds
 // the power limit while the command runs, stops runs that cost too much, and learns. Returns when

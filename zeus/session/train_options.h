@@ -45,6 +45,7 @@ struct TrainOptions {
   // Words may contain {batch_size}, {lr}, {seed}, {job}, {trial}, {recurrence}, {attempt},
   // {max_epochs} and {target}.
   std::vector<std::string> command{};
+  bool no_placeholder = false;  // The command reads ZEUS_BATCH_SIZE and needs no {batch_size}.
   JobSpec spec{};
   unsigned recurrences = 1;
   unsigned baseline = 0;  // Undisturbed runs of the default batch size before the recurrences.
@@ -88,6 +89,7 @@ struct TrialOutcome {
   std::optional<std::string> failure{};  // Why the command failed, in one sentence.
   std::optional<Error> limit_trouble{};
   bool limit_left_changed = false;  // The power limit could not be restored.
+  bool devices_answer = true;       // False: a driver hung at the end of the run.
   std::optional<Setting> chosen_limit{};
 };
 

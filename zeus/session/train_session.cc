@@ -1,6 +1,7 @@
 #include "zeus/session/train_session.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <filesystem>
 #include <system_error>
@@ -84,9 +85,29 @@ std::filesystem::path RecordsFolder() {
 TrainSession::TrainSession(const Parts& parts, TrainOptions options)
     : parts_(parts),
       options_(std::move(options)),
-      service_(parts.service, parts.clock,
-               SpoolingJobService::Options::ForThisUser(parts.where, options_.server_wait)),
-      records_(RecordsFolder()) {}
+      service_(parts.service, parts.clock, ServiceOptions()),
+      records_(RecordsFolder()),
+      steps_(parts.driver_timeout) {}
+
+SpoolingJobService::Options TrainSession::ServiceOptions() {
+  auto options = SpoolingJobService::Options::ForThisUser(parts_.where, options_.server_wait);
+  options.stop_requested = [this] { return StopRequested(); };
+  return options;
+}
+
+bool TrainSession::StopRequested() {
+  if (parts_.stop_requested && parts_.stop_requested()) end_signal_ = SIGINT;
+  while (const auto signal = parts_.signals.NextWithin(Seconds(0))) {
+    const int number = static_cast<int>(signal->ssi_signo);
+    if (AsksToEnd(number)) end_signal_ = number;
+  }
+  return end_signal_.has_value();
+}
+
+std::optional<int> TrainSession::ExitCodeOfStop() const {
+  constexpr int kSignalExitCode = 128;
+  return end_signal_ ? std::optional(kSignalExitCode + *end_signal_) : std::nullopt;
+}
 
 // Fills in what the devices know about themselves.
 Status TrainSession::CompleteSpec() {
@@ -105,23 +126,63 @@ Status TrainSession::CompleteSpec() {
   return Ok();
 }
 
+Status TrainSession::CheckFixedLimit() {
+  const LimitPlan& plan = options_.limit;
+  if (plan.mode != LimitMode::kFixed || parts_.devices == nullptr) return Ok();
+  constexpr Watts kStride{1};
+  const auto offered = parts_.devices->knob().Settings(kStride);
+  // GPUs of several models may have no common limits: then setting it says why.
+  if (!offered.ok() || offered.value().empty()) return Ok();
+  // A limit between that which was found and that of the device is not an error, but is not set.
+  const auto gpus = static_cast<double>(parts_.devices->turned().size());
+  const double highest = parts_.devices->knob().max_power().value() / gpus;
+  const double lowest = ToNumber(offered.value().back());
+  const double wanted = plan.fixed.value();
+  if (!(highest > 0)) return Ok();
+  if (wanted <= highest && wanted > lowest - kStride.value()) return Ok();
+  return InvalidArgument(fmt::format("--power-limit {:g} is not possible: {} may be {:g} to {:g} W",
+                                     wanted, parts_.devices->knob().name(), lowest, highest));
+}
+
 Result<TrainOutcome> TrainSession::Execute() {
   ZEUS_RETURN_IF_ERROR(CompleteSpec());
-  ZEUS_TRY(const RegisteredJob registered, service_.Register(options_.spec));
-  job_ = registered.job;
+  ZEUS_RETURN_IF_ERROR(CheckFixedLimit());
+  TrainOutcome outcome{.job = options_.spec.id, .gpu_model = options_.spec.gpu_model};
+  auto registered = service_.Register(options_.spec);
+  outcome.exit_code = ExitCodeOfStop();
+  if (outcome.exit_code) {
+    outcome.reached = false;
+    outcome.offline = !registered.ok();
+    return outcome;
+  }
+  if (!registered.ok()) return std::move(registered).error();
+  job_ = registered.value().job;
+  outcome.job = job_.spec.id;
   if (!service_.offline()) ZEUS_RETURN_IF_ERROR(EndOrphans());
-  TrainOutcome outcome{.job = job_.spec.id, .gpu_model = options_.spec.gpu_model};
   for (unsigned number = 1; number <= all_recurrences() && !outcome.exit_code; ++number) {
     ZEUS_TRY(const RecurrenceEnd end, RunRecurrence(number));
     outcome.exit_code = end.exit_code;
     if (!end.reached) outcome.reached = false;
   }
-  outcome.offline = service_.offline();
-  if (parts_.devices != nullptr) {
-    if (Status restored = parts_.devices->knob().Restore(); !restored.ok())
-      outcome.limit_left_changed = std::move(restored).error();
-  }
+  outcome.offline = service_.offline() || service_.stopped() || silent_;
+  if (Status restored = RestoreLimit(); !restored.ok())
+    outcome.limit_left_changed = std::move(restored).error();
   return outcome;
+}
+
+Status TrainSession::RestoreLimit() {
+  if (parts_.devices == nullptr) return Ok();
+  const auto restored = std::make_shared<Status>(Ok());
+  if (!steps_.busy()) {
+    steps_.Start([restored, devices = parts_.devices] { *restored = devices->knob().Restore(); });
+    while (steps_.busy() && !steps_.overdue())
+      (void)parts_.signals.NextUnless(steps_.descriptor(), parts_.driver_timeout);
+  }
+  if (!steps_.busy()) return *restored;
+  if (options_.limit.mode == LimitMode::kFound) return Ok();  // It was never changed.
+  return Error{ErrorCode::kUnavailable,
+               "the power limit may still be changed, because the driver does not answer: zeus "
+               "knobs restore puts it back when it does"};
 }
 
 Status TrainSession::EndOrphans() {
@@ -154,7 +215,12 @@ Result<TrainSession::RecurrenceEnd> TrainSession::RunRecurrence(unsigned number)
   unsigned runs = 0;
   spent_ = Seconds(0);
   for (unsigned tries = 0; tries < options_.tries; ++tries) {
-    ZEUS_TRY(const TrialOutcome outcome, RunTrial(number, recurrence));
+    auto ended = RunTrial(number, recurrence);
+    if (const auto code = ExitCodeOfStop(); code && !ended.ok())
+      return RecurrenceEnd{.exit_code = code};
+    if (!ended.ok()) return std::move(ended).error();
+    TrialOutcome& outcome = ended.value();
+    if (!outcome.exit_code) outcome.exit_code = ExitCodeOfStop();
     parts_.listener.OnTrialEnded(outcome);
     spent_ += outcome.trial.time;
     if (outcome.exit_code) return RecurrenceEnd{.exit_code = outcome.exit_code};
@@ -206,12 +272,13 @@ Result<TrialOutcome> TrainSession::RunTrial(unsigned number,
   if (auto fresh = service_.GetJob(job_.spec.id); fresh.ok()) job_ = std::move(fresh).value();
   std::optional<Seconds> time_left;
   if (job_.spec.deadline) time_left = *job_.spec.deadline - spent_;
-  TrialRun run({service_, parts_.clock, parts_.signals, parts_.devices, parts_.listener,
-                parts_.stop_requested, time_left},
+  TrialRun run({service_, parts_.clock, parts_.signals, parts_.devices, steps_,
+                parts_.activity_group, parts_.listener, parts_.stop_requested, time_left},
                options_, job_, started.value(),
                {.recurrence = number, .recurrences = all_recurrences()});
   auto outcome = run.Execute();
   if (run.end_is_known()) records_.Remove(record);
+  silent_ = run.service_is_silent();
   return outcome;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "zeus/process/signal_watch.h"
 #include "zeus/session/profiled_devices.h"
 #include "zeus/session/train_options.h"
+#include "zeus/session/trial_devices.h"
 
 namespace zeus {
 
@@ -55,8 +57,10 @@ class TrainSession {
     Clock& clock;
     SignalWatch& signals;
     JobService& service;
-    std::string where;         // Names the service, for records of running trials.
-    ProfiledDevices* devices;  // Null when this machine has no GPU.
+    std::string where;                         // Names the service, for records of running trials.
+    std::shared_ptr<ProfiledDevices> devices;  // Null when this machine has no GPU.
+    Seconds driver_timeout{30};  // How long the drivers may take to answer during a run.
+    std::string activity_group;  // For the environment of the command, as "NAME=value".
     TrainListener& listener;
     std::function<bool()> stop_requested{};  // Polled; true ends the session as a signal does.
   };
@@ -71,8 +75,17 @@ class TrainSession {
     std::optional<int> exit_code{};  // Set when the session is to end at once.
   };
 
+  // Notes a signal that asks to end, or the caller's wish to stop. Not during a run, which sees to
+  // it itself.
+  bool StopRequested();
+  SpoolingJobService::Options ServiceOptions();
+  std::optional<int> ExitCodeOfStop() const;
   Status CompleteSpec();
+  // Returns kInvalidArgument for a fixed limit that the devices do not allow.
+  Status CheckFixedLimit();
   Status EndOrphans();
+  // Restores the power limit after the last run, if the drivers answer in time.
+  Status RestoreLimit();
   // The first recurrences are those of the baseline.
   Result<RecurrenceEnd> RunRecurrence(unsigned number);
   Result<TrialOutcome> RunTrial(unsigned number, std::optional<std::int64_t> recurrence);
@@ -85,7 +98,10 @@ class TrainSession {
   TrainOptions options_;
   SpoolingJobService service_;  // Runs start also while the service does not answer.
   TrialRecords records_;
+  DeviceSteps steps_;
   Job job_{};
+  std::optional<int> end_signal_;
+  bool silent_ = false;  // The service did not answer the last reports of the latest run.
   std::uint64_t requests_ = 0;
   Seconds spent_{0};  // Time of the earlier tries of the recurrence.
   bool record_trouble_logged_ = false;

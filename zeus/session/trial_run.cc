@@ -5,156 +5,24 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <utility>
 
-#include "zeus/base/file.h"
 #include "zeus/base/json.h"
 #include "zeus/base/log.h"
 #include "zeus/base/random.h"
-#include "zeus/monitor/sharing/shared_activity_board.h"
+#include "zeus/base/file.h"
 
 namespace zeus {
-namespace {
-
-// The service takes only finite metrics: a training that diverged gets the worst one there is.
-double FiniteMetric(double metric, const JobSpec& spec) {
-  constexpr double kWorst = 1e308;
-  if (std::isfinite(metric)) return metric;
-  return spec.higher_is_better ? -kWorst : kWorst;
-}
-
-// Shorter epochs are not worth a warning.
-constexpr Seconds kLongestUnnoticedDoubt{1.0};
-
-// Whether what a profile says can be true of what is seen: epochs at different limits differ less.
-bool Alike(double said, double seen) {
-  constexpr double kFactor = 2;
-  return said * kFactor >= seen && said <= seen * kFactor;
-}
-
-}  // namespace
-
-TrialMeter::TrialMeter(const Parts& parts, const Trial& trial, const JobSpec& spec)
-    : parts_(parts), spec_(spec), baseline_(trial.role == RunRole::kBaseline) {
-  last_.job_id = trial.job_id;
-  last_.trial = trial.number;
-}
-
-Status TrialMeter::Begin() {
-  begun_ = parts_.clock.Now();
-  if (parts_.devices == nullptr) return Ok();
-  meter_.emplace(parts_.devices->NewMeter());
-  ZEUS_RETURN_IF_ERROR(meter_->Begin("trial"));
-  share_.emplace(parts_.devices->NewShare());
-  share_->Begin();
-  return Ok();
-}
-
-Result<std::optional<TrialReport>> TrialMeter::Epoch(const EpochReport& said, EpochTiming timing) {
-  TrialReport report{.job_id = last_.job_id, .trial = last_.trial};
-  report.epoch = said.epoch.value_or(last_.epoch + 1);
-  const bool back = report.epoch < last_.epoch || (said.time && *said.time < last_.time) ||
-                    (said.energy && *said.energy < last_.energy);
-  if (back && !std::exchange(back_said_, true))
-    log::Warning(
-        "the command reports an earlier epoch, or less time or energy, than before: they count "
-        "from its start, and what was reported stays");
-  if (report.epoch <= last_.epoch) return std::optional<TrialReport>();
-  report.metric = FiniteMetric(said.metric, spec_);
-  ZEUS_RETURN_IF_ERROR(Measure(said, report));
-  report.power_limit = said.power_limit;
-  if (parts_.limit != nullptr) {
-    timing == EpochTiming::kKnown ? parts_.limit->EpochEnded() : parts_.limit->EpochsLumped();
-    // One that is only being tried says nothing about what was chosen.
-    if (!report.power_limit && parts_.limit->limit_is_final())
-      report.power_limit = parts_.limit->in_force();
-  }
-  // Without a GPU to look at, the command was asked to leave its limits alone.
-  report.undisturbed = parts_.limit != nullptr ? !parts_.limit->turned() : baseline_;
-  lumped_ = lumped_ || timing != EpochTiming::kKnown;
-  MeasureEpoch(said, report);
-  steady_ = parts_.limit == nullptr || parts_.limit->limit_is_final();
-  last_ = report;
-  // The first epoch contains the start of the program.
-  if (!first_) first_ = report;
-  if (timing == EpochTiming::kKnown || !timed_) timed_ = report;
-  return std::optional(report);
-}
-
-double TrialMeter::OwnPart() {
-  if (!share_) return 1;
-  const double part = share_->OwnPart();
-  if (share_->shared() && parts_.limit != nullptr) parts_.limit->Forget();
-  return part;
-}
-
-Status TrialMeter::Measure(const EpochReport& said, TrialReport& report) {
-  Joules energy{};
-  if (meter_ && !said.energy) {
-    const auto reading = meter_->Peek();
-    if (!reading.ok() && spec_.eta > 0) return reading.error().While("measure the run");
-    if (reading.ok()) energy = OwnPart() * reading.value().energy;
-    // A device that is lost in the middle would make the run look cheap.
-    if (spec_.eta > 0) ZEUS_RETURN_IF_ERROR(parts_.devices->CheckMeasured());
-  } else if (!said.energy && spec_.eta > 0) {
-    return Error{ErrorCode::kUnavailable,
-                 "nothing tells the energy of the run: there is no GPU to measure, and the command "
-                 "reports no energy_joules (--eta 0 needs none)"};
-  }
-  if (said.energy) (void)OwnPart();
-  report.shared = share_ && share_->shared();
-  // Estimates of what the sensor has not shown yet may be taken back; energy cannot.
-  report.energy = std::max(said.energy.value_or(energy), last_.energy);
-  report.time = std::max(said.time.value_or(Seconds(parts_.clock.Now() - begun_)), last_.time);
-  return Ok();
-}
-
-std::optional<TrialMeter::OneEpoch> TrialMeter::MeanEpoch(const std::optional<TrialReport>& since,
-                                                          const TrialReport& report) {
-  if (!since || report.epoch <= since->epoch) return std::nullopt;
-  const double epochs = report.epoch - since->epoch;
-  return OneEpoch{.time = (report.time - since->time) / epochs,
-                  .energy = (report.energy - since->energy) / epochs};
-}
-
-std::optional<TrialMeter::OneEpoch> TrialMeter::EpochAtBest(const TrialReport& report) {
-  const auto seen = MeanEpoch(first_, report);
-  const auto best = parts_.limit != nullptr && seen ? parts_.limit->EpochAtBest() : std::nullopt;
-  if (!best) return std::nullopt;
-  if (Alike(best->time_per_step.count(), seen->time.count()) &&
-      Alike(best->energy_per_step.value(), seen->energy.value()))
-    return OneEpoch{.time = best->time_per_step, .energy = best->energy_per_step};
-  if (!std::exchange(doubted_, true) && seen->time > kLongestUnnoticedDoubt)
-    log::Warning(
-        "the profile of this job says {:.3g} J and {:.3g} s of an epoch, which takes {:.3g} J and "
-        "{:.3g} s: it is not used to plan; if the job has changed, give it another --profiles "
-        "folder",
-        best->energy_per_step.value(), best->time_per_step.count(), seen->energy.value(),
-        seen->time.count());
-  return std::nullopt;
-}
-
-void TrialMeter::MeasureEpoch(const EpochReport& said, TrialReport& report) {
-  std::optional<OneEpoch> epoch;
-  if (said.epoch_time && said.epoch_energy) {
-    epoch = OneEpoch{.time = *said.epoch_time, .energy = *said.epoch_energy};
-  } else if (!said.energy) {
-    epoch = EpochAtBest(report);
-  }
-  // After a lump the service, which sees the last epoch only, would take it for too short.
-  if (!epoch && (steady_ || lumped_)) epoch = MeanEpoch(timed_, report);
-  if (!epoch) return;
-  report.epoch_time = epoch->time;
-  report.epoch_energy = epoch->energy;
-}
-
 namespace {
 
 using namespace std::chrono_literals;
 
 constexpr Seconds kPollPeriod = 20ms;  // For files, and for answers of the service.
+// For a power limit that does not change any more: what was noted of steps is forgotten.
+constexpr Seconds kIdlePollPeriod = 10s;
 // How long a run that has ended waits for its last reports to be answered.
 constexpr Seconds kLastReportsTimeout = 60s;
 constexpr Seconds kFlushTimeoutOnSignal = 1s;
@@ -180,6 +48,8 @@ TrialRun::TrialRun(const Parts& parts, const TrainOptions& options, const Job& j
       status_(status) {
   const Trial& trial = started_.trial;
   if (trial.role == RunRole::kBaseline) limit_plan_.mode = LimitMode::kFound;
+  last_.job_id = trial.job_id;
+  last_.trial = trial.number;
   status_.batch_size = trial.batch_size;
   status_.attempt = trial.attempt;
   status_.max_epochs = started_.max_epochs;
@@ -217,21 +87,16 @@ std::vector<std::string> TrialRun::MakeEnvironment(const Placeholders& placehold
   if (started_.trial.role == RunRole::kBaseline) environment.emplace_back("ZEUS_BASELINE=1");
   // Otherwise Python buffers its output, and epochs arrive in lumps.
   if (!ProcessEnvironment()("PYTHONUNBUFFERED")) environment.emplace_back("PYTHONUNBUFFERED=1");
-  if (std::string group = ActivityGroup::VariableOfMembers(); !group.empty())
-    environment.push_back(std::move(group));
+  environment.push_back(parts_.activity_group);
   return environment;
 }
 
 Result<TrialOutcome> TrialRun::Execute() {
   auto outcome = Run();
   parts_.listener.OnOutput();
-  if (limit_ != nullptr) limit_->End();
+  EndLimit();
   if (outcome.ok()) {
-    if (limit_ != nullptr) {
-      outcome.value().limit_trouble = limit_->trouble();
-      outcome.value().limit_left_changed = limit_->left_changed();
-      outcome.value().chosen_limit = limit_->chosen();
-    }
+    NoteLimit(outcome.value());
     return outcome;
   }
   if (!gone_) (void)End(TrialStatus::kFailed, outcome.error().message, std::nullopt);
@@ -247,15 +112,8 @@ Result<TrialOutcome> TrialRun::Run() {
                                 .tap_output = parts_.listener.draws()},
                                parts_.clock,
                                [this](const EpochReport& said) { return NoteEpoch(said); }));
-  if (parts_.devices != nullptr) {
-    limit_ = std::make_unique<RunPowerLimit>(
-        RunPowerLimit::Parts{parts_.clock, *parts_.devices, sources_->progress()}, limit_plan_,
-        RunPowerLimit::Run{job_.spec.id, started_.trial.batch_size, job_.spec.eta});
-    limit_->Begin();
-  }
-  meter_ = std::make_unique<TrialMeter>(
-      TrialMeter::Parts{parts_.clock, parts_.devices, limit_.get()}, started_.trial, job_.spec);
-  ZEUS_RETURN_IF_ERROR(meter_->Begin());
+  ZEUS_RETURN_IF_ERROR(BeginMeasuring());
+  if (end_signal_) return End(TrialStatus::kFailed, "interrupted", kSignalExitCode + *end_signal_);
 
   ChildOptions child_options{.kill_with_parent = true, .own_group = true};
   child_options.environment = MakeEnvironment(placeholders);
@@ -284,17 +142,20 @@ Result<TrialOutcome> TrialRun::Run() {
   looked_ = parts_.clock.Now();
   begun_ = looked_;
   arrivals_.emplace(begun_);
-  const ChildOutcome outcome = Attend(child);
+  ChildOutcome outcome = Attend(child);
   EndGroup(child);
   sources_->Finish();
-  CountEpochs();
+  QueueEpochs();
+  FinishMeasuring();
   // Restores the limit now: the last reports may take a while.
-  if (limit_ != nullptr) limit_->End();
+  EndLimit();
+  NoteInterruption(outcome);
   return Conclude(outcome);
 }
 
 Json TrialRun::NoteEpoch(const EpochReport& said) {
   noted_.push_back(said);
+  noted_.back().arrived = parts_.clock.Now();
   return {{"stop", (answer_ && answer_->stop) || failure_.has_value()},
           {"converged", answer_ && answer_->converged}};
 }
@@ -313,29 +174,29 @@ EpochTiming TrialRun::JudgeTiming() {
   return timing;
 }
 
-void TrialRun::CountEpochs() {
+void TrialRun::QueueEpochs() {
   if (!noted_.empty()) {
     const EpochTiming timing = JudgeTiming();
     for (std::size_t i = 0; i < noted_.size(); ++i)
-      CountEpoch(noted_[i], timing, i + 1 < noted_.size());
+      queued_.push_back({noted_[i], timing, i + 1 < noted_.size()});
     noted_.clear();
   }
   looked_ = parts_.clock.Now();
 }
 
-void TrialRun::CountEpoch(const EpochReport& said, EpochTiming timing, bool more_follow) {
+void TrialRun::CountEpoch(const QueuedEpoch& epoch, const EpochResult& report) {
   if ((answer_ && answer_->stop) || failure_) return;
-  const auto report = meter_->Epoch(said, timing);
   if (!report.ok()) {
     failure_ = report.error();
   } else if (report.value()) {
+    const EpochReport& said = epoch.said;
     const bool knows_itself = said.time && (said.energy || job_.spec.eta == 0);
-    Report(*report.value(), !knows_itself && (more_follow || timing == EpochTiming::kTooSoon));
-    status_.epoch = report.value()->epoch;
-    status_.metric = report.value()->metric;
-    status_.limit = report.value()->power_limit;
-    status_.cost = ZeusCostOf(job_.spec.eta, started_.trial.max_power, report.value()->energy,
-                              report.value()->time);
+    last_ = *report.value();
+    Report(last_, !knows_itself && (epoch.more_follow || epoch.timing == EpochTiming::kTooSoon));
+    status_.epoch = last_.epoch;
+    status_.metric = last_.metric;
+    status_.limit = last_.power_limit;
+    status_.cost = ZeusCostOf(job_.spec.eta, started_.trial.max_power, last_.energy, last_.time);
   }
 }
 
@@ -352,13 +213,196 @@ void TrialRun::Report(const TrialReport& report, bool may_wait) {
   }
 }
 
+// --- the devices ---
+
+void TrialRun::StartStep(std::function<void(TrialDevices&)> step, std::function<void()> then) {
+  then_ = std::move(then);
+  if (parts_.devices != nullptr)
+    return parts_.steps.Start(
+        [devices = devices_, step = std::move(step)]() mutable { step(*devices); });
+  step(*devices_);
+  FinishStep();
+}
+
+void TrialRun::FinishStep() {
+  parts_.steps.Clear();
+  if (const auto then = std::exchange(then_, nullptr)) then();
+}
+
+void TrialRun::WaitForStep() {
+  while (parts_.steps.busy() && !parts_.steps.overdue()) {
+    std::array<::pollfd, 2> events{
+        {{.fd = parts_.steps.descriptor(), .events = POLLIN, .revents = 0},
+         {.fd = parts_.signals.descriptor(), .events = POLLIN, .revents = 0}}};
+    constexpr int kMilliseconds = 20;  // The caller's wish to stop has no descriptor.
+    ::poll(events.data(), events.size(), kMilliseconds);
+    SeeInterruption();
+  }
+}
+
+bool TrialRun::SeeInterruption() {
+  if (parts_.stop_requested && parts_.stop_requested()) end_signal_ = SIGINT;
+  while (const auto signal = parts_.signals.NextWithin(0s)) {
+    const int number = static_cast<int>(signal->ssi_signo);
+    if (AsksToEnd(number)) end_signal_ = number;
+  }
+  return end_signal_.has_value();
+}
+
+void TrialRun::NoteInterruption(ChildOutcome& outcome) const {
+  if (!end_signal_ || outcome.interrupted) return;
+  outcome.interrupted = true;
+  outcome.signal = *end_signal_;
+}
+
+Status TrialRun::BeginMeasuring() {
+  devices_ = std::make_shared<TrialDevices>(TrialDevices::Parts{
+      parts_.clock, parts_.devices, sources_, limit_plan_, started_.trial, job_.spec});
+  WaitForStep();  // An earlier run may have left one.
+  if (parts_.devices != nullptr && parts_.steps.busy()) {
+    GoBlind();
+    return Ok();
+  }
+  const auto begun = std::make_shared<Status>(Ok());
+  StartStep([begun](TrialDevices& devices) { *begun = devices.Begin(); });
+  WaitForStep();
+  if (parts_.steps.busy()) {
+    GoBlind();
+    return Ok();
+  }
+  FinishStep();
+  return *begun;
+}
+
+void TrialRun::ServeDevices() {
+  if (parts_.steps.busy()) {
+    if (!blind_ && parts_.steps.overdue()) GoBlind();
+    if (blind_) CountBlindly();
+    return;
+  }
+  FinishStep();
+  if (blind_) {
+    CountBlindly();
+    StartEndOfLimit();
+  } else if (!queued_.empty()) {
+    MeasureEpochs();
+  } else if (parts_.devices != nullptr && parts_.clock.Now() >= next_poll_) {
+    PollLimit();
+  }
+}
+
+void TrialRun::MeasureEpochs() {
+  in_step_ = std::exchange(queued_, {});
+  if ((answer_ && answer_->stop) || failure_) return;
+  const auto results = std::make_shared<std::vector<EpochResult>>();
+  StartStep(
+      [results, epochs = in_step_](TrialDevices& devices) {
+        for (const QueuedEpoch& epoch : epochs)
+          results->push_back(devices.Epoch(epoch.said, epoch.timing));
+      },
+      [this, results] {
+        const std::vector<QueuedEpoch> epochs = std::exchange(in_step_, {});
+        for (std::size_t i = 0; i < epochs.size(); ++i) CountEpoch(epochs[i], (*results)[i]);
+      });
+}
+
+void TrialRun::PollLimit() {
+  const auto next = std::make_shared<TimePoint>();
+  StartStep([next](TrialDevices& devices) { *next = devices.limit()->Poll(); },
+            [this, next] {
+              const Seconds pause = *next == TimePoint::max() ? kIdlePollPeriod : kPollPeriod;
+              next_poll_ = std::min<TimePoint>(*next, parts_.clock.Now() + pause);
+            });
+}
+
+Error TrialRun::NoAnswer() const {
+  return {ErrorCode::kUnavailable,
+          fmt::format("the GPUs of this run did not answer within {:g} s (zeus doctor says more)",
+                      parts_.steps.timeout().count())};
+}
+
+void TrialRun::GoBlind() {
+  blind_ = true;
+  devices_->Doubt();
+  parts_.listener.OnOutput();
+  log::Warning(
+      "{}: the run goes on without measuring them, nothing is learned from it, and their power "
+      "limit is put back when they answer",
+      NoAnswer().message);
+}
+
+void TrialRun::CountBlindly() {
+  then_ = nullptr;
+  std::vector<QueuedEpoch> epochs = std::exchange(in_step_, {});
+  for (QueuedEpoch& epoch : std::exchange(queued_, {})) epochs.push_back(std::move(epoch));
+  for (const QueuedEpoch& epoch : epochs) {
+    const EpochReport& said = epoch.said;
+    TrialReport report = last_;
+    report.epoch = said.epoch.value_or(last_.epoch + 1);
+    if (report.epoch <= last_.epoch) continue;
+    report.metric = FiniteMetric(said.metric, job_.spec);
+    const Seconds passed = said.arrived.value_or(parts_.clock.Now()) - begun_;
+    report.time = std::max(said.time.value_or(passed), last_.time);
+    report.energy = std::max(said.energy.value_or(last_.energy), last_.energy);
+    report.power_limit = said.power_limit;
+    report.undisturbed = false;
+    report.shared = true;  // The service learns nothing from such a trial.
+    CountEpoch(epoch, std::optional(report));
+  }
+}
+
+void TrialRun::FinishMeasuring() {
+  for (;;) {
+    if (!blind_) WaitForStep();
+    if (!blind_ && parts_.steps.busy()) GoBlind();
+    if (blind_) return CountBlindly();
+    FinishStep();
+    if (queued_.empty()) return;
+    MeasureEpochs();
+  }
+}
+
+void TrialRun::EndLimit() {
+  if (devices_ == nullptr || devices_->limit() == nullptr) return;
+  WaitForStep();
+  if (parts_.steps.busy()) return;  // The step restores the limit when it returns.
+  FinishStep();
+  StartEndOfLimit();
+  WaitForStep();
+}
+
+void TrialRun::StartEndOfLimit() {
+  if (devices_->limit() == nullptr || std::exchange(limit_ended_, true)) return;
+  StartStep([doubted = blind_](TrialDevices& devices) {
+    if (doubted) devices.limit()->Forget();
+    devices.limit()->End();
+  });
+}
+
+void TrialRun::NoteLimit(TrialOutcome& outcome) {
+  if (devices_ == nullptr || devices_->limit() == nullptr) return;
+  outcome.devices_answer = !parts_.steps.busy();
+  if (!outcome.devices_answer) {
+    outcome.limit_trouble = NoAnswer();
+    outcome.limit_left_changed = limit_plan_.mode != LimitMode::kFound;
+    return;
+  }
+  RunPowerLimit& limit = *devices_->limit();
+  outcome.limit_trouble = limit.trouble();
+  if (blind_ && !outcome.limit_trouble) outcome.limit_trouble = NoAnswer();
+  outcome.limit_left_changed = limit.left_changed();
+  outcome.chosen_limit = limit.chosen();
+}
+
+// --- the command ---
+
 ChildOutcome TrialRun::Attend(Child& child) {
   for (;;) {
-    const TimePoint next = limit_ != nullptr ? limit_->Poll() : TimePoint::max();
-    Rest(std::min<TimePoint>(next, parts_.clock.Now() + kPollPeriod));
+    ServeDevices();
+    Rest(parts_.clock.Now() + kPollPeriod);
     if (sources_->OutputWaits()) parts_.listener.OnOutput();
     sources_->Pump();
-    CountEpochs();
+    QueueEpochs();
     if (auto outcome = child.WaitFor(0s)) {
       if (stop_requested_ && !outcome->interrupted) {
         outcome->interrupted = true;
@@ -416,6 +460,8 @@ void TrialRun::Kill(const Child& child) {
 void TrialRun::Rest(TimePoint deadline) const {
   std::vector<::pollfd> events = sources_->WaitFor();
   events.push_back({.fd = parts_.signals.descriptor(), .events = POLLIN, .revents = 0});
+  if (!parts_.steps.overdue())
+    events.push_back({.fd = parts_.steps.descriptor(), .events = POLLIN, .revents = 0});
   const double milliseconds = Seconds(deadline - parts_.clock.Now()).count() * 1e3;
   constexpr double kMostMilliseconds = 1e6;
   ::poll(events.data(), events.size(),
@@ -430,22 +476,21 @@ void TrialRun::ShowStatus() {
 bool TrialRun::FlushReports(ChildOutcome& outcome) {
   if (held_) reporter_->Push(*held_);
   if (outcome.interrupted) return reporter_->Flush(kFlushTimeoutOnSignal);
+  const bool silent_before = reporter_->trouble().has_value();
   if (reporter_->Flush(kFlushTimeoutOnSignal)) return true;
+  // What a server that was silent before is not told now is kept for it.
+  if (silent_before || parts_.service.offline()) return false;
   parts_.listener.OnOutput();
   log::Warning("the run has ended; its last reports wait for the server, for {:g} s more",
                kLastReportsTimeout.count());
   return reporter_->Flush(kLastReportsTimeout, [&] {
-    if (parts_.stop_requested && parts_.stop_requested()) {
-      outcome.interrupted = true;
-      outcome.signal = SIGINT;
-    }
-    while (const auto signal = parts_.signals.NextWithin(0s)) {
-      const int number = static_cast<int>(signal->ssi_signo);
-      if (!AsksToEnd(number)) continue;
-      outcome.interrupted = true;
-      outcome.signal = number;
-    }
-    return outcome.interrupted;
+    SeeInterruption();
+    NoteInterruption(outcome);
+    // It accepts calls and answers none: a server that is being restarted refuses them.
+    const auto since = reporter_->waiting_since();
+    const bool hangs = !reporter_->trouble() && since &&
+                       parts_.clock.Now() - *since > kRetryInTraining.answer_timeout;
+    return outcome.interrupted || hangs;
   });
 }
 
@@ -471,7 +516,8 @@ Result<TrialOutcome> TrialRun::Conclude(ChildOutcome outcome) {
   // The next start ends the trial, see TrialRecords.
   gone_ = !told;
   if (outcome.interrupted && gone_)
-    return TrialOutcome{.trial = started_.trial, .exit_code = kSignalExitCode + outcome.signal};
+    return TrialOutcome{.trial = WithLastReport(started_.trial),
+                        .exit_code = kSignalExitCode + outcome.signal};
   if (outcome.interrupted)
     return End(TrialStatus::kFailed, "interrupted", kSignalExitCode + outcome.signal);
   if (failure_) return *failure_;
@@ -480,9 +526,9 @@ Result<TrialOutcome> TrialRun::Conclude(ChildOutcome outcome) {
         outcome, trouble.value_or(Error{ErrorCode::kUnavailable, "the server does not answer"}));
   if (overdue_) {
     ZEUS_TRY(TrialOutcome late,
-             End(meter_->epochs() > 0 ? TrialStatus::kStopped : TrialStatus::kFailed,
+             End(last_.epoch > 0 ? TrialStatus::kStopped : TrialStatus::kFailed,
                  fmt::format("stopped after {} epochs: the deadline of {:g} s has passed",
-                             meter_->epochs(), job_.spec.deadline->count()),
+                             last_.epoch, job_.spec.deadline->count()),
                  std::nullopt));
     late.retry = false;
     return late;
@@ -494,18 +540,30 @@ Result<TrialOutcome> TrialRun::Conclude(ChildOutcome outcome) {
     failed.failure = reason;
     return failed;
   }
-  if (meter_->epochs() == 0)
+  if (last_.epoch == 0)
     return Error{ErrorCode::kUnavailable,
                  "the command ended and told no metric: see --metric-regex, --metric-file and "
                  "ZEUS_REPORT_SOCKET"};
-  return End(TrialStatus::kStopped,
-             fmt::format("the command ended after {} epochs without reaching the target",
-                         meter_->epochs()),
-             std::nullopt);
+  return End(
+      TrialStatus::kStopped,
+      fmt::format("the command ended after {} epochs without reaching the target", last_.epoch),
+      std::nullopt);
+}
+
+Trial TrialRun::WithLastReport(Trial trial) const {
+  if (trial.epochs >= last_.epoch) return trial;
+  trial.epochs = last_.epoch;
+  trial.time = last_.time;
+  trial.energy = last_.energy;
+  trial.cost = ZeusCostOf(job_.spec.eta, trial.max_power, last_.energy, last_.time);
+  trial.metric = last_.metric;
+  trial.shared = trial.shared || last_.shared;
+  if (last_.power_limit) trial.power_limit = last_.power_limit;
+  return trial;
 }
 
 Result<TrialOutcome> TrialRun::KeepForLater(const ChildOutcome& outcome, const Error& trouble) {
-  const TrialReport& last = meter_->last();
+  const TrialReport& last = last_;
   const JobSpec& spec = job_.spec;
   const bool reached =
       last.epoch > 0 && (spec.higher_is_better ? last.metric >= spec.target_metric
@@ -521,7 +579,7 @@ Result<TrialOutcome> TrialRun::KeepForLater(const ChildOutcome& outcome, const E
     return Error(trouble).While("report the run");
   end_is_known_ = true;  // The spool has it.
   log::Warning("{}: what this run took is kept, and told by the next start", trouble.message);
-  Trial trial = started_.trial;
+  Trial trial = WithLastReport(started_.trial);
   trial.status =
       failed ? TrialStatus::kFailed : (reached ? TrialStatus::kConverged : TrialStatus::kStopped);
   trial.reason = end.reason;
@@ -537,7 +595,7 @@ Result<TrialOutcome> TrialRun::End(TrialStatus status, const std::string& reason
   end_is_known_ = ended.ok() || !ended.error().retryable();
   // After a signal the answer is not needed.
   if (!ended.ok() && !(code && *code > kSignalExitCode)) return std::move(ended).error();
-  const Trial trial = ended.ok() ? ended.value() : started_.trial;
+  const Trial trial = WithLastReport(ended.ok() ? ended.value() : started_.trial);
   return TrialOutcome{
       .trial = trial, .retry = trial.status == TrialStatus::kStopped, .exit_code = code};
 }

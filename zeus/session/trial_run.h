@@ -17,62 +17,10 @@
 #include "zeus/session/epoch_report.h"
 #include "zeus/session/metric_sources.h"
 #include "zeus/session/profiled_devices.h"
-#include "zeus/session/run_power_limit.h"
 #include "zeus/session/train_options.h"
+#include "zeus/session/trial_devices.h"
 
 namespace zeus {
-
-// Time and energy of a run since its start, as the reports of its epochs need them. What the
-// command says of itself counts; the rest is measured. One owner; the parts must outlive it.
-class TrialMeter {
- public:
-  struct Parts {
-    Clock& clock;
-    ProfiledDevices* devices;  // Null when there is nothing to measure.
-    RunPowerLimit* limit;      // Null in the same case.
-  };
-
-  TrialMeter(const Parts& parts, const Trial& trial, const JobSpec& spec);
-
-  Status Begin();
-
-  // Returns nullopt for an epoch that was reported before, and kUnavailable when the energy counts
-  // and is not known.
-  Result<std::optional<TrialReport>> Epoch(const EpochReport& said, EpochTiming timing);
-
-  int epochs() const { return last_.epoch; }
-  const TrialReport& last() const { return last_; }
-
- private:
-  struct OneEpoch {
-    Seconds time{};
-    Joules energy{};
-  };
-
-  Status Measure(const EpochReport& said, TrialReport& report);
-  // The part of the GPUs' energy that is this run's.
-  double OwnPart();
-  void MeasureEpoch(const EpochReport& said, TrialReport& report);
-  // Returns the mean of the epochs between two reports.
-  static std::optional<OneEpoch> MeanEpoch(const std::optional<TrialReport>& since,
-                                           const TrialReport& report);
-  // At the best limit; nullopt when that is not known, or not what is seen.
-  std::optional<OneEpoch> EpochAtBest(const TrialReport& report);
-
-  Parts parts_;
-  const JobSpec& spec_;
-  const bool baseline_;  // An undisturbed run of the default, which the command was told.
-  std::optional<MonitorSliceMeter> meter_;
-  std::optional<OwnShare> share_;
-  TimePoint begun_{};
-  TrialReport last_{};
-  std::optional<TrialReport> first_{};
-  std::optional<TrialReport> timed_{};  // The first, or the last whose end was seen.
-  bool steady_ = false;  // The limit was the same during the whole of the next epoch.
-  bool lumped_ = false;  // Epochs have come in lumps.
-  bool doubted_ = false;
-  bool back_said_ = false;
-};
 
 // One run of the command with one batch size: started, measured, reported, and stopped when the
 // service says so. One owner; everything it is given must outlive it.
@@ -82,7 +30,9 @@ class TrialRun {
     SpoolingJobService& service;
     Clock& clock;
     SignalWatch& signals;
-    ProfiledDevices* devices;  // Null when there is nothing to measure and limit.
+    std::shared_ptr<ProfiledDevices> devices;  // Null when there is nothing to measure and limit.
+    DeviceSteps& steps;
+    std::string activity_group;  // For the environment of the command, as "NAME=value".
     TrainListener& listener;
     std::function<bool()> stop_requested{};  // Polled; true ends the run as an interruption does.
     std::optional<Seconds> time_left{};      // Until the deadline of the recurrence.
@@ -97,14 +47,42 @@ class TrialRun {
   Result<TrialOutcome> Execute();
   // Whether the service knows that the trial has ended.
   bool end_is_known() const { return end_is_known_; }
+  // Whether the service did not answer the last reports.
+  bool service_is_silent() const { return gone_; }
 
  private:
   Result<TrialOutcome> Run();
-  // Answers a report of the command; CountEpochs() then processes it.
+  // Answers a report of the command; QueueEpochs() then judges when it came.
   Json NoteEpoch(const EpochReport& said);
-  void CountEpochs();
-  void CountEpoch(const EpochReport& said, EpochTiming timing, bool more_follow);
+  void QueueEpochs();
   EpochTiming JudgeTiming();
+
+  // --- the devices, which are used in steps ---
+  struct QueuedEpoch {
+    EpochReport said;
+    EpochTiming timing;
+    bool more_follow;
+  };
+  using EpochResult = Result<std::optional<TrialReport>>;
+  void StartStep(std::function<void(TrialDevices&)> step, std::function<void()> then = {});
+  void FinishStep();
+  // Waits until the step has returned or is overdue, and notes signals meanwhile.
+  void WaitForStep();
+  Status BeginMeasuring();
+  // Starts the next step, or does without the devices when one is overdue.
+  void ServeDevices();
+  void MeasureEpochs();
+  void PollLimit();
+  void CountEpoch(const QueuedEpoch& epoch, const EpochResult& report);
+  // The run goes on without its devices, which do not answer.
+  void GoBlind();
+  void CountBlindly();
+  void FinishMeasuring();
+  void EndLimit();
+  void StartEndOfLimit();
+  void NoteLimit(TrialOutcome& outcome);
+  Error NoAnswer() const;
+
   // The first epoch contains the start of the program and would make a batch size look too costly
   // to continue with. So its report waits for the second epoch, which shows what an epoch costs. Of
   // a lump only the last epoch is reported.
@@ -120,10 +98,15 @@ class TrialRun {
   void ShowStatus();
   // Returns false when the service does not answer.
   bool FlushReports(ChildOutcome& outcome);
+  // Notes a signal that asks to end, and the caller's wish to stop.
+  bool SeeInterruption();
+  void NoteInterruption(ChildOutcome& outcome) const;
   Result<TrialOutcome> Conclude(ChildOutcome outcome);
   // Spools the result: the next start reports it to the service.
   Result<TrialOutcome> KeepForLater(const ChildOutcome& outcome, const Error& trouble);
   Result<TrialOutcome> End(TrialStatus status, const std::string& reason, std::optional<int> code);
+  // Adds what this process measured and the service did not tell.
+  Trial WithLastReport(Trial trial) const;
   Placeholders MakePlaceholders() const;
   std::vector<std::string> MakeEnvironment(const Placeholders& placeholders) const;
 
@@ -133,9 +116,16 @@ class TrialRun {
   const Job& job_;
   StartedTrial started_;
   TrainStatus status_;
-  std::unique_ptr<MetricSources> sources_;
-  std::unique_ptr<RunPowerLimit> limit_;
-  std::unique_ptr<TrialMeter> meter_;
+  std::shared_ptr<MetricSources> sources_;
+  std::shared_ptr<TrialDevices> devices_;
+  std::function<void()> then_;  // Called when the step has returned.
+  TrialReport last_{};          // The latest epoch.
+  TimePoint next_poll_{};       // Of the power limit.
+  bool blind_ = false;          // The devices do not answer.
+  bool limit_ended_ = false;
+  std::vector<QueuedEpoch> queued_;   // Wait to be measured,
+  std::vector<QueuedEpoch> in_step_;  // and those that are being measured.
+  std::optional<int> end_signal_;     // Came while no command was running.
   std::unique_ptr<TrialReporter> reporter_;
   std::optional<EpochArrivals> arrivals_;
   std::vector<EpochReport> noted_;  // Read together, not counted yet.

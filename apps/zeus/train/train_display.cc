@@ -63,6 +63,7 @@ namespace {
 std::string LimitText(const TrialOutcome& outcome, ProfiledDevices* devices) {
   if (outcome.trial.power_limit) return fmt::format("{:g} W", outcome.trial.power_limit->value());
   if (devices == nullptr) return "no GPU to limit";
+  if (!outcome.devices_answer) return "limit unknown";
   if (!outcome.limit_trouble) return "limits still being tried";
   // GPUs of several models have no common limit.
   return devices->knob().Current().ok() ? "limit left as it was" : "each GPU at its own limit";

@@ -12,6 +12,7 @@
 #include "apps/zeus/profile/profile_options.h"
 #include "zeus/base/text.h"
 #include "zeus/optimizer/batch_size/policy.h"
+#include "zeus/session/train.h"
 #include "zeus/training/profile_folder.h"
 
 namespace zeus::cli {
@@ -272,18 +273,7 @@ Status InterpretLimit(const TrainFlags& flags, LimitPlan& plan) {
   return Ok();
 }
 
-Status CheckCommand(const TrainOptions& options, const TrainFlags& flags) {
-  if (!Contains(options.command, "batch_size") && !flags.no_placeholder &&
-      options.spec.batch_sizes.size() > 1)
-    return InvalidArgument(
-        "the command does not contain {batch_size}: put it where the batch size belongs, or say "
-        "--no-placeholder if it reads ZEUS_BATCH_SIZE");
-  if (Contains(options.command, "lr") && !options.learning_rate)
-    return InvalidArgument(
-        "the command contains {lr}: say with --lr what it is for the default batch size");
-  if (!flags.metric_regex.empty() && !flags.metric_file.empty())
-    return InvalidArgument(
-        "--metric-regex and --metric-file both tell the metric: give one of them");
+Status CheckOutputs(const TrainFlags& flags) {
   if (!flags.json.empty() && flags.json == flags.html)
     return InvalidArgument(
         fmt::format("--json and --html cannot share the file {}", Quote(flags.json)));
@@ -335,6 +325,7 @@ Result<TrainInvocation> Interpret(const TrainFlags& flags, std::vector<std::stri
     options.metric = std::move(metric).value();
   }
   options.metric_file = flags.metric_file;
+  options.no_placeholder = flags.no_placeholder;
   options.learning_rate = flags.learning_rate;
   options.scaling = ScalingOf(flags.scaling);
   if (!flags.gpus.empty()) {
@@ -352,7 +343,8 @@ Result<TrainInvocation> Interpret(const TrainFlags& flags, std::vector<std::stri
   invocation.json = flags.json;
   invocation.html = flags.html;
   invocation.quiet = flags.quiet;
-  ZEUS_RETURN_IF_ERROR(CheckCommand(options, flags));
+  ZEUS_RETURN_IF_ERROR(CheckTrainOptions(options));
+  ZEUS_RETURN_IF_ERROR(CheckOutputs(flags));
   return invocation;
 }
 

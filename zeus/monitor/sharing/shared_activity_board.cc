@@ -208,6 +208,8 @@ Status CheckKeys(const std::vector<std::string>& keys) {
   return Ok();
 }
 
+thread_local ActivityGroup group_of_thread{};  // Set by ScopedActivityGroup.
+
 }  // namespace
 
 ActivityGroup ActivityGroup::Parse(std::string_view text) {
@@ -225,16 +227,31 @@ ActivityGroup ActivityGroup::FromEnvironment() {
   return text != nullptr ? Parse(text) : ActivityGroup{};
 }
 
-void ActivityGroup::BecomeHost() {
+ActivityGroup ActivityGroup::Current() {
+  return group_of_thread.id != 0 ? group_of_thread : FromEnvironment();
+}
+
+ScopedActivityGroup::ScopedActivityGroup(ActivityGroup group)
+    : before_(std::exchange(group_of_thread, group)) {}
+
+ScopedActivityGroup::~ScopedActivityGroup() { group_of_thread = before_; }
+
+ActivityGroup ActivityGroup::NewHost() {
   std::uint64_t id = FromEnvironment().id;
   while (id == 0) id = SystemEntropy() >> 1U;
-  ::setenv(kGroupVariable, fmt::format("host:{:x}", id).c_str(), 1);
+  return {.id = id, .host = true};
 }
+
+void ActivityGroup::BecomeHost() { ::setenv(kGroupVariable, NewHost().ToText().c_str(), 1); }
 
 std::string ActivityGroup::VariableOfMembers() {
   const ActivityGroup group = FromEnvironment();
-  return group.host ? fmt::format("{}={:x}", kGroupVariable, group.id) : std::string();
+  return group.host ? group.Variable() : std::string();
 }
+
+std::string ActivityGroup::ToText() const { return fmt::format("{}{:x}", host ? "host:" : "", id); }
+
+std::string ActivityGroup::Variable() const { return fmt::format("{}={:x}", kGroupVariable, id); }
 
 Result<std::unique_ptr<SharedActivityBoard>> SharedActivityBoard::Open(
     const std::filesystem::path& path, std::vector<std::string> device_keys, Clock& clock,

@@ -91,13 +91,35 @@ struct ActivityGroup {
   static ActivityGroup Parse(std::string_view text);
   // Reads ZEUS_ACTIVITY_GROUP.
   static ActivityGroup FromEnvironment();
-  // For programs that measure a command as a whole, before they open a monitor: makes this process
-  // the host of a new group, or of that in which it was started itself.
+  // The group of a monitor that this thread opens now: that of its ScopedActivityGroup, or that of
+  // the environment.
+  static ActivityGroup Current();
+  // Returns the host of a new group, or of that in which this process was started itself: for a
+  // monitor that measures a command as a whole, see ScopedActivityGroup. A program may have several
+  // such monitors, each with its command.
+  static ActivityGroup NewHost();
+  // Makes all monitors of this process hosts of one group. It changes the environment, so it is for
+  // the begin of a program only, before the first thread.
   static void BecomeHost();
   // "ZEUS_ACTIVITY_GROUP=…" for the command of a host; empty where there is nothing to say.
   static std::string VariableOfMembers();
 
+  std::string ToText() const;  // As Parse() reads it.
+  // "ZEUS_ACTIVITY_GROUP=…" for the command of this host.
+  std::string Variable() const;
   std::uint64_t number() const { return id * 2 + (host ? 1 : 0); }
+};
+
+// While an object lives, the monitors that its thread opens belong to this group. One owner.
+class ScopedActivityGroup {
+ public:
+  explicit ScopedActivityGroup(ActivityGroup group);
+  ~ScopedActivityGroup();
+  ScopedActivityGroup(const ScopedActivityGroup&) = delete;
+  ScopedActivityGroup& operator=(const ScopedActivityGroup&) = delete;
+
+ private:
+  const ActivityGroup before_;
 };
 
 // The activity board of one user's processes on one machine, in a file that they share.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -159,6 +160,21 @@ TEST(ActivityGroupTest, IsReadFromTheEnvironment) {
   ActivityGroup::BecomeHost();
   EXPECT_EQ(ActivityGroup::FromEnvironment().number(), 0x1f * 2 + 1U);
   EXPECT_EQ(ActivityGroup::VariableOfMembers(), "ZEUS_ACTIVITY_GROUP=1f");
+}
+
+TEST(ActivityGroupTest, SessionsOfOneProgramHaveGroupsOfTheirOwn) {
+  const ActivityGroup one = ActivityGroup::NewHost();
+  const ActivityGroup other = ActivityGroup::NewHost();
+  EXPECT_TRUE(one.host);
+  EXPECT_NE(one.id, other.id);
+  EXPECT_EQ(ActivityGroup::Parse(one.ToText()).number(), one.number());
+  EXPECT_EQ(ActivityGroup::FromEnvironment().id, 0U);
+  {
+    const ScopedActivityGroup scope(one);
+    EXPECT_EQ(ActivityGroup::Current().number(), one.number());
+    std::thread([] { EXPECT_EQ(ActivityGroup::Current().id, 0U); }).join();
+  }
+  EXPECT_EQ(ActivityGroup::Current().id, 0U);
 }
 
 }  // namespace shared_energy_test
