@@ -18,6 +18,7 @@
 #include "zeus/base/text.h"
 #include "zeus/base/version.h"
 #include "zeus/device/sim/gpu_core.h"
+#include "zeus/device/sim/inference/physics.h"
 #include "zeus/device/sim/workload_data.h"
 
 namespace zeus::sim {
@@ -261,6 +262,12 @@ void AddModel(Hash& hash, const GpuModel& model) {
               thermal.leakage_watts_per_kelvin, thermal.slowdown, thermal.release);
 }
 
+void AddInference(Hash& hash, const InferenceConstants& constants) {
+  hash.AddAll(constants.memory_efficiency, constants.arithmetic_efficiency, constants.per_sequence,
+              constants.per_exchange, constants.static_power, constants.per_byte,
+              constants.per_operation, constants.per_sequence_energy, constants.per_routed);
+}
+
 void AddWorkload(Hash& hash, const Workload& workload) {
   hash.AddAll(workload.name, workload.dataset_size);
   for (const OperatingFit& fit : workload.fits->operating) {
@@ -276,7 +283,10 @@ std::uint64_t Compute() {
   AddSizes<CoreSlot, GpuCore, Random, BoardSensors, Load, LoadTable, Fault, FaultSchedule,
            OperatingState, StepProfile, ThermalPath, Regime, PowerHistory, CounterRegister>(hash);
   for (const std::size_t offset : GpuCore::PartOffsets()) hash.Add(offset);
-  for (const GpuModel& model : GpuModels()) AddModel(hash, model);
+  for (const GpuModel& model : GpuModels()) {
+    AddModel(hash, model);
+    AddInference(hash, ConstantsFor(model));
+  }
   for (const Workload& workload : Workloads()) AddWorkload(hash, workload);
   return hash.value();
 }

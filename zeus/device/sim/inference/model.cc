@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kBytesPerBfloat16 = 2.0;
 constexpr double kBytesPerFp8 = 1.0;
+constexpr double kBytesPerMxfp4 = 0.61;  // Only the experts are packed.
 
 struct Attention {
   unsigned layers;
@@ -66,6 +67,8 @@ constexpr std::array kModels = {
             {.active_parameters = 3.3e9, .count = 128, .used = 8}),
     Mixture("qwen3-235b-a22b", {94, 4, 128, 8192}, 235.1e9,
             {.active_parameters = 22.2e9, .count = 128, .used = 8}),
+    Mixture("gpt-oss-20b", {24, 8, 64, 4096}, 20.9e9,
+            {.active_parameters = 3.6e9, .count = 32, .used = 4}, kBytesPerMxfp4),
     Mixture("qwen3-235b-a22b-fp8", {94, 4, 128, 8192}, 235.1e9,
             {.active_parameters = 22.2e9, .count = 128, .used = 8}, kBytesPerFp8),
 };

@@ -18,19 +18,34 @@ constexpr double kMemoryFloor = 0.5;
 constexpr double kArithmeticFloor = 0.25;
 constexpr double kSequenceFloor = 0.5;
 
-// H100 SXM with vLLM 0.11, fitted to the dense models of the ML.ENERGY Leaderboard v3.
-constexpr InferenceConstants kH100{.memory_efficiency = 0.68,
-                                   .arithmetic_efficiency = 0.70,
-                                   .per_sequence = Seconds(44.5e-6),
-                                   .per_exchange = Seconds(0.19e-6),
-                                   .static_power = 61_W,
-                                   .per_byte = Joules(161e-12),
-                                   .per_operation = Joules(1.60e-12),
-                                   .per_sequence_energy = Joules(0.022)};
+// H100 SXM with vLLM 0.11, fitted to the ML.ENERGY Leaderboard v3.
+constexpr InferenceConstants kH100{.memory_efficiency = 0.82,
+                                   .arithmetic_efficiency = 0.62,
+                                   .per_sequence = Seconds(47.6e-6),
+                                   .per_exchange = Seconds(0.15e-6),
+                                   .static_power = 90_W,
+                                   .per_byte = Joules(154e-12),
+                                   .per_operation = Joules(1.53e-12),
+                                   .per_sequence_energy = Joules(0.0233),
+                                   .per_routed = Joules(700e-6)};
 constexpr Watts kH100Range = 630_W;  // Default limit less idle power.
 constexpr Watts kH100Idle = 70_W;
 constexpr double kH100Bandwidth = 3350e9;
 constexpr double kH100Peak = 989e12;
+
+// Overheads of each layer are the host's and its links': they do not depend on the clock.
+constexpr Seconds kPerLayer{30e-6};
+constexpr Seconds kPerLayerOfGroup{25e-6};    // Added where several GPUs wait for each other.
+constexpr Seconds kPerLayerOfExperts{10e-6};  // Added where tokens are sorted by expert …
+constexpr Seconds kPerDoubling{20e-6};        // … and for each doubling of the GPUs they go to.
+
+// Weights of 8 bits are read as if they were larger: unpacking them costs time and energy.
+constexpr double kUnpackingEightBits = 1.25;
+
+double UnpackingFactor(const LanguageModel& model) {
+  const double bytes_per_weight = model.weight_bytes / model.parameters;
+  return bytes_per_weight > 0.75 && bytes_per_weight < 1.5 ? kUnpackingEightBits : 1.0;
+}
 
 // f V^2 relative to the highest clock; the voltage falls with the clock as in PowerShareAt(), whose
 // static part is taken away here.
@@ -45,7 +60,8 @@ bool IsQuantity(double value) { return value >= 0.0 && std::isfinite(value); }
 
 Status CheckIterationWork(const IterationWork& work) {
   if (IsQuantity(work.bytes) && IsQuantity(work.operations) && IsQuantity(work.sequences) &&
-      IsQuantity(work.exchanged) && work.gpus >= 1.0 && work.bytes + work.operations > 0.0)
+      IsQuantity(work.exchanged) && IsQuantity(work.routed) && IsQuantity(work.overhead.count()) &&
+      work.gpus >= 1.0 && work.bytes + work.operations > 0.0)
     return Ok();
   return Error{ErrorCode::kInvalidArgument,
                fmt::format("an iteration must have bytes or operations, not {:g} bytes and {:g} "
@@ -88,6 +104,7 @@ InferenceConstants ConstantsFor(const GpuModel& model) {
   constants.per_byte = kH100.per_byte * (power * kH100Bandwidth / model.memory_bandwidth);
   constants.per_operation = kH100.per_operation * (power * kH100Peak / model.peak_operations);
   constants.per_sequence_energy = kH100.per_sequence_energy * power;
+  constants.per_routed = kH100.per_routed * power;
   return constants;
 }
 
@@ -106,15 +123,18 @@ IterationLaw::IterationLaw(const GpuModel& model, Hertz clock) {
   energy_per_byte_ = constants.per_byte * share(kMemoryFloor);
   energy_per_operation_ = constants.per_operation * share(kArithmeticFloor);
   energy_per_sequence_ = constants.per_sequence_energy * share(kSequenceFloor);
+  energy_per_routed_ = constants.per_routed * share(kMemoryFloor);
 }
 
 IterationCost IterationLaw::Cost(const IterationWork& work) const {
   const Seconds time = time_per_byte_ * work.bytes + time_per_operation_ * work.operations +
-                       time_per_sequence_ * work.sequences + time_per_exchange_ * work.exchanged;
+                       time_per_sequence_ * work.sequences + time_per_exchange_ * work.exchanged +
+                       work.overhead;
   return {.time = time,
           .energy = static_power_ * time + energy_per_byte_ * work.bytes +
                     energy_per_operation_ * work.operations +
-                    energy_per_sequence_ * (work.sequences / work.gpus)};
+                    energy_per_sequence_ * (work.sequences / work.gpus) +
+                    energy_per_routed_ * work.routed};
 }
 
 Result<OperatingPoint> PredictIteration(const GpuModel& model, const IterationWork& work,
@@ -139,13 +159,27 @@ Result<OperatingPoint> PredictIteration(const GpuModel& model, const IterationWo
                         .utilization = 1.0};
 }
 
+double IterationParts::Exchanged(double tokens) const {
+  return gpus_ > 1 ? model_.layers * tokens : 0.0;
+}
+
+// Experts are spread evenly, so this part of the tokens goes to other GPUs.
+double IterationParts::Routed(double tokens) const {
+  return model_.mixture() ? Exchanged(tokens) * (1.0 - 1.0 / gpus_) : 0.0;
+}
+
 IterationWork IterationParts::Fixed() const {
-  return {.bytes = model_.shared_weight_bytes() / gpus_, .gpus = gpus_};
+  Seconds per_layer = kPerLayer;
+  if (gpus_ > 1) per_layer += kPerLayerOfGroup;
+  if (model_.mixture()) per_layer += kPerLayerOfExperts + kPerDoubling * std::log2(gpus_);
+  return {.bytes = model_.shared_weight_bytes() * UnpackingFactor(model_) / gpus_,
+          .overhead = per_layer * model_.layers,
+          .gpus = gpus_};
 }
 
 IterationWork IterationParts::Experts(double tokens) const {
-  return {.bytes = (model_.WeightBytesRead(tokens) - model_.shared_weight_bytes()) / gpus_,
-          .gpus = gpus_};
+  const double bytes = model_.WeightBytesRead(tokens) - model_.shared_weight_bytes();
+  return {.bytes = bytes * UnpackingFactor(model_) / gpus_, .gpus = gpus_};
 }
 
 IterationWork IterationParts::Decode(double sequences, double context) const {
@@ -153,7 +187,8 @@ IterationWork IterationParts::Decode(double sequences, double context) const {
   return {.bytes = model_.kv_bytes() * context / gpus_,
           .operations = (2.0 * model_.active_parameters * sequences + attention) / gpus_,
           .sequences = sequences,
-          .exchanged = gpus_ > 1 ? model_.layers * sequences : 0.0,
+          .exchanged = Exchanged(sequences),
+          .routed = Routed(sequences),
           .gpus = gpus_};
 }
 
@@ -163,7 +198,8 @@ IterationWork IterationParts::Prompt(const PromptPart& part) const {
   const double attention = 4.0 * model_.layers * model_.attention_width() * looked_at;
   return {.bytes = model_.kv_bytes() * (part.start + part.tokens) / gpus_,
           .operations = (2.0 * model_.active_parameters * part.tokens + attention) / gpus_,
-          .exchanged = gpus_ > 1 ? model_.layers * part.tokens : 0.0,
+          .exchanged = Exchanged(part.tokens),
+          .routed = Routed(part.tokens),
           .gpus = gpus_};
 }
 

@@ -18,6 +18,8 @@ struct IterationWork {
   double operations = 0;  // Floating-point ones of this GPU.
   double sequences = 0;   // Sequences that decode, whose bookkeeping every GPU waits for.
   double exchanged = 0;   // Layers times new tokens whose activations the group exchanges.
+  double routed = 0;      // The same of tokens that go to experts on other GPUs of the group.
+  Seconds overhead{};     // Launches and synchronisation, whatever the amount of work.
   double gpus = 1;        // GPUs that share the group's bookkeeping energy.
 
   friend IterationWork operator+(const IterationWork& a, const IterationWork& b) {
@@ -25,12 +27,14 @@ struct IterationWork {
             .operations = a.operations + b.operations,
             .sequences = a.sequences + b.sequences,
             .exchanged = a.exchanged + b.exchanged,
+            .routed = a.routed + b.routed,
+            .overhead = a.overhead + b.overhead,
             .gpus = a.gpus};
   }
 };
 
-// How a kind of GPU runs iterations. Those of the H100 are fitted to recorded serving points; those
-// of other parts follow from their data sheets: see docs/llm.md.
+// How a kind of GPU runs iterations. The constants of the H100 are fitted to recorded serving
+// points, those of other parts follow from their data sheets: see docs/llm.md.
 struct InferenceConstants {
   double memory_efficiency;      // Achieved share of the memory bandwidth.
   double arithmetic_efficiency;  // Achieved share of the peak operations.
@@ -40,6 +44,7 @@ struct InferenceConstants {
   Joules per_byte;
   Joules per_operation;
   Joules per_sequence_energy;  // Of the whole group.
+  Joules per_routed;
 };
 
 InferenceConstants ConstantsFor(const GpuModel& model);
@@ -69,6 +74,7 @@ class IterationLaw {
   Joules energy_per_byte_;  // Dynamic energies, without static power.
   Joules energy_per_operation_;
   Joules energy_per_sequence_;
+  Joules energy_per_routed_;
 };
 
 // How one GPU runs an iteration under its knobs; time_per_epoch is the time of the iteration. A
@@ -90,7 +96,7 @@ class IterationParts {
  public:
   IterationParts(const LanguageModel& model, unsigned gpus) : model_(model), gpus_(gpus) {}
 
-  // Weights that are read once, whatever the batch.
+  // Weights that are read once, whatever the batch, and the overhead of every layer.
   IterationWork Fixed() const;
   // Weights of the experts that `tokens` new tokens use; nothing in a dense model.
   IterationWork Experts(double tokens) const;
@@ -99,6 +105,9 @@ class IterationParts {
   IterationWork Prompt(const PromptPart& part) const;
 
  private:
+  double Exchanged(double tokens) const;
+  double Routed(double tokens) const;
+
   const LanguageModel& model_;
   double gpus_;
 };

@@ -39,15 +39,15 @@ struct Measured {
 
 class MeasuredPoint : public ::testing::TestWithParam<Measured> {};
 
-TEST_P(MeasuredPoint, IsMetWithinATenth) {
+TEST_P(MeasuredPoint, IsMetWithinAnEighth) {
   const Measured& measured = GetParam();
   const auto point = PredictIteration(
       Part(), Chat(Model(measured.model), measured.gpus, measured.batch), FullPower(Part()));
   ASSERT_TRUE(point.ok()) << point.error().message;
   const Seconds time = point.value().time_per_epoch;
-  EXPECT_NEAR(measured.batch / time.count() / measured.tokens_per_second, 1.0, 0.10);
+  EXPECT_NEAR(measured.batch / time.count() / measured.tokens_per_second, 1.0, 0.125);
   const Joules energy = point.value().average_power * time * measured.gpus;
-  EXPECT_NEAR(energy.value() / measured.batch / measured.joules_per_token, 1.0, 0.10);
+  EXPECT_NEAR(energy.value() / measured.batch / measured.joules_per_token, 1.0, 0.125);
 }
 
 INSTANTIATE_TEST_SUITE_P(H100, MeasuredPoint,
