@@ -18,6 +18,8 @@ constexpr double kFirstRelativeError = 0.1;
 constexpr double kLargestCarry = 0.03;  // Of an interval's energy, to make up for corrections.
 constexpr double kExcessTime = 2;       // Seconds over which an excess of power is averaged.
 constexpr double kForgetAtChange = 0.1;
+constexpr double kNearHighest = 0.94;
+constexpr double kHighestTime = 3600;  // Seconds in which the highest power is forgotten.
 constexpr double kRowsBeforeOthers = 200;  // Intervals to learn from before excess is judged.
 constexpr double kSmallestOther = 8;       // Watts.
 // Where the clock falls at the power limit, arithmetic takes less energy in proportion, and
@@ -202,11 +204,15 @@ double EnergyLedger::FindOther(const MeasuredInterval& interval, const Sums& sum
   excess_fit_.Forget(changed ? kForgetAtChange : std::exp(-length / kExcessTime));
   excess_fit_.Add(row, measured, 1 / (sigma * sigma));
   excess_fit_.Solve();
+  highest_power_ = std::max(highest_power_ * std::exp(-length / kHighestTime),
+                            interval.energy / length);
   const double power = excess_fit_[0];
   const double doubt = std::sqrt(std::max(0.0, excess_fit_.Covariance(0, 0)));
-  const double usual = kSmallestOther + 0.03 * sums.predicted() / length;
+  const double usual = kSmallestOther + 0.05 * sums.predicted() / length;
   if (other_power_ <= 0) {
-    excess_intervals_ = power > 4 * doubt + usual ? excess_intervals_ + 1 : 0;
+    // At the power limit of the GPU nobody's work shows as more power.
+    const bool shows = interval.energy / length < kNearHighest * highest_power_;
+    excess_intervals_ = shows && power > 5 * doubt + usual ? excess_intervals_ + 1 : 0;
     if (excess_intervals_ >= 3) other_power_ = power;
   } else {
     other_power_ = power > 1.5 * doubt + 0.5 * usual ? power : 0;

@@ -130,6 +130,7 @@ class EnergyLedger {
   // Work of strangers on the GPU.
   double other_power_ = 0;
   NonNegativeFit excess_fit_;  // Power of others, and factors of prompts and decoding, lately.
+  double highest_power_ = 0;
   double residual_power_;
   int excess_intervals_ = 0;
 };
