@@ -209,6 +209,7 @@ void InferenceAttribution::State::LearnCounts(Engine& engine, const TrackedReque
   }
   if (request.counts.output && request.events > 0 && request.streamed &&
       request.outcome == RequestOutcome::kCompleted) {
+    const double before = engine.TokensPerEvent();
     engine.events = kFade * engine.events + request.events;
     engine.event_tokens = kFade * engine.event_tokens + *request.counts.output;
     // A server that sends m tokens per event may send fewer with the last one.
@@ -216,6 +217,11 @@ void InferenceAttribution::State::LearnCounts(Engine& engine, const TrackedReque
       const bool fits =
           std::ceil(*request.counts.output / static_cast<double>(i + 1)) == request.events;
       engine.event_scores[i] += 0.05 * ((fits ? 1 : 0) - engine.event_scores[i]);
+    }
+    if (engine.TokensPerEvent() != before) {
+      // Everything was learned with another idea of what an event is.
+      engine.durations = DurationModel();
+      ledger_.StartAgain();
     }
     engine.tracker.set_event_iterations(engine.TokensPerEvent());
   }

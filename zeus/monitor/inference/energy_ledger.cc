@@ -15,11 +15,12 @@ constexpr double kLawResidual = 0.7;
 constexpr double kPromptResidual = 1.0;
 constexpr double kFirstResidualPower = 20;  // Watts, before anything is known.
 constexpr double kFirstRelativeError = 0.1;
-constexpr double kLargestCarry = 0.03;  // Of an interval's energy, to make up for corrections.
-constexpr double kExcessTime = 2;       // Seconds over which an excess of power is averaged.
+constexpr double kHopelessError = 0.25;  // A law with larger residuals is learned anew.
+constexpr double kLargestCarry = 0.03;   // Of an interval's energy, to make up for corrections.
+constexpr double kExcessTime = 2;        // Seconds over which an excess of power is averaged.
 constexpr double kForgetAtChange = 0.1;
 constexpr double kNearHighest = 0.94;
-constexpr double kHighestTime = 3600;  // Seconds in which the highest power is forgotten.
+constexpr double kHighestTime = 3600;      // Seconds in which the highest power is forgotten.
 constexpr double kRowsBeforeOthers = 200;  // Intervals to learn from before excess is judged.
 constexpr double kSmallestOther = 8;       // Watts.
 // Where the clock falls at the power limit, arithmetic takes less energy in proportion, and
@@ -74,16 +75,21 @@ void EnergyLedger::ChangeSetting(const std::string& setting) {
   if (known != other_settings_.end()) {
     fit_ = known->second;
   } else {
-    fit_.Forget(0);
-    rows_ = 0;
-    residual_power_ = kFirstResidualPower;
-    relative_error_ = kFirstRelativeError;
+    StartAgain();
   }
   setting_ = setting;
   other_power_ = 0;
   excess_intervals_ = 0;
   excess_fit_.Forget(0);
   SolveLaw();
+}
+
+void EnergyLedger::StartAgain() {
+  fit_.Forget(0);
+  rows_ = 0;
+  residual_power_ = kFirstResidualPower;
+  relative_error_ = kFirstRelativeError;
+  excess_fit_.Forget(0);
 }
 
 EnergyLedger::Share& EnergyLedger::ShareOf(RequestIndex index) {
@@ -204,8 +210,8 @@ double EnergyLedger::FindOther(const MeasuredInterval& interval, const Sums& sum
   excess_fit_.Forget(changed ? kForgetAtChange : std::exp(-length / kExcessTime));
   excess_fit_.Add(row, measured, 1 / (sigma * sigma));
   excess_fit_.Solve();
-  highest_power_ = std::max(highest_power_ * std::exp(-length / kHighestTime),
-                            interval.energy / length);
+  highest_power_ =
+      std::max(highest_power_ * std::exp(-length / kHighestTime), interval.energy / length);
   const double power = excess_fit_[0];
   const double doubt = std::sqrt(std::max(0.0, excess_fit_.Covariance(0, 0)));
   const double usual = kSmallestOther + 0.05 * sums.predicted() / length;
@@ -303,6 +309,7 @@ void EnergyLedger::Learn(const MeasuredInterval& interval, const Sums& sums, dou
   recent_measured_ = fade * recent_measured_ + interval.energy;
   recent_predicted_ = fade * recent_predicted_ + sums.predicted();
   if (other > 0 || other_power_ > 0 || interval.energy <= 0) return;
+  if (rows_ > kRowsBeforeOthers && relative_error_ > kHopelessError) StartAgain();
   std::vector<double> row(fit_.size());
   row[0] = sums.idle_time;
   for (EngineIndex index = 0; index < engines_.size(); ++index)

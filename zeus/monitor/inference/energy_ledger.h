@@ -40,6 +40,8 @@ class EnergyLedger {
   void SetDurations(EngineIndex engine, const EnergyTerms& seconds);
   // Other laws hold from now on: those of an earlier time with the same name, or new ones.
   void ChangeSetting(const std::string& setting);
+  // Forgets the present law, because it was learned from mistakes.
+  void StartAgain();
 
   // Settles `interval`. `iterations` has the iterations of each engine, in order of time, up to its
   // end at least; those that ended within it are removed.

@@ -74,10 +74,10 @@ std::int64_t IterationTracker::IterationBefore(double time) const {
       const Open& next = open_[static_cast<std::size_t>(later - base_)];
       if (!next.timed) continue;
       const double part = (time - open.end) / std::max(1e-6, next.end - open.end);
-      return index + static_cast<std::int64_t>(part * static_cast<double>(later - index));
+      return index +
+             static_cast<std::int64_t>(std::round(part * static_cast<double>(later - index)));
     }
-    return index + static_cast<std::int64_t>(
-                       std::min(8.0, (time - open.end) / std::max(1e-4, typical_duration_)));
+    return index;
   }
   return base_ - 1;
 }
@@ -86,6 +86,7 @@ std::int64_t IterationTracker::IterationBefore(double time) const {
 // the first is hardly late at all.
 std::int64_t IterationTracker::NearestIteration(double time) const {
   const std::int64_t before = IterationBefore(time);
+  if (event_iterations_ > 1.01) return before;
   std::int64_t after = std::max(before + 1, base_);
   while (after <= last_index() && !open_[static_cast<std::size_t>(after - base_)].timed) ++after;
   if (after > last_index()) return before;
@@ -100,7 +101,8 @@ std::int64_t IterationTracker::NearestIteration(double time) const {
 // A first token waits until the iteration after it has been seen: a token of another sequence that
 // comes just after it shows that both belong together.
 void IterationTracker::PlaceReadyFirsts(double now) {
-  const double wait = std::max(2 * typical_duration_, 0.02);
+  const bool long_events = event_iterations_ > 1.01;
+  const double wait = long_events ? LongestLag() : std::max(2 * typical_duration_, 0.02);
   while (!firsts_.empty()) {
     const First first = firsts_.front();
     const Open* last = open_.empty() ? nullptr : &open_.back();
@@ -120,7 +122,8 @@ void IterationTracker::PlaceFirst(const First& first) {
       static_cast<std::int64_t>(std::max(0.0, std::ceil(first.iterations - 1e-6) - 1));
   std::int64_t index = NearestIteration(first.time);
   const bool found = index >= base_ && index <= last_index();
-  const double late = found ? first.time - open_[static_cast<std::size_t>(index - base_)].end : 0;
+  const Open* near = found ? &open_[static_cast<std::size_t>(index - base_)] : nullptr;
+  const double late = near != nullptr && near->timed ? first.time - near->end : 0;
   const bool alone = active_.empty() && late > gap;
   if (!found || alone || (index == last_index() && late > 0.8 * typical_duration_ + gap))
     index = std::max(last_index() + 1, base_) + behind;
@@ -199,7 +202,8 @@ void IterationTracker::Ended(RequestIndex index, double time) {
     if (tokens >= 1) first.iterations = std::min(first.iterations, tokens);
     PlaceFirst(first);
   } else if (request.aligned && tokens >= 1 && event_iterations_ > 1.01) {
-    TakeBack(index, static_cast<std::int64_t>(std::round(request.progress + 1 - tokens)));
+    TakeBack(index, static_cast<std::int64_t>(
+                        std::round(request.tokens_seen / request.sequences - tokens)));
   }
   std::erase(active_, index);
   if (in_flight_ > 0) --in_flight_;
@@ -253,8 +257,8 @@ bool IterationTracker::FillTime(double now) {
     const double rest = whole - count * typical_duration_;
     double length = whole / count;
     if (finishing > 0 && rest > 0)
-      length = typical_duration_ +
-               (open.firsts.empty() ? 0 : rest / static_cast<double>(finishing));
+      length =
+          typical_duration_ + (open.firsts.empty() ? 0 : rest / static_cast<double>(finishing));
     open.end = begin + length;
     open.timed = true;
     return true;
