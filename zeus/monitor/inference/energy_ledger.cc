@@ -7,12 +7,20 @@
 namespace zeus {
 namespace {
 
-constexpr double kTimeConstant = 60;    // Seconds of running averages that people see.
-constexpr double kLawError = 0.012;     // The law is not exact: relative error of a request.
-constexpr double kPromptError = 0.02;   // The same for the work on one prompt.
-constexpr double kLargestCarry = 0.03;  // Of an interval's energy, to make up for corrections.
-constexpr double kExcessTime = 2;       // Seconds over which an excess of power is averaged.
+constexpr double kTimeConstant = 60;   // Seconds of running averages that people see.
+constexpr double kLawError = 0.012;    // The law is not exact: relative error of a request.
+constexpr double kPromptError = 0.02;  // The same for the work on one prompt.
+// The same two, where the residuals of the intervals show that the law is worse than that.
+constexpr double kLawResidual = 0.7;
+constexpr double kPromptResidual = 1.0;
+constexpr double kFirstResidualPower = 20;  // Watts, before anything is known.
+constexpr double kFirstRelativeError = 0.1;
+constexpr double kHopelessError = 0.25;  // A law with larger residuals is learned anew.
+constexpr double kLargestCarry = 0.03;   // Of an interval's energy, to make up for corrections.
+constexpr double kExcessTime = 2;        // Seconds over which an excess of power is averaged.
 constexpr double kForgetAtChange = 0.1;
+constexpr double kNearHighest = 0.94;
+constexpr double kHighestTime = 3600;      // Seconds in which the highest power is forgotten.
 constexpr double kRowsBeforeOthers = 200;  // Intervals to learn from before excess is judged.
 constexpr double kSmallestOther = 8;       // Watts.
 // Where the clock falls at the power limit, arithmetic takes less energy in proportion, and
@@ -32,7 +40,12 @@ std::size_t Column(EngineIndex engine, std::size_t term) {
 }  // namespace
 
 EnergyLedger::EnergyLedger(RequestTable& requests, Options options)
-    : requests_(requests), options_(options), fit_(1), excess_fit_(3) {
+    : requests_(requests),
+      options_(options),
+      fit_(1),
+      relative_error_(kFirstRelativeError),
+      excess_fit_(3),
+      residual_power_(kFirstResidualPower) {
   excess_fit_.SetPrior(0, 0, 300);   // Watts of others.
   excess_fit_.SetPrior(1, 1, 0.3);   // Measured over predicted energy of prompts,
   excess_fit_.SetPrior(2, 1, 0.04);  // and of decoding.
@@ -58,17 +71,25 @@ void EnergyLedger::ChangeSetting(const std::string& setting) {
   if (setting == setting_) return;
   other_settings_.insert_or_assign(setting_, fit_);
   const auto known = other_settings_.find(setting);
-  // Without a law of its own, a new setting begins with what was learned, weighted little.
+  // A new setting begins with nothing but the durations and the present power.
   if (known != other_settings_.end()) {
     fit_ = known->second;
   } else {
-    fit_.Forget(0.01);
+    StartAgain();
   }
   setting_ = setting;
   other_power_ = 0;
   excess_intervals_ = 0;
   excess_fit_.Forget(0);
   SolveLaw();
+}
+
+void EnergyLedger::StartAgain() {
+  fit_.Forget(0);
+  rows_ = 0;
+  residual_power_ = kFirstResidualPower;
+  relative_error_ = kFirstRelativeError;
+  excess_fit_.Forget(0);
 }
 
 EnergyLedger::Share& EnergyLedger::ShareOf(RequestIndex index) {
@@ -189,11 +210,15 @@ double EnergyLedger::FindOther(const MeasuredInterval& interval, const Sums& sum
   excess_fit_.Forget(changed ? kForgetAtChange : std::exp(-length / kExcessTime));
   excess_fit_.Add(row, measured, 1 / (sigma * sigma));
   excess_fit_.Solve();
+  highest_power_ =
+      std::max(highest_power_ * std::exp(-length / kHighestTime), interval.energy / length);
   const double power = excess_fit_[0];
   const double doubt = std::sqrt(std::max(0.0, excess_fit_.Covariance(0, 0)));
-  const double usual = kSmallestOther + 0.03 * sums.predicted() / length;
+  const double usual = kSmallestOther + 0.05 * sums.predicted() / length;
   if (other_power_ <= 0) {
-    excess_intervals_ = power > 4 * doubt + usual ? excess_intervals_ + 1 : 0;
+    // At the power limit of the GPU nobody's work shows as more power.
+    const bool shows = interval.energy / length < kNearHighest * highest_power_;
+    excess_intervals_ = shows && power > 5 * doubt + usual ? excess_intervals_ + 1 : 0;
     if (excess_intervals_ >= 3) other_power_ = power;
   } else {
     other_power_ = power > 1.5 * doubt + 0.5 * usual ? power : 0;
@@ -284,6 +309,7 @@ void EnergyLedger::Learn(const MeasuredInterval& interval, const Sums& sums, dou
   recent_measured_ = fade * recent_measured_ + interval.energy;
   recent_predicted_ = fade * recent_predicted_ + sums.predicted();
   if (other > 0 || other_power_ > 0 || interval.energy <= 0) return;
+  if (rows_ > kRowsBeforeOthers && relative_error_ > kHopelessError) StartAgain();
   std::vector<double> row(fit_.size());
   row[0] = sums.idle_time;
   for (EngineIndex index = 0; index < engines_.size(); ++index)
@@ -376,16 +402,17 @@ EnergyLedger::Sigmas EnergyLedger::SigmasOf(const TrackedRequest& request, doubl
   EnergyTerms both{};
   for (std::size_t i = 0; i < kEnergyTerms; ++i)
     both[i] = request.prefill_gradient[i] + request.decode_gradient[i];
-  const double prompt = kPromptError * prefill;
+  const double prompt = (kPromptError + kPromptResidual * relative_error_) * prefill;
+  const double law_error = std::max(kLawError, kLawResidual * relative_error_);
   const double tokens =
       request.prompt > 0 ? prefill * request.prompt_sigma / std::max(1.0, request.prompt) : 0;
-  const double law = kLawError * (prefill + decode);
+  const double law = law_error * (prefill + decode);
   return {std::sqrt(request.prefill_variance + request.decode_variance + by_law(both) + law * law +
                     prompt * prompt + tokens * tokens),
           std::sqrt(request.prefill_variance + by_law(request.prefill_gradient) +
-                    std::pow(kLawError * prefill, 2) + prompt * prompt + tokens * tokens),
+                    std::pow(law_error * prefill, 2) + prompt * prompt + tokens * tokens),
           std::sqrt(request.decode_variance + by_law(request.decode_gradient) +
-                    std::pow(kLawError * decode, 2))};
+                    std::pow(law_error * decode, 2))};
 }
 
 EnergyTerms EnergyLedger::Law(EngineIndex engine) const { return engines_[engine].law; }

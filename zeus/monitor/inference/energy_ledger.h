@@ -40,6 +40,8 @@ class EnergyLedger {
   void SetDurations(EngineIndex engine, const EnergyTerms& seconds);
   // Other laws hold from now on: those of an earlier time with the same name, or new ones.
   void ChangeSetting(const std::string& setting);
+  // Forgets the present law, because it was learned from mistakes.
+  void StartAgain();
 
   // Settles `interval`. `iterations` has the iterations of each engine, in order of time, up to its
   // end at least; those that ended within it are removed.
@@ -121,7 +123,7 @@ class EnergyLedger {
   double scale_ = 1;
   double carry_ = 0;
   double busy_power_ = 300;
-  double relative_error_ = 0.1;  // Root mean square of the residuals over what was predicted.
+  double relative_error_;  // Root mean square of the residuals over what was predicted.
   double recent_measured_ = 0;
   double recent_predicted_ = 0;
   double rows_ = 0;
@@ -130,7 +132,8 @@ class EnergyLedger {
   // Work of strangers on the GPU.
   double other_power_ = 0;
   NonNegativeFit excess_fit_;  // Power of others, and factors of prompts and decoding, lately.
-  double residual_power_ = 20;
+  double highest_power_ = 0;
+  double residual_power_;
   int excess_intervals_ = 0;
 };
 

@@ -11,6 +11,7 @@ constexpr double kLongestSilence = 2.0;    // Then time goes on without tokens, 
 constexpr double kSilenceStep = 0.5;       // Length of the iterations that fill a silence.
 constexpr double kOutOfStep = 0.06;        // A token this much later than its iteration...
 constexpr double kOutOfStepDurations = 3;  // ...and by so many usual durations is out of step.
+constexpr double kLagOfLongEvents = 0.35;  // The same where events hold several tokens.
 constexpr double kShortestLag = 0.12;      // An iteration waits this long for its last tokens.
 
 }  // namespace
@@ -58,7 +59,8 @@ double IterationTracker::FirstGap() const {
 }
 
 double IterationTracker::LongestLag() const {
-  return std::max(kShortestLag, 4 * event_iterations_ * typical_duration_ + 6 * jitter_);
+  const double usual = 4 * event_iterations_ * typical_duration_ + 6 * jitter_;
+  return std::max(event_iterations_ > 1.01 ? kLagOfLongEvents : kShortestLag, usual);
 }
 
 // The last iteration that ended at `time` or before, or base_ - 1. Where events hold several
@@ -72,10 +74,10 @@ std::int64_t IterationTracker::IterationBefore(double time) const {
       const Open& next = open_[static_cast<std::size_t>(later - base_)];
       if (!next.timed) continue;
       const double part = (time - open.end) / std::max(1e-6, next.end - open.end);
-      return index + static_cast<std::int64_t>(part * static_cast<double>(later - index));
+      return index +
+             static_cast<std::int64_t>(std::round(part * static_cast<double>(later - index)));
     }
-    return index + static_cast<std::int64_t>(
-                       std::min(8.0, (time - open.end) / std::max(1e-4, typical_duration_)));
+    return index;
   }
   return base_ - 1;
 }
@@ -84,6 +86,7 @@ std::int64_t IterationTracker::IterationBefore(double time) const {
 // the first is hardly late at all.
 std::int64_t IterationTracker::NearestIteration(double time) const {
   const std::int64_t before = IterationBefore(time);
+  if (event_iterations_ > 1.01) return before;
   std::int64_t after = std::max(before + 1, base_);
   while (after <= last_index() && !open_[static_cast<std::size_t>(after - base_)].timed) ++after;
   if (after > last_index()) return before;
@@ -98,7 +101,8 @@ std::int64_t IterationTracker::NearestIteration(double time) const {
 // A first token waits until the iteration after it has been seen: a token of another sequence that
 // comes just after it shows that both belong together.
 void IterationTracker::PlaceReadyFirsts(double now) {
-  const double wait = std::max(2 * typical_duration_, 0.02);
+  const bool long_events = event_iterations_ > 1.01;
+  const double wait = long_events ? LongestLag() : std::max(2 * typical_duration_, 0.02);
   while (!firsts_.empty()) {
     const First first = firsts_.front();
     const Open* last = open_.empty() ? nullptr : &open_.back();
@@ -113,20 +117,21 @@ void IterationTracker::PlaceReadyFirsts(double now) {
 void IterationTracker::PlaceFirst(const First& first) {
   TrackedRequest& request = requests_[first.request];
   const double gap = FirstGap();
+  // Further tokens of the same event were decoded in the iterations before.
+  const auto behind =
+      static_cast<std::int64_t>(std::max(0.0, std::ceil(first.iterations - 1e-6) - 1));
   std::int64_t index = NearestIteration(first.time);
   const bool found = index >= base_ && index <= last_index();
-  const double late = found ? first.time - open_[static_cast<std::size_t>(index - base_)].end : 0;
+  const Open* near = found ? &open_[static_cast<std::size_t>(index - base_)] : nullptr;
+  const double late = near != nullptr && near->timed ? first.time - near->end : 0;
   const bool alone = active_.empty() && late > gap;
   if (!found || alone || (index == last_index() && late > 0.8 * typical_duration_ + gap))
-    index = std::max(last_index() + 1, base_);
+    index = std::max(last_index() + 1, base_) + behind;
   Open& open = At(index);
   if (!open.timed || first.time < open.end) {
     open.end = first.time;
     open.timed = true;
   }
-  // Further tokens of the same event were decoded in the iterations before.
-  const auto behind =
-      static_cast<std::int64_t>(std::max(0.0, std::ceil(first.iterations - 1e-6) - 1));
   request.aligned = true;
   request.first_iteration = std::max(base_, index - behind);
   request.delivered = request.first_iteration;
@@ -189,10 +194,16 @@ void IterationTracker::Ended(RequestIndex index, double time) {
   now_ = std::max(now_, time);
   const auto waiting = std::find_if(firsts_.begin(), firsts_.end(),
                                     [&](const First& first) { return first.request == index; });
+  const TrackedRequest& request = requests_[index];
+  const double tokens = request.counts.output.value_or(0) / request.sequences;
   if (waiting != firsts_.end()) {
-    const First first = *waiting;
+    First first = *waiting;
     firsts_.erase(waiting);
+    if (tokens >= 1) first.iterations = std::min(first.iterations, tokens);
     PlaceFirst(first);
+  } else if (request.aligned && tokens >= 1 && event_iterations_ > 1.01) {
+    TakeBack(index, static_cast<std::int64_t>(
+                        std::round(request.tokens_seen / request.sequences - tokens)));
   }
   std::erase(active_, index);
   if (in_flight_ > 0) --in_flight_;
@@ -207,18 +218,48 @@ void IterationTracker::Ended(RequestIndex index, double time) {
   if (worked && !closed_.empty()) closed_.back().firsts.push_back(index);
 }
 
+// The last event of a response held fewer tokens than was thought: the request took part in fewer
+// iterations, and its last event shows the end of an earlier one.
+void IterationTracker::TakeBack(RequestIndex index, std::int64_t iterations) {
+  TrackedRequest& request = requests_[index];
+  const std::int64_t last = request.delivered - iterations;
+  if (iterations <= 0 || last < base_ || request.delivered > last_index()) return;
+  for (std::int64_t k = last + 1; k <= request.delivered; ++k) {
+    Open& open = open_[static_cast<std::size_t>(k - base_)];
+    std::erase_if(open.decode, [&](const DecodePart& part) { return part.request == index; });
+    if (open.timed && open.end == request.last_token) open.timed = false;
+  }
+  Open& open = open_[static_cast<std::size_t>(last - base_)];
+  open.end = open.timed ? std::min(open.end, request.last_token) : request.last_token;
+  open.timed = true;
+  request.delivered = last;
+  while (!open_.empty() && open_.back().decode.empty() && open_.back().firsts.empty())
+    open_.pop_back();
+}
+
 bool IterationTracker::Complete(std::int64_t index) const {
   return std::all_of(active_.begin(), active_.end(),
                      [&](RequestIndex active) { return requests_[active].delivered >= index; });
 }
 
-// Gives the oldest open iteration an end, if it can be known. False: it has to wait.
+// Gives the oldest open iteration an end, if it can be known. False: it has to wait. Between two
+// known ends, iterations take their usual time, and those that finished prompts share the rest.
 bool IterationTracker::FillTime(double now) {
   Open& open = open_.front();
   if (open.timed) return true;
+  std::size_t finishing = open.firsts.empty() ? 0 : 1;
   for (std::size_t k = 1; k < open_.size(); ++k) {
+    finishing += open_[k].firsts.empty() ? 0 : 1;
     if (!open_[k].timed) continue;
-    open.end = last_end_ + (open_[k].end - last_end_) / static_cast<double>(k + 1);
+    const double begin = std::min(BeginOf(open_[k].end), open_[k].end);
+    const double whole = open_[k].end - begin;
+    const auto count = static_cast<double>(k + 1);
+    const double rest = whole - count * typical_duration_;
+    double length = whole / count;
+    if (finishing > 0 && rest > 0)
+      length =
+          typical_duration_ + (open.firsts.empty() ? 0 : rest / static_cast<double>(finishing));
+    open.end = begin + length;
     open.timed = true;
     return true;
   }

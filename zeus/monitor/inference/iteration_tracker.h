@@ -65,6 +65,7 @@ class IterationTracker {
   std::int64_t NearestIteration(double time) const;
   void Deliver(TrackedRequest& request, RequestIndex index, double time);
   std::int64_t InStep(TrackedRequest& request, std::int64_t index, double time);
+  void TakeBack(RequestIndex request, std::int64_t iterations);
   bool Complete(std::int64_t index) const;
   bool FillTime(double now);
   void Close(double end);
