@@ -16,7 +16,7 @@ void AddDiffCommand(Verb app, Action& action);       // Comparison of two runs.
 void AddDoctorCommand(Verb app, Action& action);     // Sensors and knobs of this machine.
 void AddJobCommand(Verb app, Action& action);        // Recurring jobs in a database.
 void AddKnobsCommand(Verb app, Action& action);      // Limits and clocks that were changed.
-void AddLlmCommand(Verb app, Action& action);        // Energy of language models.
+void AddLlmCommand(Verb app, Action& action);        // Language models that answer requests.
 void AddMonitorCommand(Verb app, Action& action);    // The power of this machine, live.
 void AddPlanCommand(Verb app, Action& action);       // Clocks for the computations of a pipeline.
 void AddServeCommand(Verb app, Action& action);      // The job server.

@@ -2,10 +2,11 @@
 
 #include "apps/zeus/command.h"
 
-// The verbs below `zeus llm`. Each function declares the options of its verb and, when the verb is
-// chosen, sets `action`.
+// The verbs below `zeus llm`.
 namespace zeus::cli {
 
-void AddLlmGateway(Verb llm, Action& action);  // The gateway that meters requests.
+void AddLlmGateway(Verb llm, Action& action);
+void AddLlmPredict(Verb llm, Action& action);
+void AddLlmSim(Verb llm, Action& action);
 
 }  // namespace zeus::cli

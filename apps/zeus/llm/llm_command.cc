@@ -4,9 +4,11 @@
 namespace zeus::cli {
 
 void AddLlmCommand(Verb app, Action& action) {
-  const Verb llm = app.AddVerb("llm", "Energy of language models: of each request and token");
+  const Verb llm = app.AddVerb("llm", "Energy of language models that answer requests");
   llm.RequireVerb();
   AddLlmGateway(llm, action);
+  AddLlmPredict(llm, action);
+  AddLlmSim(llm, action);
 }
 
 }  // namespace zeus::cli
