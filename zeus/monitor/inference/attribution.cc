@@ -11,6 +11,7 @@
 #include "zeus/monitor/inference/attribution.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <deque>
 #include <limits>
@@ -77,6 +78,8 @@ class InferenceAttribution::State {
     double bytes = 0;
     double byte_tokens = 0;
     double scatter = kPromptScatter;
+    // How well each number of tokens per event explains the counts; the first is for 1.
+    std::array<double, 16> event_scores{};
     double events = 0;
     double event_tokens = 0;
     double updated = 0;
@@ -94,7 +97,11 @@ class InferenceAttribution::State {
   void Finalize();
   void ApplyPromptCount(TrackedRequest& request, const TokenCounts& counts);
   void LearnCounts(Engine& engine, const TrackedRequest& request);
-  void CorrectByCounts(TrackedRequest& request);
+  struct Correction {
+    double prefill;
+    double decode;
+  };
+  Correction CorrectionByCounts(const TrackedRequest& request) const;
   RequestEnergy Describe(const TrackedRequest& request) const;
 
   Options options_;
@@ -115,11 +122,10 @@ class InferenceAttribution::State {
 
 double InferenceAttribution::State::Engine::TokensPerEvent() const {
   if (events < 20) return 1;
+  const auto best = std::max_element(event_scores.begin(), event_scores.end());
+  if (*best > 0.7) return static_cast<double>(best - event_scores.begin() + 1);
   const double ratio = event_tokens / events;
-  if (std::abs(ratio - 1) < 0.02) return 1;
-  const double whole = std::round(ratio);
-  // The last event of a response may hold fewer tokens, so the mean is below a whole number.
-  return ratio > 1.5 && std::abs(ratio - whole) < 0.08 * whole ? whole : std::max(1.0, ratio);
+  return std::abs(ratio - 1) < 0.02 ? 1 : std::max(1.0, ratio);
 }
 
 EngineIndex InferenceAttribution::State::AddEngine(const InferenceEngineSpec& spec) {
@@ -202,6 +208,12 @@ void InferenceAttribution::State::LearnCounts(Engine& engine, const TrackedReque
       request.outcome == RequestOutcome::kCompleted) {
     engine.events = kFade * engine.events + request.events;
     engine.event_tokens = kFade * engine.event_tokens + *request.counts.output;
+    // A server that sends m tokens per event may send fewer with the last one.
+    for (std::size_t i = 0; i < engine.event_scores.size(); ++i) {
+      const bool fits =
+          std::ceil(*request.counts.output / static_cast<double>(i + 1)) == request.events;
+      engine.event_scores[i] += 0.05 * ((fits ? 1 : 0) - engine.event_scores[i]);
+    }
     engine.tracker.set_event_iterations(engine.TokensPerEvent());
   }
 }
@@ -268,7 +280,7 @@ void InferenceAttribution::State::Update(Engine& engine, EngineIndex index, doub
   }
   const double prompt = engine.durations.PerPrompt(0);
   ledger_.SetDurations(index, {engine.durations.fixed(), engine.durations.per_sequence(),
-                               engine.durations.per_context(), prompt, prompt,
+                               engine.durations.per_context(), prompt,
                                std::max(engine.durations.per_attention(), 1e-6 * prompt)});
 }
 
@@ -293,9 +305,7 @@ void InferenceAttribution::State::Step(double now) {
       for (std::size_t i = before; i < done.size(); ++i) {
         double prompt = 0;
         for (const PromptPart& part : done[i].prompts) prompt += part.tokens;
-        const double time = done[i].end - done[i].busy_from;
-        if (prompt > 0 && time > 0)
-          done[i].dense = std::clamp(prompt * engine.durations.PerPrompt(0) / time, 0.0, 1.0);
+        done[i].clock = engine.durations.ClockWith(prompt);
       }
     }
   }
@@ -318,32 +328,41 @@ void InferenceAttribution::State::SettleReady() {
 
 // The energy was divided with the counts that were known then. The difference to the final counts
 // is small, and is paid by the next intervals.
-void InferenceAttribution::State::CorrectByCounts(TrackedRequest& request) {
+InferenceAttribution::State::Correction InferenceAttribution::State::CorrectionByCounts(
+    const TrackedRequest& request) const {
   const double scale = request.scale_weight > 0 ? request.scale_sum / request.scale_weight : 1;
   double prefill = 0;
   double decode = 0;
   if (request.counts.prompt && request.worked > 0) {
     const double missing = request.prompt - request.worked;
-    prefill = scale * (ledger_.PredictPrompt(request, request.prompt, 0) -
-                       ledger_.PredictPrompt(request, request.worked, 0));
+    const double alone =
+        request.prefill_predicted > 0 ? request.prefill_open / request.prefill_predicted : 1;
+    const double split = std::min(1.0, request.split_tokens / request.worked);
+    const double open = split + (1 - split) * alone;
+    prefill = open * scale *
+              (ledger_.PredictPrompt(request, request.prompt, 0) -
+               ledger_.PredictPrompt(request, request.worked, 0));
     decode = scale * ledger_.Law(request.engine)[kContextTerm] * request.decoded * missing;
   }
   if (request.counts.output && request.outcome == RequestOutcome::kCompleted) {
     const double tokens = std::max(0.0, *request.counts.output - request.sequences);
     if (request.decoded > 0) {
-      decode += request.decode * (tokens / request.decoded - 1);
+      const double open =
+          request.decode_predicted > 0 ? request.decode_open / request.decode_predicted : 1;
+      decode += open * request.decode * (tokens / request.decoded - 1);
     } else if (tokens > 0 && request.prefill > 0) {
       decode += scale * tokens * ledger_.PredictToken(request);
     }
   }
-  ledger_.Correct(request, prefill, decode);
+  return {prefill, decode};
 }
 
 void InferenceAttribution::State::Finalize() {
   std::erase_if(ended_, [&](RequestIndex index) {
     TrackedRequest& request = requests_[index];
     if (settled_until_ < std::max(request.end, request.last_touch)) return false;
-    CorrectByCounts(request);
+    const Correction correction = CorrectionByCounts(request);
+    ledger_.Correct(request, correction.prefill, correction.decode);
     RequestEnergy energy = Describe(request);
     energy.final = true;
     settled_.push_back({request.id, request.engine, energy});
@@ -380,9 +399,10 @@ std::optional<RequestEnergy> InferenceAttribution::State::Estimate(InferenceRequ
   }
   TrackedRequest request = requests_[index];
   const double scale = ledger_.scale();
+  // Work that was given to iterations of later intervals, and tokens that have no iteration yet.
   const bool worked = request.events > 0 || (request.ended && request.counts.output);
-  const double prompt =
-      worked ? request.prompt - request.settled_prompt : request.worked - request.settled_prompt;
+  if (worked && request.worked <= 0) request.worked = request.prompt;
+  const double prompt = request.worked - request.settled_prompt;
   const double rest_of_prompt =
       scale * ledger_.PredictPrompt(request, prompt, request.settled_prompt);
   const double fixed = request.settled_prompt <= 0 && worked
@@ -393,6 +413,12 @@ std::optional<RequestEnergy> InferenceAttribution::State::Estimate(InferenceRequ
   const double rest_of_decode = scale * tokens * ledger_.PredictToken(request);
   request.prefill = std::max(0.0, request.prefill + rest_of_prompt + fixed);
   request.decode += rest_of_decode;
+  request.decoded = std::max(request.decoded, request.settled_decoded + tokens);
+  if (request.ended) {
+    const Correction correction = CorrectionByCounts(request);
+    request.prefill = std::max(0.0, request.prefill + correction.prefill);
+    request.decode = std::max(0.0, request.decode + correction.decode);
+  }
   RequestEnergy energy = Describe(request);
   // The rest is predicted, not measured.
   const double guess = 0.05 * (std::abs(rest_of_prompt) + fixed + rest_of_decode);
@@ -406,11 +432,9 @@ LearnedLaw InferenceAttribution::State::Law(EngineIndex index) const {
   const Engine& engine = *engines_[index];
   const EnergyTerms law = ledger_.Law(index);
   const EnergyTerms sigma = ledger_.LawSigma(index);
-  const double dense = ledger_.mean_dense(index);
-  const auto to_law = [&](const EnergyTerms& terms) {
-    return IterationEnergyLaw{
-        Joules(terms[kFixedTerm]), Joules(terms[kSequenceTerm]), Joules(terms[kContextTerm]),
-        Joules(terms[kLightPromptTerm] * (1 - dense) + terms[kDensePromptTerm] * dense)};
+  const auto to_law = [](const EnergyTerms& terms) {
+    return IterationEnergyLaw{Joules(terms[kFixedTerm]), Joules(terms[kSequenceTerm]),
+                              Joules(terms[kContextTerm]), Joules(terms[kPromptTerm])};
   };
   return {.energy = to_law(law),
           .sigma = to_law(sigma),

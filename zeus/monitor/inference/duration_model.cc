@@ -9,14 +9,14 @@ namespace {
 
 // The first guesses, in seconds, are of a model with 10^10 parameters on a recent GPU. They are
 // wide: one stretch of iterations outweighs them.
-constexpr std::array<double, 5> kFirstGuess = {0.010, 50e-6, 50e-9, 30e-6, 0};
-constexpr std::array<double, 5> kGuessSigma = {0.030, 100e-6, 100e-9, 300e-6, 3e-9};
-constexpr double kRelativeError = 0.01;  // The law itself is not exact.
-constexpr double kSlowChange = 0.01;
+constexpr std::array<double, 6> kFirstGuess = {0.010, 50e-6, 50e-9, 30e-6, 0, 0};
+constexpr std::array<double, 6> kGuessSigma = {0.030, 100e-6, 100e-9, 300e-6, 3e-9, 10e-6};
+constexpr double kRelativeError = 0.01;       // The law itself is not exact.
+constexpr double kSlowError = 0.01;           // Weight of a new error in its running average.
 constexpr std::size_t kMostStretches = 4096;  // Older ones are forgotten.
 
-std::array<double, 5> Row(const IterationLoad& load) {
-  return {load.iterations, load.sequences, load.context, load.prompt, load.attention};
+std::array<double, 6> Row(const IterationLoad& load) {
+  return {load.iterations, load.sequences, load.context, load.prompt, load.attention, load.heavy};
 }
 
 }  // namespace
@@ -27,6 +27,7 @@ IterationLoad& IterationLoad::operator+=(const IterationLoad& other) {
   context += other.context;
   prompt += other.prompt;
   attention += other.attention;
+  heavy += other.heavy;
   return *this;
 }
 
@@ -34,6 +35,19 @@ DurationModel::DurationModel() : fit_(kFirstGuess.size()) {
   for (std::size_t i = 0; i < kFirstGuess.size(); ++i)
     fit_.SetPrior(i, kFirstGuess[i], kGuessSigma[i]);
   fit_.Solve();
+}
+
+double DurationModel::ClockWith(double prompt) const {
+  if (prompt <= heavy_from_ || fit_[3] <= 0) return 1;
+  const double light = fit_[3] * prompt;
+  return std::max(0.3, light / (light + fit_[5] * (prompt - heavy_from_)));
+}
+
+double DurationModel::TokensIn(double time, double context) const {
+  const double light = std::max(1e-9, PerPrompt(context));
+  const double tokens = std::max(0.0, time) / light;
+  if (tokens <= heavy_from_) return tokens;
+  return heavy_from_ + (time - heavy_from_ * light) / (light + fit_[5]);
 }
 
 double DurationModel::Predict(const IterationLoad& load) const {
@@ -50,7 +64,7 @@ void DurationModel::LearnDecode(const IterationLoad& load, double duration) {
   // Single outliers, such as a pause of the server, count little.
   const double bound = decode_rows_ < 30 ? 1e9 : 4 * error_;
   const double weight = miss > bound ? bound / miss * bound / miss : 1;
-  error_ += std::max(kSlowChange, 1 / (decode_rows_ + 1)) * (std::min(miss, bound) - error_);
+  error_ += std::max(kSlowError, 1 / (decode_rows_ + 1)) * (std::min(miss, bound) - error_);
   const double sigma = 2 * error_ + kRelativeError * duration;
   fit_.Add(Row(load), duration, weight / (sigma * sigma));
   dirty_ = true;
@@ -95,6 +109,9 @@ void DurationModel::Update(double elapsed, double half_life) {
   fit_.Forget(std::exp2(-elapsed / half_life));
   fit_.Solve();
   dirty_ = false;
+  // It moves slowly, because rows that were added counted with an older value.
+  if (knows_prompts() && fit_[3] > 0)
+    heavy_from_ += 0.02 * (std::clamp(fit_[0] / fit_[3], 16.0, 4096.0) - heavy_from_);
 }
 
 }  // namespace zeus

@@ -15,6 +15,7 @@ struct IterationLoad {
   double context = 0;
   double prompt = 0;
   double attention = 0;
+  double heavy = 0;  // Prompt tokens beyond those that take as long as the fixed part.
 
   IterationLoad& operator+=(const IterationLoad& other);
 };
@@ -37,6 +38,13 @@ class DurationModel {
   // The time of a prompt token that looks at `context` tokens before it.
   double PerPrompt(double context) const { return fit_[3] + fit_[4] * context; }
   double per_attention() const { return fit_[4]; }
+  // Prompt tokens of one iteration beyond this number take longer: the GPU reaches its power limit
+  // and lowers its clock.
+  double heavy_from() const { return heavy_from_; }
+  // The clock of an iteration with so many prompt tokens, against that of a light one.
+  double ClockWith(double prompt) const;
+  // The prompt tokens of an iteration that take `time`, if they look at `context` tokens.
+  double TokensIn(double time, double context) const;
   // The usual error of a prediction, for an iteration without prompt work.
   double error() const { return error_; }
   // False until a stretch with prompt work has been learned from.
@@ -68,6 +76,7 @@ class DurationModel {
   double error_ = 0.002;
   double decode_rows_ = 0;
   double prompt_rows_ = 0;
+  double heavy_from_ = 300;
   bool dirty_ = false;
 };
 

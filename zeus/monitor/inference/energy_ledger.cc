@@ -1,18 +1,28 @@
 #include "zeus/monitor/inference/energy_ledger.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace zeus {
 namespace {
 
-constexpr double kTimeConstant = 60;      // Seconds of running averages that people see.
-constexpr double kLawError = 0.012;       // The law is not exact: relative error of a request.
-constexpr double kPromptError = 0.02;     // The same for the work on one prompt.
-constexpr double kLargestCarry = 0.03;    // Of an interval's energy, to make up for corrections.
-constexpr double kExcessTime = 0.4;       // Seconds over which an excess of power is averaged.
-constexpr double kRowsBeforeOthers = 60;  // Intervals to learn from before excess is judged.
-constexpr double kSmallestOther = 8;      // Watts.
+constexpr double kTimeConstant = 60;    // Seconds of running averages that people see.
+constexpr double kLawError = 0.012;     // The law is not exact: relative error of a request.
+constexpr double kPromptError = 0.02;   // The same for the work on one prompt.
+constexpr double kLargestCarry = 0.03;  // Of an interval's energy, to make up for corrections.
+constexpr double kExcessTime = 2;       // Seconds over which an excess of power is averaged.
+constexpr double kForgetAtChange = 0.1;
+constexpr double kRowsBeforeOthers = 200;  // Intervals to learn from before excess is judged.
+constexpr double kSmallestOther = 8;       // Watts.
+// Where the clock falls at the power limit, arithmetic takes less energy in proportion, and
+// everything else falls by this part of it.
+constexpr double kOthersFall = 0.66;
+constexpr double kLowClock = 0.97;
+// Looking at one token of context takes at most about this part of the work on a prompt token.
+constexpr double kAttentionDoubt = 5e-5;
+constexpr double kLightError = 0.08;  // The same for others with prompts.
+constexpr double kHeavyError = 0.2;   // Relative error of the law for such iterations.
 
 // The fit has the idle power first, and then the terms of each engine.
 std::size_t Column(EngineIndex engine, std::size_t term) {
@@ -22,7 +32,10 @@ std::size_t Column(EngineIndex engine, std::size_t term) {
 }  // namespace
 
 EnergyLedger::EnergyLedger(RequestTable& requests, Options options)
-    : requests_(requests), options_(options), fit_(1) {
+    : requests_(requests), options_(options), fit_(1), excess_fit_(3) {
+  excess_fit_.SetPrior(0, 0, 300);   // Watts of others.
+  excess_fit_.SetPrior(1, 1, 0.3);   // Measured over predicted energy of prompts,
+  excess_fit_.SetPrior(2, 1, 0.04);  // and of decoding.
   SolveLaw();
 }
 
@@ -54,6 +67,7 @@ void EnergyLedger::ChangeSetting(const std::string& setting) {
   setting_ = setting;
   other_power_ = 0;
   excess_intervals_ = 0;
+  excess_fit_.Forget(0);
   SolveLaw();
 }
 
@@ -72,6 +86,8 @@ void EnergyLedger::GatherIteration(EngineIndex index, const EngineIteration& ite
   const double sequences = iteration.sequences();
   const double players = sequences + static_cast<double>(iteration.prompts.size());
   if (players <= 0) return;
+  const double whole = part;
+  part *= 1 - kOthersFall * (1 - iteration.clock);
   engine.total[kFixedTerm] += part;
   double context = 0;
   for (const DecodePart& decode : iteration.decode) {
@@ -81,7 +97,7 @@ void EnergyLedger::GatherIteration(EngineIndex index, const EngineIteration& ite
     share.decode[kSequenceTerm] += tokens;
     share.decode[kContextTerm] += tokens * decode.context;
     context += tokens * decode.context;
-    requests_[decode.request].settled_decoded += tokens;
+    requests_[decode.request].settled_decoded += whole * decode.tokens;
     requests_[decode.request].mean_share = 1 / players;
   }
   engine.total[kSequenceTerm] += part * sequences;
@@ -94,19 +110,20 @@ void EnergyLedger::GatherIteration(EngineIndex index, const EngineIteration& ite
   engine.strangers[kContextTerm] += strangers_context;
   for (const PromptPart& prompt : iteration.prompts) {
     Share& share = ShareOf(prompt.request);
-    const double tokens = part * prompt.tokens;
+    const double tokens = whole * iteration.clock * prompt.tokens;
+    const double attention = whole * iteration.clock * prompt.attention;
     share.prefill[kFixedTerm] += part / players;
-    share.prefill[kLightPromptTerm] += tokens * (1 - iteration.dense);
-    share.prefill[kDensePromptTerm] += tokens * iteration.dense;
-    share.prefill[kAttentionTerm] += part * prompt.attention;
-    engine.total[kLightPromptTerm] += tokens * (1 - iteration.dense);
-    engine.total[kDensePromptTerm] += tokens * iteration.dense;
-    engine.total[kAttentionTerm] += part * prompt.attention;
-    requests_[prompt.request].settled_prompt += tokens;
+    share.prefill[kPromptTerm] += tokens;
+    share.prefill[kAttentionTerm] += attention;
+    engine.total[kPromptTerm] += tokens;
+    if (iteration.clock < kLowClock) engine.heavy += tokens;
+    engine.total[kAttentionTerm] += attention;
+    requests_[prompt.request].settled_prompt += whole * prompt.tokens;
     requests_[prompt.request].mean_share = 1 / players;
-    engine.mean_dense += 0.02 * part * (iteration.dense - engine.mean_dense);
   }
-  const double seconds = part * (iteration.end - iteration.begin);
+  if (!iteration.prompts.empty())
+    engine.mean_clock += 0.02 * whole * (iteration.clock - engine.mean_clock);
+  const double seconds = whole * (iteration.end - iteration.begin);
   engine.mean_batch += std::min(1.0, seconds / kTimeConstant) * (sequences - engine.mean_batch);
 }
 
@@ -117,6 +134,7 @@ void EnergyLedger::Gather(const MeasuredInterval& interval,
   for (EngineIndex index = 0; index < engines_.size(); ++index) {
     engines_[index].total = {};
     engines_[index].strangers = {};
+    engines_[index].heavy = 0;
     std::deque<EngineIteration>& list = iterations[index];
     for (const EngineIteration& iteration : list) {
       if (iteration.busy_from >= interval.end) break;
@@ -151,31 +169,38 @@ EnergyLedger::Sums EnergyLedger::Predict(const MeasuredInterval&) {
   return sums;
 }
 
-// Power that stays above the prediction is taken by somebody else.
+// Power that stays above the prediction is taken by somebody else. An error of the law grows with
+// the engines' work, a stranger's power does not: a fit over the last seconds tells them apart.
 double EnergyLedger::FindOther(const MeasuredInterval& interval, const Sums& sums) {
   const double length = interval.end - interval.begin;
   if (rows_ < kRowsBeforeOthers || length <= 0) return 0;
-  const double excess = (interval.energy - sums.predicted()) / length;
-  const double weight = 1 - std::exp(-length / kExcessTime);
-  excess_power_ += weight * (excess - excess_power_);
-  const double usual = std::max(residual_power_, 0.015 * sums.predicted() / length);
-  const double threshold = std::max(kSmallestOther, 2.5 * usual);
+  double prompts = 0;
+  for (const Engine& engine : engines_)
+    prompts += engine.law[kPromptTerm] * engine.total[kPromptTerm] +
+               engine.law[kAttentionTerm] * engine.total[kAttentionTerm];
+  const double decode = sums.predicted() - sums.predicted_idle - prompts;
+  const double measured = interval.energy - sums.predicted_idle;
+  const std::array<double, 3> row = {length, prompts, decode};
+  const double sigma =
+      std::hypot(1.5 * std::max(residual_power_, 4.0) * length, interval.sigma, 0.05 * prompts);
+  const double expected =
+      excess_fit_[0] * length + excess_fit_[1] * prompts + excess_fit_[2] * decode;
+  const bool changed = std::abs(measured - expected) > 5 * sigma;
+  excess_fit_.Forget(changed ? kForgetAtChange : std::exp(-length / kExcessTime));
+  excess_fit_.Add(row, measured, 1 / (sigma * sigma));
+  excess_fit_.Solve();
+  const double power = excess_fit_[0];
+  const double doubt = std::sqrt(std::max(0.0, excess_fit_.Covariance(0, 0)));
+  const double usual = kSmallestOther + 0.03 * sums.predicted() / length;
   if (other_power_ <= 0) {
-    excess_intervals_ = excess > threshold ? excess_intervals_ + 1 : 0;
-    const bool lasts = excess_intervals_ >= 3 && excess_power_ > 0.6 * threshold;
-    if (lasts) other_power_ = std::max(excess_power_, 0.8 * excess);
+    excess_intervals_ = power > 4 * doubt + usual ? excess_intervals_ + 1 : 0;
+    if (excess_intervals_ >= 3) other_power_ = power;
   } else {
-    // An interval far below the mean ends the stranger's work at once.
-    other_power_ += weight * (excess - other_power_);
-    excess_intervals_ = excess < 0.35 * other_power_ ? excess_intervals_ - 1 : 3;
-    if (other_power_ < 0.5 * threshold || excess_intervals_ <= 0) {
-      other_power_ = 0;
-      excess_power_ = 0;
-      excess_intervals_ = 0;
-    }
+    other_power_ = power > 1.5 * doubt + 0.5 * usual ? power : 0;
+    if (other_power_ <= 0) excess_intervals_ = 0;
   }
   return std::clamp(other_power_ * length, 0.0,
-                    std::max(0.0, interval.energy - 0.5 * sums.predicted()));
+                    std::max(0.0, interval.energy - 0.7 * sums.predicted()));
 }
 
 void EnergyLedger::Divide(const MeasuredInterval& interval, const Sums& sums, double other) {
@@ -201,9 +226,16 @@ void EnergyLedger::Divide(const MeasuredInterval& interval, const Sums& sums, do
   if (busy > 0 && known) scale_ += 0.1 * (std::clamp(factor, 0.5, 2.0) - scale_);
   if (sums.predicted_requests <= 0) return;
   const double requests = sums.predicted_requests * factor;
-  const double paid = std::clamp(carry_, -kLargestCarry * requests, kLargestCarry * requests);
+  const double most = kLargestCarry * sums.predicted_requests;
+  const double paid = std::clamp(carry_, -most, most);
   carry_ -= paid;
-  const double request_factor = factor * (1 + (requests > 0 ? paid / requests : 0));
+  // A noisy measurement of one interval is not passed on to the requests of just that interval.
+  const double noise = interval.sigma / busy;
+  const double usual = std::max(relative_error_, 0.01);
+  const double trust = usual * usual / (usual * usual + noise * noise);
+  const double smooth = trust * factor + (1 - trust) * std::min(scale_, 2 * factor + 1);
+  carry_ += (factor - smooth) * sums.predicted_requests;
+  const double request_factor = smooth + (requests > 0 ? factor * paid / requests : 0);
   const double error = relative_error_;
   for (const Share& share : shares_) {
     TrackedRequest& request = requests_[share.request];
@@ -226,6 +258,10 @@ void EnergyLedger::Divide(const MeasuredInterval& interval, const Sums& sums, do
       request.prefill_gradient[i] += factor * (share.prefill[i] - prefill / busy * whole);
       request.decode_gradient[i] += factor * (share.decode[i] - decode / busy * whole);
     }
+    request.prefill_predicted += prefill;
+    request.prefill_open += prefill * (1 - prefill / busy);
+    request.decode_predicted += decode;
+    request.decode_open += decode * (1 - decode / busy);
     request.scale_weight += prefill + decode;
     request.scale_sum += (prefill + decode) * request_factor;
   }
@@ -244,19 +280,24 @@ void EnergyLedger::Learn(const MeasuredInterval& interval, const Sums& sums, dou
       relative_error_ += quick * (1.25 * relative - relative_error_);
     }
   }
-  if (sums.predicted() > 0)
-    residual_ratio_ += std::min(1.0, length / kTimeConstant) *
-                       (interval.energy / sums.predicted() - residual_ratio_);
+  const double fade = std::exp(-length / kTimeConstant);
+  recent_measured_ = fade * recent_measured_ + interval.energy;
+  recent_predicted_ = fade * recent_predicted_ + sums.predicted();
   if (other > 0 || other_power_ > 0 || interval.energy <= 0) return;
   std::vector<double> row(fit_.size());
   row[0] = sums.idle_time;
   for (EngineIndex index = 0; index < engines_.size(); ++index)
     for (std::size_t term = 0; term < kEnergyTerms; ++term)
       row[Column(index, term)] = engines_[index].total[term];
+  // Prompt work is placed less well than decoding, and its law is less exact.
+  double prompts = 0;
+  for (const Engine& engine : engines_)
+    prompts += engine.law[kPromptTerm] *
+               (kLightError * engine.total[kPromptTerm] + kHeavyError * engine.heavy);
   const double usual = std::max({1.25 * residual_power_ * length, 0.005 * interval.energy, 0.05});
-  const double sigma = std::hypot(usual, interval.sigma);
-  const double outlier = rows_ > 100 ? std::min(1.0, 5 * sigma / (std::abs(residual) + 1e-9)) : 1;
-  fit_.Add(row, interval.energy, outlier / (sigma * sigma));
+  const double sigma = std::hypot(usual, interval.sigma, prompts);
+  const double outlier = rows_ > 100 ? std::min(1.0, 4 * sigma / (std::abs(residual) + 1e-9)) : 1;
+  fit_.Add(row, interval.energy, outlier * outlier / (sigma * sigma));
   rows_ += 1;
   unsolved_rows_ += 1;
   unforgotten_ += length;
@@ -277,12 +318,14 @@ void EnergyLedger::SolveLaw() {
     double sigma = 0.7;
     if (engine.prior) {
       sigma = engine.prior_sigma;
-      mean = {engine.prior->fixed.value(),       engine.prior->per_sequence.value(),
+      mean = {engine.prior->fixed.value(), engine.prior->per_sequence.value(),
               engine.prior->per_context.value(), engine.prior->per_prompt.value(),
-              engine.prior->per_prompt.value(),  mean[kAttentionTerm]};
+              mean[kAttentionTerm]};
     }
     for (std::size_t i = 0; i < kEnergyTerms; ++i)
       fit_.SetPrior(Column(index, i), mean[i], std::max(1e-15, sigma * mean[i]));
+    fit_.SetPrior(Column(index, kAttentionTerm), mean[kAttentionTerm],
+                  kAttentionDoubt * mean[kPromptTerm]);
   }
   fit_.Solve();
   for (EngineIndex index = 0; index < engines_.size(); ++index)
@@ -308,9 +351,9 @@ double EnergyLedger::PredictToken(const TrackedRequest& request) const {
 double EnergyLedger::PredictPrompt(const TrackedRequest& request, double tokens,
                                    double before) const {
   const Engine& engine = engines_[request.engine];
-  const double per_token = engine.law[kLightPromptTerm] * (1 - engine.mean_dense) +
-                           engine.law[kDensePromptTerm] * engine.mean_dense;
-  return tokens * (per_token + engine.law[kAttentionTerm] * (request.cached + before + tokens / 2));
+  return engine.mean_clock * tokens *
+         (engine.law[kPromptTerm] +
+          engine.law[kAttentionTerm] * (request.cached + before + tokens / 2));
 }
 
 void EnergyLedger::Correct(TrackedRequest& request, double prefill, double decode) {
@@ -328,7 +371,7 @@ EnergyLedger::Sigmas EnergyLedger::SigmasOf(const TrackedRequest& request, doubl
       for (std::size_t j = 0; j < kEnergyTerms; ++j)
         sum += gradient[i] * gradient[j] *
                fit_.Covariance(Column(request.engine, i), Column(request.engine, j));
-    return std::max(0.0, sum) * law_inflation_;
+    return std::max(0.0, sum);
   };
   EnergyTerms both{};
   for (std::size_t i = 0; i < kEnergyTerms; ++i)

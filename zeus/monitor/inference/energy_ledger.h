@@ -65,9 +65,10 @@ class EnergyLedger {
   EnergyTerms Law(EngineIndex engine) const;
   EnergyTerms LawSigma(EngineIndex engine) const;
   double idle_power() const;
-  double residual_ratio() const { return residual_ratio_; }
+  double residual_ratio() const {
+    return recent_predicted_ > 0 ? recent_measured_ / recent_predicted_ : 1;
+  }
   double mean_batch(EngineIndex engine) const { return engines_[engine].mean_batch; }
-  double mean_dense(EngineIndex engine) const { return engines_[engine].mean_dense; }
 
  private:
   struct Share {
@@ -83,7 +84,8 @@ class EnergyLedger {
     EnergyTerms total{};      // Of the interval that is being settled.
     EnergyTerms strangers{};  // The part of sequences that are not ours.
     double mean_batch = 0;
-    double mean_dense = 0.5;
+    double heavy = 0;       // Prompt tokens in iterations whose clock was low.
+    double mean_clock = 1;  // In iterations with prompts, lately.
   };
   // An interval's sums, while it is being settled.
   struct Sums {
@@ -120,15 +122,14 @@ class EnergyLedger {
   double carry_ = 0;
   double busy_power_ = 300;
   double relative_error_ = 0.1;  // Root mean square of the residuals over what was predicted.
-  double law_inflation_ = 1;
-  double residual_ratio_ = 1;
+  double recent_measured_ = 0;
+  double recent_predicted_ = 0;
   double rows_ = 0;
   double unsolved_rows_ = 0;
-  double learned_time_ = 0;
   double unforgotten_ = 0;
   // Work of strangers on the GPU.
   double other_power_ = 0;
-  double excess_power_ = 0;  // Running mean of the residual.
+  NonNegativeFit excess_fit_;  // Power of others, and factors of prompts and decoding, lately.
   double residual_power_ = 20;
   int excess_intervals_ = 0;
 };

@@ -15,6 +15,11 @@ constexpr double kShortestLag = 0.12;      // An iteration waits this long for i
 
 }  // namespace
 
+void IterationTracker::set_event_iterations(double iterations) {
+  typical_duration_ *= event_iterations_ / iterations;
+  event_iterations_ = iterations;
+}
+
 void IterationTracker::Arrived(RequestIndex, double time) {
   if (in_flight_ == 0) {
     wakes_.push_back(std::max(time, last_end_));
@@ -56,13 +61,38 @@ double IterationTracker::LongestLag() const {
   return std::max(kShortestLag, 4 * event_iterations_ * typical_duration_ + 6 * jitter_);
 }
 
-// The last iteration that ended at `time` or before, or base_ - 1.
+// The last iteration that ended at `time` or before, or base_ - 1. Where events hold several
+// tokens, many iterations have no time of their own.
 std::int64_t IterationTracker::IterationBefore(double time) const {
   for (std::int64_t index = last_index(); index >= base_; --index) {
     const Open& open = open_[static_cast<std::size_t>(index - base_)];
-    if (open.timed && open.end <= time) return index;
+    if (!open.timed || open.end > time) continue;
+    if (event_iterations_ < 1.01) return index;
+    for (std::int64_t later = index + 1; later <= last_index(); ++later) {
+      const Open& next = open_[static_cast<std::size_t>(later - base_)];
+      if (!next.timed) continue;
+      const double part = (time - open.end) / std::max(1e-6, next.end - open.end);
+      return index + static_cast<std::int64_t>(part * static_cast<double>(later - index));
+    }
+    return index + static_cast<std::int64_t>(
+                       std::min(8.0, (time - open.end) / std::max(1e-4, typical_duration_)));
   }
   return base_ - 1;
+}
+
+// The iteration to which a first token belongs: tokens are late, never early, and of several tokens
+// the first is hardly late at all.
+std::int64_t IterationTracker::NearestIteration(double time) const {
+  const std::int64_t before = IterationBefore(time);
+  std::int64_t after = std::max(before + 1, base_);
+  while (after <= last_index() && !open_[static_cast<std::size_t>(after - base_)].timed) ++after;
+  if (after > last_index()) return before;
+  const Open& next = open_[static_cast<std::size_t>(after - base_)];
+  const double since = before >= base_ && before <= last_index()
+                           ? time - open_[static_cast<std::size_t>(before - base_)].end
+                           : time - last_end_;
+  const auto tokens = static_cast<double>(next.decode.size() + next.firsts.size());
+  return (next.end - time) * std::max(1.0, tokens) < since ? after : before;
 }
 
 // A first token waits until the iteration after it has been seen: a token of another sequence that
@@ -83,8 +113,8 @@ void IterationTracker::PlaceReadyFirsts(double now) {
 void IterationTracker::PlaceFirst(const First& first) {
   TrackedRequest& request = requests_[first.request];
   const double gap = FirstGap();
-  std::int64_t index = IterationBefore(first.time + gap);
-  const bool found = index >= base_;
+  std::int64_t index = NearestIteration(first.time);
+  const bool found = index >= base_ && index <= last_index();
   const double late = found ? first.time - open_[static_cast<std::size_t>(index - base_)].end : 0;
   const bool alone = active_.empty() && late > gap;
   if (!found || alone || (index == last_index() && late > 0.8 * typical_duration_ + gap))
@@ -127,7 +157,7 @@ std::int64_t IterationTracker::InStep(TrackedRequest& request, std::int64_t inde
   // A sequence that runs ahead of all others, such as one with more tokens per iteration than it
   // has said, does not make new iterations in the middle of others.
   if (active_.size() > 1 && !open_.empty() && open_.back().timed && index == last_index() + 1 &&
-      time - open_.back().end < 0.25 * typical_duration_ && event_iterations_ <= 1.01 &&
+      time - open_.back().end < 0.2 * typical_duration_ && event_iterations_ <= 1.01 &&
       request.delivered >= last_index())
     return shift(last_index());
   return index;
@@ -238,7 +268,7 @@ void IterationTracker::Close(double end) {
   ++base_;
   last_end_ = end;
   std::erase_if(wakes_, [&](double wake) { return wake <= end; });
-  if (iteration.firsts.empty() && !iteration.decode.empty())
+  if (iteration.firsts.empty() && !iteration.decode.empty() && in_flight_ <= active_.size())
     typical_duration_ +=
         kSlowChange * (std::min(end - iteration.begin, 3 * typical_duration_) - typical_duration_);
   for (DecodePart& part : iteration.decode) {

@@ -40,7 +40,7 @@ class IterationTracker {
   double typical_duration() const { return typical_duration_; }
   double jitter() const { return jitter_; }
   // Iterations that an event of the engine stands for, on average.
-  void set_event_iterations(double iterations) { event_iterations_ = iterations; }
+  void set_event_iterations(double iterations);
 
  private:
   struct Open {
@@ -62,6 +62,7 @@ class IterationTracker {
   void PlaceFirst(const First& first);
   void PlaceReadyFirsts(double now);
   std::int64_t IterationBefore(double time) const;
+  std::int64_t NearestIteration(double time) const;
   void Deliver(TrackedRequest& request, RequestIndex index, double time);
   std::int64_t InStep(TrackedRequest& request, std::int64_t index, double time);
   bool Complete(std::int64_t index) const;

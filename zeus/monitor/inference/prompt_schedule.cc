@@ -13,6 +13,7 @@ constexpr double kSmallestWork = 64;  // Prompt tokens; less may be noise.
 constexpr double kBudgetStep = 256;   // Budgets are multiples of this, where they are near one.
 constexpr double kLookAhead = 65536;  // Waiting tokens beyond this have not been worked on.
 constexpr std::size_t kMostRequestsInStretch = 64;
+constexpr double kSignificant = 2.5;  // Standard deviations beyond which time shows more work.
 constexpr std::size_t kMostSilentIterations = 2000;
 
 }  // namespace
@@ -69,7 +70,7 @@ double PromptSchedule::TokensByTime(double time, const std::vector<Waiting>& wai
     context += prompt.rest * (request.cached + request.worked + prompt.rest / 2);
     rest += prompt.rest;
   }
-  return std::max(0.0, time) / std::max(1e-9, durations_.PerPrompt(context / std::max(1.0, rest)));
+  return durations_.TokensIn(time, context / std::max(1.0, rest));
 }
 
 void PromptSchedule::LearnBudget(double tokens) {
@@ -81,12 +82,16 @@ void PromptSchedule::LearnBudget(double tokens) {
   if (budget_samples_.size() < kFewestSamples) return;
   std::vector<double> sorted = budget_samples_;
   std::sort(sorted.begin(), sorted.end());
-  const double median = sorted[sorted.size() / 2];
-  const double spread = sorted[sorted.size() * 3 / 4] - sorted[sorted.size() / 4];
-  if (spread > 0.2 * median) {
+  // Iterations that had less than the budget waited for something else, such as free sequences: the
+  // budget is where the largest ones gather.
+  const double high = sorted[sorted.size() * 4 / 5];
+  const auto from = std::lower_bound(sorted.begin(), sorted.end(), 0.93 * high);
+  const auto to = std::upper_bound(sorted.begin(), sorted.end(), 1.07 * high);
+  if (static_cast<std::size_t>(to - from) * 4 < sorted.size()) {
     budget_ = 0;
     return;
   }
+  const double median = from[(to - from) / 2];
   const double round = std::round(median / kBudgetStep) * kBudgetStep;
   budget_ = std::abs(round - median) < 0.05 * median ? round : median;
 }
@@ -110,18 +115,20 @@ void PromptSchedule::GiveWork(const EngineIteration& seen, std::vector<Waiting>&
   if (full && by_time > kSmallestWork) LearnBudget(by_time + decode.sequences);
   const double room = budget_ > 0 ? std::max(0.0, budget_ - decode.sequences)
                                   : std::numeric_limits<double>::infinity();
-  double total = finishing;
-  if (others > 0) {
-    const double rule = std::min(finishing + others, room);
-    const bool agrees = budget_ > 0 && std::abs(rule - by_time) < 4 * sigma + 0.08 * rule;
-    total = agrees ? rule : std::clamp(by_time, 0.0, std::min(finishing + others, room));
-  } else if (variance > 0) {
-    const double trust = variance / (variance + sigma * sigma);
-    total = std::max(1.0, finishing + trust * (by_time - finishing));
+  // The tokens that finish prompts, by their count and by the time; and those for other prompts.
+  const double trust = variance / (variance + sigma * sigma);
+  double to_finishing =
+      finishing > 0 ? std::max(1.0, finishing + trust * (by_time - finishing)) : 0;
+  double rest = 0;
+  const double rule = std::min(finishing + others, room);
+  if (others > 0 && budget_ > 0 && std::abs(rule - by_time) < 4 * sigma + 0.08 * rule) {
+    to_finishing = std::min(finishing, rule);
+    rest = rule - to_finishing;
+  } else if (others > 0 &&
+             by_time > finishing + kSignificant * std::hypot(sigma, std::sqrt(variance))) {
+    to_finishing = finishing;
+    rest = std::min({by_time - finishing, others, std::max(0.0, room - finishing)});
   }
-  if (variance <= 0) total = std::max(total, finishing);
-  const double to_finishing = others > 0 ? std::min(finishing, total) : total;
-  double rest = total - to_finishing;
   for (Waiting& prompt : waiting) {
     if (prompt.finishes) {
       prompt.given = finishing > 0 ? prompt.rest * to_finishing / finishing : 0;
@@ -153,6 +160,10 @@ void PromptSchedule::LearnDurations(const EngineIteration& seen,
                                     const std::vector<Waiting>& waiting, double iterations) {
   IterationLoad load = DecodeLoad(seen);
   load.iterations = iterations;
+  double given = 0;
+  for (const Waiting& prompt : waiting) given += prompt.given;
+  const double chunk = std::min(given, budget_ > 0 ? budget_ : given);
+  load.heavy = given > 0 ? std::max(0.0, chunk - durations_.heavy_from()) * given / chunk : 0;
   stretch_ += load;
   stretch_time_ += seen.end - seen.begin;
   bool finished = true;
@@ -220,9 +231,12 @@ void PromptSchedule::Process(EngineIteration seen, std::deque<EngineIteration>& 
     return;
   }
   GiveWork(seen, waiting);
+  double total = 0;
+  for (const Waiting& prompt : waiting) total += prompt.given;
   for (const Waiting& prompt : waiting) {
     if (prompt.given <= 0) continue;
     TrackedRequest& request = requests_[prompt.request];
+    request.split_tokens += prompt.given * (1 - prompt.given / std::max(total, 1.0));
     seen.prompts.push_back({prompt.request, prompt.given,
                             prompt.given * (request.cached + request.worked + prompt.given / 2)});
     request.worked += prompt.given;
@@ -246,12 +260,14 @@ void PromptSchedule::Split(EngineIteration seen, std::vector<Waiting>& waiting,
     variance += prompt.variance;
   }
   const double count = std::max(1.0, std::ceil(finishing / room));
-  double by_time = TokensByTime(duration - count * durations_.fixed(), waiting);
+  const double work_time = duration - count * durations_.fixed();
+  const double by_time = count * TokensByTime(work_time / count, waiting);
+  const double per_token = std::max(1e-9, durations_.PerPrompt(0));
+  const double sigma = (2 * durations_.error() + jitter_ + 0.02 * duration) / per_token;
   double left = std::max(0.0, by_time - finishing);
+  if (finishing > 0 && left < kSignificant * std::hypot(sigma, std::sqrt(variance))) left = 0;
   if (finishing > 0 && variance > 0 && by_time > 0) {
     // Only the guess of tokens is corrected, and not below what the rule says about the time.
-    const double per_token = std::max(1e-9, durations_.PerPrompt(0));
-    const double sigma = (2 * durations_.error() + jitter_ + 0.02 * duration) / per_token;
     const double trust = variance / (variance + sigma * sigma);
     const double posterior = std::max(1.0, finishing + trust * (by_time - finishing));
     const bool others = std::any_of(waiting.begin(), waiting.end(),
@@ -273,6 +289,7 @@ void PromptSchedule::Split(EngineIteration seen, std::vector<Waiting>& waiting,
       load.prompt += prompt.tokens;
       load.attention += prompt.attention;
     }
+    load.heavy = std::max(0.0, load.prompt - durations_.heavy_from());
     part.begin = time;
     time += durations_.Predict(load);
     part.end = time;

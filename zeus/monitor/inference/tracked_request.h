@@ -13,16 +13,13 @@ namespace zeus {
 // Inside the attribution, times are seconds on the caller's clock and energies are joules, both as
 // plain numbers: they enter and leave linear algebra. The public header has the units.
 
-// The terms of the law of an iteration. Prompt tokens have two terms, because a GPU at its power
-// limit works more slowly and more cheaply: `light` ones were worked on beside much other work,
-// `dense` ones in iterations that did little else. Attention is the sum, over the prompt tokens,
-// of the context that each of them looked at.
+// The terms of the law of an iteration. Attention is the sum, over the prompt tokens, of the
+// context that each of them looked at.
 enum EnergyTerm : std::size_t {
   kFixedTerm,
   kSequenceTerm,
   kContextTerm,
-  kLightPromptTerm,
-  kDensePromptTerm,
+  kPromptTerm,
   kAttentionTerm,
   kEnergyTerms,
 };
@@ -80,6 +77,13 @@ struct TrackedRequest {
   double decode_variance = 0;
   EnergyTerms prefill_gradient{};
   EnergyTerms decode_gradient{};
+  // The parts of the predictions that other work of the same interval could have taken: where a
+  // request is alone in an interval, the measurement has corrected every error of its own.
+  double prefill_open = 0;
+  double prefill_predicted = 0;
+  double split_tokens = 0;  // Prompt tokens whose number traded places with those of other prompts.
+  double decode_open = 0;
+  double decode_predicted = 0;
   double scale_weight = 0;  // Mean of measured over predicted, weighted by predicted energy.
   double scale_sum = 0;
   double measured_before = 0;  // Energy of the group up to the arrival.
@@ -153,8 +157,8 @@ struct EngineIteration {
   std::vector<RequestIndex> firsts{};  // Requests whose first token it gave.
   std::vector<PromptPart> prompts{};   // Filled by the schedule of prompt work.
   double strangers = 0;  // Sequences that the engine runs for others than our requests.
-  double dense = 0;      // The part of its time that prompt work takes.
   double busy_from = 0;  // Before this moment, the engine stalled or waited.
+  double clock = 1;      // Of the GPU, against that of light iterations.
 
   double sequences() const {
     double sum = strangers;

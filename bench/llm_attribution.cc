@@ -1,0 +1,182 @@
+// Prints how well the energy of requests to an inference server is attributed, against the exact
+// truth of the simulated engine, beside five simpler rules (docs/llm-attribution.md):
+//
+//     llm-attribution [SECONDS]
+//
+// SECONDS of each recorded trace are replayed, 300 unless given. Without the recorded traces the
+// loads are synthetic, and the program says so.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "zeus/base/clock.h"
+#include "zeus/monitor/inference/testing/attribution_case.h"
+
+namespace {
+
+using zeus::Seconds;
+using zeus::testing::AttributionCase;
+using zeus::testing::AttributionScore;
+using zeus::testing::ErrorSummary;
+using zeus::testing::Load;
+using zeus::testing::PromptCounts;
+
+struct NamedLoad {
+  std::string name;
+  std::string_view trace;
+  double speed;
+  double goal;  // Median error in per cent, and that of nine of ten requests.
+  double ninetieth_goal;
+};
+const std::vector<NamedLoad> kLoads = {{"conversation x0.2", "conversation", 0.2, 0.5, 2},
+                                       {"conversation x1", "conversation", 1, 2, 6},
+                                       {"conversation x3", "conversation", 3, 3, 8},
+                                       {"code x1, bursts", "code", 1, 6, 20},
+                                       {"code x3, bursts", "code", 3, 8, 25}};
+constexpr double kHardGoal = 10;
+constexpr double kConversationRate = 5.5;  // Requests per second of the recorded trace.
+constexpr double kCodeRate = 2.6;
+
+struct HardCase {
+  std::string_view name;
+  void (*apply)(AttributionCase&);
+};
+const std::vector<HardCase> kHardCases = {
+    {"jitter 5 ms", [](AttributionCase& scenario) { scenario.jitter = Seconds(0.005); }},
+    {"4 tokens per event", [](AttributionCase& scenario) { scenario.tokens_per_event = 4; }},
+    {"prompt counts unknown",
+     [](AttributionCase& scenario) { scenario.counts = PromptCounts::kNever; }},
+    {"prompt counts at first token",
+     [](AttributionCase& scenario) { scenario.counts = PromptCounts::kAtFirstToken; }},
+    {"sensor 20 ms", [](AttributionCase& scenario) { scenario.sensor_period = Seconds(0.02); }},
+    {"sensor 100 ms, sees 25 ms",
+     [](AttributionCase& scenario) { scenario.sensor_window = Seconds(0.025); }},
+    {"stranger, 150 W more",
+     [](AttributionCase& scenario) { scenario.stranger = zeus::Watts(220); }},
+};
+
+std::string Percent(const ErrorSummary& errors) {
+  return fmt::format("{:.2f} / {:.1f}", 100 * errors.median, 100 * errors.ninetieth);
+}
+
+class Program {
+ public:
+  explicit Program(Seconds duration)
+      : duration_(duration),
+        recorded_(std::filesystem::exists(zeus::testing::RecordedLoadDirectory())) {}
+
+  int Run() {
+    if (!recorded_)
+      fmt::print(
+          "No recorded traces in {}: the loads are synthetic, and the goals do not apply.\n\n",
+          zeus::testing::RecordedLoadDirectory().string());
+    fmt::print(
+        "Replayed: {:g} s of each trace. Errors in per cent of the truth, median / 90 %.\n\n",
+        duration_.count());
+    PrintBase();
+    PrintHard();
+    PrintTwoModels();
+    return failed_ ? 1 : 0;
+  }
+
+ private:
+  Load LoadFor(const NamedLoad& load) {
+    if (!recorded_) {
+      const double rate = load.trace == "code" ? kCodeRate : kConversationRate;
+      return zeus::testing::SyntheticLoad(11, rate * load.speed, duration_);
+    }
+    auto recorded = zeus::testing::RecordedLoad(load.trace, load.speed, duration_);
+    if (recorded.ok()) return std::move(recorded).value();
+    fmt::print(stderr, "llm-attribution: {}\n", recorded.error().message);
+    std::exit(1);
+  }
+
+  AttributionScore ScoreOf(AttributionCase scenario) {
+    scenario.stopwatch = &clock_;
+    auto score = zeus::testing::Score(scenario);
+    if (score.ok()) return std::move(score).value();
+    fmt::print(stderr, "llm-attribution: {}\n", score.error().message);
+    std::exit(1);
+  }
+
+  void PrintBase() {
+    fmt::print(
+        "| load (mean batch) | requests | whole GPU in flight | equal share of time | by output "
+        "tokens | by all tokens | mean J/token | **zeus** | goal | prefill | decode | 95 % "
+        "interval holds: all / prefill / decode | conservation | at once within 5 % | final after "
+        "| CPU per token |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+    std::vector<std::string> laws;
+    for (const NamedLoad& load : kLoads) {
+      const AttributionScore score = ScoreOf({.engines = {LoadFor(load)}});
+      fmt::print("| {} ({:.1f}) | {} ", load.name, score.mean_batch, score.settled);
+      for (const ErrorSummary& rule : score.rules) fmt::print("| {:.1f} ", 100 * rule.median);
+      fmt::print(
+          "| **{}** | {:g} / {:g} | {} | {} | {:.1f} / {:.1f} / {:.1f} % | {:.0e} | {:.1f} % | "
+          "{:.2f} s | {:.2f} us |\n",
+          Percent(score.energy), load.goal, load.ninetieth_goal, Percent(score.prefill),
+          Percent(score.decode), 100 * score.coverage, 100 * score.prefill_coverage,
+          100 * score.decode_coverage, score.conservation, 100 * score.provisional_within,
+          score.mean_lag.count(), score.microseconds_per_token);
+      std::fflush(stdout);
+      laws.push_back(fmt::format("{}: {}", load.name, score.law));
+      failed_ = failed_ || score.settled != score.requests;
+    }
+    fmt::print("\nThe laws as learned at the end:\n");
+    for (const std::string& law : laws) fmt::print("  {}\n", law);
+  }
+
+  void PrintHard() {
+    fmt::print("\nHard cases, goal {:g} % median:\n\n| case |", kHardGoal);
+    for (const NamedLoad& load : kLoads) fmt::print(" {} |", load.name);
+    fmt::print("\n|---|---|---|---|---|---|\n");
+    for (const HardCase& hard : kHardCases) {
+      fmt::print("| {} |", hard.name);
+      for (const NamedLoad& load : kLoads) {
+        AttributionCase scenario{.engines = {LoadFor(load)}};
+        hard.apply(scenario);
+        const AttributionScore score = ScoreOf(scenario);
+        fmt::print(" {}, holds {:.0f} %", Percent(score.energy), 100 * score.coverage);
+        if (scenario.stranger > zeus::Watts(0))
+          fmt::print(", stranger {:+.1f} %", 100 * (score.other / score.stranger - 1));
+        fmt::print(" |");
+        std::fflush(stdout);
+      }
+      fmt::print("\n");
+    }
+  }
+
+  void PrintTwoModels() {
+    fmt::print("\nTwo engines on one GPU (each with the load at half speed):\n\n");
+    for (const NamedLoad& load : kLoads) {
+      NamedLoad half = load;
+      half.speed /= 2;
+      NamedLoad other = half;
+      other.trace = half.trace == "code" ? "conversation" : "code";
+      const AttributionScore score = ScoreOf({.engines = {LoadFor(half), LoadFor(other)}});
+      fmt::print("{}: {}, holds {:.0f} %, conservation {:.0e}\n", load.name, Percent(score.energy),
+                 100 * score.coverage, score.conservation);
+      std::fflush(stdout);
+    }
+  }
+
+  zeus::SystemClock clock_;
+  Seconds duration_;
+  bool recorded_;
+  bool failed_ = false;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const double seconds = argc > 1 ? std::strtod(argv[1], nullptr) : 300;
+  if (!(seconds >= 10)) {
+    fmt::print(stderr, "llm-attribution: replay at least 10 seconds, not \"{}\"\n", argv[1]);
+    return 2;
+  }
+  return Program(Seconds(seconds)).Run();
+}
