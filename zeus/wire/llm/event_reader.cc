@@ -93,35 +93,43 @@ std::size_t ReadLogprobs(JsonCursor& cursor) {
   return tokens;
 }
 
+// The members of `usage`.
 struct UsageCounts {
-  std::optional<double> prompt{};
-  std::optional<double> cached{};
-  std::optional<double> output{};
+  TokenCounts counts{};
   std::optional<double> uncached{};  // Anthropic counts the prompt without its cached parts.
   std::optional<double> cache_written{};
 };
 
-void ReadUsageMember(std::string_view key, JsonCursor& cursor, UsageCounts& counts) {
+void ReadUsageMember(std::string_view key, JsonCursor& cursor, UsageCounts& usage) {
   if (key == "prompt_tokens") {
-    ReadCount(cursor, counts.prompt);
+    ReadCount(cursor, usage.counts.prompt);
   } else if (key == "completion_tokens" || key == "output_tokens") {
-    ReadCount(cursor, counts.output);
+    ReadCount(cursor, usage.counts.output);
   } else if (key == "input_tokens") {
-    ReadCount(cursor, counts.uncached);
+    ReadCount(cursor, usage.uncached);
   } else if (key == "cache_read_input_tokens") {
-    ReadCount(cursor, counts.cached);
+    ReadCount(cursor, usage.counts.cached);
   } else if (key == "cache_creation_input_tokens") {
-    ReadCount(cursor, counts.cache_written);
-  } else if (key == "prompt_tokens_details" && cursor.Peek() == '{' && cursor.EnterObject()) {
+    ReadCount(cursor, usage.cache_written);
+  } else if (key == "prompt_tokens_details" || key == "input_tokens_details") {
+    if (!cursor.EnterObject()) return;
     while (cursor.NextMember(key)) {
       if (key == "cached_tokens")
-        ReadCount(cursor, counts.cached);
+        ReadCount(cursor, usage.counts.cached);
       else
         cursor.Skip();
     }
   } else {
     cursor.Skip();
   }
+}
+
+void AddCount(std::optional<double>& sum, const std::optional<double>& more) {
+  if (more) sum = sum.value_or(0) + *more;
+}
+
+void KeepLargest(std::optional<double>& largest, const std::optional<double>& other) {
+  if (other) largest = std::max(largest.value_or(0), *other);
 }
 
 }  // namespace
@@ -145,14 +153,18 @@ struct EventReader::Choice {
 struct EventReader::Event {
   EventShape shape{};
   Choice own{};  // Dialects without choices: the event itself.
+  TokenCounts in_usage{};
+  TokenCounts elsewhere{};  // In `timings` and in the fields of other servers than OpenAI's.
+  bool timed = false;       // It has `timings`.
   bool has_choices = false;
-  bool no_choices = false;  // The list of choices is empty.
+  std::size_t choices = 0;
   bool finished = false;
-  bool under_way = false;      // Ollama's `done` is false.
-  bool done = false;           // Ollama's `done`, llama.cpp's `stop`, TGI's whole text.
-  bool of_prompt = false;      // llama.cpp reports how far the prompt is.
-  bool counts_output = false;  // `usage`, `timings` or llama.cpp count the output so far.
-  std::string_view type{};     // Anthropic's kind of event.
+  bool under_way = false;   // Ollama's `done` is false.
+  bool done = false;        // Ollama's `done`, llama.cpp's `stop`, TGI's whole text.
+  bool of_prompt = false;   // llama.cpp reports how far the prompt is; its counts are stale then.
+  std::string_view type{};  // The kind of event that Anthropic and OpenAI's responses name.
+
+  bool CountsOutput() const { return in_usage.output || elsewhere.output; }
 };
 
 EventShape EventReader::Read(std::string_view json) {
@@ -188,15 +200,18 @@ void EventReader::ReadMember(std::string_view key, JsonCursor& cursor, Event& ev
       return ReadTgiMember(key, cursor, event);
     case Dialect::kAnthropic:
       return ReadAnthropicMember(key, cursor, event);
+    case Dialect::kOpenAiResponses:
+      return ReadResponsesMember(key, cursor, event);
   }
   cursor.Skip();
 }
 
 bool EventReader::ReadCommonMember(std::string_view key, JsonCursor& cursor, Event& event) {
   if (key == "usage") {
-    event.counts_output = ReadUsage(cursor, event.shape.usage) || event.counts_output;
+    event.in_usage = ReadUsage(cursor, event.shape.usage);
   } else if (key == "timings") {
-    event.counts_output = ReadTimings(cursor) || event.counts_output;
+    event.timed = true;
+    ReadTimings(cursor, event.elsewhere);
   } else if (key == "metrics") {
     ReadMetrics(cursor);
   } else if (key == "error") {
@@ -216,13 +231,11 @@ void EventReader::ReadOpenAiMember(std::string_view key, JsonCursor& cursor, Eve
 
 void EventReader::ReadChoices(JsonCursor& cursor, Event& event) {
   if (!cursor.EnterArray()) return;
-  event.has_choices = true;
-  event.no_choices = true;
   while (cursor.NextElement()) {
-    event.no_choices = false;
+    ++event.choices;
     ReadChoice(cursor, event);
   }
-  event.no_choices = event.no_choices && cursor.ok();
+  event.has_choices = cursor.ok() || event.choices > 0;
 }
 
 void EventReader::ReadChoice(JsonCursor& cursor, Event& event) {
@@ -253,7 +266,9 @@ void EventReader::ReadChoice(JsonCursor& cursor, Event& event) {
 
 // Ollama, and the counts of its embeddings.
 void EventReader::ReadOllamaMember(std::string_view key, JsonCursor& cursor, Event& event) {
-  if (key == "message") {
+  if (key == "choices") {
+    ReadChoices(cursor, event);
+  } else if (key == "message") {
     (void)ReadMessage(cursor, event.own.text);
   } else if (key == "response" || key == "thinking") {
     ReadOutputText(cursor, event.own.text);
@@ -263,9 +278,9 @@ void EventReader::ReadOllamaMember(std::string_view key, JsonCursor& cursor, Eve
   } else if (key == "done_reason") {
     if (const auto reason = cursor.ReadString()) AddFinishReason(*reason);
   } else if (key == "prompt_eval_count") {
-    ReadCount(cursor, facts_.prompt_tokens);
+    ReadCount(cursor, event.elsewhere.prompt);
   } else if (key == "eval_count") {
-    ReadCount(cursor, facts_.output_tokens);
+    ReadCount(cursor, event.elsewhere.output);
   } else if (key == "prompt_eval_duration") {
     ReadTime(cursor, kNano, facts_.prefill);
   } else if (key == "eval_duration") {
@@ -288,10 +303,9 @@ void EventReader::ReadLlamaCppMember(std::string_view key, JsonCursor& cursor, E
     const auto reason = cursor.ReadString();
     if (reason && !reason->empty() && *reason != "none") AddFinishReason(*reason);
   } else if (key == "tokens_evaluated") {
-    ReadCount(cursor, facts_.prompt_tokens);
+    ReadCount(cursor, event.elsewhere.prompt);
   } else if (key == "tokens_predicted") {
-    ReadCount(cursor, facts_.output_tokens);
-    event.counts_output = true;
+    ReadCount(cursor, event.elsewhere.output);
   } else if (key == "prompt_progress") {
     event.of_prompt = true;
     cursor.Skip();
@@ -310,23 +324,23 @@ void EventReader::ReadTgiMember(std::string_view key, JsonCursor& cursor, Event&
       event.shape.text_bytes += static_cast<double>(text->size());
   } else if (key == "details") {
     event.done = event.done || cursor.Peek() == '{';
-    ReadTgiDetails(cursor);
+    ReadTgiDetails(cursor, event.elsewhere);
   } else {
     cursor.Skip();
   }
 }
 
-void EventReader::ReadTgiDetails(JsonCursor& cursor) {
+void EventReader::ReadTgiDetails(JsonCursor& cursor, TokenCounts& counts) {
   if (!cursor.EnterObject()) return;
   std::string_view key;
   while (cursor.NextMember(key)) {
     if (key == "generated_tokens") {
-      ReadCount(cursor, facts_.output_tokens);
+      ReadCount(cursor, counts.output);
     } else if (key == "input_length") {
-      ReadCount(cursor, facts_.prompt_tokens);
+      ReadCount(cursor, counts.prompt);
     } else if (key == "prefill") {
       if (const std::size_t length = cursor.ReadLength(); length > 0)
-        facts_.prompt_tokens = static_cast<double>(length);
+        counts.prompt = static_cast<double>(length);
     } else if (key == "finish_reason") {
       if (const auto reason = cursor.ReadString()) AddFinishReason(*reason);
     } else {
@@ -341,7 +355,7 @@ void EventReader::ReadAnthropicMember(std::string_view key, JsonCursor& cursor, 
   } else if (key == "stop_reason") {
     if (const auto reason = cursor.ReadString()) AddFinishReason(*reason);
   } else if (key == "message") {
-    ReadAnthropicStart(cursor);
+    ReadAnthropicStart(cursor, event);
   } else if (key == "delta") {
     ReadAnthropicDelta(cursor, event);
   } else {
@@ -350,17 +364,17 @@ void EventReader::ReadAnthropicMember(std::string_view key, JsonCursor& cursor, 
 }
 
 // The message that a stream begins with has the counts of the prompt, and none of the output yet.
-void EventReader::ReadAnthropicStart(JsonCursor& cursor) {
+void EventReader::ReadAnthropicStart(JsonCursor& cursor, Event& event) {
   if (!cursor.EnterObject()) return;
   std::string_view key;
   ObjectSite ignored;
   while (cursor.NextMember(key)) {
     if (key == "usage")
-      (void)ReadUsage(cursor, ignored);
+      event.in_usage = ReadUsage(cursor, ignored);
     else
       cursor.Skip();
   }
-  facts_.output_tokens.reset();
+  event.in_usage.output.reset();
 }
 
 void EventReader::ReadAnthropicDelta(JsonCursor& cursor, Event& event) {
@@ -377,43 +391,61 @@ void EventReader::ReadAnthropicDelta(JsonCursor& cursor, Event& event) {
   }
 }
 
-bool EventReader::ReadUsage(JsonCursor& cursor, ObjectSite& site) {
-  UsageCounts counts;
-  if (!cursor.EnterObject()) return false;
+// Events name their kind; the last one has the whole response with its usage. Bodies are that
+// response.
+void EventReader::ReadResponsesMember(std::string_view key, JsonCursor& cursor, Event& event) {
+  if (key == "type") {
+    event.type = cursor.ReadString().value_or("");
+  } else if (key == "delta") {
+    ReadOutputText(cursor, event.own.text);
+  } else if (key == "status") {
+    const auto status = cursor.ReadString();
+    if (status && *status != "in_progress") AddFinishReason(*status);
+  } else if (key == "response" && cursor.Peek() == '{' && cursor.EnterObject()) {
+    while (cursor.NextMember(key)) {
+      if (!ReadCommonMember(key, cursor, event)) {
+        if (key == "status")
+          ReadResponsesMember(key, cursor, event);
+        else
+          cursor.Skip();
+      }
+    }
+  } else {
+    cursor.Skip();
+  }
+}
+
+TokenCounts EventReader::ReadUsage(JsonCursor& cursor, ObjectSite& site) const {
+  UsageCounts usage;
+  if (!cursor.EnterObject()) return {};
   std::string_view key;
   while (cursor.NextMember(key)) {
     site.empty = false;
     site.has_energy = site.has_energy || key == "energy";
-    ReadUsageMember(key, cursor, counts);
+    ReadUsageMember(key, cursor, usage);
   }
   site.found = cursor.ok();
   site.closing = cursor.position() - 1;
-  if (counts.uncached && request_.dialect == Dialect::kAnthropic)
-    counts.prompt = *counts.uncached + counts.cached.value_or(0) + counts.cache_written.value_or(0);
+  TokenCounts& counts = usage.counts;
+  if (usage.uncached && request_.dialect == Dialect::kAnthropic)
+    counts.prompt = *usage.uncached + counts.cached.value_or(0) + usage.cache_written.value_or(0);
   else if (!counts.prompt)
-    counts.prompt = counts.uncached;
-  counted_by_usage_ = counted_by_usage_ || counts.prompt || counts.output;
-  // The last event of Anthropic's streams repeats the prompt's count as 0 on some servers.
-  if (counts.prompt.value_or(0) > 0 || !facts_.prompt_tokens) facts_.prompt_tokens = counts.prompt;
-  if (counts.cached.value_or(0) > 0 || !facts_.cached_tokens) facts_.cached_tokens = counts.cached;
-  if (counts.output) facts_.output_tokens = counts.output;
-  return counts.output.has_value();
+    counts.prompt = usage.uncached;
+  return counts;
 }
 
 // llama.cpp. The prompt's tokens without those that were in the cache are `prompt_n`.
-bool EventReader::ReadTimings(JsonCursor& cursor) {
-  std::optional<double> cached;
+void EventReader::ReadTimings(JsonCursor& cursor, TokenCounts& counts) {
   std::optional<double> computed;
-  std::optional<double> output;
-  if (!cursor.EnterObject()) return false;
+  if (!cursor.EnterObject()) return;
   std::string_view key;
   while (cursor.NextMember(key)) {
     if (key == "cache_n") {
-      ReadCount(cursor, cached);
+      ReadCount(cursor, counts.cached);
     } else if (key == "prompt_n") {
       ReadCount(cursor, computed);
     } else if (key == "predicted_n") {
-      ReadCount(cursor, output);
+      ReadCount(cursor, counts.output);
     } else if (key == "prompt_ms") {
       ReadTime(cursor, kMilli, facts_.prefill);
     } else if (key == "predicted_ms") {
@@ -422,12 +454,9 @@ bool EventReader::ReadTimings(JsonCursor& cursor) {
       cursor.Skip();
     }
   }
-  if (cached) facts_.cached_tokens = cached;
-  if (counted_by_usage_) return output.has_value();
-  if (output) facts_.output_tokens = output;
-  if (computed && (cached || !facts_.prompt_tokens))
-    facts_.prompt_tokens = *computed + cached.value_or(0);
-  return output.has_value();
+  // Old servers do not say how much of the prompt was in the cache.
+  if (computed && (counts.cached || !counts.prompt))
+    counts.prompt = *computed + counts.cached.value_or(0);
 }
 
 // vLLM. The time to the first token counts from when the request was scheduled.
@@ -480,22 +509,65 @@ void EventReader::Conclude(Event& event) {
     case Dialect::kOpenAiText:
       return ConcludeOpenAi(event);
     case Dialect::kAnthropic:
-      return ConcludeAnthropic(event);
+    case Dialect::kOpenAiResponses:
+      return ConcludeTyped(event);
     case Dialect::kEmbeddings:
-      facts_.output_tokens = 0;
       shape.final = true;
+      AddCounts(event);
+      facts_.output_tokens = 0;
       return;
-    case Dialect::kOllama:  // A line without text is a token too: a part of a character, or a mark.
-      shape.tokens = event.under_way || event.own.text.some ? 1 : 0;
+    case Dialect::kOllama:
+      if (event.has_choices) return ConcludeOpenAi(event);  // A server that imitates the path only.
       shape.final = event.done;
+      AddCounts(event);
+      // A line without text is a token too: a part of a character, or a mark.
+      shape.tokens = event.under_way || event.own.text.some ? 1 : 0;
       return;
     case Dialect::kLlamaCpp:
     case Dialect::kTgi:
       event.own.finished = event.done;
-      shape.tokens = event.of_prompt ? 0 : event.own.Tokens();
       shape.final = event.done;
-      if (event.counts_output && !event.done && request_.sequences == 1)
+      AddCounts(event);
+      shape.tokens = event.of_prompt ? 0 : event.own.Tokens();
+      if (event.CountsOutput() && !event.of_prompt && !event.done && request_.sequences == 1)
         shape.tokens = UnseenTokens();
+  }
+}
+
+// The event's counts: those in `usage` rank above others, also above those of other events.
+TokenCounts EventReader::CountsIn(const Event& event) {
+  TokenCounts counts = event.in_usage;
+  if (counts.prompt || counts.output) {
+    counted_by_usage_ = true;
+    if (!counts.cached) counts.cached = event.elsewhere.cached;
+  } else {
+    counts = counted_by_usage_ ? TokenCounts() : event.elsewhere;
+  }
+  if (event.timed && event.choices > 1) {  // llama-server counts the first of several choices.
+    facts_.seen_tokens = counts.output.value_or(0) * static_cast<double>(event.choices);
+    counts.output.reset();
+  }
+  return counts;
+}
+
+// Adds the event's counts to those of the response. The server counts one sequence after the other
+// (llama-server: an event with usage for each) or all of them at the end (vLLM): the sum over the
+// events that end a sequence is right for both.
+void EventReader::AddCounts(const Event& event) {
+  if (event.of_prompt) return;
+  const TokenCounts counts = CountsIn(event);
+  if (request_.sequences == 1) {
+    // The last event of Anthropic's streams repeats the prompt's count as 0 on some servers.
+    if (counts.prompt.value_or(0) > 0 || !facts_.prompt_tokens)
+      facts_.prompt_tokens = counts.prompt;
+    if (counts.cached.value_or(0) > 0 || !facts_.cached_tokens)
+      facts_.cached_tokens = counts.cached;
+    if (counts.output) facts_.output_tokens = counts.output;
+  } else if (event.shape.final || (event.finished && !counts_run_)) {
+    AddCount(facts_.output_tokens, counts.output);
+    const auto merge = request_.prompts > 1 ? AddCount : KeepLargest;
+    merge(facts_.prompt_tokens, counts.prompt);
+    merge(facts_.cached_tokens, counts.cached);
   }
 }
 
@@ -507,19 +579,24 @@ double EventReader::UnseenTokens() const {
 // tokens seen so far is exact. With several sequences each event counts one of them.
 void EventReader::ConcludeOpenAi(Event& event) {
   EventShape& shape = event.shape;
-  const bool counts = event.counts_output && event.has_choices && !event.no_choices;
+  const bool counts = event.CountsOutput() && event.choices > 0;
   if (counts && !event.finished) counts_run_ = true;
-  if (counts && counts_run_ && request_.sequences == 1) shape.tokens = UnseenTokens();
-  if (counts && counts_run_ && request_.sequences > 1) facts_.output_tokens.reset();
-  shape.only_usage = shape.usage.found && event.no_choices;
+  shape.only_usage = shape.usage.found && event.has_choices && event.choices == 0;
   shape.final = shape.only_usage || (shape.usage.found && event.finished && !counts_run_);
+  AddCounts(event);
+  if (counts && counts_run_ && request_.sequences == 1) shape.tokens = UnseenTokens();
 }
 
-void EventReader::ConcludeAnthropic(Event& event) {
+// Anthropic's events and those of OpenAI's responses.
+void EventReader::ConcludeTyped(Event& event) {
   EventShape& shape = event.shape;
-  shape.tokens = event.type == "content_block_delta" && event.own.text.some ? 1 : 0;
-  shape.final = event.type == "message_delta" && shape.usage.found;
-  shape.ends_stream = event.type == "message_stop";
+  const bool ends = event.type == "response.completed" || event.type == "response.incomplete" ||
+                    event.type == "response.failed";
+  const bool text = event.type == "content_block_delta" || event.type.ends_with(".delta");
+  shape.final = shape.usage.found && (ends || event.type == "message_delta");
+  shape.ends_stream = ends || event.type == "message_stop";
+  shape.tokens = text && event.own.text.some ? 1 : 0;
+  AddCounts(event);
 }
 
 }  // namespace zeus::llm

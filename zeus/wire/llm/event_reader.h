@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string_view>
 
 #include "zeus/wire/llm/json_cursor.h"
@@ -15,6 +16,13 @@ struct ObjectSite {
   std::size_t closing = 0;  // The offset of its closing bracket.
   bool empty = true;
   bool has_energy = false;  // It has a member of that name already.
+};
+
+// Tokens as a server counts them.
+struct TokenCounts {
+  std::optional<double> prompt{};
+  std::optional<double> cached{};
+  std::optional<double> output{};
 };
 
 // The parts of one event, line or body that matter for the way it is handled.
@@ -50,22 +58,24 @@ class EventReader {
   void ReadLlamaCppMember(std::string_view key, JsonCursor& cursor, Event& event);
   void ReadTgiMember(std::string_view key, JsonCursor& cursor, Event& event);
   void ReadAnthropicMember(std::string_view key, JsonCursor& cursor, Event& event);
+  void ReadResponsesMember(std::string_view key, JsonCursor& cursor, Event& event);
 
   void ReadChoices(JsonCursor& cursor, Event& event);
   void ReadChoice(JsonCursor& cursor, Event& event);
-  void ReadTgiDetails(JsonCursor& cursor);
-  void ReadAnthropicStart(JsonCursor& cursor);
+  void ReadTgiDetails(JsonCursor& cursor, TokenCounts& counts);
+  void ReadAnthropicStart(JsonCursor& cursor, Event& event);
   void ReadAnthropicDelta(JsonCursor& cursor, Event& event);
-  // Both return whether the output so far was counted.
-  bool ReadUsage(JsonCursor& cursor, ObjectSite& site);
-  bool ReadTimings(JsonCursor& cursor);
+  TokenCounts ReadUsage(JsonCursor& cursor, ObjectSite& site) const;
+  void ReadTimings(JsonCursor& cursor, TokenCounts& counts);
   void ReadMetrics(JsonCursor& cursor);
   void ReadError(JsonCursor& cursor);
   void AddFinishReason(std::string_view json_string);
 
   void Conclude(Event& event);
   void ConcludeOpenAi(Event& event);
-  void ConcludeAnthropic(Event& event);
+  void ConcludeTyped(Event& event);
+  TokenCounts CountsIn(const Event& event);
+  void AddCounts(const Event& event);
   // Tokens that the server counted and no event showed.
   double UnseenTokens() const;
 

@@ -133,6 +133,7 @@ class EventStream final : public Framing {
   Passing passing_ = Passing::kNothing;
   bool line_began_ = false;    // Bytes of the line that has not ended have passed.
   bool after_return_ = false;  // The last line ended with CR; an LF that follows belongs to it.
+  bool removed_ = false;       // The last line ended an event that was removed.
   bool first_ = true;          // No event has been handled yet.
   bool commented_ = false;
   bool any_ = false;  // Bytes have arrived.
@@ -174,7 +175,7 @@ std::size_t EventStream::SkipLineFeed(std::string_view bytes, std::size_t begin)
   ++line_;
   scan_ = std::max(scan_, line_);
   if (!between_events) return begin;
-  Emit("\n");
+  if (!removed_) Emit("\n");
   return line_;
 }
 
@@ -188,6 +189,7 @@ std::size_t EventStream::EndLine(std::string_view bytes, std::size_t begin, std:
   const bool comment = opens && !blank && passing_ == Passing::kNothing && bytes[line_] == ':';
   line_ = scan_ = next;
   line_began_ = false;
+  removed_ = false;
   if (passing_ == Passing::kNothing && !comment && !(blank && opens)) {
     if (!blank) return begin;
     if (length <= exchange_.plan().largest_event) {
@@ -232,9 +234,10 @@ void EventStream::HandleEvent(std::string_view event, Place place) {
   EventShape shape;
   if (data.any() && !done) shape = exchange_.ReadEvent(data.text());
   if (done || shape.ends_stream || place == Place::kAtEnd) EmitComment();
-  if (shape.understood && shape.only_usage && exchange_.plan().remove_usage_event) return;
+  removed_ = shape.understood && shape.only_usage && exchange_.plan().remove_usage_event;
+  if (removed_) return;
   if (!shape.final) return Emit(event);
-  std::vector<Insertion> members = exchange_.EnergyMembers(data.text(), shape);
+  std::vector<Insertion> members = exchange_.EnergyMembers(shape);
   for (Insertion& member : members) member.at = mark + data.OffsetInEvent(member.at);
   EmitWith(event, members);
 }

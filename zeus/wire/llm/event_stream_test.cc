@@ -134,13 +134,17 @@ TEST_F(EventStreamTest, AUsageEventThatTheProxyAskedForIsRemoved) {
                           .remove_usage_event = true}),
             rest + Data("[DONE]"));
   EXPECT_EQ(facts_.output_tokens, 1);
+  for (const std::string end : {"\r\n", "\r"})
+    EXPECT_EQ(Filter(Replaced(body, "\n", end),
+                     {.content_type = "", .content_encoding = "", .remove_usage_event = true}),
+              Replaced(rest, "\n", end) + Comment(end) + Replaced(Data("[DONE]"), "\n", end));
 }
 
 TEST_F(EventStreamTest, EventsThatAreNotUnderstoodStayAsTheyAre) {
   for (const std::string event :
        {"data: {\"choices\":[],\"usage\":{\"completion_tokens\":1}\n\n", "data: {]\n\n",
         "data:\n\n", "data\n\n", "dat: {}\n\n", "\xff\xfe\n\n", "data: \xff{}\n\n",
-        "data: {\"choices\":[],\"usage\":{\"a\":\"\xc3\x28\"}}\n\n", "event: x\n\n",
+        "data: {\"choices\":[],\"usage\":{\"a\":\"\xc3\x28}}\n\n", "event: x\n\n",
         "data: {\"choices\":[],\"usage\":{}} x\n\n", "data: [1,2]\n\n", "data: \"[DONE]\"\n\n"}) {
     EXPECT_EQ(Filter(event), event + Comment());
     EXPECT_EQ(facts_.seen_tokens, 0);

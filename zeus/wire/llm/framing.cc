@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "zeus/base/json.h"
-
 namespace zeus::llm {
 namespace {
 
@@ -78,7 +76,7 @@ void JsonLines::Handle(std::string_view line) {
   const EventShape shape = exchange_.ReadEvent(json);
   if (!shape.final) return Emit(line);
   Emit(line.substr(0, mark));
-  EmitWith(json, exchange_.EnergyMembers(json, shape));
+  EmitWith(json, exchange_.EnergyMembers(shape));
 }
 
 void JsonLines::Conclude() {
@@ -116,7 +114,7 @@ void JsonBody::Conclude() {
   const EventShape shape = exchange_.ReadBody(json);
   Emit(std::string_view(held_).substr(0, held_.size() - json.size()));
   if (!exchange_.facts().error.empty()) return Emit(json);
-  EmitWith(json, exchange_.EnergyMembers(json, shape));
+  EmitWith(json, exchange_.EnergyMembers(shape));
 }
 
 // The head's text is not needed for the body, and does not live as long.
@@ -142,24 +140,37 @@ EventShape Exchange::ReadEvent(std::string_view json) {
 }
 
 EventShape Exchange::ReadBody(std::string_view json) {
-  EventShape shape = reader_.Read(json);
-  if (!facts_.output_tokens) facts_.seen_tokens = shape.text_bytes / kBytesPerToken;
+  EventShape shape;
+  JsonCursor cursor(json);
+  if (cursor.Peek() == '[') {  // llama.cpp: the responses to several prompts.
+    (void)cursor.EnterArray();
+    while (cursor.NextElement()) {
+      const std::size_t start = cursor.position();
+      cursor.Skip();
+      if (cursor.ok()) (void)reader_.Read(json.substr(start, cursor.position() - start));
+    }
+    return shape;
+  }
+  shape = reader_.Read(json);
+  if (!facts_.output_tokens && facts_.seen_tokens == 0)
+    facts_.seen_tokens = shape.text_bytes / kBytesPerToken;
   return shape;
 }
 
 const std::string* Exchange::EnergyText() {
   if (plan_.annotate == Annotate::kNone) return nullptr;
-  if (energy_asked_at_ != facts_.seen_tokens) {
-    energy_asked_at_ = facts_.seen_tokens;
+  const std::pair now(facts_.seen_tokens, facts_.output_tokens);
+  if (energy_asked_at_ != now) {
+    energy_asked_at_ = now;
     const std::optional<EnergyNote> note = listener_.OnEnergyWanted(facts_);
     energy_text_ = note ? std::optional(ToJsonText(*note)) : std::nullopt;
   }
   return energy_text_ ? &*energy_text_ : nullptr;
 }
 
-std::vector<Insertion> Exchange::EnergyMembers(std::string_view json, const EventShape& shape) {
+std::vector<Insertion> Exchange::EnergyMembers(const EventShape& shape) {
   std::vector<Insertion> members;
-  if (plan_.annotate == Annotate::kNone || !shape.understood || !Json::accept(json)) return members;
+  if (plan_.annotate == Annotate::kNone || !shape.understood) return members;
   const std::string* const energy = EnergyText();
   if (energy == nullptr) return members;
   for (const ObjectSite* site : {&shape.usage, &shape.object}) {

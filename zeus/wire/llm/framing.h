@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "zeus/wire/llm/event_reader.h"
@@ -37,8 +38,8 @@ class Exchange {
   EventShape ReadEvent(std::string_view json);
   // Reads a body that is not streamed.
   EventShape ReadBody(std::string_view json);
-  // The members to be added to the event or body; none if the text is not valid JSON.
-  std::vector<Insertion> EnergyMembers(std::string_view json, const EventShape& shape);
+  // The members to be added to an event or body; none if it was not understood.
+  std::vector<Insertion> EnergyMembers(const EventShape& shape);
   // The energy as JSON; nullptr when the client gets none. Valid until the next call.
   const std::string* EnergyText();
 
@@ -49,7 +50,8 @@ class Exchange {
   ResponseFacts facts_{};
   EventReader reader_;
   std::optional<std::string> energy_text_{};
-  std::optional<double> energy_asked_at_{};  // Tokens seen when the listener was asked last.
+  // Tokens seen and counted when the listener was asked last.
+  std::optional<std::pair<double, std::optional<double>>> energy_asked_at_{};
 };
 
 class Framing {

@@ -31,6 +31,7 @@ constexpr std::array kRoutes{
     Route{"/generate_stream", Dialect::kTgi},
     Route{"/generate", Dialect::kTgi},
     Route{"/v1/messages", Dialect::kAnthropic},
+    Route{"/v1/responses", Dialect::kOpenAiResponses},
     Route{"/embeddings", Dialect::kEmbeddings},
     Route{"/embedding", Dialect::kEmbeddings},
     Route{"/embed", Dialect::kEmbeddings},
@@ -110,6 +111,7 @@ class RequestReader {
  private:
   void ReadMember(std::string_view key, JsonCursor& cursor);
   bool ReadPromptMember(std::string_view key, JsonCursor& cursor);
+  void ReadStreamOptions(JsonCursor& cursor);
   void ReadOptions(JsonCursor& cursor);
   void ReadChoices(JsonCursor& cursor);
   void ReadLimit(JsonCursor& cursor);
@@ -127,13 +129,13 @@ std::optional<RequestFacts> RequestReader::Read(std::string_view body) {
   while (cursor.NextMember(key)) ReadMember(key, cursor);
   if (!cursor.ok() || !cursor.AtEnd() || !has_prompt_) return std::nullopt;
   if (facts_.dialect == Dialect::kEmbeddings) facts_.streamed = false;
+  facts_.prompts = static_cast<unsigned>(std::clamp(prompts_, 1.0, kMostSequences));
   facts_.sequences = static_cast<unsigned>(std::clamp(prompts_ * choices_, 1.0, kMostSequences));
   return facts_;
 }
 
 void RequestReader::ReadMember(std::string_view key, JsonCursor& cursor) {
   if (ReadPromptMember(key, cursor)) return;
-  std::string_view inner;
   if (key == "model") {
     if (const auto model = cursor.ReadString()) facts_.model = Unescaped(*model);
   } else if (key == "stream") {
@@ -142,21 +144,27 @@ void RequestReader::ReadMember(std::string_view key, JsonCursor& cursor) {
     else
       cursor.Skip();
   } else if (key == "stream_options") {
-    if (!cursor.EnterObject()) return;
-    while (cursor.NextMember(inner)) {
-      if (inner == "include_usage")
-        facts_.usage_wanted = cursor.ReadTrue();
-      else
-        cursor.Skip();
-    }
+    ReadStreamOptions(cursor);
   } else if (key == "n" || key == "best_of" || key == "n_cmpl") {
     ReadChoices(cursor);
-  } else if (key == "max_tokens" || key == "max_completion_tokens" || key == "n_predict") {
+  } else if (key == "max_tokens" || key == "max_completion_tokens" || key == "n_predict" ||
+             key == "max_output_tokens") {
     ReadLimit(cursor);
   } else if (key == "parameters" || key == "options") {
     ReadOptions(cursor);
   } else {
     cursor.Skip();
+  }
+}
+
+void RequestReader::ReadStreamOptions(JsonCursor& cursor) {
+  if (!cursor.EnterObject()) return;
+  std::string_view key;
+  while (cursor.NextMember(key)) {
+    if (key == "include_usage")
+      facts_.usage_wanted = cursor.ReadTrue();
+    else
+      cursor.Skip();
   }
 }
 
@@ -171,10 +179,13 @@ bool RequestReader::ReadPromptMember(std::string_view key, JsonCursor& cursor) {
   const bool prompt = key == "messages" || key == "prompt" || key == "input" || key == "inputs" ||
                       key == "query" || key == "documents" || key == "content" ||
                       key == "input_prefix" || key == "texts";
-  if (!prompt && key != "system" && key != "suffix" && key != "input_suffix" && key != "context")
+  if (!prompt && key != "system" && key != "suffix" && key != "input_suffix" && key != "context" &&
+      key != "instructions")
     return false;
   has_prompt_ = has_prompt_ || (prompt && cursor.Peek() != 'n');
-  if (key == "prompt" || key == "input" || key == "documents") prompts_ = CountPrompts(cursor);
+  if (key == "prompt" || (facts_.dialect == Dialect::kEmbeddings &&
+                          (key == "input" || key == "inputs" || key == "documents")))
+    prompts_ = CountPrompts(cursor);
   facts_.prompt_bytes += ReadTextBytes(cursor);
   return true;
 }
@@ -216,13 +227,12 @@ Span SkipAndMeasure(JsonCursor& cursor) {
   return {begin, cursor.position()};
 }
 
-// The value of a member of the object that `text` is; nullopt if it has none or two of that name.
-// `members` tells whether there are any, `closing` is the offset of the closing bracket.
+// A member of an object, and where a new one can be added to it.
 struct FoundMember {
-  std::optional<Span> value{};
-  bool repeated = false;
-  bool any = false;
-  std::size_t closing = 0;
+  std::optional<Span> value{};  // nullopt when the object has no member of that name.
+  bool repeated = false;        // It has several.
+  bool any = false;             // It has members at all.
+  std::size_t closing = 0;      // The offset of its closing bracket.
 };
 
 FoundMember FindMember(std::string_view text, std::string_view name) {
@@ -277,6 +287,8 @@ std::string_view ToText(Dialect dialect) {
       return "anthropic";
     case Dialect::kEmbeddings:
       return "embeddings";
+    case Dialect::kOpenAiResponses:
+      return "openai-responses";
   }
   return "unknown";
 }

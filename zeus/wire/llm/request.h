@@ -4,27 +4,29 @@
 #include <string>
 #include <string_view>
 
-// Requests to servers of language models: which of them are metered, and what they ask for. The
-// paths and fields are those of docs/llm.md.
+// Requests to servers of language models: which of them are metered, and what they ask for.
 namespace zeus::llm {
 
 // A way in which servers and clients talk. One server speaks several: llama-server all but TGI's.
 enum class Dialect {
-  kOpenAiChat,  // /v1/chat/completions
-  kOpenAiText,  // /v1/completions
-  kOllama,      // /api/chat and /api/generate: one JSON object in each line
-  kLlamaCpp,    // /completion and /infill
-  kTgi,         // /generate and /generate_stream
-  kAnthropic,   // /v1/messages
-  kEmbeddings,  // Embeddings and rerank of every server: prompts without output
+  kOpenAiChat,       // /v1/chat/completions
+  kOpenAiText,       // /v1/completions
+  kOllama,           // /api/chat and /api/generate: one JSON object in each line
+  kLlamaCpp,         // /completion and /infill
+  kTgi,              // /generate and /generate_stream
+  kAnthropic,        // /v1/messages
+  kEmbeddings,       // Embeddings and rerank of every server: prompts without output
+  kOpenAiResponses,  // /v1/responses
 };
-// "openai-chat", "openai-text", "ollama", "llama.cpp", "tgi", "anthropic", "embeddings".
+// "openai-chat", "openai-text", "ollama", "llama.cpp", "tgi", "anthropic", "embeddings",
+// "openai-responses".
 std::string_view ToText(Dialect dialect);
 
 struct RequestFacts {
   Dialect dialect = Dialect::kOpenAiChat;
-  std::string model;          // Empty when the request names none.
-  bool streamed = false;      // The client wants tokens as they are made.
+  std::string model;      // Empty when the request names none.
+  bool streamed = false;  // The client wants tokens as they are made.
+  unsigned prompts = 1;
   unsigned sequences = 1;     // Prompts times choices (n, best_of, beams) of this request.
   double prompt_bytes = 0;    // Bytes of text in the prompt; a token given by its id counts as 4.
   bool usage_wanted = false;  // The client asked for usage in the stream.

@@ -29,6 +29,7 @@ TEST(LlmRequestTest, PathsTellTheDialect) {
       {"/generate", Dialect::kTgi},
       {"/generate_stream", Dialect::kTgi},
       {"/v1/messages", Dialect::kAnthropic},
+      {"/v1/responses", Dialect::kOpenAiResponses},
       {"/v1/embeddings", Dialect::kEmbeddings},
       {"/api/embed", Dialect::kEmbeddings},
       {"/v1/rerank", Dialect::kEmbeddings},
@@ -87,6 +88,8 @@ TEST(LlmRequestTest, SequencesArePromptsTimesChoices) {
   EXPECT_EQ(sequences("/completion", R"({"prompt":[1,"a",3]})"), 1U);
   EXPECT_EQ(sequences("/generate", R"({"inputs":"a","parameters":{"best_of":3}})"), 3U);
   EXPECT_EQ(sequences("/v1/embeddings", R"({"input":["a","b"]})"), 2U);
+  EXPECT_EQ(sequences("/v1/responses", R"({"input":[{"content":"a"},{"content":"b"}]})"), 1U);
+  EXPECT_EQ(Post("/v1/completions", R"({"prompt":["a","b"],"n":3})")->prompts, 2U);
   EXPECT_EQ(sequences("/v1/completions", R"({"prompt":"a","n":-1})"), 1U);
   EXPECT_EQ(sequences("/v1/completions", R"({"prompt":"a","n":1e99})"), 4096U);
   EXPECT_EQ(sequences("/v1/completions", R"({"prompt":[],"n":null})"), 1U);

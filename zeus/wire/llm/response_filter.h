@@ -55,7 +55,8 @@ class ResponseFilter {
     // Called for each event of a stream, before its bytes leave.
     virtual void OnTokens(double tokens) = 0;
     // The place for the energy has been reached; `facts` holds what is known of the response.
-    // Returns nullopt to leave the response as it is. Called again only after more tokens.
+    // Returns nullopt to leave the response as it is. Called again only after more tokens or
+    // other counts.
     virtual std::optional<EnergyNote> OnEnergyWanted(const ResponseFacts& facts) = 0;
   };
 

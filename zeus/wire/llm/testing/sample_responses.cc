@@ -70,6 +70,11 @@ std::vector<SampleResponse> VllmResponses() {
        .prefill = 85ms,
        .decode = 1240ms,
        .finish_reasons = {"length"}},
+  };
+}
+
+std::vector<SampleResponse> VllmChoices() {
+  return {
       {.name = "vllm two choices, reasoning and tools, usage null in each event",
        .target = "/v1/chat/completions",
        .request = ChatRequest(R"(,"stream":true,"n":2)"),
@@ -100,6 +105,11 @@ std::vector<SampleResponse> VllmResponses() {
                  "@C@" + Event("[DONE]"),
        .seen_tokens = 5,
        .finish_reasons = {"length"}},
+  };
+}
+
+std::vector<SampleResponse> VllmBodies() {
+  return {
       {.name = "vllm chat body",
        .target = "/v1/chat/completions",
        .request = ChatRequest(""),
@@ -162,6 +172,11 @@ std::vector<SampleResponse> LlamaCppResponses() {
        .prefill = 5ms,
        .decode = 7ms,
        .finish_reasons = {"stop"}},
+  };
+}
+
+std::vector<SampleResponse> LlamaCppOwnStreams() {
+  return {
       {.name = "llama-server own stream",
        .target = "/completion",
        .request = R"({"prompt":[1,2,3],"stream":true,"return_progress":true})",
@@ -181,6 +196,97 @@ std::vector<SampleResponse> LlamaCppResponses() {
        .prefill = 1ms,
        .decode = 2ms,
        .finish_reasons = {"limit"}},
+      {.name = "llama-server own stream with counts, those of the prompt's progress stale",
+       .target = "/completion",
+       .request = R"({"prompt":"Once upon","stream":true,"return_progress":true})",
+       .content_type = std::string(kEvents),
+       .marked = Event(R"({"content":"","tokens":[0],"stop":false,"tokens_predicted":3,)"
+                       R"("tokens_evaluated":3,"prompt_progress":{"total":3,"processed":2}})") +
+                 Event(R"({"content":" the","tokens":[278],"stop":false,"tokens_predicted":1,)"
+                       R"("tokens_evaluated":3})") +
+                 Event(R"({"content":" earth.","tokens":[8437],"stop":false,)"
+                       R"("tokens_predicted":3,"tokens_evaluated":3})") +
+                 Event(R"({"content":"","tokens":[],"stop":true,"tokens_predicted":3,)"
+                       R"("tokens_evaluated":3,"generation_settings":{"stop":[],"n_predict":3},)"
+                       R"("stop_type":"limit","tokens_cached":5@M@})") +
+                 "@C@",
+       .seen_tokens = 3,
+       .prompt_tokens = 3,
+       .output_tokens = 3,
+       .finish_reasons = {"limit"}},
+  };
+}
+
+std::vector<SampleResponse> LlamaCppSequences() {
+  return {
+      {.name = "llama-server two choices: usage for each, the first in the middle",
+       .target = "/v1/chat/completions",
+       .request = ChatRequest(R"(,"n":2,"stream":true,"stream_options":{"include_usage":true})"),
+       .content_type = std::string(kEvents),
+       .marked =
+           Event(R"({"choices":[{"finish_reason":null,"index":0,"delta":{"content":"I"}}]})") +
+           Event(R"({"choices":[{"finish_reason":null,"index":1,"delta":{"content":"S"}}]})") +
+           Event(R"({"choices":[{"finish_reason":"stop","index":0,"delta":{}}]})") +
+           Event(R"({"choices":[],"usage":{"completion_tokens":1,"prompt_tokens":18,)"
+                 R"("prompt_tokens_details":{"cached_tokens":17}@M@},"timings":{"cache_n":17,)"
+                 R"("prompt_n":1,"predicted_n":1}@M@})") +
+           Event(R"({"choices":[{"finish_reason":null,"index":1,"delta":{"content":"ure"}}]})") +
+           Event(R"({"choices":[{"finish_reason":"length","index":1,"delta":{}}]})") +
+           Event(R"({"choices":[],"usage":{"completion_tokens":2,"prompt_tokens":18,)"
+                 R"("prompt_tokens_details":{"cached_tokens":17}@M@},"timings":{"cache_n":17,)"
+                 R"("prompt_n":1,"predicted_n":2}@M@})") +
+           "@C@" + Event("[DONE]"),
+       .seen_tokens = 3,
+       .prompt_tokens = 18,
+       .cached_tokens = 17,
+       .output_tokens = 3,
+       .finish_reasons = {"stop", "length"},
+       .energy_asked = 2},
+      {.name = "llama-server two prompts in one stream",
+       .target = "/completion",
+       .request = R"({"prompt":["Once","Two"],"stream":true})",
+       .content_type = std::string(kEvents),
+       .marked = Event("null") +
+                 Event(R"({"index":0,"content":" A","tokens":[1],"stop":false,)"
+                       R"("tokens_predicted":1,"tokens_evaluated":2})") +
+                 Event(R"({"index":1,"content":" B","tokens":[2],"stop":false,)"
+                       R"("tokens_predicted":1,"tokens_evaluated":3})") +
+                 Event(R"({"index":0,"content":"","tokens":[],"stop":true,"stop_type":"eos",)"
+                       R"("tokens_predicted":2,"tokens_evaluated":2@M@})") +
+                 Event(R"({"index":1,"content":"","tokens":[],"stop":true,"stop_type":"eos",)"
+                       R"("tokens_predicted":2,"tokens_evaluated":3@M@})") +
+                 "@C@",
+       .seen_tokens = 2,
+       .prompt_tokens = 5,
+       .output_tokens = 4,
+       .finish_reasons = {"eos", "eos"},
+       .energy_asked = 2},
+  };
+}
+
+std::vector<SampleResponse> LlamaCppBodies() {
+  return {
+      {.name = "llama-server two prompts in one body: a list",
+       .target = "/completion",
+       .request = R"({"prompt":["Once","Two"]})",
+       .content_type = std::string(kJson),
+       .marked = R"([{"index":0,"content":" A","tokens":[],"stop":true,"stop_type":"limit",)"
+                 R"("tokens_predicted":2,"tokens_evaluated":2},{"index":1,"content":" B",)"
+                 R"("stop":true,"tokens_predicted":2,"tokens_evaluated":3}])",
+       .prompt_tokens = 5,
+       .output_tokens = 4,
+       .finish_reasons = {"limit"},
+       .energy_asked = 0},
+      {.name = "llama-server two choices in one body: usage of the first",
+       .target = "/v1/chat/completions",
+       .request = ChatRequest(R"(,"n":2)"),
+       .content_type = std::string(kJson),
+       .marked = R"({"choices":[{"finish_reason":"length","message":{"content":"Sure"}},)"
+                 R"({"finish_reason":"length","message":{"content":"Well"}}],"usage":)"
+                 R"({"completion_tokens":2,"prompt_tokens":18@M@},"timings":{"predicted_n":2}@M@})",
+       .seen_tokens = 4,
+       .prompt_tokens = 18,
+       .finish_reasons = {"length", "length"}},
       {.name = "llamafile: other ids, no end, no usage",
        .target = "/v1/chat/completions",
        .request = ChatRequest(R"(,"stream":true)"),
@@ -262,7 +368,7 @@ std::string Named(std::string_view name, std::string_view data) {
   return "event: " + std::string(name) + "\n" + Event(data);
 }
 
-std::vector<SampleResponse> OtherResponses() {
+std::vector<SampleResponse> TgiResponses() {
   return {
       {.name = "tgi stream",
        .target = "/generate_stream",
@@ -291,6 +397,11 @@ std::vector<SampleResponse> OtherResponses() {
        .prompt_tokens = 2,
        .output_tokens = 2,
        .finish_reasons = {"eos_token"}},
+  };
+}
+
+std::vector<SampleResponse> AnthropicResponses() {
+  return {
       {.name = "anthropic stream",
        .target = "/v1/messages",
        .request = ChatRequest(R"(,"max_tokens":9,"stream":true)"),
@@ -327,6 +438,48 @@ std::vector<SampleResponse> OtherResponses() {
        .prompt_tokens = 7,
        .output_tokens = 4,
        .finish_reasons = {"end_turn"}},
+  };
+}
+
+std::vector<SampleResponse> OpenAiResponses() {
+  return {
+      {.name = "openai responses stream",
+       .target = "/v1/responses",
+       .request = R"({"model":"m","input":[{"role":"user","content":"Hi"}],"stream":true})",
+       .content_type = std::string(kEvents),
+       .marked =
+           Named("response.created", R"({"type":"response.created","response":{"id":"resp_1",)"
+                                     R"("status":"in_progress","usage":null}})") +
+           Named("response.output_text.delta",
+                 R"({"type":"response.output_text.delta","item_id":"msg_1","delta":"Yes"})") +
+           Named("response.reasoning_text.delta",
+                 R"({"type":"response.reasoning_text.delta","delta":"Hm"})") +
+           Named("response.output_text.done",
+                 R"({"type":"response.output_text.done","text":"Yes"})") +
+           "@C@" +
+           Named("response.completed",
+                 R"({"type":"response.completed","response":{"id":"resp_1","status":"completed",)"
+                 R"("usage":{"input_tokens":18,"output_tokens":3,"input_tokens_details":)"
+                 R"({"cached_tokens":17}@M@}}@M@})"),
+       .seen_tokens = 2,
+       .prompt_tokens = 18,
+       .cached_tokens = 17,
+       .output_tokens = 3,
+       .finish_reasons = {"completed"}},
+      {.name = "openai responses body",
+       .target = "/v1/responses",
+       .request = R"({"model":"m","input":"Hi"})",
+       .content_type = std::string(kJson),
+       .marked = R"({"id":"resp_1","object":"response","error":null,"status":"completed",)"
+                 R"("output":[],"usage":{"input_tokens":18,"output_tokens":3@M@}@M@})",
+       .prompt_tokens = 18,
+       .output_tokens = 3,
+       .finish_reasons = {"completed"}},
+  };
+}
+
+std::vector<SampleResponse> UnusualResponses() {
+  return {
       {.name = "usage in the event that finishes",
        .target = "/v1/chat/completions",
        .request = ChatRequest(R"(,"stream":true)"),
@@ -376,7 +529,9 @@ RequestFacts SampleResponse::Request() const {
 
 std::vector<SampleResponse> SampleResponses() {
   std::vector<SampleResponse> all = VllmResponses();
-  for (auto&& more : {LlamaCppResponses(), OllamaResponses(), OtherResponses()})
+  for (const auto& more : {VllmChoices(), VllmBodies(), LlamaCppResponses(), LlamaCppOwnStreams(),
+                           LlamaCppSequences(), LlamaCppBodies(), OllamaResponses(), TgiResponses(),
+                           AnthropicResponses(), OpenAiResponses(), UnusualResponses()})
     all.insert(all.end(), more.begin(), more.end());
   return all;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +29,7 @@ struct SampleResponse {
   std::optional<Seconds> prefill{};
   std::optional<Seconds> decode{};
   std::vector<std::string> finish_reasons{};
+  std::size_t energy_asked = 1;  // How often the listener is asked for the energy.
 
   // The body as the server sent it.
   std::string Body() const;
