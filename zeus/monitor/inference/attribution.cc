@@ -34,6 +34,7 @@ constexpr double kEnergySlack = 0.3;    // Tokens may be told this much later th
 constexpr double kShortestInterval = 0.01;
 constexpr double kUpdateTime = 1.0;  // The law of durations is solved this often.
 constexpr std::size_t kMostIntervals = 4096;
+constexpr double kMostTokens = 1e8;  // More in one request are a mistake of the server.
 
 double ToSeconds(TimePoint time) { return time.time_since_epoch().count(); }
 
@@ -151,7 +152,7 @@ void InferenceAttribution::State::Arrived(InferenceRequestId id, const Arrival& 
   TrackedRequest& request = requests_[index];
   request.engine = arrival.engine;
   request.arrival = time;
-  request.prompt_bytes = NonNegative(arrival.prompt_bytes, 0);
+  request.prompt_bytes = std::min(NonNegative(arrival.prompt_bytes, 0), kMostTokens);
   request.sequences = std::max(1U, arrival.sequences);
   request.streamed = arrival.streamed;
   request.prompt = std::max(1.0, request.prompt_bytes / engine.BytesPerToken());
@@ -179,12 +180,14 @@ void InferenceAttribution::State::Tokens(InferenceRequestId id, double time, dou
 
 void InferenceAttribution::State::ApplyPromptCount(TrackedRequest& request,
                                                    const TokenCounts& counts) {
-  if (counts.prompt) request.counts.prompt = counts.prompt;
-  if (counts.cached) request.counts.cached = counts.cached;
-  if (counts.output) request.counts.output = counts.output;
-  if (!request.counts.prompt || !std::isfinite(*request.counts.prompt)) return;
-  request.cached =
-      std::clamp(NonNegative(request.counts.cached.value_or(0), 0), 0.0, *request.counts.prompt);
+  const auto take = [](const std::optional<double>& told, std::optional<double>& known) {
+    if (told && *told >= 0 && *told <= kMostTokens) known = told;
+  };
+  take(counts.prompt, request.counts.prompt);
+  take(counts.cached, request.counts.cached);
+  take(counts.output, request.counts.output);
+  if (!request.counts.prompt) return;
+  request.cached = std::min(request.counts.cached.value_or(0), *request.counts.prompt);
   request.prompt = std::max(1.0, *request.counts.prompt - request.cached);
   request.prompt_sigma = 0;
 }

@@ -7,9 +7,14 @@
 namespace zeus {
 namespace {
 
-constexpr double kTimeConstant = 60;    // Seconds of running averages that people see.
-constexpr double kLawError = 0.012;     // The law is not exact: relative error of a request.
-constexpr double kPromptError = 0.02;   // The same for the work on one prompt.
+constexpr double kTimeConstant = 60;   // Seconds of running averages that people see.
+constexpr double kLawError = 0.012;    // The law is not exact: relative error of a request.
+constexpr double kPromptError = 0.02;  // The same for the work on one prompt.
+// The same two, where the residuals of the intervals show that the law is worse than that.
+constexpr double kLawResidual = 0.7;
+constexpr double kPromptResidual = 1.0;
+constexpr double kFirstResidualPower = 20;  // Watts, before anything is known.
+constexpr double kFirstRelativeError = 0.1;
 constexpr double kLargestCarry = 0.03;  // Of an interval's energy, to make up for corrections.
 constexpr double kExcessTime = 2;       // Seconds over which an excess of power is averaged.
 constexpr double kForgetAtChange = 0.1;
@@ -32,7 +37,12 @@ std::size_t Column(EngineIndex engine, std::size_t term) {
 }  // namespace
 
 EnergyLedger::EnergyLedger(RequestTable& requests, Options options)
-    : requests_(requests), options_(options), fit_(1), excess_fit_(3) {
+    : requests_(requests),
+      options_(options),
+      fit_(1),
+      relative_error_(kFirstRelativeError),
+      excess_fit_(3),
+      residual_power_(kFirstResidualPower) {
   excess_fit_.SetPrior(0, 0, 300);   // Watts of others.
   excess_fit_.SetPrior(1, 1, 0.3);   // Measured over predicted energy of prompts,
   excess_fit_.SetPrior(2, 1, 0.04);  // and of decoding.
@@ -58,11 +68,14 @@ void EnergyLedger::ChangeSetting(const std::string& setting) {
   if (setting == setting_) return;
   other_settings_.insert_or_assign(setting_, fit_);
   const auto known = other_settings_.find(setting);
-  // Without a law of its own, a new setting begins with what was learned, weighted little.
+  // A new setting begins with nothing but the durations and the present power.
   if (known != other_settings_.end()) {
     fit_ = known->second;
   } else {
-    fit_.Forget(0.01);
+    fit_.Forget(0);
+    rows_ = 0;
+    residual_power_ = kFirstResidualPower;
+    relative_error_ = kFirstRelativeError;
   }
   setting_ = setting;
   other_power_ = 0;
@@ -376,16 +389,17 @@ EnergyLedger::Sigmas EnergyLedger::SigmasOf(const TrackedRequest& request, doubl
   EnergyTerms both{};
   for (std::size_t i = 0; i < kEnergyTerms; ++i)
     both[i] = request.prefill_gradient[i] + request.decode_gradient[i];
-  const double prompt = kPromptError * prefill;
+  const double prompt = (kPromptError + kPromptResidual * relative_error_) * prefill;
+  const double law_error = std::max(kLawError, kLawResidual * relative_error_);
   const double tokens =
       request.prompt > 0 ? prefill * request.prompt_sigma / std::max(1.0, request.prompt) : 0;
-  const double law = kLawError * (prefill + decode);
+  const double law = law_error * (prefill + decode);
   return {std::sqrt(request.prefill_variance + request.decode_variance + by_law(both) + law * law +
                     prompt * prompt + tokens * tokens),
           std::sqrt(request.prefill_variance + by_law(request.prefill_gradient) +
-                    std::pow(kLawError * prefill, 2) + prompt * prompt + tokens * tokens),
+                    std::pow(law_error * prefill, 2) + prompt * prompt + tokens * tokens),
           std::sqrt(request.decode_variance + by_law(request.decode_gradient) +
-                    std::pow(kLawError * decode, 2))};
+                    std::pow(law_error * decode, 2))};
 }
 
 EnergyTerms EnergyLedger::Law(EngineIndex engine) const { return engines_[engine].law; }

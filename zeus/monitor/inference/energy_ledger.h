@@ -121,7 +121,7 @@ class EnergyLedger {
   double scale_ = 1;
   double carry_ = 0;
   double busy_power_ = 300;
-  double relative_error_ = 0.1;  // Root mean square of the residuals over what was predicted.
+  double relative_error_;  // Root mean square of the residuals over what was predicted.
   double recent_measured_ = 0;
   double recent_predicted_ = 0;
   double rows_ = 0;
@@ -130,7 +130,7 @@ class EnergyLedger {
   // Work of strangers on the GPU.
   double other_power_ = 0;
   NonNegativeFit excess_fit_;  // Power of others, and factors of prompts and decoding, lately.
-  double residual_power_ = 20;
+  double residual_power_;
   int excess_intervals_ = 0;
 };
 

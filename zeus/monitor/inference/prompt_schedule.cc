@@ -93,7 +93,7 @@ void PromptSchedule::LearnBudget(double tokens) {
   }
   const double median = from[(to - from) / 2];
   const double round = std::round(median / kBudgetStep) * kBudgetStep;
-  budget_ = std::abs(round - median) < 0.05 * median ? round : median;
+  budget_ = std::abs(round - median) < 0.08 * median ? round : median;
 }
 
 // Gives prompt work to one iteration in which sequences decoded.

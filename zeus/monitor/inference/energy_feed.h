@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "zeus/base/clock.h"
+#include "zeus/base/units.h"
+#include "zeus/monitor/energy_monitor.h"
+#include "zeus/monitor/inference/attribution.h"
+
+namespace zeus {
+
+// Tells an InferenceAttribution what a group of recorded GPUs took, interval after interval.
+//
+// An interval is told once the recording of all the GPUs is settled there: some updates of the
+// slowest sensor after its end, when the curves change no more. Intervals are consecutive, so their
+// sum is the energy of the group over the whole time. It has no thread: the caller calls Step()
+// after the monitor's own steps. One owner; monitor and attribution must outlive it.
+class InferenceEnergyFeed {
+ public:
+  struct Options {
+    Seconds interval{0.1};
+    // An interval that a sensor does not show for this long is told as unknown, so that requests
+    // become final without it.
+    Seconds timeout{5};
+  };
+
+  // `devices` are those of the monitor that form the group, counted as there.
+  InferenceEnergyFeed(const EnergyMonitor& monitor, std::vector<std::size_t> devices,
+                      InferenceAttribution& attribution, Options options);
+  InferenceEnergyFeed(const EnergyMonitor& monitor, std::vector<std::size_t> devices,
+                      InferenceAttribution& attribution)
+      : InferenceEnergyFeed(monitor, std::move(devices), attribution, Options()) {}
+
+  // Tells all intervals that are settled at `now`. Returns the moment of the next one.
+  TimePoint Step(TimePoint now);
+
+  // The end of the last interval that was told; nullopt before the first.
+  std::optional<TimePoint> told_until() const { return told_until_; }
+  // The energy of all intervals that were told.
+  Joules told() const { return total_; }
+
+ private:
+  struct Energy {
+    Joules energy{};
+    double variance = 0;
+  };
+  // The time after which the curves of all devices are settled.
+  Seconds Lag() const;
+  std::optional<Energy> Between(TimePoint begin, TimePoint end) const;
+
+  const EnergyMonitor& monitor_;
+  std::vector<std::size_t> devices_;
+  InferenceAttribution& attribution_;
+  Options options_;
+  std::optional<TimePoint> told_until_;
+  // What was told until some moments of the last seconds. A curve may still be corrected a little
+  // there: the next interval makes up for it.
+  struct Told {
+    TimePoint until;
+    Joules sum;
+  };
+  std::deque<Told> told_;
+  Joules total_{};
+};
+
+}  // namespace zeus
