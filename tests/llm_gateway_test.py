@@ -121,7 +121,7 @@ class BytesTest(GatewayTestCase):
             elif request.target == "/204":
                 writer.write(b"HTTP/1.1 204 Nothing\r\nset-cookie: a\r\nSet-Cookie: b\r\n\r\n")
             else:
-                writer.write(b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + response("teapot", "text/odd", "418 Tea"))
+                writer.write(b"HTTP/1.1 100 Continue\r\n\r\n" + response("teapot", "text/odd", "418 Tea"))
 
         upstream = self.upstream(answer)
         gateway = self.gateway("--upstream", upstream.url + "/prefix")
