@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <utility>
 
 namespace zeus::gateway {
@@ -11,9 +12,7 @@ namespace {
 
 // The recording of a sensor is final this many of its updates behind.
 constexpr double kUpdatesUntilSettled = 3;
-constexpr Seconds kShortestInterval{0.1};
-// Clocks within this distance are the same setting: an unlocked clock wanders.
-constexpr Hertz kClockStep = Hertz(75e6);
+constexpr Seconds kCheckPeriod{0.1};
 
 bool Overlap(const std::vector<std::size_t>& one, const std::vector<std::size_t>& other) {
   return std::ranges::any_of(one, [&other](std::size_t device) {
@@ -37,6 +36,8 @@ EnergyGroups::EnergyGroups(EnergyMonitor* monitor, std::vector<UpstreamGpus> ups
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     Group& group = groups_[g];
     group.attribution = std::make_unique<InferenceAttribution>();
+    group.feed =
+        std::make_unique<InferenceEnergyFeed>(*monitor_, group.devices, *group.attribution);
     for (const std::size_t upstream : group.upstreams) {
       places_[upstream].group = g;
       places_[upstream].engine = group.attribution->AddEngine({.name = upstreams[upstream].name});
@@ -99,41 +100,33 @@ std::optional<RequestEnergy> EnergyGroups::Estimate(std::size_t upstream,
 }
 
 void EnergyGroups::Step(TimePoint now) {
-  for (Group& group : groups_) Measure(group, now);
+  for (Group& group : groups_) {
+    if (now >= group.next_check) {
+      group.next_check = now + kCheckPeriod;
+      Check(group, now);
+    }
+    group.feed->Step(now);
+  }
 }
 
-void EnergyGroups::Measure(Group& group, TimePoint now) {
-  Seconds period{0};
-  for (const std::size_t device : group.devices)
-    period = std::max(period, monitor_->Now(device).update_period);
-  const TimePoint end = now - kUpdatesUntilSettled * period;
-  if (!group.measured_until) {
-    group.measured_until = end;
-    group.attribution->EnergyMeasured(end, Joules(0), Joules(0));
-    return;
-  }
-  if (end - *group.measured_until < std::max(period, kShortestInterval)) return;
-  Joules energy;
-  double variance = 0;
+void EnergyGroups::Check(Group& group, TimePoint now) {
+  group.lost_reason.clear();
   for (const std::size_t device : group.devices) {
-    const auto measured = monitor_->EnergyBetween(device, *group.measured_until, end);
-    if (!measured.ok()) {
+    const TimePoint end = now - kUpdatesUntilSettled * monitor_->Now(device).update_period;
+    const auto measured = monitor_->EnergyBetween(device, end - kCheckPeriod, end);
+    // Before the first readings nothing is lost yet.
+    if (!measured.ok() && group.feed->told_until())
       group.lost_reason = fmt::format("{} cannot be read: {}", monitor_->device_name(device),
                                       measured.error().message);
-      return;  // The next interval that can be read covers this one, too.
-    }
-    energy += measured.value().energy;
-    variance += std::pow(measured.value().sigma.value(), 2);
   }
-  group.lost_reason.clear();
-  if (const auto clock = GraphicsClock(group)) {
-    const std::string setting =
-        fmt::format("{:.0f} MHz", std::round(*clock / kClockStep) * (kClockStep / Hertz(1e6)));
-    if (setting != group.setting) group.attribution->SettingChanged(*group.measured_until, setting);
-    group.setting = setting;
+  // The clock itself is no setting: it wanders with the load.
+  std::string setting;
+  for (const std::size_t device : group.devices) {
+    const auto limit = monitor_->Now(device).requested_limit;
+    if (limit.ok()) setting += fmt::format("{:.0f} W ", limit.value().value());
   }
-  group.attribution->EnergyMeasured(end, energy, Joules(std::sqrt(variance)));
-  group.measured_until = end;
+  if (setting != group.setting) group.attribution->SettingChanged(now, setting);
+  group.setting = setting;
 }
 
 std::vector<SettledRequest> EnergyGroups::TakeSettled() {

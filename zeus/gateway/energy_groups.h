@@ -10,6 +10,7 @@
 #include "zeus/base/units.h"
 #include "zeus/monitor/energy_monitor.h"
 #include "zeus/monitor/inference/attribution.h"
+#include "zeus/monitor/inference/energy_feed.h"
 
 namespace zeus::gateway {
 
@@ -58,9 +59,10 @@ class EnergyGroups {
     std::vector<std::size_t> upstreams{};
     std::vector<std::size_t> devices{};
     std::unique_ptr<InferenceAttribution> attribution{};
-    std::optional<TimePoint> measured_until{};
+    std::unique_ptr<InferenceEnergyFeed> feed{};
     std::string lost_reason{};  // Why a device cannot be read now.
-    std::string setting{};      // The clock under which the present law was learned.
+    std::string setting{};      // The power limits under which the present law is learned.
+    TimePoint next_check{};     // When devices are checked next.
   };
   const std::vector<Group>& groups() const { return groups_; }
   std::optional<std::size_t> GroupIndex(std::size_t upstream) const {
@@ -80,7 +82,8 @@ class EnergyGroups {
   };
 
   void Assign(std::size_t upstream, const UpstreamGpus& spec);
-  void Measure(Group& group, TimePoint now);
+  // Finds out whether the devices can be read, and whether their limits have changed.
+  void Check(Group& group, TimePoint now);
   InferenceAttribution* Attribution(std::size_t upstream) const;
 
   EnergyMonitor* const monitor_;

@@ -222,8 +222,8 @@ void Metering::Step() {
     RequestRecord* const record = records_.FindOpen(settled.id);
     if (record == nullptr || record->outcome.empty()) continue;
     UpdateEnergy(*record);
-    record->energy = settled.energy;
-    record->absent_reason.clear();
+    // Without sensors the attribution goes on by its predictions, which nobody is charged for.
+    if (record->absent_reason.empty()) record->energy = settled.energy;
     metrics_.Settled(*record);
     Close(*record);
   }

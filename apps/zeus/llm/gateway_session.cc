@@ -16,9 +16,11 @@
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
 #include "zeus/base/version.h"
+#include "zeus/device/nvml/compute_processes.h"
 #include "zeus/export/node_sampler.h"
 #include "zeus/export/prometheus.h"
 #include "zeus/gateway/gateway.h"
+#include "zeus/gateway/listening_process.h"
 #include "zeus/http/access_log.h"
 #include "zeus/http/limits.h"
 #include "zeus/http/url.h"
@@ -76,6 +78,32 @@ std::vector<std::size_t> AllGpus(NodeMonitor& node) {
   return devices;
 }
 
+// Finds the GPUs on which the upstream's listening process, or a child of it, computes. Where that
+// cannot be seen, the only GPU of the machine must be it.
+void FindGpusByProcess(NodeMonitor& node, gateway::GatewayUpstream& upstream) {
+  const auto all = AllGpus(node);
+  if (all.empty()) {
+    upstream.absent_reason = "this machine has no GPU whose energy can be read (see zeus doctor)";
+    return;
+  }
+  const http::Url& url = upstream.url;
+  const bool here = url.scheme != http::Url::Scheme::kUnix && http::IsLoopback(url.host);
+  const std::uint16_t port = url.port.value_or(url.scheme == http::Url::Scheme::kHttps ? 443 : 80);
+  const auto servers = here ? gateway::ListeningProcesses(port) : std::vector<int>();
+  for (const std::size_t device : all) {
+    const auto computing = ComputeProcesses(node.gpu(device)->identity().uuid);
+    if (!computing.ok()) continue;
+    if (std::ranges::find_first_of(computing.value(), servers) != computing.value().end())
+      upstream.devices.push_back(device);
+  }
+  if (!upstream.devices.empty()) return;
+  if (all.size() == 1 && here)
+    upstream.devices = all;
+  else
+    upstream.absent_reason = fmt::format(
+        "no GPU of this machine is known to work for {}: name its GPUs with --gpus", url.server());
+}
+
 // Finds the GPUs of an upstream, or the reason why its energy is not known.
 Status FindGpus(NodeMonitor& node, const std::string& text, gateway::GatewayUpstream& upstream) {
   if (text != "auto") {
@@ -86,14 +114,7 @@ Status FindGpus(NodeMonitor& node, const std::string& text, gateway::GatewayUpst
     }
     return Ok();
   }
-  const auto all = AllGpus(node);
-  if (all.empty())
-    upstream.absent_reason = "this machine has no GPU whose energy can be read (see zeus doctor)";
-  else if (all.size() == 1)
-    upstream.devices = all;
-  else
-    upstream.absent_reason =
-        fmt::format("the GPUs of {} are not known: name them with --gpus", upstream.url.server());
+  FindGpusByProcess(node, upstream);
   return Ok();
 }
 

@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""zeus llm gateway with GPUs: the energy in responses, records and metrics, and what becomes of it when a GPU is
+lost. The server is `zeus llm sim`, or a script that leaves the simulated GPU idle."""
+
+import http.client
+import json
+import re
+import subprocess
+import threading
+import unittest
+
+from llm_gateway_testing import ZEUS, GatewayTestCase, chunk, chunked_head, response, wait_until
+
+
+def metric(text, name, **labels):
+    """The sum of a metric's values with these labels."""
+    total, found = 0.0, False
+    for line in text.splitlines():
+        match = re.fullmatch(r"(\w+)(?:\{(.*)\})? (\S+)", line)
+        if not match or match[1] != name:
+            continue
+        own = dict(re.findall(r'(\w+)="([^"]*)"', match[2] or ""))
+        if all(own.get(key) == value for key, value in labels.items()):
+            total, found = total + float(match[3]), True
+    if not found:
+        raise AssertionError(f"there is no {name} {labels}")
+    return total
+
+
+class SimulatedServer:
+    """A `zeus llm sim` process."""
+
+    def __init__(self, environment, *arguments):
+        self.process = subprocess.Popen(
+            [ZEUS, "llm", "sim", "--model", "llama-3.1-8b", "--gpu", "0", "--listen", "127.0.0.1:0", "--truth",
+             *arguments], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline()
+        if "127.0.0.1:" not in line:
+            raise AssertionError(f"{line!r} {self.process.communicate()[1]!r}")
+        self.port = int(re.search(r"127\.0\.0\.1:(\d+)", line)[1])
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def kill(self):
+        self.process.kill()
+        self.process.communicate()
+
+
+class EnergyTest(GatewayTestCase):
+    """Real energy of a simulated GPU on which the simulated server works."""
+
+    def setUp(self):
+        super().setUp()
+        self.simulation = self.simulated()
+        self.server = SimulatedServer(self.simulation)
+        self.addCleanup(self.server.kill)
+
+    def metered(self, *arguments):
+        return self.gateway("--upstream", self.server.url, "--gpus", "0", *arguments, environment=self.simulation)
+
+    def final(self, gateway, headers):
+        return self.record(gateway, headers["x-zeus-request"], lambda record: record["final"] is True)
+
+    def test_energy_is_in_every_place(self):
+        gateway = self.metered("--carbon", "350g/kWh")
+        status, headers, body = gateway.chat(model="llama-3.1-8b", max_tokens=50, ignore_eos=True)
+        self.assertEqual(status, 200, body)
+        usage = json.loads(body)["usage"]
+        self.assertGreater(usage["energy"]["energy_joules"], 0)
+        self.assertEqual(float(headers["x-zeus-energy-joules"]), usage["energy"]["energy_joules"])
+        self.assertGreater(float(headers["x-zeus-carbon-grams"]), 0)
+        self.assertEqual(usage["energy"]["request"], headers["x-zeus-request"])
+        # A stream whose client did not ask for usage gets none, and the energy as a comment.
+        _, headers, body = gateway.chat(model="llama-3.1-8b", max_tokens=50, ignore_eos=True, stream=True)
+        text = body.decode()
+        self.assertNotIn('"usage":{', text)
+        self.assertRegex(text, r"\n: energy \{.*\}\n\n?data: \[DONE\]\n\n$")
+        record = self.final(gateway, headers)
+        self.assertEqual((record["outcome"], record["output_tokens"]), ("completed", 50))
+        self.assertGreater(record["energy_joules"], 0)
+        self.assertGreater(record["sigma_joules"], 0)
+        self.assertAlmostEqual(record["prefill_joules"] + record["decode_joules"], record["energy_joules"], delta=1e-6)
+        # With usage asked for, it is in the event that has it.
+        _, _, body = gateway.chat(model="llama-3.1-8b", max_tokens=20, ignore_eos=True, stream=True,
+                                  stream_options={"include_usage": True})
+        last = [json.loads(line[6:]) for line in body.decode().splitlines() if line.startswith("data: {")][-1]
+        self.assertGreater(last["usage"]["energy"]["energy_joules"], 0)
+        # Nothing of it without annotation.
+        gateway = self.metered("--annotate", "none")
+        _, headers, body = gateway.chat(model="llama-3.1-8b", max_tokens=20, ignore_eos=True)
+        self.assertNotIn(b"energy", body)
+        self.assertIn("x-zeus-request", headers)
+
+    def test_trailers_carry_the_energy_to_clients_that_want_them(self):
+        gateway = self.metered()
+        connection = gateway.connect()
+        body = json.dumps({"model": "llama-3.1-8b", "messages": [{"role": "user", "content": "hi"}], "stream": True,
+                           "max_tokens": 10})
+        connection.request("POST", "/v1/chat/completions", body,
+                           {"Content-Type": "application/json", "TE": "trailers", "Connection": "TE, close"})
+        data = b""
+        while part := connection.sock.recv(65536):
+            data += part
+        connection.close()
+        self.assertIn(b"\r\nTrailer: x-zeus-energy-joules", data)
+        self.assertRegex(data, rb"\r\n0\r\nx-zeus-energy-joules: [0-9.e+-]+\r\n")
+
+    def test_every_joule_has_one_account(self):
+        gateway = self.metered()
+        ends = []
+
+        def client(number):
+            for i in range(3):
+                _, headers, _ = gateway.chat(model="llama-3.1-8b", stream=i != 1, max_tokens=40 + 10 * number,
+                                             ignore_eos=True)
+                ends.append(headers)
+        threads = [threading.Thread(target=client, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        records = [self.final(gateway, headers) for headers in ends]
+        text = gateway.ask("GET", "/zeus/metrics")[2].decode()
+        accounts = {name: metric(text, "zeus_llm_energy_joules_total", account=name)
+                    for name in ("prefill", "decode", "idle", "other")}
+        # What one noisy interval gave too much or too little is made up for in later ones, so requests and accounts
+        # agree over time and not to the joule.
+        charged = sum(record["energy_joules"] for record in records)
+        self.assertAlmostEqual(accounts["prefill"] + accounts["decode"], charged, delta=0.25 * charged)
+        # The GPU's own counter goes on while the sensors are read: some updates at idle power.
+        gpu = metric(text, "zeus_gpu_energy_joules_total")
+        self.assertLess(abs(gpu - sum(accounts.values())), 0.02 * gpu + 100)
+        self.assertEqual(metric(text, "zeus_llm_requests_total", status="completed"), len(records))
+        model = gateway.get("/zeus/models")["models"][0]
+        self.assertEqual((model["model"], model["requests"], model["gpus"]), ("llama-3.1-8b", 12, ["gpu:0"]))
+        self.assertIn("fixed_joules", model["theta"])
+
+    def test_energy_is_near_the_servers_truth(self):
+        gateway = self.metered()
+        for _ in range(3):
+            _, headers, _ = gateway.chat(model="llama-3.1-8b", stream=True, max_tokens=300, ignore_eos=True)
+        record = self.final(gateway, headers)
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=60)
+        connection.request("GET", "/zeus/truth/" + headers["x-zeus-request"])
+        truth = json.loads(connection.getresponse().read())
+        connection.close()
+        self.assertAlmostEqual(record["energy_joules"], truth["energy_joules"], delta=0.3 * truth["energy_joules"])
+
+    def test_live_figures_come_as_events(self):
+        gateway = self.metered()
+        connection = gateway.connect()
+        connection.request("GET", "/zeus/live")
+        answer = connection.getresponse()
+        first = json.loads(answer.readline().removeprefix(b"data: "))
+        answer.readline()
+        json.loads(answer.readline().removeprefix(b"data: "))
+        connection.close()
+        self.assertEqual(set(first), {"power_watts", "running", "tokens_per_second", "joules_per_token", "groups"})
+        self.assertEqual(first["groups"][0]["gpus"], ["gpu:0"])
+
+    def test_a_lost_gpu_costs_the_energy_and_no_request(self):
+        gateway = self.metered()
+        gateway.chat(model="llama-3.1-8b", max_tokens=10)
+        self.sim("fault", "--name", "llm", "--gpu", "0", "--kind", "lost")
+        wait_until(lambda: gateway.get("/zeus/healthz")["energy_problems"], "the loss goes unnoticed")
+        status, headers, body = gateway.chat(model="llama-3.1-8b", max_tokens=10)
+        self.assertEqual(status, 200)
+        self.assertIsNone(json.loads(body)["usage"]["energy"]["energy_joules"])
+        record = self.record(gateway, headers["x-zeus-request"])
+        self.assertIn("gpu:0 cannot be read", record["absent_reason"])
+
+
+class IdleGpuTest(GatewayTestCase):
+    """A scripted server beside an idle GPU: where the energy is put."""
+
+    def test_ollama_gets_it_in_the_last_line(self):
+        async def answer(request, _reader, writer):
+            lines = [{"model": "m", "response": "a", "done": False}, {"model": "m", "done": True, "eval_count": 1}]
+            writer.write(chunked_head("application/x-ndjson"))
+            for line in lines:
+                writer.write(chunk(json.dumps(line) + "\n"))
+            writer.write(b"0\r\n\r\n")
+
+        environment = self.simulated()
+        gateway = self.gateway("--upstream", self.upstream(answer).url, "--gpus", "0", environment=environment)
+        _, headers, body = gateway.ask("POST", "/api/generate", {"model": "m", "prompt": "p"})
+        first, last = (json.loads(line) for line in body.splitlines())
+        self.assertNotIn("energy", first)
+        self.assertEqual(last["energy"]["request"], headers["x-zeus-request"])
+
+    def test_upstreams_name_their_gpus(self):
+        async def answer(_request, _reader, writer):
+            writer.write(response(json.dumps({"choices": [], "usage": {"completion_tokens": 1, "prompt_tokens": 1}})))
+
+        environment = self.simulated("2xA100")
+        one, two = (self.upstream(answer, models=(name,)) for name in "ab")
+        gateway = self.gateway("--upstream", one.url, "--gpus", "1", "--upstream", two.url, "--gpus", "0,1",
+                               environment=environment)
+        gateway.get("/v1/models")
+        for model, gpus in (("a", ["gpu:1"]), ("b", ["gpu:0", "gpu:1"])):
+            _, _, body = gateway.chat(model=model)
+            self.assertEqual(json.loads(body)["usage"]["energy"]["gpus"], gpus)
+
+
+if __name__ == "__main__":
+    unittest.main()
