@@ -30,6 +30,7 @@ ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that
     "wire/llm": {"base"},
     "server": {"base", "carbon", "http", "job", "metrics", "optimizer/pipeline", "plan", "wire"},
     "gateway": {"base", "http", "metrics", "monitor", "wire/llm"},
+    "inference": {"base", "device", "http", "metrics"},
     "inference/benchmark": {"base", "http", "monitor", "report", "wire/llm"},
     "client": {"base", "http", "job", "monitor", "optimizer", "optimizer/pipeline", "plan", "training", "wire"},
     "session": {"base", "device", "monitor", "optimizer", "optimizer/power_limit", "training", "job", "store", "client",
@@ -43,7 +44,8 @@ VENDORS = {"nvml", "amd", "rapl", "soc", "sim"}
 COMPOSERS = re.compile(r"(node|discover)\w*\.(h|cc)")
 
 # Libraries that are not called like their folder.
-LIBRARIES = {"http_server": "http", "collective": "optimizer", "batch_size": "optimizer/batch_size",
+LIBRARIES = {"http_server": "http", "inference_server": "inference", "collective": "optimizer",
+             "batch_size": "optimizer/batch_size",
              "pipeline": "optimizer/pipeline", "power_limit": "optimizer/power_limit", "llm_dialects": "wire/llm",
              "inference_benchmark": "inference/benchmark"}
 LIBRARY = re.compile(r"zeus_library\((\w+)[^)]*?\bDEPENDS([^)]*)\)", re.DOTALL)

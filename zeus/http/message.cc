@@ -72,8 +72,10 @@ std::string ResponseText(const Answer& answer, std::string_view request_id, Conn
   const auto out = std::back_inserter(text);
   fmt::format_to(out, "HTTP/1.1 {} {}\r\nServer: zeus\r\n", answer.status,
                  ReasonPhrase(answer.status));
-  if (answer.events) {
+  if (answer.events || body == Body::kUntilClose) {
     text += "Cache-Control: no-store\r\n";
+  } else if (body == Body::kChunked) {
+    text += "Cache-Control: no-store\r\nTransfer-Encoding: chunked\r\n";
   } else if (answer.status != 204) {
     fmt::format_to(out, "Content-Length: {}\r\n", answer.body.size());
   }

@@ -23,6 +23,7 @@ struct Request {
   std::string authorization{};
   std::string accept{};
   std::string last_event_id{};
+  std::string zeus_request{};  // X-Zeus-Request: the name that a gateway gave the request.
   std::string host{};
   std::string origin{};      // The page on whose behalf a browser sends the request.
   std::string fetch_site{};  // Sec-Fetch-Site: how that page is related to this server.
@@ -50,6 +51,7 @@ class EventSource {
 };
 
 struct Answer;
+class PushedResponse;
 
 // An answer that is not available yet. Used by one thread at a time.
 class AwaitedAnswer {
@@ -72,6 +74,8 @@ struct Answer {
   std::shared_ptr<EventSource> events{};  // Instead of a body: a stream without an end.
   // Instead of everything else: the server polls it, and no thread waits meanwhile.
   std::shared_ptr<AwaitedAnswer> awaited{};
+  // Instead of everything else: another thread completes it (pushed_response.h).
+  std::shared_ptr<PushedResponse> pushed{};
   std::string changed_topic{};  // Streams and awaited answers on this topic are polled at once.
   std::string route{};          // The route's pattern, for metrics: one of a bounded set.
 };
@@ -88,9 +92,12 @@ Answer RefusalAnswer(int status, std::string_view code, const std::string& messa
                      Dialect dialect = Dialect::kOurs);
 
 enum class Connection { kKeepAlive, kClose };
-enum class Body { kSent, kOmitted };  // It is omitted from the answer to HEAD.
+// It is omitted from the answer to HEAD. One that comes in pieces is sent in chunks, or ends with
+// the connection where the client is too old for chunks.
+enum class Body { kSent, kOmitted, kChunked, kUntilClose };
 
-// The bytes of an answer. A stream's answer has no length: it ends with the connection.
+// The bytes of an answer. A stream's answer has no length: it ends with the connection. One whose
+// body comes in pieces has none of its body yet.
 std::string ResponseText(const Answer& answer, std::string_view request_id, Connection connection,
                          Body body);
 

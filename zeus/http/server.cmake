@@ -3,9 +3,9 @@ find_package(OpenSSL REQUIRED)
 find_package(Boost 1.74 REQUIRED)
 
 zeus_library(http_server STANDALONE
-  SOURCES access_control.cc access_log.cc limits.cc message.cc router.cc server.cc tokens.cc
+  SOURCES access_control.cc access_log.cc limits.cc message.cc pushed_response.cc router.cc server.cc tokens.cc
           worker_pool.cc
-  HEADERS access_control.h access_log.h limits.h message.h router.h server.h tokens.h worker_pool.h
+  HEADERS access_control.h access_log.h limits.h message.h pushed_response.h router.h server.h tokens.h worker_pool.h
   DEPENDS zeus::http
   PRIVATE_DEPENDS Boost::headers OpenSSL::SSL Threads::Threads)
 # Boost 1.74 does not see that clang has coroutines.

@@ -7,6 +7,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <fmt/format.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <functional>
@@ -21,6 +22,7 @@
 #include "zeus/base/text.h"
 #include "zeus/http/limits.h"
 #include "zeus/http/message.h"
+#include "zeus/http/pushed_response.h"
 #include "zeus/http/worker_pool.h"
 
 namespace zeus::http {
@@ -348,11 +350,13 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     const auto& message = parser_->get();
     const auto text = [&](auto field) { return std::string(message[field]); };
     wants_more_ = message.keep_alive();
+    knows_chunks_ = message.version() >= 11;
     Request request{.method = std::string(message.method_string()),
                     .target = std::string(message.target()),
                     .authorization = text(beast::field::authorization),
                     .accept = text(beast::field::accept),
                     .last_event_id = text("Last-Event-ID"),
+                    .zeus_request = text("X-Zeus-Request"),
                     .host = text(beast::field::host),
                     .origin = text(beast::field::origin),
                     .fetch_site = text("Sec-Fetch-Site"),
@@ -414,6 +418,12 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     else
       finished.user = incoming->request.user;
     incoming.reset();
+    if (answered && answer->pushed) {
+      const bool completed = co_await SendPushed(answer->pushed, finished);
+      finished.duration = context_.clock.Now() - start;
+      context_.handler.Finished(finished);
+      co_return completed;
+    }
     if (!answer->changed_topic.empty()) context_.wake_topic(answer->changed_topic);
     const bool stays = wants_more_ && answered && !answer->events && !context_.draining;
     const Connection connection = stays ? Connection::kKeepAlive : Connection::kClose;
@@ -534,6 +544,98 @@ class Session final : public SessionControl, public std::enable_shared_from_this
     is_stream_ = false;
   }
 
+  // Sends a response as another thread completes it. Returns whether the connection goes on.
+  asio::awaitable<bool> SendPushed(std::shared_ptr<PushedResponse> response,
+                                   FinishedRequest& finished) {
+    const std::weak_ptr<Session> weak = this->weak_from_this();
+    response->WakeBy([weak] {
+      if (const auto self = weak.lock())
+        asio::post(self->context_.io, [self] { self->WakeForNews(); });
+    });
+    client_left_ = false;
+    WatchForLeaving();
+    is_stream_ = true;
+    std::optional<bool> goes_on;
+    while (!goes_on) {
+      news_ = false;
+      PushedResponse::News news = response->Next();
+      if (news.whole) {
+        StopWatching();
+        goes_on = co_await SendWhole(*news.whole, finished);
+      } else if (client_left_ || news.aborted) {
+        goes_on = false;
+        ended_ = true;  // The socket is closed at once.
+        if (client_left_) response->ClientLeft();
+      } else if (news.empty()) {
+        co_await WaitForPushed();
+      } else {
+        const std::string text = PieceText(news, finished);
+        const bool written = co_await Write(text);
+        if (!written) client_left_ = true;
+        if (written && news.ended) goes_on = wants_more_ && knows_chunks_ && !context_.draining;
+      }
+    }
+    is_stream_ = false;
+    StopWatching();
+    response->WakeBy(nullptr);
+    co_return *goes_on;
+  }
+
+  asio::awaitable<bool> SendWhole(const Answer& answer, FinishedRequest& finished) {
+    const bool stays = wants_more_ && !context_.draining;
+    const bool sent =
+        co_await Send(answer, finished, stays ? Connection::kKeepAlive : Connection::kClose);
+    co_return sent&& stays;
+  }
+
+  // The head if it is among the news, and the bytes as one chunk.
+  std::string PieceText(const PushedResponse::News& news, FinishedRequest& finished) const {
+    std::string text;
+    if (news.head) {
+      finished.status = news.head->status;
+      finished.route = news.head->route;
+      const bool stays = wants_more_ && knows_chunks_ && !context_.draining;
+      text =
+          ResponseText(*news.head, finished.id, stays ? Connection::kKeepAlive : Connection::kClose,
+                       knows_chunks_ ? Body::kChunked : Body::kUntilClose);
+    }
+    finished.bytes += news.bytes.size();
+    if (!knows_chunks_) return text + news.bytes;
+    if (!news.bytes.empty())
+      fmt::format_to(std::back_inserter(text), "{:x}\r\n{}\r\n", news.bytes.size(), news.bytes);
+    if (news.ended) text += "0\r\n\r\n";
+    return text;
+  }
+
+  void WakeForNews() {
+    news_ = true;
+    wake_.cancel();
+  }
+
+  asio::awaitable<void> WaitForPushed() {
+    deadline_ = kNoDeadline;
+    if (news_ || client_left_) co_return;
+    error_code ignored;
+    co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    if (timed_out_ || ended_) client_left_ = true;
+  }
+
+  // Notices that the client closes its end while a response is on its way. A client that sends the
+  // next request already is not watched any further.
+  void WatchForLeaving() {
+    Socket().async_wait(
+        asio::socket_base::wait_read, [self = this->shared_from_this()](error_code failure) {
+          if (failure) return;
+          char byte = 0;
+          const auto size =
+              ::recv(self->Socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+          if (size > 0) return;
+          self->client_left_ = true;
+          self->wake_.cancel();
+        });
+  }
+  void StopWatching() { CancelSocket(); }
+
   asio::awaitable<void> WaitForNews(std::chrono::seconds timeout) {
     deadline_ = kNoDeadline;
     if (!news_ && !context_.draining) {
@@ -577,8 +679,10 @@ class Session final : public SessionControl, public std::enable_shared_from_this
   std::shared_ptr<Incoming> incoming_{};
   std::optional<Answer> refusal_{};
   std::size_t body_limit_ = 0;
-  bool wants_more_ = false;  // The client wants to keep the connection.
-  bool served_ = false;      // The connection has served a request.
+  bool knows_chunks_ = false;  // The client speaks HTTP/1.1.
+  bool client_left_ = false;   // It closed its end while a response was on its way.
+  bool wants_more_ = false;    // The client wants to keep the connection.
+  bool served_ = false;        // The connection has served a request.
 };
 
 }  // namespace zeus::http

@@ -8,5 +8,7 @@ namespace zeus::cli {
 
 void AddLlmBench(Verb llm, Action& action);    // Load, and what it costs.
 void AddLlmGateway(Verb llm, Action& action);  // The gateway that meters requests.
+void AddLlmPredict(Verb llm, Action& action);  // The physics of one iteration.
+void AddLlmSim(Verb llm, Action& action);      // A simulated server.
 
 }  // namespace zeus::cli

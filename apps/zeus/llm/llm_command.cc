@@ -8,6 +8,8 @@ void AddLlmCommand(Verb app, Action& action) {
   llm.RequireVerb();
   AddLlmBench(llm, action);
   AddLlmGateway(llm, action);
+  AddLlmPredict(llm, action);
+  AddLlmSim(llm, action);
 }
 
 }  // namespace zeus::cli

@@ -1,0 +1,60 @@
+#include "zeus/http/pushed_response.h"
+
+#include <utility>
+
+namespace zeus::http {
+
+template <class Change>
+void PushedResponse::Add(Change change) {
+  std::function<void()> wake;
+  {
+    const std::lock_guard lock(mutex_);
+    if (news_.empty()) wake = wake_;
+    change(news_);
+  }
+  if (wake) wake();
+}
+
+void PushedResponse::Finish(Answer answer) {
+  Add([&](News& news) { news.whole = std::move(answer); });
+}
+
+void PushedResponse::Start(Answer head) {
+  Add([&](News& news) {
+    news.bytes = std::exchange(head.body, {});
+    news.head = std::move(head);
+  });
+}
+
+void PushedResponse::Push(std::string_view piece) {
+  Add([&](News& news) { news.bytes += piece; });
+}
+
+void PushedResponse::End() {
+  Add([](News& news) { news.ended = true; });
+}
+
+void PushedResponse::Abort() {
+  Add([](News& news) { news.aborted = true; });
+}
+
+PushedResponse::News PushedResponse::Next() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(news_, {});
+}
+
+void PushedResponse::WakeBy(std::function<void()> wake) {
+  const std::lock_guard lock(mutex_);
+  wake_ = std::move(wake);
+}
+
+void PushedResponse::ClientLeft() {
+  std::function<void()> left;
+  {
+    const std::lock_guard lock(mutex_);
+    left = std::exchange(left_, nullptr);
+  }
+  if (left) left();
+}
+
+}  // namespace zeus::http

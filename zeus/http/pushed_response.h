@@ -1,0 +1,61 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "zeus/http/message.h"
+
+namespace zeus::http {
+
+// A response that another thread completes later: at once, or in pieces that are sent as they come
+// and have an end. No thread waits meanwhile, and one thread of sockets serves thousands. A handler
+// returns it in Answer::pushed; whoever completes it must stop before the server is destroyed.
+// Thread-safe.
+class PushedResponse {
+ public:
+  // `left` is called once on the thread of the sockets when the client leaves before the end. It
+  // must not block.
+  explicit PushedResponse(std::function<void()> left) : left_(std::move(left)) {}
+
+  // The whole response.
+  void Finish(Answer answer);
+
+  // A response whose body comes in pieces; `head.body` is its first piece.
+  void Start(Answer head);
+  void Push(std::string_view piece);
+  void End();
+  // Cuts the connection, so that the client sees that the response is not complete.
+  void Abort();
+
+  // The following are for the server.
+
+  // What came since the last call.
+  struct News {
+    std::optional<Answer> whole{};
+    std::optional<Answer> head{};
+    std::string bytes{};
+    bool ended = false;
+    bool aborted = false;
+
+    bool empty() const { return !whole && !head && bytes.empty() && !ended && !aborted; }
+  };
+  News Next();
+  // `wake` is called from any thread after the first news since Next().
+  void WakeBy(std::function<void()> wake);
+  void ClientLeft();
+
+ private:
+  template <class Change>
+  void Add(Change change);
+
+  std::mutex mutex_;
+  News news_;                   // Guarded by mutex_, as are all below.
+  std::function<void()> wake_;  // Null until the server waits.
+  std::function<void()> left_;
+};
+
+}  // namespace zeus::http
