@@ -51,7 +51,7 @@ TEST(SteadyWindowTest, BeginsWithTheFirstTokenThatFillsTheServerAndEndsBeforeItE
 }
 
 TEST(SteadyWindowTest, AShortLoadHasNoneAndSaysHowManyRequestsItTakes) {
-  for (const std::size_t saturation : {5U, 9U, 100U}) {
+  for (const std::size_t saturation : {8U, 9U, 100U}) {
     const auto window = FindSteadyWindow(Steady(5, 2), saturation);
     ASSERT_FALSE(window.ok());
     EXPECT_NE(window.error().message.find("too few"), std::string::npos);
