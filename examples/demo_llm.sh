@@ -3,6 +3,7 @@
 # with two H100, the gateway that meters each request in front of them, and a benchmark of both. Run
 # it with ./dev demo llm, which builds first. With --real-models a real model writes the words.
 set -euo pipefail
+export LC_ALL=C.UTF-8
 cd "$(dirname "$0")/.."
 build=build/release
 real=
@@ -80,13 +81,17 @@ for gpu in 0 1; do
 done
 
 step 'Joules per output token, in steady state'
-format='%-14s %22s %22s %20s %16s\n'
-# shellcheck disable=SC2059
-printf "$format" model 'by request (gateway)' 'by GPU (sensor)' 'energy per request' 'tokens per second'
+# row CELL ...: the first one to the left, the others to the right; ± counts as one character.
+row() {
+  local cell
+  printf '%-14s' "$1"
+  for cell in "${@:2}"; do printf '%*s%s' $((23 - ${#cell})) '' "$cell"; done
+  printf '\n'
+}
+row model 'by request (gateway)' 'by GPU (sensor)' 'energy per request' 'tokens per second'
 for gpu in 0 1; do
   file=$folder/bench-$gpu.txt
-  # shellcheck disable=SC2059
-  printf "$format" "${models[gpu]}" "$(cell "$file" 'energy per output token' gateway 2)" \
+  row "${models[gpu]}" "$(cell "$file" 'energy per output token' gateway 2)" \
     "$(cell "$file" 'energy per output token' 'GPU sensors' 2)" \
     "$(cell "$file" 'energy per request' gateway 2)" \
     "$(cell "$file" 'output tokens per second' client 2)"
