@@ -46,6 +46,17 @@ class DemoTest(unittest.TestCase):
         database = f"sqlite://{self.folder}/demo/zeus.db"
         self.run_program(BUILD / "bin" / "zeus", "job", "check", "digits", "--database", database)
 
+    def test_the_demo_of_language_models_ends_with_joules_per_token(self):
+        if "bench" not in self.run_program(BUILD / "bin" / "zeus", "llm", "--help"):
+            self.skipTest("zeus was built without its server")
+        self.environment["ZEUS_DEMO_REQUESTS"] = "80"
+        output = self.run_program(ROOT / "examples" / "demo_llm.sh", os.path.relpath(BUILD, ROOT))
+        joules = r"[\d.]+ ± [\d.]+ m?J"
+        for model in ("llama-3.1-8b", "qwen3-14b"):
+            self.assertRegex(output, rf"(?m)^{model} +{joules} +{joules} +{joules} +[\d.]+ ± [\d.]+ /s$")
+            page = self.folder / "demo" / f"{model}.html"
+            check_page(self, page.read_text(encoding="utf-8"), f"zeus llm bench: {model}")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import socket
-import statistics
 import subprocess
 import threading
 import time
@@ -259,16 +258,16 @@ class AnyServerTest(LlmBenchTestCase):
             free.bind(("127.0.0.1", 0))
             closed = f"http://127.0.0.1:{free.getsockname()[1]}"
         for arguments, code, word in (
-                ([server.url], 8, "--model"),
+                ([server.url], 2, "--model"),
                 ([closed], 6, "refused"),
-                (["ftp://x"], 8, "ftp"),
-                ([server.url, "--model", "a", "--prompt-tokens", "many"], 8, "lognormal"),
-                ([server.url, "--model", "a", "--steps", "5"], 8, "1@30s"),
-                ([server.url, "--model", "a", "--slo", "5"], 8, "ttft=1s"),
+                (["ftp://x"], 2, "ftp"),
+                ([server.url, "--model", "a", "--prompt-tokens", "many"], 2, "lognormal"),
+                ([server.url, "--model", "a", "--steps", "5"], 2, "1@30s"),
+                ([server.url, "--model", "a", "--slo", "5"], 2, "ttft=1s"),
                 ([server.url, "--model", "a", "--trace", "conversation"], 3, "AzurePublicDataset"),
                 ([server.url, "--model", "a", "--trace", self.path("none.csv")], 3, "none.csv"),
-                ([server.url, "--model", "a", "--rate", "1", "--concurrency", "2"], 8, "--rate"),
-                ([server.url, "--model", "a", "--duration", "soon"], 8, "soon")):
+                ([server.url, "--model", "a", "--rate", "1", "--concurrency", "2"], 2, "--rate"),
+                ([server.url, "--model", "a", "--duration", "soon"], 2, "soon")):
             self.environment.pop("ZEUS_LLM_TRACE_DIR", None)
             done = self.run_bench(*arguments)
             self.assertEqual(done.returncode, code, (arguments, done.stderr))
@@ -302,11 +301,11 @@ class SimulatedServerTest(LlmBenchTestCase):
         return found[0]
 
     def truth(self, address, request):
-        connection = http.client.HTTPConnection(address, timeout=30)
-        connection.request("GET", f"/zeus/truth/{request}")
-        answer = connection.getresponse()
-        self.assertEqual(answer.status, 200)
-        return json.loads(answer.read())["energy_joules"]
+        with contextlib.closing(http.client.HTTPConnection(address, timeout=30)) as connection:
+            connection.request("GET", f"/zeus/truth/{request}")
+            answer = connection.getresponse()
+            self.assertEqual(answer.status, 200)
+            return json.loads(answer.read())["energy_joules"]
 
     def test_the_steady_state_energy_per_token_is_the_truth(self):
         address = self.start("sim", "--model", "llama-3.1-8b", "--gpu", "0", "--truth")

@@ -31,6 +31,7 @@ ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that
     "server": {"base", "carbon", "http", "job", "metrics", "optimizer/pipeline", "plan", "wire"},
     "inference": {"base", "device", "http", "metrics"},
     "gateway": {"base", "http", "metrics", "monitor", "wire/llm"},
+    "inference": {"base", "device", "http", "metrics"},
     "inference/benchmark": {"base", "http", "monitor", "report", "wire/llm"},
     "client": {"base", "http", "job", "monitor", "optimizer", "optimizer/pipeline", "plan", "training", "wire"},
     "session": {"base", "device", "monitor", "optimizer", "optimizer/power_limit", "training", "job", "store", "client",

@@ -174,9 +174,13 @@ Result<LocalGpus> OpenBenchGpus(const LlmBenchOptions& options, const http::Url&
 // "no request was answered: connect: Connection refused".
 Error NothingFinished(const inference::RunSummary& run) {
   std::string reasons;
-  for (const auto& [kind, failure] : run.failures)
+  for (const auto& [kind, failure] : run.failures) {
+    // Requests that ended with the benchmark say nothing about the server.
+    if (kind == FailureName(inference::FailureKind::kInterrupted) && run.failures.size() > 1)
+      continue;
     reasons += fmt::format("{}{} ({}): {}", reasons.empty() ? "" : "; ", kind, failure.count,
                            failure.first_message);
+  }
   return {ErrorCode::kUnavailable,
           fmt::format("no request was answered: {}", reasons.empty() ? "none was sent" : reasons)};
 }

@@ -11,6 +11,7 @@
 #include <array>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -205,7 +206,8 @@ class Call final : public std::enable_shared_from_this<Call> {
     timer_.cancel();
     parser_.emplace();
     parser_->header_limit(kLargestHead);
-    parser_->body_limit(boost::none);
+    // Without a limit Boost 1.74 refuses every body that has a length.
+    parser_->body_limit(std::numeric_limits<std::uint64_t>::max());
     auto written = [self = shared_from_this()](error_code error, std::size_t) {
       if (self->listener_ == nullptr) return;
       if (error)

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
+#include <limits>
 
 #include "zeus/base/statistics.h"
 #include "zeus/base/text.h"
@@ -52,10 +52,12 @@ std::string FailureKey(const CallFailure& failure) {
   return FailureName(failure.kind);
 }
 
-// Sums over requests. Their errors count as independent: those of one sensor interval are in truth
-// opposed, since the interval's energy is known better than its parts.
+// Sums over requests. Apart from the error that they share, the gain of the sensor, their errors
+// count as independent: those of one sensor interval are in truth opposed, since the interval's
+// energy is known better than its parts.
 struct GatewaySums {
   std::size_t requests = 0;
+  double least_error = std::numeric_limits<double>::infinity();  // The smallest relative sigma.
   double energy = 0;
   double variance = 0;
   double output_tokens = 0;
@@ -85,6 +87,8 @@ void Add(GatewaySums& sums, const RequestRecord& request,
   ++sums.requests;
   sums.energy += energy.energy.value();
   sums.variance += energy.sigma.value() * energy.sigma.value();
+  if (energy.energy.value() > 0)
+    sums.least_error = std::min(sums.least_error, energy.sigma / energy.energy);
   sums.output_tokens += request.output_tokens;
   sums.prompt_tokens += request.prompt_tokens;
   sums.phases = sums.phases && energy.prefill && energy.decode;
@@ -101,20 +105,37 @@ void Add(GatewaySums& sums, const RequestRecord& request,
   sums.steady_variance += sigma * sigma;
 }
 
+// The relative error that all requests share. It cannot exceed the error of any of them, nor that
+// of the sensor where it is known here.
+double SharedError(const GatewaySums& sums, const std::optional<Measurement>& gpus) {
+  double error = std::isfinite(sums.least_error) ? sums.least_error : 0;
+  if (gpus) {
+    const Measurement::Total total = gpus->Sum();
+    if (total.energy.value() > 0) error = std::min(error, total.shared_sigma / total.energy);
+  }
+  return error;
+}
+
+Estimate WithSharedError(double value, double variance, double shared) {
+  return {value, std::sqrt(variance + value * value * shared * shared)};
+}
+
 std::optional<EnergySummary> SummarizeGateway(const LoadRecord& record,
-                                              const std::optional<SteadyWindow>& steady) {
+                                              const std::optional<SteadyWindow>& steady,
+                                              const std::optional<Measurement>& gpus) {
   GatewaySums sums;
   for (const RequestRecord& request : record.requests)
     if (request.energy) Add(sums, request, steady);
   if (sums.requests == 0) return std::nullopt;
   EnergySummary summary{.requests = sums.requests};
-  summary.total = {sums.energy, std::sqrt(sums.variance)};
+  const double shared = SharedError(sums, gpus);
+  summary.total = WithSharedError(sums.energy, sums.variance, shared);
   const double relative = sums.energy > 0 ? summary.total.sigma / sums.energy : 0;
   summary.per_request = DividedBy(summary.total, static_cast<double>(sums.requests));
   if (sums.output_tokens > 0)
     summary.per_output_token = DividedBy(summary.total, sums.output_tokens);
   if (steady && sums.steady_tokens > 0) {
-    const Estimate energy{sums.steady_energy, std::sqrt(sums.steady_variance)};
+    const Estimate energy = WithSharedError(sums.steady_energy, sums.steady_variance, shared);
     summary.steady_per_output_token = DividedBy(energy, sums.steady_tokens);
     summary.steady_power = DividedBy(energy, steady->time().count());
   }
@@ -293,7 +314,7 @@ RunSummary SummarizeRun(const LoadRecord& record, const SummaryOptions& options,
   }
   if (run.steady) run.steady_output_tokens_per_second = SteadyRate(record, *run.steady);
   AddGoodput(run, record, options.targets);
-  run.gateway = SummarizeGateway(record, run.steady);
+  run.gateway = SummarizeGateway(record, run.steady, gpus.whole);
   run.gpus = SummarizeGpus(record, run, gpus);
   return run;
 }

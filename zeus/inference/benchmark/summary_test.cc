@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 
 #include "zeus/base/json.h"
@@ -51,7 +52,7 @@ TEST(SteadyWindowTest, BeginsWithTheFirstTokenThatFillsTheServerAndEndsBeforeItE
 }
 
 TEST(SteadyWindowTest, AShortLoadHasNoneAndSaysHowManyRequestsItTakes) {
-  for (const std::size_t saturation : {5U, 9U, 100U}) {
+  for (const std::size_t saturation : {8U, 9U, 100U}) {
     const auto window = FindSteadyWindow(Steady(5, 2), saturation);
     ASSERT_FALSE(window.ok());
     EXPECT_NE(window.error().message.find("too few"), std::string::npos);
@@ -138,7 +139,13 @@ TEST(RunSummaryTest, TheGatewaysEnergiesAddUpByPhaseAndByWindow) {
   const RunSummary run = SummarizeRun(record, {}, {});
   ASSERT_TRUE(run.gateway);
   EXPECT_NEAR(run.gateway->total.value, 40 * 15, 1e-9);
-  EXPECT_NEAR(run.gateway->total.sigma, 3 * std::sqrt(40), 1e-9);
+  // Independent errors, and at most the 20 % of each request that all may share.
+  EXPECT_NEAR(run.gateway->total.sigma, std::hypot(3 * std::sqrt(40), 0.2 * 600), 1e-9);
+  // The sensor is known to be better than that.
+  Measurement sensor = Measured(600, 12, 10);
+  sensor.devices[0].energy.value().shared_sigma = Joules(6);
+  EXPECT_NEAR(SummarizeRun(record, {}, {.whole = sensor}).gateway->total.sigma,
+              std::hypot(3 * std::sqrt(40), 0.01 * 600), 1e-9);
   EXPECT_NEAR(run.gateway->per_request->value, 15, 1e-9);
   EXPECT_NEAR(run.gateway->per_output_token->value, 1.5, 1e-9);
   EXPECT_NEAR(run.gateway->prefill_per_prompt_token->value, 0.5, 1e-9);

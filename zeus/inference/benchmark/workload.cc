@@ -48,7 +48,7 @@ Result<WallTime> ParseTraceTime(std::string_view text) {
 
 Result<unsigned> ParseTokens(std::string_view text) {
   const auto number = ParseDouble(text);
-  if (!number.ok() || number.value() < 0 || number.value() > kMostTokens)
+  if (!number.ok() || !(number.value() >= 0 && number.value() <= kMostTokens))
     return InvalidArgument(fmt::format("not a number of tokens: {}", Quote(text)));
   return static_cast<unsigned>(std::max(1.0, number.value()));
 }
@@ -83,7 +83,7 @@ Result<TokenCount> TokenCount::Parse(std::string_view text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos) {
     const auto number = ParseDouble(text);
-    if (!number.ok() || number.value() < 1 || number.value() > kMostTokens) return wrong();
+    if (!number.ok() || !(number.value() >= 1 && number.value() <= kMostTokens)) return wrong();
     return TokenCount(std::round(number.value()));
   }
   const std::string_view name = text.substr(0, colon);
@@ -102,9 +102,10 @@ Result<TokenCount> TokenCount::Parse(std::string_view text) {
     pair = ParsePair(rest, ',');
     count.shape_ = name == "normal" ? Shape::kNormal : Shape::kLogNormal;
   }
-  if (!pair || pair->first < 1 || pair->second < 0 || pair->first > kMostTokens ||
-      pair->second > kMostTokens)
-    return wrong();
+  const auto is_sound = [](double value, double least) {
+    return value >= least && value <= kMostTokens;  // Also false for NaN.
+  };
+  if (!pair || !is_sound(pair->first, 1) || !is_sound(pair->second, 0)) return wrong();
   count.low_ = pair->first;
   count.high_ = pair->second;
   return count;
