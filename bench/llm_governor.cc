@@ -28,6 +28,9 @@ constexpr double kScatter = 0.001;
 
 // Lower clocks than one that misses this much more are not tried.
 constexpr double kFarTooMuch = 0.15;
+// Where the highest clock misses this much, a few clocks below it show that no other is better.
+constexpr double kSaturated = 0.5;
+constexpr std::size_t kTriedIfSaturated = 5;
 
 struct Load {
   std::string name;
@@ -62,10 +65,9 @@ std::vector<Run> ServeAtFixedClocks(const RequestLoad& load) {
   std::vector<Run> runs;
   for (std::size_t i = 0; i < clocks.size(); i += kStride) {
     runs.push_back({.clock = clocks[i], .served = MustServe(load, {.fixed = clocks[i]})});
-    const auto& loose = AllTargets().front();
-    if (MissedShare(runs.back().served, loose) >
-        MissedShare(runs.front().served, loose) + kFarTooMuch)
-      break;
+    const double full = MissedShare(runs.front().served, AllTargets().front());
+    const double now = MissedShare(runs.back().served, AllTargets().front());
+    if (now > full + kFarTooMuch || (full > kSaturated && runs.size() >= kTriedIfSaturated)) break;
   }
   return runs;
 }

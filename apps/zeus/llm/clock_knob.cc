@@ -56,22 +56,17 @@ Result<Hertz> GuardedClockKnob::Present() {
 }
 
 Status GuardedClockKnob::CheckOurs() {
+  // No driver tells who locked a clock. After a Lock() the governor itself notices a clock above
+  // its own, once the reading has had time to follow.
+  if (locked_) return Ok();
   for (Gpu* const gpu : gpus_) {
-    const auto clock = gpu->CurrentClock(ClockDomain::kGraphics);
-    if (!clock.ok()) continue;  // Nothing tells.
-    if (locked_) {
-      if (clock.value() <= *locked_) continue;
-      return Error{ErrorCode::kUnavailable,
-                   fmt::format("{} runs at {} though {} was locked: another program set its clock",
-                               gpu->name(), ToText(clock.value()), ToText(*locked_))};
-    }
-    // A busy GPU says when a lock keeps it from running faster.
     const auto reasons = gpu->CurrentThrottleReasons();
-    if (reasons.ok() && reasons.value().locked_clock)
-      return Error{ErrorCode::kUnavailable,
-                   fmt::format("another program has locked the graphics clock of {} to {}: unlock "
-                               "it with nvidia-smi -rgc, or run without targets",
-                               gpu->name(), ToText(clock.value()))};
+    if (!reasons.ok() || !reasons.value().locked_clock) continue;
+    ZEUS_TRY(const Hertz clock, gpu->CurrentClock(ClockDomain::kGraphics));
+    return Error{ErrorCode::kUnavailable,
+                 fmt::format("another program has locked the graphics clock of {} to {}: unlock it "
+                             "with nvidia-smi -rgc, or run without targets",
+                             gpu->name(), ToText(clock))};
   }
   return Ok();
 }

@@ -23,7 +23,8 @@ class GuardedClockKnob final : public ClockKnob {
   const std::string& name() const override { return name_; }
   Result<std::vector<Hertz>> Supported() override;
   Result<Hertz> Present() override;
-  // Before the first Lock() it says whether another program has locked a GPU that is busy.
+  // Before the first Lock() a busy GPU says whether another program has locked it; after it nothing
+  // does.
   Status CheckOurs() override;
   // All GPUs have the clock or none: when one refuses, all are put back.
   Status Lock(Hertz clock) override;
