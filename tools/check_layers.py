@@ -17,6 +17,7 @@ ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that
     "c": {"base", "device", "monitor"},
     "optimizer": {"base"},
     "optimizer/batch_size": {"base"},
+    "optimizer/clock": {"base"},
     "optimizer/pipeline": {"base"},
     "optimizer/power_limit": {"base", "device", "monitor", "optimizer"},
     "training": {"base", "device", "monitor", "optimizer", "optimizer/pipeline",
@@ -47,7 +48,8 @@ COMPOSERS = re.compile(r"(node|discover)\w*\.(h|cc)")
 # Libraries that are not called like their folder.
 LIBRARIES = {"http_server": "http", "inference_server": "inference",
              "inference_benchmark": "inference/benchmark", "collective": "optimizer",
-             "batch_size": "optimizer/batch_size", "pipeline": "optimizer/pipeline",
+             "batch_size": "optimizer/batch_size", "clock": "optimizer/clock",
+             "pipeline": "optimizer/pipeline",
              "power_limit": "optimizer/power_limit", "llm_dialects": "wire/llm"}
 LIBRARY = re.compile(r"zeus_library\((\w+)[^)]*?\bDEPENDS([^)]*)\)", re.DOTALL)
 

@@ -23,8 +23,8 @@ class ClockKnob {
   // The clock at which the slowest of the GPUs runs now.
   virtual Result<Hertz> Present() = 0;
 
-  // Whether the clock of the last Lock() is still in force, as far as the GPUs report it.
-  // kUnavailable says which GPU obeys another setting.
+  // Whether the clock is ours to set, as far as the GPUs report it. kUnavailable says which GPU
+  // another program has locked; the message goes into GovernorSample::foreign.
   virtual Status CheckOurs() = 0;
 
   // Locks all GPUs to this clock. kUnavailable while another program holds the clock.

@@ -59,18 +59,19 @@ struct GovernorSample {
   std::optional<Joules> energy{};
   // The clock at which the slowest GPU runs.
   std::optional<Hertz> clock{};
-  // Why the clock is not the governor's to set: another program holds it or has set it.
+  // Why the clock is not the governor's to set: another program holds it or has set it, for example
+  // the error of a Lock() that failed. The governor then stands still for a minute.
   std::optional<std::string> foreign{};
 };
 
 enum class ClockReason {
-  kLearning,   // The highest clock, until the model of the engine is known.
-  kSweep,      // Measures the energy at this clock while the load is calm.
-  kTargets,    // The lowest clock that keeps the targets.
+  kLearning,     // The highest clock, until the model of the engine is known.
+  kSweep,        // Measures the energy at this clock while the load is calm.
+  kTargets,      // The lowest clock that keeps the targets.
   kLeastEnergy,  // Even lower clocks would keep the targets but cost more energy.
-  kMissed,     // Targets are missed at the highest clock: it stays.
-  kIdle,       // Nothing is in flight.
-  kForeign,    // Somebody else set the clock: the governor stands still.
+  kMissed,       // Targets are missed at the highest clock: it stays.
+  kIdle,         // Nothing is in flight.
+  kForeign,      // Somebody else set the clock: the governor stands still.
 };
 
 // "learning", "sweep", "targets", "least_energy", "missed", "idle", "foreign"
