@@ -8,8 +8,8 @@
 
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
+#include "zeus/device/knobs/guarded_knob.h"
 #include "zeus/device/knobs/knob.h"
-#include "zeus/device/knobs/knob_guard.h"
 #include "zeus/monitor/node_monitor.h"
 #include "zeus/monitor/own_share.h"
 #include "zeus/optimizer/power_limit/slice_meter.h"

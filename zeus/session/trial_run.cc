@@ -10,10 +10,10 @@
 #include <cmath>
 #include <utility>
 
+#include "zeus/base/file.h"
 #include "zeus/base/json.h"
 #include "zeus/base/log.h"
 #include "zeus/base/random.h"
-#include "zeus/base/file.h"
 
 namespace zeus {
 namespace {

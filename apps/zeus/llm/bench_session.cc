@@ -10,7 +10,6 @@
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
 #include "apps/zeus/progress_bar.h"
-#include "apps/zeus/signals.h"
 #include "zeus/base/file.h"
 #include "zeus/base/json.h"
 #include "zeus/base/process.h"
@@ -21,6 +20,7 @@
 #include "zeus/inference/benchmark/benchmark.h"
 #include "zeus/inference/benchmark/http_transport.h"
 #include "zeus/monitor/node_monitor.h"
+#include "zeus/process/signal_watch.h"
 
 namespace zeus::cli {
 namespace {
@@ -216,7 +216,9 @@ Result<int> RunLlmBench(const LlmBenchOptions& options) {
   ZEUS_TRY(inference::BenchmarkOptions benchmark, MakeBenchmark(options, key, report.load));
 
   SystemClock clock;
-  Signals signals(Signals::Program::kInteractive);  // Before any thread is started.
+  ZEUS_TRY(
+      const auto signals,
+      SignalWatch::Start(SignalWatch::Program::kInteractive));  // Before any thread is started.
   ZEUS_TRY(const auto client, http::Client::Create({.url = ClientUrl(url),
                                                     .token = key,
                                                     .authorities = options.authorities,
@@ -238,7 +240,7 @@ Result<int> RunLlmBench(const LlmBenchOptions& options) {
                                         .transport = *transport,
                                         .meter = meter ? &*meter : nullptr,
                                         .energies = &energies};
-  for (unsigned i = 0; i < options.warmup + options.repeat && signals.stop_signal() == 0; ++i) {
+  for (unsigned i = 0; i < options.warmup + options.repeat && signals->stop_signal() == 0; ++i) {
     const bool known = benchmark.workload.requests < std::numeric_limits<std::int64_t>::max();
     ProgressBar bar("requests", known ? static_cast<std::int64_t>(benchmark.workload.requests) : 1);
     std::size_t shown = 0;
@@ -246,11 +248,11 @@ Result<int> RunLlmBench(const LlmBenchOptions& options) {
       const std::size_t done = progress.finished + progress.failed;
       if (known && done > shown) bar.Add(static_cast<std::int64_t>(done - shown));
       shown = done;
-      return signals.stop_signal() == 0;
+      return signals->stop_signal() == 0;
     });
     if (i >= options.warmup) report.runs.push_back(std::move(run));
   }
-  return FinishBench(options, report, signals.stop_signal());
+  return FinishBench(options, report, signals->stop_signal());
 }
 
 }  // namespace zeus::cli

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "apps/zeus/command.h"
+#include "apps/zeus/commands.h"
 
 // The verbs below `zeus llm`. Each function declares the options of its verb and, when the verb is
 // chosen, sets `action`.

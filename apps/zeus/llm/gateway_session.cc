@@ -11,20 +11,20 @@
 
 #include "apps/zeus/lists.h"
 #include "apps/zeus/output.h"
-#include "apps/zeus/signals.h"
 #include "zeus/base/clock.h"
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
 #include "zeus/base/version.h"
 #include "zeus/device/nvml/compute_processes.h"
-#include "zeus/export/node_sampler.h"
 #include "zeus/export/prometheus.h"
+#include "zeus/export/sample.h"
 #include "zeus/gateway/gateway.h"
 #include "zeus/gateway/listening_process.h"
 #include "zeus/http/access_log.h"
 #include "zeus/http/limits.h"
 #include "zeus/http/url.h"
 #include "zeus/monitor/node_monitor.h"
+#include "zeus/process/signal_watch.h"
 
 namespace zeus::cli {
 namespace {
@@ -171,19 +171,20 @@ std::optional<double> Grams(const CarbonAccounting& accounting, WallTime begin, 
 }
 
 // Waits for the signals that end the program. SIGHUP opens the log again.
-bool ServeUntilSignal(gateway::Gateway& gateway, Signals& signals, http::AccessLog* log,
+bool ServeUntilSignal(gateway::Gateway& gateway, SignalWatch& signals, http::AccessLog* log,
                       const Clock& clock, Seconds timeout) {
   while (true) {
-    const Signals::Event event = signals.WaitUntil(clock.Now() + kLongWait, clock);
-    if (event == Signals::Event::kReopen && log != nullptr) log->Reopen();
-    if (event == Signals::Event::kStop) break;
+    const SignalWatch::Event event = signals.WaitUntil(clock.Now() + kLongWait, clock);
+    if (event == SignalWatch::Event::kReopen && log != nullptr) log->Reopen();
+    if (event == SignalWatch::Event::kStop) break;
   }
   // A second signal ends it at once.
   const TimePoint deadline = clock.Now() + timeout;
   constexpr Seconds kSlice{0.1};
   gateway.BeginShutdown();
   while (!gateway.WaitForShutdown(std::clamp(deadline - clock.Now(), Seconds(0), kSlice)))
-    if (clock.Now() >= deadline || signals.WaitUntil(clock.Now(), clock) == Signals::Event::kStop)
+    if (clock.Now() >= deadline ||
+        signals.WaitUntil(clock.Now(), clock) == SignalWatch::Event::kStop)
       return false;
   return true;
 }
@@ -195,7 +196,7 @@ Result<int> RunLlmGateway(const LlmGatewayOptions& options) {
   CarbonOptions carbon_options = options.carbon;
   carbon_options.timeout = Seconds(0);
   ZEUS_TRY(const CarbonAccounting carbon, CarbonAccounting::Open(clock, carbon_options));
-  Signals signals(Signals::Program::kService);
+  ZEUS_TRY(const auto signals, SignalWatch::Start(SignalWatch::Program::kService));
   ZEUS_TRY(const auto node, OpenGpus(clock));
   const NodeSampler sampler(*node);
   std::unique_ptr<http::AccessLog> log;
@@ -229,7 +230,7 @@ Result<int> RunLlmGateway(const LlmGatewayOptions& options) {
   PrintText(fmt::format("listening on {}\n", gateway->url()));
   ZEUS_RETURN_IF_ERROR(FlushOutput());
   const bool drained =
-      ServeUntilSignal(*gateway, signals, log.get(), clock, Seconds(options.shutdown_timeout));
+      ServeUntilSignal(*gateway, *signals, log.get(), clock, Seconds(options.shutdown_timeout));
   if (!drained) log::Warning("some responses were cut off (--shutdown-timeout)");
   return 0;
 }

@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "apps/zeus/output.h"
-#include "apps/zeus/signals.h"
 #include "zeus/base/clock.h"
 #include "zeus/device/sim/inference/model.h"
 #include "zeus/device/sim/node_work.h"
@@ -13,6 +12,7 @@
 #include "zeus/http/server.h"
 #include "zeus/inference/server/api.h"
 #include "zeus/inference/server/served_engine.h"
+#include "zeus/process/signal_watch.h"
 
 namespace zeus::cli {
 namespace {
@@ -52,7 +52,7 @@ Result<int> RunLlmSim(const LlmSimOptions& options) {
   ZEUS_TRY(const sim::LanguageModel* const model, sim::FindLanguageModel(options.model));
   ZEUS_TRY(sim::OpenedNode opened, sim::OpenNode(options.node));
   const Clock& clock = *opened.clock;
-  Signals signals(Signals::Program::kService);
+  ZEUS_TRY(const auto signals, SignalWatch::Start(SignalWatch::Program::kService));
   const std::string name = ServedName(options, *model);
   ZEUS_TRY(const auto engine, inference::ServedEngine::Create(*model, opened.node, options.gpus,
                                                               clock, EngineOptions(options, name)));
@@ -71,7 +71,7 @@ Result<int> RunLlmSim(const LlmSimOptions& options) {
                                                   *api, counts, clock));
   fmt::print("listening on {}\n", server->url());
   ZEUS_RETURN_IF_ERROR(FlushOutput());
-  while (signals.WaitUntil(clock.Now() + kCheckPeriod, clock) != Signals::Event::kStop)
+  while (signals->WaitUntil(clock.Now() + kCheckPeriod, clock) != SignalWatch::Event::kStop)
     ZEUS_RETURN_IF_ERROR(engine->status());
   server->BeginShutdown();
   (void)server->WaitForShutdown(Seconds(options.shutdown_timeout));
