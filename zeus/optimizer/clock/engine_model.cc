@@ -55,7 +55,7 @@ EngineWork& EngineWork::operator+=(const EngineWork& other) {
 }
 
 template <std::size_t N>
-void NonNegativeFit<N>::Forget(double keep) {
+void PulledFit<N>::Forget(double keep) {
   for (std::size_t i = 0; i < N; ++i) {
     values_[i] *= keep;
     for (double& product : products_[i]) product *= keep;
@@ -63,7 +63,7 @@ void NonNegativeFit<N>::Forget(double keep) {
 }
 
 template <std::size_t N>
-void NonNegativeFit<N>::Add(const std::array<double, N>& features, double value) {
+void PulledFit<N>::Add(const std::array<double, N>& features, double value) {
   for (std::size_t i = 0; i < N; ++i) {
     values_[i] += features[i] * value;
     for (std::size_t j = 0; j < N; ++j) products_[i][j] += features[i] * features[j];
@@ -71,7 +71,7 @@ void NonNegativeFit<N>::Add(const std::array<double, N>& features, double value)
 }
 
 template <std::size_t N>
-void NonNegativeFit<N>::Solve(std::array<double, N>& solution) const {
+void PulledFit<N>::Solve(std::array<double, N>& solution) const {
   // Coordinate descent: convex, so it converges from anywhere.
   constexpr int kRounds = 300;
   for (int round = 0; round < kRounds; ++round)
@@ -87,8 +87,8 @@ void NonNegativeFit<N>::Solve(std::array<double, N>& solution) const {
     }
 }
 
-template class NonNegativeFit<8>;
-template class NonNegativeFit<3>;
+template class PulledFit<8>;
+template class PulledFit<3>;
 
 EngineModel::EngineModel() : time_fit_(kTimePull), energy_fit_(kEnergyPull) {}
 

@@ -48,10 +48,10 @@ struct EngineKnowledge {
 // Non-negative least squares with forgetting, and with a pull towards zero that decides where the
 // data do not.
 template <std::size_t N>
-class NonNegativeFit {
+class PulledFit {
  public:
   // `pull` is relative to the data of each coefficient.
-  explicit NonNegativeFit(const std::array<double, N>& pull) : pull_(pull) {}
+  explicit PulledFit(const std::array<double, N>& pull) : pull_(pull) {}
 
   void Forget(double keep);
   void Add(const std::array<double, N>& features, double value);
@@ -137,8 +137,8 @@ class EngineModel {
   double Expected(const EngineWork& work) const;
 
   Window window_;
-  NonNegativeFit<8> time_fit_;
-  NonNegativeFit<3> energy_fit_;
+  PulledFit<8> time_fit_;
+  PulledFit<3> energy_fit_;
   std::array<double, 8> times_{};
   std::array<double, 3> energies_{};
   std::array<Bin, kBins> bins_{};
