@@ -433,6 +433,7 @@ void TrialRun::ObeyAnswers(const Child& child) {
   overdue_ = overdue_ || (parts_.time_left && parts_.clock.Now() - begun_ >= *parts_.time_left);
   if (stop || failure_ || overdue_) Stop(child);
   status_.waiting_for_service = reporter_->trouble().has_value();
+  (void)ServiceHangs();
 }
 
 void TrialRun::EndGroup(const Child& child) const {
@@ -473,24 +474,31 @@ void TrialRun::ShowStatus() {
   parts_.listener.OnStatus(status_);
 }
 
+// A server that is away refuses calls, which is trouble at once.
+bool TrialRun::ServiceHangs() {
+  const auto since = reporter_->waiting_since();
+  if (!since) {
+    service_hangs_ = false;
+  } else if (!reporter_->trouble() &&
+             parts_.clock.Now() - *since > kRetryInTraining.answer_timeout / 2) {
+    service_hangs_ = true;
+  }
+  return service_hangs_;
+}
+
 bool TrialRun::FlushReports(ChildOutcome& outcome) {
   if (held_) reporter_->Push(*held_);
   if (outcome.interrupted) return reporter_->Flush(kFlushTimeoutOnSignal);
-  const bool silent_before = reporter_->trouble().has_value();
   if (reporter_->Flush(kFlushTimeoutOnSignal)) return true;
-  // What a server that was silent before is not told now is kept for it.
-  if (silent_before || parts_.service.offline()) return false;
+  // What a server that hangs is not told now is kept for it.
+  if (ServiceHangs() || parts_.service.offline()) return false;
   parts_.listener.OnOutput();
   log::Warning("the run has ended; its last reports wait for the server, for {:g} s more",
                kLastReportsTimeout.count());
   return reporter_->Flush(kLastReportsTimeout, [&] {
     SeeInterruption();
     NoteInterruption(outcome);
-    // It accepts calls and answers none: a server that is being restarted refuses them.
-    const auto since = reporter_->waiting_since();
-    const bool hangs = !reporter_->trouble() && since &&
-                       parts_.clock.Now() - *since > kRetryInTraining.answer_timeout;
-    return outcome.interrupted || hangs;
+    return outcome.interrupted || ServiceHangs();
   });
 }
 

@@ -96,6 +96,8 @@ class TrialRun {
   void Kill(const Child& child);
   void Rest(TimePoint deadline) const;
   void ShowStatus();
+  // Whether the service accepts calls and answers none.
+  bool ServiceHangs();
   // Returns false when the service does not answer.
   bool FlushReports(ChildOutcome& outcome);
   // Notes a signal that asks to end, and the caller's wish to stop.
@@ -136,6 +138,7 @@ class TrialRun {
   std::optional<TrialReport> held_;  // Waits for the next epoch, see Report().
   std::optional<ReportAnswer> answer_;
   bool end_is_known_ = false;
+  bool service_hangs_ = false;
   bool gone_ = false;  // The service does not answer.
   bool stop_requested_ = false;
   std::optional<Error> failure_;      // Why the run cannot be used.
