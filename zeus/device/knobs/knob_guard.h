@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "zeus/base/result.h"
 #include "zeus/device/knobs/knob.h"
 
 namespace zeus {
@@ -50,5 +51,11 @@ class KnobGuard final : public Knob {
   std::mutex mutex_;  // Around the knob: nothing is set after End().
   std::atomic<bool> ended_{false};
 };
+
+// Logs that a knob could not be restored. The same message is logged once: the optimiser, the guard
+// and the knob itself each try, and each would log it.
+void LogFailedRestore(const Error& error);
+// A knob was restored after all: should that fail again, it is logged again.
+void ForgetFailedRestores();
 
 }  // namespace zeus
