@@ -172,7 +172,9 @@ void AddKnobsCommand(Verb app, Action& action) {
   const Verb list =
       knobs.AddVerb("list", "List knobs that programs hold and those that killed programs left");
   list.AddFlag("--json", flags->json, "Print JSON");
-  list.Footer("Exit code 6 when an entry is damaged, so that what its knob was is not known.");
+  list.Footer(
+      "Exit code 0 when every changed knob is listed, also those that killed programs left. Exit\n"
+      "code 6 when an entry is damaged: which knob it is about and what that was is not known.");
   list.OnChosen([&action, flags] { action = [flags] { return List(*flags); }; });
   const Verb restore = knobs.AddVerb("restore", "Restore knobs that killed programs left changed");
   restore.AddFlag("--json", flags->json, "Print JSON");

@@ -73,9 +73,11 @@ std::string WithSigma(double value, double sigma, std::string_view unit) {
   if (!IsKnown(sigma)) return NumberText(value, unit);
   constexpr double kPlainBelow = 1e4;  // Four digits are read more easily than a prefix.
   constexpr int kMostDecimals = 6;
-  const SiPrefix prefix = TakesPrefix(unit)
-                              ? PrefixUnlessBelow(kPlainBelow, std::max(std::abs(value), sigma))
-                              : kNoPrefix;
+  constexpr double kThreeDigits = 99.5;
+  const double size = std::max(std::abs(value), sigma);
+  // From 1000 on, a sigma with more than two digits before the point asks for a prefix.
+  const double plain_below = sigma < kThreeDigits ? kPlainBelow : 1e3;
+  const SiPrefix prefix = TakesPrefix(unit) ? PrefixUnlessBelow(plain_below, size) : kNoPrefix;
   const double shown = sigma / prefix.scale;
   return WithUnit(FixedWithSigma(value / prefix.scale, shown, DecimalsFor(shown, kMostDecimals)),
                   prefix.text, unit);

@@ -29,6 +29,14 @@ TEST(QuantityTextTest, FourDigitsNeedNoPrefix) {
   EXPECT_EQ(WithSigma(10000_J, 31_J), "10.000 ± 0.031 kJ");
 }
 
+TEST(QuantityTextTest, APrefixLeavesTwoDigitsOfTheUncertainty) {
+  EXPECT_EQ(WithSigma(2473_J, 1735_J), "2.5 ± 1.7 kJ");
+  EXPECT_EQ(WithSigma(2899_J, 437_J), "2.90 ± 0.44 kJ");
+  EXPECT_EQ(WithSigma(800_J, 1735_J), "0.8 ± 1.7 kJ");
+  EXPECT_EQ(WithSigma(2899_J, 99_J), "2899 ± 99 J");
+  EXPECT_EQ(WithSigma(954_J, 348_J), "954 ± 348 J");  // A kilojoule would be a fraction.
+}
+
 TEST(QuantityTextTest, ALargeUncertaintyChoosesThePrefix) {
   EXPECT_EQ(WithSigma(0.001_J, 5_J), "0.0 ± 5.0 J");
   EXPECT_EQ(WithSigma(0_J, 31_J), "0 ± 31 J");

@@ -44,7 +44,7 @@ Result<RegisteredJob> RemoteJobService::Register(const JobSpec& spec) {
   ZEUS_TRY(const Reply reply, spec.id.empty()
                                   ? calls_->AskOnce(Method::kPost, "/v1/jobs", ToJson(spec))
                                   : calls_->Ask(Method::kPost, "/v1/jobs", ToJson(spec)));
-  ZEUS_TRY(Job job, wire::JobFromJson(reply.body));
+  ZEUS_TRY(Job job, calls_->Understood(wire::JobFromJson(reply.body)));
   return RegisteredJob{.job = std::move(job), .created = reply.status == kCreated};
 }
 
@@ -58,26 +58,26 @@ Result<StartedTrial> RemoteJobService::StartTrial(const TrialRequest& request) {
   if (named.request_id.empty()) named.request_id = NewRequestId();
   ZEUS_TRY(const Reply reply,
            calls_->Ask(Method::kPost, JobPath(request.job_id) + "/trials", wire::ToJson(named)));
-  return wire::StartedTrialFromJson(reply.body);
+  return calls_->Understood(wire::StartedTrialFromJson(reply.body));
 }
 
 Result<ReportAnswer> RemoteJobService::Report(const TrialReport& report) {
   ZEUS_TRY(const Reply reply,
            calls_->Ask(Method::kPost, TrialPath(report.job_id, report.trial) + "/reports",
                        wire::ToJson(report)));
-  return wire::ReportAnswerFromJson(reply.body);
+  return calls_->Understood(wire::ReportAnswerFromJson(reply.body));
 }
 
 Result<Trial> RemoteJobService::Heartbeat(const std::string& job_id, std::int64_t trial) {
   ZEUS_TRY(const Reply reply,
            calls_->Ask(Method::kPost, TrialPath(job_id, trial) + "/heartbeat", Json::object()));
-  return wire::TrialFromJson(reply.body);
+  return calls_->Understood(wire::TrialFromJson(reply.body));
 }
 
 Result<Trial> RemoteJobService::EndTrial(const TrialEnd& end) {
   ZEUS_TRY(const Reply reply, calls_->Ask(Method::kPost, TrialPath(end.job_id, end.trial) + "/end",
                                           wire::ToJson(end)));
-  return wire::TrialFromJson(reply.body);
+  return calls_->Understood(wire::TrialFromJson(reply.body));
 }
 
 Status RemoteJobService::LearnEpochCost(const EpochCostReport& report) {
@@ -89,7 +89,7 @@ Status RemoteJobService::LearnEpochCost(const EpochCostReport& report) {
 
 Result<Job> RemoteJobService::GetJob(const std::string& job_id) {
   ZEUS_TRY(const Reply reply, calls_->Ask(Method::kGet, JobPath(job_id)));
-  return wire::JobFromJson(reply.body);
+  return calls_->Understood(wire::JobFromJson(reply.body));
 }
 
 Result<std::vector<Job>> RemoteJobService::ListJobs(const JobQuery& query) {
@@ -98,12 +98,12 @@ Result<std::vector<Job>> RemoteJobService::ListJobs(const JobQuery& query) {
   if (query.label) path += "&label=" + http::PercentEncoded(*query.label);
   if (query.label && query.label_value) path += ":" + http::PercentEncoded(*query.label_value);
   ZEUS_TRY(const Reply reply, calls_->Ask(Method::kGet, path));
-  return wire::JobsFromJson(reply.body);
+  return calls_->Understood(wire::JobsFromJson(reply.body));
 }
 
 Result<Trial> RemoteJobService::GetTrial(const std::string& job_id, std::int64_t trial) {
   ZEUS_TRY(const Reply reply, calls_->Ask(Method::kGet, TrialPath(job_id, trial)));
-  return wire::TrialFromJson(reply.body);
+  return calls_->Understood(wire::TrialFromJson(reply.body));
 }
 
 Result<std::vector<Trial>> RemoteJobService::ListTrials(const std::string& job_id,
@@ -112,14 +112,14 @@ Result<std::vector<Trial>> RemoteJobService::ListTrials(const std::string& job_i
       fmt::format("{}/trials?after={}&limit={}", JobPath(job_id), query.after, query.limit);
   if (query.status) path += fmt::format("&status={}", Name(*query.status));
   ZEUS_TRY(const Reply reply, calls_->Ask(Method::kGet, path));
-  return wire::TrialsFromJson(reply.body);
+  return calls_->Understood(wire::TrialsFromJson(reply.body));
 }
 
 Result<JobArms> RemoteJobService::GetArms(const std::string& job_id, const std::string& gpu_model) {
   std::string path = JobPath(job_id) + "/arms";
   if (!gpu_model.empty()) path += "?gpu_model=" + http::PercentEncoded(gpu_model);
   ZEUS_TRY(const Reply reply, calls_->Ask(Method::kGet, path));
-  return wire::JobArmsFromJson(reply.body);
+  return calls_->Understood(wire::JobArmsFromJson(reply.body));
 }
 
 Result<JobSavings> RemoteJobService::GetSavings(const SavingsQuery& query) {
@@ -129,7 +129,7 @@ Result<JobSavings> RemoteJobService::GetSavings(const SavingsQuery& query) {
     path += (query.gpu_model.empty() ? "?baseline=" : "&baseline=") +
             http::PercentEncoded(query.baseline_job);
   ZEUS_TRY(const Reply reply, calls_->Ask(Method::kGet, path));
-  return wire::JobSavingsFromJson(reply.body);
+  return calls_->Understood(wire::JobSavingsFromJson(reply.body));
 }
 
 Result<std::vector<JobEvent>> RemoteJobService::ListEvents(const std::string& job_id,
@@ -137,7 +137,7 @@ Result<std::vector<JobEvent>> RemoteJobService::ListEvents(const std::string& jo
   ZEUS_TRY(const Reply reply,
            calls_->Ask(Method::kGet,
                        fmt::format("{}/events?after={}&limit={}", JobPath(job_id), after, limit)));
-  return wire::EventsFromJson(reply.body);
+  return calls_->Understood(wire::EventsFromJson(reply.body));
 }
 
 }  // namespace zeus

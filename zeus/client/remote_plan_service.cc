@@ -40,14 +40,14 @@ Result<CurrentPlan> RemotePlanService::Submit(const PlanSpec& spec) {
   // Without an id, a repeated request would submit a second plan.
   ZEUS_TRY(const Reply reply, spec.id.empty() ? calls_->AskOnce(Method::kPost, kPlans, ToJson(spec))
                                               : calls_->Ask(Method::kPost, kPlans, ToJson(spec)));
-  ZEUS_TRY(CurrentPlan current, wire::CurrentPlanFromJson(reply.body));
+  ZEUS_TRY(CurrentPlan current, calls_->Understood(wire::CurrentPlanFromJson(reply.body)));
   current.created = reply.status == kPlanCreated;
   return current;
 }
 
 Result<CurrentPlan> RemotePlanService::Get(const std::string& id) {
   ZEUS_TRY(const Reply reply, calls_->Ask(Method::kGet, PlanPath(id)));
-  return wire::CurrentPlanFromJson(reply.body);
+  return calls_->Understood(wire::CurrentPlanFromJson(reply.body));
 }
 
 Result<std::optional<CurrentPlan>> RemotePlanService::GetNewer(const std::string& id,
@@ -55,34 +55,34 @@ Result<std::optional<CurrentPlan>> RemotePlanService::GetNewer(const std::string
   ZEUS_TRY(const Reply reply, quick_calls_->Ask(Method::kGet, fmt::format("{}?after_version={}",
                                                                           PlanPath(id), version)));
   if (reply.status == kNoNewerPlan) return std::optional<CurrentPlan>();
-  ZEUS_TRY(CurrentPlan current, wire::CurrentPlanFromJson(reply.body));
+  ZEUS_TRY(CurrentPlan current, calls_->Understood(wire::CurrentPlanFromJson(reply.body)));
   return std::optional(std::move(current));
 }
 
 Result<PlanFrontier> RemotePlanService::GetFrontier(const std::string& id) {
   ZEUS_TRY(const Reply reply, calls_->Ask(Method::kGet, PlanPath(id) + "/frontier"));
-  return wire::PlanFrontierFromJson(reply.body);
+  return calls_->Understood(wire::PlanFrontierFromJson(reply.body));
 }
 
 Result<pipeline::PipelinePlan> RemotePlanService::PlanFor(const std::string& id, Seconds deadline) {
   ZEUS_TRY(const Reply reply,
            calls_->Ask(Method::kGet,
                        fmt::format("{}/plan?deadline_seconds={}", PlanPath(id), deadline.count())));
-  return pipeline::PlanFromJson(reply.body);
+  return calls_->Understood(pipeline::PlanFromJson(reply.body));
 }
 
 Result<CurrentPlan> RemotePlanService::ReportPace(const std::string& id,
                                                   std::optional<Seconds> pace) {
   ZEUS_TRY(const Reply reply,
            quick_calls_->Ask(Method::kPost, PlanPath(id) + "/pace", wire::PaceToJson(pace)));
-  return wire::CurrentPlanFromJson(reply.body);
+  return calls_->Understood(wire::CurrentPlanFromJson(reply.body));
 }
 
 Result<std::vector<std::string>> RemotePlanService::List(const std::string& after, int limit) {
   std::string path = fmt::format("{}?limit={}", kPlans, limit);
   if (!after.empty()) path += "&after=" + http::PercentEncoded(after);
   ZEUS_TRY(const Reply reply, calls_->Ask(Method::kGet, path));
-  return wire::PlanIdsFromJson(reply.body);
+  return calls_->Understood(wire::PlanIdsFromJson(reply.body));
 }
 
 Status RemotePlanService::Delete(const std::string& id) {

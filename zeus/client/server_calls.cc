@@ -1,5 +1,7 @@
 #include "zeus/client/server_calls.h"
 
+#include <fmt/format.h>
+
 #include <limits>
 #include <utility>
 
@@ -12,11 +14,23 @@
 namespace zeus {
 namespace {
 
+constexpr int kFirstSuccess = 200;
 constexpr int kNoContent = 204;
+constexpr int kFirstRedirection = 300;
+constexpr int kFirstError = 400;
 constexpr int kUnauthorized = 401;
+constexpr int kNotFound = 404;
+constexpr int kMethodNotAllowed = 405;
 
 std::string BodyText(ServerCalls::Method method, const Json& body) {
   return method == ServerCalls::Method::kPost ? JsonText(body) : "";
+}
+
+// A `zeus serve` explains in JSON what it has not found.
+bool IsOfAnotherServer(const http::Reply& answer) {
+  if (answer.status != kNotFound && answer.status != kMethodNotAllowed) return false;
+  const auto body = wire::ParseBody(answer.body);
+  return !body.ok() || !body.value().contains("error");
 }
 
 }  // namespace
@@ -38,32 +52,39 @@ Result<std::unique_ptr<ServerCalls>> ServerCalls::Create(const CallOptions& opti
 
 ServerCalls::ServerCalls(std::unique_ptr<http::Client> client, const CallOptions& options,
                          Clock& clock)
-    : client_(std::move(client)), retry_(options.retry), clock_(clock) {}
+    : client_(std::move(client)), url_(options.url), retry_(options.retry), clock_(clock) {}
 
-Result<ServerCalls::Reply> ServerCalls::Send(Method method, const std::string& path,
-                                             const std::string& body) {
-  ZEUS_TRY(const http::Reply answer, client_->Send({.method = method, .path = path, .body = body}));
-  constexpr int kFirstRedirection = 300;
-  if (answer.status >= kFirstRedirection || answer.status < 200) {
-    Error error = wire::ErrorFromAnswer(answer.status, answer.body);
-    if (answer.status == kUnauthorized)
-      error.message += " (--token-file or ZEUS_TOKEN; token= in Python)";
-    return error;
-  }
+Error ServerCalls::NoZeusServer(std::string_view why) const {
+  return {ErrorCode::kUnavailable, fmt::format("{} is no zeus server: {}", url_, why)};
+}
+
+// Returns answers that stand for an error as this error.
+Result<http::Reply> ServerCalls::Send(Method method, const std::string& path,
+                                      const std::string& body) {
+  ZEUS_TRY(http::Reply answer, client_->Send({.method = method, .path = path, .body = body}));
+  if (answer.status < kFirstError || IsOfAnotherServer(answer)) return answer;
+  Error error = wire::ErrorFromAnswer(answer.status, answer.body);
+  if (answer.status == kUnauthorized)
+    error.message += " (--token-file or ZEUS_TOKEN; token= in Python)";
+  return error;
+}
+
+// An answer that no `zeus serve` gives is not asked for again: it would be the same.
+Result<ServerCalls::Reply> ServerCalls::Parse(const http::Reply& answer) const {
+  if (answer.status < kFirstSuccess || answer.status >= kFirstRedirection)
+    return NoZeusServer(fmt::format("it answers with status {}", answer.status));
   Reply reply{.status = answer.status};
   if (answer.status == kNoContent || answer.body.empty()) return reply;
   // The client has bounded the size of the answer.
-  auto parsed = wire::ParseBody(answer.body, std::numeric_limits<std::size_t>::max());
-  if (!parsed.ok())
-    return Error{ErrorCode::kInternal,
-                 "the server's answer is not understood: " + parsed.error().message};
-  reply.body = std::move(parsed).value();
+  ZEUS_TRY(reply.body,
+           Understood(wire::ParseBody(answer.body, std::numeric_limits<std::size_t>::max())));
   return reply;
 }
 
 Result<ServerCalls::Reply> ServerCalls::AskOnce(Method method, const std::string& path,
                                                 const Json& body) {
-  return Send(method, path, BodyText(method, body));
+  ZEUS_TRY(const http::Reply answer, Send(method, path, BodyText(method, body)));
+  return Parse(answer);
 }
 
 Result<ServerCalls::Reply> ServerCalls::Ask(Method method, const std::string& path,
@@ -72,13 +93,13 @@ Result<ServerCalls::Reply> ServerCalls::Ask(Method method, const std::string& pa
   BackOff pauses(retry_);
   const int cancellations = cancellations_;
   for (int attempt = 1;; ++attempt) {
-    auto reply = Send(method, path, text);
-    if (reply.ok()) return reply;
+    const auto answer = Send(method, path, text);
+    if (answer.ok()) return Parse(answer.value());
     // An earlier attempt deleted it, and its answer was lost.
-    if (method == Method::kDelete && attempt > 1 && reply.error().code == ErrorCode::kNotFound)
+    if (method == Method::kDelete && attempt > 1 && answer.error().code == ErrorCode::kNotFound)
       return Reply{.status = kNoContent};
-    if (!reply.error().retryable() || attempt >= retry_.attempts) return reply;
-    if (cancellations_ != cancellations) return reply;
+    if (!answer.error().retryable() || attempt >= retry_.attempts) return answer.error();
+    if (cancellations_ != cancellations) return answer.error();
     clock_.SleepFor(pauses.NextPause());
   }
 }

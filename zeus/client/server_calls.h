@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "zeus/base/clock.h"
 #include "zeus/base/json.h"
@@ -44,15 +45,26 @@ class ServerCalls {
   Result<Reply> Ask(Method method, const std::string& path, const Json& body = {});
   // For calls that must not be repeated.
   Result<Reply> AskOnce(Method method, const std::string& path, const Json& body = {});
+  // Returns what an answer means. One without a meaning comes from something else than a
+  // `zeus serve`: the error names the server and is kUnavailable.
+  template <typename T>
+  Result<T> Understood(Result<T> meaning) const {
+    if (meaning.ok()) return meaning;
+    return NoZeusServer(meaning.error().message);
+  }
   // See JobService::CancelCalls().
   void Cancel();
 
  private:
   ServerCalls(std::unique_ptr<http::Client> client, const CallOptions& options, Clock& clock);
 
-  Result<Reply> Send(Method method, const std::string& path, const std::string& body);
+  Result<http::Reply> Send(Method method, const std::string& path, const std::string& body);
+  Result<Reply> Parse(const http::Reply& answer) const;
+  // "http://host:8000 is no zeus server: …"
+  Error NoZeusServer(std::string_view why) const;
 
   std::unique_ptr<http::Client> client_;
+  const std::string url_;
   const RetryPolicy retry_;
   Clock& clock_;
   std::atomic<int> cancellations_ = 0;

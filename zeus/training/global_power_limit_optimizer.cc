@@ -452,7 +452,7 @@ void GlobalPowerLimitOptimizer::Session::End() {
   if (std::exchange(ended_, true)) return;
   for (const auto& stage : stages_)
     if (const Status restored = stage->guard.Restore(); !restored.ok())
-      log::Failure("{}", restored.error().message);
+      LogFailedRestore(restored.error());
   RestoreKilledPeers();
   // A rank that leaves by an exception does so alone, and collective calls would hang.
   if (ranks_.alone() || std::uncaught_exceptions() == 0) Conclude();

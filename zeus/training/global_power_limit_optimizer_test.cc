@@ -153,6 +153,7 @@ TEST(GlobalPowerLimitOptimizerTest, GpusThatBeganDifferentlyAreLeftAlone) {
   Train(node, optimizer);
   ASSERT_TRUE(optimizer.trouble());
   EXPECT_THAT(optimizer.trouble()->message, HasSubstr("set the same on all"));
+  EXPECT_THAT(optimizer.trouble()->message, HasSubstr("--gpus 0"));
   EXPECT_EQ(node.limit(0), kDefault);
   EXPECT_EQ(node.limit(1), 150_W);
 }

@@ -8,6 +8,7 @@
 #include "zeus/base/log.h"
 #include "zeus/base/process.h"
 #include "zeus/device/knobs/knob_actuator.h"
+#include "zeus/device/knobs/guarded_knob.h"
 
 namespace zeus {
 namespace {
@@ -51,8 +52,7 @@ DeviceKnob::DeviceKnob(std::unique_ptr<KnobActuator> actuator, KnobJournal* jour
       ceiling_(ceiling) {}
 
 DeviceKnob::~DeviceKnob() {
-  if (const Status restored = Restore(); !restored.ok())
-    log::Failure("{}", restored.error().message);
+  if (const Status restored = Restore(); !restored.ok()) LogFailedRestore(restored.error());
 }
 
 // --- reading ---
@@ -214,6 +214,7 @@ Status DeviceKnob::Restore() {
   if (put_back.value() == KnobReturn::kNotOurs)
     log::Warning("somebody else set the {} meanwhile: it is left as it is, and was {} before",
                  name_, ToText(turned_->before));
+  ForgetFailedRestores();
   return Forget();
 }
 

@@ -5,6 +5,7 @@
 
 #include "zeus/base/file.h"
 #include "zeus/base/testing/child_process.h"
+#include "zeus/device/knobs/guarded_knob.h"
 #include "zeus/device/rapl/cpu_discovery.h"
 #include "zeus/device/rapl/testing/rapl_tree.h"
 #include "zeus/device/sim/simulated_gpu.h"
@@ -255,6 +256,27 @@ TEST_F(DeviceKnobTest, ALimitThatCannotBePutBackSaysWhatItIs) {
   ASSERT_TRUE(gpu_.InjectFault({.kind = FaultKind::kNoPermission}));
   EXPECT_THAT(knob->Restore().error().message, HasSubstr("stays at 150 W (250 W before"));
   gpu_.ClearFaults();
+}
+
+TEST_F(DeviceKnobTest, AFailureToRestoreIsLoggedOnceUntilItIsRestored) {
+  const auto count = [](const std::string& text) {
+    int lines = 0;
+    for (auto at = text.find("stays at"); at != std::string::npos;
+         at = text.find("stays at", at + 1))
+      ++lines;
+    return lines;
+  };
+  for (int round = 0; round < 2; ++round) {
+    auto knob = PowerLimitKnob();
+    ASSERT_TRUE(knob->Set(150_W).ok());
+    ASSERT_TRUE(gpu_.InjectFault({.kind = FaultKind::kNoPermission}));
+    ::testing::internal::CaptureStderr();
+    { const KnobGuard guard(*knob); }
+    { const KnobGuard guard(*knob); }
+    EXPECT_EQ(count(::testing::internal::GetCapturedStderr()), 1);
+    gpu_.ClearFaults();
+    EXPECT_TRUE(knob->Restore().ok());
+  }
 }
 
 }  // namespace device_knob_test

@@ -7,6 +7,7 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "zeus/base/log.h"
@@ -130,9 +131,47 @@ void KnobGuard::End() {
 }
 
 void KnobGuard::RestoreOrLog() {
-  if (const Status restored = Restore(); !restored.ok())
-    log::Failure("{}", restored.error().message);
+  if (const Status restored = Restore(); !restored.ok()) LogFailedRestore(restored.error());
 }
+
+// --- failures that were logged ---
+
+namespace {
+
+// The failures to restore that this process has logged.
+class LoggedFailures {
+ public:
+  static LoggedFailures& Instance() {
+    // Never destroyed: knobs may be restored while the program exits.
+    static auto* const instance = new LoggedFailures;
+    return *instance;
+  }
+
+  // Returns whether the message is new.
+  bool Add(const std::string& message) {
+    const std::lock_guard lock(mutex_);
+    return messages_.insert(message).second;
+  }
+
+  void Clear() {
+    const std::lock_guard lock(mutex_);
+    messages_.clear();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> messages_;  // Guarded by mutex_.
+};
+
+}  // namespace
+
+void LogFailedRestore(const Error& error) {
+  if (LoggedFailures::Instance().Add(error.message)) log::Failure("{}", error.message);
+}
+
+void ForgetFailedRestores() { LoggedFailures::Instance().Clear(); }
+
+// --- a knob with its journal and its guard ---
 
 GuardedKnob::GuardedKnob() = default;
 GuardedKnob::~GuardedKnob() = default;

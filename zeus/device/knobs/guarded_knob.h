@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "zeus/base/clock.h"
+#include "zeus/base/result.h"
 #include "zeus/device/cpu_package.h"
 #include "zeus/device/gpu.h"
 #include "zeus/device/knobs/knob.h"
@@ -111,5 +112,11 @@ class [[nodiscard]] ScopedPowerLimit {
 
   std::unique_ptr<GuardedKnob> knob_;
 };
+
+// Logs that a knob could not be restored. The same message is logged once: the optimiser, the guard
+// and the knob itself each try, and each would log it.
+void LogFailedRestore(const Error& error);
+// A knob was restored after all: should that fail again, it is logged again.
+void ForgetFailedRestores();
 
 }  // namespace zeus

@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
-#include "zeus/base/log.h"
 #include "zeus/base/text.h"
+#include "zeus/device/knobs/guarded_knob.h"
 
 namespace zeus {
 namespace {
@@ -78,8 +78,9 @@ Result<Setting> KnobGroup::Current() {
     if (setting == first) continue;
     return Error{
         ErrorCode::kInvalidArgument,
-        fmt::format("the {} is {} and the {} is {}: set the same on all", members_.front()->name(),
-                    ToText(first), member->name(), ToText(setting))};
+        fmt::format("the {} is {} and the {} is {}: set the same on all, or choose GPUs of one "
+                    "model, as in --gpus 0",
+                    members_.front()->name(), ToText(first), member->name(), ToText(setting))};
   }
   return first;
 }
@@ -97,7 +98,7 @@ Status KnobGroup::Set(const Setting& setting) {
     if (set.ok()) continue;
     for (const auto& changed : members_) {
       if (const Status restored = changed->Restore(); !restored.ok())
-        log::Failure("{}", restored.error().message);
+        LogFailedRestore(restored.error());
     }
     return set;
   }
@@ -118,7 +119,7 @@ Status KnobGroup::Restore() {
     if (outcome.ok()) {
       outcome = std::move(restored);
     } else if (!restored.ok()) {
-      log::Failure("{}", restored.error().message);
+      LogFailedRestore(restored.error());
     }
   }
   return outcome;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "zeus/base/log.h"
+#include "zeus/device/knobs/guarded_knob.h"
 
 namespace zeus {
 namespace {
@@ -120,7 +121,7 @@ PowerLimitOptimizer::PowerLimitOptimizer(const Parts& parts, Options options)
 PowerLimitOptimizer::~PowerLimitOptimizer() {
   parts_.meter.Cancel();
   if (const Status restored = parts_.knob.Restore(); !restored.ok())
-    log::Failure("{}", restored.error().message);
+    LogFailedRestore(restored.error());
 }
 
 // --- the start ---
@@ -592,7 +593,7 @@ void PowerLimitOptimizer::Fail(const Error& error) {
   if (options_.log) log::Warning("the job goes on but is not optimised: {}", error.message);
   parts_.meter.Cancel();
   if (const Status restored = parts_.knob.Restore(); !restored.ok())
-    log::Failure("{}", restored.error().message);
+    LogFailedRestore(restored.error());
   in_force_.reset();
   best_.reset();
   state_ = Done{};

@@ -290,7 +290,7 @@ void PipelineFrequencyOptimizer::Session::End() {
   setter_.reset();
   if (!guard_) return;
   if (const Status restored = guard_->Restore(); !restored.ok())
-    log::Failure("{}", restored.error().message);
+    LogFailedRestore(restored.error());
 }
 
 // The job goes on without planned clocks. Errors are agreed on, so all ranks give up together.
