@@ -303,6 +303,10 @@ void InferenceAttribution::State::Step(double now) {
     std::deque<EngineIteration>& closed = engine.tracker.closed();
     if (!closed.empty()) {
       engine.schedule.set_jitter(engine.tracker.jitter());
+      engine.schedule.set_shared(
+          std::any_of(engines_.begin(), engines_.end(), [&](const auto& other) {
+            return other.get() != &engine && other->tracker.in_flight() > 0;
+          }));
       if (engine.updated <= 0) engine.updated = now;
       Update(engine, index, now);
     }

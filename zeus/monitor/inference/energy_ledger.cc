@@ -11,15 +11,16 @@ constexpr double kTimeConstant = 60;   // Seconds of running averages that peopl
 constexpr double kLawError = 0.012;    // The law is not exact: relative error of a request.
 constexpr double kPromptError = 0.02;  // The same for the work on one prompt.
 // The same two, where the residuals of the intervals show that the law is worse than that.
-constexpr double kLawResidual = 0.7;
-constexpr double kPromptResidual = 1.0;
+constexpr double kLawResidual = 1.0;
+constexpr double kPromptResidual = 1.3;
 constexpr double kFirstResidualPower = 20;  // Watts, before anything is known.
 constexpr double kFirstRelativeError = 0.1;
-constexpr double kHopelessError = 0.25;  // A law with larger residuals is learned anew.
+constexpr double kHopelessError = 0.29;  // A law with larger residuals is learned anew.
 constexpr double kLargestCarry = 0.03;   // Of an interval's energy, to make up for corrections.
 constexpr double kExcessTime = 2;        // Seconds over which an excess of power is averaged.
 constexpr double kForgetAtChange = 0.1;
 constexpr double kNearHighest = 0.94;
+constexpr double kLongestUnseen = 1;       // Seconds at the limit until a stranger is given up.
 constexpr double kHighestTime = 3600;      // Seconds in which the highest power is forgotten.
 constexpr double kRowsBeforeOthers = 200;  // Intervals to learn from before excess is judged.
 constexpr double kSmallestOther = 8;       // Watts.
@@ -195,6 +196,17 @@ EnergyLedger::Sums EnergyLedger::Predict(const MeasuredInterval&) {
 double EnergyLedger::FindOther(const MeasuredInterval& interval, const Sums& sums) {
   const double length = interval.end - interval.begin;
   if (rows_ < kRowsBeforeOthers || length <= 0) return 0;
+  highest_power_ =
+      std::max(highest_power_ * std::exp(-length / kHighestTime), interval.energy / length);
+  const double most = std::max(0.0, interval.energy - 0.7 * sums.predicted());
+  // At the power limit of the GPU nobody's work shows as more power.
+  if (interval.energy / length > kNearHighest * highest_power_) {
+    unseen_time_ += length;
+    if (unseen_time_ > kLongestUnseen) other_power_ = 0;
+    if (other_power_ <= 0) excess_intervals_ = 0;
+    return std::clamp(other_power_ * length, 0.0, most);
+  }
+  unseen_time_ = 0;
   double prompts = 0;
   for (const Engine& engine : engines_)
     prompts += engine.law[kPromptTerm] * engine.total[kPromptTerm] +
@@ -210,22 +222,17 @@ double EnergyLedger::FindOther(const MeasuredInterval& interval, const Sums& sum
   excess_fit_.Forget(changed ? kForgetAtChange : std::exp(-length / kExcessTime));
   excess_fit_.Add(row, measured, 1 / (sigma * sigma));
   excess_fit_.Solve();
-  highest_power_ =
-      std::max(highest_power_ * std::exp(-length / kHighestTime), interval.energy / length);
   const double power = excess_fit_[0];
   const double doubt = std::sqrt(std::max(0.0, excess_fit_.Covariance(0, 0)));
   const double usual = kSmallestOther + 0.05 * sums.predicted() / length;
   if (other_power_ <= 0) {
-    // At the power limit of the GPU nobody's work shows as more power.
-    const bool shows = interval.energy / length < kNearHighest * highest_power_;
-    excess_intervals_ = shows && power > 5 * doubt + usual ? excess_intervals_ + 1 : 0;
+    excess_intervals_ = power > 5 * doubt + usual ? excess_intervals_ + 1 : 0;
     if (excess_intervals_ >= 3) other_power_ = power;
   } else {
     other_power_ = power > 1.5 * doubt + 0.5 * usual ? power : 0;
     if (other_power_ <= 0) excess_intervals_ = 0;
   }
-  return std::clamp(other_power_ * length, 0.0,
-                    std::max(0.0, interval.energy - 0.7 * sums.predicted()));
+  return std::clamp(other_power_ * length, 0.0, most);
 }
 
 void EnergyLedger::Divide(const MeasuredInterval& interval, const Sums& sums, double other) {

@@ -133,6 +133,7 @@ class EnergyLedger {
   double other_power_ = 0;
   NonNegativeFit excess_fit_;  // Power of others, and factors of prompts and decoding, lately.
   double highest_power_ = 0;
+  double unseen_time_ = 0;  // Since the power was last below its limit.
   double residual_power_;
   int excess_intervals_ = 0;
 };

@@ -14,6 +14,7 @@ constexpr double kBudgetStep = 256;   // Budgets are multiples of this, where th
 constexpr double kLookAhead = 65536;  // Waiting tokens beyond this have not been worked on.
 constexpr std::size_t kMostRequestsInStretch = 64;
 constexpr double kSignificant = 2.5;  // Standard deviations beyond which time shows more work.
+constexpr double kNoIdea = 1e9;       // Tokens.
 constexpr std::size_t kMostSilentIterations = 2000;
 
 }  // namespace
@@ -73,6 +74,14 @@ double PromptSchedule::TokensByTime(double time, const std::vector<Waiting>& wai
   return durations_.TokensIn(time, context / std::max(1.0, rest));
 }
 
+// The standard deviation of tokens that were found by time. Beside another engine's work, time says
+// nothing.
+double PromptSchedule::TokenDoubt(double duration) const {
+  if (shared_) return kNoIdea;
+  const double time = 2 * durations_.error() + jitter_ + 0.02 * duration;
+  return time / std::max(1e-9, durations_.PerPrompt(0));
+}
+
 void PromptSchedule::LearnBudget(double tokens) {
   if (budget_samples_.size() < kBudgetSamples) {
     budget_samples_.push_back(tokens);
@@ -101,8 +110,7 @@ void PromptSchedule::GiveWork(const EngineIteration& seen, std::vector<Waiting>&
   const IterationLoad decode = DecodeLoad(seen);
   const double duration = seen.end - seen.begin;
   const double by_time = TokensByTime(duration - durations_.Predict(decode), waiting);
-  const double per_token = std::max(1e-9, durations_.PerPrompt(0));
-  const double sigma = (2 * durations_.error() + jitter_ + 0.02 * duration) / per_token;
+  const double sigma = TokenDoubt(duration);
   double finishing = 0;
   double variance = 0;
   double others = 0;
@@ -112,7 +120,7 @@ void PromptSchedule::GiveWork(const EngineIteration& seen, std::vector<Waiting>&
     if (prompt.finishes) variance += prompt.variance;
     if (!prompt.finishes && requests_[prompt.request].streamed) full = true;
   }
-  if (full && by_time > kSmallestWork) LearnBudget(by_time + decode.sequences);
+  if (full && by_time > kSmallestWork && !shared_) LearnBudget(by_time + decode.sequences);
   const double room = budget_ > 0 ? std::max(0.0, budget_ - decode.sequences)
                                   : std::numeric_limits<double>::infinity();
   // The tokens that finish prompts, by their count and by the time; and those for other prompts.
@@ -172,7 +180,7 @@ void PromptSchedule::LearnDurations(const EngineIteration& seen,
     if (prompt.finishes) stretch_requests_.push_back(prompt.request);
     if (!requests_[prompt.request].streamed) stretch_broken_ = true;
   }
-  if (seen.strangers > 0 || !silent_.empty()) stretch_broken_ = true;
+  if (seen.strangers > 0 || !silent_.empty() || shared_) stretch_broken_ = true;
   if (stretch_requests_.size() > kMostRequestsInStretch) stretch_broken_ = true;
   if (!finished) return;
   if (!stretch_broken_ && !stretch_requests_.empty()) {
@@ -226,7 +234,8 @@ void PromptSchedule::Process(EngineIteration seen, std::deque<EngineIteration>& 
   const double expected = durations_.Predict(DecodeLoad(seen));
   if (waiting.empty()) {
     if (duration > 5 * expected + 0.1) seen.busy_from = seen.end - expected;  // A stall.
-    if (seen.strangers == 0 && silent_.empty()) durations_.LearnDecode(DecodeLoad(seen), duration);
+    if (seen.strangers == 0 && silent_.empty() && !shared_)
+      durations_.LearnDecode(DecodeLoad(seen), duration);
     done.push_back(std::move(seen));
     return;
   }
@@ -262,8 +271,7 @@ void PromptSchedule::Split(EngineIteration seen, std::vector<Waiting>& waiting,
   const double count = std::max(1.0, std::ceil(finishing / room));
   const double work_time = duration - count * durations_.fixed();
   const double by_time = count * TokensByTime(work_time / count, waiting);
-  const double per_token = std::max(1e-9, durations_.PerPrompt(0));
-  const double sigma = (2 * durations_.error() + jitter_ + 0.02 * duration) / per_token;
+  const double sigma = TokenDoubt(duration);
   double left = std::max(0.0, by_time - finishing);
   if (finishing > 0 && left < kSignificant * std::hypot(sigma, std::sqrt(variance))) left = 0;
   if (finishing > 0 && variance > 0 && by_time > 0) {

@@ -33,6 +33,8 @@ class PromptSchedule {
   double budget() const { return budget_; }
   void set_strangers(double sequences) { strangers_ = sequences; }
   void set_jitter(double jitter) { jitter_ = jitter; }
+  // Whether another engine works on the same GPUs at present.
+  void set_shared(bool shared) { shared_ = shared; }
 
  private:
   struct Waiting {
@@ -46,6 +48,7 @@ class PromptSchedule {
   std::vector<Waiting> WaitingAt(const EngineIteration& seen, double time) const;
   void GiveWork(const EngineIteration& seen, std::vector<Waiting>& waiting);
   double TokensByTime(double rest_of_time, const std::vector<Waiting>& waiting) const;
+  double TokenDoubt(double duration) const;
   void LearnBudget(double tokens);
   void Finish(const std::vector<Waiting>& waiting);
   void LearnDurations(const EngineIteration& seen, const std::vector<Waiting>& waiting,
@@ -63,6 +66,7 @@ class PromptSchedule {
   std::size_t next_sample_ = 0;
   double budget_ = 0;
   double strangers_ = 0;
+  bool shared_ = false;
   double jitter_ = 0.0005;
   // The present stretch of iterations with prompt work.
   IterationLoad stretch_{};
