@@ -525,8 +525,11 @@ inline void ClientConnection::OnResponseEnd(const HeaderFields& trailers) {
 inline void ClientConnection::OnCallFailed(int status, const std::string& why) {
   call_.reset();
   if (status_ == 0 && !held_head_) {
+    http::Answer answer = ErrorAnswer(status, "upstream_error", why);
+    if (exchange_) answer.headers.emplace_back("x-zeus-request", exchange_->request_id());
+    status_ = status;
     EndExchange(ExchangeEnd::kFailed, why);
-    SendAnswer(ErrorAnswer(status, "upstream_error", why));
+    SendAnswer(answer);
     return;
   }
   // A part of the response has been sent: the client sees that the rest is missing, since neither
