@@ -8,6 +8,7 @@ import json
 import os
 import random
 import socket
+import ssl
 import subprocess
 import time
 import unittest
@@ -332,8 +333,10 @@ class TroubleTest(GatewayTestCase):
             return False
 
         gateway = self.gateway("--upstream", self.upstream(answer).url, "--first-byte-timeout", "0.3")
-        status, _, body = gateway.chat()
+        status, headers, body = gateway.chat()
         self.assertEqual(status, 504)
+        record = self.record(gateway, headers["x-zeus-request"])
+        self.assertEqual((record["outcome"], record["status"]), ("failed", 504))
         self.assertIn("did not answer within 0.3 s", json.loads(body)["error"]["message"])
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
@@ -405,6 +408,55 @@ class RoutingTest(GatewayTestCase):
                 self.assertNotEqual(done.returncode, 0)
                 self.assertIn(words, done.stderr)
                 self.assertEqual(done.stderr.rstrip().count("\n"), done.stderr.count("warning: "), done.stderr)
+
+
+class TlsTest(GatewayTestCase):
+    def certificate(self, name):
+        """Paths of a certificate for 127.0.0.1, signed by itself, and of its key."""
+        certificate, key = (os.path.join(self.directory.name, f"{name}.{kind}") for kind in ("pem", "key"))
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                        "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2",
+                        "-keyout", key, "-out", certificate], check=True, capture_output=True)
+        return certificate, key
+
+    def test_upstreams_with_tls_are_reached_and_strangers_are_not(self):
+        async def answer(request, _reader, writer):
+            keys.append(request.headers["authorization"])
+            body = b"".join(token("x" * 1000).encode() for _ in range(500))
+            writer.write(chunked_head() + chunk(body) + b"0\r\n\r\n")
+
+        keys = []
+        certificate, key = self.certificate("upstream")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        upstream = self.upstream(answer, tls=context)
+        gateway = self.gateway("--upstream", upstream.url, "--ca-file", certificate, "--annotate", "none")
+        for _ in range(3):
+            status, _, body = gateway.chat(stream=True, headers={"Authorization": "Bearer mine"})
+            self.assertEqual((status, body), (200, token("x" * 1000).encode() * 500))
+        self.assertEqual(keys, ["Bearer mine"] * 3)
+        stranger, _ = self.certificate("stranger")
+        status, _, body = self.gateway("--upstream", upstream.url, "--ca-file", stranger).chat()
+        self.assertEqual(status, 502)
+        self.assertIn("is not trusted", json.loads(body)["error"]["message"])
+
+    def test_clients_are_served_with_tls(self):
+        async def answer(_request, _reader, writer):
+            writer.write(response("x" * 300_000, "text/plain"))
+
+        certificate, key = self.certificate("gateway")
+        process = subprocess.Popen(
+            [ZEUS, "llm", "gateway", "--upstream", self.upstream(answer).url, "--listen", "127.0.0.1:0", "--tls-cert",
+             certificate, "--tls-key", key], env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(lambda: (process.kill(), process.communicate()))
+        line = process.stdout.readline().decode()
+        self.assertTrue(line.startswith("listening on https://127.0.0.1:"), line)
+        context = ssl.create_default_context(cafile=certificate)
+        connection = http.client.HTTPSConnection("127.0.0.1", int(line.rsplit(":", 1)[1]), context=context, timeout=60)
+        for _ in range(3):
+            connection.request("GET", "/anything")
+            self.assertEqual(connection.getresponse().read(), b"x" * 300_000)
+        connection.close()
 
 
 class EndTest(GatewayTestCase):

@@ -53,8 +53,8 @@ class Upstream:
     """A server on a thread of its own. `answer(request, reader, writer)` is a coroutine that sends the
     response; it returns False to have the connection closed."""
 
-    def __init__(self, answer, models=("m",)):
-        self.answer, self.models = answer, models
+    def __init__(self, answer, models=("m",), tls=None):
+        self.answer, self.models, self.tls = answer, models, tls
         self.requests, self.connections, self.aborted = [], 0, 0
         self.loop = asyncio.new_event_loop()
         started = threading.Event()
@@ -65,7 +65,7 @@ class Upstream:
     def _run(self, started):
         asyncio.set_event_loop(self.loop)
         self.server = self.loop.run_until_complete(
-            asyncio.start_server(self._serve, "127.0.0.1", 0, limit=1 << 26))
+            asyncio.start_server(self._serve, "127.0.0.1", 0, limit=1 << 26, ssl=self.tls))
         self.port = self.server.sockets[0].getsockname()[1]
         started.set()
         self.loop.run_forever()
@@ -110,7 +110,7 @@ class Upstream:
 
     @property
     def url(self):
-        return f"http://127.0.0.1:{self.port}"
+        return f"http{'s' if self.tls else ''}://127.0.0.1:{self.port}"
 
     def close(self):
         async def end():
@@ -190,8 +190,8 @@ class GatewayTestCase(SimTestCase):
         # No GPU of this machine is measured by accident.
         self.environment["CUDA_VISIBLE_DEVICES"] = ""
 
-    def upstream(self, answer, models=("m",)):
-        upstream = Upstream(answer, models)
+    def upstream(self, answer, models=("m",), tls=None):
+        upstream = Upstream(answer, models, tls)
         self.addCleanup(upstream.close)
         return upstream
 

@@ -62,6 +62,8 @@ class Metering::MeteredExchange final : public Exchange, private llm::ResponseFi
         facts_(std::move(begin.facts)),
         usage_asked_(begin.usage_asked) {}
 
+  std::string_view request_id() const override { return record_.id; }
+
   void OnHead(ResponseHead& head) override {
     record_.first_byte = metering_.clock_.Now();
     record_.status = head.status;

@@ -69,6 +69,8 @@ class Exchange {
  public:
   virtual ~Exchange() = default;
 
+  // The identifier that the client gets as x-zeus-request, also with an error of the gateway.
+  virtual std::string_view request_id() const = 0;
   // The head of the response arrived. Fields may be added or changed.
   virtual void OnHead(ResponseHead& head) = 0;
   // Appends to `out` the bytes that the client gets for those that came.

@@ -10,58 +10,10 @@
 #include <vector>
 
 #include "zeus/base/log.h"
+#include "zeus/gateway/proxy_fetch.h"
 #include "zeus/gateway/proxy_upstream.h"
 
 namespace zeus::gateway {
-
-// Collects a whole small answer of an upstream. It keeps itself alive until it has called `done`.
-class FetchCall final : public ResponseSink, public std::enable_shared_from_this<FetchCall> {
- public:
-  using Done = std::function<void(Result<Fetched>)>;
-  static constexpr std::size_t kLargestBody = std::size_t{16} << 20;
-
-  explicit FetchCall(Done done) : done_(std::move(done)) {}
-
-  void Start(ProxyContext& context, std::size_t upstream, std::string_view target,
-             const HeaderFields& fields) {
-    const Upstream& to = *context.upstreams[upstream];
-    std::string request =
-        fmt::format("GET {}{} HTTP/1.1\r\nHost: {}\r\n", to.prefix(), target, to.host_field());
-    fields.AppendTo(request);
-    request += "\r\n";
-    self_ = shared_from_this();
-    call_ = std::make_shared<UpstreamCall>(context, upstream, "GET", *this);
-    call_->Start(std::move(request), true);
-  }
-
-  void OnInterimHead(ResponseHead& /*head*/) override {}
-  void OnResponseHead(ResponseHead& head, const BodyFraming& /*framing*/) override {
-    answer_.status = head.status;
-  }
-  void OnResponseBody(std::string_view bytes) override {
-    answer_.body.append(bytes);
-    if (answer_.body.size() <= kLargestBody) return;
-    call_->Abort();
-    End(Error{ErrorCode::kUnavailable, "the answer is too large"});
-  }
-  void OnResponsePiece() override {}
-  void OnResponseEnd(const HeaderFields& /*trailers*/) override { End(std::move(answer_)); }
-  void OnRequestSent() override {}
-  void OnCallFailed(int /*status*/, const std::string& why) override {
-    End(Error{ErrorCode::kUnavailable, why});
-  }
-
- private:
-  void End(Result<Fetched> result) {
-    const auto keep = std::exchange(self_, nullptr);
-    if (done_) std::exchange(done_, nullptr)(std::move(result));
-  }
-
-  Done done_;
-  Fetched answer_{};
-  std::shared_ptr<UpstreamCall> call_{};
-  std::shared_ptr<FetchCall> self_{};
-};
 
 // A client's connection: reads requests one after the other and sends their responses. One thread.
 class ClientConnection final : public ResponseSink,
@@ -573,8 +525,11 @@ inline void ClientConnection::OnResponseEnd(const HeaderFields& trailers) {
 inline void ClientConnection::OnCallFailed(int status, const std::string& why) {
   call_.reset();
   if (status_ == 0 && !held_head_) {
+    http::Answer answer = ErrorAnswer(status, "upstream_error", why);
+    if (exchange_) answer.headers.emplace_back("x-zeus-request", exchange_->request_id());
+    status_ = status;
     EndExchange(ExchangeEnd::kFailed, why);
-    SendAnswer(ErrorAnswer(status, "upstream_error", why));
+    SendAnswer(answer);
     return;
   }
   // A part of the response has been sent: the client sees that the rest is missing, since neither
