@@ -259,7 +259,7 @@ class AnyServerTest(LlmBenchTestCase):
             closed = f"http://127.0.0.1:{free.getsockname()[1]}"
         for arguments, code, word in (
                 ([server.url], 2, "--model"),
-                ([closed], 6, "refused"),
+                ([closed], 6, "no answer from http://127.0.0.1"),
                 (["ftp://x"], 2, "ftp"),
                 ([server.url, "--model", "a", "--prompt-tokens", "many"], 2, "lognormal"),
                 ([server.url, "--model", "a", "--steps", "5"], 2, "1@30s"),
