@@ -60,7 +60,7 @@ ServedLoad MustServe(const RequestLoad& load, const LoopOptions& options) {
 // The highest clock first, down to clocks that miss far too much.
 std::vector<Run> ServeAtFixedClocks(const RequestLoad& load) {
   constexpr std::size_t kStride = 3;  // 45 MHz.
-  std::vector<Hertz> clocks = EngineClocks();
+  std::vector<Hertz> clocks = EngineClocks("H100");
   std::reverse(clocks.begin(), clocks.end());
   std::vector<Run> runs;
   for (std::size_t i = 0; i < clocks.size(); i += kStride) {
@@ -128,19 +128,38 @@ std::vector<Load> Loads(const RequestLoad& conversation, const RequestLoad& code
   return loads;
 }
 
-// What the governor does with wrong prompt counts, as a gateway has them that knows bytes only.
-void PrintPromptErrors(const RequestLoad& load) {
-  fmt::print("\nconversation x1 with wrong prompt counts (one standard deviation), {}\n\n",
-             ToText(AllTargets().back()));
-  fmt::print("| error | saving | misses |\n|---|---|---|\n");
-  const ServedLoad full = MustServe(load, {});
-  for (const double error : {0.0, 0.15, 0.5}) {
-    const ServedLoad governed =
-        MustServe(load, {.governor = GovernorOptions{.targets = AllTargets().back(), .clocks = {}},
-                         .prompt_error = error});
-    fmt::print("| {:.0f} % | {} | {} |\n", 100 * error,
-               Percent(1.0 - governed.energy / full.energy),
-               Misses(MissedShare(governed, AllTargets().back())));
+// The same governor, with no constant changed, under other conditions than those it was made for.
+void PrintOtherConditions(const RequestLoad& conversation, Seconds length) {
+  struct Condition {
+    const char* name;
+    double speed;
+    LoopOptions options;
+  };
+  const std::vector<Condition> conditions = {
+      {"prompt counts wrong by 15 % (one standard deviation)", 1.0, {.prompt_error = 0.15}},
+      {"prompt counts wrong by 50 %", 1.0, {.prompt_error = 0.5}},
+      {"the clock follows 50 ms late", 1.0, {.lock_delay = Seconds(0.05)}},
+      {"decisions every second", 1.0, {.period = Seconds(1)}},
+      {"Qwen3-14B", 0.5, {.model = "qwen3-14b"}},
+      {"Qwen3-30B-A3B, mixture of experts", 0.5, {.model = "qwen3-30b-a3b"}},
+      {"Llama-3.1-70B on four H100", 0.3, {.model = "llama-3.1-70b", .gpus = 4}},
+      {"Llama-3.1-8B on an A100", 0.3, {.gpu = "A100"}},
+  };
+  const ServiceTargets& targets = AllTargets().back();
+  fmt::print("\nConversation under other conditions, {}:\n\n", ToText(targets));
+  fmt::print(
+      "| condition | load | misses at the highest clock | saving | misses "
+      "|\n|---|---|---|---|---|\n");
+  for (const Condition& condition : conditions) {
+    const RequestLoad load = AtSpeed(conversation, condition.speed, length);
+    const ServedLoad full = MustServe(load, condition.options);
+    LoopOptions options = condition.options;
+    options.governor = GovernorOptions{.targets = targets, .clocks = {}};
+    const ServedLoad governed = MustServe(load, options);
+    fmt::print("| {} | x{:g} | {} | {} | {} |\n", condition.name, condition.speed,
+               Misses(MissedShare(full, targets)), Percent(1.0 - governed.energy / full.energy),
+               Misses(MissedShare(governed, targets)));
+    std::fflush(stdout);
   }
 }
 
@@ -164,7 +183,7 @@ int Bench(double minutes) {
     const std::vector<Run> runs = ServeAtFixedClocks(load.requests);
     for (const ServiceTargets& targets : AllTargets()) PrintRow(load, runs, targets);
   }
-  PrintPromptErrors(AtSpeed(conversation.value(), 1.0, length));
+  PrintOtherConditions(conversation.value(), length);
   return 0;
 }
 

@@ -25,8 +25,6 @@ constexpr std::size_t kTraceLimit = 64 * 1024 * 1024;
 // Energy is counted until this time after the last arrival, whatever the clock.
 constexpr Seconds kAfterwards{60.0};
 
-const sim::GpuModel& Part() { return *sim::FindGpuModel("H100").value(); }
-
 // "2023-11-16 18:17:03.9799600": seconds since midnight.
 Result<Seconds> TimeOfDay(std::string_view text) {
   if (text.size() < 19) return InvalidArgument("not a time: " + Quote(text));
@@ -56,14 +54,17 @@ class Loop final : public sim::EngineListener {
   const RequestLoad& load_;
   const LoopOptions& options_;
   VirtualClock clock_;
-  sim::SimulatedGpu gpu_{clock_, Part()};
+  std::vector<std::unique_ptr<sim::SimulatedGpu>> gpus_;
+  Hertz highest_{};
   std::unique_ptr<sim::InferenceEngine> engine_;
   std::optional<ClockGovernor> governor_;
   Random random_{11};
   std::size_t next_ = 0;
   Seconds now_{0};
   std::unordered_map<sim::RequestId, Seconds> first_;
-  Hertz present_ = Part().graphics_clock.max;
+  Hertz present_{};               // Locked, or the highest.
+  std::optional<Hertz> pending_;  // Decided, not yet in force.
+  Seconds pending_at_{};
   double clock_time_ = 0;
   double busy_time_ = 0;
   ServedLoad served_;
@@ -72,7 +73,7 @@ class Loop final : public sim::EngineListener {
 void Loop::OnIteration(const sim::IterationReport& iteration) {
   const double time = (iteration.end - iteration.start).count();
   busy_time_ += time;
-  clock_time_ += time * (iteration.clock / Part().graphics_clock.max);
+  clock_time_ += time * (iteration.clock / highest_);
   for (const sim::OutputToken& token : iteration.tokens) {
     if (token.number == 1) first_[token.request] = iteration.end;
     if (governor_) governor_->OnTokens(At(iteration.end), token.request, 1);
@@ -90,21 +91,33 @@ void Loop::OnEnd(const sim::RequestTruth& truth) {
 }
 
 Status Loop::Prepare() {
-  const auto& model = *sim::FindLanguageModel("llama-3.1-8b").value();
-  ZEUS_TRY(engine_, sim::InferenceEngine::Create(model, sim::AccessTo({&gpu_}), {}, *this));
+  ZEUS_TRY(const sim::LanguageModel* const model, sim::FindLanguageModel(options_.model));
+  ZEUS_TRY(const sim::GpuModel* const part, sim::FindGpuModel(options_.gpu));
+  highest_ = present_ = part->graphics_clock.max;
+  std::vector<sim::SimulatedGpu*> group;
+  for (unsigned i = 0; i < options_.gpus; ++i) {
+    gpus_.push_back(std::make_unique<sim::SimulatedGpu>(
+        clock_, *part, sim::SimulatedGpu::Options{.seed = i + 1, .index = i}));
+    group.push_back(gpus_.back().get());
+  }
+  ZEUS_TRY(engine_, sim::InferenceEngine::Create(*model, sim::AccessTo(group), {}, *this));
   if (options_.governor) {
     GovernorOptions options = *options_.governor;
-    options.clocks = EngineClocks();
+    options.clocks = EngineClocks(options_.gpu);
     ZEUS_TRY(governor_, ClockGovernor::Create(std::move(options)));
   }
   return options_.fixed ? Lock(*options_.fixed) : Ok();
 }
 
 Status Loop::Lock(Hertz clock) {
+  pending_.reset();
   if (clock == present_) return Ok();
   present_ = clock;
   ++served_.changes;
-  return gpu_.LockClockWithoutJournal(ClockDomain::kGraphics, {.min = clock, .max = clock});
+  for (const auto& gpu : gpus_)
+    ZEUS_RETURN_IF_ERROR(
+        gpu->LockClockWithoutJournal(ClockDomain::kGraphics, {.min = clock, .max = clock}));
+  return Ok();
 }
 
 Status Loop::Arrive() {
@@ -119,15 +132,24 @@ Status Loop::Arrive() {
 }
 
 Status Loop::Decide() {
-  ZEUS_TRY(const EnergyReading energy, gpu_.Energy());
-  ZEUS_TRY(const Hertz clock, gpu_.CurrentClock(ClockDomain::kGraphics));
+  Joules energy(0);
+  Hertz clock = highest_;
+  for (const auto& gpu : gpus_) {
+    ZEUS_TRY(const EnergyReading reading, gpu->Energy());
+    ZEUS_TRY(const Hertz running, gpu->CurrentClock(ClockDomain::kGraphics));
+    energy += reading.total;
+    clock = std::min(clock, running);
+  }
   const ClockDecision decision =
-      governor_->Decide({.time = At(now_), .energy = energy.total, .clock = clock});
+      governor_->Decide({.time = At(now_), .energy = energy, .clock = clock});
   if (!decision.lock) return Ok();
   if (options_.log && *decision.lock != present_)
     fmt::print("{:9.2f} s  {:5.0f} MHz  {:3} running {:3} waiting  {}\n", now_.count(),
                decision.lock->ToMega(), engine_->running(), engine_->waiting(), decision.text);
-  return Lock(*decision.lock);
+  if (options_.lock_delay <= Seconds(0)) return Lock(*decision.lock);
+  pending_ = decision.lock;
+  pending_at_ = now_ + options_.lock_delay;
+  return Ok();
 }
 
 Result<ServedLoad> Loop::Run() {
@@ -140,17 +162,19 @@ Result<ServedLoad> Loop::Run() {
     ZEUS_TRY(Seconds event, engine_->NextEvent());
     if (next_ < load_.size()) event = std::min(event, load_[next_].arrival);
     if (governor_) event = std::min(event, tick);
+    if (pending_) event = std::min(event, pending_at_);
     if (!counted) event = std::min(event, end);
     now_ = std::max(now_, event);
     clock_.SleepUntil(At(now_));
     ZEUS_RETURN_IF_ERROR(engine_->AdvanceTo(now_));
+    if (pending_ && pending_at_ <= now_) ZEUS_RETURN_IF_ERROR(Lock(*pending_));
     while (next_ < load_.size() && load_[next_].arrival <= now_) ZEUS_RETURN_IF_ERROR(Arrive());
     if (governor_ && tick <= now_) {
       ZEUS_RETURN_IF_ERROR(Decide());
       tick += options_.period;
     }
     if (!counted && now_ >= end) {
-      served_.energy = gpu_.ExactEnergy();
+      for (const auto& gpu : gpus_) served_.energy += gpu->ExactEnergy();
       if (governor_) served_.governor = governor_->status();
       counted = true;
     }
@@ -227,8 +251,8 @@ double MissedShare(const ServedLoad& served, const ServiceTargets& targets) {
          static_cast<double>(std::max<std::size_t>(served.requests.size(), 1));
 }
 
-std::vector<Hertz> EngineClocks() {
-  std::vector<Hertz> clocks = sim::GraphicsClocks(Part());
+std::vector<Hertz> EngineClocks(std::string_view gpu) {
+  std::vector<Hertz> clocks = sim::GraphicsClocks(*sim::FindGpuModel(gpu).value());
   std::ranges::sort(clocks);
   return clocks;
 }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "zeus/base/result.h"
@@ -11,7 +12,7 @@
 #include "zeus/optimizer/clock/governor.h"
 
 // A simulated inference engine under a load, with its clock fixed or driven by a ClockGovernor, in
-// virtual time: Llama-3.1-8B on one H100.
+// virtual time.
 namespace zeus::testing {
 
 struct LoadRequest {
@@ -45,7 +46,6 @@ struct ServedLoad {
   unsigned changes = 0;  // How often the clock was set.
   std::optional<GovernorStatus> governor{};
   double mean_clock = 0;  // Relative to the highest one, over time with requests in flight.
-  double observed_error = 0;
 };
 
 // Share of the requests that missed a target.
@@ -56,11 +56,17 @@ struct LoopOptions {
   std::optional<GovernorOptions> governor{};  // Its clocks are filled in.
   // Relative standard deviation of the prompt tokens that the governor is told.
   double prompt_error = 0;
+  // Time from a decision until the clock has changed.
+  Seconds lock_delay{0};
   Seconds period{0.25};
   bool log = false;  // Prints every change of the clock.
+  std::string model = "llama-3.1-8b";
+  std::string gpu = "H100";
+  unsigned gpus = 1;
 };
 
-std::vector<Hertz> EngineClocks();
+// The clocks of a kind of GPU, ascending.
+std::vector<Hertz> EngineClocks(std::string_view gpu);
 Result<ServedLoad> Serve(const RequestLoad& load, const LoopOptions& options);
 
 }  // namespace zeus::testing
