@@ -17,6 +17,7 @@ if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=thread" AND CMAKE_CXX_COMPILER_ID STREQUA
 endif()
 
 zeus_test(http_test
-  SOURCES access_control_test.cc access_log_test.cc limits_test.cc router_test.cc server_test.cc
+  SOURCES access_control_test.cc access_log_test.cc limits_test.cc pushed_response_test.cc
+          router_test.cc server_test.cc
           tokens_test.cc worker_pool_test.cc
   DEPENDS zeus::http_server)

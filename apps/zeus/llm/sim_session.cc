@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "apps/zeus/output.h"
 #include "zeus/base/clock.h"
@@ -46,9 +49,29 @@ std::string ServedName(const LlmSimOptions& options, const sim::LanguageModel& m
   return std::string(model.name) + (options.text_from.empty() ? "" : "+words-of-another");
 }
 
+// The engine completes no response of a server that is being destroyed, however this ends.
+class StopAtEnd {
+ public:
+  explicit StopAtEnd(inference::ServedEngine& engine) : engine_(engine) {}
+  StopAtEnd(const StopAtEnd&) = delete;
+  StopAtEnd& operator=(const StopAtEnd&) = delete;
+  ~StopAtEnd() { engine_.Stop(); }
+
+ private:
+  inference::ServedEngine& engine_;
+};
+
+Status CheckGpus(std::vector<unsigned> gpus) {
+  std::ranges::sort(gpus);
+  const auto twice = std::ranges::adjacent_find(gpus);
+  if (twice == gpus.end()) return Ok();
+  return InvalidArgument(fmt::format("GPU {} was named twice", *twice));
+}
+
 }  // namespace
 
 Result<int> RunLlmSim(const LlmSimOptions& options) {
+  ZEUS_RETURN_IF_ERROR(CheckGpus(options.gpus));
   ZEUS_TRY(const sim::LanguageModel* const model, sim::FindLanguageModel(options.model));
   ZEUS_TRY(sim::OpenedNode opened, sim::OpenNode(options.node));
   const Clock& clock = *opened.clock;
@@ -69,6 +92,7 @@ Result<int> RunLlmSim(const LlmSimOptions& options) {
                                                               .per_address = connections,
                                                               .request_time = Seconds(600)}},
                                                   *api, counts, clock));
+  const StopAtEnd stop(*engine);
   fmt::print("listening on {}\n", server->url());
   ZEUS_RETURN_IF_ERROR(FlushOutput());
   while (signals->WaitUntil(clock.Now() + kCheckPeriod, clock) != SignalWatch::Event::kStop)

@@ -49,7 +49,7 @@ class InferenceApiTest : public ::testing::Test {
   void TearDown() override {
     if (server_) server_->BeginShutdown();
     if (server_) (void)server_->WaitForShutdown(Seconds(5));
-    engine_.reset();
+    if (engine_) engine_->Stop();
     server_.reset();
   }
 
@@ -239,8 +239,7 @@ TEST_F(InferenceApiTest, WordsComeFromAnotherServer) {
   const Json answer = ParseJson(reply.value().body).value();
   EXPECT_EQ(answer["usage"]["completion_tokens"], 12);
   EXPECT_FALSE(InferenceApi::Create({.text_from = "nonsense"}, *engine_, clock_).ok());
-  server->BeginShutdown();
-  (void)server->WaitForShutdown(Seconds(5));
+  engine_->Stop();
 }
 
 }  // namespace

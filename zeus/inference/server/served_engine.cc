@@ -94,7 +94,7 @@ void ServedEngine::Cancel(std::uint64_t serial) {
 
 TimePoint ServedEngine::Step() {
   const std::lock_guard lock(mutex_);
-  if (failure_) return Ticker::kWhenWoken;
+  if (failure_ || stopped_) return Ticker::kWhenWoken;
   const Seconds now = node_.Now();
   if (const Status advanced = Advance(now); !advanced.ok()) {
     Fail(advanced.error());
@@ -347,6 +347,11 @@ Result<sim::InferenceEngine::Accounts> ServedEngine::ReadAccounts() {
 std::string ServedEngine::MetricsText() {
   const std::lock_guard lock(mutex_);
   return metrics_.Text(options_.model_name, *engine_);
+}
+
+void ServedEngine::Stop() {
+  const std::lock_guard lock(mutex_);
+  stopped_ = true;
 }
 
 Status ServedEngine::status() {

@@ -78,6 +78,10 @@ class ServedEngine final : private sim::EngineListener {
   Result<sim::InferenceEngine::Accounts> ReadAccounts();
   std::string MetricsText();
 
+  // Completes no response from now on. To be called before the server of the responses is
+  // destroyed.
+  void Stop();
+
   // The error that ended the engine, if one did: the node was stopped, for instance.
   Status status();
 
@@ -129,6 +133,7 @@ class ServedEngine final : private sim::EngineListener {
   EngineMetrics metrics_;
   TimePoint last_heartbeat_{};
   std::optional<Error> failure_;
+  bool stopped_ = false;
 
   std::unique_ptr<Ticker> ticker_;
 };
