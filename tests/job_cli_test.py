@@ -1,10 +1,12 @@
 """`zeus job`: what was learned, as tables, JSON, HTML and JSON lines, and that it adds up."""
 
+import http.server
 import json
 import math
 import os
 import sqlite3
 import subprocess
+import threading
 import unittest
 
 from report_testing import check_page
@@ -222,6 +224,55 @@ class JobTest(TrainTestCase):
             self.job(verb, "nobody", code=3)
         self.assertIn("is deleted", self.job("delete", "a"))
         self.job("show", "a", code=3)
+
+    def test_a_narrow_terminal_gets_narrow_lines(self):
+        self.learn("tuned", "3")
+        for verb in ("savings", "show", "arms"):
+            for line in self.seen("job", verb, "tuned").splitlines():
+                self.assertLessEqual(len(line), 80, line)
+        # A pipe and the page get one line, which they break themselves.
+        self.assertRegex(self.job("savings", "tuned"), r"saved: not known yet: .{150,}\n")
+        self.job("show", "tuned", "--html", self.path("page.html"))
+        with open(self.path("page.html"), encoding="utf-8") as page:
+            self.assertRegex(page.read(), r"not known yet: there are 0 undisturbed runs of the "
+                                          r"default [^\n]{100}")
+
+
+class OtherServer(http.server.BaseHTTPRequestHandler):
+    """Answers as no `zeus serve` does; the server's `answer` is a status and a body."""
+
+    def do_GET(self):
+        status, body = self.server.answer
+        self.send_response(status)
+        if status == 302:
+            self.send_header("Location", "/login")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+class WrongServerTest(TrainTestCase):
+    def test_what_is_no_zeus_server_is_named(self):
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), OtherServer)
+        self.addCleanup(server.server_close)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.shutdown)
+        url = f"http://127.0.0.1:{server.server_port}"
+        for answer in ((200, b"[]"), (200, b"{}"), (200, b'{"spec": 3}'), (200, b""),
+                       (200, b"<html>Welcome</html>"), (302, b""), (404, b"<h1>Not found</h1>"),
+                       (404, b"")):
+            server.answer = answer
+            for words in (("show", "mnist"), ("list",)):
+                with self.subTest(answer=answer, words=words):
+                    done = subprocess.run([ZEUS, "job", *words, "--server", url],
+                                          env=self.environment, text=True, capture_output=True,
+                                          timeout=60, check=False)
+                    self.assertEqual(done.returncode, 6, done.stdout + done.stderr)
+                    self.assertIn(f"zeus: {url} is no zeus server: ", done.stderr)
+                    self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 
 
 if __name__ == "__main__":

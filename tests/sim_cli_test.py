@@ -131,6 +131,14 @@ class SimCliTest(SimTestCase):
         self.assertEqual([line.split()[:2] for line in gpus],
                          [[str(i), self.truth(i)["uuid"]] for i in range(2)])
 
+    def test_a_load_ends_quietly_when_the_reader_of_its_progress_has_gone(self):
+        self.sim("start", "--gpus", "V100")
+        load = self.start_load("--workload", "shufflenet", "--batch-size", "128", "--progress")
+        self.assertTrue(load.stdout.readline().startswith("step "))
+        load.stdout.close()
+        self.assertEqual(load.wait(timeout=60), 0)
+        self.assertEqual(load.stderr.read(), "")
+
     def test_a_killed_load_ends_by_itself(self):
         self.sim("start", "--gpus", "V100")
         load = self.start_load("--gpu", "0", "--watts", "200", "--seconds", "1000")

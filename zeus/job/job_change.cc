@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -26,6 +27,10 @@ PlannedRun PlannedRunFor(const Trial& trial) {
 
 // The policy learns from its own trials only, and only if they were alone on their GPUs.
 bool Teaches(const Trial& trial) { return trial.role != RunRole::kBaseline && !trial.shared; }
+
+std::string EpochsText(int epochs) {
+  return fmt::format("{} epoch{}", epochs, epochs == 1 ? "" : "s");
+}
 
 Json ProgressDetail(const Trial& trial) {
   Json json = {{"batch_size", trial.batch_size},
@@ -226,7 +231,7 @@ Result<ReportAnswer> JobChange::Report(const TrialReport& report) {
   ZEUS_RETURN_IF_ERROR(Append(EventKind::kTrialReported, trial.number, ProgressDetail(trial)));
   if (report.epoch <= job_.spec.max_epochs && ReachesTarget(job_.spec, report.metric)) {
     ZEUS_RETURN_IF_ERROR(End(trial, TrialStatus::kConverged,
-                             fmt::format("reached the target after {} epochs", trial.epochs)));
+                             "reached the target after " + EpochsText(trial.epochs)));
     return AnswerAbout(trial);
   }
   ZEUS_TRY(std::optional<std::string> why, WhyStop(trial));
@@ -277,18 +282,18 @@ void JobChange::Apply(const TrialReport& report, Trial& trial) const {
 Result<std::optional<std::string>> JobChange::WhyStop(const Trial& trial) {
   using Reason = std::optional<std::string>;
   if (trial.epochs >= job_.spec.max_epochs)
-    return Reason(fmt::format("did not reach the target within {} epochs", trial.epochs));
+    return Reason("did not reach the target within " + EpochsText(trial.epochs));
   ZEUS_TRY(BatchSizePolicy * policy, policies_.For(trial.gpu_model));
   const RunBound bound =
       ComputeBound(*policy, PlannedRunFor(trial), trial.epoch_cost, job_.spec.max_epochs);
   // A baseline and a run on a shared GPU are not stopped by the budget.
   if (Teaches(trial) && trial.epochs >= bound.last_epoch)
-    return Reason(fmt::format("stopped after {} epochs: more would cost more than it can gain",
-                              trial.epochs));
+    return Reason(fmt::format("stopped after {}: more would cost more than it can gain",
+                              EpochsText(trial.epochs)));
   ZEUS_TRY(const bool too_late, DeadlineHasPassed(trial));
   if (too_late)
-    return Reason(fmt::format("stopped after {} epochs: the deadline of {:g} s has passed",
-                              trial.epochs, job_.spec.deadline->count()));
+    return Reason(fmt::format("stopped after {}: the deadline of {:g} s has passed",
+                              EpochsText(trial.epochs), job_.spec.deadline->count()));
   return Reason();
 }
 

@@ -248,6 +248,16 @@ TEST_F(TrialLifeTest, ATrialStopsWhenMoreWouldCostMoreThanTwiceTheLeast) {
   ExpectBeliefIsThatOfTheEvents();
 }
 
+TEST_F(TrialLifeTest, ReasonsCountEpochs) {
+  Register(Spec());
+  Start();
+  Converge(1, 1);
+  EXPECT_EQ(service_.GetTrial("job", 1).value().reason, "reached the target after 1 epoch");
+  Start();
+  Converge(2, 2);
+  EXPECT_EQ(service_.GetTrial("job", 2).value().reason, "reached the target after 2 epochs");
+}
+
 TEST_F(TrialLifeTest, TheGreatestNumberOfEpochsStops) {
   Register(Spec());
   Start();

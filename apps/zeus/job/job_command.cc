@@ -12,6 +12,7 @@
 #include "apps/zeus/numbers.h"
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
+#include "apps/zeus/terminal.h"
 #include "zeus/base/json.h"
 #include "zeus/base/quantity_text.h"
 #include "zeus/base/terminal_text.h"
@@ -80,7 +81,7 @@ Result<Lessons> LessonsWithCarbon(JobSource& source, const JobFlags& flags) {
   return lessons;
 }
 
-Result<int> Show(JobSource& source, const JobFlags& flags) {
+Result<int> ShowJob(JobSource& source, const JobFlags& flags) {
   if (!flags.html.empty()) ZEUS_RETURN_IF_ERROR(CheckWritable(flags.html));
   ZEUS_TRY(const Lessons lessons, LessonsWithCarbon(source, flags));
   if (!flags.html.empty()) {
@@ -91,10 +92,10 @@ Result<int> Show(JobSource& source, const JobFlags& flags) {
     PrintJson(ToJson(lessons));
     return 0;
   }
-  PrintText(fmt::format("job {}: target {:g}, default batch size {}\n\n{}\n{}\n{}",
-                        lessons.job.spec.id, lessons.job.spec.target_metric,
-                        lessons.job.spec.default_batch_size, ToTextPlot(lessons, kRowsOfPlot),
-                        ArmsTable(lessons), SummaryText(lessons)));
+  Show(stdout,
+       fmt::format("job {}: target {:g}, default batch size {}\n\n{}\n{}\n{}", lessons.job.spec.id,
+                   lessons.job.spec.target_metric, lessons.job.spec.default_batch_size,
+                   ToTextPlot(lessons, kRowsOfPlot), ArmsTable(lessons), SummaryText(lessons)));
   return 0;
 }
 
@@ -117,7 +118,7 @@ Result<int> Arms(JobSource& source, const JobFlags& flags) {
   if (flags.json) {
     PrintJson(wire::ToJson(lessons.arms));
   } else {
-    PrintText(ArmsTable(lessons));
+    Show(stdout, ArmsTable(lessons));
   }
   return 0;
 }
@@ -128,7 +129,7 @@ Result<int> Savings(JobSource& source, const JobFlags& flags) {
   if (flags.json) {
     PrintJson(wire::ToJson(lessons.savings));
   } else {
-    PrintText(SavingsText(lessons));
+    Show(stdout, SavingsText(lessons));
   }
   return 0;
 }
@@ -251,7 +252,7 @@ void AddJobCommand(Verb app, Action& action) {
   }
   {
     auto [verb, flags] = verbs.AddOfJob(
-        "show", "What was learned: cost by recurrence, beliefs, what is chosen and saved", Show);
+        "show", "What was learned: cost by recurrence, beliefs, what is chosen and saved", ShowJob);
     Verbs::AddModel(verb, *flags);
     verb.AddOption("--baseline", flags->baseline,
                    "Compare with the undisturbed runs of this job's default; by default with the "

@@ -108,7 +108,12 @@ class RunningLoad {
       ZEUS_RETURN_IF_ERROR(node_.Update(gpu_, [&](sim::GpuCore& core) { return Beat(core); }));
       if (output_ == Output::kSteps) {
         fmt::print("step {:.3f}\n", last_.steps);
-        ZEUS_RETURN_IF_ERROR(FlushOutput());
+        if (Status flushed = FlushOutput(); !flushed.ok()) {
+          if (OutputHasReader()) return flushed;
+          // The program that loads the GPU has ended, so the load ends with it.
+          AbandonOutput();
+          return Ok();
+        }
       }
     }
     return Ok();

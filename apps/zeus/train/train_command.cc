@@ -11,6 +11,7 @@
 #include "apps/zeus/output.h"
 #include "apps/zeus/output_file.h"
 #include "apps/zeus/run/run_options.h"
+#include "apps/zeus/terminal.h"
 #include "apps/zeus/train/train_display.h"
 #include "apps/zeus/train/train_options.h"
 #include "zeus/base/clock.h"
@@ -53,7 +54,7 @@ Status ShowLessons(const TrainInvocation& invocation, const TrainOutcome& outcom
   if (!collected.ok()) return collected.error();
   Lessons& lessons = collected.value();
   AddSavedCarbon(carbon, lessons.trials, lessons.savings);
-  if (!invocation.quiet) PrintErrorText("\n" + ArmsTable(lessons) + "\n" + SummaryText(lessons));
+  if (!invocation.quiet) Show(stderr, "\n" + ArmsTable(lessons) + "\n" + SummaryText(lessons));
   if (!invocation.html.empty()) {
     ZEUS_TRY(const std::string page, ToHtml(lessons));
     ZEUS_RETURN_IF_ERROR(WriteWhole(invocation.html, page));
