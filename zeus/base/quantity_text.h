@@ -21,9 +21,9 @@ SiPrefix PrefixFor(double size);
 
 // "708 ± 22 J", "61 ± 14 kJ", "4.213 ± 0.012 ms": two digits of one standard deviation and the
 // value to the same place. The prefix suits the larger of the two; numbers from 1 to 9999 have
-// none. A sigma that is 0, infinite or NaN is not known: the value stands alone, as NumberText()
-// writes it. Without a unit ("")
-// and for rates ("/s") there is no prefix either.
+// none while sigma is below 100. A sigma that is 0, infinite or NaN is not known: the value stands
+// alone, as NumberText() writes it. Without a unit ("") and for rates ("/s") there is no prefix
+// either.
 std::string WithSigma(double value, double sigma, std::string_view unit);
 std::string WithSigma(Joules energy, Joules sigma);
 std::string WithSigma(Watts power, Watts sigma);

@@ -7,8 +7,8 @@
 
 #include "zeus/base/log.h"
 #include "zeus/base/process.h"
-#include "zeus/device/knobs/knob_actuator.h"
 #include "zeus/device/knobs/guarded_knob.h"
+#include "zeus/device/knobs/knob_actuator.h"
 
 namespace zeus {
 namespace {

@@ -289,8 +289,7 @@ void PipelineFrequencyOptimizer::Session::End() {
   changes_ = clock_changes();
   setter_.reset();
   if (!guard_) return;
-  if (const Status restored = guard_->Restore(); !restored.ok())
-    LogFailedRestore(restored.error());
+  if (const Status restored = guard_->Restore(); !restored.ok()) LogFailedRestore(restored.error());
 }
 
 // The job goes on without planned clocks. Errors are agreed on, so all ranks give up together.
