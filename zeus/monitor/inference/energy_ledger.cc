@@ -268,35 +268,42 @@ void EnergyLedger::Divide(const MeasuredInterval& interval, const Sums& sums, do
   const double smooth = trust * factor + (1 - trust) * std::min(scale_, 2 * factor + 1);
   carry_ += (factor - smooth) * sums.predicted_requests;
   const double request_factor = smooth + (requests > 0 ? factor * paid / requests : 0);
-  const double error = relative_error_;
-  for (const Share& share : shares_) {
-    TrackedRequest& request = requests_[share.request];
-    Engine& engine = engines_[request.engine];
-    const double prefill = Dot(engine.law, share.prefill);
-    const double decode = Dot(engine.law, share.decode);
-    request.prefill += prefill * request_factor;
-    request.decode += decode * request_factor;
-    if (known) {
-      accounts_.engines[request.engine].prefill += Joules(prefill * factor);
-      accounts_.engines[request.engine].decode += Joules(decode * factor);
-    }
-    const double part = (prefill + decode) / busy;
-    const double by_sensor = interval.sigma * interval.sigma / (busy * busy);
-    const double by_residual = error * error * (1 - part) * (1 - part);
-    request.prefill_variance += prefill * prefill * (by_sensor + by_residual);
-    request.decode_variance += decode * decode * (by_sensor + by_residual);
-    for (std::size_t i = 0; i < kEnergyTerms; ++i) {
-      const double whole = engine.total[i];
-      request.prefill_gradient[i] += factor * (share.prefill[i] - prefill / busy * whole);
-      request.decode_gradient[i] += factor * (share.decode[i] - decode / busy * whole);
-    }
-    request.prefill_predicted += prefill;
-    request.prefill_open += prefill * (1 - prefill / busy);
-    request.decode_predicted += decode;
-    request.decode_open += decode * (1 - decode / busy);
-    request.scale_weight += prefill + decode;
-    request.scale_sum += (prefill + decode) * request_factor;
+  for (const Share& share : shares_)
+    Credit(share, {.busy = busy,
+                   .factor = factor,
+                   .request_factor = request_factor,
+                   .noise = noise,
+                   .known = known});
+}
+
+// Gives a request its part of an interval.
+void EnergyLedger::Credit(const Share& share, const Scaling& scaling) {
+  TrackedRequest& request = requests_[share.request];
+  Engine& engine = engines_[request.engine];
+  const double prefill = Dot(engine.law, share.prefill);
+  const double decode = Dot(engine.law, share.decode);
+  request.prefill += prefill * scaling.request_factor;
+  request.decode += decode * scaling.request_factor;
+  if (scaling.known) {
+    accounts_.engines[request.engine].prefill += Joules(prefill * scaling.factor);
+    accounts_.engines[request.engine].decode += Joules(decode * scaling.factor);
   }
+  const double part = (prefill + decode) / scaling.busy;
+  const double by_residual = relative_error_ * relative_error_ * (1 - part) * (1 - part);
+  const double variance = scaling.noise * scaling.noise + by_residual;
+  request.prefill_variance += prefill * prefill * variance;
+  request.decode_variance += decode * decode * variance;
+  for (std::size_t i = 0; i < kEnergyTerms; ++i) {
+    const double whole = engine.total[i] / scaling.busy;
+    request.prefill_gradient[i] += scaling.factor * (share.prefill[i] - prefill * whole);
+    request.decode_gradient[i] += scaling.factor * (share.decode[i] - decode * whole);
+  }
+  request.prefill_predicted += prefill;
+  request.prefill_open += prefill * (1 - prefill / scaling.busy);
+  request.decode_predicted += decode;
+  request.decode_open += decode * (1 - decode / scaling.busy);
+  request.scale_weight += prefill + decode;
+  request.scale_sum += (prefill + decode) * scaling.request_factor;
 }
 
 void EnergyLedger::Learn(const MeasuredInterval& interval, const Sums& sums, double other) {

@@ -104,6 +104,15 @@ class EnergyLedger {
   Share& ShareOf(RequestIndex request);
   Sums Predict(const MeasuredInterval& interval);
   double FindOther(const MeasuredInterval& interval, const Sums& sums);
+  // How the predictions of an interval become energies of requests.
+  struct Scaling {
+    double busy;            // Predicted energy of all requests and strangers.
+    double factor;          // Measured over predicted.
+    double request_factor;  // The same for the requests, with what earlier intervals owe.
+    double noise;           // Relative error of the sensor.
+    bool known;             // The energy was measured.
+  };
+  void Credit(const Share& share, const Scaling& scaling);
   void Divide(const MeasuredInterval& interval, const Sums& sums, double other);
   void Learn(const MeasuredInterval& interval, const Sums& sums, double other);
   void SolveLaw();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace zeus {
 namespace {
@@ -15,6 +16,9 @@ constexpr double kLookAhead = 65536;  // Waiting tokens beyond this have not bee
 constexpr std::size_t kMostRequestsInStretch = 64;
 constexpr double kSignificant = 2.5;  // Standard deviations beyond which time shows more work.
 constexpr double kNoIdea = 1e9;       // Tokens.
+constexpr double kNothing = 1e-6;     // Less than this part of a token is none.
+constexpr double kMostChunks = 1000;  // Iterations into which hidden work is cut.
+constexpr double kLongWithoutBudget = 1500;  // Tokens that may have been several iterations.
 constexpr std::size_t kMostSilentIterations = 2000;
 
 }  // namespace
@@ -227,7 +231,7 @@ void PromptSchedule::Process(EngineIteration seen, std::deque<EngineIteration>& 
   }
   std::vector<Waiting> waiting = WaitingAt(seen, decodes ? seen.begin : seen.end);
   if (!decodes) {
-    Split(std::move(seen), waiting, done);
+    Split(seen, waiting, done);
     return;
   }
   const double duration = seen.end - seen.begin;
@@ -256,14 +260,15 @@ void PromptSchedule::Process(EngineIteration seen, std::deque<EngineIteration>& 
   done.push_back(std::move(seen));
 }
 
-// Divides a stretch in which nobody was seen to decode into the iterations that it must have had.
-void PromptSchedule::Split(EngineIteration seen, std::vector<Waiting>& waiting,
-                           std::deque<EngineIteration>& done) {
-  const double room = budget_ > 0 ? budget_ : std::numeric_limits<double>::infinity();
-  const double duration = seen.end - seen.begin;
+// The tokens that were worked on for prompts that did not finish, in a stretch in which nobody was
+// seen to decode. Guesses of the prompts that finished are corrected by the time.
+double PromptSchedule::HiddenWork(double duration, std::vector<Waiting>& waiting,
+                                  double room) const {
   double finishing = 0;
   double variance = 0;
+  bool others = false;
   for (const Waiting& prompt : waiting) {
+    others = others || !prompt.finishes;
     if (!prompt.finishes) continue;
     finishing += prompt.rest;
     variance += prompt.variance;
@@ -271,21 +276,25 @@ void PromptSchedule::Split(EngineIteration seen, std::vector<Waiting>& waiting,
   const double count = std::max(1.0, std::ceil(finishing / room));
   const double work_time = duration - count * durations_.fixed();
   const double by_time = count * TokensByTime(work_time / count, waiting);
+  if (finishing <= 0) return by_time;
   const double sigma = TokenDoubt(duration);
-  double left = std::max(0.0, by_time - finishing);
-  if (finishing > 0 && left < kSignificant * std::hypot(sigma, std::sqrt(variance))) left = 0;
-  if (finishing > 0 && variance > 0 && by_time > 0) {
-    // Only the guess of tokens is corrected, and not below what the rule says about the time.
+  if (variance > 0 && by_time > 0) {
     const double trust = variance / (variance + sigma * sigma);
     const double posterior = std::max(1.0, finishing + trust * (by_time - finishing));
-    const bool others = std::any_of(waiting.begin(), waiting.end(),
-                                    [](const Waiting& prompt) { return !prompt.finishes; });
     if (!others || posterior < finishing) {
       for (Waiting& prompt : waiting)
         if (prompt.finishes) prompt.rest *= posterior / finishing;
-      left = 0;
+      return 0;
     }
   }
+  const double left = by_time - finishing;
+  return left < kSignificant * std::hypot(sigma, std::sqrt(variance)) ? 0 : left;
+}
+
+// Cuts the work into iterations of `room` tokens, from `begin` on, in the order of arrival.
+std::vector<EngineIteration> PromptSchedule::Chunks(const EngineIteration& seen,
+                                                    std::vector<Waiting>& waiting, double left,
+                                                    double room) {
   std::vector<EngineIteration> parts;
   EngineIteration part;
   double used = 0;
@@ -301,8 +310,7 @@ void PromptSchedule::Split(EngineIteration seen, std::vector<Waiting>& waiting,
     part.begin = time;
     time += durations_.Predict(load);
     part.end = time;
-    parts.push_back(std::move(part));
-    part = EngineIteration{};
+    parts.push_back(std::exchange(part, EngineIteration{}));
     used = 0;
   };
   for (Waiting& prompt : waiting) {
@@ -313,39 +321,54 @@ void PromptSchedule::Split(EngineIteration seen, std::vector<Waiting>& waiting,
       left -= rest;
     }
     if (request.arrival > time && used > 0) close();
-    while (rest > 1e-9) {
+    while (rest > kNothing) {
       const double tokens = std::min(rest, room - used);
-      if (tokens > 0) {
-        part.prompts.push_back(
-            {prompt.request, tokens, tokens * (request.cached + request.worked + tokens / 2)});
-        request.worked += tokens;
-        prompt.given += tokens;
-        request.last_touch = std::max(request.last_touch, seen.end);
-        rest -= tokens;
-        used += tokens;
-      }
-      if (used >= room - 1e-9) close();
+      part.prompts.push_back(
+          {prompt.request, tokens, tokens * (request.cached + request.worked + tokens / 2)});
+      request.worked += tokens;
+      request.last_touch = std::max(request.last_touch, seen.end);
+      prompt.given += tokens;
+      rest -= tokens;
+      used += tokens;
+      if (used >= room - kNothing) close();
     }
   }
   close();
-  const double work = time - seen.begin;
+  return parts;
+}
+
+// Requests that are not streamed decode in the rest of the time.
+void PromptSchedule::DecodeSilently(double time, double until,
+                                    std::vector<EngineIteration>& parts) {
+  for (std::size_t n = 0; n < kMostSilentIterations && time < until; ++n) {
+    EngineIteration decode;
+    decode.begin = time;
+    decode.end = until;
+    AddSilentDecoders(decode);
+    if (decode.decode.empty()) return;
+    time = std::min(until, time + std::max(1e-4, durations_.Predict(DecodeLoad(decode))));
+    decode.end = time;
+    parts.push_back(std::move(decode));
+  }
+}
+
+// Divides a stretch in which nobody was seen to decode into the iterations that it must have had.
+void PromptSchedule::Split(const EngineIteration& seen, std::vector<Waiting>& waiting,
+                           std::deque<EngineIteration>& done) {
+  double total = 0;
+  for (const Waiting& prompt : waiting) total += prompt.rest;
+  const double room = budget_ > 0 ? std::max(budget_, total / kMostChunks)
+                                  : std::numeric_limits<double>::infinity();
+  const double duration = seen.end - seen.begin;
+  const double left = HiddenWork(duration, waiting, room);
+  std::vector<EngineIteration> parts = Chunks(seen, waiting, left, room);
+  const double work = parts.empty() ? 0 : parts.back().end - seen.begin;
   const bool plausible = work > 0.6 * duration && work < 1.6 * duration;
-  if (!plausible || (budget_ <= 0 && finishing > 1500)) stretch_broken_ = true;
+  if (!plausible || (budget_ <= 0 && total > kLongWithoutBudget)) stretch_broken_ = true;
   if (!waiting.empty()) LearnDurations(seen, waiting, static_cast<double>(parts.size()));
   Finish(waiting);
-  // Requests that are not streamed decode in the rest of the time.
   if (!silent_.empty() && work < duration) {
-    for (std::size_t n = 0; n < kMostSilentIterations && time < seen.end; ++n) {
-      EngineIteration decode;
-      decode.begin = time;
-      decode.end = seen.end;
-      AddSilentDecoders(decode);
-      if (decode.decode.empty()) break;
-      time = std::min(seen.end, time + std::max(1e-4, durations_.Predict(DecodeLoad(decode))));
-      decode.end = time;
-      decode.busy_from = decode.begin;
-      parts.push_back(std::move(decode));
-    }
+    DecodeSilently(seen.begin + work, seen.end, parts);
   } else if (work > 0) {
     // The work fills the time, or its end if it is much too short for it.
     const double start = work < 0.6 * duration ? seen.end - work : seen.begin;

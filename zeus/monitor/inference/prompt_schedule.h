@@ -54,7 +54,11 @@ class PromptSchedule {
   void LearnDurations(const EngineIteration& seen, const std::vector<Waiting>& waiting,
                       double iterations);
   void AddSilentDecoders(EngineIteration& iteration);
-  void Split(EngineIteration seen, std::vector<Waiting>& waiting,
+  double HiddenWork(double duration, std::vector<Waiting>& waiting, double room) const;
+  std::vector<EngineIteration> Chunks(const EngineIteration& seen, std::vector<Waiting>& waiting,
+                                      double left, double room);
+  void DecodeSilently(double time, double until, std::vector<EngineIteration>& parts);
+  void Split(const EngineIteration& seen, std::vector<Waiting>& waiting,
              std::deque<EngineIteration>& done);
   IterationLoad DecodeLoad(const EngineIteration& seen) const;
 
