@@ -28,6 +28,9 @@ constexpr double kSameClock = 0.04;
 constexpr std::array<double, 8> kTimePull{1e-5, 1e-3, 1e-3, 1e-3, 1e-5, 1e-3, 1e-3, 1e-5};
 constexpr std::array<double, 3> kEnergyPull{1e-4, 1e-4, 1e-4};
 
+// Knowledge of an earlier run counts as much as this many windows.
+constexpr double kInvented = 20;
+
 double BelowKnee(double clock) { return std::max(0.0, 1.0 / clock - 1.0 / kMemoryKnee); }
 
 std::array<double, 8> Features(const EngineWork& work, double clock, double prompt_clock) {
@@ -98,25 +101,10 @@ EngineModel::EngineModel(const EngineKnowledge& knowledge) : EngineModel() {
   idle_watts_ = knowledge.idle_watts;
   idle_windows_ = idle_watts_ > 0 ? 1 : 0;
   // The fits start from invented windows that say the same.
-  constexpr double kInvented = 20;
   for (const double clock : {0.2, 0.35, 0.5, 0.7, 1.0})
     for (const double batch : {1.0, 8.0, 64.0})
-      for (const double prompt : {0.0, 400.0}) {
-        const EngineWork work{.iterations = 50, .decoded = 50 * batch, .prompt = 50 * prompt};
-        const std::array<double, 8> features = Features(work, clock, clock);
-        double time = 0;
-        for (std::size_t i = 0; i < features.size(); ++i) time += features[i] * times_[i];
-        if (time <= 0) continue;
-        const double scale = 2.0 / time;
-        std::array<double, 8> scaled = features;
-        for (double& feature : scaled) feature *= scale;
-        for (int i = 0; i < 4; ++i) time_fit_.Add(scaled, 2.0);
-        if (clock == 1.0)
-          for (int i = 0; i < 4; ++i)
-            energy_fit_.Add({work.iterations * scale, work.decoded * scale, work.prompt * scale},
-                            Expected(work) * scale);
-        time_windows_ = kInvented;
-      }
+      for (const double prompt : {0.0, 400.0})
+        AddInventedWindow({.iterations = 50, .decoded = 50 * batch, .prompt = 50 * prompt}, clock);
   for (std::size_t i = 0; i < std::min(knowledge.clocks.size(), knowledge.ratios.size()); ++i) {
     const double clock = knowledge.clocks[i];
     if (!(clock > 0 && clock <= 1 && knowledge.ratios[i] > 0)) continue;
@@ -127,6 +115,25 @@ EngineModel::EngineModel(const EngineKnowledge& knowledge) : EngineModel() {
     energy_windows_ = kInvented;
   }
   if (Expected({.iterations = 1, .decoded = 1, .prompt = 1}) <= 0) energy_windows_ = 0;
+}
+
+// Adds a window of two seconds, four times, that agrees with what is known already.
+void EngineModel::AddInventedWindow(const EngineWork& work, double clock) {
+  constexpr double kLength = 2.0;
+  constexpr int kTimes = 4;
+  std::array<double, 8> features = Features(work, clock, clock);
+  double time = 0;
+  for (std::size_t i = 0; i < features.size(); ++i) time += features[i] * times_[i];
+  if (time <= 0) return;
+  const double scale = kLength / time;
+  for (double& feature : features) feature *= scale;
+  for (int i = 0; i < kTimes; ++i) {
+    time_fit_.Add(features, kLength);
+    if (clock == 1.0)
+      energy_fit_.Add({work.iterations * scale, work.decoded * scale, work.prompt * scale},
+                      Expected(work) * scale);
+  }
+  time_windows_ = kInvented;
 }
 
 void EngineModel::Observe(const EngineWork& work, double length, double clock,

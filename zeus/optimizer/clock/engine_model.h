@@ -133,6 +133,7 @@ class EngineModel {
   static constexpr std::size_t kBins = 20;
 
   static std::size_t BinAt(double clock);
+  void AddInventedWindow(const EngineWork& work, double clock);
   void LearnEnergy(double joules);
   double Expected(const EngineWork& work) const;
 

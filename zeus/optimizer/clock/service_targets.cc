@@ -88,7 +88,7 @@ std::string ToText(const ServiceTargets& targets) {
   };
   if (!targets.ttft && !targets.tpot) return "no target";
   if (!targets.tpot) return "TTFT " + TimeWithUnit(*targets.ttft) + share(targets.ttft_percentile);
-  const std::string tpot = "TPOT " + TimeWithUnit(*targets.tpot) + share(targets.tpot_percentile);
+  std::string tpot = "TPOT " + TimeWithUnit(*targets.tpot) + share(targets.tpot_percentile);
   if (!targets.ttft) return tpot;
   const bool same = targets.ttft_percentile == targets.tpot_percentile;
   return "TTFT " + TimeWithUnit(*targets.ttft) + (same ? "" : share(targets.ttft_percentile)) +
