@@ -547,7 +547,7 @@ Status PowerLimitOptimizer::SetBest() {
     if (in_force_ == best_) return Ok();
     in_force_ = best_;
     const Setting chosen = builder_.setting(*best_);
-    const Status set = ranks_.Together(parts_.knob.Set(chosen));
+    Status set = ranks_.Together(parts_.knob.Set(chosen));
     if (set.ok() || set.error().code != ErrorCode::kConflict) return set;
     if (!first_refusal) first_refusal = set.error();
     std::erase_if(allowed.points,
