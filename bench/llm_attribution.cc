@@ -9,6 +9,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -63,6 +64,16 @@ const std::vector<HardCase> kHardCases = {
 std::string Percent(const ErrorSummary& errors) {
   return fmt::format("{:.2f} / {:.1f}", 100 * errors.median, 100 * errors.ninetieth);
 }
+
+// The time that this process has been running: other processes of a busy machine do not count.
+class CpuClock final : public zeus::Clock {
+ public:
+  zeus::TimePoint Now() const override {
+    return zeus::TimePoint(Seconds(static_cast<double>(std::clock()) / CLOCKS_PER_SEC));
+  }
+  zeus::WallTime WallNow() const override { return {}; }
+  void SleepUntil(zeus::TimePoint) override {}
+};
 
 class Program {
  public:
@@ -164,7 +175,7 @@ class Program {
     }
   }
 
-  zeus::SystemClock clock_;
+  CpuClock clock_;
   Seconds duration_;
   bool recorded_;
   bool failed_ = false;

@@ -334,7 +334,7 @@ void TrialRun::GoBlind() {
 void TrialRun::CountBlindly() {
   then_ = nullptr;
   std::vector<QueuedEpoch> epochs = std::exchange(in_step_, {});
-  for (QueuedEpoch& epoch : std::exchange(queued_, {})) epochs.push_back(std::move(epoch));
+  for (QueuedEpoch& epoch : std::exchange(queued_, {})) epochs.push_back(epoch);
   for (const QueuedEpoch& epoch : epochs) {
     const EpochReport& said = epoch.said;
     TrialReport report = last_;
