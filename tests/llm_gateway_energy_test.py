@@ -187,6 +187,20 @@ class IdleGpuTest(GatewayTestCase):
         self.assertNotIn("energy", first)
         self.assertEqual(last["energy"]["request"], headers["x-zeus-request"])
 
+    def test_gpus_are_found_by_the_process_that_listens(self):
+        """The server is in this process, and its child computes on a GPU."""
+        async def answer(_request, _reader, writer):
+            writer.write(response(json.dumps({"choices": [], "usage": {"completion_tokens": 1, "prompt_tokens": 1}})))
+
+        environment = self.simulated("3xH100")
+        upstream = self.upstream(answer)
+        self.start_load("--name", "llm", "--gpu", "1", "--watts", "300")
+        wait_until(lambda: json.loads(self.sim("truth", "--name", "llm", "--json"))[1]["power_watts"] > 200,
+                   "the load does not start")
+        gateway = self.gateway("--upstream", upstream.url, environment=environment)
+        _, _, body = gateway.chat()
+        self.assertEqual(json.loads(body)["usage"]["energy"]["gpus"], ["gpu:1"])
+
     def test_upstreams_name_their_gpus(self):
         async def answer(_request, _reader, writer):
             writer.write(response(json.dumps({"choices": [], "usage": {"completion_tokens": 1, "prompt_tokens": 1}})))
