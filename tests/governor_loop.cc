@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <numbers>
 #include <unordered_map>
@@ -24,6 +25,7 @@ constexpr std::size_t kTraceLimit = 64 * 1024 * 1024;
 
 // Energy is counted until this time after the last arrival, whatever the clock.
 constexpr Seconds kAfterwards{60.0};
+constexpr Seconds kNever{std::numeric_limits<double>::infinity()};
 
 // "2023-11-16 18:17:03.9799600": seconds since midnight.
 Result<Seconds> TimeOfDay(std::string_view text) {
@@ -48,6 +50,7 @@ class Loop final : public sim::EngineListener {
   Status Prepare();
   Status Arrive();
   Status Decide();
+  Status Advance(Seconds tick, Seconds end);
   Status Lock(Hertz clock);
   TimePoint At(Seconds time) const { return TimePoint{} + time; }
 
@@ -152,6 +155,20 @@ Status Loop::Decide() {
   return Ok();
 }
 
+// Goes to the next event of the engine or the load, but not beyond the two times.
+Status Loop::Advance(Seconds tick, Seconds end) {
+  ZEUS_TRY(Seconds event, engine_->NextEvent());
+  event = std::min({event, tick, end});
+  if (next_ < load_.size()) event = std::min(event, load_[next_].arrival);
+  if (pending_) event = std::min(event, pending_at_);
+  now_ = std::max(now_, event);
+  clock_.SleepUntil(At(now_));
+  ZEUS_RETURN_IF_ERROR(engine_->AdvanceTo(now_));
+  if (pending_ && pending_at_ <= now_) ZEUS_RETURN_IF_ERROR(Lock(*pending_));
+  while (next_ < load_.size() && load_[next_].arrival <= now_) ZEUS_RETURN_IF_ERROR(Arrive());
+  return Ok();
+}
+
 Result<ServedLoad> Loop::Run() {
   ZEUS_RETURN_IF_ERROR(Prepare());
   if (load_.empty()) return InvalidArgument("a load needs at least one request");
@@ -159,16 +176,7 @@ Result<ServedLoad> Loop::Run() {
   Seconds tick = options_.period;
   bool counted = false;
   while (!counted || first_.size() + engine_->running() + engine_->waiting() > 0) {
-    ZEUS_TRY(Seconds event, engine_->NextEvent());
-    if (next_ < load_.size()) event = std::min(event, load_[next_].arrival);
-    if (governor_) event = std::min(event, tick);
-    if (pending_) event = std::min(event, pending_at_);
-    if (!counted) event = std::min(event, end);
-    now_ = std::max(now_, event);
-    clock_.SleepUntil(At(now_));
-    ZEUS_RETURN_IF_ERROR(engine_->AdvanceTo(now_));
-    if (pending_ && pending_at_ <= now_) ZEUS_RETURN_IF_ERROR(Lock(*pending_));
-    while (next_ < load_.size() && load_[next_].arrival <= now_) ZEUS_RETURN_IF_ERROR(Arrive());
+    ZEUS_RETURN_IF_ERROR(Advance(governor_ ? tick : kNever, counted ? kNever : end));
     if (governor_ && tick <= now_) {
       ZEUS_RETURN_IF_ERROR(Decide());
       tick += options_.period;

@@ -70,7 +70,7 @@ TEST_F(GovernorTraceTest, ConversationsSaveMoreThanAtAnyFixedClockThatServesThem
   const ServedLoad governed = Governed(load);
   const double misses = MissedShare(governed, Strict());
   EXPECT_LE(misses, MissedShare(full, Strict()) + 0.01);
-  for (const unsigned megahertz : {1200, 1050, 900}) {
+  for (const unsigned megahertz : {1200U, 1050U, 900U}) {
     const ServedLoad fixed = Serve(load, {.fixed = Hertz::FromMega(megahertz)}).value();
     if (MissedShare(fixed, Strict()) <= misses + 0.005) {
       EXPECT_GT(Saving(governed, full), Saving(fixed, full)) << megahertz << " MHz";

@@ -133,7 +133,8 @@ class SimCliTest(SimTestCase):
 
     def test_a_load_ends_quietly_when_the_reader_of_its_progress_has_gone(self):
         self.sim("start", "--gpus", "V100")
-        load = self.start_load("--workload", "shufflenet", "--batch-size", "128", "--progress")
+        load = self.start_load("--gpu", "0", "--workload", "shufflenet", "--batch-size", "128",
+                               "--progress")
         self.assertTrue(load.stdout.readline().startswith("step "))
         load.stdout.close()
         self.assertEqual(load.wait(timeout=60), 0)

@@ -55,7 +55,7 @@ ServerCalls::ServerCalls(std::unique_ptr<http::Client> client, const CallOptions
     : client_(std::move(client)), url_(options.url), retry_(options.retry), clock_(clock) {}
 
 Error ServerCalls::NoZeusServer(std::string_view why) const {
-  return {ErrorCode::kUnavailable, fmt::format("{} is no zeus server: {}", url_, why)};
+  return {ErrorCode::kInternal, fmt::format("{} is no zeus server: {}", url_, why)};
 }
 
 // Returns answers that stand for an error as this error.

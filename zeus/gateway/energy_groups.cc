@@ -81,11 +81,9 @@ void EnergyGroups::TokensArrived(std::size_t upstream, InferenceRequestId id, Ti
   if (auto* const attribution = Attribution(upstream)) attribution->TokensArrived(id, time, tokens);
 }
 
-void EnergyGroups::RequestEnded(std::size_t upstream, InferenceRequestId id, TimePoint time,
-                                RequestOutcome outcome, const TokenCounts& counts,
-                                const ServerTimings& timings) {
+void EnergyGroups::RequestEnded(std::size_t upstream, InferenceRequestId id, const End& end) {
   if (auto* const attribution = Attribution(upstream))
-    attribution->RequestEnded(id, time, outcome, counts, timings);
+    attribution->RequestEnded(id, end.time, end.outcome, end.counts, end.timings);
 }
 
 void EnergyGroups::RunningRequestsSeen(std::size_t upstream, TimePoint time, double running) {

@@ -34,9 +34,13 @@ class EnergyGroups {
   void RequestArrived(std::size_t upstream, InferenceRequestId id,
                       InferenceAttribution::Arrival arrival);
   void TokensArrived(std::size_t upstream, InferenceRequestId id, TimePoint time, double tokens);
-  void RequestEnded(std::size_t upstream, InferenceRequestId id, TimePoint time,
-                    RequestOutcome outcome, const TokenCounts& counts,
-                    const ServerTimings& timings);
+  struct End {
+    TimePoint time{};
+    RequestOutcome outcome{};
+    TokenCounts counts{};
+    ServerTimings timings{};
+  };
+  void RequestEnded(std::size_t upstream, InferenceRequestId id, const End& end);
   void RunningRequestsSeen(std::size_t upstream, TimePoint time, double running);
   std::optional<RequestEnergy> Estimate(std::size_t upstream, InferenceRequestId id) const;
 

@@ -147,11 +147,13 @@ class Metering::MeteredExchange final : public Exchange, private llm::ResponseFi
     record_.tokens_estimated = facts.estimated();
     if (!std::exchange(end_told_, true))
       metering_.energy_.RequestEnded(
-          record_.upstream_index, record_.number, now, ToOutcome(end),
-          {.prompt = facts.prompt_tokens,
-           .cached = facts.cached_tokens,
-           .output = facts.output_tokens},
-          {.queue = facts.queue, .prefill = facts.prefill, .decode = facts.decode});
+          record_.upstream_index, record_.number,
+          {.time = now,
+           .outcome = ToOutcome(end),
+           .counts = {.prompt = facts.prompt_tokens,
+                      .cached = facts.cached_tokens,
+                      .output = facts.output_tokens},
+           .timings = {.queue = facts.queue, .prefill = facts.prefill, .decode = facts.decode}});
     metering_.UpdateEnergy(record_);
   }
 
@@ -319,6 +321,22 @@ void Metering::AddLaw(const EnergyGroups::Group& group, EngineIndex engine, Json
   entry["residual_ratio"] = FiniteOrNull(group.attribution->residual_ratio());
 }
 
+Json Metering::GroupJson(const EnergyGroups::Group& group) const {
+  Json entry{{"upstreams", Json::array()}, {"gpus", Json::array()}};
+  for (const std::size_t upstream : group.upstreams) {
+    entry["upstreams"].push_back(upstream_names_[upstream]);
+    for (const std::string& gpu : energy_.gpus(upstream))
+      if (std::ranges::find(entry["gpus"], Json(gpu)) == entry["gpus"].end())
+        entry["gpus"].push_back(gpu);
+  }
+  const auto watts = energy_.Power(group);
+  entry["power_watts"] = watts ? FiniteOrNull(watts->value()) : Json();
+  entry["batch"] =
+      FiniteOrNull(group.attribution->Law(energy_.engine(group.upstreams.front())).mean_batch);
+  if (const auto clock = energy_.GraphicsClock(group)) entry["clock_hertz"] = clock->value();
+  return entry;
+}
+
 Json Metering::LiveJson() {
   const TimePoint now = clock_.Now();
   const Seconds passed = now - rate_.since;
@@ -331,20 +349,8 @@ Json Metering::LiveJson() {
   Watts power;
   bool power_known = !energy_.groups().empty();
   for (const EnergyGroups::Group& group : energy_.groups()) {
-    const auto watts = energy_.Power(group);
-    Json entry{{"upstreams", Json::array()}, {"gpus", Json::array()}};
-    for (const std::size_t upstream : group.upstreams) {
-      entry["upstreams"].push_back(upstream_names_[upstream]);
-      for (const std::string& gpu : energy_.gpus(upstream))
-        if (std::ranges::find(entry["gpus"], Json(gpu)) == entry["gpus"].end())
-          entry["gpus"].push_back(gpu);
-    }
-    entry["power_watts"] = watts ? FiniteOrNull(watts->value()) : Json();
-    entry["batch"] =
-        FiniteOrNull(group.attribution->Law(energy_.engine(group.upstreams.front())).mean_batch);
-    if (const auto clock = energy_.GraphicsClock(group)) entry["clock_hertz"] = clock->value();
-    groups.push_back(std::move(entry));
-    if (watts)
+    groups.push_back(GroupJson(group));
+    if (const auto watts = energy_.Power(group))
       power += *watts;
     else
       power_known = false;

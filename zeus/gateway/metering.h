@@ -81,6 +81,7 @@ class Metering {
   void UpdateEnergy(RequestRecord& record);
   void Close(RequestRecord& record);
   void SpreadIdle(RequestRecord& record);
+  Json GroupJson(const EnergyGroups::Group& group) const;
   static void AddLaw(const EnergyGroups::Group& group, EngineIndex engine, Json& entry);
 
   const MeteringOptions options_;

@@ -1,3 +1,5 @@
+#include "apps/zeus/calibrate/load.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>

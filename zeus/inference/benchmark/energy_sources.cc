@@ -79,28 +79,40 @@ Result<std::optional<RequestEnergy>> GatewayRequests::Find(const std::string& re
   return ReadRequestEnergy(json);
 }
 
+namespace {
+
+// Asks once for the energy of each request. Returns those whose energy is not final yet; nothing
+// when it is no use to ask on.
+std::vector<RequestRecord*> FetchOnce(const std::vector<RequestRecord*>& open,
+                                      RequestEnergySource& source, const Clock& clock,
+                                      TimePoint deadline) {
+  std::vector<RequestRecord*> provisional;
+  int unknown = 0;
+  for (RequestRecord* const request : open) {
+    if (clock.Now() >= deadline) return {};
+    const auto found = source.Find(request->id);
+    if (!found.ok()) return {};
+    if (!found.value()) {
+      if (++unknown >= kMostUnknown) return {};
+      continue;
+    }
+    unknown = 0;
+    request->energy = *found.value();
+    if (!request->energy->final) provisional.push_back(request);
+  }
+  return provisional;
+}
+
+}  // namespace
+
 void FetchFinalEnergies(LoadRecord& record, RequestEnergySource& source, Clock& clock,
                         Seconds timeout) {
   const TimePoint deadline = clock.Now() + timeout;
   std::vector<RequestRecord*> open;
   for (RequestRecord& request : record.requests)
     if (!request.id.empty() && !(request.energy && request.energy->final)) open.push_back(&request);
-  int unknown = 0;
   while (!open.empty() && clock.Now() < deadline) {
-    std::vector<RequestRecord*> provisional;
-    for (RequestRecord* const request : open) {
-      if (clock.Now() >= deadline) return;
-      const auto found = source.Find(request->id);
-      if (!found.ok()) return;
-      if (!found.value()) {
-        if (++unknown >= kMostUnknown) return;
-        continue;
-      }
-      unknown = 0;
-      request->energy = *found.value();
-      if (!request->energy->final) provisional.push_back(request);
-    }
-    open = std::move(provisional);
+    open = FetchOnce(open, source, clock, deadline);
     if (!open.empty()) clock.SleepFor(kFinalInterval);
   }
 }

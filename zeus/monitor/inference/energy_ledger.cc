@@ -160,16 +160,27 @@ void EnergyLedger::Gather(const MeasuredInterval& interval,
     std::deque<EngineIteration>& list = iterations[index];
     for (const EngineIteration& iteration : list) {
       if (iteration.busy_from >= interval.end) break;
-      const double begin = std::max(iteration.busy_from, interval.begin);
-      const double end = std::min(iteration.end, interval.end);
-      const double length = iteration.end - iteration.busy_from;
-      if (end > begin) busy_.emplace_back(begin, end);
-      const bool moment = length <= 0 && iteration.end > interval.begin;
-      const double part = length > 0 ? std::max(0.0, end - begin) / length : (moment ? 1 : 0);
-      if (part > 0) GatherIteration(index, iteration, part);
+      GatherOverlap(index, iteration, interval);
     }
     while (!list.empty() && list.front().end <= interval.end) list.pop_front();
   }
+  idle_time_ = std::max(0.0, interval.end - interval.begin - BusyTime(interval));
+}
+
+// Counts the part of an iteration that lies in the interval.
+void EnergyLedger::GatherOverlap(EngineIndex index, const EngineIteration& iteration,
+                                 const MeasuredInterval& interval) {
+  const double begin = std::max(iteration.busy_from, interval.begin);
+  const double end = std::min(iteration.end, interval.end);
+  const double length = iteration.end - iteration.busy_from;
+  if (end > begin) busy_.emplace_back(begin, end);
+  const bool moment = length <= 0 && iteration.end > interval.begin;
+  const double part = length > 0 ? std::max(0.0, end - begin) / length : (moment ? 1 : 0);
+  if (part > 0) GatherIteration(index, iteration, part);
+}
+
+// The time of the interval in which at least one engine worked.
+double EnergyLedger::BusyTime(const MeasuredInterval& interval) {
   std::sort(busy_.begin(), busy_.end());
   double busy = 0;
   double until = interval.begin;
@@ -177,7 +188,7 @@ void EnergyLedger::Gather(const MeasuredInterval& interval,
     busy += std::max(0.0, end - std::max(begin, until));
     until = std::max(until, end);
   }
-  idle_time_ = std::max(0.0, interval.end - interval.begin - busy);
+  return busy;
 }
 
 EnergyLedger::Sums EnergyLedger::Predict(const MeasuredInterval&) {

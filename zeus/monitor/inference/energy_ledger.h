@@ -101,6 +101,9 @@ class EnergyLedger {
   void Gather(const MeasuredInterval& interval,
               std::vector<std::deque<EngineIteration>>& iterations);
   void GatherIteration(EngineIndex engine, const EngineIteration& iteration, double part);
+  void GatherOverlap(EngineIndex index, const EngineIteration& iteration,
+                     const MeasuredInterval& interval);
+  double BusyTime(const MeasuredInterval& interval);
   Share& ShareOf(RequestIndex request);
   Sums Predict(const MeasuredInterval& interval);
   double FindOther(const MeasuredInterval& interval, const Sums& sums);

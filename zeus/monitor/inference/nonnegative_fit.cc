@@ -97,6 +97,32 @@ bool NonNegativeFit::SolveFor(const std::vector<bool>& free, std::vector<double>
   return true;
 }
 
+// The free coefficient that is most negative in `trial`; size() if there is none.
+std::size_t NonNegativeFit::MostNegative(const std::vector<bool>& free,
+                                         const std::vector<double>& trial) const {
+  std::size_t worst = size_;
+  for (std::size_t i = 0; i < size_; ++i)
+    if (free[i] && trial[i] < 0 && (worst == size_ || trial[i] < trial[worst])) worst = i;
+  return worst;
+}
+
+// The held coefficient with which the sum of squares would fall fastest; size() if there is none.
+std::size_t NonNegativeFit::BestToRelease(const std::vector<bool>& free,
+                                          const std::vector<double>& trial) const {
+  std::size_t release = size_;
+  double steepest = 0;
+  for (std::size_t i = 0; i < size_; ++i) {
+    const double curvature = normal_[i * size_ + i] + prior_weight_[i];
+    if (free[i] || curvature <= 0) continue;
+    double slope = moment_[i] + prior_weight_[i] * prior_mean_[i];
+    for (std::size_t j = 0; j < size_; ++j) slope -= normal_[i * size_ + j] * trial[j];
+    if (slope / std::sqrt(curvature) <= steepest + 1e-9) continue;
+    steepest = slope / std::sqrt(curvature);
+    release = i;
+  }
+  return release;
+}
+
 void NonNegativeFit::Solve() {
   std::vector<bool> free(size_);
   for (std::size_t i = 0; i < size_; ++i) free[i] = normal_[i * size_ + i] + prior_weight_[i] > 0;
@@ -105,25 +131,11 @@ void NonNegativeFit::Solve() {
   // of squares would fall. A cycle is cut by the bound on the rounds.
   for (std::size_t round = 0; round < 3 * size_ + 3; ++round) {
     if (!SolveFor(free, trial)) return;
-    std::size_t worst = size_;
-    for (std::size_t i = 0; i < size_; ++i)
-      if (free[i] && trial[i] < 0 && (worst == size_ || trial[i] < trial[worst])) worst = i;
-    if (worst != size_) {
+    if (const std::size_t worst = MostNegative(free, trial); worst != size_) {
       free[worst] = false;
       continue;
     }
-    std::size_t release = size_;
-    double steepest = 0;
-    for (std::size_t i = 0; i < size_; ++i) {
-      const double curvature = normal_[i * size_ + i] + prior_weight_[i];
-      if (free[i] || curvature <= 0) continue;
-      double slope = moment_[i] + prior_weight_[i] * prior_mean_[i];
-      for (std::size_t j = 0; j < size_; ++j) slope -= normal_[i * size_ + j] * trial[j];
-      if (slope / std::sqrt(curvature) > steepest + 1e-9) {
-        steepest = slope / std::sqrt(curvature);
-        release = i;
-      }
-    }
+    const std::size_t release = BestToRelease(free, trial);
     if (release == size_ || round >= 2 * size_) break;
     free[release] = true;
   }

@@ -37,6 +37,8 @@ class NonNegativeFit {
 
  private:
   bool SolveFor(const std::vector<bool>& free, std::vector<double>& result);
+  std::size_t MostNegative(const std::vector<bool>& free, const std::vector<double>& trial) const;
+  std::size_t BestToRelease(const std::vector<bool>& free, const std::vector<double>& trial) const;
   void Invert();
 
   std::size_t size_;

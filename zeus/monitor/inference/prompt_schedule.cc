@@ -141,16 +141,23 @@ void PromptSchedule::GiveWork(const EngineIteration& seen, std::vector<Waiting>&
     to_finishing = finishing;
     rest = std::min({by_time - finishing, others, std::max(0.0, room - finishing)});
   }
+  Distribute(waiting, {.finishing = finishing, .to_finishing = to_finishing, .rest = rest});
+}
+
+// Gives each prompt its part: those that finish share `to_finishing` tokens, the others get the
+// rest in the order of arrival.
+void PromptSchedule::Distribute(std::vector<Waiting>& waiting, Work work) const {
   for (Waiting& prompt : waiting) {
     if (prompt.finishes) {
-      prompt.given = finishing > 0 ? prompt.rest * to_finishing / finishing : 0;
+      prompt.given = work.finishing > 0 ? prompt.rest * work.to_finishing / work.finishing : 0;
       prompt.given = std::max(prompt.given, std::min(prompt.rest, 1.0));
       continue;
     }
     // A streamed prompt whose first token has not come is not finished.
     const bool streamed = requests_[prompt.request].streamed;
-    prompt.given = std::clamp(rest, 0.0, streamed ? std::max(0.0, prompt.rest - 1) : prompt.rest);
-    rest -= prompt.given;
+    prompt.given =
+        std::clamp(work.rest, 0.0, streamed ? std::max(0.0, prompt.rest - 1) : prompt.rest);
+    work.rest -= prompt.given;
   }
 }
 
@@ -187,29 +194,33 @@ void PromptSchedule::LearnDurations(const EngineIteration& seen,
   if (seen.strangers > 0 || !silent_.empty() || shared_) stretch_broken_ = true;
   if (stretch_requests_.size() > kMostRequestsInStretch) stretch_broken_ = true;
   if (!finished) return;
-  if (!stretch_broken_ && !stretch_requests_.empty()) {
-    if (!durations_.knows_prompts()) {
-      // The first guess of the speed rests on the size of the prompts in bytes.
-      const auto guess = durations_.OpenStretch(stretch_, stretch_time_, stretch_requests_.size());
-      for (const RequestIndex index : stretch_requests_)
-        durations_.PromptKnown(guess, requests_[index].prior_prompt, requests_[index].cached,
-                               0.3 * requests_[index].prior_prompt);
-    }
-    const auto stretch = durations_.OpenStretch(stretch_, stretch_time_, stretch_requests_.size());
-    for (const RequestIndex index : stretch_requests_) {
-      TrackedRequest& request = requests_[index];
-      if (request.prompt_sigma > 0 && !request.ended) {
-        request.episode = stretch;
-      } else {
-        const double tokens = request.counts.prompt ? request.prompt : request.prior_prompt;
-        durations_.PromptKnown(stretch, tokens, request.cached, request.prompt_sigma);
-      }
-    }
-  }
+  if (!stretch_broken_ && !stretch_requests_.empty()) LearnStretch();
   stretch_ = IterationLoad{};
   stretch_time_ = 0;
   stretch_requests_.clear();
   stretch_broken_ = false;
+}
+
+// Learns from a stretch of prompt work that has ended. Prompts whose tokens are not told yet are
+// added when they are.
+void PromptSchedule::LearnStretch() {
+  if (!durations_.knows_prompts()) {
+    // The first guess of the speed rests on the size of the prompts in bytes.
+    const auto guess = durations_.OpenStretch(stretch_, stretch_time_, stretch_requests_.size());
+    for (const RequestIndex index : stretch_requests_)
+      durations_.PromptKnown(guess, requests_[index].prior_prompt, requests_[index].cached,
+                             0.3 * requests_[index].prior_prompt);
+  }
+  const auto stretch = durations_.OpenStretch(stretch_, stretch_time_, stretch_requests_.size());
+  for (const RequestIndex index : stretch_requests_) {
+    TrackedRequest& request = requests_[index];
+    if (request.prompt_sigma > 0 && !request.ended) {
+      request.episode = stretch;
+    } else {
+      const double tokens = request.counts.prompt ? request.prompt : request.prior_prompt;
+      durations_.PromptKnown(stretch, tokens, request.cached, request.prompt_sigma);
+    }
+  }
 }
 
 // Requests that are not streamed decode unseen, from the end of their prompt to their end.

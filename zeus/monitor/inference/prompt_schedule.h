@@ -47,6 +47,15 @@ class PromptSchedule {
 
   std::vector<Waiting> WaitingAt(const EngineIteration& seen, double time) const;
   void GiveWork(const EngineIteration& seen, std::vector<Waiting>& waiting);
+  // Prompt tokens of one iteration: those of the prompts that finish in it, as they were counted
+  // and as they are given, and those for the other prompts.
+  struct Work {
+    double finishing;
+    double to_finishing;
+    double rest;
+  };
+  void Distribute(std::vector<Waiting>& waiting, Work work) const;
+  void LearnStretch();
   double TokensByTime(double rest_of_time, const std::vector<Waiting>& waiting) const;
   double TokenDoubt(double duration) const;
   void LearnBudget(double tokens);

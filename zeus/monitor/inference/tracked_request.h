@@ -37,24 +37,20 @@ using RequestIndex = std::uint32_t;
 struct TrackedRequest {
   InferenceRequestId id = 0;
   EngineIndex engine = 0;
-  bool used = false;  // False: the place is free.
 
   double arrival = 0;
   double prompt_bytes = 0;
   double sequences = 1;
-  bool streamed = true;
 
   // The prompt tokens that need work, as well as known, and those that were cached.
   double prompt = 0;
   double prompt_sigma = 0;  // 0: the server told the number.
   double cached = 0;
   double worked = 0;          // Prompt tokens given to iterations so far.
-  bool prompt_done = false;   // The first token has come, or must have.
   double prior_prompt = 0;    // The number of tokens guessed from the bytes.
   std::uint64_t episode = 0;  // The stretch of prompt work that ended with its first token.
 
   // The place in the engine's sequence of iterations.
-  bool aligned = false;
   std::int64_t first_iteration = 0;
   double progress = 0;         // Iterations since the first one, by the tokens seen.
   std::int64_t delivered = 0;  // The last iteration that this request took part in.
@@ -64,10 +60,8 @@ struct TrackedRequest {
   double decoded = 0;      // Decoded tokens given to iterations so far, of all sequences.
   double last_token = 0;   // Time of the last event.
 
-  bool ended = false;
   double end = 0;
   double last_touch = 0;  // The end of the last iteration that it took part in.
-  RequestOutcome outcome = RequestOutcome::kCompleted;
   TokenCounts counts{};
 
   // Energy of the intervals that have been settled, and how it reacts to the law.
@@ -91,6 +85,13 @@ struct TrackedRequest {
   double settled_prompt = 0;
   double mean_share = 1;   // A token's part of its iteration's fixed energy, lately.
   std::uint32_t slot = 0;  // Used by the ledger while it settles an interval.
+
+  RequestOutcome outcome = RequestOutcome::kCompleted;
+  bool used = false;  // False: the place is free.
+  bool streamed = true;
+  bool prompt_done = false;  // The first token has come, or must have.
+  bool aligned = false;      // Its place in the engine's sequence of iterations is known.
+  bool ended = false;
 
   double context() const { return prompt + cached + decoded / sequences; }
 };
