@@ -178,12 +178,27 @@ class KnobKillTest(SimTestCase):
         if pid is None or process.poll() is not None:
             with open(self.errors, encoding="utf-8") as errors:
                 self.fail(f"{name} ended by itself: {errors.read()}")
+        if namespace and number != signal.SIGKILL:
+            wait_until(lambda: process.poll() is not None or self.heeds(pid, number),
+                       f"{name} never heeds signal {number}")
         self.seen["while a limit was lowered"] += bool(self.below())
         os.kill(pid, number)
         self.wait_for_end(process, pid, number)
         self.end(process)
         self.seen["kills"] += 1
         self.seen["in pid namespaces"] += namespace
+
+    @staticmethod
+    def heeds(pid, number):
+        """Whether it has a handler for the signal, or reads it. The first process of a pid
+        namespace ignores all others."""
+        try:
+            with open(f"/proc/{pid}/status", encoding="ascii") as file:
+                masks = [int(line.split()[1], 16) for line in file
+                         if line.startswith(("SigCgt", "SigBlk"))]
+        except OSError:
+            return True
+        return any(mask >> (number - 1) & 1 for mask in masks)
 
     @staticmethod
     def wait_for_end(process, pid, number):
