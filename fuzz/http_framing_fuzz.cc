@@ -55,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text = bytes.substr(0, *end);
   if (const auto head = ParseRequestHead(text, HeadLimits{}); head.ok()) {
     (void)head.value().Framing();
-    // What is passed on is understood alike: nobody can smuggle a second request.
+    // The upstream must read a message as we do, or a client could smuggle a second request.
     std::string again = head.value().method + " " + head.value().target + " HTTP/1.1\r\n";
     head.value().fields.AppendTo(again);
     again += "\r\n";

@@ -98,7 +98,7 @@ struct Load {
 struct Outcome {
   BenchmarkRun run;
   double truth = 0;  // Joules per token of the steady state.
-  Joules exact{0};   // Of the GPU in the whole run.
+  Joules exact{0};   // The energy of the GPU in the whole run.
   Joules requests{0};
 };
 
@@ -115,7 +115,7 @@ Outcome RunLoad(const Load& load, std::optional<double> gain) {
     if (!gain) return std::nullopt;
     SensorProfile profile = PriorProfile(identity);
     profile.gain = *gain;
-    profile.gain_sigma = 0.005;  // Of a good meter.
+    profile.gain_sigma = 0.005;  // A good meter leaves this much.
     return profile;
   };
   auto opened = NodeMonitor::Open(clock, std::move(node), std::move(wanted));

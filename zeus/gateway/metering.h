@@ -41,7 +41,7 @@ class Metering {
   Metering(const Metering&) = delete;
   Metering& operator=(const Metering&) = delete;
 
-  // What the gateway knows about a request before it is passed on.
+  // The gateway knows this about a request before it is passed on.
   struct Begin {
     std::size_t upstream = 0;
     llm::RequestFacts facts{};
@@ -67,7 +67,7 @@ class Metering {
   const EnergyGroups& energy() const { return energy_; }
   const LlmMetrics& metrics() const { return metrics_; }
   bool stores_text() const { return options_.store_text; }
-  // What the models have used so far, with the learned laws: GET /zeus/models.
+  // Energy and tokens of the models so far, with the learned laws: GET /zeus/models.
   Json ModelsJson() const;
   // Power, batch, tokens per second and joules per token of the last second: /zeus/live.
   Json LiveJson();

@@ -27,7 +27,7 @@ struct ProxyLimits {
   HeadLimits head{.bytes = 64 * 1024, .fields = 200};
   std::size_t body = std::size_t{64} << 20;     // Bytes of a request; beyond it 413.
   std::size_t bodies = std::size_t{512} << 20;  // Bytes of all bodies that are held; then 503.
-  std::size_t connections = 16384;              // Of clients; further ones are closed at once.
+  std::size_t connections = 16384;              // Clients beyond it are closed at once.
   std::size_t idle_upstream = 256;              // Connections that are kept for each upstream.
   Seconds header_time{10};                      // From a head's first byte to its last; then 408.
   Seconds body_time{60};                        // Without a byte of a request's body; then 408.

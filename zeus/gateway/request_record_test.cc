@@ -21,7 +21,7 @@ TEST(RecordStoreTest, OnlyTheLatestClosedRecordsAreKept) {
   RecordStore store(2);
   std::vector<InferenceRequestId> numbers;
   for (const char* id : {"a", "b", "c", "d"}) numbers.push_back(store.Add(Named(id)).number);
-  EXPECT_EQ(store.size(), 4U);  // What is open is never forgotten.
+  EXPECT_EQ(store.size(), 4U);  // Open records are never forgotten.
   for (const std::size_t i : {3, 0, 2}) store.Close(numbers[i]);
   EXPECT_EQ(store.Find("d"), nullptr);
   ASSERT_NE(store.Find("a"), nullptr);

@@ -14,7 +14,7 @@ enum class Metric {
   kNetEnergy,
   kTime,
   kPower,
-  // Of language models, in files of `zeus llm bench` only.
+  // Figures of language models: only files of `zeus llm bench` have them.
   kTokenEnergy,    // Per output token, in steady state.
   kRequestEnergy,  // Per request.
   kTtft,           // 90th percentile of the time to the first token.

@@ -29,7 +29,7 @@ constexpr std::size_t kDefaultRequests = 100;
 constexpr std::size_t kDefaultConcurrency = 8;
 constexpr std::size_t kLargestPromptFile = std::size_t{1} << 30;
 constexpr std::size_t kLargestKey = 64 * 1024;
-constexpr Seconds kTelemetryInterval{0.25};  // Of clocks.
+constexpr Seconds kTelemetryInterval{0.25};  // Clocks are read this often.
 constexpr int kSignalExit = 128;
 
 // The URL without the /v1 that base URLs of OpenAI's clients have.

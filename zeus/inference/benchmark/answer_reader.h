@@ -46,7 +46,7 @@ class AnswerReader final : private llm::ResponseFilter::Listener {
   void OnBody(TimePoint now, std::string_view bytes);
   void OnEnd(TimePoint now);
 
-  // Of the answer so far; the server's count, once it is known, has rescaled the arrivals.
+  // Tokens of the answer so far. The server's count, once it is known, rescales the arrivals.
   const std::vector<TokenArrival>& arrivals() const { return arrivals_; }
   double output_tokens() const;
   std::optional<double> prompt_tokens() const;

@@ -16,7 +16,7 @@ namespace {
 
 using report::Cell;
 
-constexpr std::size_t kCurveSlices = 200;  // Of a run, for curves over time.
+constexpr std::size_t kCurveSlices = 200;  // Curves over time have this many points.
 
 using Getter = std::function<std::optional<Estimate>(const RunSummary&)>;
 

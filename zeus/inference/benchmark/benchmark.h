@@ -28,7 +28,7 @@ struct BenchmarkRun {
   RunSummary summary{};
 };
 
-// What a benchmark works with. The optional parts are null where there are none.
+// The parts that a benchmark works with. The optional ones are null where there are none.
 struct BenchmarkParts {
   Clock& clock;
   Transport& transport;

@@ -59,7 +59,7 @@ struct Shared {
   const HttpTransportOptions options;
   asio::io_context context{1};
   asio::ssl::context tls{asio::ssl::context::tls_client};
-  std::vector<Endpoint> endpoints{};  // Of the server, once its name was looked up.
+  std::vector<Endpoint> endpoints{};  // The addresses of the server, once its name was looked up.
   std::deque<std::unique_ptr<Connection>> idle{};
 };
 

@@ -74,11 +74,11 @@ class Transport {
   virtual void WaitUntil(TimePoint deadline) = 0;
 };
 
-// What became of one request.
+// The fate of one request.
 struct RequestRecord {
   TimePoint planned{};  // When it should have been sent; equal to `sent` in a closed loop.
   TimePoint sent{};
-  std::vector<TokenArrival> arrivals{};  // Of its output tokens.
+  std::vector<TokenArrival> arrivals{};  // When its output tokens came.
   TimePoint ended{};
   bool finished = false;  // A complete answer came.
   std::optional<CallFailure> failure{};

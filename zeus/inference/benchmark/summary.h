@@ -69,11 +69,11 @@ struct EnergySummary {
   std::size_t requests = 0;  // That the figures cover.
   Estimate total{};
   std::optional<Estimate> per_request{};
-  std::optional<Estimate> per_output_token{};         // Of the whole run.
-  std::optional<Estimate> steady_per_output_token{};  // Of the steady state.
+  std::optional<Estimate> per_output_token{};         // Over the whole run.
+  std::optional<Estimate> steady_per_output_token{};  // In the steady state.
   std::optional<Estimate> prefill_per_prompt_token{};
   std::optional<Estimate> decode_per_output_token{};
-  std::optional<double> prefill_share{};   // Of the energy of the requests.
+  std::optional<double> prefill_share{};   // Share of the requests' energy.
   std::optional<Estimate> power{};         // In watts, of the whole run.
   std::optional<Estimate> steady_power{};  // In watts.
 

@@ -44,7 +44,7 @@ class CompletionFormat {
   const std::string name_;
   const std::string model_;
   const long long created_;
-  const std::string prefix_;  // What all events begin with.
+  const std::string prefix_;  // All events begin with it.
 };
 
 // {"error": {"message", "type", "param", "code"}}

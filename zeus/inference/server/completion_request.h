@@ -19,7 +19,7 @@ struct CompletionRequest {
   std::string model{};  // Empty if the client named none.
   unsigned prompt_tokens = 1;
   unsigned sequences = 1;                // "n"; inputs of an embedding request.
-  std::optional<unsigned> max_tokens{};  // Of each sequence.
+  std::optional<unsigned> max_tokens{};  // Each sequence ends after so many.
   unsigned min_tokens = 1;
   bool ignore_eos = false;  // Every sequence has exactly max_tokens.
   bool stream = false;

@@ -317,7 +317,7 @@ void ServedEngine::Complete(Live& live, Seconds time) {
   SendAt(live, time, [response, answer]() mutable { response->Finish(std::move(answer)); });
 }
 
-// Nobody waits for an engine that is gone.
+// Requests do not wait for an engine that is gone.
 void ServedEngine::Fail(const Error& error) {
   log::Failure("the engine has ended: {}", error.message);
   failure_ = error;

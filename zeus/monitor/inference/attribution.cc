@@ -113,7 +113,7 @@ class InferenceAttribution::State {
   std::deque<MeasuredInterval> intervals_;
   std::optional<double> measured_until_;
   double settled_until_ = -std::numeric_limits<double>::infinity();
-  double leftover_energy_ = 0;  // Of intervals too short to be told apart.
+  double leftover_energy_ = 0;  // Energy of intervals too short to be told apart.
   double leftover_variance_ = 0;
   double now_ = -std::numeric_limits<double>::infinity();
   double stepped_ = -std::numeric_limits<double>::infinity();

@@ -121,7 +121,7 @@ class InferenceAttribution {
 
   EngineIndex AddEngine(const InferenceEngineSpec& spec);
 
-  // What the caller knows about a request before its first token.
+  // The caller knows this about a request before its first token.
   struct Arrival {
     EngineIndex engine = 0;
     TimePoint time{};

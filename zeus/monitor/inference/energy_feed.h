@@ -56,8 +56,8 @@ class InferenceEnergyFeed {
   InferenceAttribution& attribution_;
   Options options_;
   std::optional<TimePoint> told_until_;
-  // What was told until some moments of the last seconds. A curve may still be corrected a little
-  // there: the next interval makes up for it.
+  // The energy that was told until some moments of the last seconds. A curve may still be corrected
+  // a little there: the next interval makes up for it.
   struct Told {
     TimePoint until;
     Joules sum;

@@ -16,8 +16,9 @@ constexpr double kPromptResidual = 1.3;
 constexpr double kFirstResidualPower = 20;  // Watts, before anything is known.
 constexpr double kFirstRelativeError = 0.1;
 constexpr double kHopelessError = 0.29;  // A law with larger residuals is learned anew.
-constexpr double kLargestCarry = 0.03;   // Of an interval's energy, to make up for corrections.
-constexpr double kExcessTime = 2;        // Seconds over which an excess of power is averaged.
+constexpr double kLargestCarry =
+    0.03;                          // Largest part of an interval that makes up for corrections.
+constexpr double kExcessTime = 2;  // Seconds over which an excess of power is averaged.
 constexpr double kForgetAtChange = 0.1;
 constexpr double kNearHighest = 0.94;
 constexpr double kLongestUnseen = 1;       // Seconds at the limit until a stranger is given up.

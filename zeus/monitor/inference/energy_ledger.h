@@ -83,7 +83,7 @@ class EnergyLedger {
     double prior_sigma = 0.5;
     EnergyTerms seconds{};
     EnergyTerms law{};
-    EnergyTerms total{};      // Of the interval that is being settled.
+    EnergyTerms total{};      // Work in the interval that is being settled.
     EnergyTerms strangers{};  // The part of sequences that are not ours.
     double mean_batch = 0;
     double heavy = 0;       // Prompt tokens in iterations whose clock was low.

@@ -159,7 +159,7 @@ struct EngineIteration {
   std::vector<PromptPart> prompts{};   // Filled by the schedule of prompt work.
   double strangers = 0;  // Sequences that the engine runs for others than our requests.
   double busy_from = 0;  // Before this moment, the engine stalled or waited.
-  double clock = 1;      // Of the GPU, against that of light iterations.
+  double clock = 1;      // The GPU's clock, relative to that of light iterations.
 
   double sequences() const {
     double sum = strangers;

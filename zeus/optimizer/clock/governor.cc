@@ -134,7 +134,7 @@ class ClockGovernor::State {
   std::vector<Hertz> clocks_;  // Levels, ascending.
   TimePoint now_{};
   std::size_t level_;  // The one that is right now.
-  std::size_t floor_;  // Of least energy for the present demand.
+  std::size_t floor_;  // The clock of least energy for the present demand.
   std::optional<Hertz> locked_;
   TimePoint last_raise_{};
   TimePoint last_change_{};

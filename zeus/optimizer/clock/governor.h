@@ -71,7 +71,7 @@ enum class ClockReason {
   kLeastEnergy,  // Even lower clocks would keep the targets but cost more energy.
   kMissed,       // Targets are missed at the highest clock: it stays.
   kIdle,         // Nothing is in flight.
-  kForeign,      // Somebody else set the clock: the governor stands still.
+  kForeign,      // Another program set the clock: the governor stands still.
 };
 
 // "learning", "sweep", "targets", "least_energy", "missed", "idle", "foreign"
@@ -94,7 +94,7 @@ struct GovernorStatus {
   double share = 0;  // Share of a target against which predictions are held.
   Hertz floor{};     // The clock of least energy for the present load.
   Joules used{};     // Since the first sample.
-  // What was saved against the highest clock; in observer mode what would have been. An estimate
+  // Energy saved against the highest clock; in observer mode, that would have been. An estimate
   // of the model.
   Joules saved{};
 };

@@ -72,8 +72,9 @@ class RequestTracker {
   void AdvanceTo(TimePoint time);
 
   std::unordered_map<std::uint64_t, LiveRequest> live_;
-  std::map<std::uint64_t, std::uint64_t> waiting_;           // Ids by order of arrival.
-  std::unordered_map<std::uint64_t, std::uint64_t> orders_;  // Of those that wait, by id.
+  std::map<std::uint64_t, std::uint64_t> waiting_;  // Ids by order of arrival.
+  std::unordered_map<std::uint64_t, std::uint64_t>
+      orders_;  // Order of arrival of waiting requests, by id.
   std::uint64_t next_order_ = 0;
   TimePoint now_{};
   bool started_ = false;

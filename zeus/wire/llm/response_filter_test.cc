@@ -19,7 +19,7 @@ ResponsePlan Plan(const SampleResponse& sample, Annotate annotate) {
   return {.content_type = sample.content_type, .content_encoding = "", .annotate = annotate};
 }
 
-// What a client gets when the body arrives in pieces of this size.
+// Returns what a client gets when the body arrives in pieces of this size.
 std::string Filter(ResponseFilter& filter, std::string_view body, std::size_t piece) {
   std::string out;
   for (std::size_t at = 0; at < body.size(); at += piece) filter.Feed(body.substr(at, piece), out);

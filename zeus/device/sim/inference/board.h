@@ -43,10 +43,10 @@ class EngineBoard {
   // At a moment of the GPUs' time.
   struct State {
     bool resting = true;  // No GPU runs an iteration.
-    Seconds end{};        // Of the present iteration on the slowest GPU, or of the last one.
-    Joules engine{};      // Exact energy of this engine's iterations since it was attached.
-    Joules exact{};       // Exact energy of all GPUs since they began to exist.
-    Hertz clock{};        // The lowest of the GPUs' clocks.
+    Seconds end{};    // When the present iteration ends on the slowest GPU, or the last one ended.
+    Joules engine{};  // Exact energy of this engine's iterations since it was attached.
+    Joules exact{};   // Exact energy of all GPUs since they began to exist.
+    Hertz clock{};    // The lowest of the GPUs' clocks.
   };
 
   // `load` has the memory, and the process with its heartbeats where the GPUs are shared with other

@@ -47,7 +47,7 @@ struct RequestTruth {
   Joules decode;
   unsigned prompt_tokens;
   unsigned cached_tokens;
-  unsigned output_tokens;  // Of all sequences, that were made.
+  unsigned output_tokens;  // Tokens that were made, in all sequences together.
   unsigned preemptions;
   Seconds arrival;
   std::optional<Seconds> first_token;
@@ -58,9 +58,9 @@ struct RequestTruth {
 
 struct OutputToken {
   RequestId request;
-  unsigned sequence;  // Of the request, from 0.
-  unsigned number;    // Of the sequence, from 1.
-  bool last;          // Of the sequence.
+  unsigned sequence;  // Which sequence of the request, from 0.
+  unsigned number;    // Which token of the sequence, from 1.
+  bool last;          // It is the last token of its sequence.
 };
 
 // One iteration that has ended.

@@ -43,7 +43,7 @@ struct InferenceConstants {
   Watts static_power;
   Joules per_byte;
   Joules per_operation;
-  Joules per_sequence_energy;  // Of the whole group.
+  Joules per_sequence_energy;  // All GPUs of the group together take it.
   Joules per_routed;
 };
 

@@ -206,7 +206,7 @@ class Runner {
 struct News {
   enum class Kind { kArrival, kToken, kEnd, kEnergy } kind;
   Seconds time;
-  std::size_t place = 0;  // Of the request, or of the sample.
+  std::size_t place = 0;  // The index of the request, or of the sample.
 };
 
 std::vector<News> ToNews(const Simulation& simulation, const AttributionCase& scenario,
@@ -237,7 +237,7 @@ std::vector<News> ToNews(const Simulation& simulation, const AttributionCase& sc
   return news;
 }
 
-// What the attribution said about each request.
+// The answers of the attribution about each request.
 struct Answers {
   std::map<InferenceRequestId, RequestEnergy> final_energy;
   std::map<InferenceRequestId, RequestEnergy> provisional;
