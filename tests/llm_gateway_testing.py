@@ -4,11 +4,10 @@ import asyncio
 import http.client
 import json
 import os
-import signal
 import subprocess
 import threading
 
-from sim_testing import SimTestCase, wait_until
+from sim_testing import PipedProgram, SimTestCase, wait_until
 
 ZEUS = os.environ.get("ZEUS_BINARY", "build/release/bin/zeus")
 
@@ -124,7 +123,7 @@ class Upstream:
         self.loop.close()
 
 
-class Gateway:
+class Gateway(PipedProgram):
     """A `zeus llm gateway` process on a free port of this machine."""
 
     def __init__(self, *arguments, environment=None):
@@ -168,18 +167,6 @@ class Gateway:
 
     def open_files(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
-
-    def stop(self, number=signal.SIGTERM):
-        self.process.send_signal(number)
-        _, errors = self.process.communicate(timeout=60)
-        return self.process.returncode, errors
-
-    def kill(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.communicate()
-        for stream in (self.process.stdout, self.process.stderr):
-            stream.close()
 
 
 class GatewayTestCase(SimTestCase):

@@ -3,12 +3,13 @@
 import http.client
 import json
 import os
-import signal
 import socket
 import ssl
 import subprocess
 import tempfile
 import unittest
+
+from sim_testing import PipedProgram
 
 ZEUS = os.environ.get("ZEUS_BINARY", "build/release/bin/zeus")
 
@@ -30,7 +31,7 @@ class Answer:
         return json.loads(self.text)
 
 
-class Server:
+class Server(PipedProgram):
     """A `zeus serve` process on a free port of this machine."""
 
     def __init__(self, *arguments, listen="127.0.0.1:0", environment=None, restore_signals=True):
@@ -66,19 +67,6 @@ class Server:
             return Answer(connection.getresponse())
         finally:
             connection.close()
-
-    def stop(self, number=signal.SIGTERM):
-        """Ends it in good order: exit code and what it wrote to standard error."""
-        self.process.send_signal(number)
-        _, errors = self.process.communicate(timeout=60)
-        return self.process.returncode, errors
-
-    def kill(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.communicate()
-        for stream in (self.process.stdout, self.process.stderr):
-            stream.close()
 
 
 class ServeTestCase(unittest.TestCase):

@@ -1,6 +1,7 @@
 """What the tests of `zeus sim` share: a directory of nodes of their own, and the program."""
 
 import os
+import signal
 import subprocess
 import tempfile
 import time
@@ -16,6 +17,23 @@ def wait_until(condition, what):
         if time.monotonic() > deadline:
             raise AssertionError(what)
         time.sleep(0.02)
+
+
+class PipedProgram:
+    """A program in `process` whose outputs are pipes."""
+
+    def stop(self, number=signal.SIGTERM):
+        """Ends it in good order: exit code and what it wrote to standard error."""
+        self.process.send_signal(number)
+        _, errors = self.process.communicate(timeout=60)
+        return self.process.returncode, errors
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
+        for stream in (self.process.stdout, self.process.stderr):
+            stream.close()
 
 
 class SimTestCase(unittest.TestCase):
