@@ -100,8 +100,7 @@ Result<std::string> CombineModelLists(const std::vector<Result<Fetched>>& answer
     }
   }
   if (!any) return Error{ErrorCode::kUnavailable, why};
-  return Json{{"object", "list"}, {"data", std::move(data)}}.dump(-1, ' ', false,
-                                                                  Json::error_handler_t::replace);
+  return JsonText(Json{{"object", "list"}, {"data", std::move(data)}});
 }
 
 std::string ModelInBody(std::string_view body) {

@@ -33,7 +33,7 @@ class PushedResponse {
 
   // The following are for the server.
 
-  // What came since the last call.
+  // Returns the bytes that came since the last call.
   struct News {
     std::optional<Answer> whole{};
     std::optional<Answer> head{};

@@ -20,9 +20,7 @@ std::string Number(double value) {
 
 // The JSON library knows UTF-8: it replaces what is none.
 std::string ValidUtf8(std::string_view text) {
-  const std::string quoted =
-      Json(std::string(text)).dump(-1, ' ', false, Json::error_handler_t::replace);
-  return Json::parse(quoted).get<std::string>();
+  return Json::parse(JsonText(std::string(text))).get<std::string>();
 }
 
 std::string LabelText(const Labels& labels) {

@@ -16,7 +16,7 @@ using namespace zeus::testing;
 struct Shares {
   int cases = 0;
   int refined = 0;
-  int immediate = 0;  // Of the results that are no preview.
+  int immediate = 0;  // Counts only results that are no preview.
   int previews = 0;
   double sigma_squares = 0;
 

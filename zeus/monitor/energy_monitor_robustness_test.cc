@@ -1,4 +1,4 @@
-// What sensors, drivers and callers do to a monitor on a bad day.
+// These tests do to a monitor what sensors, drivers and callers do on a bad day.
 #include <gtest/gtest.h>
 
 #include <limits>

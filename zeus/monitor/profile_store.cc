@@ -111,8 +111,7 @@ Result<fs::path> ProfileStore::Save(const SensorCalibration& calibration) const 
   std::error_code error;
   fs::create_directories(file.parent_path(), error);
   if (error) return FileError(file.parent_path(), error.value());
-  const std::string text =
-      ToJson(calibration).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string text = JsonText(ToJson(calibration), 2) + "\n";
   ZEUS_RETURN_IF_ERROR(ReplaceFile(file, text));
   return file;
 }

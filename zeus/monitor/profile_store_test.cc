@@ -254,7 +254,7 @@ TEST(ProfileStoreFoldersTest, TheEnvironmentDecides) {
   EXPECT_THAT(folder(), HasSubstr("/nonexistent/profiles/GPU-1234"));
 }
 
-// What `zeus calibrate` measured is used by the plain call.
+// The plain call uses what `zeus calibrate` measured.
 TEST_F(ProfileStoreTest, AMonitorUsesTheCalibrationsOfThisUser) {
   VirtualClock clock;
   const auto make_node = [&clock] {

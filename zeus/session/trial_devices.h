@@ -71,7 +71,7 @@ class TrialDevices {
   Result<std::optional<TrialReport>> Epoch(const EpochReport& said, EpochTiming timing);
   RunPowerLimit* limit() { return limit_.get(); }  // Null without devices.
 
-  // What was measured is not kept. May be called while a step is busy.
+  // The profile that this run measured is not kept. May be called while a step is busy.
   void Doubt() { doubted_ = true; }
 
  private:

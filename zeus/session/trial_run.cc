@@ -490,7 +490,7 @@ bool TrialRun::FlushReports(ChildOutcome& outcome) {
   if (held_) reporter_->Push(*held_);
   if (outcome.interrupted) return reporter_->Flush(kFlushTimeoutOnSignal);
   if (reporter_->Flush(kFlushTimeoutOnSignal)) return true;
-  // What a server that hangs is not told now is kept for it.
+  // Reports that a hanging server does not take now are kept and sent later.
   if (ServiceHangs() || parts_.service.offline()) return false;
   parts_.listener.OnOutput();
   log::Warning("the run has ended; its last reports wait for the server, for {:g} s more",

@@ -122,7 +122,7 @@ class TrialRun {
   std::shared_ptr<TrialDevices> devices_;
   std::function<void()> then_;  // Called when the step has returned.
   TrialReport last_{};          // The latest epoch.
-  TimePoint next_poll_{};       // Of the power limit.
+  TimePoint next_poll_{};       // When the power limit is looked at again.
   bool blind_ = false;          // The devices do not answer.
   bool limit_ended_ = false;
   std::vector<QueuedEpoch> queued_;   // Wait to be measured,

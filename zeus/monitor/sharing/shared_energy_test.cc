@@ -23,7 +23,7 @@ using zeus::testing::ScriptedMeter;
 
 class SharedEnergyTest : public ::testing::Test {
  protected:
-  // What one process would have.
+  // The energy that one process alone would have.
   EnergyMonitor& AddProcess(ActivityGroup group = {}) {
     meters_.push_back(std::make_unique<ScriptedMeter>(
         clock_, ScriptedMeter::Sensor{.counter_period = 100ms, .phase = 37ms}));
@@ -117,7 +117,7 @@ TEST_F(SharedEnergyTest, AProcessKnowsItsPartWhileItsWindowIsOpen) {
   OwnShare share(first, {0});
   share.Begin();
   Run(5s);
-  // Who has just left is not taken for company.
+  // A process that has just left is not taken for company.
   EXPECT_NEAR(share.OwnPart(), 1, 1e-9);
   EXPECT_FALSE(share.shared());
   ASSERT_TRUE(second.BeginWindow("beside").ok());

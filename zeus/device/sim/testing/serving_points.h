@@ -21,8 +21,8 @@ struct ServingPoint {
   unsigned gpus;
   double batch;          // Mean number of sequences that run.
   double output_tokens;  // Mean per request.
-  Seconds time;          // Of one iteration.
-  Joules energy;         // Of one iteration, of all GPUs.
+  Seconds time;          // That one iteration takes.
+  Joules energy;         // That one iteration takes on all GPUs together.
 };
 
 // The points of catalogued models on that GPU; those of other models are left out.
@@ -35,7 +35,7 @@ struct PointError {
 };
 PointError Compare(const ServingPoint& point);
 
-// Of the errors without their signs.
+// Percentiles of the errors without their signs.
 struct ErrorSummary {
   double median;
   double percentile_95;
