@@ -116,6 +116,20 @@ TEST(CoverageTest, RandomWindows) {
   }
 }
 
+TEST(CoverageTest, ASensorWithGapsMayHaveMissedTheOnlyWorkOfAWindow) {
+  const SensorKind& sensor = Sensor("power 100/25 ms");
+  for (const Place place : {Place::kStart, Place::kMiddle, Place::kEnd, Place::kEndAwaited}) {
+    for (const double length : {0.2, 1.0}) {
+      const Load load = WorkAlone(place);
+      const Shares inside = Inside(sensor, load, length, 100);
+      EXPECT_GE(inside.Refined(), 0.9) << load.name << ", " << length << " s";
+      EXPECT_GE(inside.Immediate(), 0.9) << load.name << ", " << length << " s";
+    }
+  }
+  const Shares steady = Inside(sensor, PlainLoad("steady"), 1, 40);
+  EXPECT_LT(steady.Sigma(), 0.01 * 300) << "a busy device hides no work";
+}
+
 TEST(CoverageTest, ASensorWithGapsLearnsThatWorkMayFallIntoThem) {
   const SensorKind& sensor = Sensor("power 100/25 ms");
   for (const Place place : {Place::kStart, Place::kMiddle, Place::kEnd})

@@ -227,6 +227,14 @@ EnergyCurve::Point DeviceRecord::At(TimePoint time) const {
   return point;
 }
 
+double DeviceRecord::HiddenWorkVariance(Joules energy, Seconds time) const {
+  const SensorProfile& sensor = device_.sensor;
+  if (mode_ != Mode::kPower || time <= Seconds(0)) return 0;
+  return track_.curve().HiddenWorkVariance(
+      Joules(energy.value() * sensor.gain) + sensor.offset * time, time,
+      sensor.power_period - sensor.power_window);
+}
+
 Result<EnergyEstimate> DeviceRecord::Estimate(TimePoint begin, const EnergyCurve::Point& from,
                                               TimePoint end, const EnergyCurve::Point& to) const {
   if (!known()) return reason_;
@@ -254,23 +262,24 @@ Result<EnergyEstimate> DeviceRecord::Estimate(TimePoint begin, const EnergyCurve
   const Seconds resolution = track_.update_period();
   const double correlated =
       1.0 + 0.5 * std::min(1.0, 3 * resolution / std::max<Seconds>(time, 1ns));
-  EnergyEstimate estimate{
-      .energy = energy,
-      .sigma = Joules(std::sqrt(variance * Squared(correlated) + shared_variance)),
-      .shared_sigma = Joules(std::sqrt(shared_variance)),
-      .attributed = energy,
-      .source = source(),
-      .coverage = 1.0,
-      .updates = static_cast<int>(to.updates - from.updates),
-      .update_period = track_.update_period(),
-      .flags = incidents_.Between(begin, end)};
+  const double known_variance = variance * Squared(correlated) + shared_variance;
+  const double hidden_variance = HiddenWorkVariance(energy, time) * Squared(correlated);
+  EnergyEstimate estimate{.energy = energy,
+                          .sigma = Joules(std::sqrt(known_variance + hidden_variance)),
+                          .shared_sigma = Joules(std::sqrt(shared_variance)),
+                          .attributed = energy,
+                          .source = source(),
+                          .coverage = 1.0,
+                          .updates = static_cast<int>(to.updates - from.updates),
+                          .update_period = track_.update_period(),
+                          .flags = incidents_.Between(begin, end)};
   if (time > Seconds(0))
     estimate.coverage = std::clamp((to.observed - from.observed) / time, 0.0, 1.0);
   if (time < 3 * track_.update_period()) estimate.flags.Set(MeasurementFlag::kShortWindow);
   if (dark > Seconds(0) || begin < *known_since_) estimate.flags.Set(MeasurementFlag::kPartial);
   if (Throttled() && end >= *last_telemetry_) estimate.flags.Set(MeasurementFlag::kThrottled);
   if (to.uneven > from.uneven) estimate.flags.Set(MeasurementFlag::kSensorAliasingPossible);
-  if (to.hidden > std::max(energy * kNegligible, estimate.sigma * 2.0))
+  if (to.hidden > std::max(energy * kNegligible, Joules(std::sqrt(known_variance)) * 2.0))
     estimate.flags.Set(MeasurementFlag::kPreview);
   return estimate;
 }

@@ -87,6 +87,8 @@ class DeviceRecord {
   void RecordPower();
   void ShowEnergy(TimePoint now, EnergyMonitor::Present& present);
   EnergySource source() const;
+  // See EnergyCurve; zero for a device with a counter, which misses nothing.
+  double HiddenWorkVariance(Joules energy, Seconds time) const;
   Result<EnergyEstimate> BetweenUnseen(TimePoint begin, TimePoint end) const;
   bool Throttled() const;  // According to the latest telemetry.
   // The point at begin_: remembered, for the curve forgets.

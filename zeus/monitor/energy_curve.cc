@@ -434,7 +434,13 @@ EnergyCurve::Point EnergyCurve::Provisional(TimePoint time) const {
     const bool observed = stretch.kind == Stretch::Kind::kObserved;
     point.energy += (observed ? stretch.power : latest_) * length;
     if (observed) point.observed += length;
-    if (stretch.kind == Stretch::Kind::kGap) AddDrift(point, length);
+    if (stretch.kind == Stretch::Kind::kGap) {
+      // The load may have gone from the level before to the latest one at any instant.
+      const Watts change = left_known_ ? latest_ - left_ : Watts(0);
+      point.energy -= change * length / 2.0;
+      point.edge_variance += Square((change * length).value()) / 12;
+      AddDrift(point, length);
+    }
     if (observed && stretch.end <= time) ++point.updates;
     if (stretch.end == time) point.edge_variance = Square(stretch.end_doubt.value());
     if (stretch.end > time) point.edge_variance += ProvisionalVariance(stretch, time);
@@ -506,6 +512,19 @@ EnergyCurve::Point EnergyCurve::Extrapolate(TimePoint time) const {
   point.edge_variance +=
       Square(excess.value()) * (at_edge / 3 - Square(at_edge / 2) + (1 - at_edge) * elsewhere / 3);
   return point;
+}
+
+double EnergyCurve::HiddenWorkVariance(Joules energy, Seconds time, Seconds gap) const {
+  // A device is idle when it could draw several times its power.
+  constexpr double kIdle = 4;
+  // The share of short pieces of work that fall into a gap as a whole.
+  constexpr double kHiddenShare = 0.4;
+  const Watts idle = variability_.Lowest();
+  if (gap <= Seconds(0) || !ceiling_ || idle * kIdle > *ceiling_) return 0;
+  const Joules most = (*ceiling_ - idle) * gap;
+  const double seen = std::max((energy - idle * time) / most, 0.0);
+  // The energy of hidden work is anything up to the most.
+  return std::max(1 - seen, 0.0) * kHiddenShare * Square(most.value()) / 3;
 }
 
 // Whether the load changed at all of late.

@@ -153,6 +153,11 @@ class EnergyCurve {
   // Exact for what is settled, extrapolated for the rest.
   Point At(TimePoint time) const;
 
+  // A sensor that does not look for `gap` of its time can miss work that is shorter. Returns the
+  // variance (J²) of such work in a window of this energy and length, in which an idle device was
+  // seen: windows are opened around work. Zero where work was seen, and for a busy device.
+  double HiddenWorkVariance(Joules energy, Seconds time, Seconds gap) const;
+
   // Over the last observed stretch.
   Watts power() const { return latest_; }
   // How far the present power may be from power().
