@@ -92,7 +92,7 @@ class FaultTest(TrainTestCase):
         self.assertNotEqual(process.returncode, 0, errors)  # The limit may still be changed.
         trial, = self.trials()
         self.assertEqual((trial["status"], trial["epochs"]), ("converged", 30))
-        self.assertTrue(trial["shared"])
+        self.assertTrue(trial["unmeasured"])
         self.assertLess(trial["time_seconds"], 60)
 
     def test_ctrl_c_is_answered_while_a_server_hangs(self):

@@ -81,6 +81,11 @@ struct Trial {
   bool undisturbed = false;
   // Other processes used the GPUs: `energy` is the share of this run, `time` that of a shared GPU.
   bool shared = false;
+  // The energy of the run is not known well enough: too short for the sensor, or measured too late.
+  bool unmeasured = false;
+
+  // Whether its amounts are those of this run alone, so that they may be learned from and compared.
+  bool Comparable() const { return !shared && !unmeasured; }
 };
 
 enum class EventKind {

@@ -25,8 +25,9 @@ PlannedRun PlannedRunFor(const Trial& trial) {
           .role = trial.role};
 }
 
-// The policy learns from its own trials only, and only if they were alone on their GPUs.
-bool Teaches(const Trial& trial) { return trial.role != RunRole::kBaseline && !trial.shared; }
+// The policy learns from its own trials only, and only if they were measured and alone on their
+// GPUs.
+bool Teaches(const Trial& trial) { return trial.role != RunRole::kBaseline && trial.Comparable(); }
 
 std::string EpochsText(int epochs) {
   return fmt::format("{} epoch{}", epochs, epochs == 1 ? "" : "s");
@@ -42,6 +43,7 @@ Json ProgressDetail(const Trial& trial) {
   if (trial.power_limit) json["power_limit_watts"] = trial.power_limit->value();
   if (trial.undisturbed) json["undisturbed"] = true;
   if (trial.shared) json["shared"] = true;
+  if (trial.unmeasured) json["unmeasured"] = true;
   return json;
 }
 
@@ -277,6 +279,7 @@ void JobChange::Apply(const TrialReport& report, Trial& trial) const {
   if (report.power_limit) trial.power_limit = report.power_limit;
   trial.undisturbed = report.undisturbed;
   trial.shared = trial.shared || report.shared;
+  trial.unmeasured = report.unmeasured;
 }
 
 Result<std::optional<std::string>> JobChange::WhyStop(const Trial& trial) {
@@ -286,7 +289,7 @@ Result<std::optional<std::string>> JobChange::WhyStop(const Trial& trial) {
   ZEUS_TRY(BatchSizePolicy * policy, policies_.For(trial.gpu_model));
   const RunBound bound =
       ComputeBound(*policy, PlannedRunFor(trial), trial.epoch_cost, job_.spec.max_epochs);
-  // A baseline and a run on a shared GPU are not stopped by the budget.
+  // A run from which nothing is learned is not stopped by the budget.
   if (Teaches(trial) && trial.epochs >= bound.last_epoch)
     return Reason(fmt::format("stopped after {}: more would cost more than it can gain",
                               EpochsText(trial.epochs)));

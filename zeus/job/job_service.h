@@ -54,9 +54,10 @@ struct TrialReport {
   std::optional<Joules> epoch_energy{};
   std::optional<Seconds> epoch_time{};
   std::optional<Watts> power_limit{};
-  // See Trial; both are about the whole trial so far.
+  // See Trial; these are about the whole trial so far.
   bool undisturbed = false;
   bool shared = false;
+  bool unmeasured = false;
 };
 
 struct ReportAnswer {

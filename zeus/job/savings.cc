@@ -62,7 +62,10 @@ struct ChargedRecurrence {
   bool reached = false;
   bool under_way = false;
   bool shared = false;
+  bool unmeasured = false;
   int runs = 0;
+
+  bool Comparable() const { return !shared && !unmeasured; }
 };
 
 // Runs of the baseline itself and of other GPU models are not charged.
@@ -83,6 +86,7 @@ std::map<std::int64_t, ChargedRecurrence> Charged(std::span<const Trial> trials,
     sum.reached = sum.reached || trial.status == TrialStatus::kConverged;
     sum.under_way = sum.under_way || IsActive(trial.status);
     sum.shared = sum.shared || trial.shared;
+    sum.unmeasured = sum.unmeasured || trial.unmeasured;
   }
   return recurrences;
 }
@@ -121,7 +125,7 @@ std::string WhyUnknown(const JobSavings& savings) {
 
 bool IsUndisturbedDefault(const Trial& trial, const JobSpec& spec) {
   const bool meant = trial.role == RunRole::kBaseline || spec.policy == "default";
-  return meant && trial.undisturbed && !trial.shared && trial.attempt == 0 &&
+  return meant && trial.undisturbed && trial.Comparable() && trial.attempt == 0 &&
          trial.batch_size == spec.default_batch_size && trial.status == TrialStatus::kConverged;
 }
 
@@ -158,8 +162,8 @@ JobSavings ComputeSavings(const SavingsBasis& basis) {
   AmountLists lists;
   for (const auto& [number, recurrence] : Charged(basis.trials, savings.gpu_model)) {
     if (recurrence.under_way) continue;
-    if (recurrence.shared) {
-      savings.shared += recurrence.runs;
+    if (!recurrence.Comparable()) {
+      (recurrence.shared ? savings.shared : savings.unmeasured) += recurrence.runs;
       continue;
     }
     savings.runs += recurrence.runs;
@@ -185,7 +189,7 @@ void AddSavedCarbon(const CarbonAccounting& accounting, std::span<const Trial> t
   for (const Trial& trial : trials) {
     if (!MayBeCharged(trial, savings.gpu_model)) continue;
     const ChargedRecurrence& recurrence = recurrences.at(trial.recurrence);
-    if (recurrence.under_way || recurrence.shared) continue;
+    if (recurrence.under_way || !recurrence.Comparable()) continue;
     charged += trial.energy;
     runs.push_back(&trial);
   }

@@ -56,6 +56,7 @@ struct JobSavings {
   UsualAmounts zeus{};         // Recurrences of the job, with everything that is charged to them.
   int runs = 0;                // Runs that are charged.
   int shared = 0;              // Runs left out because other processes used their GPUs.
+  int unmeasured = 0;          // Runs left out because their energy is not known well enough.
 
   struct Saved {
     SavedAmount energy{};

@@ -103,6 +103,7 @@ TEST_F(SavingsTest, DisturbedAndForeignRunsAreNoBaseline) {
   };
   EXPECT_FALSE(but([](Trial& trial) { trial.undisturbed = false; }));
   EXPECT_FALSE(but([](Trial& trial) { trial.shared = true; }));
+  EXPECT_FALSE(but([](Trial& trial) { trial.unmeasured = true; }));
   EXPECT_FALSE(but([](Trial& trial) { trial.batch_size = 16; }));
   EXPECT_FALSE(but([](Trial& trial) { trial.status = TrialStatus::kStopped; }));
   EXPECT_FALSE(but([](Trial& trial) { trial.role = RunRole::kExploring; }));
@@ -121,6 +122,18 @@ TEST_F(SavingsTest, RunsOnSharedGpusAreLeftOutAndCounted) {
   Add(RunRole::kExploiting, 4, 10_J);
   trials_.back().shared = true;
   EXPECT_EQ(Savings().shared, 1);
+  EXPECT_NEAR(Savings().saved->energy.percent, 50, 1e-9);
+}
+
+TEST_F(SavingsTest, RunsWithoutAMeasuredEnergyAreLeftOutAndCounted) {
+  Add(RunRole::kBaseline, 0, 100_J);
+  Add(RunRole::kBaseline, 1, 100_J);
+  Add(RunRole::kExploiting, 2, 50_J);
+  Add(RunRole::kExploiting, 3, 50_J);
+  Add(RunRole::kExploiting, 4, 0_J);
+  trials_.back().unmeasured = true;
+  EXPECT_EQ(Savings().unmeasured, 1);
+  EXPECT_EQ(Savings().shared, 0);
   EXPECT_NEAR(Savings().saved->energy.percent, 50, 1e-9);
 }
 

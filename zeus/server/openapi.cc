@@ -146,7 +146,8 @@ constexpr const char* kRequestSchemas = R"json({
     "epoch_time_seconds": {"type": ["number", "null"], "minimum": 0},
     "power_limit_watts": {"type": ["number", "null"], "minimum": 0},
     "undisturbed": {"type": ["boolean", "null"], "default": false},
-    "shared": {"type": ["boolean", "null"], "default": false}}},
+    "shared": {"type": ["boolean", "null"], "default": false},
+    "unmeasured": {"type": ["boolean", "null"], "default": false}}},
 "TrialEnd": {
   "type": "object", "additionalProperties": false, "required": ["status"],
   "properties": {
@@ -214,7 +215,8 @@ constexpr const char* kAnswers = R"json({
     "cost_joules": {"type": "number"}, "metric": {"type": ["number", "null"]},
     "epoch_cost_joules": {"type": ["number", "null"]},
     "power_limit_watts": {"type": ["number", "null"]}, "reason": {"type": "string"},
-    "undisturbed": {"type": "boolean"}, "shared": {"type": "boolean"}}},
+    "undisturbed": {"type": "boolean"}, "shared": {"type": "boolean"},
+    "unmeasured": {"type": "boolean"}}},
 "TrialPage": {
   "type": "object", "required": ["trials", "next"],
   "properties": {"trials": {"type": "array", "items": {"$ref": "#/components/schemas/Trial"}},

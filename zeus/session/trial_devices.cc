@@ -51,9 +51,10 @@ Result<std::optional<TrialReport>> TrialDevices::Epoch(const EpochReport& said,
   if (!report.ok() || !report.value()) return report;
   const Seconds lateness = parts_.clock.Now() - arrived;
   if (lateness > kLateMeasurement && lateness > kLatePart * report.value()->time) {
-    report.value()->shared = true;
+    late_ = true;
     if (limit_ != nullptr) limit_->Forget();
   }
+  report.value()->unmeasured |= late_;
   return report;
 }
 

@@ -77,6 +77,7 @@ class TrialDevices {
  private:
   Parts parts_;
   std::atomic<bool> doubted_{false};
+  bool late_ = false;  // A report was processed long after its arrival.
   std::unique_ptr<RunPowerLimit> limit_;
   std::unique_ptr<TrialMeter> meter_;
 };

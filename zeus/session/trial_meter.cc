@@ -96,6 +96,8 @@ Status TrialMeter::Measure(const EpochReport& said, TrialReport& report) {
   }
   if (said.energy) (void)OwnPart();
   report.shared = share_ && share_->shared();
+  // A run that is over before its sensor has shown anything.
+  report.unmeasured = spec_.eta > 0 && !said.energy && !(energy > Joules(0));
   // Estimates of what the sensor has not shown yet may be taken back; energy cannot.
   report.energy = std::max(said.energy.value_or(energy), last_.energy);
   const TimePoint arrived = said.arrived.value_or(parts_.clock.Now());

@@ -346,7 +346,7 @@ void TrialRun::CountBlindly() {
     report.energy = std::max(said.energy.value_or(last_.energy), last_.energy);
     report.power_limit = said.power_limit;
     report.undisturbed = false;
-    report.shared = true;  // The service learns nothing from such a trial.
+    report.unmeasured = true;
     CountEpoch(epoch, std::optional(report));
   }
 }
@@ -566,6 +566,7 @@ Trial TrialRun::WithLastReport(Trial trial) const {
   trial.cost = ZeusCostOf(job_.spec.eta, trial.max_power, last_.energy, last_.time);
   trial.metric = last_.metric;
   trial.shared = trial.shared || last_.shared;
+  trial.unmeasured = last_.unmeasured;
   if (last_.power_limit) trial.power_limit = last_.power_limit;
   return trial;
 }

@@ -146,9 +146,14 @@ constexpr std::array kDisturbances = {
     "ALTER TABLE trials ADD COLUMN shared BIGINT NOT NULL DEFAULT 0",
 };
 
+// Runs whose energy is not known well enough; earlier ones were marked as shared.
+constexpr std::array kUnmeasured = {
+    "ALTER TABLE trials ADD COLUMN unmeasured BIGINT NOT NULL DEFAULT 0",
+};
+
 // In order; the first one has number 1.
-const std::array<std::span<const char* const>, 5> kMigrations = {kFirst, kPlans, kProbe,
-                                                                 kLeaseClock, kDisturbances};
+const std::array<std::span<const char* const>, 6> kMigrations = {
+    kFirst, kPlans, kProbe, kLeaseClock, kDisturbances, kUnmeasured};
 
 constexpr const char* kVersionTable =
     "CREATE TABLE IF NOT EXISTS zeus_migrations (version BIGINT PRIMARY KEY)";

@@ -147,7 +147,7 @@ const std::string kTrialColumnsButKey =
     "recurrence, attempt, batch_size, role, gpu_model, max_power_watts, status, "
     "request_id, started_at, lease_seconds, lease_until, ended_at, epochs, time_seconds, "
     "energy_joules, cost_joules, metric, epoch_cost_joules, power_limit_watts, reason, "
-    "undisturbed, shared";
+    "undisturbed, shared, unmeasured";
 const std::string kTrialColumns = "job_id, number, " + kTrialColumnsButKey;
 const std::string kEventColumns = "job_id, sequence, at, kind, trial, detail";
 
@@ -169,17 +169,17 @@ Result<SqlRow> UpdatedColumns(const Job& job) {
 }
 
 Result<SqlRow> ToRow(const Trial& trial) {
-  SqlRow row =
-      Values(Text(trial.job_id), NumberOf(trial.number), NumberOf(trial.recurrence),
-             NumberOf(trial.attempt), NumberOf(trial.batch_size), Text(Name(trial.role)),
-             Text(trial.gpu_model), Real(trial.max_power.value()), Text(Name(trial.status)),
-             trial.request_id.empty() ? SqlValue() : Text(trial.request_id),
-             NumberOf(SqlTime(trial.started_at)), Real(trial.lease.count()),
-             NumberOf(SqlTime(trial.lease_until)), OptionalTime(trial.ended_at),
-             NumberOf(trial.epochs), Real(trial.time.count()), Real(trial.energy.value()),
-             Real(trial.cost.value()), trial.metric ? Real(*trial.metric) : SqlValue(),
-             OptionalUnit(trial.epoch_cost), OptionalUnit(trial.power_limit), Text(trial.reason),
-             NumberOf(trial.undisturbed ? 1 : 0), NumberOf(trial.shared ? 1 : 0));
+  SqlRow row = Values(
+      Text(trial.job_id), NumberOf(trial.number), NumberOf(trial.recurrence),
+      NumberOf(trial.attempt), NumberOf(trial.batch_size), Text(Name(trial.role)),
+      Text(trial.gpu_model), Real(trial.max_power.value()), Text(Name(trial.status)),
+      trial.request_id.empty() ? SqlValue() : Text(trial.request_id),
+      NumberOf(SqlTime(trial.started_at)), Real(trial.lease.count()),
+      NumberOf(SqlTime(trial.lease_until)), OptionalTime(trial.ended_at), NumberOf(trial.epochs),
+      Real(trial.time.count()), Real(trial.energy.value()), Real(trial.cost.value()),
+      trial.metric ? Real(*trial.metric) : SqlValue(), OptionalUnit(trial.epoch_cost),
+      OptionalUnit(trial.power_limit), Text(trial.reason), NumberOf(trial.undisturbed ? 1 : 0),
+      NumberOf(trial.shared ? 1 : 0), NumberOf(trial.unmeasured ? 1 : 0));
   ZEUS_RETURN_IF_ERROR(CheckValues(row, "trial"));
   return row;
 }
@@ -251,6 +251,7 @@ Result<Trial> TrialFrom(SqlRow row) {
   trial.reason = reader.Text();
   trial.undisturbed = reader.Integer() != 0;
   trial.shared = reader.Integer() != 0;
+  trial.unmeasured = reader.Integer() != 0;
   ZEUS_RETURN_IF_ERROR(reader.status());
   return trial;
 }
@@ -555,7 +556,7 @@ Result<std::vector<Trial>> SqlJobTransaction::TrialsOfRecurrence(const std::stri
 }
 
 Status SqlJobTransaction::InsertTrial(const Trial& trial) {
-  static const std::string kInsert = InsertInto("trials", kTrialColumns, 24);
+  static const std::string kInsert = InsertInto("trials", kTrialColumns, 25);
   ZEUS_TRY(SqlRow row, ToRow(trial));
   Put(kInsert, std::move(row), trial);
   return Ok();
@@ -563,7 +564,7 @@ Status SqlJobTransaction::InsertTrial(const Trial& trial) {
 
 Status SqlJobTransaction::UpdateTrial(const Trial& trial) {
   static const std::string kUpdate = "UPDATE trials SET (" + kTrialColumnsButKey + ") = (" +
-                                     Placeholders(3, 24) + ") WHERE job_id = $1 AND number = $2";
+                                     Placeholders(3, 25) + ") WHERE job_id = $1 AND number = $2";
   ZEUS_TRY(SqlRow row, ToRow(trial));
   Put(kUpdate, std::move(row), trial);
   return Ok();

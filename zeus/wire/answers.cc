@@ -95,7 +95,8 @@ Json ToJson(const Trial& trial) {
           {"power_limit_watts", OrNull(trial.power_limit)},
           {"reason", trial.reason},
           {"undisturbed", trial.undisturbed},
-          {"shared", trial.shared}};
+          {"shared", trial.shared},
+          {"unmeasured", trial.unmeasured}};
 }
 
 namespace {
@@ -139,6 +140,7 @@ void ReadResults(FieldReader& fields, Trial& trial) {
   ReadQuantity(fields, "power_limit_watts", trial.power_limit);
   fields.Read("undisturbed", trial.undisturbed);
   fields.Read("shared", trial.shared);
+  fields.Read("unmeasured", trial.unmeasured);
 }
 
 }  // namespace
@@ -398,6 +400,7 @@ Json ToJson(const JobSavings& savings) {
           {"zeus", UsualJson(savings.zeus)},
           {"runs", savings.runs},
           {"shared_runs", savings.shared},
+          {"unmeasured_runs", savings.unmeasured},
           {"saved", SavedJson(savings)},
           {"unknown_because",
            savings.unknown_because.empty() ? Json() : Json(savings.unknown_because)}};
@@ -412,6 +415,7 @@ Result<JobSavings> JobSavingsFromJson(const Json& json) {
   fields.Require("default_batch_size", savings.default_batch_size);
   fields.Require("runs", savings.runs);
   fields.Require("shared_runs", savings.shared);
+  fields.Read("unmeasured_runs", savings.unmeasured);
   fields.ReadUnlessNull("unknown_because", savings.unknown_because);
   ZEUS_RETURN_IF_ERROR(fields.FinishAllowingOthers());
   ZEUS_TRY(savings.baseline, UsualFromJson(json.value("baseline", Json())));

@@ -193,6 +193,7 @@ Json ToJson(const TrialReport& report) {
   if (report.power_limit) json["power_limit_watts"] = report.power_limit->value();
   if (report.undisturbed) json["undisturbed"] = true;
   if (report.shared) json["shared"] = true;
+  if (report.unmeasured) json["unmeasured"] = true;
   return json;
 }
 
@@ -208,6 +209,7 @@ Result<TrialReport> TrialReportFromJson(std::string job_id, std::int64_t trial, 
   ReadQuantity(fields, "power_limit_watts", report.power_limit);
   fields.ReadUnlessNull("undisturbed", report.undisturbed);
   fields.ReadUnlessNull("shared", report.shared);
+  fields.ReadUnlessNull("unmeasured", report.unmeasured);
   ZEUS_RETURN_IF_ERROR(fields.Finish());
   return report;
 }

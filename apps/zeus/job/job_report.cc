@@ -200,6 +200,7 @@ std::string ToTextPlot(const Lessons& lessons, std::size_t rows) {
                      std::string(static_cast<std::size_t>(std::lround(share * kWidest)), '#') +
                          (recurrence.role == RunRole::kBaseline ? " (undisturbed default)" : "") +
                          (recurrence.shared ? " (shared GPU)" : "") +
+                         (recurrence.unmeasured ? " (energy not known)" : "") +
                          (recurrence.converged ? "" : " (target not reached)")});
   }
   if (lines.empty()) return "";

@@ -62,6 +62,7 @@ std::vector<RecurrenceAmounts> ByRecurrence(const std::vector<Trial>& trials) {
     sum.batch_size = trial.batch_size;
     sum.converged = sum.converged || trial.status == TrialStatus::kConverged;
     sum.shared = sum.shared || trial.shared;
+    sum.unmeasured = sum.unmeasured || trial.unmeasured;
     sum.energy += trial.energy;
     sum.time += trial.time;
     sum.cost += trial.cost;
@@ -78,7 +79,7 @@ MeasuredArm Measured(const Lessons& lessons, int batch_size) {
     const bool ended =
         trial.status == TrialStatus::kConverged || trial.status == TrialStatus::kStopped;
     if (trial.batch_size != batch_size || trial.gpu_model != lessons.arms.gpu_model || !ended ||
-        trial.shared || trial.role == RunRole::kBaseline)
+        !trial.Comparable() || trial.role == RunRole::kBaseline)
       continue;
     const bool reached = trial.status == TrialStatus::kConverged;
     ++arm.runs;
@@ -123,7 +124,7 @@ void Conclude(Lessons& lessons) {
   }
   const auto with_best = [best, &model](const RecurrenceAmounts& recurrence) {
     return recurrence.first_batch_size == best && recurrence.gpu_model == model &&
-           !recurrence.shared && recurrence.role != RunRole::kBaseline;
+           recurrence.Comparable() && recurrence.role != RunRole::kBaseline;
   };
   // The exploration that found the best is not what using it takes.
   lessons.at_best = Usual(lessons.recurrences, [&](const RecurrenceAmounts& recurrence) {
@@ -169,15 +170,11 @@ Json ToJson(const std::optional<UsualAmounts>& amounts) {
 }
 
 Json ToJson(const RecurrenceAmounts& amounts) {
-  return {{"recurrence", amounts.recurrence},
-          {"tries", amounts.tries},
-          {"batch_size", amounts.batch_size},
-          {"converged", amounts.converged},
-          {"role", Name(amounts.role)},
-          {"shared", amounts.shared},
-          {"energy_joules", amounts.energy.value()},
-          {"time_seconds", amounts.time.count()},
-          {"cost_joules", amounts.cost.value()}};
+  return {{"recurrence", amounts.recurrence},     {"tries", amounts.tries},
+          {"batch_size", amounts.batch_size},     {"converged", amounts.converged},
+          {"role", Name(amounts.role)},           {"shared", amounts.shared},
+          {"unmeasured", amounts.unmeasured},     {"energy_joules", amounts.energy.value()},
+          {"time_seconds", amounts.time.count()}, {"cost_joules", amounts.cost.value()}};
 }
 
 Json ToJson(const MeasuredArm& arm) {
@@ -311,6 +308,7 @@ std::string StatusText(const Trial& trial) {
   std::string text(Name(trial.status));
   if (trial.role == RunRole::kBaseline) text += ", baseline";
   if (trial.shared) text += ", shared GPU";
+  if (trial.unmeasured) text += ", energy not known";
   return text;
 }
 
@@ -362,6 +360,9 @@ std::string SavingsText(const Lessons& lessons) {
   if (savings.shared > 0)
     text += fmt::format("  (without {} run{} that shared GPUs with other processes)\n",
                         savings.shared, savings.shared == 1 ? "" : "s");
+  if (savings.unmeasured > 0)
+    text += fmt::format("  (without {} run{} whose energy is not known well enough)\n",
+                        savings.unmeasured, savings.unmeasured == 1 ? "" : "s");
   return text;
 }
 

@@ -29,7 +29,10 @@ struct RecurrenceAmounts {
   RunRole role = RunRole::kExploiting;
   int batch_size = 0;  // Batch size of the last try.
   bool converged = false;
-  bool shared = false;  // Other processes used the GPUs of a try.
+  bool shared = false;      // Other processes used the GPUs of a try.
+  bool unmeasured = false;  // The energy of a try is not known well enough.
+
+  bool Comparable() const { return !shared && !unmeasured; }
   Joules energy{};
   Seconds time{};
   Joules cost{};

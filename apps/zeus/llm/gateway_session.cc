@@ -153,12 +153,9 @@ gateway::ProxyLimits MakeLimits(const LlmGatewayOptions& options) {
 }
 
 Result<std::unique_ptr<NodeMonitor>> OpenGpus(Clock& clock) {
-  NodeMonitorOptions wanted;
-  wanted.cpus = false;
-  wanted.rails = false;
-  wanted.share = false;  // The gateway divides all of the GPUs' energy itself.
-  wanted.telemetry_interval = Seconds(0.25);
-  return NodeMonitor::OpenThisMachine(clock, std::move(wanted));
+  // Nothing is shared: the gateway divides all of the GPUs' energy itself.
+  return NodeMonitor::OpenThisMachine(
+      clock, {.cpus = false, .rails = false, .share = false, .telemetry_interval = Seconds(0.25)});
 }
 
 // Returns the grams of energy that was used evenly between two moments.

@@ -194,6 +194,7 @@ TEST_P(RepositoryConformance, ATrialComesBackAsItWasStored) {
   trial.metric = -std::numeric_limits<double>::infinity();
   trial.epoch_cost = Joules(5e-324);
   trial.power_limit = Watts(125.0);
+  trial.unmeasured = true;
   trial.reason = "budget: 雪\n\"quoted\"";
   ASSERT_TRUE(
       repository_->Write([&](JobTransaction& change) { return change.UpdateTrial(trial); }).ok());
@@ -220,6 +221,9 @@ TEST_P(RepositoryConformance, ATrialComesBackAsItWasStored) {
   EXPECT_EQ(found.value().metric, trial.metric);
   EXPECT_EQ(found.value().epoch_cost, trial.epoch_cost);
   EXPECT_EQ(found.value().power_limit, trial.power_limit);
+  EXPECT_FALSE(found.value().undisturbed);
+  EXPECT_FALSE(found.value().shared);
+  EXPECT_TRUE(found.value().unmeasured);
   EXPECT_EQ(found.value().reason, trial.reason);
 }
 
