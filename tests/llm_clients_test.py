@@ -27,12 +27,17 @@ REAL_MODELS = os.environ.get("ZEUS_REAL_MODELS", "") not in ("", "0")
 PROMPT = "Once upon a time there was a lighthouse."
 
 
+missing = {}  # Why components cannot be had: nobody tries again.
+
+
 def fetched(name, cached_only=False):
     """The path of a component; skips the test, with the reason, where it cannot be had."""
-    try:
-        return fetch_llm.fetch(name, cached_only)
-    except fetch_llm.Unavailable as reason:
-        raise unittest.SkipTest(str(reason)) from None
+    if name not in missing:
+        try:
+            return fetch_llm.fetch(name, cached_only)
+        except fetch_llm.Unavailable as reason:
+            missing[name] = str(reason)
+    raise unittest.SkipTest(missing[name])
 
 
 class LlamaServer(PipedProgram):
@@ -132,6 +137,8 @@ class ClientsTestCase(GatewayTestCase):
         return lines[0], fields, done.stdout
 
     def check_curl(self):
+        if not shutil.which("curl"):
+            self.skipTest("curl is not installed")
         messages = [{"role": "user", "content": PROMPT}]
         status, head, body = self.curl("/v1/chat/completions", messages=messages, max_tokens=16)
         self.assertEqual(status, "HTTP/1.1 200 OK")

