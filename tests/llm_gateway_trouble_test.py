@@ -347,6 +347,42 @@ class AccountsTest(GatewayTestCase):
         self.assertEqual(record["tokens"], "estimated")
         self.assertAlmostEqual(record["output_tokens"], 60, delta=40)
 
+    def test_several_sequences_are_one_request(self):
+        server = self.start()
+        gateway = self.metered(server.url)
+        for stream in (False, True):
+            _, headers, body = self.ask(gateway, n=3, max_tokens=80, stream=stream)
+            identifier = headers["x-zeus-request"]
+            record = self.final(gateway, identifier)
+            self.assertEqual((record["outcome"], record["output_tokens"]), ("completed", 240))
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+            connection.request("GET", "/zeus/truth/" + identifier)
+            truth = json.loads(connection.getresponse().read())
+            connection.close()
+            self.assertAlmostEqual(record["energy_joules"], truth["energy_joules"], delta=0.5 * truth["energy_joules"])
+            if stream:
+                self.assertEqual(body.count(b"data: [DONE]"), 1)
+
+    def test_compressed_answers_have_no_energy_and_say_why(self):
+        packed = gzip.compress(usage_body().encode())
+        bodies = {"compressed": ("application/json", packed, ["Content-Encoding: gzip"], "compressed (gzip)"),
+                  "page": ("text/html", b"<html>", [], "neither JSON nor a stream of events")}
+
+        async def answer(request, _reader, writer):
+            content_type, body, fields, _ = bodies[request.json["case"]]
+            writer.write(response(body, content_type, headers=fields))
+
+        gateway = self.metered(self.upstream(answer).url)
+        for case, (_, body, _, reason) in bodies.items():
+            with self.subTest(case=case):
+                status, headers, got = gateway.chat(case=case)
+                self.assertEqual((status, got), (200, body))
+                self.assertNotIn("x-zeus-energy-joules", headers)
+                record = self.final(gateway, headers["x-zeus-request"])
+                self.assertEqual((record["outcome"], record["energy_joules"]), ("completed", None))
+                self.assertIn(reason, record["absent_reason"])
+        self.check_accounts(gateway)
+
     def test_a_gpu_that_is_lost_mid_request_costs_its_energy_only(self):
         released = asyncio.Event()
 
