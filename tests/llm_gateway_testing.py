@@ -85,6 +85,8 @@ class Upstream:
                 await writer.drain()
         except (ConnectionError, asyncio.IncompleteReadError):
             self.aborted += 1
+        except asyncio.CancelledError:
+            pass  # The test ends, and close() with it.
         finally:
             writer.close()
 
@@ -167,6 +169,20 @@ class Gateway(PipedProgram):
 
     def open_files(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+
+class SimulatedServer(PipedProgram):
+    """A `zeus llm sim` process on GPU 0 of a simulated node."""
+
+    def __init__(self, environment, *arguments, model="llama-3.1-8b", listen="127.0.0.1:0"):
+        self.process = subprocess.Popen(
+            [ZEUS, "llm", "sim", "--model", model, "--listen", listen, "--truth", *arguments], env=environment,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline()
+        if "127.0.0.1:" not in line:
+            raise AssertionError(f"{line!r} {self.process.communicate()[1]!r}")
+        self.port = int(line.rsplit(":", 1)[1])
+        self.url = f"http://127.0.0.1:{self.port}"
 
 
 class GatewayTestCase(SimTestCase):

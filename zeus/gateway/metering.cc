@@ -145,6 +145,9 @@ class Metering::MeteredExchange final : public Exchange, private llm::ResponseFi
     record_.cached_tokens = facts.cached_tokens;
     record_.output_tokens = facts.OutputTokens();
     record_.tokens_estimated = facts.estimated();
+    // A response that nobody could read did some work, but how much is not known.
+    const bool unread = facts.seen_tokens <= 0 && !facts.output_tokens && !facts.prompt_tokens;
+    record_.unread_reason = filter_ && unread ? std::string(filter_->blind_reason()) : "";
     if (!std::exchange(end_told_, true))
       metering_.energy_.RequestEnded(
           record_.upstream_index, record_.number,
@@ -204,6 +207,7 @@ Metering::Started Metering::Start(Begin begin) {
 
 void Metering::UpdateEnergy(RequestRecord& record) {
   record.absent_reason = energy_.absent_reason(record.upstream_index);
+  if (record.absent_reason.empty()) record.absent_reason = record.unread_reason;
   record.energy = record.absent_reason.empty()
                       ? energy_.Estimate(record.upstream_index, record.number)
                       : std::nullopt;

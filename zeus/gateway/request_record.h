@@ -44,6 +44,7 @@ struct RequestRecord {
   std::optional<double> output_tokens{};
   bool tokens_estimated = false;
   double tokens_seen = 0;
+  std::string unread_reason{};  // Why no tokens could be seen in the response.
 
   std::optional<RequestEnergy> energy{};
   std::string absent_reason{};  // Why there is no energy.

@@ -64,8 +64,9 @@ void AddFaultOptions(Verb verb, LlmSimOptions& options) {
 
 void AddLlmSim(Verb llm, Action& action) {
   auto options = std::make_shared<LlmSimOptions>();
-  const Verb verb = llm.AddVerb(
-      "sim", "Serve a language model without weights on simulated GPUs, in OpenAI's dialect");
+  const Verb verb = llm.AddVerb("sim",
+                                "Serve a language model without weights on simulated GPUs, in the "
+                                "dialects of OpenAI and Ollama");
   verb.AddOption("--model", options->model, "Its architecture: llama-3.1-8b, qwen3-14b, …")
       .Required()
       .Check(NotEmpty());

@@ -9,6 +9,7 @@
 #include "zeus/base/text.h"
 #include "zeus/http/pushed_response.h"
 #include "zeus/http/url.h"
+#include "zeus/inference/server/ollama_dialect.h"
 #include "zeus/metrics/metric.h"
 
 namespace zeus::inference {
@@ -40,6 +41,12 @@ int StatusFor(ErrorCode code) {
 
 Answer ErrorAnswer(int status, std::string_view message) {
   return JsonAnswer(status, ErrorJson(status, message));
+}
+
+// The error in the dialect of the request's path.
+Answer ErrorAnswer(const Request& request, int status, std::string_view message) {
+  if (request.target.starts_with("/api/")) return JsonAnswer(status, OllamaError(message));
+  return ErrorAnswer(status, message);
 }
 
 bool IsPlainName(std::string_view name) {
@@ -91,7 +98,12 @@ void InferenceApi::AddRoutes() {
   add("POST", "/v1/chat/completions", complete(Endpoint::kChat));
   add("POST", "/v1/completions", complete(Endpoint::kText));
   add("POST", "/v1/embeddings", complete(Endpoint::kEmbeddings));
+  add("POST", "/api/chat", complete(Endpoint::kOllamaChat));
+  add("POST", "/api/generate", complete(Endpoint::kOllamaGenerate));
   add("GET", "/v1/models", [this](const Request&) { return ListModels(); });
+  add("GET", "/api/tags", [this](const Request&) -> Result<Answer> {
+    return JsonAnswer(200, OllamaTags(options_.model_name, created_));
+  });
   add("GET", "/metrics", [this](const Request&) -> Result<Answer> {
     return Answer{.body = engine_.MetricsText(), .content_type = MetricSet::kContentType};
   });
@@ -123,12 +135,12 @@ Answer InferenceApi::Handle(Request& request) {
   const http::RouteMatch match = router_.Find(request.method, target.value().segments);
   if (match.route == nullptr)
     return ErrorAnswer(
-        match.allowed.empty() ? 404 : 405,
+        request, match.allowed.empty() ? 404 : 405,
         fmt::format("{} {} is not known here", request.method, Printable(request.target)));
   request.parameters = match.parameters;
   auto answer = match.route->handler(request);
   if (answer.ok()) return std::move(answer).value();
-  return ErrorAnswer(StatusFor(answer.error().code), answer.error().message);
+  return ErrorAnswer(request, StatusFor(answer.error().code), answer.error().message);
 }
 
 Answer InferenceApi::Refusal(int status, const std::string& why) {
@@ -160,16 +172,19 @@ Result<Answer> InferenceApi::Complete(Endpoint endpoint, const Request& request)
 // length of the answer must be known then.
 Result<std::string> InferenceApi::AskForText(Endpoint endpoint, const Request& request) {
   ZEUS_TRY(Json body, ParseJson(request.body));
+  if (IsOllama(endpoint)) {
+    ZEUS_TRY(body, OllamaToOpenAi(endpoint, body));
+  }
   body["stream"] = false;
   body.erase("stream_options");
   body.erase("model");
   body["n"] = 1;
+  const bool chat = endpoint == Endpoint::kChat || endpoint == Endpoint::kOllamaChat;
   ZEUS_TRY(const auto client,
            http::Client::Create({.url = options_.text_from, .answer_timeout = kTextTimeout}));
-  auto reply = client->Send(
-      {.method = http::Method::kPost,
-       .path = endpoint == Endpoint::kChat ? "/v1/chat/completions" : "/v1/completions",
-       .body = body.dump(-1, ' ', false, Json::error_handler_t::replace)});
+  auto reply = client->Send({.method = http::Method::kPost,
+                             .path = chat ? "/v1/chat/completions" : "/v1/completions",
+                             .body = body.dump(-1, ' ', false, Json::error_handler_t::replace)});
   if (!reply.ok())
     return Error{ErrorCode::kUnavailable, "the server of words: " + reply.error().message};
   if (reply.value().status != 200)

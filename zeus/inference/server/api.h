@@ -12,8 +12,8 @@
 
 namespace zeus::inference {
 
-// Answers OpenAI's routes, /metrics, /healthz and, where allowed, the truth, from an engine that
-// must outlive it. Thread-safe.
+// Answers OpenAI's and Ollama's routes, /metrics, /healthz and, where allowed, the truth, from an
+// engine that must outlive it. Thread-safe.
 class InferenceApi final : public http::RequestHandler {
  public:
   enum class Truth { kHidden, kShown };

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -139,6 +140,37 @@ TEST_F(InferenceApiTest, EmbeddingsHaveOnePerInput) {
   const Json answer = ParseJson(Post("/v1/embeddings", {{"input", {"a b", "c"}}}).body).value();
   EXPECT_EQ(answer["data"].size(), 2U);
   EXPECT_EQ(answer["usage"]["prompt_tokens"], 3);
+}
+
+TEST_F(InferenceApiTest, OllamaGetsLinesWithTheCountsInTheLast) {
+  Start();
+  const Json chat = {{"model", "llama"},
+                     {"messages", {{{"role", "user"}, {"content", "one two three"}}}},
+                     {"options", {{"num_predict", 4}, {"temperature", 0}}}};
+  const http::Reply reply = Post("/api/chat", chat, "r-1");
+  std::vector<Json> lines;
+  std::istringstream text(reply.body);
+  for (std::string line; std::getline(text, line);) lines.push_back(ParseJson(line).value());
+  const unsigned tokens = Get("/zeus/truth/r-1")["output_tokens"];
+  ASSERT_EQ(lines.size(), tokens + 1);
+  EXPECT_LE(tokens, 4U);
+  EXPECT_EQ(lines[0]["message"]["role"], "assistant");
+  EXPECT_EQ(lines[0]["done"], false);
+  EXPECT_EQ(lines.back()["done"], true);
+  EXPECT_EQ(lines.back()["prompt_eval_count"], 3);
+  EXPECT_EQ(lines.back()["eval_count"], tokens);
+  EXPECT_GT(lines.back()["total_duration"], lines.back()["eval_duration"]);
+
+  const Json whole =
+      ParseJson(Post("/api/generate", {{"prompt", "one two"}, {"stream", false}}).body).value();
+  EXPECT_EQ(whole["done"], true);
+  EXPECT_GE(CountTokens(whole["response"].get<std::string>()), whole["eval_count"]);
+  EXPECT_EQ(Get("/api/tags")["models"][0]["name"], "llama");
+  const http::Reply missing =
+      Post("/api/chat", {{"model", "other"}, {"messages", chat["messages"]}});
+  EXPECT_EQ(missing.status, 404);
+  EXPECT_THAT(ParseJson(missing.body).value()["error"].get<std::string>(), HasSubstr("use llama"));
+  EXPECT_EQ(Post("/api/generate", {{"prompt", "one"}, {"options", 1}}).status, 400);
 }
 
 TEST_F(InferenceApiTest, TruthIsThereWhenTheAnswerIsAndAddsUp) {

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "zeus/base/json.h"
+#include "zeus/inference/server/ollama_dialect.h"
 
 namespace zeus::inference {
 namespace {
@@ -159,7 +160,10 @@ unsigned CountTokens(std::string_view text) {
 }
 
 Result<CompletionRequest> ParseCompletionRequest(Endpoint endpoint, std::string_view text) {
-  ZEUS_TRY(const Json body, ParseJson(text));
+  ZEUS_TRY(Json body, ParseJson(text));
+  if (IsOllama(endpoint)) {
+    ZEUS_TRY(body, OllamaToOpenAi(endpoint, body));
+  }
   if (!body.is_object()) return InvalidArgument("the body must be a JSON object");
   CompletionRequest request{.endpoint = endpoint};
   ZEUS_TRY(const auto model, GetOptionalField<std::string>(body, "model"));
@@ -167,8 +171,8 @@ Result<CompletionRequest> ParseCompletionRequest(Endpoint endpoint, std::string_
   if (endpoint == Endpoint::kEmbeddings) {
     ZEUS_RETURN_IF_ERROR(ReadInput(body, request));
   } else {
-    ZEUS_TRY(request.prompt_tokens,
-             endpoint == Endpoint::kChat ? CountMessages(body) : CountPrompt(body));
+    const bool chat = endpoint == Endpoint::kChat || endpoint == Endpoint::kOllamaChat;
+    ZEUS_TRY(request.prompt_tokens, chat ? CountMessages(body) : CountPrompt(body));
     ZEUS_RETURN_IF_ERROR(ReadLengths(body, request));
     ZEUS_RETURN_IF_ERROR(ReadStop(body, request));
     ZEUS_RETURN_IF_ERROR(ReadStreaming(body, request));

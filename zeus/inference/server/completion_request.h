@@ -11,9 +11,9 @@
 
 namespace zeus::inference {
 
-enum class Endpoint { kChat, kText, kEmbeddings };
+enum class Endpoint { kChat, kText, kEmbeddings, kOllamaChat, kOllamaGenerate };
 
-// A request in OpenAI's dialect, as far as an engine without weights can follow it.
+// A request in OpenAI's or Ollama's dialect, as far as an engine without weights can follow it.
 struct CompletionRequest {
   Endpoint endpoint = Endpoint::kChat;
   std::string model{};  // Empty if the client named none.

@@ -29,7 +29,7 @@ long long UnixTime(const Clock& clock) {
 // A request that the engine works on.
 struct ServedEngine::Live {
   IncomingRequest request;
-  CompletionFormat format;
+  std::unique_ptr<AnswerFormat> format;
   std::vector<AnswerSequence> sequences{};
   Seconds arrival{};
   Seconds last_token{};
@@ -144,8 +144,8 @@ void ServedEngine::Begin(Seconds time, IncomingRequest request) {
   const bool embeds = completion.endpoint == Endpoint::kEmbeddings;
   auto live =
       std::make_unique<Live>(Live{.request = request,
-                                  .format = CompletionFormat(completion.endpoint, request.name,
-                                                             options_.model_name, UnixTime(clock_)),
+                                  .format = MakeFormat(completion.endpoint, request.name,
+                                                       options_.model_name, UnixTime(clock_)),
                                   .arrival = time});
   sim::RequestSpec spec{.prompt_tokens = completion.prompt_tokens};
   for (unsigned i = 0; !embeds && i < completion.sequences; ++i) {
@@ -210,13 +210,13 @@ void ServedEngine::OnToken(Live& live, const sim::OutputToken& token, Seconds ti
 
   ++live.waiting[token.sequence];
   std::string events;
-  if (token.number == 1) events = live.format.FirstEvent(token.sequence);
+  if (token.number == 1) events = live.format->FirstEvent(token.sequence);
   if (token.last || live.waiting[token.sequence] >= options_.faults.tokens_per_event) {
     const Usage counts = CountsOf(live);
     const bool with_counts = live.request.completion.continuous_usage && !options_.faults.no_usage;
-    events += live.format.Event(token.sequence, std::exchange(text, {}),
-                                token.last ? sequence.finish_reason() : nullptr,
-                                with_counts ? &counts : nullptr);
+    events += live.format->Event(token.sequence, std::exchange(text, {}),
+                                 token.last ? sequence.finish_reason() : nullptr,
+                                 with_counts ? &counts : nullptr);
     live.waiting[token.sequence] = 0;
   }
   if (!events.empty()) Send(live, time, std::move(events));
@@ -229,7 +229,7 @@ void ServedEngine::Disturb(Live& live, sim::RequestId id, Seconds time) {
   if (live.made == live.stall_at)
     live.earliest = std::max(live.earliest, time) + options_.faults.stall_time;
   if (live.made == live.error_at) {
-    Send(live, time, CompletionFormat::ErrorEvent("simulated error in the midst of a stream"));
+    Send(live, time, live.format->ErrorEvent("simulated error in the midst of a stream"));
     SendAt(live, time, [response] { response->End(); });
     live.broken = true;
   } else if (live.made == live.break_at) {
@@ -249,14 +249,14 @@ void ServedEngine::SendAt(Live& live, Seconds time, std::function<void()> send) 
 
 void ServedEngine::Send(Live& live, Seconds time, std::string text) {
   const bool first = !std::exchange(live.started, true);
-  SendAt(live, time,
-         [first, response = live.request.response, name = live.request.name,
-          text = std::move(text)]() mutable {
-           if (!first) return response->Push(text);
-           response->Start({.body = std::move(text),
-                            .content_type = "text/event-stream; charset=utf-8",
-                            .headers = {{"X-Zeus-Request", name}}});
-         });
+  SendAt(
+      live, time,
+      [first, response = live.request.response, name = live.request.name,
+       type = live.format->stream_content_type(), text = std::move(text)]() mutable {
+        if (!first) return response->Push(text);
+        response->Start(
+            {.body = std::move(text), .content_type = type, .headers = {{"X-Zeus-Request", name}}});
+      });
 }
 
 void ServedEngine::SendDue(Seconds now) {
@@ -273,7 +273,7 @@ void ServedEngine::OnEnd(const sim::RequestTruth& truth) {
   metrics_.CountEnd(truth, live.finish_reason());
   live.cached_tokens = truth.cached_tokens;
   KeepTruth(live.request.name, truth);
-  if (truth.outcome == sim::RequestOutcome::kFinished && !live.broken) Complete(live, truth.end);
+  if (truth.outcome == sim::RequestOutcome::kFinished && !live.broken) Complete(live, truth);
   serial_ids_.erase(live.request.serial);
   live_.erase(found);
 }
@@ -293,28 +293,31 @@ void ServedEngine::KeepTruth(const std::string& name, sim::RequestTruth truth) {
 }
 
 // All tokens are there.
-void ServedEngine::Complete(Live& live, Seconds time) {
+void ServedEngine::Complete(Live& live, const sim::RequestTruth& truth) {
   const CompletionRequest& completion = live.request.completion;
   const auto response = live.request.response;
   const Usage counts = CountsOf(live);
+  const AnswerEnd end{.usage = options_.faults.no_usage ? nullptr : &counts,
+                      .finish_reason = live.finish_reason(),
+                      .duration = truth.end - truth.arrival,
+                      .decode = truth.end - truth.first_token.value_or(truth.end)};
   if (live.streams()) {
-    std::string end;
-    if (completion.include_usage && !options_.faults.no_usage)
-      end += live.format.UsageEvent(counts);
-    if (!options_.faults.no_done) end += CompletionFormat::DoneEvent();
-    if (!end.empty()) Send(live, time, std::move(end));
+    std::string last;
+    if (completion.include_usage) last += live.format->UsageEvent(end);
+    if (!options_.faults.no_done) last += live.format->DoneEvent();
+    if (!last.empty()) Send(live, truth.end, std::move(last));
     outbox_.emplace(live.earliest, [response] { response->End(); });
     return;
   }
-  Json whole = completion.endpoint == Endpoint::kEmbeddings
-                   ? live.format.Embeddings(completion.sequences, counts)
-                   : live.format.Whole(counts);
-  for (unsigned i = 0; i < live.sequences.size(); ++i)
-    live.format.AddChoice(whole, i, live.texts[i], live.sequences[i].finish_reason());
-  if (options_.faults.no_usage) whole.erase("usage");
+  std::vector<AnswerChoice> choices;
+  for (std::size_t i = 0; i < live.sequences.size(); ++i)
+    choices.push_back({.text = live.texts[i], .finish_reason = live.sequences[i].finish_reason()});
+  const Json whole = completion.endpoint == Endpoint::kEmbeddings
+                         ? EmbeddingsJson(options_.model_name, completion.sequences, end.usage)
+                         : live.format->Whole(choices, end);
   http::Answer answer = http::JsonAnswer(200, whole);
   answer.headers.emplace_back("X-Zeus-Request", live.request.name);
-  SendAt(live, time, [response, answer]() mutable { response->Finish(std::move(answer)); });
+  SendAt(live, truth.end, [response, answer]() mutable { response->Finish(std::move(answer)); });
 }
 
 // Requests do not wait for an engine that is gone.

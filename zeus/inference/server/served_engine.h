@@ -103,7 +103,7 @@ class ServedEngine final : private sim::EngineListener {
   void OnEnd(const sim::RequestTruth& truth) override;
   void OnToken(Live& live, const sim::OutputToken& token, Seconds time);
   void Disturb(Live& live, sim::RequestId id, Seconds time);
-  void Complete(Live& live, Seconds time);
+  void Complete(Live& live, const sim::RequestTruth& truth);
   void KeepTruth(const std::string& name, sim::RequestTruth truth);
   Usage CountsOf(const Live& live) const;
   void Send(Live& live, Seconds time, std::string text);

@@ -396,8 +396,11 @@ void EnergyLedger::Settle(const MeasuredInterval& interval,
 
 double EnergyLedger::PredictToken(const TrackedRequest& request) const {
   const EnergyTerms& law = engines_[request.engine].law;
-  return law[kFixedTerm] * request.mean_share + law[kSequenceTerm] +
-         law[kContextTerm] * request.context();
+  // The sequences of a request decode in the same iterations. Where that was not seen, only the
+  // share of its prompt is known, which took part alone.
+  const double share = request.decoded > 0 ? request.mean_share
+                                           : 1 / (1 / request.mean_share + request.sequences - 1);
+  return law[kFixedTerm] * share + law[kSequenceTerm] + law[kContextTerm] * request.context();
 }
 
 double EnergyLedger::PredictPrompt(const TrackedRequest& request, double tokens,
