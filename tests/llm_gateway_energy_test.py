@@ -5,11 +5,10 @@ lost. The server is `zeus llm sim`, or a script that leaves the simulated GPU id
 import http.client
 import json
 import re
-import subprocess
 import threading
 import unittest
 
-from llm_gateway_testing import ZEUS, GatewayTestCase, chunk, chunked_head, response, wait_until
+from llm_gateway_testing import GatewayTestCase, SimulatedServer, chunk, chunked_head, response, wait_until
 
 
 def metric(text, name, **labels):
@@ -25,24 +24,6 @@ def metric(text, name, **labels):
     if not found:
         raise AssertionError(f"there is no {name} {labels}")
     return total
-
-
-class SimulatedServer:
-    """A `zeus llm sim` process."""
-
-    def __init__(self, environment, *arguments):
-        self.process = subprocess.Popen(
-            [ZEUS, "llm", "sim", "--model", "llama-3.1-8b", "--gpu", "0", "--listen", "127.0.0.1:0", "--truth",
-             *arguments], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        line = self.process.stdout.readline()
-        if "127.0.0.1:" not in line:
-            raise AssertionError(f"{line!r} {self.process.communicate()[1]!r}")
-        self.port = int(re.search(r"127\.0\.0\.1:(\d+)", line)[1])
-        self.url = f"http://127.0.0.1:{self.port}"
-
-    def kill(self):
-        self.process.kill()
-        self.process.communicate()
 
 
 class EnergyTest(GatewayTestCase):

@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import json
 import os
+import re
 import subprocess
 import threading
 
@@ -167,6 +168,24 @@ class Gateway(PipedProgram):
 
     def open_files(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+
+class SimulatedServer:
+    """A `zeus llm sim` process."""
+
+    def __init__(self, environment, *arguments):
+        self.process = subprocess.Popen(
+            [ZEUS, "llm", "sim", "--model", "llama-3.1-8b", "--gpu", "0", "--listen", "127.0.0.1:0", "--truth",
+             *arguments], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline()
+        if "127.0.0.1:" not in line:
+            raise AssertionError(f"{line!r} {self.process.communicate()[1]!r}")
+        self.port = int(re.search(r"127\.0\.0\.1:(\d+)", line)[1])
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def kill(self):
+        self.process.kill()
+        self.process.communicate()
 
 
 class GatewayTestCase(SimTestCase):
