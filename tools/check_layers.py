@@ -31,7 +31,7 @@ ALLOWED = {  # layer: the layers it includes, besides itself; exactly those that
     "wire/llm": {"base"},
     "server": {"base", "carbon", "http", "job", "metrics", "optimizer/pipeline", "plan", "wire"},
     "inference": {"base", "device", "http", "metrics"},
-    "gateway": {"base", "http", "metrics", "monitor", "wire/llm"},
+    "gateway": {"base", "http", "metrics", "monitor", "optimizer/clock", "wire/llm"},
     "inference": {"base", "device", "http", "metrics"},
     "inference/benchmark": {"base", "http", "monitor", "report", "wire/llm"},
     "client": {"base", "http", "job", "monitor", "optimizer", "optimizer/pipeline", "plan", "training", "wire"},

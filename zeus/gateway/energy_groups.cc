@@ -13,6 +13,7 @@ namespace {
 // The recording of a sensor is final this many of its updates behind.
 constexpr double kUpdatesUntilSettled = 3;
 constexpr Seconds kCheckPeriod{0.1};
+constexpr Hertz kClockBand = Hertz::FromMega(300);
 
 bool Overlap(const std::vector<std::size_t>& one, const std::vector<std::size_t>& other) {
   return std::ranges::any_of(one, [&other](std::size_t device) {
@@ -22,8 +23,9 @@ bool Overlap(const std::vector<std::size_t>& one, const std::vector<std::size_t>
 
 }  // namespace
 
-EnergyGroups::EnergyGroups(EnergyMonitor* monitor, std::vector<UpstreamGpus> upstreams)
-    : monitor_(monitor), places_(upstreams.size()) {
+EnergyGroups::EnergyGroups(EnergyMonitor* monitor, std::vector<UpstreamGpus> upstreams,
+                           const RequestObserver* observer)
+    : monitor_(monitor), observer_(observer), places_(upstreams.size()) {
   for (std::size_t i = 0; i < upstreams.size(); ++i) {
     places_[i].absent_reason = upstreams[i].absent_reason;
     if (monitor_ == nullptr || upstreams[i].devices.empty()) {
@@ -103,6 +105,14 @@ void EnergyGroups::Step(TimePoint now) {
       group.next_check = now + kCheckPeriod;
       Check(group, now);
     }
+    // Readings come late: those from before a change belong to the law before it.
+    const auto told = group.feed->told_until();
+    while (!group.settings.empty() && group.settings.front().first <= told.value_or(now)) {
+      group.attribution->SettingChanged(group.settings.front().first,
+                                        group.settings.front().second);
+      if (group.settings.size() == 1) break;
+      group.settings.pop_front();
+    }
     group.feed->Step(now);
   }
 }
@@ -117,14 +127,24 @@ void EnergyGroups::Check(Group& group, TimePoint now) {
       group.lost_reason = fmt::format("{} cannot be read: {}", monitor_->device_name(device),
                                       measured.error().message);
   }
-  // The clock itself is no setting: it wanders with the load.
+  std::string setting = Setting(group);
+  if (group.settings.empty() || group.settings.back().second != setting)
+    group.settings.emplace_back(now, std::move(setting));
+}
+
+// A clock that is not locked is no setting: it wanders with the load. Locked ones count by bands,
+// because neighbouring clocks differ by less than a law of its own would take to learn.
+std::string EnergyGroups::Setting(const Group& group) const {
   std::string setting;
   for (const std::size_t device : group.devices) {
     const auto limit = monitor_->Now(device).requested_limit;
     if (limit.ok()) setting += fmt::format("{:.0f} W ", limit.value().value());
   }
-  if (setting != group.setting) group.attribution->SettingChanged(now, setting);
-  group.setting = setting;
+  for (const std::size_t upstream : group.upstreams) {
+    const auto clock = observer_ == nullptr ? std::nullopt : observer_->LockedClock(upstream);
+    if (clock) setting += fmt::format("band {:.0f} ", std::round(*clock / kClockBand));
+  }
+  return setting;
 }
 
 std::vector<SettledRequest> EnergyGroups::TakeSettled() {

@@ -1,13 +1,16 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "zeus/base/clock.h"
 #include "zeus/base/units.h"
+#include "zeus/gateway/request_observer.h"
 #include "zeus/monitor/energy_monitor.h"
 #include "zeus/monitor/inference/attribution.h"
 #include "zeus/monitor/inference/energy_feed.h"
@@ -26,8 +29,10 @@ struct UpstreamGpus {
 // One owner. The monitor must outlive it.
 class EnergyGroups {
  public:
-  // Without a monitor no upstream has energy.
-  EnergyGroups(EnergyMonitor* monitor, std::vector<UpstreamGpus> upstreams);
+  // Without a monitor no upstream has energy. The observer, which may be null, knows the clocks to
+  // which GPUs are locked; it must outlive the groups.
+  EnergyGroups(EnergyMonitor* monitor, std::vector<UpstreamGpus> upstreams,
+               const RequestObserver* observer = nullptr);
 
   // The functions of InferenceAttribution, for the upstream's group. Those of an upstream without
   // energy do nothing.
@@ -65,8 +70,10 @@ class EnergyGroups {
     std::unique_ptr<InferenceAttribution> attribution{};
     std::unique_ptr<InferenceEnergyFeed> feed{};
     std::string lost_reason{};  // Why a device cannot be read now.
-    std::string setting{};      // The power limits under which the present law is learned.
-    TimePoint next_check{};     // When devices are checked next.
+    // Power limits and locked clocks, with the time since when they hold. The law changes with them
+    // when the sensors have shown that time; the last one is the present setting.
+    std::deque<std::pair<TimePoint, std::string>> settings{};
+    TimePoint next_check{};  // When devices are checked next.
   };
   const std::vector<Group>& groups() const { return groups_; }
   std::optional<std::size_t> GroupIndex(std::size_t upstream) const {
@@ -90,7 +97,10 @@ class EnergyGroups {
   void Check(Group& group, TimePoint now);
   InferenceAttribution* Attribution(std::size_t upstream) const;
 
+  std::string Setting(const Group& group) const;
+
   EnergyMonitor* const monitor_;
+  const RequestObserver* const observer_;
   std::vector<Place> places_{};
   std::vector<Group> groups_{};
 };

@@ -63,7 +63,11 @@ class Gateway::Handler final : public ProxyHandler {
         clock_(clock),
         router_(ModelsOf(options_.upstreams)),
         metering_(options_.metering, monitor, GpusOf(options_.upstreams), clock),
-        routes_(metering_, counts_, options_.machine_metrics, clock),
+        routes_({.metering = metering_,
+                 .counts = counts_,
+                 .machine_metrics = options_.machine_metrics,
+                 .governor = options_.governor,
+                 .clock = clock}),
         polls_(options_.upstreams.size()) {}
 
   ProxyCounts& counts() { return counts_; }
@@ -82,7 +86,7 @@ class Gateway::Handler final : public ProxyHandler {
     MakeOriginForm(request.head.target);
     const std::string_view path = PathOfTarget(request.head.target);
     if (path == "/zeus/live" && request.head.method == "GET") return Live{};
-    if (path.starts_with("/zeus/")) return routes_.Answer(request.head);
+    if (path.starts_with("/zeus/")) return routes_.Answer(request);
     const bool models_wanted = request.head.method == "GET" && path == "/v1/models";
     if (models_wanted && options_.upstreams.size() > 1) return ForwardToAll{};
     // A client that could choose the identifier could pass for another request.
@@ -221,6 +225,7 @@ Result<std::unique_ptr<Gateway>> Gateway::Start(GatewayOptions options, EnergyMo
                              .limits = options.limits};
   for (const GatewayUpstream& upstream : options.upstreams)
     proxy_options.upstreams.push_back(upstream.url);
+  options.metering.observer = options.governor;
   auto handler = std::make_unique<Handler>(std::move(options), monitor, clock);
   ZEUS_TRY(auto proxy, Proxy::Start(proxy_options, *handler, handler->counts(), clock));
   return std::unique_ptr<Gateway>(new Gateway(std::move(handler), std::move(proxy)));

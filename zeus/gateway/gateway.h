@@ -8,6 +8,7 @@
 
 #include "zeus/base/clock.h"
 #include "zeus/base/result.h"
+#include "zeus/gateway/clock_driver.h"
 #include "zeus/gateway/metering.h"
 #include "zeus/gateway/proxy.h"
 #include "zeus/metrics/metric.h"
@@ -32,6 +33,8 @@ struct GatewayOptions {
   std::string
       key_header{};  // The header whose value labels requests; empty: a hash of the API key.
   MeteringOptions metering{};
+  // Governs the clocks of the upstreams' GPUs; may be null. Must outlive the gateway.
+  ClockDriver* governor = nullptr;
   // Adds the metrics of the machine, from any thread.
   std::function<void(MetricSet&)> machine_metrics{};
 };

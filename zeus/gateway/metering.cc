@@ -1,6 +1,7 @@
 #include "zeus/gateway/metering.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "zeus/base/json.h"
@@ -127,8 +128,28 @@ class Metering::MeteredExchange final : public Exchange, private llm::ResponseFi
     record_.last_token = now;
     record_.tokens_seen += tokens;
     metering_.rate_.tokens += tokens;
-    if (!end_told_)
-      metering_.energy_.TokensArrived(record_.upstream_index, record_.number, now, tokens);
+    if (end_told_) return;
+    metering_.energy_.TokensArrived(record_.upstream_index, record_.number, now, tokens);
+    ReportTokens(now);
+  }
+
+  // Reports whole tokens of one sequence to the observer.
+  void ReportTokens(TimePoint now) {
+    if (metering_.options_.observer == nullptr || !facts_.streamed) return;
+    const double sequences = std::max(1U, facts_.sequences);
+    const double whole = std::max(1.0, std::floor(record_.tokens_seen / sequences));
+    if (whole > reported_tokens_)
+      Report(RequestEvent::Kind::kTokens, now, whole - reported_tokens_);
+    reported_tokens_ = whole;
+  }
+
+  void Report(RequestEvent::Kind kind, TimePoint now, double tokens) {
+    if (metering_.options_.observer == nullptr) return;
+    metering_.options_.observer->OnRequest({.kind = kind,
+                                            .upstream = record_.upstream_index,
+                                            .id = record_.number,
+                                            .time = now,
+                                            .tokens = tokens});
   }
 
   std::optional<llm::EnergyNote> OnEnergyWanted(const llm::ResponseFacts& /*facts*/) override {
@@ -148,7 +169,9 @@ class Metering::MeteredExchange final : public Exchange, private llm::ResponseFi
     // A response that nobody could read did some work, but how much is not known.
     const bool unread = facts.seen_tokens <= 0 && !facts.output_tokens && !facts.prompt_tokens;
     record_.unread_reason = filter_ && unread ? std::string(filter_->blind_reason()) : "";
-    if (!std::exchange(end_told_, true))
+    if (!std::exchange(end_told_, true)) {
+      Report(RequestEvent::Kind::kEnded, now,
+             std::max(0.0, facts.prompt_tokens.value_or(0) - facts.cached_tokens.value_or(0)));
       metering_.energy_.RequestEnded(
           record_.upstream_index, record_.number,
           {.time = now,
@@ -157,6 +180,7 @@ class Metering::MeteredExchange final : public Exchange, private llm::ResponseFi
                       .cached = facts.cached_tokens,
                       .output = facts.output_tokens},
            .timings = {.queue = facts.queue, .prefill = facts.prefill, .decode = facts.decode}});
+    }
     metering_.UpdateEnergy(record_);
   }
 
@@ -166,6 +190,7 @@ class Metering::MeteredExchange final : public Exchange, private llm::ResponseFi
   const bool usage_asked_;
   std::optional<llm::ResponseFilter> filter_{};
   bool end_told_ = false;
+  double reported_tokens_ = 0;
 };
 
 Metering::Metering(MeteringOptions options, EnergyMonitor* monitor,
@@ -173,7 +198,7 @@ Metering::Metering(MeteringOptions options, EnergyMonitor* monitor,
     : options_(std::move(options)),
       clock_(clock),
       upstream_names_(NamesOfUpstreams(upstreams)),
-      energy_(monitor, std::move(upstreams)),
+      energy_(monitor, std::move(upstreams), options_.observer),
       records_(options_.kept_requests) {}
 
 Metering::~Metering() = default;
@@ -201,6 +226,13 @@ Metering::Started Metering::Start(Begin begin) {
                           .prompt_bytes = begin.facts.prompt_bytes,
                           .sequences = begin.facts.sequences,
                           .streamed = begin.facts.streamed});
+  if (options_.observer != nullptr)
+    options_.observer->OnRequest({.kind = RequestEvent::Kind::kArrived,
+                                  .upstream = begin.upstream,
+                                  .id = stored.number,
+                                  .time = stored.arrived,
+                                  .tokens = begin.facts.EstimatedPromptTokens(),
+                                  .model = stored.model});
   return {.id = stored.id,
           .exchange = std::make_unique<MeteredExchange>(*this, stored, std::move(begin))};
 }

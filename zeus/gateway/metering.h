@@ -13,6 +13,7 @@
 #include "zeus/gateway/energy_groups.h"
 #include "zeus/gateway/llm_metrics.h"
 #include "zeus/gateway/proxy.h"
+#include "zeus/gateway/request_observer.h"
 #include "zeus/gateway/request_record.h"
 #include "zeus/wire/llm/request.h"
 #include "zeus/wire/llm/response_filter.h"
@@ -28,6 +29,8 @@ struct MeteringOptions {
   std::function<std::optional<double>(WallTime begin, WallTime end, Joules energy)> carbon{};
   // Called with a JSON line, without its end, for each request whose energy is final.
   std::function<void(const std::string& line)> log{};
+  // Hears of every request; may be null. Must outlive the metering.
+  RequestObserver* observer = nullptr;
 };
 
 // Follows the requests of language models through the proxy: their tokens, their energy, and the

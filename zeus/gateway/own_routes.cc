@@ -9,6 +9,7 @@
 
 #include "zeus/base/json.h"
 #include "zeus/base/text.h"
+#include "zeus/http/url.h"
 
 namespace zeus::gateway {
 namespace {
@@ -46,25 +47,76 @@ std::map<std::string, std::string> ParseRequestQuery(std::string_view query) {
   return values;
 }
 
+constexpr std::string_view kGovernor = "/zeus/governor";
+
+http::Answer NoGovernor() {
+  return ErrorAnswer(404, "not_found",
+                     "this gateway governs no clock: start it with --slo or --slo-observe");
+}
+
+// Why a client may not change the gateway; empty when it may. Everybody who reaches the gateway may
+// read its own paths, but only programs of this machine may change something: no page in a browser,
+// and nobody behind another proxy.
+std::string_view ReasonToRefuse(const ProxyRequest& request) {
+  if (request.remote != "unix" && !http::IsLoopback(request.remote))
+    return "the governor is switched from the gateway's own machine only";
+  for (const char* name : {"origin", "forwarded", "x-forwarded-for", "via"})
+    if (request.head.fields.Find(name) != nullptr)
+      return "the governor is switched by programs of this machine, not by browsers or through "
+             "proxies";
+  return {};
+}
+
 }  // namespace
 
-http::Answer OwnRoutes::Answer(const RequestHead& head) const {
+http::Answer OwnRoutes::Answer(const ProxyRequest& request) const {
+  const RequestHead& head = request.head;
+  const std::string_view path = PathOfTarget(head.target);
+  if (path == kGovernor && head.method == "PUT") return SwitchGovernor(request);
+  if (head.method == "GET" || head.method == "HEAD") return Read(head);
+  return ErrorAnswer(405, "invalid_request_error",
+                     path == kGovernor
+                         ? std::string("/zeus/governor is read with GET and switched with PUT")
+                         : fmt::format("{} can only be read, with GET", Printable(path)));
+}
+
+http::Answer OwnRoutes::Governor() const {
+  return governor_ == nullptr ? NoGovernor() : http::JsonAnswer(200, governor_->ToJson());
+}
+
+http::Answer OwnRoutes::SwitchGovernor(const ProxyRequest& request) const {
+  if (governor_ == nullptr) return NoGovernor();
+  if (const std::string_view reason = ReasonToRefuse(request); !reason.empty())
+    return ErrorAnswer(403, "permission_error", std::string(reason));
+  const auto body = ParseJson(request.body);
+  const auto text = body.ok() && body.value().is_object()
+                        ? GetField<std::string>(body.value(), "mode")
+                        : Result<std::string>(InvalidArgument(""));
+  if (!text.ok())
+    return ErrorAnswer(400, "invalid_request_error",
+                       R"(the body must be {"mode": "off"}, "observe" or "on")");
+  const auto mode = ParseGovernorSwitch(text.value());
+  if (!mode.ok()) return ErrorAnswer(400, "invalid_request_error", mode.error().message);
+  if (const Status switched = governor_->Switch(mode.value()); !switched.ok())
+    return ErrorAnswer(409, "conflict", switched.error().message);
+  return http::JsonAnswer(200, governor_->ToJson());
+}
+
+http::Answer OwnRoutes::Read(const RequestHead& head) const {
   constexpr std::string_view kRequests = "/zeus/requests";
   const std::string_view path = PathOfTarget(head.target);
   const std::string_view query = head.target.size() > path.size()
                                      ? std::string_view(head.target).substr(path.size() + 1)
                                      : std::string_view();
-  if (head.method != "GET" && head.method != "HEAD")
-    return ErrorAnswer(405, "invalid_request_error",
-                       fmt::format("{} can only be read, with GET", Printable(path)));
   if (path == "/zeus/healthz") return Health();
   if (path == "/zeus/metrics") return Metrics();
   if (path == "/zeus/models") return http::JsonAnswer(200, metering_.ModelsJson());
+  if (path == kGovernor) return Governor();
   if (path == kRequests) return Requests(query);
   if (path.starts_with("/zeus/requests/")) return OneRequest(path.substr(kRequests.size() + 1));
   return ErrorAnswer(404, "invalid_request_error",
                      fmt::format("there is no {}: the gateway has /zeus/requests, /zeus/models, "
-                                 "/zeus/live, /zeus/metrics and /zeus/healthz",
+                                 "/zeus/governor, /zeus/live, /zeus/metrics and /zeus/healthz",
                                  Printable(path)));
 }
 
@@ -110,6 +162,7 @@ http::Answer OwnRoutes::Health() const {
 http::Answer OwnRoutes::Metrics() const {
   MetricSet set;
   metering_.AddMetrics(set);
+  if (governor_ != nullptr) governor_->AddMetrics(set);
   if (machine_metrics_) machine_metrics_(set);
   return {.body = set.Text(), .content_type = MetricSet::kContentType};
 }

@@ -69,6 +69,20 @@ inline constexpr MetricDescription kLlmResidual{"zeus_llm_attribution_residual_r
     MetricType::kGauge, "gpus", "Measured over predicted energy of the last minute; 1 is perfect."};
 inline constexpr MetricDescription kLlmClock{"zeus_llm_clock_hertz", MetricType::kGauge, "gpus",
     "Lowest graphics clock of the GPUs of a group of upstreams."};
+inline constexpr MetricDescription kGovernorState{"zeus_llm_governor_state", MetricType::kGauge,
+    "gpus, state", "1 for the present state of the governor: waiting, learning, sweep, targets, "
+    "least_energy, missed, idle, foreign (stands still), off."};
+inline constexpr MetricDescription kGovernorClock{"zeus_llm_governor_clock_hertz",
+    MetricType::kGauge, "gpus", "Clock that the governor chose; an observer does not lock it."};
+inline constexpr MetricDescription kGovernorChanges{"zeus_llm_governor_clock_changes_total",
+    MetricType::kCounter, "gpus", "How often the governor locked a clock."};
+inline constexpr MetricDescription kGovernorRequests{"zeus_llm_governor_requests_total",
+    MetricType::kCounter, "gpus, outcome", "Streamed requests that kept their latency targets, "
+    "missed one, or missed one that the highest clock would have kept. "
+    "Outcome: kept, missed, missed_by_governor."};
+inline constexpr MetricDescription kGovernorSaved{"zeus_llm_governor_saved_joules",
+    MetricType::kGauge, "gpus", "Energy that the governor saved against the highest clock, or as an "
+    "observer would have saved: an estimate of its model."};
 
 // Metrics with the names of the reference implementation, so that its dashboards keep working. Its
 // histogram and its counter share a name up to "_total", which this format tells apart and
@@ -117,6 +131,11 @@ inline constexpr std::array kAll = {
     &kLlmRunning,
     &kLlmResidual,
     &kLlmClock,
+    &kGovernorState,
+    &kGovernorClock,
+    &kGovernorChanges,
+    &kGovernorRequests,
+    &kGovernorSaved,
     &kReferenceGpuHistogram,
     &kReferenceCpuHistogram,
     &kReferenceDramHistogram,

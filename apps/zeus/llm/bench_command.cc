@@ -88,6 +88,11 @@ void AddMeasuringOptions(Verb verb, LlmBenchOptions& options) {
                  "token), as in ttft=1s,tpot=50ms")
       .Check(NotEmpty())
       .TypeName("TARGETS");
+  verb.AddOption("--governor", options.governor,
+                 "Run the load in two modes of the gateway's governor and compare energy and "
+                 "missed targets, as in off,on; --slo is then by default what the gateway keeps")
+      .Check(NotEmpty())
+      .TypeName("MODES");
   verb.AddOption("--gpus", options.gpus,
                  "Local GPUs to measure, as in 0,1; none measures no GPU. By default all, where "
                  "the server is on this machine")

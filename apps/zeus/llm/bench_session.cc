@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "apps/zeus/progress_bar.h"
 #include "zeus/base/file.h"
 #include "zeus/base/json.h"
+#include "zeus/base/log.h"
 #include "zeus/base/process.h"
 #include "zeus/base/text.h"
 #include "zeus/http/client.h"
@@ -171,6 +173,103 @@ Result<LocalGpus> OpenBenchGpus(const LlmBenchOptions& options, const http::Url&
   return gpus;
 }
 
+// Switches the governor of a gateway, and back to the mode that it found. The client must outlive
+// it.
+class GovernorControl {
+ public:
+  // kNotSupported when the server has no governor.
+  static Result<std::unique_ptr<GovernorControl>> Open(http::Client& client, Clock& clock) {
+    std::unique_ptr<GovernorControl> control(new GovernorControl(client, clock));
+    ZEUS_TRY(const Json found, control->Read());
+    ZEUS_TRY(control->found_, GetField<std::string>(found, "mode"));
+    const Json targets = found.value("targets", Json::object());
+    const auto seconds = [&targets](const char* name) -> std::optional<Seconds> {
+      const auto value = GetOptionalField<double>(targets, name);
+      if (!value.ok() || !value.value()) return std::nullopt;
+      return Seconds(*value.value());
+    };
+    control->targets_ = {.ttft = seconds("ttft_seconds"), .tpot = seconds("tpot_seconds")};
+    return control;
+  }
+  ~GovernorControl() {
+    if (present_ == found_) return;
+    if (const Status back = Switch(found_); !back.ok())
+      log::Warning("the gateway's governor stays {}: {}", present_, back.error().message);
+  }
+  GovernorControl(const GovernorControl&) = delete;
+  GovernorControl& operator=(const GovernorControl&) = delete;
+
+  const inference::LatencyTargets& targets() const { return targets_; }
+
+  // Returns when the mode is in force on all GPUs.
+  Status Switch(const std::string& mode) {
+    constexpr Seconds kTimeout{10};
+    constexpr Seconds kPause{0.05};
+    ZEUS_TRY(const http::Reply reply, client_.Send({.method = http::Method::kPut,
+                                                    .path = kPath,
+                                                    .body = JsonText(Json{{"mode", mode}})}));
+    if (reply.status != 200) return Refusal(reply);
+    present_ = mode;
+    const TimePoint deadline = clock_.Now() + kTimeout;
+    while (true) {
+      ZEUS_TRY(const Json state, Read());
+      if (std::ranges::all_of(state.value("groups", Json::array()), [&mode](const Json& group) {
+            return group.value("mode", "") == mode;
+          }))
+        return Ok();
+      if (clock_.Now() >= deadline)
+        return Error{ErrorCode::kUnavailable,
+                     fmt::format("the gateway's governor does not become {}", mode)};
+      clock_.SleepFor(kPause);
+    }
+  }
+
+ private:
+  static constexpr const char* kPath = "/zeus/governor";
+
+  GovernorControl(http::Client& client, Clock& clock) : client_(client), clock_(clock) {}
+
+  static Error Refusal(const http::Reply& reply) {
+    const auto body = ParseJson(reply.body);
+    std::string why = fmt::format("the server answers {} with {}", kPath, reply.status);
+    if (body.ok() && body.value().is_object())
+      if (const auto error = body.value().find("error");
+          error != body.value().end() && error->is_object())
+        why = error->value("message", why);
+    return {ErrorCode::kNotSupported,
+            fmt::format("--governor needs a zeus llm gateway with --slo at the URL: {}",
+                        Printable(why))};
+  }
+
+  Result<Json> Read() {
+    ZEUS_TRY(const http::Reply reply, client_.Send({.path = kPath}));
+    if (reply.status != 200) return Refusal(reply);
+    ZEUS_TRY(Json json, ParseJson(reply.body));
+    if (!json.is_object() || !json.contains("mode")) return Refusal(reply);
+    return json;
+  }
+
+  http::Client& client_;
+  Clock& clock_;
+  std::string found_{};
+  std::string present_{};
+  inference::LatencyTargets targets_{};
+};
+
+// The modes of --governor: two different ones, or none.
+Result<std::vector<std::string>> ParseGovernorModes(const std::string& text) {
+  std::vector<std::string> modes;
+  if (text.empty()) return modes;
+  for (const std::string_view part : SplitAtCommas(text)) modes.emplace_back(part);
+  const auto known = [](const std::string& mode) {
+    return mode == "off" || mode == "observe" || mode == "on";
+  };
+  if (modes.size() != 2 || modes[0] == modes[1] || !std::ranges::all_of(modes, known))
+    return InvalidArgument(fmt::format(
+        "--governor takes two modes of off, observe and on, as in off,on, not {}", Quote(text)));
+  return modes;
+}
+
 // "no request was answered: connect: Connection refused".
 Error NothingFinished(const inference::RunSummary& run) {
   std::string reasons;
@@ -194,6 +293,7 @@ Result<int> FinishBench(const LlmBenchOptions& options, const inference::BenchRe
   if (report.runs.size() == 1 && last.finished == 0) return NothingFinished(last);
   if (!options.request_log.empty()) {
     std::string lines;
+    for (const inference::BenchmarkRun& run : report.baseline) lines += ToRequestLines(run);
     for (const inference::BenchmarkRun& run : report.runs) lines += ToRequestLines(run);
     ZEUS_RETURN_IF_ERROR(WriteWhole(options.request_log, lines));
   }
@@ -204,6 +304,7 @@ Result<int> FinishBench(const LlmBenchOptions& options, const inference::BenchRe
 }  // namespace
 
 Result<int> RunLlmBench(const LlmBenchOptions& options) {
+  ZEUS_TRY(const std::vector<std::string> modes, ParseGovernorModes(options.governor));
   ZEUS_RETURN_IF_ERROR(CheckOutputs(options.outputs));
   if (!options.request_log.empty()) ZEUS_RETURN_IF_ERROR(CheckWritable(options.request_log));
   ZEUS_TRY(const http::Url url, ParseServer(options.url));
@@ -240,7 +341,18 @@ Result<int> RunLlmBench(const LlmBenchOptions& options) {
                                         .transport = *transport,
                                         .meter = meter ? &*meter : nullptr,
                                         .energies = &energies};
-  for (unsigned i = 0; i < options.warmup + options.repeat && signals->stop_signal() == 0; ++i) {
+  std::unique_ptr<GovernorControl> governor;
+  if (!modes.empty()) {
+    ZEUS_TRY(governor, GovernorControl::Open(*client, clock));
+    if (options.slo.empty()) benchmark.summary.targets = governor->targets();
+    report.command.insert(report.command.end(), {"--governor", options.governor});
+  }
+  // Modes take turns, so that a drift of the machine meets both.
+  const unsigned turns = std::max<unsigned>(1, static_cast<unsigned>(modes.size()));
+  for (unsigned i = 0; i < turns * (options.warmup + options.repeat) && signals->stop_signal() == 0;
+       ++i) {
+    const std::string mode = modes.empty() ? "" : modes[i % turns];
+    if (governor) ZEUS_RETURN_IF_ERROR(governor->Switch(mode));
     const bool known = benchmark.workload.requests < std::numeric_limits<std::int64_t>::max();
     ProgressBar bar("requests", known ? static_cast<std::int64_t>(benchmark.workload.requests) : 1);
     std::size_t shown = 0;
@@ -250,7 +362,9 @@ Result<int> RunLlmBench(const LlmBenchOptions& options) {
       shown = done;
       return signals->stop_signal() == 0;
     });
-    if (i >= options.warmup) report.runs.push_back(std::move(run));
+    run.governor = mode;
+    if (i < turns * options.warmup) continue;
+    (i % turns + 1 == turns ? report.runs : report.baseline).push_back(std::move(run));
   }
   return FinishBench(options, report, signals->stop_signal());
 }

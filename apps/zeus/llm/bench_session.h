@@ -29,6 +29,7 @@ struct LlmBenchOptions {
   bool any_length = false;
   std::optional<std::uint64_t> max_seqs{};
   std::string slo{};
+  std::string governor{};  // "off,on": modes of the gateway's governor to compare.
   std::string gpus{};
   std::string api_key_file{};
   std::string authorities{};

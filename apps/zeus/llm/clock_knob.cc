@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <utility>
 
@@ -55,18 +56,38 @@ Result<Hertz> GuardedClockKnob::Present() {
   return *slowest;
 }
 
-Status GuardedClockKnob::CheckOurs() {
+Result<bool> GuardedClockKnob::IsOurs() {
   // No driver tells who locked a clock. After a Lock() the governor itself notices a clock above
   // its own, once the reading has had time to follow.
-  if (locked_) return Ok();
+  if (locked_) return true;
+  bool all_busy = true;
   for (Gpu* const gpu : gpus_) {
     const auto reasons = gpu->CurrentThrottleReasons();
-    if (!reasons.ok() || !reasons.value().locked_clock) continue;
+    if (!reasons.ok()) continue;  // Such a GPU never says.
+    if (reasons.value().idle) all_busy = false;
+    if (reasons.value().idle || !reasons.value().locked_clock) continue;
     ZEUS_TRY(const Hertz clock, gpu->CurrentClock(ClockDomain::kGraphics));
+    constexpr double kSameClock = 0.01;
+    if (disowned_ && std::abs(clock / *disowned_ - 1) < kSameClock) continue;
     return Error{ErrorCode::kUnavailable,
                  fmt::format("another program has locked the graphics clock of {} to {}: unlock it "
-                             "with nvidia-smi -rgc, or run without targets",
+                             "with nvidia-smi -rgc, or run without --slo",
                              gpu->name(), ToText(clock))};
+  }
+  return all_busy;
+}
+
+void GuardedClockKnob::Disown() {
+  if (locked_) disowned_ = std::exchange(locked_, std::nullopt);
+}
+
+Status GuardedClockKnob::CheckPermission() {
+  for (Gpu* const gpu : gpus_) {
+    const auto limit = gpu->CurrentPowerLimit();
+    if (!limit.ok()) continue;
+    // The driver asks for the same privilege to lock a clock, which would change something.
+    const auto set = gpu->SetPowerLimitWithoutJournal(limit.value().requested);
+    if (!set.ok() && set.error().code == ErrorCode::kPermissionDenied) return set.error();
   }
   return Ok();
 }
@@ -79,11 +100,13 @@ Status GuardedClockKnob::Lock(Hertz clock) {
       return set;
     }
   locked_ = clock;
+  disowned_.reset();
   return Ok();
 }
 
 Status GuardedClockKnob::Release() {
   locked_.reset();
+  disowned_.reset();
   Status first = Ok();
   for (const auto& knob : knobs_)
     if (Status restored = knob->Restore(); !restored.ok() && first.ok()) first = restored;

@@ -24,11 +24,16 @@ class GuardedClockKnob final : public ClockKnob {
   Result<std::vector<Hertz>> Supported() override;
   Result<Hertz> Present() override;
   // Before the first Lock() a busy GPU says whether another program has locked it; after it nothing
-  // does.
-  Status CheckOurs() override;
+  // does, until Disown().
+  Result<bool> IsOurs() override;
+  void Disown() override;
   // All GPUs have the clock or none: when one refuses, all are put back.
   Status Lock(Hertz clock) override;
   Status Release() override;
+
+  // Whether this user may set knobs of the GPUs, found out by setting a power limit to what it is.
+  // kPermissionDenied names the remedy.
+  Status CheckPermission();
 
  private:
   GuardedClockKnob() = default;
@@ -37,6 +42,7 @@ class GuardedClockKnob final : public ClockKnob {
   std::vector<std::unique_ptr<GuardedKnob>> knobs_;
   std::string name_;
   std::optional<Hertz> locked_;
+  std::optional<Hertz> disowned_;  // The last clock that was ours.
 };
 
 }  // namespace zeus::cli

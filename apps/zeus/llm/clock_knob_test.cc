@@ -49,7 +49,7 @@ TEST_F(GuardedClockKnobTest, LocksAllGpusAndPutsThemBack) {
     clock_.Advance(kSensorDelay);
     EXPECT_EQ(knob.value()->Present().value(), 1200_MHz);
     EXPECT_EQ(second_.CurrentClock(ClockDomain::kGraphics).value(), 1200_MHz);
-    EXPECT_TRUE(knob.value()->CheckOurs().ok());
+    EXPECT_TRUE(knob.value()->IsOurs().value());
     ASSERT_TRUE(knob.value()->Lock(900_MHz).ok());
     clock_.Advance(kSensorDelay);
     EXPECT_EQ(knob.value()->Present().value(), 900_MHz);
@@ -77,9 +77,48 @@ TEST_F(GuardedClockKnobTest, AClockThatWasLockedBeforeIsNotOurs) {
   clock_.Advance(kSensorDelay);
   auto knob = GuardedClockKnob::Make({&first_});
   ASSERT_TRUE(knob.ok()) << knob.error().message;
-  const Status checked = knob.value()->CheckOurs();
+  const auto checked = knob.value()->IsOurs();
   ASSERT_FALSE(checked.ok());
   EXPECT_THAT(checked.error().message, HasSubstr("another program has locked"));
+}
+
+TEST_F(GuardedClockKnobTest, AnIdleGpuDoesNotSayWhetherItIsLocked) {
+  clock_.Advance(kSensorDelay);
+  auto knob = GuardedClockKnob::Make({&first_});
+  ASSERT_TRUE(knob.ok()) << knob.error().message;
+  EXPECT_FALSE(knob.value()->IsOurs().value());
+  MakeBusy();
+  clock_.Advance(kSensorDelay);
+  EXPECT_TRUE(knob.value()->IsOurs().value());
+}
+
+TEST_F(GuardedClockKnobTest, AClockThatAnotherProgramSetMeanwhileIsNoLongerOurs) {
+  MakeBusy();
+  clock_.Advance(kSensorDelay);
+  auto knob = GuardedClockKnob::Make({&first_});
+  ASSERT_TRUE(knob.ok()) << knob.error().message;
+  ASSERT_TRUE(knob.value()->Lock(900_MHz).ok());
+  ASSERT_TRUE(
+      first_.LockClockWithoutJournal(ClockDomain::kGraphics, {.min = 1200_MHz, .max = 1200_MHz})
+          .ok());
+  clock_.Advance(kSensorDelay);
+  EXPECT_TRUE(knob.value()->IsOurs().value());
+  knob.value()->Disown();
+  const auto checked = knob.value()->IsOurs();
+  ASSERT_FALSE(checked.ok());
+  EXPECT_THAT(checked.error().message, HasSubstr("locked the graphics clock of gpu:0 to 1200 MHz"));
+}
+
+TEST_F(GuardedClockKnobTest, AMissingPermissionIsFoundWithoutAChange) {
+  auto knob = GuardedClockKnob::Make({&first_});
+  ASSERT_TRUE(knob.ok()) << knob.error().message;
+  const Watts before = first_.CurrentPowerLimit().value().requested;
+  EXPECT_TRUE(knob.value()->CheckPermission().ok());
+  EXPECT_EQ(first_.CurrentPowerLimit().value().requested, before);
+  first_.InjectFault({.kind = sim::FaultKind::kNoPermission});
+  const Status checked = knob.value()->CheckPermission();
+  ASSERT_FALSE(checked.ok());
+  EXPECT_EQ(checked.error().code, ErrorCode::kPermissionDenied);
 }
 
 TEST_F(GuardedClockKnobTest, WithoutGpusThereIsNothingToTurn) {

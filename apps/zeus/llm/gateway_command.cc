@@ -60,6 +60,18 @@ void AddMeteringOptions(Verb verb, LlmGatewayOptions& options) {
       .ShowDefault();
 }
 
+void AddGovernorOptions(Verb verb, LlmGatewayOptions& options) {
+  const Option targets =
+      verb.AddOption("--slo", options.slo,
+                     "Lock the GPUs to the lowest clock that keeps these latencies: time to first "
+                     "token and time per output token, as in ttft=1s,tpot=50ms,percentile=90")
+          .Check(NotEmpty())
+          .TypeName("TARGETS");
+  verb.AddFlag("--slo-observe", options.slo_observe,
+               "Touch no clock: only say which one --slo would lock, and what that would save")
+      .Needs(targets);
+}
+
 void AddGatewayLimits(Verb verb, LlmGatewayOptions& options) {
   verb.AddOption("--max-body", options.max_body, "Bytes of the largest request")
       .Check(WholeNumberBetween(1024, std::uint64_t{1} << 40))
@@ -110,11 +122,14 @@ void AddLlmGateway(Verb llm, Action& action) {
                          .TypeName("FILE");
   certificate.Needs(key);
   AddMeteringOptions(verb, *options);
+  AddGovernorOptions(verb, *options);
   AddGatewayLimits(verb, *options);
   AddCarbonOptions(verb, options->carbon);
   verb.Footer(
       "Prints \"listening on URL\" when it is ready. SIGINT and SIGTERM let responses finish and "
-      "end it with exit code 0; a second one ends it at once. docs/llm-gateway.md describes what "
+      "end it with exit code 0; a second one ends it at once. Clocks that --slo locked are put "
+      "back. "
+      "docs/llm-gateway.md describes what "
       "clients get, and the gateway's own paths below /zeus/.");
   verb.OnChosen([&action, options] { action = [options] { return RunLlmGateway(*options); }; });
 }

@@ -10,14 +10,18 @@
 #include <utility>
 
 #include "apps/zeus/lists.h"
+#include "apps/zeus/llm/clock_knob.h"
 #include "apps/zeus/output.h"
 #include "zeus/base/clock.h"
+#include "zeus/base/file.h"
 #include "zeus/base/log.h"
 #include "zeus/base/text.h"
 #include "zeus/base/version.h"
+#include "zeus/device/knobs/knob_repair.h"
 #include "zeus/device/nvml/compute_processes.h"
 #include "zeus/export/prometheus.h"
 #include "zeus/export/sample.h"
+#include "zeus/gateway/clock_driver.h"
 #include "zeus/gateway/gateway.h"
 #include "zeus/gateway/listening_process.h"
 #include "zeus/http/access_log.h"
@@ -167,6 +171,98 @@ std::optional<double> Grams(const CarbonAccounting& accounting, WallTime begin, 
   return report.emissions->amount.value();
 }
 
+// Reads the energy of devices from the monitor's recording.
+std::optional<Joules> RecordedEnergy(const EnergyMonitor& monitor,
+                                     const std::vector<std::size_t>& devices) {
+  Joules sum;
+  for (const std::size_t device : devices) {
+    const auto total = monitor.Now(device).total;
+    if (!total.ok()) return std::nullopt;
+    sum += total.value();
+  }
+  return sum;
+}
+
+Status CheckNotShared(const std::vector<gateway::GatewayUpstream>& upstreams, std::size_t index,
+                      NodeMonitor& node) {
+  for (std::size_t other = 0; other < index; ++other)
+    for (const std::size_t device : upstreams[index].devices)
+      if (std::ranges::find(upstreams[other].devices, device) != upstreams[other].devices.end())
+        return InvalidArgument(fmt::format(
+            "--slo cannot govern {}: {} and {} share it, and a clock serves one engine; "
+            "give each its own GPU, or run without --slo",
+            node.monitor().device_name(device), upstreams[other].url.server(),
+            upstreams[index].url.server()));
+  return Ok();
+}
+
+// The GPUs of one upstream with the knob of their clock.
+Result<gateway::GovernedGpus> MakeGoverned(const std::vector<gateway::GatewayUpstream>& upstreams,
+                                           std::size_t index, NodeMonitor& node, bool observe) {
+  ZEUS_RETURN_IF_ERROR(CheckNotShared(upstreams, index, node));
+  const std::vector<std::size_t>& devices = upstreams[index].devices;
+  gateway::GovernedGpus governed;
+  governed.upstream = index;
+  governed.upstream_name = upstreams[index].url.server();
+  std::vector<Gpu*> gpus;
+  for (const std::size_t device : devices) {
+    gpus.push_back(node.gpu(device));
+    governed.gpus += (governed.gpus.empty() ? "" : ",") + node.monitor().device_name(device);
+  }
+  governed.gpu_model = fmt::format("{} x {}", gpus.size(), gpus.front()->identity().model);
+  auto knob = GuardedClockKnob::Make(gpus);
+  if (!knob.ok()) return std::move(knob).error().While("--slo");
+  if (const Status allowed = observe ? Ok() : knob.value()->CheckPermission(); !allowed.ok())
+    return Error{allowed.error().code,
+                 fmt::format("--slo may not lock the clock of {}: {}; --slo-observe needs no "
+                             "permission",
+                             governed.gpus, allowed.error().message)};
+  governed.knob = std::move(knob).value();
+  governed.energy = [&monitor = node.monitor(), devices] {
+    return RecordedEnergy(monitor, devices);
+  };
+  return governed;
+}
+
+// Puts back the clocks and limits that killed programs left.
+void RepairGatewayKnobs(Clock& clock) {
+  const auto folder = KnobFolder();
+  if (!folder.ok()) return;  // The knob will say so.
+  KnobJournal journal(clock, folder.value());
+  const auto repairs = RepairKnobs(journal, RealSurroundings(clock));
+  if (!repairs.ok()) return log::Warning("{}", repairs.error().message);
+  for (const KnobRepair& repair : repairs.value()) log::Warning("{}", ToText(repair));
+}
+
+// The driver of the governors; null without --slo.
+Result<std::unique_ptr<gateway::ClockDriver>> MakeGovernor(
+    const LlmGatewayOptions& options, const std::vector<gateway::GatewayUpstream>& upstreams,
+    NodeMonitor& node, Clock& clock) {
+  if (options.slo.empty()) return std::unique_ptr<gateway::ClockDriver>();
+  gateway::ClockDriverOptions wanted;
+  auto targets = ParseServiceTargets(options.slo);
+  if (!targets.ok()) return std::move(targets).error().While("--slo");
+  wanted.targets = targets.value();
+  if (options.slo_observe)
+    wanted.mode = gateway::GovernorSwitch::kObserve;
+  else
+    RepairGatewayKnobs(clock);
+  for (std::size_t i = 0; i < upstreams.size(); ++i) {
+    if (upstreams[i].devices.empty()) continue;
+    ZEUS_TRY(auto governed, MakeGoverned(upstreams, i, node, options.slo_observe));
+    wanted.groups.push_back(std::move(governed));
+  }
+  if (wanted.groups.empty())
+    return InvalidArgument(
+        fmt::format("--slo has no clock to govern: {}", upstreams.front().absent_reason));
+  wanted.knowledge_folder = UserDataFolder(ProcessEnvironment(), "governor");
+  return gateway::ClockDriver::Create(std::move(wanted), clock);
+}
+
+void PrintLines(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) PrintText(line + "\n");
+}
+
 // Waits for the signals that end the program. SIGHUP opens the log again.
 bool ServeUntilSignal(gateway::Gateway& gateway, SignalWatch& signals, http::AccessLog* log,
                       const Clock& clock, Seconds timeout) {
@@ -205,6 +301,8 @@ Result<int> RunLlmGateway(const LlmGatewayOptions& options) {
   wanted.authorities = options.authorities;
   wanted.limits = MakeLimits(options);
   ZEUS_TRY(wanted.upstreams, MakeUpstreams(options, *node));
+  ZEUS_TRY(const auto governor, MakeGovernor(options, wanted.upstreams, *node, clock));
+  wanted.governor = governor.get();
   if (!options.tls_certificate.empty())
     wanted.tls = http::TlsFiles{.certificate = options.tls_certificate, .key = options.tls_key};
   wanted.ask_usage = options.ask_usage == "yes";
@@ -223,12 +321,19 @@ Result<int> RunLlmGateway(const LlmGatewayOptions& options) {
     AddSample(sampler.Take(), set);
     AddProcess(Version(), ProcessCpuTime(), set);
   };
-  ZEUS_TRY(const auto gateway, gateway::Gateway::Start(std::move(wanted), &node->monitor(), clock));
+  if (governor) governor->StartThread();
+  ZEUS_TRY(auto gateway, gateway::Gateway::Start(std::move(wanted), &node->monitor(), clock));
   PrintText(fmt::format("listening on {}\n", gateway->url()));
+  if (governor) PrintLines(governor->Announcement());
   ZEUS_RETURN_IF_ERROR(FlushOutput());
   const bool drained =
       ServeUntilSignal(*gateway, *signals, log.get(), clock, Seconds(options.shutdown_timeout));
   if (!drained) log::Warning("some responses were cut off (--shutdown-timeout)");
+  gateway.reset();  // The governor hears of the last requests.
+  if (!governor) return 0;
+  ZEUS_RETURN_IF_ERROR(governor->Stop());
+  PrintLines(governor->Summary());
+  ZEUS_RETURN_IF_ERROR(FlushOutput());
   return 0;
 }
 

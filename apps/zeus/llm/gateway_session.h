@@ -32,6 +32,8 @@ struct LlmGatewayOptions {
   double first_byte_timeout = 600;
   double idle_timeout = 300;
   double shutdown_timeout = 30;
+  std::string slo{};         // "ttft=1s,tpot=50ms"; empty: no governor.
+  bool slo_observe = false;  // The governor touches no clock.
   CarbonOptions carbon{};
 };
 

@@ -4,6 +4,7 @@
 #include "zeus/base/json.h"
 #include "zeus/base/wall_time_text.h"
 #include "zeus/inference/benchmark/bench_report.h"
+#include "zeus/inference/benchmark/governor_comparison.h"
 #include "zeus/monitor/measurement_json.h"
 
 namespace zeus::inference {
@@ -140,6 +141,28 @@ Json RunJson(const BenchReport& report, const BenchmarkRun& run) {
           {"inference", InferenceJson(run)}};
 }
 
+Json FiguresJson(const GovernorFigures& figures) {
+  Json json = {{"mode", figures.mode}};
+  AddEstimate(json, "energy_joules", figures.energy);
+  AddEstimate(json, "joules_per_request", figures.per_request);
+  AddEstimate(json, "missed_share", figures.missed);
+  AddEstimate(json, "ttft_p90_seconds", figures.ttft);
+  AddEstimate(json, "tpot_p90_seconds", figures.tpot);
+  json["clock_hertz"] = figures.clock ? Json(figures.clock->value()) : Json(nullptr);
+  return json;
+}
+
+// The comparison of a governor's modes, with the runs that "runs" does not have.
+Json GovernorJson(const BenchReport& report, const GovernorComparison& comparison) {
+  Json json = {{"energy_source", comparison.energy_source},
+               {"modes", {FiguresJson(comparison.baseline), FiguresJson(comparison.present)}}};
+  AddEstimate(json, "saved_share", comparison.saved);
+  Json runs = Json::array();
+  for (const BenchmarkRun& run : report.baseline) runs.push_back(RunJson(report, run));
+  json["baseline_runs"] = std::move(runs);
+  return json;
+}
+
 }  // namespace
 
 int ExitCodeOf(const RunSummary& run) {
@@ -156,6 +179,8 @@ Json ToJson(const BenchReport& report) {
   Json runs = Json::array();
   for (const BenchmarkRun& run : report.runs) runs.push_back(RunJson(report, run));
   json["runs"] = std::move(runs);
+  if (const auto comparison = CompareGovernor(report))
+    json["governor"] = GovernorJson(report, *comparison);
   return json;
 }
 

@@ -10,6 +10,7 @@
 #include "zeus/base/quantity_text.h"
 #include "zeus/base/statistics.h"
 #include "zeus/base/text.h"
+#include "zeus/inference/benchmark/governor_comparison.h"
 
 namespace zeus::inference {
 namespace {
@@ -19,23 +20,6 @@ using report::Cell;
 constexpr std::size_t kCurveSlices = 200;  // Curves over time have this many points.
 
 using Getter = std::function<std::optional<Estimate>(const RunSummary&)>;
-
-// The mean over the runs that have the number. With several runs sigma is the standard error of
-// their mean where that is larger than the error of one measurement.
-std::optional<Estimate> MeanOver(const std::vector<BenchmarkRun>& runs, const Getter& getter) {
-  std::vector<double> values;
-  double sigma = 0;
-  for (const BenchmarkRun& run : runs) {
-    const auto estimate = getter(run.summary);
-    if (!estimate) continue;
-    values.push_back(estimate->value);
-    sigma += estimate->sigma;
-  }
-  if (values.empty()) return std::nullopt;
-  const SampleSummary sample = Summarize(values);
-  return Estimate{sample.mean,
-                  std::max(sigma / static_cast<double>(values.size()), sample.StandardError())};
-}
 
 Cell NumberCell(const std::optional<Estimate>& estimate, std::string_view unit) {
   if (!estimate) return {"-", std::nullopt};
@@ -339,6 +323,23 @@ std::vector<std::string> Remarks(const BenchReport& report) {
 
 }  // namespace
 
+std::optional<Estimate> MeanOver(
+    const std::vector<BenchmarkRun>& runs,
+    const std::function<std::optional<Estimate>(const RunSummary&)>& getter) {
+  std::vector<double> values;
+  double sigma = 0;
+  for (const BenchmarkRun& run : runs) {
+    const auto estimate = getter(run.summary);
+    if (!estimate) continue;
+    values.push_back(estimate->value);
+    sigma += estimate->sigma;
+  }
+  if (values.empty()) return std::nullopt;
+  const SampleSummary sample = Summarize(values);
+  return Estimate{sample.mean,
+                  std::max(sigma / static_cast<double>(values.size()), sample.StandardError())};
+}
+
 report::Report ToReport(const BenchReport& report) {
   const RunSummary& first = report.runs.front().summary;
   report::Report result{
@@ -349,7 +350,12 @@ report::Report ToReport(const BenchReport& report) {
       .findings = {Finding(report)},
       .remarks = Remarks(report)};
   report::Section& figures = result.sections.emplace_back();
-  figures.tables = {MainTable(report), LatencyTable(report)};
+  if (const auto comparison = CompareGovernor(report)) {
+    result.findings.insert(result.findings.begin(), FindingOf(*comparison));
+    figures.tables.push_back(ToTable(*comparison));
+  }
+  figures.tables.push_back(MainTable(report));
+  figures.tables.push_back(LatencyTable(report));
   if (report.runs.size() > 1) figures.tables.push_back(RunTable(report));
   if (auto failures = FailureTable(report)) figures.tables.push_back(std::move(*failures));
   figures.figures = Figures(report.runs.front());

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +24,15 @@ struct BenchReport {
   std::vector<MeasuredGpu> gpus{};
   std::vector<std::string> remarks{};
   std::vector<BenchmarkRun> runs{};  // Never empty when a report is made.
+  // Runs of the same load with the gateway's governor in another mode, to compare `runs` with.
+  std::vector<BenchmarkRun> baseline{};
 };
+
+// The mean over the runs that have the number. With several runs sigma is the standard error of
+// their mean where that is larger than the error of one measurement.
+std::optional<Estimate> MeanOver(
+    const std::vector<BenchmarkRun>& runs,
+    const std::function<std::optional<Estimate>(const RunSummary&)>& getter);
 
 // Schema "zeus.llm_bench/1", see docs/formats.md; zeus diff reads it.
 Json ToJson(const BenchReport& report);

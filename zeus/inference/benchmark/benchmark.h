@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "zeus/base/clock.h"
@@ -22,6 +23,7 @@ struct BenchmarkOptions {
 // One execution of a load, and its figures.
 struct BenchmarkRun {
   WallTime started{};
+  std::string governor{};  // "off" or "on" where modes of a gateway's governor are compared.
   LoadRecord record{};
   GpuEnergies gpus{};
   std::vector<PowerCurve> power{};

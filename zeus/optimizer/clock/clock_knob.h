@@ -23,9 +23,14 @@ class ClockKnob {
   // The clock at which the slowest of the GPUs runs now.
   virtual Result<Hertz> Present() = 0;
 
-  // Whether the clock is ours to set, as far as the GPUs report it. kUnavailable says which GPU
-  // another program has locked; the message goes into GovernorSample::foreign.
-  virtual Status CheckOurs() = 0;
+  // Returns true when the clock is ours to set, and false when the GPUs do not say yet: an idle one
+  // does not report locks. kUnavailable names the GPU that another program has locked; the message
+  // goes into GovernorSample::foreign.
+  virtual Result<bool> IsOurs() = 0;
+
+  // Another program has set the clock since the last Lock(): from now on IsOurs() asks the GPUs
+  // again. Nothing is changed on them.
+  virtual void Disown() = 0;
 
   // Locks all GPUs to this clock. kUnavailable while another program holds the clock.
   virtual Status Lock(Hertz clock) = 0;
