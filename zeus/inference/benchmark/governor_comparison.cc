@@ -33,7 +33,11 @@ GovernorFigures FiguresOf(const std::vector<BenchmarkRun>& runs, EnergySource so
   });
   figures.missed = mean([](const RunSummary& run) -> std::optional<Estimate> {
     if (!run.good_share) return std::nullopt;
-    return Estimate{1 - run.good_share->value, run.good_share->sigma};
+    // None of a hundred is no proof of none: the error is that of one more of each kind.
+    const double missed = 1 - run.good_share->value;
+    const double requests = static_cast<double>(run.sent) + 2;
+    const double likely = (missed * static_cast<double>(run.sent) + 1) / requests;
+    return Estimate{missed, std::sqrt(likely * (1 - likely) / requests)};
   });
   figures.ttft = latency(&RunSummary::ttft);
   figures.tpot = latency(&RunSummary::tpot);

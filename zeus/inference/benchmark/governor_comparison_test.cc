@@ -33,7 +33,7 @@ TEST(GovernorComparisonTest, SavingsCarryTheErrorsOfBothMeasurements) {
   EXPECT_NEAR(comparison->saved->sigma, 0.72 * std::hypot(20.0 / 720, 0.01), 1e-6);
   EXPECT_NEAR(comparison->present.missed->value, 0.03, 1e-9);
   EXPECT_THAT(FindingOf(*comparison), HasSubstr("28.0 ± 2.1 % less energy than off"));
-  EXPECT_THAT(FindingOf(*comparison), HasSubstr("instead of 1.0 ± 1.0 %"));
+  EXPECT_THAT(FindingOf(*comparison), HasSubstr("instead of 1.0 ± 1.4 %"));
 }
 
 TEST(GovernorComparisonTest, JsonHasBothAndRunsAreThoseOfTheLastMode) {
