@@ -416,6 +416,7 @@ class AccountsTest(GatewayTestCase):
         self.ask(gateway, max_tokens=10)
         streams = [self.begin(gateway, 40_000) for _ in range(8)]
         server.process.kill()
+        server.process.wait()  # Only then nobody listens on its port any more.
         for _, answer, _ in streams:
             with self.assertRaises((http.client.IncompleteRead, ConnectionError)):
                 answer.read()
