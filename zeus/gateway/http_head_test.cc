@@ -7,7 +7,7 @@
 namespace zeus::gateway::http_head_test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 Result<RequestHead> Request(std::string_view fields, std::string_view line = "POST /x HTTP/1.1") {
   return ParseRequestHead(std::string(line) + "\r\n" + std::string(fields) + "\r\n", HeadLimits{});

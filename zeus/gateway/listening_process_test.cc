@@ -19,13 +19,13 @@ TEST(ListeningProcessTest, ThisProcessIsFoundByItsPort) {
   ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
   ASSERT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
   const std::uint16_t port = ntohs(address.sin_port);
-  EXPECT_THAT(ListeningProcesses(port), testing::IsEmpty());
+  EXPECT_THAT(ListeningProcesses(port), ::testing::IsEmpty());
   ASSERT_EQ(::listen(listener.get(), 1), 0);
-  EXPECT_THAT(ListeningProcesses(port), testing::Contains(::getpid()));
+  EXPECT_THAT(ListeningProcesses(port), ::testing::Contains(::getpid()));
 }
 
 TEST(ListeningProcessTest, AnUnreadableSystemHasNone) {
-  EXPECT_THAT(ListeningProcesses(80, "/nonexistent"), testing::IsEmpty());
+  EXPECT_THAT(ListeningProcesses(80, "/nonexistent"), ::testing::IsEmpty());
 }
 
 }  // namespace

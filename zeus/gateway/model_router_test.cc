@@ -5,8 +5,8 @@
 namespace zeus::gateway::model_router_test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TEST(ModelRouterTest, OneUpstreamGetsEverything) {
   const ModelRouter router({{.name = "a"}});

@@ -28,7 +28,7 @@ TEST(RecordStoreTest, OnlyTheLatestClosedRecordsAreKept) {
   EXPECT_TRUE(store.Find("a")->closed);
   EXPECT_EQ(store.FindOpen(numbers[0]), nullptr);
   EXPECT_EQ(store.FindOpen(numbers[1])->id, "b");
-  EXPECT_THAT(store.OpenNumbers(), testing::ElementsAre(numbers[1]));
+  EXPECT_THAT(store.OpenNumbers(), ::testing::ElementsAre(numbers[1]));
 }
 
 TEST(RecordStoreTest, ListsFollowTheOrderOfClosing) {
