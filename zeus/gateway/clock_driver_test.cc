@@ -139,7 +139,7 @@ class ClockDriverTest : public ::testing::Test {
     InferenceRequestId id = 0;
     int tokens = 0;
   };
-  testing::TemporaryDirectory folder_;
+  zeus::testing::TemporaryDirectory folder_;
   VirtualClock clock_;
   FakeGpu gpu_;
   Joules energy_{};

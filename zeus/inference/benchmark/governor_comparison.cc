@@ -12,9 +12,9 @@ namespace zeus::inference {
 namespace {
 
 using report::Cell;
-using EnergySource = std::optional<EnergySummary> RunSummary::*;
+using EnergyMember = std::optional<EnergySummary> RunSummary::*;
 
-GovernorFigures FiguresOf(const std::vector<BenchmarkRun>& runs, EnergySource source) {
+GovernorFigures FiguresOf(const std::vector<BenchmarkRun>& runs, EnergyMember source) {
   const auto mean = [&runs](const auto& getter) { return MeanOver(runs, getter); };
   const auto latency = [&mean](LatencySummary RunSummary::*which) {
     return mean([which](const RunSummary& run) -> std::optional<Estimate> {
@@ -91,7 +91,7 @@ std::optional<GovernorComparison> CompareGovernor(const BenchReport& report) {
   const auto has_gpus = [](const BenchmarkRun& run) { return run.summary.gpus.has_value(); };
   const bool gpus =
       std::ranges::all_of(report.baseline, has_gpus) && std::ranges::all_of(report.runs, has_gpus);
-  const EnergySource source = gpus ? &RunSummary::gpus : &RunSummary::gateway;
+  const EnergyMember source = gpus ? &RunSummary::gpus : &RunSummary::gateway;
   GovernorComparison comparison{.baseline = FiguresOf(report.baseline, source),
                                 .present = FiguresOf(report.runs, source),
                                 .energy_source = gpus ? "gpus" : "gateway"};
