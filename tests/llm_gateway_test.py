@@ -238,11 +238,11 @@ class TroubleTest(GatewayTestCase):
             return steady[1] >= 5
         wait_until(stands_still, "the upstream is never held back")
         self.assertLess(sent[0], 100_000_000)
-        self.assertLess(gateway.memory() - before, 20_000_000)
+        self.assert_memory_grew_less(gateway, before, 20_000_000)
         total = 0
         while total < 50_000_000:
             total += len(client.recv(1 << 20))
-        self.assertLess(gateway.memory() - before, 20_000_000)
+        self.assert_memory_grew_less(gateway, before, 20_000_000)
         client.close()
         wait_until(lambda: gateway.get("/zeus/healthz")["in_flight"] == 0, "the request stays in flight")
 
@@ -368,7 +368,7 @@ class TroubleTest(GatewayTestCase):
         for _ in range(1000):
             gateway.chat(stream=True)
         wait_until(lambda: gateway.open_files() <= files, "connections are left open")
-        self.assertLess(gateway.memory() - memory, 5_000_000)
+        self.assert_memory_grew_less(gateway, memory, 5_000_000)
         self.assertEqual(len(gateway.get("/zeus/requests?limit=1000")["requests"]), 100)
 
 
