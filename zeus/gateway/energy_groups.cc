@@ -13,6 +13,8 @@ namespace {
 // The recording of a sensor is final this many of its updates behind.
 constexpr double kUpdatesUntilSettled = 3;
 constexpr Seconds kCheckPeriod{0.1};
+// A sensor that has shown nothing for this long after the start is taken to be lost.
+constexpr Seconds kFirstReadings{2.0};
 constexpr Hertz kClockBand = Hertz::FromMega(300);
 
 bool Overlap(const std::vector<std::size_t>& one, const std::vector<std::size_t>& other) {
@@ -119,11 +121,12 @@ void EnergyGroups::Step(TimePoint now) {
 
 void EnergyGroups::Check(Group& group, TimePoint now) {
   group.lost_reason.clear();
+  if (!group.checked_since) group.checked_since = now;
+  const bool expected = group.feed->told_until() || now - *group.checked_since > kFirstReadings;
   for (const std::size_t device : group.devices) {
     const TimePoint end = now - kUpdatesUntilSettled * monitor_->Now(device).update_period;
     const auto measured = monitor_->EnergyBetween(device, end - kCheckPeriod, end);
-    // Before the first readings nothing is lost yet.
-    if (!measured.ok() && group.feed->told_until())
+    if (!measured.ok() && expected)
       group.lost_reason = fmt::format("{} cannot be read: {}", monitor_->device_name(device),
                                       measured.error().message);
   }

@@ -73,7 +73,8 @@ class EnergyGroups {
     // Power limits and locked clocks, with the time since when they hold. The law changes with them
     // when the sensors have shown that time; the last one is the present setting.
     std::deque<std::pair<TimePoint, std::string>> settings{};
-    TimePoint next_check{};  // When devices are checked next.
+    TimePoint next_check{};                    // When devices are checked next.
+    std::optional<TimePoint> checked_since{};  // The first check.
   };
   const std::vector<Group>& groups() const { return groups_; }
   std::optional<std::size_t> GroupIndex(std::size_t upstream) const {
