@@ -213,6 +213,32 @@ TEST_F(OddNewsTest, ResponsesInOnePieceAndEmbeddingsAreMetered) {
   ExpectConserved();
 }
 
+TEST_F(OddNewsTest, ServersOwnTimesDivideAResponseInOnePiece) {
+  attribution_.EnergyMeasured(At(0), Joules(0), Joules(0));
+  Measure(5, 70);
+  // Nothing else is known: only the server can tell how long each prompt took.
+  const double decode_times[] = {0.2, 0.8};
+  for (int i = 0; i < 2; ++i) {
+    const auto id = static_cast<InferenceRequestId>(i);
+    const double begin = 5.0 + 2 * i;
+    attribution_.RequestArrived(
+        id, {.engine = engine_, .time = At(begin), .prompt_bytes = 2000, .streamed = false});
+    attribution_.RequestEnded(id, At(begin + 1), RequestOutcome::kCompleted,
+                              {.prompt = 500, .output = 40}, {.decode = Seconds(decode_times[i])});
+    Measure(begin + 1, 300);
+    Measure(begin + 2, 70);
+  }
+  Measure(15, 70);
+  const auto settled = attribution_.TakeSettled();
+  ASSERT_EQ(settled.size(), 2U);
+  for (const SettledRequest& one : settled) {
+    EXPECT_NEAR(one.energy.energy.value(), 300, 30);
+    EXPECT_EQ(one.energy.output_tokens, 40);
+  }
+  EXPECT_GT(settled[1].energy.decode, 2 * settled[0].energy.decode);
+  ExpectConserved();
+}
+
 TEST_F(OddNewsTest, EnginesOwnGaugeShowsWorkOfOthers) {
   attribution_.EnergyMeasured(At(0), Joules(0), Joules(0));
   for (int i = 0; i < 30; ++i) {

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -61,6 +63,7 @@ struct TrackedRequest {
   double last_token = 0;   // Time of the last event.
 
   double end = 0;
+  double prompt_end = 0;  // The end of the work on the prompt, where the server told; 0: unknown.
   double last_touch = 0;  // The end of the last iteration that it took part in.
   TokenCounts counts{};
 
@@ -69,6 +72,8 @@ struct TrackedRequest {
   double decode = 0;
   double prefill_variance = 0;  // Without the part of the law.
   double decode_variance = 0;
+  double prefill_unseen = 0;  // Predicted energy of intervals that were not measured.
+  double decode_unseen = 0;
   EnergyTerms prefill_gradient{};
   EnergyTerms decode_gradient{};
   // The parts of the predictions that other work of the same interval could have taken: where a
@@ -94,6 +99,11 @@ struct TrackedRequest {
   bool ended = false;
 
   double context() const { return prompt + cached + decoded / sequences; }
+  // Tokens that are decoded after the first ones, as told by the server.
+  std::optional<double> DecodedTold() const {
+    if (!counts.output) return std::nullopt;
+    return std::max(0.0, *counts.output - sequences);
+  }
 };
 
 // The requests by id, in places that are used again.
