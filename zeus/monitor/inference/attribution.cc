@@ -298,7 +298,8 @@ void InferenceAttribution::State::Update(Engine& engine, EngineIndex index, doub
   const double prompt = engine.durations.PerPrompt(0);
   ledger_.SetDurations(index, {engine.durations.fixed(), engine.durations.per_sequence(),
                                engine.durations.per_context(), prompt,
-                               std::max(engine.durations.per_attention(), 1e-6 * prompt)});
+                               std::max(engine.durations.per_attention(), 1e-6 * prompt),
+                               engine.durations.experts()});
 }
 
 // Moves everything forward to `now`: iterations are found, prompt work is given to them, and
@@ -430,11 +431,9 @@ std::optional<RequestEnergy> InferenceAttribution::State::Estimate(InferenceRequ
   request.decoded = std::max(request.decoded, request.settled_decoded + rest.decoded);
   if (request.ended) {
     const Correction correction = CorrectionByCounts(request);
-    const auto correct = [&](EnergyLedger::Phase phase, double amount) {
-      request.*phase = std::max(0.0, request.*phase + ledger_.Movable(index, phase, amount));
-    };
-    correct(&TrackedRequest::prefill, correction.prefill);
-    correct(&TrackedRequest::decode, correction.decode);
+    const auto plan = ledger_.PlanCorrection(index, request, correction.prefill, correction.decode);
+    request.prefill += plan.prefill + plan.own;
+    request.decode += plan.decode - plan.own;
   }
   RequestEnergy energy = Describe(request);
   // The rest is predicted, not measured.

@@ -74,9 +74,10 @@ struct SettledRequest {
   RequestEnergy energy{};
 };
 
-// Where every joule of the group went, since the start. The sum of all is `measured`. An engine's
-// energies are the sums over its requests, those in flight included, as far as intervals have been
-// settled.
+// Where every joule of the group went, since the start. The sum of all is `measured`. The two
+// energies of an engine are together the sum over its requests, those in flight included, as far as
+// intervals have been settled; how a request divides between its phases may be corrected at its
+// end.
 struct EnergyAccounts {
   struct Engine {
     Joules prefill{};

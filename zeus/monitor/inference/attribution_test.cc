@@ -77,6 +77,15 @@ TEST(AttributionTest, UnknownPromptsAreMeasuredByTheirTime) {
   EXPECT_GE(score.coverage, 0.9);
 }
 
+// An iteration reads more experts the more tokens it works on, which a fixed energy cannot explain.
+TEST(AttributionTest, ExpertsOfAMixtureArePartOfTheLaw) {
+  const AttributionScore score =
+      ScoreOf({.engines = {testing::SyntheticLoad(4, 3, Seconds(150))}, .model = "qwen3-30b-a3b"});
+  EXPECT_LT(score.energy.median, 0.015) << score.law;
+  EXPECT_LT(score.energy.ninetieth, 0.06) << score.law;
+  EXPECT_GE(score.coverage, 0.9);
+}
+
 TEST(AttributionTest, StrangersWorkIsNobodysRequest) {
   const AttributionScore score =
       ScoreOf({.engines = {testing::SyntheticLoad(8, 1, Seconds(180))}, .stranger = Watts(220)});

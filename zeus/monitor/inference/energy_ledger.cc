@@ -18,8 +18,9 @@ constexpr double kFirstRelativeError = 0.1;
 constexpr double kHopelessError = 0.29;  // A law with larger residuals is learned anew.
 // A correction by late counts moves at most this part of the energy of the others.
 constexpr double kLargestMove = 0.2;
-constexpr double kPeakTime = 60;   // Seconds in which the highest power of late is forgotten.
-constexpr double kExcessTime = 2;  // Seconds over which an excess of power is averaged.
+constexpr double kLargestOwn = 0.5;  // The same between the phases of a request.
+constexpr double kPeakTime = 60;     // Seconds in which the highest power of late is forgotten.
+constexpr double kExcessTime = 2;    // Seconds over which an excess of power is averaged.
 constexpr double kForgetAtChange = 0.1;
 constexpr double kNearHighest = 0.94;
 constexpr double kLongestUnseen = 1;       // Seconds at the limit until a stranger is given up.
@@ -33,7 +34,9 @@ constexpr double kLowClock = 0.97;
 // Looking at one token of context takes at most about this part of the work on a prompt token.
 constexpr double kAttentionDoubt = 5e-5;
 constexpr double kLightError = 0.08;  // The same for others with prompts.
-constexpr double kHeavyError = 0.2;   // Relative error of the law for such iterations.
+// Errors of prompt work beside tokens of a response do not average out over its intervals.
+constexpr double kDecodeBesidePrompts = 1.5;
+constexpr double kHeavyError = 0.2;  // Relative error of the law for such iterations.
 
 // The fit has the idle power first, and then the terms of each engine.
 std::size_t Column(EngineIndex engine, std::size_t term) {
@@ -120,13 +123,17 @@ void EnergyLedger::GatherIteration(EngineIndex index, const EngineIteration& ite
   if (players <= 0) return;
   const double whole = part;
   engine.mean_share += 0.05 * whole * (1 / players - engine.mean_share);
+  const double experts = ExpertsRead(iteration.tokens());
+  engine.mean_experts += 0.05 * whole * (experts - engine.mean_experts);
   part *= 1 - kOthersFall * (1 - iteration.clock);
   engine.total[kFixedTerm] += part;
+  engine.total[kExpertsTerm] += part * experts;
   double context = 0;
   for (const DecodePart& decode : iteration.decode) {
     Share& share = ShareOf(decode.request, index);
     const double tokens = part * decode.tokens;
     share.decode[kFixedTerm] += tokens / players;
+    share.decode[kExpertsTerm] += tokens / players * experts;
     share.decode[kSequenceTerm] += tokens;
     share.decode[kContextTerm] += tokens * decode.context;
     context += tokens * decode.context;
@@ -139,6 +146,7 @@ void EnergyLedger::GatherIteration(EngineIndex index, const EngineIteration& ite
       ours > 0 ? context * iteration.strangers / ours : 1000 * part * iteration.strangers;
   engine.total[kContextTerm] += context + strangers_context;
   engine.strangers[kFixedTerm] += part * iteration.strangers / players;
+  engine.strangers[kExpertsTerm] += part * iteration.strangers / players * experts;
   engine.strangers[kSequenceTerm] += part * iteration.strangers;
   engine.strangers[kContextTerm] += strangers_context;
   for (const PromptPart& prompt : iteration.prompts) {
@@ -146,6 +154,7 @@ void EnergyLedger::GatherIteration(EngineIndex index, const EngineIteration& ite
     const double tokens = whole * iteration.clock * prompt.tokens;
     const double attention = whole * iteration.clock * prompt.attention;
     share.prefill[kFixedTerm] += part / players;
+    share.prefill[kExpertsTerm] += part / players * experts;
     share.prefill[kPromptTerm] += tokens;
     share.prefill[kAttentionTerm] += attention;
     engine.total[kPromptTerm] += tokens;
@@ -298,10 +307,12 @@ void EnergyLedger::Divide(const MeasuredInterval& interval, const Sums& sums, do
   // is not passed on to the requests of just that interval.
   const double noise = interval.sigma / busy;
   const double usual = std::max(relative_error_, 0.01);
-  const double doubt = std::hypot(noise, PlacementError() / busy);
+  const double placed = PlacementError() / busy;
+  const double doubt = std::hypot(noise, placed);
   const double trust = usual * usual / (usual * usual + doubt * doubt);
   const double smooth = trust * factor + (1 - trust) * std::min(scale_, 2 * factor + 1);
-  const Scaling scaling{.busy = busy, .factor = factor, .smooth = smooth, .noise = noise};
+  const Scaling scaling{
+      .busy = busy, .factor = factor, .smooth = smooth, .noise = noise, .placed = placed};
   for (const Share& share : shares_) Credit(share, scaling);
   SpreadNoise(scaling);
 }
@@ -336,6 +347,7 @@ void EnergyLedger::Credit(const Share& share, const Scaling& scaling) {
   request.prefill_open += prefill * (1 - prefill / scaling.busy);
   request.decode_predicted += decode;
   request.decode_open += decode * (1 - decode / scaling.busy);
+  request.decode_placed += decode * scaling.placed;
   request.scale_weight += prefill + decode;
   request.scale_sum += (prefill + decode) * scaling.smooth;
 }
@@ -417,9 +429,12 @@ void EnergyLedger::SolveLaw() {
     double sigma = 0.7;
     if (engine.prior) {
       sigma = engine.prior_sigma;
-      mean = {engine.prior->fixed.value(), engine.prior->per_sequence.value(),
-              engine.prior->per_context.value(), engine.prior->per_prompt.value(),
-              mean[kAttentionTerm]};
+      mean = {engine.prior->fixed.value(),
+              engine.prior->per_sequence.value(),
+              engine.prior->per_context.value(),
+              engine.prior->per_prompt.value(),
+              mean[kAttentionTerm],
+              mean[kExpertsTerm]};
     }
     for (std::size_t i = 0; i < kEnergyTerms; ++i)
       fit_.SetPrior(Column(index, i), mean[i], std::max(1e-15, sigma * mean[i]));
@@ -458,10 +473,12 @@ void EnergyLedger::AddUnsettled(RequestIndex index, const EngineIteration& itera
   const double whole = length > 0 ? std::clamp(left / length, 0.0, 1.0) : 1;
   const double part = whole * (1 - kOthersFall * (1 - iteration.clock));
   const double players = iteration.sequences() + static_cast<double>(iteration.prompts.size());
+  const double experts = ExpertsRead(iteration.tokens());
   for (const DecodePart& decode : iteration.decode) {
     if (decode.request != index) continue;
     rest.decoded += whole * decode.tokens;
     rest.decode_terms[kFixedTerm] += part * decode.tokens / players;
+    rest.decode_terms[kExpertsTerm] += part * decode.tokens / players * experts;
     rest.decode_terms[kSequenceTerm] += part * decode.tokens;
     rest.decode_terms[kContextTerm] += part * decode.tokens * decode.context;
     rest.share = 1 / players;
@@ -470,6 +487,7 @@ void EnergyLedger::AddUnsettled(RequestIndex index, const EngineIteration& itera
     if (prompt.request != index) continue;
     rest.prompt += whole * prompt.tokens;
     rest.prefill_terms[kFixedTerm] += part / players;
+    rest.prefill_terms[kExpertsTerm] += part / players * experts;
     rest.prefill_terms[kPromptTerm] += whole * iteration.clock * prompt.tokens;
     rest.prefill_terms[kAttentionTerm] += whole * iteration.clock * prompt.attention;
     rest.share = 1 / players;
@@ -490,12 +508,16 @@ EnergyLedger::Rest EnergyLedger::PredictRest(RequestIndex index,
   const double prompt = engine.mean_clock * (rest.worked - before);
   rest.prefill_terms[kPromptTerm] += prompt;
   rest.prefill_terms[kAttentionTerm] += prompt * (request.cached + (before + rest.worked) / 2);
-  if (before <= 0 && worked) rest.prefill_terms[kFixedTerm] += rest.share;
+  if (before <= 0 && worked) {
+    rest.prefill_terms[kFixedTerm] += rest.share;
+    rest.prefill_terms[kExpertsTerm] += rest.share;
+  }
   const double output = request.counts.output.value_or(request.tokens_seen);
   const double tokens =
       std::max(0.0, output - request.sequences - request.settled_decoded - rest.decoded);
   rest.decoded += tokens;
   rest.decode_terms[kFixedTerm] += tokens * rest.share;
+  rest.decode_terms[kExpertsTerm] += tokens * rest.share * engine.mean_experts;
   rest.decode_terms[kSequenceTerm] += tokens;
   rest.decode_terms[kContextTerm] += tokens * request.context();
   for (std::size_t i = 0; i < kEnergyTerms; ++i) {
@@ -507,9 +529,30 @@ EnergyLedger::Rest EnergyLedger::PredictRest(RequestIndex index,
   return rest;
 }
 
-void EnergyLedger::Correct(RequestIndex request, double prefill, double decode) {
-  Move(request, &TrackedRequest::prefill, prefill);
-  Move(request, &TrackedRequest::decode, decode);
+EnergyLedger::Correction EnergyLedger::PlanCorrection(RequestIndex index,
+                                                      const TrackedRequest& request, double prefill,
+                                                      double decode) const {
+  const double peers = EnergyOfPeers(index, &TrackedRequest::prefill);
+  const double most_prefill = kLargestMove * peers;
+  const double most_decode = kLargestMove * EnergyOfPeers(index, &TrackedRequest::decode);
+  // Prompt tokens took the place of other prompts, or of tokens of the same response.
+  const double part = peers + request.decode > 0 ? peers / (peers + request.decode) : 0;
+  Correction plan;
+  plan.prefill =
+      std::max(std::clamp(prefill * part, -most_prefill, most_prefill), -request.prefill);
+  plan.decode = std::max(std::clamp(decode, -most_decode, most_decode), -request.decode);
+  plan.own = std::clamp(prefill - plan.prefill, -kLargestOwn * (request.prefill + plan.prefill),
+                        kLargestOwn * (request.decode + plan.decode));
+  return plan;
+}
+
+void EnergyLedger::Correct(RequestIndex index, double prefill, double decode) {
+  TrackedRequest& request = requests_[index];
+  const Correction plan = PlanCorrection(index, request, prefill, decode);
+  Move(index, &TrackedRequest::prefill, plan.prefill);
+  Move(index, &TrackedRequest::decode, plan.decode);
+  request.prefill += plan.own;
+  request.decode -= plan.own;
 }
 
 bool EnergyLedger::IsPeer(const Share& share, RequestIndex request) const {
@@ -523,16 +566,10 @@ double EnergyLedger::EnergyOfPeers(RequestIndex request, Phase phase) const {
   return sum;
 }
 
-double EnergyLedger::Movable(RequestIndex request, Phase phase, double amount) const {
-  const double most = kLargestMove * EnergyOfPeers(request, phase);
-  return std::clamp(amount, -most, most);
-}
-
 // Moves energy of one phase from the other requests of the last interval to this one.
 void EnergyLedger::Move(RequestIndex to, Phase phase, double amount) {
   const double peers = EnergyOfPeers(to, phase);
   if (!(peers > 0)) return;
-  amount = std::max(Movable(to, phase, amount), -(requests_[to].*phase));
   requests_[to].*phase += amount;
   for (const Share& share : shares_)
     if (IsPeer(share, to)) requests_[share.request].*phase *= 1 - amount / peers;
@@ -567,7 +604,8 @@ EnergyLedger::Sigmas EnergyLedger::SigmasOf(const TrackedRequest& request, doubl
                     std::pow(law_error * prefill, 2) + prompt * prompt + tokens * tokens +
                     std::pow(request.prefill_unseen, 2)),
           std::sqrt(request.decode_variance + by_law(request.decode_gradient) +
-                    std::pow(law_error * decode, 2) + std::pow(request.decode_unseen, 2))};
+                    std::pow(law_error * decode, 2) + std::pow(request.decode_unseen, 2) +
+                    std::pow(kDecodeBesidePrompts * request.decode_placed, 2))};
 }
 
 EnergyTerms EnergyLedger::Law(EngineIndex engine) const { return engines_[engine].law; }

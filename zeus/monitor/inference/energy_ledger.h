@@ -27,8 +27,9 @@ struct MeasuredInterval {
 // predictions are then scaled to what was measured, so that every joule is in one account. The law
 // itself comes from least squares over all intervals, with a memory that fades.
 //
-// The accounts of an engine are at every moment the sums over its requests, phase by phase:
-// whatever one request gets beyond its share of an interval, others of that interval pay at once.
+// The energy of an engine's accounts is at every moment the sum over its requests: whatever one
+// request gets beyond its share of an interval, others of that interval pay at once. Counts that
+// come late may also move energy between the phases of a request, which its accounts do not follow.
 // One owner.
 class EnergyLedger {
  public:
@@ -78,12 +79,15 @@ class EnergyLedger {
   double scale() const { return scale_; }
   // Root mean square of the residuals of intervals over what was predicted for them.
   double relative_error() const { return relative_error_; }
-  // Corrects a request by counts that came after its energy was divided. The other requests of the
-  // last interval pay for it, or get it, as far as they can.
+  // A correction by counts that came after the energy was divided, as far as it can be made.
+  struct Correction {
+    double prefill = 0;  // Paid by the other requests of the last interval.
+    double decode = 0;
+    double own = 0;  // Goes from the request's own decode phase to its prefill.
+  };
+  Correction PlanCorrection(RequestIndex index, const TrackedRequest& request, double prefill,
+                            double decode) const;
   void Correct(RequestIndex request, double prefill, double decode);
-  // As much of such a correction as the others can pay for or get.
-  using Phase = double TrackedRequest::*;
-  double Movable(RequestIndex request, Phase phase, double amount) const;
   // The most power that the group is likely to have taken lately.
   double power_bound() const;
   // One standard deviation of the energies so far.
@@ -126,9 +130,10 @@ class EnergyLedger {
     double predicted_decode = 0;
     double paid_prefill = 0;
     double paid_decode = 0;
-    double heavy = 0;       // Prompt tokens in iterations whose clock was low.
-    double mean_clock = 1;  // In iterations with prompts, lately.
-    double mean_share = 1;  // One participant's part of the fixed energy of an iteration, lately.
+    double heavy = 0;         // Prompt tokens in iterations whose clock was low.
+    double mean_clock = 1;    // In iterations with prompts, lately.
+    double mean_share = 1;    // One participant's part of the fixed energy of an iteration, lately.
+    double mean_experts = 0;  // The experts' part of the terms, lately.
   };
   // An interval's sums, while it is being settled.
   struct Sums {
@@ -156,11 +161,13 @@ class EnergyLedger {
     double factor;  // Measured over predicted.
     double smooth;  // The same without the noise of this one interval.
     double noise;   // Relative error of the sensor.
+    double placed;  // Relative error by prompt work that belongs to other intervals.
   };
   void AddUnsettled(RequestIndex index, const EngineIteration& iteration, Rest& rest) const;
   void Credit(const Share& share, const Scaling& scaling);
   void SpreadNoise(const Scaling& scaling);
   void Doubt(const Share& share);
+  using Phase = double TrackedRequest::*;
   void Move(RequestIndex to, Phase phase, double amount);
   bool IsPeer(const Share& share, RequestIndex request) const;
   double EnergyOfPeers(RequestIndex request, Phase phase) const;

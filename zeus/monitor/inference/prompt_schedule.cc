@@ -43,6 +43,7 @@ IterationLoad PromptSchedule::DecodeLoad(const EngineIteration& seen) const {
   // The sequences of strangers are thought to be like ours.
   const double ours = load.sequences - seen.strangers;
   load.context = ours > 0 ? context * load.sequences / ours : context;
+  load.experts = ExpertsRead(load.sequences);
   return load;
 }
 
@@ -67,7 +68,8 @@ std::vector<PromptSchedule::Waiting> PromptSchedule::WaitingAt(const EngineItera
   return waiting;
 }
 
-double PromptSchedule::TokensByTime(double time, const std::vector<Waiting>& waiting) const {
+double PromptSchedule::TokensByTime(double time, const std::vector<Waiting>& waiting,
+                                    double sequences) const {
   double context = 0;
   double rest = 0;
   for (const Waiting& prompt : waiting) {
@@ -75,7 +77,7 @@ double PromptSchedule::TokensByTime(double time, const std::vector<Waiting>& wai
     context += prompt.rest * (request.cached + request.worked + prompt.rest / 2);
     rest += prompt.rest;
   }
-  return durations_.TokensIn(time, context / std::max(1.0, rest));
+  return durations_.TokensIn(time, context / std::max(1.0, rest), sequences);
 }
 
 // The standard deviation of tokens that were found by time. Beside another engine's work, time says
@@ -113,7 +115,8 @@ void PromptSchedule::LearnBudget(double tokens) {
 void PromptSchedule::GiveWork(const EngineIteration& seen, std::vector<Waiting>& waiting) {
   const IterationLoad decode = DecodeLoad(seen);
   const double duration = seen.end - seen.begin;
-  const double by_time = TokensByTime(duration - durations_.Predict(decode), waiting);
+  const double by_time =
+      TokensByTime(duration - durations_.Predict(decode), waiting, decode.sequences);
   const double sigma = TokenDoubt(duration);
   double finishing = 0;
   double variance = 0;
@@ -184,6 +187,7 @@ void PromptSchedule::LearnDurations(const EngineIteration& seen,
   for (const Waiting& prompt : waiting) given += prompt.given;
   const double chunk = std::min(given, budget_ > 0 ? budget_ : given);
   load.heavy = given > 0 ? std::max(0.0, chunk - durations_.heavy_from()) * given / chunk : 0;
+  load.experts = iterations * ExpertsRead((load.sequences + given) / std::max(1.0, iterations));
   stretch_ += load;
   stretch_time_ += seen.end - seen.begin;
   bool finished = true;
@@ -288,7 +292,7 @@ double PromptSchedule::HiddenWork(double duration, std::vector<Waiting>& waiting
   }
   const double count = std::max(1.0, std::ceil(finishing / room));
   const double work_time = duration - count * durations_.fixed();
-  const double by_time = count * TokensByTime(work_time / count, waiting);
+  const double by_time = count * TokensByTime(work_time / count, waiting, 0);
   if (finishing <= 0) return by_time;
   const double sigma = TokenDoubt(duration);
   if (variance > 0 && by_time > 0) {
@@ -320,6 +324,7 @@ std::vector<EngineIteration> PromptSchedule::Chunks(const EngineIteration& seen,
       load.attention += prompt.attention;
     }
     load.heavy = std::max(0.0, load.prompt - durations_.heavy_from());
+    load.experts = ExpertsRead(load.prompt);
     part.begin = time;
     time += durations_.Predict(load);
     part.end = time;

@@ -56,7 +56,8 @@ class PromptSchedule {
   };
   void Distribute(std::vector<Waiting>& waiting, Work work) const;
   void LearnStretch();
-  double TokensByTime(double rest_of_time, const std::vector<Waiting>& waiting) const;
+  double TokensByTime(double rest_of_time, const std::vector<Waiting>& waiting,
+                      double sequences) const;
   double TokenDoubt(double duration) const;
   void LearnBudget(double tokens);
   void Finish(const std::vector<Waiting>& waiting);
