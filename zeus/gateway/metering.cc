@@ -11,6 +11,8 @@ namespace {
 
 // A request whose energy the sensors have not shown after this time is closed without.
 constexpr Seconds kLongestWaitForSensors{60};
+constexpr Seconds kLongestWaitAtStop{2};
+constexpr Seconds kStepAtStop{0.02};
 constexpr std::size_t kLargestStoredText = std::size_t{1} << 20;
 
 std::vector<std::string> NamesOfUpstreams(const std::vector<UpstreamGpus>& upstreams) {
@@ -172,14 +174,13 @@ class Metering::MeteredExchange final : public Exchange, private llm::ResponseFi
     if (!std::exchange(end_told_, true)) {
       Report(RequestEvent::Kind::kEnded, now,
              std::max(0.0, facts.prompt_tokens.value_or(0) - facts.cached_tokens.value_or(0)));
-      metering_.energy_.RequestEnded(
-          record_.upstream_index, record_.number,
-          {.time = now,
-           .outcome = ToOutcome(end),
-           .counts = {.prompt = facts.prompt_tokens,
-                      .cached = facts.cached_tokens,
-                      .output = facts.output_tokens},
-           .timings = {.queue = facts.queue, .prefill = facts.prefill, .decode = facts.decode}});
+      metering_.energy_.RequestEnded(record_.upstream_index, record_.number,
+                                     {.time = now,
+                                      .outcome = ToOutcome(end),
+                                      .counts = {.prompt = facts.prompt_tokens,
+                                                 .cached = facts.cached_tokens,
+                                                 .output = facts.output_tokens},
+                                      .timings = {.decode = facts.decode}});
     }
     metering_.UpdateEnergy(record_);
   }
@@ -196,6 +197,7 @@ class Metering::MeteredExchange final : public Exchange, private llm::ResponseFi
 Metering::Metering(MeteringOptions options, EnergyMonitor* monitor,
                    std::vector<UpstreamGpus> upstreams, const Clock& clock)
     : options_(std::move(options)),
+      monitor_(monitor),
       clock_(clock),
       upstream_names_(NamesOfUpstreams(upstreams)),
       energy_(monitor, std::move(upstreams), options_.observer),
@@ -238,11 +240,16 @@ Metering::Started Metering::Start(Begin begin) {
 }
 
 void Metering::UpdateEnergy(RequestRecord& record) {
+  if (record.settled) return;
   record.absent_reason = energy_.absent_reason(record.upstream_index);
   if (record.absent_reason.empty()) record.absent_reason = record.unread_reason;
   record.energy = record.absent_reason.empty()
                       ? energy_.Estimate(record.upstream_index, record.number)
                       : std::nullopt;
+  UpdateCarbon(record);
+}
+
+void Metering::UpdateCarbon(RequestRecord& record) const {
   if (!record.energy || !options_.carbon) return;
   const WallTime end = record.arrived_wall + std::chrono::duration_cast<std::chrono::microseconds>(
                                                  record.Duration(clock_.Now()));
@@ -252,21 +259,35 @@ void Metering::UpdateEnergy(RequestRecord& record) {
 void Metering::Finish(RequestRecord& record) {
   --in_flight_;
   metrics_.Ended(record);
-  if (!energy_.GroupIndex(record.upstream_index)) Close(record);
+  if (record.settled) metrics_.Settled(record);
+  if (record.settled || !energy_.GroupIndex(record.upstream_index)) Close(record);
+}
+
+// The energy may be final before the client has got the end of the response: then the record is
+// closed when it has.
+void Metering::Settle(RequestRecord& record, const RequestEnergy& energy) {
+  record.settled = true;
+  record.absent_reason = energy_.absent_reason(record.upstream_index);
+  // A request of which no sensor saw anything has no energy. Otherwise the part that was measured
+  // is in the accounts, so it is the request's.
+  if (record.absent_reason.empty() || energy.energy > Joules(0)) {
+    record.absent_reason.clear();
+    record.energy = energy;
+  } else {
+    record.energy.reset();
+  }
+  UpdateCarbon(record);
+  if (record.outcome.empty()) return;
+  metrics_.Settled(record);
+  Close(record);
 }
 
 void Metering::Step() {
   const TimePoint now = clock_.Now();
   energy_.Step(now);
-  for (const SettledRequest& settled : energy_.TakeSettled()) {
-    RequestRecord* const record = records_.FindOpen(settled.id);
-    if (record == nullptr || record->outcome.empty()) continue;
-    UpdateEnergy(*record);
-    // Without sensors the attribution goes on by its predictions, which nobody is charged for.
-    if (record->absent_reason.empty()) record->energy = settled.energy;
-    metrics_.Settled(*record);
-    Close(*record);
-  }
+  for (const SettledRequest& settled : energy_.TakeSettled())
+    if (RequestRecord* const record = records_.FindOpen(settled.id))
+      Settle(*record, settled.energy);
   metrics_.FollowAccounts(energy_);
   if (now < next_check_) return;
   next_check_ = now + Seconds(1);
@@ -278,8 +299,20 @@ void Metering::Step() {
   }
 }
 
+bool Metering::WaitsForSensors() {
+  return std::ranges::any_of(records_.OpenNumbers(), [this](InferenceRequestId number) {
+    const RequestRecord* const record = records_.FindOpen(number);
+    return !record->outcome.empty() && energy_.absent_reason(record->upstream_index).empty();
+  });
+}
+
 void Metering::CloseAll() {
   Step();
+  const TimePoint deadline = clock_.Now() + kLongestWaitAtStop;
+  while (monitor_ != nullptr && WaitsForSensors() && clock_.Now() < deadline) {
+    monitor_->clock().SleepUntil(clock_.Now() + kStepAtStop);
+    Step();
+  }
   for (const InferenceRequestId number : records_.OpenNumbers()) {
     RequestRecord* const record = records_.FindOpen(number);
     if (record->outcome.empty()) continue;

@@ -61,7 +61,8 @@ class Metering {
 
   // Reads the sensors and closes the records whose energy is final. To be called often.
   void Step();
-  // Closes all records of finished requests, with what is known of their energy.
+  // Closes all records of finished requests. Waits a little for the sensors to show their energy,
+  // as long as a recorder runs.
   void CloseAll();
 
   void RunningRequestsSeen(std::size_t upstream, double running);
@@ -82,12 +83,17 @@ class Metering {
   // The request has ended, and its outcome is in the record.
   void Finish(RequestRecord& record);
   void UpdateEnergy(RequestRecord& record);
+  // The attribution has finished with the request.
+  void Settle(RequestRecord& record, const RequestEnergy& energy);
+  void UpdateCarbon(RequestRecord& record) const;
+  bool WaitsForSensors();
   void Close(RequestRecord& record);
   void SpreadIdle(RequestRecord& record);
   Json GroupJson(const EnergyGroups::Group& group) const;
   static void AddLaw(const EnergyGroups::Group& group, EngineIndex engine, Json& entry);
 
   const MeteringOptions options_;
+  EnergyMonitor* const monitor_;
   const Clock& clock_;
   const std::vector<std::string> upstream_names_;
   EnergyGroups energy_;

@@ -52,7 +52,8 @@ struct RequestRecord {
   std::optional<Joules> idle{};  // With --spread-idle: its part of the energy between requests.
   std::string source{};
   std::vector<std::string> gpus{};
-  bool closed = false;  // Nothing will change any more.
+  bool settled = false;  // Its energy is final, or will never be known.
+  bool closed = false;   // Nothing will change any more.
 
   // With --store-text only.
   std::string request_body{};

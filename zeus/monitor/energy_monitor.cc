@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -530,6 +531,12 @@ Result<EnergyEstimate> EnergyMonitor::EnergyBetween(std::size_t device, TimePoin
                                                     TimePoint end) const {
   const std::lock_guard lock(state_->mutex_);
   return state_->records_[device].Between(begin, end);
+}
+
+TimePoint EnergyMonitor::SettledUntil(std::size_t device) const {
+  const std::lock_guard lock(state_->mutex_);
+  const TimePoint until = state_->records_[device].settled_until();
+  return std::isinf(until.time_since_epoch().count()) ? TimePoint::min() : until;
 }
 
 std::size_t EnergyMonitor::edges_after_work() const {

@@ -163,6 +163,9 @@ class EnergyMonitor {
   // Energy of a device between two moments of the recording, neither of which may lie in the
   // future, in the form of a window's result. The distant past is recorded more coarsely.
   Result<EnergyEstimate> EnergyBetween(std::size_t device, TimePoint begin, TimePoint end) const;
+  // The recording of a device is final up to this moment: energies between earlier moments never
+  // change any more. Later energies are extrapolated. The distant past while nothing is known.
+  TimePoint SettledUntil(std::size_t device) const;
 
   enum class Quantity {
     kPower,

@@ -34,6 +34,7 @@ constexpr double kEnergySlack = 0.3;    // Tokens may be told this much later th
 constexpr double kShortestInterval = 0.01;
 constexpr double kUpdateTime = 1.0;  // The law of durations is solved this often.
 constexpr std::size_t kMostIntervals = 4096;
+constexpr double kRestError = 0.05;  // Relative error of energy that is predicted.
 constexpr double kMostTokens = 1e8;  // More in one request are a mistake of the server.
 
 double ToSeconds(TimePoint time) { return time.time_since_epoch().count(); }
@@ -55,9 +56,13 @@ class InferenceAttribution::State {
   void Arrived(InferenceRequestId id, const Arrival& arrival);
   void Tokens(InferenceRequestId id, double time, double tokens);
   void Counts(InferenceRequestId id, const TokenCounts& counts);
-  void Ended(InferenceRequestId id, double time, RequestOutcome outcome, const TokenCounts& counts);
+  void Ended(InferenceRequestId id, double time, RequestOutcome outcome, const TokenCounts& counts,
+             const ServerTimings& timings);
   void Running(EngineIndex engine, double time, double running);
   void Energy(double end, double energy, double sigma);
+  void LateEnergy(double energy) {
+    if (std::isfinite(energy) && energy > 0) ledger_.AddOther(energy);
+  }
   void Setting(const std::string& setting) { ledger_.ChangeSetting(setting); }
 
   std::optional<RequestEnergy> Estimate(InferenceRequestId id) const;
@@ -228,7 +233,7 @@ void InferenceAttribution::State::LearnCounts(Engine& engine, const TrackedReque
 }
 
 void InferenceAttribution::State::Ended(InferenceRequestId id, double time, RequestOutcome outcome,
-                                        const TokenCounts& counts) {
+                                        const TokenCounts& counts, const ServerTimings& timings) {
   const RequestIndex index = requests_.Find(id);
   if (index == RequestTable::kNone || requests_[index].ended) return;
   time = InOrder(time);
@@ -239,6 +244,9 @@ void InferenceAttribution::State::Ended(InferenceRequestId id, double time, Requ
   const bool was_known = request.prompt_sigma <= 0;
   ApplyPromptCount(request, counts);
   request.ended = true;
+  // The response came at once, right after its last token.
+  if (!request.streamed && timings.decode && *timings.decode >= Seconds(0))
+    request.prompt_end = std::max(request.arrival, request.end - timings.decode->count());
   engine.tracker.Ended(index, request.end);
   if (!was_known && request.episode != 0)
     engine.durations.PromptKnown(request.episode, request.prompt, request.cached,
@@ -290,7 +298,8 @@ void InferenceAttribution::State::Update(Engine& engine, EngineIndex index, doub
   const double prompt = engine.durations.PerPrompt(0);
   ledger_.SetDurations(index, {engine.durations.fixed(), engine.durations.per_sequence(),
                                engine.durations.per_context(), prompt,
-                               std::max(engine.durations.per_attention(), 1e-6 * prompt)});
+                               std::max(engine.durations.per_attention(), 1e-6 * prompt),
+                               engine.durations.experts()});
 }
 
 // Moves everything forward to `now`: iterations are found, prompt work is given to them, and
@@ -326,7 +335,6 @@ void InferenceAttribution::State::Step(double now) {
 }
 
 void InferenceAttribution::State::SettleReady() {
-  bool any = false;
   while (!intervals_.empty()) {
     double frontier = now_;
     for (const auto& engine : engines_) frontier = std::min(frontier, engine->tracker.frontier());
@@ -334,13 +342,12 @@ void InferenceAttribution::State::SettleReady() {
     ledger_.Settle(intervals_.front(), iterations_);
     settled_until_ = intervals_.front().end;
     intervals_.pop_front();
-    any = true;
+    Finalize();
   }
-  if (any) Finalize();
 }
 
 // The energy was divided with the counts that were known then. The difference to the final counts
-// is small, and is paid by the next intervals.
+// is small, and is paid by the requests that are still open.
 InferenceAttribution::State::Correction InferenceAttribution::State::CorrectionByCounts(
     const TrackedRequest& request) const {
   const double scale = request.scale_weight > 0 ? request.scale_sum / request.scale_weight : 1;
@@ -357,15 +364,11 @@ InferenceAttribution::State::Correction InferenceAttribution::State::CorrectionB
                ledger_.PredictPrompt(request, request.worked, 0));
     decode = scale * ledger_.Law(request.engine)[kContextTerm] * request.decoded * missing;
   }
-  if (request.counts.output && request.outcome == RequestOutcome::kCompleted) {
-    const double tokens = std::max(0.0, *request.counts.output - request.sequences);
-    if (request.decoded > 0) {
-      const double open =
-          request.decode_predicted > 0 ? request.decode_open / request.decode_predicted : 1;
-      decode += open * request.decode * (tokens / request.decoded - 1);
-    } else if (tokens > 0 && request.prefill > 0) {
-      decode += scale * tokens * ledger_.PredictToken(request);
-    }
+  const std::optional<double> told = request.DecodedTold();
+  if (told && request.decoded > 0 && request.outcome == RequestOutcome::kCompleted) {
+    const double open =
+        request.decode_predicted > 0 ? request.decode_open / request.decode_predicted : 1;
+    decode += open * request.decode * (*told / request.decoded - 1);
   }
   return {prefill, decode};
 }
@@ -375,7 +378,7 @@ void InferenceAttribution::State::Finalize() {
     TrackedRequest& request = requests_[index];
     if (settled_until_ < std::max(request.end, request.last_touch)) return false;
     const Correction correction = CorrectionByCounts(request);
-    ledger_.Correct(request, correction.prefill, correction.decode);
+    ledger_.Correct(index, correction.prefill, correction.decode);
     RequestEnergy energy = Describe(request);
     energy.final = true;
     settled_.push_back({request.id, request.engine, energy});
@@ -411,33 +414,36 @@ std::optional<RequestEnergy> InferenceAttribution::State::Estimate(InferenceRequ
     return std::nullopt;
   }
   TrackedRequest request = requests_[index];
-  const double scale = ledger_.scale();
-  // Work that was given to iterations of later intervals, and tokens that have no iteration yet.
-  const bool worked = request.events > 0 || (request.ended && request.counts.output);
-  if (worked && request.worked <= 0) request.worked = request.prompt;
-  const double prompt = request.worked - request.settled_prompt;
-  const double rest_of_prompt =
-      scale * ledger_.PredictPrompt(request, prompt, request.settled_prompt);
-  const double fixed = request.settled_prompt <= 0 && worked
-                           ? scale * ledger_.Law(request.engine)[kFixedTerm] * request.mean_share
-                           : 0;
-  const double output = request.counts.output.value_or(request.tokens_seen);
-  const double tokens = std::max(0.0, output - request.sequences - request.settled_decoded);
-  const double rest_of_decode = scale * tokens * ledger_.PredictToken(request);
-  request.prefill = std::max(0.0, request.prefill + rest_of_prompt + fixed);
-  request.decode += rest_of_decode;
-  request.decoded = std::max(request.decoded, request.settled_decoded + tokens);
+  const EnergyLedger::Rest rest = ledger_.PredictRest(index, iterations_[request.engine]);
+  // No more can have been used since the last measurement than the GPUs are likely to have taken.
+  const double until = request.ended ? request.end : now_;
+  const double unmeasured = std::max(0.0, until - std::max(request.arrival, settled_until_));
+  const double predicted = rest.prefill + rest.decode;
+  const double most = ledger_.power_bound() * unmeasured;
+  const double part = predicted > most ? most / predicted : 1;
+  request.prefill = std::max(0.0, request.prefill + part * rest.prefill);
+  request.decode += part * rest.decode;
+  for (std::size_t i = 0; i < kEnergyTerms; ++i) {
+    request.prefill_gradient[i] += part * rest.prefill_terms[i];
+    request.decode_gradient[i] += part * rest.decode_terms[i];
+  }
+  request.worked = rest.worked;
+  request.decoded = std::max(request.decoded, request.settled_decoded + rest.decoded);
   if (request.ended) {
     const Correction correction = CorrectionByCounts(request);
-    request.prefill = std::max(0.0, request.prefill + correction.prefill);
-    request.decode = std::max(0.0, request.decode + correction.decode);
+    const auto plan = ledger_.PlanCorrection(index, request, correction.prefill, correction.decode);
+    request.prefill += plan.prefill + plan.own;
+    request.decode += plan.decode - plan.own;
   }
   RequestEnergy energy = Describe(request);
   // The rest is predicted, not measured.
-  const double guess = 0.05 * (std::abs(rest_of_prompt) + fixed + rest_of_decode);
-  energy.sigma = Joules(std::hypot(energy.sigma.value(), guess));
-  energy.prefill_sigma = Joules(std::hypot(energy.prefill_sigma.value(), guess));
-  energy.decode_sigma = Joules(std::hypot(energy.decode_sigma.value(), 0.05 * rest_of_decode));
+  const double doubt = std::max({kRestError, 2 * ledger_.relative_error(), 1 - part});
+  const auto widen = [&](Joules& sigma, double joules) {
+    sigma = Joules(std::hypot(sigma.value(), doubt * part * std::abs(joules)));
+  };
+  widen(energy.sigma, predicted);
+  widen(energy.prefill_sigma, rest.prefill);
+  widen(energy.decode_sigma, rest.decode);
   return energy;
 }
 
@@ -477,8 +483,8 @@ void InferenceAttribution::CountsSeen(InferenceRequestId id, const TokenCounts& 
 }
 void InferenceAttribution::RequestEnded(InferenceRequestId id, TimePoint time,
                                         RequestOutcome outcome, const TokenCounts& counts,
-                                        const ServerTimings&) {
-  state_->Ended(id, ToSeconds(time), outcome, counts);
+                                        const ServerTimings& timings) {
+  state_->Ended(id, ToSeconds(time), outcome, counts, timings);
 }
 void InferenceAttribution::RunningRequestsSeen(EngineIndex engine, TimePoint time, double running) {
   state_->Running(engine, ToSeconds(time), running);
@@ -486,6 +492,7 @@ void InferenceAttribution::RunningRequestsSeen(EngineIndex engine, TimePoint tim
 void InferenceAttribution::EnergyMeasured(TimePoint end, Joules energy, Joules sigma) {
   state_->Energy(ToSeconds(end), energy.value(), sigma.value());
 }
+void InferenceAttribution::LateEnergyMeasured(Joules energy) { state_->LateEnergy(energy.value()); }
 void InferenceAttribution::SettingChanged(TimePoint, std::string_view setting) {
   state_->Setting(std::string(setting));
 }

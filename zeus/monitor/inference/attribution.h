@@ -45,11 +45,10 @@ struct TokenCounts {
   std::optional<double> output{};
 };
 
-// Times that some servers tell about one request.
+// Times that some servers tell about one request. They show where the prompt of a response in one
+// piece ended.
 struct ServerTimings {
-  std::optional<Seconds> queue{};    // Until the work on the prompt began.
-  std::optional<Seconds> prefill{};  // The work on the prompt.
-  std::optional<Seconds> decode{};   // From the first token to the last.
+  std::optional<Seconds> decode{};  // From the first token to the last.
 };
 
 // A request's energy, by phase, with one standard deviation.
@@ -75,7 +74,10 @@ struct SettledRequest {
   RequestEnergy energy{};
 };
 
-// Where every joule of the group went, since the start. The sum of all is `measured`.
+// Where every joule of the group went, since the start. The sum of all is `measured`. The two
+// energies of an engine are together the sum over its requests, those in flight included, as far as
+// intervals have been settled; how a request divides between its phases may be corrected at its
+// end.
 struct EnergyAccounts {
   struct Engine {
     Joules prefill{};
@@ -141,8 +143,12 @@ class InferenceAttribution {
   void RunningRequestsSeen(EngineIndex engine, TimePoint time, double running);
 
   // The energy of the group's GPUs together from the end of the interval before until `end`. The
-  // first call only sets the time from which energy is accounted for.
+  // first call only sets the time from which energy is accounted for. An energy that is not a
+  // number is unknown: no request is charged for that interval.
   void EnergyMeasured(TimePoint end, Joules energy, Joules sigma);
+  // Energy of intervals that were told as unknown. No request can be charged for it any more: it is
+  // added to `other`.
+  void LateEnergyMeasured(Joules energy);
   // The clock or the power limit changed: another law holds from now on. `setting` names it, so
   // that a law learned before is used again.
   void SettingChanged(TimePoint time, std::string_view setting);

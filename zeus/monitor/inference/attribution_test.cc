@@ -77,6 +77,15 @@ TEST(AttributionTest, UnknownPromptsAreMeasuredByTheirTime) {
   EXPECT_GE(score.coverage, 0.9);
 }
 
+// An iteration reads more experts the more tokens it works on, which a fixed energy cannot explain.
+TEST(AttributionTest, ExpertsOfAMixtureArePartOfTheLaw) {
+  const AttributionScore score =
+      ScoreOf({.engines = {testing::SyntheticLoad(4, 3, Seconds(150))}, .model = "qwen3-30b-a3b"});
+  EXPECT_LT(score.energy.median, 0.015) << score.law;
+  EXPECT_LT(score.energy.ninetieth, 0.06) << score.law;
+  EXPECT_GE(score.coverage, 0.9);
+}
+
 TEST(AttributionTest, StrangersWorkIsNobodysRequest) {
   const AttributionScore score =
       ScoreOf({.engines = {testing::SyntheticLoad(8, 1, Seconds(180))}, .stranger = Watts(220)});
@@ -210,6 +219,32 @@ TEST_F(OddNewsTest, ResponsesInOnePieceAndEmbeddingsAreMetered) {
   ASSERT_EQ(settled.size(), 10U);
   for (const SettledRequest& one : settled) energy += one.energy.energy.value();
   EXPECT_NEAR(energy, 10 * 0.6 * 300, 0.25 * 10 * 0.6 * 300);
+  ExpectConserved();
+}
+
+TEST_F(OddNewsTest, ServersOwnTimesDivideAResponseInOnePiece) {
+  attribution_.EnergyMeasured(At(0), Joules(0), Joules(0));
+  Measure(5, 70);
+  // Nothing else is known: only the server can tell how long each prompt took.
+  const double decode_times[] = {0.2, 0.8};
+  for (int i = 0; i < 2; ++i) {
+    const auto id = static_cast<InferenceRequestId>(i);
+    const double begin = 5.0 + 2 * i;
+    attribution_.RequestArrived(
+        id, {.engine = engine_, .time = At(begin), .prompt_bytes = 2000, .streamed = false});
+    attribution_.RequestEnded(id, At(begin + 1), RequestOutcome::kCompleted,
+                              {.prompt = 500, .output = 40}, {.decode = Seconds(decode_times[i])});
+    Measure(begin + 1, 300);
+    Measure(begin + 2, 70);
+  }
+  Measure(15, 70);
+  const auto settled = attribution_.TakeSettled();
+  ASSERT_EQ(settled.size(), 2U);
+  for (const SettledRequest& one : settled) {
+    EXPECT_NEAR(one.energy.energy.value(), 300, 30);
+    EXPECT_EQ(one.energy.output_tokens, 40);
+  }
+  EXPECT_GT(settled[1].energy.decode, 2 * settled[0].energy.decode);
   ExpectConserved();
 }
 

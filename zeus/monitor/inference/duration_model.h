@@ -15,7 +15,8 @@ struct IterationLoad {
   double context = 0;
   double prompt = 0;
   double attention = 0;
-  double heavy = 0;  // Prompt tokens beyond those that take as long as the fixed part.
+  double heavy = 0;    // Prompt tokens beyond those that take as long as the fixed part.
+  double experts = 0;  // ExpertsRead() of each iteration.
 
   IterationLoad& operator+=(const IterationLoad& other);
 };
@@ -32,19 +33,22 @@ class DurationModel {
   DurationModel();
 
   double Predict(const IterationLoad& load) const;
-  double fixed() const { return fit_[0]; }
-  double per_sequence() const { return fit_[1]; }
-  double per_context() const { return fit_[2]; }
+  double fixed() const { return fit()[0]; }
+  double per_sequence() const { return fit()[1]; }
+  double per_context() const { return fit()[2]; }
   // The time of a prompt token that looks at `context` tokens before it.
-  double PerPrompt(double context) const { return fit_[3] + fit_[4] * context; }
-  double per_attention() const { return fit_[4]; }
+  double PerPrompt(double context) const { return fit()[3] + fit()[4] * context; }
+  double per_attention() const { return fit()[4]; }
+  // The time of an iteration that reads all experts of a mixture, beyond that of a dense model.
+  double experts() const { return fit()[6]; }
   // Prompt tokens of one iteration beyond this number take longer: the GPU reaches its power limit
   // and lowers its clock.
   double heavy_from() const { return heavy_from_; }
   // The clock of an iteration with so many prompt tokens, against that of a light one.
   double ClockWith(double prompt) const;
-  // The prompt tokens of an iteration that take `time`, if they look at `context` tokens.
-  double TokensIn(double time, double context) const;
+  // The prompt tokens that take `time` in an iteration with so many decoding sequences, if they
+  // look at `context` tokens.
+  double TokensIn(double time, double context, double sequences) const;
   // The usual error of a prediction, for an iteration without prompt work.
   double error() const { return error_; }
   // False until a stretch with prompt work has been learned from.
@@ -68,9 +72,21 @@ class DurationModel {
     std::size_t missing;
     double variance = 0;  // The variance of the prompt tokens.
   };
+  double DenseTokensIn(double time, double context) const;
   void Learn(const IterationLoad& load, double duration, double variance);
 
-  NonNegativeFit fit_;
+  const NonNegativeFit& fit() const { return is_mixture_ ? mixture_ : dense_; }
+  void AddRow(const IterationLoad& load, double duration, double weight);
+  void Solve();
+  void Compare(const IterationLoad& load, double duration);
+
+  // The same rows, without and with a part of the time that goes with the experts that are read:
+  // the second is used where it explains iterations clearly better.
+  NonNegativeFit dense_;
+  NonNegativeFit mixture_;
+  double dense_error_ = 0;
+  double mixture_error_ = 0;
+  bool is_mixture_ = false;
   std::map<std::uint64_t, Stretch> stretches_;
   std::uint64_t next_stretch_ = 1;
   double error_ = 0.002;

@@ -8,10 +8,8 @@
 namespace zeus {
 namespace {
 
-// A curve is refined for up to three updates of its sensor.
-constexpr double kSettlingUpdates = 3.5;
-constexpr Seconds kShortestFeedLag{0.05};
-constexpr Seconds kCorrected{3};  // Corrections of a curve reach back no further.
+// A sensor without update for longer than this is taken to be steady.
+constexpr Seconds kLongestInterval{10};
 
 }  // namespace
 
@@ -23,11 +21,17 @@ InferenceEnergyFeed::InferenceEnergyFeed(const EnergyMonitor& monitor,
       attribution_(attribution),
       options_(options) {}
 
-Seconds InferenceEnergyFeed::Lag() const {
-  Seconds longest{0};
-  for (const std::size_t device : devices_)
-    longest = std::max(longest, monitor_.Now(device).update_period);
-  return std::max(kShortestFeedLag, longest * kSettlingUpdates);
+TimePoint InferenceEnergyFeed::SettledUntil() const {
+  TimePoint until = TimePoint::max();
+  for (const std::size_t device : devices_) until = std::min(until, monitor_.SettledUntil(device));
+  return until;
+}
+
+bool InferenceEnergyFeed::GivenUp(TimePoint end, TimePoint now) const {
+  if (end + options_.longest_delay <= now) return true;
+  return end + options_.timeout <= now && std::ranges::any_of(devices_, [this](std::size_t device) {
+           return !monitor_.Now(device).power.ok();
+         });
 }
 
 std::optional<InferenceEnergyFeed::Energy> InferenceEnergyFeed::Between(TimePoint begin,
@@ -37,6 +41,7 @@ std::optional<InferenceEnergyFeed::Energy> InferenceEnergyFeed::Between(TimePoin
     const auto energy = monitor_.EnergyBetween(device, begin, end);
     if (!energy.ok()) return std::nullopt;
     sum.energy += energy.value().energy;
+    sum.updates = std::min(sum.updates, energy.value().updates);
     // Gain and offset of a sensor are common to all intervals: they do not change the shares.
     sum.variance += std::max(0.0, std::pow(energy.value().sigma.value(), 2) -
                                       std::pow(energy.value().shared_sigma.value(), 2));
@@ -44,38 +49,52 @@ std::optional<InferenceEnergyFeed::Energy> InferenceEnergyFeed::Between(TimePoin
   return sum;
 }
 
+void InferenceEnergyFeed::TellEnergy(TimePoint end, const Energy& energy) {
+  const Joules rest = energy.energy + owed_;
+  const Joules part = std::max(rest, Joules());
+  owed_ = rest - part;
+  total_ += part;
+  known_until_ = end;
+  attribution_.EnergyMeasured(end, part, Joules(std::sqrt(energy.variance)));
+}
+
 TimePoint InferenceEnergyFeed::Step(TimePoint now) {
-  const Seconds lag = Lag();
   if (!told_until_) {
     // The recording must have begun by then, which is unknown before the first readings.
     if (Between(now, now)) {
       told_until_ = now;
-      told_.push_back({now, Joules(0)});
-      attribution_.EnergyMeasured(now, Joules(0), Joules(0));
+      known_until_ = now;
+      attribution_.EnergyMeasured(now, Joules(), Joules());
     }
     return now + options_.interval;
   }
-  while (*told_until_ + options_.interval + lag <= now) {
-    const TimePoint end = *told_until_ + options_.interval;
-    while (told_.size() > 1 && told_.front().until + kCorrected < end) told_.pop_front();
-    const auto energy = Between(*told_until_, end);
-    const auto since = Between(told_.front().until, end);
-    if (energy && since) {
-      const Joules rest = since->energy - (told_.back().sum - told_.front().sum);
-      const Joules part = std::max(rest, Joules(0));
-      attribution_.EnergyMeasured(end, part, Joules(std::sqrt(energy->variance)));
-      told_.push_back({end, told_.back().sum + part});
-      total_ += part;
-    } else if (end + options_.timeout <= now) {
+  const TimePoint settled = SettledUntil();
+  TimePoint end = *told_until_ + options_.interval;
+  for (; end <= now; end += options_.interval) {
+    const bool is_settled = end <= settled;
+    if (!is_settled && !GivenUp(end, now)) break;
+    const auto energy = is_settled ? Between(*told_until_, end) : std::nullopt;
+    // Between two updates of a sensor the curve is a guess: such a stretch is told as a whole.
+    if (energy && energy->updates == 0 && end - *told_until_ < kLongestInterval) continue;
+    if (energy) {
+      TellLateEnergy();
+      TellEnergy(end, *energy);
+    } else {
       const Joules unknown(std::numeric_limits<double>::quiet_NaN());
       attribution_.EnergyMeasured(end, unknown, unknown);
-      told_.assign(1, {end, Joules(0)});
-    } else {
-      return now + options_.interval;
     }
     told_until_ = end;
   }
-  return *told_until_ + options_.interval + lag;
+  return std::max(now + options_.interval / 4, end);
+}
+
+// Energy of intervals that were told as unknown, as far as it has become known since.
+void InferenceEnergyFeed::TellLateEnergy() {
+  if (known_until_ >= *told_until_) return;
+  if (const auto late = Between(known_until_, *told_until_)) {
+    attribution_.LateEnergyMeasured(late->energy);
+    total_ += late->energy;
+  }
 }
 
 }  // namespace zeus

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -15,16 +15,19 @@ namespace zeus {
 // Tells an InferenceAttribution what a group of recorded GPUs took, interval after interval.
 //
 // An interval is told once the recording of all the GPUs is settled there: some updates of the
-// slowest sensor after its end, when the curves change no more. Intervals are consecutive, so their
-// sum is the energy of the group over the whole time. It has no thread: the caller calls Step()
-// after the monitor's own steps. One owner; monitor and attribution must outlive it.
+// slowest sensor after its end, when the curves change no more; it holds at least one update of
+// each sensor. A recorder that was not run for seconds only delays it. Intervals are consecutive,
+// so their sum is exactly the energy of the group over the whole time. It has no thread: the caller
+// calls Step() after the monitor's own steps. One owner; monitor and attribution must outlive it.
 class InferenceEnergyFeed {
  public:
   struct Options {
     Seconds interval{0.1};
-    // An interval that a sensor does not show for this long is told as unknown, so that requests
-    // become final without it.
+    // An interval that a device which does not answer hides for this long is told as unknown, so
+    // that requests become final without it.
     Seconds timeout{5};
+    // The same for a device that has not been read, though nothing is known to be wrong with it.
+    Seconds longest_delay{30};
   };
 
   // `devices` are those of the monitor that form the group, counted as there.
@@ -46,23 +49,23 @@ class InferenceEnergyFeed {
   struct Energy {
     Joules energy{};
     double variance = 0;
+    int updates = std::numeric_limits<int>::max();  // Of the slowest sensor.
   };
-  // The time after which the curves of all devices are settled.
-  Seconds Lag() const;
   std::optional<Energy> Between(TimePoint begin, TimePoint end) const;
+  // The moment up to which the recordings of all devices are settled.
+  TimePoint SettledUntil() const;
+  // Whether the interval up to `end` will not be waited for any longer.
+  bool GivenUp(TimePoint end, TimePoint now) const;
+  void TellEnergy(TimePoint end, const Energy& energy);
+  void TellLateEnergy();
 
   const EnergyMonitor& monitor_;
   std::vector<std::size_t> devices_;
   InferenceAttribution& attribution_;
   Options options_;
   std::optional<TimePoint> told_until_;
-  // The energy that was told until some moments of the last seconds. A curve may still be corrected
-  // a little there: the next interval makes up for it.
-  struct Told {
-    TimePoint until;
-    Joules sum;
-  };
-  std::deque<Told> told_;
+  TimePoint known_until_{};  // Later intervals were told as unknown.
+  Joules owed_{};  // Negative: the curve fell by this much, which later intervals make up.
   Joules total_{};
 };
 

@@ -16,9 +16,11 @@ constexpr double kPromptResidual = 1.3;
 constexpr double kFirstResidualPower = 20;  // Watts, before anything is known.
 constexpr double kFirstRelativeError = 0.1;
 constexpr double kHopelessError = 0.29;  // A law with larger residuals is learned anew.
-constexpr double kLargestCarry =
-    0.03;                          // Largest part of an interval that makes up for corrections.
-constexpr double kExcessTime = 2;  // Seconds over which an excess of power is averaged.
+// A correction by late counts moves at most this part of the energy of the others.
+constexpr double kLargestMove = 0.2;
+constexpr double kLargestOwn = 0.5;  // The same between the phases of a request.
+constexpr double kPeakTime = 60;     // Seconds in which the highest power of late is forgotten.
+constexpr double kExcessTime = 2;    // Seconds over which an excess of power is averaged.
 constexpr double kForgetAtChange = 0.1;
 constexpr double kNearHighest = 0.94;
 constexpr double kLongestUnseen = 1;       // Seconds at the limit until a stranger is given up.
@@ -32,7 +34,9 @@ constexpr double kLowClock = 0.97;
 // Looking at one token of context takes at most about this part of the work on a prompt token.
 constexpr double kAttentionDoubt = 5e-5;
 constexpr double kLightError = 0.08;  // The same for others with prompts.
-constexpr double kHeavyError = 0.2;   // Relative error of the law for such iterations.
+// Errors of prompt work beside tokens of a response do not average out over its intervals.
+constexpr double kDecodeBesidePrompts = 1.5;
+constexpr double kHeavyError = 0.2;  // Relative error of the law for such iterations.
 
 // The fit has the idle power first, and then the terms of each engine.
 std::size_t Column(EngineIndex engine, std::size_t term) {
@@ -94,13 +98,21 @@ void EnergyLedger::StartAgain() {
   excess_fit_.Forget(0);
 }
 
-EnergyLedger::Share& EnergyLedger::ShareOf(RequestIndex index) {
+EnergyLedger::Share& EnergyLedger::ShareOf(RequestIndex index, EngineIndex engine) {
   TrackedRequest& request = requests_[index];
-  if (request.slot >= shares_.size() || shares_[request.slot].request != index) {
+  const bool found = request.slot < shares_.size() && shares_[request.slot].request == index &&
+                     shares_[request.slot].engine == engine;
+  if (!found) {
     request.slot = static_cast<std::uint32_t>(shares_.size());
-    shares_.push_back({.request = index});
+    shares_.push_back({.request = index, .engine = engine});
   }
   return shares_[request.slot];
+}
+
+// False for a place whose request was forgotten because its end was told before its work.
+bool EnergyLedger::IsOpen(const Share& share) const {
+  const TrackedRequest& request = requests_[share.request];
+  return request.used && request.engine == share.engine;
 }
 
 void EnergyLedger::GatherIteration(EngineIndex index, const EngineIteration& iteration,
@@ -110,13 +122,18 @@ void EnergyLedger::GatherIteration(EngineIndex index, const EngineIteration& ite
   const double players = sequences + static_cast<double>(iteration.prompts.size());
   if (players <= 0) return;
   const double whole = part;
+  engine.mean_share += 0.05 * whole * (1 / players - engine.mean_share);
+  const double experts = ExpertsRead(iteration.tokens());
+  engine.mean_experts += 0.05 * whole * (experts - engine.mean_experts);
   part *= 1 - kOthersFall * (1 - iteration.clock);
   engine.total[kFixedTerm] += part;
+  engine.total[kExpertsTerm] += part * experts;
   double context = 0;
   for (const DecodePart& decode : iteration.decode) {
-    Share& share = ShareOf(decode.request);
+    Share& share = ShareOf(decode.request, index);
     const double tokens = part * decode.tokens;
     share.decode[kFixedTerm] += tokens / players;
+    share.decode[kExpertsTerm] += tokens / players * experts;
     share.decode[kSequenceTerm] += tokens;
     share.decode[kContextTerm] += tokens * decode.context;
     context += tokens * decode.context;
@@ -129,13 +146,15 @@ void EnergyLedger::GatherIteration(EngineIndex index, const EngineIteration& ite
       ours > 0 ? context * iteration.strangers / ours : 1000 * part * iteration.strangers;
   engine.total[kContextTerm] += context + strangers_context;
   engine.strangers[kFixedTerm] += part * iteration.strangers / players;
+  engine.strangers[kExpertsTerm] += part * iteration.strangers / players * experts;
   engine.strangers[kSequenceTerm] += part * iteration.strangers;
   engine.strangers[kContextTerm] += strangers_context;
   for (const PromptPart& prompt : iteration.prompts) {
-    Share& share = ShareOf(prompt.request);
+    Share& share = ShareOf(prompt.request, index);
     const double tokens = whole * iteration.clock * prompt.tokens;
     const double attention = whole * iteration.clock * prompt.attention;
     share.prefill[kFixedTerm] += part / players;
+    share.prefill[kExpertsTerm] += part / players * experts;
     share.prefill[kPromptTerm] += tokens;
     share.prefill[kAttentionTerm] += attention;
     engine.total[kPromptTerm] += tokens;
@@ -158,6 +177,10 @@ void EnergyLedger::Gather(const MeasuredInterval& interval,
     engines_[index].total = {};
     engines_[index].strangers = {};
     engines_[index].heavy = 0;
+    engines_[index].predicted_prefill = 0;
+    engines_[index].predicted_decode = 0;
+    engines_[index].paid_prefill = 0;
+    engines_[index].paid_decode = 0;
     std::deque<EngineIteration>& list = iterations[index];
     for (const EngineIteration& iteration : list) {
       if (iteration.busy_from >= interval.end) break;
@@ -201,6 +224,15 @@ EnergyLedger::Sums EnergyLedger::Predict(const MeasuredInterval&) {
   }
   sums.predicted_requests -= sums.predicted_strangers;
   return sums;
+}
+
+// Prompt work is placed less well than decoding, and its law is less exact.
+double EnergyLedger::PlacementError() const {
+  double error = 0;
+  for (const Engine& engine : engines_)
+    error += engine.law[kPromptTerm] *
+             (kLightError * engine.total[kPromptTerm] + kHeavyError * engine.heavy);
+  return error;
 }
 
 // Power that stays above the prediction is taken by somebody else. An error of the law grows with
@@ -261,45 +293,46 @@ void EnergyLedger::Divide(const MeasuredInterval& interval, const Sums& sums, do
     idle = std::clamp(idle, 0.0, own);
   }
   const double factor = busy > 0 ? (own - idle) / busy : 1;
-  const double strangers = sums.predicted_strangers * factor;
-  if (known) {
-    accounts_.idle += Joules(idle);
-    accounts_.other += Joules(other + strangers);
-    accounts_.measured += Joules(energy);
+  if (!known) {
+    // Nobody is charged for energy that was not measured.
+    for (const Share& share : shares_) Doubt(share);
+    return;
   }
-  if (busy > 0 && known) scale_ += 0.1 * (std::clamp(factor, 0.5, 2.0) - scale_);
+  accounts_.idle += Joules(idle);
+  accounts_.other += Joules(other + sums.predicted_strangers * factor);
+  accounts_.measured += Joules(energy);
+  if (busy > 0) scale_ += 0.1 * (std::clamp(factor, 0.5, 2.0) - scale_);
   if (sums.predicted_requests <= 0) return;
-  const double requests = sums.predicted_requests * factor;
-  const double most = kLargestCarry * sums.predicted_requests;
-  const double paid = std::clamp(carry_, -most, most);
-  carry_ -= paid;
-  // A noisy measurement of one interval is not passed on to the requests of just that interval.
+  // An error of one interval, of its measurement or because prompt work belongs to its neighbours,
+  // is not passed on to the requests of just that interval.
   const double noise = interval.sigma / busy;
   const double usual = std::max(relative_error_, 0.01);
-  const double trust = usual * usual / (usual * usual + noise * noise);
+  const double placed = PlacementError() / busy;
+  const double doubt = std::hypot(noise, placed);
+  const double trust = usual * usual / (usual * usual + doubt * doubt);
   const double smooth = trust * factor + (1 - trust) * std::min(scale_, 2 * factor + 1);
-  carry_ += (factor - smooth) * sums.predicted_requests;
-  const double request_factor = smooth + (requests > 0 ? factor * paid / requests : 0);
-  for (const Share& share : shares_)
-    Credit(share, {.busy = busy,
-                   .factor = factor,
-                   .request_factor = request_factor,
-                   .noise = noise,
-                   .known = known});
+  const Scaling scaling{
+      .busy = busy, .factor = factor, .smooth = smooth, .noise = noise, .placed = placed};
+  for (const Share& share : shares_) Credit(share, scaling);
+  SpreadNoise(scaling);
 }
 
-// Gives a request its part of an interval.
+// Gives a request its part of an interval, as it would be without the noise of the measurement.
 void EnergyLedger::Credit(const Share& share, const Scaling& scaling) {
   TrackedRequest& request = requests_[share.request];
-  Engine& engine = engines_[request.engine];
+  Engine& engine = engines_[share.engine];
   const double prefill = Dot(engine.law, share.prefill);
   const double decode = Dot(engine.law, share.decode);
-  request.prefill += prefill * scaling.request_factor;
-  request.decode += decode * scaling.request_factor;
-  if (scaling.known) {
-    accounts_.engines[request.engine].prefill += Joules(prefill * scaling.factor);
-    accounts_.engines[request.engine].decode += Joules(decode * scaling.factor);
+  if (!IsOpen(share)) {
+    accounts_.other += Joules((prefill + decode) * scaling.factor);
+    return;
   }
+  request.prefill += prefill * scaling.smooth;
+  request.decode += decode * scaling.smooth;
+  engine.predicted_prefill += prefill;
+  engine.predicted_decode += decode;
+  engine.paid_prefill += request.prefill;
+  engine.paid_decode += request.decode;
   const double part = (prefill + decode) / scaling.busy;
   const double by_residual = relative_error_ * relative_error_ * (1 - part) * (1 - part);
   const double variance = scaling.noise * scaling.noise + by_residual;
@@ -314,8 +347,37 @@ void EnergyLedger::Credit(const Share& share, const Scaling& scaling) {
   request.prefill_open += prefill * (1 - prefill / scaling.busy);
   request.decode_predicted += decode;
   request.decode_open += decode * (1 - decode / scaling.busy);
+  request.decode_placed += decode * scaling.placed;
   request.scale_weight += prefill + decode;
-  request.scale_sum += (prefill + decode) * scaling.request_factor;
+  request.scale_sum += (prefill + decode) * scaling.smooth;
+}
+
+// Brings the requests to the sum that was measured. The noise of one interval is spread over
+// everything that those who took part in it have used so far, where it is a small part.
+void EnergyLedger::SpreadNoise(const Scaling& scaling) {
+  const auto correction = [&](double predicted, double paid) {
+    return paid > 0 ? 1 + (scaling.factor - scaling.smooth) * predicted / paid : 1;
+  };
+  for (const Share& share : shares_) {
+    if (!IsOpen(share)) continue;
+    TrackedRequest& request = requests_[share.request];
+    const Engine& engine = engines_[share.engine];
+    request.prefill *= std::max(0.0, correction(engine.predicted_prefill, engine.paid_prefill));
+    request.decode *= std::max(0.0, correction(engine.predicted_decode, engine.paid_decode));
+  }
+  for (EngineIndex index = 0; index < engines_.size(); ++index) {
+    const Engine& engine = engines_[index];
+    accounts_.engines[index].prefill += Joules(engine.predicted_prefill * scaling.factor);
+    accounts_.engines[index].decode += Joules(engine.predicted_decode * scaling.factor);
+  }
+}
+
+// An interval without measurement: the part of it that the request has used is not known.
+void EnergyLedger::Doubt(const Share& share) {
+  TrackedRequest& request = requests_[share.request];
+  const Engine& engine = engines_[request.engine];
+  request.prefill_unseen += Dot(engine.law, share.prefill);
+  request.decode_unseen += Dot(engine.law, share.decode);
 }
 
 void EnergyLedger::Learn(const MeasuredInterval& interval, const Sums& sums, double other) {
@@ -331,6 +393,8 @@ void EnergyLedger::Learn(const MeasuredInterval& interval, const Sums& sums, dou
       relative_error_ += quick * (1.25 * relative - relative_error_);
     }
   }
+  if (length > 0)
+    peak_power_ = std::max(peak_power_ * std::exp(-length / kPeakTime), interval.energy / length);
   const double fade = std::exp(-length / kTimeConstant);
   recent_measured_ = fade * recent_measured_ + interval.energy;
   recent_predicted_ = fade * recent_predicted_ + sums.predicted();
@@ -341,13 +405,8 @@ void EnergyLedger::Learn(const MeasuredInterval& interval, const Sums& sums, dou
   for (EngineIndex index = 0; index < engines_.size(); ++index)
     for (std::size_t term = 0; term < kEnergyTerms; ++term)
       row[Column(index, term)] = engines_[index].total[term];
-  // Prompt work is placed less well than decoding, and its law is less exact.
-  double prompts = 0;
-  for (const Engine& engine : engines_)
-    prompts += engine.law[kPromptTerm] *
-               (kLightError * engine.total[kPromptTerm] + kHeavyError * engine.heavy);
   const double usual = std::max({1.25 * residual_power_ * length, 0.005 * interval.energy, 0.05});
-  const double sigma = std::hypot(usual, interval.sigma, prompts);
+  const double sigma = std::hypot(usual, interval.sigma, PlacementError());
   const double outlier = rows_ > 100 ? std::min(1.0, 4 * sigma / (std::abs(residual) + 1e-9)) : 1;
   fit_.Add(row, interval.energy, outlier * outlier / (sigma * sigma));
   rows_ += 1;
@@ -370,9 +429,12 @@ void EnergyLedger::SolveLaw() {
     double sigma = 0.7;
     if (engine.prior) {
       sigma = engine.prior_sigma;
-      mean = {engine.prior->fixed.value(), engine.prior->per_sequence.value(),
-              engine.prior->per_context.value(), engine.prior->per_prompt.value(),
-              mean[kAttentionTerm]};
+      mean = {engine.prior->fixed.value(),
+              engine.prior->per_sequence.value(),
+              engine.prior->per_context.value(),
+              engine.prior->per_prompt.value(),
+              mean[kAttentionTerm],
+              mean[kExpertsTerm]};
     }
     for (std::size_t i = 0; i < kEnergyTerms; ++i)
       fit_.SetPrior(Column(index, i), mean[i], std::max(1e-15, sigma * mean[i]));
@@ -391,16 +453,8 @@ void EnergyLedger::Settle(const MeasuredInterval& interval,
   const bool known = std::isfinite(interval.energy);
   const double other = known ? FindOther(interval, sums) : 0;
   Divide(interval, sums, other);
+  settled_until_ = interval.end;
   if (known) Learn(interval, sums, other);
-}
-
-double EnergyLedger::PredictToken(const TrackedRequest& request) const {
-  const EnergyTerms& law = engines_[request.engine].law;
-  // The sequences of a request decode in the same iterations. Where that was not seen, only the
-  // share of its prompt is known, which took part alone.
-  const double share = request.decoded > 0 ? request.mean_share
-                                           : 1 / (1 / request.mean_share + request.sequences - 1);
-  return law[kFixedTerm] * share + law[kSequenceTerm] + law[kContextTerm] * request.context();
 }
 
 double EnergyLedger::PredictPrompt(const TrackedRequest& request, double tokens,
@@ -411,11 +465,118 @@ double EnergyLedger::PredictPrompt(const TrackedRequest& request, double tokens,
           engine.law[kAttentionTerm] * (request.cached + before + tokens / 2));
 }
 
-void EnergyLedger::Correct(TrackedRequest& request, double prefill, double decode) {
-  const double before = request.prefill + request.decode;
-  request.prefill = std::max(0.0, request.prefill + prefill);
-  request.decode = std::max(0.0, request.decode + decode);
-  carry_ -= request.prefill + request.decode - before;
+// Adds the part of a request in an iteration, as far as it is not settled.
+void EnergyLedger::AddUnsettled(RequestIndex index, const EngineIteration& iteration,
+                                Rest& rest) const {
+  const double length = iteration.end - iteration.busy_from;
+  const double left = iteration.end - std::max(iteration.busy_from, settled_until_);
+  const double whole = length > 0 ? std::clamp(left / length, 0.0, 1.0) : 1;
+  const double part = whole * (1 - kOthersFall * (1 - iteration.clock));
+  const double players = iteration.sequences() + static_cast<double>(iteration.prompts.size());
+  const double experts = ExpertsRead(iteration.tokens());
+  for (const DecodePart& decode : iteration.decode) {
+    if (decode.request != index) continue;
+    rest.decoded += whole * decode.tokens;
+    rest.decode_terms[kFixedTerm] += part * decode.tokens / players;
+    rest.decode_terms[kExpertsTerm] += part * decode.tokens / players * experts;
+    rest.decode_terms[kSequenceTerm] += part * decode.tokens;
+    rest.decode_terms[kContextTerm] += part * decode.tokens * decode.context;
+    rest.share = 1 / players;
+  }
+  for (const PromptPart& prompt : iteration.prompts) {
+    if (prompt.request != index) continue;
+    rest.prompt += whole * prompt.tokens;
+    rest.prefill_terms[kFixedTerm] += part / players;
+    rest.prefill_terms[kExpertsTerm] += part / players * experts;
+    rest.prefill_terms[kPromptTerm] += whole * iteration.clock * prompt.tokens;
+    rest.prefill_terms[kAttentionTerm] += whole * iteration.clock * prompt.attention;
+    rest.share = 1 / players;
+  }
+}
+
+EnergyLedger::Rest EnergyLedger::PredictRest(RequestIndex index,
+                                             const std::deque<EngineIteration>& iterations) const {
+  const TrackedRequest& request = requests_[index];
+  const Engine& engine = engines_[request.engine];
+  const bool seen = request.settled_prompt > 0 || request.settled_decoded > 0;
+  Rest rest{.share = seen ? request.mean_share : engine.mean_share};
+  for (const EngineIteration& iteration : iterations) AddUnsettled(index, iteration, rest);
+  // Work that has no iteration yet.
+  const bool worked = request.events > 0 || (request.ended && request.counts.output);
+  rest.worked = worked && request.worked <= 0 ? request.prompt : request.worked;
+  const double before = request.settled_prompt + rest.prompt;
+  const double prompt = engine.mean_clock * (rest.worked - before);
+  rest.prefill_terms[kPromptTerm] += prompt;
+  rest.prefill_terms[kAttentionTerm] += prompt * (request.cached + (before + rest.worked) / 2);
+  if (before <= 0 && worked) {
+    rest.prefill_terms[kFixedTerm] += rest.share;
+    rest.prefill_terms[kExpertsTerm] += rest.share;
+  }
+  const double output = request.counts.output.value_or(request.tokens_seen);
+  const double tokens =
+      std::max(0.0, output - request.sequences - request.settled_decoded - rest.decoded);
+  rest.decoded += tokens;
+  rest.decode_terms[kFixedTerm] += tokens * rest.share;
+  rest.decode_terms[kExpertsTerm] += tokens * rest.share * engine.mean_experts;
+  rest.decode_terms[kSequenceTerm] += tokens;
+  rest.decode_terms[kContextTerm] += tokens * request.context();
+  for (std::size_t i = 0; i < kEnergyTerms; ++i) {
+    rest.prefill_terms[i] *= scale_;
+    rest.decode_terms[i] *= scale_;
+  }
+  rest.prefill = Dot(engine.law, rest.prefill_terms);
+  rest.decode = Dot(engine.law, rest.decode_terms);
+  return rest;
+}
+
+EnergyLedger::Correction EnergyLedger::PlanCorrection(RequestIndex index,
+                                                      const TrackedRequest& request, double prefill,
+                                                      double decode) const {
+  const double peers = EnergyOfPeers(index, &TrackedRequest::prefill);
+  const double most_prefill = kLargestMove * peers;
+  const double most_decode = kLargestMove * EnergyOfPeers(index, &TrackedRequest::decode);
+  // Prompt tokens took the place of other prompts, or of tokens of the same response.
+  const double part = peers + request.decode > 0 ? peers / (peers + request.decode) : 0;
+  Correction plan;
+  plan.prefill =
+      std::max(std::clamp(prefill * part, -most_prefill, most_prefill), -request.prefill);
+  plan.decode = std::max(std::clamp(decode, -most_decode, most_decode), -request.decode);
+  plan.own = std::clamp(prefill - plan.prefill, -kLargestOwn * (request.prefill + plan.prefill),
+                        kLargestOwn * (request.decode + plan.decode));
+  return plan;
+}
+
+void EnergyLedger::Correct(RequestIndex index, double prefill, double decode) {
+  TrackedRequest& request = requests_[index];
+  const Correction plan = PlanCorrection(index, request, prefill, decode);
+  Move(index, &TrackedRequest::prefill, plan.prefill);
+  Move(index, &TrackedRequest::decode, plan.decode);
+  request.prefill += plan.own;
+  request.decode -= plan.own;
+}
+
+bool EnergyLedger::IsPeer(const Share& share, RequestIndex request) const {
+  return share.request != request && share.engine == requests_[request].engine && IsOpen(share);
+}
+
+double EnergyLedger::EnergyOfPeers(RequestIndex request, Phase phase) const {
+  double sum = 0;
+  for (const Share& share : shares_)
+    if (IsPeer(share, request)) sum += requests_[share.request].*phase;
+  return sum;
+}
+
+// Moves energy of one phase from the other requests of the last interval to this one.
+void EnergyLedger::Move(RequestIndex to, Phase phase, double amount) {
+  const double peers = EnergyOfPeers(to, phase);
+  if (!(peers > 0)) return;
+  requests_[to].*phase += amount;
+  for (const Share& share : shares_)
+    if (IsPeer(share, to)) requests_[share.request].*phase *= 1 - amount / peers;
+}
+
+double EnergyLedger::power_bound() const {
+  return peak_power_ > 0 ? 1.1 * std::max(peak_power_, busy_power_) : 2 * busy_power_;
 }
 
 EnergyLedger::Sigmas EnergyLedger::SigmasOf(const TrackedRequest& request, double prefill,
@@ -436,12 +597,15 @@ EnergyLedger::Sigmas EnergyLedger::SigmasOf(const TrackedRequest& request, doubl
   const double tokens =
       request.prompt > 0 ? prefill * request.prompt_sigma / std::max(1.0, request.prompt) : 0;
   const double law = law_error * (prefill + decode);
+  const double unseen = request.prefill_unseen + request.decode_unseen;
   return {std::sqrt(request.prefill_variance + request.decode_variance + by_law(both) + law * law +
-                    prompt * prompt + tokens * tokens),
+                    prompt * prompt + tokens * tokens + unseen * unseen),
           std::sqrt(request.prefill_variance + by_law(request.prefill_gradient) +
-                    std::pow(law_error * prefill, 2) + prompt * prompt + tokens * tokens),
+                    std::pow(law_error * prefill, 2) + prompt * prompt + tokens * tokens +
+                    std::pow(request.prefill_unseen, 2)),
           std::sqrt(request.decode_variance + by_law(request.decode_gradient) +
-                    std::pow(law_error * decode, 2))};
+                    std::pow(law_error * decode, 2) + std::pow(request.decode_unseen, 2) +
+                    std::pow(kDecodeBesidePrompts * request.decode_placed, 2))};
 }
 
 EnergyTerms EnergyLedger::Law(EngineIndex engine) const { return engines_[engine].law; }

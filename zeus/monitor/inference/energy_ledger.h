@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <limits>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -25,6 +26,10 @@ struct MeasuredInterval {
 // iteration pays an equal part of its fixed energy and what is his own: the Shapley value. The
 // predictions are then scaled to what was measured, so that every joule is in one account. The law
 // itself comes from least squares over all intervals, with a memory that fades.
+//
+// The energy of an engine's accounts is at every moment the sum over its requests: whatever one
+// request gets beyond its share of an interval, others of that interval pay at once. Counts that
+// come late may also move energy between the phases of a request, which its accounts do not follow.
 // One owner.
 class EnergyLedger {
  public:
@@ -48,13 +53,43 @@ class EnergyLedger {
   void Settle(const MeasuredInterval& interval,
               std::vector<std::deque<EngineIteration>>& iterations);
 
-  // The energy that one more decoded token and all of a prompt are predicted to take.
-  double PredictToken(const TrackedRequest& request) const;
+  // Adds energy for which no request can be charged.
+  void AddOther(double energy) {
+    accounts_.other += Joules(energy);
+    accounts_.measured += Joules(energy);
+  }
+
+  // The work of a request that is in no settled interval yet, and the energy that is predicted for
+  // it.
+  struct Rest {
+    double share = 1;    // Its part of the fixed energy of its last iteration.
+    double worked = 0;   // Prompt tokens, with those of settled intervals.
+    double prompt = 0;   // Prompt tokens in iterations that are not settled.
+    double decoded = 0;  // Decoded tokens, without those of settled intervals.
+    double prefill = 0;
+    double decode = 0;
+    EnergyTerms prefill_terms{};
+    EnergyTerms decode_terms{};
+  };
+  // `iterations` are those of its engine that are not settled, or only in part.
+  Rest PredictRest(RequestIndex request, const std::deque<EngineIteration>& iterations) const;
+  // The energy that tokens of a prompt after those `before` are predicted to take.
   double PredictPrompt(const TrackedRequest& request, double tokens, double before) const;
   // Measured over predicted energy, lately.
   double scale() const { return scale_; }
-  // Corrects a request by counts that came after its energy was divided: later intervals pay.
-  void Correct(TrackedRequest& request, double prefill, double decode);
+  // Root mean square of the residuals of intervals over what was predicted for them.
+  double relative_error() const { return relative_error_; }
+  // A correction by counts that came after the energy was divided, as far as it can be made.
+  struct Correction {
+    double prefill = 0;  // Paid by the other requests of the last interval.
+    double decode = 0;
+    double own = 0;  // Goes from the request's own decode phase to its prefill.
+  };
+  Correction PlanCorrection(RequestIndex index, const TrackedRequest& request, double prefill,
+                            double decode) const;
+  void Correct(RequestIndex request, double prefill, double decode);
+  // The most power that the group is likely to have taken lately.
+  double power_bound() const;
   // One standard deviation of the energies so far.
   struct Sigmas {
     double total;
@@ -62,6 +97,9 @@ class EnergyLedger {
     double decode;
   };
   Sigmas SigmasOf(const TrackedRequest& request, double prefill, double decode) const;
+
+  // Everything before this moment has been settled.
+  double settled_until() const { return settled_until_; }
 
   const EnergyAccounts& accounts() const { return accounts_; }
   EnergyTerms Law(EngineIndex engine) const;
@@ -75,6 +113,7 @@ class EnergyLedger {
  private:
   struct Share {
     RequestIndex request;
+    EngineIndex engine = 0;
     EnergyTerms decode{};
     EnergyTerms prefill{};
   };
@@ -86,8 +125,15 @@ class EnergyLedger {
     EnergyTerms total{};      // Work in the interval that is being settled.
     EnergyTerms strangers{};  // The part of sequences that are not ours.
     double mean_batch = 0;
-    double heavy = 0;       // Prompt tokens in iterations whose clock was low.
-    double mean_clock = 1;  // In iterations with prompts, lately.
+    // Predicted energies of the interval, and energies of the requests that took part in it.
+    double predicted_prefill = 0;
+    double predicted_decode = 0;
+    double paid_prefill = 0;
+    double paid_decode = 0;
+    double heavy = 0;         // Prompt tokens in iterations whose clock was low.
+    double mean_clock = 1;    // In iterations with prompts, lately.
+    double mean_share = 1;    // One participant's part of the fixed energy of an iteration, lately.
+    double mean_experts = 0;  // The experts' part of the terms, lately.
   };
   // An interval's sums, while it is being settled.
   struct Sums {
@@ -104,18 +150,27 @@ class EnergyLedger {
   void GatherOverlap(EngineIndex index, const EngineIteration& iteration,
                      const MeasuredInterval& interval);
   double BusyTime(const MeasuredInterval& interval);
-  Share& ShareOf(RequestIndex request);
+  Share& ShareOf(RequestIndex request, EngineIndex engine);
+  bool IsOpen(const Share& share) const;
   Sums Predict(const MeasuredInterval& interval);
+  double PlacementError() const;
   double FindOther(const MeasuredInterval& interval, const Sums& sums);
   // How the predictions of an interval become energies of requests.
   struct Scaling {
-    double busy;            // Predicted energy of all requests and strangers.
-    double factor;          // Measured over predicted.
-    double request_factor;  // The same for the requests, with what earlier intervals owe.
-    double noise;           // Relative error of the sensor.
-    bool known;             // The energy was measured.
+    double busy;    // Predicted energy of all requests and strangers.
+    double factor;  // Measured over predicted.
+    double smooth;  // The same without the noise of this one interval.
+    double noise;   // Relative error of the sensor.
+    double placed;  // Relative error by prompt work that belongs to other intervals.
   };
+  void AddUnsettled(RequestIndex index, const EngineIteration& iteration, Rest& rest) const;
   void Credit(const Share& share, const Scaling& scaling);
+  void SpreadNoise(const Scaling& scaling);
+  void Doubt(const Share& share);
+  using Phase = double TrackedRequest::*;
+  void Move(RequestIndex to, Phase phase, double amount);
+  bool IsPeer(const Share& share, RequestIndex request) const;
+  double EnergyOfPeers(RequestIndex request, Phase phase) const;
   void Divide(const MeasuredInterval& interval, const Sums& sums, double other);
   void Learn(const MeasuredInterval& interval, const Sums& sums, double other);
   void SolveLaw();
@@ -132,8 +187,9 @@ class EnergyLedger {
   std::vector<std::pair<double, double>> busy_;
   double idle_time_ = 0;
 
+  double settled_until_ = -std::numeric_limits<double>::infinity();
   double scale_ = 1;
-  double carry_ = 0;
+  double peak_power_ = 0;  // The highest of late.
   double busy_power_ = 300;
   double relative_error_;  // Root mean square of the residuals over what was predicted.
   double recent_measured_ = 0;

@@ -43,6 +43,7 @@ IterationLoad PromptSchedule::DecodeLoad(const EngineIteration& seen) const {
   // The sequences of strangers are thought to be like ours.
   const double ours = load.sequences - seen.strangers;
   load.context = ours > 0 ? context * load.sequences / ours : context;
+  load.experts = ExpertsRead(load.sequences);
   return load;
 }
 
@@ -67,7 +68,8 @@ std::vector<PromptSchedule::Waiting> PromptSchedule::WaitingAt(const EngineItera
   return waiting;
 }
 
-double PromptSchedule::TokensByTime(double time, const std::vector<Waiting>& waiting) const {
+double PromptSchedule::TokensByTime(double time, const std::vector<Waiting>& waiting,
+                                    double sequences) const {
   double context = 0;
   double rest = 0;
   for (const Waiting& prompt : waiting) {
@@ -75,7 +77,7 @@ double PromptSchedule::TokensByTime(double time, const std::vector<Waiting>& wai
     context += prompt.rest * (request.cached + request.worked + prompt.rest / 2);
     rest += prompt.rest;
   }
-  return durations_.TokensIn(time, context / std::max(1.0, rest));
+  return durations_.TokensIn(time, context / std::max(1.0, rest), sequences);
 }
 
 // The standard deviation of tokens that were found by time. Beside another engine's work, time says
@@ -113,7 +115,8 @@ void PromptSchedule::LearnBudget(double tokens) {
 void PromptSchedule::GiveWork(const EngineIteration& seen, std::vector<Waiting>& waiting) {
   const IterationLoad decode = DecodeLoad(seen);
   const double duration = seen.end - seen.begin;
-  const double by_time = TokensByTime(duration - durations_.Predict(decode), waiting);
+  const double by_time =
+      TokensByTime(duration - durations_.Predict(decode), waiting, decode.sequences);
   const double sigma = TokenDoubt(duration);
   double finishing = 0;
   double variance = 0;
@@ -171,7 +174,8 @@ void PromptSchedule::Finish(const std::vector<Waiting>& waiting) {
     request.prompt_done = true;
     if (request.prompt_sigma > 0 && prompt.finishes) request.prompt = request.worked;
     std::erase(queue_, prompt.request);
-    if (!request.streamed && !request.ended) silent_.push_back(prompt.request);
+    const bool decodes = request.DecodedTold().value_or(1) > 0;
+    if (!request.streamed && (!request.ended || decodes)) silent_.push_back(prompt.request);
   }
 }
 
@@ -183,6 +187,7 @@ void PromptSchedule::LearnDurations(const EngineIteration& seen,
   for (const Waiting& prompt : waiting) given += prompt.given;
   const double chunk = std::min(given, budget_ > 0 ? budget_ : given);
   load.heavy = given > 0 ? std::max(0.0, chunk - durations_.heavy_from()) * given / chunk : 0;
+  load.experts = iterations * ExpertsRead((load.sequences + given) / std::max(1.0, iterations));
   stretch_ += load;
   stretch_time_ += seen.end - seen.begin;
   bool finished = true;
@@ -228,6 +233,7 @@ void PromptSchedule::AddSilentDecoders(EngineIteration& iteration) {
   for (const RequestIndex index : silent_) {
     TrackedRequest& request = requests_[index];
     if (request.ended && request.end <= iteration.begin) continue;
+    if (request.ended && request.decoded >= request.DecodedTold().value_or(kNoIdea)) continue;
     iteration.decode.push_back({index, request.sequences, request.context()});
     request.decoded += request.sequences;
     request.last_touch = std::max(request.last_touch, iteration.end);
@@ -286,7 +292,7 @@ double PromptSchedule::HiddenWork(double duration, std::vector<Waiting>& waiting
   }
   const double count = std::max(1.0, std::ceil(finishing / room));
   const double work_time = duration - count * durations_.fixed();
-  const double by_time = count * TokensByTime(work_time / count, waiting);
+  const double by_time = count * TokensByTime(work_time / count, waiting, 0);
   if (finishing <= 0) return by_time;
   const double sigma = TokenDoubt(duration);
   if (variance > 0 && by_time > 0) {
@@ -318,6 +324,7 @@ std::vector<EngineIteration> PromptSchedule::Chunks(const EngineIteration& seen,
       load.attention += prompt.attention;
     }
     load.heavy = std::max(0.0, load.prompt - durations_.heavy_from());
+    load.experts = ExpertsRead(load.prompt);
     part.begin = time;
     time += durations_.Predict(load);
     part.end = time;
@@ -348,16 +355,73 @@ std::vector<EngineIteration> PromptSchedule::Chunks(const EngineIteration& seen,
   return parts;
 }
 
+// The predicted time in which responses in one piece, which have come by now, were decoded after
+// their prompts.
+double PromptSchedule::SilentTime(const std::vector<Waiting>& waiting) const {
+  double longest = 0;
+  for (const Waiting& prompt : waiting) {
+    const TrackedRequest& request = requests_[prompt.request];
+    if (request.streamed || !request.ended) continue;
+    const double iterations = request.DecodedTold().value_or(0) / request.sequences;
+    const double duration = durations_.Predict({.iterations = 1,
+                                                .sequences = request.sequences,
+                                                .context = request.sequences * request.context()});
+    longest = std::max(longest, iterations * duration);
+  }
+  return longest;
+}
+
+bool PromptSchedule::EndsInOnePiece(const std::vector<Waiting>& waiting) const {
+  return std::any_of(waiting.begin(), waiting.end(), [&](const Waiting& prompt) {
+    return prompt.finishes && !requests_[prompt.request].streamed;
+  });
+}
+
+bool PromptSchedule::AnySilentAfter(double time) const {
+  return std::any_of(silent_.begin(), silent_.end(), [&](RequestIndex index) {
+    return !requests_[index].ended || requests_[index].end > time;
+  });
+}
+
+// The end of the prompt of a response in one piece, as told by the server, if it lies in the
+// stretch; 0 otherwise.
+double PromptSchedule::ToldPromptEnd(const EngineIteration& seen,
+                                     const std::vector<Waiting>& waiting) const {
+  double told = 0;
+  for (const Waiting& prompt : waiting) told = std::max(told, requests_[prompt.request].prompt_end);
+  return told > seen.begin && told <= seen.end ? told : 0;
+}
+
+// The part of a stretch in which prompts were worked on.
+double PromptSchedule::PromptTime(const EngineIteration& seen,
+                                  const std::vector<Waiting>& waiting) const {
+  const double duration = seen.end - seen.begin;
+  if (const double told = ToldPromptEnd(seen, waiting); told > 0) return told - seen.begin;
+  return std::max(0.0, duration - SilentTime(waiting));
+}
+
+// The moment at which the prompts of a stretch were done. Where a response in one piece has come,
+// it is the one that its server told, or divides the time as prompts and tokens should have taken
+// it.
+double PromptSchedule::PromptsEnd(const EngineIteration& seen, const std::vector<Waiting>& waiting,
+                                  double work) const {
+  if (const double told = ToldPromptEnd(seen, waiting); told > 0) return told;
+  const double silent = SilentTime(waiting);
+  if (silent > 0) return seen.begin + (seen.end - seen.begin) * work / (work + silent);
+  return std::min(seen.end, seen.begin + work);
+}
+
 // Requests that are not streamed decode in the rest of the time.
-void PromptSchedule::DecodeSilently(double time, double until,
-                                    std::vector<EngineIteration>& parts) {
-  for (std::size_t n = 0; n < kMostSilentIterations && time < until; ++n) {
+void PromptSchedule::DecodeSilently(const Span& span, std::vector<EngineIteration>& parts) {
+  double time = span.begin;
+  for (std::size_t n = 0; n < kMostSilentIterations && time < span.end; ++n) {
     EngineIteration decode;
     decode.begin = time;
-    decode.end = until;
+    decode.end = span.end;
     AddSilentDecoders(decode);
     if (decode.decode.empty()) return;
-    time = std::min(until, time + std::max(1e-4, durations_.Predict(DecodeLoad(decode))));
+    const double duration = span.pace * durations_.Predict(DecodeLoad(decode));
+    time = std::min(span.end, time + std::max(1e-4, duration));
     decode.end = time;
     parts.push_back(std::move(decode));
   }
@@ -371,24 +435,32 @@ void PromptSchedule::Split(const EngineIteration& seen, std::vector<Waiting>& wa
   const double room = budget_ > 0 ? std::max(budget_, total / kMostChunks)
                                   : std::numeric_limits<double>::infinity();
   const double duration = seen.end - seen.begin;
-  const double left = HiddenWork(duration, waiting, room);
+  const double left = HiddenWork(PromptTime(seen, waiting), waiting, room);
   std::vector<EngineIteration> parts = Chunks(seen, waiting, left, room);
   const double work = parts.empty() ? 0 : parts.back().end - seen.begin;
   const bool plausible = work > 0.6 * duration && work < 1.6 * duration;
   if (!plausible || (budget_ <= 0 && total > kLongWithoutBudget)) stretch_broken_ = true;
   if (!waiting.empty()) LearnDurations(seen, waiting, static_cast<double>(parts.size()));
   Finish(waiting);
-  if (!silent_.empty() && work < duration) {
-    DecodeSilently(seen.begin + work, seen.end, parts);
-  } else if (work > 0) {
-    // The work fills the time, or its end if it is much too short for it.
-    const double start = work < 0.6 * duration ? seen.end - work : seen.begin;
-    const double scale = (seen.end - start) / work;
+  // The work fills the time up to the decoding of others. Before a first token that came much too
+  // late for it the engine waited; a response in one piece may hide work of any length.
+  const bool silent = AnySilentAfter(seen.begin);
+  const double prompts_end = silent ? PromptsEnd(seen, waiting, work) : seen.end;
+  if (work > 0) {
+    const bool waited = work < 0.6 * duration && !silent && !EndsInOnePiece(waiting);
+    const double start = waited ? seen.end - work : seen.begin;
+    const double scale = (prompts_end - start) / work;
     for (EngineIteration& iteration : parts) {
       iteration.begin = start + (iteration.begin - seen.begin) * scale;
       iteration.end = start + (iteration.end - seen.begin) * scale;
     }
   }
+  const double expected = SilentTime(waiting);
+  if (silent)
+    DecodeSilently({.begin = prompts_end,
+                    .end = seen.end,
+                    .pace = expected > 0 ? (seen.end - prompts_end) / expected : 1},
+                   parts);
   for (EngineIteration& iteration : parts) {
     iteration.busy_from = iteration.begin;
     done.push_back(std::move(iteration));

@@ -56,7 +56,8 @@ class PromptSchedule {
   };
   void Distribute(std::vector<Waiting>& waiting, Work work) const;
   void LearnStretch();
-  double TokensByTime(double rest_of_time, const std::vector<Waiting>& waiting) const;
+  double TokensByTime(double rest_of_time, const std::vector<Waiting>& waiting,
+                      double sequences) const;
   double TokenDoubt(double duration) const;
   void LearnBudget(double tokens);
   void Finish(const std::vector<Waiting>& waiting);
@@ -66,7 +67,20 @@ class PromptSchedule {
   double HiddenWork(double duration, std::vector<Waiting>& waiting, double room) const;
   std::vector<EngineIteration> Chunks(const EngineIteration& seen, std::vector<Waiting>& waiting,
                                       double left, double room);
-  void DecodeSilently(double time, double until, std::vector<EngineIteration>& parts);
+  double SilentTime(const std::vector<Waiting>& waiting) const;
+  bool EndsInOnePiece(const std::vector<Waiting>& waiting) const;
+  bool AnySilentAfter(double time) const;
+  double ToldPromptEnd(const EngineIteration& seen, const std::vector<Waiting>& waiting) const;
+  double PromptTime(const EngineIteration& seen, const std::vector<Waiting>& waiting) const;
+  double PromptsEnd(const EngineIteration& seen, const std::vector<Waiting>& waiting,
+                    double work) const;
+  // `pace` is the duration of the iterations over the predicted one.
+  struct Span {
+    double begin;
+    double end;
+    double pace;
+  };
+  void DecodeSilently(const Span& span, std::vector<EngineIteration>& parts);
   void Split(const EngineIteration& seen, std::vector<Waiting>& waiting,
              std::deque<EngineIteration>& done);
   IterationLoad DecodeLoad(const EngineIteration& seen) const;

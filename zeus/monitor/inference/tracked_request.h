@@ -1,8 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -14,13 +17,14 @@ namespace zeus {
 // plain numbers: they enter and leave linear algebra. The public header has the units.
 
 // The terms of the law of an iteration. Attention is the sum, over the prompt tokens, of the
-// context that each of them looked at.
+// context that each of them looked at. Experts is the part of a mixture's experts that were read.
 enum EnergyTerm : std::size_t {
   kFixedTerm,
   kSequenceTerm,
   kContextTerm,
   kPromptTerm,
   kAttentionTerm,
+  kExpertsTerm,
   kEnergyTerms,
 };
 using EnergyTerms = std::array<double, kEnergyTerms>;
@@ -30,6 +34,11 @@ inline double Dot(const EnergyTerms& a, const EnergyTerms& b) {
   for (std::size_t i = 0; i < kEnergyTerms; ++i) sum += a[i] * b[i];
   return sum;
 }
+
+// The part of the experts of a mixture model that an iteration with so many new tokens reads. Eight
+// of 128 experts for each token, as is usual, would be 15.5 instead of 16; a dense model has a
+// coefficient of 0.
+inline double ExpertsRead(double tokens) { return -std::expm1(-tokens / 16); }
 
 using RequestIndex = std::uint32_t;
 
@@ -61,6 +70,7 @@ struct TrackedRequest {
   double last_token = 0;   // Time of the last event.
 
   double end = 0;
+  double prompt_end = 0;  // The end of the work on the prompt, where the server told; 0: unknown.
   double last_touch = 0;  // The end of the last iteration that it took part in.
   TokenCounts counts{};
 
@@ -69,6 +79,9 @@ struct TrackedRequest {
   double decode = 0;
   double prefill_variance = 0;  // Without the part of the law.
   double decode_variance = 0;
+  double prefill_unseen = 0;  // Predicted energy of intervals that were not measured.
+  double decode_unseen = 0;
+  double decode_placed = 0;  // Possible error of `decode` by prompt work that was placed wrongly.
   EnergyTerms prefill_gradient{};
   EnergyTerms decode_gradient{};
   // The parts of the predictions that other work of the same interval could have taken: where a
@@ -94,6 +107,11 @@ struct TrackedRequest {
   bool ended = false;
 
   double context() const { return prompt + cached + decoded / sequences; }
+  // Tokens that are decoded after the first ones, as told by the server.
+  std::optional<double> DecodedTold() const {
+    if (!counts.output) return std::nullopt;
+    return std::max(0.0, *counts.output - sequences);
+  }
 };
 
 // The requests by id, in places that are used again.
@@ -161,6 +179,12 @@ struct EngineIteration {
   double busy_from = 0;  // Before this moment, the engine stalled or waited.
   double clock = 1;      // The GPU's clock, relative to that of light iterations.
 
+  // New tokens of all sequences and prompts.
+  double tokens() const {
+    double sum = sequences();
+    for (const PromptPart& prompt : prompts) sum += prompt.tokens;
+    return sum;
+  }
   double sequences() const {
     double sum = strangers;
     for (const DecodePart& part : decode) sum += part.tokens;

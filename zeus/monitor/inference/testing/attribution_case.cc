@@ -68,6 +68,21 @@ struct Sample {
   Joules energy;
 };
 
+// Makes stretches in which the sensor was not read: their energy is told as a whole.
+void StarveSensor(std::vector<Sample>& samples, Seconds longest, Random& random) {
+  if (longest <= Seconds(0)) return;
+  Seconds from = samples.front().time;
+  Seconds until = from;
+  std::erase_if(samples, [&](const Sample& sample) {
+    if (sample.time > until + longest) {
+      // It was read in time for as long as a stretch lasts at most.
+      from = sample.time;
+      until = from + longest * random.Uniform();
+    }
+    return sample.time > from && sample.time < until;
+  });
+}
+
 struct Simulation {
   std::vector<Served> served;
   std::vector<Sample> samples;  // At least at every edge of what the sensor sees.
@@ -99,7 +114,7 @@ class Runner {
         continue;
       }
       ZEUS_RETURN_IF_ERROR(AdvanceTo(sensor));
-      simulation_.samples.push_back({sensor, gpu_.ExactEnergy()});
+      simulation_.samples.push_back({.time = sensor, .energy = gpu_.ExactEnergy()});
       sensor = NextSample();
       DriveStranger(sensor);
     }
@@ -115,7 +130,7 @@ class Runner {
 
  private:
   Status Start() {
-    ZEUS_TRY(const sim::LanguageModel* model, sim::FindLanguageModel("llama-3.1-8b"));
+    ZEUS_TRY(const sim::LanguageModel* model, sim::FindLanguageModel(scenario_.model));
     const std::size_t count = scenario_.engines.size();
     for (EngineIndex index = 0; index < count; ++index) {
       sim::EngineOptions options;
@@ -207,6 +222,7 @@ struct News {
   enum class Kind { kArrival, kToken, kEnd, kEnergy } kind;
   Seconds time;
   std::size_t place = 0;  // The index of the request, or of the sample.
+  Seconds delay{0};       // Until it is told.
 };
 
 std::vector<News> ToNews(const Simulation& simulation, const AttributionCase& scenario,
@@ -227,13 +243,10 @@ std::vector<News> ToNews(const Simulation& simulation, const AttributionCase& sc
     news.push_back({News::Kind::kEnd, last + Seconds(1e-5), place});
   }
   for (std::size_t i = 0; i < simulation.samples.size(); ++i)
-    news.push_back({News::Kind::kEnergy, simulation.samples[i].time, i});
-  // The recorder tells the energy of an interval a little after its end.
-  const auto told = [](const News& item) {
-    return item.time + (item.kind == News::Kind::kEnergy ? Seconds(0.02) : Seconds(0));
-  };
-  std::stable_sort(news.begin(), news.end(),
-                   [&](const News& a, const News& b) { return told(a) < told(b); });
+    news.push_back({News::Kind::kEnergy, simulation.samples[i].time, i, scenario.sensor_lag});
+  std::stable_sort(news.begin(), news.end(), [&](const News& a, const News& b) {
+    return a.time + a.delay < b.time + b.delay;
+  });
   return news;
 }
 
@@ -430,6 +443,12 @@ void Compare(const Simulation& simulation, const Answers& answers, AttributionSc
   double truth_sum = 0;
   double within = 0;
   double longer = 0;
+  double held = 0;
+  double estimated = 0;
+  double mean_truth = 0;
+  for (const Served& served : simulation.served)
+    mean_truth +=
+        (served.prefill + served.decode).value() / static_cast<double>(simulation.served.size());
   for (const auto& [id, answer] : answers.final_energy) {
     const Served& served = simulation.served[id];
     const double truth = (served.prefill + served.decode).value();
@@ -445,8 +464,14 @@ void Compare(const Simulation& simulation, const Answers& answers, AttributionSc
     sum += answer.energy.value();
     truth_sum += truth;
     const auto provisional = answers.provisional.find(id);
-    if (served.end - served.load.arrival < Seconds(1) || provisional == answers.provisional.end())
-      continue;
+    if (provisional == answers.provisional.end()) continue;
+    estimated += 1;
+    const double change = std::abs((provisional->second.energy - answer.energy).value());
+    held += change <= 1.96 * provisional->second.sigma.value() + 1e-9 ? 1 : 0;
+    if (truth > 0.1 * mean_truth)
+      score.provisional_worst =
+          std::max(score.provisional_worst, provisional->second.energy / answer.energy);
+    if (served.end - served.load.arrival < Seconds(1)) continue;
     longer += 1;
     within += std::abs(provisional->second.energy / answer.energy - 1) <= 0.05 ? 1 : 0;
   }
@@ -456,6 +481,7 @@ void Compare(const Simulation& simulation, const Answers& answers, AttributionSc
   score.decode_coverage = decode_covered / count;
   score.requests_over_truth = truth_sum > 0 ? sum / truth_sum : 0;
   score.provisional_within = longer > 0 ? within / longer : 1;
+  score.provisional_coverage = estimated > 0 ? held / estimated : 1;
   score.mean_lag = Seconds(answers.lag / count);
   score.energy = Summarize(std::move(energy));
   score.prefill = Summarize(std::move(prefill));
@@ -522,8 +548,9 @@ Load SyntheticLoad(std::uint64_t seed, double requests_per_second, Seconds durat
 }
 
 Result<AttributionScore> Score(const AttributionCase& scenario) {
-  ZEUS_TRY(const Simulation simulation, Runner(scenario).Run());
+  ZEUS_TRY(Simulation simulation, Runner(scenario).Run());
   Random random(scenario.seed);
+  StarveSensor(simulation.samples, scenario.sensor_gap, random);
   const std::vector<News> news = ToNews(simulation, scenario, random);
   Proxy proxy(simulation, scenario, random);
   AttributionScore score;
@@ -544,6 +571,9 @@ Result<AttributionScore> Score(const AttributionCase& scenario) {
   Joules sum = accounts.idle + accounts.other;
   for (const auto& engine : accounts.engines) sum += engine.prefill + engine.decode;
   score.conservation = sum / accounts.measured - 1;
+  Joules charged = accounts.idle + accounts.other;
+  for (const auto& [id, energy] : proxy.answers.final_energy) charged += energy.energy;
+  score.requests_conservation = charged / accounts.measured - 1;
   score.other = accounts.other;
   score.stranger = simulation.stranger;
   score.law = LawText(proxy.attribution());
