@@ -269,8 +269,12 @@ void Metering::Settle(RequestRecord& record, const RequestEnergy& energy) {
   record.settled = true;
   record.absent_reason = energy_.absent_reason(record.upstream_index);
   // A request of which no sensor saw anything has no energy. Otherwise the part that was measured
-  // is in the accounts, so it is the request's.
-  if (record.absent_reason.empty() || energy.energy > Joules(0)) {
+  // is in the accounts, so it is the request's. What a response did that could not be read is a
+  // guess, and stays in the accounts alone.
+  if (!record.unread_reason.empty()) {
+    record.absent_reason = record.unread_reason;
+    record.energy.reset();
+  } else if (record.absent_reason.empty() || energy.energy > Joules(0)) {
     record.absent_reason.clear();
     record.energy = energy;
   } else {
@@ -323,8 +327,7 @@ void Metering::CloseAll() {
 
 void Metering::Close(RequestRecord& record) {
   if (options_.spread_idle) SpreadIdle(record);
-  if (options_.log)
-    options_.log(ToJson(record, clock_.Now()).dump(-1, ' ', false, Json::error_handler_t::replace));
+  if (options_.log) options_.log(JsonText(ToJson(record, clock_.Now())));
   records_.Close(record.number);
 }
 
