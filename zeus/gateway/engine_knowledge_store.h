@@ -17,8 +17,8 @@ struct EngineName {
   Hertz highest{};      // Clocks of the knowledge are relative to it.
 };
 
-// What governors have learned of engines, kept for the next start: a JSON file for each model and
-// kind of GPU (docs/formats.md). One owner; processes may share the folder.
+// Keeps what governors have learned of engines for the next start, in a JSON file for each model
+// and kind of GPU (docs/formats.md). One owner; processes may share the folder.
 class EngineKnowledgeStore {
  public:
   explicit EngineKnowledgeStore(std::filesystem::path folder) : folder_(std::move(folder)) {}

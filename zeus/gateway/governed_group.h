@@ -119,7 +119,7 @@ class GovernedGroup {
   std::unordered_map<InferenceRequestId, InFlight> in_flight_{};
   std::map<std::string, std::uint64_t> models_{};  // Requests by model.
   TimePoint next_save_{};
-  GovernorStatus sums_{};  // Of governors before the present one.
+  GovernorStatus sums_{};  // Adds up the governors before the present one.
   GroupStatus status_{};
 };
 

@@ -10,7 +10,7 @@ namespace zeus::inference {
 // Figures of a load under one mode of a gateway's governor, as means over its runs.
 struct GovernorFigures {
   std::string mode{};                // "off", "on"
-  std::optional<Estimate> energy{};  // Of a run, in joules.
+  std::optional<Estimate> energy{};  // The joules that the run took.
   std::optional<Estimate> per_request{};
   std::optional<Estimate> missed{};  // Share of the requests that missed a target or failed.
   std::optional<Estimate> ttft{};    // 90th percentiles, in seconds.

@@ -49,7 +49,7 @@ class InferenceEnergyFeed {
   struct Energy {
     Joules energy{};
     double variance = 0;
-    int updates = std::numeric_limits<int>::max();  // Of the slowest sensor.
+    int updates = std::numeric_limits<int>::max();  // The slowest sensor made so many.
   };
   std::optional<Energy> Between(TimePoint begin, TimePoint end) const;
   // The moment up to which the recordings of all devices are settled.

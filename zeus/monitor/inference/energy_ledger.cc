@@ -294,7 +294,7 @@ void EnergyLedger::Divide(const MeasuredInterval& interval, const Sums& sums, do
   }
   const double factor = busy > 0 ? (own - idle) / busy : 1;
   if (!known) {
-    // Nobody is charged for energy that was not measured.
+    // Energy that was not measured is charged to no request.
     for (const Share& share : shares_) Doubt(share);
     return;
   }
