@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "apps/zeus/llm/commands.h"
 #include "apps/zeus/numbers.h"
@@ -32,6 +33,10 @@ struct PredictOptions {
   std::optional<double> active_parameters;
   unsigned experts = 0;
   unsigned experts_used = 0;
+  unsigned expert_layers = 0;
+  std::string scales;
+  unsigned windowed_layers = 0;
+  double window = 0;
   double batch = 0;
   double context = 0;
   double prompt = 0;
@@ -40,9 +45,16 @@ struct PredictOptions {
   bool json = false;
 };
 
+sim::WeightScales ScalesOf(std::string_view name) {
+  if (name == "block") return sim::WeightScales::kPerBlock;
+  return name == "channel" ? sim::WeightScales::kPerChannel : sim::WeightScales::kUsual;
+}
+
 Result<sim::LanguageModel> ChooseModel(const PredictOptions& options) {
   const bool described = options.layers != 0 || options.kv_heads != 0 || options.head_dim != 0 ||
-                         options.parameters != 0 || options.weight_bytes != 0;
+                         options.parameters != 0 || options.weight_bytes != 0 ||
+                         options.expert_layers != 0 || options.windowed_layers != 0 ||
+                         options.window != 0 || !options.scales.empty();
   if (!options.model.empty()) {
     if (described)
       return InvalidArgument("--model names a model: leave out the options that describe one");
@@ -64,7 +76,11 @@ Result<sim::LanguageModel> ChooseModel(const PredictOptions& options) {
       .active_parameters = options.active_parameters.value_or(options.parameters),
       .experts = options.experts,
       .experts_used = options.experts_used,
-      .weight_bytes = options.weight_bytes};
+      .weight_bytes = options.weight_bytes,
+      .expert_layers = options.expert_layers,
+      .windowed_layers = options.windowed_layers,
+      .window = options.window,
+      .scales = ScalesOf(options.scales)};
 }
 
 // An iteration, and the parts of its energy, of all GPUs together.
@@ -89,7 +105,8 @@ Result<Prediction> Predict(const PredictOptions& options) {
   const sim::IterationParts parts(model, options.gpus);
   const sim::IterationWork fixed = parts.Fixed() + parts.Experts(options.batch + options.prompt);
   const sim::IterationWork sequences = parts.Decode(options.batch, 0);
-  const sim::IterationWork contexts = parts.Decode(0, options.batch * options.context);
+  const sim::IterationWork contexts =
+      parts.Decode(0, options.batch * model.SeenContext(options.context));
   const sim::IterationWork prompt = parts.Prompt({.start = 0, .tokens = options.prompt});
   ZEUS_TRY(const sim::OperatingPoint point,
            sim::PredictIteration(*gpu, fixed + sequences + contexts + prompt, knobs));
@@ -155,6 +172,19 @@ void AddModelOptions(Verb command, PredictOptions& options) {
       .Check(WholeNumberBetween(2, 1'000'000));
   command.AddOption("--experts-used", options.experts_used, "Experts that work on one token")
       .Check(WholeNumberBetween(1, 1'000'000));
+  command.AddOption("--expert-layers", options.expert_layers, "Layers that have experts (all)")
+      .Check(WholeNumberBetween(1, 100'000));
+  command
+      .AddOption("--weight-scales", options.scales,
+                 "Experts in 8 bits: a scale per block, or per channel (block, with one expert per "
+                 "token channel)")
+      .Check(OneOf({"block", "channel"}));
+  command
+      .AddOption("--windowed-layers", options.windowed_layers,
+                 "Layers whose attention looks at the last tokens only (none)")
+      .Check(WholeNumberBetween(1, 100'000));
+  command.AddOption("--window", options.window, "Tokens that attention looks at in those layers")
+      .Check(NumberBetween(1, kMostTokens));
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ struct InferenceEngine::Plan {
   std::vector<Request*> prompts;
   unsigned decodes = 0;
   double context = 0;
+  double seen = 0;  // The part of the context that attention looks at.
   unsigned prompt_tokens = 0;
 
   unsigned participants() const { return decodes + static_cast<unsigned>(prompts.size()); }
@@ -201,7 +202,7 @@ Status InferenceEngine::StartNext(Seconds time) {
   PlanPrompts();
   if (plan_->participants() == 0) return Ok();
   IterationWork work = parts_->Fixed() + parts_->Experts(plan_->new_tokens()) +
-                       parts_->Decode(plan_->decodes, plan_->context);
+                       parts_->Decode(plan_->decodes, plan_->seen);
   for (const Request* request : plan_->prompts)
     work = work + parts_->Prompt({.start = static_cast<double>(request->processed),
                                   .tokens = static_cast<double>(request->in_work)});
@@ -226,6 +227,7 @@ void InferenceEngine::PlanDecodes() {
     plan_->decoding.push_back(&request);
     plan_->decodes += request.alive;
     plan_->context += request.alive * request.context();
+    plan_->seen += request.alive * model_.SeenContext(request.context());
   }
 }
 
@@ -313,8 +315,8 @@ Status InferenceEngine::Finish(const EngineBoard::State& state) {
   return Ok();
 }
 
-// Everybody pays an equal part of the weights and his own work. The exact energy differs from the
-// law by the effects of temperature and of knobs that changed meanwhile: all parts are scaled.
+// Each request pays an equal part of the weights and its own work. The exact energy differs from
+// the law by the effects of temperature and of knobs that changed meanwhile: all parts are scaled.
 void InferenceEngine::Divide(Joules energy) {
   const IterationLaw law(board_->model(), plan_->clock);
   const auto cost = [&law](const IterationWork& work) { return law.Cost(work).energy; };
@@ -326,13 +328,13 @@ void InferenceEngine::Divide(Joules energy) {
     return cost(parts_->Prompt({.start = static_cast<double>(request.processed),
                                 .tokens = static_cast<double>(request.in_work)}));
   };
-  Joules total = shared + per_sequence * plan_->decodes + per_context * plan_->context;
+  Joules total = shared + per_sequence * plan_->decodes + per_context * plan_->seen;
   for (const Request* request : plan_->prompts) total += prompt_cost(*request);
   const double scale = energy / total;
 
   for (Request* request : plan_->decoding) {
-    const Joules share =
-        (each + per_sequence + per_context * request->context()) * (request->alive * scale);
+    const Joules context = per_context * model_.SeenContext(request->context());
+    const Joules share = (each + per_sequence + context) * (request->alive * scale);
     request->decode.Add(share);
     decode_.Add(share);
     request->ran = true;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <strings.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
@@ -14,13 +15,18 @@ namespace {
 
 constexpr double kBytesPerBfloat16 = 2.0;
 constexpr double kBytesPerFp8 = 1.0;
-constexpr double kBytesPerMxfp4 = 0.61;  // Only the experts are packed.
+
+// A weight with at most so many bytes on average is packed, or packed into 4 bits.
+constexpr double kMostBytesOfPacked = 1.5;
+constexpr double kMostBytesOfFourBits = 0.75;
 
 struct Attention {
   unsigned layers;
   unsigned kv_heads;
   unsigned head_dim;
   double width;
+  unsigned windowed_layers = 0;
+  double window = 0;
 };
 
 constexpr LanguageModel Dense(std::string_view name, const Attention& attention, double parameters,
@@ -34,13 +40,16 @@ constexpr LanguageModel Dense(std::string_view name, const Attention& attention,
           .active_parameters = parameters,
           .experts = 0,
           .experts_used = 0,
-          .weight_bytes = parameters * bytes_per_weight};
+          .weight_bytes = parameters * bytes_per_weight,
+          .windowed_layers = attention.windowed_layers,
+          .window = attention.window};
 }
 
 struct Experts {
   double active_parameters;
   unsigned count;
   unsigned used;
+  unsigned layers = 0;
 };
 
 constexpr LanguageModel Mixture(std::string_view name, const Attention& attention,
@@ -50,6 +59,7 @@ constexpr LanguageModel Mixture(std::string_view name, const Attention& attentio
   model.active_parameters = experts.active_parameters;
   model.experts = experts.count;
   model.experts_used = experts.used;
+  model.expert_layers = experts.layers;
   return model;
 }
 
@@ -62,15 +72,19 @@ constexpr std::array kModels = {
     Dense("llama-3.1-405b-fp8", {126, 8, 128, 16384}, 405.9e9, kBytesPerFp8),
     Dense("qwen3-8b", {36, 8, 128, 4096}, 8.19e9),
     Dense("qwen3-14b", {40, 8, 128, 5120}, 14.8e9),
-    Dense("gemma-3-27b", {62, 16, 128, 4096}, 27.4e9),
+    Dense("gemma-3-27b", {62, 16, 128, 4096, 52, 1024}, 27.4e9),
     Mixture("qwen3-30b-a3b", {48, 4, 128, 4096}, 30.5e9,
             {.active_parameters = 3.3e9, .count = 128, .used = 8}),
     Mixture("qwen3-235b-a22b", {94, 4, 128, 8192}, 235.1e9,
             {.active_parameters = 22.2e9, .count = 128, .used = 8}),
-    Mixture("gpt-oss-20b", {24, 8, 64, 4096}, 20.9e9,
-            {.active_parameters = 3.6e9, .count = 32, .used = 4}, kBytesPerMxfp4),
+    Mixture("gpt-oss-20b", {24, 8, 64, 4096, 12, 128}, 20.9e9,
+            {.active_parameters = 3.6e9, .count = 32, .used = 4}, 13.76e9 / 20.9e9),
     Mixture("qwen3-235b-a22b-fp8", {94, 4, 128, 8192}, 235.1e9,
             {.active_parameters = 22.2e9, .count = 128, .used = 8}, kBytesPerFp8),
+    Mixture("llama-4-scout", {48, 8, 128, 5120}, 109e9,
+            {.active_parameters = 17e9, .count = 16, .used = 1}),
+    Mixture("llama-4-maverick-fp8", {48, 8, 128, 5120}, 400e9,
+            {.active_parameters = 17e9, .count = 128, .used = 1, .layers = 24}, kBytesPerFp8),
 };
 
 bool SameName(std::string_view a, std::string_view b) {
@@ -90,14 +104,37 @@ double LanguageModel::attention_width() const {
   return width > 0.0 ? width : std::sqrt(active_parameters / (12.0 * layers));
 }
 
-double LanguageModel::expert_weight_bytes() const {
+unsigned LanguageModel::mixture_layers() const {
+  if (!mixture()) return 0;
+  return expert_layers > 0 ? expert_layers : layers;
+}
+
+bool LanguageModel::packed() const { return weight_bytes < kMostBytesOfPacked * parameters; }
+
+bool LanguageModel::block_scaled() const {
+  if (!mixture() || !packed() || weight_bytes < kMostBytesOfFourBits * parameters) return false;
+  return scales == WeightScales::kPerBlock ||
+         (scales == WeightScales::kUsual && !has_shared_expert());
+}
+
+double LanguageModel::SeenContext(double context) const {
+  const double windowed = static_cast<double>(windowed_layers) / layers;
+  return context - windowed * std::max(context - window, 0.0);
+}
+
+double LanguageModel::expert_parameters() const {
   if (!mixture()) return 0.0;
   // With S shared and X expert parameters: parameters = S + X, active = S + X used / experts.
   const double used = static_cast<double>(experts_used) / experts;
-  return weight_bytes * (1.0 - active_parameters / parameters) / (1.0 - used);
+  return (parameters - active_parameters) / (1.0 - used);
 }
 
-double LanguageModel::shared_weight_bytes() const { return weight_bytes - expert_weight_bytes(); }
+double LanguageModel::expert_weight_bytes() const {
+  const double rest = kBytesPerBfloat16 * (parameters - expert_parameters());
+  if (mixture() && weight_bytes < kMostBytesOfFourBits * parameters && rest < weight_bytes)
+    return weight_bytes - rest;
+  return weight_bytes * (expert_parameters() / parameters);
+}
 
 double LanguageModel::WeightBytesRead(double tokens) const {
   if (!mixture()) return weight_bytes;
@@ -114,6 +151,11 @@ Status CheckLanguageModel(const LanguageModel& model) {
     return InvalidModel(model, "the width of attention must not be negative");
   if (!IsPositive(model.active_parameters) || model.active_parameters > model.parameters)
     return InvalidModel(model, "active parameters must be above 0 and at most all parameters");
+  if (model.expert_layers > model.layers || model.windowed_layers > model.layers)
+    return InvalidModel(model, "layers with experts or with a window cannot be more than all");
+  if (!(model.window >= 0.0) || !std::isfinite(model.window) ||
+      (model.windowed_layers > 0 && model.window < 1.0))
+    return InvalidModel(model, "the window of attention must be at least 1 token");
   if (!model.mixture()) {
     if (model.experts_used > 0) return InvalidModel(model, "it uses experts but has none");
     return Ok();

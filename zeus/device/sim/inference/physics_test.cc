@@ -86,6 +86,41 @@ TEST(IterationLawTest, SplittingAPromptCostsOnlyTheSecondReadingOfItsContext) {
   EXPECT_NEAR(split.bytes - whole.bytes, model.kv_bytes() * 2048, 1.0);
 }
 
+TEST(IterationLawTest, WindowedLayersLookAtTheLastTokensOnly) {
+  LanguageModel model = Model("llama-3.1-8b");
+  const double plain = IterationParts(model, 1).Decode(1, model.SeenContext(1000)).bytes;
+  model.windowed_layers = model.layers / 2;
+  model.window = 200;
+  EXPECT_DOUBLE_EQ(model.SeenContext(100), 100);
+  EXPECT_DOUBLE_EQ(model.SeenContext(1000), 600);
+  EXPECT_NEAR(IterationParts(model, 1).Decode(1, model.SeenContext(1000)).bytes / plain, 0.6, 1e-9);
+
+  // A prompt looks at what its tokens would, one after the other.
+  const IterationParts parts(model, 1);
+  const IterationWork prompt = parts.Prompt({.start = 150, .tokens = 300});
+  double operations = 0;
+  for (int token = 151; token <= 450; ++token)
+    operations += parts.Decode(1, model.SeenContext(token)).operations;
+  EXPECT_NEAR(prompt.operations / operations, 1.0, 1e-9);
+  const IterationWork split =
+      parts.Prompt({.start = 150, .tokens = 100}) + parts.Prompt({.start = 250, .tokens = 200});
+  EXPECT_NEAR(split.operations / prompt.operations, 1.0, 1e-9);
+}
+
+TEST(IterationLawTest, BlockScaledExpertsFillTheirTilesWhateverTheBatch) {
+  LanguageModel model = Model("qwen3-235b-a22b-fp8");
+  ASSERT_TRUE(model.block_scaled());
+  const double tiles = IterationParts(model, 8).Fixed().operations;
+  EXPECT_NEAR(IterationParts(model, 4).Fixed().operations / tiles, 2.0, 1e-9);
+  model.scales = WeightScales::kPerChannel;
+  EXPECT_EQ(IterationParts(model, 8).Fixed().operations, 0.0);
+
+  EXPECT_FALSE(Model("qwen3-235b-a22b").block_scaled());       // 16 bits.
+  EXPECT_FALSE(Model("gpt-oss-20b").block_scaled());           // 4 bits.
+  EXPECT_FALSE(Model("llama-3.1-405b-fp8").block_scaled());    // No experts.
+  EXPECT_FALSE(Model("llama-4-maverick-fp8").block_scaled());  // A scale per channel.
+}
+
 TEST(IterationLawTest, EnergyOverClockIsUShapedInBothPhases) {
   const GpuModel& a100 = *FindGpuModel("A100").value();
   const IterationParts parts(Model("llama-3.1-8b"), 1);
@@ -141,6 +176,27 @@ TEST(LanguageModelTest, ExpertsReadGrowWithTheBatchUpToAll) {
   EXPECT_NEAR(model.WeightBytesRead(1) / (2 * model.active_parameters), 1.0, 1e-9);
   EXPECT_LT(model.WeightBytesRead(16), model.WeightBytesRead(64));
   EXPECT_NEAR(model.WeightBytesRead(1e4) / model.weight_bytes, 1.0, 1e-9);
+}
+
+TEST(LanguageModelTest, OnlyTheExpertsOfFourBitModelsArePacked) {
+  const LanguageModel& model = Model("gpt-oss-20b");
+  const double shared = model.parameters - model.expert_parameters();
+  EXPECT_NEAR(model.shared_weight_bytes(), 2.0 * shared, 1.0);
+  EXPECT_LT(model.expert_weight_bytes() / model.expert_parameters(), 0.6);
+  const LanguageModel& eight = Model("qwen3-235b-a22b-fp8");
+  EXPECT_NEAR(eight.expert_weight_bytes() / eight.expert_parameters(), 1.0, 1e-9);
+}
+
+TEST(LanguageModelTest, LayersOfAPartAreAtMostAll) {
+  LanguageModel model = Model("gpt-oss-20b");
+  model.windowed_layers = model.layers + 1;
+  EXPECT_FALSE(CheckLanguageModel(model).ok());
+  model = Model("gpt-oss-20b");
+  model.expert_layers = model.layers + 1;
+  EXPECT_FALSE(CheckLanguageModel(model).ok());
+  model = Model("gpt-oss-20b");
+  model.window = 0;
+  EXPECT_FALSE(CheckLanguageModel(model).ok());
 }
 
 TEST(LanguageModelTest, UnknownNameListsTheKnownOnes) {

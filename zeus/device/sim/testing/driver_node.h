@@ -31,7 +31,7 @@ class DriverNode {
 
   // For everybody who has the node open: it started that much earlier.
   void Advance(Seconds by) {
-    const FileDescriptor file(::open(directory_.FileOf(kName).c_str(), O_RDWR | O_CLOEXEC));
+    const FileDescriptor file(::open(directory_.NodeFile(kName).c_str(), O_RDWR | O_CLOEXEC));
     double start = 0;
     constexpr auto kPlace = static_cast<off_t>(offsetof(NodeHeader, start));
     const bool read = ::pread(file.get(), &start, sizeof start, kPlace) == sizeof start;

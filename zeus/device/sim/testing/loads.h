@@ -29,6 +29,9 @@ inline LoadSpec Train(const char* workload, unsigned batch_size) {
   return spec;
 }
 
+// Long enough for latencies and temperatures to settle.
+inline void Settle(GpuCore& core) { core.AdvanceTo(core.now() + std::chrono::minutes(10)); }
+
 // Measures a warm GPU of that model under a workload for an hour: time from the steps that it
 // completes, power from its exact energy.
 struct Performance {
@@ -44,7 +47,7 @@ inline Result<Performance> RunWarm(const GpuModel& model, const Workload& worklo
   load.workload = &workload;
   load.batch_size = batch_size;
   ZEUS_TRY(const std::uint32_t id, core.AttachLoad(load));
-  core.AdvanceTo(10min);
+  Settle(core);
   ZEUS_TRY(const double steps_before, core.StepsDone(id));
   const Joules energy_before = core.exact_energy();
   const Seconds time = 1h;

@@ -20,7 +20,7 @@ namespace {
 constexpr double kPromptTokens = 100.0;
 
 // Names in the file and in the catalogue.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kNames = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kNames = {{
     {"meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b"},
     {"meta-llama/Llama-3.1-70B-Instruct", "llama-3.1-70b"},
     {"meta-llama/Llama-3.1-405B-Instruct-FP8", "llama-3.1-405b-fp8"},
@@ -32,7 +32,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kNames =
     {"Qwen/Qwen3-235B-A22B-Instruct-2507", "qwen3-235b-a22b"},
     {"Qwen/Qwen3-235B-A22B-Thinking-2507", "qwen3-235b-a22b"},
     {"Qwen/Qwen3-235B-A22B-Instruct-2507-FP8", "qwen3-235b-a22b-fp8"},
+    {"Qwen/Qwen3-235B-A22B-Thinking-2507-FP8", "qwen3-235b-a22b-fp8"},
     {"openai/gpt-oss-20b", "gpt-oss-20b"},
+    {"meta-llama/Llama-4-Scout-17B-16E-Instruct", "llama-4-scout"},
+    {"meta-llama/Llama-4-Maverick-17B-128E-Instruct-FP8", "llama-4-maverick-fp8"},
 }};
 
 using PointRow = std::map<std::string_view, std::string_view, std::less<>>;
@@ -58,6 +61,15 @@ Result<ServingPoint> ReadPoint(const PointRow& row, const LanguageModel& model,
                       .output_tokens = output,
                       .time = Seconds(batch / rate),
                       .energy = Joules(batch * joules)};
+}
+
+// Tokens that attention looks at on average while an answer grows.
+double MeanSeenContext(const LanguageModel& model, double output_tokens) {
+  constexpr int kSteps = 100;
+  double sum = 0;
+  for (int step = 0; step < kSteps; ++step)
+    sum += model.SeenContext(kPromptTokens + output_tokens * (step + 0.5) / kSteps);
+  return sum / kSteps;
 }
 
 }  // namespace
@@ -87,16 +99,17 @@ Result<std::vector<ServingPoint>> ParseServingPoints(std::string_view csv, std::
   }
 }
 
-PointError Compare(const ServingPoint& point) {
-  const IterationParts parts(*point.model, point.gpus);
+PointError Compare(const ServingPoint& point, const ServingLaw& law) {
+  const IterationParts parts(*point.model, point.gpus, law.overheads);
   // In steady state a prompt begins whenever a sequence ends.
   const double prompt = point.batch * kPromptTokens / point.output_tokens;
-  const double context = kPromptTokens + 0.5 * point.output_tokens;
+  const double context = MeanSeenContext(*point.model, point.output_tokens);
   const IterationWork work = parts.Fixed() + parts.Experts(point.batch + prompt) +
                              parts.Decode(point.batch, point.batch * context) +
                              parts.Prompt({.start = 0.0, .tokens = prompt});
-  const auto predicted = PredictIteration(
-      *point.gpu, work, {.power_limit = point.gpu->default_limit, .clock_cap = std::nullopt});
+  const auto predicted =
+      PredictIteration(*point.gpu, law.constants, work,
+                       {.power_limit = point.gpu->default_limit, .clock_cap = std::nullopt});
   const OperatingPoint& iteration = predicted.value();
   const Joules energy = iteration.average_power * iteration.time_per_epoch * point.gpus;
   return {.time = iteration.time_per_epoch / point.time - 1.0,

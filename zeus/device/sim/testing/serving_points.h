@@ -8,6 +8,7 @@
 #include "zeus/base/units.h"
 #include "zeus/device/sim/gpu_model.h"
 #include "zeus/device/sim/inference/model.h"
+#include "zeus/device/sim/inference/physics.h"
 
 // How well the physics of inference agrees with recorded serving points, which do not ship with the
 // product. Used by its test and by the benchmark that prints the table in docs/llm.md.
@@ -28,12 +29,21 @@ struct ServingPoint {
 // The points of catalogued models on that GPU; those of other models are left out.
 Result<std::vector<ServingPoint>> ParseServingPoints(std::string_view csv, std::string_view gpu);
 
+// The constants that predictions are made with.
+struct ServingLaw {
+  InferenceConstants constants;
+  LayerOverheads overheads = {};
+};
+
 // Relative errors of the prediction, with sign.
 struct PointError {
   double time;
   double energy;
 };
-PointError Compare(const ServingPoint& point);
+PointError Compare(const ServingPoint& point, const ServingLaw& law);
+inline PointError Compare(const ServingPoint& point) {
+  return Compare(point, {.constants = ConstantsFor(*point.gpu)});
+}
 
 // Percentiles of the errors without their signs.
 struct ErrorSummary {

@@ -61,7 +61,7 @@ Result<std::vector<Row>> ReadCsv(const std::filesystem::path& path) {
   }
 }
 
-const TraceKey* KeyOf(const Row& row) {
+const TraceKey* FindTraceKey(const Row& row) {
   const auto* const key = std::ranges::find_if(kKeys, [&](const TraceKey& candidate) {
     return candidate.dataset == row.at("dataset") && candidate.optimizer == row.at("optimizer");
   });
@@ -87,7 +87,7 @@ Status ReadPowerTrace(const std::filesystem::path& directory, std::string_view i
   const std::string file = LowerCase(fmt::format("summary_power_{}.csv", id));
   ZEUS_TRY(const std::vector<Row> rows, ReadCsv(directory / file));
   for (const Row& row : rows) {
-    const TraceKey* const key = KeyOf(row);
+    const TraceKey* const key = FindTraceKey(row);
     if (key == nullptr) continue;
     ZEUS_TRY(PowerRecord record, ParsePowerRecord(*model, *key, row));
     traces.power.push_back(record);
@@ -98,7 +98,7 @@ Status ReadPowerTrace(const std::filesystem::path& directory, std::string_view i
 Status ReadTrainingTrace(const std::filesystem::path& directory, Traces& traces) {
   ZEUS_TRY(const std::vector<Row> rows, ReadCsv(directory / "summary_train.csv"));
   for (const Row& row : rows) {
-    const TraceKey* const key = KeyOf(row);
+    const TraceKey* const key = FindTraceKey(row);
     if (key == nullptr) continue;
     ZEUS_TRY(const double target, ParseDouble(row.at("target_metric")));
     if (std::abs(target - key->target) > 1e-9) continue;
